@@ -1,0 +1,71 @@
+/* A borrowed run of bytes. It owns nothing and need not end in NUL.
+ * Thread: any (a value). */
+#ifndef COR_BASE_STR_H
+#define COR_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cor_str {
+    const char *p;
+    size_t n;
+};
+
+/* For a string literal. */
+#define COR_STR(lit) ((struct cor_str){(lit), sizeof(lit) - 1})
+/* For printf: "%.*s", COR_STR_ARG(s). */
+#define COR_STR_ARG(s) (int)(s).n, (s).p
+
+static inline struct cor_str cor_str(const char *p, size_t n)
+{
+    return (struct cor_str){p, n};
+}
+
+/* `s` may be NULL: the empty string. */
+static inline struct cor_str cor_strz(const char *s)
+{
+    return (struct cor_str){s ? s : "", s ? strlen(s) : 0};
+}
+
+static inline bool cor_str_eq(struct cor_str a, struct cor_str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool cor_str_eqz(struct cor_str a, const char *b)
+{
+    return cor_str_eq(a, cor_strz(b));
+}
+
+/* Byte order; the shorter of two equal prefixes comes first. */
+int cor_str_cmp(struct cor_str a, struct cor_str b);
+
+bool cor_str_starts(struct cor_str s, struct cor_str prefix);
+bool cor_str_ends(struct cor_str s, struct cor_str suffix);
+
+/* Position of the first `c`, or -1. */
+ptrdiff_t cor_str_find(struct cor_str s, char c);
+
+/* From byte `from` (at most s.n) to the end. */
+static inline struct cor_str cor_str_from(struct cor_str s, size_t from)
+{
+    return (struct cor_str){s.p + from, s.n - from};
+}
+
+/* Cuts `*rest` at the first `sep`: returns what stands before it and leaves what stands after it.
+ * Without a `sep`, returns all and leaves an empty string with p == NULL. */
+struct cor_str cor_str_cut(struct cor_str *rest, char sep);
+
+struct cor_str cor_str_trim(struct cor_str s);
+
+/* Decimal numbers, digits only (and a leading '-' for int64). 0, -COR_EINVAL (not a number), or
+ * -COR_ETOOBIG (does not fit). */
+int cor_str_to_u64(struct cor_str s, uint64_t *ret);
+int cor_str_to_i64(struct cor_str s, int64_t *ret);
+
+/* A length-aware FNV-1a mix, stable across runs and machines. Not for untrusted hash tables. */
+uint64_t cor_str_hash(struct cor_str s);
+
+#endif

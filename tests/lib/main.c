@@ -1,0 +1,163 @@
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "test.h"
+
+#define TESTS_MAX 2048
+
+static struct CMUnitTest tests[TESTS_MAX];
+static size_t ntests;
+static _Atomic size_t live;
+static uint64_t seed, random_state;
+static char tmpdirs[256][64];
+static size_t ntmpdirs;
+
+static _Thread_local size_t fail_in;
+static _Thread_local bool fail_persistent, fail_seen;
+
+static bool fails_now(void)
+{
+    if (fail_in == 0)
+        return false;
+    if (fail_in > 1) {
+        fail_in--;
+        return false;
+    }
+    fail_seen = true;
+    if (!fail_persistent)
+        fail_in = 0;
+    return true;
+}
+
+static void *counting_alloc(size_t n)
+{
+    void *p = fails_now() ? NULL : malloc(n);
+
+    if (p)
+        atomic_fetch_add(&live, 1);
+    return p;
+}
+
+static void *counting_realloc(void *p, size_t n)
+{
+    void *q = fails_now() ? NULL : realloc(p, n);
+
+    if (q && !p)
+        atomic_fetch_add(&live, 1);
+    return q;
+}
+
+static void counting_free(void *p)
+{
+    atomic_fetch_sub(&live, 1);
+    free(p);
+}
+
+static const struct cor_mem_fns counting = {counting_alloc, counting_realloc, counting_free};
+
+size_t test_live_allocs(void)
+{
+    return atomic_load(&live);
+}
+
+void test_fail_alloc(size_t n, bool persistent)
+{
+    fail_in = n;
+    fail_persistent = persistent;
+    if (n)
+        fail_seen = false;
+}
+
+bool test_alloc_failed(void)
+{
+    return fail_seen;
+}
+
+uint64_t test_random(void)
+{
+    uint64_t z = (random_state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+const char *test_tmpdir(void)
+{
+    const char *base = getenv("TMPDIR");
+    char *dir;
+
+    assert_true(ntmpdirs < sizeof(tmpdirs) / sizeof(tmpdirs[0]));
+    dir = tmpdirs[ntmpdirs++];
+    snprintf(dir, sizeof(tmpdirs[0]), "%.40s/cor-test-XXXXXX", base ? base : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    return dir;
+}
+
+static void remove_tmpdirs(void)
+{
+    for (size_t i = 0; i < ntmpdirs; i++) {
+        DIR *d = opendir(tmpdirs[i]);
+        struct dirent *e;
+
+        while (d && (e = readdir(d)))
+            unlinkat(dirfd(d), e->d_name, 0);
+        if (d)
+            closedir(d);
+        rmdir(tmpdirs[i]);
+    }
+}
+
+void test_register(const char *name, test_fn fn)
+{
+    if (ntests == TESTS_MAX)
+        abort();
+    tests[ntests].name = name;
+    tests[ntests++].test_func = fn;
+}
+
+static int setup(void **state)
+{
+    *state = (void *)(uintptr_t)test_live_allocs();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    size_t before = (size_t)(uintptr_t)*state;
+
+    test_fail_alloc(0, false);
+    if (test_live_allocs() == before)
+        return 0;
+    print_error("%zu allocations left behind (seed %llu)\n", test_live_allocs() - before,
+                (unsigned long long)seed);
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *text = getenv("COR_TEST_SEED");
+    int failed;
+
+    seed = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
+    random_state = seed;
+    cor_mem_set(&counting);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    else
+        cmocka_set_message_output(CM_OUTPUT_TAP);
+    for (size_t i = 0; i < ntests; i++) {
+        tests[i].setup_func = setup;
+        tests[i].teardown_func = teardown;
+    }
+    failed = _cmocka_run_group_tests(argv[0], tests, ntests, NULL, NULL);
+    if (failed)
+        fprintf(stderr, "seed: COR_TEST_SEED=%llu\n", (unsigned long long)seed);
+    remove_tmpdirs();
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,68 @@
+/* The suite's small frame around cmocka: TEST() registers itself, every test ends with a check that
+ * nothing it allocated is left, and FOR_EACH_FAILED_ALLOC fails each allocation in turn.
+ *
+ *   TEST(buf, grows_up_to_its_maximum)
+ *   {
+ *       ...
+ *   }
+ *
+ * tests/lib/main.c holds main(); run one test with `PROGRAM PATTERN` (cmocka's * and ?). */
+#ifndef COR_TEST_H
+#define COR_TEST_H
+
+/* clang-format off: cmocka needs these first. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void (*test_fn)(void **state);
+
+void test_register(const char *name, test_fn fn);
+
+#define TEST(suite, name)                                                                          \
+    static void test_##suite##_##name(void **state);                                               \
+    __attribute__((constructor)) static void register_##suite##_##name(void)                       \
+    {                                                                                              \
+        test_register(#suite ": " #name, test_##suite##_##name);                                   \
+    }                                                                                              \
+    static void test_##suite##_##name(__attribute__((unused)) void **state)
+
+/* Counts of the allocator seam since the program began; main.c installs the counting allocator. */
+size_t test_live_allocs(void);
+
+/* Makes the n-th allocation from now on this thread fail (1 = the next), and all after it while
+ * `persistent`. 0 turns it off. */
+void test_fail_alloc(size_t n, bool persistent);
+
+/* True when the armed failure has happened since test_fail_alloc(). */
+bool test_alloc_failed(void);
+
+/* Runs the body once with the first allocation failing, once with the second, and so on until a run
+ * meets no failure. `failed` is how many failures were injected when the loop ends. The body must
+ * release what it made, whatever happened, and may use test_alloc_failed(). */
+#define FOR_EACH_FAILED_ALLOC(n)                                                                   \
+    for (size_t n = 1, n##_go = 1; n##_go && (test_fail_alloc(n, false), true);                    \
+         n##_go = test_alloc_failed(), test_fail_alloc(0, false), n++)
+
+/* Equality with both values printed. */
+#define assert_str(s, lit)                                                                         \
+    do {                                                                                           \
+        struct cor_str assert_str_ = (s);                                                          \
+        assert_int_equal(assert_str_.n, strlen(lit));                                              \
+        assert_memory_equal(assert_str_.p, lit, strlen(lit));                                      \
+    } while (0)
+
+/* A fresh empty folder, removed with its content at exit. */
+const char *test_tmpdir(void);
+
+/* A seeded generator: the seed is $COR_TEST_SEED or the clock, and is printed when a test fails. */
+uint64_t test_random(void);
+
+#endif
