@@ -1,0 +1,48 @@
+/* An event loop. It either gets a thread of its own (cor_loop_start), or is run by the thread that
+ * made it (cor_loop_run_until).
+ * Owner: its maker.  Thread: the loop's, unless a function says otherwise. */
+#ifndef COR_LOOP_LOOP_H
+#define COR_LOOP_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop/mailbox.h"
+
+struct cor_loop;
+struct uv_loop_s;
+
+/* `mail_max` bounds what other threads may have posted. 0, or -COR_ENOMEM, -COR_EIO (no epoll or
+ * eventfd could be had). */
+int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop);
+
+/* After cor_loop_stop(), or for a loop that was never started. Delivers what is in the mailbox,
+ * closes its own handles; everybody else's handles and timers must be closed before. */
+struct cor_loop *cor_loop_free(struct cor_loop *loop);
+
+/* Runs the loop on a new thread called `name` (at most 15 bytes show). 0, or -COR_EIO. */
+int cor_loop_start(struct cor_loop *loop, const char *name);
+
+/* Asks a started loop to end after its current turn, and joins its thread. From any thread but the
+ * loop's own. */
+void cor_loop_stop(struct cor_loop *loop);
+
+/* Runs turns on the calling thread until `done` says so. False when `timeout_ms` passed first. */
+bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
+                        uint64_t timeout_ms);
+
+/* From any thread: is this the thread that runs the loop? */
+bool cor_loop_is_current(const struct cor_loop *loop);
+
+/* Monotonic milliseconds, read once per turn. */
+uint64_t cor_loop_now_ms(const struct cor_loop *loop);
+
+/* From any thread; see mailbox.h. */
+int cor_loop_post(struct cor_loop *loop, struct cor_mail *mail);
+void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail);
+
+/* For net's handles only. */
+struct uv_loop_s *cor_loop_uv(struct cor_loop *loop);
+
+#endif

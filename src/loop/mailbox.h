@@ -1,0 +1,42 @@
+/* How threads meet: a queue of mails with its own lock. The receiver is woken once per batch, takes
+ * the whole batch and runs it with the lock released, in the order of posting.
+ * Thread: post and reply from any; init, deliver and deinit on the receiver. */
+#ifndef COR_LOOP_MAILBOX_H
+#define COR_LOOP_MAILBOX_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "base/list.h"
+
+/* Embedded by the sender in what it sends; in at most one mailbox at a time. */
+struct cor_mail {
+    struct cor_list link;
+    void (*on_mail)(struct cor_mail *mail); /* runs on the receiver, which then owns the mail */
+};
+
+struct cor_mailbox {
+    pthread_mutex_t lock; /* a leaf: nothing is called while it is held */
+    struct cor_list queue;
+    size_t len;
+    size_t max;
+    void (*wake)(void *arg); /* any thread, lock released; when the queue was empty */
+    void *arg;
+};
+
+void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg);
+
+/* The queue must be empty. */
+void cor_mailbox_deinit(struct cor_mailbox *mb);
+
+/* 0, or -COR_EBUSY (the mailbox holds its maximum; the mail is still the sender's). */
+int cor_mailbox_post(struct cor_mailbox *mb, struct cor_mail *mail);
+
+/* For answers: never refused, because the requests they answer are bounded where they were taken.
+ */
+void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail);
+
+/* Runs all mails that are there now and returns how many; mails posted meanwhile wake again. */
+size_t cor_mailbox_deliver(struct cor_mailbox *mb);
+
+#endif

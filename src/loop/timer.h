@@ -1,0 +1,32 @@
+/* A one-shot timer, embedded by its user. All timers of a loop share one heap and one handle, so
+ * that cancelling is immediate and the memory may go right after it. Thread: the loop's.  Owner:
+ * whoever embeds it. */
+#ifndef COR_LOOP_TIMER_H
+#define COR_LOOP_TIMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cor_loop;
+
+struct cor_timer {
+    struct cor_loop *loop;
+    void (*on_timer)(struct cor_timer *timer);
+    uint64_t due_ms; /* on cor_loop_now_ms()'s clock */
+    size_t slot;     /* in the loop's heap; SIZE_MAX when not set */
+};
+
+void cor_timer_init(struct cor_timer *timer, struct cor_loop *loop,
+                    void (*on_timer)(struct cor_timer *timer));
+
+/* (Re)arms: fires once, at the earliest `delay_ms` from now, never before this call returns.
+ * 0, or -COR_ENOMEM (the timer is as it was). */
+int cor_timer_set(struct cor_timer *timer, uint64_t delay_ms);
+
+/* It does not fire after this. Harmless when not set. */
+void cor_timer_cancel(struct cor_timer *timer);
+
+bool cor_timer_is_set(const struct cor_timer *timer);
+
+#endif

@@ -1,0 +1,95 @@
+/* An API object: an immutable, reference-counted run of canonical JSON, with a small header of
+ * offsets into it. Nothing is decoded; there is no second copy of anything.
+ *
+ * Two forms. *Stored*: without metadata.resourceVersion (and without metadata.selfLink); what the
+ * engine keeps and what the no-op check compares. *Served*: the same bytes with resourceVersion in
+ * place, made once per revision. `metadata` is always there, if only as {}.
+ * Thread: any (immutable).  Owner: its references. */
+#ifndef COR_META_OBJECT_H
+#define COR_META_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/ref.h"
+#include "base/str.h"
+#include "meta/revision.h"
+#include "meta/status.h"
+
+/* A span of the object's bytes; len 0: absent. */
+struct cor_span {
+    uint32_t at, len;
+};
+
+struct cor_object {
+    struct cor_ref ref;
+    uint32_t len;           /* bytes of JSON */
+    uint32_t type_end;      /* the type part is [1, type_end): `"kind":…,"apiVersion":…,` */
+    uint32_t rv_at;         /* where the resourceVersion member stands, or would stand */
+    uint16_t rv_len;        /* of the whole member with its comma; 0 in the stored form */
+    uint16_t rv_lead;       /* a member stands before it in metadata: the comma is in front */
+    struct cor_span labels; /* the value of metadata.labels, braces included */
+    struct cor_span owners; /* the value of metadata.ownerReferences, brackets included */
+    cor_rev rev;            /* 0 in the stored form */
+    uint64_t fingerprint;   /* of the labels, see meta/fingerprint.h */
+    char bytes[];           /* NUL-terminated; the NUL is not counted */
+};
+
+struct cor_object_limits {
+    uint32_t bytes_max; /* 0: the default */
+};
+#define COR_OBJECT_BYTES_MAX_DEFAULT (1536u * 1024)
+
+/* Duplicate keys found while reading outside bytes: the last wins, each is reported by path. */
+struct cor_json_dups;
+
+/* From outside bytes (any JSON object) to the stored form. A resourceVersion in the input is taken
+ * out and given to `ret_rv` as written ("" when absent; NULL: not wanted), borrowed from `json`
+ * when it has no escapes, else empty with -COR_EINVAL. selfLink is dropped. `dups` may be NULL. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL (not a JSON object, bad UTF-8, too deep, metadata not an
+ * object, resourceVersion not a string: the message says where). */
+int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits,
+                     struct cor_json_dups *dups, struct cor_str *ret_rv,
+                     struct cor_object **ret_object, struct cor_status *reterr_status);
+
+/* From an engine's bytes to the served form at `rev`: one pass, one copy when the bytes are
+ * canonical. `ret_rewrite` (NULL: not wanted): the bytes were not canonical, so that writing the
+ * object again would change them. -COR_ECORRUPT when the bytes are no object at all. */
+int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
+                           bool *ret_rewrite, struct cor_status *reterr_status);
+
+/* The same object at another revision, as served form (a DELETED event, a fresh write): one copy.
+ * `rev` 0 gives the stored form. 0 or -COR_ENOMEM. */
+int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object);
+
+struct cor_object *cor_object_ref(struct cor_object *object);
+struct cor_object *cor_object_unref(struct cor_object *object); /* NULL is fine; returns NULL */
+COR_DEFINE_CLEANUP(struct cor_object, cor_object_unref)
+
+static inline struct cor_str cor_object_json(const struct cor_object *object)
+{
+    return cor_str(object->bytes, object->len);
+}
+
+/* The stored form's bytes as the two spans around resourceVersion: `a` then `b`. */
+void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,
+                             struct cor_str *ret_b);
+
+/* Are the stored forms the same bytes? */
+bool cor_object_same_stored(const struct cor_object *a, const struct cor_object *b);
+bool cor_object_equals_stored(const struct cor_object *object, struct cor_str stored);
+
+/* Borrowed from the object; empty when absent or not a string. Names and uids need no unescaping; a
+ * value that has escapes is returned as written. */
+struct cor_str cor_object_kind(const struct cor_object *object);
+struct cor_str cor_object_api_version(const struct cor_object *object);
+struct cor_str cor_object_name(const struct cor_object *object);
+struct cor_str cor_object_namespace(const struct cor_object *object);
+struct cor_str cor_object_uid(const struct cor_object *object);
+struct cor_str cor_object_resource_version(const struct cor_object *object); /* digits, or "" */
+
+/* Value of one label; false when absent. `key` is compared with the unescaped name. */
+bool cor_object_label(const struct cor_object *object, struct cor_str key, struct cor_str *ret);
+
+#endif

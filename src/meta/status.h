@@ -1,0 +1,78 @@
+/* What a user is told about a failure: Kubernetes' Status object. Filled at the place that knows
+ * the cause, carried up untouched. Owner: whoever embeds it.  Thread: one at a time. */
+#ifndef COR_META_STATUS_H
+#define COR_META_STATUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* One entry of details.causes; on the wire the type stands under "reason". */
+struct cor_status_cause {
+    char *type;
+    char *message;
+    char *field;
+};
+
+/* At most this many causes are kept; upstream cuts nothing, a client reads a handful. */
+#define COR_STATUS_CAUSES_MAX 100
+
+struct cor_status {
+    int err;            /* negative COR_E…; 0: nothing was filled */
+    int code;           /* HTTP status */
+    const char *reason; /* a literal; "" when Kubernetes has none */
+    char *message;      /* NULL: out of memory; cor_status_message() has the table's text then */
+    char *name, *group, *kind, *uid; /* details; NULL when absent */
+    struct cor_status_cause *causes;
+    size_t ncauses;
+    int64_t retry_after_s; /* details.retryAfterSeconds; -1 when absent */
+    bool has_details;      /* `details` appears even when empty */
+    char *continue_token;  /* metadata.continue; NULL when absent */
+};
+
+void cor_status_init(struct cor_status *st);
+
+/* Safe on a zeroed struct; leaves it initialised. */
+void cor_status_deinit(struct cor_status *st);
+
+/* Moves `from` into `to`, whose old content is released; `from` is left initialised. */
+void cor_status_move(struct cor_status *to, struct cor_status *from);
+
+/* 0, or -COR_ENOMEM (`to` then still has err, code and reason). */
+int cor_status_copy(struct cor_status *to, const struct cor_status *from);
+
+/* Each fills `st` (NULL is fine: only the code is wanted), replacing what was there, and returns
+ * `err`, so that `return cor_status_set(st, -COR_EINVAL, "…")` reads well. Out of memory costs the
+ * message, never the code. */
+int cor_status_set(struct cor_status *st, int err, const char *fmt, ...) COR_PRINTF(3, 4);
+
+/* The messages of Kubernetes' errors package. `gr` prints as `resource` or `resource.group`. */
+struct cor_gr;
+int cor_status_not_found(struct cor_status *st, const struct cor_gr *gr, struct cor_str name);
+int cor_status_already_exists(struct cor_status *st, const struct cor_gr *gr, struct cor_str name);
+int cor_status_conflict(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
+                        const char *fmt, ...) COR_PRINTF(4, 5);
+int cor_status_bad_request(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
+int cor_status_internal(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
+int cor_status_expired(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
+int cor_status_too_large_rv(struct cor_status *st, uint64_t want, uint64_t have,
+                            int64_t retry_after_s);
+int cor_status_server_timeout(struct cor_status *st, const struct cor_gr *gr, const char *operation,
+                              int64_t retry_after_s);
+int cor_status_too_many_requests(struct cor_status *st, const char *message, int64_t retry_after_s);
+
+/* 0, or -COR_ENOMEM; beyond COR_STATUS_CAUSES_MAX the cause is dropped and 0 returned. */
+int cor_status_add_cause(struct cor_status *st, const char *type, const char *message,
+                         const char *field);
+
+/* Never NULL. */
+const char *cor_status_message(const struct cor_status *st);
+
+/* The whole Status object as canonical JSON. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_status_write(const struct cor_status *st, struct cor_buf *out);
+
+#endif
