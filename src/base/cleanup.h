@@ -15,7 +15,7 @@
         cor_stolen_;                                                                               \
     })
 
-#define COR_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define COR_CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define COR_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -10,12 +10,14 @@ struct err_row {
     bool retryable;
 };
 
+/* clang-format off */
 static const struct err_row rows[COR_ERR_INDEX_MAX] = {
     {"OK", "", "ok", 200, false},
 #define COR_ERR_ROW(n, h, r, t, s) {#n, r, s, h, t},
     COR_ERRORS(COR_ERR_ROW)
 #undef COR_ERR_ROW
 };
+/* clang-format on */
 
 static const struct err_row *row_of(int r)
 {

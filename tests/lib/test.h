@@ -10,7 +10,8 @@
 #ifndef COR_TEST_H
 #define COR_TEST_H
 
-/* clang-format off: cmocka needs these first. */
+/* cmocka needs these first. */
+/* clang-format off */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

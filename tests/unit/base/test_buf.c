@@ -28,8 +28,7 @@ TEST(buf, refuses_a_byte_past_its_maximum_and_keeps_its_content)
 
 TEST(buf, keeps_its_content_when_memory_runs_out)
 {
-    FOR_EACH_FAILED_ALLOC(n)
-    {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_buf b;
         size_t added = 0;
 

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""TAP: check_layers.py and check_bans.py on small made-up trees. Argument: the source root."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+# (what, file, content, expected part of the message or None when it is allowed)
+LAYERS = [
+    ("a layer may use one below it", "src/meta/x.c", '#include "base/buf.h"\n', None),
+    ("a layer may use itself", "src/storage/x.c", '#include "storage/kv.h"\n', None),
+    ("base may not use storage", "src/base/x.c", '\n#include "storage/kv.h"\n',
+     "src/base/x.c:2: base may not include storage/kv.h"),
+    ("meta may not use loop", "src/meta/x.h", '#include "loop/loop.h"\n',
+     "src/meta/x.h:1: meta may not include loop/loop.h"),
+    ("client may not use storage", "src/client/x.c", '#  include "storage/engine.h"\n',
+     "client may not include storage/engine.h"),
+    ("server may not use client", "src/server/x.c", '#include "client/rest.h"\n',
+     "server may not include client/rest.h"),
+    ("a folder outside the table is refused", "src/misc/x.c", '#include "base/buf.h"\n',
+     "folder misc is not in the table of layers"),
+    ("sqlite3.h belongs to the engine", "src/storage/sqlite/x.c", "#include <sqlite3.h>\n", None),
+    ("sqlite3.h is refused in the store", "src/storage/store.c", "#include <sqlite3.h>\n",
+     "src/storage/store.c:1: <sqlite3.h> may be used only in src/storage/sqlite"),
+    ("uv.h is refused in cmd", "cmd/coracle/x.c", "#include <uv.h>\n", "<uv.h> may be used only in src/loop"),
+    ("openssl is refused outside net", "src/server/x.c", "#include <openssl/ssl.h>\n",
+     "<openssl/ssl.h> may be used only in src/net"),
+    ("yyjson.h is refused in tests", "tests/unit/x.c", "#include <yyjson.h>\n",
+     "<yyjson.h> may be used only in src/json"),
+]
+BANS = [
+    ("strcpy is refused", "src/meta/x.c", "void f(char *d)\n{\n    strcpy(d, \"x\");\n}\n", "src/meta/x.c:3: strcpy()"),
+    ("sprintf is refused, snprintf is not", "src/meta/x.c", "snprintf(a, 1, b);\nsprintf(a, b);\n", ":2: sprintf()"),
+    ("malloc is refused outside base/mem.c", "src/json/x.c", "p = malloc (3);\n", ":1: malloc()"),
+    ("free of a member is another function", "src/json/x.c", "fns->free(p); f.free(p); cor_free(p);\n", None),
+    ("base/mem.c is where malloc lives", "src/base/mem.c", "p = malloc(3);\n", None),
+    ("comments and strings do not count", "src/json/x.c", "/* free(p)\n atoi(x) */ puts(\"gets(x)\");\n", None),
+    ("a test does not sleep", "tests/unit/x.c", "usleep(10);\n", "tests/unit/x.c:1: usleep()"),
+]
+
+
+def run(script, tree, names):
+    command = [sys.executable, str(ROOT / "tools" / script), *names]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def verdict(script, args_of, path, content, expected):
+    with tempfile.TemporaryDirectory() as tree:
+        file = pathlib.Path(tree) / path
+        file.parent.mkdir(parents=True)
+        file.write_text(content)
+        code, text = run(script, tree, args_of(path))
+    if expected is None:
+        return code == 0 and not text, text
+    return code == 1 and expected in text and len(text.splitlines()) == 1, text
+
+
+def main():
+    cases = [("check_layers.py", lambda p: ["--root", "."], c) for c in LAYERS]
+    cases += [("check_bans.py", lambda p: [p], c) for c in BANS]
+    print(f"1..{len(cases)}")
+    failed = 0
+    for number, (script, args_of, (what, path, content, expected)) in enumerate(cases, 1):
+        ok, text = verdict(script, args_of, path, content, expected)
+        print(f"{'ok' if ok else 'not ok'} {number} - {what}")
+        if not ok:
+            failed += 1
+            print(f"# said: {text!r}")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Refuses calls that this code base does not make, as file:line. Comments and string literals do not count.
+With paths, checks those; without, every tracked C file."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# (functions, where it is refused, where it is allowed all the same, what to use)
+BANS = [
+    (["strcpy", "strcat", "stpcpy", "sprintf", "vsprintf"], "", [], "struct cor_buf or snprintf()"),
+    (["strtok", "strtok_r"], "", [], "cor_str_cut()"),
+    (["atoi", "atol", "atoll", "atof"], "", [], "cor_str_to_u64() or cor_str_to_i64()"),
+    (["gets"], "", [], "fgets()"),
+    (["malloc", "calloc", "realloc", "free", "strdup", "strndup", "asprintf", "vasprintf"], "",
+     ["src/base/mem.c", "tests/lib/"], "base/mem.h"),
+    (["sleep", "usleep", "nanosleep", "clock_nanosleep"], "tests/", [],
+     "the event that is waited for, or a driven clock"),
+]
+# Comments, strings and character constants become blanks; line breaks stay.
+NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def code_of(text):
+    return NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+def violations(name, text):
+    for number, line in enumerate(code_of(text).splitlines(), 1):
+        for functions, where, allowed, instead in BANS:
+            if not name.startswith(where) or any(name.startswith(a) for a in allowed):
+                continue
+            for match in re.finditer(r"(?<![\w.>])(\w+)\s*\(", line):
+                if match.group(1) in functions:
+                    yield f"{name}:{number}: {match.group(1)}() is not used here: use {instead}"
+
+
+def main():
+    names = sys.argv[1:] or subprocess.run(
+        ["git", "ls-files", "*.c", "*.h"], check=True, capture_output=True, text=True).stdout.split()
+    found = [v for name in names
+             for v in violations(name, pathlib.Path(name).read_text(errors="replace"))]
+    for line in found:
+        print(line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
