@@ -20,6 +20,8 @@ struct cor_status_cause {
 
 /* At most this many causes are kept; upstream cuts nothing, a client reads a handful. */
 #define COR_STATUS_CAUSES_MAX 100
+/* A longer message is cut here. */
+#define COR_STATUS_MESSAGE_MAX (64u * 1024)
 
 struct cor_status {
     int err;            /* negative COR_E…; 0: nothing was filled */
@@ -29,7 +31,7 @@ struct cor_status {
     char *name, *group, *kind, *uid; /* details; NULL when absent */
     struct cor_status_cause *causes;
     size_t ncauses;
-    int64_t retry_after_s; /* details.retryAfterSeconds; -1 when absent */
+    int64_t retry_after_s; /* details.retryAfterSeconds; absent unless positive */
     bool has_details;      /* `details` appears even when empty */
     char *continue_token;  /* metadata.continue; NULL when absent */
 };
@@ -46,11 +48,16 @@ void cor_status_move(struct cor_status *to, struct cor_status *from);
 int cor_status_copy(struct cor_status *to, const struct cor_status *from);
 
 /* Each fills `st` (NULL is fine: only the code is wanted), replacing what was there, and returns
- * `err`, so that `return cor_status_set(st, -COR_EINVAL, "…")` reads well. Out of memory costs the
- * message, never the code. */
+ * the error code, so that `return cor_status_set(st, -COR_EINVAL, "…")` reads well. Out of memory
+ * costs the message and the details, never the code. HTTP status and reason are the error table's.
+ * Arguments may point into `st` itself.
+ */
 int cor_status_set(struct cor_status *st, int err, const char *fmt, ...) COR_PRINTF(3, 4);
 
-/* The messages of Kubernetes' errors package. `gr` prints as `resource` or `resource.group`. */
+/* An error that upstream does not type: 500 with an empty reason and the bare text. */
+int cor_status_untyped(struct cor_status *st, int err, const char *fmt, ...) COR_PRINTF(3, 4);
+
+/* The errors of Kubernetes' errors package, in its words and with its details. */
 struct cor_gr;
 int cor_status_not_found(struct cor_status *st, const struct cor_gr *gr, struct cor_str name);
 int cor_status_already_exists(struct cor_status *st, const struct cor_gr *gr, struct cor_str name);
@@ -59,20 +66,26 @@ int cor_status_conflict(struct cor_status *st, const struct cor_gr *gr, struct c
 int cor_status_bad_request(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
 int cor_status_internal(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
 int cor_status_expired(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
+int cor_status_timeout(struct cor_status *st, int64_t retry_after_s, const char *fmt, ...)
+    COR_PRINTF(3, 4);
 int cor_status_too_large_rv(struct cor_status *st, uint64_t want, uint64_t have,
                             int64_t retry_after_s);
 int cor_status_server_timeout(struct cor_status *st, const struct cor_gr *gr, const char *operation,
                               int64_t retry_after_s);
 int cor_status_too_many_requests(struct cor_status *st, const char *message, int64_t retry_after_s);
 
-/* 0, or -COR_ENOMEM; beyond COR_STATUS_CAUSES_MAX the cause is dropped and 0 returned. */
+/* Each returns 0 or -COR_ENOMEM and leaves `st` as it was on failure; NULL strings are absent.
+ * Beyond COR_STATUS_CAUSES_MAX a cause is dropped and 0 returned. */
 int cor_status_add_cause(struct cor_status *st, const char *type, const char *message,
                          const char *field);
+int cor_status_set_details(struct cor_status *st, struct cor_str name, struct cor_str group,
+                           struct cor_str kind);
+int cor_status_set_continue(struct cor_status *st, struct cor_str token);
 
 /* Never NULL. */
 const char *cor_status_message(const struct cor_status *st);
 
-/* The whole Status object as canonical JSON. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* The whole Status object as JSON, members in upstream's order. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_status_write(const struct cor_status *st, struct cor_buf *out);
 
 #endif

@@ -1,0 +1,14 @@
+/* A string in quotes as Go's %q prints it: what Kubernetes' messages put around names and values.
+ * Thread: any. */
+#ifndef COR_META_QUOTE_H
+#define COR_META_QUOTE_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/* Appends `s` in double quotes, with Go's escapes for quotes, backslashes, control characters,
+ * invalid UTF-8 (\x..) and code points that do not print (\u...., \U........). Code points that
+ * Unicode has not assigned are printed as they are. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_quote(struct cor_str s, struct cor_buf *out);
+
+#endif
