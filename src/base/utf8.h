@@ -1,0 +1,21 @@
+/* Walking UTF-8 one code point at a time. Overlong forms, surrogates and numbers above U+10FFFF are
+ * invalid.
+ * Thread: any (pure). */
+#ifndef COR_BASE_UTF8_H
+#define COR_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define COR_UTF8_INVALID UINT32_MAX
+
+/* The length in bytes of the first code point of `s`, which is not empty; `ret_cp` gets it. An
+ * invalid byte counts alone, as COR_UTF8_INVALID. */
+size_t cor_utf8_first(struct cor_str s, uint32_t *ret_cp);
+
+/* Position of the first invalid byte, or -1. */
+ptrdiff_t cor_utf8_find_invalid(struct cor_str s);
+
+#endif
