@@ -1,0 +1,68 @@
+/* Outside bytes to canonical bytes, and the check that bytes are canonical.
+ *
+ * The canonical form: minified; in the outermost object `kind`, then `apiVersion`, then all other
+ * keys; keys in byte order of their text at every level; of equal keys only the last; numbers as
+ * written; in strings only what must be escaped is (\" \\ \b \f \n \r \t, other control bytes as
+ * \u00xx in lower case), and an escaped lone surrogate is U+FFFD. It is never longer than its
+ * source. Thread: any (no state). */
+#ifndef COR_JSON_JSON_H
+#define COR_JSON_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/* The deepest nesting that any limit may allow; Go's decoder stops at 10,000. Readers here recurse,
+ * and 1,000 levels fit the smallest thread stack. */
+#define COR_JSON_DEPTH_MAX 1000
+
+struct cor_json_limits {
+    size_t bytes_max;   /* of the input, below 4 GB */
+    unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
+};
+
+#define COR_JSON_LIMITS_DEFAULT \
+    ((struct cor_json_limits){.bytes_max = 1536 * 1024, .depth_max = COR_JSON_DEPTH_MAX})
+
+/* Where and why bytes are not JSON; the words are those of Go's decoder. */
+struct cor_json_error {
+    size_t offset; /* of the byte that is wrong, from 0; the length when the input ends too soon */
+    unsigned line; /* from 1 */
+    unsigned column; /* in bytes, from 1 */
+    char message[100];
+};
+
+/* Upstream's strict decoder reports at most as many. */
+#define COR_JSON_DUPS_MAX 100
+
+/* A key that stands in its object more than once. */
+struct cor_json_dup {
+    size_t offset; /* of the first byte of the repeated key's text */
+    char *path;    /* "spec.containers[0].image" */
+};
+
+/* The first COR_JSON_DUPS_MAX paths in the order of the input, each once. */
+struct cor_json_dups {
+    size_t n;
+    struct cor_json_dup v[COR_JSON_DUPS_MAX];
+};
+
+void cor_json_dups_init(struct cor_json_dups *dups);
+void cor_json_dups_deinit(struct cor_json_dups *dups);
+
+/* Is `in` one JSON value within `limits`, and is it canonical? Allocates nothing.
+ * 0, -COR_EINVAL (not JSON, invalid UTF-8, nested too deep), -COR_ETOOBIG (too many bytes). */
+int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool *ret_canonical,
+                   struct cor_json_error *reterr);
+
+/* Appends the canonical form of `in` to `out`, which must have room for in.n more bytes below its
+ * maximum. Repeated keys are added to `dups` unless it is NULL. On failure `out` is as before.
+ * 0, -COR_EINVAL, -COR_ETOOBIG, -COR_ENOMEM; `reterr` (may be NULL) is written for the first two.
+ */
+int cor_json_canonicalize(struct cor_str in, const struct cor_json_limits *limits,
+                          struct cor_buf *out, struct cor_json_dups *dups,
+                          struct cor_json_error *reterr);
+
+#endif

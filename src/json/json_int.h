@@ -1,0 +1,143 @@
+/* What the files of this folder share: the byte classes of strings, UTF-8, and yyjson's trees,
+ * whose types no other folder sees. */
+#ifndef COR_JSON_INT_H
+#define COR_JSON_INT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include "json/json.h"
+
+#define COR_JSON_EACH_BYTE(b) (0x0101010101010101ull * (b))
+
+/* What a check learns beside its verdict. */
+struct cor_json_traits {
+    bool canonical;
+    bool lone_surrogate; /* some \ud800…\udfff has no partner */
+};
+
+int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limits,
+                          struct cor_json_traits *ret, struct cor_json_error *reterr);
+
+/* The allocator seam for yyjson. */
+extern const yyjson_alc cor_json_alc;
+
+/* Writes the canonical form of `root` at `dst`, which has room for it: the source's length is
+ * enough, since the form is never longer. `base` is the first byte of the buffer that `root` was
+ * read from in place, and the origin of the offsets in `dups` (may be NULL). Returns the end, or
+ * NULL when out of memory. */
+char *cor_json_emit(yyjson_val *root, const char *base, char *dst, struct cor_json_dups *dups);
+
+/* Writes the escape of a control byte, a quote or a backslash, at most 6 bytes; returns its end. */
+char *cor_json_put_escape(char *dst, unsigned char c);
+
+/* Length of the UTF-8 sequence at `p` (its first byte is not ASCII), or 0 when it is not valid. */
+static inline size_t cor_json_utf8_len(const unsigned char *p, const unsigned char *end)
+{
+    size_t left = (size_t)(end - p);
+
+    if (p[0] >= 0xc2 && p[0] <= 0xdf)
+        return left >= 2 && (p[1] & 0xc0) == 0x80 ? 2 : 0;
+    if ((p[0] & 0xf0) == 0xe0) {
+        if (left < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80)
+            return 0;
+        if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))
+            return 0;
+        return 3;
+    }
+    if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+        if (left < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80)
+            return 0;
+        if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+            return 0;
+        return 4;
+    }
+    return 0;
+}
+
+/* The high bit of each byte of `x` that is a control byte, a quote or a backslash is set in the
+ * result; bits above the lowest set one may be wrong. */
+static inline uint64_t cor_json_special_mask(uint64_t x)
+{
+    return ((x - COR_JSON_EACH_BYTE(0x20)) |
+            ((x ^ COR_JSON_EACH_BYTE('"')) - COR_JSON_EACH_BYTE(1)) |
+            ((x ^ COR_JSON_EACH_BYTE('\\')) - COR_JSON_EACH_BYTE(1))) &
+           ~x & COR_JSON_EACH_BYTE(0x80);
+}
+
+static inline uint64_t cor_json_load8(const void *p)
+{
+    uint64_t x;
+
+    memcpy(&x, p, sizeof(x));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    return x;
+}
+
+static inline bool cor_json_is_special(unsigned char c)
+{
+    return c < 0x20 || c == '"' || c == '\\';
+}
+
+/* The first control byte, quote or backslash from `p` on, or `end`. */
+static inline const char *cor_json_find_special(const char *p, const char *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t m = cor_json_special_mask(cor_json_load8(p));
+
+        if (m)
+            return p + __builtin_ctzll(m) / 8;
+    }
+    while (p < end && !cor_json_is_special((unsigned char)*p))
+        p++;
+    return p;
+}
+
+/* The same, but it stops at bytes that are not ASCII too. */
+static inline const char *cor_json_find_special_or_high(const char *p, const char *end)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t x = cor_json_load8(p);
+        uint64_t m = cor_json_special_mask(x) | (x & COR_JSON_EACH_BYTE(0x80));
+
+        if (m)
+            return p + __builtin_ctzll(m) / 8;
+    }
+    while (p < end && !cor_json_is_special((unsigned char)*p) && (unsigned char)*p < 0x80)
+        p++;
+    return p;
+}
+
+/* The four hex digits at `p` as a number, or -1. */
+static inline int cor_json_hex4(const char *p)
+{
+    int v = 0;
+
+    for (int i = 0; i < 4; i++) {
+        unsigned char c = (unsigned char)p[i], low = c | 0x20;
+
+        if (c >= '0' && c <= '9')
+            v = v * 16 + (c - '0');
+        else if (low >= 'a' && low <= 'f')
+            v = v * 16 + (low - 'a' + 10);
+        else
+            return -1;
+    }
+    return v;
+}
+
+static inline bool cor_json_is_high_surrogate(int u)
+{
+    return u >= 0xd800 && u <= 0xdbff;
+}
+
+static inline bool cor_json_is_low_surrogate(int u)
+{
+    return u >= 0xdc00 && u <= 0xdfff;
+}
+
+#endif

@@ -1,0 +1,213 @@
+#include "json/scan.h"
+
+#include "base/err.h"
+#include "json/json_int.h"
+
+enum cor_json_type cor_json_type(struct cor_str value)
+{
+    if (value.n == 0)
+        return COR_JSON_NONE;
+    switch (value.p[0]) {
+    case '{':
+        return COR_JSON_OBJECT;
+    case '[':
+        return COR_JSON_ARRAY;
+    case '"':
+        return COR_JSON_STRING;
+    case 't':
+    case 'f':
+        return COR_JSON_BOOL;
+    case 'n':
+        return COR_JSON_NULL;
+    default:
+        return COR_JSON_NUMBER;
+    }
+}
+
+static inline bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static inline const char *skip_space(const char *p, const char *end)
+{
+    while (p < end && is_space(*p))
+        p++;
+    return p;
+}
+
+/* `p` is after the opening quote; returns the closing one, or the end. */
+static inline const char *find_quote(const char *p, const char *end)
+{
+    for (;;) {
+        p = cor_json_find_special(p, end);
+        if (p >= end || *p == '"')
+            return p;
+        p += *p == '\\' ? 2 : 1;
+        if (p > end)
+            return end;
+    }
+}
+
+static inline const char *skip_string(const char *p, const char *end)
+{
+    p = find_quote(p + 1, end);
+    return p < end ? p + 1 : end;
+}
+
+static const char *skip_container(const char *p, const char *end)
+{
+    size_t depth = 0;
+
+    while (p < end) {
+        switch (*p) {
+        case '"':
+            p = skip_string(p, end);
+            continue;
+        case '{':
+        case '[':
+            depth++;
+            break;
+        case '}':
+        case ']':
+            if (--depth == 0)
+                return p + 1;
+            break;
+        default:
+            break;
+        }
+        p++;
+    }
+    return end;
+}
+
+static const char *skip_value(const char *p, const char *end)
+{
+    if (p >= end)
+        return end;
+    if (*p == '"')
+        return skip_string(p, end);
+    if (*p == '{' || *p == '[')
+        return skip_container(p, end);
+    while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space(*p))
+        p++;
+    return p;
+}
+
+struct cor_json_iter cor_json_iter(struct cor_str value)
+{
+    const char *end = value.p + value.n;
+
+    if (value.n == 0 || (value.p[0] != '{' && value.p[0] != '['))
+        return (struct cor_json_iter){end, end, NULL};
+    return (struct cor_json_iter){value.p + 1, end, NULL};
+}
+
+/* Moves to the first byte of the next member or element; false at the closing byte. */
+static inline bool next(struct cor_json_iter *it)
+{
+    if (it->value) {
+        it->p = skip_value(it->value, it->end);
+        it->value = NULL;
+    }
+    it->p = skip_space(it->p, it->end);
+    if (it->p < it->end && *it->p == ',')
+        it->p = skip_space(it->p + 1, it->end);
+    return it->p < it->end && *it->p != '}' && *it->p != ']';
+}
+
+bool cor_json_iter_member(struct cor_json_iter *it, struct cor_str *ret_raw_key)
+{
+    const char *key, *close;
+
+    if (!next(it) || *it->p != '"')
+        return false;
+    key = it->p + 1;
+    close = find_quote(key, it->end);
+    it->p = skip_space(close < it->end ? close + 1 : close, it->end);
+    if (it->p >= it->end || *it->p != ':')
+        return false;
+    it->value = skip_space(it->p + 1, it->end);
+    *ret_raw_key = cor_str(key, (size_t)(close - key));
+    return true;
+}
+
+bool cor_json_iter_elem(struct cor_json_iter *it)
+{
+    if (!next(it))
+        return false;
+    it->value = it->p;
+    return true;
+}
+
+struct cor_str cor_json_iter_value(struct cor_json_iter *it)
+{
+    const char *start = it->value;
+
+    it->p = skip_value(start, it->end);
+    it->value = NULL;
+    return cor_str(start, (size_t)(it->p - start));
+}
+
+struct cor_str cor_json_iter_open_value(const struct cor_json_iter *it)
+{
+    return cor_str(it->value, (size_t)(it->end - it->value));
+}
+
+struct cor_str cor_json_first_value(struct cor_str bytes)
+{
+    const char *end = bytes.p + bytes.n, *start = skip_space(bytes.p, end);
+
+    return cor_str(start, (size_t)(skip_value(start, end) - start));
+}
+
+/* The outermost object begins with these two, so they say nothing about where other keys stand. */
+static bool is_type_key(struct cor_str raw)
+{
+    return cor_str_eq(raw, COR_STR("kind")) || cor_str_eq(raw, COR_STR("apiVersion"));
+}
+
+int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order order,
+                 struct cor_str *ret_value)
+{
+    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_str raw, found = {NULL, 0};
+
+    if (cor_json_type(object) != COR_JSON_OBJECT)
+        return -COR_ENOTFOUND;
+    while (cor_json_iter_member(&it, &raw)) {
+        int c = cor_json_raw_cmp_text(raw, key);
+
+        if (c == 0)
+            found = cor_json_iter_open_value(&it);
+        if (order == COR_JSON_SORTED && (c == 0 || (c > 0 && !is_type_key(raw))))
+            break;
+    }
+    if (!found.p)
+        return -COR_ENOTFOUND;
+    *ret_value = cor_json_first_value(found);
+    return 0;
+}
+
+int cor_json_to_raw(struct cor_str value, struct cor_str *ret_raw)
+{
+    if (cor_json_type(value) != COR_JSON_STRING || value.n < 2)
+        return -COR_EINVAL;
+    *ret_raw = cor_str(value.p + 1, value.n - 2);
+    return 0;
+}
+
+int cor_json_to_bool(struct cor_str value, bool *ret)
+{
+    if (cor_json_type(value) != COR_JSON_BOOL)
+        return -COR_EINVAL;
+    *ret = value.p[0] == 't';
+    return 0;
+}
+
+int cor_json_to_i64(struct cor_str value, int64_t *ret)
+{
+    if (cor_json_type(value) != COR_JSON_NUMBER)
+        return -COR_EINVAL;
+    return cor_str_to_i64(value, ret);
+}

@@ -1,0 +1,160 @@
+#include "json/writer.h"
+
+#include <assert.h>
+
+#include "json/json_int.h"
+
+void cor_json_writer_init(struct cor_json_writer *w, struct cor_buf *out)
+{
+    *w = (struct cor_json_writer){.out = out};
+}
+
+int cor_json_writer_finish(struct cor_json_writer *w)
+{
+    assert(w->depth == 0);
+    return w->error;
+}
+
+static void put(struct cor_json_writer *w, struct cor_str s)
+{
+    if (!w->error)
+        w->error = cor_buf_adds(w->out, s);
+}
+
+static void before_value(struct cor_json_writer *w)
+{
+    if (w->need_comma)
+        put(w, COR_STR(","));
+    w->need_comma = true;
+}
+
+static void begin(struct cor_json_writer *w, struct cor_str open)
+{
+    before_value(w);
+    put(w, open);
+    w->need_comma = false;
+    w->depth++;
+}
+
+static void end(struct cor_json_writer *w, struct cor_str close)
+{
+    assert(w->depth > 0);
+    put(w, close);
+    w->need_comma = true;
+    w->depth--;
+}
+
+void cor_json_begin_object(struct cor_json_writer *w)
+{
+    begin(w, COR_STR("{"));
+}
+
+void cor_json_end_object(struct cor_json_writer *w)
+{
+    end(w, COR_STR("}"));
+}
+
+void cor_json_begin_array(struct cor_json_writer *w)
+{
+    begin(w, COR_STR("["));
+}
+
+void cor_json_end_array(struct cor_json_writer *w)
+{
+    end(w, COR_STR("]"));
+}
+
+void cor_json_key(struct cor_json_writer *w, struct cor_str key)
+{
+    cor_json_string(w, key);
+    put(w, COR_STR(":"));
+    w->need_comma = false;
+}
+
+void cor_json_string(struct cor_json_writer *w, struct cor_str text)
+{
+    before_value(w);
+    if (!w->error)
+        w->error = cor_json_quote(w->out, text);
+}
+
+void cor_json_raw(struct cor_json_writer *w, struct cor_str value)
+{
+    before_value(w);
+    put(w, value);
+}
+
+void cor_json_u64(struct cor_json_writer *w, uint64_t v)
+{
+    before_value(w);
+    if (!w->error)
+        w->error = cor_buf_addu64(w->out, v);
+}
+
+void cor_json_i64(struct cor_json_writer *w, int64_t v)
+{
+    before_value(w);
+    if (v < 0)
+        put(w, COR_STR("-"));
+    if (!w->error)
+        w->error = cor_buf_addu64(w->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+void cor_json_bool(struct cor_json_writer *w, bool v)
+{
+    cor_json_raw(w, v ? COR_STR("true") : COR_STR("false"));
+}
+
+void cor_json_null(struct cor_json_writer *w)
+{
+    cor_json_raw(w, COR_STR("null"));
+}
+
+void cor_json_member(struct cor_json_writer *w, struct cor_str key, struct cor_str text)
+{
+    cor_json_key(w, key);
+    cor_json_string(w, text);
+}
+
+/* Adds what stands for the bytes at `p` that cannot be copied; returns how many they are, or an
+ * error. */
+static int add_special(struct cor_buf *out, const char *p, const char *end)
+{
+    char escape[6];
+    size_t n;
+    int r;
+
+    if ((unsigned char)*p < 0x80) {
+        n = (size_t)(cor_json_put_escape(escape, (unsigned char)*p) - escape);
+        r = cor_buf_add(out, escape, n);
+        return r < 0 ? r : 1;
+    }
+    n = cor_json_utf8_len((const unsigned char *)p, (const unsigned char *)end);
+    r = n ? cor_buf_add(out, p, n) : cor_buf_addz(out, "\xef\xbf\xbd");
+    return r < 0 ? r : n ? (int)n : 1;
+}
+
+int cor_json_quote(struct cor_buf *out, struct cor_str text)
+{
+    const char *p = text.p, *end = text.n ? text.p + text.n : text.p;
+    size_t before = out->n;
+    int r = cor_buf_addc(out, '"');
+
+    while (r >= 0 && p < end) {
+        const char *stop = cor_json_find_special_or_high(p, end);
+
+        r = cor_buf_add(out, p, (size_t)(stop - p));
+        p = stop;
+        if (r >= 0 && p < end) {
+            r = add_special(out, p, end);
+            p += r > 0 ? r : 0;
+        }
+    }
+    if (r >= 0)
+        r = cor_buf_addc(out, '"');
+    if (r < 0) {
+        cor_buf_truncate(out, before);
+        return r;
+    }
+    return 0;
+}

@@ -1,0 +1,150 @@
+#include "base/buf.h"
+#include "base/err.h"
+#include "test.h"
+#include "json/json.h"
+#include "json/scan.h"
+
+static const struct cor_str spaced = COR_STR(
+    " { \"a\" : [ 1 , \"x]\\\"}\" , { } , [ ] , null ] ,\n \"b\" : -1.5e3 , \"c\":true,\"\\u0064\":\"e\\n\" } ");
+
+TEST(scan, iterates_over_members_and_elements)
+{
+    static const char *const keys[] = {"a", "b", "c", "\\u0064"};
+    static const char *const values[] = {"[ 1 , \"x]\\\"}\" , { } , [ ] , null ]", "-1.5e3", "true",
+                                         "\"e\\n\""};
+    static const char *const elems[] = {"1", "\"x]\\\"}\"", "{ }", "[ ]", "null"};
+    struct cor_json_iter it = cor_json_iter(cor_json_first_value(spaced)), sub;
+    struct cor_str key;
+    size_t i = 0, j = 0;
+
+    while (cor_json_iter_member(&it, &key)) {
+        assert_str(key, keys[i]);
+        if (i == 0) {
+            sub = cor_json_iter(cor_json_iter_open_value(&it));
+            for (; cor_json_iter_elem(&sub); j++)
+                assert_str(cor_json_iter_value(&sub), elems[j]);
+        }
+        assert_str(cor_json_iter_value(&it), values[i]);
+        i++;
+    }
+    assert_int_equal(i, 4);
+    assert_int_equal(j, 5);
+    assert_false(cor_json_iter_member(&it, &key));
+}
+
+TEST(scan, skips_values_that_nobody_asked_for)
+{
+    struct cor_json_iter it = cor_json_iter(cor_json_first_value(spaced));
+    struct cor_str key;
+    size_t n = 0;
+
+    while (cor_json_iter_member(&it, &key))
+        n++;
+    assert_int_equal(n, 4);
+}
+
+TEST(scan, scalars_and_nothing_have_no_members)
+{
+    static const char *const values[] = {"", "1", "\"{\"", "null", "{}", "[]"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(values); i++) {
+        struct cor_json_iter it = cor_json_iter(cor_strz(values[i]));
+        struct cor_str key;
+
+        assert_false(cor_json_iter_member(&it, &key));
+        it = cor_json_iter(cor_strz(values[i]));
+        assert_false(cor_json_iter_elem(&it));
+    }
+}
+
+TEST(scan, knows_types)
+{
+    assert_int_equal(cor_json_type(COR_STR("")), COR_JSON_NONE);
+    assert_int_equal(cor_json_type(COR_STR("null")), COR_JSON_NULL);
+    assert_int_equal(cor_json_type(COR_STR("false")), COR_JSON_BOOL);
+    assert_int_equal(cor_json_type(COR_STR("-1")), COR_JSON_NUMBER);
+    assert_int_equal(cor_json_type(COR_STR("\"\"")), COR_JSON_STRING);
+    assert_int_equal(cor_json_type(COR_STR("[]")), COR_JSON_ARRAY);
+    assert_int_equal(cor_json_type(COR_STR("{}")), COR_JSON_OBJECT);
+}
+
+TEST(scan, gets_the_last_of_equal_keys_in_any_order)
+{
+    struct cor_str v;
+
+    assert_int_equal(
+        cor_json_get(COR_STR("{\"b\":1,\"a\":2,\"b\":[3]}"), COR_STR("b"), COR_JSON_ANY_ORDER, &v),
+        0);
+    assert_str(v, "[3]");
+    assert_int_equal(cor_json_get(COR_STR("{\"\\u0062\":1}"), COR_STR("b"), COR_JSON_ANY_ORDER, &v),
+                     0);
+    assert_int_equal(cor_json_get(COR_STR("[\"b\"]"), COR_STR("b"), COR_JSON_ANY_ORDER, &v),
+                     -COR_ENOTFOUND);
+    assert_int_equal(cor_json_get(COR_STR("{}"), COR_STR("b"), COR_JSON_ANY_ORDER, &v),
+                     -COR_ENOTFOUND);
+}
+
+TEST(scan, gets_from_canonical_bytes_and_stops_early)
+{
+    struct cor_str object = COR_STR("{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"a\":1,\"spec\":{}}"),
+                   v;
+
+    assert_int_equal(cor_json_get(object, COR_STR("kind"), COR_JSON_SORTED, &v), 0);
+    assert_str(v, "\"Pod\"");
+    assert_int_equal(cor_json_get(object, COR_STR("a"), COR_JSON_SORTED, &v), 0);
+    assert_str(v, "1");
+    assert_int_equal(cor_json_get(object, COR_STR("spec"), COR_JSON_SORTED, &v), 0);
+    assert_str(v, "{}");
+    assert_int_equal(cor_json_get(object, COR_STR("b"), COR_JSON_SORTED, &v), -COR_ENOTFOUND);
+    assert_int_equal(cor_json_get(object, COR_STR("zz"), COR_JSON_SORTED, &v), -COR_ENOTFOUND);
+    assert_int_equal(cor_json_get(COR_STR("{\"b\":1,\"a\":2}"), COR_STR("a"), COR_JSON_SORTED, &v),
+                     -COR_ENOTFOUND);
+}
+
+TEST(scan, converts_scalars_of_the_right_type)
+{
+    struct cor_str raw;
+    int64_t i;
+    bool b;
+
+    assert_int_equal(cor_json_to_raw(COR_STR("\"a\\n\""), &raw), 0);
+    assert_str(raw, "a\\n");
+    assert_int_equal(cor_json_to_raw(COR_STR("1"), &raw), -COR_EINVAL);
+    assert_int_equal(cor_json_to_bool(COR_STR("true"), &b), 0);
+    assert_true(b);
+    assert_int_equal(cor_json_to_bool(COR_STR("false"), &b), 0);
+    assert_false(b);
+    assert_int_equal(cor_json_to_bool(COR_STR("null"), &b), -COR_EINVAL);
+    assert_int_equal(cor_json_to_i64(COR_STR("-9223372036854775808"), &i), 0);
+    assert_true(i == INT64_MIN);
+    assert_int_equal(cor_json_to_i64(COR_STR("9223372036854775808"), &i), -COR_ETOOBIG);
+    assert_int_equal(cor_json_to_i64(COR_STR("1.0"), &i), -COR_EINVAL);
+    assert_int_equal(cor_json_to_i64(COR_STR("1e3"), &i), -COR_EINVAL);
+    assert_int_equal(cor_json_to_i64(COR_STR("\"1\""), &i), -COR_EINVAL);
+}
+
+TEST(scan, decodes_escapes_into_the_callers_buffer)
+{
+    struct cor_str text, raw = COR_STR("a\\u00e9\\ud83d\\ude00\\ud800\\n\\/\\\"");
+    char buf[64];
+
+    assert_int_equal(cor_json_unescape(COR_STR("plain"), NULL, 0, &text), 0);
+    assert_str(text, "plain");
+    assert_int_equal(cor_json_unescape(raw, buf, sizeof(buf), &text), 0);
+    assert_str(text, "a\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbd\n/\"");
+    for (size_t cap = 0; cap < text.n; cap++)
+        assert_int_equal(cor_json_unescape(raw, buf, cap, &text), -COR_ETOOBIG);
+}
+
+TEST(scan, compares_texts_through_escapes)
+{
+    assert_true(cor_json_raw_eq(COR_STR("a\\u0062c"), COR_STR("abc")));
+    assert_true(cor_json_raw_eq(COR_STR("abc"), COR_STR("abc")));
+    assert_false(cor_json_raw_eq(COR_STR("ab"), COR_STR("abc")));
+    assert_true(cor_json_raw_eq(COR_STR("\\\\"), COR_STR("\\")));
+    assert_true(cor_json_raw_eq(COR_STR(""), COR_STR("")));
+    assert_int_equal(cor_json_raw_cmp(COR_STR("a\\n"), COR_STR("a ")), -1);
+    assert_int_equal(cor_json_raw_cmp(COR_STR("\\u0061"), COR_STR("a")), 0);
+    assert_int_equal(cor_json_raw_cmp(COR_STR("\\u00e9"), COR_STR("z")), 1);
+    assert_int_equal(cor_json_raw_cmp_text(COR_STR("\\t"), COR_STR("\\")), -1);
+}
