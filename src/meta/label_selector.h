@@ -1,0 +1,66 @@
+/* A label selector, parsed and ready to match: a conjunction of requirements, sorted by key. The
+ * grammar, the messages and the printed form are upstream's (apimachinery's labels package, v1.34).
+ * Thread: any (immutable).  Owner: whoever parsed it. */
+#ifndef COR_META_LABEL_SELECTOR_H
+#define COR_META_LABEL_SELECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "meta/status.h"
+
+/* Upstream has no limits but its URL's; a longer selector is refused as a bad request. */
+#define COR_LABEL_SELECTOR_BYTES_MAX        (64u * 1024)
+#define COR_LABEL_SELECTOR_REQUIREMENTS_MAX 1024
+#define COR_LABEL_SELECTOR_VALUES_MAX       8192 /* of all requirements together */
+
+enum cor_label_op {
+    COR_LABEL_EXISTS,
+    COR_LABEL_NOT_EXISTS,
+    COR_LABEL_EQUALS,
+    COR_LABEL_DOUBLE_EQUALS,
+    COR_LABEL_NOT_EQUALS,
+    COR_LABEL_IN,
+    COR_LABEL_NOT_IN,
+    COR_LABEL_GREATER,
+    COR_LABEL_LESS,
+};
+
+struct cor_label_requirement {
+    struct cor_str key;
+    struct cor_str *values; /* sorted, each once; none for the two unary operators */
+    size_t nvalues;
+    int64_t number; /* the value, of GREATER and LESS */
+    enum cor_label_op op;
+};
+
+struct cor_label_selector {
+    uint64_t
+        mask; /* a fingerprint that lacks one of these bits cannot match (meta/fingerprint.h) */
+    size_t n; /* 0: selects everything */
+    struct cor_label_requirement *requirements;
+};
+
+/* 0, -COR_EINVAL (in upstream's words), -COR_ENOMEM. */
+int cor_label_selector_parse(struct cor_str text, struct cor_label_selector **ret_selector,
+                             struct cor_status *reterr_status);
+
+struct cor_label_selector *cor_label_selector_free(struct cor_label_selector *selector);
+COR_DEFINE_CLEANUP(struct cor_label_selector, cor_label_selector_free)
+
+/* Do these labels match? `labels` is a canonical JSON object of strings (its keys are sorted), or
+ * empty for none. Walks it once and allocates nothing. */
+bool cor_label_selector_matches(const struct cor_label_selector *selector, struct cor_str labels);
+
+/* The value that the label `key` must have, when its first requirement asks for exactly one. */
+bool cor_label_selector_requires(const struct cor_label_selector *selector, struct cor_str key,
+                                 struct cor_str *ret_value);
+
+/* Appends the canonical text. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_label_selector_print(const struct cor_label_selector *selector, struct cor_buf *out);
+
+#endif
