@@ -411,8 +411,8 @@ static yyjson_doc *read_tree(char *text, size_t n, const struct cor_json_traits 
                             NULL);
 }
 
-static int rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
-                   struct cor_json_dups *dups)
+int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
+                     struct cor_json_dups *dups)
 {
     COR_CLEANUP(cor_freep) char *text = cor_alloc(in.n + YYJSON_PADDING_SIZE);
     yyjson_doc *tree;
@@ -448,5 +448,5 @@ int cor_json_canonicalize(struct cor_str in, const struct cor_json_limits *limit
 
     if (r < 0)
         return r;
-    return traits.canonical ? cor_buf_adds(out, in) : rewrite(in, &traits, out, dups);
+    return traits.canonical ? cor_buf_adds(out, in) : cor_json_rewrite(in, &traits, out, dups);
 }

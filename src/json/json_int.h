@@ -21,6 +21,10 @@ struct cor_json_traits {
 int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limits,
                           struct cor_json_traits *ret, struct cor_json_error *reterr);
 
+/* cor_json_canonicalize() for bytes that were checked: always by way of a tree, never by a copy. */
+int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
+                     struct cor_json_dups *dups);
+
 /* The allocator seam for yyjson. */
 extern const yyjson_alc cor_json_alc;
 
