@@ -1,7 +1,38 @@
+#include <signal.h>
 #include <stdio.h>
 
-int main(void)
+#include "base/cleanup.h"
+#include "command.h"
+
+static int run_version(const void *opts, const char *const *args, size_t nargs)
 {
+    (void)opts, (void)args, (void)nargs;
     puts("coracle " COR_VERSION);
-    return 0;
+    return EXIT_OK;
+}
+
+static int run_help(const void *opts, const char *const *args, size_t nargs);
+
+static const struct command rows[] = {
+    {.name = "version", .args = "", .summary = "Print the version", .run = run_version},
+    {.name = "help",
+     .args = "[COMMAND]",
+     .summary = "Explain a command, or list them all",
+     .args_max = 2,
+     .run = run_help},
+};
+
+static const struct command_table table = {rows, COR_ARRAY_LEN(rows)};
+
+static int run_help(const void *opts, const char *const *args, size_t nargs)
+{
+    (void)opts;
+    return command_help(&table, args, nargs);
+}
+
+int main(int argc, char **argv)
+{
+    /* A reader that went away shows as a write error, not as a silent death. */
+    signal(SIGPIPE, SIG_IGN);
+    return command_main(&table, argc - 1, argv + 1);
 }
