@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 /* Control, format, private-use and space characters beyond ASCII, and noncharacters of plane 0. */
 static const struct {
@@ -35,27 +36,6 @@ static bool prints(uint32_t c)
     return lo == COR_ARRAY_LEN(unprintable) || c < unprintable[lo].first;
 }
 
-/* Length of the UTF-8 sequence at `s`, or 0 when it is not one (overlong, surrogate, cut off). */
-static size_t decode_rune(struct cor_str s, uint32_t *ret)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char lead = (unsigned char)s.p[0];
-    size_t len = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    uint32_t c = len == 1 ? lead : lead & (0x7fu >> len);
-
-    if (len == 0 || len > s.n || lead > 0xf4)
-        return 0;
-    for (size_t i = 1; i < len; i++) {
-        if (((unsigned char)s.p[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | ((unsigned char)s.p[i] & 0x3f);
-    }
-    if (c < least[len] || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
-        return 0;
-    *ret = c;
-    return len;
-}
-
 static int add_escape(struct cor_buf *out, uint32_t c)
 {
     static const char short_form[] = "abtnvfr"; /* 7 to 13 */
@@ -77,10 +57,9 @@ static int add_quoted(struct cor_str s, struct cor_buf *out)
 
     while (r == 0 && s.n > 0) {
         uint32_t c;
-        size_t len = decode_rune(s, &c);
+        size_t len = cor_utf8_first(s, &c);
 
-        if (len == 0) {
-            len = 1;
+        if (c == COR_UTF8_INVALID) {
             r = cor_buf_addf(out, "\\x%02x", (unsigned char)s.p[0]);
         } else if (!prints(c) || c == '"' || c == '\\') {
             r = add_escape(out, c);

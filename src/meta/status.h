@@ -85,7 +85,8 @@ int cor_status_set_continue(struct cor_status *st, struct cor_str token);
 /* Never NULL. */
 const char *cor_status_message(const struct cor_status *st);
 
-/* The whole Status object as JSON, members in upstream's order. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Appends the whole Status object as JSON, members in upstream's order. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
 int cor_status_write(const struct cor_status *st, struct cor_buf *out);
 
 #endif

@@ -193,7 +193,7 @@ TEST(status, a_copy_is_complete_and_a_move_leaves_nothing)
 
 TEST(status, out_of_memory_never_costs_the_code)
 {
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_status st = {0}, copy = {0};
 
         cor_status_conflict(&st, &deployments, COR_STR("d"), "busy");
@@ -210,4 +210,74 @@ TEST(status, out_of_memory_never_costs_the_code)
         cor_status_deinit(&st);
         cor_status_deinit(&copy);
     }
+}
+
+static void check_json(const struct cor_status *st, const char *want)
+{
+    struct cor_buf b;
+
+    cor_buf_init(&b, 4096);
+    assert_int_equal(cor_status_write(st, &b), 0);
+    assert_string_equal(cor_buf_z(&b), want);
+    cor_buf_deinit(&b);
+}
+
+TEST(status, is_written_in_upstreams_order)
+{
+    struct cor_status st = {0};
+
+    cor_status_not_found(&st, &(struct cor_gr){COR_STR(""), COR_STR("pods")}, COR_STR("x"));
+    check_json(&st, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                    "\"status\":\"Failure\",\"message\":\"pods \\\"x\\\" not found\","
+                    "\"reason\":\"NotFound\",\"details\":{\"name\":\"x\",\"kind\":\"pods\"},"
+                    "\"code\":404}");
+    cor_status_already_exists(&st, &deployments, COR_STR("d"));
+    check_json(&st, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                    "\"status\":\"Failure\",\"message\":\"deployments.apps \\\"d\\\" already "
+                    "exists\",\"reason\":\"AlreadyExists\",\"details\":{\"name\":\"d\",\"group\":"
+                    "\"apps\",\"kind\":\"deployments\"},\"code\":409}");
+    cor_status_too_large_rv(&st, 999, 57, 1);
+    check_json(&st,
+               "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+               "\"status\":\"Failure\",\"message\":\"Timeout: Too large resource version: "
+               "999, current: 57\",\"reason\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
+               "\"ResourceVersionTooLarge\",\"message\":\"Too large resource version\"}],"
+               "\"retryAfterSeconds\":1},\"code\":504}");
+    cor_status_deinit(&st);
+}
+
+TEST(status, absent_parts_are_not_written)
+{
+    struct cor_status st = {0};
+
+    cor_status_expired(&st, "too old");
+    assert_int_equal(cor_status_set_continue(&st, COR_STR("abc")), 0);
+    check_json(&st, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{\"continue\":"
+                    "\"abc\"},\"status\":\"Failure\",\"message\":\"too old\",\"reason\":"
+                    "\"Expired\",\"code\":410}");
+    cor_status_untyped(&st, -COR_EINVAL, "plain");
+    check_json(&st, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                    "\"Failure\",\"message\":\"plain\",\"code\":500}");
+    cor_status_too_many_requests(&st, "later", 0);
+    check_json(&st, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                    "\"Failure\",\"message\":\"later\",\"reason\":\"TooManyRequests\","
+                    "\"details\":{},\"code\":429}");
+    cor_status_deinit(&st);
+}
+
+TEST(status, a_failed_write_leaves_the_text_as_it_was)
+{
+    struct cor_status st = {0};
+
+    cor_status_internal(&st, "broken");
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_buf b;
+        int r;
+
+        cor_buf_init(&b, 4096);
+        r = cor_status_write(&st, &b);
+        assert_true(r == 0 || (r == -COR_ENOMEM && b.n == 0));
+        cor_buf_deinit(&b);
+    }
+    cor_status_deinit(&st);
 }
