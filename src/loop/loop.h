@@ -18,7 +18,9 @@ struct uv_loop_s;
 int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop);
 
 /* After cor_loop_stop(), or for a loop that was never started. Delivers what is in the mailbox,
- * closes its own handles; everybody else's handles and timers must be closed before. */
+ * closes its own handles; everybody else's handles and timers must be closed before. No other
+ * thread may still be inside cor_loop_post() or cor_loop_reply(): join a thread that sends last
+ * words. */
 struct cor_loop *cor_loop_free(struct cor_loop *loop);
 
 /* Runs the loop on a new thread called `name` (at most 15 bytes show). 0, or -COR_EIO. */
@@ -28,14 +30,16 @@ int cor_loop_start(struct cor_loop *loop, const char *name);
  * loop's own. */
 void cor_loop_stop(struct cor_loop *loop);
 
-/* Runs turns on the calling thread until `done` says so. False when `timeout_ms` passed first. */
+/* Runs turns on the calling thread until `done` says so; it is asked before each sleep. False when
+ * `timeout_ms` passed first. Not from inside the loop's own callbacks. */
 bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
                         uint64_t timeout_ms);
 
-/* From any thread: is this the thread that runs the loop? */
+/* From any thread: is this the thread that runs the loop? Until the start that is the maker's,
+ * after the stop the stopper's. */
 bool cor_loop_is_current(const struct cor_loop *loop);
 
-/* Monotonic milliseconds, read once per turn. */
+/* Monotonic milliseconds, read once per turn; outside of turns, read at once. */
 uint64_t cor_loop_now_ms(const struct cor_loop *loop);
 
 /* From any thread; see mailbox.h. */

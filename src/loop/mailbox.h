@@ -26,7 +26,7 @@ struct cor_mailbox {
 
 void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg);
 
-/* The queue must be empty. */
+/* The queue must be empty, and no thread inside post or reply. */
 void cor_mailbox_deinit(struct cor_mailbox *mb);
 
 /* 0, or -COR_EBUSY (the mailbox holds its maximum; the mail is still the sender's). */

@@ -1,0 +1,181 @@
+#include "loop/loop.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop_int.h"
+
+/* What cor_loop_run_until() waits for, while it runs. */
+struct until {
+    bool (*done)(void *arg);
+    void *arg;
+    bool is_done;
+};
+
+static uintptr_t this_thread(void)
+{
+    static _Thread_local char mark;
+
+    return (uintptr_t)&mark;
+}
+
+static void wake_loop(void *arg)
+{
+    struct cor_loop *loop = arg;
+
+    uv_async_send(&loop->wake);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct cor_loop *loop = wake->data;
+
+    cor_mailbox_deliver(&loop->mailbox);
+    if (atomic_load(&loop->stopping))
+        uv_stop(&loop->uv);
+}
+
+int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
+{
+    COR_CLEANUP(cor_freep) struct cor_loop *loop = cor_calloc(1, sizeof(*loop));
+    int r;
+
+    if (!loop)
+        return -COR_ENOMEM;
+    r = uv_loop_init(&loop->uv);
+    if (r < 0)
+        return r == UV_ENOMEM ? -COR_ENOMEM : -COR_EIO;
+    r = uv_async_init(&loop->uv, &loop->wake, on_wake);
+    if (r < 0) {
+        uv_loop_close(&loop->uv);
+        return -COR_EIO;
+    }
+    loop->wake.data = loop;
+    uv_prepare_init(&loop->uv, &loop->before_poll);
+    uv_timer_init(&loop->uv, &loop->deadline);
+    cor_timers_init(loop);
+    cor_mailbox_init(&loop->mailbox, mail_max, wake_loop, loop);
+    atomic_init(&loop->home, this_thread());
+    atomic_init(&loop->stopping, false);
+    *ret_loop = COR_STEAL(loop);
+    return 0;
+}
+
+struct cor_loop *cor_loop_free(struct cor_loop *loop)
+{
+    int r;
+
+    if (!loop)
+        return NULL;
+    assert(!loop->started && cor_loop_is_current(loop));
+    while (cor_mailbox_deliver(&loop->mailbox) > 0)
+        ;
+    uv_close((uv_handle_t *)&loop->wake, NULL);
+    uv_close((uv_handle_t *)&loop->before_poll, NULL);
+    uv_close((uv_handle_t *)&loop->deadline, NULL);
+    cor_timers_close(loop);
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
+    r = uv_loop_close(&loop->uv);
+    assert(r == 0); /* somebody's handle is still open */
+    (void)r;
+    cor_timers_deinit(loop);
+    cor_mailbox_deinit(&loop->mailbox);
+    return cor_free(loop);
+}
+
+static void *thread_main(void *arg)
+{
+    struct cor_loop *loop = arg;
+
+    pthread_setname_np(pthread_self(), loop->name);
+    atomic_store(&loop->home, this_thread());
+    loop->running = true;
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    loop->running = false;
+    return NULL;
+}
+
+int cor_loop_start(struct cor_loop *loop, const char *name)
+{
+    assert(!loop->started && cor_loop_is_current(loop));
+    snprintf(loop->name, sizeof(loop->name), "%s", name);
+    atomic_store(&loop->home, 0);
+    if (pthread_create(&loop->thread, NULL, thread_main, loop) != 0) {
+        atomic_store(&loop->home, this_thread());
+        return -COR_EIO;
+    }
+    loop->started = true;
+    return 0;
+}
+
+void cor_loop_stop(struct cor_loop *loop)
+{
+    assert(loop->started && !cor_loop_is_current(loop));
+    atomic_store(&loop->stopping, true);
+    wake_loop(loop);
+    pthread_join(loop->thread, NULL);
+    loop->started = false;
+    atomic_store(&loop->stopping, false);
+    atomic_store(&loop->home, this_thread());
+}
+
+static void on_before_poll(uv_prepare_t *prepare)
+{
+    struct until *until = prepare->data;
+
+    until->is_done = until->done(until->arg);
+    if (until->is_done)
+        uv_stop(prepare->loop);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    uv_stop(timer->loop);
+}
+
+bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
+                        uint64_t timeout_ms)
+{
+    struct until until = {done, arg, done(arg)};
+
+    assert(!loop->started && !loop->running && cor_loop_is_current(loop));
+    if (until.is_done)
+        return true;
+    loop->running = true;
+    loop->before_poll.data = &until;
+    uv_update_time(&loop->uv);
+    uv_prepare_start(&loop->before_poll, on_before_poll);
+    uv_timer_start(&loop->deadline, on_deadline, timeout_ms, 0);
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    uv_timer_stop(&loop->deadline);
+    uv_prepare_stop(&loop->before_poll);
+    loop->running = false;
+    return until.is_done || done(arg);
+}
+
+bool cor_loop_is_current(const struct cor_loop *loop)
+{
+    return atomic_load(&loop->home) == this_thread();
+}
+
+uint64_t cor_loop_now_ms(const struct cor_loop *loop)
+{
+    return loop->running ? uv_now(&loop->uv) : uv_hrtime() / 1000000;
+}
+
+int cor_loop_post(struct cor_loop *loop, struct cor_mail *mail)
+{
+    return cor_mailbox_post(&loop->mailbox, mail);
+}
+
+void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail)
+{
+    cor_mailbox_reply(&loop->mailbox, mail);
+}
+
+struct uv_loop_s *cor_loop_uv(struct cor_loop *loop)
+{
+    return &loop->uv;
+}

@@ -1,0 +1,45 @@
+/* The inside of a loop, for this folder only. */
+#ifndef COR_LOOP_LOOP_INT_H
+#define COR_LOOP_LOOP_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <uv.h>
+
+#include "loop/loop.h"
+#include "loop/timer.h"
+
+/* The timers that are set, as a binary heap: earliest first, equal ones in the order of setting. */
+struct cor_timers {
+    uv_timer_t handle;       /* armed for the earliest, or for one that was cancelled since */
+    struct cor_timer **heap; /* heap[0] is the earliest */
+    size_t n;
+    size_t cap;
+    uint64_t armed_ms; /* when the handle fires, while it is active */
+    uint64_t next_seq;
+    bool firing; /* callbacks are running; the handle is armed after them */
+};
+
+struct cor_loop {
+    uv_loop_t uv;
+    uv_async_t wake;
+    uv_prepare_t before_poll; /* cor_loop_run_until: looks at `done` before the loop would sleep */
+    uv_timer_t deadline;      /* cor_loop_run_until */
+    struct cor_timers timers;
+    struct cor_mailbox mailbox;
+    pthread_t thread;
+    bool started;
+    bool running; /* inside uv_run(), whose time is the turn's */
+    char name[16];
+    _Atomic uintptr_t home; /* the thread that runs the loop; 0 while a thread starts */
+    atomic_bool stopping;
+};
+
+void cor_timers_init(struct cor_loop *loop);
+
+/* No timer may be set. Closes the handle; the memory goes in cor_timers_deinit() after that. */
+void cor_timers_close(struct cor_loop *loop);
+void cor_timers_deinit(struct cor_loop *loop);
+
+#endif
