@@ -1,0 +1,198 @@
+/* What the tree costs, by the bytes that pass the allocator seam. The items stand in plain arrays
+ * of the C library, beside the count. */
+#include <malloc.h>
+
+#include "base/btree.h"
+#include "btree_fixture.h"
+
+#define MANY 100000
+
+static size_t bytes_live;
+
+static void *sizing_alloc(size_t n)
+{
+    void *p = malloc(n);
+
+    bytes_live += p ? malloc_usable_size(p) : 0;
+    return p;
+}
+
+static void *sizing_realloc(void *p, size_t n)
+{
+    fail_msg("the tree has nothing to grow");
+    return realloc(p, n);
+}
+
+static void sizing_free(void *p)
+{
+    bytes_live -= malloc_usable_size(p);
+    free(p);
+}
+
+static const struct cor_mem_fns sizing = {sizing_alloc, sizing_realloc, sizing_free};
+
+static void count_ref(void *p)
+{
+    ((struct item *)p)->refs++;
+}
+
+static void count_unref(void *p)
+{
+    struct item *it = p;
+
+    assert(it->refs > 0);
+    it->refs--;
+}
+
+static const struct cor_btree_type static_type = {item_key, count_ref, count_unref};
+
+static struct item *static_items(unsigned n, unsigned version)
+{
+    struct item *items = malloc(n * sizeof(*items));
+
+    assert_non_null(items);
+    for (unsigned i = 0; i < n; i++) {
+        items[i] = (struct item){ITEM_ALIVE, 0, i, version, 0, ""};
+        items[i].key_n = (unsigned)snprintf(items[i].key, sizeof(items[i].key), "/k/%06u", i);
+    }
+    return items;
+}
+
+static void put(struct cor_btree *t, struct item *it)
+{
+    assert_int_equal(cor_btree_put(t, it, it->version, NULL), 0);
+}
+
+static void check_cost(const struct cor_btree *t, double max_per_entry)
+{
+    double per_entry = (double)bytes_live / MANY;
+
+    assert_int_equal(cor_btree_count(cor_btree_live(t)), MANY);
+    if (per_entry > max_per_entry)
+        fail_msg("%.1f bytes per entry, more than %.1f", per_entry, max_per_entry);
+}
+
+TEST(btree_memory, a_hundred_thousand_entries_cost_under_32_bytes_each)
+{
+    struct item *items = static_items(MANY, 1);
+    unsigned *order = malloc(MANY * sizeof(*order));
+    struct cor_btree_entry *entries = malloc(MANY * sizeof(*entries));
+    struct cor_btree *t;
+
+    cor_mem_set(&sizing);
+    t = cor_btree_new(&static_type);
+    for (unsigned i = 0; i < MANY; i++)
+        put(t, &items[i]);
+    check_cost(t, 18);
+
+    cor_btree_clear(t);
+    cor_btree_reclaim(t, SIZE_MAX);
+    for (unsigned i = 0; i < MANY; i++)
+        order[i] = i;
+    for (unsigned i = MANY - 1; i > 0; i--) {
+        unsigned j = (unsigned)(test_random() % (i + 1)), swap = order[i];
+
+        order[i] = order[j];
+        order[j] = swap;
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        put(t, &items[order[i]]);
+    check_cost(t, 32);
+
+    cor_btree_clear(t);
+    cor_btree_reclaim(t, SIZE_MAX);
+    for (unsigned i = 0; i < MANY; i++)
+        put(t, &items[MANY - 1 - i]);
+    check_cost(t, 40);
+
+    for (unsigned i = 0; i < MANY; i++)
+        entries[i] = (struct cor_btree_entry){&items[i], 0};
+    assert_int_equal(cor_btree_replace(t, entries, MANY), 0);
+    cor_btree_reclaim(t, SIZE_MAX);
+    check_cost(t, 18);
+
+    cor_btree_free(t);
+    assert_int_equal(bytes_live, 0);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_int_equal(items[i].refs, 0);
+    cor_mem_set(NULL);
+    free(entries);
+    free(order);
+    free(items);
+}
+
+TEST(btree_memory, entries_left_by_random_removal_cost_under_120_bytes_each)
+{
+    struct item *items = static_items(MANY, 1);
+    struct cor_btree *t;
+
+    cor_mem_set(&sizing);
+    t = cor_btree_new(&static_type);
+    for (unsigned i = 0; i < MANY; i++)
+        put(t, &items[i]);
+    for (unsigned left = MANY; left > MANY / 20;) {
+        struct item *it = &items[test_random() % MANY];
+
+        if (cor_btree_remove(t, item_key(it), NULL) == 0)
+            left--;
+    }
+    assert_true(bytes_live / (MANY / 20) < 120);
+    cor_btree_free(t);
+    assert_int_equal(bytes_live, 0);
+    cor_mem_set(NULL);
+    free(items);
+}
+
+TEST(btree_memory, a_snapshot_outlasts_a_million_changes_and_gives_its_memory_back)
+{
+    const unsigned n = 20000, changes = SANITIZED ? 100000 : 1000000;
+    struct item *first = static_items(n, 1), *later = static_items(n, 2);
+    struct cor_btree_snap *s, *late = NULL;
+    struct cor_btree_iter it;
+    struct cor_btree *t;
+    unsigned seen = 0;
+
+    cor_mem_set(&sizing);
+    t = cor_btree_new(&static_type);
+    for (unsigned i = 0; i < n; i++)
+        put(t, &first[i]);
+    assert_int_equal(cor_btree_snapshot(t, &s), 0);
+
+    for (unsigned i = 0; i < changes; i++) {
+        unsigned k = (unsigned)(test_random() % n);
+
+        if (i % 3 == 0)
+            (void)cor_btree_remove(t, item_key(&later[k]), NULL);
+        else
+            put(t, &later[k]);
+        if (i % 1000 == 0) {
+            cor_btree_snap_unref(late);
+            assert_int_equal(cor_btree_snapshot(t, &late), 0);
+            cor_btree_reclaim(t, 1000);
+        }
+    }
+    cor_btree_snap_unref(late);
+    cor_btree_reclaim(t, SIZE_MAX);
+    /* What is held is the old state and the live tree, however many states lay between. */
+    assert_true(bytes_live < n * 80);
+
+    cor_btree_iter_prefix(&it, cor_btree_snap_view(s), COR_STR("/k/"));
+    for (; cor_btree_iter_next(&it); seen++) {
+        assert_ptr_equal(it.entry.item, &first[seen]);
+        assert_int_equal(it.entry.fingerprint, 1);
+        assert_true(first[seen].refs == 1);
+    }
+    assert_int_equal(seen, n);
+
+    cor_btree_snap_unref(s);
+    assert_false(cor_btree_reclaim(t, SIZE_MAX));
+    check_no_waste(t);
+    assert_true(bytes_live < n * 45);
+    for (unsigned i = 0; i < n; i++)
+        assert_true(first[i].refs + later[i].refs <= 1);
+    cor_btree_free(t);
+    assert_int_equal(bytes_live, 0);
+    cor_mem_set(NULL);
+    free(first);
+    free(later);
+}
