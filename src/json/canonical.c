@@ -189,7 +189,7 @@ static int collect(struct emitter *e, yyjson_val *object, bool *ret_sorted)
     }
     m = e->members + e->n;
     *ret_sorted = true;
-    yyjson_obj_foreach (object, i, max, key, val) {
+    yyjson_obj_foreach(object, i, max, key, val) {
         m[i] = (struct member){key_prefix(val_str(key)), key, val};
         if (i > 0 && *ret_sorted && !stands_before(&m[i - 1], &m[i]))
             *ret_sorted = false;
@@ -335,7 +335,7 @@ static void emit_array(struct emitter *e, yyjson_val *array, const struct step *
     size_t max;
 
     *e->w++ = '[';
-    yyjson_arr_foreach (array, step.index, max, val) {
+    yyjson_arr_foreach(array, step.index, max, val) {
         if (step.index > 0)
             *e->w++ = ',';
         emit_value(e, val, &step);

@@ -23,7 +23,7 @@ struct cor_json_limits {
     unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
 };
 
-#define COR_JSON_LIMITS_DEFAULT \
+#define COR_JSON_LIMITS_DEFAULT                                                                    \
     ((struct cor_json_limits){.bytes_max = 1536 * 1024, .depth_max = COR_JSON_DEPTH_MAX})
 
 /* Where and why bytes are not JSON; the words are those of Go's decoder. */

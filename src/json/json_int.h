@@ -9,6 +9,7 @@
 #include <yyjson.h>
 
 #include "json/json.h"
+#include "json/scan.h"
 
 #define COR_JSON_EACH_BYTE(b) (0x0101010101010101ull * (b))
 
@@ -33,6 +34,13 @@ extern const yyjson_alc cor_json_alc;
  * read from in place, and the origin of the offsets in `dups` (may be NULL). Returns the end, or
  * NULL when out of memory. */
 char *cor_json_emit(yyjson_val *root, const char *base, char *dst, struct cor_json_dups *dups);
+
+/* The member `key` of an object with everything after it, as cor_json_iter_open_value() has it; p
+ * is NULL when there is none. */
+struct cor_str cor_json_find(struct cor_str object, struct cor_str key, enum cor_json_order order);
+
+/* What is left of `bytes` after white space. */
+struct cor_str cor_json_skip_space(struct cor_str bytes);
 
 /* Writes the escape of a control byte, a quote or a backslash, at most 6 bytes; returns its end. */
 char *cor_json_put_escape(char *dst, unsigned char c);

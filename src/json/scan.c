@@ -154,11 +154,18 @@ struct cor_str cor_json_iter_open_value(const struct cor_json_iter *it)
     return cor_str(it->value, (size_t)(it->end - it->value));
 }
 
-struct cor_str cor_json_first_value(struct cor_str bytes)
+struct cor_str cor_json_skip_space(struct cor_str bytes)
 {
     const char *end = bytes.p + bytes.n, *start = skip_space(bytes.p, end);
 
-    return cor_str(start, (size_t)(skip_value(start, end) - start));
+    return cor_str(start, (size_t)(end - start));
+}
+
+struct cor_str cor_json_first_value(struct cor_str bytes)
+{
+    struct cor_str rest = cor_json_skip_space(bytes);
+
+    return cor_str(rest.p, (size_t)(skip_value(rest.p, rest.p + rest.n) - rest.p));
 }
 
 /* The outermost object begins with these two, so they say nothing about where other keys stand. */
@@ -167,14 +174,13 @@ static bool is_type_key(struct cor_str raw)
     return cor_str_eq(raw, COR_STR("kind")) || cor_str_eq(raw, COR_STR("apiVersion"));
 }
 
-int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order order,
-                 struct cor_str *ret_value)
+struct cor_str cor_json_find(struct cor_str object, struct cor_str key, enum cor_json_order order)
 {
     struct cor_json_iter it = cor_json_iter(object);
     struct cor_str raw, found = {NULL, 0};
 
     if (cor_json_type(object) != COR_JSON_OBJECT)
-        return -COR_ENOTFOUND;
+        return found;
     while (cor_json_iter_member(&it, &raw)) {
         int c = cor_json_raw_cmp_text(raw, key);
 
@@ -183,6 +189,14 @@ int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order 
         if (order == COR_JSON_SORTED && (c == 0 || (c > 0 && !is_type_key(raw))))
             break;
     }
+    return found;
+}
+
+int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order order,
+                 struct cor_str *ret_value)
+{
+    struct cor_str found = cor_json_find(object, key, order);
+
     if (!found.p)
         return -COR_ENOTFOUND;
     *ret_value = cor_json_first_value(found);

@@ -198,7 +198,7 @@ TEST(canonical, survives_every_failed_allocation)
     static const char in[] =
         "{\"b\":{\"y\":1,\"x\":2,\"x\":[{\"\":1,\"\":2}]},\"a\":\"\\ud800\",\"a\":1}";
 
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_json_dups dups;
         struct cor_buf out;
         int r;

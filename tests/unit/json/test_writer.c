@@ -82,7 +82,7 @@ TEST(writer, remembers_the_first_failure)
 
 TEST(writer, survives_every_failed_allocation)
 {
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_json_writer w;
         struct cor_buf b;
 
