@@ -9,6 +9,7 @@
 #define COR_META_OBJECT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -26,6 +27,7 @@ struct cor_object {
     struct cor_ref ref;
     uint32_t len;           /* bytes of JSON */
     uint32_t type_end;      /* the type part is [1, type_end): `"kind":…,"apiVersion":…,` */
+    uint32_t meta_at;       /* of metadata's opening brace */
     uint32_t rv_at;         /* where the resourceVersion member stands, or would stand */
     uint16_t rv_len;        /* of the whole member with its comma; 0 in the stored form */
     uint16_t rv_lead;       /* a member stands before it in metadata: the comma is in front */
@@ -36,6 +38,9 @@ struct cor_object {
     char bytes[];           /* NUL-terminated; the NUL is not counted */
 };
 
+/* What an object costs beside its bytes. */
+_Static_assert(offsetof(struct cor_object, bytes) <= 64, "the header has grown");
+
 struct cor_object_limits {
     uint32_t bytes_max; /* 0: the default */
 };
@@ -45,17 +50,18 @@ struct cor_object_limits {
 struct cor_json_dups;
 
 /* From outside bytes (any JSON object) to the stored form. A resourceVersion in the input is taken
- * out and given to `ret_rv` as written ("" when absent; NULL: not wanted), borrowed from `json`
- * when it has no escapes, else empty with -COR_EINVAL. selfLink is dropped. `dups` may be NULL. 0,
- * -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL (not a JSON object, bad UTF-8, too deep, metadata not an
- * object, resourceVersion not a string: the message says where). */
+ * out and given to `ret_rv` as written ("" when absent or null; NULL: not wanted), borrowed from
+ * `json`. selfLink is dropped. `limits` and `dups` may be NULL. 0, -COR_ENOMEM, -COR_ETOOBIG,
+ * -COR_EINVAL (not a JSON object, bad UTF-8, too deep, metadata not an object, resourceVersion not
+ * a string or one with escapes: the message says where). */
 int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits,
                      struct cor_json_dups *dups, struct cor_str *ret_rv,
                      struct cor_object **ret_object, struct cor_status *reterr_status);
 
-/* From an engine's bytes to the served form at `rev`: one pass, one copy when the bytes are
- * canonical. `ret_rewrite` (NULL: not wanted): the bytes were not canonical, so that writing the
- * object again would change them. -COR_ECORRUPT when the bytes are no object at all. */
+/* From an engine's bytes to the served form at `rev` (0: the stored form): no copy but the object
+ * when the bytes are a stored form. `ret_rewrite` (NULL: not wanted): they were none, so that
+ * writing the object again would change them. 0, -COR_ENOMEM, -COR_ECORRUPT (no object at all: the
+ * message says where). */
 int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
                            bool *ret_rewrite, struct cor_status *reterr_status);
 

@@ -1,0 +1,481 @@
+/* Bytes become an object in three steps: canonical form (nothing to do for what the store wrote
+ * itself), removal of what the stored form does not have, one copy with resourceVersion in place.
+ * In canonical bytes all that the header points at stands before resourceVersion, so the offsets
+ * are the same at every revision. */
+#include "meta/object.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "meta/fingerprint.h"
+#include "json/json.h"
+#include "json/scan.h"
+
+#define RV_KEY        "\"resourceVersion\":\""
+#define RV_MEMBER_MAX (sizeof(RV_KEY) + 20 + 2)
+#define NO_METADATA   "\"metadata\":{}"
+/* What a stored form can be longer than its source. */
+#define GROWTH_MAX       (sizeof(NO_METADATA) + 1)
+#define STORED_BYTES_MAX (UINT32_MAX - RV_MEMBER_MAX - GROWTH_MAX)
+
+/* Where things stand in canonical bytes; len 0: absent. */
+struct layout {
+    uint32_t type_end;
+    struct cor_span metadata; /* the value; len of an object is 1, its end is not looked for */
+    uint32_t before_metadata; /* end of the member before it, or 1 */
+    enum cor_json_type metadata_type;
+    struct cor_span labels, owners;
+    struct cor_span rv, self_link; /* whole members, without a comma */
+    struct cor_str rv_value;
+    uint32_t before_rv; /* end of the member before resourceVersion, or of metadata's brace */
+};
+
+static struct cor_span span(struct cor_str bytes, struct cor_str part)
+{
+    return (struct cor_span){(uint32_t)(part.p - bytes.p), (uint32_t)part.n};
+}
+
+/* From the quote before `key` to the end of `value`. */
+static struct cor_span member_span(struct cor_str bytes, struct cor_str key, struct cor_str value)
+{
+    return span(bytes, cor_str(key.p - 1, (size_t)(value.p + value.n - key.p) + 1));
+}
+
+static uint32_t span_end(struct cor_span s)
+{
+    return s.at + s.len;
+}
+
+static void find_in_metadata(struct cor_str bytes, struct layout *l)
+{
+    struct cor_json_iter it = cor_json_iter(cor_str_from(bytes, l->metadata.at));
+    struct cor_str key;
+
+    l->before_rv = l->metadata.at + 1;
+    while (cor_json_iter_member(&it, &key)) {
+        struct cor_str value;
+        int order = cor_json_raw_cmp_text(key, COR_STR("resourceVersion"));
+
+        if (order > 0 && cor_json_raw_cmp_text(key, COR_STR("selfLink")) > 0)
+            break;
+        value = cor_json_iter_value(&it);
+        if (order < 0)
+            l->before_rv = span_end(span(bytes, value));
+        if (order == 0) {
+            l->rv = member_span(bytes, key, value);
+            l->rv_value = value;
+        } else if (cor_str_eq(key, COR_STR("selfLink"))) {
+            l->self_link = member_span(bytes, key, value);
+        } else if (cor_str_eq(key, COR_STR("labels")) && cor_json_type(value) == COR_JSON_OBJECT) {
+            l->labels = span(bytes, value);
+        } else if (cor_str_eq(key, COR_STR("ownerReferences")) &&
+                   cor_json_type(value) == COR_JSON_ARRAY) {
+            l->owners = span(bytes, value);
+        }
+    }
+}
+
+/* Reads no further than metadata. */
+static void find_layout(struct cor_str bytes, struct layout *l)
+{
+    struct cor_json_iter it = cor_json_iter(bytes);
+    struct cor_str key, value;
+
+    *l = (struct layout){.before_metadata = 1};
+    while (cor_json_iter_member(&it, &key)) {
+        bool is_type = cor_str_eq(key, COR_STR("kind")) || cor_str_eq(key, COR_STR("apiVersion"));
+        int order = cor_json_raw_cmp_text(key, COR_STR("metadata"));
+
+        if (!is_type && l->type_end == 0)
+            l->type_end = member_span(bytes, key, key).at;
+        if (!is_type && order > 0)
+            break;
+        if (order == 0) {
+            value = cor_json_iter_open_value(&it);
+            l->metadata_type = cor_json_type(value);
+            l->metadata = span(bytes, cor_str(value.p, 1));
+            if (l->metadata_type == COR_JSON_OBJECT)
+                find_in_metadata(bytes, l);
+            break;
+        }
+        value = cor_json_iter_value(&it);
+        l->before_metadata = span_end(span(bytes, value));
+    }
+}
+
+static bool is_stored_form(const struct layout *l)
+{
+    return l->metadata_type == COR_JSON_OBJECT && l->rv.len == 0 && l->self_link.len == 0;
+}
+
+/* Replaces [at, at + len) by `text`; the room is reserved. */
+static void splice(struct cor_buf *b, uint32_t at, uint32_t len, const char *text)
+{
+    size_t n = strlen(text);
+    size_t tail = b->n - at - len;
+
+    memmove(b->p + at + n, b->p + at + len, tail);
+    memcpy(b->p + at, text, n);
+    b->n = at + n + tail;
+    b->p[b->n] = '\0';
+}
+
+/* Cuts a member out with one of its commas. */
+static void remove_member(struct cor_buf *b, struct cor_span member)
+{
+    if (b->p[span_end(member)] == ',')
+        member.len++;
+    else if (b->p[member.at - 1] == ',')
+        member = (struct cor_span){member.at - 1, member.len + 1};
+    splice(b, member.at, member.len, "");
+}
+
+static void add_metadata(struct cor_buf *b, uint32_t at)
+{
+    if (at > 1)
+        splice(b, at, 0, "," NO_METADATA);
+    else
+        splice(b, at, 0, b->p[1] == '}' ? NO_METADATA : NO_METADATA ",");
+}
+
+/* Canonical bytes to the stored form; the buffer has room for GROWTH_MAX more. */
+static void make_stored_form(struct cor_buf *b, const struct layout *l)
+{
+    if (l->metadata_type == COR_JSON_NONE)
+        add_metadata(b, l->before_metadata);
+    else if (l->metadata_type == COR_JSON_NULL)
+        splice(b, l->metadata.at, sizeof("null") - 1, "{}");
+    if (l->self_link.len > 0)
+        remove_member(b, l->self_link);
+    if (l->rv.len > 0)
+        remove_member(b, l->rv);
+}
+
+/* What cannot be made an object, whatever its bytes; NULL: nothing. */
+static const char *find_mistake(struct cor_str bytes, const struct layout *l)
+{
+    enum cor_json_type rv = cor_json_type(l->rv_value);
+
+    if (cor_json_type(bytes) != COR_JSON_OBJECT)
+        return "an object is expected at the top level";
+    if (l->metadata_type != COR_JSON_NONE && l->metadata_type != COR_JSON_NULL &&
+        l->metadata_type != COR_JSON_OBJECT)
+        return "metadata: an object is expected";
+    if (rv != COR_JSON_NONE && rv != COR_JSON_NULL && rv != COR_JSON_STRING)
+        return "metadata.resourceVersion: a string is expected";
+    return NULL;
+}
+
+/* The resourceVersion member at `rev` with its comma; 0 bytes at revision 0. */
+static size_t print_rv(char *to, cor_rev rev, bool lead, bool follow)
+{
+    char digits[20];
+    size_t n = 0, ndigits = 0;
+
+    if (rev == 0)
+        return 0;
+    for (; rev > 0; rev /= 10)
+        digits[ndigits++] = (char)('0' + rev % 10);
+    if (lead)
+        to[n++] = ',';
+    memcpy(to + n, RV_KEY, sizeof(RV_KEY) - 1);
+    n += sizeof(RV_KEY) - 1;
+    while (ndigits > 0)
+        to[n++] = digits[--ndigits];
+    to[n++] = '"';
+    if (!lead && follow)
+        to[n++] = ',';
+    return n;
+}
+
+/* An object with the offsets of `head`, of the two parts of a stored form around resourceVersion.
+ */
+static int assemble(const struct cor_object *head, struct cor_str before, struct cor_str after,
+                    cor_rev rev, struct cor_object **ret_object)
+{
+    char rv[RV_MEMBER_MAX];
+    size_t rv_len = print_rv(rv, rev, head->rv_lead, after.p[0] != '}');
+    size_t len = before.n + rv_len + after.n;
+    struct cor_object *object = cor_alloc(sizeof(*object) + len + 1);
+
+    if (!object)
+        return -COR_ENOMEM;
+    /* Not all at once: another thread may be counting head's references. */
+    cor_ref_init(&object->ref);
+    object->len = (uint32_t)len;
+    object->type_end = head->type_end;
+    object->meta_at = head->meta_at;
+    object->rv_at = head->rv_at;
+    object->rv_len = (uint16_t)rv_len;
+    object->rv_lead = head->rv_lead;
+    object->labels = head->labels;
+    object->owners = head->owners;
+    object->rev = rev;
+    object->fingerprint = head->fingerprint;
+    memcpy(object->bytes, before.p, before.n);
+    memcpy(object->bytes + before.n, rv, rv_len);
+    memcpy(object->bytes + before.n + rv_len, after.p, after.n);
+    object->bytes[len] = '\0';
+    *ret_object = object;
+    return 0;
+}
+
+static int from_layout(struct cor_str stored, const struct layout *l, cor_rev rev,
+                       struct cor_object **ret_object)
+{
+    struct cor_str labels = cor_str(stored.p + l->labels.at, l->labels.len);
+    struct cor_object head = {
+        .type_end = l->type_end,
+        .meta_at = l->metadata.at,
+        .rv_at = l->before_rv,
+        .rv_lead = l->before_rv > l->metadata.at + 1,
+        .labels = l->labels,
+        .owners = l->owners,
+        .fingerprint = cor_fingerprint_labels(labels),
+    };
+
+    return assemble(&head, cor_str(stored.p, l->before_rv), cor_str_from(stored, l->before_rv), rev,
+                    ret_object);
+}
+
+static int from_canonical(struct cor_buf *b, cor_rev rev, struct cor_object **ret_object)
+{
+    struct layout l;
+    int r = cor_buf_reserve(b, GROWTH_MAX);
+
+    if (r < 0)
+        return r;
+    find_layout(cor_buf_str(b), &l);
+    if (!is_stored_form(&l)) {
+        make_stored_form(b, &l);
+        find_layout(cor_buf_str(b), &l);
+        assert(is_stored_form(&l));
+    }
+    return from_layout(cor_buf_str(b), &l, rev, ret_object);
+}
+
+static int no_memory(struct cor_status *status)
+{
+    return cor_status_set(status, -COR_ENOMEM, "no memory for an object");
+}
+
+/* `err` is told for what is not JSON. */
+static int json_failure(struct cor_status *status, int r, int err, size_t bytes_max,
+                        const struct cor_json_error *why)
+{
+    if (r == -COR_ENOMEM)
+        return no_memory(status);
+    if (r == -COR_ETOOBIG)
+        return cor_status_set(status, r, "the object is longer than %zu bytes", bytes_max);
+    return cor_status_set(status, err, "%s (line %u, column %u, byte %zu)", why->message, why->line,
+                          why->column, why->offset);
+}
+
+/* As the input has it: of equal keys the last counts, as in the canonical form. */
+static int find_rv(struct cor_str json, struct cor_str *ret_rv, struct cor_status *status)
+{
+    struct cor_str metadata, value;
+
+    *ret_rv = COR_STR("");
+    if (cor_json_get(cor_str_trim(json), COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) < 0 ||
+        cor_json_get(metadata, COR_STR("resourceVersion"), COR_JSON_ANY_ORDER, &value) < 0 ||
+        cor_json_to_raw(value, ret_rv) < 0)
+        return 0;
+    if (cor_str_find(*ret_rv, '\\') >= 0)
+        return cor_status_set(status, -COR_EINVAL,
+                              "metadata.resourceVersion: escapes are not accepted");
+    return 0;
+}
+
+static int parse_canonical(struct cor_str json, struct cor_buf *canonical, struct cor_str *ret_rv,
+                           struct cor_object **ret_object, struct cor_status *status)
+{
+    struct cor_str rv;
+    struct layout l;
+    const char *mistake;
+    int r;
+
+    find_layout(cor_buf_str(canonical), &l);
+    mistake = find_mistake(cor_buf_str(canonical), &l);
+    if (mistake)
+        return cor_status_set(status, -COR_EINVAL, "%s", mistake);
+    r = find_rv(json, &rv, status);
+    if (r < 0)
+        return r;
+    if (from_canonical(canonical, 0, ret_object) < 0)
+        return no_memory(status);
+    if (ret_rv)
+        *ret_rv = rv;
+    return 0;
+}
+
+int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits,
+                     struct cor_json_dups *dups, struct cor_str *ret_rv,
+                     struct cor_object **ret_object, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf canonical;
+    struct cor_json_limits json_limits = COR_JSON_LIMITS_DEFAULT;
+    struct cor_json_error why;
+    int r;
+
+    json_limits.bytes_max =
+        limits && limits->bytes_max ? limits->bytes_max : COR_OBJECT_BYTES_MAX_DEFAULT;
+    cor_buf_init(&canonical, json_limits.bytes_max + GROWTH_MAX);
+    r = cor_json_canonicalize(json, &json_limits, &canonical, dups, &why);
+    if (r < 0)
+        return json_failure(reterr_status, r, -COR_EINVAL, json_limits.bytes_max, &why);
+    return parse_canonical(json, &canonical, ret_rv, ret_object, reterr_status);
+}
+
+/* Bytes that are an object, but not as the store writes it. */
+static int rebuild(struct cor_str bytes, const struct cor_json_limits *limits, cor_rev rev,
+                   struct cor_object **ret_object, struct cor_status *status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf canonical;
+    struct layout l;
+    const char *mistake;
+
+    cor_buf_init(&canonical, bytes.n + GROWTH_MAX);
+    if (cor_json_canonicalize(bytes, limits, &canonical, NULL, NULL) < 0)
+        return no_memory(status);
+    find_layout(cor_buf_str(&canonical), &l);
+    mistake = find_mistake(cor_buf_str(&canonical), &l);
+    if (mistake)
+        return cor_status_set(status, -COR_ECORRUPT, "%s", mistake);
+    if (from_canonical(&canonical, rev, ret_object) < 0)
+        return no_memory(status);
+    return 0;
+}
+
+int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
+                           bool *ret_rewrite, struct cor_status *reterr_status)
+{
+    const struct cor_json_limits limits = {STORED_BYTES_MAX, COR_JSON_DEPTH_MAX};
+    struct cor_json_error why;
+    struct layout l;
+    bool canonical, as_stored;
+    int r;
+
+    assert(rev <= COR_REV_MAX);
+    r = cor_json_check(stored, &limits, &canonical, &why);
+    if (r < 0)
+        return json_failure(reterr_status, r, -COR_ECORRUPT, limits.bytes_max, &why);
+    if (canonical)
+        find_layout(stored, &l);
+    as_stored = canonical && is_stored_form(&l);
+    if (!as_stored)
+        r = rebuild(stored, &limits, rev, ret_object, reterr_status);
+    else if (from_layout(stored, &l, rev, ret_object) < 0)
+        r = no_memory(reterr_status);
+    if (r == 0 && ret_rewrite)
+        *ret_rewrite = !as_stored;
+    return r;
+}
+
+int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object)
+{
+    struct cor_str before, after;
+
+    assert(rev <= COR_REV_MAX);
+    cor_object_stored_spans(object, &before, &after);
+    return assemble(object, before, after, rev, ret_object);
+}
+
+struct cor_object *cor_object_ref(struct cor_object *object)
+{
+    cor_ref_get(&object->ref);
+    return object;
+}
+
+struct cor_object *cor_object_unref(struct cor_object *object)
+{
+    if (object && cor_ref_put(&object->ref))
+        cor_free(object);
+    return NULL;
+}
+
+void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,
+                             struct cor_str *ret_b)
+{
+    *ret_a = cor_str(object->bytes, object->rv_at);
+    *ret_b = cor_str_from(cor_object_json(object), object->rv_at + object->rv_len);
+}
+
+bool cor_object_same_stored(const struct cor_object *a, const struct cor_object *b)
+{
+    struct cor_str a1, a2, b1, b2;
+
+    cor_object_stored_spans(a, &a1, &a2);
+    cor_object_stored_spans(b, &b1, &b2);
+    return cor_str_eq(a2, b2) && cor_str_eq(a1, b1);
+}
+
+bool cor_object_equals_stored(const struct cor_object *object, struct cor_str stored)
+{
+    struct cor_str a, b;
+
+    cor_object_stored_spans(object, &a, &b);
+    return stored.n == a.n + b.n && cor_str_eq(b, cor_str_from(stored, a.n)) &&
+           cor_str_eq(a, cor_str(stored.p, a.n));
+}
+
+static struct cor_str get_string(struct cor_str in, const char *key)
+{
+    struct cor_str value, raw;
+
+    if (cor_json_get(in, cor_strz(key), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_to_raw(value, &raw) < 0)
+        return COR_STR("");
+    return raw;
+}
+
+static struct cor_str get_in_metadata(const struct cor_object *object, const char *key)
+{
+    return get_string(cor_str_from(cor_object_json(object), object->meta_at), key);
+}
+
+struct cor_str cor_object_kind(const struct cor_object *object)
+{
+    return get_string(cor_object_json(object), "kind");
+}
+
+struct cor_str cor_object_api_version(const struct cor_object *object)
+{
+    return get_string(cor_object_json(object), "apiVersion");
+}
+
+struct cor_str cor_object_name(const struct cor_object *object)
+{
+    return get_in_metadata(object, "name");
+}
+
+struct cor_str cor_object_namespace(const struct cor_object *object)
+{
+    return get_in_metadata(object, "namespace");
+}
+
+struct cor_str cor_object_uid(const struct cor_object *object)
+{
+    return get_in_metadata(object, "uid");
+}
+
+struct cor_str cor_object_resource_version(const struct cor_object *object)
+{
+    struct cor_str digits = cor_str_from(cor_object_json(object), object->rv_at);
+
+    if (object->rv_len == 0)
+        return COR_STR("");
+    digits = cor_str_from(digits, object->rv_lead + sizeof(RV_KEY) - 1);
+    return cor_str_cut(&digits, '"');
+}
+
+bool cor_object_label(const struct cor_object *object, struct cor_str key, struct cor_str *ret)
+{
+    struct cor_str labels = cor_str(object->bytes + object->labels.at, object->labels.len);
+    struct cor_str value;
+
+    return cor_json_get(labels, key, COR_JSON_SORTED, &value) == 0 &&
+           cor_json_to_raw(value, ret) == 0;
+}
