@@ -245,7 +245,7 @@ static void put_end(struct line *l)
     l->n += n;
 }
 
-void cor_log_write(enum cor_log_level level, const char *file, int line, const char *msg,
+void cor_log_write(enum cor_log_level level, const char *file, int line,
                    const struct cor_log_field *fields)
 {
     struct line l;
@@ -255,8 +255,8 @@ void cor_log_write(enum cor_log_level level, const char *file, int line, const c
     l.cut = false;
     l.format = sink.format;
     put_head(&l, level, file, line);
-    put_quoted(&l, cor_strz(msg));
-    for (const struct cor_log_field *f = fields; f->kind != COR_LOG_KIND_END; f++)
+    put_quoted(&l, fields[0].str);
+    for (const struct cor_log_field *f = fields + 1; f->kind != COR_LOG_KIND_END; f++)
         put_field(&l, f);
     put_end(&l);
     do

@@ -101,8 +101,8 @@ static inline struct cor_log_field cor_log_field_num(enum cor_log_kind kind, con
 
 bool cor_log_enabled(enum cor_log_level level);
 
-/* `fields` ends with a COR_LOG_KIND_END. Use the macros below. */
-void cor_log_write(enum cor_log_level level, const char *file, int line, const char *msg,
+/* The first of `fields` is the message, the last a COR_LOG_KIND_END. Use the macros below. */
+void cor_log_write(enum cor_log_level level, const char *file, int line,
                    const struct cor_log_field *fields);
 
 #define COR_LOG_DEBUG(...) COR_LOG_AT(COR_LEVEL_DEBUG, __VA_ARGS__)
@@ -110,12 +110,12 @@ void cor_log_write(enum cor_log_level level, const char *file, int line, const c
 #define COR_LOG_WARN(...)  COR_LOG_AT(COR_LEVEL_WARN, __VA_ARGS__)
 #define COR_LOG_ERROR(...) COR_LOG_AT(COR_LEVEL_ERROR, __VA_ARGS__)
 
-#define COR_LOG_AT(level, msg, ...)                                                            \
-    do {                                                                                       \
-        if (cor_log_enabled(level))                                                            \
-            cor_log_write(                                                                     \
-                level, __FILE__, __LINE__, msg,                                                \
-                (const struct cor_log_field[]){__VA_ARGS__ __VA_OPT__(, ){COR_LOG_KIND_END}}); \
+#define COR_LOG_AT(level, msg, ...)                                                                \
+    do {                                                                                           \
+        if (cor_log_enabled(level))                                                                \
+            cor_log_write(level, __FILE__, __LINE__,                                               \
+                          (const struct cor_log_field[]){                                          \
+                              COR_F_STR("msg", msg), ##__VA_ARGS__, {COR_LOG_KIND_END}});          \
     } while (0)
 
 #endif

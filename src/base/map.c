@@ -130,28 +130,33 @@ static int make_room(struct cor_map *m)
     return 0;
 }
 
+static struct cor_map_entry *find(const struct cor_map *m, struct cor_str key, uint32_t hash)
+{
+    uint32_t index;
+
+    if (m->n == 0)
+        return NULL;
+    index = m->slots[slot_of(m, key, hash)];
+    return index ? &m->entries[index - 1] : NULL;
+}
+
 int cor_map_put(struct cor_map *m, struct cor_str key, void *value, void **ret_old)
 {
     uint32_t hash = hash_of(key);
-    void *old = NULL;
-    size_t at;
+    struct cor_map_entry *e = find(m, key, hash);
+    void *old = e ? e->value : NULL;
     int r;
 
     assert(value && key.n <= UINT32_MAX);
-    at = m->slots ? slot_of(m, key, hash) : 0;
-    if (m->slots && m->slots[at]) {
-        struct cor_map_entry *e = &m->entries[m->slots[at] - 1];
-
-        old = e->value;
-        e->key = key.p;
-        e->value = value;
-    } else {
+    if (!e) {
         r = make_room(m);
         if (r < 0)
             return r;
-        m->entries[m->n] = (struct cor_map_entry){key.p, value, (uint32_t)key.n, hash};
-        m->slots[slot_of(m, key, hash)] = (uint32_t)++m->n;
+        assert(m->slots && m->entries);
+        m->slots[slot_of(m, key, hash)] = (uint32_t)m->n + 1;
+        e = &m->entries[m->n++];
     }
+    *e = (struct cor_map_entry){key.p, value, (uint32_t)key.n, hash};
     if (ret_old)
         *ret_old = old;
     return 0;
@@ -159,12 +164,9 @@ int cor_map_put(struct cor_map *m, struct cor_str key, void *value, void **ret_o
 
 void *cor_map_peek(const struct cor_map *m, struct cor_str key)
 {
-    size_t at;
+    struct cor_map_entry *e = find(m, key, hash_of(key));
 
-    if (m->n == 0)
-        return NULL;
-    at = slot_of(m, key, hash_of(key));
-    return m->slots[at] ? m->entries[m->slots[at] - 1].value : NULL;
+    return e ? e->value : NULL;
 }
 
 /* Frees slot `hole` and moves back what probing could no longer reach across the gap. */

@@ -65,7 +65,7 @@ static inline struct cor_map_iter cor_map_iter(const struct cor_map *m)
 bool cor_map_next(const struct cor_map *m, struct cor_map_iter *it);
 
 /* COR_MAP_FOREACH(it, map) { use it.key and it.value } */
-#define COR_MAP_FOREACH(it, m) \
+#define COR_MAP_FOREACH(it, m)                                                                     \
     for (struct cor_map_iter it = cor_map_iter(m); cor_map_next((m), &it);)
 
 #endif

@@ -119,7 +119,7 @@ TEST(base64, leaves_the_output_as_it_was_when_it_does_not_fit)
 
 TEST(base64, leaves_the_output_as_it_was_when_memory_runs_out)
 {
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_buf b;
         int r;
 

@@ -111,7 +111,7 @@ TEST(map, iteration_visits_each_entry_once_while_the_current_one_is_removed)
     cor_map_init(&m, KEYS);
     for (size_t i = 0; i < KEYS; i++)
         assert_int_equal(cor_map_put(&m, key_of(i), names[i], NULL), 0);
-    COR_MAP_FOREACH (it, &m) {
+    COR_MAP_FOREACH(it, &m) {
         size_t i = (size_t)((char(*)[24])it.value - names);
 
         assert_true(cor_str_eq(it.key, key_of(i)));
@@ -137,7 +137,7 @@ TEST(map, order_of_iteration_follows_the_calls_not_the_hash)
     cor_map_init(&m, 100);
     for (size_t i = 0; i < 100; i++)
         assert_int_equal(cor_map_put(&m, key_of(i), names[i], NULL), 0);
-    COR_MAP_FOREACH (it, &m)
+    COR_MAP_FOREACH(it, &m)
         assert_ptr_equal(it.value, names[--expected]);
     cor_map_deinit(&m);
 }
@@ -160,7 +160,7 @@ TEST(map, clear_forgets_the_entries_and_can_be_filled_again)
 
 TEST(map, is_unchanged_when_memory_runs_out)
 {
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_map m;
         bool present[200];
         size_t count = 0;

@@ -51,7 +51,7 @@ TEST(ring, with_maximum_0_takes_nothing)
 
 TEST(ring, is_unchanged_when_memory_runs_out)
 {
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_ring r;
         size_t in = 0;
 

@@ -12,12 +12,12 @@
 
 #define PATIENCE_MS 20000
 
-static bool never(void *arg)
+static bool never(__attribute__((unused)) void *arg)
 {
     return false;
 }
 
-static bool always(void *arg)
+static bool always(__attribute__((unused)) void *arg)
 {
     return true;
 }

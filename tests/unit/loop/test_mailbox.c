@@ -23,7 +23,7 @@ static void on_note(struct cor_mail *mail)
     delivered[ndelivered++] = note->number;
 }
 
-static void count_wake(void *arg)
+static void count_wake(__attribute__((unused)) void *arg)
 {
     atomic_fetch_add(&wakes, 1);
 }
@@ -155,7 +155,7 @@ static struct numbered numbered[SENDERS][PER_SENDER];
 static int next_of[SENDERS];
 static struct sleeper sleeper;
 
-static void wake_sleeper(void *arg)
+static void wake_sleeper(__attribute__((unused)) void *arg)
 {
     pthread_mutex_lock(&sleeper.lock);
     sleeper.woken = true;
