@@ -1,9 +1,11 @@
 /* One change to the tree, in two steps: cor_btree_edit_begin() makes the path the writer's own and
  * gets all memory, then the edit itself cannot fail and compares no keys.
  *
- * A full node is cut in the middle, or, when the insertion is at its end, left full: ascending keys
- * fill their nodes. After a deletion a node that is less than half full joins a neighbour if both
- * fill at most three quarters of one node; nothing is borrowed, so a neighbour is never copied. */
+ * A full node is cut in the middle, or, when the insertion is at the tree's end, left full, so that
+ * ascending keys fill their nodes. (At the end of any node would be wrong: keys that descend
+ * towards a full node would each get a node of their own.) After a deletion a node that is less
+ * than half full joins a neighbour if both fill at most three quarters of one node; nothing is
+ * borrowed, so a neighbour is never copied. */
 #include "base/btree_int.h"
 
 #include <string.h>
@@ -154,30 +156,38 @@ size_t cor_btree_insert_spares(const struct cor_btree_path *path)
     return l == path->height ? l + 1 : l;
 }
 
-/* Opens slot `i` of a node, cutting the node in two if it is full. `ret_node` and `ret_i` say where
- * the slot is; the right half, if there is one, is the result. */
-static struct cor_btree_node *make_room(struct cor_btree *t, struct cor_btree_node *node,
-                                        unsigned i, struct cor_btree_node **ret_node,
-                                        unsigned *ret_i)
+struct slot {
+    struct cor_btree_node *node;
+    unsigned i;
+};
+
+/* Opens the slot, cutting its node in two if it is full: the right half, if there is one, is the
+ * result, and the slot may be in it. */
+static struct cor_btree_node *make_room(struct cor_btree *t, struct slot *slot, bool append)
 {
-    struct cor_btree_node *right = NULL;
+    struct cor_btree_node *node = slot->node, *right = NULL;
 
     if (node->n == node_max(node)) {
-        unsigned cut = i == node->n ? i : node->n / 2;
+        unsigned cut = append ? node->n : node->n / 2;
 
         right = take_spare(t, node->level);
         right->n = (uint16_t)(node->n - cut);
         move_slots(right, 0, node, cut, right->n);
         node->n = (uint16_t)cut;
-        if (i >= cut) {
-            node = right;
-            i -= cut;
-        }
+        if (slot->i >= cut)
+            *slot = (struct slot){right, slot->i - cut};
     }
-    open_slot(node, i);
-    *ret_node = node;
-    *ret_i = i;
+    open_slot(slot->node, slot->i);
     return right;
+}
+
+/* Is the path's place the end of the whole tree? */
+static bool is_append(const struct cor_btree_path *path)
+{
+    for (unsigned l = 1; l < path->height; l++)
+        if (path->at[l] + 1 < path->node[l]->n)
+            return false;
+    return path->at[0] == path->node[0]->n;
 }
 
 static void grow_root_locked(struct cor_btree *t, struct cor_btree_node *right)
@@ -194,8 +204,9 @@ static void grow_root_locked(struct cor_btree *t, struct cor_btree_node *right)
 void cor_btree_insert_locked(struct cor_btree *t, struct cor_btree_path *path,
                              struct cor_btree_entry entry)
 {
-    struct cor_btree_node *node, *right;
-    unsigned i;
+    struct cor_btree_node *right;
+    struct slot slot;
+    bool append;
 
     if (path->height == 0) {
         t->root = take_spare(t, 0);
@@ -203,16 +214,19 @@ void cor_btree_insert_locked(struct cor_btree *t, struct cor_btree_path *path,
         set_entry(t->root, 0, entry);
         return;
     }
-    right = make_room(t, path->node[0], path->at[0], &node, &i);
-    set_entry(node, i, entry);
+    append = is_append(path);
+    slot = (struct slot){path->node[0], path->at[0]};
+    right = make_room(t, &slot, append);
+    set_entry(slot.node, slot.i, entry);
     for (unsigned l = 1; l < path->height; l++) {
         struct cor_btree_node *branch = path->node[l], *carried = right;
 
         cor_btree_set_child(branch, path->at[l], branch->child[path->at[l]]);
         if (!carried)
             continue;
-        right = make_room(t, branch, path->at[l] + 1, &node, &i);
-        cor_btree_set_child(node, i, carried);
+        slot = (struct slot){branch, path->at[l] + 1};
+        right = make_room(t, &slot, append);
+        cor_btree_set_child(slot.node, slot.i, carried);
     }
     if (right)
         grow_root_locked(t, right);

@@ -11,7 +11,7 @@
 #define BTREE_NODE_BYTES 1024
 #define BTREE_LEAF_MAX   62
 #define BTREE_BRANCH_MAX 41
-/* Neighbouring nodes hold at least 11 entries on average (see btree.md): 10^12 entries fit. */
+/* A node has at least 10 slots in use on average (see btree.md): 10^12 entries fit. */
 #define BTREE_HEIGHT_MAX 12
 
 /* One version of a node. Readers of a snapshot look at n, level and the arrays, which never change

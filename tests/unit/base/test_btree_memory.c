@@ -121,6 +121,23 @@ TEST(btree_memory, a_hundred_thousand_entries_cost_under_32_bytes_each)
     free(items);
 }
 
+TEST(btree_memory, keys_that_descend_towards_a_full_node_cost_no_more)
+{
+    struct item *items = static_items(MANY, 1);
+    struct cor_btree *t;
+
+    cor_mem_set(&sizing);
+    t = cor_btree_new(&static_type);
+    for (unsigned i = 0; i < 10 * BTREE_LEAF_MAX; i++)
+        put(t, &items[i]);
+    for (unsigned i = MANY - 1; i >= 10 * BTREE_LEAF_MAX; i--)
+        put(t, &items[i]);
+    check_cost(t, 40);
+    cor_btree_free(t);
+    cor_mem_set(NULL);
+    free(items);
+}
+
 TEST(btree_memory, entries_left_by_random_removal_cost_under_120_bytes_each)
 {
     struct item *items = static_items(MANY, 1);
