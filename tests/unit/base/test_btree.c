@@ -155,6 +155,39 @@ TEST(btree, a_snapshot_copies_only_the_path_of_a_change)
     cor_btree_free(t);
 }
 
+TEST(btree, nodes_of_a_replace_are_not_shared_with_an_older_snapshot)
+{
+    struct cor_btree *t = cor_btree_new(&item_type);
+    struct cor_btree_snap *s;
+    size_t before;
+
+    fill(t, 0x1000, 2000);
+    assert_int_equal(cor_btree_snapshot(t, &s), 0);
+    fill(t, 0x1000, 2000);
+    before = cor_btree_bytes(t);
+    put(t, 0x1234, 2, 0);
+    assert_int_equal(cor_btree_bytes(t), before);
+    assert_int_equal(version_of(cor_btree_snap_view(s), 0x1234), 1);
+    cor_btree_snap_unref(s);
+    cor_btree_free(t);
+}
+
+TEST(btree, a_node_edited_in_place_joins_the_epoch_of_its_new_children)
+{
+    struct cor_btree *t = cor_btree_new(&item_type);
+    struct cor_btree_snap *s;
+
+    fill(t, 0x1000, BTREE_LEAF_MAX * (BTREE_BRANCH_MAX + 1));
+    assert_int_equal(t->root->level, 2);
+    assert_int_equal(cor_btree_snapshot(t, &s), 0);
+    put(t, 0x1000, 2, 0);
+    cor_btree_snap_unref(s);
+    /* The second branch is of the epoch before; a full leaf below it is cut. */
+    put(t, 0x19000, 1, 0);
+    check_tree(t);
+    cor_btree_free(t);
+}
+
 TEST(btree, snapshots_of_one_state_are_one)
 {
     struct cor_btree *t = cor_btree_new(&item_type);

@@ -5,7 +5,7 @@
 #include "base/btree.h"
 #include "btree_fixture.h"
 
-#define MANY 100000
+#define MANY (SANITIZED ? 20000u : 100000u)
 
 static size_t bytes_live;
 
