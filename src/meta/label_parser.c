@@ -6,11 +6,14 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "meta/field_error.h"
 #include "meta/fingerprint.h"
 #include "meta/label_lexer.h"
-#include "meta/quote.h"
+#include "meta/validation.h"
 
 #define IN_REQUIREMENT "unable to parse requirement: "
+/* More than the errors of one selector can need, every byte quoted. */
+#define MESSAGE_MAX (16u * COR_LABEL_SELECTOR_BYTES_MAX)
 
 struct parser {
     struct cor_label_lexer lexer;
@@ -72,6 +75,83 @@ static void sort_values(struct parser *p, struct cor_label_requirement *req)
     }
     p->nvalues -= req->nvalues - kept;
     req->nvalues = kept;
+}
+
+/* As Go reads an int64: with a sign of either kind. */
+static bool read_number(struct cor_str text, int64_t *ret)
+{
+    if (text.n > 1 && text.p[0] == '+' && text.p[1] != '-')
+        text = cor_str_from(text, 1);
+    return cor_str_to_i64(text, ret) == 0;
+}
+
+/* Adds what is wrong with `text`, if anything, as one error. */
+static void check_text(struct cor_field_errors *errs, enum cor_name_rule rule,
+                       const struct cor_field_path *path, struct cor_str text)
+{
+    struct cor_complaints complaints = cor_name_check(rule, text);
+    struct cor_buf detail;
+    int r = 0;
+
+    if (complaints.n == 0)
+        return;
+    cor_buf_init(&detail, MESSAGE_MAX);
+    for (size_t i = 0; i < complaints.n && r == 0; i++)
+        r = cor_buf_addf(&detail, "%s%s", i > 0 ? "; " : "", complaints.text[i]);
+    if (r < 0)
+        errs->error = r;
+    else
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_string(text),
+                             cor_buf_z(&detail));
+    cor_buf_deinit(&detail);
+}
+
+static int take_errors(struct parser *p, struct cor_field_errors *errs)
+{
+    struct cor_buf message;
+    int r = errs->error;
+
+    cor_buf_init(&message, MESSAGE_MAX);
+    if (r == 0 && errs->n > 0) {
+        r = cor_field_errors_print(errs, &message);
+        if (r == 0)
+            r = cor_status_bad_request(p->status, IN_REQUIREMENT "%s", cor_buf_z(&message));
+    }
+    cor_buf_deinit(&message);
+    cor_field_errors_deinit(errs);
+    return r == -COR_ENOMEM ? no_memory(p->status) : r;
+}
+
+static int check_key(struct parser *p, struct cor_str key)
+{
+    struct cor_field_path path = cor_field_root(COR_STR("<nil>"));
+    struct cor_field_errors errs;
+
+    cor_field_errors_init(&errs);
+    check_text(&errs, COR_NAME_QUALIFIED, &path, key);
+    return take_errors(p, &errs);
+}
+
+static int check_values(struct parser *p, struct cor_label_requirement *req)
+{
+    struct cor_field_path values = cor_field_root(COR_STR("values"));
+    struct cor_field_errors errs;
+
+    cor_field_errors_init(&errs);
+    if (req->op == COR_LABEL_GREATER || req->op == COR_LABEL_LESS) {
+        struct cor_field_path at = cor_field_index(&values, 0);
+
+        if (!read_number(req->values[0], &req->number))
+            cor_field_errors_add(&errs, COR_FIELD_INVALID, &at, cor_field_string(req->values[0]),
+                                 "for 'Gt', 'Lt' operators, the value must be an integer");
+    }
+    for (size_t i = 0; i < req->nvalues; i++) {
+        struct cor_field_path at = cor_field_index(&values, i);
+        struct cor_field_path of_key = cor_field_key(&at, req->key);
+
+        check_text(&errs, COR_NAME_LABEL_VALUE, &of_key, req->values[i]);
+    }
+    return take_errors(p, &errs);
 }
 
 static int parse_operator(struct parser *p, struct cor_label_requirement *req)
@@ -184,6 +264,9 @@ static int parse_requirement(struct parser *p, struct cor_label_requirement *req
     if (!at_identifier(p))
         return fail_found(p, IN_REQUIREMENT, ", expected: identifier");
     req->key = p->text;
+    r = check_key(p, req->key);
+    if (r < 0)
+        return r;
     advance(p);
     if (negated || p->token == COR_LABEL_TOKEN_END || p->token == COR_LABEL_TOKEN_COMMA) {
         req->op = negated ? COR_LABEL_NOT_EXISTS : COR_LABEL_EXISTS;
@@ -197,63 +280,6 @@ static int parse_requirement(struct parser *p, struct cor_label_requirement *req
     return parse_exact_value(p, req);
 }
 
-/* The mistakes of one requirement, told together as upstream's aggregate does: `a`, or `[a, b]`. */
-struct mistakes {
-    struct cor_buf text;
-    size_t n;
-};
-
-static int add_mistake(struct mistakes *m, const struct cor_label_requirement *req, size_t i,
-                       bool of_key, const char *why)
-{
-    int r = cor_buf_addf(&m->text, "%svalues[%zu]", m->n > 0 ? ", " : "", i);
-
-    if (r == 0 && of_key)
-        r = cor_buf_addf(&m->text, "[%.*s]", COR_STR_ARG(req->key));
-    if (r == 0)
-        r = cor_buf_addz(&m->text, ": Invalid value: ");
-    if (r == 0)
-        r = cor_quote(req->values[i], &m->text);
-    if (r == 0)
-        r = cor_buf_addf(&m->text, ": %s", why);
-    m->n++;
-    return r;
-}
-
-static int check_number(struct mistakes *m, struct cor_label_requirement *req)
-{
-    struct cor_str digits = req->values[0];
-
-    if (digits.n > 1 && digits.p[0] == '+')
-        digits = cor_str_from(digits, 1);
-    if (cor_str_to_i64(digits, &req->number) == 0)
-        return 0;
-    return add_mistake(m, req, 0, false, "for 'Gt', 'Lt' operators, the value must be an integer");
-}
-
-static int find_mistakes(struct mistakes *m, struct cor_label_requirement *req)
-{
-    if (req->op == COR_LABEL_GREATER || req->op == COR_LABEL_LESS)
-        return check_number(m, req);
-    return 0;
-}
-
-static int check_requirement(struct parser *p, struct cor_label_requirement *req)
-{
-    struct mistakes m = {.n = 0};
-    int r;
-
-    cor_buf_init(&m.text, COR_STATUS_MESSAGE_MAX);
-    r = find_mistakes(&m, req);
-    if (r == -COR_ENOMEM)
-        r = no_memory(p->status);
-    else if (m.n > 0)
-        r = cor_status_bad_request(p->status, m.n > 1 ? IN_REQUIREMENT "[%s]" : IN_REQUIREMENT "%s",
-                                   cor_buf_z(&m.text));
-    cor_buf_deinit(&m.text);
-    return r;
-}
-
 static int next_requirement(struct parser *p)
 {
     struct cor_label_requirement *req = &p->selector->requirements[p->selector->n];
@@ -265,7 +291,7 @@ static int next_requirement(struct parser *p)
     *req = (struct cor_label_requirement){.values = p->values + p->nvalues};
     r = parse_requirement(p, req);
     if (r == 0)
-        r = check_requirement(p, req);
+        r = check_values(p, req);
     if (r < 0)
         return r;
     p->selector->n++;

@@ -132,6 +132,58 @@ TEST(label_selector, errors_in_upstreams_words)
     assert_refused("(", "found '(', expected: !, identifier, or 'end of string'");
 }
 
+#define KEY_RULE                                                                                   \
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "  \
+    "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for " \
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+#define VALUE_RULE                                                                                  \
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "     \
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  " \
+    "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+#define NOT_A_NUMBER "for 'Gt', 'Lt' operators, the value must be an integer"
+
+TEST(label_selector, keys_and_values_obey_the_label_rules)
+{
+    assert_refused("-x", REQ "<nil>: Invalid value: \"-x\": " KEY_RULE);
+    assert_refused("!a\"=b", REQ "<nil>: Invalid value: \"a\\\"\": " KEY_RULE);
+    assert_refused("a,/x=y", REQ "<nil>: Invalid value: \"/x\": prefix part must be non-empty");
+    assert_refused("x=a||y=b", REQ "values[0][x]: Invalid value: \"a||y\": " VALUE_RULE);
+    assert_refused("a.b/c in (ok,_,-)",
+                   REQ "[values[0][a.b/c]: Invalid value: \"-\": " VALUE_RULE
+                       ", values[1][a.b/c]: Invalid value: \"_\": " VALUE_RULE "]");
+    assert_refused("x>_", REQ "[values[0]: Invalid value: \"_\": " NOT_A_NUMBER
+                              ", values[0][x]: Invalid value: \"_\": " VALUE_RULE "]");
+    assert_refused("x<-5", REQ "values[0][x]: Invalid value: \"-5\": " VALUE_RULE);
+    assert_refused("x<+5", REQ "values[0][x]: Invalid value: \"+5\": " VALUE_RULE);
+    assert_refused("x>9223372036854775808",
+                   REQ "values[0]: Invalid value: \"9223372036854775808\": " NOT_A_NUMBER);
+}
+
+TEST(label_selector, lengths_obey_the_label_rules)
+{
+    char text[300];
+
+    memset(text, 'a', sizeof(text));
+    text[63] = '\0';
+    cor_label_selector_free(parse(text));
+    text[63] = 'a';
+    text[64] = '\0';
+    assert_refused(text,
+                   REQ "<nil>: Invalid value: "
+                       "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": "
+                       "name part must be no more than 63 characters");
+    text[1] = '=';
+    text[65] = '\0';
+    text[64] = 'a';
+    cor_label_selector_free(parse(text));
+    text[65] = 'a';
+    text[66] = '\0';
+    assert_refused(text,
+                   REQ "values[0][a]: Invalid value: "
+                       "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\": "
+                       "must be no more than 63 characters");
+}
+
 static void assert_match(const char *text, const char *labels, bool want)
 {
     struct cor_label_selector *selector = parse(text);
@@ -275,7 +327,8 @@ TEST(label_selector, has_maxima)
 
 TEST(label_selector, survives_failed_allocations)
 {
-    static const char *const texts[] = {"b in (x,y),a!=c,!d", "a in (", "x>1", "x>a"};
+    static const char *const texts[] = {"b in (x,y),a!=c,!d", "a in (", "x>1", "x>a",
+                                        "a in (-,_)",         "-"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         FOR_EACH_FAILED_ALLOC(n) {

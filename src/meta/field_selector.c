@@ -1,0 +1,339 @@
+#include "meta/field_selector.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "meta/quote.h"
+#include "json/path.h"
+
+static const struct cor_field_label default_labels[] = {
+    {.label = "metadata.name"},
+    {.label = "metadata.namespace"},
+};
+
+/* Cuts the next term off `rest`; a comma after a backslash belongs to its term. */
+static struct cor_str cut_term(struct cor_str *rest)
+{
+    struct cor_str term = *rest;
+
+    for (size_t i = 0; i < rest->n; i++) {
+        if (rest->p[i] == '\\') {
+            i++;
+        } else if (rest->p[i] == ',') {
+            term.n = i;
+            *rest = cor_str_from(*rest, i + 1);
+            return term;
+        }
+    }
+    *rest = cor_str(NULL, 0);
+    return term;
+}
+
+static int compare_terms(const void *a, const void *b)
+{
+    return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
+}
+
+/* The terms of `text` that are not empty, sorted. Returns how many there are, also when that is
+ * more than fit `terms`. */
+static size_t split_terms(struct cor_str text, struct cor_str *terms, size_t max)
+{
+    size_t n = 0;
+
+    while (text.p) {
+        struct cor_str term = cut_term(&text);
+
+        if (term.n == 0)
+            continue;
+        if (n < max)
+            terms[n] = term;
+        n++;
+    }
+    qsort(terms, n < max ? n : max, sizeof(*terms), compare_terms);
+    return n;
+}
+
+/* At the first operator; of two that begin at one place the longer. */
+static bool split_term(struct cor_str term, struct cor_str *ret_field, bool *ret_equal,
+                       struct cor_str *ret_value)
+{
+    for (size_t i = 0; i < term.n; i++) {
+        bool equals_follows = i + 1 < term.n && term.p[i + 1] == '=';
+        bool equal = term.p[i] == '=';
+
+        if (!equal && !(term.p[i] == '!' && equals_follows))
+            continue;
+        *ret_field = cor_str(term.p, i);
+        *ret_equal = equal;
+        *ret_value = cor_str_from(term, i + 1 + equals_follows);
+        return true;
+    }
+    return false;
+}
+
+/* How many bytes the character at the start of `s` has. */
+static size_t character_len(struct cor_str s)
+{
+    size_t n = s.n > 0;
+
+    while (n < s.n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+/* Removes the escapes of a value in place. */
+static int unescape(char *value, size_t *n, struct cor_status *status)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        char c = value[i];
+
+        if (c == '\\') {
+            struct cor_str next = cor_str(value + i + 1, *n - i - 1);
+
+            c = next.n > 0 ? next.p[0] : '\0';
+            if (c != '\\' && c != ',' && c != '=')
+                return cor_status_bad_request(
+                    status, "invalid field selector: invalid escape sequence: \\%.*s",
+                    (int)character_len(next), next.p);
+            i++;
+        } else if (c == ',' || c == '=') {
+            return cor_status_bad_request(
+                status, "invalid field selector: unescaped character in value: %d", c);
+        }
+        value[to++] = c;
+    }
+    value[to] = '\0';
+    *n = to;
+    return 0;
+}
+
+static int copy_str(struct cor_str s, struct cor_str *ret)
+{
+    char *copy = cor_strndup(s.p, s.n);
+
+    if (!copy)
+        return -COR_ENOMEM;
+    *ret = cor_str(copy, s.n);
+    return 0;
+}
+
+static int no_memory(struct cor_status *status)
+{
+    return cor_status_set(status, -COR_ENOMEM, "no memory for a field selector");
+}
+
+static int parse_term(struct cor_str selector, struct cor_str text, struct cor_field_term *term,
+                      struct cor_status *status)
+{
+    struct cor_str field, value;
+    size_t n;
+    char *copy;
+    int r;
+
+    if (!split_term(text, &field, &term->equal, &value))
+        return cor_status_bad_request(status, "invalid selector: '%.*s'; can't understand '%.*s'",
+                                      COR_STR_ARG(selector), COR_STR_ARG(text));
+    copy = cor_strndup(value.p, value.n);
+    if (!copy)
+        return no_memory(status);
+    n = value.n;
+    r = unescape(copy, &n, status);
+    term->value = cor_str(copy, r < 0 ? 0 : n);
+    if (r < 0)
+        return r;
+    return copy_str(field, &term->field) < 0 ? no_memory(status) : 0;
+}
+
+static int unknown_label(const struct cor_field_labels *labels, struct cor_str label,
+                         struct cor_status *status)
+{
+    struct cor_buf quoted;
+    int r;
+
+    if (labels && labels->gvk)
+        return cor_status_bad_request(status, "field label not supported for %s: %.*s", labels->gvk,
+                                      COR_STR_ARG(label));
+    if (labels)
+        return cor_status_bad_request(status, "field label not supported: %.*s",
+                                      COR_STR_ARG(label));
+    cor_buf_init(&quoted, 16 * (size_t)COR_FIELD_SELECTOR_BYTES_MAX);
+    r = cor_quote(label, &quoted);
+    if (r == 0)
+        r = cor_status_bad_request(status, "%s is not a known field selector: only \"%s\", \"%s\"",
+                                   cor_buf_z(&quoted), default_labels[0].label,
+                                   default_labels[1].label);
+    else
+        r = no_memory(status);
+    cor_buf_deinit(&quoted);
+    return r;
+}
+
+/* Gives a term the field its label stands for, and the way to it. */
+static int resolve_term(struct cor_field_term *term, const struct cor_field_labels *labels,
+                        struct cor_status *status)
+{
+    const struct cor_field_label *v = labels ? labels->v : default_labels;
+    size_t n = labels ? labels->n : COR_ARRAY_LEN(default_labels);
+    struct cor_json_error why;
+    const char *field;
+    struct cor_str copy;
+    int r;
+
+    while (n > 0 && !cor_str_eqz(term->field, v->label)) {
+        v++;
+        n--;
+    }
+    if (n == 0)
+        return unknown_label(labels, term->field, status);
+    field = v->field ? v->field : v->label;
+    r = cor_json_path_new(cor_strz(v->path ? v->path : field), &term->path, &why);
+    if (r == -COR_ENOMEM)
+        return no_memory(status);
+    if (r < 0)
+        return cor_status_internal(status, "field %s: %s", field, why.message);
+    if (copy_str(cor_strz(field), &copy) < 0)
+        return no_memory(status);
+    cor_free((char *)term->field.p);
+    term->field = copy;
+    term->kind = v->kind;
+    return 0;
+}
+
+/* Every term is read before the first label is looked up: of two mistakes the grammar's is told. */
+static int parse_terms(struct cor_str text, const struct cor_str *parts, size_t nparts,
+                       const struct cor_field_labels *labels, struct cor_field_selector *selector,
+                       struct cor_status *status)
+{
+    int r;
+
+    for (size_t i = 0; i < nparts; i++) {
+        r = parse_term(text, parts[i], &selector->terms[selector->n++], status);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < nparts; i++) {
+        r = resolve_term(&selector->terms[i], labels, status);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int cor_field_selector_parse(struct cor_str text, const struct cor_field_labels *labels,
+                             struct cor_field_selector **ret_selector,
+                             struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_field_selector_freep) struct cor_field_selector *selector = NULL;
+    struct cor_str parts[COR_FIELD_SELECTOR_TERMS_MAX];
+    size_t n;
+    int r;
+
+    if (text.n > COR_FIELD_SELECTOR_BYTES_MAX)
+        return cor_status_bad_request(reterr_status, "a field selector has at most %u bytes",
+                                      COR_FIELD_SELECTOR_BYTES_MAX);
+    n = split_terms(text, parts, COR_ARRAY_LEN(parts));
+    if (n > COR_ARRAY_LEN(parts))
+        return cor_status_bad_request(reterr_status, "a field selector has at most %d terms",
+                                      COR_FIELD_SELECTOR_TERMS_MAX);
+    selector = cor_calloc(1, sizeof(*selector) + n * sizeof(selector->terms[0]));
+    if (!selector)
+        return no_memory(reterr_status);
+    r = parse_terms(text, parts, n, labels, selector, reterr_status);
+    if (r < 0)
+        return r;
+    *ret_selector = COR_STEAL(selector);
+    return 0;
+}
+
+struct cor_field_selector *cor_field_selector_free(struct cor_field_selector *selector)
+{
+    if (!selector)
+        return NULL;
+    for (size_t i = 0; i < selector->n; i++) {
+        cor_free((char *)selector->terms[i].field.p);
+        cor_free((char *)selector->terms[i].value.p);
+        cor_json_path_free(selector->terms[i].path);
+    }
+    return cor_free(selector);
+}
+
+static bool reads_as(const struct cor_field_term *term, struct cor_str object)
+{
+    static const char *const absent[] = {
+        [COR_FIELD_KIND_STRING] = "", [COR_FIELD_KIND_BOOL] = "false", [COR_FIELD_KIND_INT] = "0"};
+    struct cor_str value, raw;
+
+    if (cor_json_path_first(term->path, object, COR_JSON_SORTED, &value) < 0)
+        return cor_str_eqz(term->value, absent[term->kind]);
+    switch (cor_json_type(value)) {
+    case COR_JSON_STRING:
+        return cor_json_to_raw(value, &raw) == 0 && cor_json_raw_eq(raw, term->value);
+    case COR_JSON_BOOL:
+    case COR_JSON_NUMBER:
+        return cor_str_eq(value, term->value);
+    case COR_JSON_NONE:
+    case COR_JSON_NULL:
+    case COR_JSON_ARRAY:
+    case COR_JSON_OBJECT:
+        break;
+    }
+    return cor_str_eqz(term->value, absent[term->kind]);
+}
+
+bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object)
+{
+    for (size_t i = 0; i < selector->n; i++) {
+        if (reads_as(&selector->terms[i], object) != selector->terms[i].equal)
+            return false;
+    }
+    return true;
+}
+
+bool cor_field_selector_requires(const struct cor_field_selector *selector, struct cor_str field,
+                                 struct cor_str *ret_value)
+{
+    for (size_t i = 0; i < selector->n; i++) {
+        const struct cor_field_term *term = &selector->terms[i];
+
+        if (term->equal && cor_str_eq(term->field, field)) {
+            *ret_value = term->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int print_term(const struct cor_field_term *term, struct cor_buf *out)
+{
+    int r = cor_buf_adds(out, term->field);
+
+    if (r == 0)
+        r = cor_buf_addz(out, term->equal ? "=" : "!=");
+    for (size_t i = 0; i < term->value.n && r == 0; i++) {
+        char c = term->value.p[i];
+
+        if (c == '\\' || c == ',' || c == '=')
+            r = cor_buf_addc(out, '\\');
+        if (r == 0)
+            r = cor_buf_addc(out, c);
+    }
+    return r;
+}
+
+int cor_field_selector_print(const struct cor_field_selector *selector, struct cor_buf *out)
+{
+    size_t start = out->n;
+    int r = 0;
+
+    for (size_t i = 0; i < selector->n && r == 0; i++) {
+        if (i > 0)
+            r = cor_buf_addc(out, ',');
+        if (r == 0)
+            r = print_term(&selector->terms[i], out);
+    }
+    if (r < 0)
+        cor_buf_truncate(out, start);
+    return r;
+}

@@ -1,0 +1,71 @@
+/* A field selector, parsed for one resource and ready to match: a conjunction of `field=value` and
+ * `field!=value`. The grammar, the messages and the printed form are upstream's (apimachinery's
+ * fields package, v1.34); which fields there are is the resource's table.
+ * Thread: any (immutable).  Owner: whoever parsed it. */
+#ifndef COR_META_FIELD_SELECTOR_H
+#define COR_META_FIELD_SELECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "meta/status.h"
+
+struct cor_json_path;
+
+/* Upstream has no limits but its URL's; a longer selector is refused as a bad request. */
+#define COR_FIELD_SELECTOR_BYTES_MAX (64u * 1024)
+#define COR_FIELD_SELECTOR_TERMS_MAX 256
+
+/* What a field reads as when the object does not have it: "", "false" or "0". */
+enum cor_field_kind { COR_FIELD_KIND_STRING, COR_FIELD_KIND_BOOL, COR_FIELD_KIND_INT };
+
+/* A name that clients may select by. */
+struct cor_field_label {
+    const char *label; /* as clients write it */
+    const char *field; /* the field it stands for; NULL: the label itself */
+    const char *path;  /* where the object has it, see json/path.h; NULL: the field's own name */
+    enum cor_field_kind kind;
+};
+
+/* The names of one resource. NULL in place of a table: metadata.name and metadata.namespace. */
+struct cor_field_labels {
+    const struct cor_field_label *v;
+    size_t n;
+    const char *gvk; /* named by the message about an unknown label; NULL: not named */
+};
+
+struct cor_field_term {
+    struct cor_str field, value; /* the value without escapes */
+    struct cor_json_path *path;
+    enum cor_field_kind kind;
+    bool equal; /* field=value; else field!=value */
+};
+
+struct cor_field_selector {
+    size_t n; /* 0: selects everything */
+    struct cor_field_term terms[];
+};
+
+/* 0, -COR_EINVAL (in upstream's words), -COR_ENOMEM. `labels` is not kept. */
+int cor_field_selector_parse(struct cor_str text, const struct cor_field_labels *labels,
+                             struct cor_field_selector **ret_selector,
+                             struct cor_status *reterr_status);
+
+struct cor_field_selector *cor_field_selector_free(struct cor_field_selector *selector);
+COR_DEFINE_CLEANUP(struct cor_field_selector, cor_field_selector_free)
+
+/* Does this object match? `object` is canonical JSON. Strings are compared by their text, numbers
+ * and booleans as they are written. Allocates nothing. */
+bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object);
+
+/* The value that `field` must have, when a term asks for one. */
+bool cor_field_selector_requires(const struct cor_field_selector *selector, struct cor_str field,
+                                 struct cor_str *ret_value);
+
+/* Appends the canonical text. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_field_selector_print(const struct cor_field_selector *selector, struct cor_buf *out);
+
+#endif

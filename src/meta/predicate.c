@@ -1,0 +1,48 @@
+#include "meta/predicate.h"
+
+#include "meta/fingerprint.h"
+
+int cor_predicate_parse(struct cor_str label_selector, struct cor_str field_selector,
+                        const struct cor_field_labels *field_labels,
+                        struct cor_predicate *ret_predicate, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *labels = NULL;
+    COR_CLEANUP(cor_field_selector_freep) struct cor_field_selector *fields = NULL;
+    int r;
+
+    r = cor_label_selector_parse(label_selector, &labels, reterr_status);
+    if (r < 0)
+        return r;
+    r = cor_field_selector_parse(field_selector, field_labels, &fields, reterr_status);
+    if (r < 0)
+        return r;
+    *ret_predicate = (struct cor_predicate){
+        .labels = labels->n > 0 ? COR_STEAL(labels) : NULL,
+        .fields = fields->n > 0 ? COR_STEAL(fields) : NULL,
+    };
+    return 0;
+}
+
+void cor_predicate_deinit(struct cor_predicate *predicate)
+{
+    predicate->labels = cor_label_selector_free(predicate->labels);
+    predicate->fields = cor_field_selector_free(predicate->fields);
+}
+
+bool cor_predicate_matches(const struct cor_predicate *predicate, const struct cor_object *object)
+{
+    struct cor_str labels = cor_str(object->bytes + object->labels.at, object->labels.len);
+
+    if (predicate->labels &&
+        (!cor_fingerprint_may_match(object->fingerprint, predicate->labels->mask) ||
+         !cor_label_selector_matches(predicate->labels, labels)))
+        return false;
+    return !predicate->fields ||
+           cor_field_selector_matches(predicate->fields, cor_object_json(object));
+}
+
+bool cor_predicate_requires(const struct cor_predicate *predicate, struct cor_str field,
+                            struct cor_str *ret_value)
+{
+    return predicate->fields && cor_field_selector_requires(predicate->fields, field, ret_value);
+}
