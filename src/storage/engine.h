@@ -25,11 +25,21 @@ struct cor_engine;
 struct cor_feed;
 struct cor_loop;
 
+/* Set by the call that hands a request in. */
+enum cor_engine_op {
+    COR_ENGINE_RANGE,
+    COR_ENGINE_WRITE,
+    COR_ENGINE_LEASE,
+    COR_ENGINE_COMPACT,
+    COR_ENGINE_STATUS,
+};
+
 /* The head of every request. */
 struct cor_engine_req {
     struct cor_mail mail;  /* the engine's while the request is under way */
     struct cor_loop *loop; /* where on_done is called */
     void (*on_done)(struct cor_engine_req *req);
+    enum cor_engine_op op;    /* the engine's */
     int result;               /* 0 or negative COR_E… */
     struct cor_status status; /* filled when result < 0, but for a lost compare */
 };
@@ -48,7 +58,8 @@ struct cor_range_req {
     bool ret_more;      /* keys remain after the last one returned */
     cor_rev ret_rev;    /* the store's revision when the read was made */
 };
-/* Errors: -COR_EEXPIRED (`at` was compacted), -COR_EFUTURE (`at` > revision; ret_rev is set). */
+/* Errors: -COR_EEXPIRED (`at` was compacted), -COR_EFUTURE (`at` > revision; ret_rev is set). An
+ * empty store has revision 1, as etcd's: 0 is never a revision. */
 
 /* Compare-and-swap of one key. */
 struct cor_write_req {
@@ -90,7 +101,11 @@ void cor_engine_lease(struct cor_engine *engine, struct cor_lease_req *req);
 void cor_engine_compact(struct cor_engine *engine, struct cor_compact_req *req);
 void cor_engine_status(struct cor_engine *engine, struct cor_engine_status_req *req);
 
-/* Set loop, on_done and an initialised status; everything else is zero. Deinit releases results. */
+/* Set loop, on_done and an initialised status; everything else is zero. Deinit releases results.
+ * For a lease, compaction or status request zero the struct and init its head. */
+void cor_engine_req_init(struct cor_engine_req *req, struct cor_loop *loop,
+                         void (*on_done)(struct cor_engine_req *req));
+void cor_engine_req_deinit(struct cor_engine_req *req);
 void cor_range_req_init(struct cor_range_req *req, struct cor_loop *loop,
                         void (*on_done)(struct cor_engine_req *req));
 void cor_range_req_deinit(struct cor_range_req *req);

@@ -1,0 +1,175 @@
+#include "storage/engine_int.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "storage/sqlite/engine.h"
+
+typedef int (*open_fn)(const struct cor_engine_config *config, struct cor_engine **ret_engine,
+                       struct cor_status *reterr_status);
+
+static const struct {
+    const char *name;
+    open_fn open; /* NULL: known, not in this build */
+} backends[] = {
+    {"sqlite", cor_sqlite_engine_open},
+    {"etcd3", NULL},
+};
+
+static int unknown_backend(const char *name, struct cor_status *reterr_status)
+{
+    struct cor_buf known;
+    int r = 0;
+
+    if (strcmp(name, "etcd2") == 0)
+        return cor_status_set(reterr_status, -COR_ENOTSUP,
+                              "%s is no longer a supported storage backend", name);
+    cor_buf_init(&known, 256);
+    for (size_t i = 0; i < COR_ARRAY_LEN(backends) && r == 0; i++)
+        r = cor_buf_addf(&known, "%s%s", i ? ", " : "", backends[i].name);
+    r = cor_status_set(reterr_status, -COR_EINVAL,
+                       "--storage-backend invalid, allowed values: %s. If not specified, it will "
+                       "default to 'sqlite'",
+                       cor_buf_z(&known));
+    cor_buf_deinit(&known);
+    return r;
+}
+
+int cor_engine_open(const struct cor_engine_config *config, struct cor_engine **ret_engine,
+                    struct cor_status *reterr_status)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(backends); i++) {
+        if (strcmp(config->backend, backends[i].name) != 0)
+            continue;
+        if (!backends[i].open)
+            return cor_status_set(reterr_status, -COR_ENOTSUP, "this build has no %s engine",
+                                  backends[i].name);
+        return backends[i].open(config, ret_engine, reterr_status);
+    }
+    return unknown_backend(config->backend, reterr_status);
+}
+
+struct cor_engine *cor_engine_close(struct cor_engine *engine)
+{
+    if (engine)
+        engine->ops->close(engine);
+    return NULL;
+}
+
+static void submit(struct cor_engine *engine, struct cor_engine_req *req, enum cor_engine_op op)
+{
+    req->op = op;
+    engine->ops->submit(engine, req);
+}
+
+void cor_engine_range(struct cor_engine *engine, struct cor_range_req *req)
+{
+    req->req.op = COR_ENGINE_RANGE;
+    engine->ops->range(engine, req);
+}
+
+void cor_engine_write(struct cor_engine *engine, struct cor_write_req *req)
+{
+    submit(engine, &req->req, COR_ENGINE_WRITE);
+}
+
+void cor_engine_lease(struct cor_engine *engine, struct cor_lease_req *req)
+{
+    submit(engine, &req->req, COR_ENGINE_LEASE);
+}
+
+void cor_engine_compact(struct cor_engine *engine, struct cor_compact_req *req)
+{
+    submit(engine, &req->req, COR_ENGINE_COMPACT);
+}
+
+void cor_engine_status(struct cor_engine *engine, struct cor_engine_status_req *req)
+{
+    submit(engine, &req->req, COR_ENGINE_STATUS);
+}
+
+int cor_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
+                  struct cor_feed **ret_feed)
+{
+    return engine->ops->feed_open(engine, opts, ret_feed);
+}
+
+void cor_feed_credit(struct cor_feed *feed, size_t events)
+{
+    feed->ops->feed_credit(feed, events);
+}
+
+void cor_feed_progress(struct cor_feed *feed)
+{
+    feed->ops->feed_progress(feed);
+}
+
+void cor_feed_close(struct cor_feed *feed)
+{
+    feed->ops->feed_close(feed);
+}
+
+static void on_answer(struct cor_mail *mail)
+{
+    struct cor_engine_req *req = COR_CONTAINER_OF(mail, struct cor_engine_req, mail);
+
+    req->on_done(req);
+}
+
+void cor_engine_req_done(struct cor_engine_req *req, int result)
+{
+    req->result = result;
+    req->mail.on_mail = on_answer;
+    cor_loop_reply(req->loop, &req->mail);
+}
+
+void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message)
+{
+    cor_status_set(&req->status, err, "%s", message ? message : cor_err_text(err));
+    cor_engine_req_done(req, err);
+}
+
+void cor_engine_req_init(struct cor_engine_req *req, struct cor_loop *loop,
+                         void (*on_done)(struct cor_engine_req *req))
+{
+    memset(req, 0, sizeof(*req));
+    cor_list_init(&req->mail.link);
+    req->loop = loop;
+    req->on_done = on_done;
+    cor_status_init(&req->status);
+}
+
+void cor_engine_req_deinit(struct cor_engine_req *req)
+{
+    cor_status_deinit(&req->status);
+}
+
+void cor_range_req_init(struct cor_range_req *req, struct cor_loop *loop,
+                        void (*on_done)(struct cor_engine_req *req))
+{
+    memset(req, 0, sizeof(*req));
+    cor_engine_req_init(&req->req, loop, on_done);
+}
+
+void cor_range_req_deinit(struct cor_range_req *req)
+{
+    for (size_t i = 0; i < req->ret_nkvs; i++)
+        cor_kv_unref(req->ret_kvs[i]);
+    req->ret_kvs = cor_free(req->ret_kvs);
+    req->ret_nkvs = 0;
+    cor_engine_req_deinit(&req->req);
+}
+
+void cor_write_req_init(struct cor_write_req *req, struct cor_loop *loop,
+                        void (*on_done)(struct cor_engine_req *req))
+{
+    memset(req, 0, sizeof(*req));
+    cor_engine_req_init(&req->req, loop, on_done);
+}
+
+void cor_write_req_deinit(struct cor_write_req *req)
+{
+    req->ret_prev = cor_kv_unref(req->ret_prev);
+    cor_engine_req_deinit(&req->req);
+}

@@ -1,0 +1,36 @@
+/* What an engine implements. engine.c forwards each call of engine.h to these.
+ * Thread and owner: as in engine.h. */
+#ifndef COR_STORAGE_ENGINE_INT_H
+#define COR_STORAGE_ENGINE_INT_H
+
+#include "storage/engine.h"
+
+struct cor_engine_ops {
+    void (*range)(struct cor_engine *engine, struct cor_range_req *req);
+    /* Writes, leases, compactions and status: everything the engine thread answers in order. */
+    void (*submit)(struct cor_engine *engine, struct cor_engine_req *req);
+    int (*feed_open)(struct cor_engine *engine, const struct cor_feed_opts *opts,
+                     struct cor_feed **ret_feed);
+    void (*feed_credit)(struct cor_feed *feed, size_t events);
+    void (*feed_progress)(struct cor_feed *feed);
+    void (*feed_close)(struct cor_feed *feed);
+    void (*close)(struct cor_engine *engine);
+};
+
+/* Embedded first by an implementation. */
+struct cor_engine {
+    const struct cor_engine_ops *ops;
+};
+
+/* Embedded first by an implementation's feed. */
+struct cor_feed {
+    const struct cor_engine_ops *ops;
+};
+
+/* Answers `req`: on_done runs on its loop with `result`. The status is set before, if at all. */
+void cor_engine_req_done(struct cor_engine_req *req, int result);
+
+/* The same, with the table's text or `message` in the status. */
+void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message);
+
+#endif

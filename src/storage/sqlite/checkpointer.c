@@ -1,0 +1,140 @@
+#include "storage/sqlite/checkpointer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/mem.h"
+
+struct cor_checkpointer {
+    struct cor_sqlite_db *db; /* the thread's */
+    pthread_t thread;
+    pthread_mutex_t lock;      /* a leaf; guards what follows */
+    pthread_cond_t wake, done; /* CLOCK_MONOTONIC */
+    uint64_t asked, finished;  /* numbers of checkpoints */
+    bool stopping;
+    int err;
+    char message[640];
+};
+
+/* A full disk or a reader in the way passes; the next one tries again. */
+static bool is_lasting(int err)
+{
+    return err == -COR_EIO || err == -COR_ECORRUPT;
+}
+
+static void finish_locked(struct cor_checkpointer *cp, uint64_t number, int err)
+{
+    cp->finished = number;
+    if (err < 0 && is_lasting(err)) {
+        cp->err = err;
+        snprintf(cp->message, sizeof(cp->message), "%s: checkpoint: %s", cp->db->path,
+                 cp->db->message);
+    }
+    pthread_cond_broadcast(&cp->done);
+}
+
+static void *checkpoint_main(void *arg)
+{
+    struct cor_checkpointer *cp = arg;
+
+    pthread_setname_np(pthread_self(), "cor-checkpoint");
+    pthread_mutex_lock(&cp->lock);
+    for (;;) {
+        uint64_t number;
+        int rc;
+
+        while (!cp->stopping && (cp->err < 0 || cp->finished == cp->asked))
+            pthread_cond_wait(&cp->wake, &cp->lock);
+        if (cp->stopping)
+            break;
+        number = cp->asked;
+        pthread_mutex_unlock(&cp->lock);
+        rc = sqlite3_wal_checkpoint_v2(cp->db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        pthread_mutex_lock(&cp->lock);
+        finish_locked(cp, number, rc == SQLITE_OK ? 0 : cor_sqlite_db_failed(cp->db, rc));
+    }
+    pthread_mutex_unlock(&cp->lock);
+    return NULL;
+}
+
+int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpointer,
+                         struct cor_status *reterr_status)
+{
+    struct cor_checkpointer *cp = cor_calloc(1, sizeof(*cp));
+    pthread_condattr_t attr;
+    int r;
+
+    if (!cp)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    r = cor_sqlite_db_open(path, COR_SQLITE_HELPER, &cp->db, reterr_status);
+    if (r < 0) {
+        cor_free(cp);
+        return r;
+    }
+    pthread_mutex_init(&cp->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&cp->wake, &attr);
+    pthread_cond_init(&cp->done, &attr);
+    pthread_condattr_destroy(&attr);
+    if (pthread_create(&cp->thread, NULL, checkpoint_main, cp) != 0) {
+        cor_sqlite_db_free(cp->db);
+        cor_free(cp);
+        return cor_status_set(reterr_status, -COR_EIO, "start a checkpoint thread for %s", path);
+    }
+    *ret_checkpointer = cp;
+    return 0;
+}
+
+struct cor_checkpointer *cor_checkpointer_free(struct cor_checkpointer *cp)
+{
+    if (!cp)
+        return NULL;
+    pthread_mutex_lock(&cp->lock);
+    cp->stopping = true;
+    pthread_cond_signal(&cp->wake);
+    pthread_mutex_unlock(&cp->lock);
+    pthread_join(cp->thread, NULL);
+    cor_sqlite_db_free(cp->db);
+    pthread_cond_destroy(&cp->wake);
+    pthread_cond_destroy(&cp->done);
+    pthread_mutex_destroy(&cp->lock);
+    return cor_free(cp);
+}
+
+void cor_checkpointer_ask(struct cor_checkpointer *cp)
+{
+    pthread_mutex_lock(&cp->lock);
+    cp->asked++;
+    pthread_cond_signal(&cp->wake);
+    pthread_mutex_unlock(&cp->lock);
+}
+
+void cor_checkpointer_wait(struct cor_checkpointer *cp, uint64_t timeout_ms)
+{
+    struct timespec until;
+    uint64_t number;
+    int r = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ms / 1000);
+    pthread_mutex_lock(&cp->lock);
+    number = ++cp->asked;
+    pthread_cond_signal(&cp->wake);
+    while (r == 0 && cp->err == 0 && cp->finished < number)
+        r = pthread_cond_timedwait(&cp->done, &cp->lock, &until);
+    pthread_mutex_unlock(&cp->lock);
+}
+
+int cor_checkpointer_error(struct cor_checkpointer *cp, char *ret_message, size_t n)
+{
+    int err;
+
+    pthread_mutex_lock(&cp->lock);
+    err = cp->err;
+    if (err < 0)
+        snprintf(ret_message, n, "%s", cp->message);
+    pthread_mutex_unlock(&cp->lock);
+    return err;
+}

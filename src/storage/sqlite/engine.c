@@ -1,0 +1,427 @@
+#include "storage/sqlite/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "storage/sqlite/engine_int.h"
+#include "storage/sqlite/feed.h"
+#include "storage/sqlite/log.h"
+#include "storage/sqlite/range.h"
+
+/* The log is folded back every 4 MB; at 64 MB, and every 4 MB from there, the writer waits for it.
+ * A reader that pins the log (a backup) can still make it grow: writes go on. */
+#define WAL_ASK_PAGES  1024
+#define WAL_WAIT_PAGES 16384
+#define WAL_WAIT_MS    5000
+/* Leases are looked at this often, because wall time may jump. */
+#define EXPIRY_CHECK_MS 1000
+/* In memory: ranges between two batches. */
+#define TURN_RANGES 64
+
+static struct cor_sqlite_engine *of(struct cor_engine *engine)
+{
+    return (struct cor_sqlite_engine *)engine;
+}
+
+void cor_sqlite_engine_wake_locked(struct cor_sqlite_engine *e)
+{
+    if (e->sleeping)
+        pthread_cond_signal(&e->wake);
+}
+
+static bool is_lasting(int err)
+{
+    return err == -COR_EIO || err == -COR_ECORRUPT || err == -COR_EINTERNAL;
+}
+
+void cor_sqlite_engine_failed(struct cor_sqlite_engine *e, int err)
+{
+    if (is_lasting(err) && e->failure == 0) {
+        e->failure = err;
+        snprintf(e->failure_message, sizeof(e->failure_message),
+                 "%s: %s; no write is taken until the process is restarted", e->db->path,
+                 e->db->message);
+    }
+    if (!sqlite3_get_autocommit(e->db->db))
+        cor_sqlite_db_run(e->db, COR_SQL_ROLLBACK);
+}
+
+static void check_checkpointer(struct cor_sqlite_engine *e)
+{
+    char message[560];
+    int err;
+
+    if (!e->checkpointer || e->failure < 0)
+        return;
+    err = cor_checkpointer_error(e->checkpointer, message, sizeof(message));
+    if (err == 0)
+        return;
+    e->failure = err;
+    snprintf(e->failure_message, sizeof(e->failure_message),
+             "%s; no write is taken until the process is restarted", message);
+}
+
+static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct cor_sqlite_engine *e = arg;
+
+    e->wal_pages = (size_t)pages;
+    return SQLITE_OK;
+}
+
+static void bound_wal(struct cor_sqlite_engine *e)
+{
+    if (!e->checkpointer)
+        return;
+    if (e->wal_pages < e->wal_asked) {
+        e->wal_asked = 0;
+        e->wal_wait = WAL_WAIT_PAGES;
+    }
+    if (e->wal_pages >= e->wal_wait) {
+        cor_checkpointer_wait(e->checkpointer, WAL_WAIT_MS);
+        e->wal_asked = e->wal_pages;
+        e->wal_wait = e->wal_pages + WAL_ASK_PAGES;
+    } else if (e->wal_pages - e->wal_asked >= WAL_ASK_PAGES) {
+        cor_checkpointer_ask(e->checkpointer);
+        e->wal_asked = e->wal_pages;
+    }
+}
+
+struct work {
+    struct cor_list requests;
+    struct cor_list ranges;
+    bool stopping;
+};
+
+static bool has_work_locked(const struct cor_sqlite_engine *e)
+{
+    return !cor_list_empty(&e->requests) || !cor_list_empty(&e->ranges) ||
+           !cor_list_empty(&e->feed_commands) || !cor_list_empty(&e->feed_pages) ||
+           (e->stopping && e->nfeeds == 0);
+}
+
+/* False when it waited long enough for leases to be looked at. */
+static bool sleep_locked(struct cor_sqlite_engine *e)
+{
+    struct timespec until;
+    int r;
+
+    e->sleeping = true;
+    if (e->next_expiry_ms == INT64_MAX || e->failure < 0) {
+        r = pthread_cond_wait(&e->wake, &e->lock);
+    } else {
+        int64_t left = e->next_expiry_ms - cor_clock_wall_ms(e->clock);
+        int64_t ms = left < 0 ? 0 : left > EXPIRY_CHECK_MS ? EXPIRY_CHECK_MS : left;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += (time_t)(ms / 1000);
+        until.tv_nsec += (long)(ms % 1000) * 1000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        r = pthread_cond_timedwait(&e->wake, &e->lock, &until);
+    }
+    e->sleeping = false;
+    return r == 0;
+}
+
+static size_t cost(const struct cor_engine_req *req)
+{
+    const struct cor_write_req *w = COR_CONTAINER_OF(req, const struct cor_write_req, req);
+
+    return req->op == COR_ENGINE_WRITE ? w->key.n + w->value.n : 0;
+}
+
+static void take_requests_locked(struct cor_sqlite_engine *e, struct work *work)
+{
+    size_t bytes = 0;
+
+    for (size_t n = 0; n < COR_BATCH_WRITES_MAX && !cor_list_empty(&e->requests); n++) {
+        struct cor_list *link = e->requests.next;
+        size_t c = cost(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link));
+
+        if (n > 0 && bytes + c > COR_BATCH_BYTES_MAX)
+            return;
+        bytes += c;
+        cor_list_remove(link);
+        cor_list_push(&work->requests, link);
+        e->nrequests--;
+        e->request_bytes -= c;
+    }
+}
+
+/* False: the engine stops. Does not sleep when `busy`. */
+static bool take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
+{
+    bool go;
+
+    cor_list_init(&work->requests);
+    cor_list_init(&work->ranges);
+    pthread_mutex_lock(&e->lock);
+    while (!busy && !has_work_locked(e) && sleep_locked(e))
+        ;
+    take_requests_locked(e, work);
+    for (size_t n = 0; n < TURN_RANGES && !cor_list_empty(&e->ranges); n++) {
+        cor_list_push(&work->ranges, cor_list_pop(&e->ranges));
+        e->nranges--;
+    }
+    work->stopping = e->stopping;
+    go = !e->stopping || e->nfeeds > 0 || !cor_list_empty(&work->requests) ||
+         !cor_list_empty(&work->ranges);
+    pthread_mutex_unlock(&e->lock);
+    return go;
+}
+
+static void cancel(struct cor_list *requests)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(requests)))
+        cor_engine_req_fail(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link),
+                            -COR_ECANCELED, "the store is closing");
+}
+
+static void run_ranges(struct cor_sqlite_engine *e, struct cor_list *ranges)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(ranges))) {
+        struct cor_range_req *req = COR_CONTAINER_OF(link, struct cor_range_req, req.mail.link);
+
+        cor_engine_req_done(&req->req, cor_sqlite_range(e->db, req));
+    }
+}
+
+static void *engine_main(void *arg)
+{
+    struct cor_sqlite_engine *e = arg;
+    struct work work;
+    bool busy = false;
+
+    pthread_setname_np(pthread_self(), "cor-engine");
+    while (take_work(e, busy, &work)) {
+        if (work.stopping) {
+            cancel(&work.requests);
+            cancel(&work.ranges);
+        }
+        cor_feeds_commands(e);
+        check_checkpointer(e);
+        cor_batch_run(e, &work.requests);
+        run_ranges(e, &work.ranges);
+        busy = cor_compaction_step(e);
+        busy |= cor_feeds_turn(e);
+        bound_wal(e);
+    }
+    return NULL;
+}
+
+/* Answers at once what can never run. */
+static bool is_refused(struct cor_sqlite_engine *e, struct cor_engine_req *req)
+{
+    struct cor_write_req *w = COR_CONTAINER_OF(req, struct cor_write_req, req);
+
+    if (req->op == COR_ENGINE_STATUS)
+        return false;
+    if (e->read_only)
+        cor_engine_req_fail(req, -COR_EREADONLY, "the store is open read-only");
+    else if (req->op != COR_ENGINE_WRITE)
+        return false;
+    else if (w->key.n == 0)
+        cor_engine_req_fail(req, -COR_EINVAL, "key is not provided");
+    else if (w->key.n > COR_KEY_BYTES_MAX || w->value.n > COR_VALUE_BYTES_MAX)
+        cor_engine_req_fail(req, -COR_ETOOBIG, "request is too large");
+    else if (w->is_delete && w->expected == 0)
+        cor_engine_req_fail(req, -COR_EINVAL, "a deletion names the revision it deletes");
+    else
+        return false;
+    return true;
+}
+
+static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    struct cor_sqlite_engine *e = of(engine);
+    size_t c = cost(req);
+    bool full;
+
+    if (is_refused(e, req))
+        return;
+    pthread_mutex_lock(&e->lock);
+    full = e->nrequests >= COR_QUEUE_REQUESTS_MAX || e->request_bytes + c > COR_QUEUE_BYTES_MAX;
+    if (!full) {
+        cor_list_push(&e->requests, &req->mail.link);
+        e->nrequests++;
+        e->request_bytes += c;
+        cor_sqlite_engine_wake_locked(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (full)
+        cor_engine_req_fail(req, -COR_EBUSY, "too many requests wait for the store");
+}
+
+static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
+{
+    struct cor_sqlite_engine *e = of(engine);
+    bool full;
+
+    if (e->readers) {
+        cor_readers_range(e->readers, req);
+        return;
+    }
+    pthread_mutex_lock(&e->lock);
+    full = e->nranges >= COR_QUEUE_RANGES_MAX;
+    if (!full) {
+        cor_list_push(&e->ranges, &req->req.mail.link);
+        e->nranges++;
+        cor_sqlite_engine_wake_locked(e);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (full)
+        cor_engine_req_fail(&req->req, -COR_EBUSY, "too many reads wait for the store");
+}
+
+static void release(struct cor_sqlite_engine *e)
+{
+    cor_readers_free(e->readers);
+    cor_checkpointer_free(e->checkpointer);
+    cor_sqlite_db_free(e->db);
+    cor_data_dir_free(e->dir);
+    cor_feed_index_deinit(&e->feeds);
+    pthread_cond_destroy(&e->wake);
+    pthread_mutex_destroy(&e->lock);
+    cor_free(e);
+}
+
+/* After a failed sync the log must stay as it is: what the kernel lost would be missed only there.
+ */
+static void last_checkpoint(struct cor_sqlite_engine *e)
+{
+    sqlite3_busy_timeout(e->db->db, 0);
+    if (e->failure < 0)
+        sqlite3_db_config(e->db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    else
+        sqlite3_wal_checkpoint_v2(e->db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+static void engine_close(struct cor_engine *engine)
+{
+    struct cor_sqlite_engine *e = of(engine);
+
+    pthread_mutex_lock(&e->lock);
+    e->stopping = true;
+    pthread_cond_signal(&e->wake);
+    pthread_mutex_unlock(&e->lock);
+    pthread_join(e->thread, NULL);
+    e->readers = cor_readers_free(e->readers);
+    check_checkpointer(e);
+    e->checkpointer = cor_checkpointer_free(e->checkpointer);
+    if (e->dir && !e->read_only)
+        last_checkpoint(e);
+    release(e);
+}
+
+static const struct cor_engine_ops ops = {
+    .range = engine_range,
+    .submit = engine_submit,
+    .feed_open = cor_sqlite_feed_open,
+    .feed_credit = cor_sqlite_feed_credit,
+    .feed_progress = cor_sqlite_feed_progress,
+    .feed_close = cor_sqlite_feed_close,
+    .close = engine_close,
+};
+
+static int load(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
+{
+    int r = cor_log_rev(e->db, &e->rev);
+
+    if (r == 0)
+        r = cor_log_meta(e->db, COR_LOG_COMPACT_REV, &e->compact_rev);
+    if (r == 0)
+        r = cor_log_meta(e->db, COR_LOG_SWEPT_REV, &e->swept_rev);
+    if (r == 0)
+        r = cor_leases_load(e);
+    if (r < 0)
+        return cor_sqlite_db_status(e->db, r, reterr_status);
+    if (e->read_only)
+        e->next_expiry_ms = INT64_MAX;
+    e->wal_wait = WAL_WAIT_PAGES;
+    sqlite3_wal_hook(e->db->db, on_wal, e);
+    return 0;
+}
+
+static int open_files(struct cor_sqlite_engine *e, const char *data_dir,
+                      struct cor_status *reterr_status)
+{
+    enum cor_sqlite_mode helper = e->read_only ? COR_SQLITE_GUEST : COR_SQLITE_HELPER;
+    enum cor_sqlite_mode own = e->read_only ? COR_SQLITE_GUEST : COR_SQLITE_OWNER;
+    const char *path;
+    int r = cor_data_dir_open(data_dir, e->read_only, &e->dir, reterr_status);
+
+    if (r < 0)
+        return r;
+    path = cor_data_dir_store(e->dir);
+    r = cor_sqlite_db_open(path, own, &e->db, reterr_status);
+    if (r == 0)
+        r = load(e, reterr_status);
+    if (r == 0)
+        r = cor_readers_new(path, helper, COR_QUEUE_RANGES_MAX, &e->readers, reterr_status);
+    if (r == 0 && !e->read_only)
+        r = cor_checkpointer_new(path, &e->checkpointer, reterr_status);
+    return r;
+}
+
+static int open_memory(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
+{
+    int r;
+
+    if (e->read_only)
+        return cor_status_set(reterr_status, -COR_EINVAL, "a store in memory cannot be read-only");
+    r = cor_sqlite_db_open(":memory:", COR_SQLITE_OWNER, &e->db, reterr_status);
+    return r < 0 ? r : load(e, reterr_status);
+}
+
+static struct cor_sqlite_engine *new_engine(const struct cor_engine_config *config)
+{
+    struct cor_sqlite_engine *e = cor_calloc(1, sizeof(*e));
+    pthread_condattr_t attr;
+
+    if (!e)
+        return NULL;
+    e->base.ops = &ops;
+    e->read_only = config->read_only;
+    e->clock = config->clock ? config->clock : cor_clock_real();
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    cor_list_init(&e->requests);
+    cor_list_init(&e->ranges);
+    cor_list_init(&e->feed_commands);
+    cor_list_init(&e->feed_pages);
+    cor_list_init(&e->behind);
+    return e;
+}
+
+int cor_sqlite_engine_open(const struct cor_engine_config *config, struct cor_engine **ret_engine,
+                           struct cor_status *reterr_status)
+{
+    struct cor_sqlite_engine *e = new_engine(config);
+    int r;
+
+    if (!e)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    r = strcmp(config->data_dir, ":memory:") == 0 ? open_memory(e, reterr_status)
+                                                  : open_files(e, config->data_dir, reterr_status);
+    if (r == 0 && pthread_create(&e->thread, NULL, engine_main, e) != 0)
+        r = cor_status_set(reterr_status, -COR_EIO, "start the engine thread");
+    if (r < 0) {
+        release(e);
+        return r;
+    }
+    *ret_engine = &e->base;
+    return 0;
+}

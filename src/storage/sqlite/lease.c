@@ -1,0 +1,136 @@
+#include <limits.h>
+
+#include "base/clock.h"
+#include "storage/sqlite/engine_int.h"
+#include "storage/sqlite/log.h"
+
+#define TTL_MAX_S 9000000000 /* etcd's */
+
+int cor_leases_grant(struct cor_sqlite_engine *e, struct cor_lease_req *req)
+{
+    int64_t expires, id;
+    sqlite3_stmt *st;
+    int r;
+
+    if (req->ttl_s <= 0 || req->ttl_s > TTL_MAX_S) {
+        req->req.result =
+            cor_status_set(&req->req.status, -COR_EINVAL, "a lease lasts 1 to %lld s, not %lld",
+                           (long long)TTL_MAX_S, (long long)req->ttl_s);
+        return 0;
+    }
+    st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_ADD);
+    if (!st)
+        return cor_sqlite_db_err(e->db);
+    expires = cor_clock_wall_ms(e->clock) + req->ttl_s * 1000;
+    sqlite3_randomness(sizeof(id), &id);
+    id = (id & INT64_MAX) | 1;
+    sqlite3_bind_int64(st, 1, id);
+    sqlite3_bind_int64(st, 2, expires);
+    r = cor_sqlite_db_step(e->db, st);
+    if (r < 0)
+        return r;
+    req->ret_id = id;
+    if (expires < e->next_expiry_ms)
+        e->next_expiry_ms = expires;
+    return 0;
+}
+
+static int first_lease(struct cor_sqlite_engine *e, int64_t *ret_id)
+{
+    sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_FIRST);
+    int r;
+
+    if (!st)
+        return cor_sqlite_db_err(e->db);
+    r = cor_sqlite_db_step(e->db, st);
+    if (r < 0)
+        return r;
+    e->next_expiry_ms = r > 0 ? sqlite3_column_int64(st, 0) : INT64_MAX;
+    *ret_id = r > 0 ? sqlite3_column_int64(st, 1) : 0;
+    sqlite3_reset(st);
+    return 0;
+}
+
+int cor_leases_load(struct cor_sqlite_engine *e)
+{
+    int64_t id;
+
+    return first_lease(e, &id);
+}
+
+bool cor_leases_due(struct cor_sqlite_engine *e)
+{
+    return e->next_expiry_ms != INT64_MAX && e->next_expiry_ms <= cor_clock_wall_ms(e->clock);
+}
+
+/* A row is the key's present one only while no newer row took its place. */
+static int expire_row(struct cor_sqlite_engine *e, struct cor_str key, cor_rev rev)
+{
+    struct cor_kv *kv;
+    int r = cor_log_get(e->db, key, COR_REV_MAX, &kv);
+
+    if (r < 0)
+        return r;
+    if (!kv || kv->mod_rev != rev) {
+        cor_kv_unref(kv);
+        return 0;
+    }
+    return cor_batch_append(e, cor_kv_key(kv), cor_str("", 0), true, 0, kv);
+}
+
+static int expire_some(struct cor_sqlite_engine *e, int64_t id, size_t *budget, bool *ret_all)
+{
+    sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_KEYS);
+    size_t n = 0;
+    int r;
+
+    if (!st)
+        return cor_sqlite_db_err(e->db);
+    sqlite3_bind_int64(st, 1, id);
+    sqlite3_bind_int64(st, 2, (int64_t)e->expiry_cursor);
+    sqlite3_bind_int64(st, 3, (int64_t)*budget);
+    while ((r = cor_sqlite_db_step(e->db, st)) > 0) {
+        cor_rev rev = (cor_rev)sqlite3_column_int64(st, 0);
+
+        r = expire_row(e, cor_sqlite_column_str(st, 1), rev);
+        if (r < 0)
+            break;
+        e->expiry_cursor = rev;
+        n++;
+    }
+    sqlite3_reset(st);
+    if (r < 0)
+        return r;
+    *ret_all = n < *budget;
+    *budget -= n;
+    return 0;
+}
+
+static int forget(struct cor_sqlite_engine *e, int64_t id)
+{
+    sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_DELETE);
+
+    if (!st)
+        return cor_sqlite_db_err(e->db);
+    sqlite3_bind_int64(st, 1, id);
+    e->expiry_cursor = 0;
+    return cor_sqlite_db_step(e->db, st);
+}
+
+int cor_leases_expire(struct cor_sqlite_engine *e)
+{
+    size_t budget = COR_BATCH_EXPIRED_MAX;
+    bool all = true;
+    int64_t id;
+    int r = first_lease(e, &id);
+
+    while (r == 0 && budget > 0 && cor_leases_due(e)) {
+        r = expire_some(e, id, &budget, &all);
+        if (r < 0 || !all)
+            break;
+        r = forget(e, id);
+        if (r == 0)
+            r = first_lease(e, &id);
+    }
+    return r;
+}

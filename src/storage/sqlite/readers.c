@@ -1,0 +1,163 @@
+#include "storage/sqlite/readers.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "base/mem.h"
+#include "storage/sqlite/feed.h"
+#include "storage/sqlite/range.h"
+
+#define READERS 2
+
+struct reader {
+    struct cor_readers *pool;
+    struct cor_sqlite_db *db;
+    pthread_t thread;
+    bool started;
+};
+
+struct cor_readers {
+    pthread_mutex_t lock; /* a leaf */
+    pthread_cond_t wake;
+    struct cor_list ranges;
+    size_t nranges, ranges_max;
+    struct cor_list feeds;
+    bool feed_next; /* ranges and feeds take turns */
+    bool stopping;
+    struct reader readers[READERS];
+};
+
+static bool has_work(const struct cor_readers *rs)
+{
+    return !cor_list_empty(&rs->ranges) || !cor_list_empty(&rs->feeds);
+}
+
+/* Sets one of the two. False: stop. */
+static bool take(struct cor_readers *rs, struct cor_range_req **ret_range,
+                 struct cor_sqlite_feed **ret_feed)
+{
+    struct cor_list *link = NULL;
+
+    *ret_range = NULL;
+    *ret_feed = NULL;
+    pthread_mutex_lock(&rs->lock);
+    while (!rs->stopping && !has_work(rs))
+        pthread_cond_wait(&rs->wake, &rs->lock);
+    if (!rs->stopping) {
+        bool feed = !cor_list_empty(&rs->feeds) && (rs->feed_next || cor_list_empty(&rs->ranges));
+
+        link = cor_list_pop(feed ? &rs->feeds : &rs->ranges);
+        rs->feed_next = !feed;
+        if (feed) {
+            *ret_feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, job);
+        } else {
+            rs->nranges--;
+            *ret_range = COR_CONTAINER_OF(link, struct cor_range_req, req.mail.link);
+        }
+    }
+    pthread_mutex_unlock(&rs->lock);
+    return link != NULL;
+}
+
+static void *reader_main(void *arg)
+{
+    struct reader *reader = arg;
+    struct cor_range_req *range;
+    struct cor_sqlite_feed *feed;
+
+    pthread_setname_np(pthread_self(), "cor-read");
+    while (take(reader->pool, &range, &feed)) {
+        if (range)
+            cor_engine_req_done(&range->req, cor_sqlite_range(reader->db, range));
+        else
+            cor_feed_read_page(feed, reader->db);
+    }
+    return NULL;
+}
+
+static int start(struct cor_readers *rs, const char *path, enum cor_sqlite_mode mode,
+                 struct cor_status *reterr_status)
+{
+    for (size_t i = 0; i < READERS; i++) {
+        struct reader *reader = &rs->readers[i];
+        int r = cor_sqlite_db_open(path, mode, &reader->db, reterr_status);
+
+        if (r < 0)
+            return r;
+        reader->pool = rs;
+        if (pthread_create(&reader->thread, NULL, reader_main, reader) != 0)
+            return cor_status_set(reterr_status, -COR_EIO, "start a reader thread for %s", path);
+        reader->started = true;
+    }
+    return 0;
+}
+
+int cor_readers_new(const char *path, enum cor_sqlite_mode mode, size_t ranges_max,
+                    struct cor_readers **ret_readers, struct cor_status *reterr_status)
+{
+    struct cor_readers *rs = cor_calloc(1, sizeof(*rs));
+    int r;
+
+    if (!rs)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    pthread_mutex_init(&rs->lock, NULL);
+    pthread_cond_init(&rs->wake, NULL);
+    cor_list_init(&rs->ranges);
+    cor_list_init(&rs->feeds);
+    rs->ranges_max = ranges_max;
+    r = start(rs, path, mode, reterr_status);
+    if (r < 0) {
+        cor_readers_free(rs);
+        return r;
+    }
+    *ret_readers = rs;
+    return 0;
+}
+
+struct cor_readers *cor_readers_free(struct cor_readers *rs)
+{
+    struct cor_list *link;
+
+    if (!rs)
+        return NULL;
+    pthread_mutex_lock(&rs->lock);
+    rs->stopping = true;
+    pthread_cond_broadcast(&rs->wake);
+    pthread_mutex_unlock(&rs->lock);
+    for (size_t i = 0; i < READERS; i++) {
+        if (rs->readers[i].started)
+            pthread_join(rs->readers[i].thread, NULL);
+        cor_sqlite_db_free(rs->readers[i].db);
+    }
+    assert(cor_list_empty(&rs->feeds));
+    while ((link = cor_list_pop(&rs->ranges)))
+        cor_engine_req_fail(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link),
+                            -COR_ECANCELED, "the store is closing");
+    pthread_cond_destroy(&rs->wake);
+    pthread_mutex_destroy(&rs->lock);
+    return cor_free(rs);
+}
+
+void cor_readers_range(struct cor_readers *rs, struct cor_range_req *req)
+{
+    bool full;
+
+    pthread_mutex_lock(&rs->lock);
+    full = rs->nranges >= rs->ranges_max;
+    if (!full) {
+        cor_list_push(&rs->ranges, &req->req.mail.link);
+        rs->nranges++;
+        pthread_cond_signal(&rs->wake);
+    }
+    pthread_mutex_unlock(&rs->lock);
+    if (full)
+        cor_engine_req_fail(&req->req, -COR_EBUSY, "too many reads wait for the store");
+}
+
+void cor_readers_feed(struct cor_readers *rs, struct cor_sqlite_feed *feed)
+{
+    pthread_mutex_lock(&rs->lock);
+    cor_list_push(&rs->feeds, &feed->job);
+    pthread_cond_signal(&rs->wake);
+    pthread_mutex_unlock(&rs->lock);
+}
