@@ -5,6 +5,7 @@
 #define COR_STORAGE_TRANSFORMER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -24,5 +25,22 @@ struct cor_transformer {
 
 /* Passes values through; refuses to read one that begins with `k8s:enc:`. */
 const struct cor_transformer *cor_transformer_identity(void);
+
+/* One transformer of a chain, and the prefix that its values carry in storage. */
+struct cor_transformer_link {
+    struct cor_str prefix; /* empty: identity's */
+    const struct cor_transformer *transformer;
+};
+
+/* Writes with the first link and puts its prefix in front; reads with every link whose prefix the
+ * value has, in order, until one succeeds. What another than the first has read is stale. */
+struct cor_transformer_chain {
+    struct cor_transformer transformer;
+    const struct cor_transformer_link *links; /* the caller's; at least one */
+    size_t nlinks;
+};
+
+void cor_transformer_chain_init(struct cor_transformer_chain *chain,
+                                const struct cor_transformer_link *links, size_t nlinks);
 
 #endif

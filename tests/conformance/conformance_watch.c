@@ -1,0 +1,103 @@
+#include "conformance.h"
+
+static void on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct conf_watch *w = arg;
+    struct conf_event *e = &w->events[w->n++];
+
+    assert_true(w->n < COR_ARRAY_LEN(w->events));
+    assert_false(w->closed);
+    if (w->n > 1)
+        assert_int_not_equal(w->events[w->n - 2].type, COR_WATCH_ERROR);
+    *e = (struct conf_event){.type = event->type, .rev = event->rev};
+    cor_status_init(&e->status);
+    if (event->status)
+        cor_status_move(&e->status, event->status);
+    e->object = event->object ? cor_object_ref(event->object) : NULL;
+}
+
+void conf_watch_open(struct conf *c, struct conf_watch *w, const char *key,
+                     const struct cor_store_watch_opts *opts)
+{
+    struct cor_store_watch_opts own = *opts;
+    struct cor_status status;
+
+    *w = (struct conf_watch){.c = c};
+    own.on_event = on_event;
+    own.arg = w;
+    cor_status_init(&status);
+    if (cor_store_watch_open(c->store, cor_strz(key), &own, &w->watch, &status) < 0)
+        fail_msg("%s", cor_status_message(&status));
+}
+
+static bool has_next(void *arg)
+{
+    struct conf_watch *w = arg;
+
+    return w->at < w->n;
+}
+
+const struct conf_event *conf_watch_next(struct conf_watch *w)
+{
+    if (!cor_loop_run_until(w->c->loop, has_next, w, CONF_TIMEOUT_MS))
+        fail_msg("no event after %d ms", CONF_TIMEOUT_MS);
+    return &w->events[w->at++];
+}
+
+static const char *type_name(enum cor_watch_type type)
+{
+    static const char *const names[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"};
+
+    return names[type];
+}
+
+const struct conf_event *conf_watch_expect(struct conf_watch *w, enum cor_watch_type type,
+                                           const char *name, cor_rev rev)
+{
+    const struct conf_event *e = conf_watch_next(w);
+
+    if (e->type != type)
+        fail_msg("expected %s %s, got %s %s %s", type_name(type), name ? name : "",
+                 type_name(e->type), e->object ? e->object->bytes : "",
+                 e->type == COR_WATCH_ERROR ? cor_status_message(&e->status) : "");
+    if (name && !cor_str_eqz(cor_object_name(e->object), name))
+        fail_msg("expected %s, got %s", name, e->object->bytes);
+    if (rev > 0) {
+        assert_int_equal(e->rev, rev);
+        assert_int_equal(e->object->rev, rev);
+    }
+    return e;
+}
+
+static bool nothing_more(void *arg)
+{
+    struct conf_watch *w = arg;
+
+    if (w->n > w->at)
+        return true;
+    cor_store_watch_progress(w->watch);
+    return false;
+}
+
+/* The request counts only once the watch is live: it is repeated. */
+void conf_watch_expect_idle(struct conf_watch *w)
+{
+    if (!cor_loop_run_until(w->c->loop, nothing_more, w, CONF_TIMEOUT_MS))
+        fail_msg("no bookmark after %d ms", CONF_TIMEOUT_MS);
+    conf_watch_expect(w, COR_WATCH_BOOKMARK, NULL, 0);
+}
+
+static void on_closed(void *arg)
+{
+    ((struct conf_watch *)arg)->closed = true;
+}
+
+void conf_watch_close(struct conf_watch *w)
+{
+    cor_store_watch_close(w->watch, on_closed, w);
+    conf_wait(w->c, &w->closed);
+    for (size_t i = 0; i < w->n; i++) {
+        cor_object_unref(w->events[i].object);
+        cor_status_deinit(&w->events[i].status);
+    }
+}
