@@ -1,0 +1,91 @@
+/* The answer to one request, streamed. It may be produced while the handler runs or any time later.
+ * Thread: the connection's loop.
+ *
+ * Lifetime: the handler holds request and response from its on_request call until one of three
+ * things, and touches neither afterwards:
+ *   cor_http_response_end()    it has said everything
+ *   cor_http_response_abort()  it gives up; the client sees a broken connection
+ *   on_gone                    the client went away, was cut, or the deadline passed
+ * A handler that returns from on_request before the end must have set its callbacks.
+ *
+ * Output is copied and sent once per loop turn. A response buffers COR_HTTP_RESPONSE_MAX bytes at
+ * most: a write takes what there is room for, and on_writable tells when there is room again.
+ * No function here calls back before it returns. */
+#ifndef COR_HTTP_RESPONSE_H
+#define COR_HTTP_RESPONSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "http/request.h"
+
+struct cor_http_response;
+struct cor_loop;
+
+#define COR_HTTP_RESPONSE_MAX (256u * 1024)
+/* The length of a body that is not known beforehand: sent in chunks. */
+#define COR_HTTP_LENGTH_UNKNOWN UINT64_MAX
+/* cor_http_response_set_deadline(): for watches. */
+#define COR_HTTP_NO_DEADLINE UINT64_MAX
+
+struct cor_http_response_cbs {
+    /* A write was short, and half of the buffer is free now. May be NULL when writes fit. */
+    void (*on_writable)(struct cor_http_response *resp, void *arg);
+    /* Over before its end; the memory goes when this returns. `why`: -COR_ECANCELED (the client
+     * closed, or the server's drain time is up), -COR_ETIMEOUT (deadline, or the client stopped
+     * reading for as long as a request may take), -COR_EIO, -COR_ENOMEM. When the response had not
+     * been started at its deadline, the client has been sent a 504. */
+    void (*on_gone)(struct cor_http_response *resp, int why, void *arg);
+    /* The server shuts down: end long streams soon. May be NULL (short requests finish anyway). */
+    void (*on_drain)(struct cor_http_response *resp, void *arg);
+};
+
+/* `cbs` must stay valid; may be called again to hand the response on. */
+void cor_http_response_set_cbs(struct cor_http_response *resp,
+                               const struct cor_http_response_cbs *cbs, void *arg);
+
+const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp);
+struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);
+
+/* On cor_loop_now_ms()'s clock. Begins at the server's request_timeout_ms after the head. */
+uint64_t cor_http_response_deadline(const struct cor_http_response *resp);
+void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t deadline_ms);
+
+/* The head. Content-Length, Transfer-Encoding, Connection and Date are added here and may not be
+ * among `headers`. With a known length exactly that many bytes must follow before the end (none of
+ * them is sent for HEAD, 204 and 304: writes are swallowed). Once per response. A header name or
+ * value that holds CR, LF or NUL is a programmer's error: assert. Cannot fail: out of memory cuts
+ * the connection and reaches the handler as on_gone. */
+void cor_http_response_start(struct cor_http_response *resp, int status,
+                             const struct cor_http_header *headers, size_t nheaders,
+                             uint64_t length);
+
+/* Body bytes, copied. Returns how many were taken; fewer than `n` means the buffer is full and
+ * on_writable comes later. Each call is one chunk of a chunked body, so write whole items. */
+size_t cor_http_response_write(struct cor_http_response *resp, struct cor_str bytes);
+
+/* The same for several spans as one run (an event's three parts, a list's items), of which the
+ * first `skip` bytes were taken before. Returns how many were taken after `skip`. */
+size_t cor_http_response_writev(struct cor_http_response *resp, const struct cor_str *spans,
+                                size_t nspans, size_t skip);
+
+/* How many body bytes a write would take now. */
+size_t cor_http_response_room(const struct cor_http_response *resp);
+
+bool cor_http_response_is_started(const struct cor_http_response *resp);
+
+/* For metrics: body bytes taken so far. */
+uint64_t cor_http_response_bytes(const struct cor_http_response *resp);
+
+void cor_http_response_end(struct cor_http_response *resp);
+void cor_http_response_abort(struct cor_http_response *resp);
+
+/* Start, write and end of a whole body, of any size up to 64 MB: what does not fit the buffer is
+ * copied and sent as the client reads. */
+void cor_http_response_send(struct cor_http_response *resp, int status,
+                            const struct cor_http_header *headers, size_t nheaders,
+                            struct cor_str body);
+
+#endif

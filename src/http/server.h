@@ -1,0 +1,79 @@
+/* The HTTP server: listeners, connections spread over loops, limits, graceful shutdown. It parses
+ * requests and frames responses; what they mean is the handler's business.
+ * Owner: its maker.  Thread: each connection lives on one loop, and its handler runs there. */
+#ifndef COR_HTTP_SERVER_H
+#define COR_HTTP_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "http/request.h"
+#include "http/response.h"
+
+struct cor_http_server;
+struct cor_loop;
+struct cor_tls;
+
+/* Zero means the default that stands beside the field. */
+struct cor_http_limits {
+    size_t body_max;             /* 3 MiB: a larger request body is a 413 */
+    size_t connections_max;      /* 16384, over all loops: more are closed at once */
+    uint64_t head_timeout_ms;    /* 32 s from the first byte to the end of the head, TLS included */
+    uint64_t request_timeout_ms; /* 60 s: a response's first deadline; also how long a client may
+                                    leave output unread */
+    uint64_t idle_timeout_ms;    /* 90 s between requests */
+};
+
+struct cor_http_server_opts {
+    struct cor_loop *const *loops; /* copied; at least one */
+    size_t nloops;
+    struct cor_http_limits limits;
+
+    /* Runs on the connection's loop for each complete request; see http/response.h for what it may
+     * do. Never called again on a connection before the response has ended. */
+    void (*on_request)(const struct cor_http_request *req, struct cor_http_response *resp,
+                       void *arg);
+
+    /* Writes the body of an error that this layer answers by itself (400, 408, 413, 414, 431, 501,
+     * 504, …) to `out` and returns its content type. NULL, or a returned NULL: plain text. `req` is
+     * NULL unless the head could be parsed; its body is empty. */
+    const char *(*on_error)(const struct cor_http_request *req, int status, const char *message,
+                            struct cor_buf *out, void *arg);
+    void *arg;
+};
+
+/* The loops must be idle and the caller's (before cor_loop_start()). 0, -COR_ENOMEM, -COR_EIO. */
+int cor_http_server_new(const struct cor_http_server_opts *opts,
+                        struct cor_http_server **ret_server);
+
+/* Numeric `host` ("127.0.0.1", "::1"); port 0 takes a free one, and `ret_port` (may be NULL) says
+ * which. `tls` NULL: plain HTTP; a reference is taken. Also before the loops start. 0, -COR_EINVAL
+ * (not an address), -COR_EEXIST (in use), -COR_EIO, -COR_ENOMEM. */
+int cor_http_server_listen(struct cor_http_server *server, const char *host, uint16_t port,
+                           struct cor_tls *tls, uint16_t *ret_port);
+
+/* A Unix socket with permissions `mode`; a stale one at `path` is replaced. Same errors. */
+int cor_http_server_listen_unix(struct cor_http_server *server, const char *path, unsigned mode);
+
+/* From any thread, once, with the loops turning: stops listening, closes idle connections, calls
+ * on_drain of every response, lets requests finish for `drain_ms`, cuts the rest. Then on_closed,
+ * on one of the loops, after which nothing of the server happens any more. */
+void cor_http_server_close(struct cor_http_server *server, uint64_t drain_ms,
+                           void (*on_closed)(void *arg), void *arg);
+
+/* After on_closed, or when the loops never ran a turn; the loops idle and the caller's. */
+struct cor_http_server *cor_http_server_free(struct cor_http_server *server);
+
+/* From any thread, for metrics. */
+struct cor_http_server_stats {
+    uint64_t connections; /* open now */
+    uint64_t accepted;
+    uint64_t refused; /* by connections_max */
+    uint64_t requests;
+    uint64_t errors; /* answered by this layer */
+};
+void cor_http_server_stats(const struct cor_http_server *server,
+                           struct cor_http_server_stats *ret_stats);
+
+#endif

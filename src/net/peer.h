@@ -1,0 +1,30 @@
+/* Who is at the other end of a stream.
+ * Owner: the stream.  Thread: its loop; unchanged once the stream is open. */
+#ifndef COR_NET_PEER_H
+#define COR_NET_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+
+/* A client certificate's subject. Its size is bounded by what TLS lets a peer send (100 KB). */
+struct cor_peer_cert {
+    bool is_verified; /* by the client CA; otherwise nothing here may be believed */
+    struct cor_str common_name;
+    size_t norgs;
+    struct cor_str orgs[]; /* in the certificate's order */
+};
+
+struct cor_peer {
+    bool is_tls;
+    bool is_unix; /* then uid, gid and pid are the kernel's word */
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;
+    const struct cor_peer_cert *cert; /* NULL: none was sent */
+    char address[64];                 /* "127.0.0.1:40000", "[::1]:40000", "@" for a Unix socket */
+};
+
+#endif
