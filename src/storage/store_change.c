@@ -178,11 +178,11 @@ static void on_written(struct cor_engine_req *req)
     COR_CLEANUP(cor_kv_unrefp) struct cor_kv *present = NULL;
     int r = req->result;
 
+    cor_status_init(&status);
     if (r == 0) {
         succeed(change);
         return;
     }
-    cor_status_init(&status);
     if (r == -COR_ECONFLICT) {
         present = COR_STEAL(change->write.ret_prev);
         r = take_state(change, present, &status);

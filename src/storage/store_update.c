@@ -11,11 +11,11 @@ static void on_lease(struct cor_lease_want *want)
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
 
+    cor_status_init(&status);
     if (want->result == 0) {
         store_change_submit(change);
         return;
     }
-    cor_status_init(&status);
     r = store_engine_failure(&change->key, &change->store->leases.grant.req, &status);
     fail(change, r, &status);
 }
