@@ -1,0 +1,419 @@
+#include "meta/object_meta.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "meta/gvk.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+/* An error's value is cut off by field_error.c long before this. */
+#define LIST_PRINT_MAX (64u * 1024)
+
+static void note(struct cor_field_errors *errs, int r)
+{
+    if (r < 0 && errs->error == 0)
+        errs->error = r;
+}
+
+/* The text of raw text; needs `scratch` only when there are escapes. */
+static int text_of(struct cor_str raw, struct cor_buf *scratch, struct cor_str *ret)
+{
+    int r = 0;
+
+    if (cor_str_find(raw, '\\') >= 0) {
+        cor_buf_reset(scratch);
+        r = cor_buf_reserve(scratch, raw.n);
+    }
+    return r < 0 ? r : cor_json_unescape(raw, scratch->p, scratch->cap, ret);
+}
+
+static void refuse_type(struct cor_field_errors *errs, const struct cor_field_path *path,
+                        struct cor_str value, const char *detail)
+{
+    cor_field_errors_add(errs, COR_FIELD_TYPE_INVALID, path, cor_field_json(value), detail);
+}
+
+static void complain(struct cor_field_errors *errs, const struct cor_field_path *path,
+                     struct cor_str value, const struct cor_complaints *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_string(value), c->text[i]);
+}
+
+/* One member of a map of strings. `value` is "" for null, as Go decodes it. */
+typedef void (*member_fn)(struct cor_str key, struct cor_str value,
+                          const struct cor_field_path *path, struct cor_field_errors *errs,
+                          size_t *total);
+
+static void each_string(struct cor_str map, const struct cor_field_path *path,
+                        struct cor_field_errors *errs, member_fn on_member, size_t *total)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key_text = {.max = map.n};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf value_text = {.max = map.n};
+    struct cor_json_iter it = cor_json_iter(map);
+    struct cor_str raw_key, raw, key, text = COR_STR("");
+    int r = 0;
+
+    if (cor_json_type(map) != COR_JSON_OBJECT) {
+        refuse_type(errs, path, map, "must be a map of strings");
+        return;
+    }
+    while (r == 0 && cor_json_iter_member(&it, &raw_key)) {
+        struct cor_str value = cor_json_iter_value(&it);
+
+        if ((r = text_of(raw_key, &key_text, &key)) < 0)
+            break;
+        text = COR_STR("");
+        if (cor_json_to_raw(value, &raw) == 0) {
+            r = text_of(raw, &value_text, &text);
+        } else if (cor_json_type(value) != COR_JSON_NULL) {
+            struct cor_field_path at = cor_field_key(path, key);
+
+            refuse_type(errs, &at, value, "must be a string");
+        }
+        if (r == 0)
+            on_member(key, text, path, errs, total);
+    }
+    note(errs, r);
+}
+
+static void on_label(struct cor_str key, struct cor_str value, const struct cor_field_path *path,
+                     struct cor_field_errors *errs, size_t *total)
+{
+    struct cor_complaints key_wrong = cor_name_check(COR_NAME_QUALIFIED, key);
+    struct cor_complaints value_wrong = cor_name_check(COR_NAME_LABEL_VALUE, value);
+
+    complain(errs, path, key, &key_wrong);
+    complain(errs, path, value, &value_wrong);
+}
+
+void cor_object_meta_check_labels(struct cor_str labels, const struct cor_field_path *path,
+                                  struct cor_field_errors *errs)
+{
+    each_string(labels, path, errs, on_label, NULL);
+}
+
+static void on_annotation(struct cor_str key, struct cor_str value,
+                          const struct cor_field_path *path, struct cor_field_errors *errs,
+                          size_t *total)
+{
+    struct cor_complaints wrong = cor_name_check(COR_NAME_ANNOTATION_KEY, key);
+
+    complain(errs, path, key, &wrong);
+    *total += key.n + value.n;
+}
+
+void cor_object_meta_check_annotations(struct cor_str annotations,
+                                       const struct cor_field_path *path,
+                                       struct cor_field_errors *errs)
+{
+    size_t total = 0;
+
+    each_string(annotations, path, errs, on_annotation, &total);
+    if (total > COR_ANNOTATIONS_BYTES_MAX)
+        cor_field_errors_add_too_long(errs, path, COR_ANNOTATIONS_BYTES_MAX);
+}
+
+static void check_finalizers(struct cor_str finalizers, const struct cor_field_path *path,
+                             struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = finalizers.n};
+    struct cor_json_iter it = cor_json_iter(finalizers);
+    bool orphan = false, foreground = false;
+    struct cor_str raw, text;
+    int r = 0;
+
+    if (cor_json_type(finalizers) != COR_JSON_ARRAY) {
+        refuse_type(errs, path, finalizers, "must be a list of strings");
+        return;
+    }
+    while (r == 0 && cor_json_iter_elem(&it)) {
+        struct cor_str value = cor_json_iter_value(&it);
+        struct cor_complaints wrong;
+
+        if (cor_json_to_raw(value, &raw) < 0) {
+            refuse_type(errs, path, value, "must be a string");
+        } else if ((r = text_of(raw, &scratch, &text)) == 0) {
+            wrong = cor_name_check(COR_NAME_QUALIFIED, text);
+            complain(errs, path, text, &wrong);
+            orphan |= cor_str_eq(text, COR_STR("orphan"));
+            foreground |= cor_str_eq(text, COR_STR("foregroundDeletion"));
+        }
+    }
+    note(errs, r);
+    if (orphan && foreground)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_json(finalizers),
+                             "finalizer orphan and foregroundDeletion cannot be both set");
+}
+
+/* An owner reference's members as raw text; "" when absent or null. */
+struct owner {
+    struct cor_str api_version, kind, name, uid;
+    struct cor_str controller, block_deletion; /* JSON; empty when absent or null */
+};
+
+static struct cor_str raw_member(struct cor_str object, struct cor_str key)
+{
+    struct cor_str value, raw;
+
+    if (cor_json_get(object, key, COR_JSON_SORTED, &value) < 0 || cor_json_to_raw(value, &raw) < 0)
+        return COR_STR("");
+    return raw;
+}
+
+static struct cor_str bool_member(struct cor_str object, struct cor_str key)
+{
+    struct cor_str value;
+
+    if (cor_json_get(object, key, COR_JSON_SORTED, &value) < 0 ||
+        cor_json_type(value) != COR_JSON_BOOL)
+        return COR_STR("");
+    return value;
+}
+
+static struct owner read_owner(struct cor_str ref)
+{
+    return (struct owner){
+        .api_version = raw_member(ref, COR_STR("apiVersion")),
+        .kind = raw_member(ref, COR_STR("kind")),
+        .name = raw_member(ref, COR_STR("name")),
+        .uid = raw_member(ref, COR_STR("uid")),
+        .controller = bool_member(ref, COR_STR("controller")),
+        .block_deletion = bool_member(ref, COR_STR("blockOwnerDeletion")),
+    };
+}
+
+/* Raw text stands between quotes already. */
+static void write_raw(struct cor_json_writer *w, struct cor_str key, struct cor_str raw)
+{
+    struct cor_str quoted = cor_str(raw.n ? raw.p - 1 : "\"\"", raw.n + 2);
+
+    cor_json_key(w, key);
+    cor_json_raw(w, quoted);
+}
+
+/* Members in the order of Go's struct, because upstream prints the value in its message. */
+static void write_owner(struct cor_json_writer *w, const struct owner *owner)
+{
+    cor_json_begin_object(w);
+    write_raw(w, COR_STR("apiVersion"), owner->api_version);
+    write_raw(w, COR_STR("kind"), owner->kind);
+    write_raw(w, COR_STR("name"), owner->name);
+    write_raw(w, COR_STR("uid"), owner->uid);
+    if (owner->controller.n > 0) {
+        cor_json_key(w, COR_STR("controller"));
+        cor_json_raw(w, owner->controller);
+    }
+    if (owner->block_deletion.n > 0) {
+        cor_json_key(w, COR_STR("blockOwnerDeletion"));
+        cor_json_raw(w, owner->block_deletion);
+    }
+    cor_json_end_object(w);
+}
+
+static void refuse_owners(struct cor_str refs, const struct cor_field_path *path,
+                          const char *detail, struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf printed = {.max = LIST_PRINT_MAX};
+    struct cor_json_iter it = cor_json_iter(refs);
+    struct cor_json_writer w;
+    int r;
+
+    cor_json_writer_init(&w, &printed);
+    cor_json_begin_array(&w);
+    while (cor_json_iter_elem(&it)) {
+        struct owner owner = read_owner(cor_json_iter_value(&it));
+
+        write_owner(&w, &owner);
+    }
+    cor_json_end_array(&w);
+    r = cor_json_writer_finish(&w);
+    if (r < 0 && r != -COR_ETOOBIG)
+        note(errs, r);
+    else
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path,
+                             r == 0 ? cor_field_json(cor_buf_str(&printed)) : cor_field_none(),
+                             detail);
+}
+
+static void refuse_banned_owner(const struct owner *owner, const struct cor_field_path *path,
+                                struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf printed = {.max = LIST_PRINT_MAX};
+    struct cor_json_writer w;
+    int r;
+
+    cor_json_writer_init(&w, &printed);
+    write_owner(&w, owner);
+    r = cor_json_writer_finish(&w);
+    if (r < 0)
+        note(errs, r);
+    else
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_json(cor_buf_str(&printed)),
+                             "/v1, Kind=Event is disallowed from being an owner");
+}
+
+static void require(struct cor_str value, const struct cor_field_path *parent, struct cor_str name,
+                    struct cor_field_errors *errs)
+{
+    struct cor_field_path path = cor_field_child(parent, name);
+
+    if (value.n == 0)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_string(value),
+                             "must not be empty");
+}
+
+static void check_owner(const struct owner *owner, const struct cor_field_path *path,
+                        struct cor_field_errors *errs)
+{
+    struct cor_field_path version_path = cor_field_child(path, COR_STR("apiVersion"));
+    struct cor_gv gv = {COR_STR(""), COR_STR("")};
+
+    if (cor_gv_parse(owner->api_version, &gv, NULL) < 0 || gv.version.n == 0)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &version_path,
+                             cor_field_string(owner->api_version), "version must not be empty");
+    require(owner->kind, path, COR_STR("kind"), errs);
+    require(owner->name, path, COR_STR("name"), errs);
+    require(owner->uid, path, COR_STR("uid"), errs);
+    if (gv.group.n == 0 && cor_str_eq(gv.version, COR_STR("v1")) &&
+        cor_str_eq(owner->kind, COR_STR("Event")))
+        refuse_banned_owner(owner, path, errs);
+}
+
+static void refuse_second_controller(struct cor_str refs, const struct owner *first,
+                                     const struct owner *second, const struct cor_field_path *path,
+                                     struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf detail = {.max = LIST_PRINT_MAX};
+    int r = cor_buf_addf(&detail,
+                         "Only one reference can have Controller set to true. Found \"true\" in "
+                         "references for %.*s/%.*s and %.*s/%.*s",
+                         COR_STR_ARG(first->kind), COR_STR_ARG(first->name),
+                         COR_STR_ARG(second->kind), COR_STR_ARG(second->name));
+
+    if (r < 0)
+        note(errs, r);
+    else
+        refuse_owners(refs, path, cor_buf_z(&detail), errs);
+}
+
+static void check_owners(struct cor_str refs, const struct cor_field_path *path,
+                         struct cor_field_errors *errs)
+{
+    struct cor_json_iter it = cor_json_iter(refs);
+    struct owner controller;
+    bool controlled = false;
+
+    if (cor_json_type(refs) != COR_JSON_ARRAY) {
+        refuse_type(errs, path, refs, "must be a list");
+        return;
+    }
+    while (cor_json_iter_elem(&it)) {
+        struct owner owner = read_owner(cor_json_iter_value(&it));
+
+        check_owner(&owner, path, errs);
+        if (!cor_str_eq(owner.controller, COR_STR("true")))
+            continue;
+        if (controlled)
+            refuse_second_controller(refs, &controller, &owner, path, errs);
+        else
+            controller = owner;
+        controlled = true;
+    }
+}
+
+static void check_generation(struct cor_str value, const struct cor_field_path *path,
+                             struct cor_field_errors *errs)
+{
+    int64_t generation;
+
+    if (cor_json_to_i64(value, &generation) < 0)
+        refuse_type(errs, path, value, "must be an integer");
+    else if (generation < 0)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_json(value),
+                             "must be greater than or equal to 0");
+}
+
+static const struct {
+    struct cor_str name;
+    void (*check)(struct cor_str value, const struct cor_field_path *path,
+                  struct cor_field_errors *errs);
+} parts[] = {
+    {COR_STR("generation"), check_generation},
+    {COR_STR("labels"), cor_object_meta_check_labels},
+    {COR_STR("annotations"), cor_object_meta_check_annotations},
+    {COR_STR("ownerReferences"), check_owners},
+    {COR_STR("finalizers"), check_finalizers},
+};
+
+/* The text of a string member; "" when absent. */
+static struct cor_str text_member(struct cor_str object, struct cor_str key,
+                                  struct cor_buf *scratch, struct cor_field_errors *errs)
+{
+    struct cor_str text = COR_STR("");
+
+    note(errs, text_of(raw_member(object, key), scratch, &text));
+    return text;
+}
+
+static void check_generate_name(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+                                const struct cor_field_path *root, struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = metadata.n};
+    struct cor_field_path path = cor_field_child(root, COR_STR("generateName"));
+    struct cor_str prefix = text_member(metadata, COR_STR("generateName"), &scratch, errs);
+    struct cor_complaints wrong = cor_name_check_prefix(rules->name, prefix);
+
+    if (prefix.n > 0)
+        complain(errs, &path, prefix, &wrong);
+}
+
+static void check_name(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+                       const struct cor_field_path *root, struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = metadata.n};
+    struct cor_field_path path = cor_field_child(root, COR_STR("name"));
+    struct cor_str name = text_member(metadata, COR_STR("name"), &scratch, errs);
+    struct cor_complaints wrong = cor_name_check(rules->name, name);
+
+    if (name.n > 0)
+        complain(errs, &path, name, &wrong);
+    else
+        cor_field_errors_add(errs, COR_FIELD_REQUIRED, &path, cor_field_none(),
+                             "name or generateName is required");
+}
+
+static void check_namespace(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+                            const struct cor_field_path *root, struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = metadata.n};
+    struct cor_field_path path = cor_field_child(root, COR_STR("namespace"));
+    struct cor_str ns = text_member(metadata, COR_STR("namespace"), &scratch, errs);
+    struct cor_complaints wrong = cor_name_check(COR_NAME_DNS1123_LABEL, ns);
+
+    if (rules->is_namespaced && ns.n == 0)
+        cor_field_errors_add(errs, COR_FIELD_REQUIRED, &path, cor_field_none(), NULL);
+    else if (rules->is_namespaced)
+        complain(errs, &path, ns, &wrong);
+    else if (ns.n > 0)
+        cor_field_errors_add(errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(),
+                             "not allowed on this type");
+}
+
+void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+                           struct cor_field_errors *errs)
+{
+    const struct cor_field_path root = cor_field_root(COR_STR("metadata"));
+
+    check_generate_name(metadata, rules, &root, errs);
+    check_name(metadata, rules, &root, errs);
+    check_namespace(metadata, rules, &root, errs);
+    for (size_t i = 0; i < COR_ARRAY_LEN(parts); i++) {
+        struct cor_field_path path = cor_field_child(&root, parts[i].name);
+        struct cor_str value;
+
+        if (cor_json_get(metadata, parts[i].name, COR_JSON_SORTED, &value) == 0 &&
+            cor_json_type(value) != COR_JSON_NULL)
+            parts[i].check(value, &path, errs);
+    }
+}

@@ -1,0 +1,34 @@
+/* The rules that every object's metadata must meet when it is created, checked on canonical JSON
+ * without decoding it, in upstream's words and order.
+ * Thread: any. */
+#ifndef COR_META_OBJECT_META_H
+#define COR_META_OBJECT_META_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "meta/field_error.h"
+#include "meta/validation.h"
+
+/* Keys and values together. */
+#define COR_ANNOTATIONS_BYTES_MAX (256u * 1024)
+
+struct cor_object_meta_rules {
+    enum cor_name_rule name; /* for name and generateName */
+    bool is_namespaced;
+};
+
+/* Adds what is wrong with `metadata` (a canonical JSON object): generateName, name, namespace,
+ * generation, labels, annotations, ownerReferences, finalizers. A part of the wrong JSON type is
+ * one error; null is absent. Names have been generated before. */
+void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+                           struct cor_field_errors *errs);
+
+/* Single parts, where an object has them elsewhere (a template's labels). */
+void cor_object_meta_check_labels(struct cor_str labels, const struct cor_field_path *path,
+                                  struct cor_field_errors *errs);
+void cor_object_meta_check_annotations(struct cor_str annotations,
+                                       const struct cor_field_path *path,
+                                       struct cor_field_errors *errs);
+
+#endif
