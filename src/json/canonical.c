@@ -302,6 +302,10 @@ static void emit_object(struct emitter *e, yyjson_val *object, const struct step
     size_t start = e->n, end;
     bool need_comma = false, sorted;
 
+    if (unsafe_yyjson_get_len(object) == 0) {
+        put_raw(e, COR_STR("{}"));
+        return;
+    }
     e->error = collect(e, object, &sorted);
     if (e->error)
         return;
@@ -400,43 +404,50 @@ static void replace_lone_surrogates(char *p, char *end)
     }
 }
 
-/* `text` is a copy of valid JSON with YYJSON_PADDING_SIZE bytes after it; the tree's strings point
- * into it. */
-static yyjson_doc *read_tree(char *text, size_t n, const struct cor_json_traits *traits)
+int cor_json_tree_init(struct cor_json_tree *t, struct cor_str in,
+                       const struct cor_json_traits *traits)
 {
-    memset(text + n, 0, YYJSON_PADDING_SIZE);
+    t->doc = NULL;
+    t->text = cor_alloc(in.n + YYJSON_PADDING_SIZE);
+    if (!t->text)
+        return -COR_ENOMEM;
+    memcpy(t->text, in.p, in.n);
+    memset(t->text + in.n, 0, YYJSON_PADDING_SIZE);
     if (traits->lone_surrogate)
-        replace_lone_surrogates(text, text + n);
-    return yyjson_read_opts(text, n, YYJSON_READ_INSITU | YYJSON_READ_NUMBER_AS_RAW, &cor_json_alc,
-                            NULL);
+        replace_lone_surrogates(t->text, t->text + in.n);
+    t->doc = yyjson_read_opts(t->text, in.n, YYJSON_READ_INSITU | YYJSON_READ_NUMBER_AS_RAW,
+                              &cor_json_alc, NULL);
+    if (!t->doc) {
+        cor_json_tree_deinit(t);
+        return -COR_ENOMEM;
+    }
+    return 0;
+}
+
+void cor_json_tree_deinit(struct cor_json_tree *t)
+{
+    yyjson_doc_free(t->doc);
+    t->doc = NULL;
+    t->text = cor_free(t->text);
 }
 
 int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
                      struct cor_json_dups *dups)
 {
-    COR_CLEANUP(cor_freep) char *text = cor_alloc(in.n + YYJSON_PADDING_SIZE);
-    yyjson_doc *tree;
+    struct cor_json_tree tree;
     char *end;
-    int r;
+    int r = cor_buf_reserve(out, in.n);
 
-    if (!text)
-        return -COR_ENOMEM;
-    r = cor_buf_reserve(out, in.n);
+    if (r == 0)
+        r = cor_json_tree_init(&tree, in, traits);
     if (r < 0)
         return r;
-    memcpy(text, in.p, in.n);
-    tree = read_tree(text, in.n, traits);
-    if (!tree)
-        return -COR_ENOMEM;
-    end = cor_json_emit(yyjson_doc_get_root(tree), text, out->p + out->n, dups);
-    yyjson_doc_free(tree);
-    if (!end) {
-        cor_buf_truncate(out, out->n);
-        return -COR_ENOMEM;
-    }
-    out->n = (size_t)(end - out->p);
+    end = cor_json_emit(yyjson_doc_get_root(tree.doc), tree.text, out->p + out->n, dups);
+    cor_json_tree_deinit(&tree);
+    if (end)
+        out->n = (size_t)(end - out->p);
     cor_buf_truncate(out, out->n);
-    return 0;
+    return end ? 0 : -COR_ENOMEM;
 }
 
 int cor_json_canonicalize(struct cor_str in, const struct cor_json_limits *limits,

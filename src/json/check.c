@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "json/scan.h"
 
 struct level {
     uint32_t key_at;
@@ -196,27 +195,14 @@ static const char *on_literal(struct checker *ck, const char *p)
     return p + strlen(word);
 }
 
-static int outermost_rank(struct cor_str raw)
-{
-    if (raw.n == 4 && memcmp(raw.p, "kind", 4) == 0)
-        return 0;
-    if (raw.n == 10 && memcmp(raw.p, "apiVersion", 10) == 0)
-        return 1;
-    return 2;
-}
-
 /* Does `key` stand after the key before it in canonical order? */
 static inline bool in_order(const struct checker *ck, const struct level *last, struct cor_str key,
                             bool escaped)
 {
     struct cor_str before = cor_str(ck->begin + last->key_at, last->key_n);
 
-    if (ck->depth == 1) {
-        int a = outermost_rank(before), b = outermost_rank(key);
-
-        if (a != b)
-            return a < b;
-    }
+    if (ck->depth == 1)
+        return cor_json_outermost_cmp(before, key) < 0;
     if (escaped || last->escaped)
         return cor_json_raw_cmp(before, key) < 0;
     return cor_str_cmp(before, key) < 0;

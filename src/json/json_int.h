@@ -29,6 +29,17 @@ int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, st
 /* The allocator seam for yyjson. */
 extern const yyjson_alc cor_json_alc;
 
+/* A tree that was read in place: its strings point into `text`, numbers are raw. */
+struct cor_json_tree {
+    char *text;
+    yyjson_doc *doc;
+};
+
+/* Reads bytes that were checked. 0 or -COR_ENOMEM. */
+int cor_json_tree_init(struct cor_json_tree *t, struct cor_str in,
+                       const struct cor_json_traits *traits);
+void cor_json_tree_deinit(struct cor_json_tree *t);
+
 /* Writes the canonical form of `root` at `dst`, which has room for it: the source's length is
  * enough, since the form is never longer. `base` is the first byte of the buffer that `root` was
  * read from in place, and the origin of the offsets in `dups` (may be NULL). Returns the end, or
@@ -41,6 +52,9 @@ struct cor_str cor_json_find(struct cor_str object, struct cor_str key, enum cor
 
 /* What is left of `bytes` after white space. */
 struct cor_str cor_json_skip_space(struct cor_str bytes);
+
+/* The order of keys in the outermost object: kind, apiVersion, then by text. */
+int cor_json_outermost_cmp(struct cor_str raw_a, struct cor_str raw_b);
 
 /* Writes the escape of a control byte, a quote or a backslash, at most 6 bytes; returns its end. */
 char *cor_json_put_escape(char *dst, unsigned char c);

@@ -157,3 +157,17 @@ bool cor_json_raw_eq(struct cor_str raw, struct cor_str text)
 {
     return raw.n >= text.n && cor_json_raw_cmp_text(raw, text) == 0;
 }
+
+static int outermost_rank(struct cor_str raw)
+{
+    if (cor_str_eq(raw, COR_STR("kind")))
+        return 0;
+    return cor_str_eq(raw, COR_STR("apiVersion")) ? 1 : 2;
+}
+
+int cor_json_outermost_cmp(struct cor_str raw_a, struct cor_str raw_b)
+{
+    int a = outermost_rank(raw_a), b = outermost_rank(raw_b);
+
+    return a != b ? a - b : cor_json_raw_cmp(raw_a, raw_b);
+}

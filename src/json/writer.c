@@ -71,6 +71,15 @@ void cor_json_key(struct cor_json_writer *w, struct cor_str key)
     w->need_comma = false;
 }
 
+void cor_json_raw_key(struct cor_json_writer *w, struct cor_str raw)
+{
+    before_value(w);
+    put(w, COR_STR("\""));
+    put(w, raw);
+    put(w, COR_STR("\":"));
+    w->need_comma = false;
+}
+
 void cor_json_string(struct cor_json_writer *w, struct cor_str text)
 {
     before_value(w);

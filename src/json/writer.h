@@ -37,6 +37,9 @@ void cor_json_begin_array(struct cor_json_writer *w);
 void cor_json_end_array(struct cor_json_writer *w);
 void cor_json_key(struct cor_json_writer *w, struct cor_str key);
 
+/* A key given as raw text, escapes and all, as the scanner hands it out. */
+void cor_json_raw_key(struct cor_json_writer *w, struct cor_str raw);
+
 /* Text: escaped as the canonical form wants it, and what is not UTF-8 becomes U+FFFD, as Go has it.
  */
 void cor_json_string(struct cor_json_writer *w, struct cor_str text);

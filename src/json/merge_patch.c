@@ -1,0 +1,179 @@
+/* Both sides are canonical, so a merge patch is a merge of two sorted sequences, written as it is
+ * read; no tree is built. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "json/json_int.h"
+#include "json/patch_int.h"
+#include "json/writer.h"
+
+int cor_json_patch_fail(struct cor_json_patch_error *reterr, int r, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (reterr) {
+        va_start(ap, fmt);
+        vsnprintf(reterr->message, sizeof(reterr->message), fmt, ap);
+        va_end(ap);
+    }
+    return r;
+}
+
+int cor_json_patch_read(struct cor_str patch, const struct cor_json_limits *limits,
+                        struct cor_buf *out, struct cor_json_dups *dups,
+                        struct cor_json_patch_error *reterr)
+{
+    struct cor_json_error err = {0};
+    int r = cor_json_canonicalize(patch, limits, out, dups, &err);
+
+    if (r == -COR_EINVAL)
+        return cor_json_patch_fail(reterr, r, "error decoding patch: %s", err.message);
+    if (r == -COR_ETOOBIG)
+        return cor_json_patch_fail(reterr, r, "%s", err.message);
+    return r;
+}
+
+const char *cor_json_go_type(enum cor_json_type type)
+{
+    static const char *const names[] = {
+        [COR_JSON_NONE] = "nothing",  [COR_JSON_NULL] = "null",     [COR_JSON_BOOL] = "bool",
+        [COR_JSON_NUMBER] = "number", [COR_JSON_STRING] = "string", [COR_JSON_ARRAY] = "array",
+        [COR_JSON_OBJECT] = "object",
+    };
+
+    return names[type];
+}
+
+/* The value without null members, also of objects in its arrays; null elements stay. */
+static void write_pruned(struct cor_json_writer *w, struct cor_str value)
+{
+    struct cor_json_iter it = cor_json_iter(value);
+    struct cor_str raw, child;
+
+    switch (cor_json_type(value)) {
+    case COR_JSON_OBJECT:
+        cor_json_begin_object(w);
+        while (cor_json_iter_member(&it, &raw)) {
+            child = cor_json_iter_value(&it);
+            if (cor_json_type(child) == COR_JSON_NULL)
+                continue;
+            cor_json_raw_key(w, raw);
+            write_pruned(w, child);
+        }
+        cor_json_end_object(w);
+        break;
+    case COR_JSON_ARRAY:
+        cor_json_begin_array(w);
+        while (cor_json_iter_elem(&it))
+            write_pruned(w, cor_json_iter_value(&it));
+        cor_json_end_array(w);
+        break;
+    default:
+        cor_json_raw(w, value);
+        break;
+    }
+}
+
+/* One side of the merge. */
+struct side {
+    struct cor_json_iter it;
+    struct cor_str key, value;
+    bool has;
+};
+
+static void advance(struct side *s)
+{
+    s->has = cor_json_iter_member(&s->it, &s->key);
+    if (s->has)
+        s->value = cor_json_iter_value(&s->it);
+}
+
+static int compare_sides(const struct side *a, const struct side *b, bool outermost)
+{
+    if (!a->has || !b->has)
+        return a->has ? -1 : 1;
+    return outermost ? cor_json_outermost_cmp(a->key, b->key) : cor_json_raw_cmp(a->key, b->key);
+}
+
+static void merge_objects(struct cor_json_writer *w, struct cor_str cur, struct cor_str patch,
+                          bool outermost);
+
+static void write_merged(struct cor_json_writer *w, struct cor_str cur, struct cor_str patch)
+{
+    bool cur_object = cor_json_type(cur) == COR_JSON_OBJECT;
+    bool patch_object = cor_json_type(patch) == COR_JSON_OBJECT;
+
+    if (cur_object && patch_object)
+        merge_objects(w, cur, patch, false);
+    else if (cur_object)
+        cor_json_raw(w, patch);
+    else
+        write_pruned(w, patch);
+}
+
+static void merge_objects(struct cor_json_writer *w, struct cor_str cur, struct cor_str patch,
+                          bool outermost)
+{
+    struct side a = {.it = cor_json_iter(cur)}, b = {.it = cor_json_iter(patch)};
+
+    cor_json_begin_object(w);
+    advance(&a);
+    advance(&b);
+    while (a.has || b.has) {
+        int c = compare_sides(&a, &b, outermost);
+
+        if (c < 0) {
+            cor_json_raw_key(w, a.key);
+            cor_json_raw(w, a.value);
+        } else if (cor_json_type(b.value) != COR_JSON_NULL) {
+            cor_json_raw_key(w, b.key);
+            write_merged(w, c == 0 ? a.value : cor_str(NULL, 0), b.value);
+        }
+        if (c >= 0)
+            advance(&b);
+        if (c <= 0)
+            advance(&a);
+    }
+    cor_json_end_object(w);
+}
+
+static int merge(struct cor_str doc, struct cor_str patch, struct cor_buf *out,
+                 struct cor_json_patch_error *reterr)
+{
+    enum cor_json_type type = cor_json_type(patch);
+    struct cor_json_writer w;
+    size_t before = out->n;
+    int r;
+
+    if (cor_json_type(doc) != COR_JSON_OBJECT)
+        return cor_json_patch_fail(reterr, -COR_EINVAL, "Invalid JSON Document");
+    if (type == COR_JSON_NULL)
+        return cor_json_patch_fail(reterr, -COR_EINVAL, "Invalid JSON Patch");
+    if (type != COR_JSON_OBJECT)
+        return cor_json_patch_fail(reterr, -COR_EINVAL,
+                                   "error decoding patch: json: cannot unmarshal %s into Go value "
+                                   "of type map[string]interface {}",
+                                   cor_json_go_type(type));
+    cor_json_writer_init(&w, out);
+    merge_objects(&w, doc, patch, true);
+    r = cor_json_writer_finish(&w);
+    if (r < 0)
+        cor_buf_truncate(out, before);
+    return r;
+}
+
+int cor_json_merge_patch(struct cor_str doc, struct cor_str patch,
+                         const struct cor_json_limits *limits, struct cor_buf *out,
+                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr)
+{
+    struct cor_buf canonical;
+    int r;
+
+    cor_buf_init(&canonical, limits->bytes_max);
+    r = cor_json_patch_read(patch, limits, &canonical, dups, reterr);
+    if (r == 0)
+        r = merge(doc, cor_buf_str(&canonical), out, reterr);
+    cor_buf_deinit(&canonical);
+    return r;
+}

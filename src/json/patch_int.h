@@ -1,0 +1,21 @@
+/* What the two kinds of patches share. */
+#ifndef COR_JSON_PATCH_INT_H
+#define COR_JSON_PATCH_INT_H
+
+#include "base/cleanup.h"
+#include "json/patch.h"
+#include "json/scan.h"
+
+/* Fills `reterr` unless it is NULL, and returns `r`. */
+int cor_json_patch_fail(struct cor_json_patch_error *reterr, int r, const char *fmt, ...)
+    COR_PRINTF(3, 4);
+
+/* The patch in canonical form, appended to `out`. Fails as the patches do. */
+int cor_json_patch_read(struct cor_str patch, const struct cor_json_limits *limits,
+                        struct cor_buf *out, struct cor_json_dups *dups,
+                        struct cor_json_patch_error *reterr);
+
+/* What Go's decoder calls a type. */
+const char *cor_json_go_type(enum cor_json_type type);
+
+#endif

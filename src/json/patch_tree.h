@@ -1,0 +1,46 @@
+/* The tree that a JSON Patch works on: places are found by JSON Pointer, every walk is charged to a
+ * budget, and the reason of a failure is kept in upstream's words. Used by json_patch.c only.
+ * Owner: the patch in progress. */
+#ifndef COR_JSON_PATCH_TREE_H
+#define COR_JSON_PATCH_TREE_H
+
+#include "base/buf.h"
+#include "json/json_int.h"
+
+struct cor_json_ptree {
+    yyjson_mut_doc *doc;
+    size_t work_left;   /* values that may still be visited */
+    unsigned depth_max; /* no value stands deeper */
+    struct cor_buf key; /* last part of the pointer looked for, decoded */
+    unsigned key_depth; /* number of its parts */
+    int error;          /* -COR_ENOMEM or -COR_ETOOBIG: out of memory or budget, nothing helps */
+    char why[256];      /* of the last -COR_EINVALID */
+};
+
+/* What a value takes. */
+struct cor_json_psize {
+    size_t bytes; /* in canonical form */
+    unsigned depth;
+};
+
+/* `doc` is canonical. 0 or -COR_ENOMEM. */
+int cor_json_ptree_init(struct cor_json_ptree *t, struct cor_str doc, unsigned depth_max);
+void cor_json_ptree_deinit(struct cor_json_ptree *t);
+
+/* The object or array that holds, or could hold, what `pointer` names, with `key` set to its place
+ * there; NULL when there is none. */
+yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str pointer);
+
+/* Each works at `key` of `parent`: 0, or -COR_EINVALID with `why` set, or `error`. A member that is
+ * not there is got as NULL. */
+int cor_json_ptree_get(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret);
+int cor_json_ptree_add(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val);
+int cor_json_ptree_set(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val);
+int cor_json_ptree_remove(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret);
+
+/* A missing value equals null. False also when `error` is set. */
+bool cor_json_ptree_equal(struct cor_json_ptree *t, yyjson_mut_val *a, yyjson_val *b);
+
+struct cor_json_psize cor_json_ptree_measure(struct cor_json_ptree *t, yyjson_mut_val *val);
+
+#endif
