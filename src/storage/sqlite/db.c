@@ -278,6 +278,8 @@ static int set_up(struct cor_sqlite_db *db, enum cor_sqlite_mode mode,
     sqlite3_busy_timeout(db->db, BUSY_TIMEOUT_MS);
     if (mode == COR_SQLITE_OWNER)
         return set_up_owner(db, reterr_status);
+    if (mode == COR_SQLITE_TARGET)
+        return 0;
     /* Only the owner decides when the log is folded back; a guest that leaves last must not. */
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (mode == COR_SQLITE_GUEST)

@@ -48,6 +48,7 @@ enum cor_sqlite_mode {
     COR_SQLITE_OWNER,  /* the writer: makes or checks the schema */
     COR_SQLITE_HELPER, /* another connection of the owner: readers, checkpoints */
     COR_SQLITE_GUEST,  /* beside an owner, or without one: changes nothing */
+    COR_SQLITE_TARGET, /* an empty file that a backup fills */
 };
 
 struct cor_sqlite_db {

@@ -1,0 +1,187 @@
+#include "engine_fixture.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/maintenance.h"
+
+struct findings {
+    char text[4096];
+    size_t n;
+};
+
+static void on_finding(void *arg, const char *finding)
+{
+    struct findings *f = arg;
+    size_t used = strlen(f->text);
+
+    snprintf(f->text + used, sizeof(f->text) - used, "%s\n", finding);
+    f->n++;
+}
+
+static int check(const char *dir, struct findings *f, struct cor_store_summary *sum)
+{
+    struct cor_status st;
+    int r;
+
+    memset(f, 0, sizeof(*f));
+    cor_status_init(&st);
+    r = cor_store_check(dir, on_finding, f, sum, &st);
+    cor_status_deinit(&st);
+    return r;
+}
+
+static void assert_sound(const char *dir, struct cor_store_summary *sum)
+{
+    struct findings f;
+    int r = check(dir, &f, sum);
+
+    assert_string_equal(f.text, "");
+    assert_int_equal(r, 0);
+}
+
+static void fill(struct fx *fx)
+{
+    cor_rev rev;
+    int64_t lease = fx_lease(fx, 100);
+
+    fx_put(fx, "/a", "1", 0, &rev);
+    fx_put(fx, "/a", "2", rev, &rev);
+    fx_put(fx, "/b", "1", 0, &rev);
+    fx_delete(fx, "/b", rev, NULL);
+    fx_put_lease(fx, "/c", "1", 0, lease, NULL);
+    fx_put(fx, "/b", "2", 0, NULL);
+}
+
+TEST(sqlite_maintenance, a_store_is_sound_while_it_is_held_and_after_it_was_closed)
+{
+    struct fx fx;
+    struct cor_store_summary sum;
+
+    fx_open(&fx, test_tmpdir());
+    fill(&fx);
+    assert_sound(fx.dir, &sum);
+    assert_int_equal(sum.rev, 7);
+    assert_int_equal(sum.keys, 3);
+    assert_int_equal(sum.rows, 6);
+    assert_int_equal(sum.leases, 1);
+    assert_int_equal(fx_compact(&fx, 6), 0);
+    assert_sound(fx.dir, &sum);
+    fx_close(&fx);
+    assert_sound(fx.dir, &sum);
+    assert_int_equal(sum.compact_rev, 6);
+}
+
+static void spoil(const char *dir, const char *sql)
+{
+    char path[128];
+    sqlite3 *db;
+
+    snprintf(path, sizeof(path), "%s/store.db", dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+TEST(sqlite_maintenance, a_check_names_each_broken_invariant)
+{
+    static const struct {
+        const char *sql, *finding;
+    } cases[] = {
+        {"DELETE FROM log WHERE rev = 2", "1 of the revisions 2 to 7 are missing\n"
+                                          "revision 3 replaces revision 2, which is missing\n"},
+        {"UPDATE log SET prev_rev = 0 WHERE rev = 3",
+         "revision 3 creates its key but says it was created at 2\n"
+         "revision 3 creates a key that revision 2 already holds\n"},
+        {"UPDATE log SET create_rev = 1 WHERE rev = 3",
+         "revision 3 and the version before it differ about the key's creation\n"},
+        {"UPDATE log SET value = 'x' WHERE rev = 5", "revision 5 is a deletion with content\n"},
+        {"DELETE FROM lease", "key /c has lease %lld, which is missing: it would never expire\n"},
+        {"INSERT INTO meta VALUES('compact_rev', 9)",
+         "compacted up to revision 9, but the newest is 7\n"},
+        {"INSERT INTO meta VALUES('compact_rev', 5), ('swept_rev', 5)",
+         "revision 2 is history that compaction left behind\n"
+         "revision 5 is a deletion that compaction left behind\n"
+         "revision 4 is history that compaction left behind\n"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_store_summary sum;
+        struct findings f;
+        struct fx fx;
+
+        fx_open(&fx, test_tmpdir());
+        fill(&fx);
+        fx_close(&fx);
+        spoil(fx.dir, cases[i].sql);
+        assert_int_equal(check(fx.dir, &f, &sum), -COR_ECORRUPT);
+        if (strchr(cases[i].finding, '%'))
+            assert_non_null(strstr(f.text, "which is missing: it would never expire"));
+        else
+            assert_string_equal(f.text, cases[i].finding);
+        assert_int_equal(sum.findings, f.n);
+    }
+}
+
+TEST(sqlite_maintenance, a_check_of_nothing_is_not_found)
+{
+    struct cor_store_summary sum;
+    struct findings f;
+
+    assert_int_equal(check(test_tmpdir(), &f, &sum), -COR_ENOTFOUND);
+}
+
+static void on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes)
+{
+    uint64_t *last = arg;
+
+    assert_true(done_bytes >= *last && done_bytes <= total_bytes);
+    *last = done_bytes;
+}
+
+TEST(sqlite_maintenance, a_backup_beside_the_holder_is_a_store_of_its_own)
+{
+    const char *other = test_tmpdir();
+    char dest[128];
+    struct cor_store_summary sum;
+    struct cor_status st;
+    struct stat file;
+    struct fx fx;
+    uint64_t last = 0;
+
+    cor_status_init(&st);
+    snprintf(dest, sizeof(dest), "%s/store.db", other);
+    fx_open(&fx, test_tmpdir());
+    fill(&fx);
+    umask(0);
+    assert_int_equal(cor_store_backup(fx.dir, dest, on_progress, &last, &st), 0);
+    umask(022);
+    assert_true(last > 0);
+    assert_int_equal(stat(dest, &file), 0);
+    assert_int_equal(file.st_mode & 0777, 0600);
+    assert_int_equal(cor_store_backup(fx.dir, dest, NULL, NULL, &st), -COR_EEXIST);
+    cor_status_deinit(&st);
+    fx_put(&fx, "/after", "1", 0, NULL);
+    fx_close(&fx);
+    assert_sound(other, &sum);
+    fx_open(&fx, other);
+    assert_int_equal(fx_rev(&fx), 7);
+    assert_string_equal(fx_list(&fx, "/", "0", 3), "/a=2@3");
+    assert_string_equal(fx_list(&fx, "/", "0", 0), "/a=2@3 /b=2@7 /c=1@6");
+    assert_int_equal(fx_put(&fx, "/after", "2", 0, NULL), 0);
+    fx_close(&fx);
+}
+
+TEST(sqlite_maintenance, a_backup_that_fails_leaves_no_file)
+{
+    struct cor_status st;
+    char dest[128];
+
+    cor_status_init(&st);
+    snprintf(dest, sizeof(dest), "%s/copy.db", test_tmpdir());
+    assert_int_equal(cor_store_backup(test_tmpdir(), dest, NULL, NULL, &st), -COR_ENOTFOUND);
+    assert_int_equal(access(dest, F_OK), -1);
+    cor_status_deinit(&st);
+}
