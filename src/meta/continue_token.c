@@ -227,13 +227,14 @@ static int add_start(const struct token *t, struct cor_str key_prefix, struct co
                      struct cor_status *st)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf rooted = {.max = t->start.n + 1};
+    struct cor_str start = cor_buf_str(&t->start);
     size_t mark = out->n;
     int r = 0;
 
-    if (t->start.p[0] != '/')
+    if (!cor_str_starts(start, COR_STR("/")))
         r = cor_buf_addc(&rooted, '/');
     if (r == 0)
-        r = cor_buf_adds(&rooted, cor_buf_str(&t->start));
+        r = cor_buf_adds(&rooted, start);
     if (r == 0 && !cor_key_is_clean(cor_buf_str(&rooted)))
         return refuse(st, cor_buf_z(&t->start));
     if (r == 0)

@@ -107,23 +107,23 @@ void cor_list_plan_deinit(struct cor_list_plan *plan)
 static int resolve_continue(const struct cor_list_options *opts, struct cor_str key_prefix,
                             struct cor_list_plan *ret_plan, struct cor_status *st)
 {
-    COR_CLEANUP(cor_list_plan_deinit) struct cor_list_plan plan = {.mode = COR_READ_CONTINUE};
+    struct cor_buf start;
     int64_t rev;
     int r;
 
-    cor_buf_init(&plan.start, key_prefix.n + COR_KEY_BYTES_MAX);
-    r = cor_continue_decode(opts->continue_token, key_prefix, &plan.start, &rev, st);
-    if (r < 0)
-        return r;
-    if (!is_legacy_version(opts->resource_version))
-        return cor_status_bad_request(
+    cor_buf_init(&start, key_prefix.n + COR_KEY_BYTES_MAX);
+    r = cor_continue_decode(opts->continue_token, key_prefix, &start, &rev, st);
+    if (r == 0 && !is_legacy_version(opts->resource_version))
+        r = cor_status_bad_request(
             st, "specifying resource version is not allowed when using continue");
-    if (rev > 0)
-        plan.rev = (cor_rev)rev;
-    else
-        plan.mode = COR_READ_CONTINUE_LATEST;
-    *ret_plan = plan;
-    plan = (struct cor_list_plan){0};
+    if (r < 0) {
+        cor_buf_deinit(&start);
+        return r;
+    }
+    *ret_plan =
+        (struct cor_list_plan){.mode = rev > 0 ? COR_READ_CONTINUE : COR_READ_CONTINUE_LATEST,
+                               .rev = rev > 0 ? (cor_rev)rev : 0,
+                               .start = start};
     return 0;
 }
 

@@ -40,76 +40,64 @@ static void complain(struct cor_field_errors *errs, const struct cor_field_path 
         cor_field_errors_add(errs, COR_FIELD_INVALID, path, cor_field_string(value), c->text[i]);
 }
 
-/* One member of a map of strings. `value` is "" for null, as Go decodes it. */
-typedef void (*member_fn)(struct cor_str key, struct cor_str value,
-                          const struct cor_field_path *path, struct cor_field_errors *errs,
-                          size_t *total);
+/* The text of a map's value; "" for null, as Go decodes it, and for what is no string. */
+static int map_value(struct cor_str value, struct cor_str key, const struct cor_field_path *path,
+                     struct cor_field_errors *errs, struct cor_buf *scratch, struct cor_str *ret)
+{
+    struct cor_field_path at = cor_field_key(path, key);
+    struct cor_str raw;
 
-static void each_string(struct cor_str map, const struct cor_field_path *path,
-                        struct cor_field_errors *errs, member_fn on_member, size_t *total)
+    *ret = COR_STR("");
+    if (cor_json_to_raw(value, &raw) == 0)
+        return text_of(raw, scratch, ret);
+    if (cor_json_type(value) != COR_JSON_NULL)
+        refuse_type(errs, &at, value, "must be a string");
+    return 0;
+}
+
+/* Returns the bytes of all keys and values together. */
+static size_t check_map(struct cor_str map, enum cor_name_rule key_rule, bool values_are_labels,
+                        const struct cor_field_path *path, struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf key_text = {.max = map.n};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf value_text = {.max = map.n};
     struct cor_json_iter it = cor_json_iter(map);
-    struct cor_str raw_key, raw, key, text = COR_STR("");
+    struct cor_str raw_key, key, value;
+    size_t total = 0;
     int r = 0;
 
-    if (cor_json_type(map) != COR_JSON_OBJECT) {
+    if (cor_json_type(map) != COR_JSON_OBJECT)
         refuse_type(errs, path, map, "must be a map of strings");
-        return;
-    }
     while (r == 0 && cor_json_iter_member(&it, &raw_key)) {
-        struct cor_str value = cor_json_iter_value(&it);
+        struct cor_complaints wrong;
 
-        if ((r = text_of(raw_key, &key_text, &key)) < 0)
+        if ((r = text_of(raw_key, &key_text, &key)) < 0 ||
+            (r = map_value(cor_json_iter_value(&it), key, path, errs, &value_text, &value)) < 0)
             break;
-        text = COR_STR("");
-        if (cor_json_to_raw(value, &raw) == 0) {
-            r = text_of(raw, &value_text, &text);
-        } else if (cor_json_type(value) != COR_JSON_NULL) {
-            struct cor_field_path at = cor_field_key(path, key);
-
-            refuse_type(errs, &at, value, "must be a string");
+        wrong = cor_name_check(key_rule, key);
+        complain(errs, path, key, &wrong);
+        if (values_are_labels) {
+            wrong = cor_name_check(COR_NAME_LABEL_VALUE, value);
+            complain(errs, path, value, &wrong);
         }
-        if (r == 0)
-            on_member(key, text, path, errs, total);
+        total += key.n + value.n;
     }
     note(errs, r);
-}
-
-static void on_label(struct cor_str key, struct cor_str value, const struct cor_field_path *path,
-                     struct cor_field_errors *errs, size_t *total)
-{
-    struct cor_complaints key_wrong = cor_name_check(COR_NAME_QUALIFIED, key);
-    struct cor_complaints value_wrong = cor_name_check(COR_NAME_LABEL_VALUE, value);
-
-    complain(errs, path, key, &key_wrong);
-    complain(errs, path, value, &value_wrong);
+    return total;
 }
 
 void cor_object_meta_check_labels(struct cor_str labels, const struct cor_field_path *path,
                                   struct cor_field_errors *errs)
 {
-    each_string(labels, path, errs, on_label, NULL);
-}
-
-static void on_annotation(struct cor_str key, struct cor_str value,
-                          const struct cor_field_path *path, struct cor_field_errors *errs,
-                          size_t *total)
-{
-    struct cor_complaints wrong = cor_name_check(COR_NAME_ANNOTATION_KEY, key);
-
-    complain(errs, path, key, &wrong);
-    *total += key.n + value.n;
+    (void)check_map(labels, COR_NAME_QUALIFIED, true, path, errs);
 }
 
 void cor_object_meta_check_annotations(struct cor_str annotations,
                                        const struct cor_field_path *path,
                                        struct cor_field_errors *errs)
 {
-    size_t total = 0;
+    size_t total = check_map(annotations, COR_NAME_ANNOTATION_KEY, false, path, errs);
 
-    each_string(annotations, path, errs, on_annotation, &total);
     if (total > COR_ANNOTATIONS_BYTES_MAX)
         cor_field_errors_add_too_long(errs, path, COR_ANNOTATIONS_BYTES_MAX);
 }
