@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* The deepest nesting that any limit may allow; Go's decoder stops at 10,000. Readers here recurse,
- * and 1,000 levels fit the smallest thread stack. */
+/* The deepest nesting that any limit may allow; Go's decoder stops at 10,000. The writers here
+ * recurse, and 1,000 levels take them less than 512 KB of stack. */
 #define COR_JSON_DEPTH_MAX 1000
 
 struct cor_json_limits {

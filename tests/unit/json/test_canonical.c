@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "test.h"
 #include "json/json.h"
+#include "json/patch.h"
 
 static const struct cor_json_limits limits = {.bytes_max = 1536 * 1024,
                                               .depth_max = COR_JSON_DEPTH_MAX};
@@ -172,6 +173,35 @@ TEST(canonical, reports_at_most_a_hundred_and_those_are_the_first)
     cor_json_dups_deinit(&dups);
     cor_buf_deinit(&in);
     cor_buf_deinit(&out);
+}
+
+TEST(canonical, writes_a_thousand_levels)
+{
+    struct cor_buf in, out, patched;
+
+    cor_buf_init(&in, 1 << 20);
+    cor_buf_init(&out, 1 << 20);
+    cor_buf_init(&patched, 1 << 20);
+    for (unsigned i = 0; i < COR_JSON_DEPTH_MAX - 1; i++)
+        assert_int_equal(cor_buf_addz(&in, "{\"b\":1,\"a\":"), 0);
+    assert_int_equal(cor_buf_addz(&in, "[]"), 0);
+    for (unsigned i = 0; i < COR_JSON_DEPTH_MAX - 1; i++)
+        assert_int_equal(cor_buf_addc(&in, '}'), 0);
+    assert_int_equal(cor_json_canonicalize(cor_buf_str(&in), &limits, &out, NULL, NULL), 0);
+    assert_int_equal(out.n, in.n);
+    assert_int_equal(
+        cor_json_merge_patch(cor_buf_str(&out), cor_buf_str(&in), &limits, &patched, NULL, NULL),
+        0);
+    assert_true(cor_str_eq(cor_buf_str(&patched), cor_buf_str(&out)));
+    cor_buf_reset(&patched);
+    assert_int_equal(
+        cor_json_json_patch(cor_buf_str(&out),
+                            COR_STR("[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b\"}]"), &limits,
+                            &patched, NULL, NULL),
+        0);
+    cor_buf_deinit(&in);
+    cor_buf_deinit(&out);
+    cor_buf_deinit(&patched);
 }
 
 TEST(canonical, refuses_what_does_not_fit_and_keeps_the_buffer)
