@@ -30,17 +30,18 @@ struct emitter {
     int error; /* 0 or -COR_ENOMEM; nothing more is written after it */
 };
 
-static void *alc_malloc(void *ctx, size_t n)
+static void *alc_malloc(__attribute__((unused)) void *ctx, size_t n)
 {
     return cor_alloc(n);
 }
 
-static void *alc_realloc(void *ctx, void *p, size_t old_n, size_t n)
+static void *alc_realloc(__attribute__((unused)) void *ctx, void *p,
+                         __attribute__((unused)) size_t old_n, size_t n)
 {
     return cor_realloc(p, n);
 }
 
-static void alc_free(void *ctx, void *p)
+static void alc_free(__attribute__((unused)) void *ctx, void *p)
 {
     cor_free(p);
 }
@@ -209,10 +210,12 @@ char *cor_json_put_escape(char *dst, unsigned char c)
         *dst++ = named[c];
         return dst;
     }
-    memcpy(dst, "u00", 3);
-    dst[3] = hex[c >> 4];
-    dst[4] = hex[c & 15];
-    return dst + 5;
+    *dst++ = 'u';
+    *dst++ = '0';
+    *dst++ = '0';
+    *dst++ = hex[c >> 4];
+    *dst++ = hex[c & 15];
+    return dst;
 }
 
 static char *put_string(char *w, struct cor_str s)
@@ -398,8 +401,10 @@ static void replace_lone_surrogates(char *p, char *end)
             p += 12;
             continue;
         }
-        if (cor_json_is_high_surrogate(u) || cor_json_is_low_surrogate(u))
-            memcpy(p + 2, "fffd", 4);
+        if (cor_json_is_high_surrogate(u) || cor_json_is_low_surrogate(u)) {
+            p[2] = p[3] = p[4] = 'f';
+            p[5] = 'd';
+        }
         p += 6;
     }
 }
@@ -438,8 +443,9 @@ int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, st
     char *end;
     int r = cor_buf_reserve(out, in.n);
 
-    if (r == 0)
-        r = cor_json_tree_init(&tree, in, traits);
+    if (r < 0)
+        return r;
+    r = cor_json_tree_init(&tree, in, traits);
     if (r < 0)
         return r;
     end = cor_json_emit(yyjson_doc_get_root(tree.doc), tree.text, out->p + out->n, dups);

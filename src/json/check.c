@@ -23,7 +23,7 @@ struct checker {
     const char *failed_at;
     const char *context; /* completes "invalid character 'x' …"; or the whole message */
     bool whole;
-    struct level levels[COR_JSON_DEPTH_MAX + 1];
+    struct level *levels; /* COR_JSON_DEPTH_MAX + 1, by depth */
 };
 
 __attribute__((cold, noinline)) static const char *fail_at(struct checker *ck, const char *p,
@@ -72,7 +72,7 @@ static const char *on_unicode_escape(struct checker *ck, const char *p)
     int u, low;
 
     for (int i = 2; i < 6; i++) {
-        if (p + i >= ck->end || !memchr("0123456789abcdefABCDEF", p[i], 22))
+        if (p + i >= ck->end || cor_str_find(COR_STR("0123456789abcdefABCDEF"), p[i]) < 0)
             return fail_at(ck, p + i, "in \\u hexadecimal character escape");
     }
     u = cor_json_hex4(p + 2);
@@ -359,7 +359,8 @@ static void describe(const struct checker *ck, struct cor_json_error *err)
 int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limits,
                           struct cor_json_traits *ret, struct cor_json_error *reterr)
 {
-    struct checker ck;
+    struct level levels[COR_JSON_DEPTH_MAX + 1];
+    struct checker ck = {.traits = {.canonical = true}, .levels = levels};
 
     assert(limits->depth_max <= COR_JSON_DEPTH_MAX && limits->bytes_max < UINT32_MAX);
     if (in.n > limits->bytes_max) {
@@ -372,8 +373,6 @@ int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limit
     }
     ck.begin = in.n ? in.p : "";
     ck.end = ck.begin + in.n;
-    ck.traits = (struct cor_json_traits){.canonical = true};
-    ck.depth = 0;
     ck.depth_max = limits->depth_max;
     if (!run(&ck)) {
         if (reterr)

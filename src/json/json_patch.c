@@ -360,7 +360,7 @@ int cor_json_json_patch(struct cor_str doc, struct cor_str patch,
 {
     struct cor_json_traits canonical = {.canonical = true};
     enum cor_json_type type = cor_json_type(doc);
-    struct cor_json_tree tree;
+    struct cor_json_tree tree = {NULL, NULL};
     struct cor_buf text;
     int r;
 

@@ -51,9 +51,9 @@ static int add_step(struct parser *ps, struct step step)
 
 static bool ends_name(const struct parser *ps, int c)
 {
-    if (c < 0 || memchr(" \t\r\n.,[]$@{}", c, 12))
+    if (c < 0 || cor_str_find(COR_STR(" \t\r\n.,[]$@{}"), (char)c) >= 0)
         return true;
-    return ps->filter && memchr("!<>=)", c, 5);
+    return ps->filter && cor_str_find(COR_STR("!<>=)"), (char)c) >= 0;
 }
 
 /* Copies bytes to the arena up to `quote`, or to the end of a name when it is 0. */
@@ -99,7 +99,7 @@ static int take_number(struct parser *ps, struct cor_str *ret)
 {
     size_t start = ps->at;
 
-    while (peek(ps) >= 0 && memchr("+-.0123456789eE", peek(ps), 15))
+    while (peek(ps) >= 0 && cor_str_find(COR_STR("+-.0123456789eE"), (char)peek(ps)) >= 0)
         ps->at++;
     *ret = cor_str(ps->in.p + start, ps->at - start);
     return ret->n ? 0 : refuse(ps, "expected a literal");

@@ -28,7 +28,7 @@ static bool on_match(struct cor_str value, void *arg)
     return m->n < 1000;
 }
 
-static bool ignore_match(struct cor_str value, void *arg)
+static bool ignore_match(__attribute__((unused)) struct cor_str value, void *arg)
 {
     return ++*(size_t *)arg < 1000;
 }

@@ -30,31 +30,28 @@ static bool replay(const char *path)
     return ok;
 }
 
-static int is_input(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
 int main(int argc, char **argv)
 {
-    struct dirent **entries = NULL;
-    int n = argc == 2 ? scandir(argv[1], &entries, is_input, alphasort) : -1;
-    bool all = n > 0;
+    DIR *folder = argc == 2 ? opendir(argv[1]) : NULL;
+    const struct dirent *entry;
+    unsigned n = 0, failed = 0;
 
-    printf("1..%d\n", n > 0 ? n : 1);
-    if (n <= 0)
-        printf("not ok 1 - a folder with at least one input\n");
-    for (int i = 0; i < n; i++) {
+    while (folder && (entry = readdir(folder))) {
         char path[4096];
         bool ok;
 
-        snprintf(path, sizeof(path), "%s/%s", argv[1], entries[i]->d_name);
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
         ok = replay(path);
-        printf("%sok %d - %s\n", ok ? "" : "not ", i + 1, entries[i]->d_name);
+        printf("%sok %u - %s\n", ok ? "" : "not ", ++n, entry->d_name);
         fflush(stdout);
-        all = all && ok;
-        free(entries[i]);
+        failed += !ok;
     }
-    free(entries);
-    return all ? 0 : 1;
+    if (folder)
+        closedir(folder);
+    if (n == 0)
+        printf("not ok %u - a folder with at least one input\n", ++n);
+    printf("1..%u\n", n);
+    return folder && failed == 0 ? 0 : 1;
 }
