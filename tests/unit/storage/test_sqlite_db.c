@@ -1,0 +1,97 @@
+/* The connection's statements are static: the file under test is included. */
+#include "storage/sqlite/db.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include <unistd.h>
+
+#include "test.h"
+
+static void assert_plan(struct cor_sqlite_db *db, const char *sql)
+{
+    char text[1024];
+    sqlite3_stmt *st;
+
+    snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s", sql);
+    assert_int_equal(sqlite3_prepare_v2(db->db, text, -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *detail = (const char *)sqlite3_column_text(st, 3);
+
+        if (strstr(detail, "TEMP B-TREE") || strstr(detail, "SCAN log") ||
+            strstr(detail, "AUTOMATIC"))
+            fail_msg("%s: %s", sql, detail);
+    }
+    sqlite3_finalize(st);
+}
+
+TEST(sqlite_db, no_statement_sorts_or_scans_the_log)
+{
+    struct cor_sqlite_db *db;
+
+    assert_int_equal(cor_sqlite_db_open(":memory:", COR_SQLITE_OWNER, &db, NULL), 0);
+    for (size_t i = 0; i < COR_SQL_STATEMENTS; i++)
+        assert_plan(db, texts[i]);
+    cor_sqlite_db_free(db);
+}
+
+TEST(sqlite_db, the_keys_of_a_range_come_from_the_index_alone)
+{
+    struct cor_sqlite_db *db;
+    sqlite3_stmt *st;
+    char text[1024];
+
+    assert_int_equal(cor_sqlite_db_open(":memory:", COR_SQLITE_OWNER, &db, NULL), 0);
+    snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s", texts[COR_SQL_KEYS]);
+    assert_int_equal(sqlite3_prepare_v2(db->db, text, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(st, 3),
+                        "SEARCH log USING COVERING INDEX log_key (key>? AND key<?)");
+    assert_int_equal(sqlite3_step(st), SQLITE_DONE);
+    sqlite3_finalize(st);
+    cor_sqlite_db_free(db);
+}
+
+TEST(sqlite_db, the_file_is_a_log_in_wal_mode_that_can_shrink)
+{
+    static const struct {
+        const char *pragma;
+        int64_t want;
+    } numbers[] = {
+        {"PRAGMA application_id", 0x434f5241},
+        {"PRAGMA user_version", 1},
+        {"PRAGMA page_size", 4096},
+        {"PRAGMA auto_vacuum", 2},
+        {"PRAGMA synchronous", 2},
+        {"PRAGMA wal_autocheckpoint", 0},
+    };
+    char path[128];
+    struct cor_sqlite_db *db;
+    sqlite3_stmt *st;
+    int64_t value;
+
+    snprintf(path, sizeof(path), "%s/store.db", test_tmpdir());
+    fclose(fopen(path, "w"));
+    assert_int_equal(cor_sqlite_db_open(path, COR_SQLITE_OWNER, &db, NULL), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(numbers); i++) {
+        assert_int_equal(pragma_int(db, numbers[i].pragma, &value), 0);
+        assert_int_equal(value, numbers[i].want);
+    }
+    assert_int_equal(sqlite3_prepare_v2(db->db, "PRAGMA journal_mode", -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(st, 0), "wal");
+    sqlite3_finalize(st);
+    cor_sqlite_db_free(db);
+}
+
+TEST(sqlite_db, a_link_in_the_files_place_is_not_followed)
+{
+    struct cor_sqlite_db *db;
+    struct cor_status st;
+    char path[128], target[128];
+
+    snprintf(path, sizeof(path), "%s/store.db", test_tmpdir());
+    snprintf(target, sizeof(target), "%s/elsewhere", test_tmpdir());
+    fclose(fopen(target, "w"));
+    assert_int_equal(symlink(target, path), 0);
+    cor_status_init(&st);
+    assert_int_equal(cor_sqlite_db_open(path, COR_SQLITE_OWNER, &db, &st), -COR_EIO);
+    cor_status_deinit(&st);
+}
