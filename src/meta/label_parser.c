@@ -1,13 +1,10 @@
-/* Text to label selector: a reader of one word ahead over meta/label_lexer.h. The selector, its
- * requirements, their values and the text they borrow from are one block of memory, sized by a
- * first pass over the words: a word makes at most one value, a comma or the end one requirement. */
+/* Text to label selector: a reader of one word ahead over meta/label_lexer.h. A first pass over the
+ * words tells how much room the selector needs: a word makes at most one value, a comma or the end
+ * one requirement. */
 #include "meta/label_selector.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "meta/field_error.h"
-#include "meta/fingerprint.h"
+#include "meta/label_draft.h"
 #include "meta/label_lexer.h"
 #include "meta/validation.h"
 
@@ -19,10 +16,7 @@ struct parser {
     struct cor_label_lexer lexer;
     enum cor_label_token token; /* the word ahead */
     struct cor_str text;
-    struct cor_label_selector *selector;
-    size_t requirements_max;
-    struct cor_str *values; /* room for all requirements' values */
-    size_t nvalues, values_max;
+    struct cor_label_draft draft;
     struct cor_status *status;
 };
 
@@ -49,32 +43,12 @@ static int no_memory(struct cor_status *status)
     return cor_status_set(status, -COR_ENOMEM, "no memory for a label selector");
 }
 
-static int add_value(struct parser *p, struct cor_label_requirement *req, struct cor_str value)
+static int add_value(struct parser *p, struct cor_str value)
 {
-    if (p->nvalues == p->values_max)
-        return cor_status_bad_request(p->status, "a label selector has at most %d values",
-                                      COR_LABEL_SELECTOR_VALUES_MAX);
-    p->nvalues++;
-    req->values[req->nvalues++] = value;
-    return 0;
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    return cor_str_cmp(*(const struct cor_str *)a, *(const struct cor_str *)b);
-}
-
-static void sort_values(struct parser *p, struct cor_label_requirement *req)
-{
-    size_t kept = 0;
-
-    qsort(req->values, req->nvalues, sizeof(*req->values), compare_values);
-    for (size_t i = 0; i < req->nvalues; i++) {
-        if (kept == 0 || !cor_str_eq(req->values[kept - 1], req->values[i]))
-            req->values[kept++] = req->values[i];
-    }
-    p->nvalues -= req->nvalues - kept;
-    req->nvalues = kept;
+    if (cor_label_draft_add_value(&p->draft, value))
+        return 0;
+    return cor_status_bad_request(p->status, "a label selector has at most %d values",
+                                  COR_LABEL_SELECTOR_VALUES_MAX);
 }
 
 /* As Go reads an int64: with a sign of either kind. */
@@ -154,29 +128,29 @@ static int check_values(struct parser *p, struct cor_label_requirement *req)
     return take_errors(p, &errs);
 }
 
-static int parse_operator(struct parser *p, struct cor_label_requirement *req)
+static int parse_operator(struct parser *p, enum cor_label_op *ret_op)
 {
     switch (p->token) {
     case COR_LABEL_TOKEN_IN:
-        req->op = COR_LABEL_IN;
+        *ret_op = COR_LABEL_IN;
         break;
     case COR_LABEL_TOKEN_NOT_IN:
-        req->op = COR_LABEL_NOT_IN;
+        *ret_op = COR_LABEL_NOT_IN;
         break;
     case COR_LABEL_TOKEN_EQUALS:
-        req->op = COR_LABEL_EQUALS;
+        *ret_op = COR_LABEL_EQUALS;
         break;
     case COR_LABEL_TOKEN_DOUBLE_EQUALS:
-        req->op = COR_LABEL_DOUBLE_EQUALS;
+        *ret_op = COR_LABEL_DOUBLE_EQUALS;
         break;
     case COR_LABEL_TOKEN_NOT_EQUALS:
-        req->op = COR_LABEL_NOT_EQUALS;
+        *ret_op = COR_LABEL_NOT_EQUALS;
         break;
     case COR_LABEL_TOKEN_GREATER:
-        req->op = COR_LABEL_GREATER;
+        *ret_op = COR_LABEL_GREATER;
         break;
     case COR_LABEL_TOKEN_LESS:
-        req->op = COR_LABEL_LESS;
+        *ret_op = COR_LABEL_LESS;
         break;
     default:
         return fail_found(p, IN_REQUIREMENT, ", expected: in, notin, =, ==, !=, gt, lt");
@@ -188,13 +162,13 @@ static int parse_operator(struct parser *p, struct cor_label_requirement *req)
 /* From the first member of a set up to its `)`. A comma adds an empty member when nothing stands
  * before it, or nothing after it. As in v1.34 two commas are read as one word, so that `(a,,)` is
  * an error while `(a,,,)` is none. */
-static int parse_members(struct parser *p, struct cor_label_requirement *req)
+static int parse_members(struct parser *p, const struct cor_label_requirement *req)
 {
     int r;
 
     for (;;) {
         if (at_identifier(p)) {
-            r = add_value(p, req, p->text);
+            r = add_value(p, p->text);
             if (r < 0)
                 return r;
             advance(p);
@@ -207,7 +181,7 @@ static int parse_members(struct parser *p, struct cor_label_requirement *req)
 
             advance(p);
             if (first || p->token == COR_LABEL_TOKEN_CLOSE || p->token == COR_LABEL_TOKEN_COMMA) {
-                r = add_value(p, req, COR_STR(""));
+                r = add_value(p, COR_STR(""));
                 if (r < 0)
                     return r;
             }
@@ -221,7 +195,7 @@ static int parse_members(struct parser *p, struct cor_label_requirement *req)
     }
 }
 
-static int parse_set(struct parser *p, struct cor_label_requirement *req)
+static int parse_set(struct parser *p, const struct cor_label_requirement *req)
 {
     int r;
 
@@ -229,7 +203,7 @@ static int parse_set(struct parser *p, struct cor_label_requirement *req)
         return fail_found(p, IN_REQUIREMENT, " expected: '('");
     advance(p);
     if (p->token == COR_LABEL_TOKEN_CLOSE)
-        r = add_value(p, req, COR_STR(""));
+        r = add_value(p, COR_STR(""));
     else if (at_identifier(p) || p->token == COR_LABEL_TOKEN_COMMA)
         r = parse_members(p, req);
     else
@@ -237,65 +211,73 @@ static int parse_set(struct parser *p, struct cor_label_requirement *req)
     if (r < 0)
         return r;
     advance(p);
-    sort_values(p, req);
+    cor_label_draft_sort_values(&p->draft);
     return 0;
 }
 
-static int parse_exact_value(struct parser *p, struct cor_label_requirement *req)
+static int parse_exact_value(struct parser *p)
 {
     int r;
 
     if (p->token == COR_LABEL_TOKEN_END || p->token == COR_LABEL_TOKEN_COMMA)
-        return add_value(p, req, COR_STR(""));
+        return add_value(p, COR_STR(""));
     if (!at_identifier(p))
         return fail_found(p, IN_REQUIREMENT, ", expected: identifier");
-    r = add_value(p, req, p->text);
+    r = add_value(p, p->text);
     advance(p);
     return r;
 }
 
-static int parse_requirement(struct parser *p, struct cor_label_requirement *req)
+static int parse_key(struct parser *p, bool *ret_negated, struct cor_str *ret_key)
 {
-    bool negated = p->token == COR_LABEL_TOKEN_NOT;
     int r;
 
-    if (negated)
+    *ret_negated = p->token == COR_LABEL_TOKEN_NOT;
+    if (*ret_negated)
         advance(p);
     if (!at_identifier(p))
         return fail_found(p, IN_REQUIREMENT, ", expected: identifier");
-    req->key = p->text;
-    r = check_key(p, req->key);
-    if (r < 0)
-        return r;
+    *ret_key = p->text;
+    r = check_key(p, p->text);
     advance(p);
-    if (negated || p->token == COR_LABEL_TOKEN_END || p->token == COR_LABEL_TOKEN_COMMA) {
-        req->op = negated ? COR_LABEL_NOT_EXISTS : COR_LABEL_EXISTS;
-        return 0;
-    }
-    r = parse_operator(p, req);
-    if (r < 0)
-        return r;
-    if (req->op == COR_LABEL_IN || req->op == COR_LABEL_NOT_IN)
-        return parse_set(p, req);
-    return parse_exact_value(p, req);
+    return r;
 }
 
-static int next_requirement(struct parser *p)
+static int parse_values(struct parser *p, struct cor_label_requirement *req)
 {
-    struct cor_label_requirement *req = &p->selector->requirements[p->selector->n];
     int r;
 
-    if (p->selector->n == p->requirements_max)
-        return cor_status_bad_request(p->status, "a label selector has at most %d requirements",
-                                      COR_LABEL_SELECTOR_REQUIREMENTS_MAX);
-    *req = (struct cor_label_requirement){.values = p->values + p->nvalues};
-    r = parse_requirement(p, req);
-    if (r == 0)
-        r = check_values(p, req);
+    if (req->op == COR_LABEL_EXISTS || req->op == COR_LABEL_NOT_EXISTS)
+        return 0;
+    if (req->op == COR_LABEL_IN || req->op == COR_LABEL_NOT_IN)
+        r = parse_set(p, req);
+    else
+        r = parse_exact_value(p);
+    return r < 0 ? r : check_values(p, req);
+}
+
+static int parse_requirement(struct parser *p)
+{
+    struct cor_label_requirement *req;
+    enum cor_label_op op = COR_LABEL_EXISTS;
+    struct cor_str key = {NULL, 0};
+    bool negated = false;
+    int r;
+
+    r = parse_key(p, &negated, &key);
     if (r < 0)
         return r;
-    p->selector->n++;
-    return 0;
+    if (negated)
+        op = COR_LABEL_NOT_EXISTS;
+    else if (p->token != COR_LABEL_TOKEN_END && p->token != COR_LABEL_TOKEN_COMMA)
+        r = parse_operator(p, &op);
+    if (r < 0)
+        return r;
+    req = cor_label_draft_add(&p->draft, key, op);
+    if (!req)
+        return cor_status_bad_request(p->status, "a label selector has at most %d requirements",
+                                      COR_LABEL_SELECTOR_REQUIREMENTS_MAX);
+    return parse_values(p, req);
 }
 
 static int parse(struct parser *p)
@@ -308,7 +290,7 @@ static int parse(struct parser *p)
     if (!at_identifier(p) && p->token != COR_LABEL_TOKEN_NOT)
         return fail_found(p, "", ", expected: !, identifier, or 'end of string'");
     for (;;) {
-        r = next_requirement(p);
+        r = parse_requirement(p);
         if (r < 0)
             return r;
         if (p->token == COR_LABEL_TOKEN_END)
@@ -321,91 +303,39 @@ static int parse(struct parser *p)
     }
 }
 
-/* Equal keys stay in the order of the text, which is the order of their bytes in memory. */
-static int compare_requirements(const void *a, const void *b)
-{
-    const struct cor_label_requirement *x = a, *y = b;
-    int order = cor_str_cmp(x->key, y->key);
-
-    return order != 0 ? order : (x->key.p > y->key.p) - (x->key.p < y->key.p);
-}
-
-static uint64_t requirement_mask(const struct cor_label_requirement *req)
-{
-    switch (req->op) {
-    case COR_LABEL_EQUALS:
-    case COR_LABEL_DOUBLE_EQUALS:
-    case COR_LABEL_IN:
-        if (req->nvalues == 1)
-            return cor_fingerprint_label(req->key, req->values[0]);
-        return cor_fingerprint_key(req->key);
-    case COR_LABEL_EXISTS:
-    case COR_LABEL_GREATER:
-    case COR_LABEL_LESS:
-        return cor_fingerprint_key(req->key);
-    case COR_LABEL_NOT_EXISTS:
-    case COR_LABEL_NOT_EQUALS:
-    case COR_LABEL_NOT_IN:
-        return 0;
-    }
-    return 0;
-}
-
-/* The block for a selector of this text, with the parser set at its beginning; NULL: no memory. */
-static struct cor_label_selector *prepare(struct parser *p, struct cor_str text)
+static int prepare(struct parser *p, struct cor_str text)
 {
     struct cor_label_lexer lexer = {text};
-    struct cor_label_selector *selector;
     struct cor_str word;
     size_t requirements = 1, values = 0;
     enum cor_label_token token;
-    char *copy;
 
     while ((token = cor_label_lexer_next(&lexer, &word)) != COR_LABEL_TOKEN_END) {
         requirements += token == COR_LABEL_TOKEN_COMMA;
         values++;
     }
-    p->requirements_max = requirements < COR_LABEL_SELECTOR_REQUIREMENTS_MAX
-                              ? requirements
-                              : COR_LABEL_SELECTOR_REQUIREMENTS_MAX;
-    p->values_max = values < COR_LABEL_SELECTOR_VALUES_MAX ? values : COR_LABEL_SELECTOR_VALUES_MAX;
-
-    selector = cor_alloc(sizeof(*selector) + p->requirements_max * sizeof(*selector->requirements) +
-                         p->values_max * sizeof(*p->values) + text.n);
-    if (!selector)
-        return NULL;
-    selector->mask = 0;
-    selector->n = 0;
-    selector->requirements = (struct cor_label_requirement *)(selector + 1);
-    p->values = (struct cor_str *)(selector->requirements + p->requirements_max);
-    copy = (char *)(p->values + p->values_max);
+    if (cor_label_draft_init(&p->draft, requirements, values, text.n) < 0)
+        return no_memory(p->status);
     if (text.n > 0)
-        memcpy(copy, text.p, text.n);
-    p->lexer.rest = cor_str(copy, text.n);
-    p->selector = selector;
-    return selector;
+        memcpy(p->draft.text, text.p, text.n);
+    p->lexer.rest = cor_str(p->draft.text, text.n);
+    return 0;
 }
 
 int cor_label_selector_parse(struct cor_str text, struct cor_label_selector **ret_selector,
                              struct cor_status *reterr_status)
 {
-    COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *selector = NULL;
     struct parser p = {.status = reterr_status};
     int r;
 
     if (text.n > COR_LABEL_SELECTOR_BYTES_MAX)
         return cor_status_bad_request(reterr_status, "a label selector has at most %u bytes",
                                       COR_LABEL_SELECTOR_BYTES_MAX);
-    selector = prepare(&p, text);
-    if (!selector)
-        return no_memory(reterr_status);
-    r = parse(&p);
-    if (r < 0)
-        return r;
-    qsort(selector->requirements, selector->n, sizeof(*selector->requirements),
-          compare_requirements);
-    for (size_t i = 0; i < selector->n; i++)
-        selector->mask |= requirement_mask(&selector->requirements[i]);
-    *ret_selector = COR_STEAL(selector);
-    return 0;
+    r = prepare(&p, text);
+    if (r == 0)
+        r = parse(&p);
+    if (r == 0)
+        *ret_selector = cor_label_draft_steal(&p.draft);
+    cor_label_draft_deinit(&p.draft);
+    return r;
 }

@@ -74,6 +74,8 @@ bool cor_label_selector_matches(const struct cor_label_selector *selector, struc
 {
     struct cursor c = {.it = cor_json_iter(labels)};
 
+    if (selector->nothing)
+        return false;
     cursor_next(&c);
     for (size_t i = 0; i < selector->n; i++) {
         const struct cor_label_requirement *req = &selector->requirements[i];

@@ -1,6 +1,6 @@
-/* A label selector, parsed and ready to match: a conjunction of requirements, sorted by key. The
- * grammar, the messages and the printed form are upstream's (apimachinery's labels package, v1.34).
- * Thread: any (immutable).  Owner: whoever parsed it. */
+/* A label selector, ready to match: a conjunction of requirements, sorted by key. The grammar of
+ * its text, the messages and the printed form are upstream's (apimachinery's labels package,
+ * v1.34). Thread: any (immutable).  Owner: whoever made it. */
 #ifndef COR_META_LABEL_SELECTOR_H
 #define COR_META_LABEL_SELECTOR_H
 
@@ -12,6 +12,9 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "meta/status.h"
+
+struct cor_field_errors;
+struct cor_field_path;
 
 /* Upstream has no limits but its URL's; a longer selector is refused as a bad request. */
 #define COR_LABEL_SELECTOR_BYTES_MAX        (64u * 1024)
@@ -41,13 +44,21 @@ struct cor_label_requirement {
 struct cor_label_selector {
     uint64_t
         mask; /* a fingerprint that lacks one of these bits cannot match (meta/fingerprint.h) */
-    size_t n; /* 0: selects everything */
+    size_t n; /* 0: selects everything, or nothing */
     struct cor_label_requirement *requirements;
+    bool nothing;
 };
 
 /* 0, -COR_EINVAL (in upstream's words), -COR_ENOMEM. */
 int cor_label_selector_parse(struct cor_str text, struct cor_label_selector **ret_selector,
                              struct cor_status *reterr_status);
+
+/* From the LabelSelector of an API object, canonical JSON with matchLabels and matchExpressions; {}
+ * selects everything, an absent one (empty or null) nothing. What is wrong with it is added to
+ * `errs` under `path`, in upstream's words. 0, -COR_EINVALID (see errs), -COR_ENOMEM. */
+int cor_label_selector_read(struct cor_str json, const struct cor_field_path *path,
+                            struct cor_field_errors *errs,
+                            struct cor_label_selector **ret_selector);
 
 struct cor_label_selector *cor_label_selector_free(struct cor_label_selector *selector);
 COR_DEFINE_CLEANUP(struct cor_label_selector, cor_label_selector_free)

@@ -16,7 +16,7 @@ static struct cor_str member(struct cor_str object, const char *key, enum cor_js
 
     if (cor_json_get(object, cor_strz(key), COR_JSON_SORTED, &value) < 0 ||
         cor_json_type(value) != type)
-        return cor_str(NULL, 0);
+        return COR_STR("");
     return value;
 }
 
@@ -42,12 +42,12 @@ static void check_header(const struct cor_object *object)
     FUZZ_CHECK(
         same_span(object, object->owners, member(metadata, "ownerReferences", COR_JSON_ARRAY)));
     FUZZ_CHECK(object->fingerprint == cor_fingerprint_labels(labels));
-    FUZZ_CHECK(!member(metadata, "selfLink", COR_JSON_STRING).p);
+    FUZZ_CHECK(member(metadata, "selfLink", COR_JSON_STRING).n == 0);
     FUZZ_CHECK(json.p[object->type_end] == '"' &&
                (object->type_end == 1 || json.p[object->type_end - 1] == ','));
     rv = member(metadata, "resourceVersion", COR_JSON_STRING);
-    FUZZ_CHECK((rv.p != NULL) == (object->rev != 0));
-    if (rv.p)
+    FUZZ_CHECK((rv.n > 0) == (object->rev != 0));
+    if (rv.n > 0)
         FUZZ_CHECK(cor_str_eq(cor_str(rv.p + 1, rv.n - 2), cor_object_resource_version(object)));
 }
 

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include <stdio.h>
+#include <pthread.h>
 
 #include "base/buf.h"
 #include "meta/fingerprint.h"
@@ -399,6 +399,40 @@ TEST(object, is_freed_with_its_last_reference)
     assert_json(same, "{\"metadata\":{}}");
     cor_object_unref(same);
     assert_null(cor_object_unref(NULL));
+}
+
+static void *make_revisions(void *arg)
+{
+    struct cor_object *object = arg;
+
+    for (cor_rev rev = 1; rev <= 2000; rev++) {
+        struct cor_object *same = cor_object_ref(object), *other = NULL;
+
+        if (cor_object_at(same, rev, &other) < 0 || !cor_object_same_stored(same, other))
+            other = cor_object_unref(other);
+        cor_object_unref(same);
+        if (!other)
+            return arg;
+        cor_object_unref(other);
+    }
+    cor_object_unref(object);
+    return NULL;
+}
+
+TEST(object, is_shared_by_threads)
+{
+    struct cor_object *object = parse("{\"kind\":\"K\",\"metadata\":{\"name\":\"a\"}}");
+    pthread_t threads[3];
+    void *failure = NULL;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, make_revisions, cor_object_ref(object)),
+                         0);
+    cor_object_unref(object);
+    for (size_t i = 0; i < COR_ARRAY_LEN(threads); i++) {
+        assert_int_equal(pthread_join(threads[i], &failure), 0);
+        assert_null(failure);
+    }
 }
 
 TEST(object, survives_failed_allocations)
