@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -39,6 +40,7 @@ static struct fault_plan plan;
 static uint64_t countdown;
 static struct tracked tracked[TRACKED_MAX];
 static _Atomic uint64_t fired, counts[FAULT_OPS][FAULT_FILES];
+static _Thread_local uint64_t synced_ns;
 static sqlite3_vfs shim, *real_vfs;
 static sqlite3_io_methods shim_methods;
 
@@ -207,6 +209,14 @@ static int shim_truncate(sqlite3_file *file, sqlite3_int64 size)
     return f->real->pMethods->xTruncate(f->real, size);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static int shim_sync(sqlite3_file *file, int flags)
 {
     struct shim_file *f = (struct shim_file *)file;
@@ -220,6 +230,8 @@ static int shim_sync(sqlite3_file *file, int flags)
     rc = f->real->pMethods->xSync(f->real, flags);
     if (action == FAULT_KILL)
         raise(SIGKILL);
+    if (f->kind == FAULT_WAL)
+        synced_ns = now_ns();
     pthread_mutex_lock(&lock);
     forget_undo_locked(track_locked(f->name, false));
     pthread_mutex_unlock(&lock);
@@ -472,4 +484,9 @@ uint64_t fault_vfs_fired(void)
 uint64_t fault_vfs_count(enum fault_op op, enum fault_file file)
 {
     return atomic_load(&counts[op][file]);
+}
+
+uint64_t fault_vfs_synced_ns(void)
+{
+    return synced_ns;
 }

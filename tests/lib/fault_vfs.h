@@ -1,6 +1,6 @@
 /* A SQLite VFS that stands in front of the default one: counts writes and syncs by kind of file,
  * and spoils one of them on request. It becomes the default VFS, so that whatever opens a database
- * after fault_vfs_install() goes through it. Only test programs link it.
+ * after fault_vfs_install() goes through it. Only tests and benchmarks link it.
  *
  * A power cut is played truly: what was written to a file since its last sync is undone, then the
  * process dies. A writer that does not sync loses data by it; SIGKILL alone would not show that.
@@ -60,5 +60,9 @@ uint64_t fault_vfs_fired(void);
 
 /* Operations that were asked for since the program began, spoiled ones included. */
 uint64_t fault_vfs_count(enum fault_op op, enum fault_file file);
+
+/* When the calling thread's last sync of a write-ahead log returned: the moment its commit became
+ * durable. Nanoseconds of CLOCK_MONOTONIC; 0: never. */
+uint64_t fault_vfs_synced_ns(void);
 
 #endif
