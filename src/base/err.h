@@ -11,7 +11,10 @@
     X(ENOMEM, 500, "InternalError", true, "out of memory")                                         \
     X(EINVAL, 400, "BadRequest", false, "bad request")                                             \
     X(EINVALID, 422, "Invalid", false, "invalid object")                                           \
+    X(EFORBIDDEN, 403, "Forbidden", false, "forbidden")                                            \
     X(ENOTFOUND, 404, "NotFound", false, "not found")                                              \
+    X(ENOTACCEPTABLE, 406, "NotAcceptable", false, "not acceptable")                               \
+    X(EMEDIATYPE, 415, "UnsupportedMediaType", false, "unsupported media type")                    \
     X(EEXIST, 409, "AlreadyExists", false, "already exists")                                       \
     X(ECONFLICT, 409, "Conflict", true, "conflict")                                                \
     X(EPRECONDITION, 409, "Conflict", false, "precondition failed")                                \
