@@ -279,6 +279,36 @@ struct cor_object *conf_put_pod(struct conf *c, const char *ns, const char *name
     return conf_put(c, key, conf_pod(ns, name, node));
 }
 
+cor_rev conf_fill(struct conf *c, const char *ns, size_t n)
+{
+    struct conf_reply replies[100];
+    cor_rev rev = 0;
+    char key[64];
+
+    for (size_t done = 0; done < n; done += COR_ARRAY_LEN(replies)) {
+        size_t batch = n - done < COR_ARRAY_LEN(replies) ? n - done : COR_ARRAY_LEN(replies);
+
+        memset(replies, 0, sizeof(replies));
+        for (size_t i = 0; i < batch; i++) {
+            struct cor_object *pod;
+
+            snprintf(key, sizeof(key), "/pods/%s/p%04zu", ns, done + i);
+            pod = conf_pod(ns, strrchr(key, '/') + 1, NULL);
+            assert_int_equal(
+                cor_store_create(c->store, cor_strz(key), pod, 0, conf_on_reply, &replies[i], NULL),
+                0);
+            cor_object_unref(pod);
+        }
+        for (size_t i = 0; i < batch; i++) {
+            conf_wait(c, &replies[i].done);
+            assert_int_equal(replies[i].err, 0);
+            rev = replies[i].object->rev > rev ? replies[i].object->rev : rev;
+            conf_reply_deinit(&replies[i]);
+        }
+    }
+    return rev;
+}
+
 void conf_list_deinit(struct conf_list *list)
 {
     for (size_t i = 0; i < list->nitems; i++)

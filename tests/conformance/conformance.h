@@ -77,6 +77,9 @@ struct cor_object *conf_remove(struct conf *c, const char *key);
 /* conf_put() of a pod at its usual key. */
 struct cor_object *conf_put_pod(struct conf *c, const char *ns, const char *name, const char *node);
 
+/* Creates pods p0000 … in `ns`, many at a time, and returns the last one's revision. */
+cor_rev conf_fill(struct conf *c, const char *ns, size_t n);
+
 struct conf_list {
     bool done;
     int err;

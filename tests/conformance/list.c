@@ -169,13 +169,9 @@ TEST(conformance, list_continuation_walks_all_pages_at_one_revision)
 TEST(conformance, list_pagination_of_a_rare_object_finds_it_on_one_page)
 {
     struct conf c;
-    char name[32];
 
     conf_open(&c);
-    for (int i = 0; i < 1000; i++) {
-        snprintf(name, sizeof(name), "p%04d", i);
-        put(&c, "ns", name, NULL);
-    }
+    conf_fill(&c, "ns", 1000);
     {
         struct cor_predicate predicate = conf_predicate("", "metadata.name=p0999");
         struct cor_store_list_opts opts = under(1, "");
@@ -502,13 +498,9 @@ TEST(conformance, list_of_many_objects_lets_others_run_in_between)
     struct cor_store_list_opts opts = under(0, "");
     struct turns t = {.mail.on_mail = on_turn};
     struct conf c;
-    char name[32];
 
     conf_open(&c);
-    for (int i = 0; i < 1200; i++) {
-        snprintf(name, sizeof(name), "p%04d", i);
-        put(&c, "ns", name, NULL);
-    }
+    conf_fill(&c, "ns", 1200);
     t.c = &c;
     assert_int_equal(cor_store_list(c.store, COR_STR("/pods"), &opts, on_big_list, &t, NULL), 0);
     cor_loop_reply(c.loop, &t.mail);
