@@ -179,6 +179,9 @@ static int collect(struct emitter *e, yyjson_val *object, bool *ret_sorted)
     yyjson_val *key, *val;
     struct member *m;
 
+    *ret_sorted = true;
+    if (n == 0)
+        return 0;
     if (n > e->cap - e->n) {
         size_t cap = e->cap + e->cap / 2 < e->n + n ? e->n + n : e->cap + e->cap / 2;
 
@@ -189,7 +192,6 @@ static int collect(struct emitter *e, yyjson_val *object, bool *ret_sorted)
         e->cap = cap;
     }
     m = e->members + e->n;
-    *ret_sorted = true;
     yyjson_obj_foreach(object, i, max, key, val) {
         m[i] = (struct member){key_prefix(val_str(key)), key, val};
         if (i > 0 && *ret_sorted && !stands_before(&m[i - 1], &m[i]))
