@@ -1,0 +1,23 @@
+#include "cache/watch_event.h"
+
+#include "json/scan.h"
+
+struct cor_str cor_watch_event_rv(const struct cor_watch_event *event)
+{
+    if (event->resource_version.n > 0 || !event->object)
+        return event->resource_version;
+    return cor_object_resource_version(event->object);
+}
+
+bool cor_watch_event_ends_initial(const struct cor_watch_event *event)
+{
+    struct cor_str annotations, value, raw;
+
+    if (event->type != COR_WATCH_BOOKMARK || !event->object)
+        return false;
+    value = cor_str_from(cor_object_json(event->object), event->object->meta_at);
+    return cor_json_get(value, COR_STR("annotations"), COR_JSON_SORTED, &annotations) == 0 &&
+           cor_json_get(annotations, COR_STR(COR_INITIAL_EVENTS_END), COR_JSON_SORTED, &value) ==
+               0 &&
+           cor_json_to_raw(value, &raw) == 0 && cor_json_raw_eq(raw, COR_STR("true"));
+}
