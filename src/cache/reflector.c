@@ -340,8 +340,7 @@ void cor_reflector_tick(struct cor_reflector *r, uint64_t now_ms)
 {
     if (!enter(r, now_ms))
         return;
-    if (now_ms >= r->told_wake_ms)
-        r->told_wake_ms = COR_REFLECTOR_NEVER;
+    r->told_wake_ms = COR_REFLECTOR_NEVER;
     if (r->state == COR_REFLECTOR_STREAM_OPENING || r->state == COR_REFLECTOR_STREAMING)
         cor_reflector_stream_tick(r);
     else if (r->state == COR_REFLECTOR_STREAM_PAUSE && now_ms >= r->pause_until_ms)

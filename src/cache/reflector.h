@@ -94,7 +94,7 @@ void cor_reflector_watch_event(struct cor_reflector *reflector, uint64_t now_ms,
 void cor_reflector_watch_ended(struct cor_reflector *reflector, uint64_t now_ms,
                                const struct cor_status *status);
 
-/* The time asked for by wake_at has come; earlier calls do no harm. */
+/* The time asked for by wake_at has come. Earlier calls do no harm: wake_at then asks again. */
 void cor_reflector_tick(struct cor_reflector *reflector, uint64_t now_ms);
 
 /* Ends all: the request under way is cancelled, a replace under way aborted, the wake-up taken

@@ -28,6 +28,9 @@ TEST(watch_error, too_large_by_cause_by_legacy_cause_message_and_by_legacy_messa
     cor_status_too_large_rv(&st, 20, 10, 1);
     assert_true(cor_watch_error_too_large_rv(&st));
 
+    st.err = -COR_ETIMEOUT; /* as read from the wire */
+    assert_true(cor_watch_error_too_large_rv(&st));
+
     cor_status_timeout(&st, 1, "Timeout");
     assert_false(cor_watch_error_too_large_rv(&st));
     assert_int_equal(cor_status_add_cause(&st, NULL, "Too large resource version", NULL), 0);
