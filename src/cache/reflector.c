@@ -1,32 +1,30 @@
 #include "cache/reflector_int.h"
 
 #include <assert.h>
-#include <stdarg.h>
 
 #include "base/mem.h"
 
-/* One round is upstream's ListAndWatch. It ends in ROUND_PAUSE from any state of it.
+/* A round is upstream's ListAndWatch: STREAM_OPENING or, without streaming, LISTING begins it.
  *
- *                 start
- *        IDLE ──────────┬──────────────────────────────────────────────┐
- *                       ▼ streaming                                    ▼
- *        ┌──► STREAM_OPENING ──► STREAMING ── any other failure ──► LISTING ◄─┐ next page, 410 at
- *        │       │ ▲      │        │  │                             │   │ └────┘ a revision
- *   time │       │ └──────┼─ end ──┘  │ the end bookmark            │   │
- *        │   429 ▼        │           ▼                      listed │   │ failed
- *        └─ STREAM_PAUSE  │        WATCHING ◄── opened ─┐           │   │
- *                         │           │  │ ▲            │           ▼   │
- *                         │           │  │ └──────── WATCH_OPENING ◄─┐ │
- *                         │  429, 500 ▼  │ end ─────────► ▲  │       │ │
- *                         │     WATCH_PAUSE ── time ──────┘  │ 429   │ │
- *                         │           ▲                      │       │ │
- *                         │           └──────────────────────┘       │ │
- *                         └──► LISTING (fall back)                   │ │
- *                                                                    │ │
- *        ROUND_PAUSE ◄── 410, short, errors of a watch ──────────────┘◄┘
- *             └── time ──► STREAM_OPENING or LISTING
+ *   IDLE ── start ──► round            every state ── stop ──► STOPPED
  *
- *        STOPPED from every state. */
+ *   STREAM_OPENING ── opened ──► STREAMING ── end bookmark: replaced ──► WATCHING
+ *      ▲       │                     │
+ *      │       ├─────────────────────┤ 410 or too large; the first early end
+ *      ├───────│─────────────────────┘
+ *      │       ├── 429, unreachable; a second early end ──► STREAM_PAUSE ── time ──┐
+ *      └───────│──────────────────────────────────────────────────────────────────┘
+ *              └── anything else ──► LISTING
+ *
+ *   LISTING ── last page: replaced ──► WATCH_OPENING ── opened ──► WATCHING
+ *    ▲    │                              ▲        │                    │
+ *    └────┘ next page;                   ├────────┴── ended; 500 ──────┤
+ *           410 or too large             │                             │
+ *                                        └─ time ── WATCH_PAUSE ◄──────┘ 429, unreachable, 500
+ *
+ *   LISTING:  failed, or the store refused it                   ──► ROUND_PAUSE ── time ──► round
+ *   WATCH_*:  410, very short, resync or store failed, others   ──► ROUND_PAUSE
+ */
 #define BIT(state) (1u << COR_REFLECTOR_##state)
 #define ROUND      (BIT(STREAM_OPENING) | BIT(LISTING))
 
@@ -56,8 +54,6 @@ static const struct cor_backoff_opts backoff_opts = {
     .steps = COR_BACKOFF_STEPS_MAX,
 };
 
-/* --- values --- */
-
 bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_str from)
 {
     if (from.n > COR_REFLECTOR_RV_MAX)
@@ -86,8 +82,6 @@ void cor_reflector_wrap(struct cor_status *to, const struct cor_status *from, co
     }
     cor_buf_deinit(&text);
 }
-
-/* --- outputs --- */
 
 void cor_reflector_say(struct cor_reflector *r, enum cor_reflector_report what,
                        const struct cor_status *status)
@@ -209,8 +203,6 @@ static void flush(struct cor_reflector *r)
         r->driver->ops->wake_at(r->driver, wake);
     }
 }
-
-/* --- inputs --- */
 
 /* False: the reflector has stopped, and the input is not wanted any more. */
 static bool enter(struct cor_reflector *r, uint64_t now_ms)
@@ -364,8 +356,6 @@ void cor_reflector_stop(struct cor_reflector *r, uint64_t now_ms)
     stop_now(r);
     leave(r);
 }
-
-/* --- life --- */
 
 static int describe(struct cor_reflector *r, const struct cor_reflector_opts *opts)
 {

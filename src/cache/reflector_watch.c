@@ -56,8 +56,6 @@ void cor_reflector_watch_send(struct cor_reflector *r)
     r->driver->ops->watch(r->driver, &opts, (uint32_t)timeout_s);
 }
 
-/* --- events --- */
-
 static void say_text(struct cor_reflector *r, enum cor_reflector_report what, const char *text)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
@@ -156,8 +154,6 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_watch_ev
     r->watch.heard_ms = r->now_ms;
 }
 
-/* --- ends --- */
-
 static void pause(struct cor_reflector *r, const struct cor_status *why, uint64_t until_ms)
 {
     cor_reflector_say(r, COR_REFLECTOR_WATCH_RETRY, why);
@@ -228,8 +224,6 @@ void cor_reflector_watch_end(struct cor_reflector *r)
     cor_reflector_say(r, COR_REFLECTOR_WATCH_FAILED, &st);
     cor_reflector_end_round(r, NULL);
 }
-
-/* --- time --- */
 
 /* False: the resync failed, and the round is over. */
 static bool resync(struct cor_reflector *r)

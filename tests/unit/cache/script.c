@@ -39,8 +39,6 @@ static void keep(char *to, size_t cap, struct cor_str from)
     to[from.n] = '\0';
 }
 
-/* --- driver --- */
-
 static struct script *of_driver(struct cor_reflector_driver *d)
 {
     return COR_CONTAINER_OF(d, struct script, driver);
@@ -110,8 +108,6 @@ static const struct cor_reflector_driver_ops driver_ops = {
     .cancel = on_cancel,
     .wake_at = on_wake_at,
 };
-
-/* --- store --- */
 
 static struct script *of_store(struct cor_reflector_store *store)
 {
@@ -295,8 +291,6 @@ static const struct cor_reflector_store_ops store_ops = {
     .resync = on_resync,
 };
 
-/* --- callbacks --- */
-
 static bool should_resync(void *arg)
 {
     return !((struct script *)arg)->refuse_resync;
@@ -333,8 +327,6 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
     note(s, "say(%s) ", names[what]);
     maybe_stop(s, "say");
 }
-
-/* --- life --- */
 
 void script_init(struct script *s)
 {
@@ -392,8 +384,6 @@ void script_expect(struct script *s, const char *want)
     script_forget(s);
 }
 
-/* --- objects --- */
-
 struct cor_object *script_json(const char *json, cor_rev rev)
 {
     struct cor_object *object = NULL;
@@ -435,32 +425,33 @@ static size_t parse_items(const char *items, struct cor_object **ret)
     return n;
 }
 
-/* --- inputs --- */
-
-static void page(struct script *s, const char *items, struct cor_list_page *p)
+static void give_page(struct script *s, const char *items, struct cor_list_page page)
 {
-    struct cor_object *objects[SCRIPT_OBJECTS_MAX];
+    struct cor_object *objects[SCRIPT_OBJECTS_MAX] = {0};
 
     assert_int_equal(s->request, SCRIPT_LIST);
-    p->objects = objects;
-    p->n = parse_items(items, objects);
-    if (!p->more_parts)
+    page.objects = objects;
+    page.n = parse_items(items, objects);
+    if (!page.more_parts)
         s->request = SCRIPT_NONE;
-    cor_reflector_list_page(s->r, s->now, p);
-    for (size_t i = 0; i < p->n; i++)
+    cor_reflector_list_page(s->r, s->now, &page);
+    for (size_t i = 0; i < page.n; i++)
         cor_object_unref(objects[i]);
 }
 
 void script_page(struct script *s, const char *items, const char *rv, const char *token)
 {
-    page(s, items,
-         &(struct cor_list_page){.resource_version = cor_strz(rv),
-                                 .continue_token = cor_strz(token)});
+    struct cor_list_page page = {.resource_version = cor_strz(rv),
+                                 .continue_token = cor_strz(token)};
+
+    give_page(s, items, page);
 }
 
 void script_part(struct script *s, const char *items)
 {
-    page(s, items, &(struct cor_list_page){.more_parts = true});
+    struct cor_list_page page = {.more_parts = true};
+
+    give_page(s, items, page);
 }
 
 void script_list_fails_with(struct script *s, const struct cor_status *st)

@@ -2,8 +2,6 @@
 
 /* Resync, stop and life. */
 
-/* --- resync --- */
-
 TEST(reflector, without_a_period_there_is_no_resync)
 {
     struct script s;
@@ -121,8 +119,6 @@ TEST(reflector, an_early_tick_does_no_harm)
     script_expect(&s, "");
     script_deinit(&s);
 }
-
-/* --- stop --- */
 
 TEST(reflector, stopped_before_start_neither_lists_nor_watches)
 {

@@ -150,8 +150,6 @@ static void check(struct model *m)
     assert_true(shows_state_at(m, rev));
 }
 
-/* --- answers --- */
-
 static int random_error(struct model *m)
 {
     static const int errors[] = {-COR_EINTERNAL, -COR_EEXPIRED,     -COR_EFUTURE,
@@ -183,13 +181,15 @@ static void answer_list(struct model *m)
     struct cor_list_page page = {.objects = objects};
     char rv[24], token[48];
     int64_t limit = m->s.limit > 0 && !(m->cached && strcmp(m->s.rv, "0") == 0) ? 2 : KEYS;
-    unsigned long long rev = 0;
+    unsigned long long rev;
     int key = 0;
 
-    if (m->s.token[0] == '\0')
+    if (m->s.token[0] == '\0') {
         rev = read_rev(m);
-    else
-        assert_int_equal(sscanf(m->s.token, "%llu:%d", &rev, &key), 2);
+    } else {
+        key = m->s.token[0] - 'a';
+        rev = number(m->s.token + 1);
+    }
     if (m->s.token[0] != '\0' && rev < m->compacted) {
         script_list_fails(&m->s, -COR_EEXPIRED);
         return;
@@ -201,7 +201,7 @@ static void answer_list(struct model *m)
             objects[page.n++] = object;
     }
     snprintf(rv, sizeof(rv), "%llu", rev);
-    snprintf(token, sizeof(token), "%llu:%d", rev, key);
+    snprintf(token, sizeof(token), "%c%llu", 'a' + key, rev);
     page.resource_version = cor_strz(rv);
     page.continue_token = cor_strz(key < KEYS ? token : "");
     if (page.n > 0 && chance(m, 30)) {
@@ -344,13 +344,10 @@ static void serve(struct model *m)
     m->s.fail_op = NULL;
 }
 
-/* --- runs --- */
-
 static void pass_time(struct model *m)
 {
-    if (m->s.request == SCRIPT_NONE)
-        script_tick(&m->s); /* asserts that there is something to wait for */
-    else if (m->s.wake_ms != COR_REFLECTOR_NEVER && chance(m, 50))
+    assert_true(m->s.request != SCRIPT_NONE || m->s.wake_ms != COR_REFLECTOR_NEVER);
+    if (m->s.request == SCRIPT_NONE || (m->s.wake_ms != COR_REFLECTOR_NEVER && chance(m, 50)))
         script_tick(&m->s);
     else
         m->s.now += cor_rand_below(&m->rand, 1500);

@@ -5,8 +5,6 @@
 /* The watch phase as scripts, after client-go's reflector_test.go and the worked sequences of its
  * behaviour catalogue. */
 
-/* --- start-up and steady state --- */
-
 TEST(reflector_watch, cold_start_lists_from_zero_in_pages_of_500_and_watches_from_the_lists_rv)
 {
     struct script s;
@@ -205,8 +203,6 @@ TEST(reflector_watch, initial_events_of_a_watch_without_revision_do_not_move_the
     assert_str(cor_reflector_last_sync_rv(s.r), "22");
     script_deinit(&s);
 }
-
-/* --- ends of a watch --- */
 
 TEST(reflector_watch, a_watch_that_ends_after_a_second_goes_on_at_once)
 {
@@ -551,8 +547,6 @@ TEST(reflector_watch, watch_timeout)
         script_deinit(&s);
     }
 }
-
-/* --- the store's refusals --- */
 
 /* Upstream's quirk, kept: the event is lost, the stream goes on, the rv moves. */
 TEST(reflector_watch, an_event_that_the_store_refuses_for_good_is_lost)
