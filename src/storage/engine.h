@@ -61,7 +61,9 @@ struct cor_range_req {
 /* Errors: -COR_EEXPIRED (`at` was compacted), -COR_EFUTURE (`at` > revision; ret_rev is set). An
  * empty store has revision 1, as etcd's: 0 is never a revision. */
 
-/* Compare-and-swap of one key. */
+/* Compare-and-swap of one key. Errors: -COR_ECONFLICT (the compare was lost), -COR_ENOTFOUND (no
+ * such lease), -COR_ETOOBIG, -COR_EINVAL (no key, or a deletion that expects absence), -COR_ENOSPC
+ * (try again later), -COR_EIO and -COR_ECORRUPT (no write is taken any more), -COR_EREADONLY. */
 struct cor_write_req {
     struct cor_engine_req req;
     struct cor_str key;
@@ -80,8 +82,8 @@ struct cor_lease_req {
     int64_t ret_id; /* > 0; when it expires each attached key is deleted, with its own revision */
 };
 
-/* History up to `rev` goes: reads at an earlier revision and feeds from one are -COR_EEXPIRED. Done
- * when it can no longer be read; space is given back afterwards, in steps. */
+/* History before `rev` goes: reads at an earlier revision and feeds from one are -COR_EEXPIRED.
+ * Done when it can no longer be read; space is given back afterwards, in steps. */
 struct cor_compact_req {
     struct cor_engine_req req;
     cor_rev rev; /* at most the current revision: else -COR_EFUTURE */
@@ -144,7 +146,8 @@ struct cor_feed_opts {
 };
 
 /* 0, or -COR_ENOMEM, -COR_EBUSY (too many feeds). A `from` that was compacted or lies in the future
- * shows as on_broken (-COR_EEXPIRED, -COR_EFUTURE). From any thread. */
+ * shows as on_broken (-COR_EEXPIRED, -COR_EFUTURE), a feed of a read-only engine as -COR_ENOTSUP.
+ * From any thread; the feed may be used as soon as a callback of it runs. */
 int cor_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                   struct cor_feed **ret_feed);
 

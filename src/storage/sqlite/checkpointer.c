@@ -6,6 +6,10 @@
 
 #include "base/mem.h"
 
+/* A checkpoint goes over what was written during the one before, until nothing is left: only then
+ * does the log begin again at its start, where writing is cheapest. */
+#define PASSES_MAX 4
+
 struct cor_checkpointer {
     struct cor_sqlite_db *db; /* the thread's */
     pthread_t thread;
@@ -34,6 +38,15 @@ static void finish_locked(struct cor_checkpointer *cp, uint64_t number, int err)
     pthread_cond_broadcast(&cp->done);
 }
 
+static int checkpoint(struct cor_sqlite_db *db)
+{
+    int log = 0, done = 0, rc = SQLITE_OK;
+
+    for (int pass = 0; pass < PASSES_MAX && rc == SQLITE_OK && (pass == 0 || done < log); pass++)
+        rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &log, &done);
+    return rc == SQLITE_OK ? 0 : cor_sqlite_db_failed(db, rc);
+}
+
 static void *checkpoint_main(void *arg)
 {
     struct cor_checkpointer *cp = arg;
@@ -42,7 +55,7 @@ static void *checkpoint_main(void *arg)
     pthread_mutex_lock(&cp->lock);
     for (;;) {
         uint64_t number;
-        int rc;
+        int r;
 
         while (!cp->stopping && (cp->err < 0 || cp->finished == cp->asked))
             pthread_cond_wait(&cp->wake, &cp->lock);
@@ -50,9 +63,9 @@ static void *checkpoint_main(void *arg)
             break;
         number = cp->asked;
         pthread_mutex_unlock(&cp->lock);
-        rc = sqlite3_wal_checkpoint_v2(cp->db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        r = checkpoint(cp->db);
         pthread_mutex_lock(&cp->lock);
-        finish_locked(cp, number, rc == SQLITE_OK ? 0 : cor_sqlite_db_failed(cp->db, rc));
+        finish_locked(cp, number, r);
     }
     pthread_mutex_unlock(&cp->lock);
     return NULL;

@@ -95,8 +95,9 @@ static int err_of(int rc)
 
 int cor_sqlite_db_failed(struct cor_sqlite_db *db, int rc)
 {
-    const char *said = db->db ? sqlite3_errmsg(db->db) : sqlite3_errstr(rc);
-    int e = db->db ? sqlite3_system_errno(db->db) : 0;
+    bool own = db->db && sqlite3_extended_errcode(db->db) == rc;
+    const char *said = own ? sqlite3_errmsg(db->db) : sqlite3_errstr(rc);
+    int e = own ? sqlite3_system_errno(db->db) : 0;
 
     db->rc = rc;
     if ((rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN)
@@ -246,7 +247,7 @@ static int set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_stat
     if (r == 0)
         r = cor_sqlite_db_exec(db, memory ? "PRAGMA journal_mode = MEMORY"
                                           : "PRAGMA journal_mode = WAL;"
-                                            "PRAGMA journal_size_limit = 16777216");
+                                            "PRAGMA journal_size_limit = 41943040");
     if (r == 0)
         r = cor_sqlite_db_exec(db, "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF;"
                                    "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16384");
@@ -301,7 +302,7 @@ int cor_sqlite_db_open(const char *path, enum cor_sqlite_mode mode, struct cor_s
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     COR_CLEANUP(cor_sqlite_db_freep) struct cor_sqlite_db *db = cor_calloc(1, sizeof(*db));
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
     int rc, r;
 
     pthread_once(&once, configure_once);

@@ -11,10 +11,10 @@
 #include "storage/sqlite/log.h"
 #include "storage/sqlite/range.h"
 
-/* The log is folded back every 4 MB; at 64 MB, and every 4 MB from there, the writer waits for it.
+/* The log is folded back every 8 MB; at 32 MB, and every 8 MB from there, the writer waits for it.
  * A reader that pins the log (a backup) can still make it grow: writes go on. */
-#define WAL_ASK_PAGES  1024
-#define WAL_WAIT_PAGES 16384
+#define WAL_ASK_PAGES  2048
+#define WAL_WAIT_PAGES 8192
 #define WAL_WAIT_MS    5000
 /* Leases are looked at this often, because wall time may jump. */
 #define EXPIRY_CHECK_MS 1000

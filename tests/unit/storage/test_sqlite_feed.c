@@ -152,7 +152,7 @@ TEST(sqlite_feed, a_feed_without_credit_breaks_when_it_is_compacted_under_it)
     }
 }
 
-enum { WRITERS = 4, WRITES = 1500, KEYS = 40 };
+enum { WRITERS = 4, WRITES = 500, KEYS = 40 };
 
 struct writer {
     struct cor_write_req write;
