@@ -73,10 +73,12 @@ static bool is_expected_type(const struct cor_reflector *r, const struct cor_obj
 /* What a server sends to whom it takes for kubectl; it has no objects in it. */
 static bool is_table(const struct cor_object *object)
 {
-    struct cor_str version = cor_object_api_version(object);
+    struct cor_str version;
 
-    return cor_str_eqz(cor_object_kind(object), "Table") &&
-           (cor_str_eqz(version, "meta.k8s.io/v1") || cor_str_eqz(version, "meta.k8s.io/v1beta1"));
+    if (!cor_str_eqz(cor_object_kind(object), "Table"))
+        return false;
+    version = cor_object_api_version(object);
+    return cor_str_eqz(version, "meta.k8s.io/v1") || cor_str_eqz(version, "meta.k8s.io/v1beta1");
 }
 
 bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_watch_event *event)
