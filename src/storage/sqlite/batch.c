@@ -188,6 +188,8 @@ static void refuse(struct cor_list *requests, int err, const char *message)
 
             w->ret_prev = cor_kv_unref(w->ret_prev);
             w->ret_rev = 0;
+        } else if (req->op == COR_ENGINE_LEASE) {
+            COR_CONTAINER_OF(req, struct cor_lease_req, req)->ret_id = 0;
         }
         cor_list_remove(link);
         cor_engine_req_fail(req, err, message);

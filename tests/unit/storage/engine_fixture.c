@@ -129,6 +129,7 @@ int64_t fx_lease(struct fx *fx, int64_t ttl_s)
     fx_wait(fx);
     r = req.req.result;
     cor_engine_req_deinit(&req.req);
+    assert_true((r == 0) == (req.ret_id != 0));
     return r < 0 ? r : req.ret_id;
 }
 

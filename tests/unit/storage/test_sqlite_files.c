@@ -317,3 +317,16 @@ TEST(sqlite_files, a_failed_checkpoint_ends_writing_and_loses_nothing)
     fx_close(&fx);
     fault_vfs_uninstall();
 }
+
+TEST(sqlite_files, a_lease_that_was_not_committed_has_no_id)
+{
+    struct fx fx;
+
+    assert_true(fault_vfs_install());
+    fx_open(&fx, test_tmpdir());
+    plan(FAULT_FULL, FAULT_WRITE, 1u << FAULT_WAL, true);
+    assert_int_equal(fx_lease(&fx, 10), -COR_ENOSPC);
+    fault_vfs_plan(NULL);
+    fx_close(&fx);
+    fault_vfs_uninstall();
+}
