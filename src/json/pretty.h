@@ -1,0 +1,13 @@
+/* JSON for people: indented by two spaces, as Go's MarshalIndent writes it.
+ * Thread: any (no state). */
+#ifndef COR_JSON_PRETTY_H
+#define COR_JSON_PRETTY_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/* Appends the valid, minified value `json` as it stands `depth` levels inside of others. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG; `out` is as before on failure. */
+int cor_json_pretty(struct cor_str json, unsigned depth, struct cor_buf *out);
+
+#endif
