@@ -143,7 +143,7 @@ static int run_transaction(struct cor_sqlite_engine *e, struct cor_list *request
 
 static int read_status(struct cor_sqlite_engine *e, struct cor_engine_status_req *req)
 {
-    int64_t pages, free_pages;
+    int64_t pages = 0, free_pages = 0;
     int r = cor_log_rev(e->db, &req->ret_rev);
 
     if (r == 0)

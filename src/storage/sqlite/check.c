@@ -194,7 +194,7 @@ static int number(struct check *ck, const char *sql, int64_t *ret)
 /* A revision that compaction may not touch has its row, and there is none beyond the newest. */
 static int check_numbers(struct check *ck)
 {
-    int64_t above, leases, pages;
+    int64_t above = 0, leases = 0, pages = 0;
     cor_rev floor =
         ck->sum.compact_rev > COR_LOG_FIRST_REV ? ck->sum.compact_rev : COR_LOG_FIRST_REV;
     int r = number(ck,

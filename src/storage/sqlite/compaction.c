@@ -85,7 +85,7 @@ static int sweep(struct cor_sqlite_engine *e)
 
 static int vacuum(struct cor_sqlite_engine *e)
 {
-    int64_t pages, free_pages;
+    int64_t pages = 0, free_pages = 0;
     int r = cor_sqlite_db_int(e->db, cor_sqlite_db_statement(e->db, COR_SQL_PAGE_COUNT), &pages);
 
     if (r == 0)

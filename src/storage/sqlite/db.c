@@ -237,7 +237,7 @@ static int is_new(struct cor_sqlite_db *db, bool *ret_new, struct cor_status *re
 static int set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_status)
 {
     bool memory = strcmp(db->path, ":memory:") == 0;
-    bool fresh;
+    bool fresh = false;
     int r = is_new(db, &fresh, reterr_status);
 
     if (r < 0)
@@ -258,7 +258,7 @@ static int set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_stat
 
 static int set_up_guest(struct cor_sqlite_db *db, struct cor_status *reterr_status)
 {
-    bool fresh;
+    bool fresh = false;
     int r = is_new(db, &fresh, reterr_status);
 
     if (r < 0)

@@ -342,33 +342,33 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
     return 0;
 }
 
-void cor_sqlite_feed_credit(struct cor_feed *base, size_t events)
+void cor_sqlite_feed_credit(struct cor_feed *feed, size_t events)
 {
-    struct cor_sqlite_feed *feed = (struct cor_sqlite_feed *)base;
+    struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
 
-    pthread_mutex_lock(&feed->engine->lock);
-    feed->credit_added = add_credit(feed->credit_added, events);
-    tell_locked(feed);
-    pthread_mutex_unlock(&feed->engine->lock);
+    pthread_mutex_lock(&f->engine->lock);
+    f->credit_added = add_credit(f->credit_added, events);
+    tell_locked(f);
+    pthread_mutex_unlock(&f->engine->lock);
 }
 
-void cor_sqlite_feed_progress(struct cor_feed *base)
+void cor_sqlite_feed_progress(struct cor_feed *feed)
 {
-    struct cor_sqlite_feed *feed = (struct cor_sqlite_feed *)base;
+    struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
 
-    pthread_mutex_lock(&feed->engine->lock);
-    feed->progress_asked = true;
-    tell_locked(feed);
-    pthread_mutex_unlock(&feed->engine->lock);
+    pthread_mutex_lock(&f->engine->lock);
+    f->progress_asked = true;
+    tell_locked(f);
+    pthread_mutex_unlock(&f->engine->lock);
 }
 
-void cor_sqlite_feed_close(struct cor_feed *base)
+void cor_sqlite_feed_close(struct cor_feed *feed)
 {
-    struct cor_sqlite_feed *feed = (struct cor_sqlite_feed *)base;
+    struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
 
-    pthread_mutex_lock(&feed->engine->lock);
-    assert(!feed->close_asked);
-    feed->close_asked = true;
-    tell_locked(feed);
-    pthread_mutex_unlock(&feed->engine->lock);
+    pthread_mutex_lock(&f->engine->lock);
+    assert(!f->close_asked);
+    f->close_asked = true;
+    tell_locked(f);
+    pthread_mutex_unlock(&f->engine->lock);
 }

@@ -121,7 +121,7 @@ int cor_leases_expire(struct cor_sqlite_engine *e)
 {
     size_t budget = COR_BATCH_EXPIRED_MAX;
     bool all = true;
-    int64_t id;
+    int64_t id = 0;
     int r = first_lease(e, &id);
 
     while (r == 0 && budget > 0 && cor_leases_due(e)) {

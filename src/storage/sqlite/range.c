@@ -16,7 +16,7 @@ static int add(struct cor_range_req *req, struct page *page, struct cor_kv *take
 {
     if (req->ret_nkvs == page->cap) {
         size_t cap = page->cap ? page->cap * 2 : 16;
-        struct cor_kv **kvs = cor_realloc(req->ret_kvs, cap * sizeof(*kvs));
+        struct cor_kv **kvs = cor_realloc(req->ret_kvs, cap * sizeof(struct cor_kv *));
 
         if (!kvs) {
             cor_kv_unref(take_kv);

@@ -213,7 +213,7 @@ static void add_event(struct sink *sink, const struct cor_feed_event *event)
 
     if (sink->n == sink->cap) {
         sink->cap = sink->cap ? sink->cap * 2 : 64;
-        sink->events = realloc(sink->events, sink->cap * sizeof(*sink->events));
+        sink->events = cor_realloc(sink->events, sink->cap * sizeof(*sink->events));
     }
     to = &sink->events[sink->n++];
     copy_text(to->key, sizeof(to->key), cor_kv_key(event->kv));
@@ -316,7 +316,7 @@ void sink_close(struct sink *sink)
 {
     cor_feed_close(sink->feed);
     assert_true(wait_for(sink, is_closed, 0));
-    free(sink->events);
+    cor_free(sink->events);
     pthread_cond_destroy(&sink->changed);
     pthread_mutex_destroy(&sink->lock);
 }

@@ -5,10 +5,19 @@
 
 #include "test.h"
 
+static struct cor_sqlite_db *open_owner(const char *path)
+{
+    struct cor_sqlite_db *db = NULL;
+
+    if (cor_sqlite_db_open(path, COR_SQLITE_OWNER, &db, NULL) < 0)
+        abort();
+    return db;
+}
+
 static void assert_plan(struct cor_sqlite_db *db, const char *sql)
 {
     char text[1024];
-    sqlite3_stmt *st;
+    sqlite3_stmt *st = NULL;
 
     snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s", sql);
     assert_int_equal(sqlite3_prepare_v2(db->db, text, -1, &st, NULL), SQLITE_OK);
@@ -24,9 +33,8 @@ static void assert_plan(struct cor_sqlite_db *db, const char *sql)
 
 TEST(sqlite_db, no_statement_sorts_or_scans_the_log)
 {
-    struct cor_sqlite_db *db;
+    struct cor_sqlite_db *db = open_owner(":memory:");
 
-    assert_int_equal(cor_sqlite_db_open(":memory:", COR_SQLITE_OWNER, &db, NULL), 0);
     for (size_t i = 0; i < COR_SQL_STATEMENTS; i++)
         assert_plan(db, texts[i]);
     cor_sqlite_db_free(db);
@@ -34,11 +42,10 @@ TEST(sqlite_db, no_statement_sorts_or_scans_the_log)
 
 TEST(sqlite_db, the_keys_of_a_range_come_from_the_index_alone)
 {
-    struct cor_sqlite_db *db;
-    sqlite3_stmt *st;
+    struct cor_sqlite_db *db = open_owner(":memory:");
+    sqlite3_stmt *st = NULL;
     char text[1024];
 
-    assert_int_equal(cor_sqlite_db_open(":memory:", COR_SQLITE_OWNER, &db, NULL), 0);
     snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s", texts[COR_SQL_KEYS]);
     assert_int_equal(sqlite3_prepare_v2(db->db, text, -1, &st, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(st), SQLITE_ROW);
@@ -64,12 +71,12 @@ TEST(sqlite_db, the_file_is_a_log_in_wal_mode_that_can_shrink)
     };
     char path[128];
     struct cor_sqlite_db *db;
-    sqlite3_stmt *st;
-    int64_t value;
+    sqlite3_stmt *st = NULL;
+    int64_t value = 0;
 
     snprintf(path, sizeof(path), "%s/store.db", test_tmpdir());
     fclose(fopen(path, "w"));
-    assert_int_equal(cor_sqlite_db_open(path, COR_SQLITE_OWNER, &db, NULL), 0);
+    db = open_owner(path);
     for (size_t i = 0; i < COR_ARRAY_LEN(numbers); i++) {
         assert_int_equal(pragma_int(db, numbers[i].pragma, &value), 0);
         assert_int_equal(value, numbers[i].want);
@@ -92,6 +99,6 @@ TEST(sqlite_db, opens_a_file_behind_a_linked_folder)
     snprintf(file, sizeof(file), "%s/store.db", real);
     assert_int_equal(symlink(real, link), 0);
     fclose(fopen(file, "w"));
-    assert_int_equal(cor_sqlite_db_open(path, COR_SQLITE_OWNER, &db, NULL), 0);
+    db = open_owner(path);
     cor_sqlite_db_free(db);
 }

@@ -164,6 +164,7 @@ struct writer {
 
 struct writer_group {
     size_t running;
+    unsigned looked_at; /* writes of the second writer when one_more() was last true */
     struct writer writers[WRITERS];
 };
 
@@ -287,6 +288,78 @@ TEST(sqlite_feed, joins_live_writes_out_of_history_without_gap_or_repeat)
         sink_wait_upto(&stingy, end);
         assert_in_order(&stingy, 1);
         sink_close(&stingy);
+        sink_close(&live);
+    }
+}
+
+/* Keys that exist after the feed's events up to `at`. */
+static size_t replayed_keys(struct sink *sink, cor_rev at)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&sink->lock);
+    for (size_t i = 0; i < sink->n && sink->events[i].rev <= at; i++) {
+        if (sink->events[i].deleted)
+            n--;
+        else if (strcmp(sink->events[i].prev, "-") == 0)
+            n++;
+    }
+    pthread_mutex_unlock(&sink->lock);
+    return n;
+}
+
+static cor_rev revision_at(struct fx *fx, struct cor_range_req *req, cor_rev at)
+{
+    fx_range_init(fx, req, "/", "0");
+    req->at = at;
+    fx_range(fx, req);
+    return req->ret_rev;
+}
+
+static bool one_more(void *arg)
+{
+    struct writer_group *group = arg;
+
+    if (group->writers[1].n < group->looked_at + 20 && group->running > 0)
+        return false;
+    group->looked_at = group->writers[1].n;
+    return true;
+}
+
+/* Writes, compactions just behind them, exact reads and a feed, all at once: what is read at a
+ * revision is what a replay of the feed has there. */
+TEST(sqlite_feed, agrees_with_exact_reads_while_history_is_compacted_behind_it)
+{
+    static struct writer_group group;
+    struct fx fx;
+
+    ON_EACH_STORE(&fx)
+    {
+        struct sink live;
+        struct cor_range_req req;
+        size_t reads = 0;
+
+        sink_open(&live, &fx, "/", "0", 0, SIZE_MAX);
+        start_writers(&fx, &group);
+        while (group.running > 0) {
+            cor_rev now, at;
+
+            assert_true(cor_loop_run_until(fx.loop, one_more, &group, FX_TIMEOUT_MS));
+            now = revision_at(&fx, &req, 0);
+            cor_range_req_deinit(&req);
+            at = now > 30 ? now - 30 : now;
+            revision_at(&fx, &req, at);
+            assert_int_equal(req.req.result, 0);
+            assert_int_equal(replayed_keys(&live, at), req.ret_nkvs);
+            for (size_t i = 0; i < req.ret_nkvs; i++)
+                assert_true(req.ret_kvs[i]->mod_rev <= at);
+            cor_range_req_deinit(&req);
+            assert_int_equal(fx_compact(&fx, at), 0);
+            reads++;
+        }
+        finish_writers(&fx, &group);
+        assert_true(reads > 5);
+        assert_in_order(&live, 1);
         sink_close(&live);
     }
 }

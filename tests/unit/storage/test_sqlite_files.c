@@ -156,7 +156,7 @@ TEST(sqlite_files, a_second_engine_is_refused_and_a_read_only_one_reads_beside_i
 
 TEST(sqlite_files, the_log_is_folded_back_while_writes_go_on)
 {
-    enum { VALUE = 200000, N = 800 };
+    enum { VALUE = 500000, N = 150 };
     static char value[VALUE];
     struct fx fx;
     char wal[160];
@@ -179,7 +179,7 @@ TEST(sqlite_files, the_log_is_folded_back_while_writes_go_on)
         cor_write_req_deinit(&w);
     }
     assert_int_equal(stat(wal, &st), 0);
-    assert_true(st.st_size < 80 << 20);
+    assert_true(st.st_size < 60 << 20);
     fx_close(&fx);
     assert_int_equal(stat(wal, &st), -1);
 }
@@ -286,7 +286,7 @@ TEST(sqlite_files, a_full_disk_fails_the_batch_and_later_writes_succeed_again)
 
 TEST(sqlite_files, a_failed_checkpoint_ends_writing_and_loses_nothing)
 {
-    enum { VALUE = 1 << 20 };
+    enum { VALUE = 2 << 20 };
     static char value[VALUE];
     struct fx fx;
     cor_rev rev = 0, acknowledged = 0;
