@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "net/header.h"
 
 struct cor_peer;
 
@@ -23,10 +24,6 @@ enum cor_http_method {
     COR_HTTP_DELETE,
     COR_HTTP_OPTIONS,
     COR_HTTP_OTHER,
-};
-
-struct cor_http_header {
-    struct cor_str name, value;
 };
 
 struct cor_http_request {
