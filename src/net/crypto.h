@@ -1,0 +1,20 @@
+/* Digests, and comparing secrets. Thread: any. */
+#ifndef COR_NET_CRYPTO_H
+#define COR_NET_CRYPTO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define COR_SHA256_BYTES 32
+#define COR_SHA512_BYTES 64
+
+/* 0, or -COR_ENOMEM. */
+int cor_sha256(struct cor_str in, uint8_t ret[COR_SHA256_BYTES]);
+int cor_sha512(struct cor_str in, uint8_t ret[COR_SHA512_BYTES]);
+
+/* Takes the same time wherever two strings of equal length differ. The length is no secret. */
+bool cor_secret_eq(struct cor_str a, struct cor_str b);
+
+#endif

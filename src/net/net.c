@@ -1,0 +1,144 @@
+#include "net/net.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "net/net_int.h"
+
+struct cor_block *cor_net_block_get(struct cor_net *net)
+{
+    struct cor_block *block = net->free_blocks;
+
+    if (block) {
+        net->free_blocks = block->next;
+        net->nfree--;
+    } else {
+        block = cor_alloc(sizeof(*block));
+        if (!block)
+            return NULL;
+    }
+    block->next = NULL;
+    block->n = 0;
+    net->nused++;
+    return block;
+}
+
+void cor_net_block_put(struct cor_net *net, struct cor_block *block)
+{
+    net->nused--;
+    if (net->nfree == COR_BLOCKS_KEPT_MAX) {
+        cor_free(block);
+        return;
+    }
+    block->next = net->free_blocks;
+    net->free_blocks = block;
+    net->nfree++;
+}
+
+static void call_back(struct cor_stream *s)
+{
+    if (s->open_is_due) {
+        s->open_is_due = false;
+        s->cbs->on_open(s, s->arg);
+    }
+    if (s->wants_writable && !s->is_failed && cor_stream_room(s) >= s->out_max / 2) {
+        s->wants_writable = false;
+        s->cbs->on_writable(s, s->arg);
+    }
+    if (s->end_is_due && s->state == COR_STREAM_ENDED) {
+        s->end_is_due = false;
+        s->cbs->on_end(s, s->why, s->arg);
+    }
+}
+
+static void on_busy(uv_idle_t *busy)
+{
+}
+
+/* Streams that a callback adds here wait for the next turn, so that one with much to send leaves
+ * the others their share. After callbacks the idle handle keeps the loop from sleeping: there may
+ * be new output, and others who look at the end of a turn have looked already. */
+static void on_before_poll(uv_prepare_t *prepare)
+{
+    struct cor_net *net = prepare->data;
+    struct cor_list batch, *link;
+
+    cor_net_flush(net);
+    if (cor_list_empty(&net->wakes)) {
+        uv_idle_stop(&net->busy);
+        return;
+    }
+    uv_idle_start(&net->busy, on_busy);
+    cor_list_init(&batch);
+    cor_list_splice(&batch, &net->wakes);
+    while ((link = cor_list_pop(&batch)))
+        call_back(COR_CONTAINER_OF(link, struct cor_stream, wake_link));
+}
+
+static void free_net(struct cor_net *net)
+{
+    struct cor_block *block;
+
+    while ((block = net->free_blocks)) {
+        net->free_blocks = block->next;
+        cor_free(block);
+    }
+    cor_free(net->in);
+    cor_free(net->plain);
+    cor_free(net->cipher);
+    cor_free(net);
+}
+
+int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net)
+{
+    struct cor_net *net = cor_calloc(1, sizeof(*net));
+
+    if (!net)
+        return -COR_ENOMEM;
+    net->in = cor_alloc(COR_STREAM_READ_MAX);
+    net->plain = cor_alloc(COR_BLOCK_BYTES);
+    net->cipher = cor_alloc(COR_CIPHER_BYTES);
+    if (!net->in || !net->plain || !net->cipher) {
+        free_net(net);
+        return -COR_ENOMEM;
+    }
+    net->loop = loop;
+    cor_list_init(&net->dirty);
+    cor_list_init(&net->wakes);
+    uv_prepare_init(cor_loop_uv(loop), &net->before_poll);
+    uv_idle_init(cor_loop_uv(loop), &net->busy);
+    net->before_poll.data = net->busy.data = net;
+    uv_prepare_start(&net->before_poll, on_before_poll);
+    *ret_net = net;
+    return 0;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct cor_net *net = handle->data;
+    void (*on_closed)(void *arg) = net->on_closed;
+    void *arg = net->arg;
+
+    if (--net->nclosing > 0)
+        return;
+    free_net(net);
+    if (on_closed)
+        on_closed(arg);
+}
+
+void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg)
+{
+    assert(cor_loop_is_current(net->loop));
+    assert(net->nhandles == 0 && net->nused == 0);
+    net->on_closed = on_closed;
+    net->arg = arg;
+    net->nclosing = 2;
+    uv_close((uv_handle_t *)&net->before_poll, on_handle_closed);
+    uv_close((uv_handle_t *)&net->busy, on_handle_closed);
+}
+
+struct cor_loop *cor_net_loop(const struct cor_net *net)
+{
+    return net->loop;
+}

@@ -1,0 +1,19 @@
+/* What the streams of one loop share: scratch memory for input and output, and the list of those
+ * with output to send, which happens once per turn.
+ * Owner: its opener.  Thread: the loop's. */
+#ifndef COR_NET_NET_H
+#define COR_NET_NET_H
+
+struct cor_loop;
+struct cor_net;
+
+/* 0, or -COR_ENOMEM. */
+int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net);
+
+/* All its streams and listeners are closed. `on_closed` (may be NULL) comes from a later turn; the
+ * memory is gone after it. */
+void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg);
+
+struct cor_loop *cor_net_loop(const struct cor_net *net);
+
+#endif

@@ -1,0 +1,131 @@
+/* The inside of streams and what they share, for this folder only. */
+#ifndef COR_NET_NET_INT_H
+#define COR_NET_NET_INT_H
+
+#include <openssl/ssl.h>
+#include <uv.h>
+
+#include "base/list.h"
+#include "base/ref.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "net/net.h"
+#include "net/stream.h"
+
+/* Output waits in blocks of one TLS record each. */
+#define COR_BLOCK_BYTES 16384u
+/* One send: as many records as a response may buffer. */
+#define COR_SEND_BLOCKS 16
+/* With more blocks than this in use (4 MB), output is sent before the turn's end. */
+#define COR_BLOCKS_SOFT_MAX 256
+/* Blocks kept for the next turn (1 MB). */
+#define COR_BLOCKS_KEPT_MAX 64
+/* Room for the records of one send, and for a handshake flight, whichever is larger. */
+#define COR_CIPHER_BYTES (COR_SEND_BLOCKS * (COR_BLOCK_BYTES + 256u) + 64u * 1024)
+
+struct cor_block {
+    struct cor_block *next;
+    size_t n;
+    char bytes[COR_BLOCK_BYTES];
+};
+
+struct cor_net {
+    struct cor_loop *loop;
+    uv_prepare_t before_poll; /* the end of a turn */
+    uv_idle_t busy;           /* active while there is work for the next turn: no sleep */
+    struct cor_list dirty;    /* streams with output to send */
+    struct cor_list wakes;    /* streams with on_writable or on_end to call */
+    char *in;                 /* COR_STREAM_READ_MAX: what the socket gave */
+    char *plain;              /* COR_BLOCK_BYTES: decrypted */
+    char *cipher;             /* COR_CIPHER_BYTES; one stream's output, empty between calls */
+    size_t cipher_n;
+    struct cor_block *free_blocks;
+    size_t nfree, nused;
+    size_t nhandles; /* streams and listeners that are open */
+    int nclosing;
+    void (*on_closed)(void *arg);
+    void *arg;
+};
+
+struct cor_block *cor_net_block_get(struct cor_net *net);
+void cor_net_block_put(struct cor_net *net, struct cor_block *block);
+
+/* Sends the output of every dirty stream. Calls nobody back. */
+void cor_net_flush(struct cor_net *net);
+
+/*   CONNECTING ──► HANDSHAKE (TLS only) ──► OPEN ──► ENDED ──► CLOSING
+ * Each state may also be left for ENDED (on_end is due or has been called) and for CLOSING. */
+enum cor_stream_state {
+    COR_STREAM_CONNECTING,
+    COR_STREAM_HANDSHAKE,
+    COR_STREAM_OPEN,
+    COR_STREAM_ENDED,
+    COR_STREAM_CLOSING,
+};
+
+struct cor_stream {
+    union {
+        uv_handle_t handle;
+        uv_stream_t stream;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    } uv;
+    struct cor_net *net;
+    const struct cor_stream_cbs *cbs;
+    void *arg;
+    enum cor_stream_state state;
+    bool is_reading;
+    bool wants_writable;
+    bool is_failed; /* no output any more */
+    bool says_end;  /* cor_stream_end() was called */
+    bool has_said_end;
+    bool open_is_due; /* on_open is to be called */
+    bool end_is_due;  /* on_end(why) is to be called */
+    int why;
+    struct cor_list dirty_link, wake_link;
+    struct cor_block *out, *out_last; /* not encrypted yet */
+    size_t out_n;                     /* their bytes */
+    size_t in_flight;                 /* bytes that libuv has */
+    size_t out_max;
+    uint64_t stall_ms;
+    struct cor_timer stall;
+    struct cor_tls *tls;
+    SSL *ssl;
+    struct cor_str cipher_in; /* what the BIO hands to OpenSSL; points into net->in */
+    struct cor_peer peer;
+    struct cor_peer_cert *cert;
+    bool cert_refused; /* some certificate of the chain did not verify */
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* on_end(why) comes at the end of the turn, unless one is due or past. why < 0: the stream is of no
+ * more use. */
+void cor_stream_fail(struct cor_stream *s, int why);
+
+/* Sends or queues `bytes`, in order. */
+void cor_stream_send(struct cor_stream *s, struct cor_str bytes);
+
+void cor_stream_mark_dirty(struct cor_stream *s);
+
+struct cor_tls {
+    struct cor_ref ref;
+    SSL_CTX *ctx;
+    bool is_server;
+    unsigned char *alpn; /* as on the wire: length, name, … */
+    unsigned alpn_n;
+};
+
+/* The TLS part of a stream. open: 0, -COR_ENOMEM, -COR_EINVAL (server name). */
+int cor_tls_session_open(struct cor_stream *s, const char *server_name);
+void cor_tls_session_free(struct cor_stream *s);
+
+/* Moves the handshake on; shows what came in. */
+void cor_tls_session_start(struct cor_stream *s);
+void cor_tls_session_input(struct cor_stream *s, struct cor_str bytes);
+
+/* Encrypts into net->cipher. False: failed. */
+bool cor_tls_session_encrypt(struct cor_stream *s, struct cor_str plain);
+void cor_tls_session_say_end(struct cor_stream *s);
+
+#endif

@@ -1,0 +1,85 @@
+/* A connection: TCP, Unix socket, or TLS over TCP; opened from an accepted socket or by connecting.
+ * Input is read into the loop's scratch and shown by callback. Output is copied and sent once per
+ * loop turn, as full TLS records; it has a maximum. A stream that is idle holds no buffers.
+ * Owner: its opener.  Thread: the loop's. No function calls back before it returns.
+ *
+ *   open ──► on_open ──► on_data … ──► on_end ──► cor_stream_close ──► on_closed
+ *                        (cor_stream_close may come at any time, also from a callback) */
+#ifndef COR_NET_STREAM_H
+#define COR_NET_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "net/peer.h"
+
+struct cor_net;
+struct cor_stream;
+struct cor_tls;
+
+/* What one read brings at most, and so what may still arrive after cor_stream_read_stop(). */
+#define COR_STREAM_READ_MAX (64u * 1024)
+
+struct cor_stream_cbs {
+    /* Connected, and the handshake is done. */
+    void (*on_open)(struct cor_stream *s, void *arg);
+    /* All of it must be taken. */
+    void (*on_data)(struct cor_stream *s, struct cor_str bytes, void *arg);
+    /* Half of the buffer is free again, after cor_stream_want_writable(). */
+    void (*on_writable)(struct cor_stream *s, void *arg);
+    /* No input comes any more. 0: the peer has ended its side; output may go on, but whether it
+     * arrives is not told. -COR_ETIMEOUT: it took no output for stall_ms. -COR_EINVAL: TLS failed.
+     * -COR_EUNREACHABLE: could not connect. -COR_ENOMEM, -COR_EIO. */
+    void (*on_end)(struct cor_stream *s, int why, void *arg);
+};
+
+struct cor_stream_opts {
+    const struct cor_stream_cbs *cbs; /* must stay valid */
+    void *arg;
+    struct cor_tls *tls;     /* NULL: plain. A reference is taken */
+    const char *server_name; /* TLS client: for SNI and verification; a name or a numeric address */
+    size_t out_max;          /* bytes of output that may wait */
+    uint64_t stall_ms;       /* how long the peer may leave output untouched; 0: for ever */
+};
+
+/* From a connected socket, whose descriptor is the stream's from the call on, success or failure.
+ * 0, -COR_ENOMEM, -COR_EIO. */
+int cor_stream_open(struct cor_net *net, int take_fd, const struct cor_stream_opts *opts,
+                    struct cor_stream **ret_stream);
+
+/* `host` is numeric. -COR_EINVAL when it is not. A failure to connect comes as on_end. */
+int cor_stream_connect(struct cor_net *net, const char *host, uint16_t port,
+                       const struct cor_stream_opts *opts, struct cor_stream **ret_stream);
+int cor_stream_connect_unix(struct cor_net *net, const char *path,
+                            const struct cor_stream_opts *opts, struct cor_stream **ret_stream);
+
+/* Copies all of the spans. 0, -COR_EBUSY (they do not fit; nothing was taken), -COR_ENOMEM,
+ * -COR_ECANCELED (ended or failed). Before on_open it waits. */
+int cor_stream_write(struct cor_stream *s, const struct cor_str *spans, size_t nspans);
+
+/* Bytes that a write would take now. */
+size_t cor_stream_room(const struct cor_stream *s);
+
+/* One on_writable, as soon as half of out_max is free. */
+void cor_stream_want_writable(struct cor_stream *s);
+
+/* Stops reading the socket, or goes on. The peer's end is not noticed meanwhile. */
+void cor_stream_read_stop(struct cor_stream *s);
+void cor_stream_read_start(struct cor_stream *s);
+
+/* Ends this side after the output that waits; input still comes. */
+void cor_stream_end(struct cor_stream *s);
+
+/* No callback but `on_closed` (may be NULL) after this; it comes from a later turn, and the memory
+ * is gone after it. Output that has not been sent is dropped. */
+void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *arg);
+
+/* The certificate is known from on_open on. */
+const struct cor_peer *cor_stream_peer(const struct cor_stream *s);
+
+/* What both sides chose, from on_open on; empty without TLS or agreement. */
+struct cor_str cor_stream_alpn(const struct cor_stream *s);
+
+#endif

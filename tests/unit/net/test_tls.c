@@ -1,0 +1,305 @@
+#include "test.h"
+
+#include "identities.h"
+#include "stream_fixture.h"
+
+static struct cor_tls *make(enum cor_tls_role role, const struct cor_cert_pair *own,
+                            const struct cor_cert_pair *ca, const char *const *alpn, size_t nalpn)
+{
+    struct cor_tls_opts opts = {.role = role, .alpn = alpn, .nalpn = nalpn};
+    struct cor_tls *tls;
+
+    if (own) {
+        opts.cert_pem = cor_buf_str(&own->cert_pem);
+        opts.key_pem = cor_buf_str(&own->key_pem);
+    }
+    if (ca)
+        opts.ca_pem = cor_buf_str(&ca->cert_pem);
+    assert_int_equal(cor_tls_new(&opts, &tls), 0);
+    return tls;
+}
+
+static bool server_got_five(void *arg)
+{
+    return ((struct pair *)arg)->server.got_n >= 5;
+}
+
+static bool client_got_five(void *arg)
+{
+    return ((struct pair *)arg)->client.got_n >= 5;
+}
+
+static int write_one(struct cor_stream *s, struct cor_str bytes)
+{
+    return cor_stream_write(s, &bytes, 1);
+}
+
+TEST(tls, both_roles_meet_and_end)
+{
+    static const char *const server_alpn[] = {"http/1.1"}, *const client_alpn[] = {"h2",
+                                                                                   "http/1.1"};
+    struct identities ids;
+    struct cor_tls *server, *client;
+    struct pair p;
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, server_alpn, 1);
+    client = make(COR_TLS_CLIENT, NULL, &ids.ca, client_alpn, 2);
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, "localhost"), 0);
+    assert_int_equal(write_one(p.client.stream, COR_STR("hello")), 0);
+    assert_true(cor_loop_run_until(p.loop, server_got_five, &p, PATIENCE_MS));
+    assert_str(cor_buf_str(&p.server.got), "hello");
+    assert_str(cor_stream_alpn(p.client.stream), "http/1.1");
+    assert_str(cor_stream_alpn(p.server.stream), "http/1.1");
+    assert_true(cor_stream_peer(p.server.stream)->is_tls);
+    assert_null(cor_stream_peer(p.server.stream)->cert);
+    assert_str(cor_stream_peer(p.client.stream)->cert->common_name, "server");
+    assert_true(cor_stream_peer(p.client.stream)->cert->is_verified);
+    assert_int_equal(write_one(p.server.stream, COR_STR("world")), 0);
+    assert_true(cor_loop_run_until(p.loop, client_got_five, &p, PATIENCE_MS));
+    cor_stream_end(p.client.stream);
+    cor_stream_end(p.server.stream);
+    assert_true(cor_loop_run_until(p.loop, both_ended, &p, PATIENCE_MS));
+    assert_int_equal(p.server.why, 0);
+    assert_int_equal(p.client.why, 0);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
+/* What the server knows of a client with `own` when it trusts `ca`. */
+static void check_client(const struct identities *ids, const struct cor_cert_pair *own,
+                         const struct cor_cert_pair *ca, bool verified)
+{
+    struct cor_tls *server = make(COR_TLS_SERVER, &ids->server, ca, NULL, 0);
+    struct cor_tls *client = make(COR_TLS_CLIENT, own, &ids->ca, NULL, 0);
+    const struct cor_peer_cert *cert;
+    struct pair p;
+
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, "127.0.0.1"), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    cert = cor_stream_peer(p.server.stream)->cert;
+    if (own) {
+        assert_non_null(cert);
+        assert_int_equal(cert->is_verified, verified);
+        assert_str(cert->common_name, "admin");
+        assert_int_equal(cert->norgs, 2);
+        assert_str(cert->orgs[0], "system:masters");
+        assert_str(cert->orgs[1], "dev");
+    } else {
+        assert_null(cert);
+    }
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+}
+
+TEST(tls, a_client_certificate_is_asked_for_and_judged)
+{
+    struct identities ids, others;
+
+    identities_init(&ids);
+    identities_init(&others);
+    check_client(&ids, &ids.client, &ids.ca, true);
+    check_client(&ids, &others.client, &ids.ca, false);
+    check_client(&ids, NULL, &ids.ca, false);
+    identities_deinit(&others);
+    identities_deinit(&ids);
+}
+
+TEST(tls, a_server_certificate_does_not_pass_for_a_client_s)
+{
+    struct identities ids;
+    struct cor_tls *server, *client;
+    struct pair p;
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, &ids.ca, NULL, 0);
+    client = make(COR_TLS_CLIENT, &ids.server, &ids.ca, NULL, 0);
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, "localhost"), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    assert_false(cor_stream_peer(p.server.stream)->cert->is_verified);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
+static void check_refused(const struct identities *ids, const struct cor_cert_pair *ca,
+                          const char *name)
+{
+    struct cor_tls *server = make(COR_TLS_SERVER, &ids->server, NULL, NULL, 0);
+    struct cor_tls *client = make(COR_TLS_CLIENT, NULL, ca, NULL, 0);
+    struct pair p;
+
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, name), 0);
+    assert_true(cor_loop_run_until(p.loop, both_ended, &p, PATIENCE_MS));
+    assert_int_equal(p.client.why, -COR_EINVAL);
+    assert_int_equal(p.server.why, -COR_EINVAL);
+    assert_false(p.client.is_open);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+}
+
+TEST(tls, a_client_refuses_strangers_and_wrong_names)
+{
+    struct identities ids, others;
+
+    identities_init(&ids);
+    identities_init(&others);
+    check_refused(&ids, &others.ca, "localhost");
+    check_refused(&ids, NULL, "localhost");
+    check_refused(&ids, &ids.ca, "example.org");
+    check_refused(&ids, &ids.ca, "127.0.0.2");
+    identities_deinit(&others);
+    identities_deinit(&ids);
+}
+
+static bool server_ended(void *arg)
+{
+    return ((struct pair *)arg)->server.has_ended;
+}
+
+static bool client_ended(void *arg)
+{
+    return ((struct pair *)arg)->client.has_ended;
+}
+
+TEST(tls, a_plain_client_is_refused)
+{
+    struct identities ids;
+    struct cor_tls *server;
+    struct pair p;
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, NULL, NULL), 0);
+    assert_int_equal(write_one(p.client.stream, COR_STR("GET / HTTP/1.1\r\n\r\n")), 0);
+    assert_true(cor_loop_run_until(p.loop, server_ended, &p, PATIENCE_MS));
+    assert_int_equal(p.server.why, -COR_EINVAL);
+    assert_false(p.server.is_open);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    identities_deinit(&ids);
+}
+
+TEST(tls, a_connection_that_breaks_off_is_no_clean_end)
+{
+    struct identities ids;
+    struct cor_tls *server, *client;
+    struct pair p;
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    client = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, "localhost"), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    cor_stream_close(p.server.stream, on_end_closed, &p.server);
+    p.server.stream = NULL;
+    assert_true(cor_loop_run_until(p.loop, client_ended, &p, PATIENCE_MS));
+    assert_int_equal(p.client.why, -COR_EIO);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
+static uint64_t total;
+
+static void pour(struct end *end)
+{
+    char piece[7001];
+
+    while (end->left > 0) {
+        size_t n = end->left < sizeof(piece) ? (size_t)end->left : sizeof(piece);
+
+        for (size_t i = 0; i < n; i++)
+            piece[i] = (char)((end->left - i) * 31 >> 3);
+        if (write_one(end->stream, cor_str(piece, n)) < 0) {
+            cor_stream_want_writable(end->stream);
+            return;
+        }
+        end->left -= n;
+    }
+    cor_stream_end(end->stream);
+}
+
+static void check_poured(struct end *end, struct cor_str bytes)
+{
+    uint64_t left = total - (end->got_n - bytes.n);
+
+    for (size_t i = 0; i < bytes.n; i++) {
+        if (bytes.p[i] != (char)((left - i) * 31 >> 3))
+            fail_msg("byte %zu differs", end->got_n - bytes.n + i);
+    }
+}
+
+TEST(tls, much_output_goes_both_ways_at_once)
+{
+    struct identities ids;
+    struct cor_tls *server, *client;
+    struct pair p;
+
+    total = 8u << 20;
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    client = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, server, client, "localhost"), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    p.client.forgets = p.server.forgets = true;
+    p.client.on_data = p.server.on_data = check_poured;
+    p.client.on_writable = p.server.on_writable = pour;
+    p.client.left = p.server.left = total;
+    pour(&p.client);
+    pour(&p.server);
+    assert_true(cor_loop_run_until(p.loop, both_ended, &p, PATIENCE_MS));
+    assert_int_equal(p.client.got_n, total);
+    assert_int_equal(p.server.got_n, total);
+    assert_int_equal(p.client.why, 0);
+    assert_int_equal(p.server.why, 0);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
+TEST(tls, failed_allocations_end_a_handshake_cleanly)
+{
+    struct identities ids;
+    struct cor_tls *server, *client;
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, &ids.ca, NULL, 0);
+    client = make(COR_TLS_CLIENT, &ids.client, &ids.ca, NULL, 0);
+    FOR_EACH_FAILED_ALLOC(i) {
+        struct pair p;
+
+        test_fail_alloc(0, false);
+        pair_init(&p);
+        p.server.forgets = p.client.forgets = true;
+        assert_int_equal(cor_listener_open(p.net, "127.0.0.1", 0, pair_on_accept, &p, &p.listener),
+                         0);
+        test_fail_alloc(i, false);
+        p.server_opts.tls = server;
+        if (cor_stream_connect(
+                p.net, "127.0.0.1", cor_listener_port(p.listener),
+                &(struct cor_stream_opts){
+                    .cbs = &end_cbs, .arg = &p.client, .out_max = 1000, .tls = client},
+                &p.client.stream) == 0)
+            cor_loop_run_until(p.loop, both_open, &p, test_alloc_failed() ? 50 : 2000);
+        assert_true(test_alloc_failed() || both_open(&p));
+        pair_deinit(&p);
+    }
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
