@@ -228,11 +228,11 @@ static int on_headers_complete(llhttp_t *parser)
         h->head.method = cor_strz(llhttp_method_name((llhttp_method_t)parser->method));
     h->head.length = body_length(h);
     h->head.keep_alive = llhttp_should_keep_alive(parser);
-    if (h->head.length != COR_H1_LENGTH_UNKNOWN && h->head.length > h->limits->body_max)
-        return fail(h, -COR_ETOOBIG, 413, "body too large");
     r = h->cbs->on_head(&h->head, h->arg);
     if (r < 0)
         return fail(h, r, 500, "refused");
+    if (h->head.length != COR_H1_LENGTH_UNKNOWN && h->head.length > h->limits->body_max)
+        return fail(h, -COR_ETOOBIG, 413, "body too large");
     return h->to_head ? 1 : 0;
 }
 

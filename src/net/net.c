@@ -50,6 +50,10 @@ static void call_back(struct cor_stream *s)
         s->end_is_due = false;
         s->cbs->on_end(s, s->why, s->arg);
     }
+    if (s->drained_is_due && s->state != COR_STREAM_CLOSING) {
+        s->drained_is_due = false;
+        s->cbs->on_drained(s, s->arg);
+    }
 }
 
 static void on_busy(uv_idle_t *busy)

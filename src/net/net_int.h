@@ -81,6 +81,8 @@ struct cor_stream {
     bool has_said_end;
     bool open_is_due; /* on_open is to be called */
     bool end_is_due;  /* on_end(why) is to be called */
+    bool is_drained;  /* after cor_stream_end(): nothing is left to send */
+    bool drained_is_due;
     int why;
     struct cor_list dirty_link, wake_link;
     struct cor_block *out, *out_last; /* not encrypted yet */
@@ -99,14 +101,18 @@ struct cor_stream {
     void *closed_arg;
 };
 
-/* on_end(why) comes at the end of the turn, unless one is due or past. why < 0: the stream is of no
- * more use. */
-void cor_stream_fail(struct cor_stream *s, int why);
+/* No more input: on_end(why) comes at the end of the turn, unless one is due or past. why < 0: no
+ * more output either. */
+void cor_stream_over(struct cor_stream *s, int why);
 
 /* Sends or queues `bytes`, in order. */
 void cor_stream_send(struct cor_stream *s, struct cor_str bytes);
 
 void cor_stream_mark_dirty(struct cor_stream *s);
+
+/* Its callbacks are looked at at the end of the turn. */
+void cor_stream_set_wake(struct cor_stream *s);
+void cor_stream_set_drained(struct cor_stream *s);
 
 struct cor_tls {
     struct cor_ref ref;

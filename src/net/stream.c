@@ -12,12 +12,6 @@
 #include "net/net_int.h"
 #include "net/tls.h"
 
-static void set_wake(struct cor_stream *s)
-{
-    if (cor_list_empty(&s->wake_link))
-        cor_list_push(&s->net->wakes, &s->wake_link);
-}
-
 static void drop_output(struct cor_stream *s)
 {
     struct cor_block *block;
@@ -31,11 +25,13 @@ static void drop_output(struct cor_stream *s)
     cor_list_remove(&s->dirty_link);
 }
 
-void cor_stream_fail(struct cor_stream *s, int why)
+void cor_stream_over(struct cor_stream *s, int why)
 {
     if (why < 0) {
         s->is_failed = true;
         drop_output(s);
+        if (s->says_end)
+            cor_stream_set_drained(s);
     }
     if (s->state >= COR_STREAM_ENDED)
         return;
@@ -43,7 +39,13 @@ void cor_stream_fail(struct cor_stream *s, int why)
     s->state = COR_STREAM_ENDED;
     s->why = why;
     s->end_is_due = true;
-    set_wake(s);
+    cor_stream_set_wake(s);
+}
+
+void cor_stream_fail(struct cor_stream *s, int why)
+{
+    assert(why < 0 && s->state != COR_STREAM_CLOSING);
+    cor_stream_over(s, why);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
@@ -58,7 +60,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     struct cor_stream *s = stream->data;
 
     if (n < 0)
-        cor_stream_fail(s, n == UV_EOF && !s->ssl ? 0 : -COR_EIO);
+        cor_stream_over(s, n == UV_EOF && !s->ssl ? 0 : -COR_EIO);
     else if (n > 0 && s->ssl)
         cor_tls_session_input(s, cor_str(buf->base, (size_t)n));
     else if (n > 0)
@@ -78,12 +80,12 @@ void cor_stream_read_start(struct cor_stream *s)
         return;
     s->is_reading = true;
     if (uv_read_start(&s->uv.stream, on_alloc, on_read) < 0)
-        cor_stream_fail(s, -COR_EIO);
+        cor_stream_over(s, -COR_EIO);
 }
 
 static void on_stall(struct cor_timer *timer)
 {
-    cor_stream_fail(COR_CONTAINER_OF(timer, struct cor_stream, stall), -COR_ETIMEOUT);
+    cor_stream_over(COR_CONTAINER_OF(timer, struct cor_stream, stall), -COR_ETIMEOUT);
 }
 
 static struct cor_stream *new_stream(struct cor_net *net, const struct cor_stream_opts *opts)
@@ -221,7 +223,7 @@ int cor_stream_open(struct cor_net *net, int take_fd, const struct cor_stream_op
     start(s);
     if (!s->ssl) {
         s->open_is_due = true;
-        set_wake(s);
+        cor_stream_set_wake(s);
     }
     *ret_stream = s;
     return 0;
@@ -235,7 +237,7 @@ static void on_connect(uv_connect_t *req, int status)
     if (s->state != COR_STREAM_CONNECTING)
         return;
     if (status < 0) {
-        cor_stream_fail(s, -COR_EUNREACHABLE);
+        cor_stream_over(s, -COR_EUNREACHABLE);
         return;
     }
     start(s);
@@ -279,7 +281,7 @@ int cor_stream_connect(struct cor_net *net, const char *host, uint16_t port,
         return r;
     if (uv_tcp_connect(req, &s->uv.tcp, (struct sockaddr *)&addr, on_connect) < 0) {
         cor_free(req);
-        cor_stream_fail(s, -COR_EUNREACHABLE);
+        cor_stream_over(s, -COR_EUNREACHABLE);
     }
     *ret_stream = s;
     return 0;

@@ -33,6 +33,8 @@ struct cor_stream_cbs {
      * arrives is not told. -COR_ETIMEOUT: it took no output for stall_ms. -COR_EINVAL: TLS failed.
      * -COR_EUNREACHABLE: could not connect. -COR_ENOMEM, -COR_EIO. */
     void (*on_end)(struct cor_stream *s, int why, void *arg);
+    /* After cor_stream_end(): all output has been sent, or never will be. */
+    void (*on_drained)(struct cor_stream *s, void *arg);
 };
 
 struct cor_stream_opts {
@@ -71,6 +73,10 @@ void cor_stream_read_start(struct cor_stream *s);
 
 /* Ends this side after the output that waits; input still comes. */
 void cor_stream_end(struct cor_stream *s);
+
+/* Gives the stream up: drops its output; on_end(why) comes at the end of the turn, unless it was
+ * called before. `why` is negative. */
+void cor_stream_fail(struct cor_stream *s, int why);
 
 /* No callback but `on_closed` (may be NULL) after this; it comes from a later turn, and the memory
  * is gone after it. Output that has not been sent is dropped. */

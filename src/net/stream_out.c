@@ -21,6 +21,20 @@ void cor_stream_mark_dirty(struct cor_stream *s)
         cor_list_push(&s->net->dirty, &s->dirty_link);
 }
 
+void cor_stream_set_wake(struct cor_stream *s)
+{
+    if (cor_list_empty(&s->wake_link))
+        cor_list_push(&s->net->wakes, &s->wake_link);
+}
+
+void cor_stream_set_drained(struct cor_stream *s)
+{
+    if (s->is_drained)
+        return;
+    s->is_drained = s->drained_is_due = true;
+    cor_stream_set_wake(s);
+}
+
 size_t cor_stream_room(const struct cor_stream *s)
 {
     size_t waiting = s->out_n + s->in_flight;
@@ -30,8 +44,8 @@ size_t cor_stream_room(const struct cor_stream *s)
 
 static void set_wake_if_writable(struct cor_stream *s)
 {
-    if (s->wants_writable && cor_stream_room(s) >= s->out_max / 2 && cor_list_empty(&s->wake_link))
-        cor_list_push(&s->net->wakes, &s->wake_link);
+    if (s->wants_writable && cor_stream_room(s) >= s->out_max / 2)
+        cor_stream_set_wake(s);
 }
 
 void cor_stream_want_writable(struct cor_stream *s)
@@ -119,12 +133,12 @@ static void on_rest_sent(uv_write_t *req, int status)
     if (s->state == COR_STREAM_CLOSING)
         return;
     if (status < 0) {
-        cor_stream_fail(s, -COR_EIO);
+        cor_stream_over(s, -COR_EIO);
         return;
     }
     cor_timer_cancel(&s->stall);
     if (s->in_flight > 0 && s->stall_ms > 0 && cor_timer_set(&s->stall, s->stall_ms) < 0)
-        cor_stream_fail(s, -COR_ENOMEM);
+        cor_stream_over(s, -COR_ENOMEM);
     if (s->in_flight == 0 && (s->out_n > 0 || s->says_end))
         cor_stream_mark_dirty(s);
     set_wake_if_writable(s);
@@ -165,7 +179,7 @@ void cor_stream_send(struct cor_stream *s, struct cor_str bytes)
 
         n = uv_try_write(&s->uv.stream, &buf, 1);
         if (n < 0 && n != UV_EAGAIN) {
-            cor_stream_fail(s, -COR_EIO);
+            cor_stream_over(s, -COR_EIO);
             return;
         }
         bytes = cor_str_from(bytes, n > 0 ? (size_t)n : 0);
@@ -175,7 +189,7 @@ void cor_stream_send(struct cor_stream *s, struct cor_str bytes)
     else
         r = bytes.n > 0 ? queue_rest(s, bytes) : 0;
     if (r < 0)
-        cor_stream_fail(s, r);
+        cor_stream_over(s, r);
 }
 
 /* Moves up to COR_SEND_BLOCKS blocks to net->cipher: encrypted, or as they are. */
@@ -210,8 +224,11 @@ static void say_end(struct cor_stream *s)
     if (s->ssl && !s->has_said_end)
         cor_tls_session_say_end(s);
     s->has_said_end = true;
-    if (s->in_flight == 0 && uv_fileno(&s->uv.handle, &fd) == 0)
+    if (s->in_flight > 0)
+        return;
+    if (uv_fileno(&s->uv.handle, &fd) == 0)
         shutdown(fd, SHUT_WR);
+    cor_stream_set_drained(s);
 }
 
 static void flush(struct cor_stream *s)
@@ -226,7 +243,7 @@ static void flush(struct cor_stream *s)
         cor_stream_send(s, cor_str(net->cipher, net->cipher_n));
         net->cipher_n = 0;
         if (!ok)
-            cor_stream_fail(s, -COR_EIO);
+            cor_stream_over(s, -COR_EIO);
     }
     if (s->says_end && s->out_n == 0 && s->in_flight == 0 && !s->is_failed)
         say_end(s);

@@ -179,11 +179,11 @@ static bool shake_hands(struct cor_stream *s)
         return false;
     if (r != 1) {
         if (e != SSL_ERROR_WANT_READ)
-            cor_stream_fail(s, -COR_EINVAL);
+            cor_stream_over(s, -COR_EINVAL);
         return false;
     }
     if (learn_cert(s) < 0) {
-        cor_stream_fail(s, -COR_ENOMEM);
+        cor_stream_over(s, -COR_ENOMEM);
         return false;
     }
     s->state = COR_STREAM_OPEN;
@@ -203,9 +203,9 @@ static void read_failure(struct cor_stream *s, int e)
     if (e == SSL_ERROR_WANT_READ)
         return;
     if (e == SSL_ERROR_ZERO_RETURN)
-        cor_stream_fail(s, 0);
+        cor_stream_over(s, 0);
     else
-        cor_stream_fail(s, -COR_EINVAL);
+        cor_stream_over(s, -COR_EINVAL);
 }
 
 void cor_tls_session_input(struct cor_stream *s, struct cor_str bytes)

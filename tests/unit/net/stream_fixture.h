@@ -18,7 +18,7 @@ struct end {
     struct cor_buf got;
     size_t got_n; /* also counts what `got` was told to forget */
     bool forgets; /* keeps no bytes */
-    bool is_open, has_ended, is_closed;
+    bool is_open, has_ended, is_drained, is_closed;
     int why;
     int writable;
     void (*on_data)(struct end *end, struct cor_str bytes);
@@ -74,8 +74,16 @@ static void end_on_end(struct cor_stream *s, int why, void *arg)
     end->why = why;
 }
 
-static const struct cor_stream_cbs end_cbs = {end_on_open, end_on_data, end_on_writable,
-                                              end_on_end};
+static void end_on_drained(struct cor_stream *s, void *arg)
+{
+    struct end *end = arg;
+
+    assert_false(end->is_drained);
+    end->is_drained = true;
+}
+
+static const struct cor_stream_cbs end_cbs = {end_on_open, end_on_data, end_on_writable, end_on_end,
+                                              end_on_drained};
 
 static void pair_on_accept(int fd, void *arg)
 {

@@ -43,6 +43,7 @@ TEST(stream, bytes_cross_and_an_end_is_told)
     assert_true(cor_loop_run_until(p.loop, both_ended, &p, PATIENCE_MS));
     assert_int_equal(p.server.why, 0);
     assert_int_equal(p.client.why, 0);
+    assert_true(p.server.is_drained && p.client.is_drained);
     pair_deinit(&p);
 }
 
