@@ -3,6 +3,7 @@
 #ifndef COR_BASE_LIST_H
 #define COR_BASE_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "base/cleanup.h"
@@ -24,6 +25,7 @@ static inline bool cor_list_empty(const struct cor_list *l)
 
 static inline void cor_list_push(struct cor_list *head, struct cor_list *link)
 {
+    assert(head->prev && head->next); /* initialised */
     link->prev = head->prev;
     link->next = head;
     head->prev->next = link;
