@@ -18,7 +18,7 @@ static bool in_group(const struct command *c, const char *group)
 static bool is_group(const struct command_table *table, const char *word)
 {
     for (size_t i = 0; i < table->nrows; i++) {
-        if (in_group(&table->rows[i], word))
+        if (in_group(table->rows[i], word))
             return true;
     }
     return false;
@@ -36,8 +36,8 @@ static const struct command *find(const struct command_table *table, const char 
         return NULL;
     name = words[*ret_used - 1];
     for (size_t i = 0; i < table->nrows; i++) {
-        if (in_group(&table->rows[i], *ret_group) && strcmp(table->rows[i].name, name) == 0)
-            return &table->rows[i];
+        if (in_group(table->rows[i], *ret_group) && strcmp(table->rows[i]->name, name) == 0)
+            return table->rows[i];
     }
     return NULL;
 }
@@ -50,7 +50,7 @@ static const char *nearest(const struct command_table *table, const char *group,
     size_t n = 0;
 
     for (size_t i = 0; i < table->nrows && n < WORDS_MAX; i++) {
-        const struct command *c = &table->rows[i];
+        const struct command *c = table->rows[i];
 
         if (in_group(c, group))
             words[n++] = c->name;
@@ -104,7 +104,7 @@ static int add_list(const struct command_table *table, const char *group, struct
         cor_buf_addf(out, "usage: coracle %s%sCOMMAND\n\n", group ? group : "", group ? " " : "");
 
     for (size_t i = 0; i < table->nrows && r == 0; i++) {
-        const struct command *c = &table->rows[i];
+        const struct command *c = table->rows[i];
         char left[64];
 
         if (group && !in_group(c, group))

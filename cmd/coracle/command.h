@@ -28,7 +28,7 @@ struct command {
 };
 
 struct command_table {
-    const struct command *rows;
+    const struct command *const *rows;
     size_t nrows;
 };
 

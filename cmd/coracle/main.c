@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "command.h"
+#include "store_commands.h"
 
 static int run_version(const void *opts, const char *const *args, size_t nargs)
 {
@@ -13,13 +14,23 @@ static int run_version(const void *opts, const char *const *args, size_t nargs)
 
 static int run_help(const void *opts, const char *const *args, size_t nargs);
 
-static const struct command rows[] = {
-    {.name = "version", .args = "", .summary = "Print the version", .run = run_version},
-    {.name = "help",
-     .args = "[COMMAND]",
-     .summary = "Explain a command, or list them all",
-     .args_max = 2,
-     .run = run_help},
+static const struct command version = {
+    .name = "version",
+    .args = "",
+    .summary = "Print the version",
+    .run = run_version,
+};
+static const struct command help = {
+    .name = "help",
+    .args = "[COMMAND]",
+    .summary = "Explain a command, or list them all",
+    .args_max = 2,
+    .run = run_help,
+};
+
+static const struct command *const rows[] = {
+    &store_put,     &store_get,   &store_list,   &store_watch, &store_delete,
+    &store_compact, &store_check, &store_backup, &version,     &help,
 };
 
 static const struct command_table table = {rows, COR_ARRAY_LEN(rows)};

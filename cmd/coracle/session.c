@@ -1,0 +1,141 @@
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define MAIL_MAX         1024
+#define FOREVER_MS       (UINT64_C(1) << 40)
+#define STATUS_BYTES_MAX (256u * 1024)
+
+bool session_wants_json(const struct session *s)
+{
+    return s->opts->output && strcmp(s->opts->output, "json") == 0;
+}
+
+void session_print(struct cor_str text)
+{
+    fwrite(text.p, 1, text.n, stdout);
+    putchar('\n');
+}
+
+static void print_status(const struct cor_status *status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
+
+    cor_buf_init(&out, STATUS_BYTES_MAX);
+    if (cor_status_write(status, &out) == 0)
+        session_print(cor_buf_str(&out));
+}
+
+int session_report(struct session *s)
+{
+    fprintf(stderr, "coracle %s: %s\n", s->command, cor_status_message(&s->status));
+    if (session_wants_json(s))
+        print_status(&s->status);
+    return EXIT_FAILED;
+}
+
+int session_report_storage(struct session *s, enum cor_storage_op op, const struct store_key *key)
+{
+    cor_storage_error_to_api(&s->status, op, &key->gr, key->name);
+    return session_report(s);
+}
+
+int session_finish_output(struct session *s)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_OK;
+    fprintf(stderr, "coracle %s: standard output: %s\n", s->command, strerror(errno));
+    return EXIT_FAILED;
+}
+
+void session_init(struct session *s, const char *command, const struct session_opts *opts)
+{
+    *s = (struct session){.command = command, .opts = opts};
+    cor_status_init(&s->status);
+}
+
+static int report_usage(struct session *s)
+{
+    session_report(s);
+    return EXIT_USAGE;
+}
+
+int session_parse_key(struct session *s, const char *arg, struct store_key *ret_key)
+{
+    return store_key_parse(arg, ret_key, &s->status) < 0 ? report_usage(s) : EXIT_OK;
+}
+
+static int check_data(struct session *s)
+{
+    if (s->opts->data)
+        return EXIT_OK;
+    cor_status_set(&s->status, -COR_EINVAL, "flag --data DIR is needed: the folder of the store");
+    return report_usage(s);
+}
+
+int session_check_files(struct session *s)
+{
+    if (strcmp(s->opts->backend, "sqlite") == 0)
+        return check_data(s);
+    cor_status_set(&s->status, -COR_EINVAL,
+                   "flag --storage-backend: \"%s\" has no files here; expected sqlite",
+                   s->opts->backend);
+    return report_usage(s);
+}
+
+int session_open(struct session *s, bool read_only)
+{
+    const struct cor_engine_config config = {
+        .backend = s->opts->backend,
+        .data_dir = s->opts->data,
+        .read_only = read_only,
+    };
+    int r;
+
+    if (strcmp(s->opts->backend, "sqlite") == 0 && check_data(s) != EXIT_OK)
+        return EXIT_USAGE;
+    r = cor_loop_new(MAIL_MAX, &s->loop);
+    if (r < 0)
+        cor_status_set(&s->status, r, "event loop: %s", cor_err_text(r));
+    else
+        r = cor_engine_open(&config, &s->engine, &s->status);
+    if (r == -COR_EINVAL || r == -COR_ENOTSUP)
+        return report_usage(s);
+    return r < 0 ? session_report(s) : EXIT_OK;
+}
+
+int session_open_store(struct session *s, bool read_only, const struct store_key *key)
+{
+    struct cor_store_opts opts = {.resource_prefix = key->resource_prefix};
+    int status = session_open(s, read_only);
+
+    if (status != EXIT_OK)
+        return status;
+    opts.engine = s->engine;
+    opts.loop = s->loop;
+    return cor_store_new(&opts, &s->store, &s->status) < 0 ? session_report(s) : EXIT_OK;
+}
+
+void session_close(struct session *s)
+{
+    cor_store_free(s->store);
+    cor_engine_close(s->engine);
+    cor_loop_free(s->loop);
+    cor_status_deinit(&s->status);
+}
+
+static bool is_done(void *arg)
+{
+    return ((struct session *)arg)->done;
+}
+
+void session_wait(struct session *s)
+{
+    while (!cor_loop_run_until(s->loop, is_done, s, FOREVER_MS))
+        continue;
+    s->done = false;
+}

@@ -1,0 +1,89 @@
+/* What every store command needs around its work: an open engine, a loop to wait on, and one way to
+ * say what went wrong.
+ * Thread: main, which also runs the loop.  Owner: the command. */
+#ifndef COR_CMD_SESSION_H
+#define COR_CMD_SESSION_H
+
+#include <stdbool.h>
+
+#include "command.h"
+#include "loop/loop.h"
+#include "meta/status.h"
+#include "meta/storage_error.h"
+#include "storage/engine.h"
+#include "storage/store.h"
+#include "store_key.h"
+
+/* The first member of each store command's options. */
+struct session_opts {
+    const char *data;
+    const char *backend;
+    const char *output; /* NULL: the command's own */
+};
+#define SESSION_OPTS_DEFAULT                                                                       \
+    {                                                                                              \
+        .backend = "sqlite"                                                                        \
+    }
+
+/* Rows for a command's table of flags; `session_opts` must be the struct's first member. */
+#define SESSION_FLAG_DATA                                                                          \
+    {                                                                                              \
+        .name = "data", .kind = FLAG_TEXT, .at = offsetof(struct session_opts, data),              \
+        .value = "DIR", .help = "the folder of the store"                                          \
+    }
+#define SESSION_FLAG_BACKEND                                                                       \
+    {                                                                                              \
+        .name = "storage-backend", .kind = FLAG_TEXT,                                              \
+        .at = offsetof(struct session_opts, backend), .value = "sqlite|etcd3",                     \
+        .help = "what keeps the data (sqlite)"                                                     \
+    }
+#define SESSION_FLAG_OUTPUT(formats, text)                                                         \
+    {                                                                                              \
+        .name = "output", .letter = 'o', .kind = FLAG_CHOICE,                                      \
+        .at = offsetof(struct session_opts, output), .value = formats, .help = text                \
+    }
+
+struct session {
+    const char *command; /* "store put", for messages */
+    const struct session_opts *opts;
+    struct cor_loop *loop;
+    struct cor_engine *engine;
+    struct cor_store *store;  /* after session_open_store() */
+    struct cor_status status; /* of the failure to report */
+    bool done;                /* what session_wait() waits for */
+};
+
+/* Cannot fail; session_close() is due from here on. */
+void session_init(struct session *s, const char *command, const struct session_opts *opts);
+
+/* Each reports what goes wrong and returns the exit status. First the KEY argument; then the
+ * engine, `read_only` beside whoever holds it; then the store of the key's resource. */
+int session_parse_key(struct session *s, const char *arg, struct store_key *ret_key);
+int session_open(struct session *s, bool read_only);
+int session_open_store(struct session *s, bool read_only, const struct store_key *key);
+
+/* For work on the store's files, without an engine: are there any? */
+int session_check_files(struct session *s);
+
+/* At any time after session_init(). */
+void session_close(struct session *s);
+
+/* Runs the loop until s->done, which it clears. */
+void session_wait(struct session *s);
+
+/* One line on stderr; with `-o json` the Status object on stdout. Returns EXIT_FAILED, or
+ * EXIT_USAGE for a bad argument when no store was involved. */
+int session_report(struct session *s);
+
+/* The same for what the store said about an operation on `key`, in a client's words. */
+int session_report_storage(struct session *s, enum cor_storage_op op, const struct store_key *key);
+
+/* Flushes stdout; a failure there is reported. Returns the exit status. */
+int session_finish_output(struct session *s);
+
+/* -o json: prints bytes and a line end. */
+void session_print(struct cor_str text);
+
+bool session_wants_json(const struct session *s);
+
+#endif

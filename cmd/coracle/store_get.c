@@ -1,0 +1,83 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "pretty.h"
+#include "session.h"
+#include "store_commands.h"
+
+struct get {
+    struct session session;
+    struct store_key key;
+    int exit_status;
+};
+
+static void print_object(struct session *s, const struct cor_object *object)
+{
+    if (s->opts->output && strcmp(s->opts->output, "pretty") == 0)
+        pretty_print(cor_object_json(object), stdout);
+    else
+        session_print(cor_object_json(object));
+}
+
+static void on_got(void *arg, const struct cor_store_reply *reply)
+{
+    struct get *get = arg;
+
+    if (reply->err < 0) {
+        cor_status_move(&get->session.status, reply->status);
+        get->exit_status = session_report_storage(&get->session, COR_STORAGE_OP_GET, &get->key);
+    } else {
+        print_object(&get->session, reply->object);
+    }
+    get->session.done = true;
+}
+
+static int get_object(struct get *get, const char *key_arg)
+{
+    const struct cor_store_get_opts opts = {.resource_version = COR_STR("")};
+    struct session *s = &get->session;
+    int status = session_parse_key(s, key_arg, &get->key);
+
+    if (status == EXIT_OK)
+        status = session_open_store(s, true, &get->key);
+    if (status != EXIT_OK)
+        return status;
+    if (cor_store_get(s->store, cor_strz(get->key.text), &opts, on_got, get, &s->status) < 0)
+        return session_report_storage(s, COR_STORAGE_OP_GET, &get->key);
+    session_wait(s);
+    return get->exit_status == EXIT_OK ? session_finish_output(s) : get->exit_status;
+}
+
+static int run(const void *opts, const char *const *args, size_t nargs)
+{
+    struct get get = {.exit_status = EXIT_OK};
+    int status;
+
+    (void)nargs;
+    session_init(&get.session, "store get", opts);
+    status = get_object(&get, args[0]);
+    session_close(&get.session);
+    return status;
+}
+
+static const struct session_opts defaults = SESSION_OPTS_DEFAULT;
+static const struct flag flags[] = {
+    SESSION_FLAG_DATA,
+    SESSION_FLAG_OUTPUT("json|pretty", "one line as stored, or indented (json)"),
+    SESSION_FLAG_BACKEND,
+};
+
+const struct command store_get = {
+    .group = "store",
+    .name = "get",
+    .args = "KEY",
+    .summary = "Print one object",
+    .details = "Works beside a process that holds the store.\n",
+    .flags = flags,
+    .nflags = COR_ARRAY_LEN(flags),
+    .args_min = 1,
+    .args_max = 1,
+    .opts_default = &defaults,
+    .opts_size = sizeof(defaults),
+    .run = run,
+};

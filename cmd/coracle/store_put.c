@@ -1,0 +1,183 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "session.h"
+#include "store_commands.h"
+
+#define INPUT_BYTES_MAX (16u << 20)
+
+struct put_opts {
+    struct session_opts session;
+    uint64_t ttl_s;
+    bool create_only;
+};
+
+struct put {
+    struct session session;
+    const struct put_opts *opts;
+    struct store_key key;
+    struct cor_buf input;
+    struct cor_object *object;
+    struct cor_str input_rv; /* into input */
+    cor_rev found_rev;       /* of the object that is replaced; 0: it is created */
+    int exit_status;
+};
+
+static enum cor_storage_op operation(const struct put *put)
+{
+    return put->opts->create_only ? COR_STORAGE_OP_CREATE : COR_STORAGE_OP_UPDATE;
+}
+
+static void on_done(void *arg, const struct cor_store_reply *reply)
+{
+    struct put *put = arg;
+    const char *what = "updated";
+
+    if (reply->err < 0) {
+        cor_status_move(&put->session.status, reply->status);
+        put->exit_status = session_report_storage(&put->session, operation(put), &put->key);
+    } else if (session_wants_json(&put->session)) {
+        session_print(cor_object_json(reply->object));
+    } else {
+        if (put->found_rev == 0)
+            what = "created";
+        else if (put->found_rev == reply->object->rev)
+            what = "unchanged";
+        printf("%s %s, resourceVersion %llu\n", put->key.text + 1, what,
+               (unsigned long long)reply->object->rev);
+    }
+    put->session.done = true;
+}
+
+static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct put *put = arg;
+
+    put->found_rev = current ? current->rev : 0;
+    cor_store_change_write(change, cor_object_ref(put->object), (int64_t)put->opts->ttl_s);
+}
+
+static int read_all(struct put *put, const char *path)
+{
+    FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    char chunk[16384];
+    size_t n;
+    int r = 0;
+
+    if (!f)
+        return cor_status_set(&put->session.status, -COR_EIO, "%s: %s", path, strerror(errno));
+    while (r == 0 && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+        r = cor_buf_add(&put->input, chunk, n);
+    if (ferror(f))
+        r = cor_status_set(&put->session.status, -COR_EIO, "%s: %s", path, strerror(errno));
+    else if (r < 0)
+        cor_status_set(&put->session.status, r, "%s: %s", path, cor_err_text(r));
+    if (f != stdin)
+        fclose(f);
+    return r;
+}
+
+static int read_object(struct put *put, const char *path)
+{
+    int r = read_all(put, path);
+
+    if (r == 0)
+        r = cor_object_parse(cor_buf_str(&put->input), NULL, NULL, &put->input_rv, &put->object,
+                             &put->session.status);
+    if (r == 0)
+        r = store_key_check_object(&put->key, put->object, &put->session.status);
+    if (r == 0 && put->opts->create_only && put->input_rv.n)
+        r = cor_status_set(&put->session.status, -COR_EINVALID,
+                           "metadata.resourceVersion: \"%.*s\": resourceVersion should not be set "
+                           "on objects to be created",
+                           COR_STR_ARG(put->input_rv));
+    return r;
+}
+
+static int begin(struct put *put)
+{
+    const struct cor_store_update_opts update = {
+        .ignore_not_found = true,
+        .preconditions.resource_version = put->input_rv.n ? put->input_rv : cor_str(NULL, 0),
+        .step = step,
+        .on_done = on_done,
+        .arg = put,
+    };
+    struct cor_str key = cor_strz(put->key.text);
+
+    if (put->opts->create_only)
+        return cor_store_create(put->session.store, key, put->object, (int64_t)put->opts->ttl_s,
+                                on_done, put, &put->session.status);
+    return cor_store_update(put->session.store, key, &update, &put->session.status);
+}
+
+/* The object is read and checked first: a mistake in it makes no store, and nobody else waits for
+ * the store while a slow standard input is read. */
+static int put_object(struct put *put, const char *key_arg, const char *path)
+{
+    struct session *s = &put->session;
+    int status = session_parse_key(s, key_arg, &put->key);
+
+    if (status == EXIT_OK && read_object(put, path) < 0)
+        status = session_report(s);
+    if (status == EXIT_OK)
+        status = session_open_store(s, false, &put->key);
+    if (status != EXIT_OK)
+        return status;
+    if (begin(put) < 0)
+        return session_report_storage(s, operation(put), &put->key);
+    session_wait(s);
+    return put->exit_status == EXIT_OK ? session_finish_output(s) : put->exit_status;
+}
+
+static int run(const void *opts, const char *const *args, size_t nargs)
+{
+    struct put put = {.opts = opts, .exit_status = EXIT_OK};
+    int status;
+
+    session_init(&put.session, "store put", opts);
+    cor_buf_init(&put.input, INPUT_BYTES_MAX);
+    status = put_object(&put, args[0], nargs > 1 ? args[1] : "-");
+    cor_object_unref(put.object);
+    cor_buf_deinit(&put.input);
+    session_close(&put.session);
+    return status;
+}
+
+static const struct put_opts defaults = {.session = SESSION_OPTS_DEFAULT};
+static const struct flag flags[] = {
+    SESSION_FLAG_DATA,
+    {.name = "create-only",
+     .kind = FLAG_SWITCH,
+     .at = offsetof(struct put_opts, create_only),
+     .help = "fail when the object is already there"},
+    {.name = "ttl",
+     .kind = FLAG_NUMBER,
+     .at = offsetof(struct put_opts, ttl_s),
+     .value = "SECONDS",
+     .min = 1,
+     .max = 315360000,
+     .help = "delete the object after this time"},
+    SESSION_FLAG_OUTPUT("text|json", "a line that says what happened, or the object (text)"),
+    SESSION_FLAG_BACKEND,
+};
+
+const struct command store_put = {
+    .group = "store",
+    .name = "put",
+    .args = "KEY [FILE]",
+    .summary = "Create or replace an object",
+    .details =
+        "Reads one JSON object from FILE, or from standard input without FILE or with \"-\". Its\n"
+        "metadata.name must be the last part of KEY. With metadata.resourceVersion it is written\n"
+        "only if the stored object has that version. Nothing is written when nothing changes.\n",
+    .flags = flags,
+    .nflags = COR_ARRAY_LEN(flags),
+    .args_min = 1,
+    .args_max = 2,
+    .opts_default = &defaults,
+    .opts_size = sizeof(defaults),
+    .run = run,
+};

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What the program says about its own use, and that the manual says the same. Arguments: the program, the source
+root."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from tap import main
+
+COMMANDS = ["put", "get", "list", "watch", "delete", "compact", "check", "backup"]
+ROOT = pathlib.Path(sys.argv[2])
+
+
+def test_version_is_one_line(p):
+    assert re.fullmatch(r"coracle \d+\.\d+\.\d+\n", p.run("version").ok())
+
+
+def test_help_lists_every_command(p):
+    for args in (["help"], ["--help"], ["-h"]):
+        text = p.run(*args).ok()
+        for command in COMMANDS:
+            assert f"store {command}" in text
+    group = p.run("help", "store").ok()
+    assert all(f"\n  {command}" in group for command in COMMANDS) and "version" not in group
+
+
+def test_every_command_has_help_with_its_flags(p):
+    for command in COMMANDS:
+        text = p.run("help", "store", command).ok()
+        assert text == p.run("store", command, "--help").ok()
+        assert text.startswith(f"usage: coracle store {command}") and "--data DIR" in text
+        flags = [line for line in text.splitlines() if line.lstrip().startswith(("--", "-o", "-l"))]
+        assert all(len(line.split(None, 2)) == 3 for line in flags), flags
+
+
+def test_a_slip_is_answered_with_the_nearest_word(p):
+    p.run("stroe").fails(2, 'unknown command "stroe"', 'did you mean "store"?')
+    p.run("store", "lst").fails(2, 'unknown command "lst"', 'did you mean "list"?')
+    p.run("store", "list", "pods", "--dat", "x").fails(2, "unknown flag --dat", "did you mean --data?")
+    p.run("store", "list", "pods", "--selektor=x").fails(2, "did you mean --selector?")
+    p.run("help", "store", "wacth").fails(2, 'did you mean "watch"?')
+
+
+def test_what_is_missing_or_too_much_is_named(p):
+    p.run().fails(2, "a command is missing")
+    p.run("store").fails(2, "a command is missing")
+    p.run("store", "get", "--data", "x").fails(2, "expected KEY")
+    p.run("store", "get", "a", "b", "--data", "x").fails(2, '"b"', "expected KEY")
+    p.run("store", "get", "pods/x").fails(2, "flag --data DIR is needed")
+    p.run("store", "list", "pods", "--data").fails(2, "flag --data needs a value: DIR")
+    p.run("store", "list", "pods", "--data", "x", "--limit", "many").fails(2, 'flag --limit: "many"')
+    p.run("store", "list", "pods", "--data", "x", "-o", "yaml").fails(2, 'flag --output: "yaml" is not one of table|json')
+
+
+def test_a_key_must_be_a_key(p):
+    for key in ("", "/", "/registry/", "/pods/x"):
+        p.run("store", "get", key, "--data", "x").fails(2, "is not a key", "pods/default/web")
+
+
+def test_backends_are_known_by_name(p):
+    p.run("store", "list", "pods", "--storage-backend", "etcd2").fails(2, "etcd2 is no longer a supported storage backend")
+    p.run("store", "list", "pods", "--data", "x", "--storage-backend", "mysql").fails(2, "--storage-backend", "allowed values: sqlite")
+    p.run("store", "check", "--data", "x", "--storage-backend", "etcd3").fails(2, "--storage-backend")
+
+
+def test_the_manual_has_every_command_and_flag(p):
+    manual = (ROOT / "docs/man/coracle-store.1").read_text().replace("\\-", "-")
+    for command in COMMANDS:
+        assert f'.SS "{command}' in manual or f".SS {command}" in manual, f"no section for {command}"
+        for flag in re.findall(r"--[a-z-]+", p.run("help", "store", command).ok()):
+            assert flag in manual, f"{flag} of {command} is not in the manual"
+
+
+def test_the_demo_runs_and_runs_again(p):
+    for round_number in (1, 2):
+        done = subprocess.run([ROOT / "tools/run_demo", "--data", str(p.data)], capture_output=True, text=True,
+                              check=False, env={**os.environ, "CORACLE": p.path}, timeout=120)
+        assert done.returncode == 0, f"run {round_number}: {done.stderr}"
+        assert done.stdout.count('{"type":"MODIFIED"') == 2 and "Next, type:" in done.stdout
+        for line in done.stdout.split("Next, type:")[1].splitlines():
+            words = line.split("#")[0].split()
+            if words and words[2] != "watch":
+                p.run(*words[1:], cwd=p.folder).ok()
+        (p.folder / "copy.db").unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))
