@@ -247,6 +247,7 @@ int store_change_new(struct cor_store *store, struct cor_str key,
     cor_range_req_init(&change->range, store->loop, on_read);
     cor_write_req_init(&change->write, store->loop, on_written);
     change->turn.on_mail = on_turn;
+    assert(!suggestion || suggestion->rev > 0);
     if (suggestion) {
         change->object = cor_object_ref(suggestion);
         change->rev = suggestion->rev;

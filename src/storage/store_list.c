@@ -7,7 +7,7 @@
 #include "meta/key.h"
 #include "storage/store_int.h"
 
-/* A page that a selector left unfilled doubles the next read up to so many keys. */
+/* The most keys read at once; a page that a selector left unfilled doubles the next read. */
 #define FETCH_MAX 10000
 #define KEY_MAX   (2 * COR_KEY_BYTES_MAX)
 #define TOKEN_MAX (16 * COR_KEY_BYTES_MAX)
@@ -299,7 +299,7 @@ int cor_store_list(struct cor_store *store, struct cor_str key,
         list_op_free(op);
         return r;
     }
-    op->fetch = op->limit;
+    op->fetch = op->limit < FETCH_MAX ? op->limit : FETCH_MAX;
     op->range.count = op->recursive && op->limit > 0 && !op->predicate;
     fetch(op);
     return 0;

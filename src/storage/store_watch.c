@@ -18,7 +18,7 @@
 
 #define KEY_MAX (2 * COR_KEY_BYTES_MAX)
 /* Before the first event nobody knows how large they are. */
-#define FIRST_CREDIT 32
+#define FIRST_CREDIT 16
 
 enum state { READING, SYNCING, SYNCED, LIVE, FAILED, ENDED, CLOSING };
 enum progress { PROGRESS_IDLE, PROGRESS_ASKED, PROGRESS_QUEUED };

@@ -1,0 +1,182 @@
+#include "storage/compactor.h"
+
+#include "engine_fixture.h"
+
+#define KEY "compact_rev_key"
+
+static struct cor_compactor *open_compactor(struct fx *fx, uint64_t interval_ms)
+{
+    struct cor_compactor_opts opts = {fx->engine, fx->loop, interval_ms};
+    struct cor_compactor *c;
+
+    assert_int_equal(cor_compactor_open(&opts, &c), 0);
+    return c;
+}
+
+static void on_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void close_compactor(struct fx *fx, struct cor_compactor *c)
+{
+    bool closed = false;
+
+    cor_compactor_close(c, on_closed, &closed);
+    assert_true(cor_loop_run_until(fx->loop, is_true, &closed, FX_TIMEOUT_MS));
+}
+
+static bool has_compacted(void *arg)
+{
+    return cor_compactor_revision(arg) > 0;
+}
+
+static void wait_compacted(struct fx *fx, struct cor_compactor *c)
+{
+    assert_true(cor_loop_run_until(fx->loop, has_compacted, c, FX_TIMEOUT_MS));
+}
+
+/* TestCompact */
+TEST(compactor, history_before_the_revision_of_an_interval_ago_goes)
+{
+    struct fx fx;
+    struct cor_compactor *c;
+    cor_rev first;
+
+    fx_open(&fx, ":memory:");
+    assert_int_equal(fx_put(&fx, "a", "1", 0, &first), 0);
+    assert_int_equal(fx_put(&fx, "a", "2", first, NULL), 0);
+    c = open_compactor(&fx, 20);
+    wait_compacted(&fx, c);
+    assert_true(cor_compactor_revision(c) > first);
+    assert_string_equal(fx_list(&fx, "a", NULL, first), "EEXPIRED");
+    close_compactor(&fx, c);
+    fx_close(&fx);
+}
+
+/* 1.10.2: the first turn writes the key and compacts nothing; 1.10.4: every turn is a revision. */
+TEST(compactor, first_turn_only_writes_the_key)
+{
+    struct cor_compactor *c;
+    struct fx fx;
+    cor_rev first, before;
+    const char *text;
+
+    fx_open(&fx, ":memory:");
+    assert_int_equal(fx_put(&fx, "a", "1", 0, &first), 0);
+    before = fx_rev(&fx);
+    c = open_compactor(&fx, 100);
+    do
+        text = fx_list(&fx, KEY, NULL, 0);
+    while (!*text);
+    assert_non_null(strstr(text, KEY "=0@"));
+    assert_int_equal(cor_compactor_revision(c), 0);
+    assert_string_equal(fx_list(&fx, "a", NULL, first), "a=1@2");
+    assert_int_equal(fx_rev(&fx), before + 1);
+    wait_compacted(&fx, c);
+    assert_true(fx_rev(&fx) >= before + 2);
+    assert_int_equal(cor_compactor_revision(c), before + 1);
+    close_compactor(&fx, c);
+    fx_close(&fx);
+}
+
+/* TestCompactConflict */
+TEST(compactor, of_two_compactors_one_compacts_and_both_know)
+{
+    struct cor_compactor *one, *two;
+    struct fx fx;
+
+    fx_open(&fx, ":memory:");
+    one = open_compactor(&fx, 20);
+    two = open_compactor(&fx, 20);
+    wait_compacted(&fx, one);
+    wait_compacted(&fx, two);
+    close_compactor(&fx, one);
+    close_compactor(&fx, two);
+    fx_close(&fx);
+}
+
+/* A restarted server finds the key: it loses the first turn, learns, and wins the next. */
+TEST(compactor, restarted_compactor_takes_over)
+{
+    struct cor_compactor *c;
+    struct fx fx;
+
+    fx_open(&fx, ":memory:");
+    assert_int_equal(fx_put(&fx, KEY, "1", 0, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(fx_put(&fx, i == 0 ? "b" : "c", "x", i < 2 ? 0 : fx_rev(&fx), NULL), 0);
+    c = open_compactor(&fx, 20);
+    while (cor_compactor_revision(c) <= 1)
+        fx_rev(&fx);
+    close_compactor(&fx, c);
+    fx_close(&fx);
+}
+
+/* TestCompactIntervalZero, TestCompactRevision */
+TEST(compactor, without_interval_it_only_learns)
+{
+    struct cor_compactor *c;
+    struct fx fx;
+    cor_rev first, rev;
+
+    fx_open(&fx, ":memory:");
+    assert_int_equal(fx_put(&fx, "a", "1", 0, &first), 0);
+    c = open_compactor(&fx, 0);
+    assert_int_equal(cor_compactor_revision(c), 0);
+    assert_int_equal(fx_put(&fx, KEY, "123", 0, &rev), 0);
+    wait_compacted(&fx, c);
+    assert_int_equal(cor_compactor_revision(c), 123);
+    assert_int_equal(fx_put(&fx, KEY, "not a number", rev, &rev), 0);
+    assert_int_equal(fx_put(&fx, KEY, "7", rev, &rev), 0);
+    assert_int_equal(fx_put(&fx, KEY, "124", rev, &rev), 0);
+    while (cor_compactor_revision(c) == 123)
+        fx_rev(&fx);
+    assert_int_equal(cor_compactor_revision(c), 124);
+    assert_string_equal(fx_list(&fx, "a", NULL, first), "a=1@2");
+    close_compactor(&fx, c);
+    c = open_compactor(&fx, 0);
+    wait_compacted(&fx, c);
+    assert_int_equal(cor_compactor_revision(c), 124);
+    close_compactor(&fx, c);
+    fx_close(&fx);
+}
+
+TEST(compactor, closes_at_any_moment)
+{
+    struct fx fx;
+
+    fx_open(&fx, ":memory:");
+    for (int i = 0; i < 20; i++) {
+        struct cor_compactor *c = open_compactor(&fx, 1);
+
+        for (int turns = 0; turns < i; turns++)
+            fx_rev(&fx);
+        close_compactor(&fx, c);
+    }
+    fx_close(&fx);
+}
+
+TEST(compactor, open_survives_every_failed_allocation)
+{
+    struct fx fx;
+
+    fx_open(&fx, ":memory:");
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_compactor_opts opts = {fx.engine, fx.loop, 60000};
+        struct cor_compactor *c;
+        int r = cor_compactor_open(&opts, &c);
+
+        test_fail_alloc(0, false);
+        if (r == 0)
+            close_compactor(&fx, c);
+        else
+            assert_int_equal(r, -COR_ENOMEM);
+    }
+    fx_close(&fx);
+}
