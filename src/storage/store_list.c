@@ -65,7 +65,7 @@ static void fail(struct list_op *op, int err, struct cor_status *status)
 static void succeed(struct list_op *op, const char *token, int64_t remaining)
 {
     struct cor_store_list_reply reply = {
-        .items = COR_STEAL(op->items),
+        .items = op->items,
         .nitems = op->nitems,
         .rev = op->rev,
         .continue_token = token,
@@ -74,6 +74,7 @@ static void succeed(struct list_op *op, const char *token, int64_t remaining)
     cor_store_list_cb on_done = op->on_done;
     void *arg = op->arg;
 
+    op->items = NULL;
     op->nitems = 0;
     list_op_free(op);
     on_done(arg, &reply);

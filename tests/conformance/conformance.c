@@ -130,18 +130,18 @@ void conf_reply_deinit(struct conf_reply *reply)
     reply->object = cor_object_unref(reply->object);
 }
 
-void conf_on_reply(void *arg, const struct cor_store_reply *from)
+void conf_on_reply(void *arg, const struct cor_store_reply *reply)
 {
-    struct conf_reply *reply = arg;
+    struct conf_reply *own = arg;
 
-    assert_false(reply->done);
-    reply->done = true;
-    reply->err = from->err;
-    if (from->status)
-        cor_status_move(&reply->status, from->status);
-    assert_int_equal(from->status != NULL, from->err < 0);
-    assert_true(from->err == 0 || !from->object);
-    reply->object = from->object ? cor_object_ref(from->object) : NULL;
+    assert_false(own->done);
+    own->done = true;
+    own->err = reply->err;
+    if (reply->status)
+        cor_status_move(&own->status, reply->status);
+    assert_int_equal(reply->status != NULL, reply->err < 0);
+    assert_true(reply->err == 0 || !reply->object);
+    own->object = reply->object ? cor_object_ref(reply->object) : NULL;
 }
 
 /* An operation that failed at once has its answer already. */
