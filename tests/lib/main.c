@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 static struct CMUnitTest tests[TESTS_MAX];
 static size_t ntests;
-static _Atomic size_t live;
+static _Atomic size_t live, live_bytes;
 static uint64_t seed, random_state;
 static char tmpdirs[256][64];
 static size_t ntmpdirs;
@@ -38,23 +39,29 @@ static void *counting_alloc(size_t n)
 {
     void *p = fails_now() ? NULL : malloc(n);
 
-    if (p)
+    if (p) {
         atomic_fetch_add(&live, 1);
+        atomic_fetch_add(&live_bytes, malloc_usable_size(p));
+    }
     return p;
 }
 
 static void *counting_realloc(void *p, size_t n)
 {
+    size_t before = p ? malloc_usable_size(p) : 0;
     void *q = fails_now() ? NULL : realloc(p, n);
 
-    if (q && !p)
-        atomic_fetch_add(&live, 1);
+    if (!q)
+        return NULL;
+    atomic_fetch_add(&live, p ? 0 : 1);
+    atomic_fetch_add(&live_bytes, malloc_usable_size(q) - before);
     return q;
 }
 
 static void counting_free(void *p)
 {
     atomic_fetch_sub(&live, 1);
+    atomic_fetch_sub(&live_bytes, malloc_usable_size(p));
     free(p);
 }
 
@@ -63,6 +70,11 @@ static const struct cor_mem_fns counting = {counting_alloc, counting_realloc, co
 size_t test_live_allocs(void)
 {
     return atomic_load(&live);
+}
+
+size_t test_live_bytes(void)
+{
+    return atomic_load(&live_bytes);
 }
 
 void test_fail_alloc(size_t n, bool persistent)

@@ -37,6 +37,8 @@ void test_register(const char *name, test_fn fn);
 
 /* Counts of the allocator seam since the program began; main.c installs the counting allocator. */
 size_t test_live_allocs(void);
+/* Their bytes, with what the C library rounded up. */
+size_t test_live_bytes(void);
 
 /* Makes the n-th allocation from now on this thread fail (1 = the next), and all after it while
  * `persistent`. 0 turns it off. */

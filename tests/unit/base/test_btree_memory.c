@@ -1,35 +1,22 @@
-/* What the tree costs, by the bytes that pass the allocator seam. The items stand in plain arrays
- * of the C library, beside the count. */
-#include <malloc.h>
-
+/* What the tree costs, by the bytes that pass the allocator seam. */
 #include "base/btree.h"
 #include "btree_fixture.h"
 
 #define MANY (SANITIZED ? 20000u : 100000u)
 
-static size_t bytes_live;
+static size_t bytes_before;
 
-static void *sizing_alloc(size_t n)
+/* From here on the tree's bytes are counted: the items stand in arrays that were there before. */
+static struct cor_btree *new_tree(const struct cor_btree_type *type)
 {
-    void *p = malloc(n);
-
-    bytes_live += p ? malloc_usable_size(p) : 0;
-    return p;
+    bytes_before = test_live_bytes();
+    return cor_btree_new(type);
 }
 
-static void *sizing_realloc(void *p, size_t n)
+static size_t tree_bytes(void)
 {
-    fail_msg("the tree has nothing to grow");
-    return realloc(p, n);
+    return test_live_bytes() - bytes_before;
 }
-
-static void sizing_free(void *p)
-{
-    bytes_live -= malloc_usable_size(p);
-    free(p);
-}
-
-static const struct cor_mem_fns sizing = {sizing_alloc, sizing_realloc, sizing_free};
 
 static void count_ref(void *p)
 {
@@ -48,7 +35,7 @@ static const struct cor_btree_type static_type = {item_key, count_ref, count_unr
 
 static struct item *static_items(unsigned n, unsigned version)
 {
-    struct item *items = malloc(n * sizeof(*items));
+    struct item *items = cor_alloc(n * sizeof(*items));
 
     assert_non_null(items);
     for (unsigned i = 0; i < n; i++) {
@@ -65,7 +52,7 @@ static void put(struct cor_btree *t, struct item *it)
 
 static void check_cost(const struct cor_btree *t, double max_per_entry)
 {
-    double per_entry = (double)bytes_live / MANY;
+    double per_entry = (double)tree_bytes() / MANY;
 
     assert_int_equal(cor_btree_count(cor_btree_live(t)), MANY);
     if (per_entry > max_per_entry)
@@ -75,12 +62,11 @@ static void check_cost(const struct cor_btree *t, double max_per_entry)
 TEST(btree_memory, a_hundred_thousand_entries_cost_under_32_bytes_each)
 {
     struct item *items = static_items(MANY, 1);
-    unsigned *order = malloc(MANY * sizeof(*order));
-    struct cor_btree_entry *entries = malloc(MANY * sizeof(*entries));
+    unsigned *order = cor_alloc(MANY * sizeof(*order));
+    struct cor_btree_entry *entries = cor_alloc(MANY * sizeof(*entries));
     struct cor_btree *t;
 
-    cor_mem_set(&sizing);
-    t = cor_btree_new(&static_type);
+    t = new_tree(&static_type);
     for (unsigned i = 0; i < MANY; i++)
         put(t, &items[i]);
     check_cost(t, 18);
@@ -112,13 +98,12 @@ TEST(btree_memory, a_hundred_thousand_entries_cost_under_32_bytes_each)
     check_cost(t, 18);
 
     cor_btree_free(t);
-    assert_int_equal(bytes_live, 0);
+    assert_int_equal(tree_bytes(), 0);
     for (unsigned i = 0; i < MANY; i++)
         assert_int_equal(items[i].refs, 0);
-    cor_mem_set(NULL);
-    free(entries);
-    free(order);
-    free(items);
+    cor_free(entries);
+    cor_free(order);
+    cor_free(items);
 }
 
 TEST(btree_memory, keys_that_descend_towards_a_full_node_cost_no_more)
@@ -126,16 +111,14 @@ TEST(btree_memory, keys_that_descend_towards_a_full_node_cost_no_more)
     struct item *items = static_items(MANY, 1);
     struct cor_btree *t;
 
-    cor_mem_set(&sizing);
-    t = cor_btree_new(&static_type);
+    t = new_tree(&static_type);
     for (unsigned i = 0; i < 10 * BTREE_LEAF_MAX; i++)
         put(t, &items[i]);
     for (unsigned i = MANY - 1; i >= 10 * BTREE_LEAF_MAX; i--)
         put(t, &items[i]);
     check_cost(t, 40);
     cor_btree_free(t);
-    cor_mem_set(NULL);
-    free(items);
+    cor_free(items);
 }
 
 TEST(btree_memory, entries_left_by_random_removal_cost_under_120_bytes_each)
@@ -143,8 +126,7 @@ TEST(btree_memory, entries_left_by_random_removal_cost_under_120_bytes_each)
     struct item *items = static_items(MANY, 1);
     struct cor_btree *t;
 
-    cor_mem_set(&sizing);
-    t = cor_btree_new(&static_type);
+    t = new_tree(&static_type);
     for (unsigned i = 0; i < MANY; i++)
         put(t, &items[i]);
     for (unsigned left = MANY; left > MANY / 20;) {
@@ -153,11 +135,10 @@ TEST(btree_memory, entries_left_by_random_removal_cost_under_120_bytes_each)
         if (cor_btree_remove(t, item_key(it), NULL) == 0)
             left--;
     }
-    assert_true(bytes_live / (MANY / 20) < 120);
+    assert_true(tree_bytes() / (MANY / 20) < 120);
     cor_btree_free(t);
-    assert_int_equal(bytes_live, 0);
-    cor_mem_set(NULL);
-    free(items);
+    assert_int_equal(tree_bytes(), 0);
+    cor_free(items);
 }
 
 TEST(btree_memory, a_snapshot_outlasts_a_million_changes_and_gives_its_memory_back)
@@ -169,8 +150,7 @@ TEST(btree_memory, a_snapshot_outlasts_a_million_changes_and_gives_its_memory_ba
     struct cor_btree *t;
     unsigned seen = 0;
 
-    cor_mem_set(&sizing);
-    t = cor_btree_new(&static_type);
+    t = new_tree(&static_type);
     for (unsigned i = 0; i < n; i++)
         put(t, &first[i]);
     assert_int_equal(cor_btree_snapshot(t, &s), 0);
@@ -191,7 +171,7 @@ TEST(btree_memory, a_snapshot_outlasts_a_million_changes_and_gives_its_memory_ba
     cor_btree_snap_unref(late);
     cor_btree_reclaim(t, SIZE_MAX);
     /* What is held is the old state and the live tree, however many states lay between. */
-    assert_true(bytes_live < n * 80);
+    assert_true(tree_bytes() < n * 80);
 
     cor_btree_iter_prefix(&it, cor_btree_snap_view(s), COR_STR("/k/"));
     for (; cor_btree_iter_next(&it); seen++) {
@@ -204,12 +184,11 @@ TEST(btree_memory, a_snapshot_outlasts_a_million_changes_and_gives_its_memory_ba
     cor_btree_snap_unref(s);
     assert_false(cor_btree_reclaim(t, SIZE_MAX));
     check_no_waste(t);
-    assert_true(bytes_live < n * 45);
+    assert_true(tree_bytes() < n * 45);
     for (unsigned i = 0; i < n; i++)
         assert_true(first[i].refs + later[i].refs <= 1);
     cor_btree_free(t);
-    assert_int_equal(bytes_live, 0);
-    cor_mem_set(NULL);
-    free(first);
-    free(later);
+    assert_int_equal(tree_bytes(), 0);
+    cor_free(first);
+    cor_free(later);
 }
