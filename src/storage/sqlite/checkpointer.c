@@ -100,15 +100,22 @@ int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpo
     return 0;
 }
 
-struct cor_checkpointer *cor_checkpointer_free(struct cor_checkpointer *cp)
+void cor_checkpointer_stop(struct cor_checkpointer *cp)
 {
-    if (!cp)
-        return NULL;
+    if (cp->stopping)
+        return;
     pthread_mutex_lock(&cp->lock);
     cp->stopping = true;
     pthread_cond_signal(&cp->wake);
     pthread_mutex_unlock(&cp->lock);
     pthread_join(cp->thread, NULL);
+}
+
+struct cor_checkpointer *cor_checkpointer_free(struct cor_checkpointer *cp)
+{
+    if (!cp)
+        return NULL;
+    cor_checkpointer_stop(cp);
     cor_sqlite_db_free(cp->db);
     pthread_cond_destroy(&cp->wake);
     pthread_cond_destroy(&cp->done);

@@ -16,7 +16,10 @@ struct cor_checkpointer;
 int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpointer,
                          struct cor_status *reterr_status);
 
-/* Ends the one under way. */
+/* Waits for the one under way and begins no other; its error can be asked for afterwards. */
+void cor_checkpointer_stop(struct cor_checkpointer *cp);
+
+/* Stops it first. Returns NULL; NULL is fine. */
 struct cor_checkpointer *cor_checkpointer_free(struct cor_checkpointer *cp);
 
 /* One more checkpoint, soon. */

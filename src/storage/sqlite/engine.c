@@ -306,14 +306,16 @@ static void release(struct cor_sqlite_engine *e)
 }
 
 /* After a failed sync the log must stay as it is: what the kernel lost would be missed only there.
- */
+ * SQLite would fold it back once more when it closes. */
 static void last_checkpoint(struct cor_sqlite_engine *e)
 {
+    int rc = SQLITE_ERROR;
+
     sqlite3_busy_timeout(e->db->db, 0);
-    if (e->failure < 0)
+    if (e->failure == 0)
+        rc = sqlite3_wal_checkpoint_v2(e->db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (rc != SQLITE_OK)
         sqlite3_db_config(e->db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    else
-        sqlite3_wal_checkpoint_v2(e->db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 }
 
 static void engine_close(struct cor_engine *engine)
@@ -326,8 +328,9 @@ static void engine_close(struct cor_engine *engine)
     pthread_mutex_unlock(&e->lock);
     pthread_join(e->thread, NULL);
     e->readers = cor_readers_free(e->readers);
+    if (e->checkpointer)
+        cor_checkpointer_stop(e->checkpointer);
     check_checkpointer(e);
-    e->checkpointer = cor_checkpointer_free(e->checkpointer);
     if (e->dir && !e->read_only)
         last_checkpoint(e);
     release(e);

@@ -318,6 +318,47 @@ TEST(sqlite_files, a_failed_checkpoint_ends_writing_and_loses_nothing)
     fault_vfs_uninstall();
 }
 
+/* A second sync would report success for pages that never reached the disk. With much in the log
+ * a checkpoint may be under way, with little there is only the one of the closing itself. */
+TEST(sqlite_files, a_sync_error_while_closing_keeps_the_log)
+{
+    enum { VALUE = 2 << 20, MUCH = 5 };
+    static char value[VALUE];
+    char wal[160];
+
+    assert_true(fault_vfs_install());
+    for (int n = 1; n <= MUCH; n += MUCH - 1) {
+        struct cor_write_req w[MUCH];
+        struct stat st;
+        struct fx fx;
+
+        fx_open(&fx, test_tmpdir());
+        plan(FAULT_ERROR, FAULT_SYNC, 1u << FAULT_MAIN, false);
+        for (int i = 0; i < n; i++) {
+            cor_write_req_init(&w[i], fx.loop, fx_on_done);
+            w[i].key = COR_STR("/a");
+            w[i].value = cor_str(value, n == 1 ? 1 : VALUE);
+            w[i].expected = i == 0 ? 0 : (cor_rev)i + 1;
+            fx_submit_write(&fx, &w[i]);
+        }
+        fx_wait(&fx);
+        fx_close(&fx);
+        for (int i = 0; i < n; i++) {
+            assert_int_equal(w[i].req.result, 0);
+            cor_write_req_deinit(&w[i]);
+        }
+        assert_int_equal(fault_vfs_fired(), 1);
+        fault_vfs_plan(NULL);
+        snprintf(wal, sizeof(wal), "%s-wal", store_file(fx.dir));
+        assert_int_equal(stat(wal, &st), 0);
+        assert_true(st.st_size > 0);
+        fx_open(&fx, fx.dir);
+        assert_int_equal(fx_rev(&fx), (cor_rev)n + 1);
+        fx_close(&fx);
+    }
+    fault_vfs_uninstall();
+}
+
 TEST(sqlite_files, a_lease_that_was_not_committed_has_no_id)
 {
     struct fx fx;
