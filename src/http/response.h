@@ -31,12 +31,12 @@ struct cor_loop;
 #define COR_HTTP_NO_DEADLINE UINT64_MAX
 
 struct cor_http_response_cbs {
-    /* A write was short, and half of the buffer is free now. May be NULL when writes fit. */
+    /* A write was short, and there is room again. May be NULL when writes fit. */
     void (*on_writable)(struct cor_http_response *resp, void *arg);
     /* Over before its end; the memory goes when this returns. `why`: -COR_ECANCELED (the client
-     * closed, or the server's drain time is up), -COR_ETIMEOUT (deadline, or the client stopped
-     * reading for as long as a request may take), -COR_EIO, -COR_ENOMEM. When the response had not
-     * been started at its deadline, the client has been sent a 504. */
+     * closed or broke off, or the server's drain time is up), -COR_ETIMEOUT (deadline, or the
+     * client stopped reading for as long as a request may take), -COR_ENOMEM. When the response had
+     * not been started at its deadline, the client has been sent a 504. */
     void (*on_gone)(struct cor_http_response *resp, int why, void *arg);
     /* The server shuts down: end long streams soon. May be NULL (short requests finish anyway). */
     void (*on_drain)(struct cor_http_response *resp, void *arg);
@@ -55,9 +55,9 @@ void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t dea
 
 /* The head. Content-Length, Transfer-Encoding, Connection and Date are added here and may not be
  * among `headers`. With a known length exactly that many bytes must follow before the end (none of
- * them is sent for HEAD, 204 and 304: writes are swallowed). Once per response. A header name or
- * value that holds CR, LF or NUL is a programmer's error: assert. Cannot fail: out of memory cuts
- * the connection and reaches the handler as on_gone. */
+ * them is sent for HEAD, 204 and 304: writes are swallowed). Once per response. CR, LF and NUL in
+ * headers become spaces. Cannot fail: out of memory cuts the connection and reaches the handler as
+ * on_gone. */
 void cor_http_response_start(struct cor_http_response *resp, int status,
                              const struct cor_http_header *headers, size_t nheaders,
                              uint64_t length);

@@ -62,7 +62,7 @@ int cor_http_server_listen_unix(struct cor_http_server *server, const char *path
 void cor_http_server_close(struct cor_http_server *server, uint64_t drain_ms,
                            void (*on_closed)(void *arg), void *arg);
 
-/* After on_closed, or when the loops never ran a turn; the loops idle and the caller's. */
+/* After on_closed, which cor_loop_free() also brings about for loops that were never started. */
 struct cor_http_server *cor_http_server_free(struct cor_http_server *server);
 
 /* From any thread, for metrics. */

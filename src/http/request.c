@@ -1,0 +1,58 @@
+#include "http/request.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "http/server_int.h"
+
+static const struct {
+    struct cor_str name;
+    enum cor_http_method method;
+} methods[] = {
+    {COR_STR("GET"), COR_HTTP_GET},         {COR_STR("HEAD"), COR_HTTP_HEAD},
+    {COR_STR("POST"), COR_HTTP_POST},       {COR_STR("PUT"), COR_HTTP_PUT},
+    {COR_STR("PATCH"), COR_HTTP_PATCH},     {COR_STR("DELETE"), COR_HTTP_DELETE},
+    {COR_STR("OPTIONS"), COR_HTTP_OPTIONS},
+};
+
+static enum cor_http_method method_of(struct cor_str name)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(methods); i++) {
+        if (cor_str_eq(methods[i].name, name))
+            return methods[i].method;
+    }
+    return COR_HTTP_OTHER;
+}
+
+/* "http://host/path" is what a client sends to a proxy; a server takes it too. */
+static struct cor_str without_authority(struct cor_str target)
+{
+    struct cor_str rest;
+    ptrdiff_t slash;
+
+    if (cor_str_starts(target, COR_STR("http://")))
+        rest = cor_str_from(target, 7);
+    else if (cor_str_starts(target, COR_STR("https://")))
+        rest = cor_str_from(target, 8);
+    else
+        return target;
+    slash = cor_str_find(rest, '/');
+    return slash < 0 ? COR_STR("/") : cor_str_from(rest, (size_t)slash);
+}
+
+int cor_request_set_target(struct cor_http_request *req, struct cor_str method,
+                           struct cor_str target)
+{
+    struct cor_str rest = without_authority(target);
+
+    req->method = method_of(method);
+    req->method_name = method;
+    req->target = target;
+    req->path = cor_str_cut(&rest, '?');
+    req->query = rest;
+    return cor_str_starts(req->path, COR_STR("/")) ? 0 : -COR_EINVAL;
+}
+
+struct cor_str cor_http_request_header(const struct cor_http_request *req, struct cor_str name)
+{
+    return cor_header_find(req->headers, req->nheaders, name);
+}

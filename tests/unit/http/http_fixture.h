@@ -1,0 +1,329 @@
+/* A server with a scripted handler, and a client on the same loop that sends bytes and reads
+ * responses with the project's own session. */
+#ifndef COR_TEST_HTTP_FIXTURE_H
+#define COR_TEST_HTTP_FIXTURE_H
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "net/h1.h"
+#include "net/net.h"
+#include "net/peer.h"
+#include "net/stream.h"
+#include "net/tls.h"
+
+#define PATIENCE_MS 20000
+
+/* What a client has got: "200 body." per response, "!" when a message was broken off. */
+struct client {
+    struct cor_stream *stream;
+    struct cor_h1 *h1;
+    struct cor_buf text;
+    struct cor_buf headers; /* "Name: value\n" of all responses */
+    size_t body_bytes;
+    bool forgets; /* only counts body bytes */
+    size_t nresponses;
+    bool has_ended, is_closed;
+    int why;
+};
+
+struct http {
+    struct cor_loop *loop;
+    struct cor_net *net; /* of the clients */
+    struct cor_http_server *server;
+    uint16_t port;
+    bool closed, net_closed;
+
+    /* The handler's notes. */
+    struct cor_buf seen; /* "METHOD path?query body\n" */
+    struct cor_http_response *held;
+    size_t nheld, ngone, ndrained, nwritable;
+    int why;
+    bool ends_on_drain;
+    uint64_t left; /* what stream_out() has still to write */
+};
+
+static int client_on_head(const struct cor_h1_head *head, void *arg)
+{
+    struct client *cl = arg;
+
+    cor_buf_addf(&cl->text, "%d ", head->status);
+    for (size_t i = 0; i < head->nheaders; i++)
+        cor_buf_addf(&cl->headers, "%.*s: %.*s\n", COR_STR_ARG(head->headers[i].name),
+                     COR_STR_ARG(head->headers[i].value));
+    return 0;
+}
+
+static int client_on_body(struct cor_str piece, void *arg)
+{
+    struct client *cl = arg;
+
+    cl->body_bytes += piece.n;
+    return cl->forgets ? 0 : cor_buf_adds(&cl->text, piece);
+}
+
+static int client_on_message_end(void *arg)
+{
+    struct client *cl = arg;
+
+    cl->nresponses++;
+    return cor_buf_addc(&cl->text, '.');
+}
+
+static const struct cor_h1_limits client_limits = {
+    .head_max = COR_H1_HEAD_MAX, .headers_max = COR_H1_HEADERS_MAX, .body_max = UINT64_MAX};
+static const struct cor_h1_cbs client_h1_cbs = {client_on_head, client_on_body,
+                                                client_on_message_end};
+
+static void client_on_open(struct cor_stream *s, void *arg)
+{
+}
+
+static void client_on_data(struct cor_stream *s, struct cor_str bytes, void *arg)
+{
+    struct client *cl = arg;
+    size_t used;
+
+    while (bytes.n > 0 && !cl->has_ended) {
+        int r = cor_h1_feed(cl->h1, bytes, &used);
+
+        if (r == -COR_ENOMEM && test_alloc_failed()) {
+            cl->has_ended = true;
+            return;
+        }
+        assert_int_equal(r, 0);
+        bytes = cor_str_from(bytes, used);
+        if (cor_h1_is_done(cl->h1))
+            cor_h1_next(cl->h1, false);
+    }
+}
+
+static void client_on_writable(struct cor_stream *s, void *arg)
+{
+}
+
+static void client_on_end(struct cor_stream *s, int why, void *arg)
+{
+    struct client *cl = arg;
+
+    if (cl->has_ended)
+        return;
+    cl->has_ended = true;
+    cl->why = why;
+    if (cor_h1_finish(cl->h1) < 0)
+        cor_buf_addc(&cl->text, '!');
+}
+
+static const struct cor_stream_cbs client_cbs = {client_on_open, client_on_data, client_on_writable,
+                                                 client_on_end, client_on_open};
+
+static void client_open(struct client *cl, struct http *h, struct cor_tls *tls)
+{
+    struct cor_stream_opts opts = {
+        .cbs = &client_cbs, .arg = cl, .out_max = 8u << 20, .tls = tls, .server_name = "localhost"};
+
+    memset(cl, 0, sizeof(*cl));
+    cor_buf_init(&cl->text, 64u << 20);
+    cor_buf_init(&cl->headers, 1u << 20);
+    cl->h1 = cor_h1_new(COR_H1_CLIENT, &client_limits, &client_h1_cbs, cl);
+    assert_non_null(cl->h1);
+    assert_int_equal(cor_stream_connect(h->net, "127.0.0.1", h->port, &opts, &cl->stream), 0);
+}
+
+static inline void client_send(struct client *cl, struct cor_str bytes)
+{
+    assert_int_equal(cor_stream_write(cl->stream, &bytes, 1), 0);
+}
+
+static void client_on_closed(void *arg)
+{
+    ((struct client *)arg)->is_closed = true;
+}
+
+static bool client_is_closed(void *arg)
+{
+    return ((struct client *)arg)->is_closed;
+}
+
+static void client_close(struct client *cl, struct http *h)
+{
+    cor_stream_close(cl->stream, client_on_closed, cl);
+    assert_true(cor_loop_run_until(h->loop, client_is_closed, cl, PATIENCE_MS));
+    cor_h1_free(cl->h1);
+    cor_buf_deinit(&cl->text);
+    cor_buf_deinit(&cl->headers);
+}
+
+static inline bool client_has_response(void *arg)
+{
+    return ((struct client *)arg)->nresponses > 0;
+}
+
+static inline bool client_has_ended(void *arg)
+{
+    return ((struct client *)arg)->has_ended;
+}
+
+static void handler_on_gone(struct cor_http_response *resp, int why, void *arg)
+{
+    struct http *h = arg;
+
+    h->ngone++;
+    h->why = why;
+    h->held = NULL;
+}
+
+static void stream_out(struct http *h)
+{
+    static char piece[20000];
+
+    memset(piece, 'x', sizeof(piece));
+    while (h->held && h->left > 0) {
+        size_t n = h->left < sizeof(piece) ? (size_t)h->left : sizeof(piece);
+        size_t taken = cor_http_response_write(h->held, cor_str(piece, n));
+
+        h->left -= taken;
+        if (taken < n)
+            return;
+    }
+    if (h->held)
+        cor_http_response_end(h->held);
+    h->held = NULL;
+}
+
+static void handler_on_writable(struct cor_http_response *resp, void *arg)
+{
+    struct http *h = arg;
+
+    h->nwritable++;
+    stream_out(h);
+}
+
+static void handler_on_drain(struct cor_http_response *resp, void *arg)
+{
+    struct http *h = arg;
+
+    h->ndrained++;
+    if (h->ends_on_drain) {
+        cor_http_response_end(resp);
+        h->held = NULL;
+    }
+}
+
+static const struct cor_http_response_cbs handler_cbs = {handler_on_writable, handler_on_gone,
+                                                         handler_on_drain};
+static const struct cor_http_header handler_headers[] = {
+    {COR_STR("Content-Type"), COR_STR("text/plain")}};
+
+/* By path: /echo answers with the body, /who with the peer, /hold keeps the response, /watch starts
+ * a stream and keeps it, /big/N streams N bytes, /send/N sends N at once, /abort breaks off. */
+static void handler(const struct cor_http_request *req, struct cor_http_response *resp, void *arg)
+{
+    struct http *h = arg;
+    struct cor_str rest = req->path;
+    uint64_t n = 0;
+
+    cor_buf_addf(&h->seen, "%.*s %.*s?%.*s %.*s\n", COR_STR_ARG(req->method_name),
+                 COR_STR_ARG(req->path),
+                 COR_STR_ARG(cor_str(req->query.p ? req->query.p : "", req->query.n)),
+                 COR_STR_ARG(req->body));
+    cor_str_cut(&rest, '/');
+    rest = (cor_str_cut(&rest, '/'), rest);
+    if (rest.p)
+        cor_str_to_u64(rest, &n);
+    if (cor_str_starts(req->path, COR_STR("/hold"))) {
+        cor_http_response_set_cbs(resp, &handler_cbs, h);
+        h->held = resp;
+        h->nheld++;
+    } else if (cor_str_starts(req->path, COR_STR("/watch"))) {
+        cor_http_response_set_cbs(resp, &handler_cbs, h);
+        cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);
+        cor_http_response_start(resp, 200, handler_headers, 1, COR_HTTP_LENGTH_UNKNOWN);
+        h->held = resp;
+        h->nheld++;
+    } else if (cor_str_starts(req->path, COR_STR("/big/"))) {
+        cor_http_response_set_cbs(resp, &handler_cbs, h);
+        cor_http_response_start(resp, 200, handler_headers, 1,
+                                req->query.n ? COR_HTTP_LENGTH_UNKNOWN : n);
+        h->held = resp;
+        h->left = n;
+        stream_out(h);
+    } else if (cor_str_starts(req->path, COR_STR("/send/"))) {
+        char *body = cor_alloc(n);
+
+        memset(body, 'y', n);
+        cor_http_response_send(resp, 200, handler_headers, 1, cor_str(body, n));
+        cor_free(body);
+    } else if (cor_str_eqz(req->path, "/abort")) {
+        cor_http_response_abort(resp);
+    } else if (cor_str_eqz(req->path, "/who")) {
+        cor_http_response_send(resp, 200, NULL, 0,
+                               req->peer->cert ? req->peer->cert->common_name : COR_STR("nobody"));
+    } else {
+        cor_http_response_send(resp, 200, handler_headers, 1, req->body);
+    }
+}
+
+static const char *handler_on_error(const struct cor_http_request *req, int status,
+                                    const char *message, struct cor_buf *out, void *arg)
+{
+    if (status != 413)
+        return NULL;
+    cor_buf_addf(out, "{\"code\":413,\"path\":\"%.*s\"}", COR_STR_ARG(req->path));
+    return "application/json";
+}
+
+static inline void http_init(struct http *h, struct cor_http_limits limits, struct cor_tls *tls)
+{
+    struct cor_http_server_opts opts = {.nloops = 1,
+                                        .limits = limits,
+                                        .on_request = handler,
+                                        .on_error = handler_on_error,
+                                        .arg = h};
+
+    memset(h, 0, sizeof(*h));
+    cor_buf_init(&h->seen, 8u << 20);
+    assert_int_equal(cor_loop_new(64, &h->loop), 0);
+    opts.loops = &h->loop;
+    assert_int_equal(cor_net_open(h->loop, &h->net), 0);
+    assert_int_equal(cor_http_server_new(&opts, &h->server), 0);
+    assert_int_equal(cor_http_server_listen(h->server, "127.0.0.1", 0, tls, &h->port), 0);
+}
+
+static inline void http_on_closed(void *arg)
+{
+    ((struct http *)arg)->closed = true;
+}
+
+static inline void http_on_net_closed(void *arg)
+{
+    ((struct http *)arg)->net_closed = true;
+}
+
+static inline bool http_is_closed(void *arg)
+{
+    return ((struct http *)arg)->closed;
+}
+
+static inline bool http_net_is_closed(void *arg)
+{
+    return ((struct http *)arg)->net_closed;
+}
+
+static inline void http_deinit(struct http *h)
+{
+    if (!h->closed)
+        cor_http_server_close(h->server, 0, http_on_closed, h);
+    assert_true(cor_loop_run_until(h->loop, http_is_closed, h, PATIENCE_MS));
+    cor_http_server_free(h->server);
+    cor_net_close(h->net, http_on_net_closed, h);
+    assert_true(cor_loop_run_until(h->loop, http_net_is_closed, h, PATIENCE_MS));
+    cor_loop_free(h->loop);
+    cor_buf_deinit(&h->seen);
+}
+
+#endif
