@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -99,6 +100,20 @@ static int set_number(const struct flag *flag, const char *value, uint64_t *ret,
     return 0;
 }
 
+static int set_duration(const struct flag *flag, const char *value, uint64_t *ret,
+                        struct cor_buf *reterr_message)
+{
+    int64_t ns;
+
+    if (cor_duration_parse(cor_strz(value), &ns) < 0 || ns < 0) {
+        cor_buf_addf(reterr_message, "flag --%s: \"%s\" is not a duration such as 90s or 1m30s",
+                     flag->name, value);
+        return -COR_EINVAL;
+    }
+    *ret = (uint64_t)ns / 1000000;
+    return 0;
+}
+
 static int set_value(const struct flag *flag, const char *value, void *opts,
                      struct cor_buf *reterr_message)
 {
@@ -126,6 +141,8 @@ static int set_value(const struct flag *flag, const char *value, void *opts,
         return 0;
     case FLAG_NUMBER:
         return set_number(flag, value, at, reterr_message);
+    case FLAG_DURATION:
+        return set_duration(flag, value, at, reterr_message);
     }
     return -COR_EINTERNAL;
 }

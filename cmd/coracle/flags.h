@@ -10,10 +10,11 @@
 #include "base/buf.h"
 
 enum flag_kind {
-    FLAG_SWITCH, /* bool; also --name=true and --name=false */
-    FLAG_TEXT,   /* const char * */
-    FLAG_CHOICE, /* const char *, one of `value`'s words, which are separated by | */
-    FLAG_NUMBER, /* uint64_t from `min` to `max` */
+    FLAG_SWITCH,   /* bool; also --name=true and --name=false */
+    FLAG_TEXT,     /* const char * */
+    FLAG_CHOICE,   /* const char *, one of `value`'s words, which are separated by | */
+    FLAG_NUMBER,   /* uint64_t from `min` to `max` */
+    FLAG_DURATION, /* uint64_t, milliseconds; given as Go does: 90s, 1m30s, 0 */
 };
 
 struct flag {

@@ -11,6 +11,7 @@
     X(ENOMEM, 500, "InternalError", true, "out of memory")                                         \
     X(EINVAL, 400, "BadRequest", false, "bad request")                                             \
     X(EINVALID, 422, "Invalid", false, "invalid object")                                           \
+    X(EUNAUTHORIZED, 401, "Unauthorized", false, "Unauthorized")                                   \
     X(EFORBIDDEN, 403, "Forbidden", false, "forbidden")                                            \
     X(ENOTFOUND, 404, "NotFound", false, "not found")                                              \
     X(ENOTACCEPTABLE, 406, "NotAcceptable", false, "not acceptable")                               \

@@ -7,7 +7,7 @@
 
 struct opts {
     const char *data, *output;
-    uint64_t limit;
+    uint64_t limit, timeout;
     bool dry;
 };
 
@@ -31,6 +31,11 @@ static const struct flag flags[] = {
      .help = "at most so many",
      .min = 1,
      .max = 500},
+    {.name = "timeout",
+     .kind = FLAG_DURATION,
+     .at = offsetof(struct opts, timeout),
+     .value = "DURATION",
+     .help = "how long"},
     {.name = "dry-run", .kind = FLAG_SWITCH, .at = offsetof(struct opts, dry), .help = "only say"},
 };
 #define NFLAGS (sizeof(flags) / sizeof(flags[0]))
@@ -160,6 +165,7 @@ TEST(flags, every_flag_has_its_help_line)
                         "      --data DIR                     the folder of the store (needed)\n"
                         "  -o, --output json|table            how to print\n"
                         "      --limit N                      at most so many\n"
+                        "      --timeout DURATION             how long\n"
                         "      --dry-run                      only say\n");
     cor_buf_deinit(&out);
 }
@@ -186,4 +192,13 @@ TEST(flags, the_nearest_word_is_near)
     assert_string_equal(flags_nearest("del", words, 5), "delete");
     assert_null(flags_nearest("compact", words, 5));
     assert_null(flags_nearest("", words, 5));
+}
+
+TEST(flags, durations_are_gos)
+{
+    assert_int_equal(parse("--data d --timeout 1m30s").opts.timeout, 90000);
+    assert_int_equal(parse("--data d --timeout=0").opts.timeout, 0);
+    assert_string_equal(parse("--data d --timeout 90").message,
+                        "flag --timeout: \"90\" is not a duration such as 90s or 1m30s");
+    assert_int_equal(parse("--data d --timeout -1s").r, -COR_EINVAL);
 }
