@@ -193,6 +193,14 @@ static void refuse(struct cor_conn *c, int r)
         cor_conn_error(c, error->status, error->text);
 }
 
+static void tell_drain(struct cor_conn *c)
+{
+    struct cor_http_response *resp = &c->resp;
+
+    if (is_held(resp) && resp->cbs->on_drain)
+        resp->cbs->on_drain(resp, resp->arg);
+}
+
 static void dispatch(struct cor_conn *c)
 {
     const struct cor_http_server_opts *opts = &c->worker->server->opts;
@@ -205,6 +213,8 @@ static void dispatch(struct cor_conn *c)
         c->keep_alive = false;
     opts->on_request(&c->resp.request, &c->resp, opts->arg);
     assert(!is_held(&c->resp) || c->resp.cbs);
+    if (c->worker->is_draining)
+        tell_drain(c);
 }
 
 static void keep_for_later(struct cor_conn *c, struct cor_str bytes)
@@ -353,13 +363,11 @@ static void on_timer(struct cor_timer *timer)
 
 void cor_conn_drain(struct cor_conn *c)
 {
-    struct cor_http_response *resp = &c->resp;
-
     c->keep_alive = false;
     if (c->state == COR_CONN_READING && !cor_h1_is_begun(c->h1) && c->pending.n == 0)
         end_connection(c);
-    else if (is_held(resp) && resp->cbs->on_drain)
-        resp->cbs->on_drain(resp, resp->arg);
+    else
+        tell_drain(c);
 }
 
 static struct cor_conn *new_conn(struct cor_http_worker *w)

@@ -21,6 +21,7 @@ struct cor_block *cor_net_block_get(struct cor_net *net)
     block->next = NULL;
     block->n = 0;
     net->nused++;
+    net->nfresh++;
     return block;
 }
 

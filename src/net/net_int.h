@@ -16,8 +16,8 @@
 #define COR_BLOCK_BYTES 16384u
 /* One send: as many records as a response may buffer. */
 #define COR_SEND_BLOCKS 16
-/* With more blocks than this in use (4 MB), output is sent before the turn's end. */
-#define COR_BLOCKS_SOFT_MAX 256
+/* When a turn has filled so many blocks (4 MB), its output is sent before the turn's end. */
+#define COR_TURN_BLOCKS_MAX 256
 /* Blocks kept for the next turn (1 MB). */
 #define COR_BLOCKS_KEPT_MAX 64
 /* Room for the records of one send, and for a handshake flight, whichever is larger. */
@@ -41,6 +41,7 @@ struct cor_net {
     size_t cipher_n;
     struct cor_block *free_blocks;
     size_t nfree, nused;
+    size_t nfresh;   /* blocks taken since the last flush */
     size_t nhandles; /* streams and listeners that are open */
     int nclosing;
     void (*on_closed)(void *arg);

@@ -118,7 +118,7 @@ int cor_stream_write(struct cor_stream *s, const struct cor_str *spans, size_t n
     for (size_t i = 0; i < nspans; i++)
         copy_in(s, spans[i]);
     cor_stream_mark_dirty(s);
-    if (s->net->nused > COR_BLOCKS_SOFT_MAX)
+    if (s->net->nfresh > COR_TURN_BLOCKS_MAX)
         cor_net_flush(s->net);
     return 0;
 }
@@ -256,4 +256,5 @@ void cor_net_flush(struct cor_net *net)
 
     while ((link = cor_list_pop(&net->dirty)))
         flush(COR_CONTAINER_OF(link, struct cor_stream, dirty_link));
+    net->nfresh = 0;
 }

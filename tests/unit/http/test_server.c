@@ -569,6 +569,28 @@ TEST(server, a_request_in_flight_at_shutdown_is_answered_with_close)
     http_deinit(&h);
 }
 
+TEST(server, a_watch_that_begins_during_shutdown_is_told_at_once)
+{
+    struct http h;
+    struct client cl;
+
+    http_init(&h, (struct cor_http_limits){0}, NULL);
+    h.ends_on_drain = true;
+    client_open(&cl, &h, NULL);
+    client_send(&cl, COR_STR("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    assert_true(cor_loop_run_until(h.loop, client_has_response, &cl, PATIENCE_MS));
+    client_send(&cl, COR_STR("GET /watch HTTP/1.1\r\nHost"));
+    assert_false(cor_loop_run_until(h.loop, client_has_ended, &cl, 30));
+    cor_http_server_close(h.server, 10000, http_on_closed, &h);
+    assert_false(cor_loop_run_until(h.loop, client_has_ended, &cl, 30));
+    client_send(&cl, COR_STR(": x\r\n\r\n"));
+    assert_true(cor_loop_run_until(h.loop, client_has_ended, &cl, PATIENCE_MS));
+    assert_string_equal(cor_buf_z(&cl.text), "200 .200 .");
+    assert_int_equal(h.ndrained, 1);
+    client_close(&cl, &h);
+    http_deinit(&h);
+}
+
 TEST(server, unix_sockets_serve_too)
 {
     struct http h;
