@@ -49,8 +49,7 @@ struct cor_store_watch {
     struct cor_list batches; /* not delivered yet */
     size_t batch_at;         /* next event of the first one */
     size_t ahead;            /* events that the feed may send or has sent, and were not delivered */
-    size_t bytes;            /* of those it has sent */
-    size_t largest;          /* event seen */
+    size_t largest;          /* event lately, in bytes */
 
     uint64_t progress_ms;
     struct cor_timer timer;
@@ -304,30 +303,30 @@ static size_t event_bytes(const struct cor_feed_event *change)
            (change->prev ? change->prev->value_len : 0);
 }
 
-/* Lets the feed go on as far ahead as the bounds allow, in steps of some size. */
-static void refill(struct cor_store_watch *w)
+/* How many events of the size that is usual lately the feed may be ahead. */
+static size_t window(const struct cor_store_watch *w)
 {
-    size_t room = COR_STORE_WATCH_EVENTS_MAX - w->ahead;
-    size_t fit = 0;
+    size_t fit = COR_STORE_WATCH_BYTES_MAX / (w->largest > 0 ? w->largest : 1);
 
-    if (w->ahead > COR_STORE_WATCH_EVENTS_MAX / 2)
-        return;
-    if (w->bytes < COR_STORE_WATCH_BYTES_MAX)
-        fit = (COR_STORE_WATCH_BYTES_MAX - w->bytes) / (w->largest ? w->largest : 1);
-    if (fit == 0 && w->ahead == 0)
-        fit = 1;
-    room = room < fit ? room : fit;
-    if (room == 0)
-        return;
-    w->ahead += room;
-    cor_feed_credit(w->feed.feed, room);
+    if (fit == 0)
+        return 1;
+    return fit < COR_STORE_WATCH_EVENTS_MAX ? fit : COR_STORE_WATCH_EVENTS_MAX;
 }
 
+/* Credit is given in steps of half a window. A feed may pass its credit: it splits no revision. */
 static void consume(struct cor_store_watch *w, size_t bytes)
 {
-    w->ahead -= w->ahead > 0;
-    w->bytes -= bytes;
-    refill(w);
+    size_t most;
+
+    w->largest -= w->largest / 16;
+    w->largest = bytes > w->largest ? bytes : w->largest;
+    most = window(w);
+    if (w->ahead > 0)
+        w->ahead--;
+    if (w->ahead > most / 2)
+        return;
+    cor_feed_credit(w->feed.feed, most - w->ahead);
+    w->ahead = most;
 }
 
 static void drop_first_batch(struct cor_store_watch *w)
@@ -385,7 +384,6 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     for (size_t i = 0; i < take_batch->nevents; i++) {
         size_t bytes = event_bytes(&take_batch->events[i]);
 
-        w->bytes += bytes;
         w->largest = bytes > w->largest ? bytes : w->largest;
     }
     cor_list_push(&w->batches, &take_batch->link);
