@@ -306,8 +306,8 @@ static struct cor_json_psize measure_container(struct cor_json_ptree *t, yyjson_
     bool object = yyjson_mut_is_obj(val);
     size_t n = unsafe_yyjson_get_len(val);
     struct cor_json_psize sum = {.bytes = n ? n + 1 : 2}, part;
-    yyjson_mut_obj_iter members;
-    yyjson_mut_arr_iter elems;
+    yyjson_mut_obj_iter members = {0};
+    yyjson_mut_arr_iter elems = {0};
 
     if (object)
         yyjson_mut_obj_iter_init(val, &members);
