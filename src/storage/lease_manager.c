@@ -104,3 +104,14 @@ bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *
     }
     return false;
 }
+
+bool cor_lease_manager_lost(struct cor_lease_manager *lm, struct cor_lease_want *want,
+                            const struct cor_write_req *write)
+{
+    if (write->req.result != -COR_ENOTFOUND || want->lost)
+        return false;
+    if (lm->id == write->lease)
+        lm->id = 0;
+    want->lost = true;
+    return true;
+}

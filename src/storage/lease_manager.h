@@ -42,6 +42,7 @@ struct cor_lease_want {
     int64_t id; /* the lease, when result is 0 */
     int result; /* 0 or the engine's error; the manager's grant.req.status has the message */
     void (*on_lease)(struct cor_lease_want *want);
+    bool lost; /* the manager's: cor_lease_manager_lost() was true once */
 };
 
 void cor_lease_manager_init(struct cor_lease_manager *lm, struct cor_engine *engine,
@@ -54,6 +55,12 @@ void cor_lease_manager_deinit(struct cor_lease_manager *lm);
 /* `ttl_s` and `on_lease` are set. True: `id` is there now, and on_lease is not called. False:
  * on_lease is called later. */
 bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *want);
+
+/* After the write with the wanted lease was answered. True: the engine has let the lease expire,
+ * because wall time jumped; it is given out no more, and the caller gets another and writes again.
+ * At most once for a wish. */
+bool cor_lease_manager_lost(struct cor_lease_manager *lm, struct cor_lease_want *want,
+                            const struct cor_write_req *write);
 
 /* For how many seconds a lease for `ttl_s` is used again: 5 %, at most limits.reuse_s. */
 int64_t cor_lease_manager_window(const struct cor_lease_manager *lm, int64_t ttl_s);

@@ -158,6 +158,8 @@ int store_engine_failure(const struct store_key *key, struct cor_engine_req *req
     if (req->result == -COR_EUNREACHABLE)
         return cor_storage_error(reterr_status, COR_STORAGE_UNREACHABLE, store_key_str(key), 0,
                                  cor_status_message(&req->status));
+    if (req->result == -COR_ENOTFOUND) /* of a lease, not of the key */
+        return cor_storage_internal(reterr_status, "%s", cor_status_message(&req->status));
     cor_status_move(reterr_status, &req->status);
     return req->result;
 }

@@ -183,6 +183,10 @@ static void on_written(struct cor_engine_req *req)
         succeed(change);
         return;
     }
+    if (cor_lease_manager_lost(&change->store->leases, &change->lease, &change->write)) {
+        store_update_write(change);
+        return;
+    }
     if (r == -COR_ECONFLICT) {
         present = COR_STEAL(change->write.ret_prev);
         r = take_state(change, present, &status);

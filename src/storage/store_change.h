@@ -57,6 +57,9 @@ void store_change_submit(struct cor_store_change *change);
 void store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,
                          struct cor_object *object);
 
+/* Writes `next`, with a lease when it has a time to live. */
+void store_update_write(struct cor_store_change *change);
+
 /* After the read that was to confirm that nothing changes. */
 void store_update_confirmed(struct cor_store_change *change);
 

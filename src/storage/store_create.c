@@ -6,6 +6,7 @@ struct create_op {
     struct store_key key;
     struct cor_object *object; /* stored form */
     struct cor_buf scratch;
+    struct cor_str value; /* in the object or in scratch */
     struct cor_status status;
     struct cor_lease_want lease;
     struct cor_write_req write;
@@ -36,12 +37,34 @@ static void finish(struct create_op *op, int err, struct cor_object *object)
     on_done(arg, &reply);
 }
 
+static void on_written(struct cor_engine_req *req);
+
+static void submit(struct create_op *op)
+{
+    cor_write_req_deinit(&op->write);
+    cor_write_req_init(&op->write, op->store->loop, on_written);
+    op->write.key = store_key_str(&op->key);
+    op->write.value = op->value;
+    op->write.lease = op->lease.id;
+    cor_engine_write(op->store->engine, &op->write);
+}
+
+static void write_with_lease(struct create_op *op)
+{
+    if (op->lease.ttl_s <= 0 || cor_lease_manager_get(&op->store->leases, &op->lease))
+        submit(op);
+}
+
 static void on_written(struct cor_engine_req *req)
 {
     struct create_op *op = COR_CONTAINER_OF(req, struct create_op, write.req);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *served = NULL;
     int r = req->result;
 
+    if (cor_lease_manager_lost(&op->store->leases, &op->lease, &op->write)) {
+        write_with_lease(op);
+        return;
+    }
     if (r == -COR_ECONFLICT)
         r = cor_storage_error(&op->status, COR_STORAGE_EXISTS, store_key_str(&op->key), 0, NULL);
     else if (r < 0)
@@ -55,12 +78,10 @@ static void on_lease(struct cor_lease_want *want)
 {
     struct create_op *op = COR_CONTAINER_OF(want, struct create_op, lease);
 
-    if (want->result < 0) {
+    if (want->result < 0)
         finish(op, store_engine_failure(&op->key, &op->store->leases.grant.req, &op->status), NULL);
-        return;
-    }
-    op->write.lease = want->id;
-    cor_engine_write(op->store->engine, &op->write);
+    else
+        submit(op);
 }
 
 static int create_op_prepare(struct create_op *op, struct cor_str key, struct cor_object *object,
@@ -71,9 +92,7 @@ static int create_op_prepare(struct create_op *op, struct cor_str key, struct co
     if (r < 0)
         return r;
     op->object = cor_object_ref(object);
-    op->write.key = store_key_str(&op->key);
-    return store_encode(op->store, &op->key, op->object, &op->scratch, &op->write.value,
-                        reterr_status);
+    return store_encode(op->store, &op->key, op->object, &op->scratch, &op->value, reterr_status);
 }
 
 int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_object *object,
@@ -102,9 +121,6 @@ int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_obj
         create_op_free(op);
         return r;
     }
-    if (ttl_s > 0 && !cor_lease_manager_get(&store->leases, &op->lease))
-        return 0;
-    op->write.lease = op->lease.id;
-    cor_engine_write(store->engine, &op->write);
+    write_with_lease(op);
     return 0;
 }

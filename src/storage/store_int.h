@@ -66,7 +66,7 @@ int store_encode(const struct cor_store *store, const struct store_key *key,
                  const struct cor_object *object, struct cor_buf *scratch,
                  struct cor_str *ret_value, struct cor_status *reterr_status);
 
-/* An engine's failure as the store's caller is told it. Returns `req->result`. */
+/* An engine's failure as the store's caller is told it. Returns its code. */
 int store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
                          struct cor_status *reterr_status);
 

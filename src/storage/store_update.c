@@ -20,7 +20,7 @@ static void on_lease(struct cor_lease_want *want)
     fail(change, r, &status);
 }
 
-static void write_next(struct cor_store_change *change)
+void store_update_write(struct cor_store_change *change)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
@@ -33,7 +33,7 @@ static void write_next(struct cor_store_change *change)
         return;
     }
     change->lease.id = 0;
-    if (change->lease.ttl_s == 0 || cor_lease_manager_get(&change->store->leases, &change->lease))
+    if (change->lease.ttl_s <= 0 || cor_lease_manager_get(&change->store->leases, &change->lease))
         store_change_submit(change);
 }
 
@@ -55,7 +55,7 @@ void store_update_confirmed(struct cor_store_change *change)
     if (!same_bytes(change))
         store_change_judge(change);
     else if (change->rewrite)
-        write_next(change);
+        store_update_write(change);
     else
         unchanged(change);
 }
@@ -83,7 +83,7 @@ void cor_store_change_write(struct cor_store_change *change, struct cor_object *
     if (take_next(change, take_object) < 0) {
         fail(change, store_no_memory(&status), &status);
     } else if (change->rewrite || !same_bytes(change)) {
-        write_next(change);
+        store_update_write(change);
     } else if (!change->current) {
         change->confirm = true;
         store_change_read(change);

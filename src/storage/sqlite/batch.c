@@ -48,7 +48,7 @@ int cor_batch_append(struct cor_sqlite_engine *e, struct cor_str key, struct cor
     return 0;
 }
 
-/* 1, 0, or the database's failure. */
+/* 1, 0, or the database's failure. One that is due has gone: its keys go with this batch. */
 static int has_lease(struct cor_sqlite_engine *e, int64_t id)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_HAS);
@@ -58,6 +58,7 @@ static int has_lease(struct cor_sqlite_engine *e, int64_t id)
     if (!st)
         return cor_sqlite_db_err(e->db);
     sqlite3_bind_int64(st, 1, id);
+    sqlite3_bind_int64(st, 2, cor_clock_wall_ms(e->clock));
     r = cor_sqlite_db_int(e->db, st, &found);
     return r < 0 ? r : found != 0;
 }

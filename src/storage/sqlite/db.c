@@ -49,7 +49,7 @@ static const char *const texts[COR_SQL_STATEMENTS] = {
     [COR_SQL_META_SET] = "INSERT INTO meta(name, value) VALUES(?1, ?2)"
                          " ON CONFLICT(name) DO UPDATE SET value = ?2",
     [COR_SQL_LEASE_ADD] = "INSERT INTO lease(id, expires_wall_ms) VALUES(?1, ?2)",
-    [COR_SQL_LEASE_HAS] = "SELECT 1 FROM lease WHERE id = ?1",
+    [COR_SQL_LEASE_HAS] = "SELECT 1 FROM lease WHERE id = ?1 AND expires_wall_ms > ?2",
     [COR_SQL_LEASE_FIRST] = "SELECT expires_wall_ms, id FROM lease ORDER BY 1, 2 LIMIT 1",
     [COR_SQL_LEASE_KEYS] = "SELECT rev, key FROM log INDEXED BY log_lease WHERE lease = ?1"
                            " AND lease <> 0 AND rev > ?2 ORDER BY rev LIMIT ?3",
