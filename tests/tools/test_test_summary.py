@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""TAP: test_summary.py on made-up logs of meson. Argument: the source root."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+GOOD = {"name": "unit / good", "stdout": "1..2\nok 1 - a\nok 2 - b\n", "result": "OK", "returncode": 0}
+
+
+def program(stdout, result, returncode):
+    return {"name": "unit / x", "stdout": stdout, "result": result, "returncode": returncode}
+
+
+# (what, programs of the log, expected lines at the end)
+CASES = [
+    ("tests that passed are counted one by one", [GOOD, GOOD], ["4 passed, 0 failed"]),
+    ("a test that failed is named", [GOOD, program("1..2\nok 1 - a\nnot ok 2 - b\n# why\n", "FAIL", 1)],
+     ["FAILED build: unit / x: b", "3 passed, 1 failed"]),
+    ("a program that fails after its last test is a failure", [GOOD, program("1..1\nok 1 - a\n", "ERROR", 66)],
+     ["FAILED build: unit / x: error, exit code 66", "3 passed, 1 failed"]),
+    ("a program that was killed is a failure", [program("1..2\nok 1 - a\n", "TIMEOUT", -15)],
+     ["FAILED build: unit / x: timeout, exit code -15", "1 passed, 1 failed"]),
+    ("a test that was skipped counts as neither", [GOOD, program("1..1\nok 1 - a # SKIP no root\n", "SKIP", 0)],
+     ["2 passed, 0 failed"]),
+    ("a program without TAP is one test", [{"name": "plain", "result": "OK", "returncode": 0}], ["1 passed, 0 failed"]),
+    ("nothing that ran is a failure", [], ["0 passed, 0 failed"]),
+]
+
+
+def summary(programs):
+    with tempfile.TemporaryDirectory() as tree:
+        logs = pathlib.Path(tree) / "build" / "meson-logs"
+        logs.mkdir(parents=True)
+        (logs / "testlog.json").write_text("".join(json.dumps(p) + "\n" for p in programs))
+        done = subprocess.run([sys.executable, str(ROOT / "tools" / "test_summary.py"), "build"], cwd=tree,
+                              capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
+def main():
+    print(f"1..{len(CASES)}")
+    failed = 0
+    for number, (what, programs, expected) in enumerate(CASES, 1):
+        code, lines = summary(programs)
+        good = expected[-1].endswith(" 0 failed") and not expected[-1].startswith("0 ")
+        ok = lines[-len(expected):] == expected and (code == 0) == good
+        print(f"{'ok' if ok else 'not ok'} {number} - {what}")
+        if not ok:
+            failed += 1
+            print(f"# exit code {code}, said: {lines!r}")
+    return 1 if failed else 0
+
+
+sys.exit(main())
