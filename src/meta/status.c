@@ -206,6 +206,28 @@ int cor_status_conflict(struct cor_status *st, const struct cor_gr *gr, struct c
     return -COR_ECONFLICT;
 }
 
+int cor_status_forbidden(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
+                         const char *fmt, ...)
+{
+    struct cor_status next = begin(-COR_EFORBIDDEN);
+    struct cor_buf text;
+    va_list ap;
+    int r;
+
+    if (!st)
+        return -COR_EFORBIDDEN;
+    (void)cor_status_set_details(&next, name, gr->group, gr->resource);
+    init_text(&text);
+    va_start(ap, fmt);
+    r = name.n > 0 ? add_subject(&text, gr, name) : cor_gr_print(gr, &text);
+    if (r == 0 && (r = cor_buf_addz(&text, " is forbidden: ")) == 0)
+        r = cor_buf_addv(&text, fmt, ap);
+    va_end(ap);
+    take_message(&next, &text, r);
+    cor_status_move(st, &next);
+    return -COR_EFORBIDDEN;
+}
+
 int cor_status_bad_request(struct cor_status *st, const char *fmt, ...)
 {
     struct cor_status next = begin(-COR_EINVAL);

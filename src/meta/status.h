@@ -63,6 +63,9 @@ int cor_status_not_found(struct cor_status *st, const struct cor_gr *gr, struct 
 int cor_status_already_exists(struct cor_status *st, const struct cor_gr *gr, struct cor_str name);
 int cor_status_conflict(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
                         const char *fmt, ...) COR_PRINTF(4, 5);
+/* `name` may be empty. */
+int cor_status_forbidden(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
+                         const char *fmt, ...) COR_PRINTF(4, 5);
 int cor_status_bad_request(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
 int cor_status_internal(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);
 int cor_status_expired(struct cor_status *st, const char *fmt, ...) COR_PRINTF(2, 3);

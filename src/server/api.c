@@ -1,0 +1,253 @@
+#include "server/api.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "server/api_int.h"
+#include "server/call_int.h"
+#include "server/paths.h"
+#include "storage/store.h"
+
+#define EVENT_TTL_S           3600
+#define MIN_REQUEST_TIMEOUT_S 1800
+#define PREFIX_MAX            256
+
+/* For answers without a call: a failed allocation at the very start. */
+#define NO_MEMORY "out of memory\n"
+
+int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
+                struct cor_status *reterr_status)
+{
+    struct cor_api *api = cor_calloc(1, sizeof(*api) + opts->nloops * sizeof(api->loops[0]));
+    int r;
+
+    if (!api)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+    api->engine = opts->engine;
+    api->clock = opts->clock ? opts->clock : cor_clock_real();
+    api->event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S;
+    api->min_request_timeout_s =
+        opts->min_request_timeout_s > 0 ? opts->min_request_timeout_s : MIN_REQUEST_TIMEOUT_S;
+    api->checks = opts->checks;
+    api->nchecks = opts->nchecks;
+    api->resources = cor_api_builtins(&api->nresources);
+    api->nloops = opts->nloops;
+    r = cor_discovery_init(&api->discovery, api->resources, api->nresources, opts->server_address);
+    for (size_t i = 0; i < api->nloops && r == 0; i++) {
+        struct cor_api_loop *loop = &api->loops[i];
+
+        loop->api = api;
+        loop->loop = opts->loops[i];
+        if (opts->random_seed)
+            cor_rand_init_seeded(&loop->rand, opts->random_seed + i);
+        else
+            cor_rand_init(&loop->rand);
+        loop->backings = cor_calloc(api->nresources, sizeof(loop->backings[0]));
+        r = loop->backings ? 0 : -COR_ENOMEM;
+    }
+    if (r < 0) {
+        cor_api_free(api);
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    }
+    *ret_api = api;
+    return 0;
+}
+
+static void backing_deinit(struct cor_backing *backing)
+{
+    cor_reader_free(backing->reader);
+    cor_store_free(backing->store);
+    cor_buf_deinit(&backing->prefix);
+    *backing = (struct cor_backing){0};
+}
+
+struct cor_api *cor_api_free(struct cor_api *api)
+{
+    if (!api)
+        return NULL;
+    for (size_t i = 0; i < api->nloops; i++) {
+        for (size_t j = 0; api->loops[i].backings && j < api->nresources; j++)
+            backing_deinit(&api->loops[i].backings[j]);
+        cor_free(api->loops[i].backings);
+    }
+    cor_discovery_deinit(&api->discovery);
+    return cor_free(api);
+}
+
+struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
+{
+    return &api->loops[index];
+}
+
+size_t cor_api_loop_calls(const struct cor_api_loop *loop)
+{
+    return loop->ncalls;
+}
+
+static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+                        struct cor_backing *backing, struct cor_status *reterr_status)
+{
+    struct cor_gr gr = cor_api_gr(resource);
+    struct cor_store_opts opts = {
+        .engine = loop->api->engine,
+        .loop = loop->loop,
+        .api_version = resource->api_version,
+        .kind = resource->kind,
+        .clock = loop->api->clock,
+    };
+    int r;
+
+    cor_buf_init(&backing->prefix, PREFIX_MAX);
+    r = cor_key_resource_prefix(&gr, false, &backing->prefix);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    opts.resource_prefix = cor_buf_z(&backing->prefix);
+    r = cor_store_new(&opts, &backing->store, reterr_status);
+    if (r < 0)
+        return r;
+    r = cor_store_reader_new(backing->store, &backing->reader);
+    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+}
+
+int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+                    struct cor_backing **ret_backing, struct cor_status *reterr_status)
+{
+    struct cor_backing *backing = &loop->backings[resource - loop->api->resources];
+    int r;
+
+    if (!backing->reader) {
+        r = open_backing(loop, resource, backing, reterr_status);
+        if (r < 0) {
+            backing_deinit(backing);
+            return r;
+        }
+    }
+    *ret_backing = backing;
+    return 0;
+}
+
+int cor_api_add_uuid(struct cor_api_loop *loop, struct cor_buf *out)
+{
+    uint64_t a = cor_rand_u64(&loop->rand), b = cor_rand_u64(&loop->rand);
+
+    return cor_buf_addf(out, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
+                        (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
+                        ((unsigned)(b >> 48) & 0x3fff) | 0x8000,
+                        (unsigned long long)(b & 0xffffffffffffull));
+}
+
+static const struct cor_verb *const verbs[] = {
+    [COR_VERB_CREATE] = &cor_verb_create,
+    [COR_VERB_DELETE] = &cor_verb_delete,
+    [COR_VERB_DELETECOLLECTION] = &cor_verb_delete_collection,
+    [COR_VERB_GET] = &cor_verb_get,
+    [COR_VERB_LIST] = &cor_verb_list,
+    [COR_VERB_PATCH] = &cor_verb_patch,
+    [COR_VERB_UPDATE] = &cor_verb_update,
+    [COR_VERB_WATCH] = &cor_verb_watch,
+    [COR_VERB_NONE] = &cor_verb_get,
+};
+
+static int no_such_resource(struct cor_call *call)
+{
+    int r = cor_status_set(&call->status, -COR_ENOTFOUND,
+                           "the server could not find the requested resource");
+
+    call->status.has_details = true;
+    return r;
+}
+
+/* Is this combination of verb, resource, subresource and scope there? */
+static int check_route(struct cor_call *call)
+{
+    const struct cor_request_info *info = &call->req->info;
+    unsigned verbs_here = call->res->verbs;
+    bool all_namespaces = cor_api_is_namespaced(call->res) && info->ns.n == 0;
+
+    if (info->has_more)
+        return no_such_resource(call);
+    if (info->subresource.n > 0) {
+        call->sub = cor_api_subresource(call->res, info->subresource);
+        if (!call->sub || !call->sub->is_served)
+            return no_such_resource(call);
+        verbs_here = call->sub->verbs;
+    }
+    if (!cor_api_is_namespaced(call->res) && info->ns.n > 0 &&
+        !cor_str_eq(info->resource, COR_STR("namespaces")))
+        return no_such_resource(call);
+    if (all_namespaces && info->name.n > 0)
+        return no_such_resource(call);
+    if (all_namespaces)
+        verbs_here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH);
+    if (info->name.n == 0)
+        verbs_here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH) | COR_VERB_BIT(CREATE) |
+                      COR_VERB_BIT(DELETECOLLECTION);
+    else if (!call->sub)
+        verbs_here &= ~COR_VERB_BIT(CREATE);
+    if (info->verb == COR_VERB_NONE || !(verbs_here & (1u << info->verb)))
+        return cor_status_set(&call->status, -COR_ENOTSUP,
+                              "the server does not allow this method on the requested resource");
+    return 0;
+}
+
+static enum cor_answer answer_of(enum cor_api_verb verb)
+{
+    if (verb == COR_VERB_LIST || verb == COR_VERB_DELETECOLLECTION)
+        return COR_ANSWER_LIST;
+    return verb == COR_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
+}
+
+static int prepare(struct cor_call *call)
+{
+    const struct cor_api_request *req = call->req;
+    int r;
+
+    call->res = cor_api_builtin(req->info.group, req->info.version, req->info.resource);
+    call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
+    if (!call->res || (call->res->flags & COR_API_VIRTUAL))
+        return no_such_resource(call);
+    r = check_route(call);
+    if (r == 0)
+        r = cor_api_options_parse(req->query, &call->opts, &call->status);
+    if (r == 0)
+        r = cor_negotiate(req->accept, answer_of(req->info.verb), &call->accept, &call->status);
+    call->accept.is_pretty =
+        call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
+    if (r == 0)
+        r = cor_api_backing(call->loop, call->res, &call->backing, &call->status);
+    return r;
+}
+
+static bool is_known_version(const struct cor_api *api, const struct cor_request_info *info)
+{
+    for (size_t i = 0; i < api->nresources; i++) {
+        if (cor_str_eq(api->resources[i].group, info->group) &&
+            cor_str_eq(api->resources[i].version, info->version))
+            return true;
+    }
+    return false;
+}
+
+void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
+                  struct cor_sink *sink)
+{
+    bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info);
+    struct cor_call *call =
+        call_new(is_path ? &cor_verb_path : verbs[request->info.verb], loop, request, sink);
+
+    if (!call) {
+        static const struct cor_str text = COR_STR(NO_MEMORY);
+
+        cor_sink_start(sink, 500, NULL, 0, text.n);
+        (void)cor_sink_writev(sink, &text, 1, 0);
+        cor_sink_end(sink);
+        return;
+    }
+    if (!is_path && prepare(call) < 0)
+        cor_call_fail(call);
+    else
+        call->verb->run(call);
+}

@@ -1,0 +1,80 @@
+/* The REST API: from a request to a verb's answer in a sink. HTTP and in-process callers use it
+ * alike.
+ *
+ * One cor_api is shared by all loops; each loop has its own part with its stores and readers.
+ * Thread: cor_api_new, _free and _loop on the maker's, before the loops start and after they have
+ * stopped; a cor_api_loop is its loop's.  Owner: the server. */
+#ifndef COR_SERVER_API_H
+#define COR_SERVER_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "server/request_info.h"
+#include "server/sink.h"
+#include "server/user.h"
+
+struct cor_api;
+struct cor_api_loop;
+struct cor_clock;
+struct cor_engine;
+struct cor_loop;
+struct cor_status;
+
+/* One of /healthz, /livez and /readyz. It answers at once, from any loop. */
+struct cor_health_check {
+    const char *name;
+    bool (*is_ok)(void *arg);
+    void *arg;
+    bool live, ready; /* which endpoints it counts for; healthz has all live ones */
+};
+
+struct cor_api_opts {
+    struct cor_engine *engine;
+    struct cor_loop *const *loops; /* copied */
+    size_t nloops;
+    const struct cor_clock *clock; /* NULL: the real one */
+    uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
+    int64_t event_ttl_s;           /* 0: 3600 */
+    int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
+    const struct cor_health_check *checks; /* must stay */
+    size_t nchecks;
+    const char *server_address; /* "host:port", for /api; NULL: none */
+};
+
+/* 0, -COR_ENOMEM. */
+int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
+                struct cor_status *reterr_status);
+
+/* Every call must have ended. Returns NULL; NULL is fine. */
+struct cor_api *cor_api_free(struct cor_api *api);
+
+struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index);
+
+/* A request, complete. Everything it points to stays until the sink has ended. */
+struct cor_api_request {
+    enum cor_http_method method;
+    struct cor_request_info info;
+    struct cor_str query;                                                     /* still encoded */
+    struct cor_str accept, content_type, user_agent, if_none_match, audit_id; /* headers */
+    struct cor_str body;
+    const struct cor_user *user; /* NULL: the server itself */
+    uint64_t deadline_ms;        /* on cor_loop_now_ms()'s clock; 0: none */
+};
+
+/* Answers into `sink`, now or later; each request gets exactly one answer, unless its reader goes.
+ */
+void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
+                  struct cor_sink *sink);
+
+/* How many calls of this loop have not ended, watches included. */
+size_t cor_api_loop_calls(const struct cor_api_loop *loop);
+
+/* Creates the namespaces that every cluster has: default, kube-system, kube-public and
+ * kube-node-lease. `on_done` gets 0 or the first failure. 0, -COR_ENOMEM. */
+int cor_api_bootstrap(struct cor_api_loop *loop,
+                      void (*on_done)(void *arg, int err, const struct cor_status *status),
+                      void *arg, struct cor_status *reterr_status);
+
+#endif

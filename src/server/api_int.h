@@ -1,0 +1,48 @@
+/* Inside the API: one loop's stores, and the resources by name. */
+#ifndef COR_SERVER_API_INT_H
+#define COR_SERVER_API_INT_H
+
+#include "base/rand.h"
+#include "codec/api_resource.h"
+#include "loop/loop.h"
+#include "server/api.h"
+#include "server/discovery.h"
+#include "storage/reader.h"
+
+/* Where one resource lives, as one loop sees it. */
+struct cor_backing {
+    struct cor_store *store;   /* NULL: not used on this loop yet */
+    struct cor_reader *reader; /* of the same objects */
+    struct cor_buf prefix;     /* of its keys: "/pods" */
+};
+
+struct cor_api_loop {
+    struct cor_api *api;
+    struct cor_loop *loop;
+    struct cor_rand rand;
+    struct cor_backing *backings; /* by the resource's place in the table */
+    size_t ncalls;
+};
+
+struct cor_api {
+    struct cor_engine *engine;
+    const struct cor_clock *clock;
+    int64_t event_ttl_s;
+    int64_t min_request_timeout_s;
+    const struct cor_health_check *checks;
+    size_t nchecks;
+    const struct cor_api_resource *resources;
+    size_t nresources;
+    struct cor_discovery discovery;
+    size_t nloops;
+    struct cor_api_loop loops[];
+};
+
+/* The stores of `resource` on this loop, made at first use. 0, -COR_ENOMEM. */
+int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+                    struct cor_backing **ret_backing, struct cor_status *reterr_status);
+
+/* Appends a random (version 4) UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_api_add_uuid(struct cor_api_loop *loop, struct cor_buf *out);
+
+#endif

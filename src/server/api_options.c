@@ -1,0 +1,141 @@
+#include "server/api_options.h"
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "http/url.h"
+#include "meta/quote.h"
+
+enum kind { STRING, INT, BOOL };
+
+#define OPTION(name, kind, field)                                                                  \
+    {                                                                                              \
+        name, kind, offsetof(struct cor_api_options, field), 0                                     \
+    }
+#define OPTION_HAS(name, kind, field, has)                                                         \
+    {                                                                                              \
+        name, kind, offsetof(struct cor_api_options, field), offsetof(struct cor_api_options, has) \
+    }
+
+static const struct option {
+    const char *name;
+    enum kind kind;
+    size_t at;
+    size_t has_at; /* 0: none */
+} known[] = {
+    OPTION("labelSelector", STRING, label_selector),
+    OPTION("fieldSelector", STRING, field_selector),
+    OPTION("resourceVersion", STRING, resource_version),
+    OPTION("resourceVersionMatch", STRING, resource_version_match),
+    OPTION("continue", STRING, continue_token),
+    OPTION("propagationPolicy", STRING, propagation_policy),
+    OPTION("fieldValidation", STRING, field_validation),
+    OPTION("includeObject", STRING, include_object),
+    OPTION_HAS("dryRun", STRING, dry_run, has_dry_run),
+    OPTION("limit", INT, limit),
+    OPTION("timeoutSeconds", INT, timeout_seconds),
+    OPTION_HAS("gracePeriodSeconds", INT, grace_period_seconds, has_grace_period),
+    OPTION("watch", BOOL, watch),
+    OPTION("allowWatchBookmarks", BOOL, allow_bookmarks),
+    OPTION("sendInitialEvents", BOOL, send_initial_events),
+    OPTION("orphanDependents", BOOL, orphan_dependents),
+    OPTION("pretty", BOOL, pretty),
+    OPTION("force", BOOL, force),
+};
+
+static bool is_false(struct cor_str value)
+{
+    return cor_str_eq(value, COR_STR("0")) ||
+           (value.n == 5 && strncasecmp(value.p, "false", 5) == 0);
+}
+
+static int read_int(struct cor_str value, int64_t *ret, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {0};
+    int r = cor_str_to_i64(value, ret);
+
+    if (r == 0)
+        return 0;
+    cor_buf_init(&quoted, COR_API_OPTIONS_BYTES_MAX);
+    (void)cor_quote(value, &quoted);
+    return cor_status_bad_request(reterr_status, "strconv.ParseInt: parsing %s: %s",
+                                  cor_buf_z(&quoted),
+                                  r == -COR_ETOOBIG ? "value out of range" : "invalid syntax");
+}
+
+/* `seen`: a bit per row of the table. */
+static int read_pair(struct cor_api_options *options, struct cor_str name, struct cor_str raw_value,
+                     unsigned *seen, struct cor_status *reterr_status)
+{
+    size_t mark = options->text.n;
+    char *base = (char *)options;
+    struct cor_str value;
+    int r;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(known); i++) {
+        if ((*seen & (1u << i)) || !cor_str_eqz(name, known[i].name))
+            continue;
+        *seen |= 1u << i;
+        r = cor_url_unescape(raw_value, COR_URL_QUERY, &options->text);
+        if (r == -COR_EINVAL)
+            return 0;
+        if (r < 0)
+            return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        if (known[i].has_at > 0)
+            *(bool *)(base + known[i].has_at) = true;
+        value = cor_str_from(cor_buf_str(&options->text), mark);
+        switch (known[i].kind) {
+        case STRING:
+            *(struct cor_str *)(base + known[i].at) = value;
+            return 0;
+        case INT:
+            return read_int(value, (int64_t *)(base + known[i].at), reterr_status);
+        case BOOL:
+            *(enum cor_tristate *)(base + known[i].at) = is_false(value) ? COR_FALSE : COR_TRUE;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+int cor_api_options_parse(struct cor_str query, struct cor_api_options *ret_options,
+                          struct cor_status *reterr_status)
+{
+    struct cor_str name, value;
+    unsigned seen = 0;
+    int r;
+
+    *ret_options = (struct cor_api_options){0};
+    cor_buf_init(&ret_options->text, COR_API_OPTIONS_BYTES_MAX);
+    /* Decoding never lengthens: with room for all of it no value moves. */
+    r = query.n > 0 ? cor_buf_reserve(&ret_options->text, query.n) : 0;
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
+        if (r < 0)
+            continue;
+        r = read_pair(ret_options, name, value, &seen, reterr_status);
+        if (r < 0) {
+            cor_buf_deinit(&ret_options->text);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void cor_api_options_deinit(struct cor_api_options *options)
+{
+    cor_buf_deinit(&options->text);
+}
+
+bool cor_api_query_is_watch(struct cor_str query)
+{
+    struct cor_str name, value;
+    int r;
+
+    while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
+        if (r > 0 && cor_str_eq(name, COR_STR("watch")))
+            return !is_false(value);
+    }
+    return false;
+}

@@ -1,0 +1,36 @@
+/* The query parameters of the API's verbs, decoded.
+ * Thread: any (a value).  Owner: whoever embeds it. */
+#ifndef COR_SERVER_API_OPTIONS_H
+#define COR_SERVER_API_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "meta/list_options.h"
+#include "meta/status.h"
+
+#define COR_API_OPTIONS_BYTES_MAX (256u * 1024)
+
+struct cor_api_options {
+    /* Strings are in `text`; "" when absent. */
+    struct cor_str label_selector, field_selector;
+    struct cor_str resource_version, resource_version_match, continue_token;
+    struct cor_str propagation_policy, field_validation, include_object, dry_run;
+    int64_t limit, timeout_seconds, grace_period_seconds;
+    bool has_grace_period, has_dry_run;
+    enum cor_tristate watch, allow_bookmarks, send_initial_events, orphan_dependents, pretty, force;
+    struct cor_buf text;
+};
+
+/* The first value of a name counts; names that are not known are ignored. 0, -COR_EINVAL (400 in
+ * upstream's words), -COR_ENOMEM, -COR_ETOOBIG; there is nothing to release on failure. */
+int cor_api_options_parse(struct cor_str query, struct cor_api_options *ret_options,
+                          struct cor_status *reterr_status);
+
+void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroed struct */
+
+/* Does a query ask for a watch? */
+bool cor_api_query_is_watch(struct cor_str query);
+
+#endif

@@ -1,0 +1,366 @@
+#include "server/call.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "meta/storage_error.h"
+#include "server/call_int.h"
+#include "server/object_edit.h"
+#include "server/table.h"
+#include "json/pretty.h"
+
+#define HEADERS_MAX (COR_WARNINGS_MAX + 12)
+#define JSON_TYPE   "application/json"
+/* When there is no memory to say more. */
+#define OUT_OF_MEMORY                                                                              \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","           \
+    "\"message\":\"out of memory\",\"reason\":\"InternalError\",\"code\":500}\n"
+
+static void on_writable(void *arg)
+{
+    cor_call_pump(arg);
+}
+
+static void call_free(struct cor_call *call)
+{
+    if (call->verb->deinit)
+        call->verb->deinit(call);
+    call->loop->ncalls--;
+    cor_api_options_deinit(&call->opts);
+    cor_buf_deinit(&call->key);
+    cor_buf_deinit(&call->names);
+    cor_buf_deinit(&call->out);
+    cor_status_deinit(&call->status);
+    cor_warnings_deinit(&call->warnings);
+    cor_object_unref(call->out_object);
+    cor_free(call);
+}
+
+static void over(struct cor_call *call)
+{
+    call->is_over = true;
+    call->req = NULL;
+    call->sink = NULL;
+    if (call->pending == 0)
+        call_free(call);
+}
+
+static void on_gone(void *arg)
+{
+    struct cor_call *call = arg;
+
+    if (call->verb->gone)
+        call->verb->gone(call);
+    over(call);
+}
+
+static void on_drain(void *arg)
+{
+    struct cor_call *call = arg;
+
+    if (call->verb->drain)
+        call->verb->drain(call);
+}
+
+static const struct cor_sink_cbs sink_cbs = {on_writable, on_gone, on_drain};
+
+struct cor_call *call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
+                          const struct cor_api_request *req, struct cor_sink *sink)
+{
+    struct cor_call *call = cor_calloc(1, verb->size);
+
+    if (!call)
+        return NULL;
+    call->verb = verb;
+    call->loop = loop;
+    call->req = req;
+    call->sink = sink;
+    cor_buf_init(&call->key, COR_KEY_BYTES_MAX);
+    cor_buf_init(&call->names, COR_KEY_BYTES_MAX);
+    cor_buf_init(&call->out, COR_CALL_OUT_MAX);
+    cor_status_init(&call->status);
+    cor_warnings_init(&call->warnings);
+    loop->ncalls++;
+    cor_sink_set_cbs(sink, &sink_cbs, call);
+    return call;
+}
+
+bool cor_call_end_op(struct cor_call *call)
+{
+    assert(call->pending > 0);
+    call->pending--;
+    if (!call->is_over)
+        return true;
+    if (call->pending == 0)
+        call_free(call);
+    return false;
+}
+
+/* The names outlive the request, whose reader may go while the store works. */
+static int copy_names(struct cor_call *call)
+{
+    const struct cor_request_info *info = &call->req->info;
+    size_t ns_n = cor_api_is_namespaced(call->res) ? info->ns.n : 0;
+    int r = cor_buf_add(&call->names, info->ns.p, ns_n);
+
+    if (r == 0)
+        r = cor_buf_adds(&call->names, info->name);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    call->ns = cor_str(cor_buf_z(&call->names), ns_n);
+    call->name = cor_str_from(cor_buf_str(&call->names), ns_n);
+    return 0;
+}
+
+int cor_call_set_key(struct cor_call *call)
+{
+    struct cor_str prefix = cor_buf_str(&call->backing->prefix);
+    int r = copy_names(call);
+
+    if (r < 0)
+        return r;
+    if (call->name.n > 0)
+        return cor_key_of_object(prefix, cor_api_is_namespaced(call->res), call->ns, call->name,
+                                 &call->key, &call->status);
+    r = cor_key_of_namespace(prefix, call->ns, &call->key);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate)
+{
+    return cor_predicate_parse(call->opts.label_selector, call->opts.field_selector,
+                               call->res->field_labels, ret_predicate, &call->status);
+}
+
+int64_t cor_call_now_ms(const struct cor_call *call)
+{
+    return cor_clock_wall_ms(call->loop->api->clock);
+}
+
+struct headers {
+    struct cor_http_header v[HEADERS_MAX];
+    size_t n;
+};
+
+static void add_header(struct headers *h, const char *name, struct cor_str value)
+{
+    if (h->n < HEADERS_MAX)
+        h->v[h->n++] = (struct cor_http_header){cor_strz(name), value};
+}
+
+void cor_call_start(struct cor_call *call, int code, const char *content_type,
+                    const struct cor_http_header *headers, size_t nheaders, uint64_t length)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid = {0};
+    struct headers h = {.n = 0};
+    bool has_cache = false;
+    char retry[24];
+
+    cor_buf_init(&uuid, 64);
+    if (call->req->audit_id.n == 0)
+        (void)cor_api_add_uuid(call->loop, &uuid);
+    for (size_t i = 0; i < nheaders; i++) {
+        add_header(&h, headers[i].name.p, headers[i].value);
+        has_cache = has_cache || cor_str_eq(headers[i].name, COR_STR("Cache-Control"));
+    }
+    if (content_type)
+        add_header(&h, "Content-Type", cor_strz(content_type));
+    add_header(&h, "Audit-Id",
+               call->req->audit_id.n > 0 ? call->req->audit_id : cor_buf_str(&uuid));
+    if (!has_cache)
+        add_header(&h, "Cache-Control", COR_STR("no-cache, private"));
+    for (size_t i = 0; i < call->warnings.n; i++)
+        add_header(&h, "Warning", cor_warnings_at(&call->warnings, i));
+    if (code >= 400 && call->status.retry_after_s > 0) {
+        snprintf(retry, sizeof(retry), "%lld", (long long)call->status.retry_after_s);
+        add_header(&h, "Retry-After", cor_strz(retry));
+    }
+    if (code == 403)
+        add_header(&h, "X-Content-Type-Options", COR_STR("nosniff"));
+    cor_sink_start(call->sink, code, h.v, h.n, length);
+}
+
+static size_t spans_length(const struct cor_call *call)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < call->nspans; i++)
+        n += call->spans[i].n;
+    return n;
+}
+
+void cor_call_end(struct cor_call *call)
+{
+    cor_sink_end(call->sink);
+    over(call);
+}
+
+void cor_call_pump(struct cor_call *call)
+{
+    for (;;) {
+        size_t total = spans_length(call);
+        int r;
+
+        if (call->skip < total)
+            call->skip += cor_sink_writev(call->sink, call->spans, call->nspans, call->skip);
+        if (call->skip < total)
+            return;
+        call->skip = 0;
+        call->nspans = 0;
+        r = call->refill ? call->refill(call) : 0;
+        if (r == COR_REFILL_WAIT)
+            return;
+        if (r < 0) {
+            cor_sink_abort(call->sink);
+            over(call);
+            return;
+        }
+        if (r == 0) {
+            cor_call_end(call);
+            return;
+        }
+    }
+}
+
+/* What the spans hold is the whole body. */
+static void reply_spans(struct cor_call *call, int code, const char *content_type,
+                        const struct cor_http_header *headers, size_t nheaders)
+{
+    call->refill = NULL;
+    call->skip = 0;
+    cor_call_start(call, code, content_type, headers, nheaders, spans_length(call));
+    cor_call_pump(call);
+}
+
+static void reply_no_memory(struct cor_call *call)
+{
+    call->nspans = 0;
+    cor_call_add_span(call, COR_STR(OUT_OF_MEMORY));
+    reply_spans(call, 500, JSON_TYPE, NULL, 0);
+}
+
+/* Makes what `out` holds from `mark` on readable, in place. */
+static int make_pretty(struct cor_call *call)
+{
+    struct cor_buf pretty;
+    int r;
+
+    cor_buf_init(&pretty, COR_CALL_OUT_MAX);
+    r = cor_json_pretty(cor_buf_str(&call->out), 0, &pretty);
+    if (r < 0) {
+        cor_buf_deinit(&pretty);
+        return r;
+    }
+    cor_buf_deinit(&call->out);
+    call->out = pretty;
+    return 0;
+}
+
+void cor_call_reply_json(struct cor_call *call, int code)
+{
+    int r = call->accept.is_pretty ? make_pretty(call) : cor_buf_addc(&call->out, '\n');
+
+    if (r < 0) {
+        reply_no_memory(call);
+        return;
+    }
+    call->nspans = 0;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    reply_spans(call, code, JSON_TYPE, NULL, 0);
+}
+
+void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,
+                          const struct cor_http_header *headers, size_t nheaders,
+                          struct cor_str body)
+{
+    call->nspans = 0;
+    cor_call_add_span(call, body);
+    reply_spans(call, code, content_type, headers, nheaders);
+}
+
+void cor_call_fail(struct cor_call *call)
+{
+    int r;
+
+    cor_buf_reset(&call->out);
+    r = cor_status_write(&call->status, &call->out);
+    if (r < 0)
+        reply_no_memory(call);
+    else
+        cor_call_reply_json(call, call->status.code);
+}
+
+void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
+{
+    struct cor_gr gr = cor_api_gr(call->res);
+
+    cor_storage_error_to_api(&call->status, op, &gr, call->name);
+    cor_call_fail(call);
+}
+
+static int write_table(struct cor_call *call, const struct cor_object *object)
+{
+    enum cor_table_include include;
+    struct cor_json_writer w;
+    int r = cor_table_include_parse(call->opts.include_object, &include, &call->status);
+
+    if (r < 0)
+        return r;
+    cor_json_writer_init(&w, &call->out);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("kind"), COR_STR("Table"));
+    cor_json_member(&w, COR_STR("apiVersion"),
+                    call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
+                                            : COR_STR("meta.k8s.io/v1"));
+    cor_json_key(&w, COR_STR("metadata"));
+    cor_json_begin_object(&w);
+    if (object->rev > 0)
+        cor_json_member(&w, COR_STR("resourceVersion"), cor_object_resource_version(object));
+    cor_json_end_object(&w);
+    cor_json_key(&w, COR_STR("columnDefinitions"));
+    cor_table_columns(&w, call->res);
+    cor_json_key(&w, COR_STR("rows"));
+    cor_json_begin_array(&w);
+    cor_table_row(&w, call->res, object, include, cor_call_now_ms(call) / 1000);
+    cor_json_end_array(&w);
+    cor_json_end_object(&w);
+    r = cor_json_writer_finish(&w);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int write_object(struct cor_call *call, const struct cor_object *object)
+{
+    int r;
+
+    if (call->accept.view == COR_VIEW_TABLE)
+        return write_table(call, object);
+    r = call->accept.view == COR_VIEW_OBJECT ? cor_buf_adds(&call->out, cor_object_json(object))
+                                             : cor_buf_addz(&call->out, COR_PARTIAL_HEAD);
+    if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
+        r = cor_buf_adds(&call->out, cor_object_metadata(object));
+    if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
+        r = cor_buf_addc(&call->out, '}');
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)
+{
+    if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty) {
+        cor_object_unref(call->out_object);
+        call->out_object = cor_object_ref(object);
+        call->nspans = 0;
+        cor_call_add_span(call, cor_object_json(object));
+        cor_call_add_span(call, COR_STR("\n"));
+        reply_spans(call, code, JSON_TYPE, NULL, 0);
+        return;
+    }
+    cor_buf_reset(&call->out);
+    if (write_object(call, object) < 0)
+        cor_call_fail(call);
+    else
+        cor_call_reply_json(call, code);
+}

@@ -1,0 +1,105 @@
+/* One request on its way through a verb. A verb is a struct cor_verb: how much state it needs
+ * (a struct that begins with struct cor_call), how it runs, and what it holds.
+ *
+ * A call lives until it has answered (or its reader is gone) and no store operation of it is under
+ * way. `req` is NULL once the reader is gone: what outlives it has to be copied before.
+ * Thread: its loop.  Owner: itself. */
+#ifndef COR_SERVER_CALL_H
+#define COR_SERVER_CALL_H
+
+#include "codec/api_resource.h"
+#include "meta/object.h"
+#include "meta/predicate.h"
+#include "meta/status.h"
+#include "meta/storage_error.h"
+#include "server/api_int.h"
+#include "server/api_options.h"
+#include "server/negotiate.h"
+#include "server/warnings.h"
+
+/* Of output that is under way at once. */
+#define COR_CALL_SPANS_MAX 128
+/* What is written to a buffer first: pretty JSON, tables, Status objects. */
+#define COR_CALL_OUT_MAX (64u << 20)
+
+struct cor_call;
+
+struct cor_verb {
+    size_t size;
+    void (*run)(struct cor_call *call);
+    void (*deinit)(struct cor_call *call); /* NULL: nothing to release */
+    void (*gone)(struct cor_call *call);   /* the reader went: close what would go on; or NULL */
+    void (*drain)(struct cor_call *call);  /* the server shuts down: end soon; or NULL */
+};
+
+struct cor_call {
+    const struct cor_verb *verb;
+    struct cor_api_loop *loop;
+    const struct cor_api_request *req; /* NULL: the reader is gone */
+    struct cor_sink *sink;
+    const struct cor_api_resource *res; /* NULL outside of resources */
+    const struct cor_api_subresource *sub;
+    struct cor_backing *backing;
+    struct cor_api_options opts;
+    struct cor_accept accept;
+    struct cor_buf key;      /* logical; of the object, or of the collection */
+    struct cor_str ns, name; /* in `names` */
+    struct cor_buf names;
+    struct cor_status status; /* of a failure */
+    struct cor_warnings warnings;
+    unsigned pending; /* store operations that will call back */
+    bool is_over;     /* answered or gone */
+
+    struct cor_str spans[COR_CALL_SPANS_MAX]; /* output, of which `skip` bytes are written */
+    size_t nspans, skip;
+    struct cor_buf out;            /* bytes of spans that have no other home */
+    struct cor_object *out_object; /* held for its span */
+    /* More output when the spans are written: 1 there is some, 0 the end, COR_REFILL_WAIT it will
+     * come with cor_call_pump(), -COR_E… cut the answer. NULL: the end. */
+    int (*refill)(struct cor_call *call);
+};
+
+#define COR_REFILL_WAIT (-1000)
+
+/* The collection's or the object's key, from the request. 0, or a failure in `status`. */
+int cor_call_set_key(struct cor_call *call);
+
+/* Around every store operation. end_op is false when the call is over: return at once. */
+static inline void cor_call_begin_op(struct cor_call *call)
+{
+    call->pending++;
+}
+bool cor_call_end_op(struct cor_call *call);
+
+/* Each ends the call with an answer. */
+void cor_call_fail(struct cor_call *call); /* with `status` */
+/* A storage error in `status`, turned into the API's. */
+void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op);
+void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object);
+void cor_call_reply_json(struct cor_call *call, int code); /* `out` is the body */
+void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,
+                          const struct cor_http_header *headers, size_t nheaders,
+                          struct cor_str body); /* must stay; or is `out` */
+
+/* The head of a streamed answer; then spans are set and pumped. */
+void cor_call_start(struct cor_call *call, int code, const char *content_type,
+                    const struct cor_http_header *headers, size_t nheaders, uint64_t length);
+void cor_call_pump(struct cor_call *call);
+/* Ends a stream from outside of refill. */
+void cor_call_end(struct cor_call *call);
+
+static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
+{
+    call->spans[call->nspans++] = span;
+}
+
+/* 0, or -COR_EINVAL in `status`: the request's selectors. */
+int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate);
+
+int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
+
+/* The verbs. */
+extern const struct cor_verb cor_verb_get, cor_verb_list, cor_verb_watch, cor_verb_create,
+    cor_verb_update, cor_verb_patch, cor_verb_delete, cor_verb_delete_collection;
+
+#endif

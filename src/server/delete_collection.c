@@ -1,0 +1,138 @@
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "server/delete.h"
+#include "server/list.h"
+
+/* Lists the items, deletes one after the other, and answers with the list as it was. */
+struct collection_call {
+    struct cor_list_call list;
+    struct cor_delete_options options;
+    struct cor_delete_op op;
+    struct cor_list_cursor *source;
+    struct cor_list_cursor replay; /* the source's items once more */
+    struct cor_object **items;     /* borrowed from the source */
+    size_t nitems, cap, at;
+};
+
+static struct cor_object *replay_next(struct cor_list_cursor *cursor)
+{
+    struct collection_call *c = COR_CONTAINER_OF(cursor, struct collection_call, replay);
+
+    return c->at < c->nitems ? c->items[c->at++] : NULL;
+}
+
+static void replay_free(struct cor_list_cursor *cursor)
+{
+}
+
+static const struct cor_list_cursor_ops replay_ops = {replay_next, replay_free};
+
+static int keep_item(struct collection_call *c, struct cor_object *object)
+{
+    if (c->nitems == c->cap) {
+        size_t cap = c->cap > 0 ? c->cap * 2 : 64;
+        struct cor_object **items = cor_realloc(c->items, cap * sizeof(items[0]));
+
+        if (!items)
+            return -COR_ENOMEM;
+        c->items = items;
+        c->cap = cap;
+    }
+    c->items[c->nitems++] = object;
+    return 0;
+}
+
+static void delete_next(struct collection_call *c)
+{
+    struct cor_call *call = &c->list.call;
+    struct cor_object *object = cor_list_cursor_next(c->source);
+    int r;
+
+    if (!object) {
+        c->replay = *c->source;
+        c->replay.ops = &replay_ops;
+        c->list.cursor = &c->replay;
+        cor_list_call_reply(&c->list);
+        return;
+    }
+    r = keep_item(c, object);
+    cor_buf_reset(&c->op.key);
+    if (r < 0)
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    else
+        r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
+                              cor_object_namespace(object), cor_object_name(object), &c->op.key,
+                              &call->status);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_delete_op_run(&c->op, cor_object_name(object));
+}
+
+static void on_deleted(struct cor_delete_op *op, int err)
+{
+    struct collection_call *c = COR_CONTAINER_OF(op, struct collection_call, op);
+
+    if (err < 0 && err != -COR_ENOTFOUND) {
+        cor_call_fail(op->call);
+        return;
+    }
+    cor_status_deinit(&op->call->status);
+    delete_next(c);
+}
+
+static void on_listed(void *arg, int err, struct cor_status *status,
+                      struct cor_list_cursor *take_cursor)
+{
+    struct collection_call *c = arg;
+
+    c->source = take_cursor;
+    if (!cor_call_end_op(&c->list.call))
+        return;
+    if (err < 0) {
+        cor_status_move(&c->list.call.status, status);
+        cor_call_fail_storage(&c->list.call, COR_STORAGE_OP_LIST);
+        return;
+    }
+    delete_next(c);
+}
+
+static void run(struct cor_call *call)
+{
+    struct collection_call *c = (struct collection_call *)call;
+    struct cor_store_list_opts opts;
+    int r;
+
+    cor_buf_init(&c->op.key, COR_KEY_BYTES_MAX);
+    c->op.call = call;
+    c->op.options = &c->options;
+    c->op.on_done = on_deleted;
+    r = cor_list_call_options(&c->list, &opts);
+    if (r == 0)
+        r = cor_delete_options_read(call, &c->options);
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &opts, on_listed, c,
+                        &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
+    else
+        cor_call_begin_op(call);
+}
+
+static void deinit(struct cor_call *call)
+{
+    struct collection_call *c = (struct collection_call *)call;
+
+    cor_list_call_deinit(call);
+    cor_list_cursor_free(c->source);
+    cor_free(c->items);
+    cor_delete_op_deinit(&c->op);
+    cor_delete_options_deinit(&c->options);
+}
+
+const struct cor_verb cor_verb_delete_collection = {
+    .size = sizeof(struct collection_call), .run = run, .deinit = deinit};

@@ -1,0 +1,169 @@
+#include "server/delete_options.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/field_error.h"
+#include "json/json.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define BODY_MAX (64u * 1024)
+
+static const struct cor_field_path policy_path = {.name = COR_STR("propagationPolicy")};
+static const struct cor_field_path dry_run_path = {.name = COR_STR("dryRun")};
+
+void cor_delete_options_deinit(struct cor_delete_options *options)
+{
+    cor_free(options->uid);
+    cor_free(options->resource_version);
+    *options = (struct cor_delete_options){0};
+}
+
+static void read_policy(struct cor_str policy, struct cor_delete_options *options,
+                        struct cor_field_errors *errs)
+{
+    static const char *const known[] = {"Background", "Foreground", "Orphan", "nil"};
+
+    if (policy.n == 0)
+        return;
+    if (cor_str_eq(policy, COR_STR("Background")))
+        options->propagation = COR_PROPAGATE_BACKGROUND;
+    else if (cor_str_eq(policy, COR_STR("Foreground")))
+        options->propagation = COR_PROPAGATE_FOREGROUND;
+    else if (cor_str_eq(policy, COR_STR("Orphan")))
+        options->propagation = COR_PROPAGATE_ORPHAN;
+    else
+        cor_field_errors_add_not_supported(errs, &policy_path, cor_field_string(policy), known,
+                                           COR_ARRAY_LEN(known));
+    if (options->orphan_dependents != COR_UNSET)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &policy_path, cor_field_string(policy),
+                             "orphanDependents and deletionPropagation cannot be both set");
+}
+
+static void read_dry_run(struct cor_str value, struct cor_delete_options *options,
+                         struct cor_field_errors *errs)
+{
+    static const char *const known[] = {"All"};
+    struct cor_json_iter it = cor_json_iter(value);
+
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str raw;
+
+        options->is_dry_run = true;
+        if (cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 && cor_str_eq(raw, COR_STR("All")))
+            continue;
+        cor_field_errors_add_not_supported(errs, &dry_run_path, cor_field_json(value), known, 1);
+        return;
+    }
+}
+
+static struct cor_str get(struct cor_str object, const char *key)
+{
+    struct cor_str value;
+
+    if (cor_json_get(object, cor_strz(key), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_type(value) == COR_JSON_NULL)
+        return (struct cor_str){NULL, 0};
+    return value;
+}
+
+static int copy_text(struct cor_str value, char **ret)
+{
+    struct cor_str raw;
+
+    if (!value.p || cor_json_to_raw(value, &raw) < 0)
+        return 0;
+    *ret = cor_strndup(raw.p, raw.n);
+    return *ret ? 0 : -COR_ENOMEM;
+}
+
+static int from_json(struct cor_call *call, struct cor_str json, struct cor_delete_options *options,
+                     struct cor_field_errors *errs)
+{
+    struct cor_str grace = get(json, "gracePeriodSeconds");
+    struct cor_str policy = get(json, "propagationPolicy"), raw = COR_STR("");
+    struct cor_str orphan = get(json, "orphanDependents");
+    struct cor_str preconditions = get(json, "preconditions");
+    struct cor_str dry_run = get(json, "dryRun");
+    bool b = false;
+    int r = 0;
+
+    if ((grace.p && cor_json_to_i64(grace, &options->grace_s) < 0) ||
+        (policy.p && cor_json_to_raw(policy, &raw) < 0) ||
+        (orphan.p && cor_json_to_bool(orphan, &b) < 0))
+        return cor_status_bad_request(
+            &call->status, "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: "
+                           "json: cannot unmarshal into Go struct field");
+    options->has_grace = grace.p != NULL;
+    if (orphan.p)
+        options->orphan_dependents = b ? COR_TRUE : COR_FALSE;
+    read_policy(raw, options, errs);
+    if (dry_run.p)
+        read_dry_run(dry_run, options, errs);
+    if (preconditions.p)
+        r = copy_text(get(preconditions, "uid"), &options->uid);
+    if (r == 0 && preconditions.p)
+        r = copy_text(get(preconditions, "resourceVersion"), &options->resource_version);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int from_body(struct cor_call *call, struct cor_delete_options *options,
+                     struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    struct cor_str type = cor_media_type(call->req->content_type);
+    struct cor_json_error why;
+    int r;
+
+    if (type.n > 0 && !cor_str_eq(type, COR_STR("application/json")))
+        return cor_status_set(&call->status, -COR_EMEDIATYPE,
+                              "the body of the request was in an unknown format - accepted media "
+                              "types include: application/json");
+    cor_buf_init(&json, BODY_MAX);
+    r = cor_json_canonicalize(call->req->body, &COR_JSON_LIMITS_DEFAULT, &json, NULL, &why);
+    if (r == -COR_EINVAL)
+        return cor_status_bad_request(
+            &call->status, "couldn't get version/kind; json parse error: %s", why.message);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    return from_json(call, cor_buf_str(&json), options, errs);
+}
+
+static void from_query(struct cor_call *call, struct cor_delete_options *options,
+                       struct cor_field_errors *errs)
+{
+    static const char *const known[] = {"All"};
+    const struct cor_api_options *o = &call->opts;
+
+    options->has_grace = o->has_grace_period;
+    options->grace_s = o->grace_period_seconds;
+    options->orphan_dependents = o->orphan_dependents;
+    read_policy(o->propagation_policy, options, errs);
+    if (o->dry_run.n == 0)
+        return;
+    options->is_dry_run = true;
+    if (!cor_str_eq(o->dry_run, COR_STR("All")))
+        cor_field_errors_add_not_supported(errs, &dry_run_path, cor_field_string(o->dry_run), known,
+                                           1);
+}
+
+int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options)
+{
+    static const struct cor_gk gk = {COR_STR("meta.k8s.io"), COR_STR("DeleteOptions")};
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_delete_options options = {0};
+    int r = 0;
+
+    if (call->req->body.n > 0)
+        r = from_body(call, &options, &errs);
+    else
+        from_query(call, &options, &errs);
+    if (r == 0 && (errs.n > 0 || errs.error < 0))
+        r = cor_status_invalid(&call->status, &gk, COR_STR(""), &errs);
+    if (r < 0) {
+        cor_delete_options_deinit(&options);
+        return r;
+    }
+    *ret_options = options;
+    return 0;
+}

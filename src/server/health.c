@@ -1,0 +1,131 @@
+#include "base/err.h"
+#include "http/url.h"
+#include "server/paths.h"
+
+#define TEXT_TYPE   "text/plain; charset=utf-8"
+#define EXCLUDE_MAX 256
+
+enum endpoint { HEALTHZ, LIVEZ, READYZ };
+
+static bool counts(const struct cor_health_check *check, enum endpoint endpoint)
+{
+    return endpoint == READYZ ? check->ready : check->live;
+}
+
+static bool is_excluded(struct cor_str query, const char *check)
+{
+    struct cor_str name, value;
+    int r;
+
+    while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
+        char text[EXCLUDE_MAX];
+        struct cor_buf decoded;
+        bool hit;
+
+        if (r < 0 || !cor_str_eq(name, COR_STR("exclude")) || value.n >= sizeof(text))
+            continue;
+        cor_buf_init(&decoded, sizeof(text));
+        hit = cor_url_unescape(value, COR_URL_QUERY, &decoded) == 0 &&
+              cor_str_eqz(cor_buf_str(&decoded), check);
+        cor_buf_deinit(&decoded);
+        if (hit)
+            return true;
+    }
+    return false;
+}
+
+static bool is_verbose(struct cor_str query)
+{
+    struct cor_str name, value;
+    int r;
+
+    while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
+        if (r > 0 && cor_str_eq(name, COR_STR("verbose")))
+            return true;
+    }
+    return false;
+}
+
+/* One line per check, then the verdict. Returns whether all is well; -COR_ENOMEM. */
+static int write_checks(struct cor_call *call, enum endpoint endpoint, const char *name)
+{
+    const struct cor_api *api = call->loop->api;
+    bool ok = true;
+    int r = cor_buf_addz(&call->out, "[+]ping ok\n");
+
+    for (size_t i = 0; i < api->nchecks && r == 0; i++) {
+        const struct cor_health_check *check = &api->checks[i];
+
+        if (!counts(check, endpoint))
+            continue;
+        if (is_excluded(call->req->query, check->name)) {
+            r = cor_buf_addf(&call->out, "[+]%s excluded: ok\n", check->name);
+        } else if (check->is_ok(check->arg)) {
+            r = cor_buf_addf(&call->out, "[+]%s ok\n", check->name);
+        } else {
+            ok = false;
+            r = cor_buf_addf(&call->out, "[-]%s failed: reason withheld\n", check->name);
+        }
+    }
+    if (r == 0)
+        r = cor_buf_addf(&call->out, "%s check %s\n", name, ok ? "passed" : "failed");
+    return r < 0 ? r : ok;
+}
+
+static void reply_endpoint(struct cor_call *call, enum endpoint endpoint, const char *name)
+{
+    int r = write_checks(call, endpoint, name);
+
+    if (r < 0) {
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_call_fail(call);
+    } else if (r == 0) {
+        cor_call_reply_bytes(call, 500, TEXT_TYPE, NULL, 0, cor_buf_str(&call->out));
+    } else {
+        cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0,
+                             is_verbose(call->req->query) ? cor_buf_str(&call->out)
+                                                          : COR_STR("ok"));
+    }
+}
+
+/* /healthz/NAME */
+static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct cor_str name)
+{
+    const struct cor_api *api = call->loop->api;
+
+    if (cor_str_eq(name, COR_STR("ping"))) {
+        cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
+        return true;
+    }
+    for (size_t i = 0; i < api->nchecks; i++) {
+        const struct cor_health_check *check = &api->checks[i];
+
+        if (!counts(check, endpoint) || !cor_str_eqz(name, check->name))
+            continue;
+        if (check->is_ok(check->arg))
+            cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
+        else
+            cor_call_reply_bytes(call, 500, TEXT_TYPE, NULL, 0,
+                                 COR_STR("internal server error: reason withheld\n"));
+        return true;
+    }
+    return false;
+}
+
+bool cor_health_reply(struct cor_call *call)
+{
+    static const char *const names[] = {
+        [HEALTHZ] = "healthz", [LIVEZ] = "livez", [READYZ] = "readyz"};
+    struct cor_str path = cor_str_from(call->req->info.path, 1);
+    struct cor_str first = cor_str_cut(&path, '/');
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        if (!cor_str_eqz(first, names[i]))
+            continue;
+        if (path.n > 0)
+            return reply_check(call, (enum endpoint)i, path);
+        reply_endpoint(call, (enum endpoint)i, names[i]);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,20 @@
+/* The sink of an HTTP response.
+ * Owner: the request's handler, until the response has ended.  Thread: the connection's loop. */
+#ifndef COR_SERVER_HTTP_SINK_H
+#define COR_SERVER_HTTP_SINK_H
+
+#include "server/sink.h"
+
+struct cor_http_sink {
+    struct cor_sink sink;
+    struct cor_http_response *response;
+    const struct cor_sink_cbs *cbs;
+    void *cb_arg;
+    int status;                                  /* of the answer; 0: not started */
+    void (*on_over)(struct cor_http_sink *sink); /* ended or gone: the memory may go */
+};
+
+void cor_http_sink_init(struct cor_http_sink *sink, struct cor_http_response *response,
+                        void (*on_over)(struct cor_http_sink *sink));
+
+#endif

@@ -1,0 +1,303 @@
+#include "server/list.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "meta/key.h"
+#include "server/object_edit.h"
+#include "json/pretty.h"
+
+/* Items that are written at once: each takes up to four spans. */
+#define ITEMS_AT_ONCE (COR_CALL_SPANS_MAX / 4 - 2)
+/* Of those that are made in a buffer first. */
+#define BYTES_AT_ONCE (64u * 1024)
+
+static int write_head(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    const struct cor_list_cursor *cursor = list->cursor;
+    struct cor_json_writer w;
+    char rv[24];
+
+    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)cursor->rev);
+    cor_json_writer_init(&w, &call->out);
+    cor_json_begin_object(&w);
+    switch (call->accept.view) {
+    case COR_VIEW_OBJECT:
+        cor_json_member(&w, COR_STR("kind"), call->res->list_kind);
+        cor_json_member(&w, COR_STR("apiVersion"), call->res->api_version);
+        break;
+    case COR_VIEW_TABLE:
+        cor_json_member(&w, COR_STR("kind"), COR_STR("Table"));
+        cor_json_member(&w, COR_STR("apiVersion"),
+                        call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
+                                                : COR_STR("meta.k8s.io/v1"));
+        break;
+    case COR_VIEW_PARTIAL:
+        cor_json_member(&w, COR_STR("kind"), COR_STR("PartialObjectMetadataList"));
+        cor_json_member(&w, COR_STR("apiVersion"), COR_STR("meta.k8s.io/v1"));
+        break;
+    }
+    cor_json_key(&w, COR_STR("metadata"));
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("resourceVersion"), cor_strz(rv));
+    if (cursor->continue_token[0])
+        cor_json_member(&w, COR_STR("continue"), cor_strz(cursor->continue_token));
+    if (cursor->remaining >= 0) {
+        cor_json_key(&w, COR_STR("remainingItemCount"));
+        cor_json_i64(&w, cursor->remaining);
+    }
+    cor_json_end_object(&w);
+    if (call->accept.view == COR_VIEW_TABLE) {
+        cor_json_key(&w, COR_STR("columnDefinitions"));
+        cor_table_columns(&w, call->res);
+        cor_json_key(&w, COR_STR("rows"));
+    } else {
+        cor_json_key(&w, COR_STR("items"));
+    }
+    cor_json_begin_array(&w);
+    /* What is open is closed by the tail. */
+    return w.error;
+}
+
+/* The bytes as they are stored: nothing is written that is not there already. */
+static void add_item_spans(struct cor_list_call *list, const struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    struct cor_str json = cor_object_json(object);
+
+    if (call->accept.view == COR_VIEW_PARTIAL) {
+        if (list->is_begun)
+            cor_call_add_span(call, COR_STR(","));
+        cor_call_add_span(call, COR_STR(COR_PARTIAL_HEAD));
+        cor_call_add_span(call, cor_object_metadata(object));
+        cor_call_add_span(call, COR_STR("}"));
+    } else {
+        cor_call_add_span(call, list->is_begun ? COR_STR(",{") : COR_STR("{"));
+        cor_call_add_span(call, cor_str_from(json, object->type_end));
+    }
+    list->is_begun = true;
+}
+
+/* One item as text without indentation, at the end of `out`. */
+static int write_item(struct cor_list_call *list, const struct cor_object *object,
+                      struct cor_buf *out)
+{
+    struct cor_call *call = &list->call;
+    struct cor_json_writer w;
+    int r;
+
+    switch (call->accept.view) {
+    case COR_VIEW_OBJECT:
+        r = cor_buf_addc(out, '{');
+        return r < 0 ? r
+                     : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
+    case COR_VIEW_TABLE:
+        cor_json_writer_init(&w, out);
+        cor_table_row(&w, call->res, object, list->include, cor_call_now_ms(call) / 1000);
+        return cor_json_writer_finish(&w);
+    case COR_VIEW_PARTIAL:
+        r = cor_buf_addz(out, COR_PARTIAL_HEAD);
+        if (r == 0)
+            r = cor_buf_adds(out, cor_object_metadata(object));
+        return r < 0 ? r : cor_buf_addc(out, '}');
+    }
+    return 0;
+}
+
+static int write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf item = {0};
+    int r;
+
+    cor_buf_init(&item, COR_CALL_OUT_MAX);
+    r = write_item(list, object, &item);
+    if (r == 0)
+        r = cor_buf_addz(&list->call.out, list->is_begun ? ",\n    " : "\n    ");
+    list->is_begun = true;
+    return r < 0 ? r : cor_json_pretty(cor_buf_str(&item), 2, &list->call.out);
+}
+
+static int refill_spans(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    struct cor_object *object;
+    size_t n = 0;
+
+    while (n++ < ITEMS_AT_ONCE && (object = cor_list_cursor_next(list->cursor)))
+        add_item_spans(list, object);
+    if (n <= ITEMS_AT_ONCE) {
+        cor_call_add_span(call, COR_STR("]}\n"));
+        list->is_done = true;
+    }
+    return 1;
+}
+
+static int refill_text(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    struct cor_object *object = NULL;
+    int r = 0;
+
+    cor_buf_reset(&call->out);
+    while (r == 0 && call->out.n < BYTES_AT_ONCE && (object = cor_list_cursor_next(list->cursor))) {
+        if (call->accept.is_pretty) {
+            r = write_pretty_item(list, object);
+            continue;
+        }
+        if (list->is_begun)
+            r = cor_buf_addc(&call->out, ',');
+        list->is_begun = true;
+        if (r == 0)
+            r = write_item(list, object, &call->out);
+    }
+    if (r == 0 && !object) {
+        list->is_done = true;
+        if (!call->accept.is_pretty)
+            r = cor_buf_addz(&call->out, "]}\n");
+        else
+            r = cor_buf_addz(&call->out, list->is_begun ? "\n  ]\n}" : "]\n}");
+    }
+    if (r < 0)
+        return r;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    return 1;
+}
+
+static int refill(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    if (list->is_done)
+        return 0;
+    if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE)
+        return refill_text(list);
+    return refill_spans(list);
+}
+
+/* The open head `{…:[` becomes indented text that the items follow. */
+static int make_head_pretty(struct cor_call *call)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf pretty = {0};
+    size_t n = call->out.n - 1; /* the bracket */
+    int r;
+
+    cor_buf_init(&pretty, COR_CALL_OUT_MAX);
+    r = cor_json_pretty(cor_str(call->out.p, n), 0, &pretty);
+    if (r == 0)
+        r = cor_buf_addc(&pretty, '[');
+    cor_buf_reset(&call->out);
+    return r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&pretty));
+}
+
+void cor_list_call_reply(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    int r;
+
+    cor_buf_reset(&call->out);
+    r = write_head(list);
+    if (r == 0 && call->accept.is_pretty)
+        r = make_head_pretty(call);
+    if (r < 0) {
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_call_fail(call);
+        return;
+    }
+    call->refill = refill;
+    call->nspans = 0;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    cor_call_start(call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+    cor_call_pump(call);
+}
+
+static void on_listed(void *arg, int err, struct cor_status *status,
+                      struct cor_list_cursor *take_cursor)
+{
+    struct cor_list_call *list = arg;
+
+    list->cursor = take_cursor;
+    if (!cor_call_end_op(&list->call))
+        return;
+    if (err < 0) {
+        cor_status_move(&list->call.status, status);
+        cor_call_fail_storage(&list->call, COR_STORAGE_OP_LIST);
+        return;
+    }
+    cor_list_call_reply(list);
+}
+
+/* A selector that names one object makes the list a look at its key. */
+static int narrow(struct cor_list_call *list, struct cor_store_list_opts *opts)
+{
+    struct cor_call *call = &list->call;
+    struct cor_str name;
+
+    if (opts->options.continue_token.n > 0 || opts->options.limit > 0 ||
+        !cor_predicate_requires(&list->predicate, COR_STR("metadata.name"), &name) ||
+        (cor_api_is_namespaced(call->res) && call->ns.n == 0) ||
+        !cor_name_ok(COR_NAME_PATH_SEGMENT, name) || name.n == 0)
+        return 0;
+    cor_buf_reset(&call->key);
+    opts->options.recursive = false;
+    return cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
+                             call->ns, name, &call->key, &call->status);
+}
+
+int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts)
+{
+    struct cor_call *call = &list->call;
+    const struct cor_api_options *o = &call->opts;
+    int r;
+
+    *ret_opts = (struct cor_store_list_opts){
+        .options =
+            {
+                .resource_version = o->resource_version,
+                .resource_version_match = o->resource_version_match,
+                .continue_token = o->continue_token,
+                .limit = o->limit,
+                .recursive = true,
+                .send_initial_events = o->send_initial_events,
+            },
+        .predicate = &list->predicate,
+        .deadline_ms = call->req->deadline_ms,
+    };
+    r = cor_list_options_validate(&ret_opts->options, &call->status);
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r == 0)
+        r = cor_call_predicate(call, &list->predicate);
+    if (r == 0)
+        r = cor_table_include_parse(o->include_object, &list->include, &call->status);
+    return r < 0 ? r : narrow(list, ret_opts);
+}
+
+static void run(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_store_list_opts opts;
+    int r = cor_list_call_options(list, &opts);
+
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &opts, on_listed, list,
+                        &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
+    else
+        cor_call_begin_op(call);
+}
+
+void cor_list_call_deinit(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    cor_list_cursor_free(list->cursor);
+    cor_predicate_deinit(&list->predicate);
+}
+
+const struct cor_verb cor_verb_list = {
+    .size = sizeof(struct cor_list_call), .run = run, .deinit = cor_list_call_deinit};

@@ -1,0 +1,26 @@
+/* Writing a list out of a cursor: what LIST answers, and DELETECOLLECTION at its end.
+ * Owner: the call that embeds it.  Thread: its loop. */
+#ifndef COR_SERVER_LIST_H
+#define COR_SERVER_LIST_H
+
+#include "server/call.h"
+#include "server/table.h"
+
+struct cor_list_call {
+    struct cor_call call;
+    struct cor_predicate predicate;
+    struct cor_list_cursor *cursor;
+    enum cor_table_include include;
+    bool is_begun; /* the head and an item are out: a comma comes next */
+    bool is_done;  /* the tail is out */
+};
+
+/* What the request asks for, with the predicate and the key set. 0, or a failure in `status`. */
+int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts);
+
+/* Answers with what is in the cursor. */
+void cor_list_call_reply(struct cor_list_call *list);
+
+void cor_list_call_deinit(struct cor_call *call);
+
+#endif

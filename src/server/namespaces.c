@@ -1,0 +1,186 @@
+#include "server/namespaces.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "server/buffer_sink.h"
+#include "server/object_edit.h"
+
+#define ANSWER_MAX (64u * 1024)
+
+static const struct cor_str namespaces = COR_STR("namespaces");
+static const char *const own[] = {"default", "kube-system", "kube-public", "kube-node-lease"};
+
+bool cor_is_namespaces(const struct cor_api_resource *resource)
+{
+    return resource->group.n == 0 && cor_str_eq(resource->plural, namespaces);
+}
+
+bool cor_namespace_is_immortal(struct cor_str name)
+{
+    return cor_str_eqz(name, "default") || cor_str_eqz(name, "kube-system") ||
+           cor_str_eqz(name, "kube-public");
+}
+
+struct check {
+    struct cor_call *call;
+    void (*then)(struct cor_call *call, int err);
+    struct cor_buf key;
+};
+
+static int judge(struct cor_call *call, const struct cor_store_reply *reply)
+{
+    static const struct cor_gr gr = {COR_STR(""), COR_STR("namespaces")};
+    struct cor_gr own_gr = cor_api_gr(call->res);
+    int r;
+
+    if (reply->err < 0) {
+        cor_status_move(&call->status, reply->status);
+        return cor_storage_error_to_api(&call->status, COR_STORAGE_OP_GET, &gr, call->ns);
+    }
+    if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p)
+        return 0;
+    r = cor_status_forbidden(
+        &call->status, &own_gr, call->name,
+        "unable to create new content in namespace %.*s because it is being terminated",
+        COR_STR_ARG(call->ns));
+    {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+
+        cor_buf_init(&text, COR_KEY_BYTES_MAX);
+        (void)cor_buf_addf(&text, "namespace %.*s is being terminated", COR_STR_ARG(call->ns));
+        (void)cor_status_add_cause(&call->status, "NamespaceTerminating", cor_buf_z(&text),
+                                   "metadata.namespace");
+    }
+    return r;
+}
+
+static void on_namespace(void *arg, const struct cor_store_reply *reply)
+{
+    struct check *check = arg;
+    struct cor_call *call = check->call;
+    void (*then)(struct cor_call *, int) = check->then;
+
+    cor_buf_deinit(&check->key);
+    cor_free(check);
+    if (cor_call_end_op(call))
+        then(call, judge(call, reply));
+}
+
+void cor_namespace_check(struct cor_call *call, void (*then)(struct cor_call *call, int err))
+{
+    static const struct cor_store_get_opts any = {.resource_version = COR_STR("0")};
+    const struct cor_api_resource *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
+    struct check *check = cor_calloc(1, sizeof(*check));
+    struct cor_backing *backing;
+    int r;
+
+    if (!check) {
+        then(call, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
+        return;
+    }
+    check->call = call;
+    check->then = then;
+    cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
+    r = cor_api_backing(call->loop, res, &backing, &call->status);
+    if (r == 0)
+        r = cor_key_of_object(cor_buf_str(&backing->prefix), false, COR_STR(""), call->ns,
+                              &check->key, &call->status);
+    if (r == 0)
+        r = cor_reader_get(backing->reader, cor_buf_str(&check->key), &any, on_namespace, check,
+                           &call->status);
+    if (r < 0) {
+        cor_buf_deinit(&check->key);
+        cor_free(check);
+        then(call, r);
+        return;
+    }
+    cor_call_begin_op(call);
+}
+
+/* The default namespaces are created one after the other, each by a call to this API itself. */
+struct bootstrap {
+    struct cor_api_loop *loop;
+    struct cor_buffer_sink sink;
+    struct cor_api_request request;
+    struct cor_buf body;
+    size_t at;
+    void (*on_done)(void *arg, int err, const struct cor_status *status);
+    void *arg;
+};
+
+static void finish(struct bootstrap *b, int err, const struct cor_status *status)
+{
+    void (*on_done)(void *, int, const struct cor_status *) = b->on_done;
+    void *arg = b->arg;
+
+    cor_buffer_sink_deinit(&b->sink);
+    cor_request_info_deinit(&b->request.info);
+    cor_buf_deinit(&b->body);
+    cor_free(b);
+    on_done(arg, err, status);
+}
+
+static int begin_next(struct bootstrap *b);
+
+static void on_created(struct cor_buffer_sink *sink)
+{
+    struct bootstrap *b = COR_CONTAINER_OF(sink, struct bootstrap, sink);
+    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
+    int r = 0;
+
+    cor_status_init(&status);
+    if (sink->is_aborted || (sink->status != 201 && sink->status != 409))
+        r = cor_status_internal(&status, "namespace %s: %s", own[b->at], cor_buf_z(&sink->body));
+    b->at++;
+    if (r == 0 && b->at < COR_ARRAY_LEN(own)) {
+        r = begin_next(b);
+        if (r == 0)
+            return;
+        cor_status_set(&status, r, "%s", cor_err_text(r));
+    }
+    finish(b, r, r < 0 ? &status : NULL);
+}
+
+static int begin_next(struct bootstrap *b)
+{
+    int r;
+
+    cor_buffer_sink_deinit(&b->sink);
+    cor_buffer_sink_init(&b->sink, ANSWER_MAX, on_created);
+    cor_buf_reset(&b->body);
+    r = cor_buf_addf(&b->body, "{\"metadata\":{\"name\":\"%s\"}}", own[b->at]);
+    if (r < 0)
+        return r;
+    b->request.body = cor_buf_str(&b->body);
+    cor_api_call(b->loop, &b->request, &b->sink.sink);
+    return 0;
+}
+
+int cor_api_bootstrap(struct cor_api_loop *loop,
+                      void (*on_done)(void *arg, int err, const struct cor_status *status),
+                      void *arg, struct cor_status *reterr_status)
+{
+    struct bootstrap *b = cor_calloc(1, sizeof(*b));
+    int r = b ? 0 : -COR_ENOMEM;
+
+    if (r == 0) {
+        b->loop = loop;
+        b->on_done = on_done;
+        b->arg = arg;
+        b->request.method = COR_HTTP_POST;
+        cor_buf_init(&b->body, ANSWER_MAX);
+        r = cor_request_info_init(&b->request.info, COR_HTTP_POST, COR_STR("/api/v1/namespaces"),
+                                  COR_STR(""));
+    }
+    if (r == 0)
+        r = begin_next(b);
+    if (r == 0)
+        return 0;
+    if (b) {
+        cor_request_info_deinit(&b->request.info);
+        cor_buf_deinit(&b->body);
+        cor_free(b);
+    }
+    return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+}

@@ -1,0 +1,40 @@
+/* Which form of an answer the client wants, from its Accept header.
+ * Thread: any (values). */
+#ifndef COR_SERVER_NEGOTIATE_H
+#define COR_SERVER_NEGOTIATE_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "meta/list_options.h"
+#include "meta/status.h"
+
+enum cor_view {
+    COR_VIEW_OBJECT,
+    COR_VIEW_TABLE,
+    COR_VIEW_PARTIAL, /* PartialObjectMetadata, or a list of them */
+};
+
+struct cor_accept {
+    enum cor_view view;
+    bool is_v1beta1; /* the Table's version */
+    bool is_pretty;
+};
+
+/* What the answer will be: it decides which transforms make sense. */
+enum cor_answer { COR_ANSWER_OBJECT, COR_ANSWER_LIST, COR_ANSWER_WATCH };
+
+/* 0, -COR_ENOTACCEPTABLE (406 in upstream's words). */
+int cor_negotiate(struct cor_str accept, enum cor_answer answer, struct cor_accept *ret_accept,
+                  struct cor_status *reterr_status);
+
+/* Does the header ask for discovery's aggregated form before the plain one? */
+bool cor_accept_wants_aggregated(struct cor_str accept);
+
+/* The query's `pretty`, else what the client is: browsers and curl get indented JSON. */
+bool cor_wants_pretty(enum cor_tristate pretty, struct cor_str user_agent);
+
+/* The media type of a header value, without its parameters. */
+struct cor_str cor_media_type(struct cor_str value);
+
+#endif

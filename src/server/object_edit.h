@@ -1,0 +1,55 @@
+/* A new object out of the bytes of old ones: members of it and of its metadata are replaced, added
+ * or dropped, and the result is canonical again.
+ * Thread: any (pure). */
+#ifndef COR_SERVER_OBJECT_EDIT_H
+#define COR_SERVER_OBJECT_EDIT_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "meta/object.h"
+
+#define COR_EDITS_MAX 24
+
+/* What stands in place of a member. */
+struct cor_edit {
+    struct cor_str key;
+    struct cor_str value; /* JSON; p == NULL: the member goes */
+};
+
+/* A few of them, in byte order of their keys; the last of equal ones counts. */
+struct cor_edits {
+    struct cor_edit v[COR_EDITS_MAX];
+    size_t n;
+};
+
+void cor_edits_set(struct cor_edits *edits, struct cor_str key, struct cor_str value);
+static inline void cor_edits_drop(struct cor_edits *edits, struct cor_str key)
+{
+    cor_edits_set(edits, key, (struct cor_str){NULL, 0});
+}
+
+/* Appends the canonical object `json` with its edited members. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_edits_apply(const struct cor_edits *edits, struct cor_str json, struct cor_buf *out);
+
+/* `top` without its kind, apiVersion and metadata, of which the first two are given and the third
+ * is `metadata` edited: an object in stored form. `metadata` may be from another object. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG. */
+struct cor_object_edit {
+    struct cor_str kind, api_version;
+    struct cor_str top, metadata;
+    struct cor_edits top_edits, meta_edits;
+};
+int cor_object_edit(const struct cor_object_edit *edit, struct cor_object **ret_object,
+                    struct cor_status *reterr_status);
+
+/* The value of metadata; "{}" when there is none. */
+struct cor_str cor_object_metadata(const struct cor_object *object);
+/* A member of the object, or of its metadata; empty (p == NULL) when absent or null. */
+struct cor_str cor_object_member(const struct cor_object *object, struct cor_str key);
+struct cor_str cor_object_meta_member(const struct cor_object *object, struct cor_str key);
+/* A number in metadata; `otherwise` when it is none. */
+int64_t cor_object_meta_int(const struct cor_object *object, struct cor_str key, int64_t otherwise);
+
+#endif

@@ -1,0 +1,32 @@
+/* Objects as kubectl's tables show them: meta.k8s.io's Table.
+ * Thread: any (pure). */
+#ifndef COR_SERVER_TABLE_H
+#define COR_SERVER_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/api_resource.h"
+#include "meta/object.h"
+#include "meta/status.h"
+#include "json/writer.h"
+
+/* What a row holds of its object. */
+enum cor_table_include { COR_TABLE_METADATA, COR_TABLE_OBJECT, COR_TABLE_NONE };
+
+/* "" is Metadata. 0, -COR_EINVAL (400). */
+int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
+                            struct cor_status *reterr_status);
+
+/* `[{"name":"Name",…},…]` */
+void cor_table_columns(struct cor_json_writer *w, const struct cor_api_resource *resource);
+
+/* `{"cells":[…],"object":…}`; the age is as of `now_s`. */
+void cor_table_row(struct cor_json_writer *w, const struct cor_api_resource *resource,
+                   const struct cor_object *object, enum cor_table_include include, int64_t now_s);
+
+/* The beginning of a PartialObjectMetadata up to the value of metadata; `}` ends it. */
+#define COR_PARTIAL_HEAD                                                                           \
+    "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":"
+
+#endif

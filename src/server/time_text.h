@@ -1,0 +1,24 @@
+/* Times as API objects have them, and ages as tables print them.
+ * Thread: any (pure). */
+#ifndef COR_SERVER_TIME_TEXT_H
+#define COR_SERVER_TIME_TEXT_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* "2025-01-01T00:00:00Z" and its NUL; years 0 to 9999. */
+#define COR_TIME_TEXT_MAX 21
+
+/* RFC 3339 in UTC with seconds; `out` has room for COR_TIME_TEXT_MAX bytes. */
+struct cor_str cor_time_print(int64_t unix_s, char *out);
+
+/* RFC 3339 with any offset; fractions of a second are dropped. 0, -COR_EINVAL. */
+int cor_time_parse(struct cor_str text, int64_t *ret_unix_s);
+
+#define COR_AGE_TEXT_MAX 32
+
+/* As upstream's HumanDuration: "5s", "3m20s", "2d4h", "400d", "3y12d". */
+struct cor_str cor_age_print(int64_t seconds, char *out);
+
+#endif

@@ -1,0 +1,326 @@
+#include <stdio.h>
+
+#include "base/err.h"
+#include "loop/timer.h"
+#include "meta/key.h"
+#include "server/call.h"
+#include "server/object_edit.h"
+#include "server/table.h"
+#include "json/writer.h"
+
+struct watch_call {
+    struct cor_call call;
+    struct cor_predicate predicate;
+    struct cor_watch *watch; /* NULL: closed, or never opened */
+    struct cor_timer timer;  /* the end of the stream */
+    enum cor_table_include include;
+    bool has_columns; /* of the table: they are sent once */
+    bool is_ending;   /* what is in the spans is the last */
+    bool is_paused;
+    char rv[24]; /* of a DELETED event */
+};
+
+static const char *const heads[] = {
+    [COR_WATCH_ADDED] = "{\"type\":\"ADDED\",\"object\":",
+    [COR_WATCH_MODIFIED] = "{\"type\":\"MODIFIED\",\"object\":",
+    [COR_WATCH_DELETED] = "{\"type\":\"DELETED\",\"object\":",
+    [COR_WATCH_BOOKMARK] = "{\"type\":\"BOOKMARK\",\"object\":",
+    [COR_WATCH_ERROR] = "{\"type\":\"ERROR\",\"object\":",
+};
+
+static void on_closed(void *arg)
+{
+    (void)cor_call_end_op(arg);
+}
+
+static void close_watch(struct watch_call *w)
+{
+    cor_timer_cancel(&w->timer);
+    if (w->watch)
+        cor_watch_close(COR_STEAL(w->watch), on_closed, w);
+}
+
+static int refill(struct cor_call *call)
+{
+    struct watch_call *w = (struct watch_call *)call;
+
+    call->out_object = cor_object_unref(call->out_object);
+    if (w->is_ending) {
+        close_watch(w);
+        return 0;
+    }
+    if (w->is_paused) {
+        w->is_paused = false;
+        cor_watch_resume(w->watch);
+    }
+    return COR_REFILL_WAIT;
+}
+
+/* Writes what the spans hold; what does not fit waits, and so does the watch. */
+static void send(struct watch_call *w)
+{
+    bool ending = w->is_ending;
+
+    cor_call_pump(&w->call);
+    if (ending || w->call.nspans == 0)
+        return;
+    w->is_paused = true;
+    cor_watch_pause(w->watch);
+}
+
+static void add_object_spans(struct watch_call *w, const struct cor_watch_event *event)
+{
+    struct cor_call *call = &w->call;
+    struct cor_object *object = event->object;
+    struct cor_str json = cor_object_json(object), rv;
+
+    if (call->accept.view == COR_VIEW_PARTIAL) {
+        cor_call_add_span(call, COR_STR(COR_PARTIAL_HEAD));
+        cor_call_add_span(call, cor_object_metadata(object));
+        cor_call_add_span(call, COR_STR("}"));
+        return;
+    }
+    if (event->type != COR_WATCH_DELETED || event->rev == object->rev) {
+        cor_call_add_span(call, json);
+        return;
+    }
+    rv = cor_object_resource_version(object);
+    cor_call_add_span(call, cor_str(json.p, (size_t)(rv.p - json.p)));
+    cor_call_add_span(call, cor_str(w->rv, (size_t)snprintf(w->rv, sizeof(w->rv), "%llu",
+                                                            (unsigned long long)event->rev)));
+    cor_call_add_span(call, cor_str_from(json, (size_t)(rv.p - json.p) + rv.n));
+}
+
+static int write_table(struct watch_call *w, const struct cor_object *object)
+{
+    struct cor_call *call = &w->call;
+    struct cor_json_writer writer;
+
+    cor_buf_reset(&call->out);
+    cor_json_writer_init(&writer, &call->out);
+    cor_json_begin_object(&writer);
+    cor_json_member(&writer, COR_STR("kind"), COR_STR("Table"));
+    cor_json_member(&writer, COR_STR("apiVersion"),
+                    call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
+                                            : COR_STR("meta.k8s.io/v1"));
+    cor_json_key(&writer, COR_STR("metadata"));
+    cor_json_begin_object(&writer);
+    cor_json_member(&writer, COR_STR("resourceVersion"), cor_object_resource_version(object));
+    cor_json_end_object(&writer);
+    cor_json_key(&writer, COR_STR("columnDefinitions"));
+    if (w->has_columns)
+        cor_json_null(&writer);
+    else
+        cor_table_columns(&writer, call->res);
+    w->has_columns = true;
+    cor_json_key(&writer, COR_STR("rows"));
+    cor_json_begin_array(&writer);
+    cor_table_row(&writer, call->res, object, w->include, cor_call_now_ms(call) / 1000);
+    cor_json_end_array(&writer);
+    cor_json_end_object(&writer);
+    return cor_json_writer_finish(&writer);
+}
+
+/* A view that is made of the bytes needs the deletion's revision in them. */
+static int take_object(struct watch_call *w, const struct cor_watch_event *event)
+{
+    struct cor_call *call = &w->call;
+
+    call->out_object = cor_object_unref(call->out_object);
+    if (call->accept.view != COR_VIEW_OBJECT && event->type == COR_WATCH_DELETED &&
+        event->rev != event->object->rev)
+        return cor_object_at(event->object, event->rev, &call->out_object);
+    call->out_object = cor_object_ref(event->object);
+    return 0;
+}
+
+static void end_with(struct watch_call *w, struct cor_status *status)
+{
+    struct cor_call *call = &w->call;
+
+    w->is_ending = true;
+    cor_buf_reset(&call->out);
+    if (status && cor_status_write(status, &call->out) == 0) {
+        cor_call_add_span(call, cor_strz(heads[COR_WATCH_ERROR]));
+        cor_call_add_span(call, cor_buf_str(&call->out));
+        cor_call_add_span(call, COR_STR("}\n"));
+    }
+    send(w);
+}
+
+static void on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct watch_call *w = arg;
+    struct cor_call *call = &w->call;
+    struct cor_watch_event own;
+    int r;
+
+    if (!event || event->type == COR_WATCH_ERROR) {
+        struct cor_gr gr = cor_api_gr(call->res);
+
+        if (event)
+            cor_storage_error_to_api(event->status, COR_STORAGE_OP_WATCH, &gr, call->name);
+        end_with(w, event ? event->status : NULL);
+        return;
+    }
+    r = take_object(w, event);
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        r = write_table(w, call->out_object);
+    if (r < 0) {
+        end_with(w, NULL);
+        return;
+    }
+    own = *event;
+    own.object = call->out_object;
+    cor_call_add_span(call, cor_strz(heads[event->type]));
+    if (call->accept.view == COR_VIEW_TABLE)
+        cor_call_add_span(call, cor_buf_str(&call->out));
+    else
+        add_object_spans(w, &own);
+    cor_call_add_span(call, COR_STR("}\n"));
+    send(w);
+}
+
+static void begin(struct watch_call *w)
+{
+    cor_sink_no_deadline(w->call.sink);
+    w->call.refill = refill;
+    cor_call_start(&w->call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+}
+
+static void end_now(struct watch_call *w)
+{
+    w->is_ending = true;
+    if (!w->call.refill)
+        begin(w);
+    if (w->call.nspans == 0)
+        cor_call_pump(&w->call);
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    end_now(COR_CONTAINER_OF(timer, struct watch_call, timer));
+}
+
+static void on_open(void *arg, int err, struct cor_status *status)
+{
+    struct watch_call *w = arg;
+
+    if (err == 0) {
+        begin(w);
+        return;
+    }
+    cor_status_move(&w->call.status, status);
+    close_watch(w);
+    cor_call_fail_storage(&w->call, COR_STORAGE_OP_WATCH);
+}
+
+/* A watch of one object is one of its key. */
+static int narrow(struct watch_call *w, struct cor_reader_watch_opts *opts)
+{
+    struct cor_call *call = &w->call;
+    struct cor_str name;
+
+    if (call->name.n > 0) {
+        opts->options.recursive = false;
+        return 0;
+    }
+    if (!cor_predicate_requires(&w->predicate, COR_STR("metadata.name"), &name) ||
+        (cor_api_is_namespaced(call->res) && call->ns.n == 0) || name.n == 0 ||
+        !cor_name_ok(COR_NAME_PATH_SEGMENT, name))
+        return 0;
+    cor_buf_reset(&call->key);
+    opts->options.recursive = false;
+    return cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
+                             call->ns, name, &call->key, &call->status);
+}
+
+static uint64_t duration_ms(struct cor_call *call)
+{
+    uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
+
+    if (call->opts.timeout_seconds > 0)
+        return (uint64_t)call->opts.timeout_seconds * 1000;
+    return min_ms + cor_rand_below(&call->loop->rand, min_ms);
+}
+
+static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_opts)
+{
+    struct cor_call *call = &w->call;
+    const struct cor_api_options *o = &call->opts;
+    int r;
+
+    *ret_opts = (struct cor_reader_watch_opts){
+        .options =
+            {
+                .resource_version = o->resource_version,
+                .resource_version_match = o->resource_version_match,
+                .continue_token = o->continue_token,
+                .recursive = true,
+                .watch = true,
+                .allow_bookmarks = o->allow_bookmarks == COR_TRUE,
+                .send_initial_events = o->send_initial_events,
+            },
+        .predicate = &w->predicate,
+        .on_open = on_open,
+        .on_event = on_event,
+        .arg = w,
+    };
+    r = cor_list_options_validate(&ret_opts->options, &call->status);
+    cor_list_options_set_defaults(&ret_opts->options);
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r == 0)
+        r = cor_call_predicate(call, &w->predicate);
+    if (r == 0)
+        r = cor_table_include_parse(o->include_object, &w->include, &call->status);
+    return r < 0 ? r : narrow(w, ret_opts);
+}
+
+static void run(struct cor_call *call)
+{
+    struct watch_call *w = (struct watch_call *)call;
+    struct cor_reader_watch_opts opts;
+    uint64_t duration;
+    int r;
+
+    cor_timer_init(&w->timer, call->loop->loop, on_timer);
+    call->accept.is_pretty = false;
+    r = read_request(w, &opts);
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    duration = duration_ms(call);
+    opts.deadline_ms = cor_loop_now_ms(call->loop->loop) + duration;
+    r = cor_timer_set(&w->timer, duration);
+    if (r < 0)
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    else
+        r = cor_reader_watch(call->backing->reader, cor_buf_str(&call->key), &opts, &w->watch,
+                             &call->status);
+    if (r < 0) {
+        cor_timer_cancel(&w->timer);
+        cor_call_fail_storage(call, COR_STORAGE_OP_WATCH);
+        return;
+    }
+    cor_call_begin_op(call);
+}
+
+static void gone(struct cor_call *call)
+{
+    close_watch((struct watch_call *)call);
+}
+
+static void drain(struct cor_call *call)
+{
+    end_now((struct watch_call *)call);
+}
+
+static void deinit(struct cor_call *call)
+{
+    cor_predicate_deinit(&((struct watch_call *)call)->predicate);
+}
+
+const struct cor_verb cor_verb_watch = {
+    .size = sizeof(struct watch_call), .run = run, .deinit = deinit, .gone = gone, .drain = drain};

@@ -1,0 +1,189 @@
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "json/path.h"
+
+#define TEXTS 64
+
+static char *texts[TEXTS];
+static size_t next_text;
+
+/* Kept outside of the counting allocator. */
+static const char *keep(struct cor_str s)
+{
+    char **slot = &texts[next_text++ % TEXTS];
+
+    free(*slot);
+    *slot = malloc(s.n + 1);
+    assert_non_null(*slot);
+    if (s.n > 0)
+        memcpy(*slot, s.p, s.n);
+    (*slot)[s.n] = 0;
+    return *slot;
+}
+
+void fx_open(struct fx *fx)
+{
+    struct cor_engine_config config = {.backend = "sqlite", .data_dir = ":memory:"};
+    struct cor_status status;
+
+    cor_status_init(&status);
+    if (cor_engine_open(&config, &fx->engine, &status) < 0)
+        fail_msg("%s", cor_status_message(&status));
+    assert_int_equal(cor_loop_new(4096, &fx->loop), 0);
+    cor_clock_manual_init(&fx->clock, 1000, (int64_t)FX_NOW_S * 1000);
+    fx->opts.engine = fx->engine;
+    fx->opts.loops = &fx->loop;
+    fx->opts.nloops = 1;
+    fx->opts.clock = &fx->clock.clock;
+    if (fx->opts.random_seed == 0)
+        fx->opts.random_seed = 1;
+    if (cor_api_new(&fx->opts, &fx->api, &status) < 0)
+        fail_msg("%s", cor_status_message(&status));
+}
+
+static bool no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct fx *)arg)->api, 0)) == 0;
+}
+
+void fx_close(struct fx *fx)
+{
+    assert_true(cor_loop_run_until(fx->loop, no_calls, fx, FX_TIMEOUT_MS));
+    cor_api_free(fx->api);
+    cor_engine_close(fx->engine);
+    cor_loop_free(fx->loop);
+}
+
+static enum cor_http_method method_of(const char *name)
+{
+    static const char *const names[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return (enum cor_http_method)i;
+    }
+    return COR_HTTP_OTHER;
+}
+
+static const char *default_type(const char *method)
+{
+    return strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : "";
+}
+
+void fx_start(struct fx *fx, struct fx_call *call, const char *method, const char *target,
+              const char *body, const struct fx_headers *headers)
+{
+    struct cor_str query = cor_strz(target), path = cor_str_cut(&query, '?');
+    const char *type =
+        headers && headers->content_type ? headers->content_type : default_type(method);
+
+    *call = (struct fx_call){.fx = fx};
+    cor_buffer_sink_init(&call->sink, 64u << 20, NULL);
+    call->request.method = method_of(method);
+    call->request.query = query.p ? query : COR_STR("");
+    call->request.accept = cor_strz(headers ? headers->accept : NULL);
+    call->request.content_type = cor_strz(type);
+    call->request.user_agent = cor_strz(headers ? headers->user_agent : NULL);
+    call->request.if_none_match = cor_strz(headers ? headers->if_none_match : NULL);
+    call->request.body = cor_strz(body);
+    if (cor_request_info_init(&call->request.info, call->request.method, path,
+                              call->request.query) < 0) {
+        call->is_bare = true;
+        return;
+    }
+    cor_api_call(cor_api_loop(fx->api, 0), &call->request, &call->sink.sink);
+}
+
+static bool is_done(void *arg)
+{
+    struct fx_call *call = arg;
+
+    return call->is_bare || call->sink.is_done;
+}
+
+void fx_wait(struct fx_call *call)
+{
+    if (!cor_loop_run_until(call->fx->loop, is_done, call, FX_TIMEOUT_MS))
+        fail_msg("no answer after %d ms", FX_TIMEOUT_MS);
+}
+
+void fx_call_deinit(struct fx_call *call)
+{
+    cor_buffer_sink_cancel(&call->sink);
+    cor_buffer_sink_deinit(&call->sink);
+    cor_request_info_deinit(&call->request.info);
+}
+
+const char *fx_do_with(struct fx *fx, int status, const char *method, const char *target,
+                       const char *body, const struct fx_headers *headers)
+{
+    FX_CALL call;
+    struct cor_str answer;
+
+    fx_start(fx, &call, method, target, body, headers);
+    fx_wait(&call);
+    answer = cor_buf_str(&call.sink.body);
+    if (status != 0 && call.sink.status != status)
+        fail_msg("%s %s: %d instead of %d: %.*s", method, target, call.sink.status, status,
+                 COR_STR_ARG(answer));
+    if (answer.n > 0 && answer.p[answer.n - 1] == '\n')
+        answer.n--;
+    return keep(answer);
+}
+
+const char *fx_do(struct fx *fx, int status, const char *method, const char *target,
+                  const char *body)
+{
+    return fx_do_with(fx, status, method, target, body, NULL);
+}
+
+const char *fx_at(const char *json, const char *path)
+{
+    COR_CLEANUP(cor_json_path_freep) struct cor_json_path *compiled = NULL;
+    struct cor_json_error why;
+    struct cor_str value, raw;
+
+    if (cor_json_path_new(cor_strz(path), &compiled, &why) < 0)
+        fail_msg("%s: %s", path, why.message);
+    if (cor_json_path_first(compiled, cor_strz(json), COR_JSON_ANY_ORDER, &value) < 0)
+        return "";
+    if (cor_json_to_raw(value, &raw) == 0) {
+        char text[64 * 1024];
+
+        assert_int_equal(cor_json_unescape(raw, text, sizeof(text), &raw), 0);
+        return keep(raw);
+    }
+    return keep(value);
+}
+
+struct boot {
+    bool done;
+    int err;
+};
+
+static void on_bootstrapped(void *arg, int err, const struct cor_status *status)
+{
+    struct boot *boot = arg;
+
+    boot->done = true;
+    boot->err = err;
+    if (err < 0)
+        fail_msg("%s", cor_status_message(status));
+}
+
+static bool is_booted(void *arg)
+{
+    return ((struct boot *)arg)->done;
+}
+
+void fx_bootstrap(struct fx *fx)
+{
+    struct boot boot = {0};
+
+    assert_int_equal(cor_api_bootstrap(cor_api_loop(fx->api, 0), on_bootstrapped, &boot, NULL), 0);
+    assert_true(cor_loop_run_until(fx->loop, is_booted, &boot, FX_TIMEOUT_MS));
+}

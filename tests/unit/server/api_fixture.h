@@ -1,0 +1,64 @@
+/* The API over an engine in memory, without a network: each call is a request's method, path and
+ * body, and returns when its answer is there. */
+#ifndef COR_TEST_API_FIXTURE_H
+#define COR_TEST_API_FIXTURE_H
+
+#include "base/clock.h"
+#include "loop/loop.h"
+#include "meta/status.h"
+#include "server/api.h"
+#include "server/buffer_sink.h"
+#include "storage/engine.h"
+#include "test.h"
+
+#define FX_TIMEOUT_MS 20000
+/* 2025-01-01T00:00:00Z */
+#define FX_NOW_S 1735689600
+
+struct fx {
+    struct cor_engine *engine;
+    struct cor_loop *loop;
+    struct cor_api *api;
+    struct cor_clock_manual clock;
+    struct cor_api_opts opts; /* set before fx_open(): checks */
+};
+
+void fx_open(struct fx *fx);
+void fx_close(struct fx *fx);
+
+/* One request and its answer. */
+struct fx_call {
+    struct fx *fx;
+    struct cor_api_request request;
+    struct cor_buffer_sink sink;
+    bool is_bare; /* out of memory before it began */
+};
+
+struct fx_headers {
+    const char *accept, *content_type, *user_agent, *if_none_match;
+};
+
+/* Begins; `target` may have a query. */
+void fx_start(struct fx *fx, struct fx_call *call, const char *method, const char *target,
+              const char *body, const struct fx_headers *headers);
+void fx_wait(struct fx_call *call);
+void fx_call_deinit(struct fx_call *call);
+#define FX_CALL COR_CLEANUP(fx_call_deinit) struct fx_call
+
+/* Begins and waits; the body of the answer without its last newline. The text stays until the next
+ * 32 calls. Fails the test when the status is not `status` (0: any). */
+const char *fx_do(struct fx *fx, int status, const char *method, const char *target,
+                  const char *body);
+const char *fx_do_with(struct fx *fx, int status, const char *method, const char *target,
+                       const char *body, const struct fx_headers *headers);
+
+/* The value at a path (json/path.h) in JSON, without quotes; "" when there is none. Stays as above.
+ */
+const char *fx_at(const char *json, const char *path);
+
+/* Creates the default namespaces. */
+void fx_bootstrap(struct fx *fx);
+
+#define assert_at(json, path, expected) assert_string_equal(fx_at((json), (path)), (expected))
+
+#endif

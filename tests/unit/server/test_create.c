@@ -1,0 +1,248 @@
+#include "api_fixture.h"
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+TEST(create, fills_in_what_the_server_decides)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS,
+               "{\"data\":{\"k\":\"v\"},\"metadata\":{\"name\":\"a\",\"uid\":\"mine\","
+               "\"creationTimestamp\":null,\"deletionTimestamp\":\"2020-01-01T00:00:00Z\","
+               "\"deletionGracePeriodSeconds\":5,\"selfLink\":\"/x\"},\"extra\":1}");
+    assert_at(cm, "kind", "ConfigMap");
+    assert_at(cm, "apiVersion", "v1");
+    assert_at(cm, "metadata.namespace", "default");
+    assert_at(cm, "metadata.creationTimestamp", "2025-01-01T00:00:00Z");
+    assert_int_equal(strlen(fx_at(cm, "metadata.uid")), 36);
+    assert_int_equal(fx_at(cm, "metadata.uid")[14], '4');
+    assert_at(cm, "metadata.deletionTimestamp", "");
+    assert_at(cm, "metadata.deletionGracePeriodSeconds", "");
+    assert_at(cm, "metadata.selfLink", "");
+    assert_at(cm, "metadata.generation", "");
+    assert_string_not_equal(fx_at(cm, "metadata.resourceVersion"), "");
+    assert_at(cm, "extra", "1");
+    assert_string_equal(fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""), cm);
+    fx_close(&fx);
+}
+
+TEST(create, starts_generation_and_status_where_the_kind_has_them)
+{
+    struct fx fx;
+    const char *d;
+
+    open_ready(&fx);
+    d = fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+              "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":1},"
+              "\"status\":{\"replicas\":9}}");
+    assert_at(d, "metadata.generation", "1");
+    assert_at(d, "status", "{}");
+    d = fx_do(&fx, 201, "POST", "/api/v1/nodes",
+              "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"x\"}}");
+    assert_at(d, "status.phase", "x");
+    fx_close(&fx);
+}
+
+TEST(create, makes_a_name_of_a_prefix)
+{
+    struct fx fx;
+    const char *cm, *name;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"web-\"}}");
+    name = fx_at(cm, "metadata.name");
+    assert_int_equal(strlen(name), 9);
+    assert_memory_equal(name, "web-", 4);
+    assert_int_equal(strspn(name + 4, "bcdfghjklmnpqrstvwxz2456789"), 5);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS,
+               "{\"metadata\":{\"generateName\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}}");
+    assert_int_equal(strlen(fx_at(cm, "metadata.name")), 63);
+    fx_close(&fx);
+}
+
+/* Names of one seed repeat: a second server with the same seed meets the first one's. */
+TEST(create, tries_another_name_on_a_collision)
+{
+    struct fx fx;
+    char first[64];
+    const char *cm;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"x-\"}}");
+    memcpy(first, fx_at(cm, "metadata.name"), 8);
+    cor_api_free(fx.api);
+    assert_int_equal(cor_api_new(&fx.opts, &fx.api, NULL), 0);
+    fx_bootstrap(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"x-\"}}");
+    assert_memory_not_equal(first, fx_at(cm, "metadata.name"), 7);
+    fx_close(&fx);
+}
+
+static const struct {
+    const char *what, *target, *body;
+    int code;
+    const char *reason, *message;
+} refusals[] = {
+    {"no name", CONFIGMAPS, "{}", 422, "Invalid",
+     "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required"},
+    {"not JSON", CONFIGMAPS, "{", 400, "BadRequest", NULL},
+    {"other namespace", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}}", 400,
+     "BadRequest",
+     "the namespace of the provided object does not match the namespace sent on the request"},
+    {"other version", CONFIGMAPS, "{\"apiVersion\":\"v2\",\"metadata\":{\"name\":\"a\"}}", 400,
+     "BadRequest", "the API version in the data (v2) does not match the expected API version (v1)"},
+    {"other kind", CONFIGMAPS, "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}", 400,
+     "BadRequest", NULL},
+    {"missing namespace", "/api/v1/namespaces/nope/configmaps", "{\"metadata\":{\"name\":\"a\"}}",
+     404, "NotFound", "namespaces \"nope\" not found"},
+    {"all namespaces", "/api/v1/configmaps", "{\"metadata\":{\"name\":\"a\"}}", 405,
+     "MethodNotAllowed", "the server does not allow this method on the requested resource"},
+    {"unknown resource", "/api/v1/namespaces/default/frogs", "{}", 404, "NotFound",
+     "the server could not find the requested resource"},
+    {"with a revision", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}",
+     500, "", "resourceVersion should not be set on objects to be created"},
+    {"bad dry run", CONFIGMAPS "?dryRun=Some", "{\"metadata\":{\"name\":\"a\"}}", 422, "Invalid",
+     "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported "
+     "values: \"All\""},
+    {"bad limit", CONFIGMAPS "?limit=x", "{\"metadata\":{\"name\":\"a\"}}", 400, "BadRequest",
+     "strconv.ParseInt: parsing \"x\": invalid syntax"},
+};
+
+TEST(create, refuses_in_upstreams_words)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        const char *status =
+            fx_do(&fx, refusals[i].code, "POST", refusals[i].target, refusals[i].body);
+
+        assert_at(status, "kind", "Status");
+        assert_at(status, "status", "Failure");
+        assert_at(status, "reason", refusals[i].reason);
+        if (refusals[i].message)
+            assert_at(status, "message", refusals[i].message);
+    }
+    fx_close(&fx);
+}
+
+TEST(create, an_existing_name_is_a_conflict)
+{
+    struct fx fx;
+    const char *status;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]}}");
+    status = fx_do(&fx, 409, "POST", "/apis/apps/v1/namespaces/default/deployments",
+                   "{\"metadata\":{\"name\":\"d\"}}");
+    assert_string_equal(status,
+                        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                        "\"status\":\"Failure\",\"message\":\"deployments.apps \\\"d\\\" already "
+                        "exists\",\"reason\":\"AlreadyExists\",\"details\":{\"name\":\"d\","
+                        "\"group\":\"apps\",\"kind\":\"deployments\"},\"code\":409}");
+    fx_do(&fx, 200, "DELETE", "/apis/apps/v1/namespaces/default/deployments/d", "");
+    status = fx_do(&fx, 409, "POST", "/apis/apps/v1/namespaces/default/deployments",
+                   "{\"metadata\":{\"name\":\"d\"}}");
+    assert_at(status, "message", "object is being deleted: deployments.apps \"d\" already exists");
+    fx_close(&fx);
+}
+
+TEST(create, a_dry_run_stores_nothing)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}");
+    assert_string_not_equal(fx_at(cm, "metadata.uid"), "");
+    assert_at(cm, "metadata.resourceVersion", "");
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_do(&fx, 409, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}");
+    fx_close(&fx);
+}
+
+TEST(create, repeated_fields_are_a_warning_or_an_error)
+{
+    static const char body[] = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\",\"k\":\"2\"}}";
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_at(fx_do(&fx, 400, "POST", CONFIGMAPS "?fieldValidation=Strict", body), "message",
+              "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding "
+              "error: duplicate field \"data.k\"");
+    {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "POST", CONFIGMAPS, body, NULL);
+        fx_wait(&call);
+        assert_int_equal(call.sink.status, 201);
+        assert_str(cor_buffer_sink_header(&call.sink, "Warning"),
+                   "299 - \"duplicate field \\\"data.k\\\"\"");
+        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), "application/json");
+        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "no-cache, private");
+        assert_int_equal(cor_buffer_sink_header(&call.sink, "Audit-Id").n, 36);
+    }
+    assert_at(fx_do(&fx, 422, "POST", CONFIGMAPS "?fieldValidation=Maybe", body), "message",
+              "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: "
+              "\"Maybe\": supported values: \"Ignore\", \"Strict\", \"Warn\"");
+    fx_close(&fx);
+}
+
+TEST(create, a_namespace_begins_active_with_its_finalizer_and_label)
+{
+    struct fx fx;
+    const char *ns;
+
+    open_ready(&fx);
+    ns = fx_do(&fx, 201, "POST", "/api/v1/namespaces",
+               "{\"metadata\":{\"name\":\"team\",\"labels\":{\"a\":\"b\"}}}");
+    assert_at(ns, "metadata.labels", "{\"a\":\"b\",\"kubernetes.io/metadata.name\":\"team\"}");
+    assert_at(ns, "spec.finalizers", "[\"kubernetes\"]");
+    assert_at(ns, "status.phase", "Active");
+    fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/team", "");
+    ns = fx_do(&fx, 403, "POST", "/api/v1/namespaces/team/configmaps",
+               "{\"metadata\":{\"name\":\"a\"}}");
+    assert_at(ns, "reason", "Forbidden");
+    assert_at(ns, "details.causes",
+              "[{\"reason\":\"NamespaceTerminating\",\"message\":\"namespace team is being "
+              "terminated\",\"field\":\"metadata.namespace\"}]");
+    fx_close(&fx);
+}
+
+TEST(create, survives_every_failed_allocation)
+{
+    struct fx fx;
+    size_t created = 0;
+
+    open_ready(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "POST", CONFIGMAPS,
+                 "{\"metadata\":{\"generateName\":\"a-\",\"labels\":{\"x\":\"y\"}},"
+                 "\"data\":{\"k\":\"1\",\"k\":\"2\"}}",
+                 NULL);
+        fx_wait(&call);
+        test_fail_alloc(0, false);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 201 ||
+                    call.sink.status == 500);
+        created += call.sink.status == 201;
+        if (call.sink.status == 201)
+            break;
+    }
+    test_fail_alloc(0, false);
+    assert_true(created >= 1);
+    fx_close(&fx);
+}

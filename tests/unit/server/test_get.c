@@ -1,0 +1,105 @@
+#include "api_fixture.h"
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+TEST(get, a_missing_object_is_404)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_string_equal(fx_do(&fx, 404, "GET", CONFIGMAPS "/x", ""),
+                        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                        "\"Failure\",\"message\":\"configmaps \\\"x\\\" not found\",\"reason\":"
+                        "\"NotFound\",\"details\":{\"name\":\"x\",\"kind\":\"configmaps\"},"
+                        "\"code\":404}");
+    fx_close(&fx);
+}
+
+TEST(get, a_browser_gets_indented_json)
+{
+    static const struct fx_headers curl = {.user_agent = "curl/8"};
+    struct fx fx;
+    const char *text;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    text = fx_do_with(&fx, 200, "GET", CONFIGMAPS "/a", "", &curl);
+    assert_memory_equal(text, "{\n  \"kind\": \"ConfigMap\",\n  \"apiVersion\": \"v1\",\n", 43);
+    text = fx_do_with(&fx, 200, "GET", CONFIGMAPS "/a?pretty=false", "", &curl);
+    assert_memory_equal(text, "{\"kind\":", 8);
+    text = fx_do(&fx, 200, "GET", CONFIGMAPS "/a?pretty=true", "");
+    assert_memory_equal(text, "{\n  \"kind\"", 10);
+    fx_close(&fx);
+}
+
+TEST(get, shows_only_metadata_or_a_table_on_demand)
+{
+    static const struct fx_headers partial = {
+        .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"};
+    static const struct fx_headers partial_list = {
+        .accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"};
+    static const struct fx_headers table = {
+        .accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"};
+    static const struct fx_headers proto = {.accept = "application/vnd.kubernetes.protobuf"};
+    static const struct fx_headers mixed = {.accept =
+                                                "application/vnd.kubernetes.protobuf, */*;q=0.5"};
+    struct fx fx;
+    const char *text;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}");
+    text = fx_do_with(&fx, 200, "GET", CONFIGMAPS "/a", "", &partial);
+    assert_at(text, "kind", "PartialObjectMetadata");
+    assert_at(text, "apiVersion", "meta.k8s.io/v1");
+    assert_at(text, "metadata.name", "a");
+    assert_at(text, "data", "");
+    fx_do_with(&fx, 406, "GET", CONFIGMAPS "/a", "", &partial_list);
+    cor_clock_manual_advance(&fx.clock, 200 * 1000);
+    text = fx_do_with(&fx, 200, "GET", CONFIGMAPS "/a", "", &table);
+    assert_at(text, "kind", "Table");
+    assert_at(text, "columnDefinitions[0].name", "Name");
+    assert_at(text, "columnDefinitions[0].format", "name");
+    assert_at(text, "rows[0].cells", "[\"a\",\"3m20s\"]");
+    assert_at(text, "rows[0].object.kind", "PartialObjectMetadata");
+    text = fx_do_with(&fx, 406, "GET", CONFIGMAPS "/a", "", &proto);
+    assert_at(text, "reason", "NotAcceptable");
+    fx_do_with(&fx, 200, "GET", CONFIGMAPS "/a", "", &mixed);
+    fx_close(&fx);
+}
+
+TEST(get, knows_its_resource_versions)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/a?resourceVersion=0", "");
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/a?resourceVersion=1", "");
+    assert_at(fx_do(&fx, 504, "GET", CONFIGMAPS "/a?resourceVersion=999999", ""), "reason",
+              "Timeout");
+    fx_close(&fx);
+}
+
+TEST(get, survives_every_failed_allocation)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", CONFIGMAPS "/a", "", NULL);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 200 ||
+                    call.sink.status == 500);
+    }
+    fx_close(&fx);
+}
