@@ -25,7 +25,7 @@ static struct cor_loop *loop;
 static struct cor_engine *engine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static cor_rev delivered;
+static cor_rev last_rev, delivered;
 static bool broken, closed;
 
 _Noreturn static void die(const char *what, const char *why)
@@ -112,6 +112,9 @@ static void on_batch(void *arg, const struct cor_feed_batch *batch)
     for (size_t i = 0; i < batch->nevents; i++) {
         const struct cor_feed_event *e = &batch->events[i];
 
+        /* A lease may run out while the dump is made; that is the next dump's. */
+        if (e->kv->mod_rev > last_rev)
+            break;
         printf("E %" PRIu64 " %s %c %016" PRIx64 "\n", e->kv->mod_rev, e->kv->bytes,
                e->deleted ? 'D' : 'P', e->deleted ? 0 : cor_str_hash(cor_kv_value(e->kv)));
     }
@@ -150,8 +153,10 @@ static void dump_events(cor_rev from, cor_rev upto)
                                        .on_broken = on_broken,
                                        .on_closed = on_closed};
     struct cor_feed *feed;
-    int r = cor_feed_open(engine, &opts, &feed);
+    int r;
 
+    last_rev = upto;
+    r = cor_feed_open(engine, &opts, &feed);
     if (r < 0)
         die("feed", cor_err_text(r));
     pthread_mutex_lock(&lock);
