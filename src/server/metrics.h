@@ -1,0 +1,71 @@
+/* Numbers about the server in Prometheus' text form: counters, gauges and histograms.
+ *
+ * Every loop writes its own shard, without a lock; a scrape adds
+ * the shards up. A family is added before the loops start; its series appear as they are used.
+ * Owner: the server.  Thread: new, add and free on the maker's; a series belongs to its shard's
+ * loop; write from any. */
+#ifndef COR_SERVER_METRICS_H
+#define COR_SERVER_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+struct cor_metric;
+struct cor_metrics;
+struct cor_series;
+
+/* Of one family in one shard; what comes later is not counted. */
+#define COR_METRIC_SERIES_MAX  20000
+#define COR_METRIC_BUCKETS_MAX 32
+#define COR_METRIC_LABELS_MAX  1024
+
+enum cor_metric_type { COR_METRIC_COUNTER, COR_METRIC_GAUGE, COR_METRIC_HISTOGRAM };
+
+/* Must stay valid. */
+struct cor_metric_desc {
+    const char *name;
+    const char *help;
+    enum cor_metric_type type;
+    /* Observed values are integers; the text shows them divided by this: microseconds as seconds
+     * with 1000000. */
+    unsigned scale;
+    const uint64_t *buckets; /* upper bounds, rising; +Inf is added */
+    size_t nbuckets;
+};
+
+/* 0, -COR_ENOMEM. */
+int cor_metrics_new(size_t nshards, struct cor_metrics **ret_metrics);
+struct cor_metrics *cor_metrics_free(struct cor_metrics *metrics);
+COR_DEFINE_CLEANUP(struct cor_metrics, cor_metrics_free)
+
+/* 0, -COR_ENOMEM. */
+int cor_metrics_add(struct cor_metrics *metrics, const struct cor_metric_desc *desc,
+                    struct cor_metric **ret_metric);
+
+/* A series that is read when it is asked for, from the thread that asks. `labels` is a literal. 0,
+ * -COR_ENOMEM. */
+int cor_metric_add_read(struct cor_metric *metric, const char *labels, uint64_t (*read)(void *arg),
+                        void *arg);
+
+/* The series with these labels (`verb="GET",code="200"`, or empty) in a shard, made on first use.
+ * NULL: out of memory, or too many; the functions below take it. */
+struct cor_series *cor_metric_series(struct cor_metric *metric, size_t shard,
+                                     struct cor_str labels);
+
+/* Counters and gauges. */
+void cor_series_add(struct cor_series *series, int64_t delta);
+/* Histograms. */
+void cor_series_observe(struct cor_series *series, uint64_t value);
+
+/* All families. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_metrics_write(struct cor_metrics *metrics, struct cor_buf *out);
+
+/* Appends `name="value"`, escaped, with a comma before it unless it is the first. As cor_buf_add().
+ */
+int cor_metric_label(struct cor_buf *labels, const char *name, struct cor_str value);
+
+#endif
