@@ -1,0 +1,314 @@
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "http/url.h"
+#include "loop/loop.h"
+#include "server/api_int.h"
+#include "server/http_sink.h"
+#include "server/negotiate.h"
+#include "server/server_int.h"
+#include "json/pretty.h"
+
+#define METRICS_TYPE     "text/plain; version=0.0.4; charset=utf-8"
+#define METRICS_MAX      (64u << 20)
+#define TIMEOUT_TEXT_MAX 256
+#define STATUS_BYTES_MAX (1u << 20)
+/* How long a write may wait for its turn at the store. */
+#define MUTATING_TIMEOUT_MS (34u * 1000)
+
+enum flight { NOT_COUNTED, COUNTED_READING, COUNTED_MUTATING };
+
+/* One request on its way through the filters, upstream's order: request info, deadline,
+ * authentication, in-flight limits, authorization, verb. */
+struct exchange {
+    struct cor_http_sink sink;
+    struct cor_server *server;
+    const struct cor_http_request *http;
+    struct cor_api_request request;
+    struct cor_identity identity;
+    struct cor_status status;
+    size_t shard;
+    uint64_t received_us;
+    struct cor_str method;
+    char method_name[16];
+    enum flight flight;
+    bool is_watching; /* counted as a long-running request */
+    bool is_dry_run;
+};
+
+static void exchange_free(struct exchange *ex, int code)
+{
+    struct cor_server *s = ex->server;
+    uint64_t now_us = cor_clock_mono_us(cor_clock_real());
+
+    cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->method,
+                             ex->is_dry_run, code, now_us - ex->received_us);
+    if (ex->is_watching)
+        cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
+    if (ex->flight == COUNTED_READING)
+        atomic_fetch_sub(&s->reading, 1);
+    else if (ex->flight == COUNTED_MUTATING)
+        atomic_fetch_sub(&s->mutating, 1);
+    cor_request_info_deinit(&ex->request.info);
+    cor_identity_deinit(&ex->identity);
+    cor_status_deinit(&ex->status);
+    cor_free(ex);
+}
+
+static void on_over(struct cor_http_sink *sink)
+{
+    exchange_free(COR_CONTAINER_OF(sink, struct exchange, sink), sink->status);
+}
+
+static struct exchange *exchange_new(struct cor_server *s, const struct cor_http_request *http,
+                                     struct cor_http_response *resp)
+{
+    struct exchange *ex = cor_calloc(1, sizeof(*ex));
+
+    if (!ex)
+        return NULL;
+    cor_http_sink_init(&ex->sink, resp, on_over);
+    cor_status_init(&ex->status);
+    ex->server = s;
+    ex->http = http;
+    ex->shard = http->loop;
+    ex->received_us = http->received_us;
+    /* The request may be gone when the numbers are written. */
+    snprintf(ex->method_name, sizeof(ex->method_name), "%.*s", COR_STR_ARG(http->method_name));
+    ex->method = cor_strz(ex->method_name);
+    return ex;
+}
+
+struct reply {
+    struct cor_http_header headers[6];
+    size_t n;
+};
+
+static void reply_header(struct reply *reply, struct cor_str name, struct cor_str value)
+{
+    reply->headers[reply->n++] = (struct cor_http_header){name, value};
+}
+
+/* Answers here and ends the exchange; the headers that every answer has are added. */
+static void answer(struct exchange *ex, int code, struct reply *reply, struct cor_str body)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid;
+    struct cor_str audit_id = cor_http_request_header(ex->http, COR_STR("audit-id"));
+
+    cor_buf_init(&uuid, 64);
+    if (audit_id.n == 0) {
+        (void)cor_api_add_uuid(cor_api_loop(ex->server->api, ex->shard), &uuid);
+        audit_id = cor_buf_str(&uuid);
+    }
+    reply_header(reply, COR_STR("Audit-Id"), audit_id);
+    reply_header(reply, COR_STR("Cache-Control"), COR_STR("no-cache, private"));
+    cor_http_response_send(ex->sink.response, code, reply->headers, reply->n, body);
+    exchange_free(ex, code);
+}
+
+static void answer_status(struct exchange *ex)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json, pretty;
+    struct cor_str agent = cor_http_request_header(ex->http, COR_STR("user-agent"));
+    struct reply reply = {.n = 0};
+    struct cor_buf *body = &json;
+
+    cor_buf_init(&json, STATUS_BYTES_MAX);
+    cor_buf_init(&pretty, 4 * STATUS_BYTES_MAX);
+    (void)cor_status_write(&ex->status, &json);
+    if (cor_wants_pretty(COR_UNSET, agent)) {
+        if (cor_json_pretty(cor_buf_str(&json), 0, &pretty) == 0)
+            body = &pretty;
+    } else {
+        (void)cor_buf_addc(&json, '\n');
+    }
+    reply_header(&reply, COR_STR("Content-Type"), COR_STR("application/json"));
+    if (ex->status.code == 403)
+        reply_header(&reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
+    answer(ex, ex->status.code, &reply, cor_buf_str(body));
+}
+
+static void answer_busy(struct exchange *ex)
+{
+    struct reply reply = {.n = 0};
+
+    cor_request_metrics_refused(&ex->server->request_metrics, ex->shard, &ex->request.info,
+                                ex->method, 429);
+    reply_header(&reply, COR_STR("Content-Type"), COR_STR("text/plain; charset=utf-8"));
+    reply_header(&reply, COR_STR("Retry-After"), COR_STR("1"));
+    reply_header(&reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
+    answer(ex, 429, &reply, COR_STR("Too many requests, please try again later.\n"));
+}
+
+static void answer_metrics(struct exchange *ex)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    struct reply reply = {.n = 0};
+    int r;
+
+    cor_buf_init(&text, METRICS_MAX);
+    r = cor_metrics_write(ex->server->metrics, &text);
+    if (r < 0) {
+        (void)cor_status_set(&ex->status, r, "%s", cor_err_text(r));
+        answer_status(ex);
+        return;
+    }
+    reply_header(&reply, COR_STR("Content-Type"), COR_STR(METRICS_TYPE));
+    answer(ex, 200, &reply, cor_buf_str(&text));
+}
+
+/* It has no deadline, and does not count against the limits. */
+static bool is_long(const struct exchange *ex)
+{
+    return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
+}
+
+/* ?timeout= shortens the time that a request has; watches have timeoutSeconds. */
+static int set_deadline(struct exchange *ex)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    uint64_t timeout_ms = ex->server->request_timeout_ms;
+    uint64_t now_ms = cor_loop_now_ms(cor_http_response_loop(ex->sink.response));
+    int64_t ns = 0;
+    int r;
+
+    cor_buf_init(&text, TIMEOUT_TEXT_MAX);
+    if (is_long(ex))
+        return 0;
+    r = cor_url_query_get(ex->http->query, COR_STR("timeout"), &text);
+    if (r == 0 && text.n > 0 && cor_duration_parse(cor_buf_str(&text), &ns) < 0)
+        return cor_status_bad_request(
+            &ex->status,
+            "invalid timeout specified in the request URL - time: invalid duration \"%s\"",
+            cor_buf_z(&text));
+    if (ns > 0 && (uint64_t)ns / 1000000 < timeout_ms) {
+        timeout_ms = (uint64_t)ns / 1000000;
+        cor_http_response_set_deadline(ex->sink.response, now_ms + timeout_ms);
+    }
+    if (ex->request.info.verb != COR_VERB_DELETECOLLECTION && timeout_ms > MUTATING_TIMEOUT_MS)
+        timeout_ms = MUTATING_TIMEOUT_MS;
+    ex->request.deadline_ms = now_ms + timeout_ms;
+    return 0;
+}
+
+static bool is_reading(const struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+
+    if (!info->is_resource)
+        return ex->http->method == COR_HTTP_GET || ex->http->method == COR_HTTP_HEAD;
+    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
+           info->verb == COR_VERB_WATCH;
+}
+
+/* False: there are too many. system:masters always gets in, and then does not count. */
+static bool enter_flight(struct exchange *ex)
+{
+    struct cor_server *s = ex->server;
+    bool reading = is_reading(ex);
+    _Atomic uint64_t *count = reading ? &s->reading : &s->mutating;
+    uint64_t max = reading ? s->reading_max : s->mutating_max;
+
+    if (is_long(ex) || max == 0)
+        return true;
+    if (atomic_fetch_add(count, 1) < max) {
+        ex->flight = reading ? COUNTED_READING : COUNTED_MUTATING;
+        return true;
+    }
+    atomic_fetch_sub(count, 1);
+    return cor_user_is_in(&ex->identity.user, COR_STR(COR_GROUP_MASTERS));
+}
+
+static int authorize(struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+    char verb[sizeof(ex->method_name)];
+    size_t i = 0;
+
+    for (; ex->method_name[i]; i++)
+        verb[i] = (char)tolower((unsigned char)ex->method_name[i]);
+    verb[i] = '\0';
+    return cor_authorize(ex->server->authz_mode, &ex->identity, info,
+                         info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
+}
+
+static int read_request(struct exchange *ex)
+{
+    const struct cor_http_request *http = ex->http;
+    struct cor_api_request *req = &ex->request;
+    int r = cor_request_info_init(&req->info, http->method, http->path, http->query);
+
+    if (r < 0)
+        return cor_status_set(&ex->status, r, "%s",
+                              r == -COR_EINVAL ? "invalid URL escape" : cor_err_text(r));
+    req->method = http->method;
+    req->query = http->query;
+    req->accept = cor_http_request_header(http, COR_STR("accept"));
+    req->content_type = cor_http_request_header(http, COR_STR("content-type"));
+    req->user_agent = cor_http_request_header(http, COR_STR("user-agent"));
+    req->if_none_match = cor_http_request_header(http, COR_STR("if-none-match"));
+    req->audit_id = cor_http_request_header(http, COR_STR("audit-id"));
+    req->body = http->body;
+    req->user = &ex->identity.user;
+    ex->is_dry_run = memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
+    return 0;
+}
+
+static int authenticate(struct exchange *ex)
+{
+    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity);
+
+    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static bool is_metrics(const struct exchange *ex)
+{
+    return !ex->request.info.is_resource && ex->http->method == COR_HTTP_GET &&
+           cor_str_eqz(ex->request.info.path, "/metrics");
+}
+
+static void dispatch(struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+
+    if (is_metrics(ex)) {
+        answer_metrics(ex);
+        return;
+    }
+    if (is_long(ex)) {
+        ex->is_watching = true;
+        cor_request_metrics_long(&ex->server->request_metrics, ex->shard, info, 1);
+    }
+    cor_api_call(cor_api_loop(ex->server->api, ex->shard), &ex->request, &ex->sink.sink);
+}
+
+void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
+                           void *arg)
+{
+    struct exchange *ex = exchange_new(arg, req, resp);
+    int r;
+
+    if (!ex) {
+        cor_http_response_send(resp, 500, NULL, 0, COR_STR("out of memory\n"));
+        return;
+    }
+    r = read_request(ex);
+    if (r == 0)
+        r = authenticate(ex);
+    if (r == 0)
+        r = set_deadline(ex);
+    if (r == 0 && !enter_flight(ex)) {
+        answer_busy(ex);
+        return;
+    }
+    if (r == 0)
+        r = authorize(ex);
+    if (r == 0)
+        dispatch(ex);
+    else
+        answer_status(ex);
+}

@@ -1,0 +1,164 @@
+#include "server/server.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "server/server_int.h"
+
+#define REQUEST_TIMEOUT_MS (60u * 1000)
+
+static const struct cor_metric_desc resident_desc = {.name = "process_resident_memory_bytes",
+                                                     .help = "Resident memory size in bytes.",
+                                                     .type = COR_METRIC_GAUGE};
+static const struct cor_metric_desc connections_desc = {.name = "coracle_http_connections",
+                                                        .help = "Connections that are open now.",
+                                                        .type = COR_METRIC_GAUGE};
+static const struct cor_metric_desc accepted_desc = {.name =
+                                                         "coracle_http_connections_accepted_total",
+                                                     .help = "Connections that were accepted.",
+                                                     .type = COR_METRIC_COUNTER};
+static const struct cor_metric_desc inflight_desc = {
+    .name = "apiserver_current_inflight_requests",
+    .help = "Requests that count against the in-flight limits now, per request kind.",
+    .type = COR_METRIC_GAUGE};
+
+static uint64_t read_resident(void *arg)
+{
+    unsigned long total, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu %lu", &total, &resident) != 2)
+        resident = 0;
+    (void)fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t read_connections(void *arg)
+{
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(((struct cor_server *)arg)->http, &stats);
+    return stats.connections;
+}
+
+static uint64_t read_accepted(void *arg)
+{
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(((struct cor_server *)arg)->http, &stats);
+    return stats.accepted;
+}
+
+static uint64_t read_reading(void *arg)
+{
+    return atomic_load(&((struct cor_server *)arg)->reading);
+}
+
+static uint64_t read_mutating(void *arg)
+{
+    return atomic_load(&((struct cor_server *)arg)->mutating);
+}
+
+static int add_read(struct cor_server *s, const struct cor_metric_desc *desc,
+                    uint64_t (*read)(void *arg))
+{
+    struct cor_metric *metric;
+    int r = cor_metrics_add(s->metrics, desc, &metric);
+
+    return r == 0 ? cor_metric_add_read(metric, "", read, s) : r;
+}
+
+static int add_metrics(struct cor_server *s)
+{
+    struct cor_metric *inflight;
+    int r = cor_request_metrics_init(&s->request_metrics, s->metrics);
+
+    if (r == 0)
+        r = cor_metrics_add(s->metrics, &inflight_desc, &inflight);
+    if (r == 0)
+        r = cor_metric_add_read(inflight, "request_kind=\"readOnly\"", read_reading, s);
+    if (r == 0)
+        r = cor_metric_add_read(inflight, "request_kind=\"mutating\"", read_mutating, s);
+    if (r == 0)
+        r = add_read(s, &connections_desc, read_connections);
+    if (r == 0)
+        r = add_read(s, &accepted_desc, read_accepted);
+    return r == 0 ? add_read(s, &resident_desc, read_resident) : r;
+}
+
+/* Upstream's words for what the HTTP layer refuses by itself. */
+static void describe_error(int code, const char *message, struct cor_status *st)
+{
+    switch (code) {
+    case 504:
+        (void)cor_status_set(st, -COR_ETIMEOUT,
+                             "Timeout: request did not complete within the allotted timeout");
+        break;
+    case 413:
+        (void)cor_status_set(st, -COR_ETOOBIG, "Request entity too large: limit is 3145728");
+        break;
+    default:
+        (void)cor_status_set(st, code >= 500 ? -COR_EINTERNAL : -COR_EINVAL, "%s", message);
+        st->code = code;
+    }
+}
+
+static const char *on_error(const struct cor_http_request *req, int code, const char *message,
+                            struct cor_buf *out, void *arg)
+{
+    struct cor_status st;
+    int r;
+
+    cor_status_init(&st);
+    describe_error(code, message, &st);
+    r = cor_status_write(&st, out);
+    cor_status_deinit(&st);
+    return r == 0 ? "application/json" : NULL;
+}
+
+int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_server)
+{
+    COR_CLEANUP(cor_server_freep) struct cor_server *s = cor_calloc(1, sizeof(*s));
+    struct cor_http_server_opts http_opts = {.loops = opts->loops,
+                                             .nloops = opts->nloops,
+                                             .limits = opts->limits,
+                                             .on_request = cor_server_on_request,
+                                             .on_error = on_error,
+                                             .arg = s};
+    int r;
+
+    if (!s)
+        return -COR_ENOMEM;
+    s->api = opts->api;
+    s->metrics = opts->metrics;
+    s->authenticator = opts->authenticator;
+    s->authz_mode = opts->authz_mode;
+    s->reading_max = opts->reading_max;
+    s->mutating_max = opts->mutating_max;
+    s->request_timeout_ms =
+        opts->limits.request_timeout_ms ? opts->limits.request_timeout_ms : REQUEST_TIMEOUT_MS;
+    r = cor_http_server_new(&http_opts, &s->http);
+    if (r == 0)
+        r = add_metrics(s);
+    if (r < 0)
+        return r;
+    *ret_server = COR_STEAL(s);
+    return 0;
+}
+
+struct cor_server *cor_server_free(struct cor_server *server)
+{
+    if (!server)
+        return NULL;
+    cor_http_server_free(server->http);
+    return cor_free(server);
+}
+
+struct cor_http_server *cor_server_http(struct cor_server *server)
+{
+    return server->http;
+}

@@ -1,0 +1,26 @@
+/* Inside the server: what all requests share. */
+#ifndef COR_SERVER_SERVER_INT_H
+#define COR_SERVER_SERVER_INT_H
+
+#include <stdatomic.h>
+
+#include "server/request_metrics.h"
+#include "server/server.h"
+
+struct cor_server {
+    struct cor_http_server *http;
+    struct cor_api *api;
+    struct cor_metrics *metrics;
+    struct cor_request_metrics request_metrics;
+    struct cor_authenticator authenticator;
+    enum cor_authz_mode authz_mode;
+    uint64_t request_timeout_ms;
+    uint64_t reading_max, mutating_max;
+    _Atomic uint64_t reading, mutating; /* requests that count now */
+};
+
+/* The handler of the HTTP server: exchange.c. */
+void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
+                           void *arg);
+
+#endif
