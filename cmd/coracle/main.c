@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "command.h"
+#include "serve.h"
 #include "store_commands.h"
 
 static int run_version(const void *opts, const char *const *args, size_t nargs)
@@ -29,8 +30,8 @@ static const struct command help = {
 };
 
 static const struct command *const rows[] = {
-    &store_put,     &store_get,   &store_list,   &store_watch, &store_delete,
-    &store_compact, &store_check, &store_backup, &version,     &help,
+    &serve,         &store_put,   &store_get,    &store_list, &store_watch, &store_delete,
+    &store_compact, &store_check, &store_backup, &version,    &help,
 };
 
 static const struct command_table table = {rows, COR_ARRAY_LEN(rows)};

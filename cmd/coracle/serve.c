@@ -1,0 +1,184 @@
+#include "serve.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "interrupt.h"
+#include "notify.h"
+#include "server/instance.h"
+
+/* What a client on a slow line may need to finish. */
+#define DRAIN_MS      10000
+#define VERBOSE_DEBUG 4
+#define NO_FD         UINT64_MAX
+
+struct serve_opts {
+    struct cor_instance_opts instance;
+    uint64_t port, ready_fd, verbosity;
+    const char *authorization_mode, *logging_format;
+    bool die_with_parent;
+};
+
+#define AT(field)          offsetof(struct serve_opts, field)
+#define AT_INSTANCE(field) offsetof(struct serve_opts, instance.field)
+
+static const struct flag flags[] = {
+    {"data", 0, FLAG_TEXT, AT_INSTANCE(data_dir), "DIR",
+     "the folder of the store and the credentials (./coracle-data)"},
+    {"port", 0, FLAG_NUMBER, AT(port), "PORT", "where HTTPS is served (6443); 0 takes a free port",
+     0, 65535},
+    {"bind-address", 0, FLAG_TEXT, AT_INSTANCE(bind_address), "ADDRESS",
+     "the numeric address to listen on (127.0.0.1); 0.0.0.0 or :: for all"},
+    {"unix-socket", 0, FLAG_TEXT, AT_INSTANCE(unix_socket), "PATH",
+     "also serve plain HTTP there; root and the server's own user are system:masters"},
+    {"token-auth-file", 0, FLAG_TEXT, AT_INSTANCE(token_file), "FILE",
+     "bearer tokens, CSV: token,user,uid,\"group1,group2\""},
+    {"client-ca-file", 0, FLAG_TEXT, AT_INSTANCE(client_ca_file), "FILE",
+     "who may sign client certificates: CN is the user, O are the groups"},
+    {"tls-cert-file", 0, FLAG_TEXT, AT_INSTANCE(tls_cert_file), "FILE",
+     "the serving certificate, with its chain (made in DIR/pki)"},
+    {"tls-private-key-file", 0, FLAG_TEXT, AT_INSTANCE(tls_key_file), "FILE",
+     "the key of --tls-cert-file"},
+    {"authorization-mode", 0, FLAG_CHOICE, AT(authorization_mode), "AlwaysAllow|AlwaysDeny",
+     "what users outside of system:masters may do (nothing)"},
+    {"event-ttl", 0, FLAG_DURATION, AT_INSTANCE(event_ttl_ms), "DURATION",
+     "how long events are kept (1h)"},
+    {"max-requests-inflight", 0, FLAG_NUMBER, AT_INSTANCE(reading_max), "N",
+     "reading requests at once (400); 0 for no limit"},
+    {"max-mutating-requests-inflight", 0, FLAG_NUMBER, AT_INSTANCE(mutating_max), "N",
+     "mutating requests at once (200); 0 for no limit"},
+    {"request-timeout", 0, FLAG_DURATION, AT_INSTANCE(request_timeout_ms), "DURATION",
+     "how long a request may take (1m)"},
+    {"min-request-timeout", 0, FLAG_NUMBER, AT_INSTANCE(min_request_timeout_s), "SECONDS",
+     "a watch lasts one to two times this unless it says otherwise (1800)", 1},
+    {"storage-backend", 0, FLAG_TEXT, AT_INSTANCE(storage_backend), "sqlite|etcd3",
+     "what keeps the data (sqlite)"},
+    {"etcd-prefix", 0, FLAG_TEXT, AT_INSTANCE(path_prefix), "PREFIX",
+     "what all keys in the store begin with (/registry)"},
+    {"etcd-compaction-interval", 0, FLAG_DURATION, AT_INSTANCE(compaction_interval_ms), "DURATION",
+     "how often old revisions are dropped (5m); 0 for never"},
+    {"ready-fd", 0, FLAG_NUMBER, AT(ready_fd), "FD",
+     "write the server's URL and a line end there when it is ready", 0, 1 << 20},
+    {"die-with-parent", 0, FLAG_SWITCH, AT(die_with_parent), NULL,
+     "stop when the process that started this one ends"},
+    {"logging-format", 0, FLAG_CHOICE, AT(logging_format), "text|json", "how to log (text)"},
+    {"v", 'v', FLAG_NUMBER, AT(verbosity), "N", "how much to log (0); from 4 on everything"},
+};
+
+static const struct serve_opts defaults = {
+    .instance = {.data_dir = "coracle-data",
+                 .storage_backend = "sqlite",
+                 .compaction_interval_ms = 5 * 60 * 1000,
+                 .bind_address = "127.0.0.1",
+                 .event_ttl_ms = 3600 * 1000,
+                 .request_timeout_ms = 60 * 1000,
+                 .min_request_timeout_s = 1800,
+                 .reading_max = 400,
+                 .mutating_max = 200},
+    .port = 6443,
+    .ready_fd = NO_FD,
+    .logging_format = "text",
+};
+
+static enum cor_authz_mode authz_mode(const char *word)
+{
+    if (!word)
+        return COR_AUTHZ_MASTERS;
+    return strcmp(word, "AlwaysAllow") == 0 ? COR_AUTHZ_ALWAYS_ALLOW : COR_AUTHZ_ALWAYS_DENY;
+}
+
+static void install_log(const struct serve_opts *o)
+{
+    cor_log_install(&(struct cor_log_opts){
+        .fd = STDERR_FILENO,
+        .level = o->verbosity >= VERBOSE_DEBUG ? COR_LEVEL_DEBUG : COR_LEVEL_INFO,
+        .format = strcmp(o->logging_format, "json") == 0 ? COR_LOG_JSON : COR_LOG_TEXT,
+        .clock = cor_clock_real()});
+}
+
+static void say_ready(const struct serve_opts *o, const struct cor_instance *in, uint64_t took_us)
+{
+    printf("coracle %s is ready at %s after %llu.%llu ms%s\n"
+           "  kubeconfig: %s\n"
+           "  try:        kubectl --kubeconfig %s get namespaces\n",
+           COR_VERSION, cor_instance_url(in), (unsigned long long)took_us / 1000,
+           (unsigned long long)took_us / 100 % 10,
+           cor_instance_is_first_start(in) ? " (first start: credentials were made)" : "",
+           cor_instance_kubeconfig(in), cor_instance_kubeconfig(in));
+    fflush(stdout);
+    if (o->ready_fd != NO_FD && notify_fd((int)o->ready_fd, cor_instance_url(in)) < 0)
+        COR_LOG_WARN("--ready-fd cannot be written to", COR_F_U64("fd", o->ready_fd));
+    notify_manager("READY=1");
+}
+
+static void on_interrupt(void *arg)
+{
+    cor_instance_stop(arg);
+}
+
+static int report(const struct cor_status *st)
+{
+    fprintf(stderr, "coracle serve: %s\n", cor_status_message(st));
+    return st->err == -COR_EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static int run(const void *opts, const char *const *args, size_t nargs)
+{
+    const struct serve_opts *o = opts;
+    struct cor_instance_opts instance_opts = o->instance;
+    uint64_t began_us = cor_clock_mono_us(cor_clock_real());
+    struct cor_instance *in;
+    struct cor_status st;
+    struct interrupt interrupt = {0};
+
+    (void)args, (void)nargs;
+    cor_status_init(&st);
+    instance_opts.port = (uint16_t)o->port;
+    instance_opts.authz_mode = authz_mode(o->authorization_mode);
+    if (o->die_with_parent)
+        notify_die_with_parent();
+    install_log(o);
+    interrupt_block(&interrupt);
+    if (cor_instance_open(&instance_opts, &in, &st) < 0) {
+        int status = report(&st);
+
+        cor_status_deinit(&st);
+        return status;
+    }
+    if (interrupt_start(&interrupt, cor_instance_home(in), on_interrupt, in) < 0) {
+        (void)cor_status_set(&st, -COR_EIO, "there is no thread to wait for signals");
+        cor_instance_close(in, 0);
+        return report(&st);
+    }
+    say_ready(o, in, cor_clock_mono_us(cor_clock_real()) - began_us);
+    cor_instance_run(in);
+    /* From here on a second signal ends the process at once. */
+    interrupt_stop(&interrupt);
+    notify_manager("STOPPING=1");
+    COR_LOG_INFO("stopping");
+    cor_instance_close(in, DRAIN_MS);
+    COR_LOG_INFO("stopped");
+    cor_log_install(NULL);
+    cor_status_deinit(&st);
+    return EXIT_OK;
+}
+
+const struct command serve = {
+    .name = "serve",
+    .args = "",
+    .summary = "Run the API server",
+    .details =
+        "Serves the Kubernetes API over HTTPS, by default on the loopback only, with its data and\n"
+        "credentials in one folder. The first start makes a CA, a serving certificate, an admin\n"
+        "token, and DIR/admin.kubeconfig that names them. Flags that kube-apiserver also has mean\n"
+        "the same. SIGTERM or SIGINT lets requests finish and stops.",
+    .flags = flags,
+    .nflags = COR_ARRAY_LEN(flags),
+    .opts_default = &defaults,
+    .opts_size = sizeof(defaults),
+    .run = run,
+};

@@ -1,0 +1,45 @@
+/* What a server needs to be trusted and to trust its administrator: a CA, a serving certificate and
+ * an admin token, made at the first start and kept in DIR/pki; and the kubeconfig that names them.
+ * Owner: whoever embeds it.  Thread: one at a time. */
+#ifndef COR_SERVER_CREDENTIALS_H
+#define COR_SERVER_CREDENTIALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meta/status.h"
+#include "net/cert.h"
+
+#define COR_ADMIN_USER "kubernetes-admin"
+
+struct cor_credentials_opts {
+    const char *dir;           /* exists; DIR/pki is made with mode 0700, its files with 0600 */
+    const char *address;       /* numeric: stands in the certificate beside the loopback's */
+    const char *tls_cert_file; /* NULL: our own serving certificate */
+    const char *tls_key_file;
+    int64_t now_s; /* Unix time */
+};
+
+struct cor_credentials {
+    struct cor_buf ca_pem; /* what clients trust: our CA, or the given certificate */
+    struct cor_cert_pair serving;
+    struct cor_buf token; /* of COR_ADMIN_USER, in system:masters */
+    bool is_first;        /* they were made by this call */
+};
+
+/* Loads what is there and makes what is not; a serving certificate that does not fit the address
+ * or nears its end is made anew. -COR_EIO, -COR_EINVAL (the message names the file), -COR_ENOMEM.
+ */
+int cor_credentials_open(const struct cor_credentials_opts *opts, struct cor_credentials *ret_cred,
+                         struct cor_status *reterr_status);
+
+/* Wipes the secrets. Safe on a zeroed struct. */
+void cor_credentials_deinit(struct cor_credentials *cred);
+
+/* Writes the kubeconfig of the administrator for `url` to `path`, mode 0600; leaves a file alone
+ * that says the same. -COR_EIO, -COR_ENOMEM. */
+int cor_credentials_write_kubeconfig(const struct cor_credentials *cred, const char *path,
+                                     const char *url, struct cor_status *reterr_status);
+
+#endif
