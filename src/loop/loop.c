@@ -1,7 +1,9 @@
 #include "loop/loop.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -85,10 +87,36 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     return cor_free(loop);
 }
 
+/* A peer that is gone is an error code of the write, not a signal that ends the process. */
+static void block_sigpipe(sigset_t *ret_old)
+{
+    sigset_t pipe_only;
+
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, ret_old);
+}
+
+/* Takes back what became pending meanwhile. */
+static void unblock_sigpipe(const sigset_t *old)
+{
+    static const struct timespec at_once;
+    sigset_t pipe_only;
+
+    if (sigismember(old, SIGPIPE))
+        return;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    while (sigtimedwait(&pipe_only, NULL, &at_once) > 0)
+        ;
+    pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
 static void *thread_main(void *arg)
 {
     struct cor_loop *loop = arg;
 
+    block_sigpipe(NULL);
     pthread_setname_np(pthread_self(), loop->name);
     atomic_store(&loop->home, this_thread());
     loop->running = true;
@@ -139,6 +167,7 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
                         uint64_t timeout_ms)
 {
     struct until until = {done, arg, done(arg)};
+    sigset_t old;
 
     assert(!loop->started && !loop->running && cor_loop_is_current(loop));
     if (until.is_done)
@@ -148,7 +177,9 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
     uv_update_time(&loop->uv);
     uv_prepare_start(&loop->before_poll, on_before_poll);
     uv_timer_start(&loop->deadline, on_deadline, timeout_ms, 0);
+    block_sigpipe(&old);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
+    unblock_sigpipe(&old);
     uv_timer_stop(&loop->deadline);
     uv_prepare_stop(&loop->before_poll);
     loop->running = false;

@@ -1,5 +1,5 @@
 /* An event loop. It either gets a thread of its own (cor_loop_start), or is run by the thread that
- * made it (cor_loop_run_until).
+ * made it (cor_loop_run_until). SIGPIPE is blocked while it runs.
  * Owner: its maker.  Thread: the loop's, unless a function says otherwise. */
 #ifndef COR_LOOP_LOOP_H
 #define COR_LOOP_LOOP_H

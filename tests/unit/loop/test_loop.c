@@ -1,7 +1,10 @@
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -361,4 +364,52 @@ TEST(loop, cannot_be_made_without_file_descriptors)
     r = cor_loop_new(8, &loop);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(r, -COR_EIO);
+}
+
+struct broken_pipe {
+    struct cor_mail mail;
+    int fd;
+    int err;
+    atomic_bool done;
+};
+
+static void on_write_mail(struct cor_mail *mail)
+{
+    struct broken_pipe *bp = COR_CONTAINER_OF(mail, struct broken_pipe, mail);
+
+    bp->err = write(bp->fd, "x", 1) < 0 ? errno : 0;
+    atomic_store(&bp->done, true);
+}
+
+static void write_to_nobody(struct cor_loop *loop, struct broken_pipe *bp)
+{
+    int fds[2];
+
+    assert_int_equal(pipe(fds), 0);
+    close(fds[0]);
+    *bp = (struct broken_pipe){.mail.on_mail = on_write_mail, .fd = fds[1]};
+    assert_int_equal(cor_loop_post(loop, &bp->mail), 0);
+}
+
+TEST(loop, writing_to_nobody_is_an_error_and_no_signal)
+{
+    struct broken_pipe bp;
+    struct cor_loop *loop;
+    sigset_t mask;
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    write_to_nobody(loop, &bp);
+    assert_true(cor_loop_run_until(loop, is_set, &bp.done, PATIENCE_MS));
+    assert_int_equal(bp.err, EPIPE);
+    close(bp.fd);
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    assert_false(sigismember(&mask, SIGPIPE));
+    assert_int_equal(cor_loop_start(loop, "test"), 0);
+    write_to_nobody(loop, &bp);
+    while (!atomic_load(&bp.done))
+        sched_yield();
+    assert_int_equal(bp.err, EPIPE);
+    close(bp.fd);
+    cor_loop_stop(loop);
+    cor_loop_free(loop);
 }
