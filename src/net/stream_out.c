@@ -85,8 +85,10 @@ static void copy_in(struct cor_stream *s, struct cor_str bytes)
 {
     while (bytes.n > 0) {
         struct cor_block *block = s->out_last;
-        size_t n = COR_BLOCK_BYTES - block->n;
+        size_t n;
 
+        assert(block);
+        n = COR_BLOCK_BYTES - block->n;
         if (n == 0) {
             s->out_last = block->next;
             continue;

@@ -18,8 +18,6 @@
 
 #define BIG 5000000
 
-extern char **environ;
-
 struct site {
     struct cor_loop *loop;
     struct cor_http_server *server;

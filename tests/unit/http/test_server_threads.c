@@ -53,7 +53,7 @@ static int connect_to(uint16_t port)
 static bool ask(int fd)
 {
     static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    char got[1000];
+    char got[1000] = {0};
     size_t n = 0;
 
     if (write(fd, request, sizeof(request) - 1) != sizeof(request) - 1)
