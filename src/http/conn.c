@@ -41,8 +41,21 @@ static int on_head(const struct cor_h1_head *head, void *arg)
 static int on_body(struct cor_str piece, void *arg)
 {
     struct cor_conn *c = arg;
+    struct cor_http_worker *w = c->worker;
+    int r;
 
-    return cor_buf_adds(&c->body, piece);
+    if (w->body_bytes + piece.n > limits_of(c)->bodies_max / w->server->nworkers)
+        return -COR_EBUSY;
+    r = cor_buf_adds(&c->body, piece);
+    if (r == 0)
+        w->body_bytes += piece.n;
+    return r;
+}
+
+static void drop_body(struct cor_conn *c)
+{
+    c->worker->body_bytes -= c->body.n;
+    cor_buf_deinit(&c->body);
 }
 
 static int on_message_end(void *arg)
@@ -65,7 +78,7 @@ static void on_stream_closed(void *arg)
 
     cor_list_remove(&c->link);
     cor_h1_free(c->h1);
-    cor_buf_deinit(&c->body);
+    drop_body(c);
     cor_buf_deinit(&c->pending);
     cor_buf_deinit(&c->resp.tail);
     cor_free(c);
@@ -114,7 +127,7 @@ static void end_connection(struct cor_conn *c)
 void cor_conn_finish(struct cor_conn *c)
 {
     cor_response_reset(&c->resp);
-    cor_buf_deinit(&c->body);
+    drop_body(c);
     c->has_head = false;
     if (!c->keep_alive || c->peer_ended) {
         end_connection(c);
@@ -167,15 +180,16 @@ static const char *error_body(struct cor_conn *c, int status, const char *messag
 
 void cor_conn_error(struct cor_conn *c, int status, const char *message)
 {
-    struct cor_http_header type = {.name = COR_STR("Content-Type")};
+    struct cor_http_header headers[] = {{.name = COR_STR("Content-Type")},
+                                        {COR_STR("Retry-After"), COR_STR("1")}};
     struct cor_buf body;
 
     count(&c->worker->errors);
     cor_buf_init(&body, 64u * 1024);
-    type.value = cor_strz(error_body(c, status, message, &body));
+    headers[0].value = cor_strz(error_body(c, status, message, &body));
     c->state = COR_CONN_RESPONDING;
     c->resp.state = COR_RESPONSE_HELD;
-    cor_http_response_send(&c->resp, status, &type, 1, cor_buf_str(&body));
+    cor_http_response_send(&c->resp, status, headers, status == 429 ? 2 : 1, cor_buf_str(&body));
     cor_buf_deinit(&body);
 }
 
@@ -187,6 +201,8 @@ static void refuse(struct cor_conn *c, int r)
     c->keep_alive = false;
     if (r == -COR_EINVAL && c->has_head && error->status == 500)
         cor_conn_error(c, 400, "malformed request target");
+    else if (r == -COR_EBUSY)
+        cor_conn_error(c, 429, "too many request bodies at once");
     else if (r == -COR_ENOMEM)
         cor_conn_error(c, 503, "out of memory");
     else

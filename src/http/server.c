@@ -11,6 +11,7 @@
 #include "net/tls.h"
 
 #define BODY_MAX_DEFAULT        (3u << 20)
+#define BODIES_MAX_DEFAULT      (256u << 20)
 #define CONNECTIONS_MAX_DEFAULT 16384
 #define HEAD_TIMEOUT_MS         32000
 #define REQUEST_TIMEOUT_MS      60000
@@ -41,6 +42,7 @@ static uint64_t or_default(uint64_t value, uint64_t value_default)
 static void fill_limits(struct cor_http_limits *limits)
 {
     limits->body_max = or_default(limits->body_max, BODY_MAX_DEFAULT);
+    limits->bodies_max = or_default(limits->bodies_max, BODIES_MAX_DEFAULT);
     limits->connections_max = or_default(limits->connections_max, CONNECTIONS_MAX_DEFAULT);
     limits->head_timeout_ms = or_default(limits->head_timeout_ms, HEAD_TIMEOUT_MS);
     limits->request_timeout_ms = or_default(limits->request_timeout_ms, REQUEST_TIMEOUT_MS);

@@ -18,6 +18,7 @@ struct cor_tls;
 /* Zero means the default that stands beside the field. */
 struct cor_http_limits {
     size_t body_max;             /* 3 MiB: a larger request body is a 413 */
+    size_t bodies_max;           /* 256 MiB of request bodies at once, shared by the loops: a 429 */
     size_t connections_max;      /* 16384, over all loops: more are closed at once */
     uint64_t head_timeout_ms;    /* 32 s from the first byte to the end of the head, TLS included */
     uint64_t request_timeout_ms; /* 60 s: a response's first deadline; also how long a client may

@@ -31,6 +31,7 @@ struct cor_http_worker {
     struct cor_loop *loop;
     struct cor_net *net;
     struct cor_list conns;
+    size_t body_bytes;   /* of the requests that are under way */
     struct cor_buf head; /* scratch: a response's head, an error's body */
     char date[32];       /* of the last head */
     uint64_t date_s;     /* monotonic second that `date` was made in */

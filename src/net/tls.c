@@ -17,6 +17,14 @@ static BIO *text_bio(struct cor_str pem)
     return BIO_new_mem_buf(pem.p ? pem.p : "", (int)pem.n);
 }
 
+/* After the last PEM_read: was it the end of the text, or something malformed? */
+static bool is_at_end(void)
+{
+    unsigned long e = ERR_peek_last_error();
+
+    return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
+}
+
 static int use_cert(SSL_CTX *ctx, struct cor_str pem)
 {
     COR_CLEANUP(BIO_free_allp) BIO *in = text_bio(pem);
@@ -34,7 +42,7 @@ static int use_cert(SSL_CTX *ctx, struct cor_str pem)
             return -COR_EINVAL;
         }
     }
-    return 0;
+    return is_at_end() ? 0 : -COR_EINVAL;
 }
 
 static int use_key(SSL_CTX *ctx, struct cor_str pem)
@@ -68,7 +76,7 @@ static int trust(SSL_CTX *ctx, struct cor_str pem, bool is_server)
             return -COR_EINVAL;
         n++;
     }
-    return n > 0 ? 0 : -COR_EINVAL;
+    return n > 0 && is_at_end() ? 0 : -COR_EINVAL;
 }
 
 /* Notes what does not verify and lets the handshake go on: who is let in is decided later, by what

@@ -111,6 +111,11 @@ TEST(server, a_flood_of_pipelined_requests_is_held_back)
     http_deinit(&h);
 }
 
+static bool has_held(void *arg)
+{
+    return ((struct http *)arg)->held;
+}
+
 /* One connection that must end after `in`; what came is `want`. */
 static void check_end(struct http *h, struct cor_str in, const char *want)
 {
@@ -158,6 +163,26 @@ TEST(server, protocol_errors_are_answered_and_end_the_connection)
             "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n01234567890\r\n0\r\n\r\n"),
         "413 {\"code\":413,\"path\":\"/p\"}.");
     assert_int_equal(h.seen.n, 0);
+    http_deinit(&h);
+}
+
+TEST(server, bodies_share_a_budget)
+{
+    struct http h;
+    struct client cl;
+
+    http_init(&h, (struct cor_http_limits){.bodies_max = 100}, NULL);
+    client_open(&cl, &h, NULL);
+    client_send(&cl, COR_STR("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\n"
+                             "012345678901234567890123456789012345678901234567890123456789"));
+    assert_true(cor_loop_run_until(h.loop, has_held, &h, PATIENCE_MS));
+    check_end(&h,
+              COR_STR("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 41\r\n\r\n"
+                      "01234567890123456789012345678901234567890"),
+              "429 429 Too Many Requests: too many request bodies at once\n.");
+    cor_http_response_send(COR_STEAL(h.held), 200, NULL, 0, COR_STR(""));
+    CHECK(&h, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab", "200 ab.");
+    client_close(&cl, &h);
     http_deinit(&h);
 }
 
@@ -337,11 +362,6 @@ TEST(server, a_reader_that_stops_is_cut_after_the_request_timeout)
     assert_int_equal(h.why, -COR_ETIMEOUT);
     client_close(&cl, &h);
     http_deinit(&h);
-}
-
-static bool has_held(void *arg)
-{
-    return ((struct http *)arg)->held;
 }
 
 TEST(server, a_client_that_leaves_is_told_to_the_handler)

@@ -38,6 +38,9 @@ TEST(cert, a_pair_fits_a_tls_server)
     assert_null(cor_tls_unref(tls));
     tls_opts.ca_pem = COR_STR("nothing");
     assert_int_equal(cor_tls_new(&tls_opts, &tls), -COR_EINVAL);
+    assert_int_equal(cor_buf_addz(&other.cert_pem, "-----BEGIN CERTIFICATE-----\nxx\n"), 0);
+    tls_opts.ca_pem = cor_buf_str(&other.cert_pem);
+    assert_int_equal(cor_tls_new(&tls_opts, &tls), -COR_EINVAL);
     cor_cert_pair_deinit(&other);
     cor_cert_pair_deinit(&pair);
 }
