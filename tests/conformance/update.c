@@ -226,23 +226,24 @@ TEST(conformance, guaranteed_update_with_suggestion_still_checks_stored_data)
     conf_close(&c);
 }
 
-/* A step that appends a label, so that every update counts. */
+/* A step that appends a label, so that every update counts. With a rival it does not write before
+ * the rival has read too: the two are sure to meet. */
 struct appender {
     struct conf *c;
     int calls;
     int number;
     struct conf_reply reply;
+    struct appender *rival;
+    struct cor_store_change *held;
+    struct cor_object *held_object;
 };
 
-static void append(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void write_appended(struct appender *a, struct cor_store_change *change,
+                           const struct cor_object *current)
 {
-    struct appender *a = arg;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
-    struct cor_str old = {0};
     const char *at = strstr(current->bytes, "\"seen\":\"");
+    struct cor_str old;
 
-    a->calls++;
-    cor_buf_init(&text, 4096);
     assert_non_null(at);
     old = cor_str(at + 8, (size_t)(strchr(at + 8, '"') - (at + 8)));
     cor_store_change_write(
@@ -251,6 +252,23 @@ static void append(void *arg, struct cor_store_change *change, struct cor_object
                      "\"spec\":{\"seen\":\"%.*s,%d\"}}",
                      COR_STR_ARG(old), a->number),
         0);
+}
+
+static void append(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct appender *a = arg;
+
+    a->calls++;
+    if (a->rival && a->rival->calls == 0) {
+        a->held = change;
+        a->held_object = cor_object_ref(current);
+        return;
+    }
+    write_appended(a, change, current);
+    if (a->rival && a->rival->held) {
+        write_appended(a->rival, COR_STEAL(a->rival->held), a->rival->held_object);
+        a->rival->held_object = cor_object_unref(a->rival->held_object);
+    }
 }
 
 static void appended(void *arg, const struct cor_store_reply *reply)
@@ -283,6 +301,8 @@ TEST(conformance, guaranteed_update_with_conflict_runs_the_loser_twice)
     cor_object_unref(seed_appended(&c));
     start_append(&c, &first, 1);
     start_append(&c, &second, 2);
+    first.rival = &second;
+    second.rival = &first;
     conf_wait(&c, &first.reply.done);
     conf_wait(&c, &second.reply.done);
     assert_int_equal(first.reply.err, 0);
