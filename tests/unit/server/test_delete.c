@@ -1,0 +1,218 @@
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+#define PODS       "/api/v1/namespaces/default/pods"
+#define JOBS       "/apis/batch/v1/namespaces/default/jobs"
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+TEST(delete, answers_with_a_status_or_the_object)
+{
+    struct fx fx;
+    const char *cm, *answer;
+    char want[512];
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    snprintf(want, sizeof(want),
+             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\","
+             "\"details\":{\"name\":\"c\",\"kind\":\"configmaps\",\"uid\":\"%s\"}}",
+             fx_at(cm, "metadata.uid"));
+    assert_string_equal(fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c", ""), want);
+    fx_do(&fx, 404, "DELETE", CONFIGMAPS "/c", "");
+    fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/services",
+          "{\"metadata\":{\"name\":\"s\"}}");
+    answer = fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/default/services/s", "");
+    assert_at(answer, "kind", "Service");
+    fx_close(&fx);
+}
+
+TEST(delete, preconditions_must_hold)
+{
+    struct fx fx;
+    const char *cm, *status;
+    char body[256];
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    status = fx_do(&fx, 409, "DELETE", CONFIGMAPS "/c", "{\"preconditions\":{\"uid\":\"x\"}}");
+    snprintf(body, sizeof(body),
+             "Operation cannot be fulfilled on ConfigMap \"c\": the UID in the precondition (x) "
+             "does not match the UID in record (%s). The object might have been deleted and then "
+             "recreated",
+             fx_at(cm, "metadata.uid"));
+    assert_at(status, "message", body);
+    fx_do(&fx, 409, "DELETE", CONFIGMAPS "/c", "{\"preconditions\":{\"resourceVersion\":\"1\"}}");
+    snprintf(body, sizeof(body), "{\"preconditions\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\"}}",
+             fx_at(cm, "metadata.uid"), fx_at(cm, "metadata.resourceVersion"));
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c", body);
+    fx_close(&fx);
+}
+
+static const struct {
+    const char *what, *target, *query, *body, *finalizers;
+} policies[] = {
+    {"configmaps go at once", CONFIGMAPS, "", "", NULL},
+    {"background", CONFIGMAPS, "?propagationPolicy=Background", "", NULL},
+    {"foreground", CONFIGMAPS, "?propagationPolicy=Foreground", "", "[\"foregroundDeletion\"]"},
+    {"orphan", CONFIGMAPS, "", "{\"propagationPolicy\":\"Orphan\"}", "[\"orphan\"]"},
+    {"orphanDependents", CONFIGMAPS, "?orphanDependents=true", "", "[\"orphan\"]"},
+    {"jobs orphan by default", JOBS, "", "", "[\"orphan\"]"},
+    {"jobs in the background", JOBS, "", "{\"propagationPolicy\":\"Background\"}", NULL},
+    {"events know no policy", "/api/v1/namespaces/default/events", "?propagationPolicy=Orphan", "",
+     NULL},
+};
+
+TEST(delete, propagation_is_a_finalizer)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+        char target[256], name[16], body[64];
+        const char *answer;
+
+        snprintf(name, sizeof(name), "n%zu", i);
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\"}}", name);
+        fx_do(&fx, 201, "POST", policies[i].target, body);
+        snprintf(target, sizeof(target), "%s/%s%s", policies[i].target, name, policies[i].query);
+        answer = fx_do(&fx, 200, "DELETE", target, policies[i].body);
+        snprintf(target, sizeof(target), "%s/%s", policies[i].target, name);
+        if (!policies[i].finalizers) {
+            fx_do(&fx, 404, "GET", target, "");
+            continue;
+        }
+        assert_at(answer, "metadata.finalizers", policies[i].finalizers);
+        assert_at(fx_do(&fx, 200, "GET", target, ""), "metadata.finalizers",
+                  policies[i].finalizers);
+    }
+    fx_close(&fx);
+}
+
+TEST(delete, bad_options_are_invalid)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    assert_at(fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c", "{\"propagationPolicy\":\"Slow\"}"),
+              "message",
+              "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: "
+              "\"Slow\": supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\"");
+    fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c",
+          "{\"propagationPolicy\":\"Orphan\",\"orphanDependents\":true}");
+    fx_do(&fx, 400, "DELETE", CONFIGMAPS "/c", "{");
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c?dryRun=All", "");
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/c", "");
+    fx_close(&fx);
+}
+
+TEST(delete, a_scheduled_pod_gets_its_grace_period)
+{
+    struct fx fx;
+    const char *pod;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}");
+    pod = fx_do(&fx, 200, "DELETE", PODS "/p", "");
+    assert_at(pod, "metadata.deletionTimestamp", "2025-01-01T00:00:30Z");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "30");
+    assert_at(pod, "metadata.generation", "2");
+    pod = fx_do(&fx, 200, "DELETE", PODS "/p?gracePeriodSeconds=60", "");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "30");
+    pod = fx_do(&fx, 200, "DELETE", PODS "/p?gracePeriodSeconds=10", "");
+    assert_at(pod, "metadata.deletionTimestamp", "2025-01-01T00:00:10Z");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "10");
+    assert_at(pod, "metadata.generation", "2");
+    fx_do(&fx, 200, "DELETE", PODS "/p", "{\"gracePeriodSeconds\":0}");
+    fx_do(&fx, 404, "GET", PODS "/p", "");
+    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"q\"},\"spec\":{}}");
+    fx_do(&fx, 200, "DELETE", PODS "/q", "");
+    fx_do(&fx, 404, "GET", PODS "/q", "");
+    fx_close(&fx);
+}
+
+TEST(delete, with_finalizers_marks_once)
+{
+    struct fx fx;
+    const char *first, *second;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]}}");
+    first = fx_do(&fx, 200, "DELETE", "/apis/apps/v1/namespaces/default/deployments/d", "");
+    assert_at(first, "metadata.generation", "2");
+    cor_clock_manual_advance(&fx.clock, 5000);
+    second = fx_do(&fx, 202, "DELETE", "/apis/apps/v1/namespaces/default/deployments/d",
+                   "{\"orphanDependents\":false}");
+    assert_string_equal(first, second);
+    fx_close(&fx);
+}
+
+TEST(delete, the_clusters_namespaces_stay)
+{
+    struct fx fx;
+    const char *status;
+
+    open_ready(&fx);
+    status = fx_do(&fx, 403, "DELETE", "/api/v1/namespaces/kube-system", "");
+    assert_at(status, "message",
+              "namespaces \"kube-system\" is forbidden: this namespace may not be deleted");
+    fx_close(&fx);
+}
+
+TEST(delete_collection, deletes_what_is_selected)
+{
+    struct fx fx;
+    const char *list;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":\"1\"}}}");
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"b\",\"labels\":{\"x\":\"1\"},\"finalizers\":[\"a/b\"]}}");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    list = fx_do(&fx, 200, "DELETE", CONFIGMAPS "?labelSelector=x=1", "");
+    assert_at(list, "kind", "ConfigMapList");
+    assert_at(list, "items[0].metadata.name", "a");
+    assert_at(list, "items[1].metadata.deletionTimestamp", "");
+    assert_at(list, "items[2]", "");
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "/b", ""), "metadata.deletionTimestamp",
+              "2025-01-01T00:00:00Z");
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/c", "");
+    fx_do(&fx, 405, "DELETE", "/api/v1/configmaps", "");
+    fx_do(&fx, 405, "DELETE", "/api/v1/namespaces", "");
+    fx_close(&fx);
+}
+
+TEST(delete, survives_every_failed_allocation)
+{
+    static const char *const bodies[] = {
+        "{\"metadata\":{\"name\":\"a\"}}",
+        "{\"metadata\":{\"name\":\"b\",\"finalizers\":[\"x/y\"]}}"};
+    static const char *const targets[] = {CONFIGMAPS "/a", CONFIGMAPS "/b", CONFIGMAPS};
+
+    for (size_t t = 0; t < 3; t++) {
+        struct fx fx;
+
+        open_ready(&fx);
+        fx_do(&fx, 201, "POST", CONFIGMAPS, bodies[0]);
+        fx_do(&fx, 201, "POST", CONFIGMAPS, bodies[1]);
+        FOR_EACH_FAILED_ALLOC(n) {
+            FX_CALL call;
+
+            fx_start(&fx, &call, "DELETE", targets[t], "{\"preconditions\":{}}", NULL);
+            fx_wait(&call);
+            assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 200 ||
+                        call.sink.status == 404 || call.sink.status == 500);
+        }
+        fx_close(&fx);
+    }
+}

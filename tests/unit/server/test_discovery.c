@@ -1,0 +1,123 @@
+#include "api_fixture.h"
+
+#define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+static bool is_ok(void *arg)
+{
+    return *(const bool *)arg;
+}
+
+TEST(discovery, lists_versions_groups_and_resources)
+{
+    struct fx fx = {.opts.server_address = "127.0.0.1:6443"};
+    const char *doc;
+
+    fx_open(&fx);
+    assert_string_equal(fx_do(&fx, 200, "GET", "/api", ""),
+                        "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
+                        "\"serverAddressByClientCIDRs\":[{\"clientCIDR\":\"0.0.0.0/0\","
+                        "\"serverAddress\":\"127.0.0.1:6443\"}]}");
+    doc = fx_do(&fx, 200, "GET", "/apis", "");
+    assert_at(doc, "kind", "APIGroupList");
+    assert_at(doc, "groups[0].name", "apiregistration.k8s.io");
+    assert_at(doc, "groups[1]",
+              "{\"name\":\"apps\",\"versions\":[{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}],"
+              "\"preferredVersion\":{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}}");
+    assert_at(fx_do(&fx, 200, "GET", "/apis/apps", ""), "kind", "APIGroup");
+    doc = fx_do(&fx, 200, "GET", "/api/v1/", "");
+    assert_at(doc, "kind", "APIResourceList");
+    assert_at(doc, "apiVersion", "");
+    assert_at(doc, "groupVersion", "v1");
+    assert_at(doc, "resources[?(@.name=='configmaps')].shortNames", "[\"cm\"]");
+    assert_at(doc, "resources[?(@.name=='namespaces')].verbs",
+              "[\"create\",\"delete\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]");
+    assert_at(doc, "resources[?(@.name=='pods/status')].kind", "Pod");
+    doc = fx_do(&fx, 200, "GET", "/apis/apps/v1", "");
+    assert_at(doc, "apiVersion", "v1");
+    assert_at(doc, "resources[?(@.name=='deployments')]",
+              "{\"name\":\"deployments\",\"singularName\":\"deployment\",\"namespaced\":true,"
+              "\"kind\":\"Deployment\",\"verbs\":[\"create\",\"delete\",\"deletecollection\","
+              "\"get\",\"list\",\"patch\",\"update\",\"watch\"],\"shortNames\":[\"deploy\"],"
+              "\"categories\":[\"all\"],\"storageVersionHash\":\"8aSe+NMegvE=\"}");
+    assert_string_equal(fx_do(&fx, 404, "GET", "/apis/nope", ""), "404 page not found");
+    assert_string_equal(fx_do(&fx, 404, "GET", "/apis/apps/v9/deployments", ""),
+                        "404 page not found");
+    assert_string_equal(fx_do(&fx, 404, "GET", "/nope", ""), "404 page not found");
+    fx_close(&fx);
+}
+
+TEST(discovery, aggregates_with_an_etag)
+{
+    static const struct fx_headers accept = {.accept = AGGREGATED ",application/json"};
+    struct fx fx = {0};
+    struct fx_headers again = accept;
+    const char *doc;
+    char etag[64];
+
+    fx_open(&fx);
+    {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", "/apis", "", &accept);
+        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), AGGREGATED);
+        assert_str(cor_buffer_sink_header(&call.sink, "Vary"), "Accept");
+        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "public");
+        memcpy(etag, cor_buffer_sink_header(&call.sink, "ETag").p, 18);
+        etag[18] = 0;
+    }
+    doc = fx_do_with(&fx, 200, "GET", "/apis", "", &accept);
+    assert_at(doc, "kind", "APIGroupDiscoveryList");
+    assert_at(doc, "apiVersion", "apidiscovery.k8s.io/v2");
+    assert_at(doc, "items[1].metadata.name", "apps");
+    assert_at(doc, "items[1].versions[0].freshness", "Current");
+    assert_at(doc, "items[1].versions[0].resources[2].responseKind",
+              "{\"group\":\"\",\"version\":\"\",\"kind\":\"Deployment\"}");
+    assert_at(doc, "items[1].versions[0].resources[2].scope", "Namespaced");
+    again.if_none_match = etag;
+    assert_string_equal(fx_do_with(&fx, 304, "GET", "/apis", "", &again), "");
+    doc = fx_do_with(&fx, 200, "GET", "/api", "", &accept);
+    assert_at(doc, "items[0].metadata", "{}");
+    assert_at(doc, "items[0].versions[0].resources[0].resource", "configmaps");
+    fx_close(&fx);
+}
+
+TEST(health, answers_ok_or_names_what_failed)
+{
+    bool engine = true, caches = false;
+    const struct cor_health_check checks[] = {
+        {.name = "engine", .is_ok = is_ok, .arg = &engine, .live = true, .ready = true},
+        {.name = "informer-sync", .is_ok = is_ok, .arg = &caches, .ready = true},
+    };
+    struct fx fx = {.opts.checks = checks, .opts.nchecks = 2};
+
+    fx_open(&fx);
+    assert_string_equal(fx_do(&fx, 200, "GET", "/healthz", ""), "ok");
+    assert_string_equal(fx_do(&fx, 200, "GET", "/livez?verbose", ""),
+                        "[+]ping ok\n[+]engine ok\nlivez check passed");
+    assert_string_equal(fx_do(&fx, 500, "GET", "/readyz", ""),
+                        "[+]ping ok\n[+]engine ok\n[-]informer-sync failed: reason withheld\n"
+                        "readyz check failed");
+    assert_string_equal(fx_do(&fx, 200, "GET", "/readyz?verbose&exclude=informer-sync", ""),
+                        "[+]ping ok\n[+]engine ok\n[+]informer-sync excluded: ok\n"
+                        "readyz check passed");
+    fx_do(&fx, 500, "GET", "/readyz/informer-sync", "");
+    assert_string_equal(fx_do(&fx, 200, "GET", "/healthz/ping", ""), "ok");
+    caches = true;
+    assert_string_equal(fx_do(&fx, 200, "GET", "/readyz", ""), "ok");
+    fx_do(&fx, 404, "GET", "/healthz/nope", "");
+    fx_close(&fx);
+}
+
+TEST(version, is_one_that_clients_understand)
+{
+    struct fx fx = {0};
+    const char *version;
+
+    fx_open(&fx);
+    version = fx_do(&fx, 200, "GET", "/version", "");
+    assert_at(version, "major", "1");
+    assert_at(version, "minor", "34");
+    assert_memory_equal(fx_at(version, "gitVersion"), "v1.34.", 6);
+    assert_at(fx_do(&fx, 200, "GET", "/", ""), "paths[0]", "/api");
+    fx_close(&fx);
+}

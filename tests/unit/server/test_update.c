@@ -1,0 +1,294 @@
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#define CONFIGMAPS  "/api/v1/namespaces/default/configmaps"
+#define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
+#define LEASES      "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+TEST(update, keeps_what_the_server_owns)
+{
+    struct fx fx;
+    const char *old, *new;
+
+    open_ready(&fx);
+    old = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    cor_clock_manual_advance(&fx.clock, 5000);
+    new = fx_do(&fx, 200, "PUT", CONFIGMAPS "/a",
+                "{\"metadata\":{\"name\":\"a\",\"creationTimestamp\":\"2000-01-01T00:00:00Z\","
+                "\"generation\":9},\"data\":{\"k\":\"v\"}}");
+    assert_at(new, "metadata.uid", fx_at(old, "metadata.uid"));
+    assert_at(new, "metadata.creationTimestamp", "2025-01-01T00:00:00Z");
+    assert_at(new, "metadata.generation", "");
+    assert_at(new, "metadata.namespace", "default");
+    assert_at(new, "data.k", "v");
+    assert_string_not_equal(fx_at(new, "metadata.resourceVersion"),
+                            fx_at(old, "metadata.resourceVersion"));
+    fx_close(&fx);
+}
+
+TEST(update, the_same_bytes_change_nothing)
+{
+    struct fx fx;
+    const char *old;
+
+    open_ready(&fx);
+    old = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    assert_string_equal(fx_do(&fx, 200, "PUT", CONFIGMAPS "/a", old), old);
+    fx_close(&fx);
+}
+
+TEST(update, another_revision_is_a_conflict)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    assert_string_equal(
+        fx_do(&fx, 409, "PUT", CONFIGMAPS "/c",
+              "{\"metadata\":{\"name\":\"c\",\"resourceVersion\":\"1\"}}"),
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+        "\"message\":\"Operation cannot be fulfilled on configmaps \\\"c\\\": the object has been "
+        "modified; please apply your changes to the latest version and try again\",\"reason\":"
+        "\"Conflict\",\"details\":{\"name\":\"c\",\"kind\":\"configmaps\"},\"code\":409}");
+    fx_close(&fx);
+}
+
+TEST(update, another_uid_is_a_conflict)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    assert_at(fx_do(&fx, 409, "PUT", CONFIGMAPS "/c",
+                    "{\"metadata\":{\"name\":\"c\",\"uid\":\"other\"}}"),
+              "reason", "Conflict");
+    fx_close(&fx);
+}
+
+TEST(update, leases_need_a_revision_and_may_be_created)
+{
+    struct fx fx;
+    const char *status;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "PUT", LEASES "/l", "{\"metadata\":{\"name\":\"l\"}}");
+    status = fx_do(&fx, 422, "PUT", LEASES "/l", "{\"metadata\":{\"name\":\"l\"},\"spec\":{}}");
+    assert_at(status, "message",
+              "leases.coordination.k8s.io \"l\" is invalid: metadata.resourceVersion: Invalid "
+              "value: 0: must be specified for an update");
+    assert_at(status, "details.kind", "leases");
+    assert_at(fx_do(&fx, 404, "PUT", CONFIGMAPS "/x", "{\"metadata\":{\"name\":\"x\"}}"), "message",
+              "configmaps \"x\" not found");
+    assert_at(fx_do(&fx, 404, "PUT", "/apis/coordination.k8s.io/v1/namespaces/nope/leases/l",
+                    "{\"metadata\":{\"name\":\"l\"}}"),
+              "message", "namespaces \"nope\" not found");
+    fx_close(&fx);
+}
+
+TEST(update, the_name_must_be_the_urls)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    assert_at(fx_do(&fx, 400, "PUT", CONFIGMAPS "/a", "{\"metadata\":{\"name\":\"b\"}}"), "message",
+              "the name of the object (b) does not match the name on the URL (a)");
+    fx_close(&fx);
+}
+
+TEST(update, generation_counts_changes_of_the_spec)
+{
+    struct fx fx;
+    const char *d;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", DEPLOYMENTS,
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":1}}");
+    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d",
+              "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1}}");
+    assert_at(d, "metadata.generation", "1");
+    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d",
+              "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2}}");
+    assert_at(d, "metadata.generation", "2");
+    d = fx_do(&fx, 200, "PATCH", DEPLOYMENTS "/d",
+              "{\"metadata\":{\"annotations\":{\"x\":\"y\"}}}");
+    assert_at(d, "metadata.generation", "3");
+    fx_close(&fx);
+}
+
+TEST(update, status_and_spec_have_their_own_endpoints)
+{
+    struct fx fx;
+    const char *d;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", DEPLOYMENTS,
+          "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1}}");
+    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d",
+              "{\"metadata\":{\"name\":\"d\",\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":1},"
+              "\"status\":{\"replicas\":5}}");
+    assert_at(d, "status", "{}");
+    d = fx_do(&fx, 200, "PUT", DEPLOYMENTS "/d/status",
+              "{\"metadata\":{\"name\":\"d\",\"annotations\":{\"n\":\"1\"}},\"spec\":{\"replicas\":"
+              "7},\"status\":{\"replicas\":5}}");
+    assert_at(d, "spec.replicas", "1");
+    assert_at(d, "status.replicas", "5");
+    assert_at(d, "metadata.generation", "1");
+    assert_at(d, "metadata.labels.a", "b");
+    assert_at(d, "metadata.annotations.n", "1");
+    d = fx_do(&fx, 200, "PATCH", DEPLOYMENTS "/d/status", "{\"status\":{\"replicas\":6}}");
+    assert_at(d, "status.replicas", "6");
+    assert_at(fx_do(&fx, 200, "GET", DEPLOYMENTS "/d/status", ""), "status.replicas", "6");
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a/status", "");
+    fx_do(&fx, 405, "POST", DEPLOYMENTS "/d/status", "{}");
+    fx_close(&fx);
+}
+
+TEST(update, a_dry_run_keeps_the_revision)
+{
+    struct fx fx;
+    const char *old, *new;
+
+    open_ready(&fx);
+    old = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    new = fx_do(&fx, 200, "PUT", CONFIGMAPS "/a?dryRun=All",
+                "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}");
+    assert_at(new, "data.k", "v");
+    assert_at(new, "metadata.resourceVersion", fx_at(old, "metadata.resourceVersion"));
+    assert_string_equal(fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""), old);
+    fx_close(&fx);
+}
+
+TEST(update, the_last_finalizer_takes_the_object_along)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"x.io/f\"]}}");
+    cm = fx_do(&fx, 200, "DELETE", CONFIGMAPS "/a", "");
+    assert_at(cm, "metadata.deletionTimestamp", "2025-01-01T00:00:00Z");
+    assert_at(cm, "metadata.deletionGracePeriodSeconds", "0");
+    assert_at(fx_do(&fx, 422, "PATCH", CONFIGMAPS "/a",
+                    "{\"metadata\":{\"finalizers\":[\"x.io/f\",\"x.io/g\"]}}"),
+              "message",
+              "ConfigMap \"a\" is invalid: metadata.finalizers: Forbidden: no new finalizers can "
+              "be added if the object is being deleted, found new finalizers "
+              "[]string{\"x.io/g\"}");
+    cm = fx_do(&fx, 200, "PATCH", CONFIGMAPS "/a", "{\"metadata\":{\"finalizers\":null}}");
+    assert_at(cm, "metadata.name", "a");
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_close(&fx);
+}
+
+TEST(update, a_namespace_is_finished_at_its_finalize_endpoint)
+{
+    struct fx fx;
+    const char *ns;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"team\"}}");
+    ns = fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/team", "");
+    assert_at(ns, "status.phase", "Terminating");
+    assert_at(ns, "spec.finalizers", "[\"kubernetes\"]");
+    assert_at(fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/team", ""), "metadata.name", "team");
+    fx_do(&fx, 200, "PUT", "/api/v1/namespaces/team",
+          "{\"metadata\":{\"name\":\"team\"},\"spec\":{\"finalizers\":[]}}");
+    fx_do(&fx, 200, "GET", "/api/v1/namespaces/team", "");
+    fx_do(&fx, 200, "PUT", "/api/v1/namespaces/team/finalize",
+          "{\"metadata\":{\"name\":\"team\"},\"spec\":{\"finalizers\":[]}}");
+    fx_do(&fx, 404, "GET", "/api/v1/namespaces/team", "");
+    fx_close(&fx);
+}
+
+TEST(patch, merges_and_removes)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\",\"l\":\"w\"}}");
+    cm = fx_do(&fx, 200, "PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":null,\"m\":\"x\"}}");
+    assert_at(cm, "data", "{\"l\":\"w\",\"m\":\"x\"}");
+    assert_at(
+        fx_do(&fx, 409, "PATCH", CONFIGMAPS "/a", "{\"metadata\":{\"resourceVersion\":\"1\"}}"),
+        "reason", "Conflict");
+    fx_do(&fx, 400, "PATCH", CONFIGMAPS "/a", "[1");
+    fx_do(&fx, 404, "PATCH", CONFIGMAPS "/x", "{}");
+    fx_close(&fx);
+}
+
+TEST(patch, applies_json_patches)
+{
+    static const struct fx_headers type = {.content_type = "application/json-patch+json"};
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}");
+    cm = fx_do_with(&fx, 200, "PATCH", CONFIGMAPS "/a",
+                    "[{\"op\":\"replace\",\"path\":\"/data/k\",\"value\":\"w\"}]", &type);
+    assert_at(cm, "data.k", "w");
+    assert_string_equal(fx_do_with(&fx, 422, "PATCH", CONFIGMAPS "/a",
+                                   "[{\"op\":\"test\",\"path\":\"/data/k\",\"value\":\"q\"}]",
+                                   &type),
+                        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                        "\"Failure\",\"message\":\"the server rejected our request due to an error "
+                        "in our request\",\"reason\":\"Invalid\",\"details\":{},\"code\":422}");
+    assert_at(fx_do_with(&fx, 400, "PATCH", CONFIGMAPS "/a", "{", &type), "reason", "BadRequest");
+    fx_close(&fx);
+}
+
+TEST(patch, names_the_types_it_takes)
+{
+    static const struct fx_headers type = {.content_type = "text/plain"};
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    assert_at(fx_do_with(&fx, 415, "PATCH", CONFIGMAPS "/a", "{}", &type), "reason",
+              "UnsupportedMediaType");
+    assert_at(fx_do_with(&fx, 415, "POST", CONFIGMAPS, "{}", &type), "reason",
+              "UnsupportedMediaType");
+    fx_close(&fx);
+}
+
+/* After each failure the object is the old one or the new one. */
+static void fail_allocations(const char *method, const char *target, const char *body)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"n\":\"0\"}}");
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, method, target, body, NULL);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 200 ||
+                    call.sink.status == 500);
+    }
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""), "data.n", "1");
+    fx_close(&fx);
+}
+
+TEST(update, survives_every_failed_allocation)
+{
+    fail_allocations("PUT", CONFIGMAPS "/a",
+                     "{\"metadata\":{\"name\":\"a\"},\"data\":{\"n\":\"1\"}}");
+}
+
+TEST(patch, survives_every_failed_allocation)
+{
+    fail_allocations("PATCH", CONFIGMAPS "/a", "{\"data\":{\"n\":\"1\"}}");
+}

@@ -1,0 +1,262 @@
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+struct want {
+    struct fx_call *call;
+    size_t lines;
+};
+
+static bool has_lines(void *arg)
+{
+    struct want *want = arg;
+    struct cor_str text = cor_buf_str(&want->call->sink.body);
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == '\n';
+    return n >= want->lines || want->call->sink.is_done || want->call->sink.is_aborted;
+}
+
+/* The i-th event once it is there. */
+static const char *event(struct fx_call *call, size_t i)
+{
+    static char text[8][16 * 1024];
+    static size_t turn;
+    char *out = text[turn++ % 8];
+    struct want want = {call, i + 1};
+    struct cor_str rest, line = COR_STR("");
+
+    if (!cor_loop_run_until(call->fx->loop, has_lines, &want, FX_TIMEOUT_MS))
+        fail_msg("no event %zu: %s", i, cor_buf_z(&call->sink.body));
+    rest = cor_buf_str(&call->sink.body);
+    for (size_t n = 0; n <= i; n++)
+        line = cor_str_cut(&rest, '\n');
+    assert_true(line.n < sizeof(text[0]));
+    memcpy(out, line.p, line.n);
+    out[line.n] = 0;
+    return out;
+}
+
+static void add(struct fx *fx, const char *name, const char *label)
+{
+    char body[256];
+
+    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"app\":\"%s\"}}}",
+             name, label);
+    fx_do(fx, 201, "POST", CONFIGMAPS, body);
+}
+
+TEST(watch, begins_with_the_state_and_goes_on_with_changes)
+{
+    struct fx fx;
+    struct fx_call call;
+    const char *deleted;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=true", "", NULL);
+    assert_at(event(&call, 0), "type", "ADDED");
+    assert_int_equal(call.sink.status, 200);
+    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), "application/json");
+    assert_at(event(&call, 0), "object.kind", "ConfigMap");
+    add(&fx, "b", "x");
+    assert_at(event(&call, 1), "object.metadata.name", "b");
+    fx_do(&fx, 200, "PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":\"v\"}}");
+    assert_at(event(&call, 2), "type", "MODIFIED");
+    assert_at(event(&call, 2), "object.data.k", "v");
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/a", "");
+    deleted = event(&call, 3);
+    assert_at(deleted, "type", "DELETED");
+    assert_at(deleted, "object.data.k", "v");
+    assert_true(strtoull(fx_at(deleted, "object.metadata.resourceVersion"), NULL, 10) >
+                strtoull(fx_at(event(&call, 2), "object.metadata.resourceVersion"), NULL, 10));
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
+TEST(watch, a_selector_makes_entries_and_exits)
+{
+    struct fx fx;
+    struct fx_call call;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1&labelSelector=app%3Dy&resourceVersion=1", "",
+             NULL);
+    fx_do(&fx, 200, "PATCH", CONFIGMAPS "/a", "{\"metadata\":{\"labels\":{\"app\":\"y\"}}}");
+    assert_at(event(&call, 0), "type", "ADDED");
+    fx_do(&fx, 200, "PATCH", CONFIGMAPS "/a", "{\"metadata\":{\"labels\":{\"app\":\"z\"}}}");
+    assert_at(event(&call, 1), "type", "DELETED");
+    assert_at(event(&call, 1), "object.metadata.labels.app", "y");
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
+TEST(watch, streams_the_initial_state_and_says_where_it_ends)
+{
+    struct fx fx;
+    struct fx_call call;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    fx_start(&fx, &call, "GET",
+             CONFIGMAPS "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&"
+                        "allowWatchBookmarks=true",
+             "", NULL);
+    assert_at(event(&call, 0), "object.metadata.name", "a");
+    assert_at(event(&call, 1), "type", "BOOKMARK");
+    assert_at(event(&call, 1), "object.kind", "ConfigMap");
+    assert_at(event(&call, 1), "object.metadata.annotations['k8s.io/initial-events-end']", "true");
+    fx_call_deinit(&call);
+    fx_close(&fx);
+}
+
+TEST(watch, one_object_by_name_or_by_the_old_path)
+{
+    static const char *const targets[] = {
+        CONFIGMAPS "?watch=1&fieldSelector=metadata.name%3Db",
+        "/api/v1/watch/namespaces/default/configmaps/b",
+    };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fx fx;
+        struct fx_call call;
+
+        open_ready(&fx);
+        fx_start(&fx, &call, "GET", targets[i], "", NULL);
+        add(&fx, "a", "x");
+        add(&fx, "b", "x");
+        assert_at(event(&call, 0), "object.metadata.name", "b");
+        fx_call_deinit(&call);
+        fx_close(&fx);
+    }
+}
+
+TEST(watch, ends_after_its_time)
+{
+    struct fx fx;
+    FX_CALL call;
+
+    open_ready(&fx);
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1&timeoutSeconds=1", "", NULL);
+    fx_wait(&call);
+    assert_false(call.sink.is_aborted);
+    assert_int_equal(call.sink.status, 200);
+    assert_int_equal(call.sink.body.n, 0);
+    fx_close(&fx);
+}
+
+TEST(watch, ends_when_the_server_drains)
+{
+    struct fx fx;
+    FX_CALL call;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", NULL);
+    (void)event(&call, 0);
+    call.sink.cbs->on_drain(call.sink.cb_arg);
+    assert_true(call.sink.is_done);
+    assert_false(call.sink.is_aborted);
+    fx_close(&fx);
+}
+
+static bool is_full(void *arg)
+{
+    return ((struct fx_call *)arg)->sink.room == 0;
+}
+
+TEST(watch, waits_for_a_slow_reader)
+{
+    struct fx fx;
+    struct fx_call slow, quick;
+
+    open_ready(&fx);
+    fx_start(&fx, &slow, "GET", CONFIGMAPS "?watch=1", "", NULL);
+    fx_start(&fx, &quick, "GET", CONFIGMAPS "?watch=1", "", NULL);
+    slow.sink.room = 100;
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "n%03d", i);
+        add(&fx, name, "x");
+    }
+    assert_at(event(&quick, 299), "object.metadata.name", "n299");
+    assert_true(is_full(&slow));
+    assert_int_equal(slow.sink.body.n, 100);
+    cor_buffer_sink_drain(&slow.sink, 1 << 20);
+    assert_at(event(&slow, 299), "object.metadata.name", "n299");
+    assert_int_equal(slow.sink.body.n, quick.sink.body.n);
+    assert_memory_equal(slow.sink.body.p, quick.sink.body.p, quick.sink.body.n);
+    fx_call_deinit(&slow);
+    fx_call_deinit(&quick);
+    fx_close(&fx);
+}
+
+TEST(watch, tables_have_columns_once)
+{
+    static const struct fx_headers table = {
+        .accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"};
+    static const struct fx_headers partial = {
+        .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"};
+    struct fx fx;
+    struct fx_call call, metadata;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1", "", &table);
+    fx_start(&fx, &metadata, "GET", CONFIGMAPS "?watch=1", "", &partial);
+    assert_at(event(&call, 0), "object.kind", "Table");
+    assert_at(event(&call, 0), "object.columnDefinitions[0].name", "Name");
+    add(&fx, "b", "x");
+    assert_at(event(&call, 1), "object.columnDefinitions", "null");
+    assert_at(event(&call, 1), "object.rows[0].cells[0]", "b");
+    assert_at(event(&metadata, 1), "object.kind", "PartialObjectMetadata");
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/b", "");
+    assert_at(event(&metadata, 2), "type", "DELETED");
+    fx_call_deinit(&call);
+    fx_call_deinit(&metadata);
+    fx_close(&fx);
+}
+
+TEST(watch, a_bad_request_is_no_stream)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_at(fx_do(&fx, 422, "GET", CONFIGMAPS "?watch=1&sendInitialEvents=true", ""), "reason",
+              "Invalid");
+    fx_do(&fx, 400, "GET", CONFIGMAPS "?watch=1&labelSelector=a%20b", "");
+    fx_do(&fx, 0, "GET", CONFIGMAPS "?watch=1&resourceVersion=abc", "");
+    fx_close(&fx);
+}
+
+TEST(watch, survives_every_failed_allocation)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1&labelSelector=app=x", "", NULL);
+        if (!call.is_bare && !call.sink.is_done) {
+            struct want want = {&call, 1};
+
+            assert_true(cor_loop_run_until(fx.loop, has_lines, &want, FX_TIMEOUT_MS) ||
+                        call.sink.is_done);
+        }
+    }
+    fx_close(&fx);
+}
