@@ -1,6 +1,7 @@
 #include "server/body.h"
 
 #include "base/err.h"
+#include "codec/yaml.h"
 #include "meta/field_error.h"
 #include "meta/key.h"
 #include "meta/resource_version.h"
@@ -9,6 +10,7 @@
 #include "json/writer.h"
 
 #define STRICT_TEXT_MAX (16u * 1024)
+#define YAML_JSON_MAX   (3u << 20)
 
 void cor_body_deinit(struct cor_body *body)
 {
@@ -147,29 +149,77 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     return 0;
 }
 
-static int check_content_type(struct cor_call *call)
+/* Each line of the decoder's report is one text: `line 3: key "a" already set in map`. */
+static int report_yaml_dups(struct cor_call *call, struct cor_str report)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    bool strict = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));
+    int r = 0;
+
+    if (report.n == 0 || cor_str_eq(call->opts.field_validation, COR_STR("Ignore")))
+        return 0;
+    cor_buf_init(&text, STRICT_TEXT_MAX);
+    (void)cor_buf_addz(&text, "strict decoding error: ");
+    (void)cor_str_cut(&report, '\n');
+    for (size_t i = 0; report.n > 0 && r == 0; i++) {
+        struct cor_str line = cor_str_trim(cor_str_cut(&report, '\n'));
+
+        if (strict)
+            (void)cor_buf_addf(&text, "%s%.*s", i > 0 ? ", " : "", COR_STR_ARG(line));
+        else
+            r = cor_warnings_add(&call->warnings, line);
+    }
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    return strict ? cannot_handle(call, call->res->kind, cor_buf_z(&text)) : 0;
+}
+
+static int read_yaml(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf dups = {0};
+    struct cor_yaml_error why = {.message = ""};
+    int r;
+
+    cor_buf_init(&dups, STRICT_TEXT_MAX);
+    cor_buf_init(scratch, YAML_JSON_MAX);
+    r = cor_yaml_to_json(call->req->body, scratch, &dups, &why);
+    if (r == -COR_EINVAL)
+        return cor_status_bad_request(&call->status, "error converting YAML to JSON: %s",
+                                      why.message);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s",
+                              why.message[0] ? why.message : cor_err_text(r));
+    *ret_json = cor_buf_str(scratch);
+    return report_yaml_dups(call, cor_buf_str(&dups));
+}
+
+int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
 {
     struct cor_str type = cor_media_type(call->req->content_type);
 
-    if (type.n == 0 || cor_str_eq(type, COR_STR("application/json")))
-        return 0;
-    return cor_status_set(&call->status, -COR_EMEDIATYPE,
-                          "the body of the request was in an unknown format - accepted media "
-                          "types include: application/json");
+    if (cor_str_eq(type, COR_STR("application/yaml")))
+        return read_yaml(call, scratch, ret_json);
+    if (type.n > 0 && !cor_str_eq(type, COR_STR("application/json")))
+        return cor_status_set(&call->status, -COR_EMEDIATYPE,
+                              "the body of the request was in an unknown format - accepted media "
+                              "types include: application/json, application/yaml");
+    *ret_json = call->req->body;
+    return 0;
 }
 
 int cor_body_read(struct cor_call *call, struct cor_body *ret_body)
 {
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {0};
     struct cor_body body = {0};
-    struct cor_str rv;
+    struct cor_str json, rv;
     int r;
 
     cor_json_dups_init(&dups);
-    r = check_content_type(call);
-    if (r < 0)
-        return r;
-    r = cor_object_parse(call->req->body, NULL, &dups, &rv, &body.object, &call->status);
+    r = cor_body_json(call, &scratch, &json);
+    if (r == 0)
+        r = cor_object_parse(json, NULL, scratch.n > 0 ? NULL : &dups, &rv, &body.object,
+                             &call->status);
     if (r == 0)
         r = check_object(call, rv, &body);
     if (r == 0)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "codec/yaml.h"
 #include "meta/key.h"
 #include "meta/storage_error.h"
 #include "server/call_int.h"
@@ -15,6 +16,7 @@
 
 #define HEADERS_MAX (COR_WARNINGS_MAX + 12)
 #define JSON_TYPE   "application/json"
+#define YAML_TYPE   "application/yaml"
 /* When there is no memory to say more. */
 #define OUT_OF_MEMORY                                                                              \
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","           \
@@ -243,34 +245,35 @@ static void reply_no_memory(struct cor_call *call)
     reply_spans(call, 500, JSON_TYPE, NULL, 0);
 }
 
-/* Makes what `out` holds from `mark` on readable, in place. */
-static int make_pretty(struct cor_call *call)
+/* Rewrites what `out` holds. */
+static int rewrite_out(struct cor_call *call)
 {
-    struct cor_buf pretty;
+    struct cor_buf text;
     int r;
 
-    cor_buf_init(&pretty, COR_CALL_OUT_MAX);
-    r = cor_json_pretty(cor_buf_str(&call->out), 0, &pretty);
+    if (!call->accept.is_yaml && !call->accept.is_pretty)
+        return cor_buf_addc(&call->out, '\n');
+    cor_buf_init(&text, COR_CALL_OUT_MAX);
+    r = call->accept.is_yaml ? cor_yaml_from_json(cor_buf_str(&call->out), &text)
+                             : cor_json_pretty(cor_buf_str(&call->out), 0, &text);
     if (r < 0) {
-        cor_buf_deinit(&pretty);
+        cor_buf_deinit(&text);
         return r;
     }
     cor_buf_deinit(&call->out);
-    call->out = pretty;
+    call->out = text;
     return 0;
 }
 
 void cor_call_reply_json(struct cor_call *call, int code)
 {
-    int r = call->accept.is_pretty ? make_pretty(call) : cor_buf_addc(&call->out, '\n');
-
-    if (r < 0) {
+    if (rewrite_out(call) < 0) {
         reply_no_memory(call);
         return;
     }
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
-    reply_spans(call, code, JSON_TYPE, NULL, 0);
+    reply_spans(call, code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
 }
 
 void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,
@@ -349,7 +352,7 @@ static int write_object(struct cor_call *call, const struct cor_object *object)
 
 void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)
 {
-    if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty) {
+    if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml) {
         cor_object_unref(call->out_object);
         call->out_object = cor_object_ref(object);
         call->nspans = 0;

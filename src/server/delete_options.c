@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/field_error.h"
+#include "server/body.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -110,17 +111,15 @@ static int from_json(struct cor_call *call, struct cor_str json, struct cor_dele
 static int from_body(struct cor_call *call, struct cor_delete_options *options,
                      struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
-    struct cor_str type = cor_media_type(call->req->content_type);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0};
     struct cor_json_error why;
-    int r;
+    struct cor_str body;
+    int r = cor_body_json(call, &scratch, &body);
 
-    if (type.n > 0 && !cor_str_eq(type, COR_STR("application/json")))
-        return cor_status_set(&call->status, -COR_EMEDIATYPE,
-                              "the body of the request was in an unknown format - accepted media "
-                              "types include: application/json");
+    if (r < 0)
+        return r;
     cor_buf_init(&json, BODY_MAX);
-    r = cor_json_canonicalize(call->req->body, &COR_JSON_LIMITS_DEFAULT, &json, NULL, &why);
+    r = cor_json_canonicalize(body, &COR_JSON_LIMITS_DEFAULT, &json, NULL, &why);
     if (r == -COR_EINVAL)
         return cor_status_bad_request(
             &call->status, "couldn't get version/kind; json parse error: %s", why.message);

@@ -190,6 +190,22 @@ static int make_head_pretty(struct cor_call *call)
     return r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&pretty));
 }
 
+/* The whole list as one text: YAML cannot be written item by item. */
+static int write_whole(struct cor_list_call *list)
+{
+    struct cor_object *object;
+    int r = 0;
+
+    while (r == 0 && (object = cor_list_cursor_next(list->cursor))) {
+        if (list->is_begun)
+            r = cor_buf_addc(&list->call.out, ',');
+        list->is_begun = true;
+        if (r == 0)
+            r = write_item(list, object, &list->call.out);
+    }
+    return r < 0 ? r : cor_buf_addz(&list->call.out, "]}");
+}
+
 void cor_list_call_reply(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
@@ -197,6 +213,13 @@ void cor_list_call_reply(struct cor_list_call *list)
 
     cor_buf_reset(&call->out);
     r = write_head(list);
+    if (r == 0 && call->accept.is_yaml) {
+        r = write_whole(list);
+        if (r == 0) {
+            cor_call_reply_json(call, 200);
+            return;
+        }
+    }
     if (r == 0 && call->accept.is_pretty)
         r = make_head_pretty(call);
     if (r < 0) {

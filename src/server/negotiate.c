@@ -7,8 +7,7 @@
 #include "base/err.h"
 
 #define CLAUSES_MAX   32
-#define ACCEPTED      "application/json"
-#define ACCEPTED_LIST "only the following media types are accepted: " ACCEPTED
+#define ACCEPTED_LIST "only the following media types are accepted: "
 
 struct clause {
     struct cor_str type;
@@ -88,8 +87,13 @@ static size_t read_clauses(struct cor_str accept, struct clause *v)
 
 static bool is_json(const struct clause *clause)
 {
-    return eq_nocase(clause->type, ACCEPTED) || eq_nocase(clause->type, "application/*") ||
-           eq_nocase(clause->type, "*/*");
+    return eq_nocase(clause->type, "application/json") ||
+           eq_nocase(clause->type, "application/*") || eq_nocase(clause->type, "*/*");
+}
+
+static bool is_yaml(const struct clause *clause)
+{
+    return eq_nocase(clause->type, "application/yaml");
 }
 
 /* True: the clause can be met. */
@@ -98,7 +102,7 @@ static bool read_view(const struct clause *clause, struct cor_accept *accept)
     bool v1 = cor_str_eq(clause->version, COR_STR("v1"));
     bool v1beta1 = cor_str_eq(clause->version, COR_STR("v1beta1"));
 
-    *accept = (struct cor_accept){.is_pretty = clause->is_pretty};
+    *accept = (struct cor_accept){.is_pretty = clause->is_pretty, .is_yaml = is_yaml(clause)};
     if (clause->as.n == 0)
         return true;
     if (!cor_str_eq(clause->group, COR_STR("meta.k8s.io")) || (!v1 && !v1beta1))
@@ -140,14 +144,17 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer, struct cor_acce
     if (n == 0)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        if (!is_json(&clauses[i]) || !read_view(&clauses[i], ret_accept))
+        bool takes_yaml = is_yaml(&clauses[i]) && answer != COR_ANSWER_WATCH;
+
+        if ((!is_json(&clauses[i]) && !takes_yaml) || !read_view(&clauses[i], ret_accept))
             continue;
         return ret_accept->view == COR_VIEW_PARTIAL
                    ? check_partial(&clauses[i], answer, reterr_status)
                    : 0;
     }
-    return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE, "%s%s", ACCEPTED_LIST,
-                          answer == COR_ANSWER_WATCH ? ";stream=watch" : "");
+    return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE, ACCEPTED_LIST "%s",
+                          answer == COR_ANSWER_WATCH ? "application/json;stream=watch"
+                                                     : "application/json, application/yaml");
 }
 
 bool cor_accept_wants_aggregated(struct cor_str accept)

@@ -19,6 +19,7 @@ struct cor_accept {
     enum cor_view view;
     bool is_v1beta1; /* the Table's version */
     bool is_pretty;
+    bool is_yaml;
 };
 
 /* What the answer will be: it decides which transforms make sense. */
