@@ -12,7 +12,6 @@
 #include "storage/engine.h"
 #include "storage/store_feed.h"
 
-#define COMPACT_KEY     COR_STR("compact_rev_key")
 #define FOLLOW_RETRY_MS 1000
 #define DIGITS_MAX      20
 
@@ -135,7 +134,7 @@ static void yield_to_peer(struct cor_compactor *c)
     }
     cor_range_req_deinit(&c->current);
     cor_range_req_init(&c->current, c->loop, on_current);
-    c->current.key = COMPACT_KEY;
+    c->current.key = COR_COMPACT_KEY;
     c->current.keys_only = true;
     c->pending++;
     cor_engine_range(c->engine, &c->current);
@@ -186,7 +185,7 @@ static void on_tick(struct cor_timer *timer)
     }
     cor_write_req_deinit(&c->write);
     cor_write_req_init(&c->write, c->loop, on_written);
-    c->write.key = COMPACT_KEY;
+    c->write.key = COR_COMPACT_KEY;
     c->write.value = cor_buf_str(&c->digits);
     c->write.expected = c->expected;
     c->pending++;
@@ -228,7 +227,7 @@ static void on_key_read(struct cor_engine_req *req)
     if (r == 0) {
         if (c->read.ret_nkvs > 0)
             learn_from(c, c->read.ret_kvs[0]);
-        r = store_feed_open(&c->feed, c->engine, c->loop, COMPACT_KEY, cor_str("", 0),
+        r = store_feed_open(&c->feed, c->engine, c->loop, COR_COMPACT_KEY, cor_str("", 0),
                             c->read.ret_rev, SIZE_MAX);
     }
     if (r < 0)
@@ -241,7 +240,7 @@ static void follow(struct cor_compactor *c)
 {
     cor_range_req_deinit(&c->read);
     cor_range_req_init(&c->read, c->loop, on_key_read);
-    c->read.key = COMPACT_KEY;
+    c->read.key = COR_COMPACT_KEY;
     c->pending++;
     cor_engine_range(c->engine, &c->read);
 }

@@ -9,8 +9,11 @@
 
 #include <stdint.h>
 
+#include "base/str.h"
 #include "meta/revision.h"
 
+/* Its value is the compacted revision, in digits. */
+#define COR_COMPACT_KEY                   COR_STR("compact_rev_key")
 #define COR_COMPACTOR_INTERVAL_MS_DEFAULT (5u * 60 * 1000)
 
 struct cor_compactor;

@@ -2,6 +2,8 @@
  * cache. Two implementations: store_reader.c and cacher/. Writes go to the store in either case;
  * a cache only helps them with a suggestion (cor_reader_suggest).
  *
+ * A list's predicate must stay until its cursor is freed: a cache selects while it is read out.
+ *
  * As in store.h: a call returns a negative code with `reterr_status` and never calls back, or it
  * returns 0 and calls back once, later, on the loop. Keys are logical. Errors are upstream's
  * storage errors (meta/storage_error.h). Thread: the loop's.  Owner: its maker, who frees it when

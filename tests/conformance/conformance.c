@@ -68,7 +68,7 @@ struct cor_store *conf_store(struct conf *c, const char *path_prefix, const char
     return store;
 }
 
-void conf_open(struct conf *c)
+void conf_open_store(struct conf *c)
 {
     *c = (struct conf){.transformer.transformer = {from_storage, to_storage}};
     c->engine = conf_engine_open();
@@ -76,8 +76,61 @@ void conf_open(struct conf *c)
     c->store = conf_store(c, NULL, "/pods");
 }
 
+static bool is_ready(void *arg)
+{
+    return cor_cacher_is_ready(arg);
+}
+
+void conf_open_cacher(struct conf *c)
+{
+    struct cor_caches_opts caches = {.loops = &c->loop, .nloops = 1};
+    struct cor_cacher_opts cacher = {.namespaced = true, .trigger_field = "spec.nodeName"};
+    struct cor_store_opts store = {
+        .resource_prefix = "/pods",
+        .api_version = COR_STR("v1"),
+        .kind = COR_STR("Pod"),
+    };
+
+    caches.engine = store.engine = c->engine;
+    store.loop = c->loop;
+    assert_int_equal(cor_caches_open(&caches, &c->caches), 0);
+    assert_int_equal(cor_store_new(&store, &c->cacher_store, NULL), 0);
+    cacher.caches = c->caches;
+    cacher.store = c->cacher_store;
+    assert_int_equal(cor_cacher_open(&cacher, &c->cacher, NULL), 0);
+    assert_int_equal(cor_cacher_reader_new(c->cacher, c->cacher_store, &c->reader), 0);
+    assert_true(cor_loop_run_until(c->loop, is_ready, c->cacher, CONF_TIMEOUT_MS));
+}
+
+void conf_open(struct conf *c)
+{
+    conf_open_store(c);
+    if (getenv("COR_CONFORMANCE_CACHER"))
+        conf_open_cacher(c);
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+void conf_close_cacher(struct conf *c)
+{
+    bool closed = false;
+
+    cor_reader_free(c->reader);
+    cor_cacher_close(c->cacher, set_true, &closed);
+    conf_wait(c, &closed);
+    closed = false;
+    cor_caches_close(c->caches, set_true, &closed);
+    conf_wait(c, &closed);
+    cor_store_free(c->cacher_store);
+}
+
 void conf_close(struct conf *c)
 {
+    if (c->reader)
+        conf_close_cacher(c);
     cor_store_free(c->store);
     cor_engine_close(c->engine);
     cor_loop_free(c->loop);
@@ -173,8 +226,13 @@ struct conf_reply conf_get(struct conf *c, const char *key, const char *rv, bool
     struct cor_store_get_opts opts = {cor_strz(rv), ignore_not_found};
     struct conf_reply reply = {0};
 
-    settle(c, &reply,
-           cor_store_get(c->store, cor_strz(key), &opts, conf_on_reply, &reply, &reply.status));
+    if (c->reader)
+        settle(
+            c, &reply,
+            cor_reader_get(c->reader, cor_strz(key), &opts, conf_on_reply, &reply, &reply.status));
+    else
+        settle(c, &reply,
+               cor_store_get(c->store, cor_strz(key), &opts, conf_on_reply, &reply, &reply.status));
     return reply;
 }
 
@@ -335,10 +393,41 @@ static void on_list(void *arg, struct cor_store_list_reply *reply)
     list->remaining = reply->remaining;
 }
 
+static void on_cursor(void *arg, int err, struct cor_status *status,
+                      struct cor_list_cursor *take_cursor)
+{
+    struct conf_list *list = arg;
+    struct cor_object *object;
+
+    assert_false(list->done);
+    list->done = true;
+    list->err = err;
+    assert_int_equal(status != NULL, err < 0);
+    if (status)
+        cor_status_move(&list->status, status);
+    list->token = cor_strdup(take_cursor ? take_cursor->continue_token : "");
+    if (!take_cursor)
+        return;
+    list->items = cor_alloc(sizeof(object));
+    list->rev = take_cursor->rev;
+    list->remaining = take_cursor->remaining;
+    while ((object = cor_list_cursor_next(take_cursor))) {
+        list->items = cor_realloc(list->items, (list->nitems + 1) * sizeof(object));
+        list->items[list->nitems++] = cor_object_ref(object);
+    }
+    assert_null(cor_list_cursor_next(take_cursor));
+    cor_list_cursor_free(take_cursor);
+}
+
 struct conf_list conf_list(struct conf *c, const char *key, const struct cor_store_list_opts *opts)
 {
     struct conf_list list = {0};
-    int r = cor_store_list(c->store, cor_strz(key), opts, on_list, &list, &list.status);
+    int r;
+
+    if (c->reader)
+        r = cor_reader_list(c->reader, cor_strz(key), opts, on_cursor, &list, &list.status);
+    else
+        r = cor_store_list(c->store, cor_strz(key), opts, on_list, &list, &list.status);
 
     if (r == 0)
         conf_wait(c, &list.done);

@@ -3,12 +3,15 @@
  * there.
  *
  * The suite is the same for every engine; $COR_CONFORMANCE_ENGINE says which: `memory` or `disk`.
+ * With $COR_CONFORMANCE_CACHER set, get, list and watch go through a watch cache over the store, as
+ * upstream runs the same suite through its cacher; conf_open_store() is for what only a store does.
  * Tests are named after upstream's RunTest* functions, which stand in a comment above them. */
 #ifndef COR_CONFORMANCE_H
 #define COR_CONFORMANCE_H
 
 #include "loop/loop.h"
 #include "meta/field_selector.h"
+#include "storage/cacher/cacher.h"
 #include "storage/engine.h"
 #include "storage/store.h"
 #include "storage/store_list.h"
@@ -31,9 +34,17 @@ struct conf {
     struct cor_loop *loop;
     struct cor_store *store;
     struct conf_transformer transformer;
+    struct cor_reader *reader; /* NULL: get, list and watch are the store's own */
+    struct cor_caches *caches;
+    struct cor_cacher *cacher;
+    struct cor_store *cacher_store;
 };
 
 void conf_open(struct conf *c);
+void conf_open_store(struct conf *c);
+/* The two halves that conf_open() and conf_close() add. */
+void conf_open_cacher(struct conf *c);
+void conf_close_cacher(struct conf *c);
 void conf_close(struct conf *c);
 
 /* Another store over the same engine and loop. */
@@ -106,8 +117,10 @@ struct conf_event {
 struct conf_watch {
     struct conf *c;
     struct cor_store_watch *watch;
+    struct cor_watch *reader_watch; /* in place of it, when it goes through a cache */
     struct conf_event events[512];
     size_t n, at;
+    bool ended; /* plainly */
     bool closed;
 };
 void conf_watch_open(struct conf *c, struct conf_watch *w, const char *key,
@@ -117,8 +130,11 @@ const struct conf_event *conf_watch_next(struct conf_watch *w);
 /* Asserts type and, when given, name and revision. */
 const struct conf_event *conf_watch_expect(struct conf_watch *w, enum cor_watch_type type,
                                            const char *name, cor_rev rev);
-/* Nothing is on its way: the answer to a progress request comes next. */
+/* Nothing is on its way: the answer to a progress request comes next. (Through a cache: nothing
+ * comes although the cache has got further.) */
 void conf_watch_expect_idle(struct conf_watch *w);
+void conf_watch_pause(struct conf_watch *w);
+void conf_watch_resume(struct conf_watch *w);
 void conf_watch_close(struct conf_watch *w);
 
 /* A revision as text, in one of some static buffers. */

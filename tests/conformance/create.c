@@ -151,7 +151,7 @@ TEST(conformance, path_prefix_is_normalised)
     static const char *const same[] = {"custom/prefix", "/custom//prefix//", "/custom/prefix"};
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     for (size_t i = 0; i < COR_ARRAY_LEN(same); i++) {
         struct cor_store *plain = c.store;
 

@@ -35,7 +35,7 @@ TEST(conformance, get_of_a_future_resource_version_is_too_large)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     {
         struct cor_object *made = conf_put_pod(&c, "ns", "foo", NULL);
         CONF_REPLY got = conf_get(&c, KEY, "9223372036854775807", false);
@@ -81,7 +81,7 @@ TEST(conformance, get_refuses_a_resource_version_that_is_no_number)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     {
         CONF_REPLY got = conf_get(&c, KEY, "abc", false);
 
@@ -96,7 +96,7 @@ TEST(conformance, get_of_an_unreadable_object_names_its_key)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     conf_write_raw(&c, "/registry/pods/ns/junk", "junk");
     conf_write_raw(&c, "/registry/pods/ns/secret", "k8s:enc:aescbc:v1:key1:...");
     {
@@ -118,7 +118,7 @@ TEST(conformance, transformation_failure_is_an_internal_error_everywhere)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     {
         struct cor_object *good = conf_put_pod(&c, "ns", "good", NULL);
         struct cor_object *bad = conf_put_pod(&c, "ns", "bad", NULL);

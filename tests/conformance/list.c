@@ -170,7 +170,7 @@ TEST(conformance, list_pagination_of_a_rare_object_finds_it_on_one_page)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     conf_fill(&c, "ns", 1000);
     {
         struct cor_predicate predicate = conf_predicate("", "metadata.name=p0999");
@@ -196,7 +196,7 @@ TEST(conformance, list_continuation_with_filter_fills_the_page_and_goes_on)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     put(&c, "ns", "1", NULL);
     put(&c, "ns", "2", NULL);
     put(&c, "ns", "3", "skip");
@@ -425,7 +425,7 @@ TEST(conformance, list_with_an_unreadable_object_fails_and_names_it)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     put(&c, "ns1", "good", NULL);
     conf_write_raw(&c, "/registry/pods/ns2/junk", "{\"kind\":");
     {
@@ -446,7 +446,7 @@ TEST(conformance, list_stops_at_its_deadline)
 {
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     put(&c, "ns", "a", NULL);
     {
         struct cor_store_list_opts opts = under(0, "");

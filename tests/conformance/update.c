@@ -297,7 +297,7 @@ TEST(conformance, guaranteed_update_with_conflict_runs_the_loser_twice)
     struct conf c;
     struct appender first, second;
 
-    conf_open(&c);
+    conf_open_store(&c);
     cor_object_unref(seed_appended(&c));
     start_append(&c, &first, 1);
     start_append(&c, &second, 2);

@@ -99,6 +99,11 @@ TEST(conformance, watch_from_zero_begins_with_the_current_state)
     conf_watch_expect(&w, COR_WATCH_ADDED, "foo", updated);
     conf_watch_close(&w);
 
+    /* A cache's window is not compacted with the store. */
+    if (c.reader) {
+        conf_close(&c);
+        return;
+    }
     opts = from(created, false);
     conf_watch_open(&c, &w, "/pods/ns/foo", &opts);
     {
@@ -170,7 +175,7 @@ TEST(conformance, watch_with_a_broken_transformer_ends_in_an_error)
     struct cor_store_watch_opts opts;
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     opts = from(conf_bump(&c), true);
     put(&c, "ns", "foo", NULL);
     c.transformer.broken = true;
@@ -193,7 +198,7 @@ TEST(conformance, watch_of_an_initial_state_with_an_unreadable_object_ends_in_an
     struct cor_store_watch_opts opts = {.options.recursive = true};
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     put(&c, "ns1", "good", NULL);
     conf_write_raw(&c, "/registry/pods/ns2/junk", "[]");
     conf_watch_open(&c, &w, "/pods", &opts);
@@ -220,7 +225,7 @@ TEST(conformance, watch_error_is_blocking_further_events)
     struct cor_store_watch_opts opts;
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     opts = from(put(&c, "test", "foo", NULL), true);
     put(&c, "test", "bar", NULL);
     put(&c, "test", "baz", NULL);
@@ -244,7 +249,7 @@ TEST(conformance, watch_of_an_unsafe_delete_ends_in_a_storage_read_error)
     struct cor_store_watch_opts opts;
     struct conf c;
 
-    conf_open(&c);
+    conf_open_store(&c);
     opts = from(put(&c, "ns", "foo", NULL), false);
     conf_watch_open(&c, &w, "/pods/ns/foo", &opts);
     c.transformer.broken = true;

@@ -355,7 +355,7 @@ TEST(conformance, watchers_rebuild_the_listed_state_at_every_bookmark)
     struct conf c;
     size_t checks = 0;
 
-    conf_open(&c);
+    conf_open_store(&c);
     memset(writers, 0, sizeof(writers));
     memset(watching, 0, sizeof(watching));
     memset(&sh, 0, sizeof(sh));

@@ -25,13 +25,13 @@ TEST(conformance, delayed_watch_delivery_is_complete_and_in_order)
     opts.options.resource_version = cor_strz(conf_rv(conf_revision(&c)));
     conf_watch_open(&c, &w, "/pods", &opts);
     conf_watch_expect_idle(&w);
-    cor_store_watch_pause(w.watch);
+    conf_watch_pause(&w);
     for (int i = 0; i < 250; i++) {
         last = put(&c, "foo", i % 2 ? "a" : "b");
         first = first ? first : last;
     }
-    assert_int_equal(w.n, 1);
-    cor_store_watch_resume(w.watch);
+    assert_int_equal(w.n, w.at);
+    conf_watch_resume(&w);
     for (cor_rev rev = first; rev <= last; rev++)
         conf_watch_expect(&w, rev == first ? COR_WATCH_ADDED : COR_WATCH_MODIFIED, "foo", rev);
     conf_watch_expect_idle(&w);
@@ -50,7 +50,7 @@ TEST(conformance, watchers_that_do_not_read_do_not_starve_one_that_does)
     opts.options.resource_version = cor_strz(conf_rv(conf_revision(&c)));
     for (size_t i = 0; i < COR_ARRAY_LEN(idle); i++) {
         conf_watch_open(&c, &idle[i], "/pods", &opts);
-        cor_store_watch_pause(idle[i].watch);
+        conf_watch_pause(&idle[i]);
     }
     conf_watch_open(&c, &w, "/pods", &opts);
     for (int i = 0; i < 22; i++) {
@@ -76,15 +76,15 @@ TEST(conformance, watch_that_compaction_overtakes_ends_in_expired)
     struct conf c;
     const struct conf_event *e;
 
-    conf_open(&c);
+    conf_open_store(&c);
     opts.options.resource_version = cor_strz(conf_rv(conf_revision(&c)));
     conf_watch_open(&c, &w, "/pods", &opts);
     conf_watch_expect_idle(&w);
-    cor_store_watch_pause(w.watch);
+    conf_watch_pause(&w);
     for (int i = 0; i < 300; i++)
         put(&c, "foo", i % 2 ? "a" : "b");
     conf_compact(&c, conf_revision(&c));
-    cor_store_watch_resume(w.watch);
+    conf_watch_resume(&w);
     do
         e = conf_watch_next(&w);
     while (e->type != COR_WATCH_ERROR);
@@ -107,7 +107,7 @@ TEST(conformance, watch_of_large_objects_is_complete)
     opts.options.resource_version = cor_strz(conf_rv(conf_revision(&c)));
     conf_watch_open(&c, &w, "/pods", &opts);
     conf_watch_expect_idle(&w);
-    cor_store_watch_pause(w.watch);
+    conf_watch_pause(&w);
     for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
         struct cor_object *object;
@@ -122,7 +122,7 @@ TEST(conformance, watch_of_large_objects_is_complete)
         revs[i] = object->rev;
         cor_object_unref(object);
     }
-    cor_store_watch_resume(w.watch);
+    conf_watch_resume(&w);
     for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++)
         conf_watch_expect(&w, i ? COR_WATCH_MODIFIED : COR_WATCH_ADDED, "big", revs[i]);
     conf_watch_close(&w);

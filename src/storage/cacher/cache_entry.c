@@ -1,0 +1,75 @@
+#include "storage/cacher/cache_entry.h"
+
+#include "base/mem.h"
+#include "json/path.h"
+
+/* What the allocator adds to a block. */
+#define BLOCK_BYTES 16
+
+static struct cor_span find_trigger(const struct cor_object *object,
+                                    const struct cor_json_path *path)
+{
+    struct cor_str value;
+
+    if (!path || cor_json_path_first(path, cor_object_json(object), COR_JSON_SORTED, &value) < 0)
+        return (struct cor_span){0};
+    if (value.n < 2 || value.p[0] != '"')
+        return (struct cor_span){0};
+    return (struct cor_span){(uint32_t)(value.p + 1 - object->bytes), (uint32_t)value.n - 2};
+}
+
+struct cor_cache_entry *cor_cache_entry_new(struct cor_str key, struct cor_object *take_object,
+                                            const struct cor_json_path *trigger)
+{
+    struct cor_cache_entry *entry = cor_alloc(sizeof(*entry) + key.n + 1);
+
+    if (!entry) {
+        cor_object_unref(take_object);
+        return NULL;
+    }
+    cor_ref_init(&entry->ref);
+    entry->key_len = (uint32_t)key.n;
+    entry->trigger = find_trigger(take_object, trigger);
+    entry->object = take_object;
+    memcpy(entry->key, key.p, key.n);
+    entry->key[key.n] = '\0';
+    return entry;
+}
+
+struct cor_cache_entry *cor_cache_entry_ref(struct cor_cache_entry *entry)
+{
+    cor_ref_get(&entry->ref);
+    return entry;
+}
+
+struct cor_cache_entry *cor_cache_entry_unref(struct cor_cache_entry *entry)
+{
+    if (entry && cor_ref_put(&entry->ref)) {
+        cor_object_unref(entry->object);
+        cor_free(entry);
+    }
+    return NULL;
+}
+
+size_t cor_cache_entry_bytes(const struct cor_cache_entry *entry)
+{
+    return sizeof(*entry) + entry->key_len + sizeof(*entry->object) + entry->object->len +
+           2 * BLOCK_BYTES;
+}
+
+static struct cor_str item_key(const void *item)
+{
+    return cor_cache_entry_key(item);
+}
+
+static void item_ref(void *item)
+{
+    cor_cache_entry_ref(item);
+}
+
+static void item_unref(void *item)
+{
+    cor_cache_entry_unref(item);
+}
+
+const struct cor_btree_type cor_cache_entry_type = {item_key, item_ref, item_unref};

@@ -1,0 +1,180 @@
+/* Inside cacher/: the caches, one cacher, and the steps between their files. */
+#ifndef COR_STORAGE_CACHER_CACHER_INT_H
+#define COR_STORAGE_CACHER_CACHER_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "storage/cacher/cacher.h"
+#include "storage/cacher/ready.h"
+#include "storage/cacher/snapshot.h"
+#include "storage/cacher/time_budget.h"
+#include "storage/cacher/watch_cache.h"
+#include "storage/store_feed.h"
+#include "storage/store_int.h"
+
+struct cacher_reader;
+
+/* An event younger than this leaves only by the byte budget. */
+#define EVENT_FRESH_MS 75000
+/* A failed list, and a broken feed, are tried again after this. */
+#define RETRY_MS 1000
+
+/* A loop as the engine thread knows it: which of its readers have news. */
+struct caches_loop {
+    struct cor_loop *loop;
+    pthread_mutex_t lock;  /* a leaf */
+    struct cor_list dirty; /* readers; under lock */
+    size_t waiting;        /* how many stand in `waits`; under lock */
+    bool posted;           /* the mail is on its way; under lock */
+    struct cor_mail mail;
+    struct cor_mail last_mail; /* of cor_caches_close() */
+    struct cor_list waits;     /* reads that wait for a revision; the loop's */
+    struct cor_caches *caches;
+};
+
+struct cor_caches {
+    struct cor_engine *engine;
+    struct cor_loop *home;
+    const struct cor_clock *clock;
+    struct caches_loop *loops;
+    size_t nloops;
+
+    struct cor_mailbox commands; /* to the writer */
+    pthread_mutex_t feed_lock;   /* a leaf but for the engine's own */
+    struct cor_feed *feed;       /* to be woken; NULL: there is none, or it is being closed */
+    _Atomic cor_rev rev;         /* published: every ready cache is complete up to here */
+    _Atomic cor_rev seen;        /* no client can have seen a later one */
+
+    /* The writer's. */
+    struct cor_cacher **cachers; /* by key prefix */
+    size_t ncachers, cap;
+    bool broken;         /* nothing comes from the feed, or there is none */
+    bool sweep;          /* look at every cacher, not only at those that changed */
+    cor_rev compact_rev; /* the engine's, as far as it is known */
+    size_t bytes_max;
+    struct cor_time_budget time_budget;
+    _Atomic size_t bytes;
+    _Atomic uint64_t evicted, put_off;
+
+    /* The home loop's. */
+    struct cor_timer timer;  /* the next tick, or the next attempt; always set */
+    struct cor_list retries; /* cachers whose list failed */
+    struct cor_mail broken_mail, feed_closed_mail, sweep_mail, more_mail;
+    bool has_feed; /* until feed_closed_mail */
+    bool is_closing;
+    bool sweeping;            /* sweep_mail is with the writer */
+    _Atomic bool more_posted; /* more_mail is on its way here */
+    size_t open;              /* cachers */
+    size_t last_mails;
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* Runs `mail` on the writer. From any thread. */
+void caches_command(struct cor_caches *caches, struct cor_mail *mail);
+
+/* Some client has seen `rev`: later reads must not be older. From any thread. */
+void caches_saw(struct cor_caches *caches, cor_rev rev);
+
+uint64_t caches_now_ms(const struct cor_caches *caches);
+
+/* The writer's, in eviction.c: lets history go until the budget is met, and frees some of what was
+ * let go. True: there is more to free. */
+bool caches_evict(struct cor_caches *caches);
+/* The writer's. 0 or -COR_ENOMEM. */
+int caches_add(struct cor_caches *caches, struct cor_cacher *cacher);
+void caches_remove(struct cor_caches *caches, struct cor_cacher *cacher);
+/* Ends a command: `mail` runs on the home loop. */
+void caches_answer(struct cor_caches *caches, struct cor_mail *mail);
+
+enum fill_state {
+    FILL_IDLE,    /* to be listed, or no more */
+    FILL_LISTING, /* changes are kept until the list is in */
+    FILL_LIVE,    /* changes are applied */
+};
+
+/* A change that came while the list was read. */
+struct pending_change {
+    struct cor_kv *kv;
+    bool deleted;
+};
+
+enum history_state { HISTORY_NONE, HISTORY_READING, HISTORY_DONE };
+
+struct cor_cacher {
+    struct cor_caches *caches;
+    struct cor_store *store;
+    struct store_key prefix; /* of all its keys */
+    bool namespaced;
+    struct cor_str trigger_field; /* empty: none */
+    struct cor_json_path *trigger;
+    struct cor_watch_cache cache;
+    struct cor_ready ready;         /* under cache.lock */
+    struct cacher_reader **readers; /* one place per loop; under cache.lock */
+    enum history_state history;     /* under cache.lock */
+
+    /* The writer's. */
+    enum fill_state fill;
+    struct pending_change *pending;
+    size_t npending, pending_cap;
+    int pending_err;
+    bool locked;  /* cache.lock is held, between changes of one revision */
+    bool added;   /* to the caches */
+    bool touched; /* readers are to be told */
+    bool changed; /* since its history was weighed */
+    size_t bytes; /* of its history then */
+
+    /* The home loop's. */
+    bool is_closing;
+    struct cor_mail fail_mail; /* from the writer: list anew */
+    struct cor_mail close_mail;
+    struct cor_list retry;           /* in the caches' retries */
+    struct source_list *list;        /* NULL: no list is under way */
+    struct history_reading *reading; /* NULL: no history is being read */
+    struct cor_mail history_mail;    /* from a reader; HISTORY_READING: on its way, or received */
+    cor_rev history_from;            /* under cache.lock */
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* The writer's. */
+void cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last);
+/* The cache is not to be read any more until it is listed anew; watchers end. */
+void cacher_fail(struct cor_cacher *cacher, const char *message);
+/* Marks its readers as having news. */
+void cacher_touch(struct cor_cacher *cacher);
+
+/* The writer's: the two commands of a list. Changes are kept from the first on; the second makes
+ * the entries, which stay the caller's, and those changes the content. */
+int cacher_begin_list(struct cor_cacher *cacher);
+int cacher_install(struct cor_cacher *cacher, const struct cor_btree_entry *entries, size_t n,
+                   cor_rev rev, struct cor_status *reterr_status);
+
+/* The home loop's, in source.c: reads the resource and installs it; tries until it succeeds.
+ * 0 or -COR_ENOMEM: it did not begin. */
+int source_begin(struct cor_cacher *cacher);
+void source_retry(struct cor_cacher *cacher);
+void caches_retry_soon(struct cor_caches *caches);
+/* In history.c: puts what the engine still has in front of the window. From any thread, with the
+ * cache's lock held, once. */
+void history_init(struct cor_cacher *cacher);
+void history_want_locked(struct cor_cacher *cacher, cor_rev from);
+/* Each ends what is under way, if anything is; cacher_ended() follows then. */
+void source_stop(struct cor_cacher *cacher);
+void history_stop(struct cor_cacher *cacher);
+void cacher_ended(struct cor_cacher *cacher);
+
+/* In reader.c, on the reader's loop: there is news. */
+void cacher_reader_news(struct cacher_reader *reader);
+void caches_loop_news(struct caches_loop *loop);
+/* Puts the reader among its loop's dirty ones; true: the loop must be mailed. Engine thread. */
+bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop);
+/* The lowest number of an event that its watchers have still to see; UINT64_MAX: none. Any thread.
+ */
+uint64_t cacher_reader_needs(const struct cacher_reader *reader);
+
+#endif

@@ -1,0 +1,485 @@
+#include "storage/cacher/caches.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "storage/cacher/cacher_int.h"
+#include "storage/compactor.h"
+
+#define TICK_MS 5000
+
+/* All keys there are: the last byte of UTF-8 text is below 0xff. */
+#define KEYS_BEGIN COR_STR("\0")
+#define KEYS_END   COR_STR("\xff")
+
+static void set_max(_Atomic cor_rev *to, cor_rev rev)
+{
+    cor_rev now = atomic_load(to);
+
+    while (now < rev && !atomic_compare_exchange_weak(to, &now, rev))
+        ;
+}
+
+void caches_saw(struct cor_caches *c, cor_rev rev)
+{
+    set_max(&c->seen, rev);
+}
+
+uint64_t caches_now_ms(const struct cor_caches *c)
+{
+    return cor_clock_mono_ms(c->clock);
+}
+
+struct cor_caches_stats cor_caches_stats(const struct cor_caches *c)
+{
+    return (struct cor_caches_stats){
+        .bytes = atomic_load(&c->bytes),
+        .bytes_max = c->bytes_max,
+        .evicted = atomic_load(&c->evicted),
+        .put_off = atomic_load(&c->put_off),
+        .rev = atomic_load(&c->rev),
+    };
+}
+
+/* The writer's half. */
+
+/* Wakes the writer: a feed answers a request for progress on the engine thread. Without a feed the
+ * home loop takes the commands when the last one is closed. */
+static void wake_writer(void *arg)
+{
+    struct cor_caches *c = arg;
+
+    pthread_mutex_lock(&c->feed_lock);
+    if (c->feed)
+        cor_feed_progress(c->feed);
+    pthread_mutex_unlock(&c->feed_lock);
+}
+
+void caches_command(struct cor_caches *c, struct cor_mail *mail)
+{
+    cor_mailbox_reply(&c->commands, mail);
+}
+
+void caches_answer(struct cor_caches *c, struct cor_mail *mail)
+{
+    cor_loop_reply(c->home, mail);
+}
+
+/* Position of the first cacher whose prefix is above `key`. */
+static size_t upper(const struct cor_caches *c, struct cor_str key)
+{
+    size_t lo = 0, hi = c->ncachers;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (cor_str_cmp(store_key_str(&c->cachers[mid]->prefix), key) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static struct cor_cacher *find(const struct cor_caches *c, struct cor_str key)
+{
+    size_t at = upper(c, key);
+
+    if (at == 0 || !cor_str_starts(key, store_key_str(&c->cachers[at - 1]->prefix)))
+        return NULL;
+    return c->cachers[at - 1];
+}
+
+int caches_add(struct cor_caches *c, struct cor_cacher *cacher)
+{
+    struct cor_str prefix = store_key_str(&cacher->prefix);
+    size_t at = upper(c, prefix);
+
+    assert(!find(c, prefix));
+    assert(at == c->ncachers || !cor_str_starts(store_key_str(&c->cachers[at]->prefix), prefix));
+    if (c->ncachers == c->cap) {
+        size_t cap = c->cap ? c->cap * 2 : 64;
+        struct cor_cacher **cachers = cor_realloc(c->cachers, cap * sizeof(*cachers));
+
+        if (!cachers)
+            return -COR_ENOMEM;
+        c->cachers = cachers;
+        c->cap = cap;
+    }
+    memmove(&c->cachers[at + 1], &c->cachers[at], (c->ncachers - at) * sizeof(*c->cachers));
+    c->cachers[at] = cacher;
+    c->ncachers++;
+    return 0;
+}
+
+void caches_remove(struct cor_caches *c, struct cor_cacher *cacher)
+{
+    size_t at = upper(c, store_key_str(&cacher->prefix)) - 1;
+
+    assert(c->cachers[at] == cacher);
+    c->ncachers--;
+    memmove(&c->cachers[at], &c->cachers[at + 1], (c->ncachers - at) * sizeof(*c->cachers));
+    atomic_fetch_sub(&c->bytes, cacher->bytes);
+}
+
+/* A loop is mailed once however many of its readers have news, and only when one has, or when a
+ * read waits for the revision. */
+static void tell_loops(struct cor_caches *c, bool advanced)
+{
+    for (size_t l = 0; l < c->nloops; l++) {
+        struct caches_loop *loop = &c->loops[l];
+        bool post = false;
+
+        for (size_t i = 0; i < c->ncachers; i++) {
+            struct cor_cacher *cacher = c->cachers[i];
+
+            if (!cacher->touched)
+                continue;
+            pthread_mutex_lock(&cacher->cache.lock);
+            if (cacher->readers[l])
+                post |= cacher_reader_mark_locked(cacher->readers[l], loop);
+            pthread_mutex_unlock(&cacher->cache.lock);
+        }
+        pthread_mutex_lock(&loop->lock);
+        post = (post || (advanced && loop->waiting > 0)) && !loop->posted;
+        loop->posted |= post;
+        pthread_mutex_unlock(&loop->lock);
+        if (post)
+            cor_loop_reply(loop->loop, &loop->mail);
+    }
+    for (size_t i = 0; i < c->ncachers; i++)
+        c->cachers[i]->touched = false;
+}
+
+static void finish_batch(struct cor_caches *c, bool advanced)
+{
+    bool more = caches_evict(c);
+
+    tell_loops(c, advanced);
+    if (more && !atomic_exchange(&c->more_posted, true))
+        cor_loop_reply(c->home, &c->more_mail);
+}
+
+static bool ends_revision(const struct cor_feed_batch *batch, size_t i)
+{
+    return i + 1 == batch->nevents ||
+           batch->events[i + 1].kv->mod_rev != batch->events[i].kv->mod_rev;
+}
+
+/* Changes of one revision are seen together: the last one of a cacher lets its lock go. */
+static bool is_last_of(struct cor_caches *c, const struct cor_feed_batch *batch, size_t i,
+                       const struct cor_cacher *cacher)
+{
+    while (!ends_revision(batch, i)) {
+        i++;
+        if (find(c, cor_kv_key(batch->events[i].kv)) == cacher)
+            return false;
+    }
+    return true;
+}
+
+/* What the engine can no longer read at, no cache may show either. */
+static void learn_compaction(struct cor_caches *c, const struct cor_feed_event *event)
+{
+    cor_rev rev;
+
+    if (event->deleted || cor_str_to_u64(cor_kv_value(event->kv), &rev) < 0 ||
+        rev <= c->compact_rev)
+        return;
+    c->compact_rev = rev;
+    c->sweep = true;
+}
+
+static void on_batch(void *arg, const struct cor_feed_batch *batch)
+{
+    struct cor_caches *c = arg;
+    bool advanced = batch->upto > atomic_load(&c->rev);
+
+    caches_saw(c, batch->upto);
+    for (size_t i = 0; i < batch->nevents; i++) {
+        struct cor_str key = cor_kv_key(batch->events[i].kv);
+        struct cor_cacher *cacher = find(c, key);
+
+        if (cor_str_eq(key, COR_COMPACT_KEY))
+            learn_compaction(c, &batch->events[i]);
+        if (cacher)
+            cacher_change(cacher, &batch->events[i], is_last_of(c, batch, i, cacher));
+    }
+    set_max(&c->rev, batch->upto);
+    cor_mailbox_deliver(&c->commands);
+    finish_batch(c, advanced);
+}
+
+static void on_broken(void *arg, int err, const char *message)
+{
+    struct cor_caches *c = arg;
+
+    c->broken = true;
+    for (size_t i = 0; i < c->ncachers; i++)
+        cacher_fail(c->cachers[i], message);
+    finish_batch(c, false);
+    cor_loop_reply(c->home, &c->broken_mail);
+}
+
+static void on_feed_closed(void *arg)
+{
+    struct cor_caches *c = arg;
+
+    c->broken = true;
+    cor_loop_reply(c->home, &c->feed_closed_mail);
+}
+
+static void on_sweep_answer(struct cor_mail *mail);
+
+static void on_sweep(struct cor_mail *mail)
+{
+    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, sweep_mail);
+
+    c->sweep = true;
+    mail->on_mail = on_sweep_answer;
+    caches_answer(c, mail);
+}
+
+/* The home loop's half. */
+
+static int open_feed(struct cor_caches *c)
+{
+    struct cor_feed_opts opts = {
+        .key = KEYS_BEGIN,
+        .end = KEYS_END,
+        .credit = SIZE_MAX,
+        .on_batch = on_batch,
+        .on_broken = on_broken,
+        .on_closed = on_feed_closed,
+        .arg = c,
+    };
+    struct cor_feed *feed;
+    int r;
+
+    c->broken = false;
+    r = cor_feed_open(c->engine, &opts, &feed);
+    if (r < 0) {
+        c->broken = true;
+        return r;
+    }
+    c->has_feed = true;
+    pthread_mutex_lock(&c->feed_lock);
+    c->feed = feed;
+    cor_feed_progress(feed);
+    pthread_mutex_unlock(&c->feed_lock);
+    return 0;
+}
+
+static void close_feed(struct cor_caches *c)
+{
+    struct cor_feed *feed;
+
+    pthread_mutex_lock(&c->feed_lock);
+    feed = COR_STEAL(c->feed);
+    pthread_mutex_unlock(&c->feed_lock);
+    if (feed)
+        cor_feed_close(feed);
+}
+
+static void caches_free(struct cor_caches *c)
+{
+    for (size_t i = 0; i < c->nloops; i++)
+        pthread_mutex_destroy(&c->loops[i].lock);
+    cor_mailbox_deinit(&c->commands);
+    pthread_mutex_destroy(&c->feed_lock);
+    cor_free(c->cachers);
+    cor_free(c->loops);
+    cor_free(c);
+}
+
+static void on_last_reply(struct cor_mail *mail)
+{
+    struct caches_loop *loop = COR_CONTAINER_OF(mail, struct caches_loop, last_mail);
+    struct cor_caches *c = loop->caches;
+    void (*on_closed)(void *arg) = c->on_closed;
+    void *arg = c->closed_arg;
+
+    if (--c->last_mails > 0)
+        return;
+    caches_free(c);
+    if (on_closed)
+        on_closed(arg);
+}
+
+static void on_last_mail(struct cor_mail *mail)
+{
+    struct caches_loop *loop = COR_CONTAINER_OF(mail, struct caches_loop, last_mail);
+
+    mail->on_mail = on_last_reply;
+    caches_answer(loop->caches, mail);
+}
+
+/* Nothing writes any more. What was mailed before the last mail has arrived when that has. */
+static void finish_close(struct cor_caches *c)
+{
+    if (c->has_feed || c->sweeping || atomic_load(&c->more_posted))
+        return;
+    c->last_mails = c->nloops;
+    for (size_t i = 0; i < c->nloops; i++) {
+        c->loops[i].last_mail.on_mail = on_last_mail;
+        cor_loop_reply(c->loops[i].loop, &c->loops[i].last_mail);
+    }
+}
+
+static void on_broken_mail(struct cor_mail *mail)
+{
+    close_feed(COR_CONTAINER_OF(mail, struct cor_caches, broken_mail));
+}
+
+/* It is set, or its callback has just begun: either way its place in the heap is there. */
+static void set_timer(struct cor_caches *c, uint64_t delay_ms)
+{
+    int r = cor_timer_set(&c->timer, delay_ms);
+
+    assert(r == 0);
+    (void)r;
+}
+
+static void on_feed_closed_mail(struct cor_mail *mail)
+{
+    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, feed_closed_mail);
+
+    c->has_feed = false;
+    cor_mailbox_deliver(&c->commands);
+    finish_batch(c, false);
+    if (c->is_closing)
+        finish_close(c);
+    else
+        set_timer(c, RETRY_MS);
+}
+
+static void sweep(struct cor_caches *c)
+{
+    if (c->sweeping)
+        return;
+    c->sweeping = true;
+    c->sweep_mail.on_mail = on_sweep;
+    caches_command(c, &c->sweep_mail);
+}
+
+static void on_sweep_answer(struct cor_mail *mail)
+{
+    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, sweep_mail);
+
+    c->sweeping = false;
+    if (c->is_closing)
+        finish_close(c);
+}
+
+void caches_retry_soon(struct cor_caches *c)
+{
+    set_timer(c, RETRY_MS);
+}
+
+static void retry_lists(struct cor_caches *c)
+{
+    struct cor_list due, *link;
+
+    cor_list_init(&due);
+    cor_list_splice(&due, &c->retries);
+    while ((link = cor_list_pop(&due))) {
+        struct cor_cacher *cacher = COR_CONTAINER_OF(link, struct cor_cacher, retry);
+
+        if (source_begin(cacher) < 0)
+            source_retry(cacher);
+    }
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    struct cor_caches *c = COR_CONTAINER_OF(timer, struct cor_caches, timer);
+
+    set_timer(c, TICK_MS);
+    retry_lists(c);
+    if (!c->has_feed) {
+        if (open_feed(c) < 0)
+            set_timer(c, RETRY_MS);
+        return;
+    }
+    sweep(c);
+}
+
+static void on_more(struct cor_mail *mail)
+{
+    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, more_mail);
+
+    atomic_store(&c->more_posted, false);
+    if (c->is_closing)
+        finish_close(c);
+    else
+        wake_writer(c);
+}
+
+static void on_loop_mail(struct cor_mail *mail)
+{
+    caches_loop_news(COR_CONTAINER_OF(mail, struct caches_loop, mail));
+}
+
+static int init_loops(struct cor_caches *c, const struct cor_caches_opts *opts)
+{
+    c->loops = cor_calloc(opts->nloops, sizeof(*c->loops));
+    if (!c->loops)
+        return -COR_ENOMEM;
+    c->nloops = opts->nloops;
+    for (size_t i = 0; i < c->nloops; i++) {
+        struct caches_loop *loop = &c->loops[i];
+
+        loop->loop = opts->loops[i];
+        loop->caches = c;
+        loop->mail.on_mail = on_loop_mail;
+        pthread_mutex_init(&loop->lock, NULL);
+        cor_list_init(&loop->dirty);
+        cor_list_init(&loop->waits);
+    }
+    return 0;
+}
+
+int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_caches)
+{
+    struct cor_caches *c = cor_calloc(1, sizeof(*c));
+    int r;
+
+    if (!c)
+        return -COR_ENOMEM;
+    c->engine = opts->engine;
+    c->home = opts->loops[0];
+    c->clock = opts->clock ? opts->clock : cor_clock_real();
+    c->bytes_max = opts->bytes_max ? opts->bytes_max : COR_CACHES_BYTES_DEFAULT;
+    c->broken_mail.on_mail = on_broken_mail;
+    c->feed_closed_mail.on_mail = on_feed_closed_mail;
+    c->more_mail.on_mail = on_more;
+    cor_mailbox_init(&c->commands, SIZE_MAX, wake_writer, c);
+    pthread_mutex_init(&c->feed_lock, NULL);
+    cor_time_budget_init(&c->time_budget, cor_clock_mono_us(c->clock));
+    cor_timer_init(&c->timer, c->home, on_timer);
+    cor_list_init(&c->retries);
+    r = init_loops(c, opts);
+    if (r == 0)
+        r = cor_timer_set(&c->timer, TICK_MS);
+    if (r == 0)
+        r = open_feed(c);
+    if (r < 0) {
+        cor_timer_cancel(&c->timer);
+        caches_free(c);
+        return r;
+    }
+    *ret_caches = c;
+    return 0;
+}
+
+void cor_caches_close(struct cor_caches *c, void (*on_closed)(void *arg), void *arg)
+{
+    assert(c->open == 0 && !c->is_closing && cor_loop_is_current(c->home));
+    c->is_closing = true;
+    c->on_closed = on_closed;
+    c->closed_arg = arg;
+    cor_timer_cancel(&c->timer);
+    if (c->has_feed)
+        close_feed(c);
+    else
+        finish_close(c);
+}

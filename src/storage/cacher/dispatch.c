@@ -1,0 +1,348 @@
+/* From the window to the watches of one loop. An event is held against the idle watches of its
+ * buckets; a lagging one is not looked at again before it asks for more. */
+#include "storage/cacher/watch_int.h"
+
+/* Events that are dispatched before other work of the loop gets its turn. */
+#define TURN_EVENTS 256
+
+static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
+{
+    struct cor_str key = cor_cache_entry_key(entry);
+    struct cor_str own = store_key_str(&w->key);
+
+    if (w->recursive ? !cor_str_starts(key, own) : !cor_str_eq(key, own))
+        return false;
+    return !w->predicate || cor_predicate_matches(w->predicate, entry->object);
+}
+
+bool watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
+                struct cor_watch_event *ret_event)
+{
+    bool is, was;
+
+    if (change->rev <= w->min_rev)
+        return false;
+    is = change->now && selects(w, change->now);
+    was = change->old && selects(w, change->old);
+    if (!is && !was)
+        return false;
+    *ret_event = (struct cor_watch_event){
+        .type = !is   ? COR_WATCH_DELETED
+                : was ? COR_WATCH_MODIFIED
+                      : COR_WATCH_ADDED,
+        .object = is ? change->now->object : change->old->object,
+        .rev = change->rev,
+    };
+    return true;
+}
+
+void watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event)
+{
+    w->reader->stats.deliveries++;
+    w->on_event(w->arg, event);
+}
+
+/* What must stay in the window. */
+
+static void settle_needs(struct cacher_reader *reader)
+{
+    uint64_t needs = UINT64_MAX;
+
+    if (!reader->needs_stale)
+        return;
+    reader->needs_stale = false;
+    COR_LIST_FOREACH(link, &reader->watches) {
+        struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
+
+        needs = w->place < needs ? w->place : needs;
+    }
+    atomic_store(&reader->needs, needs);
+}
+
+void watch_moved(struct cacher_watch *w)
+{
+    struct cacher_reader *reader = w->reader;
+    uint64_t needs = atomic_load(&reader->needs), old = w->place;
+
+    w->place = is_behind(w) ? w->from : UINT64_MAX;
+    if (w->place < needs)
+        atomic_store(&reader->needs, w->place);
+    else if (old == needs && w->place != old)
+        reader->needs_stale = true;
+    if (!reader->is_dispatching)
+        settle_needs(reader);
+}
+
+void watch_unlink(struct cacher_watch *w)
+{
+    struct cacher_reader *reader = w->reader;
+
+    cor_list_remove(&w->link);
+    if (w->state == WATCH_IDLE)
+        reader->stats.idle--;
+    if (w->state != WATCH_LAGGING)
+        return;
+    reader->stats.lagging--;
+    if (cor_list_empty(&w->bucket->lagging))
+        watcher_bucket_trim(w->bucket, 0);
+}
+
+static void become_idle(struct cacher_watch *w)
+{
+    watch_unlink(w);
+    w->state = WATCH_IDLE;
+    w->reader->stats.idle++;
+    cor_list_push(&w->bucket->idle, &w->link);
+    watch_moved(w);
+}
+
+static void become_lagging(struct cacher_watch *w, uint64_t number)
+{
+    if (w->state != WATCH_LAGGING) {
+        watch_unlink(w);
+        w->state = WATCH_LAGGING;
+        w->reader->stats.lagging++;
+        cor_list_push(&w->bucket->lagging, &w->link);
+    }
+    w->from = number;
+    watch_moved(w);
+}
+
+/* An event as it comes. */
+
+static void offer(struct cacher_watch *w, uint64_t number, const struct cor_window_event *change)
+{
+    struct cor_watch_event event;
+
+    w->reader->stats.visits++;
+    if (number < w->from || !watch_sees(w, change, &event))
+        return;
+    if (w->paused)
+        become_lagging(w, number);
+    else
+        watch_deliver(w, &event);
+}
+
+/* A callback may close any watch, and open others: each is in the list, or in none, at any time. */
+static void visit(struct watcher_bucket *bucket, uint64_t first, uint64_t number,
+                  const struct cor_window_event *change)
+{
+    struct cor_list todo, *link;
+
+    cor_list_init(&todo);
+    cor_list_splice(&todo, &bucket->idle);
+    while ((link = cor_list_pop(&todo))) {
+        cor_list_push(&bucket->idle, link);
+        offer(COR_CONTAINER_OF(link, struct cacher_watch, link), number, change);
+    }
+    if (cor_list_empty(&bucket->lagging))
+        return;
+    watcher_bucket_trim(bucket, first);
+    watcher_bucket_push(bucket, number);
+}
+
+static void dispatch_event(struct cacher_reader *reader, uint64_t number,
+                           const struct cor_window_event *change)
+{
+    struct watcher_bucket *buckets[WATCHER_BUCKETS_MAX];
+    size_t n = watcher_index_match(&reader->index, change, buckets);
+
+    reader->stats.events++;
+    for (size_t i = 0; i < n; i++)
+        visit(buckets[i], reader->first, number, change);
+}
+
+/* The segment of an event; NULL: it has left the window. */
+static struct cor_window_segment *get_segment(struct cacher_reader *reader, uint64_t number)
+{
+    struct cor_watch_cache *cache = &reader->cacher->cache;
+    struct cor_window_segment *segment = NULL;
+
+    pthread_mutex_lock(&cache->lock);
+    if (number >= cache->window.first && number < cache->window.next)
+        segment = cor_window_get(&cache->window, number);
+    pthread_mutex_unlock(&cache->lock);
+    return segment;
+}
+
+/* What a loop finds when it looks at its cache. */
+struct sight {
+    bool ready;
+    uint64_t generation;
+    uint64_t first, next;
+    enum history_state history;
+    cor_rev published;
+};
+
+static struct sight look(struct cacher_reader *reader)
+{
+    struct cor_cacher *cacher = reader->cacher;
+    struct sight s = {.published = atomic_load(&cacher->caches->rev)};
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    s.ready = cacher->ready.state == COR_CACHE_READY;
+    s.generation = cacher->ready.generation;
+    s.first = cacher->cache.window.first;
+    s.next = cacher->cache.window.next;
+    s.history = cacher->history;
+    if (s.published < cacher->cache.rev)
+        s.published = cacher->cache.rev;
+    pthread_mutex_unlock(&cacher->cache.lock);
+    return s;
+}
+
+/* Ends what cannot go on: watches of a cache that was listed anew, those whose next event has left
+ * the window, and the idle ones when the loop itself was too slow. */
+static void end_lost(struct cacher_reader *reader, const struct sight *s)
+{
+    bool late = reader->next < s->first;
+
+    COR_LIST_FOREACH_SAFE(link, &reader->watches) {
+        struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
+
+        if (w->state == WATCH_STARTING)
+            continue;
+        if (!s->ready || w->generation != s->generation) {
+            watch_end(w, NULL);
+        } else if (w->from < s->first && (is_behind(w) || (late && w->state == WATCH_IDLE))) {
+            reader->stats.evicted++;
+            watch_end(w, NULL);
+        }
+    }
+    if (late)
+        reader->next = s->first;
+}
+
+static void resume_extended(struct cacher_reader *reader)
+{
+    COR_LIST_FOREACH_SAFE(link, &reader->watches) {
+        struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
+
+        if (w->state == WATCH_EXTENDING)
+            watch_begin(w);
+    }
+}
+
+/* True: all of it. */
+static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
+{
+    size_t left = TURN_EVENTS;
+
+    while (reader->next < next) {
+        COR_CLEANUP(cor_window_segment_unrefp)
+        struct cor_window_segment *s = get_segment(reader, reader->next);
+
+        /* It left the window since it was looked at: the turn that follows ends the watches. */
+        if (!s || left == 0)
+            return false;
+        for (; reader->next < next && reader->next < s->number + COR_WINDOW_SEGMENT_EVENTS &&
+               left > 0;
+             left--) {
+            uint64_t number = reader->next++;
+
+            dispatch_event(reader, number, cor_window_segment_at(s, number));
+        }
+    }
+    return true;
+}
+
+void dispatch(struct cacher_reader *reader)
+{
+    struct sight s = look(reader);
+
+    if (reader->is_dispatching)
+        return;
+    reader->is_dispatching = true;
+    if (!s.ready || s.generation != reader->generation || s.first > atomic_load(&reader->needs) ||
+        (reader->started > 0 && reader->next < s.first))
+        end_lost(reader, &s);
+    reader->generation = s.generation;
+    reader->first = s.first;
+    if (s.history == HISTORY_DONE && reader->extending > 0)
+        resume_extended(reader);
+    if (reader->started > 0 && s.ready) {
+        if (dispatch_upto(reader, s.next)) {
+            reader->done_rev = s.published;
+        } else if (!reader->turn_posted) {
+            reader->turn_posted = true;
+            reader->busy++;
+            cor_loop_reply(reader->loop->loop, &reader->turn);
+        }
+    }
+    reader->is_dispatching = false;
+    watcher_index_purge(&reader->index);
+    settle_needs(reader);
+}
+
+void dispatch_on_turn(struct cor_mail *mail)
+{
+    struct cacher_reader *reader = COR_CONTAINER_OF(mail, struct cacher_reader, turn);
+
+    reader->turn_posted = false;
+    reader->busy--;
+    dispatch(reader);
+}
+
+void cacher_reader_news(struct cacher_reader *reader)
+{
+    dispatch(reader);
+}
+
+/* A watch that is behind. */
+
+static uint64_t next_place(const struct cacher_watch *w)
+{
+    if (w->state == WATCH_LAGGING)
+        return watcher_bucket_after(w->bucket, w->from);
+    return w->from + 1;
+}
+
+/* Looks at the event at `from` and passes it; delivers it when it is seen and the watch is not
+ * paused. False: it is seen and was not delivered. */
+static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
+{
+    struct cor_watch_event event;
+
+    w->reader->stats.walked++;
+    if (watch_sees(w, change, &event)) {
+        if (w->paused)
+            return false;
+        watch_deliver(w, &event);
+        if (!is_behind(w))
+            return true;
+    }
+    w->from = next_place(w);
+    return true;
+}
+
+/* A watch that pauses still passes what it does not select, so that its place is an event that is
+ * its own and others' traffic cannot end it. */
+bool watch_catch_up(struct cacher_watch *w, size_t max)
+{
+    while (is_behind(w)) {
+        COR_CLEANUP(cor_window_segment_unrefp) struct cor_window_segment *s = NULL;
+        uint64_t end;
+
+        if (w->from >= w->reader->next) {
+            if (w->state == WATCH_LAGGING)
+                w->from = w->reader->next;
+            become_idle(w);
+            return false;
+        }
+        s = get_segment(w->reader, w->from);
+        if (!s) {
+            w->reader->stats.evicted++;
+            watch_end(w, NULL);
+            return false;
+        }
+        end = s->number + COR_WINDOW_SEGMENT_EVENTS;
+        while (is_behind(w) && w->from < end && w->from < w->reader->next) {
+            if (max == 0 || !pass(w, cor_window_segment_at(s, w->from))) {
+                watch_moved(w);
+                return max == 0;
+            }
+            max--;
+        }
+    }
+    return false;
+}

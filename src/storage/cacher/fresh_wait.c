@@ -1,0 +1,90 @@
+#include "storage/cacher/reader_int.h"
+
+static void leave(struct cacher_wait *wait)
+{
+    cor_list_remove(&wait->link);
+    cor_timer_cancel(&wait->timer);
+    pthread_mutex_lock(&wait->loop->lock);
+    wait->loop->waiting--;
+    pthread_mutex_unlock(&wait->loop->lock);
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    struct cacher_wait *wait = COR_CONTAINER_OF(timer, struct cacher_wait, timer);
+
+    leave(wait);
+    wait->on_done(wait, false);
+}
+
+/* It is among those that the writer looks for before the revision is looked at: one of the two sees
+ * the other. */
+int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
+                      void (*on_done)(struct cacher_wait *wait, bool in_time))
+{
+    int r;
+
+    wait->loop = loop;
+    wait->need = need;
+    wait->on_done = on_done;
+    cor_timer_init(&wait->timer, loop->loop, on_timer);
+    r = cor_timer_set(&wait->timer, FRESH_WAIT_MS);
+    if (r < 0) {
+        wait->loop = NULL;
+        return r;
+    }
+    cor_list_push(&loop->waits, &wait->link);
+    pthread_mutex_lock(&loop->lock);
+    loop->waiting++;
+    pthread_mutex_unlock(&loop->lock);
+    if (caches_has_reached(loop->caches, need)) {
+        leave(wait);
+        wait->on_done(wait, true);
+    }
+    return 0;
+}
+
+void cacher_wait_cancel(struct cacher_wait *wait)
+{
+    if (wait->loop && cor_timer_is_set(&wait->timer))
+        leave(wait);
+}
+
+static void end_waits(struct caches_loop *loop)
+{
+    struct cor_list all, *link;
+
+    cor_list_init(&all);
+    cor_list_splice(&all, &loop->waits);
+    while ((link = cor_list_pop(&all))) {
+        struct cacher_wait *wait = COR_CONTAINER_OF(link, struct cacher_wait, link);
+
+        cor_list_push(&loop->waits, link);
+        if (!caches_has_reached(loop->caches, wait->need))
+            continue;
+        leave(wait);
+        wait->on_done(wait, true);
+    }
+}
+
+static struct cacher_reader *next_dirty(struct caches_loop *loop)
+{
+    struct cor_list *link;
+
+    pthread_mutex_lock(&loop->lock);
+    link = cor_list_pop(&loop->dirty);
+    pthread_mutex_unlock(&loop->lock);
+    return link ? COR_CONTAINER_OF(link, struct cacher_reader, dirty) : NULL;
+}
+
+void caches_loop_news(struct caches_loop *loop)
+{
+    struct cacher_reader *reader;
+
+    pthread_mutex_lock(&loop->lock);
+    loop->posted = false;
+    pthread_mutex_unlock(&loop->lock);
+    while ((reader = next_dirty(loop)))
+        cacher_reader_news(reader);
+    end_waits(loop);
+}

@@ -1,0 +1,302 @@
+/* A watch from before the window: what the engine still has is read, once per list, and put in
+ * front of the window, so that clients resume after a restart of the server.
+ *
+ *   history_want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look
+ * again
+ *
+ * It ends at the window's base; if that has moved meanwhile, nothing fits and nothing is put there.
+ */
+#include "storage/cacher/cacher_int.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+/* Somewhat more is read than the first watch asks for: others are likely to come. */
+#define SPAN_REVS 4096
+#define CREDIT    256
+/* The part of the byte budget that may go into it. */
+#define BYTES_SHARE 4
+#define KEYS_MAX    (1u << 24)
+
+struct history_reading {
+    struct cor_cacher *cacher;
+    struct cor_engine_status_req status;
+    struct store_feed feed;
+    struct cor_mail mail; /* the command, then its answer */
+    uint64_t generation;
+    cor_rev start, base; /* events after `start` up to `base` are read */
+    struct cor_window_event *events;
+    size_t *bytes;
+    size_t begin, n, cap; /* [begin, n) are still there */
+    size_t total_bytes;
+    struct cor_map latest; /* by key: the newest entry, with a reference */
+    bool complete, stopped;
+    int err;
+};
+
+static void on_answer(struct cor_mail *mail);
+
+static void drop_event(struct history_reading *h, size_t i)
+{
+    cor_cache_entry_unref(h->events[i].now);
+    cor_cache_entry_unref(h->events[i].old);
+}
+
+static void reading_free(struct history_reading *h)
+{
+    for (size_t i = h->begin; i < h->n; i++)
+        drop_event(h, i);
+    COR_MAP_FOREACH(it, &h->latest)
+        cor_cache_entry_unref(it.value);
+    cor_map_deinit(&h->latest);
+    cor_engine_req_deinit(&h->status.req);
+    cor_free(h->events);
+    cor_free(h->bytes);
+    cor_free(h);
+}
+
+/* Readers look again, whether it helped or not. */
+static void finish(struct cor_cacher *cacher, uint64_t generation)
+{
+    pthread_mutex_lock(&cacher->cache.lock);
+    cacher->history = cacher->ready.generation == generation ? HISTORY_DONE : HISTORY_NONE;
+    pthread_mutex_unlock(&cacher->cache.lock);
+    cacher_touch(cacher);
+}
+
+/* The writer's. */
+static void on_prepend(struct cor_mail *mail)
+{
+    struct history_reading *h = COR_CONTAINER_OF(mail, struct history_reading, mail);
+    struct cor_cacher *cacher = h->cacher;
+    bool fits = cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
+
+    if (fits && h->complete && cacher->fill == FILL_LIVE) {
+        cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
+        size_t n = h->n - h->begin;
+
+        h->n = h->begin + cor_watch_cache_prepend(&cacher->cache, n ? &h->events[h->begin] : NULL,
+                                                  n ? &h->bytes[h->begin] : NULL, n, start);
+    }
+    finish(cacher, h->generation);
+    mail->on_mail = on_answer;
+    caches_answer(cacher->caches, mail);
+}
+
+static void on_give_up(struct cor_mail *mail)
+{
+    struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
+
+    history_init(cacher);
+    finish(cacher, cacher->ready.generation);
+}
+
+/* The home loop's. */
+
+static void on_answer(struct cor_mail *mail)
+{
+    struct history_reading *h = COR_CONTAINER_OF(mail, struct history_reading, mail);
+    struct cor_cacher *cacher = h->cacher;
+
+    cacher->reading = NULL;
+    reading_free(h);
+    cacher_ended(cacher);
+}
+
+static void prepend(struct history_reading *h)
+{
+    h->mail.on_mail = on_prepend;
+    caches_command(h->cacher->caches, &h->mail);
+}
+
+static int entry_of(struct history_reading *h, const struct cor_kv *kv,
+                    struct cor_cache_entry **ret_entry)
+{
+    struct cor_object *object;
+    int r = store_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
+
+    if (r < 0)
+        return r;
+    *ret_entry = cor_cache_entry_new(cor_kv_key(kv), object, h->cacher->trigger);
+    return *ret_entry ? 0 : -COR_ENOMEM;
+}
+
+/* The version before a change is mostly what an earlier event brought. */
+static int old_entry(struct history_reading *h, const struct cor_kv *prev,
+                     struct cor_cache_entry **ret_entry, size_t *bytes)
+{
+    struct cor_cache_entry *known = cor_map_peek(&h->latest, cor_kv_key(prev));
+    int r;
+
+    if (known && known->object->rev == prev->mod_rev) {
+        *ret_entry = cor_cache_entry_ref(known);
+        return 0;
+    }
+    r = entry_of(h, prev, ret_entry);
+    if (r == 0)
+        *bytes += cor_cache_entry_bytes(*ret_entry);
+    return r;
+}
+
+static int remember(struct history_reading *h, struct cor_cache_entry *now)
+{
+    void *old;
+    int r = cor_map_put(&h->latest, cor_cache_entry_key(now), now, &old);
+
+    if (r < 0)
+        return r;
+    cor_cache_entry_ref(now);
+    cor_cache_entry_unref(old);
+    return 0;
+}
+
+static int grow(struct history_reading *h)
+{
+    size_t cap = h->cap ? h->cap * 2 : 64;
+    struct cor_window_event *events;
+    size_t *bytes;
+
+    if (h->n < h->cap)
+        return 0;
+    events = cor_realloc(h->events, cap * sizeof(*events));
+    if (!events)
+        return -COR_ENOMEM;
+    h->events = events;
+    bytes = cor_realloc(h->bytes, cap * sizeof(*bytes));
+    if (!bytes)
+        return -COR_ENOMEM;
+    h->bytes = bytes;
+    h->cap = cap;
+    return 0;
+}
+
+static int add(struct history_reading *h, const struct cor_feed_event *change)
+{
+    struct cor_window_event event = {.rev = change->kv->mod_rev,
+                                     .at_ms = caches_now_ms(h->cacher->caches)};
+    size_t bytes = 0;
+    int r = grow(h);
+
+    if (r == 0 && change->prev)
+        r = old_entry(h, change->prev, &event.old, &bytes);
+    if (r == 0 && !change->deleted)
+        r = entry_of(h, change->kv, &event.now);
+    if (r == 0 && event.now) {
+        bytes += cor_cache_entry_bytes(event.now);
+        r = remember(h, event.now);
+    }
+    if (r < 0 || (!event.now && !event.old)) {
+        cor_cache_entry_unref(event.now);
+        cor_cache_entry_unref(event.old);
+        return r;
+    }
+    h->events[h->n] = event;
+    h->bytes[h->n++] = bytes;
+    h->total_bytes += bytes;
+    return 0;
+}
+
+static void drop_oldest(struct history_reading *h)
+{
+    while (h->begin < h->n && h->total_bytes > h->cacher->caches->bytes_max / BYTES_SHARE) {
+        h->total_bytes -= h->bytes[h->begin];
+        drop_event(h, h->begin++);
+    }
+}
+
+static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
+{
+    struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
+
+    for (size_t i = 0; i < take_batch->nevents && h->err == 0; i++) {
+        if (take_batch->events[i].kv->mod_rev <= h->base)
+            h->err = add(h, &take_batch->events[i]);
+    }
+    drop_oldest(h);
+    if (!feed->is_closing && take_batch->nevents > 0)
+        cor_feed_credit(feed->feed, take_batch->nevents);
+    if (take_batch->upto >= h->base || h->err < 0 || h->stopped) {
+        h->complete = take_batch->upto >= h->base && h->err == 0;
+        store_feed_close(feed);
+    }
+    store_feed_batch_free(take_batch);
+}
+
+static void on_broken(struct store_feed *feed, int err, const char *message)
+{
+    store_feed_close(feed);
+}
+
+static void on_closed(struct store_feed *feed)
+{
+    prepend(COR_CONTAINER_OF(feed, struct history_reading, feed));
+}
+
+static void on_status(struct cor_engine_req *req)
+{
+    struct history_reading *h = COR_CONTAINER_OF(req, struct history_reading, status.req);
+    cor_rev oldest = h->status.ret_compact_rev ? h->status.ret_compact_rev : 1;
+    cor_rev spare = h->base > SPAN_REVS ? h->base - SPAN_REVS : 1;
+
+    h->start = h->start < spare ? h->start : spare;
+    h->start = h->start > oldest ? h->start : oldest;
+    if (h->stopped || req->result < 0 || h->start >= h->base ||
+        store_feed_open(&h->feed, h->cacher->caches->engine, h->cacher->caches->home,
+                        store_key_str(&h->cacher->prefix), store_key_end(&h->cacher->prefix),
+                        h->start, CREDIT) < 0) {
+        prepend(h);
+        return;
+    }
+    cor_feed_progress(h->feed.feed);
+}
+
+static void on_wanted(struct cor_mail *mail)
+{
+    struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
+    struct history_reading *h;
+
+    if (cacher->is_closing)
+        return;
+    h = cor_calloc(1, sizeof(*h));
+    if (!h) {
+        mail->on_mail = on_give_up;
+        caches_command(cacher->caches, mail);
+        return;
+    }
+    h->cacher = cacher;
+    cor_map_init(&h->latest, KEYS_MAX);
+    h->feed.on_batch = on_batch;
+    h->feed.on_broken = on_broken;
+    h->feed.on_closed = on_closed;
+    cor_engine_req_init(&h->status.req, cacher->caches->home, on_status);
+    pthread_mutex_lock(&cacher->cache.lock);
+    h->start = cacher->history_from;
+    h->base = cacher->cache.window.base;
+    h->generation = cacher->ready.generation;
+    pthread_mutex_unlock(&cacher->cache.lock);
+    cacher->reading = h;
+    cor_engine_status(cacher->caches->engine, &h->status);
+}
+
+void history_init(struct cor_cacher *cacher)
+{
+    cacher->history_mail.on_mail = on_wanted;
+}
+
+void history_want_locked(struct cor_cacher *cacher, cor_rev from)
+{
+    if (cacher->history != HISTORY_NONE)
+        return;
+    cacher->history = HISTORY_READING;
+    cacher->history_from = from;
+    cor_loop_reply(cacher->caches->home, &cacher->history_mail);
+}
+
+void history_stop(struct cor_cacher *cacher)
+{
+    if (!cacher->reading)
+        return;
+    cacher->reading->stopped = true;
+    if (cacher->reading->feed.feed)
+        store_feed_close(&cacher->reading->feed);
+}

@@ -1,0 +1,151 @@
+/* A list's answer read from a snapshot, as it is written out: nothing is collected. */
+#include "storage/cacher/reader_int.h"
+
+#include "base/mem.h"
+#include "meta/continue_token.h"
+#include "meta/key.h"
+
+#define TOKEN_MAX (16 * COR_KEY_BYTES_MAX)
+
+struct tree_cursor {
+    struct cor_list_cursor base;
+    struct cacher_reader *reader;
+    struct cor_cache_snapshot snapshot;
+    struct cor_cache_iter iter;
+    const struct cor_predicate *predicate;
+    size_t left; /* objects that it may still give */
+    struct cor_buf token;
+    char prefix[];
+};
+
+static struct cor_object *next_selected(struct cor_cache_iter *it,
+                                        const struct cor_predicate *predicate,
+                                        struct cor_cache_entry **ret_entry)
+{
+    struct cor_cache_entry *entry;
+
+    while ((entry = cor_cache_iter_next(it))) {
+        if (predicate && !cor_predicate_matches(predicate, entry->object))
+            continue;
+        *ret_entry = entry;
+        return entry->object;
+    }
+    return NULL;
+}
+
+static struct cor_object *cursor_next(struct cor_list_cursor *base)
+{
+    struct tree_cursor *cursor = (struct tree_cursor *)base;
+    struct cor_cache_entry *entry;
+
+    if (cursor->left == 0)
+        return NULL;
+    cursor->left--;
+    return next_selected(&cursor->iter, cursor->predicate, &entry);
+}
+
+static void cursor_free(struct cor_list_cursor *base)
+{
+    struct tree_cursor *cursor = (struct tree_cursor *)base;
+
+    cursor->reader->busy--;
+    cor_cache_snapshot_deinit(&cursor->snapshot);
+    cor_buf_deinit(&cursor->token);
+    cor_free(cursor);
+}
+
+static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
+
+/* The last entry of a page of `limit`, found without looking at the others where that is possible;
+ * NULL: the page is not full. */
+static struct cor_cache_entry *last_of_page(const struct tree_cursor *cursor, size_t limit)
+{
+    struct cor_cache_iter it = cursor->iter;
+    struct cor_cache_entry *entry = NULL;
+
+    if (!cursor->predicate && cursor->snapshot.noverlay == 0 && it.has_root) {
+        struct cor_btree_entry last;
+        size_t first = it.root.at - 1;
+
+        if (first + limit > it.root.end)
+            return NULL;
+        cor_btree_peek_nth(cor_btree_snap_view(cursor->snapshot.root), first + limit - 1, &last);
+        return last.item;
+    }
+    for (size_t i = 0; i < limit; i++) {
+        if (!next_selected(&it, cursor->predicate, &entry))
+            return NULL;
+    }
+    return entry;
+}
+
+/* More is said to follow when any object comes after the page, selected or not; as upstream does
+ * it. */
+static int set_page(struct tree_cursor *cursor, struct cor_str prefix, size_t limit)
+{
+    struct cor_cache_entry *last = last_of_page(cursor, limit);
+    struct cor_str key;
+    size_t rest;
+    int r;
+
+    if (!last)
+        return 0;
+    /* The NUL behind the key makes it the first key after the last one. */
+    key = cor_str(last->key, last->key_len + 1);
+    rest = cor_cache_snapshot_count(&cursor->snapshot, prefix, key);
+    if (rest == 0)
+        return 0;
+    r = cor_continue_encode_after(cor_cache_entry_key(last), prefix, (int64_t)cursor->base.rev,
+                                  &cursor->token, NULL);
+    cursor->base.continue_token = cor_buf_z(&cursor->token);
+    if (!cursor->predicate)
+        cursor->base.remaining = (int64_t)rest;
+    return r;
+}
+
+/* A list of one key has that object or none. */
+static size_t count_one(const struct tree_cursor *cursor, struct cor_str key)
+{
+    struct cor_cache_iter it = cursor->iter;
+    struct cor_cache_entry *entry = cor_cache_iter_next(&it);
+
+    if (!entry || !cor_str_eq(cor_cache_entry_key(entry), key))
+        return 0;
+    return !cursor->predicate || cor_predicate_matches(cursor->predicate, entry->object);
+}
+
+int cacher_cursor_new(struct cacher_reader *reader, struct cor_cache_snapshot *take_snapshot,
+                      struct cor_str prefix, struct cor_str from, size_t limit,
+                      const struct cor_predicate *predicate, struct cor_list_cursor **ret_cursor)
+{
+    struct tree_cursor *cursor = cor_calloc(1, sizeof(*cursor) + prefix.n + 1);
+    bool one = prefix.n == 0 || prefix.p[prefix.n - 1] != '/';
+    int r = 0;
+
+    if (!cursor) {
+        cor_cache_snapshot_deinit(take_snapshot);
+        return -COR_ENOMEM;
+    }
+    memcpy(cursor->prefix, prefix.p, prefix.n);
+    prefix.p = cursor->prefix;
+    cursor->reader = reader;
+    cursor->snapshot = *take_snapshot;
+    *take_snapshot = (struct cor_cache_snapshot){0};
+    cursor->base = (struct cor_list_cursor){&cursor_ops, cursor->snapshot.rev, "", -1};
+    cursor->predicate = predicate;
+    cursor->left = limit ? limit : SIZE_MAX;
+    cor_buf_init(&cursor->token, TOKEN_MAX);
+    reader->busy++;
+    cor_cache_iter_init(&cursor->iter, &cursor->snapshot, prefix, from.n ? from : prefix,
+                        predicate ? cor_predicate_mask(predicate) : 0);
+    if (one)
+        cursor->left = count_one(cursor, prefix);
+    else if (limit > 0)
+        r = set_page(cursor, prefix, limit);
+    if (r < 0) {
+        cursor_free(&cursor->base);
+        return r;
+    }
+    *ret_cursor = &cursor->base;
+    return 0;
+}

@@ -1,0 +1,100 @@
+#include "base/mem.h"
+#include "storage/cacher/reader_int.h"
+
+bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop)
+{
+    bool wanted;
+
+    pthread_mutex_lock(&loop->lock);
+    wanted = reader->nwatches > 0;
+    if (wanted && cor_list_empty(&reader->dirty))
+        cor_list_push(&loop->dirty, &reader->dirty);
+    pthread_mutex_unlock(&loop->lock);
+    return wanted;
+}
+
+uint64_t cacher_reader_needs(const struct cacher_reader *reader)
+{
+    return atomic_load(&reader->needs);
+}
+
+struct cor_cacher_reader_stats cor_cacher_reader_stats(const struct cor_reader *base)
+{
+    return ((const struct cacher_reader *)base)->stats;
+}
+
+/* A key that the cache does not have is no suggestion; nor is anything while it is not ready. */
+static struct cor_object *reader_suggest(struct cor_reader *base, struct cor_str key)
+{
+    struct cacher_reader *reader = cacher_reader_of(base);
+    COR_CLEANUP(store_key_deinit) struct store_key physical = {0};
+    cor_rev rev;
+
+    if (!cor_cacher_is_ready(reader->cacher) ||
+        store_key_init(&physical, reader->store, key, false, NULL) < 0)
+        return NULL;
+    return cor_watch_cache_get(&reader->cacher->cache, store_key_str(&physical), &rev);
+}
+
+static void reader_free(struct cor_reader *base)
+{
+    struct cacher_reader *reader = cacher_reader_of(base);
+    struct cor_cacher *cacher = reader->cacher;
+
+    assert(reader->busy == 0 && cor_loop_is_current(reader->loop->loop));
+    pthread_mutex_lock(&cacher->cache.lock);
+    cacher->readers[reader->loop - cacher->caches->loops] = NULL;
+    pthread_mutex_lock(&reader->loop->lock);
+    cor_list_remove(&reader->dirty);
+    pthread_mutex_unlock(&reader->loop->lock);
+    pthread_mutex_unlock(&cacher->cache.lock);
+    watcher_index_deinit(&reader->index);
+    cor_reader_free(reader->raw);
+    cor_free(reader);
+}
+
+static const struct cor_reader_ops reader_ops = {
+    .get = cacher_reader_get,
+    .list = cacher_reader_list,
+    .watch = cacher_reader_watch,
+    .suggest = reader_suggest,
+    .free = reader_free,
+};
+
+static struct caches_loop *find_loop(struct cor_caches *caches, const struct cor_loop *loop)
+{
+    for (size_t i = 0; i < caches->nloops; i++) {
+        if (caches->loops[i].loop == loop)
+            return &caches->loops[i];
+    }
+    return NULL;
+}
+
+int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
+                          struct cor_reader **ret_reader)
+{
+    struct cacher_reader *reader = cor_calloc(1, sizeof(*reader));
+
+    if (!reader)
+        return -COR_ENOMEM;
+    if (cor_store_reader_new(store, &reader->raw) < 0) {
+        cor_free(reader);
+        return -COR_ENOMEM;
+    }
+    reader->base.ops = &reader_ops;
+    reader->cacher = cacher;
+    reader->store = store;
+    reader->loop = find_loop(cacher->caches, store->loop);
+    assert(reader->loop && cor_loop_is_current(store->loop));
+    cor_list_init(&reader->dirty);
+    cor_list_init(&reader->watches);
+    watcher_index_init(&reader->index, store_key_str(&cacher->prefix));
+    reader->turn.on_mail = dispatch_on_turn;
+    atomic_init(&reader->needs, UINT64_MAX);
+    pthread_mutex_lock(&cacher->cache.lock);
+    assert(!cacher->readers[reader->loop - cacher->caches->loops]);
+    cacher->readers[reader->loop - cacher->caches->loops] = reader;
+    pthread_mutex_unlock(&cacher->cache.lock);
+    *ret_reader = &reader->base;
+    return 0;
+}

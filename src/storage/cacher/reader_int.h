@@ -1,0 +1,93 @@
+/* Inside cacher/: the reader of one loop, what its reads wait for, and its watches.
+ * Thread: the loop's, but for what is under the caches_loop's lock. */
+#ifndef COR_STORAGE_CACHER_READER_INT_H
+#define COR_STORAGE_CACHER_READER_INT_H
+
+#include "storage/cacher/cacher_int.h"
+#include "storage/cacher/watcher_index.h"
+
+/* As long as this a read waits for a revision. */
+#define FRESH_WAIT_MS 3000
+/* What a client is told to wait when the revision did not come. */
+#define TOO_LARGE_RETRY_S 1
+
+struct cacher_reader {
+    struct cor_reader base;
+    struct cor_cacher *cacher;
+    struct cor_store *store;
+    struct cor_reader *raw; /* of the store */
+    struct caches_loop *loop;
+    struct cor_list dirty; /* in loop->dirty; under loop->lock */
+    size_t nwatches;       /* whose news are wanted; under loop->lock, written by the loop */
+    size_t busy;           /* reads, watches and cursors */
+
+    struct watcher_index index;
+    struct cor_list watches; /* all that have not ended */
+    size_t started;          /* of these, how many have a place in the window or are idle */
+    size_t extending;        /* and how many wait for history */
+    uint64_t generation;     /* of the cache, when it was last looked at */
+    uint64_t first;          /* of the window, then */
+    uint64_t next;           /* number of the first event that was not dispatched */
+    cor_rev done_rev;        /* all up to here has been dispatched */
+    _Atomic uint64_t needs;  /* see cacher_reader_needs() */
+    bool needs_stale;        /* it may be too low */
+    bool is_dispatching;
+    struct cor_mail turn; /* goes on with the dispatch */
+    bool turn_posted;
+    struct cor_cacher_reader_stats stats;
+};
+
+/* A read that waits until the caches have reached a revision. */
+struct cacher_wait {
+    struct cor_list link; /* in the loop's waits */
+    struct caches_loop *loop;
+    cor_rev need;
+    struct cor_timer timer;
+    void (*on_done)(struct cacher_wait *wait, bool in_time);
+};
+
+/* on_done follows, perhaps before this returns. 0, or -COR_ENOMEM: it does not. */
+int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
+                      void (*on_done)(struct cacher_wait *wait, bool in_time));
+/* on_done does not follow. Harmless when nothing is waited for; `wait` may be zeroed. */
+void cacher_wait_cancel(struct cacher_wait *wait);
+
+static inline bool caches_has_reached(const struct cor_caches *caches, cor_rev rev)
+{
+    return atomic_load(&caches->rev) >= rev;
+}
+
+/* The revision that a consistent read must have. */
+static inline cor_rev caches_seen(const struct cor_caches *caches)
+{
+    return atomic_load(&caches->seen);
+}
+
+/* The reader of `base`, for the operations' files. */
+static inline struct cacher_reader *cacher_reader_of(struct cor_reader *base)
+{
+    return (struct cacher_reader *)base;
+}
+
+int cacher_reader_get(struct cor_reader *base, struct cor_str key,
+                      const struct cor_store_get_opts *opts, cor_store_cb on_done, void *arg,
+                      struct cor_status *reterr_status);
+int cacher_reader_list(struct cor_reader *base, struct cor_str key,
+                       const struct cor_store_list_opts *opts, cor_reader_list_cb on_done,
+                       void *arg, struct cor_status *reterr_status);
+int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
+                        const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
+                        struct cor_status *reterr_status);
+
+/* In dispatch.c: gives new events to the watches that want them. */
+void dispatch(struct cacher_reader *reader);
+void dispatch_on_turn(struct cor_mail *mail);
+
+/* In list_cursor.c. `take_snapshot` is moved out of, also on failure; `prefix` ends in a slash, or
+ * is the one key; `from` is empty or where the page begins; `limit` 0: all. The predicate (NULL:
+ * everything) stays as long as the cursor. 0 or -COR_ENOMEM. */
+int cacher_cursor_new(struct cacher_reader *reader, struct cor_cache_snapshot *take_snapshot,
+                      struct cor_str prefix, struct cor_str from, size_t limit,
+                      const struct cor_predicate *predicate, struct cor_list_cursor **ret_cursor);
+
+#endif

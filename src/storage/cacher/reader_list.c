@@ -1,0 +1,228 @@
+/* Which state a list is read from:
+ *
+ *   not ready                      the store, for a first page without selectors; else 429
+ *   exact or a page at R           the state at R: present, or a kept root and events; else the
+ * store one key, exact                 the store any other                      the present state,
+ * once it is as young as asked for */
+#include "base/mem.h"
+#include "storage/cacher/reader_int.h"
+
+struct list_op {
+    struct cacher_reader *reader;
+    struct cor_mail mail;
+    struct cacher_wait wait;
+    struct store_key key;
+    struct cor_list_plan plan;
+    struct cor_store_list_opts opts; /* with strings of its own */
+    const struct cor_predicate *predicate;
+    cor_reader_list_cb on_done;
+    void *arg;
+    struct cor_str logical;
+    char text[]; /* what the strings point to */
+};
+
+static void op_free(struct list_op *op)
+{
+    op->reader->busy--;
+    cor_list_plan_deinit(&op->plan);
+    store_key_deinit(&op->key);
+    cor_free(op);
+}
+
+static void reply(struct list_op *op, int err, struct cor_status *status,
+                  struct cor_list_cursor *take_cursor)
+{
+    cor_reader_list_cb on_done = op->on_done;
+    void *arg = op->arg;
+
+    op_free(op);
+    on_done(arg, err, err < 0 ? status : NULL, take_cursor);
+}
+
+static void on_stored(void *arg, int err, struct cor_status *status,
+                      struct cor_list_cursor *take_cursor)
+{
+    struct list_op *op = arg;
+
+    if (take_cursor)
+        caches_saw(op->reader->cacher->caches, take_cursor->rev);
+    reply(op, err, status, take_cursor);
+}
+
+static void read_store(struct list_op *op)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    int r;
+
+    cor_status_init(&status);
+    r = cor_reader_list(op->reader->raw, op->logical, &op->opts, on_stored, op, &status);
+    if (r < 0)
+        reply(op, r, &status, NULL);
+}
+
+static bool is_exact(const struct list_op *op)
+{
+    return op->plan.mode == COR_READ_EXACT || op->plan.mode == COR_READ_CONTINUE;
+}
+
+static bool is_consistent(const struct list_op *op)
+{
+    return op->plan.mode == COR_READ_CONSISTENT || op->plan.mode == COR_READ_CONTINUE_LATEST;
+}
+
+/* What was published before the root was taken is in it, so the list is that of the later of the
+ * two revisions. */
+static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snapshot)
+{
+    struct cor_cacher *cacher = op->reader->cacher;
+    cor_rev published = atomic_load(&cacher->caches->rev);
+    int r;
+
+    if (is_exact(op))
+        return cor_cache_snapshot_at(&cacher->cache, op->plan.rev, ret_snapshot);
+    r = cor_cache_snapshot_now(&cacher->cache, ret_snapshot);
+    if (r == 0 && ret_snapshot->rev < published)
+        ret_snapshot->rev = published;
+    return r;
+}
+
+static void read_cache(struct list_op *op)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    struct cor_cache_snapshot snapshot;
+    struct cor_list_cursor *cursor = NULL;
+    size_t limit = op->opts.options.limit > 0 ? (size_t)op->opts.options.limit : 0;
+    int r = take_snapshot(op, &snapshot);
+
+    cor_status_init(&status);
+    if (r == -COR_EEXPIRED || !cor_cacher_is_ready(op->reader->cacher)) {
+        if (r == 0)
+            cor_cache_snapshot_deinit(&snapshot);
+        read_store(op);
+        return;
+    }
+    if (r == 0)
+        r = cacher_cursor_new(op->reader, &snapshot, store_key_str(&op->key),
+                              cor_buf_str(&op->plan.start),
+                              op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate, &cursor);
+    if (r < 0)
+        store_no_memory(&status);
+    reply(op, r, &status, cursor);
+}
+
+static void on_fresh(struct cacher_wait *wait, bool in_time)
+{
+    struct list_op *op = COR_CONTAINER_OF(wait, struct list_op, wait);
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
+    if (in_time)
+        read_cache(op);
+    else if (is_consistent(op))
+        read_store(op);
+    else
+        reply(op,
+              cor_status_too_large_rv(&status, op->plan.rev, atomic_load(&wait->loop->caches->rev),
+                                      TOO_LARGE_RETRY_S),
+              &status, NULL);
+}
+
+static void on_mail(struct cor_mail *mail)
+{
+    struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
+    struct cor_caches *caches = op->reader->cacher->caches;
+    cor_rev need = is_consistent(op) ? caches_seen(caches) : op->plan.rev;
+
+    if (is_exact(op) && !op->opts.options.recursive)
+        read_store(op);
+    else if (caches_has_reached(caches, need))
+        read_cache(op);
+    else if (cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
+        read_store(op);
+}
+
+static void on_mail_not_ready(struct cor_mail *mail)
+{
+    read_store(COR_CONTAINER_OF(mail, struct list_op, mail));
+}
+
+static struct cor_str copy(char **at, struct cor_str from)
+{
+    struct cor_str to = cor_str(*at, from.n);
+
+    if (from.n > 0)
+        memcpy(*at, from.p, from.n);
+    *at += from.n;
+    return to;
+}
+
+static struct list_op *op_new(struct cacher_reader *reader, struct cor_str key,
+                              const struct cor_store_list_opts *opts)
+{
+    const struct cor_list_options *o = &opts->options;
+    struct list_op *op = cor_calloc(1, sizeof(*op) + key.n + o->resource_version.n +
+                                           o->resource_version_match.n + o->continue_token.n);
+    char *at;
+
+    if (!op)
+        return NULL;
+    at = op->text;
+    reader->busy++;
+    op->reader = reader;
+    op->opts = *opts;
+    op->logical = copy(&at, key);
+    op->opts.options.resource_version = copy(&at, o->resource_version);
+    op->opts.options.resource_version_match = copy(&at, o->resource_version_match);
+    op->opts.options.continue_token = copy(&at, o->continue_token);
+    if (opts->predicate && !cor_predicate_empty(opts->predicate))
+        op->predicate = opts->predicate;
+    return op;
+}
+
+static int check_ready(struct list_op *op, struct cor_status *reterr_status)
+{
+    struct cor_cacher *cacher = op->reader->cacher;
+    int r;
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    r = cor_ready_check(&cacher->ready, caches_now_ms(cacher->caches), reterr_status);
+    pthread_mutex_unlock(&cacher->cache.lock);
+    op->mail.on_mail = r < 0 ? on_mail_not_ready : on_mail;
+    if (r == -COR_EBUSY && !op->predicate && op->opts.options.limit > 0) {
+        cor_status_deinit(reterr_status);
+        return 0;
+    }
+    return r;
+}
+
+int cacher_reader_list(struct cor_reader *base, struct cor_str key,
+                       const struct cor_store_list_opts *opts, cor_reader_list_cb on_done,
+                       void *arg, struct cor_status *reterr_status)
+{
+    struct cacher_reader *reader = cacher_reader_of(base);
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    struct list_op *op;
+    int r;
+
+    assert(cor_loop_is_current(reader->loop->loop));
+    cor_status_init(&status);
+    op = op_new(reader, key, opts);
+    if (!op)
+        return store_no_memory(reterr_status);
+    op->on_done = on_done;
+    op->arg = arg;
+    r = store_key_init(&op->key, reader->store, key, opts->options.recursive, &status);
+    if (r == 0)
+        r = cor_list_options_resolve(&op->opts.options, store_key_str(&op->key), &op->plan,
+                                     &status);
+    if (r == 0)
+        r = check_ready(op, &status);
+    if (r < 0) {
+        op_free(op);
+        if (reterr_status)
+            cor_status_move(reterr_status, &status);
+        return r;
+    }
+    cor_loop_reply(reader->loop->loop, &op->mail);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* May a cache be read? PENDING until its first list is in, READY from then on, PENDING again while
+ * it lists anew after its feed broke, STOPPED in the end. Every entry to READY is a new generation:
+ * a watch belongs to one and ends with it.
+ * Thread: whoever holds the watch cache's lock.  Owner: its cacher. */
+#ifndef COR_STORAGE_CACHER_READY_H
+#define COR_STORAGE_CACHER_READY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meta/status.h"
+
+#define COR_READY_MESSAGE_MAX 256
+
+enum cor_ready_state { COR_CACHE_PENDING, COR_CACHE_READY, COR_CACHE_STOPPED };
+
+struct cor_ready {
+    enum cor_ready_state state;
+    uint64_t generation;                 /* 0: was never ready */
+    uint64_t since_ms;                   /* of the state */
+    char message[COR_READY_MESSAGE_MAX]; /* what made it PENDING; "": nothing did */
+};
+
+void cor_ready_init(struct cor_ready *ready, uint64_t now_ms);
+
+/* Each is harmless when it is so already, but a message replaces the last one. STOPPED stays. */
+void cor_ready_set(struct cor_ready *ready, uint64_t now_ms);
+void cor_ready_fail(struct cor_ready *ready, const char *message, uint64_t now_ms);
+void cor_ready_stop(struct cor_ready *ready, uint64_t now_ms);
+
+/* 0, or -COR_EBUSY (429 with retryAfterSeconds) and -COR_EINTERNAL (stopped) in upstream's words.
+ */
+int cor_ready_check(const struct cor_ready *ready, uint64_t now_ms,
+                    struct cor_status *reterr_status);
+
+/* What a client is told to wait after so long a downtime: 1 to 30 s. */
+int64_t cor_ready_retry_after_s(uint64_t downtime_ms);
+
+#endif

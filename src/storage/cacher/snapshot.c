@@ -1,0 +1,239 @@
+#include "storage/cacher/snapshot.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/fingerprint.h"
+
+/* A walk of the window holds one segment at a time, and the lock only to get it. */
+struct overlay {
+    struct cor_watch_cache *cache;
+    struct cor_overlay_item *items;
+    size_t n, cap;
+};
+
+void cor_cache_snapshot_deinit(struct cor_cache_snapshot *s)
+{
+    for (size_t i = 0; i < s->noverlay; i++)
+        cor_cache_entry_unref(s->overlay[i].entry);
+    cor_free(s->overlay);
+    if (s->root)
+        cor_btree_snap_unref(s->root);
+    *s = (struct cor_cache_snapshot){0};
+}
+
+int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
+                                  struct cor_cache_snapshot *ret_snapshot)
+{
+    struct cor_btree_snap *root;
+    int r = cor_btree_snapshot(c->tree, &root);
+
+    if (r == 0)
+        *ret_snapshot =
+            (struct cor_cache_snapshot){.root = root, .rev = c->rev, .next = c->window.next};
+    return r;
+}
+
+int cor_cache_snapshot_now(struct cor_watch_cache *c, struct cor_cache_snapshot *ret_snapshot)
+{
+    int r;
+
+    pthread_mutex_lock(&c->lock);
+    r = cor_cache_snapshot_now_locked(c, ret_snapshot);
+    pthread_mutex_unlock(&c->lock);
+    return r;
+}
+
+/* Index of the first item whose key is not below `key`. */
+static size_t overlay_lower(const struct cor_overlay_item *items, size_t n, struct cor_str key)
+{
+    size_t lo = 0, hi = n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (cor_str_cmp(cor_cache_entry_key(items[mid].entry), key) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static int overlay_add(struct overlay *o, const struct cor_window_event *event)
+{
+    struct cor_cache_entry *entry = event->now ? event->now : event->old;
+    size_t at = overlay_lower(o->items, o->n, cor_cache_entry_key(entry));
+
+    if (at < o->n &&
+        cor_str_eq(cor_cache_entry_key(o->items[at].entry), cor_cache_entry_key(entry))) {
+        cor_cache_entry_unref(o->items[at].entry);
+        o->items[at].entry = cor_cache_entry_ref(entry);
+        o->items[at].deleted = !event->now;
+        return 0;
+    }
+    if (o->n == o->cap) {
+        size_t cap = o->cap ? o->cap * 2 : 16;
+        struct cor_overlay_item *items = cor_realloc(o->items, cap * sizeof(*items));
+
+        if (!items)
+            return -COR_ENOMEM;
+        o->items = items;
+        o->cap = cap;
+    }
+    memmove(&o->items[at + 1], &o->items[at], (o->n - at) * sizeof(*o->items));
+    o->items[at] = (struct cor_overlay_item){
+        .entry = cor_cache_entry_ref(entry),
+        .deleted = !event->now,
+        .in_root = event->old != NULL,
+    };
+    o->n++;
+    return 0;
+}
+
+/* The segment of event `number`; NULL: it has left the window meanwhile. */
+static struct cor_window_segment *get_segment(struct cor_watch_cache *c, uint64_t number)
+{
+    struct cor_window_segment *segment = NULL;
+
+    pthread_mutex_lock(&c->lock);
+    if (number >= c->window.first && number < c->window.next)
+        segment = cor_window_get(&c->window, number);
+    pthread_mutex_unlock(&c->lock);
+    return segment;
+}
+
+static int overlay_fill(struct overlay *o, uint64_t from, uint64_t to)
+{
+    int r = 0;
+
+    while (from < to && r == 0) {
+        COR_CLEANUP(cor_window_segment_unrefp)
+        struct cor_window_segment *s = get_segment(o->cache, from);
+        uint64_t end;
+
+        if (!s)
+            return -COR_EEXPIRED;
+        end = s->number + COR_WINDOW_SEGMENT_EVENTS;
+        for (; from < to && from < end && r == 0; from++)
+            r = overlay_add(o, cor_window_segment_at(s, from));
+    }
+    return r;
+}
+
+/* The newest root that is not younger than `rev`, and the events after it up to `rev`. */
+static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_snapshot *ret,
+                     uint64_t *ret_from, uint64_t *ret_to)
+{
+    size_t i = c->nroots;
+
+    while (i > 0 && c->roots[i - 1].rev > rev)
+        i--;
+    if (i == 0)
+        return -COR_EEXPIRED;
+    *ret = (struct cor_cache_snapshot){.root = cor_btree_snap_ref(c->roots[i - 1].snap)};
+    *ret_from = c->roots[i - 1].next;
+    *ret_to = cor_window_after(&c->window, rev);
+    return 0;
+}
+
+int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
+                          struct cor_cache_snapshot *ret_snapshot)
+{
+    struct cor_cache_snapshot s = {0};
+    struct overlay overlay = {.cache = c};
+    uint64_t from = 0, to = 0;
+    int r;
+
+    pthread_mutex_lock(&c->lock);
+    if (rev < c->compact_rev)
+        r = -COR_EEXPIRED;
+    else if (rev >= c->rev)
+        r = cor_cache_snapshot_now_locked(c, &s);
+    else
+        r = find_root(c, rev, &s, &from, &to);
+    pthread_mutex_unlock(&c->lock);
+    if (r < 0)
+        return r;
+    r = overlay_fill(&overlay, from, to);
+    s.overlay = overlay.items;
+    s.noverlay = overlay.n;
+    s.rev = rev;
+    if (r < 0)
+        cor_cache_snapshot_deinit(&s);
+    else
+        *ret_snapshot = s;
+    return r;
+}
+
+size_t cor_cache_snapshot_count(const struct cor_cache_snapshot *s, struct cor_str prefix,
+                                struct cor_str from)
+{
+    struct cor_btree_view view = cor_btree_snap_view(s->root);
+    size_t count = cor_btree_rank_past(view, prefix) - cor_btree_rank(view, from);
+
+    for (size_t i = overlay_lower(s->overlay, s->noverlay, from); i < s->noverlay; i++) {
+        const struct cor_overlay_item *item = &s->overlay[i];
+
+        if (!cor_str_starts(cor_cache_entry_key(item->entry), prefix))
+            break;
+        count += !item->deleted;
+        count -= item->in_root;
+    }
+    return count;
+}
+
+static void pass_root(struct cor_cache_iter *it)
+{
+    it->has_root = it->mask ? cor_btree_iter_next_covering(&it->root, it->mask)
+                            : cor_btree_iter_next(&it->root);
+}
+
+void cor_cache_iter_init(struct cor_cache_iter *it, const struct cor_cache_snapshot *s,
+                         struct cor_str prefix, struct cor_str from, uint64_t mask)
+{
+    *it = (struct cor_cache_iter){.snapshot = s, .prefix = prefix, .mask = mask};
+    cor_btree_iter_prefix(&it->root, cor_btree_snap_view(s->root), prefix);
+    cor_btree_iter_seek(&it->root, from);
+    it->overlay = overlay_lower(s->overlay, s->noverlay, from);
+    pass_root(it);
+}
+
+static const struct cor_overlay_item *peek_overlay(const struct cor_cache_iter *it)
+{
+    const struct cor_cache_snapshot *s = it->snapshot;
+
+    if (it->overlay >= s->noverlay)
+        return NULL;
+    if (!cor_str_starts(cor_cache_entry_key(s->overlay[it->overlay].entry), it->prefix))
+        return NULL;
+    return &s->overlay[it->overlay];
+}
+
+struct cor_cache_entry *cor_cache_iter_next(struct cor_cache_iter *it)
+{
+    const struct cor_overlay_item *over;
+
+    while ((over = peek_overlay(it))) {
+        struct cor_cache_entry *root = it->has_root ? it->root.entry.item : NULL;
+        int cmp = -1;
+
+        if (root)
+            cmp = cor_str_cmp(cor_cache_entry_key(over->entry), cor_cache_entry_key(root));
+        if (cmp > 0)
+            break;
+        it->overlay++;
+        if (cmp == 0)
+            pass_root(it);
+        if (!over->deleted && cor_fingerprint_may_match(over->entry->object->fingerprint, it->mask))
+            return over->entry;
+    }
+    if (it->has_root) {
+        struct cor_cache_entry *entry = it->root.entry.item;
+
+        pass_root(it);
+        return entry;
+    }
+    return NULL;
+}

@@ -1,0 +1,521 @@
+#include "base/mem.h"
+#include "storage/cacher/watch_int.h"
+#include "storage/store_event.h"
+
+#define BOOKMARK_MS          60000
+#define BOOKMARK_DEADLINE_MS 2000
+
+/* Ways out. */
+
+static void sync_free(struct cacher_watch *w)
+{
+    if (!w->sync)
+        return;
+    cacher_wait_cancel(&w->sync->wait);
+    cor_cache_snapshot_deinit(&w->sync->snapshot);
+    cor_status_deinit(&w->sync->status);
+    w->sync = cor_free(w->sync);
+}
+
+/* It has no place among the reader's watches any more. */
+static void leave(struct cacher_watch *w)
+{
+    struct cacher_reader *reader = w->reader;
+
+    watch_unlink(w);
+    cor_list_remove(&w->all);
+    cor_timer_cancel(&w->bookmark_timer);
+    if (w->started)
+        reader->started--;
+    w->started = false;
+    if (w->state == WATCH_EXTENDING)
+        reader->extending--;
+    pthread_mutex_lock(&reader->loop->lock);
+    reader->nwatches--;
+    pthread_mutex_unlock(&reader->loop->lock);
+}
+
+static bool has_left(const struct cacher_watch *w)
+{
+    return w->state == WATCH_ENDING || w->state == WATCH_ENDED || w->state == WATCH_CLOSED;
+}
+
+void watch_end(struct cacher_watch *w, struct cor_status *status)
+{
+    if (has_left(w))
+        return;
+    leave(w);
+    w->state = WATCH_ENDING;
+    w->has_error = status != NULL;
+    if (status && status != &w->sync->status)
+        cor_status_move(&w->sync->status, status);
+    if (w->sync)
+        cacher_wait_cancel(&w->sync->wait);
+    watch_moved(w);
+    watch_schedule(w);
+}
+
+static void end_no_memory(struct cacher_watch *w)
+{
+    if (w->sync)
+        store_no_memory(&w->sync->status);
+    watch_end(w, w->sync ? &w->sync->status : NULL);
+}
+
+static void watch_free(struct cacher_watch *w)
+{
+    w->reader->busy--;
+    watcher_index_leave(&w->reader->index, w->bucket);
+    if (!w->reader->is_dispatching)
+        watcher_index_purge(&w->reader->index);
+    sync_free(w);
+    store_key_deinit(&w->key);
+    cor_free(w);
+}
+
+static void on_closed_mail(struct cor_mail *mail)
+{
+    struct cacher_watch *w = COR_CONTAINER_OF(mail, struct cacher_watch, closed_mail);
+    void (*on_closed)(void *arg) = w->on_closed;
+    void *arg = w->closed_arg;
+
+    watch_free(w);
+    if (on_closed)
+        on_closed(arg);
+}
+
+/* A turn that was posted before comes before the last mail. */
+static void watch_close(struct cor_watch *base, void (*on_closed)(void *arg), void *arg)
+{
+    struct cacher_watch *w = (struct cacher_watch *)base;
+
+    assert(w->state != WATCH_CLOSED && cor_loop_is_current(w->reader->loop->loop));
+    if (!has_left(w))
+        leave(w);
+    w->state = WATCH_CLOSED;
+    if (w->sync)
+        cacher_wait_cancel(&w->sync->wait);
+    watch_moved(w);
+    w->on_closed = on_closed;
+    w->closed_arg = arg;
+    cor_loop_reply(w->reader->loop->loop, &w->closed_mail);
+}
+
+static void watch_pause(struct cor_watch *base)
+{
+    ((struct cacher_watch *)base)->paused = true;
+}
+
+static void watch_resume(struct cor_watch *base)
+{
+    struct cacher_watch *w = (struct cacher_watch *)base;
+
+    w->paused = false;
+    watch_schedule(w);
+}
+
+static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_close};
+
+void watch_schedule(struct cacher_watch *w)
+{
+    if (w->turn_posted || w->state == WATCH_CLOSED || w->state == WATCH_ENDED)
+        return;
+    w->turn_posted = true;
+    cor_loop_reply(w->reader->loop->loop, &w->turn);
+}
+
+/* Bookmarks. */
+
+static void set_bookmark_timer(struct cacher_watch *w)
+{
+    uint64_t now = cor_loop_now_ms(w->reader->loop->loop);
+    uint64_t at = now + BOOKMARK_MS;
+
+    if (w->deadline_ms > 0 && w->deadline_ms - BOOKMARK_DEADLINE_MS < at)
+        at = w->deadline_ms - BOOKMARK_DEADLINE_MS;
+    if (!w->bookmarks || at <= now ||
+        (w->deadline_ms > 0 && w->deadline_ms <= BOOKMARK_DEADLINE_MS))
+        return;
+    if (cor_timer_set(&w->bookmark_timer, at - now) < 0)
+        watch_end(w, NULL);
+}
+
+static bool deliver_bookmark(struct cacher_watch *w, cor_rev rev, bool initial_end)
+{
+    struct cor_watch_event event;
+
+    if (store_event_bookmark(w->reader->store, rev, initial_end, &event, NULL) < 0)
+        return false;
+    w->on_event(w->arg, &event);
+    cor_object_unref(event.object);
+    return true;
+}
+
+void watch_bookmark(struct cacher_watch *w)
+{
+    if (!w->bookmark_due || w->paused || w->state != WATCH_IDLE)
+        return;
+    w->bookmark_due = false;
+    if (w->reader->done_rev >= w->min_rev)
+        deliver_bookmark(w, w->reader->done_rev, false);
+}
+
+static void on_bookmark_timer(struct cor_timer *timer)
+{
+    struct cacher_watch *w = COR_CONTAINER_OF(timer, struct cacher_watch, bookmark_timer);
+
+    w->bookmark_due = true;
+    set_bookmark_timer(w);
+    dispatch(w->reader);
+    watch_bookmark(w);
+}
+
+/* The beginning. */
+
+static int too_old(struct cacher_watch *w, cor_rev oldest)
+{
+    return cor_status_expired(&w->sync->status, "too old resource version: %llu (%llu)",
+                              (unsigned long long)w->plan.rev, (unsigned long long)oldest);
+}
+
+/* With the cache's lock held: where in the window, or behind which snapshot, the events begin. */
+static int find_place_locked(struct cacher_watch *w)
+{
+    struct cor_cacher *cacher = w->reader->cacher;
+    struct cor_window *window = &cacher->cache.window;
+
+    if (w->plan.initial_events) {
+        int r = cor_cache_snapshot_now_locked(&cacher->cache, &w->sync->snapshot);
+
+        w->from = w->sync->snapshot.next;
+        return r;
+    }
+    w->from = window->next;
+    if (w->plan.mode != COR_READ_EXACT)
+        return 0;
+    if (w->plan.rev < window->base) {
+        if (cacher->history == HISTORY_DONE)
+            return too_old(w, window->base);
+        history_want_locked(cacher, w->plan.rev);
+        return -COR_EBUSY;
+    }
+    w->from = cor_window_after(window, w->plan.rev);
+    w->min_rev = w->plan.rev;
+    return 0;
+}
+
+static void start(struct cacher_watch *w)
+{
+    struct cor_cache_snapshot *snapshot = &w->sync->snapshot;
+
+    w->started = true;
+    w->reader->started++;
+    if (!w->plan.initial_events) {
+        sync_free(w);
+        w->state = WATCH_WALKING;
+        watch_moved(w);
+        return;
+    }
+    cor_cache_iter_init(&w->sync->iter, snapshot, store_key_str(&w->key), store_key_str(&w->key),
+                        w->predicate ? cor_predicate_mask(w->predicate) : 0);
+    w->state = WATCH_SYNCING;
+}
+
+void watch_begin(struct cacher_watch *w)
+{
+    struct cacher_reader *reader = w->reader;
+    struct cor_cacher *cacher = reader->cacher;
+    cor_rev published = atomic_load(&cacher->caches->rev);
+    bool ready;
+    int r = 0;
+
+    if (w->state == WATCH_EXTENDING)
+        reader->extending--;
+    w->state = WATCH_STARTING;
+    pthread_mutex_lock(&cacher->cache.lock);
+    ready = cacher->ready.state == COR_CACHE_READY && cacher->ready.generation == w->generation;
+    if (ready)
+        r = find_place_locked(w);
+    if (ready && r == 0 && reader->started == 0)
+        reader->next = cacher->cache.window.next;
+    pthread_mutex_unlock(&cacher->cache.lock);
+    if (!ready) {
+        watch_end(w, NULL);
+    } else if (r == -COR_EBUSY) {
+        w->state = WATCH_EXTENDING;
+        reader->extending++;
+        return;
+    } else if (r < 0) {
+        if (r == -COR_ENOMEM)
+            store_no_memory(&w->sync->status);
+        watch_end(w, &w->sync->status);
+    } else {
+        if (w->sync->snapshot.rev < published)
+            w->sync->snapshot.rev = published;
+        start(w);
+    }
+    watch_schedule(w);
+}
+
+static void on_fresh(struct cacher_wait *wait, bool in_time)
+{
+    struct cacher_sync *sync = COR_CONTAINER_OF(wait, struct cacher_sync, wait);
+    struct cacher_watch *w = sync->watch;
+
+    if (in_time) {
+        watch_begin(w);
+        return;
+    }
+    cor_status_too_large_rv(&sync->status, wait->need, atomic_load(&wait->loop->caches->rev),
+                            TOO_LARGE_RETRY_S);
+    watch_end(w, &sync->status);
+}
+
+static void freshen(struct cacher_watch *w)
+{
+    struct cor_caches *caches = w->reader->cacher->caches;
+    cor_rev need = w->plan.mode == COR_READ_CONSISTENT ? caches_seen(caches) : w->plan.rev;
+
+    w->state = WATCH_FRESHENING;
+    if (!w->plan.initial_events || caches_has_reached(caches, need))
+        watch_begin(w);
+    else if (cacher_wait_begin(&w->sync->wait, w->reader->loop, need, on_fresh) < 0)
+        end_no_memory(w);
+}
+
+static void step_starting(struct cacher_watch *w)
+{
+    w->on_open(w->arg, 0, NULL);
+    if (w->state != WATCH_STARTING)
+        return;
+    set_bookmark_timer(w);
+    if (w->state == WATCH_STARTING)
+        freshen(w);
+}
+
+/* The initial state. */
+
+static void step_syncing(struct cacher_watch *w)
+{
+    struct cor_cache_entry *entry = cor_cache_iter_next(&w->sync->iter);
+    struct cor_watch_event event;
+    struct cor_window_event change = {.now = entry};
+
+    if (!entry) {
+        w->state = WATCH_SYNCED;
+        return;
+    }
+    change.rev = entry->object->rev;
+    if (watch_sees(w, &change, &event))
+        watch_deliver(w, &event);
+}
+
+static void step_synced(struct cacher_watch *w)
+{
+    bool wanted = w->plan.end_bookmark;
+
+    w->plan.end_bookmark = false;
+    if (wanted) {
+        if (!deliver_bookmark(w, w->sync->snapshot.rev, true))
+            end_no_memory(w);
+        return;
+    }
+    sync_free(w);
+    w->state = WATCH_WALKING;
+    watch_moved(w);
+}
+
+static void step_ending(struct cacher_watch *w)
+{
+    struct cor_watch_event event = {.type = COR_WATCH_ERROR};
+
+    w->state = WATCH_ENDED;
+    if (w->has_error)
+        event.status = &w->sync->status;
+    w->on_event(w->arg, w->has_error ? &event : NULL);
+}
+
+/* True: go on. */
+static bool step(struct cacher_watch *w, size_t max)
+{
+    switch (w->state) {
+    case WATCH_STARTING:
+        step_starting(w);
+        return true;
+    case WATCH_SYNCING:
+        step_syncing(w);
+        return true;
+    case WATCH_SYNCED:
+        step_synced(w);
+        return true;
+    case WATCH_WALKING:
+    case WATCH_LAGGING:
+        if (watch_catch_up(w, max))
+            watch_schedule(w);
+        return w->state == WATCH_IDLE;
+    case WATCH_IDLE:
+        watch_bookmark(w);
+        return false;
+    case WATCH_ENDING:
+        step_ending(w);
+        return false;
+    case WATCH_FRESHENING:
+    case WATCH_EXTENDING:
+    case WATCH_ENDED:
+    case WATCH_CLOSED:
+        break;
+    }
+    return false;
+}
+
+/* One that is paused may still look for its next event. */
+static void on_turn(struct cor_mail *mail)
+{
+    struct cacher_watch *w = COR_CONTAINER_OF(mail, struct cacher_watch, turn);
+
+    w->turn_posted = false;
+    for (size_t i = 0; !w->paused || is_behind(w); i++) {
+        if (i == STORE_TURN_ITEMS_MAX) {
+            watch_schedule(w);
+            return;
+        }
+        if (!step(w, STORE_TURN_ITEMS_MAX))
+            return;
+    }
+}
+
+/* Where the watch is indexed: by the narrowest thing that all its events have in common. */
+
+static bool is_plain(struct cor_str value)
+{
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] == '"' || value.p[i] == '\\' || (unsigned char)value.p[i] < 0x20)
+            return false;
+    }
+    return true;
+}
+
+static bool is_deep(struct cor_str prefix, size_t from)
+{
+    size_t depth = 0;
+
+    for (size_t i = from; i < prefix.n; i++)
+        depth += prefix.p[i] == '/';
+    return depth > WATCHER_PREFIX_DEPTH_MAX;
+}
+
+static int join_key(struct cacher_watch *w, struct cor_str name)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
+
+    cor_buf_init(&key, SIZE_MAX / 2);
+    if (cor_buf_adds(&key, store_key_str(&w->key)) < 0 || cor_buf_adds(&key, name) < 0)
+        return -COR_ENOMEM;
+    return watcher_index_join(&w->reader->index, BUCKET_KEY, cor_buf_str(&key), &w->bucket);
+}
+
+static int join(struct cacher_watch *w)
+{
+    struct cor_cacher *cacher = w->reader->cacher;
+    struct watcher_index *index = &w->reader->index;
+    struct cor_str key = store_key_str(&w->key);
+    bool all = key.n <= cacher->prefix.n;
+    struct cor_str value;
+
+    if (!w->recursive)
+        return watcher_index_join(index, BUCKET_KEY, key, &w->bucket);
+    if (w->predicate && all == !cacher->namespaced &&
+        cor_predicate_requires(w->predicate, COR_STR("metadata.name"), &value))
+        return join_key(w, value);
+    if (w->predicate && cacher->trigger_field.n > 0 &&
+        cor_predicate_requires(w->predicate, cacher->trigger_field, &value) && is_plain(value))
+        return watcher_index_join(index, BUCKET_TRIGGER, value, &w->bucket);
+    if (all || is_deep(key, cacher->prefix.n))
+        return watcher_index_join(index, BUCKET_ALL, cor_str("", 0), &w->bucket);
+    return watcher_index_join(index, BUCKET_PREFIX, key, &w->bucket);
+}
+
+static int watch_init(struct cacher_watch *w, struct cor_str key,
+                      const struct cor_reader_watch_opts *opts, struct cor_status *reterr_status)
+{
+    int r = store_key_init(&w->key, w->reader->store, key, w->recursive, reterr_status);
+
+    if (r == 0)
+        r = cor_watch_options_resolve(&opts->options, &w->plan, reterr_status);
+    if (r < 0)
+        return r;
+    if (opts->predicate && !cor_predicate_empty(opts->predicate))
+        w->predicate = opts->predicate;
+    w->sync = cor_calloc(1, sizeof(*w->sync));
+    if (!w->sync)
+        return store_no_memory(reterr_status);
+    w->sync->watch = w;
+    cor_status_init(&w->sync->status);
+    return join(w) < 0 ? store_no_memory(reterr_status) : 0;
+}
+
+static int check_ready(struct cacher_watch *w, struct cor_status *reterr_status)
+{
+    struct cor_cacher *cacher = w->reader->cacher;
+    int r;
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    r = cor_ready_check(&cacher->ready, caches_now_ms(cacher->caches), reterr_status);
+    w->generation = cacher->ready.generation;
+    pthread_mutex_unlock(&cacher->cache.lock);
+    return r;
+}
+
+static struct cacher_watch *watch_new(struct cacher_reader *reader,
+                                      const struct cor_reader_watch_opts *opts)
+{
+    struct cacher_watch *w = cor_calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->base.ops = &watch_ops;
+    w->reader = reader;
+    w->recursive = opts->options.recursive;
+    w->bookmarks = opts->options.allow_bookmarks && reader->store->kind[0];
+    w->deadline_ms = opts->deadline_ms;
+    w->on_open = opts->on_open;
+    w->on_event = opts->on_event;
+    w->arg = opts->arg;
+    w->turn.on_mail = on_turn;
+    w->closed_mail.on_mail = on_closed_mail;
+    cor_list_init(&w->link);
+    cor_list_init(&w->all);
+    w->place = UINT64_MAX;
+    cor_timer_init(&w->bookmark_timer, reader->loop->loop, on_bookmark_timer);
+    return w;
+}
+
+int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
+                        const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
+                        struct cor_status *reterr_status)
+{
+    struct cacher_reader *reader = cacher_reader_of(base);
+    struct cacher_watch *w = watch_new(reader, opts);
+    int r;
+
+    assert(cor_loop_is_current(reader->loop->loop));
+    if (!w)
+        return store_no_memory(reterr_status);
+    r = check_ready(w, reterr_status);
+    if (r == 0)
+        r = watch_init(w, key, opts, reterr_status);
+    if (r < 0) {
+        sync_free(w);
+        store_key_deinit(&w->key);
+        cor_free(w);
+        return r;
+    }
+    reader->busy++;
+    cor_list_push(&reader->watches, &w->all);
+    pthread_mutex_lock(&reader->loop->lock);
+    reader->nwatches++;
+    pthread_mutex_unlock(&reader->loop->lock);
+    watch_schedule(w);
+    *ret_watch = &w->base;
+    return 0;
+}

@@ -1,0 +1,198 @@
+#include "storage/cacher/watch_cache.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* What a full leaf needs for one entry: the least a tree of n entries can weigh. */
+#define ENTRY_BYTES_MIN 17
+
+int cor_watch_cache_init(struct cor_watch_cache *c)
+{
+    *c = (struct cor_watch_cache){.root_at = COR_WINDOW_FIRST_NUMBER};
+    c->tree = cor_btree_new(&cor_cache_entry_type);
+    if (!c->tree)
+        return -COR_ENOMEM;
+    cor_window_init(&c->window);
+    pthread_mutex_init(&c->lock, NULL);
+    return 0;
+}
+
+static void drop_roots(struct cor_watch_cache *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        cor_btree_snap_unref(c->roots[i].snap);
+    c->nroots -= n;
+    if (n > 0)
+        memmove(c->roots, c->roots + n, c->nroots * sizeof(*c->roots));
+}
+
+void cor_watch_cache_clear(struct cor_watch_cache *c)
+{
+    pthread_mutex_lock(&c->lock);
+    drop_roots(c, c->nroots);
+    cor_window_reset(&c->window, c->rev);
+    cor_btree_clear(c->tree);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void cor_watch_cache_deinit(struct cor_watch_cache *c)
+{
+    if (!c->tree)
+        return;
+    drop_roots(c, c->nroots);
+    cor_free(c->roots);
+    cor_window_deinit(&c->window);
+    assert(cor_btree_snapshots(c->tree) == 0);
+    c->tree = cor_btree_free(c->tree);
+    pthread_mutex_destroy(&c->lock);
+}
+
+/* A root that cannot be had is done without: exact reads then begin at an older one, or go to the
+ * store. */
+static void keep_root(struct cor_watch_cache *c)
+{
+    struct cor_btree_snap *snap;
+
+    c->root_at = c->window.next + COR_KEPT_ROOT_EVENTS;
+    if (c->nroots == c->roots_cap) {
+        size_t cap = c->roots_cap ? c->roots_cap * 2 : 4;
+        struct cor_kept_root *roots = cor_realloc(c->roots, cap * sizeof(*roots));
+
+        if (!roots)
+            return;
+        c->roots = roots;
+        c->roots_cap = cap;
+    }
+    if (cor_btree_snapshot(c->tree, &snap) < 0)
+        return;
+    c->roots[c->nroots++] = (struct cor_kept_root){snap, c->window.next, c->rev};
+}
+
+int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
+                            size_t n, cor_rev rev)
+{
+    int r;
+
+    pthread_mutex_lock(&c->lock);
+    r = cor_btree_replace(c->tree, entries, n);
+    assert(r != -COR_EINVAL);
+    if (r == 0) {
+        drop_roots(c, c->nroots);
+        cor_window_reset(&c->window, rev);
+        c->rev = rev;
+        keep_root(c);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return r;
+}
+
+static int change_tree(struct cor_watch_cache *c, struct cor_str key, struct cor_cache_entry *now,
+                       struct cor_cache_entry **ret_old)
+{
+    void *old = NULL;
+    int r;
+
+    if (now)
+        r = cor_btree_put(c->tree, now, now->object->fingerprint, &old);
+    else
+        r = cor_btree_remove(c->tree, key, &old);
+    *ret_old = old;
+    return r;
+}
+
+int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
+                                 struct cor_cache_entry *take_now, cor_rev rev, uint64_t now_ms)
+{
+    COR_CLEANUP(cor_cache_entry_unrefp) struct cor_cache_entry *now = take_now;
+    struct cor_cache_entry *old = NULL;
+    size_t bytes;
+    int r = cor_window_reserve(&c->window);
+
+    if (r == 0)
+        r = change_tree(c, key, now, &old);
+    if (r < 0 && r != -COR_ENOTFOUND)
+        return r;
+    c->rev = rev;
+    if (r == -COR_ENOTFOUND)
+        return 0;
+    bytes = old ? cor_cache_entry_bytes(old) : 0;
+    cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, rev, now_ms}, bytes);
+    if (c->window.next >= c->root_at)
+        keep_root(c);
+    return 0;
+}
+
+size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_window_event *events,
+                               const size_t *bytes, size_t n, cor_rev base)
+{
+    pthread_mutex_lock(&c->lock);
+    while (n > 0 && cor_window_reserve_front(&c->window) == 0) {
+        n--;
+        cor_window_push_front(&c->window, events[n], bytes[n]);
+        c->window.base = n > 0 ? events[n - 1].rev : base;
+    }
+    if (n == 0)
+        c->window.base = base;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}
+
+/* A root serves as long as all events after it are here. */
+static void drop_old_roots(struct cor_watch_cache *c)
+{
+    size_t n = 0;
+
+    while (n < c->nroots && c->roots[n].next < c->window.first)
+        n++;
+    drop_roots(c, n);
+}
+
+bool cor_watch_cache_evict(struct cor_watch_cache *c)
+{
+    COR_CLEANUP(cor_window_segment_unrefp) struct cor_window_segment *oldest = NULL;
+
+    pthread_mutex_lock(&c->lock);
+    if (cor_window_peek_oldest(&c->window)) {
+        oldest = cor_window_pop_oldest(&c->window);
+        drop_old_roots(c);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return oldest != NULL;
+}
+
+/* The newest root at or below `rev` still serves reads from `rev` on. */
+void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&c->lock);
+    c->compact_rev = rev;
+    while (n + 1 < c->nroots && c->roots[n + 1].rev <= rev)
+        n++;
+    drop_roots(c, n);
+    pthread_mutex_unlock(&c->lock);
+}
+
+size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c)
+{
+    size_t nodes = cor_btree_bytes(c->tree);
+    size_t live = cor_btree_count(cor_btree_live(c->tree)) * ENTRY_BYTES_MIN;
+
+    return c->window.bytes + (nodes > live ? nodes - live : 0);
+}
+
+struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str key,
+                                       cor_rev *ret_rev)
+{
+    struct cor_btree_entry found;
+    struct cor_object *object = NULL;
+
+    pthread_mutex_lock(&c->lock);
+    if (cor_btree_peek(cor_btree_live(c->tree), key, &found))
+        object = cor_object_ref(((struct cor_cache_entry *)found.item)->object);
+    *ret_rev = c->rev;
+    pthread_mutex_unlock(&c->lock);
+    return object;
+}

@@ -1,0 +1,202 @@
+#include "storage/cacher/watcher_index.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#define BUCKETS_MAX (1u << 24)
+
+void watcher_index_init(struct watcher_index *ix, struct cor_str prefix)
+{
+    ix->prefix = prefix;
+    for (size_t i = 0; i < BUCKET_KINDS; i++)
+        cor_map_init(&ix->maps[i], BUCKETS_MAX);
+    cor_list_init(&ix->empties);
+}
+
+static void bucket_free(struct watcher_bucket *bucket)
+{
+    cor_free(bucket->numbers);
+    cor_free(bucket);
+}
+
+void watcher_index_purge(struct watcher_index *ix)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(&ix->empties))) {
+        struct watcher_bucket *bucket = COR_CONTAINER_OF(link, struct watcher_bucket, empty);
+
+        cor_map_remove(&ix->maps[bucket->kind], bucket->text);
+        bucket_free(bucket);
+    }
+}
+
+void watcher_index_deinit(struct watcher_index *ix)
+{
+    watcher_index_purge(ix);
+    for (size_t i = 0; i < BUCKET_KINDS; i++) {
+        assert(cor_map_len(&ix->maps[i]) == 0);
+        cor_map_deinit(&ix->maps[i]);
+    }
+}
+
+int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, struct cor_str text,
+                       struct watcher_bucket **ret_bucket)
+{
+    struct watcher_bucket *bucket = cor_map_peek(&ix->maps[kind], text);
+
+    if (!bucket) {
+        bucket = cor_calloc(1, sizeof(*bucket) + text.n);
+        if (!bucket)
+            return -COR_ENOMEM;
+        if (text.n > 0)
+            memcpy(bucket->bytes, text.p, text.n);
+        bucket->text = cor_str(bucket->bytes, text.n);
+        bucket->kind = kind;
+        cor_list_init(&bucket->idle);
+        cor_list_init(&bucket->lagging);
+        cor_list_init(&bucket->empty);
+        if (cor_map_put(&ix->maps[kind], bucket->text, bucket, NULL) < 0) {
+            bucket_free(bucket);
+            return -COR_ENOMEM;
+        }
+    }
+    cor_list_remove(&bucket->empty);
+    bucket->n++;
+    *ret_bucket = bucket;
+    return 0;
+}
+
+void watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket)
+{
+    if (--bucket->n == 0)
+        cor_list_push(&ix->empties, &bucket->empty);
+}
+
+struct match {
+    const struct watcher_index *ix;
+    struct watcher_bucket **buckets;
+    size_t n;
+};
+
+static void look_up(struct match *m, enum watcher_bucket_kind kind, struct cor_str text)
+{
+    struct watcher_bucket *bucket;
+
+    if (cor_map_len(&m->ix->maps[kind]) == 0)
+        return;
+    bucket = cor_map_peek(&m->ix->maps[kind], text);
+    if (bucket)
+        m->buckets[m->n++] = bucket;
+}
+
+static void look_up_parents(struct match *m, struct cor_str key)
+{
+    size_t depth = 0;
+
+    if (cor_map_len(&m->ix->maps[BUCKET_PREFIX]) == 0)
+        return;
+    for (size_t i = m->ix->prefix.n; i < key.n && depth < WATCHER_PREFIX_DEPTH_MAX; i++) {
+        if (key.p[i] != '/')
+            continue;
+        look_up(m, BUCKET_PREFIX, cor_str(key.p, i + 1));
+        depth++;
+    }
+}
+
+static void look_up_triggers(struct match *m, const struct cor_window_event *event)
+{
+    struct cor_str now = {0}, old = {0};
+
+    if (cor_map_len(&m->ix->maps[BUCKET_TRIGGER]) == 0)
+        return;
+    if (event->now) {
+        now = cor_cache_entry_trigger(event->now);
+        look_up(m, BUCKET_TRIGGER, now);
+    }
+    if (event->old) {
+        old = cor_cache_entry_trigger(event->old);
+        if (!event->now || !cor_str_eq(now, old))
+            look_up(m, BUCKET_TRIGGER, old);
+    }
+}
+
+size_t watcher_index_match(const struct watcher_index *ix, const struct cor_window_event *event,
+                           struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX])
+{
+    struct match m = {.ix = ix, .buckets = ret_buckets};
+    struct cor_str key = cor_cache_entry_key(event->now ? event->now : event->old);
+
+    look_up(&m, BUCKET_KEY, key);
+    look_up_parents(&m, key);
+    look_up_triggers(&m, event);
+    look_up(&m, BUCKET_ALL, cor_str("", 0));
+    return m.n;
+}
+
+static uint64_t *number_at(const struct watcher_bucket *b, size_t i)
+{
+    return &b->numbers[(b->head + i) & (b->cap - 1)];
+}
+
+static int grow(struct watcher_bucket *b)
+{
+    size_t cap = b->cap ? b->cap * 2 : 16;
+    uint64_t *numbers = cor_alloc(cap * sizeof(*numbers));
+
+    if (!numbers)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < b->nnumbers; i++)
+        numbers[i] = *number_at(b, i);
+    cor_free(b->numbers);
+    b->numbers = numbers;
+    b->cap = cap;
+    b->head = 0;
+    return 0;
+}
+
+void watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
+{
+    /* ALL has every number: there is nothing to keep. */
+    if (b->kind == BUCKET_ALL || b->is_partial)
+        return;
+    if (b->nnumbers == b->cap && grow(b) < 0) {
+        b->is_partial = true;
+        return;
+    }
+    b->nnumbers++;
+    *number_at(b, b->nnumbers - 1) = number;
+}
+
+uint64_t watcher_bucket_after(const struct watcher_bucket *b, uint64_t number)
+{
+    size_t lo = 0, hi = b->nnumbers;
+
+    if (b->kind == BUCKET_ALL || b->is_partial)
+        return number + 1;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (*number_at(b, mid) > number)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo < b->nnumbers ? *number_at(b, lo) : UINT64_MAX;
+}
+
+void watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
+{
+    if (cor_list_empty(&b->lagging)) {
+        b->numbers = cor_free(b->numbers);
+        b->head = b->nnumbers = b->cap = 0;
+        b->is_partial = false;
+        return;
+    }
+    while (b->nnumbers > 0 && *number_at(b, 0) < first) {
+        b->head = (b->head + 1) & (b->cap - 1);
+        b->nnumbers--;
+    }
+}

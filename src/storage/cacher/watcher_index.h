@@ -1,0 +1,63 @@
+/* Which watches of one loop an event concerns. Every watch stands in one bucket: that of its key,
+ * of its namespace (any prefix of keys), of the value of the trigger field that it selects, or the
+ * one for all keys. An event looks up the buckets it belongs to, so it costs those that may want
+ * it.
+ *
+ * While watches of a bucket lag, the bucket keeps the numbers of its events since the first of them
+ * fell behind: they walk these, not the window. Thread: the loop's.  Owner: its embedder. */
+#ifndef COR_STORAGE_CACHER_WATCHER_INDEX_H
+#define COR_STORAGE_CACHER_WATCHER_INDEX_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "storage/cacher/window.h"
+
+enum watcher_bucket_kind { BUCKET_ALL, BUCKET_PREFIX, BUCKET_KEY, BUCKET_TRIGGER, BUCKET_KINDS };
+
+struct watcher_bucket {
+    struct cor_list idle;    /* watches that have seen everything */
+    struct cor_list lagging; /* watches with an event to see */
+    size_t n;                /* of its watches, in whatever state */
+    struct cor_list empty;   /* among the index's empties */
+    bool is_partial;         /* there was no memory for a number: walk the window */
+    uint64_t *numbers;       /* a ring of `cap`, `nnumbers` in use from `head` on */
+    size_t head, nnumbers, cap;
+    enum watcher_bucket_kind kind;
+    struct cor_str text; /* what it is for */
+    char bytes[];
+};
+
+/* More parents of a key than this are not looked up: a watch for such a prefix is in ALL. */
+#define WATCHER_PREFIX_DEPTH_MAX 4
+#define WATCHER_BUCKETS_MAX      (WATCHER_PREFIX_DEPTH_MAX + 4)
+
+struct watcher_index {
+    struct cor_str prefix; /* of all keys; borrowed */
+    struct cor_map maps[BUCKET_KINDS];
+    struct cor_list empties; /* buckets without watches, kept until no event is under way */
+};
+
+void watcher_index_init(struct watcher_index *ix, struct cor_str prefix);
+/* No watch may be left. */
+void watcher_index_deinit(struct watcher_index *ix);
+
+/* The bucket for one more watch. 0 or -COR_ENOMEM. */
+int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, struct cor_str text,
+                       struct watcher_bucket **ret_bucket);
+/* One watch, which stands in none of its lists, leaves. */
+void watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket);
+/* Frees buckets without watches; not while an event is under way. */
+void watcher_index_purge(struct watcher_index *ix);
+
+/* The buckets that the event belongs to; returns how many. */
+size_t watcher_index_match(const struct watcher_index *ix, const struct cor_window_event *event,
+                           struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX]);
+
+/* A lagging watch is there, and this is an event of the bucket. */
+void watcher_bucket_push(struct watcher_bucket *bucket, uint64_t number);
+/* The first of its events after `number`; UINT64_MAX: none. */
+uint64_t watcher_bucket_after(const struct watcher_bucket *bucket, uint64_t number);
+/* No watch lags any more, or the events before `first` have left the window. */
+void watcher_bucket_trim(struct watcher_bucket *bucket, uint64_t first);
+
+#endif

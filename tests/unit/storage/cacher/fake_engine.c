@@ -1,0 +1,357 @@
+#include "fake_engine.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+#define MAIL_MAX 65536
+
+struct fake_feed {
+    struct cor_feed base;
+    struct fake *f;
+    struct cor_list link;
+    struct cor_feed_opts opts;
+    struct cor_mail mail;
+    bool posted, closing, broken;
+    char *key, *end;
+};
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return cor_str_cmp(cor_kv_key(*(struct cor_kv *const *)a),
+                       cor_kv_key(*(struct cor_kv *const *)b));
+}
+
+static bool within(struct cor_str key, struct cor_str begin, struct cor_str end)
+{
+    if (end.n == 0)
+        return cor_str_eq(key, begin);
+    return cor_str_cmp(key, begin) >= 0 && cor_str_cmp(key, end) < 0;
+}
+
+static void fake_range(struct cor_engine *engine, struct cor_range_req *req)
+{
+    struct fake *f = (struct fake *)engine;
+
+    req->ret_rev = f->rev;
+    req->ret_kvs = cor_calloc(cor_map_len(&f->kvs) + 1, sizeof(struct cor_kv *));
+    COR_MAP_FOREACH(it, &f->kvs) {
+        if (within(it.key, req->key, req->end))
+            req->ret_kvs[req->ret_nkvs++] = cor_kv_ref(it.value);
+    }
+    qsort(req->ret_kvs, req->ret_nkvs, sizeof(struct cor_kv *), by_key);
+    cor_engine_req_done(&req->req, 0);
+}
+
+static void fake_submit(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    struct fake *f = (struct fake *)engine;
+    struct cor_engine_status_req *status = COR_CONTAINER_OF(req, struct cor_engine_status_req, req);
+
+    assert_int_equal(req->op, COR_ENGINE_STATUS);
+    status->ret_rev = f->rev;
+    status->ret_compact_rev = f->compact_rev;
+    cor_engine_req_done(req, 0);
+}
+
+static void on_feed_mail(struct cor_mail *mail)
+{
+    struct fake_feed *feed = COR_CONTAINER_OF(mail, struct fake_feed, mail);
+    struct cor_feed_batch batch = {.upto = feed->f->rev};
+
+    feed->posted = false;
+    if (!feed->closing) {
+        if (!feed->broken)
+            feed->opts.on_batch(feed->opts.arg, &batch);
+        return;
+    }
+    cor_list_remove(&feed->link);
+    feed->opts.on_closed(feed->opts.arg);
+    cor_free(feed->key);
+    cor_free(feed->end);
+    cor_free(feed);
+}
+
+static void post(struct fake_feed *feed)
+{
+    if (feed->posted)
+        return;
+    feed->posted = true;
+    cor_loop_reply(feed->f->loop, &feed->mail);
+}
+
+static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
+                          struct cor_feed **ret_feed)
+{
+    struct fake_feed *feed = cor_calloc(1, sizeof(*feed));
+
+    if (!feed)
+        return -COR_ENOMEM;
+    feed->base.ops = engine->ops;
+    feed->f = (struct fake *)engine;
+    feed->opts = *opts;
+    feed->key = cor_strndup(opts->key.p, opts->key.n);
+    feed->end = cor_strndup(opts->end.p, opts->end.n);
+    feed->opts.key.p = feed->key;
+    feed->opts.end.p = feed->end;
+    feed->mail.on_mail = on_feed_mail;
+    cor_list_push(&feed->f->feeds, &feed->link);
+    *ret_feed = &feed->base;
+    return 0;
+}
+
+static void fake_feed_credit(struct cor_feed *feed, size_t events)
+{
+}
+
+static void fake_feed_progress(struct cor_feed *feed)
+{
+    post((struct fake_feed *)feed);
+}
+
+static void fake_feed_close(struct cor_feed *feed)
+{
+    ((struct fake_feed *)feed)->closing = true;
+    post((struct fake_feed *)feed);
+}
+
+static const struct cor_engine_ops engine_ops = {
+    .range = fake_range,
+    .submit = fake_submit,
+    .feed_open = fake_feed_open,
+    .feed_credit = fake_feed_credit,
+    .feed_progress = fake_feed_progress,
+    .feed_close = fake_feed_close,
+};
+
+void fake_wait(struct fake *f, bool (*done)(void *arg), void *arg)
+{
+    if (!cor_loop_run_until(f->loop, done, arg, FAKE_TIMEOUT_MS))
+        fail_msg("nothing after %d ms", FAKE_TIMEOUT_MS);
+}
+
+struct settling {
+    struct cor_mail mail;
+    struct fake *f;
+    size_t left;
+    bool done;
+};
+
+static void on_settling(struct cor_mail *mail)
+{
+    struct settling *s = COR_CONTAINER_OF(mail, struct settling, mail);
+
+    s->done = --s->left == 0;
+    if (!s->done)
+        cor_loop_reply(s->f->loop, mail);
+}
+
+/* Mail that mail causes comes in the next batch: some rounds are enough for every chain here. */
+void fake_settle(struct fake *f)
+{
+    struct settling s = {.mail.on_mail = on_settling, .f = f, .left = 8};
+
+    cor_loop_reply(f->loop, &s.mail);
+    fake_wait(f, is_true, &s.done);
+}
+
+static bool is_ready(void *arg)
+{
+    return cor_cacher_is_ready(arg);
+}
+
+void fake_open(struct fake *f, size_t bytes_max)
+{
+    struct cor_store_opts store = {
+        .engine = &f->engine,
+        .resource_prefix = "/pods",
+        .api_version = COR_STR("v1"),
+        .kind = COR_STR("Pod"),
+    };
+    struct cor_caches_opts caches = {
+        .engine = &f->engine,
+        .loops = &f->loop,
+        .nloops = 1,
+        .bytes_max = bytes_max,
+        .clock = &f->clock.clock,
+    };
+    struct cor_cacher_opts cacher = {.namespaced = true, .trigger_field = "spec.nodeName"};
+
+    memset(f, 0, sizeof(*f));
+    f->engine.ops = &engine_ops;
+    f->rev = 1;
+    cor_map_init(&f->kvs, 1u << 20);
+    cor_list_init(&f->feeds);
+    cor_clock_manual_init(&f->clock, 1000000, 0);
+    assert_int_equal(cor_loop_new(MAIL_MAX, &f->loop), 0);
+    store.loop = f->loop;
+    assert_int_equal(cor_store_new(&store, &f->store, NULL), 0);
+    assert_int_equal(cor_caches_open(&caches, &f->caches), 0);
+    cacher.caches = f->caches;
+    cacher.store = f->store;
+    assert_int_equal(cor_cacher_open(&cacher, &f->cacher, NULL), 0);
+    assert_int_equal(cor_cacher_reader_new(f->cacher, f->store, &f->reader), 0);
+    fake_wait(f, is_ready, f->cacher);
+}
+
+void fake_close(struct fake *f)
+{
+    bool closed = false;
+
+    cor_reader_free(f->reader);
+    cor_cacher_close(f->cacher, set_true, &closed);
+    fake_wait(f, is_true, &closed);
+    closed = false;
+    cor_caches_close(f->caches, set_true, &closed);
+    fake_wait(f, is_true, &closed);
+    cor_store_free(f->store);
+    COR_MAP_FOREACH(it, &f->kvs)
+        cor_kv_unref(it.value);
+    cor_map_deinit(&f->kvs);
+    cor_loop_free(f->loop);
+}
+
+static void tell(struct fake *f, const struct cor_feed_event *event)
+{
+    struct cor_feed_batch batch = {.events = event, .nevents = event ? 1 : 0, .upto = f->rev};
+
+    COR_LIST_FOREACH(link, &f->feeds) {
+        struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
+
+        if (!feed->broken && !feed->closing &&
+            (!event || within(cor_kv_key(event->kv), feed->opts.key, feed->opts.end)))
+            feed->opts.on_batch(feed->opts.arg, &batch);
+    }
+}
+
+cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,
+                 const char *more)
+{
+    struct cor_feed_event event = {0};
+    char key[128], value[4096];
+
+    snprintf(key, sizeof(key), "/registry/pods/%s/%s", ns, name);
+    snprintf(value, sizeof(value),
+             "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"%s\",\"namespace\":"
+             "\"%s\"},\"spec\":{\"more\":\"%s\",\"nodeName\":\"%s\"}}",
+             name, ns, more ? more : "", node ? node : "");
+    event.prev = cor_map_peek(&f->kvs, cor_strz(key));
+    f->rev++;
+    event.kv = cor_kv_new(cor_strz(key), cor_strz(value),
+                          event.prev ? event.prev->create_rev : f->rev, f->rev, 0);
+    assert_non_null(event.kv);
+    assert_int_equal(cor_map_put(&f->kvs, cor_kv_key(event.kv), event.kv, NULL), 0);
+    tell(f, &event);
+    cor_kv_unref(event.prev);
+    return f->rev;
+}
+
+cor_rev fake_delete(struct fake *f, const char *ns, const char *name)
+{
+    struct cor_feed_event event = {.deleted = true};
+    char key[128];
+
+    snprintf(key, sizeof(key), "/registry/pods/%s/%s", ns, name);
+    event.prev = cor_map_remove(&f->kvs, cor_strz(key));
+    assert_non_null(event.prev);
+    f->rev++;
+    event.kv = cor_kv_new(cor_strz(key), cor_str("", 0), 0, f->rev, 0);
+    tell(f, &event);
+    cor_kv_unref(event.kv);
+    cor_kv_unref(event.prev);
+    return f->rev;
+}
+
+cor_rev fake_bump(struct fake *f)
+{
+    f->rev++;
+    tell(f, NULL);
+    return f->rev;
+}
+
+void fake_break(struct fake *f)
+{
+    COR_LIST_FOREACH(link, &f->feeds) {
+        struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
+
+        feed->broken = true;
+        feed->opts.on_broken(feed->opts.arg, -COR_EIO, "the disk is gone");
+    }
+}
+
+static void on_open(void *arg, int err, struct cor_status *status)
+{
+    assert_int_equal(err, 0);
+    ((struct fake_watch *)arg)->opened++;
+}
+
+static void on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct fake_watch *w = arg;
+
+    assert_false(w->ended || w->error);
+    assert_int_equal(w->opened, 1);
+    if (!event) {
+        w->ended = true;
+        return;
+    }
+    if (event->type == COR_WATCH_ERROR) {
+        w->error = event->status->code;
+        snprintf(w->message, sizeof(w->message), "%s", cor_status_message(event->status));
+        return;
+    }
+    if (event->type == COR_WATCH_BOOKMARK) {
+        w->bookmarks++;
+        w->bookmark = event->rev;
+        w->initial_end = strstr(event->object->bytes, "initial-events-end") != NULL;
+        return;
+    }
+    w->n++;
+    w->last_type = event->type;
+    w->last = event->rev;
+    if (w->pause_each)
+        cor_watch_pause(w->watch);
+}
+
+struct cor_reader_watch_opts fake_watch_opts(struct fake_watch *w, const char *rv,
+                                             const char *fields)
+{
+    static const struct cor_field_label known[] = {
+        {.label = "metadata.name"}, {.label = "metadata.namespace"}, {.label = "spec.nodeName"}};
+    static const struct cor_field_labels table = {known, COR_ARRAY_LEN(known), NULL};
+
+    memset(w, 0, sizeof(*w));
+    assert_int_equal(
+        cor_predicate_parse(cor_str("", 0), cor_strz(fields), &table, &w->predicate, NULL), 0);
+    return (struct cor_reader_watch_opts){
+        .options = {.recursive = true, .resource_version = cor_strz(rv)},
+        .predicate = &w->predicate,
+        .on_open = on_open,
+        .on_event = on_event,
+        .arg = w,
+    };
+}
+
+void fake_watch_open(struct fake *f, struct fake_watch *w, const char *key,
+                     struct cor_reader_watch_opts *opts)
+{
+    w->f = f;
+    assert_int_equal(cor_reader_watch(f->reader, cor_strz(key), opts, &w->watch, NULL), 0);
+}
+
+void fake_watch_close(struct fake_watch *w)
+{
+    cor_watch_close(w->watch, set_true, &w->closed);
+    fake_wait(w->f, is_true, &w->closed);
+    cor_predicate_deinit(&w->predicate);
+}

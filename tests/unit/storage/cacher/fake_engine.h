@@ -1,0 +1,72 @@
+/* An engine that a test plays by hand, on the loop's own thread: it holds kvs, answers ranges and
+ * status at once, and tells its feeds when the test writes. What the engine thread does in earnest
+ * happens here inside fake_put(), so that a test can count what an event costs. */
+#ifndef COR_TEST_FAKE_ENGINE_H
+#define COR_TEST_FAKE_ENGINE_H
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "loop/loop.h"
+#include "storage/cacher/cacher.h"
+#include "storage/engine_int.h"
+#include "test.h"
+
+#define FAKE_TIMEOUT_MS 20000
+
+struct fake {
+    struct cor_engine engine;
+    struct cor_loop *loop;
+    struct cor_clock_manual clock; /* of the caches */
+    cor_rev rev;
+    cor_rev compact_rev;
+    struct cor_map kvs; /* by key; with a reference */
+    struct cor_list feeds;
+    struct cor_store *store;
+    struct cor_caches *caches;
+    struct cor_cacher *cacher;
+    struct cor_reader *reader;
+};
+
+/* With an open cacher of pods, indexed by spec.nodeName, that is ready. `bytes_max` 0: the default.
+ */
+void fake_open(struct fake *f, size_t bytes_max);
+void fake_close(struct fake *f);
+
+/* Each is one commit with one revision, which is returned. */
+cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,
+                 const char *more);
+cor_rev fake_delete(struct fake *f, const char *ns, const char *name);
+/* A commit outside of all caches. */
+cor_rev fake_bump(struct fake *f);
+/* Breaks all feeds. */
+void fake_break(struct fake *f);
+
+/* Runs the loop until nothing is on its way to it. */
+void fake_settle(struct fake *f);
+void fake_wait(struct fake *f, bool (*done)(void *arg), void *arg);
+
+/* One watch, and what it saw. */
+struct fake_watch {
+    struct fake *f;
+    struct cor_watch *watch;
+    struct cor_predicate predicate;
+    size_t n, opened;
+    bool pause_each; /* pauses after every event */
+    bool ended, closed;
+    int error; /* of an ERROR event: its HTTP code */
+    char message[128];
+    cor_rev last;
+    enum cor_watch_type last_type;
+    size_t bookmarks;
+    cor_rev bookmark;
+    bool initial_end;
+};
+
+struct cor_reader_watch_opts fake_watch_opts(struct fake_watch *w, const char *rv,
+                                             const char *fields);
+void fake_watch_open(struct fake *f, struct fake_watch *w, const char *key,
+                     struct cor_reader_watch_opts *opts);
+void fake_watch_close(struct fake_watch *w);
+
+#endif

@@ -1,0 +1,293 @@
+/* The cacher over a real engine, in memory and on disk ($COR_CONFORMANCE_ENGINE), driven through
+ * the fixture of the conformance suite. What the suite itself checks is not repeated here. */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "conformance.h"
+#include "storage/store_int.h"
+
+static struct conf c;
+static struct conf_watch w;
+
+static cor_rev put(const char *ns, const char *name, const char *node)
+{
+    struct cor_object *object = conf_put_pod(&c, ns, name, node);
+    cor_rev rev = object->rev;
+
+    cor_object_unref(object);
+    return rev;
+}
+
+static bool is_ready(void *arg)
+{
+    return cor_cacher_is_ready(arg);
+}
+
+static bool is_not_ready(void *arg)
+{
+    return !cor_cacher_is_ready(arg);
+}
+
+static void wait_for(bool (*done)(void *arg))
+{
+    assert_true(cor_loop_run_until(c.loop, done, c.cacher, CONF_TIMEOUT_MS));
+}
+
+static struct cor_store_list_opts list_opts(const char *rv, const char *match, int64_t limit)
+{
+    return (struct cor_store_list_opts){.options = {.recursive = true,
+                                                    .resource_version = cor_strz(rv),
+                                                    .resource_version_match = cor_strz(match),
+                                                    .limit = limit}};
+}
+
+/* TestComputeListLimit */
+TEST(cacher, list_at_zero_ignores_the_limit)
+{
+    struct cor_store_list_opts opts = list_opts("0", "", 1);
+
+    conf_open(&c);
+    put("ns", "a", NULL);
+    put("ns", "b", NULL);
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &opts);
+
+        assert_string_equal(conf_list_names(&list), "ns/a,ns/b");
+        assert_string_equal(list.token, "");
+        assert_int_equal(list.remaining, -1);
+    }
+    conf_close(&c);
+}
+
+/* TestWaitUntilFreshAndGet, TestWaitUntilFreshAndListTimeout: 504 with a second to wait, in 3 s. */
+TEST(cacher, a_revision_that_does_not_come_is_too_large)
+{
+    struct cor_store_list_opts opts;
+
+    conf_open(&c);
+    put("ns", "a", NULL);
+    opts = list_opts(conf_rv(conf_revision(&c) + 100), "NotOlderThan", 0);
+    {
+        CONF_REPLY got = conf_get(&c, "/pods/ns/a", conf_rv(conf_revision(&c) + 100), false);
+        CONF_LIST list = conf_list(&c, "/pods", &opts);
+
+        assert_int_equal(got.err, -COR_EFUTURE);
+        assert_int_equal(got.status.code, 504);
+        assert_int_equal(got.status.retry_after_s, 1);
+        assert_int_equal(list.err, -COR_EFUTURE);
+        assert_int_equal(list.status.retry_after_s, 1);
+        assert_int_equal(list.status.ncauses, 1);
+        assert_string_equal(list.status.causes[0].type, "ResourceVersionTooLarge");
+    }
+    conf_close(&c);
+}
+
+TEST(cacher, a_revision_that_comes_is_waited_for)
+{
+    struct conf_reply got = {0};
+    struct cor_store_get_opts opts = {0};
+    cor_rev rev;
+
+    conf_open(&c);
+    rev = put("ns", "a", "x");
+    opts.resource_version = cor_strz(conf_rv(rev + 1));
+    assert_int_equal(
+        cor_reader_get(c.reader, COR_STR("/pods/ns/a"), &opts, conf_on_reply, &got, NULL), 0);
+    conf_revision(&c);
+    assert_false(got.done);
+    put("ns", "a", "y");
+    conf_wait(&c, &got.done);
+    assert_int_equal(got.err, 0);
+    assert_int_equal(got.object->rev, rev + 1);
+    conf_reply_deinit(&got);
+    conf_close(&c);
+}
+
+TEST(cacher, an_acknowledged_write_is_in_the_next_consistent_read)
+{
+    struct cor_store_list_opts opts = list_opts("", "", 0);
+
+    conf_open(&c);
+    for (int i = 0; i < 200; i++) {
+        cor_rev rev = put("ns", "a", i % 2 ? "x" : "y");
+        CONF_REPLY got = conf_get(&c, "/pods/ns/a", "", false);
+        CONF_LIST list = conf_list(&c, "/pods", &opts);
+        struct cor_object *hint = cor_reader_suggest(c.reader, COR_STR("/pods/ns/a"));
+
+        assert_int_equal(got.object->rev, rev);
+        assert_int_equal(list.rev, rev);
+        assert_int_equal(list.items[0]->rev, rev);
+        assert_int_equal(hint->rev, rev);
+        cor_object_unref(hint);
+    }
+    conf_close(&c);
+}
+
+TEST(cacher, a_list_does_not_change_while_it_is_read_out)
+{
+    struct cor_store_list_opts opts = list_opts("", "", 0);
+
+    conf_open(&c);
+    conf_fill(&c, "ns", 500);
+    {
+        CONF_LIST before = conf_list(&c, "/pods", &opts);
+        struct cor_store_list_opts exact = list_opts(conf_rv(before.rev), "Exact", 0);
+
+        for (int i = 0; i < 300; i++) {
+            char name[16];
+
+            snprintf(name, sizeof(name), "p%04d", i);
+            if (i % 3)
+                put("ns", name, "changed");
+            else {
+                char key[64];
+
+                snprintf(key, sizeof(key), "/pods/ns/%s", name);
+                cor_object_unref(conf_remove(&c, key));
+            }
+        }
+        {
+            CONF_LIST after = conf_list(&c, "/pods", &exact);
+
+            assert_int_equal(after.rev, before.rev);
+            assert_int_equal(after.nitems, 500);
+            for (size_t i = 0; i < 500; i++)
+                assert_ptr_equal(after.items[i], before.items[i]);
+        }
+    }
+    conf_close(&c);
+}
+
+/* TestCacherDontMissEventsOnReinitialization, for an object that cannot be read. */
+TEST(cacher, an_event_that_cannot_be_read_makes_it_list_anew)
+{
+    struct cor_store_watch_opts watch = {.options.recursive = true};
+    struct cor_store_list_opts all = list_opts("", "", 0), page = list_opts("", "", 10);
+    struct cor_predicate predicate = conf_predicate("", "spec.nodeName=x");
+
+    conf_open(&c);
+    put("ns", "a", "x");
+    watch.options.resource_version = cor_strz(conf_rv(conf_revision(&c)));
+    conf_watch_open(&c, &w, "/pods", &watch);
+    conf_watch_expect_idle(&w);
+    conf_write_raw(&c, "/registry/pods/ns/junk", "junk");
+    wait_for(is_not_ready);
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &all);
+        CONF_REPLY got = conf_get(&c, "/pods/ns/a", "0", false);
+
+        assert_int_equal(list.err, -COR_EBUSY);
+        assert_int_equal(list.status.code, 429);
+        assert_int_equal(list.status.retry_after_s, 1);
+        assert_int_equal(got.err, 0);
+        page.predicate = &predicate;
+    }
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &page);
+
+        assert_int_equal(list.err, -COR_EBUSY);
+        page.predicate = NULL;
+    }
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &page);
+
+        /* It went to the store, which cannot read the object either. */
+        assert_int_equal(list.err, -COR_EINTERNAL);
+    }
+    conf_watch_close(&w);
+    conf_write_raw(&c, "/registry/pods/ns/junk",
+                   "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"junk\"}}");
+    wait_for(is_ready);
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &all);
+
+        assert_int_equal(list.nitems, 2);
+    }
+    cor_predicate_deinit(&predicate);
+    conf_close(&c);
+}
+
+/* A transformer runs where the bytes are decoded: for an event, on the engine thread. */
+static _Atomic int fail_next;
+
+static int failing_read(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                        struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
+                        struct cor_status *reterr_status)
+{
+    int n = atomic_exchange(&fail_next, 0);
+
+    if (n > 0)
+        test_fail_alloc((size_t)n, false);
+    *ret_out = in;
+    *ret_stale = false;
+    return 0;
+}
+
+TEST(cacher, no_event_is_lost_when_memory_fails_while_it_is_applied)
+{
+    static const struct cor_transformer transformer = {.from_storage = failing_read};
+    struct cor_store_list_opts all = list_opts("", "", 0);
+
+    conf_open(&c);
+    c.cacher_store->transformer = &transformer;
+    for (int n = 1; n <= 6; n++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%d", n);
+        atomic_store(&fail_next, n);
+        put("ns", name, "x");
+        atomic_store(&fail_next, 0);
+        if (n == 1)
+            assert_false(cor_cacher_is_ready(c.cacher));
+        wait_for(is_ready);
+        {
+            CONF_LIST list = conf_list(&c, "/pods", &all);
+
+            assert_int_equal(list.nitems, n);
+        }
+    }
+    conf_close(&c);
+}
+
+struct listed {
+    bool done;
+    int err;
+};
+
+static void on_listed(void *arg, int err, struct cor_status *status,
+                      struct cor_list_cursor *take_cursor)
+{
+    struct listed *listed = arg;
+
+    listed->done = true;
+    listed->err = err;
+    if (!take_cursor)
+        return;
+    assert_non_null(cor_list_cursor_next(take_cursor));
+    assert_non_null(cor_list_cursor_next(take_cursor));
+    assert_null(cor_list_cursor_next(take_cursor));
+    assert_int_equal(take_cursor->remaining, 3);
+    cor_list_cursor_free(take_cursor);
+}
+
+TEST(cacher, get_and_list_survive_every_failed_allocation)
+{
+    struct cor_store_list_opts opts = list_opts("", "", 2);
+
+    conf_open(&c);
+    conf_fill(&c, "ns", 5);
+    FOR_EACH_FAILED_ALLOC(n) {
+        CONF_REPLY got = conf_get(&c, "/pods/ns/p0001", "", false);
+
+        assert_true(got.err == 0 || got.err == -COR_ENOMEM);
+    }
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct listed listed = {0};
+
+        if (cor_reader_list(c.reader, COR_STR("/pods"), &opts, on_listed, &listed, NULL) == 0)
+            conf_wait(&c, &listed.done);
+        assert_true(listed.err == 0 || listed.err == -COR_ENOMEM);
+    }
+    conf_close(&c);
+}

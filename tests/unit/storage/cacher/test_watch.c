@@ -1,0 +1,416 @@
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "fake_engine.h"
+
+static struct fake f;
+
+static const char *rv(cor_rev rev)
+{
+    static char text[4][24];
+    static unsigned turn;
+    char *out = text[turn++ % 4];
+
+    snprintf(out, sizeof(text[0]), "%llu", (unsigned long long)rev);
+    return out;
+}
+
+static struct cor_cacher_reader_stats stats(void)
+{
+    return cor_cacher_reader_stats(f.reader);
+}
+
+static void open_from(struct fake_watch *w, cor_rev rev, const char *fields)
+{
+    struct cor_reader_watch_opts opts = fake_watch_opts(w, rv(rev), fields);
+
+    fake_watch_open(&f, w, "/pods", &opts);
+}
+
+TEST(cacher_watch, events_for_another_node_neither_end_nor_cost_an_idle_watcher)
+{
+    struct fake_watch b;
+
+    fake_open(&f, 4u << 20);
+    open_from(&b, f.rev, "spec.nodeName=node-b");
+    fake_settle(&f);
+    assert_int_equal(stats().idle, 1);
+    cor_watch_pause(b.watch);
+    for (int i = 0; i < 200000; i++) {
+        fake_put(&f, "ns", "p", "node-a", i % 2 ? "x" : "y");
+        if (i % 100 == 0)
+            fake_settle(&f);
+    }
+    fake_settle(&f);
+    assert_int_equal(stats().events, 200000);
+    assert_int_equal(stats().visits, 0);
+    assert_int_equal(stats().walked, 0);
+    assert_int_equal(stats().idle, 1);
+    assert_true(cor_caches_stats(f.caches).evicted > 0);
+    cor_watch_resume(b.watch);
+    fake_put(&f, "ns", "p", "node-b", NULL);
+    fake_settle(&f);
+    assert_false(b.ended);
+    assert_int_equal(b.n, 1);
+    assert_int_equal(b.last_type, COR_WATCH_ADDED);
+    fake_watch_close(&b);
+    fake_close(&f);
+}
+
+/* What one event for the first watcher costs, with `n` watchers each on its own node. */
+static uint64_t visits_of_an_event(size_t n)
+{
+    struct fake_watch *watches = cor_calloc(n, sizeof(*watches));
+    struct cor_cacher_reader_stats before, after;
+    char fields[64];
+
+    fake_open(&f, 0);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(fields, sizeof(fields), "spec.nodeName=node-%zu", i);
+        open_from(&watches[i], f.rev, fields);
+    }
+    fake_settle(&f);
+    assert_int_equal(stats().idle, n);
+    before = stats();
+    fake_put(&f, "ns", "p", "node-0", NULL);
+    fake_settle(&f);
+    after = stats();
+    assert_int_equal(watches[0].n, 1);
+    for (size_t i = 0; i < n; i++)
+        fake_watch_close(&watches[i]);
+    fake_close(&f);
+    cor_free(watches);
+    return after.visits - before.visits + after.walked - before.walked;
+}
+
+TEST(cacher_watch, an_event_costs_its_watchers_however_many_others_there_are)
+{
+    assert_int_equal(visits_of_an_event(50), 1);
+    assert_int_equal(visits_of_an_event(5000), 1);
+}
+
+TEST(cacher_watch, watchers_that_do_not_read_cost_the_others_nothing)
+{
+    enum { N = 5000, STUCK = N / 10, EVENTS = 40 };
+    struct fake_watch *watches = cor_calloc(N, sizeof(*watches));
+    struct cor_cacher_reader_stats before, after;
+
+    fake_open(&f, 0);
+    for (size_t i = 0; i < N; i++)
+        open_from(&watches[i], f.rev, "");
+    fake_settle(&f);
+    for (size_t i = 0; i < STUCK; i++)
+        cor_watch_pause(watches[i].watch);
+    fake_put(&f, "ns", "p", "a", NULL);
+    fake_settle(&f);
+    assert_int_equal(stats().lagging, STUCK);
+    before = stats();
+    for (int i = 0; i < EVENTS; i++) {
+        fake_put(&f, "ns", "p", i % 2 ? "a" : "b", NULL);
+        fake_settle(&f);
+    }
+    after = stats();
+    assert_int_equal(after.visits - before.visits, (N - STUCK) * EVENTS);
+    assert_int_equal(after.deliveries - before.deliveries, (N - STUCK) * EVENTS);
+    assert_int_equal(after.walked, before.walked);
+    for (size_t i = 0; i < STUCK; i++)
+        cor_watch_resume(watches[i].watch);
+    fake_settle(&f);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(watches[i].n, EVENTS + 1);
+        assert_int_equal(watches[i].last, f.rev);
+        fake_watch_close(&watches[i]);
+    }
+    fake_close(&f);
+    cor_free(watches);
+}
+
+TEST(cacher_watch, a_lagging_watcher_walks_its_own_events_only)
+{
+    struct fake_watch b;
+    struct cor_cacher_reader_stats before;
+
+    fake_open(&f, 0);
+    open_from(&b, f.rev, "spec.nodeName=node-b");
+    fake_settle(&f);
+    cor_watch_pause(b.watch);
+    fake_put(&f, "ns", "b0", "node-b", NULL);
+    for (int i = 0; i < 3000; i++) {
+        fake_put(&f, "ns", "a", "node-a", i % 2 ? "x" : "y");
+        if (i % 1000 == 0)
+            fake_put(&f, "ns", i ? "b2" : "b1", "node-b", i > 1000 ? "x" : "y");
+    }
+    fake_settle(&f);
+    assert_int_equal(stats().lagging, 1);
+    before = stats();
+    cor_watch_resume(b.watch);
+    fake_settle(&f);
+    assert_int_equal(b.n, 4);
+    assert_int_equal(stats().walked - before.walked, 4);
+    assert_int_equal(stats().idle, 1);
+    fake_watch_close(&b);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, a_lagging_watcher_whose_event_was_evicted_ends_plainly)
+{
+    struct fake_watch slow, fast;
+    char filler[1001];
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    fake_open(&f, 1u << 20);
+    open_from(&slow, f.rev, "");
+    open_from(&fast, f.rev, "");
+    fake_settle(&f);
+    cor_watch_pause(slow.watch);
+    for (int i = 0; i < 3000; i++) {
+        filler[0] = i % 2 ? 'a' : 'b';
+        fake_put(&f, "ns", "p", "a", filler);
+        cor_clock_manual_advance(&f.clock, 1);
+        fake_settle(&f);
+    }
+    assert_int_equal(slow.n, 0);
+    assert_int_equal(stats().evicted, 1);
+    /* Evictions were put off for its sake first, but only as long as the time budget lasted. */
+    assert_true(cor_caches_stats(f.caches).put_off > 0);
+    assert_true(cor_caches_stats(f.caches).bytes <= (1u << 20) + 200 * 1500);
+    cor_watch_resume(slow.watch);
+    fake_settle(&f);
+    assert_true(slow.ended);
+    assert_int_equal(slow.n, 0);
+    assert_false(fast.ended);
+    assert_int_equal(fast.n, 3000);
+    fake_watch_close(&slow);
+    fake_watch_close(&fast);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, events_leave_after_75_s_but_for_the_last_hundred)
+{
+    struct fake_watch w;
+
+    fake_open(&f, 0);
+    for (int i = 0; i < 1000; i++)
+        fake_put(&f, "ns", "p", i % 2 ? "a" : "b", NULL);
+    cor_clock_manual_advance(&f.clock, 74000);
+    fake_put(&f, "ns", "p", "c", NULL);
+    f.compact_rev = f.rev; /* no history to extend the window by */
+    open_from(&w, 2, "");
+    fake_settle(&f);
+    assert_int_equal(w.n, 1000);
+    fake_watch_close(&w);
+    cor_clock_manual_advance(&f.clock, 2000);
+    fake_put(&f, "ns", "p", "d", NULL);
+    open_from(&w, 2, "");
+    fake_settle(&f);
+    assert_int_equal(w.error, 410);
+    fake_watch_close(&w);
+    open_from(&w, f.rev - 100, "");
+    fake_settle(&f);
+    assert_int_equal(w.n, 100);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+/* TestEmptyWatchEventCache, TestMarker */
+TEST(cacher_watch, from_before_the_window_is_410_with_the_oldest_revision)
+{
+    struct fake_watch w;
+
+    fake_open(&f, 0);
+    fake_put(&f, "ns", "p", "a", NULL);
+    fake_break(&f);
+    f.compact_rev = f.rev;
+    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
+                                   FAKE_TIMEOUT_MS));
+    open_from(&w, f.rev - 1, "");
+    fake_settle(&f);
+    assert_int_equal(w.error, 410);
+    assert_string_equal(w.message, "too old resource version: 1 (2)");
+    fake_watch_close(&w);
+    open_from(&w, f.rev + 1, "");
+    fake_settle(&f);
+    fake_put(&f, "ns", "p", "b", NULL);
+    fake_settle(&f);
+    assert_int_equal(w.n, 0);
+    fake_put(&f, "ns", "p", "c", NULL);
+    fake_settle(&f);
+    assert_int_equal(w.n, 1);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, a_broken_feed_ends_watchers_plainly_and_reads_are_told_to_retry)
+{
+    struct cor_status status;
+    struct fake_watch w, again;
+    struct cor_reader_watch_opts opts;
+
+    cor_status_init(&status);
+    fake_open(&f, 0);
+    open_from(&w, f.rev, "");
+    fake_settle(&f);
+    fake_break(&f);
+    fake_settle(&f);
+    assert_true(w.ended);
+    opts = fake_watch_opts(&again, "", "");
+    assert_int_equal(cor_reader_watch(f.reader, COR_STR("/pods"), &opts, &again.watch, &status),
+                     -COR_EBUSY);
+    assert_int_equal(status.code, 429);
+    assert_int_equal(status.retry_after_s, 1);
+    assert_string_equal(cor_status_message(&status),
+                        "storage is (re)initializing: the disk is gone");
+    fake_put(&f, "ns", "missed", "a", NULL);
+    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
+                                   FAKE_TIMEOUT_MS));
+    fake_watch_open(&f, &again, "/pods", &opts);
+    fake_settle(&f);
+    assert_int_equal(again.n, 1);
+    fake_watch_close(&again);
+    fake_watch_close(&w);
+    cor_status_deinit(&status);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, initial_events_end_in_one_annotated_bookmark_of_the_global_revision)
+{
+    struct fake_watch w;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    for (int i = 0; i < 600; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%d", i);
+        fake_put(&f, "ns", name, "a", NULL);
+    }
+    fake_bump(&f);
+    opts = fake_watch_opts(&w, "", "");
+    opts.options.send_initial_events = COR_TRUE;
+    opts.options.allow_bookmarks = true;
+    fake_watch_open(&f, &w, "/pods", &opts);
+    fake_settle(&f);
+    assert_int_equal(w.n, 600);
+    assert_int_equal(w.bookmarks, 1);
+    assert_true(w.initial_end);
+    assert_int_equal(w.bookmark, f.rev);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+static bool has_bookmark(void *arg)
+{
+    return ((struct fake_watch *)arg)->bookmarks > 0;
+}
+
+TEST(cacher_watch, a_bookmark_comes_two_seconds_before_the_deadline_at_the_revision_reached)
+{
+    struct fake_watch with, without;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    opts = fake_watch_opts(&without, rv(f.rev), "");
+    opts.deadline_ms = cor_loop_now_ms(f.loop) + 2100;
+    fake_watch_open(&f, &without, "/pods", &opts);
+    opts = fake_watch_opts(&with, rv(f.rev), "");
+    opts.deadline_ms = cor_loop_now_ms(f.loop) + 2100;
+    opts.options.allow_bookmarks = true;
+    fake_watch_open(&f, &with, "/pods", &opts);
+    fake_settle(&f);
+    fake_bump(&f);
+    fake_wait(&f, has_bookmark, &with);
+    assert_int_equal(with.bookmark, f.rev);
+    assert_false(with.initial_end);
+    assert_int_equal(without.bookmarks, 0);
+    fake_watch_close(&with);
+    fake_watch_close(&without);
+    fake_close(&f);
+}
+
+/* TestCacheWatcherHandlesFiltering */
+TEST(cacher_watch, a_selector_turns_changes_into_added_modified_and_deleted)
+{
+    struct fake_watch w;
+
+    fake_open(&f, 0);
+    open_from(&w, f.rev, "spec.nodeName=a");
+    fake_settle(&f);
+#define STEP(change, count, type)                                                                  \
+    change;                                                                                        \
+    fake_settle(&f);                                                                               \
+    assert_int_equal(w.n, count);                                                                  \
+    assert_int_equal(w.last_type, type)
+    STEP(fake_put(&f, "ns", "p", "b", NULL), 0, 0);
+    STEP(fake_put(&f, "ns", "p", "a", NULL), 1, COR_WATCH_ADDED);
+    STEP(fake_put(&f, "ns", "p", "a", "x"), 2, COR_WATCH_MODIFIED);
+    STEP(fake_put(&f, "ns", "p", "b", "x"), 3, COR_WATCH_DELETED);
+    assert_int_equal(w.last, f.rev);
+    STEP(fake_delete(&f, "ns", "p"), 3, COR_WATCH_DELETED);
+    STEP(fake_put(&f, "ns", "p", "a", "y"), 4, COR_WATCH_ADDED);
+    STEP(fake_delete(&f, "ns", "p"), 5, COR_WATCH_DELETED);
+    assert_int_equal(w.last, f.rev);
+#undef STEP
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, a_watcher_that_pauses_at_every_event_gets_each_once_and_in_order)
+{
+    static const char *const fields[] = {"", "spec.nodeName=a", "metadata.name=p"};
+
+    fake_open(&f, 0);
+    for (size_t k = 0; k < COR_ARRAY_LEN(fields); k++) {
+        struct fake_watch w;
+        cor_rev from = f.rev;
+
+        fake_put(&f, "ns", "p", "a", "0");
+        open_from(&w, from, fields[k]);
+        w.pause_each = true;
+        for (int i = 0; i < 300; i++) {
+            fake_put(&f, "ns", "p", "a", i % 2 ? "x" : "y");
+            fake_put(&f, "ns", "other", "b", i % 2 ? "x" : "y");
+            if (i % 3 == 0) {
+                cor_rev last = w.last;
+                size_t n = w.n;
+
+                cor_watch_resume(w.watch);
+                fake_settle(&f);
+                assert_int_equal(w.n, n + 1);
+                assert_true(w.last > last);
+            }
+        }
+        w.pause_each = false;
+        cor_watch_resume(w.watch);
+        fake_settle(&f);
+        assert_int_equal(w.n, k == 0 ? 601 : 301);
+        fake_watch_close(&w);
+    }
+    fake_close(&f);
+}
+
+TEST(cacher_watch, opening_survives_every_failed_allocation)
+{
+    fake_open(&f, 0);
+    fake_put(&f, "ns", "p", "a", NULL);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct fake_watch w;
+        struct cor_reader_watch_opts opts;
+
+        memset(&w, 0, sizeof(w));
+        test_fail_alloc(0, false);
+        opts = fake_watch_opts(&w, "", "spec.nodeName=a");
+        opts.options.send_initial_events = COR_TRUE;
+        opts.options.allow_bookmarks = true;
+        test_fail_alloc(n, false);
+        w.f = &f;
+        if (cor_reader_watch(f.reader, COR_STR("/pods"), &opts, &w.watch, NULL) < 0) {
+            cor_predicate_deinit(&w.predicate);
+            continue;
+        }
+        fake_settle(&f);
+        assert_true((w.n == 1 && w.bookmarks == 1) || w.ended || w.error == 500);
+        fake_watch_close(&w);
+    }
+    fake_close(&f);
+}

@@ -1,0 +1,249 @@
+#include "storage/cacher/watch_cache.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "storage/cacher/snapshot.h"
+#include "test.h"
+
+#define KEYS 40
+#define REVS 1500
+
+/* The value of every key at every revision; 0: absent. */
+static uint32_t model[REVS + 1][KEYS];
+
+static void key_of(unsigned i, char out[16])
+{
+    snprintf(out, 16, "/r/%u/k%02u", i % 2, i);
+}
+
+static struct cor_cache_entry *entry(unsigned key, uint32_t value)
+{
+    struct cor_object *object;
+    char json[128], name[16];
+
+    key_of(key, name);
+    snprintf(json, sizeof(json), "{\"kind\":\"K\",\"apiVersion\":\"v1\",\"metadata\":{},\"v\":%u}",
+             value);
+    if (cor_object_from_stored(cor_strz(json), value, &object, NULL, NULL) < 0)
+        return NULL;
+    return cor_cache_entry_new(cor_strz(name), object, NULL);
+}
+
+/* 0 or -COR_ENOMEM. */
+static int change(struct cor_watch_cache *c, unsigned key, bool deleted, cor_rev rev)
+{
+    struct cor_cache_entry *now = NULL;
+    char name[16];
+    int r;
+
+    key_of(key, name);
+    if (!deleted) {
+        now = entry(key, (uint32_t)rev);
+        if (!now)
+            return -COR_ENOMEM;
+    }
+    pthread_mutex_lock(&c->lock);
+    r = cor_watch_cache_apply_locked(c, cor_strz(name), now, rev, 0);
+    pthread_mutex_unlock(&c->lock);
+    return r;
+}
+
+static void random_changes(struct cor_watch_cache *c, struct cor_rand *rand)
+{
+    memset(model, 0, sizeof(model));
+    assert_int_equal(cor_watch_cache_replace(c, NULL, 0, 1), 0);
+    for (cor_rev rev = 2; rev <= REVS; rev++) {
+        unsigned key = (unsigned)cor_rand_below(rand, KEYS);
+        bool deleted = cor_rand_below(rand, 3) == 0;
+
+        memcpy(model[rev], model[rev - 1], sizeof(model[rev]));
+        model[rev][key] = deleted ? 0 : (uint32_t)rev;
+        assert_int_equal(change(c, key, deleted, rev), 0);
+    }
+}
+
+/* In key order: even numbers first, then odd ones. */
+static unsigned nth_key(unsigned i)
+{
+    return i < KEYS / 2 ? 2 * i : 2 * (i - KEYS / 2) + 1;
+}
+
+static void check_state(const struct cor_cache_snapshot *s, cor_rev rev, const char *prefix,
+                        unsigned first, unsigned last)
+{
+    struct cor_cache_iter it;
+    struct cor_cache_entry *e;
+    char from[16];
+    size_t count = 0;
+
+    key_of(nth_key(first), from);
+    cor_cache_iter_init(&it, s, cor_strz(prefix), cor_strz(from), 0);
+    for (unsigned i = first; i < last; i++) {
+        char name[16];
+
+        if (model[rev][nth_key(i)] == 0)
+            continue;
+        key_of(nth_key(i), name);
+        e = cor_cache_iter_next(&it);
+        assert_non_null(e);
+        assert_string_equal(e->key, name);
+        assert_int_equal(e->object->rev, model[rev][nth_key(i)]);
+        count++;
+    }
+    assert_null(cor_cache_iter_next(&it));
+    assert_int_equal(cor_cache_snapshot_count(s, cor_strz(prefix), cor_strz(from)), count);
+}
+
+TEST(watch_cache, exact_reads_at_every_revision_equal_a_model)
+{
+    struct cor_watch_cache c;
+    struct cor_rand rand;
+
+    cor_rand_init_seeded(&rand, test_random());
+    assert_int_equal(cor_watch_cache_init(&c), 0);
+    random_changes(&c, &rand);
+    for (cor_rev rev = 1; rev <= REVS; rev++) {
+        struct cor_cache_snapshot s;
+
+        assert_int_equal(cor_cache_snapshot_at(&c, rev, &s), 0);
+        assert_int_equal(s.rev, rev);
+        assert_true(s.noverlay < COR_KEPT_ROOT_EVENTS);
+        check_state(&s, rev, "/r/", 0, KEYS);
+        check_state(&s, rev, "/r/1/", KEYS / 2, KEYS);
+        check_state(&s, rev, "/r/", (unsigned)cor_rand_below(&rand, KEYS), KEYS);
+        cor_cache_snapshot_deinit(&s);
+    }
+    while (cor_btree_reclaim(c.tree, 64))
+        ;
+    cor_watch_cache_deinit(&c);
+}
+
+TEST(watch_cache, eviction_takes_the_roots_that_need_the_events)
+{
+    struct cor_watch_cache c;
+    struct cor_rand rand;
+    struct cor_cache_snapshot s;
+    size_t bytes;
+
+    cor_rand_init_seeded(&rand, test_random());
+    assert_int_equal(cor_watch_cache_init(&c), 0);
+    random_changes(&c, &rand);
+    bytes = cor_watch_cache_history_bytes(&c);
+    while (cor_watch_cache_evict(&c)) {
+        cor_rev base = c.window.base;
+
+        assert_int_equal(cor_cache_snapshot_at(&c, 1, &s), -COR_EEXPIRED);
+        for (cor_rev rev = base; rev <= REVS; rev += 17) {
+            int r = cor_cache_snapshot_at(&c, rev, &s);
+
+            /* The window may begin before its first root. */
+            assert_true(r == 0 || (r == -COR_EEXPIRED && c.roots[0].rev > rev));
+            if (r == 0) {
+                check_state(&s, rev, "/r/", 0, KEYS);
+                cor_cache_snapshot_deinit(&s);
+            }
+        }
+    }
+    assert_true(c.window.next - c.window.first >= COR_WINDOW_EVENTS_MIN);
+    while (cor_btree_reclaim(c.tree, 64))
+        ;
+    assert_true(cor_watch_cache_history_bytes(&c) < bytes);
+    cor_watch_cache_deinit(&c);
+}
+
+TEST(watch_cache, compaction_ends_exact_reads_below_it)
+{
+    struct cor_watch_cache c;
+    struct cor_rand rand;
+    struct cor_cache_snapshot s;
+
+    cor_rand_init_seeded(&rand, test_random());
+    assert_int_equal(cor_watch_cache_init(&c), 0);
+    random_changes(&c, &rand);
+    cor_watch_cache_compact(&c, 700);
+    assert_int_equal(cor_cache_snapshot_at(&c, 699, &s), -COR_EEXPIRED);
+    assert_int_equal(cor_cache_snapshot_at(&c, 700, &s), 0);
+    check_state(&s, 700, "/r/", 0, KEYS);
+    cor_cache_snapshot_deinit(&s);
+    while (cor_btree_reclaim(c.tree, 64))
+        ;
+    cor_watch_cache_deinit(&c);
+}
+
+TEST(watch_cache, a_failed_allocation_leaves_the_event_out_and_the_cache_as_it_was)
+{
+    struct cor_watch_cache c;
+
+    assert_int_equal(cor_watch_cache_init(&c), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 1), 0);
+    for (cor_rev rev = 2; rev < 700; rev++) {
+        FOR_EACH_FAILED_ALLOC(n) {
+            uint64_t next = c.window.next;
+            int r;
+
+            if (c.rev >= rev)
+                break;
+            r = change(&c, (unsigned)(rev % KEYS), rev % 5 == 0, rev);
+            test_fail_alloc(0, false);
+            if (r < 0) {
+                assert_int_equal(r, -COR_ENOMEM);
+                assert_int_equal(c.window.next, next);
+                assert_true(c.rev < rev);
+            }
+        }
+        test_fail_alloc(0, false);
+        if (c.rev < rev)
+            assert_int_equal(change(&c, (unsigned)(rev % KEYS), rev % 5 == 0, rev), 0);
+    }
+    while (cor_btree_reclaim(c.tree, 64))
+        ;
+    cor_watch_cache_deinit(&c);
+}
+
+TEST(watch_cache, a_snapshot_of_the_past_survives_every_failed_allocation)
+{
+    struct cor_watch_cache c;
+    struct cor_rand rand;
+
+    cor_rand_init_seeded(&rand, test_random());
+    assert_int_equal(cor_watch_cache_init(&c), 0);
+    random_changes(&c, &rand);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_cache_snapshot s;
+        int r = cor_cache_snapshot_at(&c, 1000, &s);
+
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        if (r == 0)
+            cor_cache_snapshot_deinit(&s);
+    }
+    while (cor_btree_reclaim(c.tree, 64))
+        ;
+    cor_watch_cache_deinit(&c);
+}
+
+TEST(watch_cache, history_in_front_of_the_window_moves_its_base)
+{
+    struct cor_watch_cache c;
+    struct cor_window_event events[300];
+    size_t bytes[300];
+
+    assert_int_equal(cor_watch_cache_init(&c), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 1000), 0);
+    assert_int_equal(change(&c, 1, false, 1001), 0);
+    for (unsigned i = 0; i < 300; i++) {
+        events[i] = (struct cor_window_event){.now = entry(i % KEYS, i + 1), .rev = 700 + i};
+        bytes[i] = cor_cache_entry_bytes(events[i].now);
+    }
+    assert_int_equal(cor_watch_cache_prepend(&c, events, bytes, 300, 650), 0);
+    assert_int_equal(c.window.base, 650);
+    assert_int_equal(c.window.next - c.window.first, 301);
+    assert_int_equal(cor_window_after(&c.window, 650), c.window.first);
+    assert_int_equal(cor_window_after(&c.window, 998), c.window.next - 2);
+    assert_int_equal(cor_window_after(&c.window, 1001), c.window.next);
+    assert_true(cor_watch_cache_evict(&c));
+    assert_true(c.window.base >= 700);
+    cor_watch_cache_deinit(&c);
+}
