@@ -27,6 +27,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     if (!api)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     api->engine = opts->engine;
+    api->path_prefix = opts->path_prefix;
     api->clock = opts->clock ? opts->clock : cor_clock_real();
     api->event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S;
     api->min_request_timeout_s =
@@ -94,6 +95,7 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource
     struct cor_store_opts opts = {
         .engine = loop->api->engine,
         .loop = loop->loop,
+        .path_prefix = loop->api->path_prefix,
         .api_version = resource->api_version,
         .kind = resource->kind,
         .clock = loop->api->clock,

@@ -32,6 +32,7 @@ struct cor_health_check {
 
 struct cor_api_opts {
     struct cor_engine *engine;
+    const char *path_prefix;       /* of all keys; NULL: the store's default; must stay */
     struct cor_loop *const *loops; /* copied */
     size_t nloops;
     const struct cor_clock *clock; /* NULL: the real one */

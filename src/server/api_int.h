@@ -26,6 +26,7 @@ struct cor_api_loop {
 
 struct cor_api {
     struct cor_engine *engine;
+    const char *path_prefix;
     const struct cor_clock *clock;
     int64_t event_ttl_s;
     int64_t min_request_timeout_s;

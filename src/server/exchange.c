@@ -254,7 +254,8 @@ static int read_request(struct exchange *ex)
     req->audit_id = cor_http_request_header(http, COR_STR("audit-id"));
     req->body = http->body;
     req->user = &ex->identity.user;
-    ex->is_dry_run = memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
+    ex->is_dry_run =
+        http->query.n > 0 && memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
     return 0;
 }
 

@@ -235,6 +235,7 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
 {
     const struct cor_instance_opts *o = &in->opts;
     struct cor_api_opts api_opts = {.engine = in->engine,
+                                    .path_prefix = o->path_prefix,
                                     .loops = loops,
                                     .nloops = in->nworkers,
                                     .event_ttl_s = (int64_t)(o->event_ttl_ms / 1000),
@@ -501,6 +502,18 @@ static void drain(struct cor_instance *in, uint64_t drain_ms)
     wait_for_all(in);
 }
 
+/* The loops were never started: they turn here, until the HTTP server has closed on all of them. */
+static void close_http_unstarted(struct cor_instance *in)
+{
+    in->waiting++;
+    cor_http_server_close(cor_server_http(in->server), 0, on_http_closed, in);
+    while (in->waiting > 0) {
+        for (size_t i = 0; i < in->nworkers; i++)
+            (void)cor_loop_run_until(in->workers[i].loop, nothing_awaited, in, 1);
+        (void)cor_loop_run_until(in->home, nothing_awaited, in, 1);
+    }
+}
+
 static bool engine_is_quiet(void *arg)
 {
     return !((struct cor_instance *)arg)->engine_busy;
@@ -527,6 +540,8 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     atomic_store(&in->draining, true);
     if (in->nworkers > 0 && in->workers[in->nworkers - 1].is_started)
         drain(in, drain_ms);
+    else if (in->server)
+        close_http_unstarted(in);
     for (size_t i = 0; i < in->nworkers; i++)
         if (in->workers[i].is_started)
             cor_loop_stop(in->workers[i].loop);

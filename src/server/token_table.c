@@ -75,10 +75,11 @@ static struct entry *entry_new(struct cor_str user, struct cor_str uid, struct c
     size_t ngroups = count_groups(groups);
     size_t head = offsetof(struct entry, groups) + (ngroups + 1) * sizeof(struct cor_str);
     struct entry *entry = cor_alloc(head + user.n + uid.n + groups.n);
-    char *text = (char *)entry + head;
+    char *text;
 
     if (!entry)
         return NULL;
+    text = (char *)entry + head;
     entry->user = (struct cor_user){.name = copy_text(&text, user),
                                     .uid = copy_text(&text, uid),
                                     .groups = entry->groups,
