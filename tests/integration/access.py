@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Who gets in, what they may do, and the life of the process. access.py PROGRAM [FLAG...]"""
+
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from fixture import Server, UnixConnection, config_map, main, test
+
+PROGRAM = sys.argv[1]
+FLAGS = sys.argv[2:]
+
+
+def token_file(folder):
+    path = pathlib.Path(folder) / "tokens.csv"
+    path.write_text('t-ann,ann,1,"dev,ops"\nt-root,root,2,system:masters\n')
+    return str(path)
+
+
+@test
+def nobody_sees_only_health_and_version(server):
+    for path in ("/healthz", "/livez", "/readyz", "/version", "/readyz/etcd"):
+        server.get(path, token=None).expect(200)
+    for path in ("/", "/api", "/apis", "/metrics", "/api/v1/pods", "/nothing"):
+        status = server.get(path, token=None).expect(401).json()
+        assert (status["reason"], status["message"]) == ("Unauthorized", "Unauthorized")
+    server.get("/healthz", token="wrong").expect(401)
+
+
+@test
+def tokens_of_a_file_name_users(server):
+    with tempfile.TemporaryDirectory() as folder:
+        with Server(PROGRAM, "--token-auth-file", token_file(folder), *FLAGS) as other:
+            other.get("/api/v1/pods", token="t-root").expect(200)
+            status = other.get("/api/v1/namespaces/x/pods/y", token="t-ann").expect(403).json()
+            assert status["message"] == ('pods "y" is forbidden: User "ann" cannot get resource "pods" in API group "" '
+                                         'in the namespace "x"'), status
+            assert status["details"] == {"name": "y", "kind": "pods"}
+            status = other.get("/metrics", token="t-ann").expect(403).json()
+            assert status["message"] == 'forbidden: User "ann" cannot get path "/metrics"'
+
+
+@test
+def always_allow_lets_users_in(server):
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--token-auth-file", token_file(folder), "--authorization-mode", "AlwaysAllow", *FLAGS]
+        with Server(PROGRAM, *flags) as other:
+            other.get("/api/v1/pods", token="t-ann").expect(200)
+            other.get("/api/v1/pods", token=None).expect(401)
+
+
+@test
+def a_unix_socket_knows_its_peer(server):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "s.sock"
+        with Server(PROGRAM, "--unix-socket", str(path), *FLAGS) as other:
+            connection = UnixConnection(path)
+            other.get("/api/v1/namespaces", token=None, connection=connection).expect(200)
+            connection.close()
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+@test
+def client_certificates_name_users(server):
+    if not shutil.which("openssl"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        at = lambda name: os.path.join(folder, name)
+        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        openssl("req", "-x509", *curve, "-keyout", at("ca.key"), "-out", at("ca.crt"), "-subj", "/CN=ca", "-days", "2")
+        for name, subject in (("ann", "/O=dev/CN=ann"), ("root", "/O=system:masters/CN=root")):
+            openssl("req", *curve, "-keyout", at(name + ".key"), "-out", at(name + ".csr"), "-subj", subject)
+            openssl("x509", "-req", "-in", at(name + ".csr"), "-CA", at("ca.crt"), "-CAkey", at("ca.key"),
+                    "-CAcreateserial", "-out", at(name + ".crt"), "-days", "2")
+        openssl("req", "-x509", *curve, "-keyout", at("eve.key"), "-out", at("eve.crt"), "-subj",
+                "/O=system:masters/CN=eve", "-days", "2")
+        with Server(PROGRAM, "--client-ca-file", at("ca.crt"), *FLAGS) as other:
+            pair = lambda name: (at(name + ".crt"), at(name + ".key"))
+            other.get("/api/v1/pods", token=None, cert=pair("root")).expect(200)
+            status = other.get("/api/v1/pods", token=None, cert=pair("ann")).expect(403).json()
+            assert 'User "ann" cannot list resource "pods"' in status["message"]
+            other.get("/api/v1/pods", token=None, cert=pair("eve")).expect(401)
+
+
+@test
+def a_second_start_keeps_objects_and_credentials(server):
+    with Server(PROGRAM, *FLAGS) as other:
+        made = other.create("/api/v1/namespaces/default/configmaps", config_map("a"))
+        token, ca = other.token, (other.data / "pki/ca.crt").read_bytes()
+        assert (other.data / "admin.kubeconfig").stat().st_mode & 0o777 == 0o600
+        other.restart()
+        assert other.token == token and (other.data / "pki/ca.crt").read_bytes() == ca
+        assert other.url in (other.data / "admin.kubeconfig").read_text()
+        assert other.get("/api/v1/namespaces/default/configmaps/a").expect(200).json() == made
+
+
+def refuse(*flags):
+    result = subprocess.run([PROGRAM, "serve", *flags], capture_output=True, text=True, timeout=60)
+    assert result.returncode != 0
+    return result.stderr
+
+
+@test
+def what_is_wrong_is_said(server):
+    with tempfile.TemporaryDirectory() as folder:
+        assert f"held by process {server.process.pid}" in refuse("--data", str(server.data), "--port", "0")
+        said = refuse("--data", folder, "--port", str(server.port))
+        assert f"port {server.port} is in use" in said, said
+        assert "did you mean --token-auth-file?" in refuse("--token-auth-fil", "x")
+        assert "is not a numeric address" in refuse("--data", folder, "--bind-address", "localhost")
+        assert "there is no such file" in refuse("--data", folder, "--tls-cert-file", "/no", "--tls-private-key-file", "/no")
+        assert "belong together" in refuse("--data", folder, "--tls-cert-file", "/no")
+        said = refuse("--data", folder, "--port", "0", "--token-auth-file", "/no/tokens")
+        assert "token file '/no/tokens': No such file" in said, said
+
+
+@test
+def a_parent_that_ends_takes_the_server_with_it(server):
+    with tempfile.TemporaryDirectory() as folder:
+        read_end, write_end = os.pipe()
+        script = ("import subprocess, sys; p = subprocess.Popen(sys.argv[1:], pass_fds=[int(sys.argv[-1])]); "
+                  "print(p.pid, flush=True); sys.stdin.read()")
+        parent = subprocess.Popen([sys.executable, "-c", script, PROGRAM, "serve", "--data", folder, "--port", "0",
+                                   "--die-with-parent", "--ready-fd", str(write_end)],
+                                  pass_fds=[write_end], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        child = int(parent.stdout.readline())
+        os.close(write_end)
+        with os.fdopen(read_end) as ready:
+            assert ready.readline().startswith("https://")
+        handle = os.pidfd_open(child)
+        parent.kill()
+        parent.wait()
+        assert select.select([handle], [], [], 60)[0], "the server goes on alone"
+        os.close(handle)
+        parent.stdout.close()
+        parent.stdin.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""A real server in a process of its own, an HTTP client for it, and a small TAP frame. Only Python's own modules."""
+
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import traceback
+
+START_S = 60
+REQUEST_S = 30
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def expect(self, status):
+        assert self.status == status, f"{self.status} instead of {status}: {self.body[:500]!r}"
+        return self
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=REQUEST_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(REQUEST_S)
+        self.sock.connect(str(self.path))
+
+
+class Watch:
+    """Events of a watch as they come; next() raises StopIteration at a clean end of the stream."""
+
+    def __init__(self, connection, response):
+        self.connection, self.response = connection, response
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        line = self.response.readline()
+        if not line:
+            raise StopIteration
+        return json.loads(line)
+
+    def close(self):
+        self.connection.close()
+
+
+class Server:
+    def __init__(self, program, *flags, data=None):
+        self.program, self.flags = program, flags
+        self.own_data = data is None
+        self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="coracle-"))
+        self.process = None
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.cleanup()
+            raise
+
+    def __exit__(self, kind, value, trace):
+        try:
+            if self.process:
+                self.stop()
+        finally:
+            self.cleanup()
+
+    def cleanup(self):
+        if self.own_data:
+            shutil.rmtree(self.data, ignore_errors=True)
+
+    def start(self):
+        read_end, write_end = os.pipe()
+        self.log = tempfile.TemporaryFile("w+")
+        command = [self.program, "serve", "--data", str(self.data), "--port", "0", "--die-with-parent",
+                   "--ready-fd", str(write_end), *self.flags]
+        self.process = subprocess.Popen(command, pass_fds=[write_end], stdout=self.log, stderr=self.log)
+        os.close(write_end)
+        with os.fdopen(read_end) as ready:
+            self.url = ready.readline().strip()
+        if not self.url:
+            self.process.wait(START_S)
+            raise AssertionError(f"the server did not start: {self.output()}")
+        self.host, port = self.url.removeprefix("https://").rsplit(":", 1)
+        self.port = int(port)
+        self.token = (self.data / "pki/admin.token").read_text()
+        return self
+
+    def output(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends the server; it must say goodbye by itself."""
+        process, self.process = self.process, None
+        process.send_signal(number)
+        try:
+            code = process.wait(START_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the server did not stop: {self.output()}") from None
+        assert code == 0, f"the server ended with {code}: {self.output()}"
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def connect(self, cert=None):
+        context = ssl.create_default_context(cafile=self.data / "pki/ca.crt")
+        if cert:
+            context.load_cert_chain(*cert)
+        return http.client.HTTPSConnection(self.host, self.port, context=context, timeout=REQUEST_S)
+
+    def request(self, method, path, body=None, token="admin", connection=None, cert=None, **headers):
+        own = connection is None
+        connection = connection or self.connect(cert)
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token:
+            sent["Authorization"] = "Bearer " + (self.token if token == "admin" else token)
+        try:
+            connection.request(method, path, body, sent)
+            response = connection.getresponse()
+            return Answer(response, response.read())
+        finally:
+            if own:
+                connection.close()
+
+    def get(self, path, **options):
+        return self.request("GET", path, **options)
+
+    def create(self, path, body, status=201):
+        return self.request("POST", path, body).expect(status).json()
+
+    def watch(self, path, token="admin"):
+        connection = self.connect()
+        connection.request("GET", path, headers={"Authorization": "Bearer " + (self.token if token == "admin" else token)})
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        return Watch(connection, response)
+
+
+def config_map(name, labels=None, **data):
+    metadata = {"name": name}
+    if labels:
+        metadata["labels"] = labels
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
+
+
+TESTS = []
+
+
+def test(function):
+    """Registers function(server) under its name."""
+    TESTS.append(function)
+    return function
+
+
+def run(program, flags):
+    """One server for all tests of a module; each has a namespace of its own to play in."""
+    failed = 0
+    with Server(program, *flags) as server:
+        for number, function in enumerate(TESTS, 1):
+            name = function.__name__.replace("_", "-")
+            try:
+                server.ns = f"t{number}"
+                server.create("/api/v1/namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": server.ns}})
+                server.maps = f"/api/v1/namespaces/{server.ns}/configmaps"
+                function(server)
+                print(f"ok {number} - {name}", flush=True)
+            except Exception:
+                failed += 1
+                print(f"not ok {number} - {name}")
+                for line in traceback.format_exc().splitlines():
+                    print("#", line)
+        print(f"1..{len(TESTS)}", flush=True)
+        try:
+            server.stop()
+        except AssertionError as error:
+            for line in str(error).splitlines():
+                print("#", line)
+            failed += 1
+    return 1 if failed else 0
+
+
+def main():
+    sys.exit(run(sys.argv[1], sys.argv[2:]))

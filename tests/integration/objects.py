@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Objects over the wire: the verbs, their forms and their refusals. objects.py PROGRAM [FLAG...]"""
+
+from fixture import config_map, main, test
+
+MERGE = "application/merge-patch+json"
+
+
+@test
+def an_object_is_created_read_changed_and_deleted(server):
+    made = server.create(server.maps, config_map("a", k="v"))
+    assert made["kind"] == "ConfigMap" and made["metadata"]["namespace"] == server.ns
+    assert made["metadata"]["uid"] and made["metadata"]["creationTimestamp"].endswith("Z")
+    made["data"]["k"] = "w"
+    changed = server.request("PUT", server.maps + "/a", made).expect(200).json()
+    assert int(changed["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    assert server.get(server.maps + "/a").expect(200).json() == changed
+    status = server.request("DELETE", server.maps + "/a").expect(200).json()
+    assert status["status"] == "Success" and status["details"]["uid"] == made["metadata"]["uid"]
+    status = server.get(server.maps + "/a").expect(404).json()
+    assert status["reason"] == "NotFound" and status["message"] == 'configmaps "a" not found'
+
+
+@test
+def a_second_object_of_that_name_is_a_conflict(server):
+    server.create(server.maps, config_map("a"))
+    status = server.create(server.maps, config_map("a"), 409)
+    assert status["reason"] == "AlreadyExists" and status["message"] == 'configmaps "a" already exists'
+
+
+@test
+def an_update_with_an_old_revision_is_a_conflict(server):
+    made = server.create(server.maps, config_map("a"))
+    server.request("PATCH", server.maps + "/a", {"data": {"x": "1"}}, Content_Type=MERGE).expect(200)
+    status = server.request("PUT", server.maps + "/a", made).expect(409).json()
+    assert status["reason"] == "Conflict"
+    assert status["message"].startswith('Operation cannot be fulfilled on configmaps "a": the object has been modified')
+
+
+@test
+def patches_merge_and_edit(server):
+    server.create(server.maps, config_map("a", k="v", gone="x"))
+    merged = server.request("PATCH", server.maps + "/a", {"data": {"gone": None, "n": "1"}}, Content_Type=MERGE)
+    assert merged.expect(200).json()["data"] == {"k": "v", "n": "1"}
+    edits = [{"op": "test", "path": "/data/k", "value": "v"}, {"op": "replace", "path": "/data/k", "value": "w"}]
+    edited = server.request("PATCH", server.maps + "/a", edits, Content_Type="application/json-patch+json")
+    assert edited.expect(200).json()["data"] == {"k": "w", "n": "1"}
+    server.request("PATCH", server.maps + "/a", {}, Content_Type="application/x").expect(415)
+
+
+@test
+def lists_page_and_select(server):
+    for i in range(5):
+        server.create(server.maps, config_map(f"m{i}", labels={"odd": str(i % 2)}))
+    names, token = [], ""
+    while True:
+        page = server.get(f"{server.maps}?limit=2&continue={token}").expect(200).json()
+        names += [item["metadata"]["name"] for item in page["items"]]
+        token = page["metadata"].get("continue", "")
+        if not token:
+            break
+        assert page["metadata"]["remainingItemCount"] == 5 - len(names)
+    assert names == ["m0", "m1", "m2", "m3", "m4"]
+    odd = server.get(server.maps + "?labelSelector=odd%3D1").expect(200).json()
+    assert [item["metadata"]["name"] for item in odd["items"]] == ["m1", "m3"]
+    assert "kind" not in odd["items"][0]
+    one = server.get(server.maps + "?fieldSelector=metadata.name%3Dm4").expect(200).json()
+    assert len(one["items"]) == 1
+
+
+@test
+def a_collection_is_deleted(server):
+    for i in range(3):
+        server.create(server.maps, config_map(f"m{i}", labels={"keep": "yes" if i == 0 else "no"}))
+    server.request("DELETE", server.maps + "?labelSelector=keep%3Dno").expect(200)
+    assert len(server.get(server.maps).json()["items"]) == 1
+
+
+@test
+def yaml_comes_in_and_goes_out(server):
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m\ndata:\n  \"on\": \"yes\"\n"
+    server.request("POST", server.maps, text, Content_Type="application/yaml").expect(201)
+    assert server.get(server.maps + "/m").json()["data"] == {"on": "yes"}
+    answer = server.get(server.maps + "/m", Accept="application/yaml").expect(200)
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert answer.body.decode().startswith('apiVersion: v1\ndata:\n  "on": "yes"\nkind: ConfigMap\n'), answer.body
+
+
+@test
+def a_dry_run_leaves_nothing(server):
+    server.create(server.maps + "?dryRun=All", config_map("a"))
+    server.get(server.maps + "/a").expect(404)
+
+
+@test
+def names_are_generated(server):
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"generateName": "g-"}}
+    names = {server.create(server.maps, body)["metadata"]["name"] for _ in range(3)}
+    assert len(names) == 3 and all(name.startswith("g-") and len(name) == 7 for name in names)
+
+
+@test
+def a_missing_namespace_and_a_bad_object_are_refused(server):
+    status = server.create("/api/v1/namespaces/nowhere/configmaps", config_map("a"), 404)
+    assert status["message"] == 'namespaces "nowhere" not found'
+    status = server.create(server.maps, config_map("Not_A_Name"), 422)
+    assert status["reason"] == "Invalid" and status["details"]["causes"][0]["field"] == "metadata.name"
+    server.request("POST", server.maps, "{").expect(400)
+    server.request("POST", server.maps, "x", Content_Type="text/plain").expect(415)
+    server.get(server.maps, Accept="image/png").expect(406)
+    server.request("PUT", server.maps, config_map("a")).expect(405)
+    server.get("/api/v1/nothings").expect(404)
+
+
+@test
+def a_body_that_is_too_large_is_refused(server):
+    answer = server.request("POST", server.maps, "x" * (3 * 1024 * 1024 + 1))
+    assert answer.expect(413).json()["reason"] == "RequestEntityTooLarge"
+
+
+@test
+def every_answer_has_its_headers(server):
+    answer = server.get(server.maps)
+    assert answer.headers["Cache-Control"] == "no-cache, private" and len(answer.headers["Audit-Id"]) == 36
+    assert answer.headers["Content-Type"] == "application/json"
+    assert server.get(server.maps, Audit_Id="mine").headers["Audit-Id"] == "mine"
+    assert answer.body.endswith(b"}\n") and b"\n  " not in answer.body
+    assert b'\n  "kind"' in server.get(server.maps, User_Agent="curl/8").body
+
+
+@test
+def a_bad_timeout_is_refused(server):
+    status = server.get(server.maps + "?timeout=soon").expect(400).json()
+    assert "invalid timeout specified in the request URL" in status["message"]
+    server.get(server.maps + "?timeout=30s").expect(200)
+
+
+@test
+def one_connection_serves_many_requests(server):
+    connection = server.connect()
+    for i in range(20):
+        server.request("POST", server.maps, config_map(f"m{i}"), connection=connection).expect(201)
+        server.get(f"{server.maps}/m{i}", connection=connection).expect(200)
+    server.request("HEAD", server.maps, connection=connection).expect(200)
+    assert len(server.get(server.maps, connection=connection).json()["items"]) == 20
+    connection.close()
+
+
+@test
+def discovery_names_the_resources(server):
+    names = {r["name"] for r in server.get("/api/v1").expect(200).json()["resources"]}
+    assert {"pods", "configmaps", "namespaces", "pods/status"} <= names
+    groups = {g["name"] for g in server.get("/apis").expect(200).json()["groups"]}
+    assert {"apps", "batch", "coordination.k8s.io"} <= groups
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    first = server.get("/apis", Accept=accept).expect(200)
+    assert first.json()["kind"] == "APIGroupDiscoveryList"
+    server.get("/apis", Accept=accept, If_None_Match=first.headers["ETag"]).expect(304)
+    assert server.get("/version").json()["minor"] == "34"
+
+
+@test
+def numbers_are_shown(server):
+    server.get(server.maps).expect(200)
+    text = server.get("/metrics").expect(200).body.decode()
+    assert 'apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"' in text
+    assert "apiserver_request_duration_seconds_bucket" in text and "process_resident_memory_bytes" in text
+    assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 1' in text
+
+
+if __name__ == "__main__":
+    main()

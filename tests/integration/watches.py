@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Watches over the wire. watches.py PROGRAM [FLAG...]"""
+
+from fixture import config_map, main, test
+
+MERGE = "application/merge-patch+json"
+
+
+def revision(server):
+    return server.get(server.maps).expect(200).json()["metadata"]["resourceVersion"]
+
+
+def names(events):
+    return [(event["type"], event["object"]["metadata"]["name"]) for event in events]
+
+
+@test
+def a_watch_goes_on_where_a_list_ended(server):
+    server.create(server.maps, config_map("before"))
+    watch = server.watch(f"{server.maps}?watch=1&resourceVersion={revision(server)}")
+    made = server.create(server.maps, config_map("a", k="v"))
+    server.request("PATCH", server.maps + "/a", {"data": {"k": "w"}}, Content_Type=MERGE).expect(200)
+    server.request("DELETE", server.maps + "/a").expect(200)
+    events = [next(watch) for _ in range(3)]
+    assert names(events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert events[0]["object"] == made
+    assert events[2]["object"]["data"] == {"k": "w"}
+    revisions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert revisions == sorted(set(revisions))
+    watch.close()
+
+
+@test
+def a_watch_ends_cleanly_at_its_timeout(server):
+    watch = server.watch(f"{server.maps}?watch=1&timeoutSeconds=1&resourceVersion={revision(server)}")
+    assert list(watch) == []
+
+
+@test
+def a_watch_shows_what_its_selector_sees(server):
+    watch = server.watch(f"{server.maps}?watch=1&labelSelector=on&resourceVersion={revision(server)}")
+    server.create(server.maps, config_map("a"))
+    label = {"metadata": {"labels": {"on": "1"}}}
+    server.request("PATCH", server.maps + "/a", label, Content_Type=MERGE).expect(200)
+    server.request("PATCH", server.maps + "/a", {"metadata": {"labels": None}}, Content_Type=MERGE).expect(200)
+    events = [next(watch) for _ in range(2)]
+    assert names(events) == [("ADDED", "a"), ("DELETED", "a")]
+    assert events[1]["object"]["metadata"]["labels"] == {"on": "1"}
+    watch.close()
+
+
+@test
+def a_watch_may_begin_with_what_is_there(server):
+    server.create(server.maps, config_map("a"))
+    server.create(server.maps, config_map("b"))
+    query = "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+    watch = server.watch(f"{server.maps}?{query}")
+    assert names([next(watch), next(watch)]) == [("ADDED", "a"), ("ADDED", "b")]
+    mark = next(watch)
+    assert mark["type"] == "BOOKMARK"
+    assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    server.create(server.maps, config_map("c"))
+    assert names([next(watch)]) == [("ADDED", "c")]
+    watch.close()
+
+
+@test
+def a_watch_resumes_after_a_restart_without_a_relist(server):
+    server.create(server.maps, config_map("a"))
+    at = revision(server)
+    watch = server.watch(f"{server.maps}?watch=1&resourceVersion={at}")
+    server.create(server.maps, config_map("b"))
+    assert names([next(watch)]) == [("ADDED", "b")]
+    server.restart()
+    assert list(watch) == [], "the shutdown must end the stream cleanly"
+    watch = server.watch(f"{server.maps}?watch=1&resourceVersion={at}")
+    server.create(server.maps, config_map("c"))
+    assert names([next(watch), next(watch)]) == [("ADDED", "b"), ("ADDED", "c")]
+    watch.close()
+
+
+@test
+def many_watchers_see_the_same_events(server):
+    at = revision(server)
+    watches = [server.watch(f"{server.maps}?watch=1&resourceVersion={at}") for _ in range(20)]
+    for i in range(10):
+        server.create(server.maps, config_map(f"m{i}"))
+    for watch in watches:
+        assert names([next(watch) for _ in range(10)]) == [("ADDED", f"m{i}") for i in range(10)]
+        watch.close()
+
+
+@test
+def a_watch_from_a_revision_that_is_not_there_yet_is_told_so(server):
+    watch = server.connect()
+    answer = server.get(f"{server.maps}?resourceVersion=999999999&resourceVersionMatch=NotOlderThan", connection=watch)
+    assert answer.expect(504).json()["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    watch.close()
+
+
+if __name__ == "__main__":
+    main()
