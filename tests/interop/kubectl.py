@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""An unmodified kubectl against a real server. kubectl.py PROGRAM [FLAG...]; prints TAP."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "integration"))
+
+from fixture import main, test  # noqa: E402
+
+HOME = tempfile.TemporaryDirectory()
+
+
+def environment(server):
+    return {"PATH": os.environ["PATH"], "HOME": HOME.name, "KUBECONFIG": str(server.data / "admin.kubeconfig")}
+
+
+def kubectl(server, *words, stdin=None, fails=False):
+    """What kubectl printed; stderr when it was expected to fail."""
+    done = subprocess.run(["kubectl", "-n", server.ns, *words], env=environment(server), input=stdin, text=True,
+                          capture_output=True, timeout=60)
+    assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stderr if fails else done.stdout
+
+
+def manifest(name, **data):
+    lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in data.items())
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{lines}"
+
+
+def make(server, name, **data):
+    kubectl(server, "create", "--validate=false", "-f", "-", stdin=manifest(name, **data))
+
+
+@test
+def resources_and_versions_are_found(server):
+    resources = kubectl(server, "api-resources", "-o", "name").split()
+    assert {"configmaps", "pods", "deployments.apps", "leases.coordination.k8s.io"} <= set(resources)
+    assert "po" in kubectl(server, "api-resources").split()
+    assert {"v1", "apps/v1"} <= set(kubectl(server, "api-versions").split())
+    assert json.loads(kubectl(server, "version", "-o", "json"))["serverVersion"]["minor"] == "34"
+
+
+@test
+def namespaces_are_there_from_the_start(server):
+    names = kubectl(server, "get", "namespaces", "-o", "name").split()
+    assert {"namespace/default", "namespace/kube-system", "namespace/kube-public", "namespace/kube-node-lease"} <= set(names)
+
+
+@test
+def manifests_create_and_replace_in_yaml_and_json(server):
+    assert kubectl(server, "create", "--validate=false", "-f", "-", stdin=manifest("m", k="v")) == "configmap/m created\n"
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "j"}, "data": {"k": "v"}}
+    assert kubectl(server, "create", "--validate=false", "-f", "-", stdin=json.dumps(body)) == "configmap/j created\n"
+    assert kubectl(server, "replace", "--validate=false", "-f", "-", stdin=manifest("m", k="w")) == "configmap/m replaced\n"
+    assert kubectl(server, "get", "cm", "m", "-o", "jsonpath={.data.k}") == "w"
+    said = kubectl(server, "create", "--validate=false", "-f", "-", stdin=manifest("m"), fails=True)
+    assert 'Error from server (AlreadyExists): error when creating "STDIN": configmaps "m" already exists' in said, said
+
+
+@test
+def objects_are_shown_in_every_form(server):
+    make(server, "a", k="v")
+    table = kubectl(server, "get", "configmaps")
+    assert table.splitlines()[0].split()[0] == "NAME" and table.splitlines()[1].split()[0] == "a", table
+    text = kubectl(server, "get", "cm", "a", "-o", "yaml")
+    assert text.startswith("apiVersion: v1\ndata:\n  k: v\nkind: ConfigMap\n"), text
+    assert json.loads(kubectl(server, "get", "cm", "a", "-o", "json"))["data"] == {"k": "v"}
+    assert kubectl(server, "get", "cm", "-o", "name") == "configmap/a\n"
+    assert kubectl(server, "get", "cm", "-o", "jsonpath={.items[*].metadata.name}") == "a"
+    assert kubectl(server, "get", "cm", "-o", "custom-columns=N:.metadata.name", "--no-headers") == "a\n"
+    assert server.ns in kubectl(server, "get", "cm", "-A")
+    assert "Name:" in kubectl(server, "describe", "cm", "a")
+    assert json.loads(kubectl(server, "get", "--raw", f"{server.maps}/a"))["kind"] == "ConfigMap"
+
+
+@test
+def objects_are_labelled_annotated_and_patched(server):
+    make(server, "a", k="v")
+    assert kubectl(server, "label", "cm", "a", "x=y") == "configmap/a labeled\n"
+    assert kubectl(server, "annotate", "cm", "a", "note=1") == "configmap/a annotated\n"
+    assert kubectl(server, "get", "cm", "-l", "x=y", "-o", "name") == "configmap/a\n"
+    assert "No resources found" not in kubectl(server, "get", "cm", "--field-selector", "metadata.name=a")
+    kubectl(server, "patch", "cm", "a", "--type", "merge", "-p", '{"data":{"z":"1"}}')
+    kubectl(server, "patch", "cm", "a", "--type", "json", "-p", '[{"op":"remove","path":"/data/k"}]')
+    assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data}") == '{"z":"1"}'
+    assert kubectl(server, "label", "cm", "a", "x-") == "configmap/a unlabeled\n"
+    said = kubectl(server, "patch", "cm", "b", "--type", "merge", "-p", "{}", fails=True)
+    assert 'Error from server (NotFound): configmaps "b" not found' in said, said
+
+
+@test
+def a_watch_shows_changes(server):
+    make(server, "a")
+    command = ["kubectl", "-n", server.ns, "get", "cm", "-w", "-o", "name"]
+    with subprocess.Popen(command, env=environment(server), stdout=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout.readline() == "configmap/a\n"
+        make(server, "b")
+        assert watch.stdout.readline() == "configmap/b\n"
+        kubectl(server, "label", "cm", "a", "seen=yes")
+        assert watch.stdout.readline() == "configmap/a\n"
+        watch.terminate()
+    command = ["kubectl", "-n", server.ns, "get", "cm", "b", "-w"]
+    with subprocess.Popen(command, env=environment(server), stdout=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout.readline().startswith("NAME")
+        assert watch.stdout.readline().startswith("b")
+        kubectl(server, "label", "cm", "b", "seen=yes")
+        assert watch.stdout.readline().startswith("b")
+        watch.terminate()
+
+
+@test
+def objects_are_deleted_and_waited_for(server):
+    for name in ("a", "b", "c"):
+        make(server, name)
+    assert kubectl(server, "delete", "cm", "a").startswith('configmap "a" deleted')
+    kubectl(server, "label", "cm", "--all", "old=yes")
+    kubectl(server, "delete", "cm", "-l", "old=yes")
+    assert kubectl(server, "get", "cm", "-o", "name") == ""
+    assert "NotFound" in kubectl(server, "delete", "cm", "a", fails=True)
+    make(server, "d", phase="ready")
+    kubectl(server, "wait", "cm/d", "--for=jsonpath={.data.phase}=ready", "--timeout=20s")
+
+
+@test
+def other_kinds_are_written_too(server):
+    deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web"},
+                  "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
+                           "template": {"metadata": {"labels": {"app": "web"}},
+                                        "spec": {"containers": [{"name": "c", "image": "nginx"}]}}}}
+    kubectl(server, "create", "--validate=false", "-f", "-", stdin=json.dumps(deployment))
+    assert kubectl(server, "get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "1"
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "data": {"p": "cQ=="}}
+    kubectl(server, "create", "--validate=false", "-f", "-", stdin=json.dumps(secret))
+    assert kubectl(server, "get", "secret", "s", "-o", "jsonpath={.data.p}") == "cQ=="
+    kubectl(server, "delete", "deploy/web", "secret/s")
+
+
+if __name__ == "__main__":
+    main()
