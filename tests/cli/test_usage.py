@@ -74,6 +74,14 @@ def test_the_manual_has_every_command_and_flag(p):
             assert flag in manual, f"{flag} of {command} is not in the manual"
 
 
+def test_the_manual_has_every_flag_of_serve(p):
+    manual = (ROOT / "docs/man/coracle-serve.1").read_text().replace("\\-", "-")
+    flags = re.findall(r"^ .*(--[a-z-]+)", p.run("help", "serve").ok(), re.MULTILINE)
+    assert len(flags) > 15
+    for flag in flags:
+        assert flag in manual, f"{flag} is not in the manual"
+
+
 def test_the_demo_runs_and_runs_again(p):
     for round_number in (1, 2):
         done = subprocess.run([ROOT / "tools/run_demo", "--data", str(p.data)], capture_output=True, text=True,
