@@ -63,29 +63,31 @@ static void answer(struct cor_lease_manager *lm, struct cor_lease_want *want, in
     want->on_lease(want);
 }
 
-/* `granting` stays set while the answers are given, so that whoever asks from within one queues up
- * behind those who wait already. */
+/* `granting` stays set while others wait, so that whoever asks from within an answer queues up
+ * behind them. The last answer may free the manager. */
 static void on_granted(struct cor_engine_req *req)
 {
     struct cor_lease_manager *lm = COR_CONTAINER_OF(req, struct cor_lease_manager, grant.req);
+    struct cor_lease_want *want = first_waiting(lm);
     uint64_t now_ms = cor_clock_mono_ms(lm->clock);
+    int result = req->result;
 
-    if (req->result == 0) {
+    if (result == 0) {
         lm->id = lm->grant.ret_id;
         lm->expires_ms = lm->granting_ms + (uint64_t)lm->grant.ttl_s * 1000;
         lm->objects = 1;
     }
-    answer(lm, first_waiting(lm), req->result);
-    while (!cor_list_empty(&lm->waiting)) {
-        struct cor_lease_want *want = first_waiting(lm);
-
+    while (want->link.next != &lm->waiting) {
+        answer(lm, want, result);
+        result = 0;
+        want = first_waiting(lm);
         if (!reuse(lm, want, now_ms)) {
             ask(lm, want, now_ms);
             return;
         }
-        answer(lm, want, 0);
     }
     lm->granting = false;
+    answer(lm, want, result);
 }
 
 bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *want)

@@ -237,6 +237,7 @@ TEST(sqlite_files, after_a_sync_error_nothing_more_is_written_and_reads_go_on)
         assert_non_null(strstr(cor_status_message(&w.req.status),
                                "no write is taken until the process is restarted"));
         assert_null(w.ret_prev);
+        assert_int_equal(w.ret_rev, 0);
         cor_write_req_deinit(&w);
         fault_vfs_plan(NULL);
         assert_int_equal(fx_put(&fx, "/b", "1", 0, NULL), -COR_EIO);

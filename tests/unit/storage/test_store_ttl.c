@@ -28,7 +28,7 @@ static void bed_open(struct bed *b)
 static void bed_close(struct bed *b)
 {
     cor_object_unref(b->pod);
-    cor_store_free(b->store);
+    b->store = cor_store_free(b->store);
     fx_close(&b->fx);
 }
 
@@ -96,5 +96,26 @@ TEST(store_ttl, a_lease_that_ended_by_a_jump_of_the_wall_clock_is_replaced)
     assert_int_equal(put(&b, "/pods/c"), 0);
     assert_string_equal(fx_list(&b.fx, "/registry/pods/", "/registry/pods0", 0),
                         "/registry/pods/c={\"metadata\":{\"name\":\"a\"}}@6");
+    bed_close(&b);
+}
+
+static void on_last_reply(void *arg, const struct cor_store_reply *reply)
+{
+    struct bed *b = arg;
+
+    b->store = cor_store_free(b->store);
+    on_reply(arg, reply);
+}
+
+TEST(store_ttl, a_refused_lease_may_end_the_store)
+{
+    const int64_t too_long_s = INT64_C(9000000001);
+    struct bed b = {0};
+
+    bed_open(&b);
+    assert_int_equal(
+        cor_store_create(b.store, COR_STR("/pods/a"), b.pod, too_long_s, on_last_reply, &b, NULL),
+        0);
+    assert_int_equal(wait_reply(&b), -COR_EINVAL);
     bed_close(&b);
 }
