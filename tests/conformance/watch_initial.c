@@ -190,3 +190,50 @@ TEST(conformance, watch_initial_state_is_in_key_order_and_of_one_revision)
     conf_watch_close(&w);
     conf_close(&c);
 }
+
+static struct cor_object *large_pod(const char *name)
+{
+    enum { LARGE = 1400 * 1024 };
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
+
+    cor_buf_init(&json, 2 * LARGE);
+    assert_int_equal(
+        cor_buf_addf(&json, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"data\":\"%0*d\"", LARGE, 0),
+        0);
+    assert_int_equal(
+        cor_buf_addf(&json, ",\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"}}", name), 0);
+    return conf_object(cor_buf_z(&json));
+}
+
+/* TestWatchChanSync: a write between two pages of it comes after it. */
+TEST(conformance, watch_initial_state_of_several_pages_is_of_one_revision)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g"};
+    struct cor_store_watch_opts opts = {
+        .options = {.recursive = true, .send_initial_events = COR_TRUE, .allow_bookmarks = true}};
+    cor_rev revs[COR_ARRAY_LEN(names)], between;
+    struct conf c;
+    char key[32];
+
+    conf_open(&c);
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        struct cor_object *object;
+
+        snprintf(key, sizeof(key), "/pods/ns/%s", names[i]);
+        object = conf_put(&c, key, large_pod(names[i]));
+        revs[i] = object->rev;
+        cor_object_unref(object);
+    }
+    conf_watch_open(&c, &w, "/pods", &opts);
+    conf_watch_expect(&w, COR_WATCH_ADDED, "a", revs[0]);
+    conf_watch_pause(&w);
+    between = put(&c, "ns", "z");
+    conf_watch_resume(&w);
+    for (size_t i = 1; i < COR_ARRAY_LEN(names); i++)
+        conf_watch_expect(&w, COR_WATCH_ADDED, names[i], revs[i]);
+    expect_end_mark(revs[COR_ARRAY_LEN(names) - 1]);
+    conf_watch_expect(&w, COR_WATCH_ADDED, "z", between);
+    conf_watch_expect_idle(&w);
+    conf_watch_close(&w);
+    conf_close(&c);
+}

@@ -1,6 +1,7 @@
 /* The connection's statements are static: the file under test is included. */
 #include "storage/sqlite/db.c" /* NOLINT(bugprone-suspicious-include) */
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -101,4 +102,18 @@ TEST(sqlite_db, opens_a_file_behind_a_linked_folder)
     fclose(fopen(file, "w"));
     db = open_owner(path);
     cor_sqlite_db_free(db);
+}
+
+TEST(sqlite_db, a_guest_can_write_nothing)
+{
+    struct cor_sqlite_db *owner, *guest = NULL;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/store.db", test_tmpdir());
+    assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    owner = open_owner(path);
+    assert_int_equal(cor_sqlite_db_open(path, COR_SQLITE_GUEST, &guest, NULL), 0);
+    assert_int_equal(cor_sqlite_db_exec(guest, "DELETE FROM log"), -COR_EREADONLY);
+    cor_sqlite_db_free(guest);
+    cor_sqlite_db_free(owner);
 }

@@ -1,5 +1,6 @@
 #include "engine_fixture.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -377,4 +378,83 @@ TEST(sqlite_engine, opening_survives_failed_allocations)
             cor_status_deinit(&st);
         }
     }
+}
+
+/* A feed whose callback runs on the engine thread, where it makes the n-th allocation after it
+ * fail. */
+struct saboteur {
+    struct cor_feed *feed;
+    _Atomic size_t nth;
+    _Atomic bool closed;
+};
+
+static void sabotage(void *arg, const struct cor_feed_batch *batch)
+{
+    struct saboteur *s = arg;
+
+    test_fail_alloc(atomic_load(&s->nth), false);
+}
+
+static void on_sabotage_broken(void *arg, int err, const char *message)
+{
+    abort();
+}
+
+static void on_sabotage_closed(void *arg)
+{
+    struct saboteur *s = arg;
+
+    atomic_store(&s->closed, true);
+}
+
+/* The armed failure may meet this write itself; it happens once. */
+static void arm(struct fx *fx, struct saboteur *s, size_t nth, cor_rev *rev)
+{
+    atomic_store(&s->nth, nth);
+    if (fx_put(fx, "/arm", "", *rev, rev) < 0)
+        assert_int_equal(fx_put(fx, "/arm", "", *rev, rev), 0);
+}
+
+TEST(sqlite_engine, its_thread_survives_failed_allocations)
+{
+    struct saboteur s = {.nth = 0};
+    struct cor_feed_opts opts = {
+        .key = COR_STR("/arm"),
+        .credit = SIZE_MAX,
+        .on_batch = sabotage,
+        .on_broken = on_sabotage_broken,
+        .on_closed = on_sabotage_closed,
+        .arg = &s,
+    };
+    cor_rev armed = 0, rev = 0;
+    size_t refused = 0;
+    struct sink sink;
+    char want[32];
+    struct fx fx;
+
+    fx_open(&fx, ":memory:");
+    assert_int_equal(cor_feed_open(fx.engine, &opts, &s.feed), 0);
+    assert_int_equal(fx_put(&fx, "/a", "x", 0, &rev), 0);
+    sink_open(&sink, &fx, "/a", NULL, rev, SIZE_MAX);
+    for (size_t n = 1; n <= 16; n++) {
+        int64_t lease;
+        int r;
+
+        arm(&fx, &s, n, &armed);
+        r = fx_put(&fx, "/a", "x", rev, &rev);
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        refused += r < 0;
+        lease = fx_lease(&fx, 10);
+        assert_true(lease > 0 || lease == -COR_ENOMEM);
+        fx_list(&fx, "/a", NULL, 0);
+        arm(&fx, &s, 0, &armed);
+        snprintf(want, sizeof(want), "/a=x@%llu", (unsigned long long)rev);
+        assert_string_equal(fx_list(&fx, "/a", NULL, 0), want);
+    }
+    assert_in_range(refused, 1, 15);
+    sink_wait_events(&sink, 16 - refused);
+    sink_close(&sink);
+    cor_feed_close(s.feed);
+    fx_close(&fx);
+    assert_true(s.closed);
 }

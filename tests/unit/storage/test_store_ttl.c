@@ -92,6 +92,8 @@ TEST(store_ttl, a_lease_that_ended_by_a_jump_of_the_wall_clock_is_replaced)
     assert_int_equal(create(&b, "/pods/a", 3600), 0);
     jump(&b, 7200);
     assert_int_equal(create(&b, "/pods/b", 3600), 0);
+    assert_string_equal(fx_list(&b.fx, "/registry/pods/", "/registry/pods0", 0),
+                        "/registry/pods/b={\"metadata\":{\"name\":\"a\"}}@4");
     jump(&b, 7200);
     assert_int_equal(put(&b, "/pods/c"), 0);
     assert_string_equal(fx_list(&b.fx, "/registry/pods/", "/registry/pods0", 0),
