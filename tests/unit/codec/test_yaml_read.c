@@ -104,7 +104,7 @@ TEST(yaml_read, an_expansion_bomb_is_refused)
     size_t n = 0;
 
     n += (size_t)snprintf(bomb, sizeof(bomb), "a: &a [lol,lol,lol,lol,lol,lol,lol,lol,lol]\n");
-    for (char c = 'b'; c <= 'i'; c++)
+    for (int c = 'b'; c <= 'i'; c++)
         n += (size_t)snprintf(bomb + n, sizeof(bomb) - n,
                               "%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c - 1, c - 1,
                               c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
