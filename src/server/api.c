@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
+#include "server/api_caches.h"
 #include "server/api_int.h"
 #include "server/call_int.h"
 #include "server/paths.h"
@@ -78,6 +79,37 @@ struct cor_api *cor_api_free(struct cor_api *api)
     return cor_free(api);
 }
 
+int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *opts,
+                        struct cor_status *reterr_status)
+{
+    return cor_api_caches_open(api, opts, &api->caches, reterr_status);
+}
+
+bool cor_api_is_synced(const struct cor_api *api)
+{
+    return !api->caches || cor_api_caches_are_ready(api->caches);
+}
+
+struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api)
+{
+    return api->caches ? cor_api_caches_stats(api->caches) : (struct cor_caches_stats){0};
+}
+
+void cor_api_loop_release(struct cor_api_loop *loop)
+{
+    for (size_t i = 0; i < loop->api->nresources; i++)
+        backing_deinit(&loop->backings[i]);
+}
+
+bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg)
+{
+    struct cor_api_caches *caches = COR_STEAL(api->caches);
+
+    if (caches)
+        cor_api_caches_close(caches, on_closed, arg);
+    return caches != NULL;
+}
+
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
 {
     return &api->loops[index];
@@ -100,6 +132,7 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource
         .kind = resource->kind,
         .clock = loop->api->clock,
     };
+    struct cor_cacher *cacher;
     int r;
 
     cor_buf_init(&backing->prefix, PREFIX_MAX);
@@ -110,7 +143,11 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource
     r = cor_store_new(&opts, &backing->store, reterr_status);
     if (r < 0)
         return r;
-    r = cor_store_reader_new(backing->store, &backing->reader);
+    cacher = loop->api->caches ? cor_api_caches_peek(loop->api->caches, resource) : NULL;
+    if (cacher)
+        r = cor_cacher_reader_new(cacher, backing->store, &backing->reader);
+    else
+        r = cor_store_reader_new(backing->store, &backing->reader);
     return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
 }
 

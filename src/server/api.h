@@ -14,6 +14,9 @@
 #include "server/request_info.h"
 #include "server/sink.h"
 #include "server/user.h"
+#include "storage/cacher/caches.h"
+
+#define COR_API_LOOPS_MAX 256
 
 struct cor_api;
 struct cor_api_loop;
@@ -34,7 +37,7 @@ struct cor_api_opts {
     struct cor_engine *engine;
     const char *path_prefix;       /* of all keys; NULL: the store's default; must stay */
     struct cor_loop *const *loops; /* copied */
-    size_t nloops;
+    size_t nloops;                 /* at most COR_API_LOOPS_MAX */
     const struct cor_clock *clock; /* NULL: the real one */
     uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
     int64_t event_ttl_s;           /* 0: 3600 */
@@ -48,7 +51,31 @@ struct cor_api_opts {
 int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
                 struct cor_status *reterr_status);
 
-/* Every call must have ended. Returns NULL; NULL is fine. */
+struct cor_api_cache_opts {
+    size_t bytes_max;  /* of all history; 0: the default */
+    const char *sizes; /* "pods#0,deployments.apps#0": 0 is a resource without a cache; or NULL */
+};
+
+/* Reads go to watch caches from now on; without it they go to the store. Before the loops start, at
+ * most once. When it fails, cor_api_close_caches() is due all the same. -COR_EINVAL (sizes),
+ * -COR_ENOMEM, -COR_EBUSY. */
+int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *opts,
+                        struct cor_status *reterr_status);
+
+/* Do all caches have what the store has? From any thread. */
+bool cor_api_is_synced(const struct cor_api *api);
+
+/* Zeros without caches. From any thread while requests are served. */
+struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api);
+
+/* On its loop, when it has no calls: gives its readers up. No call may come after this. */
+void cor_api_loop_release(struct cor_api_loop *loop);
+
+/* On the first loop, when all are released and turning. True: `on_closed` follows on that loop;
+ * false: there is nothing to close. */
+bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
+
+/* Every call must have ended, and the caches be closed. Returns NULL; NULL is fine. */
 struct cor_api *cor_api_free(struct cor_api *api);
 
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index);

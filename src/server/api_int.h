@@ -24,8 +24,11 @@ struct cor_api_loop {
     size_t ncalls;
 };
 
+struct cor_api_caches;
+
 struct cor_api {
     struct cor_engine *engine;
+    struct cor_api_caches *caches; /* NULL: reads go to the store */
     const char *path_prefix;
     const struct cor_clock *clock;
     int64_t event_ttl_s;

@@ -20,10 +20,10 @@
 #include "storage/engine.h"
 
 #define MAIL_MAX         65536
-#define LOOPS_MAX        256
 #define FOREVER_MS       (UINT64_C(1) << 40)
 #define ENGINE_CHECK_MS  2000
 #define QUIET_CHECK_MS   2
+#define SYNC_MAX_MS      120000
 #define TEXT_MAX         4096
 #define UNIX_SOCKET_MODE 0666
 
@@ -60,7 +60,7 @@ struct cor_instance {
     bool engine_busy;
     atomic_bool engine_ok, draining;
     _Atomic uint64_t store_bytes, store_rev;
-    struct cor_health_check checks[3];
+    struct cor_health_check checks[4];
 
     char url[TEXT_MAX], kubeconfig[TEXT_MAX];
     size_t nworkers;
@@ -99,6 +99,11 @@ static bool is_engine_ok(void *arg)
 static bool is_log_ok(void *arg)
 {
     return true;
+}
+
+static bool is_synced(void *arg)
+{
+    return cor_api_is_synced(((struct cor_instance *)arg)->api);
 }
 
 static bool is_not_draining(void *arg)
@@ -140,26 +145,68 @@ static uint64_t read_store_rev(void *arg)
     return atomic_load(&((struct cor_instance *)arg)->store_rev);
 }
 
+static uint64_t read_cache_bytes(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes;
+}
+
+static uint64_t read_cache_bytes_max(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes_max;
+}
+
+static uint64_t read_cache_evicted(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).evicted;
+}
+
+static uint64_t read_cache_rev(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
+}
+
 static int add_metrics(struct cor_instance *in)
 {
-    static const struct cor_metric_desc bytes = {.name = "apiserver_storage_size_bytes",
-                                                 .help = "Size of the storage database file "
-                                                         "physically allocated in bytes.",
-                                                 .type = COR_METRIC_GAUGE};
-    static const struct cor_metric_desc rev = {.name = "coracle_storage_revision",
-                                               .help = "The store's revision: every commit of an "
-                                                       "object counts one.",
-                                               .type = COR_METRIC_COUNTER};
+    static const struct {
+        struct cor_metric_desc desc;
+        const char *labels;
+        uint64_t (*read)(void *arg);
+    } rows[] = {
+        {{"apiserver_storage_size_bytes",
+          "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},
+         "storage_cluster_id=\"etcd-0\"",
+         read_store_bytes},
+        {{"coracle_storage_revision",
+          "The store's revision: every change of an object counts one. Read every 2 s.",
+          COR_METRIC_COUNTER},
+         "",
+         read_store_rev},
+        {{"coracle_watch_cache_revision", "The revision up to which all watch caches are complete.",
+          COR_METRIC_COUNTER},
+         "",
+         read_cache_rev},
+        {{"coracle_watch_cache_history_bytes",
+          "What windows and kept roots of all watch caches hold.", COR_METRIC_GAUGE},
+         "",
+         read_cache_bytes},
+        {{"coracle_watch_cache_history_limit_bytes", "What they may hold: --watch-cache-bytes.",
+          COR_METRIC_GAUGE},
+         "",
+         read_cache_bytes_max},
+        {{"coracle_watch_cache_evicted_segments_total",
+          "Segments of events that left a window by the byte budget.", COR_METRIC_COUNTER},
+         "",
+         read_cache_evicted},
+    };
     struct cor_metric *metric;
     int r = cor_metrics_new(in->nworkers, &in->metrics);
 
-    if (r == 0)
-        r = cor_metrics_add(in->metrics, &bytes, &metric);
-    if (r == 0)
-        r = cor_metric_add_read(metric, "storage_cluster_id=\"etcd-0\"", read_store_bytes, in);
-    if (r == 0)
-        r = cor_metrics_add(in->metrics, &rev, &metric);
-    return r == 0 ? cor_metric_add_read(metric, "", read_store_rev, in) : r;
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
+        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+        if (r == 0)
+            r = cor_metric_add_read(metric, rows[i].labels, rows[i].read, in);
+    }
+    return r;
 }
 
 static int open_loops(struct cor_instance *in)
@@ -255,7 +302,8 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
 
     in->checks[0] = (struct cor_health_check){"log", is_log_ok, in, true, true};
     in->checks[1] = (struct cor_health_check){"etcd", is_engine_ok, in, true, true};
-    in->checks[2] = (struct cor_health_check){"shutdown", is_not_draining, in, false, true};
+    in->checks[2] = (struct cor_health_check){"informer-sync", is_synced, in, false, true};
+    in->checks[3] = (struct cor_health_check){"shutdown", is_not_draining, in, false, true};
     r = cor_api_new(&api_opts, &in->api, st);
     if (r < 0)
         return r;
@@ -316,13 +364,33 @@ static void on_bootstrap(void *arg, int err, const struct cor_status *status)
     answer_home(in);
 }
 
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* They fill themselves beside the bootstrap; nothing tells when the last one is done. */
+static int wait_for_caches(struct cor_instance *in, struct cor_status *st)
+{
+    for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
+        if (cor_api_is_synced(in->api))
+            return 0;
+        (void)cor_loop_run_until(in->home, never, in, 1);
+    }
+    return cor_status_set(st, -COR_ETIMEOUT, "the watch caches could not be filled");
+}
+
 static int start_loops(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_compactor_opts opts = {
         .engine = in->engine, .loop = in->home, .interval_ms = in->opts.compaction_interval_ms};
+    const struct cor_api_cache_opts cache_opts = {.bytes_max = in->opts.watch_cache_bytes,
+                                                  .sizes = in->opts.watch_cache_sizes};
     char name[16];
     int r = cor_compactor_open(&opts, &in->compactor);
 
+    if (r == 0 && in->opts.watch_cache)
+        r = cor_api_open_caches(in->api, &cache_opts, st);
     if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), on_bootstrap, in, st);
     if (r < 0)
@@ -340,7 +408,7 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
     wait_for_all(in);
     if (in->bootstrap_err < 0)
         cor_status_move(st, &in->bootstrap_status);
-    return in->bootstrap_err;
+    return in->bootstrap_err < 0 ? in->bootstrap_err : wait_for_caches(in, st);
 }
 
 static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
@@ -359,7 +427,7 @@ static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
 
 static int open_all(struct cor_instance *in, struct cor_status *st)
 {
-    struct cor_loop *loops[LOOPS_MAX];
+    struct cor_loop *loops[COR_API_LOOPS_MAX];
     int r = check_opts(&in->opts, st);
 
     if (r == 0)
@@ -388,7 +456,7 @@ static size_t count_loops(size_t wanted)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     size_t n = wanted ? wanted : cores > 0 ? (size_t)cores : 1;
 
-    return n < LOOPS_MAX ? n : LOOPS_MAX;
+    return n < COR_API_LOOPS_MAX ? n : COR_API_LOOPS_MAX;
 }
 
 int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance **ret_instance,
@@ -470,10 +538,11 @@ static void on_quiet(struct cor_mail *mail)
 static void check_quiet(struct cor_timer *timer)
 {
     struct worker *w = COR_CONTAINER_OF(timer, struct worker, timer);
+    struct cor_api_loop *loop = cor_api_loop(w->instance->api, w->index);
 
-    if (cor_api_loop_calls(cor_api_loop(w->instance->api, w->index)) > 0 &&
-        cor_timer_set(timer, QUIET_CHECK_MS) == 0)
+    if (cor_api_loop_calls(loop) > 0 && cor_timer_set(timer, QUIET_CHECK_MS) == 0)
         return;
+    cor_api_loop_release(loop);
     w->mail.on_mail = on_quiet;
     cor_loop_reply(w->instance->home, &w->mail);
 }
@@ -486,32 +555,50 @@ static void on_ask_quiet(struct cor_mail *mail)
     check_quiet(&w->timer);
 }
 
+static void on_caches_closed(void *arg)
+{
+    answer_home(arg);
+}
+
+/* On the first worker's loop. */
+static void on_ask_caches(struct cor_mail *mail)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(mail, struct worker, mail)->instance;
+
+    if (!cor_api_close_caches(in->api, on_caches_closed, in))
+        answer_home(in);
+}
+
+/* Waits for what the workers were asked. Loops that were never started turn here. */
+static void wait_for_workers(struct cor_instance *in)
+{
+    while (in->waiting > 0) {
+        for (size_t i = 0; i < in->nworkers; i++)
+            if (!in->workers[i].is_started)
+                (void)cor_loop_run_until(in->workers[i].loop, nothing_awaited, in, 1);
+        (void)cor_loop_run_until(in->home, nothing_awaited, in,
+                                 in->workers[0].is_started ? FOREVER_MS : 1);
+    }
+}
+
+static void ask_worker(struct worker *w, void (*on_mail)(struct cor_mail *mail))
+{
+    w->mail.on_mail = on_mail;
+    cor_list_init(&w->mail.link);
+    w->instance->waiting++;
+    cor_loop_reply(w->loop, &w->mail);
+}
+
 static void drain(struct cor_instance *in, uint64_t drain_ms)
 {
     in->waiting++;
     cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
-    wait_for_all(in);
-    for (size_t i = 0; i < in->nworkers; i++) {
-        struct worker *w = &in->workers[i];
-
-        w->mail.on_mail = on_ask_quiet;
-        cor_list_init(&w->mail.link);
-        in->waiting++;
-        cor_loop_reply(w->loop, &w->mail);
-    }
-    wait_for_all(in);
-}
-
-/* The loops were never started: they turn here, until the HTTP server has closed on all of them. */
-static void close_http_unstarted(struct cor_instance *in)
-{
-    in->waiting++;
-    cor_http_server_close(cor_server_http(in->server), 0, on_http_closed, in);
-    while (in->waiting > 0) {
-        for (size_t i = 0; i < in->nworkers; i++)
-            (void)cor_loop_run_until(in->workers[i].loop, nothing_awaited, in, 1);
-        (void)cor_loop_run_until(in->home, nothing_awaited, in, 1);
-    }
+    wait_for_workers(in);
+    for (size_t i = 0; i < in->nworkers; i++)
+        ask_worker(&in->workers[i], on_ask_quiet);
+    wait_for_workers(in);
+    ask_worker(&in->workers[0], on_ask_caches);
+    wait_for_workers(in);
 }
 
 static bool engine_is_quiet(void *arg)
@@ -538,10 +625,8 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     if (!in)
         return NULL;
     atomic_store(&in->draining, true);
-    if (in->nworkers > 0 && in->workers[in->nworkers - 1].is_started)
+    if (in->server)
         drain(in, drain_ms);
-    else if (in->server)
-        close_http_unstarted(in);
     for (size_t i = 0; i < in->nworkers; i++)
         if (in->workers[i].is_started)
             cor_loop_stop(in->workers[i].loop);

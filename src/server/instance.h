@@ -30,6 +30,9 @@ struct cor_instance_opts {
     uint64_t event_ttl_ms, request_timeout_ms;
     uint64_t min_request_timeout_s;
     uint64_t reading_max, mutating_max;
+    bool watch_cache;              /* false: reads go to the store */
+    const char *watch_cache_sizes; /* as in struct cor_api_cache_opts */
+    uint64_t watch_cache_bytes;
     size_t nloops; /* 0: as many as there are cores */
 };
 

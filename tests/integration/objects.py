@@ -160,11 +160,21 @@ def discovery_names_the_resources(server):
 
 
 @test
+def health_is_told_in_detail(server):
+    text = server.get("/readyz?verbose").expect(200).body.decode()
+    for check in ("ping", "log", "etcd", "informer-sync", "shutdown"):
+        assert f"[+]{check} ok" in text, text
+    assert text.endswith("readyz check passed\n"), text
+    assert server.get("/livez").expect(200).body == b"ok"
+
+
+@test
 def numbers_are_shown(server):
     server.get(server.maps).expect(200)
     text = server.get("/metrics").expect(200).body.decode()
     assert 'apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"' in text
     assert "apiserver_request_duration_seconds_bucket" in text and "process_resident_memory_bytes" in text
+    assert "coracle_watch_cache_history_bytes" in text and "apiserver_storage_size_bytes" in text
     assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 1' in text
 
 
