@@ -1,10 +1,12 @@
 #include "json/patch.h"
 
 #include "base/err.h"
+#include "codec/strategic_merge.h"
 #include "server/update.h"
 
 #define JSON_PATCH  "application/json-patch+json"
 #define MERGE_PATCH "application/merge-patch+json"
+#define STRATEGIC   "application/strategic-merge-patch+json"
 
 typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
                         const struct cor_json_limits *limits, struct cor_buf *out,
@@ -64,12 +66,17 @@ static int choose(struct patch_call *patch)
     struct cor_str type = cor_media_type(call->req->content_type);
 
     patch->is_json_patch = cor_str_eq(type, COR_STR(JSON_PATCH));
-    patch->patch = patch->is_json_patch ? cor_json_json_patch : cor_json_merge_patch;
-    if (patch->is_json_patch || cor_str_eq(type, COR_STR(MERGE_PATCH)))
-        return 0;
-    return cor_status_set(&call->status, -COR_EMEDIATYPE,
-                          "the body of the request was in an unknown format - accepted media "
-                          "types include: " JSON_PATCH ", " MERGE_PATCH);
+    if (patch->is_json_patch)
+        patch->patch = cor_json_json_patch;
+    else if (cor_str_eq(type, COR_STR(MERGE_PATCH)))
+        patch->patch = cor_json_merge_patch;
+    else if (cor_str_eq(type, COR_STR(STRATEGIC)))
+        patch->patch = cor_strategic_merge;
+    else
+        return cor_status_set(&call->status, -COR_EMEDIATYPE,
+                              "the body of the request was in an unknown format - accepted media "
+                              "types include: " JSON_PATCH ", " MERGE_PATCH ", " STRATEGIC);
+    return 0;
 }
 
 static int read_request(struct patch_call *patch)

@@ -249,6 +249,28 @@ TEST(patch, applies_json_patches)
     fx_close(&fx);
 }
 
+TEST(patch, merges_lists_strategically)
+{
+    static const struct fx_headers type = {.content_type =
+                                               "application/strategic-merge-patch+json"};
+    struct fx fx;
+    const char *d;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", DEPLOYMENTS,
+          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"template\":{\"spec\":{\"containers\":"
+          "[{\"name\":\"a\",\"image\":\"a:1\",\"args\":[\"x\"]},{\"name\":\"b\"}]}}}}");
+    d = fx_do_with(&fx, 200, "PATCH", DEPLOYMENTS "/d",
+                   "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"a\","
+                   "\"image\":\"a:2\"}]}}}}",
+                   &type);
+    assert_at(d, "spec.template.spec.containers",
+              "[{\"args\":[\"x\"],\"image\":\"a:2\",\"name\":\"a\"},{\"name\":\"b\"}]");
+    assert_at(d, "metadata.generation", "2");
+    assert_at(fx_do_with(&fx, 400, "PATCH", DEPLOYMENTS "/d", "[]", &type), "reason", "BadRequest");
+    fx_close(&fx);
+}
+
 TEST(patch, names_the_types_it_takes)
 {
     static const struct fx_headers type = {.content_type = "text/plain"};
