@@ -100,7 +100,8 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
 size_t cor_api_loop_calls(const struct cor_api_loop *loop);
 
 /* Creates the namespaces that every cluster has: default, kube-system, kube-public and
- * kube-node-lease. `on_done` gets 0 or the first failure. 0, -COR_ENOMEM. */
+ * kube-node-lease. `on_done` gets 0 or the first failure, out of memory perhaps before this
+ * returns. 0, -COR_ENOMEM. */
 int cor_api_bootstrap(struct cor_api_loop *loop,
                       void (*on_done)(void *arg, int err, const struct cor_status *status),
                       void *arg, struct cor_status *reterr_status);

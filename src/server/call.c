@@ -138,6 +138,23 @@ int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicat
                                call->res->field_labels, ret_predicate, &call->status);
 }
 
+int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
+                    bool *ret_recursive)
+{
+    bool is_namespaced = cor_api_is_namespaced(call->res);
+    struct cor_str name;
+
+    *ret_recursive = true;
+    if (!cor_predicate_requires(predicate, COR_STR("metadata.name"), &name) ||
+        (is_namespaced && call->ns.n == 0) || name.n == 0 ||
+        !cor_name_ok(COR_NAME_PATH_SEGMENT, name))
+        return 0;
+    cor_buf_reset(&call->key);
+    *ret_recursive = false;
+    return cor_key_of_object(cor_buf_str(&call->backing->prefix), is_namespaced, call->ns, name,
+                             &call->key, &call->status);
+}
+
 int64_t cor_call_now_ms(const struct cor_call *call)
 {
     return cor_clock_wall_ms(call->loop->api->clock);
@@ -307,30 +324,19 @@ void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
 
 static int write_table(struct cor_call *call, const struct cor_object *object)
 {
-    enum cor_table_include include;
+    struct cor_table_opts opts = {
+        .resource = call->res,
+        .now_s = cor_call_now_ms(call) / 1000,
+        .is_v1beta1 = call->accept.is_v1beta1,
+        .has_columns = true,
+    };
     struct cor_json_writer w;
-    int r = cor_table_include_parse(call->opts.include_object, &include, &call->status);
+    int r = cor_table_include_parse(call->opts.include_object, &opts.include, &call->status);
 
     if (r < 0)
         return r;
     cor_json_writer_init(&w, &call->out);
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("kind"), COR_STR("Table"));
-    cor_json_member(&w, COR_STR("apiVersion"),
-                    call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
-                                            : COR_STR("meta.k8s.io/v1"));
-    cor_json_key(&w, COR_STR("metadata"));
-    cor_json_begin_object(&w);
-    if (object->rev > 0)
-        cor_json_member(&w, COR_STR("resourceVersion"), cor_object_resource_version(object));
-    cor_json_end_object(&w);
-    cor_json_key(&w, COR_STR("columnDefinitions"));
-    cor_table_columns(&w, call->res);
-    cor_json_key(&w, COR_STR("rows"));
-    cor_json_begin_array(&w);
-    cor_table_row(&w, call->res, object, include, cor_call_now_ms(call) / 1000);
-    cor_json_end_array(&w);
-    cor_json_end_object(&w);
+    cor_table_of_object(&w, &opts, object);
     r = cor_json_writer_finish(&w);
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }

@@ -96,6 +96,11 @@ static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
 /* 0, or -COR_EINVAL in `status`: the request's selectors. */
 int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate);
 
+/* A predicate that selects one object of one namespace makes the key that object's, and `recursive`
+ * false. 0, or a failure in `status`. */
+int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
+                    bool *ret_recursive);
+
 int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
 
 /* The verbs. */

@@ -60,6 +60,7 @@ static void look_at_existing(struct create_call *create)
 
 static void exists(struct create_call *create)
 {
+    COR_CLEANUP(cor_status_deinit) struct cor_status plain = {0};
     struct cor_call *call = &create->call;
     struct cor_gr gr = cor_api_gr(call->res);
     struct cor_str name = cor_object_name(create->object);
@@ -72,14 +73,10 @@ static void exists(struct create_call *create)
         look_at_existing(create);
         return;
     }
-    {
-        COR_CLEANUP(cor_status_deinit) struct cor_status plain = {0};
-
-        cor_status_already_exists(&plain, &gr, name);
-        cor_status_set(&call->status, -COR_EEXIST,
-                       "%s, the server was not able to generate a unique name for the object",
-                       cor_status_message(&plain));
-    }
+    cor_status_already_exists(&plain, &gr, name);
+    cor_status_set(&call->status, -COR_EEXIST,
+                   "%s, the server was not able to generate a unique name for the object",
+                   cor_status_message(&plain));
     (void)cor_status_set_details(&call->status, name, gr.group, gr.resource);
     call->status.retry_after_s = 1;
     fail(create);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/key.h"
 #include "server/object_edit.h"
 #include "json/pretty.h"
 
@@ -28,10 +27,7 @@ static int write_head(struct cor_list_call *list)
         cor_json_member(&w, COR_STR("apiVersion"), call->res->api_version);
         break;
     case COR_VIEW_TABLE:
-        cor_json_member(&w, COR_STR("kind"), COR_STR("Table"));
-        cor_json_member(&w, COR_STR("apiVersion"),
-                        call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
-                                                : COR_STR("meta.k8s.io/v1"));
+        cor_table_type(&w, call->accept.is_v1beta1);
         break;
     case COR_VIEW_PARTIAL:
         cor_json_member(&w, COR_STR("kind"), COR_STR("PartialObjectMetadataList"));
@@ -250,23 +246,6 @@ static void on_listed(void *arg, int err, struct cor_status *status,
     cor_list_call_reply(list);
 }
 
-/* A selector that names one object makes the list a look at its key. */
-static int narrow(struct cor_list_call *list, struct cor_store_list_opts *opts)
-{
-    struct cor_call *call = &list->call;
-    struct cor_str name;
-
-    if (opts->options.continue_token.n > 0 || opts->options.limit > 0 ||
-        !cor_predicate_requires(&list->predicate, COR_STR("metadata.name"), &name) ||
-        (cor_api_is_namespaced(call->res) && call->ns.n == 0) ||
-        !cor_name_ok(COR_NAME_PATH_SEGMENT, name) || name.n == 0)
-        return 0;
-    cor_buf_reset(&call->key);
-    opts->options.recursive = false;
-    return cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
-                             call->ns, name, &call->key, &call->status);
-}
-
 int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts)
 {
     struct cor_call *call = &list->call;
@@ -293,7 +272,9 @@ int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts
         r = cor_call_predicate(call, &list->predicate);
     if (r == 0)
         r = cor_table_include_parse(o->include_object, &list->include, &call->status);
-    return r < 0 ? r : narrow(list, ret_opts);
+    if (r < 0 || o->continue_token.n > 0 || o->limit > 0)
+        return r;
+    return cor_call_narrow(call, &list->predicate, &ret_opts->options.recursive);
 }
 
 static void run(struct cor_call *call)

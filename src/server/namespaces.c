@@ -31,6 +31,7 @@ struct check {
 static int judge(struct cor_call *call, const struct cor_store_reply *reply)
 {
     static const struct cor_gr gr = {COR_STR(""), COR_STR("namespaces")};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
     struct cor_gr own_gr = cor_api_gr(call->res);
     int r;
 
@@ -44,14 +45,10 @@ static int judge(struct cor_call *call, const struct cor_store_reply *reply)
         &call->status, &own_gr, call->name,
         "unable to create new content in namespace %.*s because it is being terminated",
         COR_STR_ARG(call->ns));
-    {
-        COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
-
-        cor_buf_init(&text, COR_KEY_BYTES_MAX);
-        (void)cor_buf_addf(&text, "namespace %.*s is being terminated", COR_STR_ARG(call->ns));
-        (void)cor_status_add_cause(&call->status, "NamespaceTerminating", cor_buf_z(&text),
-                                   "metadata.namespace");
-    }
+    cor_buf_init(&cause, COR_KEY_BYTES_MAX);
+    (void)cor_buf_addf(&cause, "namespace %.*s is being terminated", COR_STR_ARG(call->ns));
+    (void)cor_status_add_cause(&call->status, "NamespaceTerminating", cor_buf_z(&cause),
+                               "metadata.namespace");
     return r;
 }
 

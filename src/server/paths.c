@@ -1,6 +1,7 @@
 #include "server/paths.h"
 
 #include "base/err.h"
+#include "server/openapi.h"
 #include "json/writer.h"
 
 /* What this server's API is compatible with. */
@@ -84,7 +85,8 @@ static void reply_version(struct cor_call *call)
 
 static int write_root(struct cor_call *call)
 {
-    static const char *const others[] = {"/healthz", "/livez", "/metrics", "/readyz", "/version"};
+    static const char *const others[] = {"/healthz",    "/livez",  "/metrics",
+                                         "/openapi/v3", "/readyz", "/version"};
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, &call->out);
@@ -136,6 +138,21 @@ static bool discovery_reply(struct cor_call *call, struct cor_str path)
     return true;
 }
 
+static bool openapi_reply(struct cor_call *call, struct cor_str path)
+{
+    const struct cor_api *api = call->loop->api;
+    static const struct cor_str root = COR_STR("/openapi/v3");
+
+    if (cor_str_eq(path, root))
+        reply_doc(call, cor_openapi_index(api->resources, api->nresources, &call->out));
+    else if (cor_str_starts(path, COR_STR("/openapi/v3/")))
+        reply_doc(call, cor_openapi_version(api->resources, api->nresources,
+                                            cor_str_from(path, root.n + 1), &call->out));
+    else
+        return false;
+    return true;
+}
+
 static void run(struct cor_call *call)
 {
     struct cor_str path = call->req->info.path;
@@ -147,7 +164,7 @@ static void run(struct cor_call *call)
         reply_not_found(call);
         return;
     }
-    if (discovery_reply(call, path) || cor_health_reply(call))
+    if (discovery_reply(call, path) || openapi_reply(call, path) || cor_health_reply(call))
         return;
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);

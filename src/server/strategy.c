@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "meta/field_error.h"
 #include "meta/object_meta.h"
+#include "server/namespaces.h"
 #include "server/object_edit.h"
 #include "server/time_text.h"
 #include "json/scan.h"
@@ -35,11 +36,6 @@ static void scratch_deinit(struct scratch *s)
     cor_buf_deinit(&s->uid);
     cor_buf_deinit(&s->ns);
     cor_buf_deinit(&s->labels);
-}
-
-static bool is_namespaces(const struct cor_api_resource *res)
-{
-    return res->group.n == 0 && cor_str_eq(res->plural, COR_STR("namespaces"));
 }
 
 static int no_memory(struct cor_call *call, int r)
@@ -152,7 +148,7 @@ static int edit_created(struct cor_call *call, const struct cor_object *body, st
         r = set_namespace(call, &edit->meta_edits, s);
     if (call->res->initial_status && !(call->res->flags & COR_API_KEEP_STATUS_ON_CREATE))
         cor_edits_set(&edit->top_edits, COR_STR("status"), cor_strz(call->res->initial_status));
-    if (r == 0 && is_namespaces(call->res))
+    if (r == 0 && cor_is_namespaces(call->res))
         r = set_namespace_fields(body, s->name.n > 0 ? cor_buf_str(&s->name) : name,
                                  &edit->top_edits, &edit->meta_edits, s);
     return no_memory(call, r);
@@ -310,7 +306,7 @@ static int edit_parts(struct cor_call *call, const struct cor_object *old,
     if (call->res->initial_status)
         cor_edits_set(&edit->top_edits, COR_STR("status"),
                       cor_object_member(old, COR_STR("status")));
-    if (is_namespaces(call->res))
+    if (cor_is_namespaces(call->res))
         cor_edits_set(&edit->top_edits, COR_STR("spec"), spec);
     return 0;
 }
@@ -430,5 +426,5 @@ bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_obje
         cor_object_meta_int(object, COR_STR("deletionGracePeriodSeconds"), 0) != 0 ||
         !is_empty_array(cor_object_meta_member(object, COR_STR("finalizers"))))
         return false;
-    return !is_namespaces(call->res) || is_empty_array(namespace_finalizers(object));
+    return !cor_is_namespaces(call->res) || is_empty_array(namespace_finalizers(object));
 }

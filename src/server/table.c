@@ -96,3 +96,32 @@ void cor_table_row(struct cor_json_writer *w, const struct cor_api_resource *res
     }
     cor_json_end_object(w);
 }
+
+void cor_table_type(struct cor_json_writer *w, bool is_v1beta1)
+{
+    cor_json_member(w, COR_STR("kind"), COR_STR("Table"));
+    cor_json_member(w, COR_STR("apiVersion"),
+                    is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1") : COR_STR("meta.k8s.io/v1"));
+}
+
+void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
+                         const struct cor_object *object)
+{
+    cor_json_begin_object(w);
+    cor_table_type(w, opts->is_v1beta1);
+    cor_json_key(w, COR_STR("metadata"));
+    cor_json_begin_object(w);
+    if (object->rev > 0)
+        cor_json_member(w, COR_STR("resourceVersion"), cor_object_resource_version(object));
+    cor_json_end_object(w);
+    cor_json_key(w, COR_STR("columnDefinitions"));
+    if (opts->has_columns)
+        cor_table_columns(w, opts->resource);
+    else
+        cor_json_null(w);
+    cor_json_key(w, COR_STR("rows"));
+    cor_json_begin_array(w);
+    cor_table_row(w, opts->resource, object, opts->include, opts->now_s);
+    cor_json_end_array(w);
+    cor_json_end_object(w);
+}

@@ -2,7 +2,6 @@
 
 #include "base/err.h"
 #include "loop/timer.h"
-#include "meta/key.h"
 #include "server/call.h"
 #include "server/object_edit.h"
 #include "server/table.h"
@@ -94,30 +93,19 @@ static void add_object_spans(struct watch_call *w, const struct cor_watch_event 
 static int write_table(struct watch_call *w, const struct cor_object *object)
 {
     struct cor_call *call = &w->call;
+    struct cor_table_opts opts = {
+        .resource = call->res,
+        .include = w->include,
+        .now_s = cor_call_now_ms(call) / 1000,
+        .is_v1beta1 = call->accept.is_v1beta1,
+        .has_columns = !w->has_columns,
+    };
     struct cor_json_writer writer;
 
+    w->has_columns = true;
     cor_buf_reset(&call->out);
     cor_json_writer_init(&writer, &call->out);
-    cor_json_begin_object(&writer);
-    cor_json_member(&writer, COR_STR("kind"), COR_STR("Table"));
-    cor_json_member(&writer, COR_STR("apiVersion"),
-                    call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
-                                            : COR_STR("meta.k8s.io/v1"));
-    cor_json_key(&writer, COR_STR("metadata"));
-    cor_json_begin_object(&writer);
-    cor_json_member(&writer, COR_STR("resourceVersion"), cor_object_resource_version(object));
-    cor_json_end_object(&writer);
-    cor_json_key(&writer, COR_STR("columnDefinitions"));
-    if (w->has_columns)
-        cor_json_null(&writer);
-    else
-        cor_table_columns(&writer, call->res);
-    w->has_columns = true;
-    cor_json_key(&writer, COR_STR("rows"));
-    cor_json_begin_array(&writer);
-    cor_table_row(&writer, call->res, object, w->include, cor_call_now_ms(call) / 1000);
-    cor_json_end_array(&writer);
-    cor_json_end_object(&writer);
+    cor_table_of_object(&writer, &opts, object);
     return cor_json_writer_finish(&writer);
 }
 
@@ -215,26 +203,6 @@ static void on_open(void *arg, int err, struct cor_status *status)
     cor_call_fail_storage(&w->call, COR_STORAGE_OP_WATCH);
 }
 
-/* A watch of one object is one of its key. */
-static int narrow(struct watch_call *w, struct cor_reader_watch_opts *opts)
-{
-    struct cor_call *call = &w->call;
-    struct cor_str name;
-
-    if (call->name.n > 0) {
-        opts->options.recursive = false;
-        return 0;
-    }
-    if (!cor_predicate_requires(&w->predicate, COR_STR("metadata.name"), &name) ||
-        (cor_api_is_namespaced(call->res) && call->ns.n == 0) || name.n == 0 ||
-        !cor_name_ok(COR_NAME_PATH_SEGMENT, name))
-        return 0;
-    cor_buf_reset(&call->key);
-    opts->options.recursive = false;
-    return cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
-                             call->ns, name, &call->key, &call->status);
-}
-
 static uint64_t duration_ms(struct cor_call *call)
 {
     uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
@@ -274,7 +242,11 @@ static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_
         r = cor_call_predicate(call, &w->predicate);
     if (r == 0)
         r = cor_table_include_parse(o->include_object, &w->include, &call->status);
-    return r < 0 ? r : narrow(w, ret_opts);
+    if (r < 0)
+        return r;
+    ret_opts->options.recursive = false;
+    return call->name.n > 0 ? 0
+                            : cor_call_narrow(call, &w->predicate, &ret_opts->options.recursive);
 }
 
 static void run(struct cor_call *call)

@@ -81,6 +81,30 @@ TEST(discovery, aggregates_with_an_etag)
     fx_close(&fx);
 }
 
+/* What kubectl looks for before it leaves validation to the server. */
+TEST(openapi, says_that_patches_validate_fields)
+{
+    struct fx fx = {0};
+    const char *doc;
+
+    fx_open(&fx);
+    doc = fx_do(&fx, 200, "GET", "/openapi/v3", "");
+    assert_at(doc, "paths['apis/apps/v1'].serverRelativeURL", "/openapi/v3/apis/apps/v1");
+    assert_at(doc, "paths['api/v1'].serverRelativeURL", "/openapi/v3/api/v1");
+    doc = fx_do(&fx, 200, "GET", "/openapi/v3/apis/apps/v1", "");
+    assert_at(doc, "openapi", "3.0.0");
+    assert_at(doc,
+              "paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'].patch."
+              "x-kubernetes-group-version-kind",
+              "{\"group\":\"apps\",\"version\":\"v1\",\"kind\":\"Deployment\"}");
+    assert_at(doc,
+              "paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'].patch."
+              "parameters[2].name",
+              "fieldValidation");
+    fx_do(&fx, 404, "GET", "/openapi/v3/apis/nope/v1", "");
+    fx_close(&fx);
+}
+
 TEST(health, answers_ok_or_names_what_failed)
 {
     bool engine = true, caches = false;

@@ -1,0 +1,18 @@
+/* OpenAPI v3, as much of it as kubectl needs to know that the server validates fields and can run
+ * dry: for each version the PATCH operations with their parameters. Schemas are not in it.
+ * Thread: any (the table of resources is immutable). */
+#ifndef COR_SERVER_OPENAPI_H
+#define COR_SERVER_OPENAPI_H
+
+#include "base/buf.h"
+#include "codec/api_resource.h"
+
+/* Appends the index of /openapi/v3. 0, -COR_ENOMEM. */
+int cor_openapi_index(const struct cor_api_resource *resources, size_t nresources,
+                      struct cor_buf *out);
+
+/* Appends the document of `path` ("api/v1", "apis/apps/v1"). 0, -COR_ENOTFOUND, -COR_ENOMEM. */
+int cor_openapi_version(const struct cor_api_resource *resources, size_t nresources,
+                        struct cor_str path, struct cor_buf *out);
+
+#endif
