@@ -137,6 +137,8 @@ struct cor_feed_opts {
     struct cor_str key, end; /* copied; `end` empty: the one key */
     cor_rev from;            /* 0: from the current revision on */
     size_t credit;           /* events it may deliver; SIZE_MAX: all, see cor_feed_credit */
+    bool in_step;            /* live, it has a write before that is acknowledged; when there is no
+                              * memory for that it breaks (-COR_ENOMEM) instead of falling behind */
     void (*on_batch)(void *arg, const struct cor_feed_batch *batch);
     /* The feed broke: -COR_EEXPIRED (compacted under it), -COR_EIO …; no batch after it. It must
      * still be closed. */

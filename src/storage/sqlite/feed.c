@@ -221,7 +221,10 @@ static void offer(struct cor_sqlite_feed *feed, struct cor_change *change, struc
         change->kv =
             cor_kv_new(change->key, change->value, change->create_rev, change->rev, change->lease);
     if (feed->credit == 0 || !change->kv || !make_room(feed)) {
-        fall_behind(feed, change->rev);
+        if (feed->opts.in_step)
+            break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
+        else
+            fall_behind(feed, change->rev);
         return;
     }
     spend(feed, 1);
@@ -246,8 +249,9 @@ void cor_feeds_publish(struct cor_sqlite_engine *e)
     while ((link = cor_list_pop(&touched))) {
         struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, touched);
 
-        deliver(feed, feed->pending, feed->npending,
-                feed->state == COR_FEED_LIVE ? e->rev : feed->pos);
+        if (feed->state != COR_FEED_BROKEN)
+            deliver(feed, feed->pending, feed->npending,
+                    feed->state == COR_FEED_LIVE ? e->rev : feed->pos);
         feed->npending = 0;
         if (feed->pending_cap > PENDING_KEEP) {
             feed->pending = cor_free(feed->pending);
