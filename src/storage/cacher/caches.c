@@ -247,6 +247,7 @@ static int open_feed(struct cor_caches *c)
         .key = KEYS_BEGIN,
         .end = KEYS_END,
         .credit = SIZE_MAX,
+        .in_step = true,
         .on_batch = on_batch,
         .on_broken = on_broken,
         .on_closed = on_feed_closed,

@@ -2,8 +2,10 @@
  * buckets; a lagging one is not looked at again before it asks for more. */
 #include "storage/cacher/watch_int.h"
 
-/* Events that are dispatched before other work of the loop gets its turn. */
+/* Events that are dispatched, and watches that they are held against, before other work of the loop
+ * gets its turn. */
 #define TURN_EVENTS 256
+#define TURN_VISITS 16384
 
 static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
 {
@@ -226,6 +228,7 @@ static void resume_extended(struct cacher_reader *reader)
 /* True: all of it. */
 static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
 {
+    uint64_t visits_end = reader->stats.visits + TURN_VISITS;
     size_t left = TURN_EVENTS;
 
     while (reader->next < next) {
@@ -233,10 +236,10 @@ static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
         struct cor_window_segment *s = get_segment(reader, reader->next);
 
         /* It left the window since it was looked at: the turn that follows ends the watches. */
-        if (!s || left == 0)
+        if (!s || left == 0 || reader->stats.visits >= visits_end)
             return false;
         for (; reader->next < next && reader->next < s->number + COR_WINDOW_SEGMENT_EVENTS &&
-               left > 0;
+               left > 0 && reader->stats.visits < visits_end;
              left--) {
             uint64_t number = reader->next++;
 
@@ -272,6 +275,9 @@ void dispatch(struct cacher_reader *reader)
     reader->is_dispatching = false;
     watcher_index_purge(&reader->index);
     settle_needs(reader);
+    /* What the loop has still to dispatch is needed as well. */
+    if (reader->turn_posted && reader->next < atomic_load(&reader->needs))
+        atomic_store(&reader->needs, reader->next);
 }
 
 void dispatch_on_turn(struct cor_mail *mail)
@@ -279,6 +285,7 @@ void dispatch_on_turn(struct cor_mail *mail)
     struct cacher_reader *reader = COR_CONTAINER_OF(mail, struct cacher_reader, turn);
 
     reader->turn_posted = false;
+    reader->needs_stale = true;
     reader->busy--;
     dispatch(reader);
 }

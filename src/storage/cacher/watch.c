@@ -368,13 +368,13 @@ static bool step(struct cacher_watch *w, size_t max)
     return false;
 }
 
-/* One that is paused may still look for its next event. */
+/* One that is paused still opens, and may look for its next event. */
 static void on_turn(struct cor_mail *mail)
 {
     struct cacher_watch *w = COR_CONTAINER_OF(mail, struct cacher_watch, turn);
 
     w->turn_posted = false;
-    for (size_t i = 0; !w->paused || is_behind(w); i++) {
+    for (size_t i = 0; !w->paused || is_behind(w) || w->state == WATCH_STARTING; i++) {
         if (i == STORE_TURN_ITEMS_MAX) {
             watch_schedule(w);
             return;

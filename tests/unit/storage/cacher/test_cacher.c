@@ -224,6 +224,7 @@ static int failing_read(const struct cor_transformer *t, struct cor_str key, str
     return 0;
 }
 
+/* The first ones fail in the cache, the later ones in the engine, with the write after it. */
 TEST(cacher, no_event_is_lost_when_memory_fails_while_it_is_applied)
 {
     static const struct cor_transformer transformer = {.from_storage = failing_read};

@@ -389,6 +389,26 @@ TEST(cacher_watch, a_watcher_that_pauses_at_every_event_gets_each_once_and_in_or
     fake_close(&f);
 }
 
+TEST(cacher_watch, one_that_is_paused_at_once_opens_and_waits)
+{
+    struct fake_watch w;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    fake_put(&f, "ns", "p", "a", NULL);
+    opts = fake_watch_opts(&w, "0", "");
+    fake_watch_open(&f, &w, "/pods", &opts);
+    cor_watch_pause(w.watch);
+    fake_settle(&f);
+    assert_int_equal(w.opened, 1);
+    assert_int_equal(w.n, 0);
+    cor_watch_resume(w.watch);
+    fake_settle(&f);
+    assert_int_equal(w.n, 1);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
 TEST(cacher_watch, opening_survives_every_failed_allocation)
 {
     fake_open(&f, 0);

@@ -1,0 +1,337 @@
+/* Several loops read and watch one cache while others write; for ThreadSanitizer above all. Every
+ * loop checks that what it watches, put together, is what a list at the end shows. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "conformance.h"
+#include "storage/store_int.h"
+
+#define LOOPS   3
+#define PODS    20
+#define WRITES  300
+#define WATCHES 4
+
+struct watching {
+    struct side *side;
+    struct cor_watch *watch;
+    cor_rev state[PODS]; /* 0: absent */
+    cor_rev last;
+    bool closed;
+};
+
+struct side {
+    struct cor_loop *loop;
+    struct cor_store *store;
+    struct cor_reader *reader;
+    struct watching watching[WATCHES];
+    cor_rev final;
+    size_t written, lists;
+    bool list_done, reply_done, failed;
+    pthread_t thread;
+    unsigned number;
+};
+
+static struct conf c;
+static struct side sides[LOOPS];
+static _Atomic cor_rev final_rev;
+
+/* Where the threads stand, and what they may do. */
+static _Atomic unsigned made, written, freed, stopped;
+static _Atomic bool may_run, may_stop, may_free;
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void wait_until(struct side *s, bool (*done)(void *arg), void *arg)
+{
+    if (!cor_loop_run_until(s->loop, done, arg, CONF_TIMEOUT_MS))
+        s->failed = true;
+}
+
+static unsigned pod_of(const struct cor_object *object)
+{
+    struct cor_str name = cor_object_name(object);
+
+    return (unsigned)(name.p[1] - '0') * 10 + (unsigned)(name.p[2] - '0');
+}
+
+static void on_open(void *arg, int err, struct cor_status *status)
+{
+}
+
+static void on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct watching *w = arg;
+
+    if (!event || event->type == COR_WATCH_ERROR) {
+        w->side->failed = true;
+        return;
+    }
+    if (event->type == COR_WATCH_BOOKMARK)
+        return;
+    w->state[pod_of(event->object)] = event->type == COR_WATCH_DELETED ? 0 : event->rev;
+    w->last = event->rev > w->last ? event->rev : w->last;
+    /* Every other one reads one event at a time. */
+    if ((w - w->side->watching) % 2) {
+        cor_watch_pause(w->watch);
+        cor_watch_resume(w->watch);
+    }
+}
+
+static void open_watches(struct side *s)
+{
+    for (size_t i = 0; i < WATCHES; i++) {
+        struct cor_reader_watch_opts opts = {
+            .options = {.recursive = true, .send_initial_events = COR_TRUE},
+            .on_open = on_open,
+            .on_event = on_event,
+            .arg = &s->watching[i],
+        };
+
+        s->watching[i].side = s;
+        if (cor_reader_watch(s->reader, COR_STR("/pods"), &opts, &s->watching[i].watch, NULL) < 0)
+            s->failed = true;
+    }
+}
+
+static void put_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct side *s = arg;
+    struct cor_object *object;
+    char json[160];
+
+    snprintf(json, sizeof(json),
+             "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p%02zu\"},\"spec\":{"
+             "\"nodeName\":\"%u-%zu\"}}",
+             s->written % PODS, s->number, s->written);
+    if (cor_object_parse(cor_strz(json), NULL, NULL, NULL, &object, NULL) < 0)
+        abort();
+    cor_store_change_write(change, object, 0);
+}
+
+static void on_written(void *arg, const struct cor_store_reply *reply)
+{
+    struct side *s = arg;
+
+    s->reply_done = true;
+    s->failed |= reply->err < 0 && reply->err != -COR_ENOTFOUND;
+    if (reply->object)
+        s->final = reply->object->rev;
+}
+
+static void write_one(struct side *s)
+{
+    struct cor_object *hint;
+    char key[32];
+    int r;
+
+    snprintf(key, sizeof(key), "/pods/p%02zu", s->written % PODS);
+    hint = cor_reader_suggest(s->reader, cor_strz(key));
+    s->reply_done = false;
+    if (s->written % 7 == 3) {
+        struct cor_store_delete_opts opts = {.suggestion = hint, .on_done = on_written, .arg = s};
+
+        r = cor_store_delete(s->store, cor_strz(key), &opts, NULL);
+    } else {
+        struct cor_store_update_opts opts = {.ignore_not_found = true,
+                                             .suggestion = hint,
+                                             .step = put_step,
+                                             .on_done = on_written,
+                                             .arg = s};
+
+        r = cor_store_update(s->store, cor_strz(key), &opts, NULL);
+    }
+    s->failed |= r < 0;
+    if (r == 0)
+        wait_until(s, is_true, &s->reply_done);
+    cor_object_unref(hint);
+}
+
+/* The list must hold what was acknowledged to this loop before. */
+static void on_list(void *arg, int err, struct cor_status *status, struct cor_list_cursor *cursor)
+{
+    struct side *s = arg;
+
+    s->list_done = true;
+    s->lists++;
+    if (err < 0 || cursor->rev < s->final) {
+        s->failed = true;
+    } else {
+        struct cor_object *object;
+
+        while ((object = cor_list_cursor_next(cursor)))
+            s->failed |= object->rev > cursor->rev;
+    }
+    cor_list_cursor_free(cursor);
+}
+
+static void list_one(struct side *s)
+{
+    struct cor_store_list_opts opts = {.options.recursive = true};
+
+    s->list_done = false;
+    if (cor_reader_list(s->reader, COR_STR("/pods"), &opts, on_list, s, NULL) < 0)
+        s->failed = true;
+    else
+        wait_until(s, is_true, &s->list_done);
+}
+
+static bool has_seen_all(void *arg)
+{
+    struct side *s = arg;
+    cor_rev rev = atomic_load(&final_rev);
+
+    for (size_t i = 0; i < WATCHES && rev > 0; i++) {
+        if (s->watching[i].last < rev)
+            return false;
+    }
+    return rev > 0;
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* Turns of the loop until another thread says so. */
+static void turn_until(struct cor_loop *loop, const _Atomic bool *flag)
+{
+    while (!atomic_load(flag))
+        cor_loop_run_until(loop, never, NULL, 5);
+}
+
+static void turn_until_all(struct cor_loop *loop, const _Atomic unsigned *count)
+{
+    while (atomic_load(count) < LOOPS)
+        cor_loop_run_until(loop, never, NULL, 5);
+}
+
+static void close_side(struct side *s)
+{
+    for (size_t i = 0; i < WATCHES; i++) {
+        cor_watch_close(s->watching[i].watch, set_true, &s->watching[i].closed);
+        wait_until(s, is_true, &s->watching[i].closed);
+    }
+    cor_reader_free(s->reader);
+}
+
+static void *run_side(void *arg)
+{
+    struct side *s = arg;
+    struct cor_store_opts store = {
+        .engine = c.engine,
+        .resource_prefix = "/pods",
+        .api_version = COR_STR("v1"),
+        .kind = COR_STR("Pod"),
+    };
+
+    if (cor_loop_new(4096, &s->loop) < 0)
+        abort();
+    store.loop = s->loop;
+    atomic_fetch_add(&made, 1);
+    turn_until(s->loop, &may_run);
+    if (cor_store_new(&store, &s->store, NULL) < 0 ||
+        cor_cacher_reader_new(c.cacher, s->store, &s->reader) < 0)
+        abort();
+    open_watches(s);
+    for (; s->written < WRITES && !s->failed; s->written++) {
+        write_one(s);
+        if (s->written % 10 == 0)
+            list_one(s);
+    }
+    atomic_fetch_add(&written, 1);
+    while (!s->failed && !cor_loop_run_until(s->loop, has_seen_all, s, 5))
+        ;
+    close_side(s);
+    atomic_fetch_add(&freed, 1);
+    turn_until(s->loop, &may_stop);
+    cor_store_free(s->store);
+    atomic_fetch_add(&stopped, 1);
+    turn_until(s->loop, &may_free);
+    cor_loop_free(s->loop);
+    return NULL;
+}
+
+static void open_caches(void)
+{
+    struct cor_loop *loops[LOOPS + 1] = {c.loop};
+    struct cor_caches_opts caches = {
+        .engine = c.engine, .loops = loops, .nloops = LOOPS + 1, .bytes_max = 1u << 20};
+    struct cor_cacher_opts cacher = {.store = c.store};
+
+    for (unsigned i = 0; i < LOOPS; i++)
+        loops[i + 1] = sides[i].loop;
+    assert_int_equal(cor_caches_open(&caches, &c.caches), 0);
+    cacher.caches = c.caches;
+    assert_int_equal(cor_cacher_open(&cacher, &c.cacher, NULL), 0);
+    while (!cor_cacher_is_ready(c.cacher))
+        cor_loop_run_until(c.loop, never, NULL, 5);
+}
+
+static void close_caches(void)
+{
+    bool closed = false;
+
+    cor_cacher_close(c.cacher, set_true, &closed);
+    conf_wait(&c, &closed);
+    closed = false;
+    cor_caches_close(c.caches, set_true, &closed);
+    conf_wait(&c, &closed);
+}
+
+/* What the watches of all loops put together is what the store holds. */
+static void check_states(void)
+{
+    struct cor_store_list_opts opts = {.options.recursive = true};
+    CONF_LIST list = conf_list(&c, "/pods", &opts);
+    cor_rev expected[PODS] = {0};
+
+    assert_int_equal(list.err, 0);
+    for (size_t i = 0; i < list.nitems; i++)
+        expected[pod_of(list.items[i])] = list.items[i]->rev;
+    for (unsigned i = 0; i < LOOPS; i++) {
+        assert_false(sides[i].failed);
+        for (size_t j = 0; j < WATCHES; j++)
+            assert_memory_equal(sides[i].watching[j].state, expected, sizeof(expected));
+    }
+}
+
+TEST(threads, watches_on_several_loops_put_together_what_the_store_holds)
+{
+    cor_rev last = 0;
+
+    conf_open_store(&c);
+    c.store->transformer = cor_transformer_identity();
+    memset(sides, 0, sizeof(sides));
+    for (unsigned i = 0; i < LOOPS; i++) {
+        sides[i].number = i;
+        assert_int_equal(pthread_create(&sides[i].thread, NULL, run_side, &sides[i]), 0);
+    }
+    turn_until_all(c.loop, &made);
+    open_caches();
+    atomic_store(&may_run, true);
+    turn_until_all(c.loop, &written);
+    for (unsigned i = 0; i < LOOPS; i++)
+        last = sides[i].final > last ? sides[i].final : last;
+    atomic_store(&final_rev, last);
+    turn_until_all(c.loop, &freed);
+    close_caches();
+    check_states();
+    atomic_store(&may_stop, true);
+    turn_until_all(c.loop, &stopped);
+    cor_store_free(c.store);
+    cor_engine_close(c.engine);
+    atomic_store(&may_free, true);
+    for (unsigned i = 0; i < LOOPS; i++)
+        pthread_join(sides[i].thread, NULL);
+    cor_loop_free(c.loop);
+}

@@ -1,0 +1,162 @@
+#include "storage/cacher/watcher_index.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "test.h"
+#include "json/path.h"
+
+static struct cor_cache_entry *pod(const char *key, const char *node)
+{
+    struct cor_json_path *path;
+    struct cor_cache_entry *entry;
+    struct cor_object *object;
+    char json[160];
+
+    snprintf(
+        json, sizeof(json),
+        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{},\"spec\":{\"nodeName\":\"%s\"}}",
+        node);
+    assert_int_equal(cor_json_path_new(COR_STR("spec.nodeName"), &path, NULL), 0);
+    assert_int_equal(cor_object_from_stored(cor_strz(json), 5, &object, NULL, NULL), 0);
+    entry = cor_cache_entry_new(cor_strz(key), object, path);
+    assert_non_null(entry);
+    cor_json_path_free(path);
+    return entry;
+}
+
+static bool has(struct watcher_bucket **buckets, size_t n, const struct watcher_bucket *bucket)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (buckets[i] == bucket)
+            return true;
+    }
+    return false;
+}
+
+TEST(watcher_index, an_event_finds_key_parents_old_and_new_trigger_and_all)
+{
+    struct watcher_index ix;
+    struct watcher_bucket *key, *other, *ns, *a, *b, *z, *all, *found[WATCHER_BUCKETS_MAX];
+    struct cor_cache_entry *old = pod("/r/pods/ns/p", "a"), *now = pod("/r/pods/ns/p", "b");
+    struct cor_window_event event = {.now = now, .old = old};
+    size_t n;
+
+    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    assert_int_equal(watcher_index_match(&ix, &event, found), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &key), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/q"), &other), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_PREFIX, COR_STR("/r/pods/ns/"), &ns), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &a), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("b"), &b), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("z"), &z), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_ALL, COR_STR(""), &all), 0);
+    n = watcher_index_match(&ix, &event, found);
+    assert_int_equal(n, 5);
+    assert_true(has(found, n, key) && has(found, n, ns) && has(found, n, all));
+    assert_true(has(found, n, a) && has(found, n, b));
+    event.old = NULL;
+    n = watcher_index_match(&ix, &event, found);
+    assert_int_equal(n, 4);
+    assert_false(has(found, n, a));
+    watcher_index_leave(&ix, key);
+    watcher_index_purge(&ix);
+    assert_int_equal(watcher_index_match(&ix, &event, found), 3);
+    watcher_index_leave(&ix, other);
+    watcher_index_leave(&ix, ns);
+    watcher_index_leave(&ix, a);
+    watcher_index_leave(&ix, b);
+    watcher_index_leave(&ix, z);
+    watcher_index_leave(&ix, all);
+    watcher_index_deinit(&ix);
+    cor_cache_entry_unref(old);
+    cor_cache_entry_unref(now);
+}
+
+TEST(watcher_index, a_bucket_is_shared_and_survives_until_its_last_watch_has_left)
+{
+    struct watcher_index ix;
+    struct watcher_bucket *first, *second;
+
+    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &first), 0);
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
+    assert_ptr_equal(first, second);
+    watcher_index_leave(&ix, first);
+    watcher_index_purge(&ix);
+    assert_int_equal(first->n, 1);
+    watcher_index_leave(&ix, first);
+    /* Whoever comes before the purge finds it again. */
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
+    watcher_index_purge(&ix);
+    assert_ptr_equal(first, second);
+    watcher_index_leave(&ix, second);
+    watcher_index_deinit(&ix);
+}
+
+TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
+{
+    struct watcher_index ix;
+    struct watcher_bucket *b;
+    struct cor_list lagging;
+
+    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
+    cor_list_init(&lagging);
+    cor_list_push(&b->lagging, &lagging);
+    for (uint64_t i = 0; i < 1000; i++)
+        watcher_bucket_push(b, i * 7);
+    assert_int_equal(watcher_bucket_after(b, 0), 7);
+    assert_int_equal(watcher_bucket_after(b, 6), 7);
+    assert_int_equal(watcher_bucket_after(b, 3500), 3507);
+    assert_int_equal(watcher_bucket_after(b, 999 * 7), UINT64_MAX);
+    watcher_bucket_trim(b, 700);
+    assert_int_equal(b->nnumbers, 900);
+    assert_int_equal(watcher_bucket_after(b, 0), 700);
+    cor_list_remove(&lagging);
+    watcher_bucket_trim(b, 0);
+    assert_int_equal(b->nnumbers, 0);
+    assert_null(b->numbers);
+    watcher_index_leave(&ix, b);
+    watcher_index_deinit(&ix);
+}
+
+/* Without memory for a number the window itself is walked, so nothing is missed. */
+TEST(watcher_index, a_number_that_finds_no_memory_makes_every_number_count)
+{
+    struct watcher_index ix;
+    struct watcher_bucket *b;
+    struct cor_list lagging;
+
+    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
+    cor_list_init(&lagging);
+    cor_list_push(&b->lagging, &lagging);
+    test_fail_alloc(1, false);
+    watcher_bucket_push(b, 5);
+    test_fail_alloc(0, false);
+    watcher_bucket_push(b, 9);
+    assert_int_equal(watcher_bucket_after(b, 5), 6);
+    cor_list_remove(&lagging);
+    watcher_bucket_trim(b, 0);
+    assert_false(b->is_partial);
+    watcher_index_leave(&ix, b);
+    watcher_index_deinit(&ix);
+}
+
+TEST(watcher_index, joining_survives_every_failed_allocation)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct watcher_index ix;
+        struct watcher_bucket *b;
+        int r;
+
+        watcher_index_init(&ix, COR_STR("/r/pods/"));
+        r = watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &b);
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        if (r == 0)
+            watcher_index_leave(&ix, b);
+        watcher_index_deinit(&ix);
+    }
+}
