@@ -24,17 +24,22 @@ static const struct cor_metric_desc inflight_desc = {
     .help = "Requests that count against the in-flight limits now, per request kind.",
     .type = COR_METRIC_GAUGE};
 
+/* The second number of the one line: resident pages. */
 static uint64_t read_resident(void *arg)
 {
-    unsigned long total, resident = 0;
+    char line[128] = "";
+    struct cor_str rest;
+    uint64_t pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
 
     if (!file)
         return 0;
-    if (fscanf(file, "%lu %lu", &total, &resident) != 2)
-        resident = 0;
+    rest = cor_strz(fgets(line, sizeof(line), file));
     (void)fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    cor_str_cut(&rest, ' ');
+    if (cor_str_to_u64(cor_str_cut(&rest, ' '), &pages) < 0)
+        return 0;
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static uint64_t read_connections(void *arg)
