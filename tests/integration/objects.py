@@ -160,6 +160,17 @@ def discovery_names_the_resources(server):
 
 
 @test
+def openapi_tells_kubectl_how_to_write(server):
+    paths = server.get("/openapi/v3").expect(200).json()["paths"]
+    assert {"api/v1", "apis/apps/v1"} <= set(paths)
+    document = server.get(paths["apis/apps/v1"]["serverRelativeURL"]).expect(200).json()
+    patch = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
+    server.get("/openapi/v3/apis/nothing/v1").expect(404)
+
+
+@test
 def health_is_told_in_detail(server):
     text = server.get("/readyz?verbose").expect(200).body.decode()
     for check in ("ping", "log", "etcd", "informer-sync", "shutdown"):

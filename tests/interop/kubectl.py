@@ -33,7 +33,7 @@ def manifest(name, **data):
 
 
 def make(server, name, **data):
-    kubectl(server, "create", "--validate=false", "-f", "-", stdin=manifest(name, **data))
+    kubectl(server, "create", "-f", "-", stdin=manifest(name, **data))
 
 
 @test
@@ -53,12 +53,12 @@ def namespaces_are_there_from_the_start(server):
 
 @test
 def manifests_create_and_replace_in_yaml_and_json(server):
-    assert kubectl(server, "create", "--validate=false", "-f", "-", stdin=manifest("m", k="v")) == "configmap/m created\n"
+    assert kubectl(server, "create", "-f", "-", stdin=manifest("m", k="v")) == "configmap/m created\n"
     body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "j"}, "data": {"k": "v"}}
-    assert kubectl(server, "create", "--validate=false", "-f", "-", stdin=json.dumps(body)) == "configmap/j created\n"
-    assert kubectl(server, "replace", "--validate=false", "-f", "-", stdin=manifest("m", k="w")) == "configmap/m replaced\n"
+    assert kubectl(server, "create", "-f", "-", stdin=json.dumps(body)) == "configmap/j created\n"
+    assert kubectl(server, "replace", "-f", "-", stdin=manifest("m", k="w")) == "configmap/m replaced\n"
     assert kubectl(server, "get", "cm", "m", "-o", "jsonpath={.data.k}") == "w"
-    said = kubectl(server, "create", "--validate=false", "-f", "-", stdin=manifest("m"), fails=True)
+    said = kubectl(server, "create", "-f", "-", stdin=manifest("m"), fails=True)
     assert 'Error from server (AlreadyExists): error when creating "STDIN": configmaps "m" already exists' in said, said
 
 
@@ -132,10 +132,10 @@ def other_kinds_are_written_too(server):
                   "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
                            "template": {"metadata": {"labels": {"app": "web"}},
                                         "spec": {"containers": [{"name": "c", "image": "nginx"}]}}}}
-    kubectl(server, "create", "--validate=false", "-f", "-", stdin=json.dumps(deployment))
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(deployment))
     assert kubectl(server, "get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "1"
     secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "data": {"p": "cQ=="}}
-    kubectl(server, "create", "--validate=false", "-f", "-", stdin=json.dumps(secret))
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(secret))
     assert kubectl(server, "get", "secret", "s", "-o", "jsonpath={.data.p}") == "cQ=="
     kubectl(server, "delete", "deploy/web", "secret/s")
 
