@@ -206,6 +206,11 @@ void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail)
     cor_mailbox_reply(&loop->mailbox, mail);
 }
 
+void cor_loop_reply_all(struct cor_loop *loop, struct cor_list *mails, size_t n)
+{
+    cor_mailbox_reply_all(&loop->mailbox, mails, n);
+}
+
 struct uv_loop_s *cor_loop_uv(struct cor_loop *loop)
 {
     return &loop->uv;

@@ -60,6 +60,21 @@ void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail)
         mb->wake(mb->arg);
 }
 
+void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_list *mails, size_t n)
+{
+    bool wake;
+
+    if (n == 0)
+        return;
+    pthread_mutex_lock(&mb->lock);
+    wake = cor_list_empty(&mb->queue);
+    cor_list_splice(&mb->queue, mails);
+    mb->len += n;
+    pthread_mutex_unlock(&mb->lock);
+    if (wake)
+        mb->wake(mb->arg);
+}
+
 size_t cor_mailbox_deliver(struct cor_mailbox *mb)
 {
     struct cor_list batch, *link;

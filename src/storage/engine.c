@@ -124,6 +124,29 @@ void cor_engine_req_done(struct cor_engine_req *req, int result)
     cor_loop_reply(req->loop, &req->mail);
 }
 
+void cor_engine_reqs_done(struct cor_list *requests)
+{
+    while (!cor_list_empty(requests)) {
+        struct cor_loop *loop =
+            COR_CONTAINER_OF(requests->next, struct cor_engine_req, mail.link)->loop;
+        struct cor_list answers;
+        size_t n = 0;
+
+        cor_list_init(&answers);
+        COR_LIST_FOREACH_SAFE(link, requests) {
+            struct cor_engine_req *req = COR_CONTAINER_OF(link, struct cor_engine_req, mail.link);
+
+            if (req->loop != loop)
+                continue;
+            req->mail.on_mail = on_answer;
+            cor_list_remove(link);
+            cor_list_push(&answers, link);
+            n++;
+        }
+        cor_loop_reply_all(loop, &answers, n);
+    }
+}
+
 void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message)
 {
     cor_status_set(&req->status, err, "%s", message ? message : cor_err_text(err));

@@ -30,7 +30,11 @@ struct cor_feed {
 /* Answers `req`: on_done runs on its loop with `result`. The status is set before, if at all. */
 void cor_engine_req_done(struct cor_engine_req *req, int result);
 
-/* The same, with the table's text or `message` in the status. */
+/* Answers all of `requests` (linked by their mails), each with the result that stands in it; each
+ * loop is woken at most once. */
+void cor_engine_reqs_done(struct cor_list *requests);
+
+/* Answers one with the table's text or `message` in its status. */
 void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message);
 
 #endif

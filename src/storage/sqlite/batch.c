@@ -165,15 +165,13 @@ static int read_status(struct cor_sqlite_engine *e, struct cor_engine_status_req
 
 static void answer(struct cor_sqlite_engine *e, struct cor_list *requests)
 {
-    struct cor_list *link;
-
-    while ((link = cor_list_pop(requests))) {
+    COR_LIST_FOREACH(link, requests) {
         struct cor_engine_req *req = request_of(link);
 
         if (req->op == COR_ENGINE_STATUS)
             req->result = read_status(e, COR_CONTAINER_OF(req, struct cor_engine_status_req, req));
-        cor_engine_req_done(req, req->result);
     }
+    cor_engine_reqs_done(requests);
 }
 
 /* Nothing of the batch was written: whatever its requests had found is taken back. */

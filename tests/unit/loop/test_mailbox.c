@@ -85,6 +85,29 @@ static void on_chain(struct cor_mail *mail)
         assert_int_equal(cor_mailbox_post(note->forward_to, &note[1].mail), 0);
 }
 
+TEST(mailbox, answers_sent_together_wake_once_and_keep_their_order)
+{
+    struct cor_mailbox mb;
+    struct note notes[5];
+    struct cor_list answers;
+
+    begin(&mb, 1);
+    cor_list_init(&answers);
+    cor_mailbox_reply_all(&mb, &answers, 0);
+    assert_int_equal(atomic_load(&wakes), 0);
+    for (int i = 0; i < 5; i++) {
+        notes[i] = (struct note){.mail.on_mail = on_note, .number = i};
+        cor_list_push(&answers, &notes[i].mail.link);
+    }
+    cor_mailbox_reply_all(&mb, &answers, 5);
+    assert_true(cor_list_empty(&answers));
+    assert_int_equal(atomic_load(&wakes), 1);
+    assert_int_equal(cor_mailbox_deliver(&mb), 5);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(delivered[i], i);
+    cor_mailbox_deinit(&mb);
+}
+
 TEST(mailbox, a_mail_posted_by_a_mail_wakes_again_and_comes_in_the_next_batch)
 {
     struct cor_mailbox mb;
