@@ -3,7 +3,9 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -23,17 +25,24 @@ static uintptr_t this_thread(void)
     return (uintptr_t)&mark;
 }
 
+/* An eventfd of our own: uv_async spins in the loop's thread until the sender has returned from its
+ * write, which the mailbox's lock makes pointless. */
 static void wake_loop(void *arg)
 {
+    const uint64_t one = 1;
     struct cor_loop *loop = arg;
+    ssize_t n = write(loop->wake_fd, &one, sizeof(one));
 
-    uv_async_send(&loop->wake);
+    (void)n; /* full is as good: the loop has not read it yet */
 }
 
-static void on_wake(uv_async_t *wake)
+static void on_wake(uv_poll_t *wake, int status, int events)
 {
     struct cor_loop *loop = wake->data;
+    uint64_t count;
+    ssize_t n = read(loop->wake_fd, &count, sizeof(count));
 
+    (void)n;
     cor_mailbox_deliver(&loop->mailbox);
     if (atomic_load(&loop->stopping))
         uv_stop(&loop->uv);
@@ -49,12 +58,19 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
     r = uv_loop_init(&loop->uv);
     if (r < 0)
         return r == UV_ENOMEM ? -COR_ENOMEM : -COR_EIO;
-    r = uv_async_init(&loop->uv, &loop->wake, on_wake);
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loop->wake_fd < 0) {
+        uv_loop_close(&loop->uv);
+        return -COR_EIO;
+    }
+    r = uv_poll_init(&loop->uv, &loop->wake, loop->wake_fd);
     if (r < 0) {
+        close(loop->wake_fd);
         uv_loop_close(&loop->uv);
         return -COR_EIO;
     }
     loop->wake.data = loop;
+    uv_poll_start(&loop->wake, UV_READABLE, on_wake);
     uv_prepare_init(&loop->uv, &loop->before_poll);
     uv_timer_init(&loop->uv, &loop->deadline);
     cor_timers_init(loop);
@@ -82,6 +98,7 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     r = uv_loop_close(&loop->uv);
     assert(r == 0); /* somebody's handle is still open */
     (void)r;
+    close(loop->wake_fd);
     cor_timers_deinit(loop);
     cor_mailbox_deinit(&loop->mailbox);
     return cor_free(loop);

@@ -23,7 +23,8 @@ struct cor_timers {
 
 struct cor_loop {
     uv_loop_t uv;
-    uv_async_t wake;
+    uv_poll_t wake;           /* on wake_fd */
+    int wake_fd;              /* an eventfd; written by any thread */
     uv_prepare_t before_poll; /* cor_loop_run_until: looks at `done` before the loop would sleep */
     uv_timer_t deadline;      /* cor_loop_run_until */
     struct cor_timers timers;
