@@ -5,7 +5,7 @@
 #include "engine_fixture.h"
 #include "fault_vfs.h"
 
-#define QUEUED 64
+#define QUEUED_MAX 257
 
 static uint64_t wal_syncs(void)
 {
@@ -101,18 +101,19 @@ static void gate_open(struct gate *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-static void submit(struct fx *fx, struct cor_write_req *w, const char *key)
+static void submit(struct fx *fx, struct cor_write_req *w, const char *key, struct cor_str value)
 {
     cor_write_req_init(w, fx->loop, fx_on_done);
     w->key = cor_strz(key);
-    w->value = COR_STR("x");
+    w->value = value;
     fx_submit_write(fx, w);
 }
 
-TEST(syncs, writes_that_queued_up_share_one_commit_and_one_sync)
+/* How many syncs `n` writes of `value` cost that wait for the engine together. */
+static uint64_t syncs_of_queued(size_t n, struct cor_str value)
 {
-    static struct cor_write_req first, queued[QUEUED];
-    static char keys[QUEUED][32];
+    static struct cor_write_req first, queued[QUEUED_MAX];
+    static char keys[QUEUED_MAX][32];
     struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     const struct cor_feed_opts opts = {
         .key = COR_STR("/registry/a/first"),
@@ -123,24 +124,24 @@ TEST(syncs, writes_that_queued_up_share_one_commit_and_one_sync)
         .arg = &gate,
     };
     struct fx fx;
-    uint64_t before;
+    uint64_t before, syncs;
 
     assert_true(fault_vfs_install());
     fx_open(&fx, test_tmpdir());
     assert_int_equal(cor_feed_open(fx.engine, &opts, &gate.feed), 0);
-    submit(&fx, &first, "/registry/a/first");
+    submit(&fx, &first, "/registry/a/first", COR_STR("x"));
     gate_wait(&gate, &gate.entered);
-    for (int i = 0; i < QUEUED; i++) {
-        snprintf(keys[i], sizeof(keys[i]), "/registry/a/%d", i);
-        submit(&fx, &queued[i], keys[i]);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "/registry/a/%zu", i);
+        submit(&fx, &queued[i], keys[i], value);
     }
     before = wal_syncs();
     gate_open(&gate);
     fx_wait(&fx);
-    assert_int_equal(wal_syncs() - before, 1);
-    for (int i = 0; i < QUEUED; i++) {
+    syncs = wal_syncs() - before;
+    for (size_t i = 0; i < n; i++) {
         assert_int_equal(queued[i].req.result, 0);
-        assert_int_equal(queued[i].ret_rev, first.ret_rev + 1 + (cor_rev)i);
+        assert_int_equal(queued[i].ret_rev, first.ret_rev + 1 + i);
         cor_write_req_deinit(&queued[i]);
     }
     cor_write_req_deinit(&first);
@@ -148,4 +149,23 @@ TEST(syncs, writes_that_queued_up_share_one_commit_and_one_sync)
     gate_wait(&gate, &gate.closed);
     fx_close(&fx);
     fault_vfs_uninstall();
+    return syncs;
+}
+
+TEST(syncs, writes_that_queued_up_share_one_commit_and_one_sync)
+{
+    assert_int_equal(syncs_of_queued(64, COR_STR("x")), 1);
+}
+
+TEST(syncs, a_commit_takes_at_most_256_writes)
+{
+    assert_int_equal(syncs_of_queued(256, COR_STR("x")), 1);
+    assert_int_equal(syncs_of_queued(257, COR_STR("x")), 2);
+}
+
+TEST(syncs, a_commit_takes_at_most_4_megabytes)
+{
+    static char value[1900000];
+
+    assert_int_equal(syncs_of_queued(4, cor_str(value, sizeof(value))), 2);
 }

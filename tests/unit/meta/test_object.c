@@ -464,3 +464,20 @@ TEST(object, survives_failed_allocations)
         }
     }
 }
+
+TEST(object, the_served_form_costs_one_allocation)
+{
+    struct cor_object *stored = parse("{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}");
+    struct cor_object *served = NULL, *read = NULL;
+
+    test_fail_alloc(2, true);
+    assert_int_equal(cor_object_at(stored, 7, &served), 0);
+    test_fail_alloc(2, true);
+    assert_int_equal(cor_object_from_stored(cor_object_json(stored), 7, &read, NULL, NULL), 0);
+    assert_false(test_alloc_failed());
+    test_fail_alloc(0, false);
+    assert_true(cor_str_eq(cor_object_json(served), cor_object_json(read)));
+    cor_object_unref(read);
+    cor_object_unref(served);
+    cor_object_unref(stored);
+}
