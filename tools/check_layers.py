@@ -20,6 +20,7 @@ DENIED = {
 THIRD_PARTY = {
     "yyjson.h": ["src/json"],
     "uv.h": ["src/loop", "src/net"],
+    "protobuf-c/": ["src/storage/etcd"],
     "sqlite3.h": ["src/storage/sqlite", "bench", "tests"],
     "openssl/": ["src/net"],
     "nghttp2/": ["src/net"],
