@@ -10,15 +10,12 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 
-/* The timers that are set, as a binary heap: earliest first, equal ones in the order of setting. */
+/* The timers that are set: earliest first, equal ones in the order of setting. */
 struct cor_timers {
-    uv_timer_t handle;       /* armed for the earliest, or for one that was cancelled since */
-    struct cor_timer **heap; /* heap[0] is the earliest */
-    size_t n;
-    size_t cap;
+    uv_timer_t handle; /* armed for the earliest, or for one that was cancelled since */
+    struct cor_due_heap heap;
     uint64_t armed_ms; /* when the handle fires, while it is active */
-    uint64_t next_seq;
-    bool firing; /* callbacks are running; the handle is armed after them */
+    bool firing;       /* callbacks are running; the handle is armed after them */
 };
 
 struct cor_loop {

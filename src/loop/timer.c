@@ -2,79 +2,14 @@
 
 #include <assert.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/cleanup.h"
 #include "loop/loop_int.h"
 
-#define HEAP_FIRST_CAP 16
-
-static bool is_before(const struct cor_timer *a, const struct cor_timer *b)
+static struct cor_timer *earliest(const struct cor_timers *ts)
 {
-    return a->due_ms < b->due_ms || (a->due_ms == b->due_ms && a->seq < b->seq);
-}
+    struct cor_due *due = cor_due_heap_peek(&ts->heap);
 
-static void place(struct cor_timers *ts, size_t slot, struct cor_timer *timer)
-{
-    ts->heap[slot] = timer;
-    timer->slot = slot;
-}
-
-static void sift_up(struct cor_timers *ts, struct cor_timer *timer)
-{
-    size_t slot = timer->slot;
-
-    while (slot > 0 && is_before(timer, ts->heap[(slot - 1) / 2])) {
-        place(ts, slot, ts->heap[(slot - 1) / 2]);
-        slot = (slot - 1) / 2;
-    }
-    place(ts, slot, timer);
-}
-
-static void sift_down(struct cor_timers *ts, struct cor_timer *timer)
-{
-    size_t slot = timer->slot, child;
-
-    while ((child = 2 * slot + 1) < ts->n) {
-        if (child + 1 < ts->n && is_before(ts->heap[child + 1], ts->heap[child]))
-            child++;
-        if (!is_before(ts->heap[child], timer))
-            break;
-        place(ts, slot, ts->heap[child]);
-        slot = child;
-    }
-    place(ts, slot, timer);
-}
-
-static void sift(struct cor_timers *ts, struct cor_timer *timer)
-{
-    sift_up(ts, timer);
-    sift_down(ts, timer);
-}
-
-static int insert(struct cor_timers *ts, struct cor_timer *timer)
-{
-    if (ts->n == ts->cap) {
-        size_t cap = ts->cap ? ts->cap * 2 : HEAP_FIRST_CAP;
-        struct cor_timer **heap = cor_realloc(ts->heap, cap * sizeof(struct cor_timer *));
-
-        if (!heap)
-            return -COR_ENOMEM;
-        ts->heap = heap;
-        ts->cap = cap;
-    }
-    place(ts, ts->n++, timer);
-    return 0;
-}
-
-static void drop(struct cor_timers *ts, struct cor_timer *timer)
-{
-    struct cor_timer *last = ts->heap[--ts->n];
-
-    if (last != timer) {
-        place(ts, timer->slot, last);
-        sift(ts, last);
-    }
-    timer->slot = SIZE_MAX;
+    return due ? COR_CONTAINER_OF(due, struct cor_timer, due) : NULL;
 }
 
 static void on_handle(uv_timer_t *handle);
@@ -85,13 +20,14 @@ static void arm(struct cor_loop *loop, uint64_t delay_min_ms)
 {
     struct cor_timers *ts = &loop->timers;
     uint64_t now_ms = uv_now(&loop->uv), delay_ms;
+    const struct cor_due *first = cor_due_heap_peek(&ts->heap);
 
-    if (ts->n == 0)
+    if (!first)
         return;
-    if (uv_is_active((uv_handle_t *)&ts->handle) && ts->armed_ms <= ts->heap[0]->due_ms)
+    if (uv_is_active((uv_handle_t *)&ts->handle) && ts->armed_ms <= first->at)
         return;
-    delay_ms = ts->heap[0]->due_ms > now_ms ? ts->heap[0]->due_ms - now_ms : 0;
-    ts->armed_ms = ts->heap[0]->due_ms;
+    delay_ms = first->at > now_ms ? first->at - now_ms : 0;
+    ts->armed_ms = first->at;
     uv_timer_start(&ts->handle, on_handle, delay_ms > delay_min_ms ? delay_ms : delay_min_ms, 0);
 }
 
@@ -101,13 +37,12 @@ static void on_handle(uv_timer_t *handle)
 {
     struct cor_loop *loop = handle->data;
     struct cor_timers *ts = &loop->timers;
-    uint64_t now_ms = uv_now(&loop->uv), end_seq = ts->next_seq;
+    uint64_t now_ms = uv_now(&loop->uv), end_seq = ts->heap.next_seq;
+    struct cor_timer *timer;
 
     ts->firing = true;
-    while (ts->n > 0 && ts->heap[0]->due_ms <= now_ms && ts->heap[0]->seq < end_seq) {
-        struct cor_timer *timer = ts->heap[0];
-
-        drop(ts, timer);
+    while ((timer = earliest(ts)) && timer->due.at <= now_ms && timer->due.seq < end_seq) {
+        cor_due_heap_remove(&ts->heap, &timer->due);
         timer->on_timer(timer);
     }
     ts->firing = false;
@@ -122,19 +57,20 @@ void cor_timers_init(struct cor_loop *loop)
 
 void cor_timers_close(struct cor_loop *loop)
 {
-    assert(loop->timers.n == 0);
+    assert(!earliest(&loop->timers));
     uv_close((uv_handle_t *)&loop->timers.handle, NULL);
 }
 
 void cor_timers_deinit(struct cor_loop *loop)
 {
-    loop->timers.heap = cor_free(loop->timers.heap);
+    cor_due_heap_deinit(&loop->timers.heap);
 }
 
 void cor_timer_init(struct cor_timer *timer, struct cor_loop *loop,
                     void (*on_timer)(struct cor_timer *timer))
 {
-    *timer = (struct cor_timer){.loop = loop, .on_timer = on_timer, .slot = SIZE_MAX};
+    *timer = (struct cor_timer){.loop = loop, .on_timer = on_timer};
+    cor_due_init(&timer->due);
 }
 
 int cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
@@ -144,17 +80,13 @@ int cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
     int r;
 
     assert(cor_loop_is_current(timer->loop));
-    if (!cor_timer_is_set(timer)) {
-        r = insert(ts, timer);
-        if (r < 0)
-            return r;
-    }
     if (!timer->loop->running)
         uv_update_time(&timer->loop->uv);
     now_ms = uv_now(&timer->loop->uv);
-    timer->due_ms = delay_ms < UINT64_MAX - now_ms ? now_ms + delay_ms : UINT64_MAX;
-    timer->seq = ts->next_seq++;
-    sift(ts, timer);
+    r = cor_due_heap_put(&ts->heap, &timer->due,
+                         delay_ms < UINT64_MAX - now_ms ? now_ms + delay_ms : UINT64_MAX);
+    if (r < 0)
+        return r;
     if (!ts->firing)
         arm(timer->loop, 0);
     return 0;
@@ -165,10 +97,10 @@ void cor_timer_cancel(struct cor_timer *timer)
     if (!cor_timer_is_set(timer))
         return;
     assert(cor_loop_is_current(timer->loop));
-    drop(&timer->loop->timers, timer);
+    cor_due_heap_remove(&timer->loop->timers.heap, &timer->due);
 }
 
 bool cor_timer_is_set(const struct cor_timer *timer)
 {
-    return timer->slot != SIZE_MAX;
+    return cor_due_is_set(&timer->due);
 }

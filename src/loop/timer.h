@@ -5,17 +5,16 @@
 #define COR_LOOP_TIMER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "base/due_heap.h"
 
 struct cor_loop;
 
 struct cor_timer {
     struct cor_loop *loop;
     void (*on_timer)(struct cor_timer *timer);
-    uint64_t due_ms; /* on cor_loop_now_ms()'s clock */
-    uint64_t seq;    /* grows with each cor_timer_set() of the loop: equal due times keep order */
-    size_t slot;     /* in the loop's heap; SIZE_MAX when not set */
+    struct cor_due due; /* in milliseconds of cor_loop_now_ms()'s clock */
 };
 
 void cor_timer_init(struct cor_timer *timer, struct cor_loop *loop,

@@ -83,7 +83,7 @@ TEST(timer, fire_in_the_order_of_due_times_and_equal_ones_in_the_order_of_settin
     for (size_t i = 1; i < TIMERS; i++) {
         const struct cor_timer *a = &order[i - 1]->timer, *b = &order[i]->timer;
 
-        assert_true(a->due_ms < b->due_ms || (a->due_ms == b->due_ms && a < b));
+        assert_true(a->due.at < b->due.at || (a->due.at == b->due.at && a < b));
     }
     cor_loop_free(loop);
 }
@@ -205,7 +205,7 @@ TEST(timer, the_heap_stays_in_order_through_random_changes)
     for (size_t i = 1; i < norder; i++) {
         const struct cor_timer *a = &order[i - 1]->timer, *b = &order[i]->timer;
 
-        assert_true(a->due_ms < b->due_ms || (a->due_ms == b->due_ms && a->seq < b->seq));
+        assert_true(a->due.at < b->due.at || (a->due.at == b->due.at && a->due.seq < b->due.seq));
     }
     cor_loop_free(loop);
 }
