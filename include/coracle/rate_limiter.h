@@ -1,0 +1,62 @@
+/* How long a key must wait before it is tried again: client-go's rate limiters. One limiter belongs
+ * to one work queue, which calls it under its lock; `now_ms` is the queue's clock.
+ * Thread: one at a time.  Owner: the maker, until a queue takes it. */
+#ifndef CORACLE_RATE_LIMITER_H
+#define CORACLE_RATE_LIMITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_rate_limiter;
+
+/* Keys with failures are remembered until they are forgotten; more than this many at once are
+ * treated as if they had never failed. */
+#define COR_RATE_LIMITER_KEYS_MAX (1u << 20)
+
+/* Per key: base * 2^(failures so far), at most max. NULL when out of memory, as for all of these.
+ */
+COR_API struct cor_rate_limiter *cor_rate_limiter_new_exponential(uint64_t base_ms,
+                                                                  uint64_t max_ms);
+
+/* Per key: `fast_ms` for the first `n_fast` tries, then `slow_ms`. */
+COR_API struct cor_rate_limiter *cor_rate_limiter_new_fast_slow(uint64_t fast_ms, uint64_t slow_ms,
+                                                                uint32_t n_fast);
+
+/* One bucket for all keys: `qps` a second, and `burst` at once. Tokens of the future are taken, so
+ * that delays grow with the crowd. `qps` is above 0, `burst` at least 1. */
+COR_API struct cor_rate_limiter *cor_rate_limiter_new_bucket(double qps, uint32_t burst);
+
+/* The longest delay of both; each counts. Takes `a` and `b`, also when it fails; NULL when either
+ * is NULL, so that constructors nest. */
+COR_API struct cor_rate_limiter *cor_rate_limiter_new_max_of(struct cor_rate_limiter *take_a,
+                                                             struct cor_rate_limiter *take_b);
+
+/* What controllers use: the longer of exponential 5 ms to 1000 s and a bucket of 10 qps, burst
+ * 100. */
+COR_API struct cor_rate_limiter *cor_rate_limiter_new_controller(void);
+
+/* Returns NULL. */
+COR_API struct cor_rate_limiter *cor_rate_limiter_free(struct cor_rate_limiter *l);
+
+/* Counts a failure of the key and returns its delay in milliseconds. Out of memory, the key is
+ * treated as if it had never failed. */
+COR_API uint64_t cor_rate_limiter_when(struct cor_rate_limiter *l, const char *key,
+                                       uint64_t now_ms);
+
+/* The key is well again. */
+COR_API void cor_rate_limiter_forget(struct cor_rate_limiter *l, const char *key);
+
+/* Failures since the key was last forgotten. */
+COR_API uint32_t cor_rate_limiter_requeues(const struct cor_rate_limiter *l, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

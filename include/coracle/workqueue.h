@@ -1,0 +1,105 @@
+/* A queue of keys that need work, as controllers use it: a key that is added twice waits once, a
+ * key is never with two workers at a time, and one that is added while its worker runs comes back
+ * after cor_workqueue_done(). Keys may be added after a delay, or after the delay that a rate
+ * limiter gives. Behaviour: client-go's util/workqueue.
+ *
+ * There is no thread inside. Workers either block in cor_workqueue_get(), or a program with a loop
+ * of its own calls cor_workqueue_try_get() when on_ready says so and at the time it was told.
+ * Thread: any.  Owner: the maker; free it when no thread is inside. */
+#ifndef CORACLE_WORKQUEUE_H
+#define CORACLE_WORKQUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/rate_limiter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_clock;
+struct cor_workqueue;
+
+#define COR_WORKQUEUE_KEYS_MAX (1u << 20) /* waiting, queued or with a worker, unless set */
+#define COR_WORKQUEUE_NEVER    UINT64_MAX
+
+struct cor_workqueue_opts {
+    struct cor_rate_limiter *take_limiter; /* NULL: the controller's */
+    const struct cor_clock *clock;         /* NULL: the machine's */
+    size_t keys_max;                       /* 0: COR_WORKQUEUE_KEYS_MAX */
+    /* A key may be ready earlier than was known: call try_get soon. Called without a lock held, on
+     * the thread whose call caused it; may be NULL. */
+    void (*on_ready)(void *arg);
+    void *arg;
+};
+
+/* `opts` may be NULL. Takes the limiter, also when it fails. 0 or -COR_ENOMEM. */
+COR_API int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q);
+
+/* Returns NULL. Keys that are still here are forgotten. */
+COR_API struct cor_workqueue *cor_workqueue_free(struct cor_workqueue *q);
+
+/* 0 also when the key is there already. -COR_ENOMEM, -COR_EBUSY (the maximum), -COR_ECANCELED (the
+ * queue is shut down: the key is not taken). The key is copied. */
+COR_API int cor_workqueue_add(struct cor_workqueue *q, const char *key);
+
+/* Adds it once the delay is over. Of two delays of one key the earlier counts; an add in between
+ * does not cancel it. Errors as above. */
+COR_API int cor_workqueue_add_after(struct cor_workqueue *q, const char *key, uint64_t delay_ms);
+
+/* Adds it after the limiter's delay, and counts a failure. Errors as above. */
+COR_API int cor_workqueue_add_rate_limited(struct cor_workqueue *q, const char *key);
+
+/* Clears the key's failures; cor_workqueue_done() is still due. */
+COR_API void cor_workqueue_forget(struct cor_workqueue *q, const char *key);
+COR_API uint32_t cor_workqueue_requeues(struct cor_workqueue *q, const char *key);
+
+/* Waits for a key and hands it to the caller, who returns it by done. 0, or -COR_ECANCELED: the
+ * queue is shut down and what was queued has been handed out. */
+COR_API int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key);
+
+/* The same without waiting. -COR_EBUSY: none is ready; try again at `*reterr_at_ms` of the queue's
+ * clock (COR_WORKQUEUE_NEVER: only on_ready will tell). */
+COR_API int cor_workqueue_try_get(struct cor_workqueue *q, const char **ret_key,
+                                  uint64_t *reterr_at_ms);
+
+/* The worker is done; `key` is the pointer that get gave and is not valid after this. */
+COR_API void cor_workqueue_done(struct cor_workqueue *q, const char *key);
+
+/* Keys that are queued, without delayed ones and those with a worker. */
+COR_API size_t cor_workqueue_len(struct cor_workqueue *q);
+
+/* No key is taken any more and delayed ones are dropped; what is queued is still handed out. Ends a
+ * drain that waits. */
+COR_API void cor_workqueue_shutdown(struct cor_workqueue *q);
+
+/* The same, then waits until no key is with a worker. Keys that came back or were queued meanwhile
+ * are not waited for; workers that go on calling get still receive them. */
+COR_API void cor_workqueue_shutdown_with_drain(struct cor_workqueue *q);
+COR_API bool cor_workqueue_is_shutting_down(struct cor_workqueue *q);
+
+/* For metrics; counts are since the queue was made. */
+struct cor_workqueue_stats {
+    size_t depth;      /* queued, or to be queued after done */
+    size_t delayed;    /* waiting for their time */
+    size_t processing; /* with a worker */
+    uint64_t adds;     /* that were not duplicates */
+    uint64_t retries;  /* calls of add_after and add_rate_limited */
+    uint64_t gets;
+    uint64_t queue_us;       /* from first add to get, sum over gets */
+    uint64_t done;           /* calls of done */
+    uint64_t work_us;        /* from get to done, sum over done */
+    uint64_t unfinished_us;  /* ages of what is with a worker, sum */
+    uint64_t longest_run_us; /* the oldest of them */
+};
+
+COR_API void cor_workqueue_stats(struct cor_workqueue *q, struct cor_workqueue_stats *ret);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
