@@ -1,7 +1,6 @@
-#include "server/instance.h"
+#include "server/instance_int.h"
 
 #include <arpa/inet.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,216 +9,25 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "loop/loop.h"
-#include "loop/timer.h"
 #include "net/cert.h"
 #include "net/tls.h"
-#include "server/credentials.h"
-#include "server/server.h"
 #include "storage/compactor.h"
-#include "storage/engine.h"
 
 #define MAIL_MAX         65536
-#define FOREVER_MS       (UINT64_C(1) << 40)
-#define ENGINE_CHECK_MS  2000
-#define QUIET_CHECK_MS   2
 #define SYNC_MAX_MS      120000
-#define TEXT_MAX         4096
 #define UNIX_SOCKET_MODE 0666
-
-/* One of the loops that serve requests, and its way to say that nothing is under way on it. */
-struct worker {
-    struct cor_instance *instance;
-    struct cor_loop *loop;
-    size_t index;
-    bool is_started;
-    struct cor_mail mail; /* to the loop and back */
-    struct cor_timer timer;
-};
-
-struct cor_instance {
-    struct cor_instance_opts opts;
-    struct cor_loop *home;
-    struct cor_engine *engine;
-    struct cor_metrics *metrics;
-    struct cor_token_table *tokens;
-    struct cor_credentials credentials;
-    struct cor_tls *tls;
-    struct cor_api *api;
-    struct cor_server *server;
-    struct cor_compactor *compactor;
-
-    struct cor_mail mail; /* of what is waited for: bootstrap, then the HTTP server's end */
-    struct cor_status bootstrap_status;
-    int bootstrap_err;
-    unsigned waiting; /* answers that have not come to the home loop yet */
-    bool is_stopped;
-
-    struct cor_timer engine_timer;
-    struct cor_engine_status_req engine_req;
-    bool engine_busy;
-    atomic_bool engine_ok, draining;
-    _Atomic uint64_t store_bytes, store_rev;
-    struct cor_health_check checks[4];
-
-    char url[TEXT_MAX], kubeconfig[TEXT_MAX];
-    size_t nworkers;
-    struct worker workers[];
-};
-
-static bool nothing_awaited(void *arg)
-{
-    return ((struct cor_instance *)arg)->waiting == 0;
-}
-
-static void wait_for_all(struct cor_instance *in)
-{
-    while (!cor_loop_run_until(in->home, nothing_awaited, in, FOREVER_MS))
-        continue;
-}
-
-static void on_answer(struct cor_mail *mail)
-{
-    COR_CONTAINER_OF(mail, struct cor_instance, mail)->waiting--;
-}
-
-/* From any loop: what the home loop waits for has happened. */
-static void answer_home(struct cor_instance *in)
-{
-    in->mail.on_mail = on_answer;
-    cor_list_init(&in->mail.link);
-    cor_loop_reply(in->home, &in->mail);
-}
-
-static bool is_engine_ok(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->engine_ok);
-}
-
-static bool is_log_ok(void *arg)
-{
-    return true;
-}
-
-static bool is_synced(void *arg)
-{
-    return cor_api_is_synced(((struct cor_instance *)arg)->api);
-}
-
-static bool is_not_draining(void *arg)
-{
-    return !atomic_load(&((struct cor_instance *)arg)->draining);
-}
-
-static void on_engine_status(struct cor_engine_req *req)
-{
-    struct cor_instance *in = COR_CONTAINER_OF(req, struct cor_instance, engine_req.req);
-
-    atomic_store(&in->engine_ok, req->result == 0);
-    atomic_store(&in->store_bytes, in->engine_req.ret_file_bytes);
-    atomic_store(&in->store_rev, in->engine_req.ret_rev);
-    cor_engine_req_deinit(req);
-    in->engine_busy = false;
-    /* Without memory for the timer the last verdict stands. */
-    if (!atomic_load(&in->draining))
-        (void)cor_timer_set(&in->engine_timer, ENGINE_CHECK_MS);
-}
-
-static void check_engine(struct cor_timer *timer)
-{
-    struct cor_instance *in = COR_CONTAINER_OF(timer, struct cor_instance, engine_timer);
-
-    in->engine_req = (struct cor_engine_status_req){0};
-    cor_engine_req_init(&in->engine_req.req, in->home, on_engine_status);
-    in->engine_busy = true;
-    cor_engine_status(in->engine, &in->engine_req);
-}
-
-static uint64_t read_store_bytes(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->store_bytes);
-}
-
-static uint64_t read_store_rev(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->store_rev);
-}
-
-static uint64_t read_cache_bytes(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes;
-}
-
-static uint64_t read_cache_bytes_max(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes_max;
-}
-
-static uint64_t read_cache_evicted(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).evicted;
-}
-
-static uint64_t read_cache_rev(void *arg)
-{
-    return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
-}
-
-static int add_metrics(struct cor_instance *in)
-{
-    static const struct {
-        struct cor_metric_desc desc;
-        const char *labels;
-        uint64_t (*read)(void *arg);
-    } rows[] = {
-        {{"apiserver_storage_size_bytes",
-          "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},
-         "storage_cluster_id=\"etcd-0\"",
-         read_store_bytes},
-        {{"coracle_storage_revision",
-          "The store's revision: every change of an object counts one. Read every 2 s.",
-          COR_METRIC_COUNTER},
-         "",
-         read_store_rev},
-        {{"coracle_watch_cache_revision", "The revision up to which all watch caches are complete.",
-          COR_METRIC_COUNTER},
-         "",
-         read_cache_rev},
-        {{"coracle_watch_cache_history_bytes",
-          "What windows and kept roots of all watch caches hold.", COR_METRIC_GAUGE},
-         "",
-         read_cache_bytes},
-        {{"coracle_watch_cache_history_limit_bytes", "What they may hold: --watch-cache-bytes.",
-          COR_METRIC_GAUGE},
-         "",
-         read_cache_bytes_max},
-        {{"coracle_watch_cache_evicted_segments_total",
-          "Segments of events that left a window by the byte budget.", COR_METRIC_COUNTER},
-         "",
-         read_cache_evicted},
-    };
-    struct cor_metric *metric;
-    int r = cor_metrics_new(in->nworkers, &in->metrics);
-
-    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
-        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
-        if (r == 0)
-            r = cor_metric_add_read(metric, rows[i].labels, rows[i].read, in);
-    }
-    return r;
-}
 
 static int open_loops(struct cor_instance *in)
 {
     int r = cor_loop_new(MAIL_MAX, &in->home);
 
+    if (r == 0)
+        cor_timer_init(&in->engine_timer, in->home, cor_instance_check_engine);
     for (size_t i = 0; r == 0 && i < in->nworkers; i++) {
         in->workers[i].instance = in;
         in->workers[i].index = i;
         r = cor_loop_new(MAIL_MAX, &in->workers[i].loop);
     }
-    if (r == 0)
-        cor_timer_init(&in->engine_timer, in->home, check_engine);
     return r;
 }
 
@@ -300,10 +108,7 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
         .limits = {.request_timeout_ms = o->request_timeout_ms}};
     int r;
 
-    in->checks[0] = (struct cor_health_check){"log", is_log_ok, in, true, true};
-    in->checks[1] = (struct cor_health_check){"etcd", is_engine_ok, in, true, true};
-    in->checks[2] = (struct cor_health_check){"informer-sync", is_synced, in, false, true};
-    in->checks[3] = (struct cor_health_check){"shutdown", is_not_draining, in, false, true};
+    cor_instance_add_checks(in);
     r = cor_api_new(&api_opts, &in->api, st);
     if (r < 0)
         return r;
@@ -361,7 +166,7 @@ static void on_bootstrap(void *arg, int err, const struct cor_status *status)
     in->bootstrap_err = err;
     if (err < 0 && status)
         (void)cor_status_copy(&in->bootstrap_status, status);
-    answer_home(in);
+    cor_instance_answer_home(in);
 }
 
 static bool never(void *arg)
@@ -404,8 +209,8 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
         }
         in->workers[i].is_started = true;
     }
-    check_engine(&in->engine_timer);
-    wait_for_all(in);
+    cor_instance_check_engine(&in->engine_timer);
+    cor_instance_wait(in);
     if (in->bootstrap_err < 0)
         cor_status_move(st, &in->bootstrap_status);
     return in->bootstrap_err < 0 ? in->bootstrap_err : wait_for_caches(in, st);
@@ -439,7 +244,7 @@ static int open_all(struct cor_instance *in, struct cor_status *st)
     if (r == 0)
         r = open_credentials(in, st);
     if (r == 0)
-        r = add_metrics(in);
+        r = cor_instance_add_metrics(in);
     if (r == 0)
         r = open_tls(in, st);
     if (r == 0)
@@ -510,138 +315,11 @@ static bool is_stopped(void *arg)
 
 void cor_instance_run(struct cor_instance *instance)
 {
-    while (!cor_loop_run_until(instance->home, is_stopped, instance, FOREVER_MS))
+    while (!cor_loop_run_until(instance->home, is_stopped, instance, COR_INSTANCE_FOREVER_MS))
         continue;
 }
 
 void cor_instance_stop(struct cor_instance *instance)
 {
     instance->is_stopped = true;
-}
-
-static void on_http_closed(void *arg)
-{
-    answer_home(arg);
-}
-
-static void on_compactor_closed(void *arg)
-{
-    ((struct cor_instance *)arg)->waiting--;
-}
-
-static void on_quiet(struct cor_mail *mail)
-{
-    COR_CONTAINER_OF(mail, struct worker, mail)->instance->waiting--;
-}
-
-/* On the worker's loop. Calls may outlive their responses while the store works for them. */
-static void check_quiet(struct cor_timer *timer)
-{
-    struct worker *w = COR_CONTAINER_OF(timer, struct worker, timer);
-    struct cor_api_loop *loop = cor_api_loop(w->instance->api, w->index);
-
-    if (cor_api_loop_calls(loop) > 0 && cor_timer_set(timer, QUIET_CHECK_MS) == 0)
-        return;
-    cor_api_loop_release(loop);
-    w->mail.on_mail = on_quiet;
-    cor_loop_reply(w->instance->home, &w->mail);
-}
-
-static void on_ask_quiet(struct cor_mail *mail)
-{
-    struct worker *w = COR_CONTAINER_OF(mail, struct worker, mail);
-
-    cor_timer_init(&w->timer, w->loop, check_quiet);
-    check_quiet(&w->timer);
-}
-
-static void on_caches_closed(void *arg)
-{
-    answer_home(arg);
-}
-
-/* On the first worker's loop. */
-static void on_ask_caches(struct cor_mail *mail)
-{
-    struct cor_instance *in = COR_CONTAINER_OF(mail, struct worker, mail)->instance;
-
-    if (!cor_api_close_caches(in->api, on_caches_closed, in))
-        answer_home(in);
-}
-
-/* Waits for what the workers were asked. Loops that were never started turn here. */
-static void wait_for_workers(struct cor_instance *in)
-{
-    while (in->waiting > 0) {
-        for (size_t i = 0; i < in->nworkers; i++)
-            if (!in->workers[i].is_started)
-                (void)cor_loop_run_until(in->workers[i].loop, nothing_awaited, in, 1);
-        (void)cor_loop_run_until(in->home, nothing_awaited, in,
-                                 in->workers[0].is_started ? FOREVER_MS : 1);
-    }
-}
-
-static void ask_worker(struct worker *w, void (*on_mail)(struct cor_mail *mail))
-{
-    w->mail.on_mail = on_mail;
-    cor_list_init(&w->mail.link);
-    w->instance->waiting++;
-    cor_loop_reply(w->loop, &w->mail);
-}
-
-static void drain(struct cor_instance *in, uint64_t drain_ms)
-{
-    in->waiting++;
-    cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
-    wait_for_workers(in);
-    for (size_t i = 0; i < in->nworkers; i++)
-        ask_worker(&in->workers[i], on_ask_quiet);
-    wait_for_workers(in);
-    ask_worker(&in->workers[0], on_ask_caches);
-    wait_for_workers(in);
-}
-
-static bool engine_is_quiet(void *arg)
-{
-    return !((struct cor_instance *)arg)->engine_busy;
-}
-
-static void close_home(struct cor_instance *in)
-{
-    cor_timer_cancel(&in->engine_timer);
-    if (in->compactor) {
-        in->waiting++;
-        cor_compactor_close(in->compactor, on_compactor_closed, in);
-    }
-    wait_for_all(in);
-    while (!cor_loop_run_until(in->home, engine_is_quiet, in, FOREVER_MS))
-        continue;
-}
-
-struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t drain_ms)
-{
-    struct cor_instance *in = instance;
-
-    if (!in)
-        return NULL;
-    atomic_store(&in->draining, true);
-    if (in->server)
-        drain(in, drain_ms);
-    for (size_t i = 0; i < in->nworkers; i++)
-        if (in->workers[i].is_started)
-            cor_loop_stop(in->workers[i].loop);
-    if (in->home)
-        close_home(in);
-    cor_server_free(in->server);
-    cor_api_free(in->api);
-    cor_engine_close(in->engine);
-    for (size_t i = 0; i < in->nworkers; i++)
-        cor_loop_free(in->workers[i].loop);
-    cor_loop_free(in->home);
-    cor_metrics_free(in->metrics);
-    cor_token_table_free(in->tokens);
-    cor_tls_unref(in->tls);
-    cor_credentials_deinit(&in->credentials);
-    cor_status_deinit(&in->bootstrap_status);
-    return cor_free(in);
 }

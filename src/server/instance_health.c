@@ -1,0 +1,130 @@
+#include "base/err.h"
+#include "server/instance_int.h"
+
+#define ENGINE_CHECK_MS 2000
+
+static bool is_engine_ok(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->engine_ok);
+}
+
+static bool is_log_ok(void *arg)
+{
+    return true;
+}
+
+static bool is_synced(void *arg)
+{
+    return cor_api_is_synced(((struct cor_instance *)arg)->api);
+}
+
+static bool is_not_draining(void *arg)
+{
+    return !atomic_load(&((struct cor_instance *)arg)->draining);
+}
+
+static void on_engine_status(struct cor_engine_req *req)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(req, struct cor_instance, engine_req.req);
+
+    atomic_store(&in->engine_ok, req->result == 0);
+    atomic_store(&in->store_bytes, in->engine_req.ret_file_bytes);
+    atomic_store(&in->store_rev, in->engine_req.ret_rev);
+    cor_engine_req_deinit(req);
+    in->engine_busy = false;
+    /* Without memory for the timer the last verdict stands. */
+    if (!atomic_load(&in->draining))
+        (void)cor_timer_set(&in->engine_timer, ENGINE_CHECK_MS);
+}
+
+void cor_instance_check_engine(struct cor_timer *timer)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(timer, struct cor_instance, engine_timer);
+
+    in->engine_req = (struct cor_engine_status_req){0};
+    cor_engine_req_init(&in->engine_req.req, in->home, on_engine_status);
+    in->engine_busy = true;
+    cor_engine_status(in->engine, &in->engine_req);
+}
+
+static uint64_t read_store_bytes(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->store_bytes);
+}
+
+static uint64_t read_store_rev(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->store_rev);
+}
+
+static uint64_t read_cache_bytes(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes;
+}
+
+static uint64_t read_cache_bytes_max(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).bytes_max;
+}
+
+static uint64_t read_cache_evicted(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).evicted;
+}
+
+static uint64_t read_cache_rev(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
+}
+
+int cor_instance_add_metrics(struct cor_instance *in)
+{
+    static const struct {
+        struct cor_metric_desc desc;
+        const char *labels;
+        uint64_t (*read)(void *arg);
+    } rows[] = {
+        {{"apiserver_storage_size_bytes",
+          "Size of the storage database file physically allocated in bytes.", COR_METRIC_GAUGE},
+         "storage_cluster_id=\"etcd-0\"",
+         read_store_bytes},
+        {{"coracle_storage_revision",
+          "The store's revision: every change of an object counts one. Read every 2 s.",
+          COR_METRIC_COUNTER},
+         "",
+         read_store_rev},
+        {{"coracle_watch_cache_revision", "The revision up to which all watch caches are complete.",
+          COR_METRIC_COUNTER},
+         "",
+         read_cache_rev},
+        {{"coracle_watch_cache_history_bytes",
+          "What windows and kept roots of all watch caches hold.", COR_METRIC_GAUGE},
+         "",
+         read_cache_bytes},
+        {{"coracle_watch_cache_history_limit_bytes", "What they may hold: --watch-cache-bytes.",
+          COR_METRIC_GAUGE},
+         "",
+         read_cache_bytes_max},
+        {{"coracle_watch_cache_evicted_segments_total",
+          "Segments of events that left a window by the byte budget.", COR_METRIC_COUNTER},
+         "",
+         read_cache_evicted},
+    };
+    struct cor_metric *metric;
+    int r = cor_metrics_new(in->nworkers, &in->metrics);
+
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
+        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+        if (r == 0)
+            r = cor_metric_add_read(metric, rows[i].labels, rows[i].read, in);
+    }
+    return r;
+}
+
+void cor_instance_add_checks(struct cor_instance *in)
+{
+    in->checks[0] = (struct cor_health_check){"log", is_log_ok, in, true, true};
+    in->checks[1] = (struct cor_health_check){"etcd", is_engine_ok, in, true, true};
+    in->checks[2] = (struct cor_health_check){"informer-sync", is_synced, in, false, true};
+    in->checks[3] = (struct cor_health_check){"shutdown", is_not_draining, in, false, true};
+}

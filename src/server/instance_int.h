@@ -1,0 +1,69 @@
+/* Inside an instance: what opening, watching over itself and closing share.
+ * Thread: home, unless a function says otherwise. */
+#ifndef COR_SERVER_INSTANCE_INT_H
+#define COR_SERVER_INSTANCE_INT_H
+
+#include <stdatomic.h>
+
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "server/credentials.h"
+#include "server/instance.h"
+#include "server/server.h"
+#include "storage/engine.h"
+
+#define COR_INSTANCE_FOREVER_MS (UINT64_C(1) << 40)
+#define COR_INSTANCE_TEXT_MAX   4096
+
+/* One of the loops that serve requests, and its way to say that nothing is under way on it. */
+struct cor_worker {
+    struct cor_instance *instance;
+    struct cor_loop *loop;
+    size_t index;
+    bool is_started;
+    struct cor_mail mail; /* to the loop and back */
+    struct cor_timer timer;
+};
+
+struct cor_instance {
+    struct cor_instance_opts opts;
+    struct cor_loop *home;
+    struct cor_engine *engine;
+    struct cor_metrics *metrics;
+    struct cor_token_table *tokens;
+    struct cor_credentials credentials;
+    struct cor_tls *tls;
+    struct cor_api *api;
+    struct cor_server *server;
+    struct cor_compactor *compactor;
+
+    struct cor_mail mail; /* of what is waited for: bootstrap, then the HTTP server's end */
+    struct cor_status bootstrap_status;
+    int bootstrap_err;
+    unsigned waiting; /* answers that have not come to the home loop yet */
+    bool is_stopped;
+
+    struct cor_timer engine_timer;
+    struct cor_engine_status_req engine_req;
+    bool engine_busy;
+    atomic_bool engine_ok, draining;
+    _Atomic uint64_t store_bytes, store_rev;
+    struct cor_health_check checks[4];
+
+    char url[COR_INSTANCE_TEXT_MAX], kubeconfig[COR_INSTANCE_TEXT_MAX];
+    size_t nworkers;
+    struct cor_worker workers[];
+};
+
+/* Any thread: one of the answers that the home loop waits for is here. */
+void cor_instance_answer_home(struct cor_instance *instance);
+/* Turns the home loop until no answer is awaited. */
+void cor_instance_wait(struct cor_instance *instance);
+
+/* Asks the engine how it is, and again two seconds after its answer. */
+void cor_instance_check_engine(struct cor_timer *engine_timer);
+void cor_instance_add_checks(struct cor_instance *instance);
+/* 0, -COR_ENOMEM. */
+int cor_instance_add_metrics(struct cor_instance *instance);
+
+#endif
