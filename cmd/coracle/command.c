@@ -193,8 +193,17 @@ static int run(const struct command_table *table, const struct command *c, int a
     return c->run(opts, args, nargs);
 }
 
+static int early_flag(const char *flag)
+{
+    fprintf(stderr,
+            "coracle: %s: flags stand after their command, as in `coracle serve --port 0`\n", flag);
+    fputs("Type `coracle help` for the commands.\n", stderr);
+    return EXIT_USAGE;
+}
+
 int command_main(const struct command_table *table, int argc, char *const *argv)
 {
+    static const char *const version_word = "version";
     const char *const *words = (const char *const *)argv;
     const struct command *c;
     const char *group;
@@ -205,6 +214,12 @@ int command_main(const struct command_table *table, int argc, char *const *argv)
     if (nwords < (size_t)argc && nwords < 2 &&
         (strcmp(words[nwords], "-h") == 0 || strcmp(words[nwords], "--help") == 0))
         return command_help(table, words, nwords);
+    if (argc == 1 && strcmp(words[0], "--version") == 0) {
+        c = find(table, &version_word, 1, &group, &used);
+        return run(table, c, 0, argv + 1);
+    }
+    if (argc > 0 && nwords == 0)
+        return early_flag(words[0]);
     c = find(table, words, nwords, &group, &used);
     if (!c)
         return unknown_command(table, group, nwords >= used ? words[used - 1] : NULL);

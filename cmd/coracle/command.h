@@ -12,6 +12,8 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 #define COMMAND_ARGS_MAX 4
+/* Where serve and store look when no folder is named. */
+#define DATA_DIR_DEFAULT "coracle-data"
 
 struct command {
     const char *group;   /* "store" in `coracle store put`; NULL: none */

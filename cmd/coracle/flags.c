@@ -10,6 +10,8 @@
 
 #define WORD_MAX  48
 #define FLAGS_MAX 64
+/* Of the help texts; a longer flag has a line of its own. */
+#define COLUMN 34
 
 static size_t least(size_t a, size_t b, size_t c)
 {
@@ -238,7 +240,11 @@ int flags_help(const struct flag *flags, size_t nflags, struct cor_buf *out)
         snprintf(left, sizeof(left), "%c%c%s--%s%s%s", f->letter ? '-' : ' ',
                  f->letter ? f->letter : ' ', f->letter ? ", " : "  ", f->name, f->value ? " " : "",
                  f->value ? f->value : "");
-        r = cor_buf_addf(out, "  %-34s %s%s\n", left, f->help, f->required ? " (needed)" : "");
+        r = cor_buf_addf(out, "  %-*s", COLUMN, left);
+        if (r == 0 && strlen(left) > COLUMN)
+            r = cor_buf_addf(out, "\n  %-*s", COLUMN, "");
+        if (r == 0)
+            r = cor_buf_addf(out, " %s%s\n", f->help, f->required ? " (needed)" : "");
     }
     return r;
 }

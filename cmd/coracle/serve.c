@@ -76,7 +76,7 @@ static const struct flag flags[] = {
 };
 
 static const struct serve_opts defaults = {
-    .instance = {.data_dir = "coracle-data",
+    .instance = {.data_dir = DATA_DIR_DEFAULT,
                  .storage_backend = "sqlite",
                  .compaction_interval_ms = 5 * 60 * 1000,
                  .bind_address = "127.0.0.1",
@@ -183,7 +183,7 @@ const struct command serve = {
         "Serves the Kubernetes API over HTTPS, by default on the loopback only, with its data and\n"
         "credentials in one folder. The first start makes a CA, a serving certificate, an admin\n"
         "token, and DIR/admin.kubeconfig that names them. Flags that kube-apiserver also has mean\n"
-        "the same. SIGTERM or SIGINT lets requests finish and stops.",
+        "the same. SIGTERM or SIGINT lets requests finish and stops.\n",
     .flags = flags,
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,

@@ -69,18 +69,10 @@ int session_parse_key(struct session *s, const char *arg, struct store_key *ret_
     return store_key_parse(arg, ret_key, &s->status) < 0 ? report_usage(s) : EXIT_OK;
 }
 
-static int check_data(struct session *s)
-{
-    if (s->opts->data)
-        return EXIT_OK;
-    cor_status_set(&s->status, -COR_EINVAL, "flag --data DIR is needed: the folder of the store");
-    return report_usage(s);
-}
-
 int session_check_files(struct session *s)
 {
     if (strcmp(s->opts->backend, "sqlite") == 0)
-        return check_data(s);
+        return EXIT_OK;
     cor_status_set(&s->status, -COR_EINVAL,
                    "flag --storage-backend: \"%s\" has no files here; expected sqlite",
                    s->opts->backend);
@@ -96,8 +88,6 @@ int session_open(struct session *s, bool read_only)
     };
     int r;
 
-    if (strcmp(s->opts->backend, "sqlite") == 0 && check_data(s) != EXIT_OK)
-        return EXIT_USAGE;
     r = cor_loop_new(MAIL_MAX, &s->loop);
     if (r < 0)
         cor_status_set(&s->status, r, "event loop: %s", cor_err_text(r));

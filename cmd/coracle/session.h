@@ -22,14 +22,14 @@ struct session_opts {
 };
 #define SESSION_OPTS_DEFAULT                                                                       \
     {                                                                                              \
-        .backend = "sqlite"                                                                        \
+        .data = DATA_DIR_DEFAULT, .backend = "sqlite"                                              \
     }
 
 /* Rows for a command's table of flags; `session_opts` must be the struct's first member. */
 #define SESSION_FLAG_DATA                                                                          \
     {                                                                                              \
         .name = "data", .kind = FLAG_TEXT, .at = offsetof(struct session_opts, data),              \
-        .value = "DIR", .help = "the folder of the store"                                          \
+        .value = "DIR", .help = "the folder of the store (./coracle-data)"                         \
     }
 #define SESSION_FLAG_BACKEND                                                                       \
     {                                                                                              \

@@ -3,8 +3,13 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "codec/api_resource.h"
+#include "flags.h"
+#include "meta/key.h"
 
-#define REGISTRY "/registry/"
+#define REGISTRY  "/registry/"
+#define PLACE_MAX 128
+#define WORDS_MAX 128
 
 /* Resources whose place has two parts; everything else has one, or a group and a plural. */
 static const char *const two_parts[] = {"services/specs", "services/endpoints"};
@@ -32,6 +37,54 @@ static struct cor_gr group_resource(struct cor_str place)
     if (rest.p && cor_str_find(first, '.') >= 0)
         return (struct cor_gr){.group = first, .resource = rest};
     return (struct cor_gr){.group = COR_STR(""), .resource = first};
+}
+
+/* Where the store keeps a resource: "minions" for nodes. */
+static void place_of(const struct cor_api_resource *resource, char out[PLACE_MAX])
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix;
+    struct cor_gr gr = cor_api_gr(resource);
+
+    cor_buf_init(&prefix, PLACE_MAX);
+    out[0] = '\0';
+    if (cor_key_resource_prefix(&gr, false, &prefix) == 0)
+        snprintf(out, PLACE_MAX, "%s", cor_buf_z(&prefix) + 1);
+}
+
+static bool is_name_of(const struct cor_api_resource *resource, struct cor_str word)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(resource->short_names) && resource->short_names[i]; i++) {
+        if (cor_str_eqz(word, resource->short_names[i]))
+            return true;
+    }
+    return cor_str_eq(word, resource->plural) || cor_str_eq(word, resource->singular) ||
+           cor_str_eq(word, resource->kind);
+}
+
+/* A list of what nobody stores would look empty. Custom resources have a group, and any may be. */
+static int check_place(struct cor_str place, struct cor_status *reterr_status)
+{
+    size_t n;
+    const struct cor_api_resource *builtins = cor_api_builtins(&n);
+    char places[WORDS_MAX][PLACE_MAX], word[PLACE_MAX];
+    const char *words[WORDS_MAX], *near = NULL;
+
+    if (cor_str_find(place, '.') >= 0)
+        return 0;
+    for (size_t i = 0; i < n && i < WORDS_MAX; i++) {
+        place_of(&builtins[i], places[i]);
+        words[i] = places[i];
+        if (cor_str_eqz(place, places[i]))
+            return 0;
+        if (!near && is_name_of(&builtins[i], place))
+            near = places[i];
+    }
+    snprintf(word, sizeof(word), "%.*s", COR_STR_ARG(place));
+    if (!near)
+        near = flags_nearest(word, words, n < WORDS_MAX ? n : WORDS_MAX);
+    return cor_status_set(reterr_status, -COR_EINVAL,
+                          "the store keeps no resource under \"%s\"%s%s%s", word,
+                          near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 /* Cuts the part after the last slash off `*path`. */
@@ -64,6 +117,8 @@ int store_key_parse(const char *arg, struct store_key *ret_key, struct cor_statu
     snprintf(ret_key->text, STORE_KEY_MAX, "/%.*s", COR_STR_ARG(s));
     s.p = ret_key->text + 1;
     n = resource_len(s);
+    if (check_place(cor_str(s.p, n), reterr_status) < 0)
+        return -COR_EINVAL;
     snprintf(ret_key->resource_prefix, STORE_KEY_MAX, "/%.*s", (int)n, s.p);
     ret_key->gr = group_resource(cor_str(s.p, n));
     ret_key->name = last_part(&s);

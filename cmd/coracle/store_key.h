@@ -19,7 +19,8 @@ struct store_key {
     struct cor_str name;                 /* the last part */
 };
 
-/* A prefix (`list`, `watch`) may end in a slash. 0, or -COR_EINVAL. */
+/* A prefix (`list`, `watch`) may end in a slash. A resource that is neither built in nor has a
+ * group is refused, with the nearest name. 0, or -COR_EINVAL. */
 int store_key_parse(const char *arg, struct store_key *ret_key, struct cor_status *reterr_status);
 
 /* Does the object belong under the key? Its metadata.name must be the last part, and its

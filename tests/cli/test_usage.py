@@ -15,7 +15,8 @@ ROOT = pathlib.Path(sys.argv[2])
 
 
 def test_version_is_one_line(p):
-    assert re.fullmatch(r"coracle \d+\.\d+\.\d+\n", p.run("version").ok())
+    for word in ("version", "--version"):
+        assert re.fullmatch(r"coracle \d+\.\d+\.\d+\n", p.run(word).ok())
 
 
 def test_help_lists_every_command(p):
@@ -32,6 +33,7 @@ def test_every_command_has_help_with_its_flags(p):
         text = p.run("help", "store", command).ok()
         assert text == p.run("store", command, "--help").ok()
         assert text.startswith(f"usage: coracle store {command}") and "--data DIR" in text
+        text = re.sub(r"\n {37}", " ", text)  # the text of a long flag
         flags = [line for line in text.splitlines() if line.lstrip().startswith(("--", "-o", "-l"))]
         assert all(len(line.split(None, 2)) == 3 for line in flags), flags
 
@@ -49,10 +51,34 @@ def test_what_is_missing_or_too_much_is_named(p):
     p.run("store").fails(2, "a command is missing")
     p.run("store", "get", "--data", "x").fails(2, "expected KEY")
     p.run("store", "get", "a", "b", "--data", "x").fails(2, '"b"', "expected KEY")
-    p.run("store", "get", "pods/x").fails(2, "flag --data DIR is needed")
+    p.run("--port", "0", "serve").fails(2, "--port: flags stand after their command", "coracle help")
     p.run("store", "list", "pods", "--data").fails(2, "flag --data needs a value: DIR")
     p.run("store", "list", "pods", "--data", "x", "--limit", "many").fails(2, 'flag --limit: "many"')
     p.run("store", "list", "pods", "--data", "x", "-o", "yaml").fails(2, 'flag --output: "yaml" is not one of table|json')
+
+
+def test_long_flags_do_not_move_the_texts(p):
+    lines = p.run("help", "serve").ok().split("Flags:\n")[1].splitlines()
+    starts = {len(line) - len(line.lstrip()) for line in lines if not line.lstrip().startswith("-")}
+    assert starts == {37}, starts
+    assert all(line[36] == " " and line[37] != " " for line in lines if len(line) > 45 and line[36] == " ")
+
+
+def test_the_store_is_looked_for_where_serve_keeps_it(p):
+    p.run("store", "list", "pods", cwd=p.folder).fails(1, "coracle-data/store.db")
+    p.run("store", "put", "pods/default/web", stdin='{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"default"}}',
+          cwd=p.folder).ok()
+    assert (p.folder / "coracle-data/store.db").exists()
+    assert "pods/default/web" in p.run("store", "list", "pods", cwd=p.folder).ok()
+    assert "(./coracle-data)" in p.run("help", "store", "list").ok()
+
+
+def test_a_resource_that_is_not_kept_is_named_not_listed_as_empty(p):
+    for word, near in (("cm", "configmaps"), ("configmap", "configmaps"), ("ConfigMap", "configmaps"),
+                       ("configmpas", "configmaps"), ("nodes", "minions"), ("endpoints", "services/endpoints")):
+        for command in ("list", "watch"):
+            p.run("store", command, word, "--data", p.data).fails(2, f'no resource under "{word}"', f'did you mean "{near}"?')
+    p.run("store", "get", "xyzzy/a/b", "--data", p.data).fails(2, 'no resource under "xyzzy"\n')
 
 
 def test_a_key_must_be_a_key(p):
