@@ -158,9 +158,34 @@ static void client_close(struct client *cl, struct http *h)
     cor_buf_deinit(&cl->headers);
 }
 
+/* A request with what every request has; `body` may be NULL. */
+static inline void client_ask(struct client *cl, const char *method, const char *target,
+                              const char *body)
+{
+    struct cor_buf in;
+
+    cor_buf_init(&in, 1u << 20);
+    cor_buf_addf(&in, "%s %s HTTP/1.1\r\nHost: x\r\n", method, target);
+    if (body)
+        cor_buf_addf(&in, "Content-Length: %zu\r\n", strlen(body));
+    cor_buf_addf(&in, "\r\n%s", body ? body : "");
+    client_send(cl, cor_buf_str(&in));
+    cor_buf_deinit(&in);
+}
+
 static inline bool client_has_response(void *arg)
 {
     return ((struct client *)arg)->nresponses > 0;
+}
+
+static inline bool client_has_two(void *arg)
+{
+    return ((struct client *)arg)->nresponses == 2;
+}
+
+static inline bool client_has_three(void *arg)
+{
+    return ((struct client *)arg)->nresponses == 3;
 }
 
 static inline bool client_has_ended(void *arg)
@@ -324,6 +349,71 @@ static inline void http_deinit(struct http *h)
     assert_true(cor_loop_run_until(h->loop, http_net_is_closed, h, PATIENCE_MS));
     cor_loop_free(h->loop);
     cor_buf_deinit(&h->seen);
+}
+
+/* What a test waits for. */
+static inline bool http_has_seen(void *arg)
+{
+    return ((struct http *)arg)->seen.n > 0;
+}
+
+static inline bool has_held(void *arg)
+{
+    return ((struct http *)arg)->held;
+}
+
+static inline bool someone_is_gone(void *arg)
+{
+    return ((struct http *)arg)->ngone > 0;
+}
+
+static inline bool is_full(void *arg)
+{
+    struct http *h = arg;
+
+    return h->held && cor_http_response_room(h->held) == 0;
+}
+
+static inline void await(struct http *h, bool (*is_so)(void *arg), void *arg)
+{
+    assert_true(cor_loop_run_until(h->loop, is_so, arg, PATIENCE_MS));
+}
+
+/* A server and one client of it. */
+static inline void meet(struct http *h, struct client *cl, struct cor_http_limits limits)
+{
+    http_init(h, limits, NULL);
+    client_open(cl, h, NULL);
+}
+
+static inline void part(struct http *h, struct client *cl)
+{
+    client_close(cl, h);
+    http_deinit(h);
+}
+
+/* Sends `in` on a fresh connection and waits for one response, */
+static inline void check(struct http *h, const char *in, const char *want)
+{
+    struct client cl;
+
+    client_open(&cl, h, NULL);
+    client_send(&cl, cor_strz(in));
+    await(h, client_has_response, &cl);
+    assert_string_equal(cor_buf_z(&cl.text), want);
+    client_close(&cl, h);
+}
+
+/* or for the connection's end. */
+static inline void check_end(struct http *h, const char *in, const char *want)
+{
+    struct client cl;
+
+    client_open(&cl, h, NULL);
+    client_send(&cl, cor_strz(in));
+    await(h, client_has_ended, &cl);
+    assert_string_equal(cor_buf_z(&cl.text), want);
+    client_close(&cl, h);
 }
 
 #endif

@@ -1,0 +1,43 @@
+#include "test.h"
+
+#include "http_fixture.h"
+
+TEST(timeouts, a_reader_that_stops_is_cut_after_the_request_timeout)
+{
+    struct http h;
+    struct client cl;
+
+    meet(&h, &cl, (struct cor_http_limits){.request_timeout_ms = 50});
+    client_ask(&cl, "GET", "/watch", NULL);
+    while (!h.held)
+        cor_loop_run_until(h.loop, is_full, &h, 1);
+    cor_stream_read_stop(cl.stream);
+    h.left = 1u << 30;
+    stream_out(&h);
+    await(&h, someone_is_gone, &h);
+    assert_int_equal(h.why, -COR_ETIMEOUT);
+    part(&h, &cl);
+}
+
+TEST(timeouts, slow_heads_and_slow_bodies_are_cut)
+{
+    struct http h;
+
+    http_init(&h, (struct cor_http_limits){.head_timeout_ms = 30, .request_timeout_ms = 60}, NULL);
+    check_end(&h, "GET / HTTP/1.1\r\nHost: x\r\n",
+              "408 408 Request Timeout: the request's head took too long\n.");
+    check_end(&h, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab",
+              "504 504 Gateway Timeout: request did not complete within the allotted timeout\n.");
+    check_end(&h, "\r\n", "");
+    assert_int_equal(h.seen.n, 0);
+    http_deinit(&h);
+}
+
+TEST(timeouts, an_idle_connection_is_closed)
+{
+    struct http h;
+
+    http_init(&h, (struct cor_http_limits){.idle_timeout_ms = 30}, NULL);
+    check_end(&h, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "200 .");
+    http_deinit(&h);
+}
