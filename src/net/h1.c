@@ -186,10 +186,10 @@ static int check_request(struct cor_h1 *h)
         return fail(h, -COR_EINVAL, 400, "missing required Host header");
     if (h->parser.method == HTTP_CONNECT)
         return fail(h, -COR_ENOTSUP, 501, "CONNECT is not supported");
-    h->head.expects_continue = expect.p && cor_header_name_eq(expect, COR_STR("100-continue"));
-    if (expect.p && !h->head.expects_continue)
-        return fail(h, -COR_EINVAL, 417, "unknown expectation");
-    return 0;
+    if (!expect.p || h->head.minor == 0)
+        return 0;
+    h->head.expects_continue = cor_header_name_eq(expect, COR_STR("100-continue"));
+    return h->head.expects_continue ? 0 : fail(h, -COR_EINVAL, 417, "unknown expectation");
 }
 
 static uint64_t body_length(const struct cor_h1 *h)

@@ -161,6 +161,12 @@ TEST(h1, expect_continue_is_told_and_other_expectations_refused)
     BAD("PUT / HTTP/1.1\r\nHost: x\r\nExpect: coffee\r\n\r\n", 417);
 }
 
+TEST(h1, an_expectation_in_http_1_0_is_ignored)
+{
+    GOOD("PUT / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab",
+         "PUT / 1.0 close len=2|Expect=100-continue|Content-Length=2|ab|.");
+}
+
 TEST(h1, pipelined_requests_come_one_by_one)
 {
     GOOD(
