@@ -27,7 +27,7 @@ static enum cor_http_method method_of(struct cor_str name)
 static struct cor_str without_authority(struct cor_str target)
 {
     struct cor_str rest;
-    ptrdiff_t slash;
+    size_t n = 0;
 
     if (cor_str_starts(target, COR_STR("http://")))
         rest = cor_str_from(target, 7);
@@ -35,8 +35,9 @@ static struct cor_str without_authority(struct cor_str target)
         rest = cor_str_from(target, 8);
     else
         return target;
-    slash = cor_str_find(rest, '/');
-    return slash < 0 ? COR_STR("/") : cor_str_from(rest, (size_t)slash);
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
+        n++;
+    return cor_str_from(rest, n);
 }
 
 int cor_request_set_target(struct cor_http_request *req, struct cor_str method,
@@ -49,6 +50,8 @@ int cor_request_set_target(struct cor_http_request *req, struct cor_str method,
     req->target = target;
     req->path = cor_str_cut(&rest, '?');
     req->query = rest;
+    if (req->path.n == 0)
+        req->path = COR_STR("/");
     return cor_str_starts(req->path, COR_STR("/")) ? 0 : -COR_EINVAL;
 }
 

@@ -16,9 +16,10 @@ TEST(server, requests_reach_the_handler_and_are_answered)
         "200 abcde.");
     check(&h, "GET https://host:1/abs?q HTTP/1.1\r\nHost: x\r\n\r\n", "200 .");
     check(&h, "GET http://host HTTP/1.0\r\n\r\n", "200 .");
+    check(&h, "GET http://host?a=/b HTTP/1.0\r\n\r\n", "200 .");
     assert_string_equal(
         cor_buf_z(&h.seen),
-        "GET /a/b?x=1&y \nPOST /echo? hello\nPUT /echo? abcde\nGET /abs?q \nGET /? \n");
+        "GET /a/b?x=1&y \nPOST /echo? hello\nPUT /echo? abcde\nGET /abs?q \nGET /? \nGET /?a=/b \n");
     http_deinit(&h);
 }
 
