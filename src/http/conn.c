@@ -265,7 +265,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
             cor_stream_write(c->stream, &go_on, 1);
     }
     if (!cor_h1_is_done(c->h1)) {
-        if (c->begun_ms == 0 && cor_h1_is_begun(c->h1))
+        if (c->begun_ms == 0)
             c->begun_ms = cor_loop_now_ms(c->worker->loop);
         cor_conn_settle(c);
         return;
@@ -279,6 +279,9 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
 
 static void on_open(struct cor_stream *s, void *arg)
 {
+    struct cor_conn *c = arg;
+
+    c->is_open = true;
 }
 
 static void on_data(struct cor_stream *s, struct cor_str bytes, void *arg)
@@ -380,7 +383,9 @@ static void on_timer(struct cor_timer *timer)
 void cor_conn_drain(struct cor_conn *c)
 {
     c->keep_alive = false;
-    if (c->state == COR_CONN_READING && !cor_h1_is_begun(c->h1) && c->pending.n == 0)
+    if (!c->is_open)
+        cor_conn_cut(c);
+    else if (c->state == COR_CONN_READING && !cor_h1_is_begun(c->h1) && c->pending.n == 0)
         end_connection(c);
     else
         tell_drain(c);

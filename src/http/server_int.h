@@ -97,6 +97,7 @@ struct cor_conn {
     struct cor_stream *stream;
     struct cor_h1 *h1;
     enum cor_conn_state state;
+    bool is_open;  /* the TLS handshake is done */
     bool has_head; /* READING: the head is complete, the body is not */
     bool keep_alive;
     bool peer_ended;

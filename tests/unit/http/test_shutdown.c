@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "http_fixture.h"
+#include "identities.h"
 
 TEST(shutdown, shutdown_ends_watches_and_lets_requests_finish)
 {
@@ -78,4 +79,26 @@ TEST(shutdown, a_watch_that_begins_during_shutdown_is_told_at_once)
     assert_string_equal(cor_buf_z(&cl.text), "200 .200 .");
     assert_int_equal(h.ndrained, 1);
     part(&h, &cl);
+}
+
+TEST(shutdown, a_handshake_that_does_not_come_is_not_waited_for)
+{
+    struct cor_tls_opts opts = {.role = COR_TLS_SERVER};
+    struct cor_tls *tls;
+    struct identities ids;
+    struct client cl;
+    struct http h;
+
+    identities_init(&ids);
+    opts.cert_pem = cor_buf_str(&ids.server.cert_pem);
+    opts.key_pem = cor_buf_str(&ids.server.key_pem);
+    assert_int_equal(cor_tls_new(&opts, &tls), 0);
+    http_init(&h, (struct cor_http_limits){0}, tls);
+    client_open(&cl, &h, NULL);
+    assert_false(cor_loop_run_until(h.loop, client_has_ended, &cl, 20));
+    cor_http_server_close(h.server, 10 * PATIENCE_MS, http_on_closed, &h);
+    await(&h, http_is_closed, &h);
+    part(&h, &cl);
+    cor_tls_unref(tls);
+    identities_deinit(&ids);
 }

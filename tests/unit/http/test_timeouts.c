@@ -41,3 +41,20 @@ TEST(timeouts, an_idle_connection_is_closed)
     check_end(&h, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "200 .");
     http_deinit(&h);
 }
+
+TEST(timeouts, blank_lines_do_not_keep_a_connection_open)
+{
+    struct http h;
+    struct client cl;
+    int sent = 0;
+
+    meet(&h, &cl, (struct cor_http_limits){.idle_timeout_ms = 200, .head_timeout_ms = 200});
+    client_ask(&cl, "GET", "/", NULL);
+    await(&h, client_has_response, &cl);
+    for (; sent < 500 && !cl.has_ended; sent++) {
+        client_send(&cl, COR_STR("\r\n"));
+        cor_loop_run_until(h.loop, client_has_ended, &cl, 10);
+    }
+    assert_true(cl.has_ended);
+    part(&h, &cl);
+}
