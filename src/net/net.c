@@ -101,7 +101,7 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net)
 
     if (!net)
         return -COR_ENOMEM;
-    net->in = cor_alloc(COR_STREAM_READ_MAX);
+    net->in = cor_alloc(COR_IN_BYTES);
     net->plain = cor_alloc(COR_BLOCK_BYTES);
     net->cipher = cor_alloc(COR_CIPHER_BYTES);
     if (!net->in || !net->plain || !net->cipher) {

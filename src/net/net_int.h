@@ -16,6 +16,8 @@
 #define COR_BLOCK_BYTES 16384u
 /* One send: as many records as a response may buffer. */
 #define COR_SEND_BLOCKS 16
+/* One read of a socket; with the rest of a record this is COR_STREAM_READ_MAX. */
+#define COR_IN_BYTES (64u * 1024)
 /* When a turn has filled so many blocks (4 MB), its output is sent before the turn's end. */
 #define COR_TURN_BLOCKS_MAX 256
 /* Blocks kept for the next turn (1 MB). */
@@ -35,7 +37,7 @@ struct cor_net {
     uv_idle_t busy;           /* active while there is work for the next turn: no sleep */
     struct cor_list dirty;    /* streams with output to send */
     struct cor_list wakes;    /* streams with on_writable or on_end to call */
-    char *in;                 /* COR_STREAM_READ_MAX: what the socket gave */
+    char *in;                 /* COR_IN_BYTES: what the socket gave */
     char *plain;              /* COR_BLOCK_BYTES: decrypted */
     char *cipher;             /* COR_CIPHER_BYTES; one stream's output, empty between calls */
     size_t cipher_n;

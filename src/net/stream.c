@@ -12,6 +12,10 @@
 #include "net/net_int.h"
 #include "net/tls.h"
 
+/* A peer that vanished without a word is noticed after this and the kernel's probes; as long as
+ * kube-apiserver waits. */
+#define KEEPALIVE_S 180
+
 static void drop_output(struct cor_stream *s)
 {
     struct cor_block *block;
@@ -52,7 +56,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct cor_stream *s = handle->data;
 
-    *buf = uv_buf_init(s->net->in, COR_STREAM_READ_MAX);
+    *buf = uv_buf_init(s->net->in, COR_IN_BYTES);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
@@ -153,7 +157,7 @@ static void learn_peer(struct cor_stream *s, int fd)
         struct sockaddr_in in;
         struct sockaddr_in6 in6;
         struct sockaddr_storage storage;
-    } addr;
+    } addr = {.any.sa_family = AF_UNSPEC};
     socklen_t n = sizeof(addr);
     struct ucred cred;
     socklen_t cred_n = sizeof(cred);
@@ -185,8 +189,10 @@ static void start(struct cor_stream *s)
 
     if (uv_fileno(&s->uv.handle, &fd) == 0)
         learn_peer(s, fd);
-    if (!s->peer.is_unix)
+    if (!s->peer.is_unix) {
         uv_tcp_nodelay(&s->uv.tcp, 1);
+        uv_tcp_keepalive(&s->uv.tcp, 1, KEEPALIVE_S);
+    }
     s->state = s->ssl ? COR_STREAM_HANDSHAKE : COR_STREAM_OPEN;
     cor_stream_read_start(s);
     if (s->out_n > 0 || s->says_end)

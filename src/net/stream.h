@@ -19,8 +19,9 @@ struct cor_net;
 struct cor_stream;
 struct cor_tls;
 
-/* What one read brings at most, and so what may still arrive after cor_stream_read_stop(). */
-#define COR_STREAM_READ_MAX (64u * 1024)
+/* What one read brings at most, and so what may still arrive after cor_stream_read_stop(): 64 KB,
+ * and the TLS record that its first bytes complete. */
+#define COR_STREAM_READ_MAX (80u * 1024)
 
 struct cor_stream_cbs {
     /* Connected, and the handshake is done. */
@@ -43,7 +44,8 @@ struct cor_stream_opts {
     struct cor_tls *tls;     /* NULL: plain. A reference is taken */
     const char *server_name; /* TLS client: for SNI and verification; a name or a numeric address */
     size_t out_max;          /* bytes of output that may wait */
-    uint64_t stall_ms;       /* how long the peer may leave output untouched; 0: for ever */
+    uint64_t stall_ms;       /* how long what the socket did not take at once (256 KB at most) may
+                                wait; 0: for ever */
 };
 
 /* From a connected socket, whose descriptor is the stream's from the call on, success or failure.

@@ -52,7 +52,8 @@ static int use_key(SSL_CTX *ctx, struct cor_str pem)
 
     if (!in)
         return -COR_ENOMEM;
-    key = PEM_read_bio_PrivateKey(in, NULL, NULL, NULL);
+    /* A password, so that OpenSSL does not ask for one at the terminal. */
+    key = PEM_read_bio_PrivateKey(in, NULL, NULL, (void *)"");
     if (!key || SSL_CTX_use_PrivateKey(ctx, key) != 1 || SSL_CTX_check_private_key(ctx) != 1)
         return -COR_EINVAL;
     return 0;

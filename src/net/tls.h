@@ -28,8 +28,8 @@ struct cor_tls_opts {
     size_t nalpn;
 };
 
-/* 0, -COR_EINVAL (no certificate or key in the text, or they do not belong together), -COR_ENOMEM.
- */
+/* 0, -COR_EINVAL (no certificate or key in the text, a key with a password, or they do not belong
+ * together), -COR_ENOMEM. */
 int cor_tls_new(const struct cor_tls_opts *opts, struct cor_tls **ret_tls);
 
 struct cor_tls *cor_tls_ref(struct cor_tls *tls);

@@ -1,6 +1,8 @@
 #include "test.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +82,38 @@ TEST(stream, a_refused_connection_is_told)
     assert_int_equal(cor_stream_connect(p.net, "127.0.0.1", port, &opts, &p.client.stream), 0);
     assert_true(cor_loop_run_until(p.loop, client_ended, &p, PATIENCE_MS));
     assert_int_equal(p.client.why, -COR_EUNREACHABLE);
+    pair_deinit(&p);
+}
+
+/* A peer that vanished without a word would hold its watch for ever. */
+TEST(stream, a_silent_tcp_peer_is_probed)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(any), int_n = sizeof(int);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0), on = 0;
+    struct pair p;
+
+    pair_init(&p);
+    assert_int_equal(bind(listener, (struct sockaddr *)&any, sizeof(any)), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&any, &n), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&any, sizeof(any)), 0);
+    assert_int_equal(cor_stream_open(p.net, fd, &p.server_opts, &p.server.stream), 0);
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &int_n), 0);
+    assert_true(on);
+    pair_deinit(&p);
+    close(listener);
+}
+
+TEST(stream, a_peer_that_is_gone_already_has_no_address)
+{
+    struct pair p;
+
+    pair_init(&p);
+    assert_int_equal(
+        cor_stream_open(p.net, socket(AF_INET, SOCK_STREAM, 0), &p.server_opts, &p.server.stream),
+        0);
+    assert_string_equal(cor_stream_peer(p.server.stream)->address, "");
     pair_deinit(&p);
 }
 

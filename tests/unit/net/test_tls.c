@@ -1,5 +1,8 @@
 #include "test.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "identities.h"
 #include "stream_fixture.h"
 
@@ -301,5 +304,95 @@ TEST(tls, failed_allocations_end_a_handshake_cleanly)
     }
     cor_tls_unref(server);
     cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
+static void stop_at_once(struct end *end, struct cor_str bytes)
+{
+    cor_stream_read_stop(end->stream);
+}
+
+static bool server_got_more(void *arg)
+{
+    struct pair *p = arg;
+
+    return p->server.got_n > p->server.left;
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* The first read ends one byte before the end of a full record, and the second brings that byte and
+ * as much as fits after it. Owners size their buffers by the promise. */
+TEST(tls, one_read_brings_no_more_than_was_promised)
+{
+    static const size_t records[] = {16384, 16384, 16297, 16384, 8192, 8192,
+                                     8192,  8192,  8192,  8192,  8192, 8192};
+    static char bytes[16384];
+    struct cor_stream_opts opts = {.cbs = &end_cbs, .out_max = 256 * 1024};
+    struct identities ids;
+    struct pair p;
+    char path[100];
+
+    identities_init(&ids);
+    pair_init(&p);
+    opts.arg = &p.client;
+    opts.server_name = "localhost";
+    opts.tls = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    p.server_opts.tls = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    snprintf(path, sizeof(path), "%s/sock", test_tmpdir());
+    assert_int_equal(cor_listener_open_unix(p.net, path, 0600, pair_on_accept, &p, &p.listener), 0);
+    assert_int_equal(cor_stream_connect_unix(p.net, path, &opts, &p.client.stream), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    cor_stream_read_stop(p.server.stream);
+    p.server.on_data = stop_at_once;
+    for (size_t i = 0; i < COR_ARRAY_LEN(records); i++) {
+        assert_int_equal(write_one(p.client.stream, cor_str(bytes, records[i])), 0);
+        cor_loop_run_until(p.loop, never, NULL, 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        cor_stream_read_start(p.server.stream);
+        p.server.left = p.server.got_n;
+        assert_true(cor_loop_run_until(p.loop, server_got_more, &p, PATIENCE_MS));
+    }
+    assert_int_equal(p.server.left, 16384 + 16384 + 16297);
+    assert_int_equal(p.server.got_n - p.server.left, 16384 + 7 * 8192);
+    assert_true(p.server.got_n - p.server.left <= COR_STREAM_READ_MAX);
+    pair_deinit(&p);
+    cor_tls_unref(opts.tls);
+    cor_tls_unref(p.server_opts.tls);
+    identities_deinit(&ids);
+}
+
+/* Asking for its password would stop the whole program at a terminal. */
+TEST(tls, a_locked_key_is_refused_without_asking)
+{
+    struct cor_tls_opts opts = {
+        .role = COR_TLS_SERVER,
+        .key_pem = COR_STR("-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
+                           "MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAhQK6TbqzPUbAICCAAw\n"
+                           "DAYIKoZIhvcNAgkFADAdBglghkgBZQMEAQIEENLhg/T0ocxDrJdKMSE8LWUEgZC/\n"
+                           "g0XjN5xeAnRcFs1rgJ5hi2rUK0M0q/EsVlBMWof8Z3v4L08DA6jUfBg0CXbeJzFv\n"
+                           "oTqN6RsjAlCOSQNQn7qpNQXwCJQdsVlfN/+/ihYKApmHJllf2daL3+QDiAQPy49n\n"
+                           "We0ANIu6BWKQd+z2dtJKFInl9hM5gLlW+51Td2m84Wevys2NbP/VBhbuUuuwcj8=\n"
+                           "-----END ENCRYPTED PRIVATE KEY-----\n")};
+    struct identities ids;
+    struct cor_tls *tls;
+    char answer[7] = "";
+    int input[2], own = dup(0);
+
+    assert_int_equal(pipe(input), 0);
+    assert_int_equal(write(input[1], "secret\n", 7), 7);
+    dup2(input[0], 0);
+    identities_init(&ids);
+    opts.cert_pem = cor_buf_str(&ids.server.cert_pem);
+    assert_int_equal(cor_tls_new(&opts, &tls), -COR_EINVAL);
+    close(input[1]);
+    assert_int_equal(read(input[0], answer, 7), 7);
+    close(input[0]);
+    dup2(own, 0);
+    close(own);
     identities_deinit(&ids);
 }
