@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""How many requests may be under way, and who counts. limits.py PROGRAM [FLAG...]"""
+
+import json
+import pathlib
+import sys
+import tempfile
+import time
+
+from fixture import REQUEST_S, Server, UnixConnection, config_map, main, test
+
+PROGRAM = sys.argv[1]
+FLAGS = sys.argv[2:]
+MAPS = "/api/v1/namespaces/default/configmaps"
+# More than a Unix socket and a response buffer, so that its sender waits for the reader.
+BIG = "x" * 900_000
+
+
+def limited(folder, *flags):
+    """A server with room for one request of each kind; ann is nobody special, the socket's owner is a master."""
+    tokens = pathlib.Path(folder) / "tokens.csv"
+    tokens.write_text("t-ann,ann,1\n")
+    return Server(PROGRAM, "--token-auth-file", str(tokens), "--authorization-mode", "AlwaysAllow",
+                  "--unix-socket", folder + "/s.sock", "--max-requests-inflight", "1",
+                  "--max-mutating-requests-inflight", "1", *flags, *FLAGS)
+
+
+def hold(folder, method, path, body=None):
+    """Asks for more than fits the buffers and does not read it: the request stays under way."""
+    connection = UnixConnection(folder + "/s.sock")
+    connection.request(method, path, body and json.dumps(body))
+    return connection
+
+
+def wait_until(is_so):
+    end = time.monotonic() + REQUEST_S
+    while not is_so():
+        assert time.monotonic() < end, "it did not come about in time"
+
+
+def is_full(server):
+    return lambda: server.get(MAPS + "/none", token="t-ann").status == 429
+
+
+def mutating(server):
+    text = server.get("/metrics").expect(200).body.decode()
+    return int(text.split('apiserver_current_inflight_requests{request_kind="mutating"} ')[1].split("\n")[0])
+
+
+def expect_busy(answer):
+    answer.expect(429)
+    assert answer.headers["Retry-After"] == "1", answer.headers
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8", answer.headers
+    assert answer.body == b"Too many requests, please try again later.\n", answer.body
+
+
+@test
+def reading_requests_have_a_limit(server):
+    with tempfile.TemporaryDirectory() as folder, limited(folder) as other:
+        other.create(MAPS, config_map("big", data=BIG))
+        other.get(MAPS, token="t-ann").expect(200)
+        held = hold(folder, "GET", MAPS)
+        # The held one fills the only place; masters get in beside it without being counted.
+        wait_until(is_full(other))
+        expect_busy(other.get(MAPS, token="t-ann"))
+        expect_busy(other.get("/version", token="t-ann"))
+        other.get(MAPS).expect(200)
+        other.request("POST", MAPS, config_map("small"), token="t-ann").expect(201)
+        assert len(held.getresponse().read()) > len(BIG)
+        held.close()
+        other.get(MAPS, token="t-ann").expect(200)
+
+
+@test
+def mutating_requests_have_a_limit(server):
+    with tempfile.TemporaryDirectory() as folder, limited(folder) as other:
+        held = hold(folder, "POST", MAPS, config_map("big", data=BIG))
+        wait_until(lambda: mutating(other) == 1)
+        expect_busy(other.request("POST", MAPS, config_map("small"), token="t-ann"))
+        expect_busy(other.request("DELETE", MAPS + "/big", token="t-ann"))
+        expect_busy(other.request("PATCH", MAPS + "/big", {}, token="t-ann", Content_Type="application/merge-patch+json"))
+        other.get(MAPS + "/small", token="t-ann").expect(404)
+        other.create(MAPS, config_map("of-a-master"))
+        assert held.getresponse().status == 201
+        held.close()
+        wait_until(lambda: mutating(other) == 0)
+        other.request("POST", MAPS, config_map("small"), token="t-ann").expect(201)
+
+
+@test
+def watches_do_not_count(server):
+    with tempfile.TemporaryDirectory() as folder, limited(folder) as other:
+        other.create(MAPS, config_map("big", data=BIG))
+        watches = [other.watch(MAPS + "?watch=true", token="t-ann") for _ in range(3)]
+        assert [next(watch)["type"] for watch in watches] == ["ADDED"] * 3
+        other.get(MAPS, token="t-ann").expect(200)
+        held = hold(folder, "GET", MAPS)
+        wait_until(is_full(other))
+        watches.append(other.watch(MAPS + "?watch=true", token="t-ann"))
+        assert next(watches[-1])["type"] == "ADDED"
+        held.close()
+        for watch in watches:
+            watch.close()
+
+
+@test
+def no_limit_is_no_limit(server):
+    with tempfile.TemporaryDirectory() as folder:
+        with limited(folder, "--max-requests-inflight", "0") as other:
+            other.create(MAPS, config_map("big", data=BIG))
+            held = [hold(folder, "GET", MAPS) for _ in range(3)]
+            other.get(MAPS, token="t-ann").expect(200)
+            for connection in held:
+                connection.close()
+
+
+if __name__ == "__main__":
+    main()
