@@ -1,0 +1,250 @@
+#include "target.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "measure.h"
+#include "process.h"
+
+#define TEXT_MAX     1024
+#define PROBE_MS     5000
+#define PROBE_GAP_NS 500000
+#define START_MAX_S  60
+#define TOKEN_LINE   TARGET_TOKEN ",bench,bench,\"system:masters\"\n"
+
+uint16_t target_free_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        die("no free port on the loopback");
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        die("cannot write %s", path);
+}
+
+struct probe {
+    int status;
+    bool is_over;
+};
+
+static void on_probe_response(int status, void *arg)
+{
+    *(struct probe *)arg = (struct probe){status, true};
+}
+
+static void on_probe_lost(int why, void *arg)
+{
+    ((struct probe *)arg)->is_over = true;
+}
+
+static bool probe_is_over(void *arg)
+{
+    return ((struct probe *)arg)->is_over;
+}
+
+static int probe(struct client *client, const struct target *t, const char *path)
+{
+    static const struct conn_cbs cbs = {.on_response = on_probe_response, .on_lost = on_probe_lost};
+    struct probe p = {0};
+    struct conn *conn = conn_open(client, t->port, t->is_plain, &cbs, &p);
+    char request[TEXT_MAX];
+    int n = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
+
+    conn_send(conn, cor_str(request, (size_t)n));
+    (void)client_run(client, probe_is_over, &p, PROBE_MS);
+    conn_close(conn);
+    return p.status;
+}
+
+void target_wait(const struct target *t, const char *path)
+{
+    const struct timespec gap = {.tv_nsec = PROBE_GAP_NS};
+    struct client *client = client_open();
+    uint64_t end = measure_now_ns() + START_MAX_S * UINT64_C(1000000000);
+
+    while (probe(client, t, path) != 200) {
+        if (measure_now_ns() > end || process_is_gone(t->pids[0]))
+            die("a server did not start; see the logs in the data folder");
+        nanosleep(&gap, NULL);
+    }
+    client_close(client);
+}
+
+static void start(struct target *t, const char *const *argv, const char *log, const char *path)
+{
+    uint64_t began = measure_now_ns();
+
+    t->pids[0] = process_start(argv, log);
+    target_wait(t, path);
+    t->start_ms = (double)(measure_now_ns() - began) / 1e6;
+}
+
+void target_start_coracle(const struct target_program *p, const char *dir, struct target *ret)
+{
+    char data[TEXT_MAX], tokens[TEXT_MAX], log[TEXT_MAX], port[16];
+    const char *argv[] = {p->program,
+                          "serve",
+                          "--data",
+                          data,
+                          "--token-auth-file",
+                          tokens,
+                          "--port",
+                          port,
+                          "--max-requests-inflight",
+                          "0",
+                          "--die-with-parent",
+                          NULL};
+
+    *ret = (struct target){.npids = 1, .port = target_free_port()};
+    mkdir(dir, 0700);
+    snprintf(data, sizeof(data), "%s/data", dir);
+    snprintf(tokens, sizeof(tokens), "%s/tokens.csv", dir);
+    snprintf(log, sizeof(log), "%s/log", dir);
+    snprintf(port, sizeof(port), "%u", ret->port);
+    write_file(tokens, TOKEN_LINE);
+    start(ret, argv, log, "/readyz");
+}
+
+void target_start_nginx(const struct target_program *p, const char *dir, const char *pki,
+                        struct target *ret)
+{
+    char conf[TEXT_MAX], log[TEXT_MAX], text[4 * TEXT_MAX];
+    const char *argv[] = {p->program, "-c", conf, "-e", log, NULL};
+
+    *ret = (struct target){.npids = 1, .port = target_free_port()};
+    snprintf(conf, sizeof(conf), "%s/nginx.conf", dir);
+    snprintf(log, sizeof(log), "%s/nginx.log", dir);
+    snprintf(text, sizeof(text),
+             "daemon off;\n%spid %s/nginx.pid;\nworker_processes auto;\n"
+             "events { worker_connections 4096; }\n"
+             "http {\n access_log off;\n default_type application/json;\n sendfile on;\n"
+             " open_file_cache max=100;\n keepalive_requests 100000000;\n"
+             " client_body_temp_path %s/t1;\n proxy_temp_path %s/t2;\n fastcgi_temp_path %s/t3;\n"
+             " uwsgi_temp_path %s/t4;\n scgi_temp_path %s/t5;\n"
+             " server {\n  listen 127.0.0.1:%u ssl;\n  root %s/www;\n"
+             "  ssl_certificate %s/server.crt;\n  ssl_certificate_key %s/server.key;\n"
+             " }\n}\n",
+             geteuid() == 0 ? "user root;\n" : "", dir, dir, dir, dir, dir, dir, ret->port, dir,
+             pki, pki);
+    write_file(conf, text);
+    start(ret, argv, log, "/get");
+    ret->npids += process_children(ret->pids[0], ret->pids + 1, TARGET_PIDS_MAX - 1);
+}
+
+static pid_t start_etcd(const struct target_program *p, const char *dir, char *ret_url, size_t n)
+{
+    char data[TEXT_MAX], log[TEXT_MAX], peer[64];
+    struct target etcd = {.npids = 1, .port = target_free_port(), .is_plain = true};
+    const char *argv[] = {p->helper, "--data-dir",
+                          data,      "--listen-client-urls",
+                          ret_url,   "--advertise-client-urls",
+                          ret_url,   "--listen-peer-urls",
+                          peer,      "--initial-advertise-peer-urls",
+                          peer,      "--initial-cluster",
+                          NULL,      NULL};
+    char cluster[80];
+
+    snprintf(ret_url, n, "http://127.0.0.1:%u", etcd.port);
+    snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", target_free_port());
+    snprintf(cluster, sizeof(cluster), "default=%s", peer);
+    argv[12] = cluster;
+    snprintf(data, sizeof(data), "%s/etcd", dir);
+    snprintf(log, sizeof(log), "%s/etcd.log", dir);
+    start(&etcd, argv, log, "/health");
+    return etcd.pids[0];
+}
+
+/* Tokens, certificate folder, and the key of service accounts, which the server insists on. */
+static void prepare_kube(const char *dir, char *ret_key, size_t n)
+{
+    char path[TEXT_MAX], log[TEXT_MAX];
+    const char *argv[] = {"openssl", "genrsa", "-out", ret_key, "2048", NULL};
+    pid_t pid;
+
+    mkdir(dir, 0700);
+    snprintf(path, sizeof(path), "%s/tokens.csv", dir);
+    write_file(path, TOKEN_LINE);
+    snprintf(ret_key, n, "%s/sa.key", dir);
+    snprintf(log, sizeof(log), "%s/openssl.log", dir);
+    if (access(ret_key, R_OK) == 0)
+        return;
+    pid = process_start(argv, log);
+    while (!process_is_gone(pid))
+        usleep(1000);
+}
+
+void target_start_kube(const struct target_program *p, const char *dir, struct target *ret)
+{
+    char key[TEXT_MAX], tokens[TEXT_MAX + 32], certs[TEXT_MAX + 32], log[TEXT_MAX], port[32],
+        url[64], etcd[96], sa[TEXT_MAX + 64], signing[TEXT_MAX + 64];
+    const char *argv[] = {p->program,
+                          etcd,
+                          tokens,
+                          certs,
+                          port,
+                          sa,
+                          signing,
+                          "--service-account-issuer=https://bench",
+                          "--service-cluster-ip-range=10.0.0.0/24",
+                          "--authorization-mode=RBAC",
+                          "--disable-admission-plugins=ServiceAccount",
+                          "--max-requests-inflight=4000",
+                          "--bind-address=127.0.0.1",
+                          NULL};
+
+    *ret = (struct target){.npids = 2, .port = target_free_port()};
+    prepare_kube(dir, key, sizeof(key));
+    ret->pids[1] = start_etcd(p, dir, url, sizeof(url));
+    snprintf(etcd, sizeof(etcd), "--etcd-servers=%s", url);
+    snprintf(tokens, sizeof(tokens), "--token-auth-file=%s/tokens.csv", dir);
+    snprintf(certs, sizeof(certs), "--cert-dir=%s/certs", dir);
+    snprintf(port, sizeof(port), "--secure-port=%u", ret->port);
+    snprintf(sa, sizeof(sa), "--service-account-key-file=%s", key);
+    snprintf(signing, sizeof(signing), "--service-account-signing-key-file=%s", key);
+    snprintf(log, sizeof(log), "%s/kube-apiserver.log", dir);
+    start(ret, argv, log, "/readyz");
+}
+
+void target_stop(struct target *t)
+{
+    process_stop(t->pids[0]);
+    for (size_t i = 1; i < t->npids; i++)
+        if (!process_is_gone(t->pids[i]))
+            process_stop(t->pids[i]);
+}
+
+uint64_t target_cpu_ns(const struct target *t)
+{
+    uint64_t ns = 0;
+
+    for (size_t i = 0; i < t->npids; i++)
+        ns += process_cpu_ns(t->pids[i]);
+    return ns;
+}
+
+uint64_t target_memory(const struct target *t, const char *field)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < t->npids; i++)
+        bytes += process_memory(t->pids[i], field);
+    return bytes;
+}

@@ -1,0 +1,51 @@
+/* A server that is measured: Coracle, or a peer that serves the same clients or the same bytes.
+ * Thread: one.  Owner: whoever started it. */
+#ifndef COR_BENCH_TARGET_H
+#define COR_BENCH_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TARGET_TOKEN    "bench-token"
+#define TARGET_PIDS_MAX 64
+
+struct client;
+
+struct target {
+    pid_t pids[TARGET_PIDS_MAX]; /* all that count; the first is the one that was started last */
+    size_t npids;
+    uint16_t port;
+    bool is_plain;
+    double start_ms; /* from before fork() until /readyz says 200 */
+};
+
+/* How to start one; `dir` is where it keeps everything, and may have been used before. */
+struct target_program {
+    const char *program;
+    const char *helper; /* etcd, for kube-apiserver */
+};
+
+void target_start_coracle(const struct target_program *p, const char *dir, struct target *ret);
+
+/* Serves the files of `dir`/www with the certificate that Coracle made in `pki`. */
+void target_start_nginx(const struct target_program *p, const char *dir, const char *pki,
+                        struct target *ret);
+
+void target_start_kube(const struct target_program *p, const char *dir, struct target *ret);
+
+void target_stop(struct target *t);
+
+/* Of all its processes together. */
+uint64_t target_cpu_ns(const struct target *t);
+uint64_t target_memory(const struct target *t, const char *field);
+
+/* A port of the loopback that nobody uses. */
+uint16_t target_free_port(void);
+
+/* Asks for `path` every half millisecond until the answer is 200; ends the program after a
+ * minute. */
+void target_wait(const struct target *t, const char *path);
+
+#endif
