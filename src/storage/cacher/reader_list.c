@@ -71,13 +71,17 @@ static bool is_consistent(const struct list_op *op)
 }
 
 /* What was published before the root was taken is in it, so the list is that of the later of the
- * two revisions. */
+ * two revisions. For that the cache must have been ready in between: one that waits for its list
+ * has stood still, and may become ready just after its old content was taken. -COR_EEXPIRED: the
+ * store has to answer. */
 static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snapshot)
 {
     struct cor_cacher *cacher = op->reader->cacher;
     cor_rev published = atomic_load(&cacher->caches->rev);
     int r;
 
+    if (!cor_cacher_is_ready(cacher))
+        return -COR_EEXPIRED;
     if (is_exact(op))
         return cor_cache_snapshot_at(&cacher->cache, op->plan.rev, ret_snapshot);
     r = cor_cache_snapshot_now(&cacher->cache, ret_snapshot);
@@ -92,12 +96,11 @@ static void read_cache(struct list_op *op)
     struct cor_cache_snapshot snapshot;
     struct cor_list_cursor *cursor = NULL;
     size_t limit = op->opts.options.limit > 0 ? (size_t)op->opts.options.limit : 0;
-    int r = take_snapshot(op, &snapshot);
+    int r;
 
     cor_status_init(&status);
-    if (r == -COR_EEXPIRED || !cor_cacher_is_ready(op->reader->cacher)) {
-        if (r == 0)
-            cor_cache_snapshot_deinit(&snapshot);
+    r = take_snapshot(op, &snapshot);
+    if (r == -COR_EEXPIRED) {
         read_store(op);
         return;
     }
