@@ -67,7 +67,7 @@ struct cor_caches {
     bool has_feed; /* until feed_closed_mail */
     bool is_closing;
     bool sweeping;            /* sweep_mail is with the writer */
-    _Atomic bool more_posted; /* more_mail is on its way here */
+    _Atomic bool more_posted; /* more_mail is on its way here: the writer has more to do */
     size_t open;              /* cachers */
     size_t last_mails;
     void (*on_closed)(void *arg);

@@ -42,16 +42,33 @@ struct cor_caches_stats cor_caches_stats(const struct cor_caches *c)
 
 /* The writer's half. */
 
-/* Wakes the writer: a feed answers a request for progress on the engine thread. Without a feed the
- * home loop takes the commands when the last one is closed. */
+/* A feed answers a request for progress on the engine thread. False: there is none, or it is being
+ * closed. */
+static bool wake_feed(struct cor_caches *c)
+{
+    bool woken;
+
+    pthread_mutex_lock(&c->feed_lock);
+    woken = c->feed != NULL;
+    if (woken)
+        cor_feed_progress(c->feed);
+    pthread_mutex_unlock(&c->feed_lock);
+    return woken;
+}
+
+static void mail_home(struct cor_caches *c)
+{
+    if (!atomic_exchange(&c->more_posted, true))
+        cor_loop_reply(c->home, &c->more_mail);
+}
+
+/* Without a feed the home loop writes; while one is being closed, when that is done. */
 static void wake_writer(void *arg)
 {
     struct cor_caches *c = arg;
 
-    pthread_mutex_lock(&c->feed_lock);
-    if (c->feed)
-        cor_feed_progress(c->feed);
-    pthread_mutex_unlock(&c->feed_lock);
+    if (!wake_feed(c))
+        mail_home(c);
 }
 
 void caches_command(struct cor_caches *c, struct cor_mail *mail)
@@ -155,8 +172,8 @@ static void finish_batch(struct cor_caches *c, bool advanced)
     bool more = caches_evict(c);
 
     tell_loops(c, advanced);
-    if (more && !atomic_exchange(&c->more_posted, true))
-        cor_loop_reply(c->home, &c->more_mail);
+    if (more)
+        mail_home(c);
 }
 
 static bool ends_revision(const struct cor_feed_batch *batch, size_t i)
@@ -340,13 +357,19 @@ static void set_timer(struct cor_caches *c, uint64_t delay_ms)
     (void)r;
 }
 
+/* There is no feed: the home loop is the writer. */
+static void write_here(struct cor_caches *c)
+{
+    cor_mailbox_deliver(&c->commands);
+    finish_batch(c, false);
+}
+
 static void on_feed_closed_mail(struct cor_mail *mail)
 {
     struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, feed_closed_mail);
 
     c->has_feed = false;
-    cor_mailbox_deliver(&c->commands);
-    finish_batch(c, false);
+    write_here(c);
     if (c->is_closing)
         finish_close(c);
     else
@@ -396,12 +419,10 @@ static void on_timer(struct cor_timer *timer)
 
     set_timer(c, TICK_MS);
     retry_lists(c);
-    if (!c->has_feed) {
-        if (open_feed(c) < 0)
-            set_timer(c, RETRY_MS);
-        return;
-    }
-    sweep(c);
+    if (c->has_feed)
+        sweep(c);
+    else if (open_feed(c) < 0)
+        set_timer(c, RETRY_MS);
 }
 
 static void on_more(struct cor_mail *mail)
@@ -409,10 +430,12 @@ static void on_more(struct cor_mail *mail)
     struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, more_mail);
 
     atomic_store(&c->more_posted, false);
+    if (!c->has_feed)
+        write_here(c);
+    else
+        wake_feed(c);
     if (c->is_closing)
         finish_close(c);
-    else
-        wake_writer(c);
 }
 
 static void on_loop_mail(struct cor_mail *mail)
