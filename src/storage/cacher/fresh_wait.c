@@ -67,24 +67,29 @@ static void end_waits(struct caches_loop *loop)
     }
 }
 
-static struct cacher_reader *next_dirty(struct caches_loop *loop)
+static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_list *dirty)
 {
     struct cor_list *link;
 
     pthread_mutex_lock(&loop->lock);
-    link = cor_list_pop(&loop->dirty);
+    link = cor_list_pop(dirty);
     pthread_mutex_unlock(&loop->lock);
     return link ? COR_CONTAINER_OF(link, struct cacher_reader, dirty) : NULL;
 }
 
+/* What becomes dirty meanwhile comes with a mail of its own: a writer that is faster than this loop
+ * must not keep it from its sockets. */
 void caches_loop_news(struct caches_loop *loop)
 {
     struct cacher_reader *reader;
+    struct cor_list dirty;
 
+    cor_list_init(&dirty);
     pthread_mutex_lock(&loop->lock);
     loop->posted = false;
+    cor_list_splice(&dirty, &loop->dirty);
     pthread_mutex_unlock(&loop->lock);
-    while ((reader = next_dirty(loop)))
+    while ((reader = next_dirty(loop, &dirty)))
         cacher_reader_news(reader);
     end_waits(loop);
 }
