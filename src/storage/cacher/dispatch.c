@@ -7,6 +7,13 @@
 #define TURN_EVENTS 256
 #define TURN_VISITS 16384
 
+/* How far one turn has come. */
+struct turn {
+    uint64_t visits_end;
+    size_t events;
+    cor_rev rev; /* of the last event */
+};
+
 static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *entry)
 {
     struct cor_str key = cor_cache_entry_key(entry);
@@ -225,28 +232,44 @@ static void resume_extended(struct cacher_reader *reader)
     }
 }
 
+/* The events of one segment. False: the turn's share is used up; it stops between two revisions, so
+ * that a bookmark can say how far it came. */
+static bool dispatch_segment(struct cacher_reader *reader, const struct cor_window_segment *s,
+                             uint64_t end, struct turn *turn)
+{
+    while (reader->next < end) {
+        const struct cor_window_event *change = cor_window_segment_at(s, reader->next);
+
+        if (change->rev != turn->rev &&
+            (turn->events == TURN_EVENTS || reader->stats.visits >= turn->visits_end))
+            return false;
+        dispatch_event(reader, reader->next++, change);
+        turn->rev = change->rev;
+        turn->events++;
+    }
+    return true;
+}
+
 /* True: all of it. */
 static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
 {
-    uint64_t visits_end = reader->stats.visits + TURN_VISITS;
-    size_t left = TURN_EVENTS;
+    struct turn turn = {.visits_end = reader->stats.visits + TURN_VISITS};
+    bool more = true;
 
-    while (reader->next < next) {
+    while (reader->next < next && more) {
         COR_CLEANUP(cor_window_segment_unrefp)
         struct cor_window_segment *s = get_segment(reader, reader->next);
+        uint64_t end;
 
         /* It left the window since it was looked at: the turn that follows ends the watches. */
-        if (!s || left == 0 || reader->stats.visits >= visits_end)
+        if (!s)
             return false;
-        for (; reader->next < next && reader->next < s->number + COR_WINDOW_SEGMENT_EVENTS &&
-               left > 0 && reader->stats.visits < visits_end;
-             left--) {
-            uint64_t number = reader->next++;
-
-            dispatch_event(reader, number, cor_window_segment_at(s, number));
-        }
+        end = s->number + COR_WINDOW_SEGMENT_EVENTS;
+        more = dispatch_segment(reader, s, end < next ? end : next, &turn);
     }
-    return true;
+    if (!more)
+        reader->done_rev = turn.rev;
+    return more;
 }
 
 void dispatch(struct cacher_reader *reader)
@@ -261,7 +284,7 @@ void dispatch(struct cacher_reader *reader)
         end_lost(reader, &s);
     reader->generation = s.generation;
     reader->first = s.first;
-    if (s.history == HISTORY_DONE && reader->extending > 0)
+    if (s.history != HISTORY_READING && reader->extending > 0)
         resume_extended(reader);
     if (reader->started > 0 && s.ready) {
         if (dispatch_upto(reader, s.next)) {

@@ -178,8 +178,9 @@ static int too_old(struct cacher_watch *w, cor_rev oldest)
                               (unsigned long long)w->plan.rev, (unsigned long long)oldest);
 }
 
-/* With the cache's lock held: where in the window, or behind which snapshot, the events begin. */
-static int find_place_locked(struct cacher_watch *w)
+/* With the cache's lock held: where in the window, or behind which snapshot, the events begin. The
+ * cache is complete up to `rev`. */
+static int find_place_locked(struct cacher_watch *w, cor_rev rev)
 {
     struct cor_cacher *cacher = w->reader->cacher;
     struct cor_window *window = &cacher->cache.window;
@@ -188,9 +189,11 @@ static int find_place_locked(struct cacher_watch *w)
         int r = cor_cache_snapshot_now_locked(&cacher->cache, &w->sync->snapshot);
 
         w->from = w->sync->snapshot.next;
+        w->sync->snapshot.rev = rev;
         return r;
     }
     w->from = window->next;
+    w->min_rev = rev;
     if (w->plan.mode != COR_READ_EXACT)
         return 0;
     if (w->plan.rev < window->base) {
@@ -225,7 +228,7 @@ void watch_begin(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
     struct cor_cacher *cacher = reader->cacher;
-    cor_rev published = atomic_load(&cacher->caches->rev);
+    cor_rev rev = atomic_load(&cacher->caches->rev);
     bool ready;
     int r = 0;
 
@@ -234,10 +237,13 @@ void watch_begin(struct cacher_watch *w)
     w->state = WATCH_STARTING;
     pthread_mutex_lock(&cacher->cache.lock);
     ready = cacher->ready.state == COR_CACHE_READY && cacher->ready.generation == w->generation;
+    rev = rev > cacher->cache.rev ? rev : cacher->cache.rev;
     if (ready)
-        r = find_place_locked(w);
-    if (ready && r == 0 && reader->started == 0)
+        r = find_place_locked(w, rev);
+    if (ready && r == 0 && reader->started == 0) {
         reader->next = cacher->cache.window.next;
+        reader->done_rev = rev;
+    }
     pthread_mutex_unlock(&cacher->cache.lock);
     if (!ready) {
         watch_end(w, NULL);
@@ -250,8 +256,6 @@ void watch_begin(struct cacher_watch *w)
             store_no_memory(&w->sync->status);
         watch_end(w, &w->sync->status);
     } else {
-        if (w->sync->snapshot.rev < published)
-            w->sync->snapshot.rev = published;
         start(w);
     }
     watch_schedule(w);
@@ -320,6 +324,7 @@ static void step_synced(struct cacher_watch *w)
             end_no_memory(w);
         return;
     }
+    w->min_rev = w->sync->snapshot.rev;
     sync_free(w);
     w->state = WATCH_WALKING;
     watch_moved(w);

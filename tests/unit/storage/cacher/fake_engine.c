@@ -59,9 +59,21 @@ static void fake_submit(struct cor_engine *engine, struct cor_engine_req *req)
     struct cor_engine_status_req *status = COR_CONTAINER_OF(req, struct cor_engine_status_req, req);
 
     assert_int_equal(req->op, COR_ENGINE_STATUS);
+    if (f->hold_status) {
+        f->hold_status = false;
+        f->held = status;
+        return;
+    }
     status->ret_rev = f->rev;
     status->ret_compact_rev = f->compact_rev;
     cor_engine_req_done(req, 0);
+}
+
+void fake_release(struct fake *f)
+{
+    assert_non_null(f->held);
+    fake_submit(&f->engine, &f->held->req);
+    f->held = NULL;
 }
 
 static void on_feed_mail(struct cor_mail *mail)
@@ -93,8 +105,11 @@ static void post(struct fake_feed *feed)
 static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                           struct cor_feed **ret_feed)
 {
-    struct fake_feed *feed = cor_calloc(1, sizeof(*feed));
+    struct fake_feed *feed;
 
+    if (((struct fake *)engine)->refuse_feeds)
+        return -COR_EBUSY;
+    feed = cor_calloc(1, sizeof(*feed));
     if (!feed)
         return -COR_ENOMEM;
     feed->base.ops = engine->ops;
@@ -311,14 +326,19 @@ static void on_event(void *arg, const struct cor_watch_event *event)
         return;
     }
     if (event->type == COR_WATCH_BOOKMARK) {
+        assert_true(event->rev >= w->last && event->rev >= w->bookmark);
         w->bookmarks++;
+        w->n_before_bookmark = w->n;
         w->bookmark = event->rev;
         w->initial_end = strstr(event->object->bytes, "initial-events-end") != NULL;
         return;
     }
+    assert_true(w->bookmarks == 0 || event->rev > w->bookmark);
     w->n++;
     w->last_type = event->type;
     w->last = event->rev;
+    if (w->on_each)
+        w->on_each(w);
     if (w->pause_each)
         cor_watch_pause(w->watch);
 }

@@ -22,6 +22,9 @@ struct fake {
     cor_rev compact_rev;
     struct cor_map kvs; /* by key; with a reference */
     struct cor_list feeds;
+    bool refuse_feeds; /* feeds cannot be opened */
+    bool hold_status;  /* the next status request is answered by fake_release() */
+    struct cor_engine_status_req *held;
     struct cor_store *store;
     struct cor_caches *caches;
     struct cor_cacher *cacher;
@@ -41,6 +44,7 @@ cor_rev fake_delete(struct fake *f, const char *ns, const char *name);
 cor_rev fake_bump(struct fake *f);
 /* Breaks all feeds. */
 void fake_break(struct fake *f);
+void fake_release(struct fake *f);
 
 /* Runs the loop until nothing is on its way to it. */
 void fake_settle(struct fake *f);
@@ -52,7 +56,8 @@ struct fake_watch {
     struct cor_watch *watch;
     struct cor_predicate predicate;
     size_t n, opened;
-    bool pause_each; /* pauses after every event */
+    bool pause_each;                       /* pauses after every event */
+    void (*on_each)(struct fake_watch *w); /* NULL, or told of every event */
     bool ended, closed;
     int error; /* of an ERROR event: its HTTP code */
     char message[128];
@@ -60,6 +65,7 @@ struct fake_watch {
     enum cor_watch_type last_type;
     size_t bookmarks;
     cor_rev bookmark;
+    size_t n_before_bookmark;
     bool initial_end;
 };
 

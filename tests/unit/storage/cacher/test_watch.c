@@ -434,3 +434,128 @@ TEST(cacher_watch, opening_survives_every_failed_allocation)
     }
     fake_close(&f);
 }
+
+static bool both_have_bookmarks(void *arg)
+{
+    struct fake_watch *watches = arg;
+
+    return watches[0].bookmarks > 0 && watches[1].bookmarks > 0;
+}
+
+/* Its bookmark is due and is sent after part of a burst was dispatched: fake_engine.c checks that
+ * it does not stand before the events. */
+TEST(cacher_watch, a_bookmark_within_a_burst_is_not_behind_the_events)
+{
+    struct fake_watch watches[2];
+    cor_rev from;
+
+    fake_open(&f, 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct cor_reader_watch_opts opts = fake_watch_opts(&watches[i], rv(f.rev), "");
+
+        opts.deadline_ms = cor_loop_now_ms(f.loop) + 2010;
+        opts.options.allow_bookmarks = true;
+        fake_watch_open(&f, &watches[i], "/pods", &opts);
+    }
+    fake_settle(&f);
+    cor_watch_pause(watches[1].watch);
+    fake_wait(&f, has_bookmark, &watches[0]);
+    assert_int_equal(watches[1].bookmarks, 0);
+    from = f.rev;
+    for (int i = 0; i < 400; i++)
+        fake_put(&f, "ns", "p", i % 2 ? "a" : "b", NULL);
+    cor_watch_resume(watches[1].watch);
+    fake_wait(&f, both_have_bookmarks, watches);
+    assert_true(watches[1].n_before_bookmark > 0 && watches[1].n_before_bookmark < 400);
+    assert_int_equal(watches[1].bookmark, from + watches[1].n_before_bookmark);
+    fake_settle(&f);
+    assert_int_equal(watches[1].n, 400);
+    fake_watch_close(&watches[0]);
+    fake_watch_close(&watches[1]);
+    fake_close(&f);
+}
+
+/* The history that the first watch asked for is of a cache that was listed anew meanwhile. */
+TEST(cacher_watch, history_that_comes_after_a_relist_is_asked_for_again)
+{
+    struct fake_watch before, after;
+    cor_rev from;
+
+    fake_open(&f, 0);
+    from = fake_put(&f, "ns", "p", "a", NULL);
+    fake_put(&f, "ns", "p", "b", NULL);
+    fake_break(&f);
+    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
+                                   FAKE_TIMEOUT_MS));
+    f.hold_status = true;
+    open_from(&before, from, "");
+    fake_settle(&f);
+    assert_non_null(f.held);
+    fake_break(&f);
+    fake_settle(&f);
+    assert_true(before.ended);
+    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
+                                   FAKE_TIMEOUT_MS));
+    f.compact_rev = f.rev;
+    open_from(&after, from, "");
+    fake_settle(&f);
+    assert_int_equal(after.opened, 1);
+    fake_release(&f);
+    fake_settle(&f);
+    assert_int_equal(after.error, 410);
+    fake_watch_close(&before);
+    fake_watch_close(&after);
+    fake_close(&f);
+}
+
+static void write_again(struct fake_watch *w)
+{
+    if (w->n < 100)
+        fake_put(w->f, "ns", "p", w->n % 2 ? "a" : "b", NULL);
+}
+
+struct bystander {
+    struct cor_mail mail;
+    struct fake_watch *w;
+    size_t events_before;
+};
+
+static void on_bystander(struct cor_mail *mail)
+{
+    struct bystander *b = COR_CONTAINER_OF(mail, struct bystander, mail);
+
+    b->events_before = b->w->n;
+}
+
+TEST(cacher_watch, a_writer_that_never_rests_leaves_the_loop_its_other_work)
+{
+    struct fake_watch w;
+    struct bystander other = {.mail.on_mail = on_bystander, .w = &w};
+
+    fake_open(&f, 0);
+    open_from(&w, f.rev, "");
+    w.on_each = write_again;
+    fake_settle(&f);
+    fake_put(&f, "ns", "p", "a", NULL);
+    cor_loop_reply(f.loop, &other.mail);
+    while (w.n < 100)
+        fake_settle(&f);
+    assert_int_equal(other.events_before, 1);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, closing_needs_no_feed)
+{
+    fake_open(&f, 0);
+    for (int i = 0; i < 2000; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%d", i);
+        fake_put(&f, "ns", name, "a", NULL);
+    }
+    f.refuse_feeds = true;
+    fake_break(&f);
+    fake_settle(&f);
+    fake_close(&f);
+}
