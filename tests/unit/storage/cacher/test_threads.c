@@ -1,5 +1,8 @@
 /* Several loops read and watch one cache while others write; for ThreadSanitizer above all. Every
- * loop checks that what it watches, put together, is what a list at the end shows. */
+ * watch checks that it misses nothing and sees nothing twice, and that what it saw, put together,
+ * is what a list at the end shows. In the second test events cannot be read now and then, so that
+ * the cache lists anew, and nearly nothing fits the budget: watches end, and go on where they
+ * were. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,7 +21,8 @@ struct watching {
     struct cor_watch *watch;
     cor_rev state[PODS]; /* 0: absent */
     cor_rev last;
-    bool closed;
+    bool initial; /* its objects come by key, not by revision */
+    bool open, ended, expired, closed;
 };
 
 struct side {
@@ -36,6 +40,8 @@ struct side {
 static struct conf c;
 static struct side sides[LOOPS];
 static _Atomic cor_rev final_rev;
+static bool is_rough; /* watches may end */
+static _Atomic unsigned reads, relists, resumes;
 
 /* Where the threads stand, and what they may do. */
 static _Atomic unsigned made, written, freed, stopped;
@@ -71,15 +77,24 @@ static void on_open(void *arg, int err, struct cor_status *status)
 static void on_event(void *arg, const struct cor_watch_event *event)
 {
     struct watching *w = arg;
+    cor_rev *state;
 
     if (!event || event->type == COR_WATCH_ERROR) {
-        w->side->failed = true;
+        w->ended = true;
+        w->expired = event && event->status->code == 410;
+        w->side->failed |= !is_rough || (event && !w->expired);
         return;
     }
-    if (event->type == COR_WATCH_BOOKMARK)
+    if (event->type == COR_WATCH_BOOKMARK) {
+        w->initial = false;
+        w->last = event->rev;
         return;
-    w->state[pod_of(event->object)] = event->type == COR_WATCH_DELETED ? 0 : event->rev;
-    w->last = event->rev > w->last ? event->rev : w->last;
+    }
+    state = &w->state[pod_of(event->object)];
+    w->side->failed |= (event->type == COR_WATCH_ADDED) != (*state == 0);
+    w->side->failed |= !w->initial && event->rev <= w->last;
+    *state = event->type == COR_WATCH_DELETED ? 0 : event->rev;
+    w->last = event->rev;
     /* Every other one reads one event at a time. */
     if ((w - w->side->watching) % 2) {
         cor_watch_pause(w->watch);
@@ -87,19 +102,62 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     }
 }
 
-static void open_watches(struct side *s)
+/* From where it was, or anew. */
+static void open_watch(struct watching *w)
+{
+    struct cor_reader_watch_opts opts = {
+        .options = {.recursive = true, .allow_bookmarks = true},
+        .on_open = on_open,
+        .on_event = on_event,
+        .arg = w,
+    };
+    char rv[24];
+    int r;
+
+    if (w->initial || w->expired || w->last == 0) {
+        memset(w->state, 0, sizeof(w->state));
+        w->initial = true;
+        opts.options.send_initial_events = COR_TRUE;
+        opts.options.resource_version_match = COR_STR("NotOlderThan");
+        atomic_fetch_add(&relists, 1);
+    } else {
+        snprintf(rv, sizeof(rv), "%llu", (unsigned long long)w->last);
+        opts.options.resource_version = cor_strz(rv);
+        atomic_fetch_add(&resumes, 1);
+    }
+    w->ended = w->expired = false;
+    r = cor_reader_watch(w->side->reader, COR_STR("/pods"), &opts, &w->watch, NULL);
+    w->open = r == 0;
+    w->side->failed |= r < 0 && !(is_rough && r == -COR_EBUSY);
+}
+
+static void close_watch(struct watching *w)
+{
+    if (!w->open)
+        return;
+    w->closed = w->open = false;
+    cor_watch_close(w->watch, set_true, &w->closed);
+    wait_until(w->side, is_true, &w->closed);
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* A cache that is not ready is waited for. */
+static void mend_watches(struct side *s)
 {
     for (size_t i = 0; i < WATCHES; i++) {
-        struct cor_reader_watch_opts opts = {
-            .options = {.recursive = true, .send_initial_events = COR_TRUE},
-            .on_open = on_open,
-            .on_event = on_event,
-            .arg = &s->watching[i],
-        };
+        struct watching *w = &s->watching[i];
 
-        s->watching[i].side = s;
-        if (cor_reader_watch(s->reader, COR_STR("/pods"), &opts, &s->watching[i].watch, NULL) < 0)
-            s->failed = true;
+        if (w->ended)
+            close_watch(w);
+        while (!w->open && !s->failed) {
+            open_watch(w);
+            if (!w->open)
+                cor_loop_run_until(s->loop, never, NULL, 5);
+        }
     }
 }
 
@@ -163,7 +221,9 @@ static void on_list(void *arg, int err, struct cor_status *status, struct cor_li
 
     s->list_done = true;
     s->lists++;
-    if (err < 0 || cursor->rev < s->final) {
+    if (err < 0) {
+        s->failed |= !(is_rough && err == -COR_EBUSY);
+    } else if (cursor->rev < s->final) {
         s->failed = true;
     } else {
         struct cor_object *object;
@@ -178,10 +238,12 @@ static void list_one(struct side *s)
 {
     struct cor_store_list_opts opts = {.options.recursive = true};
 
+    int r;
+
     s->list_done = false;
-    if (cor_reader_list(s->reader, COR_STR("/pods"), &opts, on_list, s, NULL) < 0)
-        s->failed = true;
-    else
+    r = cor_reader_list(s->reader, COR_STR("/pods"), &opts, on_list, s, NULL);
+    s->failed |= r < 0 && !(is_rough && r == -COR_EBUSY);
+    if (r == 0)
         wait_until(s, is_true, &s->list_done);
 }
 
@@ -191,15 +253,12 @@ static bool has_seen_all(void *arg)
     cor_rev rev = atomic_load(&final_rev);
 
     for (size_t i = 0; i < WATCHES && rev > 0; i++) {
-        if (s->watching[i].last < rev)
+        const struct watching *w = &s->watching[i];
+
+        if (w->initial || w->last < rev)
             return false;
     }
     return rev > 0;
-}
-
-static bool never(void *arg)
-{
-    return false;
 }
 
 /* Turns of the loop until another thread says so. */
@@ -217,10 +276,8 @@ static void turn_until_all(struct cor_loop *loop, const _Atomic unsigned *count)
 
 static void close_side(struct side *s)
 {
-    for (size_t i = 0; i < WATCHES; i++) {
-        cor_watch_close(s->watching[i].watch, set_true, &s->watching[i].closed);
-        wait_until(s, is_true, &s->watching[i].closed);
-    }
+    for (size_t i = 0; i < WATCHES; i++)
+        close_watch(&s->watching[i]);
     cor_reader_free(s->reader);
 }
 
@@ -242,15 +299,17 @@ static void *run_side(void *arg)
     if (cor_store_new(&store, &s->store, NULL) < 0 ||
         cor_cacher_reader_new(c.cacher, s->store, &s->reader) < 0)
         abort();
-    open_watches(s);
+    for (size_t i = 0; i < WATCHES; i++)
+        s->watching[i].side = s;
     for (; s->written < WRITES && !s->failed; s->written++) {
+        mend_watches(s);
         write_one(s);
         if (s->written % 10 == 0)
             list_one(s);
     }
     atomic_fetch_add(&written, 1);
     while (!s->failed && !cor_loop_run_until(s->loop, has_seen_all, s, 5))
-        ;
+        mend_watches(s);
     close_side(s);
     atomic_fetch_add(&freed, 1);
     turn_until(s->loop, &may_stop);
@@ -264,8 +323,10 @@ static void *run_side(void *arg)
 static void open_caches(void)
 {
     struct cor_loop *loops[LOOPS + 1] = {c.loop};
-    struct cor_caches_opts caches = {
-        .engine = c.engine, .loops = loops, .nloops = LOOPS + 1, .bytes_max = 1u << 20};
+    struct cor_caches_opts caches = {.engine = c.engine,
+                                     .loops = loops,
+                                     .nloops = LOOPS + 1,
+                                     .bytes_max = is_rough ? 1 : 1u << 20};
     struct cor_cacher_opts cacher = {.store = c.store};
 
     for (unsigned i = 0; i < LOOPS; i++)
@@ -305,12 +366,15 @@ static void check_states(void)
     }
 }
 
-TEST(threads, watches_on_several_loops_put_together_what_the_store_holds)
+static void run(const struct cor_transformer *transformer)
 {
     cor_rev last = 0;
 
+    made = written = freed = stopped = 0;
+    may_run = may_stop = may_free = false;
+    atomic_store(&final_rev, 0);
     conf_open_store(&c);
-    c.store->transformer = cor_transformer_identity();
+    c.store->transformer = transformer;
     memset(sides, 0, sizeof(sides));
     for (unsigned i = 0; i < LOOPS; i++) {
         sides[i].number = i;
@@ -325,6 +389,7 @@ TEST(threads, watches_on_several_loops_put_together_what_the_store_holds)
     atomic_store(&final_rev, last);
     turn_until_all(c.loop, &freed);
     close_caches();
+    c.store->transformer = cor_transformer_identity();
     check_states();
     atomic_store(&may_stop, true);
     turn_until_all(c.loop, &stopped);
@@ -334,4 +399,32 @@ TEST(threads, watches_on_several_loops_put_together_what_the_store_holds)
     for (unsigned i = 0; i < LOOPS; i++)
         pthread_join(sides[i].thread, NULL);
     cor_loop_free(c.loop);
+}
+
+TEST(threads, watches_on_several_loops_put_together_what_the_store_holds)
+{
+    is_rough = false;
+    run(cor_transformer_identity());
+}
+
+static int read_or_fail(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                        struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
+                        struct cor_status *reterr_status)
+{
+    if (atomic_fetch_add(&reads, 1) % 300 == 299)
+        return -COR_ENOMEM;
+    *ret_out = in;
+    *ret_stale = false;
+    return 0;
+}
+
+TEST(threads, watches_that_end_go_on_without_a_gap_through_relists_and_evictions)
+{
+    static const struct cor_transformer transformer = {.from_storage = read_or_fail};
+
+    is_rough = true;
+    atomic_store(&reads, 0);
+    atomic_store(&resumes, 0);
+    run(&transformer);
+    assert_true(atomic_load(&resumes) > 0);
 }
