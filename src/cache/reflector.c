@@ -292,7 +292,7 @@ void cor_reflector_watch_opened(struct cor_reflector *r, uint64_t now_ms)
 }
 
 void cor_reflector_watch_event(struct cor_reflector *r, uint64_t now_ms,
-                               const struct cor_watch_event *event)
+                               const struct cor_reflector_event *event)
 {
     if (!enter(r, now_ms))
         return;

@@ -19,8 +19,8 @@
 #include "base/cleanup.h"
 #include "base/rand.h"
 #include "base/str.h"
+#include "cache/reflector_event.h"
 #include "cache/reflector_ops.h"
-#include "cache/watch_event.h"
 #include "meta/gvk.h"
 #include "meta/status.h"
 
@@ -90,7 +90,7 @@ void cor_reflector_list_failed(struct cor_reflector *reflector, uint64_t now_ms,
  * that broke within a stream is a plain end, as client-go's. */
 void cor_reflector_watch_opened(struct cor_reflector *reflector, uint64_t now_ms);
 void cor_reflector_watch_event(struct cor_reflector *reflector, uint64_t now_ms,
-                               const struct cor_watch_event *event);
+                               const struct cor_reflector_event *event);
 void cor_reflector_watch_ended(struct cor_reflector *reflector, uint64_t now_ms,
                                const struct cor_status *status);
 

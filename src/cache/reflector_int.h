@@ -89,7 +89,7 @@ void cor_reflector_list_take(struct cor_reflector *r, const struct cor_list_page
 void cor_reflector_list_error(struct cor_reflector *r, const struct cor_status *status);
 void cor_reflector_unstage(struct cor_reflector *r);
 /* Begins when needed, and adds. 0, or negative with `reterr` filled. */
-int cor_reflector_stage(struct cor_reflector *r, struct cor_object *object,
+int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_object *object,
                         struct cor_status *reterr);
 int cor_reflector_commit(struct cor_reflector *r, struct cor_str rv, struct cor_status *reterr);
 
@@ -97,7 +97,7 @@ int cor_reflector_commit(struct cor_reflector *r, struct cor_str rv, struct cor_
 void cor_reflector_stream_begin(struct cor_reflector *r);
 void cor_reflector_stream_open(struct cor_reflector *r);
 void cor_reflector_stream_send(struct cor_reflector *r, struct cor_list_options *opts);
-void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_watch_event *event);
+void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_reflector_event *event);
 void cor_reflector_stream_error(struct cor_reflector *r, const struct cor_status *status);
 void cor_reflector_stream_end(struct cor_reflector *r);
 void cor_reflector_stream_tick(struct cor_reflector *r);
@@ -106,7 +106,7 @@ void cor_reflector_stream_tick(struct cor_reflector *r);
 void cor_reflector_watch_begin(struct cor_reflector *r);
 void cor_reflector_watch_open(struct cor_reflector *r);
 void cor_reflector_watch_send(struct cor_reflector *r);
-void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_watch_event *event);
+void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflector_event *event);
 void cor_reflector_watch_refused(struct cor_reflector *r, const struct cor_status *status);
 void cor_reflector_watch_error(struct cor_reflector *r, const struct cor_status *status);
 void cor_reflector_watch_end(struct cor_reflector *r);
@@ -115,6 +115,6 @@ void cor_reflector_watch_tick(struct cor_reflector *r);
 void cor_reflector_watch_count(struct cor_reflector *r);
 bool cor_reflector_watch_was_short(struct cor_reflector *r, struct cor_status *ret);
 /* Is the event of the expected type, with a resourceVersion that is understood? Reports if not. */
-bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_watch_event *event);
+bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_reflector_event *event);
 
 #endif

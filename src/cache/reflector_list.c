@@ -29,7 +29,7 @@ static int begin_staging(struct cor_reflector *r, struct cor_status *reterr)
     return 0;
 }
 
-int cor_reflector_stage(struct cor_reflector *r, struct cor_object *object,
+int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_object *object,
                         struct cor_status *reterr)
 {
     int rc = begin_staging(r, reterr);
@@ -38,7 +38,7 @@ int cor_reflector_stage(struct cor_reflector *r, struct cor_object *object,
         return rc;
     if (r->list.objects == r->opts.objects_max)
         return cor_status_set(reterr, -COR_ETOOBIG, "more than %zu objects", r->list.objects);
-    rc = r->store->ops->replace_add(r->store, object, reterr);
+    rc = r->store->ops->replace_add(r->store, key, object, reterr);
     if (rc < 0)
         return rc;
     r->list.objects++;
@@ -195,7 +195,8 @@ static int stage_all(struct cor_reflector *r, const struct cor_list_page *page,
                      struct cor_status *reterr)
 {
     for (size_t i = 0; i < page->n; i++) {
-        int rc = cor_reflector_stage(r, page->objects[i], reterr);
+        struct cor_str key = page->keys ? page->keys[i] : (struct cor_str){0};
+        int rc = cor_reflector_stage(r, key, page->objects[i], reterr);
 
         if (rc < 0)
             return rc;

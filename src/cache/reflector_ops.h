@@ -41,15 +41,17 @@ struct cor_reflector_store {
 };
 
 /* Functions that return int: 0, or a negative COR_E… with `reterr` filled. What a failure leads to:
- * docs/internals/reflector.md. `rv` is the resourceVersion that the store is at after the call. */
+ * docs/internals/reflector.md. `rv` is the resourceVersion that the store is at after the call,
+ * `key` what the driver calls the object (empty: it has no name for it but the object's own). */
 struct cor_reflector_store_ops {
-    /* Events of a watch. An add may be of a key that is there, an update of one that is not. */
-    int (*add)(struct cor_reflector_store *store, struct cor_object *object, struct cor_str rv,
-               struct cor_status *reterr);
-    int (*update)(struct cor_reflector_store *store, struct cor_object *object, struct cor_str rv,
-                  struct cor_status *reterr);
-    int (*del)(struct cor_reflector_store *store, struct cor_object *object, struct cor_str rv,
-               struct cor_status *reterr);
+    /* Events of a watch. An add may be of a key that is there, an update of one that is not; the
+     * object of a del is NULL when the driver told its key alone. */
+    int (*add)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+               struct cor_str rv, struct cor_status *reterr);
+    int (*update)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr);
+    int (*del)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+               struct cor_str rv, struct cor_status *reterr);
     /* Nothing changed up to `rv`. */
     void (*bookmark)(struct cor_reflector_store *store, struct cor_str rv);
 
@@ -58,8 +60,8 @@ struct cor_reflector_store_ops {
      * that in place: nobody sees half of it. Between begin and the end come no other calls. A begin
      * that failed has no abort; a commit that failed has none either. */
     int (*replace_begin)(struct cor_reflector_store *store, struct cor_status *reterr);
-    int (*replace_add)(struct cor_reflector_store *store, struct cor_object *object,
-                       struct cor_status *reterr);
+    int (*replace_add)(struct cor_reflector_store *store, struct cor_str key,
+                       struct cor_object *object, struct cor_status *reterr);
     int (*replace_commit)(struct cor_reflector_store *store, struct cor_str rv,
                           struct cor_status *reterr);
     void (*replace_abort)(struct cor_reflector_store *store);

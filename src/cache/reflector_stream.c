@@ -91,7 +91,7 @@ static int stage_one(void *arg, struct cor_object *object)
 {
     struct staging *s = arg;
 
-    return cor_reflector_stage(s->r, object, s->reterr);
+    return cor_reflector_stage(s->r, (struct cor_str){0}, object, s->reterr);
 }
 
 static int replace_store(struct cor_reflector *r, struct cor_str rv, struct cor_status *reterr)
@@ -121,7 +121,7 @@ static void finish(struct cor_reflector *r, struct cor_str rv)
     cor_reflector_move(r, COR_REFLECTOR_WATCHING);
 }
 
-static int gather(struct cor_reflector *r, const struct cor_watch_event *event)
+static int gather(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
@@ -142,7 +142,7 @@ static int gather(struct cor_reflector *r, const struct cor_watch_event *event)
     return 0;
 }
 
-void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_watch_event *event)
+void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     int rc;
@@ -162,8 +162,8 @@ void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_watch_e
     }
     r->watch.events++;
     r->watch.heard_ms = r->now_ms;
-    if (cor_watch_event_ends_initial(event))
-        finish(r, cor_watch_event_rv(event));
+    if (cor_reflector_event_ends_initial(event))
+        finish(r, cor_reflector_event_rv(event));
 }
 
 void cor_reflector_stream_tick(struct cor_reflector *r)

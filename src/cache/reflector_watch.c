@@ -81,12 +81,14 @@ static bool is_table(const struct cor_object *object)
     return cor_str_eqz(version, "meta.k8s.io/v1") || cor_str_eqz(version, "meta.k8s.io/v1beta1");
 }
 
-bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_watch_event *event)
+bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     bool needs_object = event->type == COR_WATCH_ADDED || event->type == COR_WATCH_MODIFIED ||
-                        event->type == COR_WATCH_DELETED;
+                        (event->type == COR_WATCH_DELETED &&
+                         (event->key.n == 0 || r->state == COR_REFLECTOR_STREAMING));
 
-    if ((needs_object && !event->object) || cor_watch_event_rv(event).n > COR_REFLECTOR_RV_MAX) {
+    if ((needs_object && !event->object) ||
+        cor_reflector_event_rv(event).n > COR_REFLECTOR_RV_MAX) {
         say_text(r, COR_REFLECTOR_UNREADABLE, "unable to understand watch event");
         return false;
     }
@@ -99,18 +101,18 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_watch
     return true;
 }
 
-static int apply(struct cor_reflector *r, const struct cor_watch_event *event, struct cor_str rv,
-                 struct cor_status *reterr)
+static int apply(struct cor_reflector *r, const struct cor_reflector_event *event,
+                 struct cor_str rv, struct cor_status *reterr)
 {
     const struct cor_reflector_store_ops *ops = r->store->ops;
 
     switch (event->type) {
     case COR_WATCH_ADDED:
-        return ops->add(r->store, event->object, rv, reterr);
+        return ops->add(r->store, event->key, event->object, rv, reterr);
     case COR_WATCH_MODIFIED:
-        return ops->update(r->store, event->object, rv, reterr);
+        return ops->update(r->store, event->key, event->object, rv, reterr);
     case COR_WATCH_DELETED:
-        return ops->del(r->store, event->object, rv, reterr);
+        return ops->del(r->store, event->key, event->object, rv, reterr);
     case COR_WATCH_BOOKMARK:
         ops->bookmark(r->store, rv);
         return 0;
@@ -125,7 +127,7 @@ static int apply(struct cor_reflector *r, const struct cor_watch_event *event, s
 
 /* The store's failure to take an event is told and passed over, as upstream does, unless trying
  * again can help: then the revision stays where it is and a relist brings the object. */
-void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_watch_event *event)
+void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     struct cor_str rv;
@@ -139,7 +141,7 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_watch_ev
         return;
     if (event->type != COR_WATCH_ADDED && event->type != COR_WATCH_UNKNOWN)
         r->watch.rv_stands = false;
-    rv = cor_watch_event_rv(event);
+    rv = cor_reflector_event_rv(event);
     if (r->watch.rv_stands || rv.n == 0)
         rv = cor_reflector_rv_str(&r->last_rv);
     rc = apply(r, event, rv, &st);

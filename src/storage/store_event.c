@@ -103,7 +103,7 @@ static int write_bookmark(const struct cor_store *store, bool initial_end, struc
     if (initial_end) {
         cor_json_key(&w, COR_STR("annotations"));
         cor_json_begin_object(&w);
-        cor_json_member(&w, COR_STR("k8s.io/initial-events-end"), COR_STR("true"));
+        cor_json_member(&w, COR_STR(COR_INITIAL_EVENTS_END), COR_STR("true"));
         cor_json_end_object(&w);
     }
     cor_json_end_object(&w);

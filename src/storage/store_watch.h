@@ -10,18 +10,11 @@
 
 #include "meta/list_options.h"
 #include "meta/predicate.h"
+#include "meta/watch_type.h"
 #include "storage/store.h"
 
 #define COR_STORE_WATCH_EVENTS_MAX 100
 #define COR_STORE_WATCH_BYTES_MAX  (4u << 20)
-
-enum cor_watch_type {
-    COR_WATCH_ADDED,
-    COR_WATCH_MODIFIED,
-    COR_WATCH_DELETED,
-    COR_WATCH_BOOKMARK,
-    COR_WATCH_ERROR,
-};
 
 struct cor_watch_event {
     enum cor_watch_type type;

@@ -1,5 +1,7 @@
 #include "storage/cacher/cacher.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "storage/cacher/cacher_int.h"
 #include "json/path.h"
@@ -26,18 +28,26 @@ void cacher_touch(struct cor_cacher *cacher)
     cacher->changed = true;
 }
 
+/* The round is over: nothing more is handed in until the home loop has listed anew. */
+static void lose(struct cor_cacher *cacher)
+{
+    cacher->fill = FILL_IDLE;
+    cacher_touch(cacher);
+    caches_answer(cacher->caches, &cacher->fail_mail);
+}
+
 void cacher_fail(struct cor_cacher *cacher, const char *message)
 {
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
     if (cacher->fill == FILL_LISTING)
         cacher->pending_err = -COR_EIO;
     if (cacher->fill != FILL_LIVE)
         return;
-    cacher->fill = FILL_IDLE;
-    pthread_mutex_lock(&cacher->cache.lock);
-    cor_ready_fail(&cacher->ready, message, caches_now_ms(cacher->caches));
-    pthread_mutex_unlock(&cacher->cache.lock);
-    cacher_touch(cacher);
-    caches_answer(cacher->caches, &cacher->fail_mail);
+    cor_status_set(&status, -COR_EIO, "%s", message);
+    cor_reflector_watch_ended(cacher->reflector, source_now_ms(cacher), &status);
+    lose(cacher);
 }
 
 static int keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
@@ -58,60 +68,55 @@ static int keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
     return 0;
 }
 
-static int decode(struct cor_cacher *cacher, const struct cor_kv *kv,
-                  struct cor_cache_entry **ret_entry, struct cor_status *reterr_status)
+static void hand_in_object(struct cor_cacher *cacher, const struct cor_kv *kv)
 {
-    struct cor_object *object;
-    int r = store_decode(cacher->store, kv, 0, &object, NULL, reterr_status);
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    struct cor_reflector_event event = {.type = COR_WATCH_MODIFIED, .key = cor_kv_key(kv)};
 
-    if (r < 0)
-        return r;
-    *ret_entry = cor_cache_entry_new(cor_kv_key(kv), object, cacher->trigger);
-    return *ret_entry ? 0 : store_no_memory(reterr_status);
+    cor_status_init(&status);
+    if (store_decode(cacher->store, kv, 0, &event.object, NULL, &status) < 0) {
+        cacher_unlock(cacher);
+        cor_reflector_watch_ended(cacher->reflector, source_now_ms(cacher), &status);
+        return;
+    }
+    cor_reflector_watch_event(cacher->reflector, source_now_ms(cacher), &event);
+    cor_object_unref(event.object);
 }
 
-/* One change; `last` of its revision for this cacher. The lock is free again when it fails. */
-static int apply(struct cor_cacher *cacher, const struct cor_kv *kv, bool deleted, bool last,
-                 struct cor_status *reterr_status)
+static void hand_in_deletion(struct cor_cacher *cacher, const struct cor_kv *kv)
 {
-    struct cor_watch_cache *cache = &cacher->cache;
-    struct cor_cache_entry *entry = NULL;
-    int r = 0;
+    char rv[24];
+    struct cor_reflector_event event = {.type = COR_WATCH_DELETED, .key = cor_kv_key(kv)};
 
-    if (kv->mod_rev < cache->rev || (kv->mod_rev == cache->rev && !cacher->locked))
-        return 0;
-    if (!deleted)
-        r = decode(cacher, kv, &entry, reterr_status);
-    if (r == 0) {
-        if (!cacher->locked)
-            pthread_mutex_lock(&cache->lock);
-        cacher->locked = true;
-        r = cor_watch_cache_apply_locked(cache, cor_kv_key(kv), entry, kv->mod_rev,
-                                         caches_now_ms(cacher->caches));
-        if (r < 0)
-            store_no_memory(reterr_status);
-    }
-    if (cacher->locked && (last || r < 0)) {
-        cacher->locked = false;
-        pthread_mutex_unlock(&cache->lock);
-    }
-    return r;
+    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)kv->mod_rev);
+    event.resource_version = cor_strz(rv);
+    cor_reflector_watch_event(cacher->reflector, source_now_ms(cacher), &event);
+}
+
+/* One change; `last` of its revision for this cacher. False: the round is over. */
+static bool hand_in(struct cor_cacher *cacher, const struct cor_kv *kv, bool deleted, bool last)
+{
+    cor_rev rev = cacher->cache.rev;
+
+    if (kv->mod_rev < rev || (kv->mod_rev == rev && !cacher->locked))
+        return true;
+    cacher->ends_rev = last;
+    if (deleted)
+        hand_in_deletion(cacher, kv);
+    else
+        hand_in_object(cacher, kv);
+    return cor_reflector_state(cacher->reflector) == COR_REFLECTOR_WATCHING;
 }
 
 void cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last)
 {
-    COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    int r;
-
-    cor_status_init(&status);
     if (cacher->fill == FILL_LISTING && cacher->pending_err == 0)
         cacher->pending_err = keep(cacher, event);
     if (cacher->fill != FILL_LIVE)
         return;
-    r = apply(cacher, event->kv, event->deleted, last, &status);
     cacher_touch(cacher);
-    if (r < 0)
-        cacher_fail(cacher, cor_status_message(&status));
+    if (!hand_in(cacher, event->kv, event->deleted, last))
+        lose(cacher);
 }
 
 static void drop_pending(struct cor_cacher *cacher)
@@ -141,35 +146,50 @@ int cacher_begin_list(struct cor_cacher *cacher)
     return 0;
 }
 
-static int apply_pending(struct cor_cacher *cacher, struct cor_status *reterr_status)
+/* The end of the list, which is its only revision, or why there is none. */
+static void hand_in_list(struct cor_cacher *cacher, cor_rev rev)
 {
-    int r = 0;
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    struct cor_list_page page = {0};
+    char rv[24];
 
-    for (size_t i = 0; i < cacher->npending && r == 0; i++) {
+    cor_status_init(&status);
+    if (cacher->pending_err < 0) {
+        cor_status_set(&status, cacher->pending_err, "%s", cor_err_text(cacher->pending_err));
+        cor_reflector_list_failed(cacher->reflector, source_now_ms(cacher), &status);
+        return;
+    }
+    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)rev);
+    page.resource_version = cor_strz(rv);
+    cor_reflector_list_page(cacher->reflector, source_now_ms(cacher), &page);
+}
+
+static bool hand_in_pending(struct cor_cacher *cacher)
+{
+    bool go_on = true;
+
+    cor_reflector_watch_opened(cacher->reflector, source_now_ms(cacher));
+    for (size_t i = 0; i < cacher->npending && go_on; i++) {
         const struct pending_change *p = &cacher->pending[i];
         bool last = i + 1 == cacher->npending || p[1].kv->mod_rev != p->kv->mod_rev;
 
-        r = apply(cacher, p->kv, p->deleted, last, reterr_status);
+        go_on = hand_in(cacher, p->kv, p->deleted, last);
     }
-    return r;
+    return go_on;
 }
 
-int cacher_install(struct cor_cacher *cacher, const struct cor_btree_entry *entries, size_t n,
-                   cor_rev rev, struct cor_status *reterr_status)
+int cacher_install(struct cor_cacher *cacher, cor_rev rev)
 {
-    int r = cacher->pending_err;
+    bool live;
 
     cacher->fill = FILL_IDLE;
-    if (r < 0)
-        cor_status_set(reterr_status, r, "%s", cor_err_text(r));
-    else if ((r = cor_watch_cache_replace(&cacher->cache, entries, n, rev)) < 0)
-        store_no_memory(reterr_status);
-    else
-        r = apply_pending(cacher, reterr_status);
+    hand_in_list(cacher, rev);
+    live = cor_reflector_state(cacher->reflector) == COR_REFLECTOR_WATCH_OPENING &&
+           hand_in_pending(cacher);
     drop_pending(cacher);
     cacher_touch(cacher);
-    if (r < 0)
-        return r;
+    if (!live)
+        return -COR_EIO;
     cacher->fill = FILL_LIVE;
     caches_saw(cacher->caches, cacher->cache.rev);
     pthread_mutex_lock(&cacher->cache.lock);
@@ -189,6 +209,7 @@ static void on_close_command(struct cor_mail *mail)
         caches_remove(cacher->caches, cacher);
     cacher->added = false;
     cacher->fill = FILL_IDLE;
+    cor_reflector_stop(cacher->reflector, source_now_ms(cacher));
     drop_pending(cacher);
     cor_watch_cache_clear(&cacher->cache);
     cacher->changed = cor_btree_reclaim(cacher->cache.tree, CLOSE_NODES);
@@ -208,6 +229,8 @@ static void on_fail_mail(struct cor_mail *mail)
 
 static void cacher_free(struct cor_cacher *cacher)
 {
+    cor_reflector_free(cacher->reflector);
+    cacher_drop_staged(cacher);
     cor_watch_cache_deinit(&cacher->cache);
     store_key_deinit(&cacher->prefix);
     cor_json_path_free(cacher->trigger);
@@ -239,7 +262,7 @@ static void on_close_answer(struct cor_mail *mail)
 
 void cacher_ended(struct cor_cacher *cacher)
 {
-    if (cacher->is_closing && !cacher->list && !cacher->reading)
+    if (cacher->is_closing && !cacher->list.under_way && !cacher->reading)
         command_close(cacher);
 }
 
@@ -255,7 +278,6 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     pthread_mutex_lock(&cacher->cache.lock);
     cor_ready_stop(&cacher->ready, caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
-    source_stop(cacher);
     history_stop(cacher);
     cacher_ended(cacher);
 }
@@ -273,8 +295,11 @@ static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *
     }
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
-    return store_key_init(&cacher->prefix, opts->store, cor_strz(opts->store->resource_prefix),
-                          true, reterr_status);
+    r = store_key_init(&cacher->prefix, opts->store, cor_strz(opts->store->resource_prefix), true,
+                       reterr_status);
+    if (r == 0 && source_init(cacher) < 0)
+        r = store_no_memory(reterr_status);
+    return r;
 }
 
 int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_cacher,
@@ -295,12 +320,11 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     cor_list_init(&cacher->retry);
     history_init(cacher);
     r = cacher_init(cacher, opts, reterr_status);
-    if (r == 0 && source_begin(cacher) < 0)
-        r = store_no_memory(reterr_status);
     if (r < 0) {
         cacher_free(cacher);
         return r;
     }
+    cor_reflector_start(cacher->reflector, source_now_ms(cacher));
     opts->caches->open++;
     *ret_cacher = cacher;
     return 0;

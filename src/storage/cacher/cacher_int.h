@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "base/rand.h"
+#include "cache/reflector.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "storage/cacher/cacher.h"
@@ -103,6 +105,18 @@ struct pending_change {
     bool deleted;
 };
 
+/* The list that the reflector asked for; see source.c. */
+struct source_list {
+    bool under_way;
+    bool cancelled;       /* by the reflector, from inside an input */
+    struct cor_mail mail; /* a command, its answer, or the next turn */
+    struct cor_range_req range;
+    struct cor_buf from; /* where the page begins */
+    size_t at;           /* the page's next key */
+    cor_rev rev;
+    int err; /* of a command */
+};
+
 enum history_state { HISTORY_NONE, HISTORY_READING, HISTORY_DONE };
 
 struct cor_cacher {
@@ -117,23 +131,34 @@ struct cor_cacher {
     struct cacher_reader **readers; /* one place per loop; under cache.lock */
     enum history_state history;     /* under cache.lock */
 
+    /* The writer's while it is LIVE or installs a list, else the home loop's: see source.c. */
+    struct cor_reflector *reflector;
+    struct cor_reflector_driver driver;
+    struct cor_reflector_store sink;
+    struct cor_rand rand;
+    uint64_t now_ms, wake_ms;       /* of the reflector */
+    struct cor_btree_entry *staged; /* the list so far */
+    size_t nstaged, staged_cap;
+    char why[COR_READY_MESSAGE_MAX]; /* its last report */
+
     /* The writer's. */
     enum fill_state fill;
     struct pending_change *pending;
     size_t npending, pending_cap;
     int pending_err;
-    bool locked;  /* cache.lock is held, between changes of one revision */
-    bool added;   /* to the caches */
-    bool touched; /* readers are to be told */
-    bool changed; /* since its history was weighed */
-    size_t bytes; /* of its history then */
+    bool locked;   /* cache.lock is held, between changes of one revision */
+    bool ends_rev; /* the change under way is the last of its revision */
+    bool added;    /* to the caches */
+    bool touched;  /* readers are to be told */
+    bool changed;  /* since its history was weighed */
+    size_t bytes;  /* of its history then */
 
     /* The home loop's. */
     bool is_closing;
     struct cor_mail fail_mail; /* from the writer: list anew */
     struct cor_mail close_mail;
-    struct cor_list retry;           /* in the caches' retries */
-    struct source_list *list;        /* NULL: no list is under way */
+    struct cor_list retry; /* in the caches' retries */
+    struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */
     struct cor_mail history_mail;    /* from a reader; HISTORY_READING: on its way, or received */
     cor_rev history_from;            /* under cache.lock */
@@ -148,23 +173,30 @@ void cacher_fail(struct cor_cacher *cacher, const char *message);
 /* Marks its readers as having news. */
 void cacher_touch(struct cor_cacher *cacher);
 
-/* The writer's: the two commands of a list. Changes are kept from the first on; the second makes
- * the entries, which stay the caller's, and those changes the content. */
+/* The writer's: the two commands of a list. Changes are kept from the first on. The second hands in
+ * the end of the list at `rev` and those changes; negative: the round is over. */
 int cacher_begin_list(struct cor_cacher *cacher);
-int cacher_install(struct cor_cacher *cacher, const struct cor_btree_entry *entries, size_t n,
-                   cor_rev rev, struct cor_status *reterr_status);
+int cacher_install(struct cor_cacher *cacher, cor_rev rev);
 
-/* The home loop's, in source.c: reads the resource and installs it; tries until it succeeds.
- * 0 or -COR_ENOMEM: it did not begin. */
-int source_begin(struct cor_cacher *cacher);
+/* In source.c: the engine as a reflector's driver. Makes the reflector. 0 or -COR_ENOMEM. */
+int source_init(struct cor_cacher *cacher);
+uint64_t source_now_ms(struct cor_cacher *cacher);
+/* The home loop's: the round is over, the next begins after a while; it begins. */
 void source_retry(struct cor_cacher *cacher);
+void source_tick(struct cor_cacher *cacher);
+
+/* In sink.c: the watch cache as its store. */
+extern const struct cor_reflector_store_ops cacher_sink_ops;
+void cacher_drop_staged(struct cor_cacher *cacher);
+/* Lets the lock go that changes of one revision share, if it is held. */
+void cacher_unlock(struct cor_cacher *cacher);
+
 void caches_retry_soon(struct cor_caches *caches);
 /* In history.c: puts what the engine still has in front of the window. From any thread, with the
  * cache's lock held, once. */
 void history_init(struct cor_cacher *cacher);
 void history_want_locked(struct cor_cacher *cacher, cor_rev from);
-/* Each ends what is under way, if anything is; cacher_ended() follows then. */
-void source_stop(struct cor_cacher *cacher);
+/* Ends what is under way, if anything is; cacher_ended() follows then. */
 void history_stop(struct cor_cacher *cacher);
 void cacher_ended(struct cor_cacher *cacher);
 

@@ -406,10 +406,7 @@ static void retry_lists(struct cor_caches *c)
     cor_list_init(&due);
     cor_list_splice(&due, &c->retries);
     while ((link = cor_list_pop(&due))) {
-        struct cor_cacher *cacher = COR_CONTAINER_OF(link, struct cor_cacher, retry);
-
-        if (source_begin(cacher) < 0)
-            source_retry(cacher);
+        source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
     }
 }
 

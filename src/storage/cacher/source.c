@@ -1,180 +1,184 @@
-/* How a cache is filled: the resource is read page by page on the home loop, while the writer keeps
- * the changes that come meanwhile; then the writer installs the list and applies them.
+/* The engine as what a reflector lists and watches. The resource is read page by page on the home
+ * loop, while the writer keeps the changes that come meanwhile; the writer hands in the end of the
+ * list, then those changes, then each change as it is committed.
  *
- *   source_begin ──► BEGIN (writer) ──► read, decode (home) … ──► INSTALL (writer) ──► done
- *         ▲                │                    │                        │
- *         └─── 1 s ◄───────┴────────────────────┴────────────────────────┘ failed
+ *   home:   start, tick ──► list ──► BEGIN     parts … ──► INSTALL            retry ──► tick
+ *                                      │         ▲            │                 ▲
+ *   writer:                       keep changes ──┘     last part: replaced      │ the round is over
+ *                                                      watch: kept changes, then changes … ──┘
  *
- * The list is read after the writer began to keep changes, so nothing falls between them. */
+ * The list is read after the writer began to keep changes, so nothing falls between them, and the
+ * watch needs no request of its own. The reflector is the writer's from INSTALL until its round is
+ * over, and the home loop's otherwise; mail hands it over. */
 #include "storage/cacher/cacher_int.h"
+
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "meta/key.h"
-
-struct source_list {
-    struct cor_cacher *cacher;
-    struct cor_mail mail; /* a command, its answer, or the next turn */
-    struct cor_range_req range;
-    struct cor_buf from; /* where the page begins */
-    size_t at;           /* the page's next key */
-    cor_rev rev;
-    struct cor_btree_entry *entries;
-    size_t n, cap;
-    bool stopped;
-    int err;
-    struct cor_status status;
-};
 
 static void on_read(struct cor_engine_req *req);
 static void on_begun(struct cor_mail *mail);
 static void on_installed(struct cor_mail *mail);
 
-static struct source_list *of_mail(struct cor_mail *mail)
+static struct cor_cacher *of_mail(struct cor_mail *mail)
 {
-    return COR_CONTAINER_OF(mail, struct source_list, mail);
+    return COR_CONTAINER_OF(mail, struct cor_cacher, list.mail);
 }
 
-static void list_free(struct source_list *list)
+/* The reflector's time: the caches', but for a retry, which comes when the timer says so. */
+uint64_t source_now_ms(struct cor_cacher *cacher)
 {
-    for (size_t i = 0; i < list->n; i++)
-        cor_cache_entry_unref(list->entries[i].item);
-    cor_free(list->entries);
-    cor_range_req_deinit(&list->range);
-    cor_buf_deinit(&list->from);
-    cor_status_deinit(&list->status);
-    cor_free(list);
+    uint64_t now = caches_now_ms(cacher->caches);
+
+    if (now > cacher->now_ms)
+        cacher->now_ms = now;
+    return cacher->now_ms;
 }
 
 /* The writer's. */
 
 static void on_begin(struct cor_mail *mail)
 {
-    struct source_list *list = of_mail(mail);
+    struct cor_cacher *cacher = of_mail(mail);
 
-    list->err = cacher_begin_list(list->cacher);
-    if (list->err < 0)
-        cor_status_set(&list->status, list->err, "%s", cor_err_text(list->err));
+    cacher->list.err = cacher_begin_list(cacher);
     mail->on_mail = on_begun;
-    caches_answer(list->cacher->caches, mail);
+    caches_answer(cacher->caches, mail);
 }
 
 static void on_install(struct cor_mail *mail)
 {
-    struct source_list *list = of_mail(mail);
+    struct cor_cacher *cacher = of_mail(mail);
 
-    list->err = cacher_install(list->cacher, list->entries, list->n, list->rev, &list->status);
+    cacher->list.err = cacher_install(cacher, cacher->list.rev);
     mail->on_mail = on_installed;
-    caches_answer(list->cacher->caches, mail);
+    caches_answer(cacher->caches, mail);
 }
 
 /* The home loop's. */
 
-static void end(struct source_list *list)
+/* The list is over; the round too, when it `failed`. */
+static void end(struct cor_cacher *cacher, bool failed)
 {
-    struct cor_cacher *cacher = list->cacher;
-
-    if (list->err < 0) {
-        pthread_mutex_lock(&cacher->cache.lock);
-        cor_ready_fail(&cacher->ready, cor_status_message(&list->status),
-                       caches_now_ms(cacher->caches));
-        pthread_mutex_unlock(&cacher->cache.lock);
-    }
-    cacher->list = NULL;
-    if (!cacher->is_closing && list->err < 0)
+    cor_range_req_deinit(&cacher->list.range);
+    cor_buf_deinit(&cacher->list.from);
+    cacher->list.under_way = false;
+    if (failed && !cacher->is_closing)
         source_retry(cacher);
-    list_free(list);
     cacher_ended(cacher);
 }
 
-static void fail(struct source_list *list, int err)
+static void fail(struct cor_cacher *cacher, struct cor_status *status)
 {
-    list->err = list->stopped ? -COR_ECANCELED : err;
-    end(list);
+    if (!cacher->is_closing)
+        cor_reflector_list_failed(cacher->reflector, source_now_ms(cacher), status);
+    end(cacher, true);
 }
 
-static void read_page(struct source_list *list)
+static void fail_with(struct cor_cacher *cacher, int err)
 {
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
+    cor_status_set(&status, err, "%s", cor_err_text(err));
+    fail(cacher, &status);
+}
+
+static void read_page(struct cor_cacher *cacher)
+{
+    struct source_list *list = &cacher->list;
+
     cor_range_req_deinit(&list->range);
-    cor_range_req_init(&list->range, list->cacher->caches->home, on_read);
+    cor_range_req_init(&list->range, cacher->caches->home, on_read);
     list->at = 0;
     list->range.key = cor_buf_str(&list->from);
-    list->range.end = store_key_end(&list->cacher->prefix);
+    list->range.end = store_key_end(&cacher->prefix);
     list->range.at = list->rev;
-    cor_engine_range(list->cacher->caches->engine, &list->range);
+    cor_engine_range(cacher->caches->engine, &list->range);
 }
 
-static int add(struct source_list *list, const struct cor_kv *kv)
+static void go_on(struct cor_cacher *cacher)
 {
-    struct cor_object *object;
-    struct cor_cache_entry *entry;
-    int r;
-
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 64;
-        struct cor_btree_entry *entries = cor_realloc(list->entries, cap * sizeof(*entries));
-
-        if (!entries)
-            return store_no_memory(&list->status);
-        list->entries = entries;
-        list->cap = cap;
-    }
-    r = store_decode(list->cacher->store, kv, 0, &object, NULL, &list->status);
-    if (r < 0)
-        return r;
-    entry = cor_cache_entry_new(cor_kv_key(kv), object, list->cacher->trigger);
-    if (!entry)
-        return store_no_memory(&list->status);
-    list->entries[list->n++] = (struct cor_btree_entry){entry, entry->object->fingerprint};
-    return 0;
-}
-
-static void go_on(struct source_list *list)
-{
+    struct source_list *list = &cacher->list;
     struct cor_kv *last;
 
     if (!list->range.ret_more) {
         list->mail.on_mail = on_install;
-        caches_command(list->cacher->caches, &list->mail);
+        caches_command(cacher->caches, &list->mail);
         return;
     }
     last = list->range.ret_kvs[list->range.ret_nkvs - 1];
     cor_buf_reset(&list->from);
     if (cor_buf_adds(&list->from, cor_kv_key(last)) < 0 || cor_buf_addc(&list->from, 0) < 0)
-        fail(list, store_no_memory(&list->status));
+        fail_with(cacher, -COR_ENOMEM);
     else
-        read_page(list);
+        read_page(cacher);
+}
+
+/* Some of the page's objects as one part of the reflector's list. */
+struct part {
+    struct cor_object *objects[STORE_TURN_ITEMS_MAX];
+    struct cor_str keys[STORE_TURN_ITEMS_MAX];
+    size_t n;
+};
+
+static int decode_part(struct cor_cacher *cacher, struct part *part,
+                       struct cor_status *reterr_status)
+{
+    struct source_list *list = &cacher->list;
+    size_t bytes = 0;
+
+    while (list->at < list->range.ret_nkvs && part->n < STORE_TURN_ITEMS_MAX &&
+           bytes < STORE_TURN_BYTES_MAX) {
+        const struct cor_kv *kv = list->range.ret_kvs[list->at++];
+        int r = store_decode(cacher->store, kv, 0, &part->objects[part->n], NULL, reterr_status);
+
+        if (r < 0)
+            return r;
+        part->keys[part->n++] = cor_kv_key(kv);
+        bytes += kv->value_len;
+    }
+    return 0;
 }
 
 static void on_turn(struct cor_mail *mail)
 {
-    struct source_list *list = of_mail(mail);
-    size_t bytes = 0, items = 0;
-    int r = 0;
+    struct cor_cacher *cacher = of_mail(mail);
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    struct part part = {.n = 0};
+    int r;
 
-    while (list->at < list->range.ret_nkvs && r == 0 && !list->stopped) {
-        const struct cor_kv *kv = list->range.ret_kvs[list->at++];
-
-        if (items++ == STORE_TURN_ITEMS_MAX || bytes >= STORE_TURN_BYTES_MAX) {
-            list->at--;
-            cor_loop_reply(list->cacher->caches->home, mail);
-            return;
-        }
-        r = add(list, kv);
-        bytes += kv->value_len;
+    cor_status_init(&status);
+    if (cacher->is_closing) {
+        end(cacher, false);
+        return;
     }
-    if (r < 0 || list->stopped)
-        fail(list, r);
+    r = decode_part(cacher, &part, &status);
+    if (r == 0) {
+        struct cor_list_page page = {part.objects, part.keys, part.n, .more_parts = true};
+
+        cor_reflector_list_page(cacher->reflector, source_now_ms(cacher), &page);
+    }
+    for (size_t i = 0; i < part.n; i++)
+        cor_object_unref(part.objects[i]);
+    if (r < 0)
+        fail(cacher, &status);
+    else if (cacher->list.cancelled)
+        end(cacher, true);
+    else if (cacher->list.at < cacher->list.range.ret_nkvs)
+        cor_loop_reply(cacher->caches->home, mail);
     else
-        go_on(list);
+        go_on(cacher);
 }
 
 static void on_read(struct cor_engine_req *req)
 {
-    struct source_list *list = COR_CONTAINER_OF(req, struct source_list, range.req);
+    struct cor_cacher *cacher = COR_CONTAINER_OF(req, struct cor_cacher, list.range.req);
+    struct source_list *list = &cacher->list;
 
-    if (req->result < 0 || list->stopped) {
-        cor_status_move(&list->status, &req->status);
-        fail(list, req->result);
+    if (req->result < 0) {
+        fail(cacher, &req->status);
         return;
     }
     if (list->rev == 0)
@@ -185,45 +189,25 @@ static void on_read(struct cor_engine_req *req)
 
 static void on_begun(struct cor_mail *mail)
 {
-    struct source_list *list = of_mail(mail);
+    struct cor_cacher *cacher = of_mail(mail);
+    struct source_list *list = &cacher->list;
 
-    if (list->err < 0 || list->stopped)
-        fail(list, list->err);
+    if (list->err == 0 && cor_buf_adds(&list->from, store_key_str(&cacher->prefix)) < 0)
+        list->err = -COR_ENOMEM;
+    if (list->err < 0)
+        fail_with(cacher, list->err);
+    else if (cacher->is_closing)
+        end(cacher, false);
     else
-        read_page(list);
+        read_page(cacher);
 }
 
 static void on_installed(struct cor_mail *mail)
 {
-    end(of_mail(mail));
-}
+    struct cor_cacher *cacher = of_mail(mail);
 
-static struct source_list *list_new(struct cor_cacher *cacher)
-{
-    struct source_list *list = cor_calloc(1, sizeof(*list));
-
-    if (!list)
-        return NULL;
-    list->cacher = cacher;
-    cor_status_init(&list->status);
-    cor_range_req_init(&list->range, cacher->caches->home, on_read);
-    cor_buf_init(&list->from, 2 * COR_KEY_BYTES_MAX);
-    if (cor_buf_adds(&list->from, store_key_str(&cacher->prefix)) < 0) {
-        list_free(list);
-        return NULL;
-    }
-    return list;
-}
-
-int source_begin(struct cor_cacher *cacher)
-{
-    assert(!cacher->list);
-    cacher->list = list_new(cacher);
-    if (!cacher->list)
-        return -COR_ENOMEM;
-    cacher->list->mail.on_mail = on_begin;
-    caches_command(cacher->caches, &cacher->list->mail);
-    return 0;
+    cacher_drop_staged(cacher);
+    end(cacher, cacher->list.err < 0);
 }
 
 void source_retry(struct cor_cacher *cacher)
@@ -232,8 +216,91 @@ void source_retry(struct cor_cacher *cacher)
     caches_retry_soon(cacher->caches);
 }
 
-void source_stop(struct cor_cacher *cacher)
+void source_tick(struct cor_cacher *cacher)
 {
-    if (cacher->list)
-        cacher->list->stopped = true;
+    if (cacher->now_ms < cacher->wake_ms)
+        cacher->now_ms = cacher->wake_ms;
+    cor_reflector_tick(cacher->reflector, source_now_ms(cacher));
+}
+
+/* The reflector's requests. */
+
+static struct cor_cacher *of_driver(struct cor_reflector_driver *driver)
+{
+    return COR_CONTAINER_OF(driver, struct cor_cacher, driver);
+}
+
+/* It reads the latest state whatever is asked for: the engine has none that could be older. */
+static void driver_list(struct cor_reflector_driver *driver, const struct cor_list_options *opts)
+{
+    struct cor_cacher *cacher = of_driver(driver);
+    struct source_list *list = &cacher->list;
+
+    assert(!list->under_way);
+    cor_range_req_init(&list->range, cacher->caches->home, on_read);
+    cor_buf_init(&list->from, 2 * COR_KEY_BYTES_MAX);
+    list->under_way = true;
+    list->cancelled = false;
+    list->rev = 0;
+    list->err = 0;
+    list->mail.on_mail = on_begin;
+    caches_command(cacher->caches, &list->mail);
+}
+
+/* What the writer has kept since the list began, and keeps coming, is the watch. */
+static void driver_watch(struct cor_reflector_driver *driver, const struct cor_list_options *opts,
+                         uint32_t timeout_s)
+{
+}
+
+static void driver_cancel(struct cor_reflector_driver *driver)
+{
+    of_driver(driver)->list.cancelled = true;
+}
+
+static void driver_wake_at(struct cor_reflector_driver *driver, uint64_t at_ms)
+{
+    of_driver(driver)->wake_ms = at_ms;
+}
+
+static const struct cor_reflector_driver_ops driver_ops = {
+    .list = driver_list,
+    .watch = driver_watch,
+    .cancel = driver_cancel,
+    .wake_at = driver_wake_at,
+};
+
+static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+{
+    struct cor_cacher *cacher = arg;
+
+    snprintf(cacher->why, sizeof(cacher->why), "%s", cor_status_message(status));
+}
+
+static void on_round_end(void *arg, const struct cor_status *error)
+{
+    struct cor_cacher *cacher = arg;
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    cor_ready_fail(&cacher->ready, error ? cor_status_message(error) : cacher->why,
+                   caches_now_ms(cacher->caches));
+    pthread_mutex_unlock(&cacher->cache.lock);
+}
+
+int source_init(struct cor_cacher *cacher)
+{
+    struct cor_reflector_opts opts = {
+        .name = store_key_str(&cacher->prefix),
+        .type_description = store_key_str(&cacher->prefix),
+        .round_delay_ms = RETRY_MS,
+        .rand = &cacher->rand,
+        .on_round_end = on_round_end,
+        .on_report = on_report,
+        .arg = cacher,
+    };
+
+    cor_rand_init(&cacher->rand);
+    cacher->driver.ops = &driver_ops;
+    cacher->sink.ops = &cacher_sink_ops;
+    return cor_reflector_new(&opts, &cacher->driver, &cacher->sink, &cacher->reflector);
 }

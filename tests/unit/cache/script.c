@@ -184,21 +184,26 @@ static int change(struct script *s, const char *op, struct cor_object *object, s
     return 0;
 }
 
-static int on_add(struct cor_reflector_store *store, struct cor_object *object, struct cor_str rv,
-                  struct cor_status *reterr)
+static int on_add(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr)
 {
     return change(of_store(store), "add", object, rv, reterr);
 }
 
-static int on_update(struct cor_reflector_store *store, struct cor_object *object,
-                     struct cor_str rv, struct cor_status *reterr)
+static int on_update(struct cor_reflector_store *store, struct cor_str key,
+                     struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
 {
     return change(of_store(store), "update", object, rv, reterr);
 }
 
-static int on_del(struct cor_reflector_store *store, struct cor_object *object, struct cor_str rv,
-                  struct cor_status *reterr)
+static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr)
 {
+    if (!object) {
+        note(of_store(store), "del(%.*s) ", COR_STR_ARG(key));
+        keep(of_store(store)->store_rv, sizeof(of_store(store)->store_rv), rv);
+        return 0;
+    }
     return change(of_store(store), "del", object, rv, reterr);
 }
 
@@ -224,8 +229,8 @@ static int on_begin(struct cor_reflector_store *store, struct cor_status *reterr
     return r;
 }
 
-static int on_stage(struct cor_reflector_store *store, struct cor_object *object,
-                    struct cor_status *reterr)
+static int on_stage(struct cor_reflector_store *store, struct cor_str key,
+                    struct cor_object *object, struct cor_status *reterr)
 {
     struct script *s = of_store(store);
     int r;
@@ -482,7 +487,7 @@ void script_opened(struct script *s)
 
 static void give(struct script *s, enum cor_watch_type type, struct cor_object *take_object)
 {
-    struct cor_watch_event event = {.type = type, .object = take_object};
+    struct cor_reflector_event event = {.type = type, .object = take_object};
 
     assert_true(is_watch(s));
     cor_reflector_watch_event(s->r, s->now, &event);
@@ -510,7 +515,7 @@ void script_end_bookmark(struct script *s, cor_rev rev)
 void script_error_event(struct script *s, int err)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    struct cor_watch_event event = {.type = COR_WATCH_ERROR, .status = &st};
+    struct cor_reflector_event event = {.type = COR_WATCH_ERROR, .status = &st};
 
     assert_true(is_watch(s));
     cor_status_set(&st, err, "%s", cor_err_name(err));

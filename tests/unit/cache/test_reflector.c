@@ -174,7 +174,7 @@ TEST(reflector, inputs_after_stop_are_ignored)
     cor_reflector_list_page(s.r, s.now, &(struct cor_list_page){0});
     cor_reflector_list_failed(s.r, s.now, &st);
     cor_reflector_watch_opened(s.r, s.now);
-    cor_reflector_watch_event(s.r, s.now, &(struct cor_watch_event){0});
+    cor_reflector_watch_event(s.r, s.now, &(struct cor_reflector_event){0});
     cor_reflector_watch_ended(s.r, s.now, NULL);
     cor_reflector_tick(s.r, s.now);
     script_expect(&s, "");

@@ -259,7 +259,7 @@ static void open_watch(struct model *m)
 static void send_event(struct model *m, enum cor_watch_type type, struct cor_object *object)
 {
     cor_reflector_watch_event(m->s.r, m->s.now,
-                              &(struct cor_watch_event){.type = type, .object = object});
+                              &(struct cor_reflector_event){.type = type, .object = object});
 }
 
 static void send_version(struct model *m)
@@ -280,9 +280,9 @@ static void send_bookmark(struct model *m)
     char rv[24];
 
     snprintf(rv, sizeof(rv), "%llu", (unsigned long long)m->pos);
-    cor_reflector_watch_event(
-        m->s.r, m->s.now,
-        &(struct cor_watch_event){.type = COR_WATCH_BOOKMARK, .resource_version = cor_strz(rv)});
+    cor_reflector_watch_event(m->s.r, m->s.now,
+                              &(struct cor_reflector_event){.type = COR_WATCH_BOOKMARK,
+                                                            .resource_version = cor_strz(rv)});
 }
 
 static void go_on_with_watch(struct model *m)

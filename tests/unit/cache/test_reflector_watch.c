@@ -73,9 +73,9 @@ TEST(reflector_watch, a_progress_bookmark_needs_no_object_and_its_rv_is_opaque)
 
     script_init(&s);
     script_to_watching(&s);
-    cor_reflector_watch_event(
-        s.r, s.now,
-        &(struct cor_watch_event){.type = COR_WATCH_BOOKMARK, .resource_version = COR_STR("x-50")});
+    cor_reflector_watch_event(s.r, s.now,
+                              &(struct cor_reflector_event){.type = COR_WATCH_BOOKMARK,
+                                                            .resource_version = COR_STR("x-50")});
     script_ended(&s, 0);
     script_expect(&s, "bookmark(x-50) W(x-50)");
     script_deinit(&s);
@@ -153,16 +153,16 @@ TEST(reflector_watch, an_unknown_event_type_is_told_and_moves_the_rv)
 TEST(reflector_watch, an_event_without_object_or_with_a_monstrous_rv_is_skipped)
 {
     char big[COR_REFLECTOR_RV_MAX + 2];
-    struct cor_watch_event event = {.type = COR_WATCH_ADDED};
+    struct cor_reflector_event event = {.type = COR_WATCH_ADDED};
     struct script s;
 
     memset(big, 'x', sizeof(big));
     script_init(&s);
     script_to_watching(&s);
     cor_reflector_watch_event(s.r, s.now, &event);
-    event = (struct cor_watch_event){.type = COR_WATCH_BOOKMARK,
+    event = (struct cor_reflector_event){.type = COR_WATCH_BOOKMARK,
 
-                                     .resource_version = cor_str(big, COR_REFLECTOR_RV_MAX)};
+                                         .resource_version = cor_str(big, COR_REFLECTOR_RV_MAX)};
     cor_reflector_watch_event(s.r, s.now, &event);
     assert_int_equal(cor_reflector_last_sync_rv(s.r).n, COR_REFLECTOR_RV_MAX);
     script_forget(&s);
@@ -487,8 +487,8 @@ TEST(reflector_watch, replaces_the_store_on_unsafe_delete)
     script_init(&s);
     s.opts.internal_retry_ms = 30000;
     script_to_watching(&s);
-    cor_reflector_watch_event(s.r, s.now,
-                              &(struct cor_watch_event){.type = COR_WATCH_ERROR, .status = &st});
+    cor_reflector_watch_event(
+        s.r, s.now, &(struct cor_reflector_event){.type = COR_WATCH_ERROR, .status = &st});
     script_expect(&s, "say(WATCH_FAILED) end() cancel");
     script_tick(&s);
     script_page(&s, "", "12", "");
@@ -584,5 +584,39 @@ TEST(reflector_watch, an_event_that_the_store_cannot_take_now_is_brought_by_a_re
     s.fail_op = NULL;
     script_tick(&s);
     script_expect(&s, "L(10,0)");
+    script_deinit(&s);
+}
+
+/* A storage engine names what it deletes and has no object for it. */
+TEST(reflector_watch, a_deletion_may_be_only_a_key_with_a_revision)
+{
+    struct cor_reflector_event event = {
+        .type = COR_WATCH_DELETED, .key = COR_STR("/pods/a"), .resource_version = COR_STR("12")};
+    struct script s;
+
+    script_init(&s);
+    script_to_watching(&s);
+    cor_reflector_watch_event(s.r, s.now, &event);
+    script_expect(&s, "del(/pods/a)");
+    assert_str(cor_reflector_last_sync_rv(s.r), "12");
+    event.type = COR_WATCH_MODIFIED;
+    cor_reflector_watch_event(s.r, s.now, &event);
+    script_expect(&s, "say(UNREADABLE)");
+    script_deinit(&s);
+}
+
+/* The set that a streamed list gathers in knows objects by their names. */
+TEST(reflector_watch, a_streamed_list_takes_no_deletion_that_is_only_a_key)
+{
+    struct cor_reflector_event event = {.type = COR_WATCH_DELETED, .key = COR_STR("/pods/a")};
+    struct script s;
+
+    script_init(&s);
+    s.opts.stream_initial = true;
+    script_start(&s);
+    script_opened(&s);
+    script_forget(&s);
+    cor_reflector_watch_event(s.r, s.now, &event);
+    script_expect(&s, "say(UNREADABLE)");
     script_deinit(&s);
 }

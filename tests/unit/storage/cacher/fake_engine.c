@@ -39,10 +39,22 @@ static bool within(struct cor_str key, struct cor_str begin, struct cor_str end)
     return cor_str_cmp(key, begin) >= 0 && cor_str_cmp(key, end) < 0;
 }
 
+static bool hold(struct fake *f, struct cor_engine_req *req)
+{
+    if (!f->hold_next)
+        return false;
+    f->hold_next = false;
+    f->held = req;
+    return true;
+}
+
 static void fake_range(struct cor_engine *engine, struct cor_range_req *req)
 {
     struct fake *f = (struct fake *)engine;
 
+    req->req.op = COR_ENGINE_RANGE;
+    if (hold(f, &req->req))
+        return;
     req->ret_rev = f->rev;
     req->ret_kvs = cor_calloc(cor_map_len(&f->kvs) + 1, sizeof(struct cor_kv *));
     COR_MAP_FOREACH(it, &f->kvs) {
@@ -59,11 +71,9 @@ static void fake_submit(struct cor_engine *engine, struct cor_engine_req *req)
     struct cor_engine_status_req *status = COR_CONTAINER_OF(req, struct cor_engine_status_req, req);
 
     assert_int_equal(req->op, COR_ENGINE_STATUS);
-    if (f->hold_status) {
-        f->hold_status = false;
-        f->held = status;
+    f->statuses++;
+    if (hold(f, req))
         return;
-    }
     status->ret_rev = f->rev;
     status->ret_compact_rev = f->compact_rev;
     cor_engine_req_done(req, 0);
@@ -71,9 +81,14 @@ static void fake_submit(struct cor_engine *engine, struct cor_engine_req *req)
 
 void fake_release(struct fake *f)
 {
-    assert_non_null(f->held);
-    fake_submit(&f->engine, &f->held->req);
+    struct cor_engine_req *req = f->held;
+
+    assert_non_null(req);
     f->held = NULL;
+    if (req->op == COR_ENGINE_RANGE)
+        fake_range(&f->engine, COR_CONTAINER_OF(req, struct cor_range_req, req));
+    else
+        fake_submit(&f->engine, req);
 }
 
 static void on_feed_mail(struct cor_mail *mail)
@@ -224,8 +239,10 @@ void fake_close(struct fake *f)
     bool closed = false;
 
     cor_reader_free(f->reader);
-    cor_cacher_close(f->cacher, set_true, &closed);
-    fake_wait(f, is_true, &closed);
+    if (f->cacher) {
+        cor_cacher_close(f->cacher, set_true, &closed);
+        fake_wait(f, is_true, &closed);
+    }
     closed = false;
     cor_caches_close(f->caches, set_true, &closed);
     fake_wait(f, is_true, &closed);
@@ -236,21 +253,22 @@ void fake_close(struct fake *f)
     cor_loop_free(f->loop);
 }
 
-static void tell(struct fake *f, const struct cor_feed_event *event)
+static void tell(struct fake *f, const struct cor_feed_event *events, size_t n)
 {
-    struct cor_feed_batch batch = {.events = event, .nevents = event ? 1 : 0, .upto = f->rev};
+    struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = f->rev};
 
     COR_LIST_FOREACH(link, &f->feeds) {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
 
         if (!feed->broken && !feed->closing &&
-            (!event || within(cor_kv_key(event->kv), feed->opts.key, feed->opts.end)))
+            (n == 0 || within(cor_kv_key(events[0].kv), feed->opts.key, feed->opts.end)))
             feed->opts.on_batch(feed->opts.arg, &batch);
     }
 }
 
-cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,
-                 const char *more)
+/* The event of a put at the engine's revision; its `prev` is the caller's to release. */
+static struct cor_feed_event put(struct fake *f, const char *ns, const char *name, const char *node,
+                                 const char *more)
 {
     struct cor_feed_event event = {0};
     char key[128], value[4096];
@@ -261,13 +279,36 @@ cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *n
              "\"%s\"},\"spec\":{\"more\":\"%s\",\"nodeName\":\"%s\"}}",
              name, ns, more ? more : "", node ? node : "");
     event.prev = cor_map_peek(&f->kvs, cor_strz(key));
-    f->rev++;
     event.kv = cor_kv_new(cor_strz(key), cor_strz(value),
                           event.prev ? event.prev->create_rev : f->rev, f->rev, 0);
     assert_non_null(event.kv);
     assert_int_equal(cor_map_put(&f->kvs, cor_kv_key(event.kv), event.kv, NULL), 0);
-    tell(f, &event);
+    return event;
+}
+
+cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,
+                 const char *more)
+{
+    struct cor_feed_event event;
+
+    f->rev++;
+    event = put(f, ns, name, node, more);
+    tell(f, &event, 1);
     cor_kv_unref(event.prev);
+    return f->rev;
+}
+
+cor_rev fake_put_two(struct fake *f, const char *ns, const char *name, const char *other,
+                     const char *node)
+{
+    struct cor_feed_event events[2];
+
+    f->rev++;
+    events[0] = put(f, ns, name, node, NULL);
+    events[1] = put(f, ns, other, node, NULL);
+    tell(f, events, 2);
+    cor_kv_unref(events[0].prev);
+    cor_kv_unref(events[1].prev);
     return f->rev;
 }
 
@@ -281,7 +322,7 @@ cor_rev fake_delete(struct fake *f, const char *ns, const char *name)
     assert_non_null(event.prev);
     f->rev++;
     event.kv = cor_kv_new(cor_strz(key), cor_str("", 0), 0, f->rev, 0);
-    tell(f, &event);
+    tell(f, &event, 1);
     cor_kv_unref(event.kv);
     cor_kv_unref(event.prev);
     return f->rev;
@@ -290,7 +331,7 @@ cor_rev fake_delete(struct fake *f, const char *ns, const char *name)
 cor_rev fake_bump(struct fake *f)
 {
     f->rev++;
-    tell(f, NULL);
+    tell(f, NULL, 0);
     return f->rev;
 }
 

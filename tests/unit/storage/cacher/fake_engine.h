@@ -23,8 +23,9 @@ struct fake {
     struct cor_map kvs; /* by key; with a reference */
     struct cor_list feeds;
     bool refuse_feeds; /* feeds cannot be opened */
-    bool hold_status;  /* the next status request is answered by fake_release() */
-    struct cor_engine_status_req *held;
+    size_t statuses;   /* status requests so far */
+    bool hold_next;    /* the next range or status request waits for fake_release() */
+    struct cor_engine_req *held;
     struct cor_store *store;
     struct cor_caches *caches;
     struct cor_cacher *cacher;
@@ -40,6 +41,9 @@ void fake_close(struct fake *f);
 cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,
                  const char *more);
 cor_rev fake_delete(struct fake *f, const char *ns, const char *name);
+/* One commit that changes two objects of a namespace, as a transaction of etcd's does. */
+cor_rev fake_put_two(struct fake *f, const char *ns, const char *name, const char *other,
+                     const char *node);
 /* A commit outside of all caches. */
 cor_rev fake_bump(struct fake *f);
 /* Breaks all feeds. */

@@ -487,7 +487,7 @@ TEST(cacher_watch, history_that_comes_after_a_relist_is_asked_for_again)
     fake_break(&f);
     assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
                                    FAKE_TIMEOUT_MS));
-    f.hold_status = true;
+    f.hold_next = true;
     open_from(&before, from, "");
     fake_settle(&f);
     assert_non_null(f.held);
@@ -557,5 +557,151 @@ TEST(cacher_watch, closing_needs_no_feed)
     f.refuse_feeds = true;
     fake_break(&f);
     fake_settle(&f);
+    fake_close(&f);
+}
+
+static void wait_until_ready(void)
+{
+    assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
+                                   FAKE_TIMEOUT_MS));
+}
+
+static bool is_held(void *arg)
+{
+    return ((struct fake *)arg)->held != NULL;
+}
+
+static bool is_closed(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* Closing does not wait for the next round, nor for more than the page under way. */
+TEST(cacher_watch, closing_while_a_list_is_read_drops_it)
+{
+    bool closed = false;
+
+    fake_open(&f, 0);
+    for (int i = 0; i < 600; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "p%d", i);
+        fake_put(&f, "ns", name, "a", NULL);
+    }
+    fake_break(&f);
+    f.hold_next = true;
+    fake_wait(&f, is_held, &f);
+    fake_release(&f);
+    cor_reader_free(f.reader);
+    f.reader = NULL;
+    cor_cacher_close(f.cacher, set_closed, &closed);
+    fake_wait(&f, is_closed, &closed);
+    f.cacher = NULL;
+    fake_close(&f);
+}
+
+/* What is written while there is no feed is in no list that was begun before. */
+TEST(cacher_watch, a_list_during_which_the_feed_broke_is_not_used)
+{
+    struct fake_watch w;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    fake_put(&f, "ns", "a", "x", NULL);
+    fake_break(&f);
+    f.hold_next = true;
+    fake_wait(&f, is_held, &f);
+    fake_break(&f);
+    fake_release(&f);
+    fake_put(&f, "ns", "missed", "x", NULL);
+    fake_settle(&f);
+    assert_false(cor_cacher_is_ready(f.cacher));
+    wait_until_ready();
+    opts = fake_watch_opts(&w, "0", "");
+    fake_watch_open(&f, &w, "/pods", &opts);
+    fake_settle(&f);
+    assert_int_equal(w.n, 2);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+/* What is written while the list is read comes after it, and what is in the list does not come
+ * again. */
+TEST(cacher_watch, changes_during_a_list_are_applied_once_after_it)
+{
+    struct fake_watch w;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    fake_put(&f, "ns", "a", "x", NULL);
+    fake_break(&f);
+    f.hold_next = true;
+    fake_wait(&f, is_held, &f);
+    fake_put(&f, "ns", "a", "y", NULL);
+    fake_release(&f);
+    fake_put(&f, "ns", "b", "y", NULL);
+    fake_put(&f, "ns", "b", "z", NULL);
+    fake_delete(&f, "ns", "a");
+    wait_until_ready();
+    opts = fake_watch_opts(&w, "0", "");
+    fake_watch_open(&f, &w, "/pods", &opts);
+    fake_settle(&f);
+    assert_int_equal(w.n, 1);
+    assert_int_equal(w.last, f.rev - 1);
+    fake_watch_close(&w);
+    open_from(&w, f.rev - 3, "");
+    fake_settle(&f);
+    assert_int_equal(w.n, 3);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, changes_of_one_revision_are_all_delivered_at_it)
+{
+    struct fake_watch live, later;
+    cor_rev from;
+
+    fake_open(&f, 0);
+    from = f.rev;
+    open_from(&live, from, "");
+    fake_settle(&f);
+    for (int i = 0; i < 150; i++)
+        fake_put_two(&f, "ns", "a", "b", i % 2 ? "x" : "y");
+    fake_settle(&f);
+    assert_int_equal(live.n, 300);
+    assert_int_equal(live.last, f.rev);
+    open_from(&later, from + 100, "");
+    fake_settle(&f);
+    assert_int_equal(later.n, 100);
+    fake_watch_close(&live);
+    fake_watch_close(&later);
+    fake_close(&f);
+}
+
+TEST(cacher_watch, history_is_read_once_for_every_list)
+{
+    struct fake_watch w;
+    cor_rev from;
+
+    fake_open(&f, 0);
+    from = fake_put(&f, "ns", "a", "x", NULL);
+    fake_put(&f, "ns", "a", "y", NULL);
+    for (size_t round = 1; round <= 2; round++) {
+        fake_break(&f);
+        f.compact_rev = f.rev;
+        wait_until_ready();
+        for (int i = 0; i < 2; i++) {
+            open_from(&w, from, "");
+            fake_settle(&f);
+            assert_int_equal(w.error, 410);
+            fake_watch_close(&w);
+            assert_int_equal(f.statuses, round);
+        }
+    }
     fake_close(&f);
 }

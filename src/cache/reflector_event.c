@@ -1,15 +1,15 @@
-#include "cache/watch_event.h"
+#include "cache/reflector_event.h"
 
 #include "json/scan.h"
 
-struct cor_str cor_watch_event_rv(const struct cor_watch_event *event)
+struct cor_str cor_reflector_event_rv(const struct cor_reflector_event *event)
 {
     if (event->resource_version.n > 0 || !event->object)
         return event->resource_version;
     return cor_object_resource_version(event->object);
 }
 
-bool cor_watch_event_ends_initial(const struct cor_watch_event *event)
+bool cor_reflector_event_ends_initial(const struct cor_reflector_event *event)
 {
     struct cor_str annotations, value, raw;
 
