@@ -2,7 +2,7 @@
  * named in the environment, kube-apiserver and etcd, in the same run. docs/internals/performance.md
  * says how to read it.
  *
- *   bench_server CORACLE DATA_DIR [--short] [--strict] */
+ *   bench_server CORACLE DATA_DIR [--short] [--strict] [--only starts|deliveries|objects] */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,8 +62,13 @@ static const struct sizes brief = {.objects = 200,
                                    .starts = 1,
                                    .rounds = 1};
 
+/* The parts of a run. */
+static const char *const parts[] = {"starts", "deliveries", "objects"};
+enum { STARTS = 1, DELIVERIES = 2, OBJECTS = 4 };
+
 struct bench {
     const struct sizes *sizes;
+    unsigned parts;
     const char *dir;
     struct target_program coracle, nginx, kube;
     struct table table;
@@ -300,36 +305,48 @@ static double bare_sends(const struct bench *b, double event_bytes)
     return result.cpu_us;
 }
 
+/* Writes, reads beside nginx, and a start with everything that was written. */
+static void objects(struct bench *b, const char *dir, struct target *t)
+{
+    struct figures *f = &b->table.coracle;
+    struct target nginx;
+    bool has_nginx;
+
+    say("coracle: writes and reads");
+    writes(b, t, f);
+    has_nginx = start_nginx(b, t, &nginx);
+    reads(b, t, has_nginx ? &nginx : NULL, f, &b->table.nginx);
+    if (has_nginx)
+        target_stop(&nginx);
+    fill(b, t, f);
+    target_stop(t);
+    say("coracle: a full start");
+    target_start_coracle(&b->coracle, dir, t);
+    f->full_start_ms = t->start_ms;
+    f->object_bytes = ((double)target_memory(t, "VmRSS") - f->idle_mb * 1e6) /
+                      (double)(b->sizes->objects + b->sizes->full_objects);
+}
+
 static void measure_coracle(struct bench *b)
 {
     struct figures *f = &b->table.coracle;
-    struct target t, nginx;
     char dir[PATH_MAX_];
-    bool has_nginx;
-    double idle;
+    struct target t;
 
-    say("coracle: starts");
-    starts(b, target_start_coracle, &b->coracle, "start", f);
+    if (b->parts & STARTS) {
+        say("coracle: starts");
+        starts(b, target_start_coracle, &b->coracle, "start", f);
+    }
     snprintf(dir, sizeof(dir), "%s/coracle", b->dir);
     target_start_coracle(&b->coracle, dir, &t);
     idle_memory(b, &t, f);
-    say("coracle: deliveries");
-    latency(b, &t, f);
-    b->table.send_us = bare_sends(b, deliveries(b, &t, f));
-    say("coracle: writes and reads");
-    writes(b, &t, f);
-    has_nginx = start_nginx(b, &t, &nginx);
-    reads(b, &t, has_nginx ? &nginx : NULL, f, &b->table.nginx);
-    if (has_nginx)
-        target_stop(&nginx);
-    fill(b, &t, f);
-    target_stop(&t);
-    say("coracle: a full start");
-    target_start_coracle(&b->coracle, dir, &t);
-    f->full_start_ms = t.start_ms;
-    idle = f->idle_mb * 1e6;
-    f->object_bytes = ((double)target_memory(&t, "VmRSS") - idle) /
-                      (double)(b->sizes->objects + b->sizes->full_objects);
+    if (b->parts & DELIVERIES) {
+        say("coracle: deliveries");
+        latency(b, &t, f);
+        b->table.send_us = bare_sends(b, deliveries(b, &t, f));
+    }
+    if (b->parts & OBJECTS)
+        objects(b, dir, &t);
     target_stop(&t);
 }
 
@@ -345,14 +362,19 @@ static void measure_kube(struct bench *b)
         return;
     }
     say("kube-apiserver");
-    starts(b, target_start_kube, &b->kube, "kube-start", f);
+    if (b->parts & STARTS)
+        starts(b, target_start_kube, &b->kube, "kube-start", f);
     snprintf(dir, sizeof(dir), "%s/kube", b->dir);
     target_start_kube(&b->kube, dir, &t);
     idle_memory(b, &t, f);
-    latency(b, &t, f);
-    (void)deliveries(b, &t, f);
-    writes(b, &t, f);
-    reads(b, &t, NULL, f, NULL);
+    if (b->parts & DELIVERIES) {
+        latency(b, &t, f);
+        (void)deliveries(b, &t, f);
+    }
+    if (b->parts & OBJECTS) {
+        writes(b, &t, f);
+        reads(b, &t, NULL, f, NULL);
+    }
     target_stop(&t);
 }
 
@@ -380,21 +402,37 @@ static void raise_file_limit(void)
     }
 }
 
-int main(int argc, char **argv)
+static bool read_part(const char *name, struct bench *b)
 {
-    struct bench b = {.sizes = &whole};
-    bool strict = false, missed;
+    b->parts = 0;
+    for (size_t i = 0; name && i < COR_ARRAY_LEN(parts); i++)
+        if (strcmp(name, parts[i]) == 0)
+            b->parts = 1u << i;
+    return b->parts != 0;
+}
 
+static bool read_args(int argc, char **argv, struct bench *b, bool *ret_strict)
+{
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--strict") == 0)
-            strict = true;
+            *ret_strict = true;
         else if (strcmp(argv[i], "--short") == 0)
-            b.table.is_short = true;
-        else
-            argc = 0;
+            b->table.is_short = true;
+        else if (strcmp(argv[i], "--only") != 0 || !read_part(argv[++i], b))
+            return false;
     }
-    if (argc < 3) {
-        fprintf(stderr, "usage: bench_server CORACLE DATA_DIR [--short] [--strict]\n");
+    return argc >= 3;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = {.sizes = &whole, .parts = STARTS | DELIVERIES | OBJECTS};
+    bool strict = false, missed;
+
+    b.table.send_us = NAN;
+    if (!read_args(argc, argv, &b, &strict)) {
+        fprintf(stderr, "usage: bench_server CORACLE DATA_DIR [--short] [--strict] "
+                        "[--only starts|deliveries|objects]\n");
         return 2;
     }
     if (b.table.is_short)

@@ -131,8 +131,10 @@ static bool print_row(const struct table *t, const struct row *row)
 {
     double value = figure(&t->coracle, row), ratio = value / peer_of(t, row);
     double judged = row->kind == AT_MOST ? value : ratio;
-    bool missed = is_missed(row, value, ratio);
+    bool missed = !isnan(judged) && is_missed(row, value, ratio);
 
+    if (isnan(value))
+        return false;
     printf("%-57s", row->what);
     print_number(10, value);
     print_number(10, figure(&t->nginx, row));
@@ -154,7 +156,9 @@ bool table_print(const struct table *t)
     printf(
         "%ld CPUs, load average %.2f: on a busy machine read the ratios and the CPU, not the clock\n",
         sysconf(_SC_NPROCESSORS_ONLN), load[0]);
-    printf("a bare send() of an event, us: %.2f\n\n", t->send_us);
+    if (!isnan(t->send_us))
+        printf("a bare send() of an event, us: %.2f\n", t->send_us);
+    putchar('\n');
     printf("%-57s %10s %10s %10s %9s  %-16s\n", "", "coracle", "nginx", "kube+etcd", "ratio",
            "bar");
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
