@@ -120,7 +120,7 @@ int cor_stream_write(struct cor_stream *s, const struct cor_str *spans, size_t n
     for (size_t i = 0; i < nspans; i++)
         copy_in(s, spans[i]);
     cor_stream_mark_dirty(s);
-    if (s->net->nfresh > COR_TURN_BLOCKS_MAX)
+    if (s->net->nfresh >= COR_BLOCKS_KEPT_MAX)
         cor_net_flush(s->net);
     return 0;
 }

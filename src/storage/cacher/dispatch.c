@@ -9,7 +9,7 @@
 
 /* How far one turn has come. */
 struct turn {
-    uint64_t visits_end;
+    uint64_t visits; /* at most, of the events so far */
     size_t events;
     cor_rev rev; /* of the last event */
 };
@@ -105,60 +105,59 @@ static void become_idle(struct cacher_watch *w)
     watch_moved(w);
 }
 
+/* Lagging watches walk the numbers that their bucket keeps, from their own place on. */
+static void keep_offers(struct watcher_bucket *bucket)
+{
+    for (const struct watcher_offer *o = bucket->offers; o; o = o->next)
+        watcher_bucket_push(bucket, o->number);
+}
+
 static void become_lagging(struct cacher_watch *w, uint64_t number)
 {
-    if (w->state != WATCH_LAGGING) {
-        watch_unlink(w);
-        w->state = WATCH_LAGGING;
-        w->reader->stats.lagging++;
-        cor_list_push(&w->bucket->lagging, &w->link);
-    }
+    if (cor_list_empty(&w->bucket->lagging))
+        keep_offers(w->bucket);
+    watch_unlink(w);
+    w->state = WATCH_LAGGING;
+    w->reader->stats.lagging++;
+    cor_list_push(&w->bucket->lagging, &w->link);
     w->from = number;
     watch_moved(w);
 }
 
-/* An event as it comes. */
+/* Events as they come. A turn first finds the buckets of its events, and then gives each watch all
+ * of its own at once: they leave together, in one send. */
 
-static void offer(struct cacher_watch *w, uint64_t number, const struct cor_window_event *change)
+static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers)
 {
-    struct cor_watch_event event;
+    for (const struct watcher_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
+        struct cor_watch_event event;
 
-    w->reader->stats.visits++;
-    if (number < w->from || !watch_sees(w, change, &event))
-        return;
-    if (w->paused)
-        become_lagging(w, number);
-    else
-        watch_deliver(w, &event);
+        w->reader->stats.visits++;
+        if (o->number < w->from || !watch_sees(w, o->change, &event))
+            continue;
+        if (w->paused)
+            become_lagging(w, o->number);
+        else
+            watch_deliver(w, &event);
+    }
 }
 
 /* A callback may close any watch, and open others: each is in the list, or in none, at any time. */
-static void visit(struct watcher_bucket *bucket, uint64_t first, uint64_t number,
-                  const struct cor_window_event *change)
+static void visit(struct watcher_bucket *bucket, uint64_t first)
 {
     struct cor_list todo, *link;
 
+    if (!cor_list_empty(&bucket->lagging)) {
+        watcher_bucket_trim(bucket, first);
+        keep_offers(bucket);
+    }
     cor_list_init(&todo);
     cor_list_splice(&todo, &bucket->idle);
     while ((link = cor_list_pop(&todo))) {
         cor_list_push(&bucket->idle, link);
-        offer(COR_CONTAINER_OF(link, struct cacher_watch, link), number, change);
+        offer_all(COR_CONTAINER_OF(link, struct cacher_watch, link), bucket->offers);
     }
-    if (cor_list_empty(&bucket->lagging))
-        return;
-    watcher_bucket_trim(bucket, first);
-    watcher_bucket_push(bucket, number);
-}
-
-static void dispatch_event(struct cacher_reader *reader, uint64_t number,
-                           const struct cor_window_event *change)
-{
-    struct watcher_bucket *buckets[WATCHER_BUCKETS_MAX];
-    size_t n = watcher_index_match(&reader->index, change, buckets);
-
-    reader->stats.events++;
-    for (size_t i = 0; i < n; i++)
-        visit(buckets[i], reader->first, number, change);
+    bucket->offers = bucket->last_offer = NULL;
 }
 
 /* The segment of an event; NULL: it has left the window. */
@@ -232,28 +231,49 @@ static void resume_extended(struct cacher_reader *reader)
     }
 }
 
+#define OFFERS_MAX (COR_WINDOW_SEGMENT_EVENTS * WATCHER_BUCKETS_MAX)
+
 /* The events of one segment. False: the turn's share is used up; it stops between two revisions, so
  * that a bookmark can say how far it came. */
 static bool dispatch_segment(struct cacher_reader *reader, const struct cor_window_segment *s,
                              uint64_t end, struct turn *turn)
 {
+    struct watcher_bucket *buckets[WATCHER_BUCKETS_MAX];
+    struct watcher_offer offers[OFFERS_MAX];
+    struct cor_list touched, *link;
+    bool more = true;
+    size_t n = 0;
+
+    cor_list_init(&touched);
     while (reader->next < end) {
         const struct cor_window_event *change = cor_window_segment_at(s, reader->next);
+        size_t nbuckets;
 
-        if (change->rev != turn->rev &&
-            (turn->events == TURN_EVENTS || reader->stats.visits >= turn->visits_end))
-            return false;
-        dispatch_event(reader, reader->next++, change);
+        more =
+            change->rev == turn->rev || (turn->events < TURN_EVENTS && turn->visits < TURN_VISITS);
+        if (!more)
+            break;
+        nbuckets = watcher_index_match(&reader->index, change, buckets);
+        for (size_t i = 0; i < nbuckets; i++, n++) {
+            offers[n] = (struct watcher_offer){.number = reader->next, .change = change};
+            turn->visits += buckets[i]->n;
+            if (watcher_bucket_offer(buckets[i], &offers[n]))
+                cor_list_push(&touched, &buckets[i]->turn);
+        }
+        reader->stats.events++;
+        reader->next++;
         turn->rev = change->rev;
         turn->events++;
     }
-    return true;
+    while ((link = cor_list_pop(&touched)))
+        visit(COR_CONTAINER_OF(link, struct watcher_bucket, turn), reader->first);
+    return more;
 }
 
 /* True: all of it. */
 static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
 {
-    struct turn turn = {.visits_end = reader->stats.visits + TURN_VISITS};
+    struct turn turn = {0};
     bool more = true;
 
     while (reader->next < next && more) {

@@ -58,6 +58,7 @@ int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, 
         cor_list_init(&bucket->idle);
         cor_list_init(&bucket->lagging);
         cor_list_init(&bucket->empty);
+        cor_list_init(&bucket->turn);
         if (cor_map_put(&ix->maps[kind], bucket->text, bucket, NULL) < 0) {
             bucket_free(bucket);
             return -COR_ENOMEM;
@@ -134,6 +135,19 @@ size_t watcher_index_match(const struct watcher_index *ix, const struct cor_wind
     look_up_triggers(&m, event);
     look_up(&m, BUCKET_ALL, cor_str("", 0));
     return m.n;
+}
+
+bool watcher_bucket_offer(struct watcher_bucket *b, struct watcher_offer *offer)
+{
+    bool is_first = !b->offers;
+
+    offer->next = NULL;
+    if (is_first)
+        b->offers = offer;
+    else
+        b->last_offer->next = offer;
+    b->last_offer = offer;
+    return is_first;
 }
 
 static uint64_t *number_at(const struct watcher_bucket *b, size_t i)

@@ -14,13 +14,22 @@
 
 enum watcher_bucket_kind { BUCKET_ALL, BUCKET_PREFIX, BUCKET_KEY, BUCKET_TRIGGER, BUCKET_KINDS };
 
+/* An event of the turn that is under way, in the chain of a bucket that it belongs to. */
+struct watcher_offer {
+    struct watcher_offer *next;
+    uint64_t number;
+    const struct cor_window_event *change;
+};
+
 struct watcher_bucket {
     struct cor_list idle;    /* watches that have seen everything */
     struct cor_list lagging; /* watches with an event to see */
     size_t n;                /* of its watches, in whatever state */
     struct cor_list empty;   /* among the index's empties */
-    bool is_partial;         /* there was no memory for a number: walk the window */
-    uint64_t *numbers;       /* a ring of `cap`, `nnumbers` in use from `head` on */
+    struct cor_list turn;    /* among the buckets with offers */
+    struct watcher_offer *offers, *last_offer;
+    bool is_partial;   /* there was no memory for a number: walk the window */
+    uint64_t *numbers; /* a ring of `cap`, `nnumbers` in use from `head` on */
     size_t head, nnumbers, cap;
     enum watcher_bucket_kind kind;
     struct cor_str text; /* what it is for */
@@ -52,6 +61,9 @@ void watcher_index_purge(struct watcher_index *ix);
 /* The buckets that the event belongs to; returns how many. */
 size_t watcher_index_match(const struct watcher_index *ix, const struct cor_window_event *event,
                            struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX]);
+
+/* The event of `offer` belongs to the bucket; returns whether it is the turn's first that does. */
+bool watcher_bucket_offer(struct watcher_bucket *bucket, struct watcher_offer *offer);
 
 /* A lagging watch is there, and this is an event of the bucket. */
 void watcher_bucket_push(struct watcher_bucket *bucket, uint64_t number);

@@ -125,6 +125,51 @@ TEST(cacher_watch, watchers_that_do_not_read_cost_the_others_nothing)
     cor_free(watches);
 }
 
+/* Who was called, in order. */
+static const void *calls[16];
+static size_t ncalls;
+
+static void note_call(void *arg, const struct cor_watch_event *event)
+{
+    assert_true(ncalls < COR_ARRAY_LEN(calls));
+    calls[ncalls++] = arg;
+}
+
+static void open_noted(struct fake_watch *w, const char *fields)
+{
+    struct cor_reader_watch_opts opts = fake_watch_opts(w, rv(f.rev), fields);
+
+    opts.on_event = note_call;
+    fake_watch_open(&f, w, "/pods", &opts);
+}
+
+TEST(cacher_watch, events_that_come_together_reach_each_watcher_in_a_row)
+{
+    struct fake_watch a, b, c;
+    const void *want[] = {&a, &a, &a, &b, &b, &b, &c, &c};
+
+    fake_open(&f, 0);
+    ncalls = 0;
+    open_noted(&a, "");
+    open_noted(&b, "");
+    open_noted(&c, "spec.nodeName=n");
+    fake_settle(&f);
+    fake_put(&f, "ns", "p", "n", "1");
+    fake_put(&f, "ns", "q", "other", "2");
+    fake_put(&f, "ns", "p", "n", "3");
+    fake_settle(&f);
+    assert_int_equal(ncalls, COR_ARRAY_LEN(want));
+    /* Which of the buckets comes first is not said. */
+    if (calls[0] == &c)
+        assert_memory_equal(&calls[2], want, 6 * sizeof(want[0]));
+    else
+        assert_memory_equal(calls, want, sizeof(want));
+    fake_watch_close(&a);
+    fake_watch_close(&b);
+    fake_watch_close(&c);
+    fake_close(&f);
+}
+
 TEST(cacher_watch, a_lagging_watcher_walks_its_own_events_only)
 {
     struct fake_watch b;
