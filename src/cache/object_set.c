@@ -2,9 +2,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-
-/* Names and namespaces are far shorter; upstream's longest valid ones make 317 bytes. */
-#define KEY_MAX 4096
+#include "cache/object_key.h"
 
 struct entry {
     struct cor_object *object;
@@ -14,7 +12,7 @@ struct entry {
 void cor_object_set_init(struct cor_object_set *set, size_t max)
 {
     cor_map_init(&set->map, max);
-    cor_buf_init(&set->key, KEY_MAX);
+    cor_buf_init(&set->key, COR_OBJECT_KEY_MAX);
 }
 
 static void free_entry(struct entry *e)
@@ -39,15 +37,8 @@ void cor_object_set_deinit(struct cor_object_set *set)
 
 static int set_key(struct cor_object_set *set, const struct cor_object *object)
 {
-    struct cor_str ns = cor_object_namespace(object);
-    int r = 0;
-
     cor_buf_reset(&set->key);
-    if (ns.n > 0 && (r = cor_buf_adds(&set->key, ns)) == 0)
-        r = cor_buf_addc(&set->key, '/');
-    if (r == 0)
-        r = cor_buf_adds(&set->key, cor_object_name(object));
-    return r;
+    return cor_object_key(object, &set->key);
 }
 
 static int put_new(struct cor_object_set *set, struct cor_object *object)

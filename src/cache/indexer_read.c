@@ -1,0 +1,132 @@
+#include "base/err.h"
+#include "cache/indexer.h"
+#include "cache/indexer_int.h"
+
+#include <string.h>
+
+#include "cache/object_key.h"
+
+static int iter_begin(struct cor_btree *tree, struct cor_object_iter *it)
+{
+    *it = (struct cor_object_iter){0};
+    return cor_btree_snapshot(tree, &it->snap);
+}
+
+void cor_object_iter_deinit(struct cor_object_iter *it)
+{
+    if (it->snap)
+        it->snap = cor_btree_snap_unref(it->snap);
+}
+
+bool cor_object_iter_next(struct cor_object_iter *it, struct cor_object **ret_object,
+                          struct cor_str *ret_key)
+{
+    const struct cor_indexed *e;
+
+    if (!cor_btree_iter_next_covering(&it->it, it->mask))
+        return false;
+    e = it->it.entry.item;
+    *ret_object = e->object;
+    if (ret_key)
+        *ret_key = cor_str(e->bytes + e->key_at, e->len - e->key_at);
+    return true;
+}
+
+size_t cor_indexer_len(struct cor_indexer *ix)
+{
+    struct cor_object_iter it;
+    size_t n;
+
+    if (cor_indexer_list(ix, &it) < 0)
+        return 0;
+    n = cor_btree_iter_remaining(&it.it);
+    cor_object_iter_deinit(&it);
+    return n;
+}
+
+int cor_indexer_get(struct cor_indexer *ix, struct cor_str key, struct cor_object **ret_object)
+{
+    struct cor_btree_entry entry;
+    struct cor_btree_snap *snap;
+    int r = cor_btree_snapshot(ix->all, &snap);
+
+    if (r < 0)
+        return r;
+    if (cor_btree_peek(cor_btree_snap_view(snap), key, &entry))
+        *ret_object = cor_object_ref(((const struct cor_indexed *)entry.item)->object);
+    else
+        r = -COR_ENOTFOUND;
+    cor_btree_snap_unref(snap);
+    return r;
+}
+
+int cor_indexer_list(struct cor_indexer *ix, struct cor_object_iter *ret_it)
+{
+    int r = iter_begin(ix->all, ret_it);
+
+    if (r == 0)
+        cor_btree_iter_range(&ret_it->it, cor_btree_snap_view(ret_it->snap), COR_STR(""),
+                             (struct cor_str){0});
+    return r;
+}
+
+int cor_indexer_list_namespace(struct cor_indexer *ix, struct cor_str ns,
+                               struct cor_object_iter *ret_it)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix;
+    int r;
+
+    cor_buf_init(&prefix, COR_OBJECT_KEY_MAX);
+    r = cor_buf_adds(&prefix, ns);
+    if (r == 0)
+        r = cor_buf_addc(&prefix, '/');
+    if (r == 0)
+        r = iter_begin(ix->all, ret_it);
+    if (r == 0)
+        cor_btree_iter_prefix(&ret_it->it, cor_btree_snap_view(ret_it->snap), cor_buf_str(&prefix));
+    return r;
+}
+
+int cor_indexer_by_index(struct cor_indexer *ix, struct cor_str index, struct cor_str value,
+                         struct cor_object_iter *ret_it)
+{
+    const struct cor_index *found = cor_indexer_find(ix, index);
+    char prefix[COR_INDEX_PREFIX_MAX];
+    int r;
+
+    if (!found)
+        return -COR_ENOTFOUND;
+    r = iter_begin(found->tree, ret_it);
+    if (r < 0)
+        return r;
+    if (value.n > COR_INDEX_VALUE_MAX)
+        cor_btree_iter_range(&ret_it->it, cor_btree_snap_view(ret_it->snap), COR_STR(""),
+                             COR_STR(""));
+    else
+        cor_btree_iter_prefix(&ret_it->it, cor_btree_snap_view(ret_it->snap),
+                              cor_str(prefix, cor_index_prefix(value, prefix)));
+    return 0;
+}
+
+int cor_indexer_values(struct cor_indexer *ix, struct cor_str index,
+                       int (*fn)(void *arg, struct cor_str value), void *arg)
+{
+    const struct cor_index *found = cor_indexer_find(ix, index);
+    struct cor_btree_view view;
+    struct cor_object_iter it;
+    int r = found ? iter_begin(found->tree, &it) : 0;
+
+    if (!found || r < 0)
+        return r;
+    view = cor_btree_snap_view(it.snap);
+    cor_btree_iter_range(&it.it, view, COR_STR(""), (struct cor_str){0});
+    while (r == 0 && cor_btree_iter_next(&it.it)) {
+        const struct cor_indexed *e = it.it.entry.item;
+        struct cor_str prefix = cor_str(e->bytes, e->key_at);
+
+        r = fn(arg, cor_str_from(prefix, 2));
+        cor_btree_iter_seek_rank(&it.it, cor_btree_rank_past(view, prefix));
+    }
+    cor_object_iter_deinit(&it);
+    return r;
+}
