@@ -1,0 +1,262 @@
+#include "cache/delta_fifo.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cache/delta_fifo_int.h"
+#include "cache/object_key.h"
+
+int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_fifo **ret_fifo)
+{
+    struct cor_delta_fifo *f = cor_calloc(1, sizeof(*f));
+
+    if (!f)
+        return -COR_ENOMEM;
+    f->store.ops = &cor_delta_fifo_store_ops;
+    f->opts = *opts;
+    if (f->opts.deltas_max == 0)
+        f->opts.deltas_max = COR_DELTA_FIFO_MAX;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->ready, NULL);
+    cor_map_init(&f->by_key, f->opts.deltas_max);
+    cor_list_init(&f->order);
+    cor_list_init(&f->records);
+    cor_buf_init(&f->key, COR_OBJECT_KEY_MAX);
+    *ret_fifo = f;
+    return 0;
+}
+
+static void drop_node(struct cor_delta_fifo *f, struct cor_delta_node *node)
+{
+    cor_list_remove(&node->in_order);
+    cor_list_remove(&node->in_record);
+    node->record->n--;
+    f->n--;
+    cor_object_unref(node->delta.object);
+    cor_free(node);
+}
+
+static void drop_record(struct cor_delta_fifo *f, struct cor_delta_record *record)
+{
+    COR_LIST_FOREACH_SAFE(it, &record->deltas)
+        drop_node(f, COR_CONTAINER_OF(it, struct cor_delta_node, in_record));
+    cor_map_remove(&f->by_key, cor_str(record->key, record->key_len));
+    cor_list_remove(&record->link);
+    cor_free(record);
+}
+
+void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_list *last)
+{
+    while (f->order.prev != last) {
+        struct cor_delta_node *node =
+            COR_CONTAINER_OF(f->order.prev, struct cor_delta_node, in_order);
+        struct cor_delta_record *record = node->record;
+
+        drop_node(f, node);
+        if (record->n == 0)
+            drop_record(f, record);
+    }
+}
+
+struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
+{
+    if (!f)
+        return NULL;
+    COR_LIST_FOREACH_SAFE(it, &f->records)
+        drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
+    cor_delta_fifo_unstage(f);
+    cor_map_deinit(&f->by_key);
+    cor_buf_deinit(&f->key);
+    pthread_cond_destroy(&f->ready);
+    pthread_mutex_destroy(&f->lock);
+    return cor_free(f);
+}
+
+struct cor_reflector_store *cor_delta_fifo_store(struct cor_delta_fifo *f)
+{
+    return &f->store;
+}
+
+struct cor_delta_record *cor_delta_peek(struct cor_delta_fifo *f, struct cor_str key)
+{
+    return cor_map_peek(&f->by_key, key);
+}
+
+const struct cor_delta *cor_delta_newest(const struct cor_delta_record *record)
+{
+    return &COR_CONTAINER_OF(record->deltas.prev, struct cor_delta_node, in_record)->delta;
+}
+
+static int record_new(struct cor_delta_fifo *f, struct cor_str key, struct cor_delta_record **ret)
+{
+    struct cor_delta_record *record = cor_alloc(sizeof(*record) + key.n);
+    int r;
+
+    if (!record)
+        return -COR_ENOMEM;
+    *record = (struct cor_delta_record){.key_len = key.n};
+    cor_list_init(&record->deltas);
+    memcpy(record->key, key.p, key.n);
+    r = cor_map_put(&f->by_key, cor_str(record->key, key.n), record, NULL);
+    if (r < 0) {
+        cor_free(record);
+        return r == -COR_ETOOBIG ? -COR_EBUSY : r;
+    }
+    cor_list_push(&f->records, &record->link);
+    *ret = record;
+    return 0;
+}
+
+/* Two deletions in a row say no more than one; the one with the object's true last state stays. */
+static bool is_repeated_deletion(struct cor_delta_fifo *f, struct cor_delta_record *record,
+                                 struct cor_object *object, bool is_tombstone)
+{
+    struct cor_delta_node *last =
+        COR_CONTAINER_OF(record->deltas.prev, struct cor_delta_node, in_record);
+
+    if (!f->opts.by_key || last->delta.type != COR_DELTA_DELETED)
+        return false;
+    if (last->delta.is_tombstone) {
+        if (object)
+            cor_object_ref(object);
+        cor_object_unref(last->delta.object);
+        last->delta.object = object;
+        last->delta.is_tombstone = is_tombstone;
+    }
+    return true;
+}
+
+int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
+                      struct cor_object *object, bool is_tombstone)
+{
+    struct cor_delta_record *record = cor_delta_peek(f, key);
+    struct cor_delta_node *node;
+    int r;
+
+    if (record && type == COR_DELTA_DELETED &&
+        is_repeated_deletion(f, record, object, is_tombstone))
+        return 0;
+    if (f->n >= f->opts.deltas_max)
+        return -COR_EBUSY;
+    node = cor_alloc(sizeof(*node));
+    if (!node)
+        return -COR_ENOMEM;
+    if (!record && (r = record_new(f, key, &record)) < 0) {
+        cor_free(node);
+        return r;
+    }
+    *node = (struct cor_delta_node){.record = record, .delta = {type, is_tombstone, object}};
+    if (object)
+        cor_object_ref(object);
+    cor_list_push(&f->order, &node->in_order);
+    cor_list_push(&record->deltas, &node->in_record);
+    record->n++;
+    f->n++;
+    return 0;
+}
+
+/* Gives the oldest change, or all of the oldest key, to the consumer; they leave the queue before
+ * it is called, so that what it sees of them is theirs alone. */
+static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)
+{
+    struct cor_delta_node *first = COR_CONTAINER_OF(f->order.next, struct cor_delta_node, in_order);
+    struct cor_delta_record *record =
+        f->opts.by_key ? COR_CONTAINER_OF(f->records.next, struct cor_delta_record, link)
+                       : first->record;
+    size_t n = f->opts.by_key ? record->n : 1, i = 0;
+    struct cor_delta one, *deltas = &one;
+    int r;
+
+    if (n > 1) {
+        deltas = cor_alloc(n * sizeof(*deltas));
+        if (!deltas)
+            return -COR_ENOMEM;
+    }
+    COR_LIST_FOREACH(it, &record->deltas) {
+        deltas[i] = COR_CONTAINER_OF(it, struct cor_delta_node, in_record)->delta;
+        if (++i == n)
+            break;
+    }
+    if (f->initial > 0)
+        f->initial--;
+    r = fn(arg, cor_str(record->key, record->key_len), deltas, n, initial);
+    if (n > 1)
+        cor_free(deltas);
+    if (r == COR_DELTA_REQUEUE && record->n == n) {
+        cor_list_remove(&record->link);
+        cor_list_push(&f->records, &record->link);
+        COR_LIST_FOREACH(it, &record->deltas) {
+            struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_record);
+
+            cor_list_remove(&node->in_order);
+            cor_list_push(&f->order, &node->in_order);
+        }
+        return r;
+    }
+    for (i = 0; i < n; i++)
+        drop_node(f, COR_CONTAINER_OF(record->deltas.next, struct cor_delta_node, in_record));
+    if (record->n == 0)
+        drop_record(f, record);
+    return r;
+}
+
+static bool has_synced_locked(const struct cor_delta_fifo *f)
+{
+    return f->populated && f->initial == 0;
+}
+
+static int pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
+{
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    while (f->n == 0 && !f->closed && wait)
+        pthread_cond_wait(&f->ready, &f->lock);
+    if (f->n > 0)
+        r = consume_locked(f, fn, arg, !has_synced_locked(f));
+    else
+        r = f->closed ? -COR_ECANCELED : -COR_EBUSY;
+    pthread_mutex_unlock(&f->lock);
+    return r;
+}
+
+int cor_delta_fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
+{
+    return pop(f, fn, arg, true);
+}
+
+int cor_delta_fifo_try_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
+{
+    return pop(f, fn, arg, false);
+}
+
+bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f)
+{
+    bool synced;
+
+    pthread_mutex_lock(&f->lock);
+    synced = has_synced_locked(f);
+    pthread_mutex_unlock(&f->lock);
+    return synced;
+}
+
+void cor_delta_fifo_close(struct cor_delta_fifo *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->closed = true;
+    pthread_cond_broadcast(&f->ready);
+    pthread_mutex_unlock(&f->lock);
+    if (f->opts.on_ready)
+        f->opts.on_ready(f->opts.arg);
+}
+
+size_t cor_delta_fifo_len(struct cor_delta_fifo *f)
+{
+    size_t n;
+
+    pthread_mutex_lock(&f->lock);
+    n = f->n;
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}

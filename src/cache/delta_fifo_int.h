@@ -1,0 +1,67 @@
+/* The inside of the queue. A change stands in the order of arrival and in the list of its key.
+ *
+ * Invariants, under the lock: a key has a record exactly while it has changes; a record's list is
+ * oldest first; `n` counts the changes. */
+#ifndef COR_CACHE_DELTA_FIFO_INT_H
+#define COR_CACHE_DELTA_FIFO_INT_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "cache/delta_fifo.h"
+
+struct cor_delta_record {
+    struct cor_list link;   /* in records */
+    struct cor_list deltas; /* of this key */
+    size_t n;
+    size_t key_len;
+    char key[];
+};
+
+struct cor_delta_node {
+    struct cor_list in_order;
+    struct cor_list in_record;
+    struct cor_delta_record *record;
+    struct cor_delta delta;
+};
+
+struct cor_delta_fifo {
+    struct cor_reflector_store store;
+    struct cor_delta_fifo_opts opts;
+    pthread_mutex_t lock;
+    pthread_cond_t ready;
+    struct cor_map by_key;   /* key -> record */
+    struct cor_list order;   /* changes, oldest first */
+    struct cor_list records; /* by first pending change */
+    struct cor_buf key;      /* of the call under way */
+    size_t n;                /* changes */
+    size_t initial;          /* pops until the first list is consumed */
+    bool populated, closed;
+    struct cor_delta_staged **staged; /* of the replace under way */
+    size_t nstaged, staged_cap;
+};
+
+/* An object of a list that is coming in, transformed. */
+struct cor_delta_staged {
+    struct cor_object *object;
+    size_t key_len;
+    char key[];
+};
+
+/* All run under the lock; `object` is borrowed. 0 or the errors of the store. */
+int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
+                      struct cor_object *object, bool is_tombstone);
+/* Drops the changes after `last` (a link of `order`, or `order` itself). */
+void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_list *last);
+
+struct cor_delta_record *cor_delta_peek(struct cor_delta_fifo *f, struct cor_str key);
+
+/* The newest change of a record. */
+const struct cor_delta *cor_delta_newest(const struct cor_delta_record *record);
+
+extern const struct cor_reflector_store_ops cor_delta_fifo_store_ops;
+void cor_delta_fifo_unstage(struct cor_delta_fifo *f);
+
+#endif

@@ -1,0 +1,341 @@
+/* The side of the queue that a reflector sees. Objects are named and transformed as they come in; a
+ * replace is staged, and becomes changes when it is committed: what the list has, and a tombstone
+ * for what it lacks. */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cache/delta_fifo_int.h"
+#include "cache/object_key.h"
+
+static struct cor_delta_fifo *of(struct cor_reflector_store *store)
+{
+    return COR_CONTAINER_OF(store, struct cor_delta_fifo, store);
+}
+
+static int no_memory(struct cor_status *reterr)
+{
+    return cor_status_set(reterr, -COR_ENOMEM, "no memory for a change");
+}
+
+static int failure(struct cor_delta_fifo *f, int r, struct cor_status *reterr)
+{
+    if (r == -COR_ENOMEM)
+        return no_memory(reterr);
+    if (r == -COR_EBUSY)
+        return cor_status_set(reterr, r, "%zu changes wait for their consumer", f->opts.deltas_max);
+    return cor_status_set(reterr, r, "object has no meta: metadata.name: a name is expected");
+}
+
+/* The driver's name for the object, or else the object's own. */
+static int set_key(struct cor_delta_fifo *f, struct cor_str key, const struct cor_object *object)
+{
+    cor_buf_reset(&f->key);
+    return key.n > 0 ? cor_buf_adds(&f->key, key) : cor_object_key(object, &f->key);
+}
+
+static int transform(struct cor_delta_fifo *f, struct cor_object **object,
+                     struct cor_status *reterr)
+{
+    cor_object_ref(*object);
+    return f->opts.transform ? f->opts.transform(f->opts.arg, object, reterr) : 0;
+}
+
+/* An informer's store does not know it, and nothing of it is pending: there is nothing to delete.
+ */
+static bool is_unknown(struct cor_delta_fifo *f, struct cor_str key)
+{
+    struct cor_object *known;
+    int r;
+
+    if (!f->opts.by_key || cor_delta_peek(f, key))
+        return false;
+    if (!f->opts.known)
+        return true;
+    r = cor_indexer_get(f->opts.known, key, &known);
+    if (r == 0)
+        cor_object_unref(known);
+    return r == -COR_ENOTFOUND;
+}
+
+static int take_locked(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
+                       struct cor_object *object, struct cor_status *reterr)
+{
+    int r = set_key(f, key, object);
+
+    if (r < 0)
+        return failure(f, r, reterr);
+    f->populated = true;
+    if (type == COR_DELTA_DELETED && is_unknown(f, cor_buf_str(&f->key)))
+        return 0;
+    r = object ? transform(f, &object, reterr) : 0;
+    if (r == 0) {
+        r = cor_delta_enqueue(f, type, cor_buf_str(&f->key), object, !object);
+        if (r < 0)
+            failure(f, r, reterr);
+    }
+    cor_object_unref(object);
+    return r;
+}
+
+static void tell(struct cor_delta_fifo *f)
+{
+    pthread_cond_broadcast(&f->ready);
+    pthread_mutex_unlock(&f->lock);
+    if (f->opts.on_ready)
+        f->opts.on_ready(f->opts.arg);
+}
+
+static int take(struct cor_reflector_store *store, enum cor_delta_type type, struct cor_str key,
+                struct cor_object *object, struct cor_status *reterr)
+{
+    struct cor_delta_fifo *f = of(store);
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = take_locked(f, type, key, object, reterr);
+    tell(f);
+    return r;
+}
+
+static int on_add(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr)
+{
+    return take(store, COR_DELTA_ADDED, key, object, reterr);
+}
+
+static int on_update(struct cor_reflector_store *store, struct cor_str key,
+                     struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+{
+    return take(store, COR_DELTA_UPDATED, key, object, reterr);
+}
+
+static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr)
+{
+    return take(store, COR_DELTA_DELETED, key, object, reterr);
+}
+
+static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+{
+}
+
+static void staged_free(struct cor_delta_staged *s)
+{
+    cor_object_unref(s->object);
+    cor_free(s);
+}
+
+void cor_delta_fifo_unstage(struct cor_delta_fifo *f)
+{
+    for (size_t i = 0; i < f->nstaged; i++)
+        staged_free(f->staged[i]);
+    f->staged = cor_free(f->staged);
+    f->nstaged = f->staged_cap = 0;
+}
+
+static int on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
+{
+    return 0;
+}
+
+static int reserve_staged(struct cor_delta_fifo *f)
+{
+    size_t cap = f->staged_cap ? f->staged_cap * 2 : 64;
+    struct cor_delta_staged **staged;
+
+    if (f->nstaged < f->staged_cap)
+        return 0;
+    staged = cor_realloc(f->staged, cap * sizeof(f->staged[0]));
+    if (!staged)
+        return -COR_ENOMEM;
+    f->staged = staged;
+    f->staged_cap = cap;
+    return 0;
+}
+
+static int stage_locked(struct cor_delta_fifo *f, struct cor_str key, struct cor_object *object,
+                        struct cor_status *reterr)
+{
+    struct cor_delta_staged *s;
+    int r = set_key(f, key, object);
+
+    if (r < 0)
+        return failure(f, r, reterr);
+    s = reserve_staged(f) == 0 ? cor_alloc(sizeof(*s) + f->key.n) : NULL;
+    if (!s)
+        return no_memory(reterr);
+    s->object = object;
+    s->key_len = f->key.n;
+    memcpy(s->key, f->key.p, f->key.n);
+    r = transform(f, &s->object, reterr);
+    if (r < 0)
+        staged_free(s);
+    else
+        f->staged[f->nstaged++] = s;
+    return r;
+}
+
+static int on_replace_add(struct cor_reflector_store *store, struct cor_str key,
+                          struct cor_object *object, struct cor_status *reterr)
+{
+    struct cor_delta_fifo *f = of(store);
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = stage_locked(f, key, object, reterr);
+    pthread_mutex_unlock(&f->lock);
+    return r;
+}
+
+/* The keys of the staged list. */
+static int gather_listed(struct cor_delta_fifo *f, struct cor_map *listed)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < f->nstaged; i++) {
+        struct cor_delta_staged *s = f->staged[i];
+
+        r = cor_map_put(listed, cor_str(s->key, s->key_len), s, NULL);
+    }
+    return r == -COR_ETOOBIG ? -COR_EBUSY : r;
+}
+
+static int bury_pending(struct cor_delta_fifo *f, const struct cor_map *listed)
+{
+    int r = 0;
+
+    COR_LIST_FOREACH(it, &f->records) {
+        struct cor_delta_record *record = COR_CONTAINER_OF(it, struct cor_delta_record, link);
+        struct cor_str key = cor_str(record->key, record->key_len);
+        const struct cor_delta *newest = cor_delta_newest(record);
+
+        if (newest->type == COR_DELTA_DELETED || cor_map_peek(listed, key))
+            continue;
+        r = cor_delta_enqueue(f, COR_DELTA_DELETED, key, newest->object, true);
+        if (r < 0)
+            break;
+    }
+    return r;
+}
+
+static int bury_known(struct cor_delta_fifo *f, const struct cor_map *listed)
+{
+    struct cor_object_iter it = {0};
+    struct cor_object *object;
+    struct cor_str key;
+    int r = f->opts.known ? cor_indexer_list(f->opts.known, &it) : 0;
+
+    while (r == 0 && it.snap && cor_object_iter_next(&it, &object, &key))
+        if (!cor_map_peek(listed, key) && !cor_delta_peek(f, key))
+            r = cor_delta_enqueue(f, COR_DELTA_DELETED, key, object, true);
+    cor_object_iter_deinit(&it);
+    return r;
+}
+
+static int enqueue_listed(struct cor_delta_fifo *f)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < f->nstaged; i++) {
+        struct cor_delta_staged *s = f->staged[i];
+
+        r = cor_delta_enqueue(f, COR_DELTA_REPLACED, cor_str(s->key, s->key_len), s->object, false);
+    }
+    return r;
+}
+
+static int bury_unlisted(struct cor_delta_fifo *f)
+{
+    struct cor_map listed;
+    int r;
+
+    if (f->n == 0 && (!f->opts.known || cor_indexer_len(f->opts.known) == 0))
+        return 0;
+    cor_map_init(&listed, f->opts.deltas_max);
+    r = gather_listed(f, &listed);
+    if (r == 0)
+        r = bury_pending(f, &listed);
+    if (r == 0)
+        r = bury_known(f, &listed);
+    cor_map_deinit(&listed);
+    return r;
+}
+
+/* In order, deletions come before what the list has; by key, after it. */
+static int replace_locked(struct cor_delta_fifo *f)
+{
+    const struct cor_list *before = f->order.prev;
+    int r = f->opts.by_key ? enqueue_listed(f) : bury_unlisted(f);
+
+    if (r == 0)
+        r = f->opts.by_key ? bury_unlisted(f) : enqueue_listed(f);
+    if (r < 0)
+        cor_delta_truncate(f, before);
+    else if (!f->populated)
+        f->initial = f->opts.by_key ? cor_map_len(&f->by_key) : f->n;
+    if (r == 0)
+        f->populated = true;
+    return r;
+}
+
+static int on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+                             struct cor_status *reterr)
+{
+    struct cor_delta_fifo *f = of(store);
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = replace_locked(f);
+    if (r < 0)
+        failure(f, r, reterr);
+    cor_delta_fifo_unstage(f);
+    tell(f);
+    return r;
+}
+
+static void on_replace_abort(struct cor_reflector_store *store)
+{
+    struct cor_delta_fifo *f = of(store);
+
+    pthread_mutex_lock(&f->lock);
+    cor_delta_fifo_unstage(f);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* A pending change is newer than what the cache has: its key is passed over. */
+static int on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
+{
+    struct cor_delta_fifo *f = of(store);
+    struct cor_object_iter it;
+    struct cor_object *object;
+    struct cor_str key;
+    int r;
+
+    if (!f->opts.known)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    r = cor_indexer_list(f->opts.known, &it);
+    if (r == 0) {
+        while (r == 0 && cor_object_iter_next(&it, &object, &key))
+            if (!cor_delta_peek(f, key))
+                r = cor_delta_enqueue(f, COR_DELTA_SYNC, key, object, false);
+        cor_object_iter_deinit(&it);
+    }
+    if (r < 0)
+        failure(f, r, reterr);
+    tell(f);
+    return r;
+}
+
+const struct cor_reflector_store_ops cor_delta_fifo_store_ops = {
+    .add = on_add,
+    .update = on_update,
+    .del = on_del,
+    .bookmark = on_bookmark,
+    .replace_begin = on_replace_begin,
+    .replace_add = on_replace_add,
+    .replace_commit = on_replace_commit,
+    .replace_abort = on_replace_abort,
+    .resync = on_resync,
+};
