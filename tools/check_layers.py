@@ -23,6 +23,7 @@ THIRD_PARTY = {
     "protobuf-c/": ["src/storage/etcd"],
     "sqlite3.h": ["src/storage/sqlite", "bench", "tests"],
     "openssl/": ["src/net"],
+    "sodium.h": ["src/net"],
     "nghttp2/": ["src/net"],
     "llhttp.h": ["src/net"],
     "wslay/": ["src/net"],

@@ -24,3 +24,15 @@ bool cor_secret_eq(struct cor_str a, struct cor_str b)
 {
     return a.n == b.n && (a.n == 0 || CRYPTO_memcmp(a.p, b.p, a.n) == 0);
 }
+
+void cor_secret_wipe(void *p, size_t n)
+{
+    OPENSSL_cleanse(p, n);
+}
+
+void cor_secret_buf_deinit(struct cor_buf *b)
+{
+    if (b->p)
+        OPENSSL_cleanse(b->p, b->cap);
+    cor_buf_deinit(b);
+}

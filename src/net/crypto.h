@@ -1,10 +1,11 @@
-/* Digests, and comparing secrets. Thread: any. */
+/* Digests, and handling secrets. Thread: any. */
 #ifndef COR_NET_CRYPTO_H
 #define COR_NET_CRYPTO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 #define COR_SHA256_BYTES 32
@@ -16,5 +17,10 @@ int cor_sha512(struct cor_str in, uint8_t ret[COR_SHA512_BYTES]);
 
 /* Takes the same time wherever two strings of equal length differ. The length is no secret. */
 bool cor_secret_eq(struct cor_str a, struct cor_str b);
+
+/* Overwrites with zeros, which no compiler leaves out. */
+void cor_secret_wipe(void *p, size_t n);
+/* The same for all that a buffer has allocated; then frees it. Safe on a zeroed struct. */
+void cor_secret_buf_deinit(struct cor_buf *b);
 
 #endif
