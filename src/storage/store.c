@@ -142,6 +142,7 @@ int store_encode(const struct cor_store *store, const struct store_key *key,
 
     assert(object->rev == 0);
     cor_status_init(&why);
+    cor_buf_reset(scratch);
     r = store->transformer->to_storage(store->transformer, store_key_str(key),
                                        cor_object_json(object), scratch, ret_value, &why);
     if (r == -COR_ENOMEM)

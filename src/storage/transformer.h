@@ -1,6 +1,8 @@
-/* What happens to a value between the store and the engine: encryption at rest, later. A
- * transformer sees the full key as additional data, so that a value moved to another key does not
- * read. Thread: any (immutable after creation).  Owner: the server. */
+/* What happens to a value between the store and the engine: encryption at rest (encryption/). A
+ * transformer sees the full key as additional data, so that one that authenticates it does not read
+ * a value that was moved to another key. Thread: any (immutable after creation).  Owner: the
+ * server.
+ */
 #ifndef COR_STORAGE_TRANSFORMER_H
 #define COR_STORAGE_TRANSFORMER_H
 
@@ -12,12 +14,13 @@
 #include "meta/status.h"
 
 struct cor_transformer {
-    /* `ret_out` points into `in` or into `scratch`. 0, -COR_ENOMEM, -COR_EINTERNAL. `ret_stale`:
-     * readable, but not what a write would make now; the next update rewrites it even when nothing
-     * changed. */
+    /* `ret_out` points into `in` or into `scratch`, whose content is lost. 0, -COR_ENOMEM,
+     * -COR_EINTERNAL. `ret_stale`: readable, but not what a write would make now; the next update
+     * rewrites it even when nothing changed. */
     int (*from_storage)(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
                         struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
                         struct cor_status *reterr_status);
+    /* `ret_out` points into `in`, or to what was put behind the content of `scratch`. */
     int (*to_storage)(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
                       struct cor_buf *scratch, struct cor_str *ret_out,
                       struct cor_status *reterr_status);
@@ -38,9 +41,12 @@ struct cor_transformer_chain {
     struct cor_transformer transformer;
     const struct cor_transformer_link *links; /* the caller's; at least one */
     size_t nlinks;
+    const char *no_match; /* what is said when no link has the value's prefix */
 };
 
+/* `no_match` is a literal; NULL: "no matching prefix found". */
 void cor_transformer_chain_init(struct cor_transformer_chain *chain,
-                                const struct cor_transformer_link *links, size_t nlinks);
+                                const struct cor_transformer_link *links, size_t nlinks,
+                                const char *no_match);
 
 #endif

@@ -4,11 +4,12 @@
 /* Turns bytes around, so that reading needs the same transformer; refuses a `!`. */
 static int turn(struct cor_str in, struct cor_buf *scratch, struct cor_str *ret_out)
 {
-    cor_buf_reset(scratch);
+    size_t mark = scratch->n;
+
     for (size_t i = in.n; i > 0; i--)
         if (cor_buf_addc(scratch, in.p[i - 1]) < 0)
             return -COR_ENOMEM;
-    *ret_out = cor_buf_str(scratch);
+    *ret_out = cor_str_from(cor_buf_str(scratch), mark);
     return 0;
 }
 
@@ -17,8 +18,9 @@ static int turn_from(const struct cor_transformer *t, struct cor_str key, struct
                      struct cor_status *reterr_status)
 {
     if (cor_str_find(in, '!') >= 0)
-        return cor_status_set(reterr_status, -COR_EINTERNAL, "bad turn");
+        return cor_status_set(reterr_status, -COR_EINTERNAL, "bad turn of %zu", in.n);
     *ret_stale = false;
+    cor_buf_reset(scratch);
     return turn(in, scratch, ret_out);
 }
 
@@ -85,7 +87,7 @@ TEST(transformer, chain_writes_with_its_first_link_and_prefix)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = 4096};
     struct cor_str out;
 
-    cor_transformer_chain_init(&chain, links, 2);
+    cor_transformer_chain_init(&chain, links, 2, NULL);
     assert_int_equal(chain.transformer.to_storage(&chain.transformer, COR_STR("k"), COR_STR("abc"),
                                                   &scratch, &out, NULL),
                      0);
@@ -100,7 +102,7 @@ TEST(transformer, chain_reads_what_any_link_can_and_calls_the_others_stale)
     COR_CLEANUP(got_deinit) struct got first;
     COR_CLEANUP(got_deinit) struct got second;
 
-    cor_transformer_chain_init(&chain, links, 2);
+    cor_transformer_chain_init(&chain, links, 2, NULL);
     read_value(&chain.transformer, "turn:cba", &first);
     assert_int_equal(first.r, 0);
     assert_str(first.out, "abc");
@@ -115,22 +117,74 @@ TEST(transformer, chain_tries_every_link_of_the_prefix_and_collects_errors)
 {
     const struct cor_transformer_link links[] = {{COR_STR(""), cor_transformer_identity()},
                                                  {COR_STR("k8s:enc:"), &turner},
-                                                 {COR_STR("k8s:enc:"), &turner}};
+                                                 {COR_STR("k8s:enc:a:"), &turner}};
     struct cor_transformer_chain chain;
     COR_CLEANUP(got_deinit) struct got both;
     COR_CLEANUP(got_deinit) struct got one;
     COR_CLEANUP(got_deinit) struct got none;
 
-    cor_transformer_chain_init(&chain, links, 3);
-    read_value(&chain.transformer, "k8s:enc:!", &both);
+    cor_transformer_chain_init(&chain, links, 3, NULL);
+    read_value(&chain.transformer, "k8s:enc:a:!", &both);
     assert_int_equal(both.r, -COR_EINTERNAL);
-    assert_string_equal(cor_status_message(&both.status), "[bad turn, bad turn]");
-    cor_transformer_chain_init(&chain, links, 2);
-    read_value(&chain.transformer, "k8s:enc:!", &one);
-    assert_string_equal(cor_status_message(&one.status), "bad turn");
-    cor_transformer_chain_init(&chain, links + 1, 1);
+    assert_string_equal(cor_status_message(&both.status), "[bad turn of 3, bad turn of 1]");
+    cor_transformer_chain_init(&chain, links, 2, NULL);
+    read_value(&chain.transformer, "k8s:enc:a:!", &one);
+    assert_string_equal(cor_status_message(&one.status), "bad turn of 3");
+    cor_transformer_chain_init(&chain, links + 1, 1, NULL);
     read_value(&chain.transformer, "other", &none);
     assert_string_equal(cor_status_message(&none.status), "no matching prefix found");
+}
+
+TEST(transformer, chain_says_a_repeated_error_once)
+{
+    const struct cor_transformer_link links[] = {{COR_STR("k8s:enc:"), &turner},
+                                                 {COR_STR("k8s:enc:"), &turner},
+                                                 {COR_STR("k8s:enc:a:"), &turner},
+                                                 {COR_STR("k8s:enc:a:"), &turner}};
+    struct cor_transformer_chain chain;
+    COR_CLEANUP(got_deinit) struct got same;
+    COR_CLEANUP(got_deinit) struct got two;
+
+    cor_transformer_chain_init(&chain, links, 2, NULL);
+    read_value(&chain.transformer, "k8s:enc:a:!", &same);
+    assert_string_equal(cor_status_message(&same.status), "bad turn of 3");
+    cor_transformer_chain_init(&chain, links, 4, NULL);
+    read_value(&chain.transformer, "k8s:enc:a:!", &two);
+    assert_string_equal(cor_status_message(&two.status), "[bad turn of 3, bad turn of 1]");
+}
+
+TEST(transformer, chains_in_chains_put_their_prefixes_one_behind_the_other)
+{
+    const struct cor_transformer_link keys[] = {{COR_STR("key2:"), &turner},
+                                                {COR_STR("key1:"), &turner}};
+    struct cor_transformer_chain outer, inner;
+    const struct cor_transformer_link providers[] = {{COR_STR("p:"), &inner.transformer},
+                                                     {COR_STR("q:"), cor_transformer_identity()}};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = 4096};
+    COR_CLEANUP(got_deinit) struct got fresh;
+    COR_CLEANUP(got_deinit) struct got old;
+    COR_CLEANUP(got_deinit) struct got unknown;
+    struct cor_str out;
+
+    cor_transformer_chain_init(&inner, keys, 2, "no such key");
+    cor_transformer_chain_init(&outer, providers, 2, NULL);
+    assert_int_equal(outer.transformer.to_storage(&outer.transformer, COR_STR("k"), COR_STR("abc"),
+                                                  &scratch, &out, NULL),
+                     0);
+    assert_str(out, "p:key2:cba");
+    read_value(&outer.transformer, "p:key2:cba", &fresh);
+    assert_str(fresh.out, "abc");
+    assert_false(fresh.stale);
+    read_value(&outer.transformer, "p:key1:cba", &old);
+    assert_str(old.out, "abc");
+    assert_true(old.stale);
+    read_value(&outer.transformer, "p:key9:cba", &unknown);
+    assert_string_equal(cor_status_message(&unknown.status), "no such key");
+    cor_transformer_chain_init(&outer, providers + 1, 1, NULL);
+    assert_int_equal(outer.transformer.to_storage(&outer.transformer, COR_STR("k"), COR_STR("abc"),
+                                                  &scratch, &out, NULL),
+                     0);
+    assert_str(out, "q:abc");
 }
 
 TEST(transformer, chain_survives_every_failed_allocation)
@@ -139,7 +193,7 @@ TEST(transformer, chain_survives_every_failed_allocation)
                                                  {COR_STR("turn:"), &turner}};
     struct cor_transformer_chain chain;
 
-    cor_transformer_chain_init(&chain, links, 2);
+    cor_transformer_chain_init(&chain, links, 2, NULL);
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(got_deinit) struct got g;
         COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = 4096};
