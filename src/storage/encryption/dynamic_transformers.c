@@ -1,0 +1,263 @@
+#include "storage/encryption/dynamic_transformers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "net/crypto.h"
+#include "storage/encryption/config.h"
+#include "storage/encryption/encryption.h"
+
+/* What a store holds: looks up the set in force for each value. */
+struct resource_transformer {
+    struct cor_transformer transformer;
+    struct cor_dynamic_transformers *dynamic;
+    struct cor_list link;
+    struct cor_gr gr;
+    char text[]; /* what `gr` points into */
+};
+
+struct cor_dynamic_transformers {
+    char *path;
+    pthread_mutex_t lock; /* a leaf; of all below */
+    struct cor_encryption *current;
+    struct cor_list resources;
+    char hash[COR_ENCRYPTION_HASH_MAX];
+    bool file_is_open;
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+static int cannot_read(const char *path, struct cor_status *st)
+{
+    return cor_status_set(st, errno == ENOENT ? -COR_ENOTFOUND : -COR_EIO,
+                          "error reading encryption provider configuration file \"%s\": %s", path,
+                          strerror(errno));
+}
+
+/* All of the file, in one piece of memory that is never moved, so that wiping it leaves nothing. */
+static int read_file(const char *path, struct cor_buf *out, bool *ret_is_open,
+                     struct cor_status *st)
+{
+    COR_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    int r;
+
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return cannot_read(path, st);
+    if (info.st_size > COR_ENCRYPTION_FILE_MAX)
+        return cor_status_set(st, -COR_ETOOBIG,
+                              "encryption provider configuration file \"%s\" has more than %u "
+                              "bytes",
+                              path, COR_ENCRYPTION_FILE_MAX);
+    r = cor_buf_reserve(out, (size_t)info.st_size + 1);
+    if (r < 0)
+        return cor_status_set(st, r, "%s", cor_err_text(r));
+    while (out->n < (size_t)info.st_size) {
+        ssize_t n = read(fd, out->p + out->n, (size_t)info.st_size - out->n);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cannot_read(path, st);
+        if (n == 0)
+            break;
+        out->n += (size_t)n;
+    }
+    if (out->n == 0)
+        return cor_status_set(st, -COR_EINVAL,
+                              "encryption provider configuration file \"%s\" is empty", path);
+    *ret_is_open = info.st_mode & (S_IRWXG | S_IRWXO);
+    return 0;
+}
+
+static int hash_of(struct cor_str bytes, char ret_hash[COR_ENCRYPTION_HASH_MAX])
+{
+    uint8_t digest[COR_SHA256_BYTES];
+    int r = cor_sha256(bytes, digest);
+    int n = snprintf(ret_hash, COR_ENCRYPTION_HASH_MAX, "sha256:");
+
+    for (size_t i = 0; r == 0 && i < sizeof(digest); i++)
+        n += snprintf(ret_hash + n, COR_ENCRYPTION_HASH_MAX - (size_t)n, "%02x", digest[i]);
+    return r;
+}
+
+static void put_in_force(struct cor_dynamic_transformers *d, struct cor_encryption *take_new,
+                         const char *hash)
+{
+    struct cor_encryption *old;
+
+    pthread_mutex_lock(&d->lock);
+    old = d->current;
+    d->current = take_new;
+    snprintf(d->hash, sizeof(d->hash), "%s", hash);
+    pthread_mutex_unlock(&d->lock);
+    cor_encryption_unref(old);
+}
+
+int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bool *ret_changed,
+                                    struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf file;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why;
+    char hash[COR_ENCRYPTION_HASH_MAX];
+    struct cor_encryption *fresh;
+    int r;
+
+    cor_buf_init(&file, COR_ENCRYPTION_FILE_MAX + 1);
+    cor_status_init(&why);
+    r = read_file(dynamic->path, &file, &dynamic->file_is_open, reterr_status);
+    if (r < 0)
+        return r;
+    r = hash_of(cor_buf_str(&file), hash);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    *ret_changed = strcmp(hash, dynamic->hash) != 0;
+    if (!*ret_changed)
+        return 0;
+    r = cor_encryption_new(cor_buf_str(&file), NULL, &fresh, &why);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "encryption provider configuration file \"%s\": %s",
+                              dynamic->path, cor_status_message(&why));
+    put_in_force(dynamic, fresh, hash);
+    return 0;
+}
+
+int cor_dynamic_transformers_new(const char *path, struct cor_dynamic_transformers **ret_dynamic,
+                                 struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_dynamic_transformers_freep)
+    struct cor_dynamic_transformers *d = cor_calloc(1, sizeof(*d));
+    bool changed;
+    int r;
+
+    if (!d)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    pthread_mutex_init(&d->lock, NULL);
+    cor_list_init(&d->resources);
+    d->path = cor_strdup(path);
+    if (!d->path)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    r = cor_dynamic_transformers_reload(d, &changed, reterr_status);
+    if (r < 0)
+        return r;
+    *ret_dynamic = COR_STEAL(d);
+    return 0;
+}
+
+struct cor_dynamic_transformers *
+cor_dynamic_transformers_free(struct cor_dynamic_transformers *dynamic)
+{
+    struct cor_list *link;
+
+    if (!dynamic)
+        return NULL;
+    while ((link = cor_list_pop(&dynamic->resources)))
+        cor_free(COR_CONTAINER_OF(link, struct resource_transformer, link));
+    cor_encryption_unref(dynamic->current);
+    pthread_mutex_destroy(&dynamic->lock);
+    cor_free(dynamic->path);
+    return cor_free(dynamic);
+}
+
+/* A reference, so that a reload beside this value's work does not take its keys away. */
+static struct cor_encryption *in_force(const struct cor_transformer *t,
+                                       const struct cor_transformer **ret_transformer)
+{
+    struct resource_transformer *rt =
+        COR_CONTAINER_OF((struct cor_transformer *)t, struct resource_transformer, transformer);
+    struct cor_encryption *current;
+
+    pthread_mutex_lock(&rt->dynamic->lock);
+    current = cor_encryption_ref(rt->dynamic->current);
+    pthread_mutex_unlock(&rt->dynamic->lock);
+    *ret_transformer = cor_encryption_peek(current, &rt->gr);
+    return current;
+}
+
+static int from_storage(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                        struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
+                        struct cor_status *reterr_status)
+{
+    const struct cor_transformer *own;
+    COR_CLEANUP(cor_encryption_unrefp) struct cor_encryption *set = in_force(t, &own);
+
+    return own->from_storage(own, key, in, scratch, ret_out, ret_stale, reterr_status);
+}
+
+static int to_storage(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                      struct cor_buf *scratch, struct cor_str *ret_out,
+                      struct cor_status *reterr_status)
+{
+    const struct cor_transformer *own;
+    COR_CLEANUP(cor_encryption_unrefp) struct cor_encryption *set = in_force(t, &own);
+
+    return own->to_storage(own, key, in, scratch, ret_out, reterr_status);
+}
+
+static struct resource_transformer *resource_new(struct cor_dynamic_transformers *d,
+                                                 const struct cor_gr *gr)
+{
+    struct resource_transformer *rt = cor_alloc(sizeof(*rt) + gr->group.n + gr->resource.n + 1);
+
+    if (!rt)
+        return NULL;
+    rt->transformer = (struct cor_transformer){from_storage, to_storage};
+    rt->dynamic = d;
+    memcpy(rt->text, gr->group.p, gr->group.n);
+    memcpy(rt->text + gr->group.n, gr->resource.p, gr->resource.n);
+    rt->gr.group = cor_str(rt->text, gr->group.n);
+    rt->gr.resource = cor_str(rt->text + gr->group.n, gr->resource.n);
+    return rt;
+}
+
+static struct resource_transformer *find_locked(struct cor_dynamic_transformers *d,
+                                                const struct cor_gr *gr)
+{
+    COR_LIST_FOREACH(it, &d->resources) {
+        struct resource_transformer *rt = COR_CONTAINER_OF(it, struct resource_transformer, link);
+
+        if (cor_gr_eq(&rt->gr, gr))
+            return rt;
+    }
+    return NULL;
+}
+
+int cor_dynamic_transformers_peek(struct cor_dynamic_transformers *dynamic, const struct cor_gr *gr,
+                                  const struct cor_transformer **ret_transformer)
+{
+    struct resource_transformer *rt;
+
+    pthread_mutex_lock(&dynamic->lock);
+    rt = find_locked(dynamic, gr);
+    if (!rt && (rt = resource_new(dynamic, gr)))
+        cor_list_push(&dynamic->resources, &rt->link);
+    pthread_mutex_unlock(&dynamic->lock);
+    if (!rt)
+        return -COR_ENOMEM;
+    *ret_transformer = &rt->transformer;
+    return 0;
+}
+
+bool cor_dynamic_transformers_file_is_open(const struct cor_dynamic_transformers *dynamic)
+{
+    return dynamic->file_is_open;
+}
+
+void cor_dynamic_transformers_hash(struct cor_dynamic_transformers *dynamic,
+                                   char ret_hash[COR_ENCRYPTION_HASH_MAX])
+{
+    pthread_mutex_lock(&dynamic->lock);
+    memcpy(ret_hash, dynamic->hash, COR_ENCRYPTION_HASH_MAX);
+    pthread_mutex_unlock(&dynamic->lock);
+}
