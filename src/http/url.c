@@ -81,8 +81,7 @@ int cor_url_query_next(struct cor_str *rest, struct cor_str *ret_name, struct co
     return 0;
 }
 
-/* Compares while decoding. */
-static bool name_is(struct cor_str raw, struct cor_str name)
+bool cor_url_query_is(struct cor_str raw, struct cor_str plain)
 {
     size_t n = 0;
 
@@ -97,10 +96,10 @@ static bool name_is(struct cor_str raw, struct cor_str name)
             c = (char)(hex(raw.p[i + 1]) * 16 + hex(raw.p[i + 2]));
             i += 2;
         }
-        if (n >= name.n || name.p[n] != c)
+        if (n >= plain.n || plain.p[n] != c)
             return false;
     }
-    return n == name.n;
+    return n == plain.n;
 }
 
 int cor_url_query_get(struct cor_str query, struct cor_str name, struct cor_buf *out)
@@ -109,8 +108,11 @@ int cor_url_query_get(struct cor_str query, struct cor_str name, struct cor_buf 
     int r;
 
     while ((r = cor_url_query_next(&query, &raw_name, &raw_value)) != 0) {
-        if (r > 0 && name_is(raw_name, name))
-            return cor_url_unescape(raw_value, COR_URL_QUERY, out);
+        if (r < 0 || !cor_url_query_is(raw_name, name))
+            continue;
+        r = cor_url_unescape(raw_value, COR_URL_QUERY, out);
+        if (r != -COR_EINVAL)
+            return r;
     }
     return -COR_ENOTFOUND;
 }

@@ -26,8 +26,11 @@ int cor_url_escape(struct cor_str in, enum cor_url_part part, struct cor_buf *ou
  * returned for it and iteration may go on. 1: a pair; 0: the end. */
 int cor_url_query_next(struct cor_str *rest, struct cor_str *ret_name, struct cor_str *ret_value);
 
-/* The decoded value of the first pair called `name` (decoded too). 0, -COR_ENOTFOUND, or an error
- * of cor_url_unescape(). `out` is appended to. */
+/* Does a name or value of a query decode to `plain`? */
+bool cor_url_query_is(struct cor_str raw, struct cor_str plain);
+
+/* The decoded value of the first pair called `name`, both decoded; as in Go, pairs that cannot be
+ * decoded do not count. 0, -COR_ENOTFOUND, -COR_ENOMEM, -COR_ETOOBIG. `out` is appended to. */
 int cor_url_query_get(struct cor_str query, struct cor_str name, struct cor_buf *out);
 
 #endif

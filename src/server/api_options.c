@@ -73,14 +73,14 @@ static int read_pair(struct cor_api_options *options, struct cor_str name, struc
     int r;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(known); i++) {
-        if ((*seen & (1u << i)) || !cor_str_eqz(name, known[i].name))
+        if ((*seen & (1u << i)) || !cor_url_query_is(name, cor_strz(known[i].name)))
             continue;
-        *seen |= 1u << i;
         r = cor_url_unescape(raw_value, COR_URL_QUERY, &options->text);
         if (r == -COR_EINVAL)
             return 0;
         if (r < 0)
             return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        *seen |= 1u << i;
         if (known[i].has_at > 0)
             *(bool *)(base + known[i].has_at) = true;
         value = cor_str_from(cor_buf_str(&options->text), mark);
@@ -128,14 +128,13 @@ void cor_api_options_deinit(struct cor_api_options *options)
     cor_buf_deinit(&options->text);
 }
 
-bool cor_api_query_is_watch(struct cor_str query)
+int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch)
 {
-    struct cor_str name, value;
-    int r;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf value = {.max = COR_API_OPTIONS_BYTES_MAX};
+    int r = cor_url_query_get(query, COR_STR("watch"), &value);
 
-    while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
-        if (r > 0 && cor_str_eq(name, COR_STR("watch")))
-            return !is_false(value);
-    }
-    return false;
+    if (r < 0 && r != -COR_ENOTFOUND)
+        return r;
+    *ret_is_watch = r == 0 && !is_false(cor_buf_str(&value));
+    return 0;
 }

@@ -30,7 +30,7 @@ int cor_api_options_parse(struct cor_str query, struct cor_api_options *ret_opti
 
 void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroed struct */
 
-/* Does a query ask for a watch? */
-bool cor_api_query_is_watch(struct cor_str query);
+/* Does a query ask for a watch? 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch);
 
 #endif

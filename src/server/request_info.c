@@ -81,9 +81,12 @@ static void take_namespace(struct cor_request_info *info, struct parts *parts)
         shift(parts, 2);
 }
 
-static void read_resource(struct cor_request_info *info, enum cor_http_method method,
-                          struct cor_str query, struct parts *parts)
+static int read_resource(struct cor_request_info *info, enum cor_http_method method,
+                         struct cor_str query, struct parts *parts)
 {
+    bool is_watch;
+    int r;
+
     info->verb = verb_of(method);
     if (cor_str_eq(parts->v[0], COR_STR("watch")) && parts->n > 1) {
         info->is_watch_path = true;
@@ -98,11 +101,15 @@ static void read_resource(struct cor_request_info *info, enum cor_http_method me
         info->subresource = parts->v[2];
     info->has_more = parts->n > 3;
     if (info->name.n > 0)
-        return;
-    if (info->verb == COR_VERB_GET)
-        info->verb = cor_api_query_is_watch(query) ? COR_VERB_WATCH : COR_VERB_LIST;
-    else if (info->verb == COR_VERB_DELETE)
+        return 0;
+    if (info->verb == COR_VERB_DELETE)
         info->verb = COR_VERB_DELETECOLLECTION;
+    if (info->verb != COR_VERB_GET)
+        return 0;
+    r = cor_api_query_is_watch(query, &is_watch);
+    if (r == 0)
+        info->verb = is_watch ? COR_VERB_WATCH : COR_VERB_LIST;
+    return r;
 }
 
 int cor_request_info_init(struct cor_request_info *info, enum cor_http_method method,
@@ -114,16 +121,16 @@ int cor_request_info_init(struct cor_request_info *info, enum cor_http_method me
     *info = (struct cor_request_info){.verb = COR_VERB_NONE};
     cor_buf_init(&info->text, COR_REQUEST_PATH_MAX);
     r = cor_url_unescape(path, COR_URL_PATH, &info->text);
-    if (r < 0) {
-        cor_buf_deinit(&info->text);
-        return r;
+    if (r == 0) {
+        info->path = cor_buf_str(&info->text);
+        parts = split(info->path);
+        info->is_resource = take_version(info, &parts);
+        if (info->is_resource)
+            r = read_resource(info, method, query, &parts);
     }
-    info->path = cor_buf_str(&info->text);
-    parts = split(info->path);
-    info->is_resource = take_version(info, &parts);
-    if (info->is_resource)
-        read_resource(info, method, query, &parts);
-    return 0;
+    if (r < 0)
+        cor_buf_deinit(&info->text);
+    return r;
 }
 
 void cor_request_info_deinit(struct cor_request_info *info)

@@ -74,4 +74,7 @@ TEST(url, gets_the_first_value_of_a_decoded_name)
         cor_url_query_get(COR_STR("x=0&w%61tch=a%2Cb&watch=2"), COR_STR("watch"), &out), 0);
     assert_str(cor_buf_str(&out), "a,b");
     assert_int_equal(cor_url_query_get(COR_STR("x=0"), COR_STR("watch"), &out), -COR_ENOTFOUND);
+    cor_buf_reset(&out);
+    assert_int_equal(cor_url_query_get(COR_STR("a=%2&%2a=1&a=3"), COR_STR("a"), &out), 0);
+    assert_str(cor_buf_str(&out), "3");
 }
