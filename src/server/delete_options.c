@@ -85,10 +85,13 @@ static int from_json(struct cor_call *call, struct cor_str json, struct cor_dele
     struct cor_str policy = get(json, "propagationPolicy"), raw = COR_STR("");
     struct cor_str orphan = get(json, "orphanDependents");
     struct cor_str preconditions = get(json, "preconditions");
-    struct cor_str dry_run = get(json, "dryRun");
+    struct cor_str dry_run = get(json, "dryRun"), kind = get(json, "kind");
     bool b = false;
     int r = 0;
 
+    if (kind.p && !cor_str_eq(kind, COR_STR("\"DeleteOptions\"")))
+        return cor_status_bad_request(&call->status,
+                                      "decoded object cannot be converted to DeleteOptions");
     if ((grace.p && cor_json_to_i64(grace, &options->grace_s) < 0) ||
         (policy.p && cor_json_to_raw(policy, &raw) < 0) ||
         (orphan.p && cor_json_to_bool(orphan, &b) < 0))

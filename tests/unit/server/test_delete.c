@@ -109,6 +109,7 @@ TEST(delete, bad_options_are_invalid)
     fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c",
           "{\"propagationPolicy\":\"Orphan\",\"orphanDependents\":true}");
     fx_do(&fx, 400, "DELETE", CONFIGMAPS "/c", "{");
+    fx_do(&fx, 400, "DELETE", CONFIGMAPS "/c", "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}");
     fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c?dryRun=All", "");
     fx_do(&fx, 200, "GET", CONFIGMAPS "/c", "");
     fx_close(&fx);
