@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -352,4 +353,91 @@ TEST(stream, failed_allocations_end_it_cleanly)
         assert_true(test_alloc_failed() || p.server.got_n == 5);
         pair_deinit(&p);
     }
+}
+
+#define CROWD 40
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* An event for ten thousand watchers must not need a block for each of them at once. */
+TEST(stream, a_turn_with_much_output_sends_early_and_gives_its_memory_back)
+{
+    static char much[250 * 1024];
+    struct cor_stream_opts opts = {.cbs = &end_cbs, .out_max = 256 * 1024};
+    struct cor_stream *streams[CROWD];
+    struct end ends[CROWD] = {0};
+    int fds[CROWD][2];
+    size_t before;
+    struct pair p;
+
+    pair_init(&p);
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds[i]), 0);
+        opts.arg = &ends[i];
+        assert_int_equal(cor_stream_open(p.net, fds[i][0], &opts, &streams[i]), 0);
+    }
+    before = test_live_bytes();
+    for (size_t i = 0; i < CROWD; i++)
+        assert_int_equal(write_one(streams[i], cor_str(much, sizeof(much))), 0);
+    assert_true(test_live_bytes() - before < 8u << 20);
+    for (size_t i = 0; i < CROWD; i++)
+        cor_stream_close(streams[i], NULL, NULL);
+    cor_loop_run_until(p.loop, never, NULL, 1);
+    assert_true(test_live_bytes() < before + (5u << 18));
+    for (size_t i = 0; i < CROWD; i++)
+        close(fds[i][1]);
+    pair_deinit(&p);
+}
+
+static bool server_is_drained(void *arg)
+{
+    return ((struct pair *)arg)->server.is_drained;
+}
+
+TEST(stream, output_that_will_never_be_sent_counts_as_drained)
+{
+    static char much[200 * 1024];
+    struct pair p;
+
+    pair_init(&p);
+    p.server_opts.out_max = 64u << 20;
+    assert_int_equal(pair_connect(&p, NULL, NULL, NULL), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    cor_stream_read_stop(p.client.stream);
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(write_one(p.server.stream, cor_str(much, sizeof(much))), 0);
+    cor_stream_end(p.server.stream);
+    assert_false(cor_loop_run_until(p.loop, server_is_drained, &p, 30));
+    cor_stream_close(p.client.stream, on_end_closed, &p.client);
+    p.client.stream = NULL;
+    assert_true(cor_loop_run_until(p.loop, server_is_drained, &p, PATIENCE_MS));
+    pair_deinit(&p);
+}
+
+static bool count_turns(void *arg)
+{
+    ++*(unsigned *)arg;
+    return false;
+}
+
+TEST(listener, running_out_of_descriptors_is_waited_out_without_spinning)
+{
+    struct rlimit own, none;
+    unsigned turns = 0;
+    struct pair p;
+
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, NULL, NULL, NULL), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &own), 0);
+    none = (struct rlimit){.rlim_cur = 3, .rlim_max = own.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    cor_loop_run_until(p.loop, count_turns, &turns, 60);
+    assert_false(p.server.is_open);
+    assert_true(turns < 100);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &own), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    pair_deinit(&p);
 }
