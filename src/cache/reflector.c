@@ -250,6 +250,12 @@ void cor_reflector_end_round(struct cor_reflector *r, const struct cor_status *e
     cor_reflector_pause(r, COR_REFLECTOR_ROUND_PAUSE, until);
 }
 
+void cor_reflector_set_resync(struct cor_reflector *r, uint64_t resync_ms)
+{
+    assert(r->state == COR_REFLECTOR_IDLE);
+    r->opts.resync_ms = resync_ms;
+}
+
 void cor_reflector_start(struct cor_reflector *r, uint64_t now_ms)
 {
     assert(r->state == COR_REFLECTOR_IDLE || r->state == COR_REFLECTOR_STOPPED);

@@ -76,6 +76,9 @@ int cor_reflector_new(const struct cor_reflector_opts *opts, struct cor_reflecto
 struct cor_reflector *cor_reflector_free(struct cor_reflector *reflector);
 COR_DEFINE_CLEANUP(struct cor_reflector, cor_reflector_free)
 
+/* The period of resyncs, in the place of the options'. Before start only. */
+void cor_reflector_set_resync(struct cor_reflector *reflector, uint64_t resync_ms);
+
 /* Begins the first round. Once. After a stop it does nothing. */
 void cor_reflector_start(struct cor_reflector *reflector, uint64_t now_ms);
 

@@ -1,0 +1,243 @@
+#include "cache/listener.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#define NEWEST_MAX (1u << 31) /* keys; memory bounds them before this does */
+
+struct cor_listener {
+    struct cor_listener_opts opts;
+    pthread_mutex_t lock; /* a leaf */
+    struct cor_list pending;
+    struct cor_map newest; /* while behind: key -> its newest pending notification */
+    bool is_behind, closed;
+    size_t initial; /* adds of the initial list whose handler has not returned */
+    struct cor_listener_stats stats;
+};
+
+int cor_listener_new(const struct cor_listener_opts *opts, struct cor_listener **ret_listener)
+{
+    struct cor_listener *l = cor_calloc(1, sizeof(*l));
+
+    if (!l)
+        return -COR_ENOMEM;
+    l->opts = *opts;
+    if (l->opts.bytes_max == 0)
+        l->opts.bytes_max = COR_LISTENER_BYTES_MAX;
+    pthread_mutex_init(&l->lock, NULL);
+    cor_list_init(&l->pending);
+    *ret_listener = l;
+    return 0;
+}
+
+static size_t cost(const struct cor_notification *n)
+{
+    return sizeof(*n) + n->key_len + (n->object ? n->object->len : 0) + (n->old ? n->old->len : 0);
+}
+
+static struct cor_str key_of(const struct cor_notification *n)
+{
+    return cor_str(n->key, n->key_len);
+}
+
+struct cor_notification *cor_notification_new(struct cor_listener *to,
+                                              enum cor_notification_kind kind, struct cor_str key,
+                                              struct cor_object *old, struct cor_object *object,
+                                              bool flag)
+{
+    struct cor_notification *n = cor_alloc(sizeof(*n) + key.n);
+
+    if (!n)
+        return NULL;
+    *n = (struct cor_notification){.to = to,
+                                   .kind = kind,
+                                   .flag = flag,
+                                   .old = old ? cor_object_ref(old) : NULL,
+                                   .object = object ? cor_object_ref(object) : NULL,
+                                   .key_len = (uint32_t)key.n};
+    memcpy(n->key, key.p, key.n);
+    return n;
+}
+
+void cor_notification_free(struct cor_notification *n)
+{
+    cor_object_unref(n->old);
+    cor_object_unref(n->object);
+    cor_free(n);
+}
+
+static void drop_pending_locked(struct cor_listener *l)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(&l->pending))) {
+        struct cor_notification *n = COR_CONTAINER_OF(link, struct cor_notification, link);
+
+        if (n->kind == COR_NOTIFY_ADD && n->flag)
+            l->initial--;
+        cor_notification_free(n);
+    }
+    l->stats.pending = l->stats.pending_bytes = 0;
+    cor_map_deinit(&l->newest);
+}
+
+struct cor_listener *cor_listener_free(struct cor_listener *l)
+{
+    if (!l)
+        return NULL;
+    drop_pending_locked(l);
+    pthread_mutex_destroy(&l->lock);
+    return cor_free(l);
+}
+
+/* Out of memory, fewer updates are folded: the bound is passed, nothing is lost. */
+static void fall_behind_locked(struct cor_listener *l)
+{
+    l->is_behind = true;
+    cor_map_init(&l->newest, NEWEST_MAX);
+    COR_LIST_FOREACH(it, &l->pending) {
+        struct cor_notification *n = COR_CONTAINER_OF(it, struct cor_notification, link);
+
+        cor_map_put(&l->newest, key_of(n), n, NULL);
+    }
+}
+
+static bool fold_locked(struct cor_listener *l, struct cor_notification *n)
+{
+    struct cor_notification *waiting =
+        n->kind == COR_NOTIFY_UPDATE ? cor_map_peek(&l->newest, key_of(n)) : NULL;
+
+    if (!waiting || waiting->kind == COR_NOTIFY_DELETE)
+        return false;
+    l->stats.pending_bytes -= cost(waiting);
+    cor_object_unref(waiting->object);
+    waiting->object = COR_STEAL(n->object);
+    l->stats.pending_bytes += cost(waiting);
+    l->stats.folded++;
+    return true;
+}
+
+/* Takes the notification. `ret_behind`: the bound was passed just now. */
+static bool push_locked(struct cor_listener *l, struct cor_notification *n, bool *ret_behind)
+{
+    bool was_empty = cor_list_empty(&l->pending);
+
+    if (l->closed || (l->is_behind && fold_locked(l, n))) {
+        cor_notification_free(n);
+        return false;
+    }
+    cor_list_push(&l->pending, &n->link);
+    l->initial += n->kind == COR_NOTIFY_ADD && n->flag;
+    l->stats.pending++;
+    l->stats.pending_bytes += cost(n);
+    if (l->is_behind) {
+        cor_map_put(&l->newest, key_of(n), n, NULL);
+    } else if (l->stats.pending_bytes > l->opts.bytes_max) {
+        fall_behind_locked(l);
+        *ret_behind = true;
+    }
+    return was_empty;
+}
+
+void cor_notification_push(struct cor_notification *take)
+{
+    struct cor_listener *l = take->to;
+    bool behind = false, first;
+    size_t bytes;
+
+    pthread_mutex_lock(&l->lock);
+    first = push_locked(l, take, &behind);
+    bytes = l->stats.pending_bytes;
+    pthread_mutex_unlock(&l->lock);
+    if (behind && l->opts.handler.on_behind)
+        l->opts.handler.on_behind(l->opts.handler.arg, bytes);
+    if (first && l->opts.on_ready)
+        l->opts.on_ready(l->opts.arg);
+}
+
+static struct cor_notification *pop(struct cor_listener *l)
+{
+    struct cor_notification *n = NULL;
+    struct cor_list *link;
+
+    pthread_mutex_lock(&l->lock);
+    link = cor_list_pop(&l->pending);
+    if (link) {
+        n = COR_CONTAINER_OF(link, struct cor_notification, link);
+        l->stats.pending--;
+        l->stats.pending_bytes -= cost(n);
+        if (l->is_behind && cor_map_peek(&l->newest, key_of(n)) == n)
+            cor_map_remove(&l->newest, key_of(n));
+        if (l->is_behind && l->stats.pending == 0) {
+            l->is_behind = false;
+            cor_map_deinit(&l->newest);
+        }
+    }
+    pthread_mutex_unlock(&l->lock);
+    return n;
+}
+
+static void run(const struct cor_event_handler *h, const struct cor_notification *n)
+{
+    switch (n->kind) {
+    case COR_NOTIFY_ADD:
+        if (h->on_add)
+            h->on_add(h->arg, n->object, n->flag);
+        break;
+    case COR_NOTIFY_UPDATE:
+        if (h->on_update)
+            h->on_update(h->arg, n->old, n->object);
+        break;
+    case COR_NOTIFY_DELETE:
+        if (h->on_delete)
+            h->on_delete(h->arg, key_of(n), n->object, n->flag);
+        break;
+    }
+}
+
+size_t cor_listener_drain(struct cor_listener *l, size_t max)
+{
+    size_t done = 0;
+    struct cor_notification *n;
+
+    for (; done < max && (n = pop(l)); done++) {
+        run(&l->opts.handler, n);
+        if (n->kind == COR_NOTIFY_ADD && n->flag) {
+            pthread_mutex_lock(&l->lock);
+            l->initial--;
+            pthread_mutex_unlock(&l->lock);
+        }
+        cor_notification_free(n);
+    }
+    return done;
+}
+
+void cor_listener_close(struct cor_listener *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->closed = true;
+    drop_pending_locked(l);
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool cor_listener_saw_initial(struct cor_listener *l)
+{
+    bool saw;
+
+    pthread_mutex_lock(&l->lock);
+    saw = l->initial == 0;
+    pthread_mutex_unlock(&l->lock);
+    return saw;
+}
+
+void cor_listener_stats(struct cor_listener *l, struct cor_listener_stats *ret)
+{
+    pthread_mutex_lock(&l->lock);
+    *ret = l->stats;
+    pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,108 @@
+/* A cache of one collection, kept by one reflector, for any number of handlers: client-go's
+ * SharedIndexInformer without its threads. The driver does the I/O (over HTTP, over an engine, in a
+ * script); whoever runs the informer calls cor_shared_informer_step() when it is told that there is
+ * work, and handlers run there or where their listener is drained.
+ * Behaviour: contract 1.8, 1.17, 1.18; docs/internals/shared_informer.md.
+ *
+ * Thread: start, stop, the reflector's inputs and step belong to one thread at a time, the
+ * informer's; everything else may be called from any.  Owner: the factory or program. */
+#ifndef COR_CACHE_SHARED_INFORMER_H
+#define COR_CACHE_SHARED_INFORMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cache/delta_fifo.h"
+#include "cache/indexer.h"
+#include "cache/listener.h"
+#include "cache/reflector.h"
+
+struct cor_shared_informer;
+struct cor_registration;
+
+/* A handler that asks for a shorter resync period gets this one. */
+#define COR_RESYNC_MIN_MS 1000
+
+struct cor_shared_informer_opts {
+    struct cor_reflector_opts reflector; /* resync_ms is the handlers' default; its callbacks and
+                                            arg are the informer's own and must be NULL */
+    struct cor_reflector_driver *driver; /* must stay valid */
+    const struct cor_clock *clock;       /* NULL: the machine's */
+    const struct cor_index_def *indexes;
+    size_t nindexes;
+    cor_transform_fn transform; /* may be NULL; `arg` is its */
+    bool by_key;                /* gather pending changes by key, as client-go before 1.33 */
+    /* There is something for step to do. Any thread; it may wake another and must not call the
+     * informer: locks are held. May be NULL. */
+    void (*on_work)(void *arg);
+    /* What client-go gives to its watch error handler. On the informer's thread; may be NULL. */
+    void (*on_watch_error)(void *arg, const struct cor_status *error);
+    void *arg;
+};
+
+/* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
+int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
+                            struct cor_shared_informer **ret_informer);
+
+/* After stop, or before start; no handler may be running. Returns NULL. */
+struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer *inf);
+COR_DEFINE_CLEANUP(struct cor_shared_informer, cor_shared_informer_free)
+
+/* Begins to list and watch. Once; later calls do nothing. */
+void cor_shared_informer_start(struct cor_shared_informer *inf);
+
+/* Ends it for good: handlers hear nothing any more, the cache stays readable. */
+void cor_shared_informer_stop(struct cor_shared_informer *inf);
+
+/* For the driver's inputs. */
+struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *inf);
+
+/* Applies at most `max` pending changes to the cache and runs at most `max` notifications of each
+ * handler that is not drained elsewhere. True while there is more. */
+bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max);
+
+/* Live; for reading, and for adding indexes (see cor_shared_informer_add_indexes()). */
+struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf);
+
+/* As cor_indexer_add_indexes(); -COR_ECANCELED once stopped. */
+int cor_shared_informer_add_indexes(struct cor_shared_informer *inf,
+                                    const struct cor_index_def *defs, size_t n);
+
+/* Has the first list been applied to the cache? */
+bool cor_shared_informer_has_synced(struct cor_shared_informer *inf);
+bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf);
+
+#define COR_RESYNC_DEFAULT UINT64_MAX
+
+struct cor_registration_opts {
+    struct cor_event_handler handler;
+    uint64_t resync_ms; /* COR_RESYNC_DEFAULT: the informer's; 0: never */
+    size_t bytes_max;   /* of what waits for the handler; 0: COR_LISTENER_BYTES_MAX */
+    /* NULL: step runs the handler. Else it is called when there is something to drain, under the
+     * rules of on_work, and whoever it wakes calls cor_registration_drain(). */
+    void (*on_ready)(void *arg);
+    void *arg;
+};
+
+/* At any time before stop. A handler that comes after start hears an add for each object that is
+ * cached, then what follows: no gap and no repetition. Two registrations of one handler are two.
+ * 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
+int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
+                                    const struct cor_registration_opts *opts,
+                                    struct cor_registration **ret_registration);
+
+/* What waits for it is dropped; a call under way on another thread may still be running when this
+ * returns. The handle is not valid after this. */
+void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
+                                        struct cor_registration *registration);
+
+/* Has the handler returned from every add of the first list? */
+bool cor_registration_has_synced(struct cor_registration *registration);
+
+/* Runs the handler for at most `max` notifications; one thread at a time. Returns how many. */
+size_t cor_registration_drain(struct cor_registration *registration, size_t max);
+
+#endif

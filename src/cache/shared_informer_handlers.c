@@ -1,0 +1,261 @@
+/* The handlers of an informer: who they are, what they hear, when they hear everything again. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "cache/shared_informer_int.h"
+
+void cor_registration_unref(struct cor_registration *reg)
+{
+    if (!cor_ref_put(&reg->ref))
+        return;
+    cor_listener_free(reg->listener);
+    cor_free(reg);
+}
+
+static uint64_t fitting_period(uint64_t asked_ms, uint64_t check_ms)
+{
+    if (asked_ms == 0 || check_ms == 0)
+        return 0;
+    return asked_ms > check_ms ? asked_ms : check_ms;
+}
+
+void cor_informer_set_resync(struct cor_shared_informer *inf, struct cor_registration *reg)
+{
+    uint64_t asked = reg->asked_ms;
+
+    if (asked > 0 && asked < COR_RESYNC_MIN_MS)
+        asked = COR_RESYNC_MIN_MS;
+    reg->asked_ms = asked;
+    if (asked > 0 && asked < inf->resync_check_ms && !inf->started) {
+        inf->resync_check_ms = asked;
+        COR_LIST_FOREACH(it, &inf->handlers) {
+            struct cor_registration *other = COR_CONTAINER_OF(it, struct cor_registration, link);
+
+            other->resync_ms = fitting_period(other->asked_ms, asked);
+        }
+    }
+    reg->resync_ms = fitting_period(asked, inf->resync_check_ms);
+    reg->resync_at_ms = cor_clock_mono_ms(inf->opts.clock) + reg->resync_ms;
+}
+
+bool cor_informer_should_resync(void *arg)
+{
+    struct cor_shared_informer *inf = arg;
+    uint64_t now_ms = cor_clock_mono_ms(inf->opts.clock);
+    bool any = false;
+
+    pthread_mutex_lock(&inf->lock);
+    COR_LIST_FOREACH(it, &inf->handlers) {
+        struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
+
+        reg->is_syncing = reg->resync_ms > 0 && now_ms >= reg->resync_at_ms;
+        if (reg->is_syncing)
+            reg->resync_at_ms = now_ms + reg->resync_ms;
+        any |= reg->is_syncing;
+    }
+    pthread_mutex_unlock(&inf->lock);
+    return any;
+}
+
+static void free_all(struct cor_list *news)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(news)))
+        cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
+}
+
+static void push_all(struct cor_list *news)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(news)))
+        cor_notification_push(COR_CONTAINER_OF(link, struct cor_notification, link));
+}
+
+/* News of one change for every handler that is to hear of it. */
+static int make_news(struct cor_shared_informer *inf, struct cor_str key,
+                     const struct cor_delta *delta, struct cor_object *old, bool in_initial_list,
+                     struct cor_list *news)
+{
+    enum cor_notification_kind kind = old ? COR_NOTIFY_UPDATE : COR_NOTIFY_ADD;
+    bool repeats =
+        old && delta->object &&
+        cor_str_eq(cor_object_resource_version(old), cor_object_resource_version(delta->object));
+    bool flag = in_initial_list;
+
+    if (delta->type == COR_DELTA_DELETED) {
+        kind = COR_NOTIFY_DELETE;
+        flag = delta->is_tombstone;
+        old = NULL;
+    }
+    COR_LIST_FOREACH(it, &inf->handlers) {
+        struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
+        struct cor_notification *n;
+
+        if (kind == COR_NOTIFY_UPDATE && repeats && !reg->is_syncing)
+            continue;
+        n = cor_notification_new(reg->listener, kind, key, old, delta->object, flag);
+        if (!n)
+            return -COR_ENOMEM;
+        cor_list_push(news, &n->link);
+    }
+    return 0;
+}
+
+static int apply_locked(struct cor_shared_informer *inf, struct cor_str key,
+                        const struct cor_delta *delta, bool in_initial_list, struct cor_list *news)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
+    int r = cor_indexer_get(inf->indexer, key, &old);
+
+    if (r < 0 && r != -COR_ENOTFOUND)
+        return r;
+    r = make_news(inf, key, delta, old, in_initial_list, news);
+    if (r < 0)
+        return r;
+    if (delta->type == COR_DELTA_DELETED)
+        return cor_indexer_remove(inf->indexer, key, NULL);
+    return cor_indexer_put(inf->indexer, delta->object, NULL);
+}
+
+/* A change that finds no memory is put back and tried again; one that an index refuses is dropped,
+ * as client-go's store errors are. */
+int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                       bool in_initial_list)
+{
+    struct cor_shared_informer *inf = arg;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        struct cor_list news;
+
+        cor_list_init(&news);
+        pthread_mutex_lock(&inf->lock);
+        r = apply_locked(inf, key, &deltas[i], in_initial_list, &news);
+        if (r < 0)
+            free_all(&news);
+        push_all(&news);
+        pthread_mutex_unlock(&inf->lock);
+    }
+    return r == -COR_ENOMEM ? COR_DELTA_REQUEUE : r;
+}
+
+/* An add for each object of the cache. */
+static int make_snapshot(struct cor_shared_informer *inf, struct cor_registration *reg,
+                         struct cor_list *news)
+{
+    struct cor_object_iter it;
+    struct cor_object *object;
+    struct cor_str key;
+    int r = cor_indexer_list(inf->indexer, &it);
+
+    if (r < 0)
+        return r;
+    while (r == 0 && cor_object_iter_next(&it, &object, &key)) {
+        struct cor_notification *n =
+            cor_notification_new(reg->listener, COR_NOTIFY_ADD, key, NULL, object, true);
+
+        if (n)
+            cor_list_push(news, &n->link);
+        else
+            r = -COR_ENOMEM;
+    }
+    cor_object_iter_deinit(&it);
+    return r;
+}
+
+static int register_locked(struct cor_shared_informer *inf, struct cor_registration *reg)
+{
+    struct cor_list news;
+    int r = 0;
+
+    cor_list_init(&news);
+    if (inf->stopped)
+        return -COR_ECANCELED;
+    if (inf->started)
+        r = make_snapshot(inf, reg, &news);
+    if (r < 0) {
+        free_all(&news);
+        return r;
+    }
+    cor_informer_set_resync(inf, reg);
+    reg->is_syncing = true;
+    reg->id = ++inf->next_id;
+    cor_list_push(&inf->handlers, &reg->link);
+    push_all(&news);
+    return 0;
+}
+
+static void tell_step(void *arg)
+{
+    struct cor_registration *reg = arg;
+
+    if (reg->informer->opts.on_work)
+        reg->informer->opts.on_work(reg->informer->opts.arg);
+}
+
+static struct cor_registration *registration_new(struct cor_shared_informer *inf,
+                                                 const struct cor_registration_opts *opts)
+{
+    struct cor_registration *reg = cor_calloc(1, sizeof(*reg));
+    struct cor_listener_opts listener = {.handler = opts->handler,
+                                         .bytes_max = opts->bytes_max,
+                                         .on_ready = opts->on_ready,
+                                         .arg = opts->arg};
+
+    if (!reg)
+        return NULL;
+    cor_ref_init(&reg->ref);
+    cor_list_init(&reg->link);
+    reg->informer = inf;
+    reg->in_step = !opts->on_ready;
+    reg->asked_ms =
+        opts->resync_ms == COR_RESYNC_DEFAULT ? inf->opts.reflector.resync_ms : opts->resync_ms;
+    if (reg->in_step) {
+        listener.on_ready = tell_step;
+        listener.arg = reg;
+    }
+    if (cor_listener_new(&listener, &reg->listener) < 0)
+        return cor_free(reg);
+    return reg;
+}
+
+int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
+                                    const struct cor_registration_opts *opts,
+                                    struct cor_registration **ret_registration)
+{
+    struct cor_registration *reg = registration_new(inf, opts);
+    int r;
+
+    if (!reg)
+        return -COR_ENOMEM;
+    pthread_mutex_lock(&inf->lock);
+    r = register_locked(inf, reg);
+    pthread_mutex_unlock(&inf->lock);
+    if (r < 0)
+        cor_registration_unref(reg);
+    else
+        *ret_registration = reg;
+    return r;
+}
+
+void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
+                                        struct cor_registration *registration)
+{
+    pthread_mutex_lock(&inf->lock);
+    cor_list_remove(&registration->link);
+    pthread_mutex_unlock(&inf->lock);
+    cor_listener_close(registration->listener);
+    cor_registration_unref(registration);
+}
+
+bool cor_registration_has_synced(struct cor_registration *registration)
+{
+    return cor_shared_informer_has_synced(registration->informer) &&
+           cor_listener_saw_initial(registration->listener);
+}
+
+size_t cor_registration_drain(struct cor_registration *registration, size_t max)
+{
+    return cor_listener_drain(registration->listener, max);
+}

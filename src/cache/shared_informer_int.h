@@ -1,0 +1,55 @@
+/* The inside of a shared informer.
+ *
+ * Locks, in this order: the queue's (while a change is applied), `lock`, the indexer's, a
+ * listener's. `lock` makes a handler's snapshot of the cache and the changes after it one sequence,
+ * and guards the list of handlers. */
+#ifndef COR_CACHE_SHARED_INFORMER_INT_H
+#define COR_CACHE_SHARED_INFORMER_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/ref.h"
+#include "cache/shared_informer.h"
+
+struct cor_registration {
+    struct cor_list link; /* in handlers */
+    uint64_t id;          /* grows along the list */
+    struct cor_ref ref;   /* the informer's, and that of a step that drains it */
+    struct cor_shared_informer *informer;
+    struct cor_listener *listener;
+    bool in_step;          /* drained by step */
+    uint64_t asked_ms;     /* the period that was asked for */
+    uint64_t resync_ms;    /* the period that it gets; 0: never */
+    uint64_t resync_at_ms; /* the next time */
+    bool is_syncing;       /* hears of changes without a new resourceVersion */
+};
+
+struct cor_shared_informer {
+    struct cor_shared_informer_opts opts;
+    struct cor_indexer *indexer;
+    struct cor_delta_fifo *fifo;
+    struct cor_reflector *reflector;
+    struct cor_rand rand;
+    pthread_mutex_t lock;
+    struct cor_list handlers;
+    uint64_t next_id;
+    uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */
+    bool started;
+    atomic_bool stopped;
+};
+
+/* Changes of one key to the cache and to the handlers: a cor_delta_fn. */
+int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                       bool in_initial_list);
+
+/* A cor_reflector_opts.should_resync: marks the handlers whose time has come. */
+bool cor_informer_should_resync(void *arg);
+
+/* The period that a handler gets; before start it may shorten the informer's own. */
+void cor_informer_set_resync(struct cor_shared_informer *inf, struct cor_registration *reg);
+
+void cor_registration_unref(struct cor_registration *reg);
+
+#endif
