@@ -1,0 +1,357 @@
+/* The session itself: its making, its turns, its end. nghttp2 keeps the protocol's state; here is
+ * what it leaves open: who is told what and when, how much may come in, and how little is kept. */
+#include "net/h2.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "net/h2_int.h"
+
+/* What the connection as a whole may send before it is taken: a stream that is not read must not
+ * stop the others, so this window is opened as soon as bytes arrive, and the streams' windows bound
+ * what is kept. */
+#define CONNECTION_WINDOW (8u << 20)
+
+/* The PING between the two steps of a shutdown. */
+static const uint8_t shutdown_ping[8] = {'s', 'h', 'u', 't', 'd', 'o', 'w', 'n'};
+
+static void *mem_alloc(size_t n, void *arg)
+{
+    return cor_alloc(n);
+}
+
+static void mem_free(void *p, void *arg)
+{
+    cor_free(p);
+}
+
+static void *mem_calloc(size_t n, size_t size, void *arg)
+{
+    return cor_calloc(n, size);
+}
+
+static void *mem_realloc(void *p, size_t n, void *arg)
+{
+    return cor_realloc(p, n);
+}
+
+void cor_h2_fail(struct cor_h2 *h, int r, const char *text)
+{
+    if (h->r < 0)
+        return;
+    h->r = r;
+    snprintf(h->error, sizeof(h->error), "%s", text);
+    if (!h->is_calling)
+        h->cbs->want_turn(h->arg);
+}
+
+void cor_h2_fail_by(struct cor_h2 *h, int ng_error)
+{
+    if (ng_error == NGHTTP2_ERR_NOMEM)
+        cor_h2_fail(h, -COR_ENOMEM, "out of memory");
+    else if (ng_error == NGHTTP2_ERR_FLOODED)
+        cor_h2_fail(h, -COR_EBUSY, "too many control frames to answer");
+    else
+        cor_h2_fail(h, -COR_EINVAL, nghttp2_strerror(ng_error));
+}
+
+void cor_h2_flush(struct cor_h2 *h)
+{
+    int e;
+
+    if (h->in_recv || h->r < 0)
+        return;
+    h->is_blocked = false;
+    e = nghttp2_session_send(h->ng);
+    if (e < 0)
+        cor_h2_fail_by(h, e);
+    if (h->is_blocked)
+        h->cbs->want_turn(h->arg);
+}
+
+static int make_session(struct cor_h2 *h, nghttp2_session_callbacks *cbs, nghttp2_option *option)
+{
+    nghttp2_mem mem = {NULL, mem_alloc, mem_free, mem_calloc, mem_realloc};
+
+    cor_h2_set_recv_callbacks(cbs);
+    cor_h2_set_send_callbacks(cbs);
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_outbound_ack(option, COR_H2_ACKS_MAX);
+    nghttp2_option_set_max_settings(option, COR_H2_SETTINGS_MAX);
+    nghttp2_option_set_peer_max_concurrent_streams(option, 100);
+    if (h->role == COR_H2_SERVER)
+        return nghttp2_session_server_new3(&h->ng, cbs, h, option, &mem);
+    return nghttp2_session_client_new3(&h->ng, cbs, h, option, &mem);
+}
+
+static int new_session(struct cor_h2 *h)
+{
+    nghttp2_session_callbacks *cbs = NULL;
+    nghttp2_option *option = NULL;
+    int e = nghttp2_session_callbacks_new(&cbs);
+
+    if (e == 0)
+        e = nghttp2_option_new(&option);
+    if (e == 0)
+        e = make_session(h, cbs, option);
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(cbs);
+    return e;
+}
+
+static int say_settings(struct cor_h2 *h)
+{
+    bool is_server = h->role == COR_H2_SERVER;
+    nghttp2_settings_entry entries[] = {
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, h->limits->window},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h->limits->head_max},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+        {is_server ? NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS : NGHTTP2_SETTINGS_ENABLE_PUSH,
+         is_server ? h->limits->streams_max : 0},
+    };
+    int e = nghttp2_submit_settings(h->ng, NGHTTP2_FLAG_NONE, entries, COR_ARRAY_LEN(entries));
+
+    if (e == 0)
+        e = nghttp2_session_set_local_window_size(h->ng, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW);
+    return e;
+}
+
+int cor_h2_new(enum cor_h2_role role, const struct cor_h2_limits *limits,
+               const struct cor_h2_cbs *cbs, void *arg, struct cor_h2 **ret_h2)
+{
+    struct cor_h2 *h = cor_calloc(1, sizeof(*h));
+
+    if (!h)
+        return -COR_ENOMEM;
+    h->role = role;
+    h->limits = limits;
+    h->cbs = cbs;
+    h->arg = arg;
+    h->share_max = SIZE_MAX;
+    cor_list_init(&h->streams);
+    cor_list_init(&h->ended);
+    cor_list_init(&h->waiting);
+    cor_list_init(&h->gone);
+    cor_buf_init(&h->block.bytes, limits->head_max);
+    cor_token_bucket_init(&h->control, COR_H2_CONTROL_PER_S, COR_H2_CONTROL_BURST, 0);
+    cor_token_bucket_init(&h->resets, COR_H2_RESETS_PER_S, COR_H2_RESETS_BURST, 0);
+    if (new_session(h) < 0 || say_settings(h) < 0) {
+        cor_h2_free(h);
+        return -COR_ENOMEM;
+    }
+    *ret_h2 = h;
+    return 0;
+}
+
+struct cor_h2 *cor_h2_free(struct cor_h2 *h)
+{
+    if (!h)
+        return NULL;
+    nghttp2_session_del(h->ng);
+    COR_LIST_FOREACH_SAFE(link, &h->streams)
+        cor_h2_stream_free(COR_CONTAINER_OF(link, struct cor_h2_stream, link));
+    cor_h2_block_deinit(&h->block);
+    return cor_free(h);
+}
+
+static void tell_ended(struct cor_h2 *h)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(&h->ended))) {
+        struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, end_link);
+
+        s->cbs->on_end(s, s->arg);
+    }
+}
+
+static void tell_gone(struct cor_h2 *h)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(&h->gone))) {
+        struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, gone_link);
+
+        s->is_held = false;
+        s->cbs->on_closed(s, s->code, s->arg);
+        cor_h2_stream_free(s);
+    }
+}
+
+/* The window from which it is worth while to go on: a frame's worth, or what is wanted, or half of
+ * what the peer ever opens. */
+static size_t low_water(const struct cor_h2_stream *s)
+{
+    uint32_t window =
+        nghttp2_session_get_remote_settings(s->h->ng, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
+    size_t low = window / 2 < 16384 ? window / 2 : 16384;
+
+    low = s->wanted < low ? s->wanted : low;
+    return low > 0 ? low : 1;
+}
+
+/* Each stream that waits is asked once, with its share of the room, and joins the end again when
+ * its write is short. */
+static void tell_writable(struct cor_h2 *h)
+{
+    size_t n = h->nwaiting, room = h->cbs->room(h->arg);
+    struct cor_list batch, *link;
+
+    if (n == 0)
+        return;
+    h->share_max = room / n > 16384 ? room / n : 16384;
+    cor_list_init(&batch);
+    cor_list_splice(&batch, &h->waiting);
+    while ((link = cor_list_pop(&batch))) {
+        struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, wait_link);
+        bool by_output;
+
+        if (h->r == 0 && cor_h2_stream_room(s, &by_output) >= low_water(s)) {
+            h->nwaiting--;
+            s->cbs->on_writable(s, s->arg);
+        } else {
+            cor_list_push(&h->waiting, link);
+            if (h->r == 0 && by_output)
+                h->cbs->want_turn(h->arg);
+        }
+    }
+    h->share_max = SIZE_MAX;
+}
+
+/* After a failure nghttp2 is used once more, for the last word. */
+static void say_goaway(struct cor_h2 *h)
+{
+    uint32_t code = h->r == -COR_EBUSY ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR;
+    int r = h->r;
+
+    if (h->has_said_goaway || (r != -COR_EBUSY && r != -COR_EINVAL))
+        return;
+    h->has_said_goaway = true;
+    if (nghttp2_session_terminate_session(h->ng, code) == 0)
+        nghttp2_session_send(h->ng);
+}
+
+/* The last step is again for what the callbacks before it have brought about. */
+static int turn(struct cor_h2 *h)
+{
+    cor_h2_flush(h);
+    tell_ended(h);
+    tell_gone(h);
+    if (h->r == 0)
+        tell_writable(h);
+    tell_gone(h);
+    if (h->r < 0)
+        say_goaway(h);
+    h->is_calling = false;
+    return h->r;
+}
+
+int cor_h2_turn(struct cor_h2 *h, uint64_t now_ms)
+{
+    assert(!h->is_calling);
+    h->now_ms = now_ms;
+    h->is_calling = true;
+    return turn(h);
+}
+
+int cor_h2_feed(struct cor_h2 *h, struct cor_str in, uint64_t now_ms)
+{
+    ssize_t n;
+
+    assert(!h->is_calling);
+    if (h->r < 0)
+        return h->r;
+    h->now_ms = now_ms;
+    h->is_calling = true;
+    h->in_recv = true;
+    n = nghttp2_session_mem_recv(h->ng, (const uint8_t *)in.p, in.n);
+    h->in_recv = false;
+    if (n < 0)
+        cor_h2_fail_by(h, (int)n);
+    return turn(h);
+}
+
+const char *cor_h2_error(const struct cor_h2 *h)
+{
+    return h->error;
+}
+
+void cor_h2_drop_all(struct cor_h2 *h, uint32_t code)
+{
+    struct cor_list *link;
+
+    assert(!h->is_calling);
+    h->is_calling = true;
+    if (h->r == 0)
+        h->r = -COR_ECANCELED;
+    tell_gone(h);
+    while ((link = cor_list_pop(&h->streams))) {
+        struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, link);
+        bool was_held = s->is_held;
+
+        s->is_gone = true;
+        s->is_held = false;
+        nghttp2_session_set_stream_user_data(h->ng, s->id, NULL);
+        if (was_held)
+            s->cbs->on_closed(s, code, s->arg);
+        cor_h2_stream_free(s);
+    }
+    h->is_calling = false;
+}
+
+void cor_h2_shutdown(struct cor_h2 *h)
+{
+    int e;
+
+    if (h->is_shutting || h->r < 0)
+        return;
+    h->is_shutting = true;
+    if (h->role == COR_H2_CLIENT) {
+        e = nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE, 0, NGHTTP2_NO_ERROR, NULL, 0);
+    } else {
+        e = nghttp2_submit_shutdown_notice(h->ng);
+        if (e == 0)
+            e = nghttp2_submit_ping(h->ng, NGHTTP2_FLAG_NONE, shutdown_ping);
+    }
+    if (e < 0)
+        cor_h2_fail_by(h, e);
+    cor_h2_flush(h);
+}
+
+void cor_h2_take_pong(struct cor_h2 *h, const uint8_t payload[8])
+{
+    int e;
+
+    if (!h->is_shutting || memcmp(payload, shutdown_ping, sizeof(shutdown_ping)) != 0) {
+        if (h->cbs->on_pong)
+            h->cbs->on_pong(h->arg);
+        return;
+    }
+    e = nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE,
+                              nghttp2_session_get_last_proc_stream_id(h->ng), NGHTTP2_NO_ERROR,
+                              NULL, 0);
+    if (e < 0)
+        cor_h2_fail_by(h, e);
+}
+
+bool cor_h2_is_done(const struct cor_h2 *h)
+{
+    return !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng) &&
+           cor_list_empty(&h->gone);
+}
+
+int cor_h2_ping(struct cor_h2 *h)
+{
+    if (h->r == 0 && nghttp2_submit_ping(h->ng, NGHTTP2_FLAG_NONE, NULL) < 0)
+        return -COR_ENOMEM;
+    cor_h2_flush(h);
+    return 0;
+}
+
+size_t cor_h2_nstreams(const struct cor_h2 *h)
+{
+    return h->nstreams;
+}
