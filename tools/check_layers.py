@@ -8,11 +8,11 @@ import re
 import sys
 
 # Bottom to top; a folder may include itself and what stands before it, less what DENIED names.
-LAYERS = ["base", "json", "loop", "net", "http", "meta", "codec", "cache", "storage", "server", "client"]
+LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "cache", "storage", "server", "client"]
 DENIED = {
     "json": {"loop"},
-    "meta": {"loop", "net", "http"},
-    "codec": {"loop", "net", "http"},
+    "meta": {"loop", "net", "http", "grpc"},
+    "codec": {"loop", "net", "http", "grpc"},
     "client": {"storage", "server"},
     "server": {"client"},
 }
