@@ -14,6 +14,10 @@
  * what is kept. */
 #define CONNECTION_WINDOW (8u << 20)
 
+/* A writer that waits is told at so much room in its window, and in the output. */
+#define WINDOW_LOW 16384u
+#define OUTPUT_LOW 1024u
+
 /* The PING between the two steps of a shutdown. */
 static const uint8_t shutdown_ping[8] = {'s', 'h', 'u', 't', 'd', 'o', 'w', 'n'};
 
@@ -102,13 +106,14 @@ static int new_session(struct cor_h2 *h)
     return e;
 }
 
+/* SETTINGS_NO_RFC7540_PRIORITIES is not said: nghttp2 1.52 then keeps a pointer to freed memory
+ * when an allocation fails while it takes a body. */
 static int say_settings(struct cor_h2 *h)
 {
     bool is_server = h->role == COR_H2_SERVER;
     nghttp2_settings_entry entries[] = {
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, h->limits->window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)h->limits->head_max},
-        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
         {is_server ? NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS : NGHTTP2_SETTINGS_ENABLE_PUSH,
          is_server ? h->limits->streams_max : 0},
     };
@@ -181,16 +186,17 @@ static void tell_gone(struct cor_h2 *h)
     }
 }
 
-/* The window from which it is worth while to go on: a frame's worth, or what is wanted, or half of
- * what the peer ever opens. */
-static size_t low_water(const struct cor_h2_stream *s)
+/* From when it is worth while to go on: what is wanted; or of a window a frame's worth, or half of
+ * what the peer ever opens; or of the output something. */
+static bool has_room(const struct cor_h2_stream *s, bool *ret_by_output)
 {
     uint32_t window =
         nghttp2_session_get_remote_settings(s->h->ng, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
-    size_t low = window / 2 < 16384 ? window / 2 : 16384;
+    size_t room = cor_h2_stream_room(s, ret_by_output);
+    size_t low = window / 2 < WINDOW_LOW ? window / 2 : WINDOW_LOW;
 
-    low = s->wanted < low ? s->wanted : low;
-    return low > 0 ? low : 1;
+    low = *ret_by_output ? OUTPUT_LOW : low;
+    return room > 0 && (room >= low || room >= s->wanted);
 }
 
 /* Each stream that waits is asked once, with its share of the room, and joins the end again when
@@ -202,14 +208,14 @@ static void tell_writable(struct cor_h2 *h)
 
     if (n == 0)
         return;
-    h->share_max = room / n > 16384 ? room / n : 16384;
+    h->share_max = room / n > WINDOW_LOW ? room / n : WINDOW_LOW;
     cor_list_init(&batch);
     cor_list_splice(&batch, &h->waiting);
     while ((link = cor_list_pop(&batch))) {
         struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, wait_link);
         bool by_output;
 
-        if (h->r == 0 && cor_h2_stream_room(s, &by_output) >= low_water(s)) {
+        if (h->r == 0 && has_room(s, &by_output)) {
             h->nwaiting--;
             s->cbs->on_writable(s, s->arg);
         } else {
@@ -341,6 +347,11 @@ bool cor_h2_is_done(const struct cor_h2 *h)
 {
     return !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng) &&
            cor_list_empty(&h->gone);
+}
+
+bool cor_h2_is_greeted(const struct cor_h2 *h)
+{
+    return h->is_greeted;
 }
 
 int cor_h2_ping(struct cor_h2 *h)

@@ -42,6 +42,8 @@ enum cor_h2_code {
     COR_H2_CANCEL = 8,
     COR_H2_ENHANCE_YOUR_CALM = 11,
 };
+/* Never on the wire: the code that a user of cor_h2_drop_all() may give when a connection broke. */
+#define COR_H2_LOST UINT32_MAX
 
 /* Borrowed while the callback runs. */
 struct cor_h2_head {
@@ -73,7 +75,8 @@ struct cor_h2_stream_cbs {
 };
 
 struct cor_h2_cbs {
-    /* Bytes of output that `send` takes; what control frames may need is left out of it. */
+    /* Bytes of output that `send` takes now, several KB when nothing waits; what control frames may
+     * need is left out of it. */
     size_t (*room)(void *arg);
     /* Copies all of the spans. 0, -COR_EBUSY (control frames only: asked again at the next turn),
      * or another negative code, with which the session fails. */
@@ -126,6 +129,9 @@ void cor_h2_shutdown(struct cor_h2 *h);
 
 /* Either side said GOAWAY and no stream is left: the owner ends the connection. */
 bool cor_h2_is_done(const struct cor_h2 *h);
+
+/* Has the peer's first SETTINGS frame come? */
+bool cor_h2_is_greeted(const struct cor_h2 *h);
 
 /* 0, -COR_ENOMEM. */
 int cor_h2_ping(struct cor_h2 *h);

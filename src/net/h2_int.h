@@ -65,6 +65,7 @@ struct cor_h2 {
     size_t share_max; /* what one stream may write while others wait */
     bool in_recv;     /* nghttp2 is reading: nothing may be sent */
     bool is_blocked;  /* `send` had no room for a control frame */
+    bool is_greeted;  /* the peer's SETTINGS have come */
     bool is_shutting; /* cor_h2_shutdown() */
     bool has_said_goaway;
     bool is_calling; /* cor_h2_feed() or cor_h2_turn() is running and looks after all lists */

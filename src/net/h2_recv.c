@@ -285,6 +285,9 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
     case NGHTTP2_DATA:
         s = stream_of(ng, frame->hd.stream_id);
         break;
+    case NGHTTP2_SETTINGS:
+        h->is_greeted = true;
+        break;
     case NGHTTP2_PING:
         if (frame->hd.flags & NGHTTP2_FLAG_ACK)
             cor_h2_take_pong(h, frame->ping.opaque_data);
