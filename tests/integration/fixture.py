@@ -86,10 +86,10 @@ class Server:
         if self.own_data:
             shutil.rmtree(self.data, ignore_errors=True)
 
-    def start(self):
+    def start(self, port=0):
         read_end, write_end = os.pipe()
         self.log = tempfile.TemporaryFile("w+")
-        command = [self.program, "serve", "--data", str(self.data), "--port", "0", "--die-with-parent",
+        command = [self.program, "serve", "--data", str(self.data), "--port", str(port), "--die-with-parent",
                    "--ready-fd", str(write_end), *self.flags]
         self.process = subprocess.Popen(command, pass_fds=[write_end], stdout=self.log, stderr=self.log)
         os.close(write_end)
@@ -117,11 +117,12 @@ class Server:
             process.kill()
             process.wait()
             raise AssertionError(f"the server did not stop: {self.output()}") from None
-        assert code == 0, f"the server ended with {code}: {self.output()}"
+        wanted = -number if number == signal.SIGKILL else 0
+        assert code == wanted, f"the server ended with {code}: {self.output()}"
 
-    def restart(self):
-        self.stop()
-        return self.start()
+    def restart(self, number=signal.SIGTERM, keep_port=False):
+        self.stop(number)
+        return self.start(self.port if keep_port else 0)
 
     def connect(self, cert=None):
         context = ssl.create_default_context(cafile=self.data / "pki/ca.crt")

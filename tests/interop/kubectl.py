@@ -58,8 +58,27 @@ def manifests_create_and_replace_in_yaml_and_json(server):
     assert kubectl(server, "create", "-f", "-", stdin=json.dumps(body)) == "configmap/j created\n"
     assert kubectl(server, "replace", "-f", "-", stdin=manifest("m", k="w")) == "configmap/m replaced\n"
     assert kubectl(server, "get", "cm", "m", "-o", "jsonpath={.data.k}") == "w"
+    body["data"]["k"] = "x"
+    assert kubectl(server, "replace", "-f", "-", stdin=json.dumps(body)) == "configmap/j replaced\n"
+    assert kubectl(server, "get", "cm", "j", "-o", "jsonpath={.data.k}") == "x"
     said = kubectl(server, "create", "-f", "-", stdin=manifest("m"), fails=True)
     assert 'Error from server (AlreadyExists): error when creating "STDIN": configmaps "m" already exists' in said, said
+
+
+@test
+def folders_of_manifests_are_applied_and_deleted(server):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        (path / "two.yaml").write_text(manifest("a", k="v") + "---\n" + manifest("b", k="v"))
+        (path / "one.json").write_text(json.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "c"}}))
+        made = kubectl(server, "apply", "-f", folder).splitlines()
+        assert sorted(made) == [f"configmap/{name} created" for name in "abc"], made
+        (path / "two.yaml").write_text(manifest("a", k="w") + "---\n" + manifest("b", k="v"))
+        made = kubectl(server, "apply", "-f", folder).splitlines()
+        assert sorted(made) == ["configmap/a configured", "configmap/b unchanged", "configmap/c unchanged"], made
+        assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data}") == '{"k":"w"}'
+        kubectl(server, "delete", "-f", folder)
+        assert kubectl(server, "get", "cm", "-o", "name") == ""
 
 
 @test
@@ -87,7 +106,9 @@ def objects_are_labelled_annotated_and_patched(server):
     assert "No resources found" not in kubectl(server, "get", "cm", "--field-selector", "metadata.name=a")
     kubectl(server, "patch", "cm", "a", "--type", "merge", "-p", '{"data":{"z":"1"}}')
     kubectl(server, "patch", "cm", "a", "--type", "json", "-p", '[{"op":"remove","path":"/data/k"}]')
-    assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data}") == '{"z":"1"}'
+    kubectl(server, "patch", "cm", "a", "-p", '{"data":{"z":"2"}}')
+    assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data}") == '{"z":"2"}'
+    assert "--overwrite is false" in kubectl(server, "label", "cm", "a", "x=z", fails=True)
     assert kubectl(server, "label", "cm", "a", "x-") == "configmap/a unlabeled\n"
     said = kubectl(server, "patch", "cm", "b", "--type", "merge", "-p", "{}", fails=True)
     assert 'Error from server (NotFound): configmaps "b" not found' in said, said
@@ -110,6 +131,14 @@ def a_watch_shows_changes(server):
         assert watch.stdout.readline().startswith("b")
         kubectl(server, "label", "cm", "b", "seen=yes")
         assert watch.stdout.readline().startswith("b")
+        watch.terminate()
+    command = ["kubectl", "-n", server.ns, "get", "cm", "-w", "--output-watch-events", "-o", "jsonpath={.type} {.object.metadata.name}{'\\n'}"]
+    with subprocess.Popen(command, env=environment(server), stdout=subprocess.PIPE, text=True) as watch:
+        assert [watch.stdout.readline() for _ in range(2)] == ["ADDED a\n", "ADDED b\n"]
+        kubectl(server, "annotate", "cm", "a", "seen=yes")
+        assert watch.stdout.readline() == "MODIFIED a\n"
+        kubectl(server, "delete", "cm", "b")
+        assert watch.stdout.readline() == "DELETED b\n"
         watch.terminate()
 
 

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""A program over Python's kubernetes client for ../clients.py: client.py modes | crud KUBECONFIG NAMESPACE |
+watch KUBECONFIG NAMESPACE. The watch prints SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion."""
+
+import sys
+import time
+
+from kubernetes import client, config, dynamic, watch
+from urllib3.exceptions import HTTPError
+
+RECONNECT_S = 0.1
+
+
+def config_map(name):
+    return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, labels={"of": "crud"}), data={"k": "v"})
+
+
+def refused(code, function, *words):
+    try:
+        function(*words)
+    except client.ApiException as error:
+        assert error.status == code, error
+        return
+    raise AssertionError(f"success instead of {code}")
+
+
+def change(api, namespace):
+    made = api.create_namespaced_config_map(namespace, config_map("a"))
+    assert made.metadata.creation_timestamp.tzinfo, made.metadata
+    refused(409, api.create_namespaced_config_map, namespace, config_map("a"))
+    changed = api.replace_namespaced_config_map("a", namespace, client.V1ConfigMap(metadata=made.metadata, data={"k": "w"}))
+    assert changed.data == {"k": "w"}
+    refused(409, api.replace_namespaced_config_map, "a", namespace, made)
+    # A dict goes out as a strategic merge patch, a list as a JSON patch.
+    api.patch_namespaced_config_map("a", namespace, {"data": {"strategic": "1"}})
+    api.patch_namespaced_config_map("a", namespace, [{"op": "add", "path": "/data/json", "value": "1"}])
+    assert len(api.read_namespaced_config_map("a", namespace).data) == 3
+
+
+def look(api, namespace):
+    for i in range(5):
+        api.create_namespaced_config_map(namespace, config_map(f"page-{i}"))
+    page = api.list_namespaced_config_map(namespace, limit=4, label_selector="of=crud")
+    assert len(page.items) == 4 and page.metadata.remaining_item_count is None
+    rest = api.list_namespaced_config_map(namespace, limit=4, label_selector="of=crud", _continue=page.metadata._continue)
+    assert [item.metadata.name for item in rest.items] == ["page-3", "page-4"], rest
+
+
+def remove(api, namespace):
+    api.delete_namespaced_config_map("a", namespace)
+    refused(404, api.read_namespaced_config_map, "a", namespace)
+    api.delete_collection_namespaced_config_map(namespace, label_selector="of=crud")
+    assert not api.list_namespaced_config_map(namespace, label_selector="of=crud").items
+
+
+def discover(namespace):
+    """The dynamic client reads discovery and caches it."""
+    resources = dynamic.DynamicClient(client.ApiClient()).resources
+    maps = resources.get(api_version="v1", kind="ConfigMap")
+    maps.create(namespace=namespace, body={"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "d"}})
+    patch = {"metadata": {"labels": {"x": "y"}}}
+    maps.patch(namespace=namespace, name="d", body=patch, content_type="application/merge-patch+json")
+    assert maps.get(namespace=namespace, label_selector="x=y").items[0].metadata.name == "d"
+    maps.delete(namespace=namespace, name="d")
+    assert resources.get(api_version="apps/v1", kind="Deployment").namespaced
+
+
+def crud(namespace):
+    api = client.CoreV1Api()
+    change(api, namespace)
+    look(api, namespace)
+    remove(api, namespace)
+    discover(namespace)
+
+
+def show(what, item):
+    print(what, item.metadata.name, item.metadata.resource_version, flush=True)
+
+
+def follow(namespace):
+    """The library's watch goes on by itself where a stream ended; a connection that cannot be had is the caller's."""
+    api = client.CoreV1Api()
+    listed = api.list_namespaced_config_map(namespace)
+    for item in listed.items:
+        show("ADDED", item)
+    print("SYNCED", flush=True)
+    version = listed.metadata.resource_version
+    words = {"ADDED": "ADDED", "MODIFIED": "UPDATED", "DELETED": "DELETED"}
+    while True:
+        try:
+            for event in watch.Watch().stream(api.list_namespaced_config_map, namespace, resource_version=version):
+                show(words[event["type"]], event["object"])
+                version = event["object"].metadata.resource_version
+        except HTTPError:
+            time.sleep(RECONNECT_S)
+
+
+def main():
+    if sys.argv[1] == "modes":
+        print("watch")
+        return
+    config.load_kube_config(sys.argv[2])
+    (crud if sys.argv[1] == "crud" else follow)(sys.argv[3])
+
+
+if __name__ == "__main__":
+    main()
