@@ -1,4 +1,4 @@
-#include <dirent.h>
+#include <ftw.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -111,18 +111,15 @@ const char *test_tmpdir(void)
     return dir;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    return remove(path);
+}
+
 static void remove_tmpdirs(void)
 {
-    for (size_t i = 0; i < ntmpdirs; i++) {
-        DIR *d = opendir(tmpdirs[i]);
-        struct dirent *e;
-
-        while (d && (e = readdir(d)))
-            unlinkat(dirfd(d), e->d_name, 0);
-        if (d)
-            closedir(d);
-        rmdir(tmpdirs[i]);
-    }
+    for (size_t i = 0; i < ntmpdirs; i++)
+        nftw(tmpdirs[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 void test_register(const char *name, test_fn fn)

@@ -1,0 +1,50 @@
+/* Clients that watch: each selects something, starts in every way there is, goes away and comes
+ * back, reads slowly, and keeps what it saw. The first one sees everything and never starts anew:
+ * what it saw is the history that the others are compared with.
+ * Thread: the loop's.  Owner: the test. */
+#ifndef COR_TEST_WATCHERS_H
+#define COR_TEST_WATCHERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "history.h"
+
+struct cor_loop;
+struct http_client;
+struct watchers;
+struct writers;
+
+struct watchers *watchers_start(struct cor_loop *loop, struct http_client *client, size_t n,
+                                uint64_t seed, struct verdict *verdict);
+
+/* The history has begun: from now on there may be writes. */
+bool watchers_have_begun(void *watchers);
+
+/* Whose acknowledgements a start must not be older than; until then there are none. */
+void watchers_heed(struct watchers *w, const struct writers *writers);
+
+const struct history *watchers_history(const struct watchers *w);
+
+/* No more going away. The history is complete at `final_rev`; watchers_are_done() when each has
+ * seen its last event of it. */
+void watchers_settle(struct watchers *w, uint64_t final_rev);
+bool watchers_are_done(void *watchers);
+
+/* Says who is not, and what it waits for. */
+void watchers_blame(const struct watchers *w);
+
+/* Compares what is left to compare, and each watcher's last state with a list at its revision. Runs
+ * the loop. */
+void watchers_check(struct watchers *w);
+
+struct watchers_totals {
+    size_t events, segments, resumes, bookmarks, lists;
+    size_t relists; /* because the server said 410 */
+};
+struct watchers_totals watchers_totals(const struct watchers *w);
+
+void watchers_free(struct watchers *w);
+
+#endif
