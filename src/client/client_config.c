@@ -1,0 +1,149 @@
+#include "client/client_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "net/cert.h"
+
+#define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+#define FILE_MAX        (1u << 20)
+
+/* explicit_bzero() is not optimised away. */
+static void wipe(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+    cor_free(secret);
+}
+
+static void free_strings(struct cor_strings *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        cor_free(s->items[i]);
+    cor_free(s->items);
+}
+
+static void free_pairs(struct cor_string_pairs *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        cor_free(p->items[i].key);
+        wipe(p->items[i].value);
+    }
+    cor_free(p->items);
+}
+
+void cor_client_config_deinit(struct cor_client_config *c)
+{
+    cor_free(c->server);
+    cor_free(c->tls_server_name);
+    cor_free(c->ca_pem);
+    cor_free(c->proxy_url);
+    cor_free(c->ns);
+    cor_free(c->client_cert_pem);
+    wipe(c->client_key_pem);
+    cor_free(c->client_cert_file);
+    cor_free(c->client_key_file);
+    wipe(c->token);
+    cor_free(c->token_file);
+    cor_free(c->username);
+    wipe(c->password);
+    cor_free(c->exec.command);
+    cor_free(c->exec.api_version);
+    cor_free(c->exec.interactive_mode);
+    cor_free(c->exec.install_hint);
+    free_strings(&c->exec.args);
+    free_pairs(&c->exec.env);
+    cor_free(c->impersonate_user);
+    cor_free(c->impersonate_uid);
+    free_strings(&c->impersonate_groups);
+    free_pairs(&c->impersonate_extra);
+    *c = (struct cor_client_config){0};
+}
+
+/* The file's text without white space at its ends. 0, -COR_ENOMEM, or what reading it gave. */
+static int load(const char *folder, const char *name, char **ret_path, char **ret_text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path, text;
+    struct cor_str trimmed;
+    int r;
+
+    cor_buf_init(&path, FILE_MAX);
+    cor_buf_init(&text, FILE_MAX);
+    r = cor_buf_addf(&path, "%s/%s", folder, name);
+    if (r == 0)
+        r = cor_pem_load(path.p, &text);
+    if (r < 0)
+        return r;
+    trimmed = cor_str_trim(cor_buf_str(&text));
+    *ret_text = cor_strndup(trimmed.p, trimmed.n);
+    explicit_bzero(text.p, text.n);
+    if (ret_path)
+        *ret_path = cor_strndup(path.p, path.n);
+    return *ret_text && (!ret_path || *ret_path) ? 0 : -COR_ENOMEM;
+}
+
+static int set_server(struct cor_client_config *c, const char *host, const char *port)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf url;
+    bool is_v6 = strchr(host, ':') != NULL;
+    int r;
+
+    cor_buf_init(&url, 4096);
+    r = cor_buf_addf(&url, is_v6 ? "https://[%s]:%s" : "https://%s:%s", host, port);
+    if (r == 0)
+        c->server = cor_strndup(url.p, url.n);
+    return c->server ? 0 : -COR_ENOMEM;
+}
+
+static int set_namespace(struct cor_client_config *c, const char *folder)
+{
+    const char *from_env = getenv("POD_NAMESPACE");
+    int r;
+
+    if (from_env && from_env[0]) {
+        c->ns = cor_strdup(from_env);
+    } else {
+        r = load(folder, "namespace", NULL, &c->ns);
+        if (r == -COR_ENOMEM)
+            return r;
+        if (r < 0 || !c->ns[0]) {
+            cor_free(c->ns);
+            c->ns = cor_strdup("default");
+        }
+    }
+    return c->ns ? 0 : -COR_ENOMEM;
+}
+
+int cor_client_config_in_cluster(const char *folder, struct cor_client_config *ret_config,
+                                 struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
+    const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
+    int r;
+
+    folder = folder ? folder : SERVICE_ACCOUNT;
+    if (!host || !host[0] || !port || !port[0])
+        return cor_status_set(
+            reterr, -COR_ENOTFOUND,
+            "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and "
+            "KUBERNETES_SERVICE_PORT must be defined");
+    r = load(folder, "token", &c.token_file, &c.token);
+    if (r == -COR_ENOTFOUND)
+        return cor_status_set(reterr, r, "the service account has no token: %s/token", folder);
+    if (r == 0)
+        r = set_server(&c, host, port);
+    if (r == 0)
+        r = set_namespace(&c, folder);
+    /* Without a readable CA the system's roots are used, as client-go does. */
+    if (r == 0 && load(folder, "ca.crt", NULL, &c.ca_pem) == -COR_ENOMEM)
+        r = -COR_ENOMEM;
+    if (r < 0)
+        return cor_status_set(reterr, r, "the service account under %s: %s", folder,
+                              cor_err_text(r));
+    *ret_config = c;
+    c = (struct cor_client_config){0};
+    return 0;
+}

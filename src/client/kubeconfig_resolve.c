@@ -1,0 +1,431 @@
+/* From a context to a client's configuration: its cluster, its user, and what clientcmd's
+ * validation asks of them. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/kubeconfig_int.h"
+#include "net/cert.h"
+#include "json/scan.h"
+
+#define PEM_MAX (1u << 20)
+
+static int no_memory(struct cor_status *reterr)
+{
+    return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
+}
+
+static bool is_set(const char *s)
+{
+    return s && s[0];
+}
+
+static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_stanza_kind kind,
+                                     const char *name)
+{
+    return cor_map_peek(&kc->stanzas[kind], cor_strz(name));
+}
+
+/* The text of a file that a field names; the message names both. */
+static int load(const struct cor_stanza *s, const char *field, const char *path, char **ret,
+                struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    int r;
+
+    cor_buf_init(&text, PEM_MAX);
+    r = cor_pem_load(path, &text);
+    if (r < 0 && r != -COR_ENOMEM)
+        return cor_stanza_mistake(s, field, reterr, "unable to read %s: %s", path, cor_err_text(r));
+    if (r == 0)
+        *ret = cor_strndup(cor_buf_str(&text).n ? text.p : "", text.n);
+    return *ret ? 0 : no_memory(reterr);
+}
+
+static int read_ca(const struct cor_stanza *s, struct cor_client_config *c,
+                   struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_freep) char *path = NULL;
+    int r = cor_stanza_data(s, "certificate-authority-data", &c->ca_pem, reterr);
+
+    if (r == 0)
+        r = cor_stanza_path(s, "certificate-authority", &path, reterr);
+    if (r < 0 || !path)
+        return r;
+    if (c->ca_pem)
+        return cor_stanza_mistake(s, "certificate-authority", reterr,
+                                  "certificate-authority-data and certificate-authority are both "
+                                  "specified. certificate-authority-data will override");
+    return load(s, "certificate-authority", path, &c->ca_pem, reterr);
+}
+
+static bool has_scheme(const char *url, const char *const schemes[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
+static int check_cluster(const struct cor_stanza *s, const struct cor_client_config *c,
+                         struct cor_status *reterr)
+{
+    static const char *const servers[] = {"http://", "https://", "unix://"};
+    static const char *const proxies[] = {"http://", "https://", "socks5://"};
+
+    if (!is_set(c->server))
+        return cor_stanza_mistake(s, "server", reterr, "no server found");
+    if (strstr(c->server, "://") && !has_scheme(c->server, servers, COR_ARRAY_LEN(servers)))
+        return cor_stanza_mistake(s, "server", reterr, "http, https or unix is expected");
+    if (is_set(c->proxy_url) && !has_scheme(c->proxy_url, proxies, COR_ARRAY_LEN(proxies)))
+        return cor_stanza_mistake(s, "proxy-url", reterr, "http, https or socks5 is expected");
+    if (c->insecure_skip_tls_verify && c->ca_pem)
+        return cor_stanza_mistake(s, "insecure-skip-tls-verify", reterr,
+                                  "specifying a root certificates file with the insecure flag is "
+                                  "not allowed");
+    return 0;
+}
+
+static int read_cluster(const struct cor_stanza *s, struct cor_client_config *c,
+                        struct cor_status *reterr)
+{
+    int r = cor_stanza_string(s, "server", &c->server, reterr);
+
+    if (r == 0)
+        r = cor_stanza_string(s, "tls-server-name", &c->tls_server_name, reterr);
+    if (r == 0)
+        r = cor_stanza_bool(s, "insecure-skip-tls-verify", &c->insecure_skip_tls_verify, reterr);
+    if (r == 0)
+        r = cor_stanza_bool(s, "disable-compression", &c->disable_compression, reterr);
+    if (r == 0)
+        r = cor_stanza_string(s, "proxy-url", &c->proxy_url, reterr);
+    if (r == 0)
+        r = read_ca(s, c, reterr);
+    return r < 0 ? r : check_cluster(s, c, reterr);
+}
+
+static int read_strings(const struct cor_stanza *s, const char *field, struct cor_str list,
+                        struct cor_strings *ret, struct cor_status *reterr)
+{
+    struct cor_json_iter it = cor_json_iter(list);
+    size_t n = 0;
+
+    if (list.n == 0 || cor_json_type(list) == COR_JSON_NULL)
+        return 0;
+    if (cor_json_type(list) != COR_JSON_ARRAY)
+        return cor_stanza_mistake(s, field, reterr, "a list of strings is expected");
+    while (cor_json_iter_elem(&it))
+        n++;
+    if (n > COR_STRINGS_MAX)
+        return cor_stanza_mistake(s, field, reterr, "at most %d entries are expected",
+                                  COR_STRINGS_MAX);
+    ret->items = cor_calloc(n ? n : 1, sizeof(ret->items[0]));
+    if (!ret->items)
+        return no_memory(reterr);
+    it = cor_json_iter(list);
+    while (cor_json_iter_elem(&it)) {
+        int r = cor_stanza_text(cor_json_iter_value(&it), &ret->items[ret->n]);
+
+        if (r < 0)
+            return r == -COR_ENOMEM ? no_memory(reterr)
+                                    : cor_stanza_mistake(s, field, reterr, "a string is expected");
+        ret->n++;
+    }
+    return 0;
+}
+
+static int add_pair(struct cor_string_pairs *pairs, char *take_key, char *take_value)
+{
+    struct cor_string_pair *items =
+        take_key && take_value ? cor_realloc(pairs->items, (pairs->n + 1) * sizeof(pairs->items[0]))
+                               : NULL;
+
+    if (!items) {
+        cor_free(take_key);
+        cor_free(take_value);
+        return -COR_ENOMEM;
+    }
+    pairs->items = items;
+    pairs->items[pairs->n++] = (struct cor_string_pair){take_key, take_value};
+    return 0;
+}
+
+/* A list of {name, value}. */
+static int read_env(const struct cor_stanza *s, struct cor_str list, struct cor_string_pairs *ret,
+                    struct cor_status *reterr)
+{
+    struct cor_json_iter it = cor_json_iter(list);
+
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str entry = cor_json_iter_value(&it), name = COR_STR(""), value = COR_STR("");
+        char *key = NULL, *text = NULL;
+
+        cor_json_get(entry, COR_STR("name"), COR_JSON_SORTED, &name);
+        cor_json_get(entry, COR_STR("value"), COR_JSON_SORTED, &value);
+        if (ret->n == COR_STRINGS_MAX || cor_stanza_text(name, &key) < 0 ||
+            cor_stanza_text(value, &text) < 0) {
+            cor_free(key);
+            return cor_stanza_mistake(s, "exec.env", reterr,
+                                      "a name and a value, both strings, are expected");
+        }
+        if (add_pair(ret, key, text) < 0)
+            return no_memory(reterr);
+    }
+    return 0;
+}
+
+/* A command with a slash in it is a path from the file; one without is looked for in PATH. */
+static int read_command(const struct cor_stanza *exec, struct cor_exec_config *ret,
+                        struct cor_status *reterr)
+{
+    int r = cor_stanza_string(exec, "command", &ret->command, reterr);
+
+    if (r == 0 && ret->command && strchr(ret->command, '/')) {
+        ret->command = cor_free(ret->command);
+        r = cor_stanza_path(exec, "command", &ret->command, reterr);
+    }
+    return r;
+}
+
+static int check_exec(const struct cor_stanza *exec, struct cor_exec_config *c,
+                      struct cor_status *reterr)
+{
+    static const char v1beta1[] = "client.authentication.k8s.io/v1beta1";
+    static const char v1[] = "client.authentication.k8s.io/v1";
+
+    if (!is_set(c->command))
+        return cor_stanza_mistake(exec, "command", reterr, "command must be specified");
+    if (!is_set(c->api_version))
+        return cor_stanza_mistake(exec, "apiVersion", reterr, "apiVersion must be specified");
+    if (strcmp(c->api_version, v1) != 0 && strcmp(c->api_version, v1beta1) != 0)
+        return cor_stanza_mistake(exec, "apiVersion", reterr, "%s or %s is expected", v1, v1beta1);
+    if (!is_set(c->interactive_mode) && strcmp(c->api_version, v1beta1) == 0) {
+        cor_free(c->interactive_mode);
+        c->interactive_mode = cor_strdup("IfAvailable");
+        return c->interactive_mode ? 0 : no_memory(reterr);
+    }
+    if (!is_set(c->interactive_mode) || (strcmp(c->interactive_mode, "Never") != 0 &&
+                                         strcmp(c->interactive_mode, "IfAvailable") != 0 &&
+                                         strcmp(c->interactive_mode, "Always") != 0))
+        return cor_stanza_mistake(exec, "interactiveMode", reterr,
+                                  "Never, IfAvailable or Always is expected");
+    return 0;
+}
+
+static int read_exec(const struct cor_stanza *s, struct cor_exec_config *ret,
+                     struct cor_status *reterr)
+{
+    struct cor_stanza exec = *s;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf where;
+    struct cor_str args = COR_STR(""), env = COR_STR("");
+    int r;
+
+    cor_buf_init(&where, 4096);
+    if (cor_json_get(s->json, COR_STR("exec"), COR_JSON_SORTED, &exec.json) < 0 ||
+        cor_json_type(exec.json) == COR_JSON_NULL)
+        return 0;
+    if (cor_json_type(exec.json) != COR_JSON_OBJECT)
+        return cor_stanza_mistake(s, "exec", reterr, "an object is expected");
+    if (cor_buf_addf(&where, "%s.exec", s->where) < 0)
+        return no_memory(reterr);
+    exec.where = where.p;
+    cor_json_get(exec.json, COR_STR("args"), COR_JSON_SORTED, &args);
+    cor_json_get(exec.json, COR_STR("env"), COR_JSON_SORTED, &env);
+    r = read_command(&exec, ret, reterr);
+    if (r == 0)
+        r = cor_stanza_string(&exec, "apiVersion", &ret->api_version, reterr);
+    if (r == 0)
+        r = cor_stanza_string(&exec, "interactiveMode", &ret->interactive_mode, reterr);
+    if (r == 0)
+        r = cor_stanza_string(&exec, "installHint", &ret->install_hint, reterr);
+    if (r == 0)
+        r = cor_stanza_bool(&exec, "provideClusterInfo", &ret->provide_cluster_info, reterr);
+    if (r == 0)
+        r = read_strings(&exec, "args", args, &ret->args, reterr);
+    if (r == 0)
+        r = read_env(s, env, &ret->env, reterr);
+    return r < 0 ? r : check_exec(&exec, ret, reterr);
+}
+
+/* {key: [value, …]} becomes a pair per value. */
+static int read_extra(const struct cor_stanza *s, struct cor_client_config *c,
+                      struct cor_status *reterr)
+{
+    struct cor_str extra = COR_STR(""), raw_key;
+    struct cor_json_iter it;
+
+    cor_json_get(s->json, COR_STR("as-user-extra"), COR_JSON_SORTED, &extra);
+    it = cor_json_iter(extra);
+    while (cor_json_iter_member(&it, &raw_key)) {
+        struct cor_strings values = {0};
+        int r = read_strings(s, "as-user-extra", cor_json_iter_value(&it), &values, reterr);
+
+        for (size_t i = 0; i < values.n; i++) {
+            if (r == 0 && add_pair(&c->impersonate_extra, cor_strndup(raw_key.p, raw_key.n),
+                                   COR_STEAL(values.items[i])) < 0)
+                r = no_memory(reterr);
+            cor_free(values.items[i]);
+        }
+        cor_free(values.items);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_impersonation(const struct cor_stanza *s, struct cor_client_config *c,
+                              struct cor_status *reterr)
+{
+    struct cor_str groups = COR_STR("");
+    int r = cor_stanza_string(s, "as", &c->impersonate_user, reterr);
+
+    cor_json_get(s->json, COR_STR("as-groups"), COR_JSON_SORTED, &groups);
+    if (r == 0)
+        r = cor_stanza_string(s, "as-uid", &c->impersonate_uid, reterr);
+    if (r == 0)
+        r = read_strings(s, "as-groups", groups, &c->impersonate_groups, reterr);
+    if (r == 0)
+        r = read_extra(s, c, reterr);
+    if (r == 0 && !is_set(c->impersonate_user) &&
+        (is_set(c->impersonate_uid) || c->impersonate_groups.n > 0 || c->impersonate_extra.n > 0))
+        return cor_stanza_mistake(s, "as", reterr,
+                                  "requesting uid, groups or user-extra without impersonating a "
+                                  "user is not allowed");
+    return r;
+}
+
+static int read_client_cert(const struct cor_stanza *s, struct cor_client_config *c,
+                            struct cor_status *reterr)
+{
+    int r = cor_stanza_data(s, "client-certificate-data", &c->client_cert_pem, reterr);
+
+    if (r == 0)
+        r = cor_stanza_data(s, "client-key-data", &c->client_key_pem, reterr);
+    if (r == 0)
+        r = cor_stanza_path(s, "client-certificate", &c->client_cert_file, reterr);
+    if (r == 0)
+        r = cor_stanza_path(s, "client-key", &c->client_key_file, reterr);
+    if (r < 0)
+        return r;
+    /* Data beats files. */
+    if (c->client_cert_pem)
+        c->client_cert_file = cor_free(c->client_cert_file);
+    if (c->client_key_pem)
+        c->client_key_file = cor_free(c->client_key_file);
+    if ((c->client_cert_pem || c->client_cert_file) && !c->client_key_pem && !c->client_key_file)
+        return cor_stanza_mistake(s, "client-key", reterr,
+                                  "client-key-data or client-key must be specified to use the "
+                                  "clientCert authentication method");
+    return 0;
+}
+
+static int read_token(const struct cor_stanza *s, struct cor_client_config *c,
+                      struct cor_status *reterr)
+{
+    int r = cor_stanza_string(s, "token", &c->token, reterr);
+
+    if (r == 0)
+        r = cor_stanza_path(s, "tokenFile", &c->token_file, reterr);
+    if (r == 0 && c->token_file && !is_set(c->token)) {
+        c->token = cor_free(c->token);
+        r = load(s, "tokenFile", c->token_file, &c->token, reterr);
+        if (r == 0 && c->token) {
+            struct cor_str trimmed = cor_str_trim(cor_strz(c->token));
+
+            memmove(c->token, trimmed.p, trimmed.n);
+            c->token[trimmed.n] = '\0';
+        }
+    }
+    return r;
+}
+
+static int read_user(const struct cor_stanza *s, struct cor_client_config *c,
+                     struct cor_status *reterr)
+{
+    int r = read_client_cert(s, c, reterr);
+
+    if (r == 0)
+        r = read_token(s, c, reterr);
+    if (r == 0)
+        r = cor_stanza_string(s, "username", &c->username, reterr);
+    if (r == 0)
+        r = cor_stanza_string(s, "password", &c->password, reterr);
+    if (r == 0)
+        r = read_exec(s, &c->exec, reterr);
+    if (r == 0)
+        r = read_impersonation(s, c, reterr);
+    if (r == 0 && is_set(c->token) && is_set(c->username))
+        return cor_stanza_mistake(s, "token", reterr,
+                                  "more than one authentication method found; found [token "
+                                  "basicAuth], only one is allowed");
+    return r;
+}
+
+/* The stanza that a context names; one without a name is none. */
+static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
+                      enum cor_stanza_kind kind, const char *field, const struct cor_stanza **ret,
+                      struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_freep) char *name = NULL;
+    int r = cor_stanza_string(context, field, &name, reterr);
+
+    *ret = NULL;
+    if (r < 0 || !is_set(name))
+        return r;
+    *ret = peek(kc, kind, name);
+    if (!*ret)
+        return cor_status_set(reterr, -COR_ENOTFOUND, "%s \"%s\" was not found for context \"%s\"",
+                              field, name, context->name);
+    return 0;
+}
+
+static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
+                   struct cor_client_config *c, struct cor_status *reterr)
+{
+    const struct cor_stanza *cluster, *user;
+    int r = find_named(kc, context, COR_STANZA_CLUSTER, "cluster", &cluster, reterr);
+
+    if (r == 0)
+        r = find_named(kc, context, COR_STANZA_USER, "user", &user, reterr);
+    if (r == 0 && !cluster)
+        return cor_stanza_mistake(context, "cluster", reterr, "cluster was not specified");
+    if (r == 0)
+        r = read_cluster(cluster, c, reterr);
+    /* Credentials are not for a connection that anyone can read. */
+    if (r == 0 && user && strncmp(c->server, "http://", strlen("http://")) != 0)
+        r = read_user(user, c, reterr);
+    if (r == 0)
+        r = cor_stanza_string(context, "namespace", &c->ns, reterr);
+    if (r == 0 && !is_set(c->ns)) {
+        cor_free(c->ns);
+        c->ns = cor_strdup("default");
+        if (!c->ns)
+            return no_memory(reterr);
+    }
+    return r;
+}
+
+int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc, const char *context,
+                           struct cor_client_config *ret_config, struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
+    const char *name = is_set(context) ? context : kc->current_context;
+    const struct cor_stanza *stanza;
+    int r;
+
+    if (!is_set(name))
+        return cor_status_set(reterr, -COR_ENOTFOUND,
+                              "invalid configuration: no configuration has been provided, try "
+                              "setting KUBERNETES_MASTER environment variable");
+    stanza = peek(kc, COR_STANZA_CONTEXT, name);
+    if (!stanza)
+        return cor_status_set(reterr, -COR_ENOTFOUND,
+                              "context was not found for specified context: %s", name);
+    r = resolve(kc, stanza, &c, reterr);
+    if (r < 0)
+        return r;
+    *ret_config = c;
+    c = (struct cor_client_config){0};
+    return 0;
+}
