@@ -1,0 +1,54 @@
+#include "grpc/status.h"
+
+#include "base/err.h"
+
+static const struct {
+    const char *name;
+    int err;
+} codes[] = {
+#define COR_GRPC_ROW(name, number, err) [number] = {#name, err},
+    COR_GRPC_CODES(COR_GRPC_ROW)
+#undef COR_GRPC_ROW
+};
+
+#define NCODES (sizeof(codes) / sizeof(codes[0]))
+
+const char *cor_grpc_code_name(enum cor_grpc_code code)
+{
+    return (size_t)code < NCODES ? codes[code].name : "UNKNOWN";
+}
+
+int cor_grpc_code_err(enum cor_grpc_code code)
+{
+    return (size_t)code < NCODES ? codes[code].err : -COR_EINTERNAL;
+}
+
+enum cor_grpc_code cor_grpc_code_parse(struct cor_str text)
+{
+    uint64_t n;
+
+    if (cor_str_to_u64(text, &n) < 0 || n >= NCODES)
+        return COR_GRPC_UNKNOWN;
+    return (enum cor_grpc_code)n;
+}
+
+enum cor_grpc_code cor_grpc_code_of_http(int http_status)
+{
+    switch (http_status) {
+    case 400:
+        return COR_GRPC_INTERNAL;
+    case 401:
+        return COR_GRPC_UNAUTHENTICATED;
+    case 403:
+        return COR_GRPC_PERMISSION_DENIED;
+    case 404:
+        return COR_GRPC_UNIMPLEMENTED;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+        return COR_GRPC_UNAVAILABLE;
+    default:
+        return COR_GRPC_UNKNOWN;
+    }
+}

@@ -1,0 +1,407 @@
+#include "http/client_conn.h"
+
+#include <assert.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "net/net.h"
+#include "net/resolver.h"
+#include "net/stream.h"
+#include "net/tls.h"
+
+/* Output that may wait for the server to read, and the part of it that is left to control frames.
+ */
+#define OUT_MAX   (512u * 1024)
+#define OUT_SLACK (64u * 1024)
+/* How long the server may leave output untouched. */
+#define STALL_MS 20000
+#define FAR_MS   (UINT64_C(1) << 40)
+
+/*   RESOLVING ──► CONNECTING (each address) ──► GREETING (SETTINGS) ──► OPEN ──► ENDED ──► CLOSING
+ * and from everywhere to ENDED and CLOSING. */
+enum state { RESOLVING, CONNECTING, GREETING, OPEN, ENDED, CLOSING };
+
+struct cor_client_conn {
+    struct cor_net *net;
+    struct cor_client_conn_opts opts;
+    char *host, *unix_path, *server_name;
+    enum state state;
+    struct cor_resolver *resolver;
+    struct cor_stream *stream;
+    struct cor_h2 *h2;
+    struct cor_addresses addresses;
+    size_t next_address;
+    struct cor_timer timer; /* until OPEN: the deadline; then the keepalive */
+    uint64_t heard_ms;
+    bool is_pinging;
+    bool is_draining;
+    bool is_stopped; /* reading, while the output is full */
+    bool drain_is_told;
+    size_t nclosing; /* streams that are being closed */
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+static uint64_t now_ms(const struct cor_client_conn *c)
+{
+    return cor_loop_now_ms(cor_net_loop(c->net));
+}
+
+static void free_conn(struct cor_client_conn *c)
+{
+    cor_h2_free(c->h2);
+    cor_tls_unref(c->opts.tls);
+    cor_free(c->host);
+    cor_free(c->unix_path);
+    cor_free(c->server_name);
+    cor_free(c);
+}
+
+static void finish_close(struct cor_client_conn *c)
+{
+    void (*on_closed)(void *arg) = c->on_closed;
+    void *arg = c->closed_arg;
+
+    if (c->state != CLOSING || c->nclosing > 0 || c->resolver)
+        return;
+    cor_timer_cancel(&c->timer);
+    if (c->h2)
+        cor_h2_drop_all(c->h2, COR_H2_LOST);
+    free_conn(c);
+    if (on_closed)
+        on_closed(arg);
+}
+
+static void on_stream_closed(void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    c->nclosing--;
+    finish_close(c);
+}
+
+static void close_stream(struct cor_client_conn *c)
+{
+    c->nclosing++;
+    cor_stream_close(c->stream, on_stream_closed, c);
+    c->stream = NULL;
+}
+
+/* The timer stays set, far away: to move it then cannot fail. */
+static void end(struct cor_client_conn *c, int why, const char *text)
+{
+    if (c->state >= ENDED)
+        return;
+    c->state = ENDED;
+    if (cor_timer_is_set(&c->timer))
+        cor_timer_set(&c->timer, FAR_MS);
+    if (c->h2)
+        cor_h2_drop_all(c->h2, COR_H2_LOST);
+    if (c->state == ENDED)
+        c->opts.cbs->on_end(c, why, text, c->opts.arg);
+}
+
+static size_t on_room(void *arg)
+{
+    struct cor_client_conn *c = arg;
+    size_t room = c->stream ? cor_stream_room(c->stream) : 0;
+
+    return room > OUT_SLACK ? room - OUT_SLACK : 0;
+}
+
+static int on_send(const struct cor_str *spans, size_t n, void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    return c->stream ? cor_stream_write(c->stream, spans, n) : -COR_ECANCELED;
+}
+
+static void want_turn(void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    if (c->stream)
+        cor_stream_want_writable(c->stream);
+}
+
+static void on_pong(void *arg)
+{
+}
+
+static void on_goaway(uint32_t code, void *arg)
+{
+    ((struct cor_client_conn *)arg)->is_draining = true;
+}
+
+static const struct cor_h2_cbs h2_cbs = {
+    .room = on_room,
+    .send = on_send,
+    .want_turn = want_turn,
+    .on_pong = on_pong,
+    .on_goaway = on_goaway,
+};
+
+static void set_timer(struct cor_client_conn *c, uint64_t delay_ms)
+{
+    if (cor_timer_set(&c->timer, delay_ms) < 0)
+        cor_stream_fail(c->stream, -COR_ENOMEM);
+}
+
+/* After each step of the session: what it has come to. */
+static void look(struct cor_client_conn *c, int r)
+{
+    if (c->state >= ENDED)
+        return;
+    if (r < 0) {
+        end(c, r, cor_h2_error(c->h2));
+        return;
+    }
+    if (c->state == GREETING && cor_h2_is_greeted(c->h2)) {
+        c->state = OPEN;
+        set_timer(c, c->opts.keepalive_ms);
+        c->opts.cbs->on_open(c, c->opts.arg);
+    }
+    if (c->state == OPEN && c->is_draining && !c->drain_is_told) {
+        c->drain_is_told = true;
+        c->opts.cbs->on_drain(c, c->opts.arg);
+    }
+    if (c->state < ENDED && cor_h2_is_done(c->h2))
+        end(c, 0, cor_h2_error(c->h2));
+}
+
+/* While the output is full nothing is read: each frame that comes may want an answer. */
+static void throttle(struct cor_client_conn *c)
+{
+    if (c->state >= ENDED || !c->stream)
+        return;
+    c->is_stopped = cor_stream_room(c->stream) < OUT_SLACK / 2;
+    if (c->is_stopped) {
+        cor_stream_read_stop(c->stream);
+        cor_stream_want_writable(c->stream);
+    } else {
+        cor_stream_read_start(c->stream);
+    }
+}
+
+static void on_stream_open(struct cor_stream *s, void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    if (c->opts.tls && !cor_str_eqz(cor_stream_alpn(s), "h2")) {
+        end(c, -COR_EINVAL, "the server does not speak HTTP/2 over TLS");
+        return;
+    }
+    if (cor_h2_new(COR_H2_CLIENT, c->opts.limits, &h2_cbs, c, &c->h2) < 0) {
+        end(c, -COR_ENOMEM, "out of memory");
+        return;
+    }
+    c->state = GREETING;
+    c->heard_ms = now_ms(c);
+    look(c, cor_h2_turn(c->h2, now_ms(c)));
+}
+
+static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    if (c->state != GREETING && c->state != OPEN)
+        return;
+    c->heard_ms = now_ms(c);
+    c->is_pinging = false;
+    look(c, cor_h2_feed(c->h2, bytes, c->heard_ms));
+    throttle(c);
+}
+
+static void on_stream_writable(struct cor_stream *s, void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    if (c->state != GREETING && c->state != OPEN)
+        return;
+    look(c, cor_h2_turn(c->h2, now_ms(c)));
+    throttle(c);
+}
+
+static void connect_next(struct cor_client_conn *c);
+
+static const char *end_text(int why)
+{
+    switch (why) {
+    case 0:
+        return "the server closed the connection";
+    case -COR_EUNREACHABLE:
+        return "the connection was refused";
+    case -COR_EINVAL:
+        return "the TLS handshake failed";
+    case -COR_ETIMEOUT:
+        return "the server took no data";
+    default:
+        return "the connection broke";
+    }
+}
+
+static void on_stream_end(struct cor_stream *s, int why, void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    if (c->state >= ENDED)
+        return;
+    if (c->state == CONNECTING && c->next_address < c->addresses.n) {
+        close_stream(c);
+        connect_next(c);
+        return;
+    }
+    end(c, why == 0 ? -COR_EIO : why, end_text(why));
+}
+
+static void on_stream_drained(struct cor_stream *s, void *arg)
+{
+}
+
+static const struct cor_stream_cbs stream_cbs = {on_stream_open, on_stream_data, on_stream_writable,
+                                                 on_stream_end, on_stream_drained};
+
+static int connect_stream(struct cor_client_conn *c, const char *address)
+{
+    struct cor_stream_opts opts = {.cbs = &stream_cbs,
+                                   .arg = c,
+                                   .tls = c->opts.tls,
+                                   .server_name = c->server_name ? c->server_name : c->host,
+                                   .out_max = OUT_MAX,
+                                   .stall_ms = STALL_MS};
+
+    c->state = CONNECTING;
+    if (c->unix_path)
+        return cor_stream_connect_unix(c->net, c->unix_path, &opts, &c->stream);
+    return cor_stream_connect(c->net, address, c->opts.port, &opts, &c->stream);
+}
+
+static void connect_next(struct cor_client_conn *c)
+{
+    int r = connect_stream(c, c->addresses.at[c->next_address++]);
+
+    if (r < 0)
+        end(c, r, cor_err_text(r));
+}
+
+static void on_resolved(int r, const struct cor_addresses *found, void *arg)
+{
+    struct cor_client_conn *c = arg;
+
+    c->resolver = NULL;
+    if (c->state == CLOSING) {
+        finish_close(c);
+        return;
+    }
+    if (c->state != RESOLVING)
+        return;
+    if (r < 0) {
+        end(c, r, "the host name is not known");
+        return;
+    }
+    c->addresses = *found;
+    connect_next(c);
+}
+
+static void keep_alive(struct cor_client_conn *c)
+{
+    uint64_t silent_ms = now_ms(c) - c->heard_ms;
+
+    if (c->is_pinging) {
+        end(c, -COR_ETIMEOUT, "the server does not answer pings");
+        return;
+    }
+    if (cor_h2_nstreams(c->h2) == 0 || silent_ms < c->opts.keepalive_ms) {
+        silent_ms = silent_ms < c->opts.keepalive_ms ? silent_ms : 0;
+        set_timer(c, c->opts.keepalive_ms - silent_ms);
+        return;
+    }
+    c->is_pinging = true;
+    set_timer(c, c->opts.keepalive_timeout_ms);
+    if (cor_h2_ping(c->h2) < 0)
+        end(c, -COR_ENOMEM, "out of memory");
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    struct cor_client_conn *c = COR_CONTAINER_OF(timer, struct cor_client_conn, timer);
+
+    if (c->state == CLOSING)
+        finish_close(c);
+    else if (c->state == OPEN)
+        keep_alive(c);
+    else
+        end(c, -COR_ETIMEOUT, "the connection took too long");
+}
+
+static int dup(const char *s, char **ret)
+{
+    *ret = s ? cor_strdup(s) : NULL;
+    return s && !*ret ? -COR_ENOMEM : 0;
+}
+
+static int start(struct cor_client_conn *c)
+{
+    int r = cor_timer_set(&c->timer, c->opts.connect_timeout_ms);
+
+    if (r < 0)
+        return r;
+    if (c->unix_path)
+        r = connect_stream(c, NULL);
+    else
+        r = cor_resolver_open(c->net, c->host, on_resolved, c, &c->resolver);
+    if (r < 0)
+        cor_timer_cancel(&c->timer);
+    return r;
+}
+
+int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts *opts,
+                         struct cor_client_conn **ret_conn)
+{
+    struct cor_client_conn *c = cor_calloc(1, sizeof(*c));
+    int r;
+
+    assert(opts->cbs && opts->limits && (opts->host || opts->unix_path));
+    if (!c)
+        return -COR_ENOMEM;
+    c->net = net;
+    c->opts = *opts;
+    if (c->opts.tls)
+        cor_tls_ref(c->opts.tls);
+    cor_timer_init(&c->timer, cor_net_loop(net), on_timer);
+    r = dup(opts->host, &c->host);
+    if (r == 0)
+        r = dup(opts->unix_path, &c->unix_path);
+    if (r == 0)
+        r = dup(opts->server_name, &c->server_name);
+    if (r == 0)
+        r = start(c);
+    if (r < 0) {
+        free_conn(c);
+        return r;
+    }
+    *ret_conn = c;
+    return 0;
+}
+
+void cor_client_conn_close(struct cor_client_conn *c, void (*on_closed)(void *arg), void *arg)
+{
+    assert(c->state != CLOSING && cor_loop_is_current(cor_net_loop(c->net)));
+    c->state = CLOSING;
+    c->on_closed = on_closed;
+    c->closed_arg = arg;
+    if (c->resolver)
+        cor_resolver_cancel(c->resolver);
+    else if (c->stream)
+        close_stream(c);
+    else
+        cor_timer_set(&c->timer, 0);
+}
+
+struct cor_h2 *cor_client_conn_h2(const struct cor_client_conn *c)
+{
+    return c->h2;
+}
