@@ -1,0 +1,329 @@
+/* Contract 4.2 and sequences 49 to 52. The driver writes down what it is asked for; the test plays
+ * the server and moves the clock. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "client/leader_election.h"
+#include "test.h"
+
+struct fake {
+    struct cor_leader_driver driver;
+    struct cor_rand rand;
+    struct cor_leader *l;
+    char log[1024];
+    uint64_t now, wake;
+    struct cor_leader_record written;
+};
+
+static void note(struct fake *f, const char *fmt, ...) COR_PRINTF(2, 3);
+static void note(struct fake *f, const char *fmt, ...)
+{
+    size_t n = strlen(f->log);
+    va_list ap;
+
+    if (n > 0)
+        f->log[n++] = ' ';
+    va_start(ap, fmt);
+    assert_true((size_t)vsnprintf(f->log + n, sizeof(f->log) - n, fmt, ap) < sizeof(f->log) - n);
+    va_end(ap);
+}
+
+static struct fake *of(struct cor_leader_driver *d)
+{
+    return COR_CONTAINER_OF(d, struct fake, driver);
+}
+
+static void on_get(struct cor_leader_driver *d)
+{
+    note(of(d), "get");
+}
+
+static void on_create(struct cor_leader_driver *d, const struct cor_leader_record *record)
+{
+    of(d)->written = *record;
+    note(of(d), "create(%s,%d)", record->holder, record->transitions);
+}
+
+static void on_update(struct cor_leader_driver *d, const struct cor_leader_record *record,
+                      const char *version)
+{
+    of(d)->written = *record;
+    note(of(d), "update(%s,%d@%s)", record->holder, record->transitions, version);
+}
+
+static void on_cancel(struct cor_leader_driver *d)
+{
+    note(of(d), "cancel");
+}
+
+static void on_wake_at(struct cor_leader_driver *d, uint64_t at_ms)
+{
+    of(d)->wake = at_ms;
+}
+
+static const struct cor_leader_driver_ops ops = {on_get, on_create, on_update, on_cancel,
+                                                 on_wake_at};
+
+static void on_started(void *arg)
+{
+    note(arg, "STARTED");
+}
+
+static void on_stopped(void *arg)
+{
+    note(arg, "STOPPED");
+}
+
+static void on_new_leader(void *arg, const char *identity)
+{
+    note(arg, "LEADER(%s)", identity);
+}
+
+static void begin(struct fake *f, bool release)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+    struct cor_leader_opts opts = {.identity = "me",
+                                   .release_on_cancel = release,
+                                   .rand = &f->rand,
+                                   .on_started = on_started,
+                                   .on_stopped = on_stopped,
+                                   .on_new_leader = on_new_leader,
+                                   .arg = f};
+
+    *f = (struct fake){.driver = {&ops}, .now = 100000};
+    cor_rand_init_seeded(&f->rand, 7);
+    assert_int_equal(cor_leader_new(&opts, &f->driver, &f->l, &st), 0);
+    cor_leader_start(f->l, f->now, 1);
+}
+
+static void end(struct fake *f)
+{
+    if (!cor_leader_is_over(f->l))
+        cor_leader_cancel(f->l, f->now, 1);
+    cor_leader_free(f->l);
+}
+
+static void got(struct fake *f, const char *holder, int32_t duration_s, int64_t renew_us)
+{
+    struct cor_leader_record record = {
+        .duration_s = duration_s, .renew_us = renew_us, .transitions = 3};
+
+    snprintf(record.holder, sizeof(record.holder), "%s", holder);
+    cor_leader_got(f->l, f->now, (int64_t)f->now, 0, &record, "v1");
+}
+
+static void written(struct fake *f, int r, const char *version)
+{
+    cor_leader_written(f->l, f->now, (int64_t)f->now, r, version);
+}
+
+static void wait_ms(struct fake *f, uint64_t ms)
+{
+    f->now += ms;
+    cor_leader_tick(f->l, f->now, (int64_t)f->now);
+}
+
+static void assert_log(struct fake *f, const char *expected)
+{
+    assert_string_equal(f->log, expected);
+    f->log[0] = '\0';
+}
+
+static void become_leader(struct fake *f, bool release)
+{
+    begin(f, release);
+    cor_leader_got(f->l, f->now, 1, -COR_ENOTFOUND, NULL, NULL);
+    written(f, 0, "v1");
+    assert_log(f, "get create(me,0) LEADER(me) STARTED");
+}
+
+TEST(leader_election, a_lock_that_is_not_there_is_created)
+{
+    struct fake f;
+
+    become_leader(&f, false);
+    assert_true(cor_leader_is_leader(f.l));
+    assert_int_equal(f.written.duration_s, 15);
+    assert_int_equal(f.wake, f.now + 2000);
+    end(&f);
+    assert_log(&f, "STOPPED");
+}
+
+TEST(leader_election, a_leader_renews_without_a_get)
+{
+    struct fake f;
+
+    become_leader(&f, false);
+    wait_ms(&f, 2000);
+    assert_log(&f, "update(me,0@v1)");
+    written(&f, 0, "v2");
+    wait_ms(&f, 2000);
+    assert_log(&f, "update(me,0@v2)");
+    end(&f);
+}
+
+TEST(leader_election, sequence_49_a_lock_is_free_when_it_has_not_changed_for_its_own_duration)
+{
+    struct fake f;
+    uint64_t first_seen;
+
+    begin(&f, false);
+    first_seen = f.now;
+    got(&f, "other", 20, 5);
+    assert_log(&f, "get LEADER(other)");
+    assert_true(f.wake >= f.now + 2000 && f.wake < f.now + 4400);
+    while (f.now < first_seen + 20000) {
+        wait_ms(&f, f.wake - f.now);
+        if (f.now < first_seen + 20000) {
+            got(&f, "other", 20, 5);
+            assert_log(&f, "get");
+        }
+    }
+    got(&f, "other", 20, 5);
+    assert_log(&f, "get update(me,4@v1)");
+    written(&f, 0, "v2");
+    assert_log(&f, "LEADER(me) STARTED");
+    end(&f);
+}
+
+TEST(leader_election, a_lock_that_changes_stays_held)
+{
+    struct fake f;
+
+    begin(&f, false);
+    got(&f, "other", 3, 1);
+    for (int i = 2; i < 10; i++) {
+        wait_ms(&f, f.wake - f.now);
+        got(&f, "other", 3, i);
+    }
+    assert_false(cor_leader_is_leader(f.l));
+    end(&f);
+}
+
+TEST(leader_election, a_lock_without_a_holder_is_free_at_once)
+{
+    struct fake f;
+
+    begin(&f, false);
+    got(&f, "", 15, 5);
+    assert_log(&f, "get update(me,4@v1)");
+    written(&f, -COR_ECONFLICT, NULL);
+    assert_log(&f, "");
+    wait_ms(&f, f.wake - f.now);
+    assert_log(&f, "get");
+    end(&f);
+}
+
+TEST(leader_election, sequence_51_a_conflict_is_looked_at)
+{
+    struct fake f;
+
+    become_leader(&f, false);
+    wait_ms(&f, 2000);
+    written(&f, -COR_ECONFLICT, NULL);
+    assert_log(&f, "update(me,0@v1) get");
+    got(&f, "me", 15, 77);
+    assert_log(&f, "update(me,3@v1)");
+    written(&f, 0, "v3");
+    wait_ms(&f, 2000);
+    written(&f, -COR_ECONFLICT, NULL);
+    got(&f, "other", 15, 78);
+    assert_log(&f, "update(me,3@v3) get LEADER(other)");
+    wait_ms(&f, 2000);
+    got(&f, "other", 15, 79);
+    wait_ms(&f, f.wake - f.now);
+    for (int i = 0; i < 10 && !cor_leader_is_over(f.l); i++) {
+        got(&f, "other", 15, 80 + i);
+        wait_ms(&f, f.wake - f.now);
+    }
+    assert_true(cor_leader_is_over(f.l));
+    end(&f);
+}
+
+TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
+{
+    struct fake f;
+    uint64_t begun;
+
+    become_leader(&f, false);
+    begun = f.now + 2000;
+    wait_ms(&f, 2000);
+    assert_int_equal(f.wake, begun + 10000);
+    assert_false(cor_leader_is_stale(f.l, f.now, 0));
+    wait_ms(&f, 10000);
+    assert_log(&f, "update(me,0@v1) cancel STOPPED");
+    assert_int_equal(f.wake, UINT64_MAX);
+    end(&f);
+}
+
+TEST(leader_election, sequence_50_a_leader_that_is_cancelled_gives_the_lock_back)
+{
+    struct fake f;
+
+    become_leader(&f, true);
+    cor_leader_cancel(f.l, f.now, 1);
+    assert_log(&f, "get");
+    got(&f, "me", 15, 99);
+    assert_log(&f, "update(,3@v1)");
+    assert_int_equal(f.written.duration_s, 1);
+    written(&f, 0, "v2");
+    assert_log(&f, "LEADER() STOPPED");
+    end(&f);
+}
+
+TEST(leader_election, a_release_does_not_wait_for_ever)
+{
+    struct fake f;
+
+    become_leader(&f, true);
+    cor_leader_cancel(f.l, f.now, 1);
+    wait_ms(&f, 10000);
+    assert_log(&f, "get cancel STOPPED");
+    end(&f);
+}
+
+TEST(leader_election, one_who_never_led_is_told_that_it_is_over_too)
+{
+    struct fake f;
+
+    begin(&f, true);
+    cor_leader_cancel(f.l, f.now, 1);
+    assert_log(&f, "get cancel STOPPED");
+    end(&f);
+}
+
+TEST(leader_election, wrong_options_are_named)
+{
+    static const struct {
+        uint64_t lease, renew, retry;
+        const char *identity, *expected;
+    } cases[] = {
+        {10000, 10000, 2000, "me", "leaseDuration must be greater than renewDeadline"},
+        {15000, 10000, 9000, "me", "renewDeadline must be greater than retryPeriod*JitterFactor"},
+        {15000, 10000, 2000, "", "identity: 1 to 1023 bytes are expected"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+        struct cor_leader_opts opts = {.identity = cases[i].identity,
+                                       .lease_ms = cases[i].lease,
+                                       .renew_ms = cases[i].renew,
+                                       .retry_ms = cases[i].retry,
+                                       .on_started = on_started,
+                                       .on_stopped = on_stopped};
+        struct cor_leader *l;
+
+        assert_int_equal(cor_leader_new(&opts, NULL, &l, &st), -COR_EINVAL);
+        assert_string_equal(cor_status_message(&st), cases[i].expected);
+    }
+}
+
+TEST(leader_election, a_leader_that_is_not_renewed_is_stale)
+{
+    struct fake f;
+
+    become_leader(&f, false);
+    assert_false(cor_leader_is_stale(f.l, f.now + 20000, 5000));
+    assert_true(cor_leader_is_stale(f.l, f.now + 20001, 5000));
+    end(&f);
+}
