@@ -1,4 +1,4 @@
-/* Turns SIGINT and SIGTERM into a mail on a loop.
+/* Turns SIGINT and SIGTERM, and SIGHUP if that is wanted, into mails on a loop.
  * Thread: one of its own waits for the signals; the rest is the loop's.  Owner: whoever embeds it.
  */
 #ifndef COR_CMD_INTERRUPT_H
@@ -12,11 +12,13 @@
 #include "loop/loop.h"
 
 struct interrupt {
-    struct cor_mail mail;
+    struct cor_mail mail, hangup_mail;
     struct cor_loop *loop;
     pthread_t thread;
     sigset_t signals, old_mask;
-    _Atomic bool stopping;           /* the next signal is only to wake the thread */
+    _Atomic bool stopping;         /* the next signal is only to wake the thread */
+    _Atomic bool hangup_is_posted; /* hangup_mail has not arrived yet */
+    void (*on_hangup)(void *arg);  /* set before interrupt_block(): for each SIGHUP, on the loop */
     void (*on_interrupt)(void *arg); /* on the loop, at most once */
     void *arg;
 };
@@ -30,7 +32,8 @@ void interrupt_block(struct interrupt *in);
 int interrupt_start(struct interrupt *in, struct cor_loop *loop, void (*on_interrupt)(void *arg),
                     void *arg);
 
-/* No call after this. */
+/* No call after this. SIGHUP, if it was wanted, stays blocked; the others do again what they did.
+ */
 void interrupt_stop(struct interrupt *in);
 
 #endif

@@ -67,6 +67,10 @@ static const struct flag flags[] = {
      "what all keys in the store begin with (/registry)"},
     {"etcd-compaction-interval", 0, FLAG_DURATION, AT_INSTANCE(compaction_interval_ms), "DURATION",
      "how often old revisions are dropped (5m); 0 for never"},
+    {"encryption-provider-config", 0, FLAG_TEXT, AT_INSTANCE(encryption_config), "FILE",
+     "an EncryptionConfiguration: which resources are stored encrypted, and with which keys"},
+    {"encryption-provider-config-automatic-reload", 0, FLAG_SWITCH, AT_INSTANCE(encryption_reload),
+     NULL, "look each minute whether that file has changed, and use what it says then"},
     {"ready-fd", 0, FLAG_NUMBER, AT(ready_fd), "FD",
      "write the server's URL and a line end there when it is ready", 0, 1 << 20},
     {"die-with-parent", 0, FLAG_SWITCH, AT(die_with_parent), NULL,
@@ -128,6 +132,11 @@ static void on_interrupt(void *arg)
     cor_instance_stop(arg);
 }
 
+static void on_hangup(void *arg)
+{
+    cor_instance_reload(arg);
+}
+
 static int report(const struct cor_status *st)
 {
     fprintf(stderr, "coracle serve: %s\n", cor_status_message(st));
@@ -141,7 +150,7 @@ static int run(const void *opts, const char *const *args, size_t nargs)
     uint64_t began_us = cor_clock_mono_us(cor_clock_real());
     struct cor_instance *in;
     struct cor_status st;
-    struct interrupt interrupt = {0};
+    struct interrupt interrupt = {.on_hangup = on_hangup};
 
     (void)args, (void)nargs;
     cor_status_init(&st);
@@ -183,7 +192,8 @@ const struct command serve = {
         "Serves the Kubernetes API over HTTPS, by default on the loopback only, with its data and\n"
         "credentials in one folder. The first start makes a CA, a serving certificate, an admin\n"
         "token, and DIR/admin.kubeconfig that names them. Flags that kube-apiserver also has mean\n"
-        "the same. SIGTERM or SIGINT lets requests finish and stops.\n",
+        "the same. SIGTERM or SIGINT lets requests finish and stops. SIGHUP reads the file of\n"
+        "--encryption-provider-config again.\n",
     .flags = flags,
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,

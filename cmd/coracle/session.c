@@ -98,13 +98,44 @@ int session_open(struct session *s, bool read_only)
     return r < 0 ? session_report(s) : EXIT_OK;
 }
 
+int session_open_encryption(struct session *s)
+{
+    const char *path = s->opts->encryption_config;
+
+    if (!path)
+        return EXIT_OK;
+    if (cor_dynamic_transformers_new(path, &s->transformers, &s->status) < 0)
+        return session_report(s);
+    if (cor_dynamic_transformers_file_is_open(s->transformers))
+        fprintf(stderr,
+                "coracle %s: warning: others than its owner may read or write %s; make its mode "
+                "0600\n",
+                s->command, path);
+    return EXIT_OK;
+}
+
+int session_transformer(struct session *s, const struct store_key *key,
+                        const struct cor_transformer **ret_transformer)
+{
+    if (s->transformers)
+        return cor_dynamic_transformers_peek(s->transformers, &key->gr, ret_transformer);
+    *ret_transformer = NULL;
+    return 0;
+}
+
 int session_open_store(struct session *s, bool read_only, const struct store_key *key)
 {
     struct cor_store_opts opts = {.resource_prefix = key->resource_prefix};
-    int status = session_open(s, read_only);
+    int status = session_open_encryption(s);
 
+    if (status == EXIT_OK)
+        status = session_open(s, read_only);
     if (status != EXIT_OK)
         return status;
+    if (session_transformer(s, key, &opts.transformer) < 0) {
+        (void)cor_status_set(&s->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return session_report(s);
+    }
     opts.engine = s->engine;
     opts.loop = s->loop;
     return cor_store_new(&opts, &s->store, &s->status) < 0 ? session_report(s) : EXIT_OK;
@@ -114,6 +145,7 @@ void session_close(struct session *s)
 {
     cor_store_free(s->store);
     cor_engine_close(s->engine);
+    cor_dynamic_transformers_free(s->transformers);
     cor_loop_free(s->loop);
     cor_status_deinit(&s->status);
 }

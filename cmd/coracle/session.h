@@ -10,6 +10,7 @@
 #include "loop/loop.h"
 #include "meta/status.h"
 #include "meta/storage_error.h"
+#include "storage/encryption/dynamic_transformers.h"
 #include "storage/engine.h"
 #include "storage/store.h"
 #include "store_key.h"
@@ -18,7 +19,8 @@
 struct session_opts {
     const char *data;
     const char *backend;
-    const char *output; /* NULL: the command's own */
+    const char *output;            /* NULL: the command's own */
+    const char *encryption_config; /* NULL: values are not encrypted */
 };
 #define SESSION_OPTS_DEFAULT                                                                       \
     {                                                                                              \
@@ -37,6 +39,12 @@ struct session_opts {
         .at = offsetof(struct session_opts, backend), .value = "sqlite|etcd3",                     \
         .help = "what keeps the data (sqlite)"                                                     \
     }
+#define SESSION_FLAG_ENCRYPTION                                                                    \
+    {                                                                                              \
+        .name = "encryption-provider-config", .kind = FLAG_TEXT,                                   \
+        .at = offsetof(struct session_opts, encryption_config), .value = "FILE",                   \
+        .help = "the server's EncryptionConfiguration, to read and write encrypted values"         \
+    }
 #define SESSION_FLAG_OUTPUT(formats, text)                                                         \
     {                                                                                              \
         .name = "output", .letter = 'o', .kind = FLAG_CHOICE,                                      \
@@ -48,19 +56,26 @@ struct session {
     const struct session_opts *opts;
     struct cor_loop *loop;
     struct cor_engine *engine;
-    struct cor_store *store;  /* after session_open_store() */
-    struct cor_status status; /* of the failure to report */
-    bool done;                /* what session_wait() waits for */
+    struct cor_dynamic_transformers *transformers; /* NULL: values are not encrypted */
+    struct cor_store *store;                       /* after session_open_store() */
+    struct cor_status status;                      /* of the failure to report */
+    bool done;                                     /* what session_wait() waits for */
 };
 
 /* Cannot fail; session_close() is due from here on. */
 void session_init(struct session *s, const char *command, const struct session_opts *opts);
 
 /* Each reports what goes wrong and returns the exit status. First the KEY argument; then the
- * engine, `read_only` beside whoever holds it; then the store of the key's resource. */
+ * engine, `read_only` beside whoever holds it; then the store of the key's resource, which also
+ * opens the encryption file, if one is named. */
 int session_parse_key(struct session *s, const char *arg, struct store_key *ret_key);
 int session_open(struct session *s, bool read_only);
+int session_open_encryption(struct session *s);
 int session_open_store(struct session *s, bool read_only, const struct store_key *key);
+
+/* Of the key's resource, after session_open_encryption(); NULL: identity. 0, -COR_ENOMEM. */
+int session_transformer(struct session *s, const struct store_key *key,
+                        const struct cor_transformer **ret_transformer);
 
 /* For work on the store's files, without an engine: are there any? */
 int session_check_files(struct session *s);

@@ -10,6 +10,7 @@ extern const struct command store_list;
 extern const struct command store_watch;
 extern const struct command store_delete;
 extern const struct command store_compact;
+extern const struct command store_rewrite;
 extern const struct command store_check;
 extern const struct command store_backup;
 

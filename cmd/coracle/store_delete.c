@@ -82,6 +82,7 @@ static const struct flag flags[] = {
      .value = "RV",
      .help = "only if the object has this resourceVersion"},
     SESSION_FLAG_OUTPUT("text|json", "a line that says what happened, or the last state (text)"),
+    SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
 };
 

@@ -64,6 +64,7 @@ static const struct session_opts defaults = SESSION_OPTS_DEFAULT;
 static const struct flag flags[] = {
     SESSION_FLAG_DATA,
     SESSION_FLAG_OUTPUT("json|pretty", "one line as stored, or indented (json)"),
+    SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
 };
 

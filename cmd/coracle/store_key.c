@@ -61,24 +61,28 @@ static bool is_name_of(const struct cor_api_resource *resource, struct cor_str w
            cor_str_eq(word, resource->kind);
 }
 
-/* A list of what nobody stores would look empty. Custom resources have a group, and any may be. */
-static int check_place(struct cor_str place, struct cor_status *reterr_status)
+/* Which resource lives there. A list of what nobody stores would look empty. Custom resources have
+ * a group, and any may be. */
+static int find_place(struct cor_str place, struct cor_gr *ret_gr, struct cor_status *reterr_status)
 {
     size_t n;
     const struct cor_api_resource *builtins = cor_api_builtins(&n);
     char places[WORDS_MAX][PLACE_MAX], word[PLACE_MAX];
     const char *words[WORDS_MAX], *near = NULL;
 
-    if (cor_str_find(place, '.') >= 0)
-        return 0;
+    *ret_gr = group_resource(place);
     for (size_t i = 0; i < n && i < WORDS_MAX; i++) {
         place_of(&builtins[i], places[i]);
         words[i] = places[i];
-        if (cor_str_eqz(place, places[i]))
+        if (cor_str_eqz(place, places[i])) {
+            *ret_gr = cor_api_gr(&builtins[i]);
             return 0;
+        }
         if (!near && is_name_of(&builtins[i], place))
             near = places[i];
     }
+    if (cor_str_find(place, '.') >= 0)
+        return 0;
     snprintf(word, sizeof(word), "%.*s", COR_STR_ARG(place));
     if (!near)
         near = flags_nearest(word, words, n < WORDS_MAX ? n : WORDS_MAX);
@@ -117,10 +121,9 @@ int store_key_parse(const char *arg, struct store_key *ret_key, struct cor_statu
     snprintf(ret_key->text, STORE_KEY_MAX, "/%.*s", COR_STR_ARG(s));
     s.p = ret_key->text + 1;
     n = resource_len(s);
-    if (check_place(cor_str(s.p, n), reterr_status) < 0)
+    if (find_place(cor_str(s.p, n), &ret_key->gr, reterr_status) < 0)
         return -COR_EINVAL;
     snprintf(ret_key->resource_prefix, STORE_KEY_MAX, "/%.*s", (int)n, s.p);
-    ret_key->gr = group_resource(cor_str(s.p, n));
     ret_key->name = last_part(&s);
     return 0;
 }

@@ -15,7 +15,7 @@
 struct store_key {
     char text[STORE_KEY_MAX];            /* logical: "/pods/default/web" */
     char resource_prefix[STORE_KEY_MAX]; /* "/pods", or "/stable.example.com/crontabs" */
-    struct cor_gr gr;                    /* for messages; points into text, as `name` */
+    struct cor_gr gr;                    /* may point into text, as `name` */
     struct cor_str name;                 /* the last part */
 };
 

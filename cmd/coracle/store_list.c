@@ -203,6 +203,7 @@ static const struct flag flags[] = {
      .value = "Exact|NotOlderThan",
      .help = "how --resource-version is meant"},
     SESSION_FLAG_OUTPUT("table|json", "a table, or a v1 List (table)"),
+    SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
 };
 

@@ -161,6 +161,7 @@ static const struct flag flags[] = {
      .max = 315360000,
      .help = "delete the object after this time"},
     SESSION_FLAG_OUTPUT("text|json", "a line that says what happened, or the object (text)"),
+    SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
 };
 

@@ -184,6 +184,7 @@ static const struct flag flags[] = {
      .value = "FIELDS",
      .help = "only objects with these fields: metadata.name, metadata.namespace"},
     SESSION_FLAG_OUTPUT("json", "events as they are on the wire (json)"),
+    SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
 };
 

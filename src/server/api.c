@@ -10,6 +10,7 @@
 #include "server/api_int.h"
 #include "server/call_int.h"
 #include "server/paths.h"
+#include "storage/encryption/dynamic_transformers.h"
 #include "storage/store.h"
 
 #define EVENT_TTL_S           3600
@@ -29,6 +30,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     api->engine = opts->engine;
     api->path_prefix = opts->path_prefix;
+    api->transformers = opts->transformers;
     api->clock = opts->clock ? opts->clock : cor_clock_real();
     api->event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S;
     api->min_request_timeout_s =
@@ -120,6 +122,20 @@ size_t cor_api_loop_calls(const struct cor_api_loop *loop)
     return loop->ncalls;
 }
 
+int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
+                        const struct cor_transformer **ret_transformer)
+{
+    struct cor_gr stored = *gr;
+
+    /* Events of both groups are the same stored objects, and the core group's rules are theirs. */
+    if (cor_str_eq(gr->group, COR_STR("events.k8s.io")))
+        stored.group = COR_STR("");
+    if (api->transformers)
+        return cor_dynamic_transformers_peek(api->transformers, &stored, ret_transformer);
+    *ret_transformer = NULL;
+    return 0;
+}
+
 static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
                         struct cor_backing *backing, struct cor_status *reterr_status)
 {
@@ -137,6 +153,8 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource
 
     cor_buf_init(&backing->prefix, PREFIX_MAX);
     r = cor_key_resource_prefix(&gr, false, &backing->prefix);
+    if (r == 0)
+        r = cor_api_transformer(loop->api, &gr, &opts.transformer);
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     opts.resource_prefix = cor_buf_z(&backing->prefix);

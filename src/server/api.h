@@ -21,6 +21,7 @@
 struct cor_api;
 struct cor_api_loop;
 struct cor_clock;
+struct cor_dynamic_transformers;
 struct cor_engine;
 struct cor_loop;
 struct cor_status;
@@ -38,7 +39,8 @@ struct cor_api_opts {
     const char *path_prefix;       /* of all keys; NULL: the store's default; must stay */
     struct cor_loop *const *loops; /* copied */
     size_t nloops;                 /* at most COR_API_LOOPS_MAX */
-    const struct cor_clock *clock; /* NULL: the real one */
+    struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted; must stay */
+    const struct cor_clock *clock;                 /* NULL: the real one */
     uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
     int64_t event_ttl_s;           /* 0: 3600 */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */

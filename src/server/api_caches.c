@@ -94,6 +94,8 @@ static int open_resource(struct cor_api_caches *c, size_t index, struct cor_stat
 
     cor_buf_init(&rc->prefix, PREFIX_MAX);
     r = cor_key_resource_prefix(&gr, false, &rc->prefix);
+    if (r == 0)
+        r = cor_api_transformer(c->api, &gr, &store_opts.transformer);
     if (r < 0)
         return cor_status_set(st, r, "%s", cor_err_text(r));
     store_opts.resource_prefix = cor_buf_z(&rc->prefix);

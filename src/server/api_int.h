@@ -8,6 +8,7 @@
 #include "server/api.h"
 #include "server/discovery.h"
 #include "storage/reader.h"
+#include "storage/transformer.h"
 
 /* Where one resource lives, as one loop sees it. */
 struct cor_backing {
@@ -30,6 +31,7 @@ struct cor_api {
     struct cor_engine *engine;
     struct cor_api_caches *caches; /* NULL: reads go to the store */
     const char *path_prefix;
+    struct cor_dynamic_transformers *transformers;
     const struct cor_clock *clock;
     int64_t event_ttl_s;
     int64_t min_request_timeout_s;
@@ -45,6 +47,10 @@ struct cor_api {
 /* The stores of `resource` on this loop, made at first use. 0, -COR_ENOMEM. */
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
+
+/* What a resource's values go through on their way to the engine; NULL: nothing. 0, -COR_ENOMEM. */
+int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
+                        const struct cor_transformer **ret_transformer);
 
 /* Appends a random (version 4) UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_add_uuid(struct cor_api_loop *loop, struct cor_buf *out);

@@ -21,8 +21,10 @@ static int open_loops(struct cor_instance *in)
 {
     int r = cor_loop_new(MAIL_MAX, &in->home);
 
-    if (r == 0)
+    if (r == 0) {
         cor_timer_init(&in->engine_timer, in->home, cor_instance_check_engine);
+        cor_timer_init(&in->encryption_timer, in->home, cor_instance_check_encryption);
+    }
     for (size_t i = 0; r == 0 && i < in->nworkers; i++) {
         in->workers[i].instance = in;
         in->workers[i].index = i;
@@ -96,7 +98,7 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
                                     .event_ttl_s = (int64_t)(o->event_ttl_ms / 1000),
                                     .min_request_timeout_s = (int64_t)o->min_request_timeout_s,
                                     .checks = in->checks,
-                                    .nchecks = COR_ARRAY_LEN(in->checks)};
+                                    .transformers = in->transformers};
     struct cor_server_opts server_opts = {
         .metrics = in->metrics,
         .loops = loops,
@@ -109,6 +111,7 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
     int r;
 
     cor_instance_add_checks(in);
+    api_opts.nchecks = in->nchecks;
     r = cor_api_new(&api_opts, &in->api, st);
     if (r < 0)
         return r;
@@ -227,6 +230,10 @@ static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
     if (!o->tls_cert_file != !o->tls_key_file)
         return cor_status_set(st, -COR_EINVAL,
                               "--tls-cert-file and --tls-private-key-file belong together");
+    if (o->encryption_reload && !o->encryption_config)
+        return cor_status_set(st, -COR_EINVAL,
+                              "--encryption-provider-config-automatic-reload must be set with "
+                              "--encryption-provider-config");
     return 0;
 }
 
@@ -245,6 +252,8 @@ static int open_all(struct cor_instance *in, struct cor_status *st)
         r = open_credentials(in, st);
     if (r == 0)
         r = cor_instance_add_metrics(in);
+    if (r == 0)
+        r = cor_instance_open_encryption(in, st);
     if (r == 0)
         r = open_tls(in, st);
     if (r == 0)

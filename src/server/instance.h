@@ -33,7 +33,9 @@ struct cor_instance_opts {
     bool watch_cache;              /* false: reads go to the store */
     const char *watch_cache_sizes; /* as in struct cor_api_cache_opts */
     uint64_t watch_cache_bytes;
-    size_t nloops; /* 0: as many as there are cores */
+    const char *encryption_config; /* an EncryptionConfiguration file */
+    bool encryption_reload;        /* look each minute whether it has changed */
+    size_t nloops;                 /* 0: as many as there are cores */
 };
 
 /* Comes back when the server answers requests. What goes wrong is said in `reterr_status`; only a
@@ -49,6 +51,9 @@ bool cor_instance_is_first_start(const struct cor_instance *instance);
 /* Runs the home loop until cor_instance_stop(), which something on the home loop calls. */
 void cor_instance_run(struct cor_instance *instance);
 void cor_instance_stop(struct cor_instance *instance);
+
+/* Reads the encryption file again, if there is one, and logs what came of it. On the home loop. */
+void cor_instance_reload(struct cor_instance *instance);
 
 /* Stops listening, ends watches, lets requests finish for `drain_ms`, closes the store. Returns
  * NULL; NULL is fine. */

@@ -118,6 +118,7 @@ static bool engine_is_quiet(void *arg)
 static void close_home(struct cor_instance *in)
 {
     cor_timer_cancel(&in->engine_timer);
+    cor_timer_cancel(&in->encryption_timer);
     if (in->compactor) {
         in->waiting++;
         cor_compactor_close(in->compactor, on_compactor_closed, in);
@@ -144,6 +145,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     cor_server_free(in->server);
     cor_api_free(in->api);
     cor_engine_close(in->engine);
+    cor_dynamic_transformers_free(in->transformers);
     for (size_t i = 0; i < in->nworkers; i++)
         cor_loop_free(in->workers[i].loop);
     cor_loop_free(in->home);

@@ -8,7 +8,7 @@ static bool is_engine_ok(void *arg)
     return atomic_load(&((struct cor_instance *)arg)->engine_ok);
 }
 
-static bool is_log_ok(void *arg)
+static bool is_always_ok(void *arg)
 {
     return true;
 }
@@ -123,8 +123,13 @@ int cor_instance_add_metrics(struct cor_instance *in)
 
 void cor_instance_add_checks(struct cor_instance *in)
 {
-    in->checks[0] = (struct cor_health_check){"log", is_log_ok, in, true, true};
+    in->checks[0] = (struct cor_health_check){"log", is_always_ok, in, true, true};
     in->checks[1] = (struct cor_health_check){"etcd", is_engine_ok, in, true, true};
     in->checks[2] = (struct cor_health_check){"informer-sync", is_synced, in, false, true};
     in->checks[3] = (struct cor_health_check){"shutdown", is_not_draining, in, false, true};
+    in->nchecks = 4;
+    /* Upstream has it as soon as the file is reloaded, also when no provider is a KMS. */
+    if (in->opts.encryption_reload)
+        in->checks[in->nchecks++] =
+            (struct cor_health_check){"kms-providers", is_always_ok, in, true, true};
 }

@@ -10,6 +10,7 @@
 #include "server/credentials.h"
 #include "server/instance.h"
 #include "server/server.h"
+#include "storage/encryption/dynamic_transformers.h"
 #include "storage/engine.h"
 
 #define COR_INSTANCE_FOREVER_MS (UINT64_C(1) << 40)
@@ -48,7 +49,13 @@ struct cor_instance {
     bool engine_busy;
     atomic_bool engine_ok, draining;
     _Atomic uint64_t store_bytes, store_rev;
-    struct cor_health_check checks[4];
+    struct cor_health_check checks[5];
+    size_t nchecks;
+
+    struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted */
+    struct cor_timer encryption_timer;
+    _Atomic uint64_t reloads, reloads_failed;     /* of the encryption file */
+    _Atomic uint64_t reloaded_s, reload_failed_s; /* when last; wall clock */
 
     char url[COR_INSTANCE_TEXT_MAX], kubeconfig[COR_INSTANCE_TEXT_MAX];
     size_t nworkers;
@@ -63,6 +70,10 @@ void cor_instance_wait(struct cor_instance *instance);
 /* Asks the engine how it is, and again two seconds after its answer. */
 void cor_instance_check_engine(struct cor_timer *engine_timer);
 void cor_instance_add_checks(struct cor_instance *instance);
+/* Reads the encryption file, if there is one, and looks at it once a minute if that is wanted. When
+ * the home loop and the metrics are there; as cor_dynamic_transformers_new(). */
+int cor_instance_open_encryption(struct cor_instance *instance, struct cor_status *reterr_status);
+void cor_instance_check_encryption(struct cor_timer *encryption_timer);
 /* 0, -COR_ENOMEM. */
 int cor_instance_add_metrics(struct cor_instance *instance);
 

@@ -1,0 +1,216 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "codec/api_resource.h"
+#include "session.h"
+#include "storage/encryption/config.h"
+#include "storage/rewriter.h"
+#include "store_commands.h"
+
+#define PREFIX      "/registry/"
+#define PROGRESS_MS 1000
+
+struct rewrite_opts {
+    struct session_opts session;
+    const char *resources;
+};
+
+struct rewrite {
+    struct session session;
+    const struct rewrite_opts *opts;
+    struct store_key key; /* the last one that was looked at, for its resource */
+    const struct cor_transformer *transformer; /* of that resource; NULL: it is left alone */
+    uint64_t said_ms;
+    int exit_status;
+};
+
+static bool is_wanted(const struct rewrite *rw, const struct cor_gr *gr)
+{
+    struct cor_str rest = cor_strz(rw->opts->resources);
+
+    if (!rw->opts->resources)
+        return true;
+    while (rest.p) {
+        struct cor_gr one = cor_encryption_gr(cor_str_cut(&rest, ','));
+
+        if (cor_gr_eq(&one, gr))
+            return true;
+    }
+    return false;
+}
+
+/* A name that can be no resource would silently rewrite nothing. */
+static int check_resources(struct rewrite *rw)
+{
+    struct cor_str rest = cor_strz(rw->opts->resources);
+    size_t n;
+    const struct cor_api_resource *builtins = cor_api_builtins(&n);
+
+    while (rw->opts->resources && rest.p) {
+        struct cor_str name = cor_str_cut(&rest, ',');
+        struct cor_gr gr = cor_encryption_gr(name);
+        bool known = gr.group.n > 0;
+
+        for (size_t i = 0; i < n && !known; i++) {
+            struct cor_gr own = cor_api_gr(&builtins[i]);
+
+            known = cor_gr_eq(&own, &gr);
+        }
+        if (known)
+            continue;
+        (void)cor_status_set(&rw->session.status, -COR_EINVAL,
+                             "flag --resources: there is no resource \"%.*s\"; expected names such "
+                             "as secrets,deployments.apps",
+                             COR_STR_ARG(name));
+        session_report(&rw->session);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
+/* Keys come in order, so that nearly each is of the resource of the one before. */
+static bool is_same_resource(const struct rewrite *rw, struct cor_str logical)
+{
+    struct cor_str prefix = cor_strz(rw->key.resource_prefix);
+
+    return prefix.n > 0 && cor_str_starts(logical, prefix) && logical.n > prefix.n &&
+           logical.p[prefix.n] == '/';
+}
+
+static const struct cor_transformer *transformer_of(void *arg, struct cor_str key)
+{
+    struct rewrite *rw = arg;
+    struct cor_str logical = cor_str_from(key, sizeof(PREFIX) - 2);
+    char text[STORE_KEY_MAX];
+
+    if (is_same_resource(rw, logical))
+        return rw->transformer;
+    rw->transformer = NULL;
+    rw->key.resource_prefix[0] = '\0';
+    snprintf(text, sizeof(text), "%.*s", COR_STR_ARG(key));
+    /* What is no resource (ranges of addresses, leases of masters) is never encrypted. */
+    if (store_key_parse(text, &rw->key, NULL) < 0 || !is_wanted(rw, &rw->key.gr))
+        return NULL;
+    if (session_transformer(&rw->session, &rw->key, &rw->transformer) < 0)
+        rw->transformer = NULL;
+    return rw->transformer;
+}
+
+static void on_failure(void *arg, struct cor_str key, const struct cor_status *why)
+{
+    struct rewrite *rw = arg;
+
+    fprintf(stderr, "coracle store rewrite: %.*s: %s\n", COR_STR_ARG(key), cor_status_message(why));
+    rw->exit_status = EXIT_FAILED;
+}
+
+static void say(const struct cor_rewriter_counts *counts)
+{
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " keys, %" PRIu64 " rewritten\n", counts->seen,
+            counts->total, counts->rewritten);
+}
+
+static void on_progress(void *arg, const struct cor_rewriter_counts *counts)
+{
+    struct rewrite *rw = arg;
+    uint64_t now_ms = cor_clock_mono_us(cor_clock_real()) / 1000;
+
+    if (now_ms - rw->said_ms < PROGRESS_MS)
+        return;
+    rw->said_ms = now_ms;
+    say(counts);
+}
+
+static void on_done(void *arg, int err, struct cor_status *status,
+                    const struct cor_rewriter_counts *counts)
+{
+    struct rewrite *rw = arg;
+
+    if (err < 0) {
+        cor_status_move(&rw->session.status, status);
+        rw->exit_status = session_report(&rw->session);
+    } else if (session_wants_json(&rw->session)) {
+        printf("{\"keys\":%" PRIu64 ",\"rewritten\":%" PRIu64 ",\"failed\":%" PRIu64 "}\n",
+               counts->seen, counts->rewritten, counts->failed);
+    } else {
+        printf("rewrote %" PRIu64 " of %" PRIu64 " keys", counts->rewritten, counts->seen);
+        if (counts->failed)
+            printf("; %" PRIu64 " could not be read", counts->failed);
+        putchar('\n');
+    }
+    rw->session.done = true;
+}
+
+static int rewrite_store(struct rewrite *rw)
+{
+    struct session *s = &rw->session;
+    struct cor_rewriter_opts opts = {.prefix = COR_STR(PREFIX),
+                                     .transformer_of = transformer_of,
+                                     .on_failure = on_failure,
+                                     .on_progress = on_progress,
+                                     .on_done = on_done,
+                                     .arg = rw};
+    int status = check_resources(rw);
+
+    if (status == EXIT_OK)
+        status = session_open_encryption(s);
+    if (status == EXIT_OK)
+        status = session_open(s, false);
+    if (status != EXIT_OK)
+        return status;
+    opts.engine = s->engine;
+    opts.loop = s->loop;
+    rw->said_ms = cor_clock_mono_us(cor_clock_real()) / 1000;
+    if (cor_rewriter_start(&opts, &s->status) < 0)
+        return session_report(s);
+    session_wait(s);
+    return rw->exit_status == EXIT_OK ? session_finish_output(s) : rw->exit_status;
+}
+
+static int run(const void *opts, const char *const *args, size_t nargs)
+{
+    struct rewrite rw = {.opts = opts, .exit_status = EXIT_OK};
+    int status;
+
+    (void)args, (void)nargs;
+    session_init(&rw.session, "store rewrite", opts);
+    status = rewrite_store(&rw);
+    session_close(&rw.session);
+    return status;
+}
+
+static const struct rewrite_opts defaults = {.session = SESSION_OPTS_DEFAULT};
+static const struct flag flags[] = {
+    SESSION_FLAG_DATA,
+    {.name = "encryption-provider-config",
+     .kind = FLAG_TEXT,
+     .at = offsetof(struct rewrite_opts, session.encryption_config),
+     .value = "FILE",
+     .required = true,
+     .help = "what each value is to be written by; it must also read what is there"},
+    {.name = "resources",
+     .kind = FLAG_TEXT,
+     .at = offsetof(struct rewrite_opts, resources),
+     .value = "NAMES",
+     .help = "only these, such as secrets,deployments.apps (all)"},
+    SESSION_FLAG_OUTPUT("text|json", "a line that says what happened, or numbers (text)"),
+    SESSION_FLAG_BACKEND,
+};
+
+const struct command store_rewrite = {
+    .group = "store",
+    .name = "rewrite",
+    .args = "",
+    .summary = "Encrypt everything with the present key",
+    .details =
+        "Reads every value and writes those anew that the first key of the first provider did not\n"
+        "write: after a rotation of keys, or to begin or end encryption. Says on standard error,\n"
+        "once a second, how far it is. It may be stopped at any time and run again. A write that\n"
+        "comes between is never lost. History keeps the old values until it is compacted.\n",
+    .flags = flags,
+    .nflags = COR_ARRAY_LEN(flags),
+    .opts_default = &defaults,
+    .opts_size = sizeof(defaults),
+    .run = run,
+};

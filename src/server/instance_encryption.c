@@ -1,0 +1,125 @@
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "server/instance_int.h"
+#include "server/metrics.h"
+
+/* Upstream's: the file is looked at once a minute. */
+#define RELOAD_MS 60000
+
+static void warn_if_open(const struct cor_instance *in)
+{
+    if (cor_dynamic_transformers_file_is_open(in->transformers))
+        COR_LOG_WARN("the encryption file holds keys, and others than its owner may read or write "
+                     "it; make its mode 0600",
+                     COR_F_STR("path", in->opts.encryption_config));
+}
+
+static void say_loaded(struct cor_instance *in, const char *message)
+{
+    char hash[COR_ENCRYPTION_HASH_MAX];
+
+    cor_dynamic_transformers_hash(in->transformers, hash);
+    COR_LOG_INFO(message, COR_F_STR("path", in->opts.encryption_config), COR_F_STR("hash", hash));
+    warn_if_open(in);
+}
+
+static void count(_Atomic uint64_t *counter, _Atomic uint64_t *when_s)
+{
+    atomic_fetch_add(counter, 1);
+    atomic_store(when_s, cor_clock_wall_ms(cor_clock_real()) / 1000);
+}
+
+void cor_instance_reload(struct cor_instance *in)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status st;
+    bool changed;
+
+    if (!in->transformers)
+        return;
+    cor_status_init(&st);
+    if (cor_dynamic_transformers_reload(in->transformers, &changed, &st) < 0) {
+        count(&in->reloads_failed, &in->reload_failed_s);
+        COR_LOG_ERROR("error processing encryption config file; the one before stays in force",
+                      COR_F_STR("error", cor_status_message(&st)));
+    } else if (changed) {
+        count(&in->reloads, &in->reloaded_s);
+        say_loaded(in, "Loaded new encryption config content");
+    }
+}
+
+void cor_instance_check_encryption(struct cor_timer *timer)
+{
+    struct cor_instance *in = COR_CONTAINER_OF(timer, struct cor_instance, encryption_timer);
+
+    cor_instance_reload(in);
+    if (cor_timer_set(timer, RELOAD_MS) < 0)
+        COR_LOG_ERROR("no memory for the timer: the encryption file is not looked at any more");
+}
+
+static uint64_t read_reloads(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->reloads);
+}
+
+static uint64_t read_reloads_failed(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->reloads_failed);
+}
+
+static uint64_t read_reloaded_s(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->reloaded_s);
+}
+
+static uint64_t read_reload_failed_s(void *arg)
+{
+    return atomic_load(&((struct cor_instance *)arg)->reload_failed_s);
+}
+
+static int add_metrics(struct cor_instance *in)
+{
+    static const struct {
+        struct cor_metric_desc desc;
+        uint64_t (*success)(void *arg), (*failure)(void *arg);
+    } rows[] = {
+        {{"apiserver_encryption_config_controller_automatic_reloads_total",
+          "Total number of reload successes and failures of encryption configuration.",
+          COR_METRIC_COUNTER},
+         read_reloads,
+         read_reloads_failed},
+        {{"apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
+          "Timestamp of the last successful or failed automatic reload of encryption "
+          "configuration.",
+          COR_METRIC_GAUGE},
+         read_reloaded_s,
+         read_reload_failed_s},
+    };
+    struct cor_metric *metric;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
+        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+        if (r == 0)
+            r = cor_metric_add_read(metric, "status=\"success\"", rows[i].success, in);
+        if (r == 0)
+            r = cor_metric_add_read(metric, "status=\"failure\"", rows[i].failure, in);
+    }
+    return r;
+}
+
+int cor_instance_open_encryption(struct cor_instance *in, struct cor_status *reterr_status)
+{
+    int r;
+
+    if (!in->opts.encryption_config)
+        return 0;
+    r = cor_dynamic_transformers_new(in->opts.encryption_config, &in->transformers, reterr_status);
+    if (r < 0)
+        return r;
+    say_loaded(in, "Loaded encryption config");
+    r = add_metrics(in);
+    if (r == 0 && in->opts.encryption_reload)
+        r = cor_timer_set(&in->encryption_timer, RELOAD_MS);
+    return r;
+}
