@@ -6,20 +6,30 @@
 
 #define MAIL_MAX 4096
 
+/* What a test wrote past the store is clear text. */
+static const struct cor_transformer *inner_of(const struct conf_transformer *own, struct cor_str in)
+{
+    const struct cor_gr pods = {.group = COR_STR(""), .resource = COR_STR("pods")};
+
+    if (!own->encryption || (in.p && !cor_str_starts(in, COR_STR("k8s:enc:aesgcm:"))))
+        return cor_transformer_identity();
+    return cor_encryption_peek(own->encryption, &pods);
+}
+
 static int from_storage(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
                         struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
                         struct cor_status *reterr_status)
 {
     struct conf_transformer *own =
         COR_CONTAINER_OF((struct cor_transformer *)t, struct conf_transformer, transformer);
+    const struct cor_transformer *inner = inner_of(own, in);
     bool hit = !own->broken_key || cor_str_ends(key, cor_strz(own->broken_key));
     int r;
 
     own->reads++;
     if (own->broken && hit)
         return cor_status_set(reterr_status, -COR_EINTERNAL, "this value is broken");
-    r = cor_transformer_identity()->from_storage(cor_transformer_identity(), key, in, scratch,
-                                                 ret_out, ret_stale, reterr_status);
+    r = inner->from_storage(inner, key, in, scratch, ret_out, ret_stale, reterr_status);
     *ret_stale = own->stale;
     return r;
 }
@@ -28,8 +38,25 @@ static int to_storage(const struct cor_transformer *t, struct cor_str key, struc
                       struct cor_buf *scratch, struct cor_str *ret_out,
                       struct cor_status *reterr_status)
 {
-    *ret_out = in;
-    return 0;
+    const struct cor_transformer *inner =
+        inner_of(COR_CONTAINER_OF(t, struct conf_transformer, transformer), cor_str(NULL, 0));
+
+    return inner->to_storage(inner, key, in, scratch, ret_out, reterr_status);
+}
+
+static struct cor_encryption *open_encryption(void)
+{
+    struct cor_encryption *encryption = NULL;
+
+    if (getenv("COR_CONFORMANCE_ENCRYPTED"))
+        assert_int_equal(
+            cor_encryption_new(
+                COR_STR("kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n"
+                        "resources:\n- resources: [pods]\n  providers:\n  - aesgcm: {keys: [{name: "
+                        "key1, secret: c2VjcmV0IGlzIHNlY3VyZQ==}]}\n"),
+                NULL, &encryption, NULL),
+            0);
+    return encryption;
 }
 
 struct cor_engine *conf_engine_open(void)
@@ -71,6 +98,7 @@ struct cor_store *conf_store(struct conf *c, const char *path_prefix, const char
 void conf_open_store(struct conf *c)
 {
     *c = (struct conf){.transformer.transformer = {from_storage, to_storage}};
+    c->transformer.encryption = open_encryption();
     c->engine = conf_engine_open();
     assert_int_equal(cor_loop_new(MAIL_MAX, &c->loop), 0);
     c->store = conf_store(c, NULL, "/pods");
@@ -89,6 +117,7 @@ void conf_open_cacher(struct conf *c)
         .resource_prefix = "/pods",
         .api_version = COR_STR("v1"),
         .kind = COR_STR("Pod"),
+        .transformer = &c->transformer.transformer,
     };
 
     caches.engine = store.engine = c->engine;
@@ -133,6 +162,7 @@ void conf_close(struct conf *c)
         conf_close_cacher(c);
     cor_store_free(c->store);
     cor_engine_close(c->engine);
+    cor_encryption_unref(c->transformer.encryption);
     cor_loop_free(c->loop);
 }
 

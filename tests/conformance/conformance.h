@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 #include "meta/field_selector.h"
 #include "storage/cacher/cacher.h"
+#include "storage/encryption/encryption.h"
 #include "storage/engine.h"
 #include "storage/store.h"
 #include "storage/store_list.h"
@@ -23,6 +24,7 @@
 /* Identity, but a test can break it, make it stale, and count its reads. */
 struct conf_transformer {
     struct cor_transformer transformer;
+    struct cor_encryption *encryption; /* COR_CONFORMANCE_ENCRYPTED: what values go through */
     bool stale;
     bool broken;
     const char *broken_key; /* only values of keys that end so cannot be read */

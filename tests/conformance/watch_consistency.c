@@ -379,6 +379,7 @@ TEST(conformance, watchers_rebuild_the_listed_state_at_every_bookmark)
     pthread_barrier_wait(&sh.finished);
     cor_store_free(c.store);
     cor_engine_close(c.engine);
+    cor_encryption_unref(c.transformer.encryption);
     pthread_barrier_wait(&sh.engine_closed);
     cor_loop_free(c.loop);
     for (unsigned i = 0; i < WRITERS; i++)
