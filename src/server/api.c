@@ -125,13 +125,8 @@ size_t cor_api_loop_calls(const struct cor_api_loop *loop)
 int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
                         const struct cor_transformer **ret_transformer)
 {
-    struct cor_gr stored = *gr;
-
-    /* Events of both groups are the same stored objects, and the core group's rules are theirs. */
-    if (cor_str_eq(gr->group, COR_STR("events.k8s.io")))
-        stored.group = COR_STR("");
     if (api->transformers)
-        return cor_dynamic_transformers_peek(api->transformers, &stored, ret_transformer);
+        return cor_dynamic_transformers_peek(api->transformers, gr, ret_transformer);
     *ret_transformer = NULL;
     return 0;
 }

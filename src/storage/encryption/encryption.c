@@ -282,10 +282,12 @@ const struct cor_transformer *cor_encryption_peek(const struct cor_encryption *e
                                                   const struct cor_gr *gr)
 {
     const struct cor_str any = COR_STR("*");
-    const struct entry *entry = find(encryption, gr->group, gr->resource);
+    bool is_event = cor_str_eq(gr->group, COR_STR("events.k8s.io"));
+    struct cor_str group = is_event ? COR_STR("") : gr->group;
+    const struct entry *entry = find(encryption, group, gr->resource);
 
     if (!entry)
-        entry = find(encryption, gr->group, any);
+        entry = find(encryption, group, any);
     if (!entry)
         entry = find(encryption, any, any);
     return entry ? &entry->chain.transformer : cor_transformer_identity();

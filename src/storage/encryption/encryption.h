@@ -22,8 +22,8 @@ struct cor_encryption *cor_encryption_ref(struct cor_encryption *encryption);
 struct cor_encryption *cor_encryption_unref(struct cor_encryption *encryption); /* NULL is fine */
 COR_DEFINE_CLEANUP(struct cor_encryption, cor_encryption_unref)
 
-/* By the resource itself, then `*.group`, then `*.*`; identity when no rule names it. Borrowed from
- * the set. */
+/* By the resource itself, then `*.group`, then `*.*`; identity when no rule names it. Events of
+ * events.k8s.io are those of the core group. Borrowed from the set. */
 const struct cor_transformer *cor_encryption_peek(const struct cor_encryption *encryption,
                                                   const struct cor_gr *gr);
 

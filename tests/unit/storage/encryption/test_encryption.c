@@ -236,6 +236,7 @@ TEST(encryption, the_closest_rule_counts)
                                                                       "  providers: " CBC("key4"));
 
     writes(e, "", "events", "identity");
+    writes(e, "events.k8s.io", "events", "identity");
     writes(e, "", "secrets", "key1");
     writes(e, "bears.example", "pandas", "key1");
     writes(e, "apps", "deployments", "key2");

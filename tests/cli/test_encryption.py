@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Encryption at rest through `coracle store …`: rotation, what cannot be read, rewriting. Argument: the program."""
+
+import base64
+import json
+import sqlite3
+import sys
+
+from tap import config_map, main
+
+KEYS = {name: base64.b64encode(bytes([first + i for i in range(32)])).decode() for name, first in (("key1", 1), ("key2", 99))}
+
+
+def provider(kind, *names):
+    if kind == "identity":
+        return {"identity": {}}
+    return {kind: {"keys": [{"name": name, "secret": KEYS[name]} for name in names]}}
+
+
+def config(p, *providers, resources=("configmaps",), mode=0o600):
+    file = p.folder / "encryption.json"
+    file.write_text(json.dumps({"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1",
+                                "resources": [{"resources": list(resources), "providers": list(providers)}]}))
+    file.chmod(mode)
+    return "--encryption-provider-config", file
+
+
+def put(p, name, flags, **data):
+    return p.store("put", f"configmaps/default/{name}", *flags, stdin=json.dumps(config_map(name, **data)))
+
+
+def value(p, name):
+    """The newest stored bytes."""
+    db = sqlite3.connect(p.data / "store.db")
+    try:
+        row = db.execute("SELECT value FROM log WHERE key = ? ORDER BY rev DESC LIMIT 1",
+                         (f"/registry/configmaps/default/{name}",)).fetchone()
+        return bytes(row[0])
+    finally:
+        db.close()
+
+
+def set_value(p, name, data):
+    db = sqlite3.connect(p.data / "store.db")
+    try:
+        db.execute("UPDATE log SET value = ? WHERE rev = (SELECT max(rev) FROM log WHERE key = ?)",
+                   (data, f"/registry/configmaps/default/{name}"))
+        db.commit()
+    finally:
+        db.close()
+
+
+def on_disk(p):
+    return b"".join(file.read_bytes() for file in p.data.iterdir() if file.is_file())
+
+
+def test_values_are_encrypted_on_disk_and_read_in_clear(p):
+    for kind in ("aesgcm", "aescbc", "secretbox"):
+        flags = config(p, provider(kind, "key1"))
+        put(p, kind, flags, level="very secret " + kind).ok()
+        assert value(p, kind).startswith(f"k8s:enc:{kind}:v1:key1:".encode())
+        got = p.store("get", f"configmaps/default/{kind}", *flags).json()
+        assert got["data"] == {"level": "very secret " + kind}
+        p.store("get", f"configmaps/default/{kind}").fails(1, f"/registry/configmaps/default/{kind}",
+                                                             "identity transformer tried to read encrypted data")
+    assert b"very secret" not in on_disk(p)
+    flags = config(p, *(provider(kind, "key1") for kind in ("aesgcm", "aescbc", "secretbox")))
+    assert len(p.store("list", "configmaps", "-o", "json", *flags).json()["items"]) == 3
+
+
+def test_a_key_is_rotated_and_the_old_one_taken_away(p):
+    old = config(p, provider("aescbc", "key1"))
+    for name in ("a", "b", "c"):
+        put(p, name, old, level=name).ok()
+    both = config(p, provider("aescbc", "key2", "key1"))
+    put(p, "a", both, level="a").ok()
+    assert value(p, "a").startswith(b"k8s:enc:aescbc:v1:key2:"), "an update that changes nothing rewrites a stale value"
+    assert value(p, "b").startswith(b"k8s:enc:aescbc:v1:key1:")
+    assert p.store("rewrite", *both).ok() == "rewrote 2 of 3 keys\n"
+    assert p.store("rewrite", *both, "-o", "json").json() == {"keys": 3, "rewritten": 0, "failed": 0}
+    new = config(p, provider("aescbc", "key2"))
+    listed = p.store("list", "configmaps", "-o", "json", *new).json()
+    assert [item["data"]["level"] for item in listed["items"]] == ["a", "b", "c"]
+
+
+def test_encryption_begins_and_ends_with_a_rewrite(p):
+    put(p, "a", (), level="clear").ok()
+    begin = config(p, provider("secretbox", "key1"), provider("identity"))
+    assert p.store("rewrite", *begin).ok() == "rewrote 1 of 1 keys\n"
+    assert value(p, "a").startswith(b"k8s:enc:secretbox:v1:key1:")
+    end = config(p, provider("identity"), provider("secretbox", "key1"))
+    assert p.store("rewrite", *end).ok() == "rewrote 1 of 1 keys\n"
+    assert p.store("get", "configmaps/default/a").json()["data"] == {"level": "clear"}
+
+
+def test_rewrite_takes_only_the_resources_that_are_named(p):
+    put(p, "a", ()).ok()
+    p.store("put", "deployments/default/d", stdin=json.dumps({
+        "kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d", "namespace": "default"}})).ok()
+    flags = config(p, provider("aesgcm", "key1"), provider("identity"), resources=["*.*"])
+    assert p.store("rewrite", "--resources", "deployments.apps", *flags).ok() == "rewrote 1 of 2 keys\n"
+    assert value(p, "a").startswith(b"{")
+    p.store("rewrite", "--resources", "deployments", *flags).fails(2, 'no resource "deployments"')
+    p.store("rewrite").fails(2, "--encryption-provider-config")
+
+
+def test_moved_changed_cut_and_foreign_values_fail_and_name_their_key(p):
+    flags = config(p, provider("aesgcm", "key1"))
+    put(p, "a", flags, level="low").ok()
+    put(p, "b", flags, level="high").ok()
+    good = value(p, "a")
+    bad = {"moved": (value(p, "b"), "message authentication failed"),
+           "changed": (good[:-1] + bytes([good[-1] ^ 1]), "message authentication failed"),
+           "cut": (good[:30], "shorter than the required size"),
+           "no name": (b"k8s:enc:aesgcm:v1:", "no matching key was found for the provided AES transformer"),
+           "foreign key": (good.replace(b":key1:", b":key9:"), "no matching key was found for the provided AES transformer"),
+           "kms": (b"k8s:enc:kms:v2:vault:xyz", "no matching prefix found"),
+           "clear": (b"{}", "no matching prefix found")}
+    for what, (data, words) in bad.items():
+        set_value(p, "a", data)
+        p.store("get", "configmaps/default/a", *flags).fails(1, "/registry/configmaps/default/a", words)
+        p.store("list", "configmaps", *flags).fails(1, "/registry/configmaps/default/a")
+        done = p.store("rewrite", *flags).fails(1, "/registry/configmaps/default/a: ", words)
+        assert done.out == "rewrote 0 of 2 keys; 1 could not be read\n", (what, done.out)
+    set_value(p, "a", good)
+    assert p.store("get", "configmaps/default/a", *flags).json()["data"] == {"level": "low"}
+    KEYS["other"] = KEYS["key2"]
+    wrong = config(p, {"aesgcm": {"keys": [{"name": "key1", "secret": KEYS["other"]}]}})
+    p.store("get", "configmaps/default/a", *wrong).fails(1, "/registry/configmaps/default/a", "message authentication failed")
+
+
+def test_a_broken_file_is_named_and_no_secret_is_printed(p):
+    flags = config(p, {"aesgcm": {"keys": [{"name": "key1", "secret": "c2hvcnQ="}]}})
+    refused = put(p, "a", flags)
+    refused.fails(1, str(flags[1]), "resources[0].providers[0].aesgcm.keys[0].secret", "got 5, expected one of [16 24 32]")
+    assert "c2hvcnQ=" not in refused.err
+    put(p, "a", config(p, {"kms": {"name": "vault", "endpoint": "unix:///kms.sock"}})).fails(
+        1, "resources[0].providers[0].kms: Forbidden: KMS providers are not supported")
+    put(p, "a", ("--encryption-provider-config", p.folder / "none")).fails(1, "none", "No such file")
+    assert not p.data.exists()
+
+
+def test_a_file_that_others_can_read_is_warned_about(p):
+    done = put(p, "a", config(p, provider("aesgcm", "key1"), mode=0o644))
+    done.ok()
+    assert "warning" in done.err and "0600" in done.err
+    assert put(p, "a", config(p, provider("aesgcm", "key1"))).err == ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__]))

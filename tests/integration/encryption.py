@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""A server whose store is encrypted: what is on disk, rotation while it runs, broken files. encryption.py PROGRAM [FLAG...]"""
+
+import base64
+import json
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from fixture import Server, main, test
+
+PROGRAM = sys.argv[1]
+FLAGS = sys.argv[2:]
+REACT_S = 30
+SECRET = "dmVyeSBzZWNyZXQ="
+
+
+def key(name):
+    return {"name": name, "secret": base64.b64encode((name * 32)[:32].encode()).decode()}
+
+
+def write_config(folder, kind, *names, clear=False):
+    path = pathlib.Path(folder) / "encryption.json"
+    providers = [{kind: {"keys": [key(name) for name in names]}}] + ([{"identity": {}}] if clear else [])
+    path.touch(0o600)
+    path.write_text(json.dumps({"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1",
+                                "resources": [{"resources": ["secrets"], "providers": providers}]}))
+    return str(path)
+
+
+def reloads(server, status):
+    text = server.get("/metrics").expect(200).body.decode()
+    found = re.search(r'automatic_reloads_total\{status="%s"\} (\d+)' % status, text)
+    return int(found.group(1))
+
+
+def reload(server, status="success"):
+    """Asks for a reload and waits until it shows in the metrics."""
+    before, deadline = reloads(server, status), time.monotonic() + REACT_S
+    server.process.send_signal(signal.SIGHUP)
+    while reloads(server, status) == before:
+        assert time.monotonic() < deadline, server.output()
+
+
+def create(server, name):
+    return server.create("/api/v1/namespaces/default/secrets",
+                         {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": name}, "data": {"a": SECRET}})
+
+
+def stored(server, key_):
+    db = sqlite3.connect(f"file:{server.data}/store.db?mode=ro", uri=True)
+    try:
+        return bytes(db.execute("SELECT value FROM log WHERE key = ? ORDER BY rev DESC LIMIT 1", (key_,)).fetchone()[0])
+    finally:
+        db.close()
+
+
+def stored_secret(server, name):
+    return stored(server, f"/registry/secrets/default/{name}")
+
+
+def on_disk(server):
+    return b"".join(file.read_bytes() for file in server.data.iterdir() if file.is_file())
+
+
+@test
+def nothing_of_a_secret_is_on_disk_in_clear(_):
+    with tempfile.TemporaryDirectory() as folder:
+        with Server(PROGRAM, "--encryption-provider-config", write_config(folder, "aesgcm", "k1"), *FLAGS) as server:
+            watch = server.watch("/api/v1/secrets?watch=true")
+            create(server, "tide")
+            assert next(watch)["object"]["data"] == {"a": SECRET}
+            watch.close()
+            items = server.get("/api/v1/secrets").expect(200).json()["items"]
+            assert [item["data"] for item in items] == [{"a": SECRET}]
+            assert stored_secret(server, "tide").startswith(b"k8s:enc:aesgcm:v1:k1:")
+            assert SECRET.encode() not in on_disk(server)
+            assert stored(server, "/registry/namespaces/default").startswith(b"{"), "no rule names namespaces"
+            server.restart()
+            got = server.get("/api/v1/namespaces/default/secrets/tide").expect(200).json()
+            assert got["data"] == {"a": SECRET}
+            assert SECRET.encode() not in on_disk(server)
+
+
+@test
+def a_key_is_rotated_while_the_server_runs(_):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_config(folder, "aescbc", "k1")
+        with Server(PROGRAM, "--encryption-provider-config", path, *FLAGS) as server:
+            old, idle = create(server, "old"), create(server, "idle")
+            write_config(folder, "aescbc", "k2", "k1")
+            reload(server)
+            create(server, "new")
+            assert stored_secret(server, "new").startswith(b"k8s:enc:aescbc:v1:k2:")
+            assert stored_secret(server, "old").startswith(b"k8s:enc:aescbc:v1:k1:")
+            put = server.request("PUT", "/api/v1/namespaces/default/secrets/old", old).expect(200).json()
+            assert put["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"], "stale values are rewritten"
+            assert stored_secret(server, "old").startswith(b"k8s:enc:aescbc:v1:k2:")
+            again = server.request("PUT", "/api/v1/namespaces/default/secrets/old", put).expect(200).json()
+            assert again["metadata"]["resourceVersion"] == put["metadata"]["resourceVersion"]
+            assert len(server.get("/api/v1/secrets").expect(200).json()["items"]) == 3
+            server.stop()
+            rewrite = subprocess.run([PROGRAM, "store", "rewrite", "--data", server.data, "--encryption-provider-config", path],
+                                     capture_output=True, text=True, check=True)
+            assert rewrite.stdout.startswith("rewrote 1 of "), rewrite.stdout
+            write_config(folder, "aescbc", "k2")
+            server.start()
+            got = server.get("/api/v1/namespaces/default/secrets/idle").expect(200).json()
+            assert (got["data"], got["metadata"]["uid"]) == ({"a": SECRET}, idle["metadata"]["uid"])
+
+
+@test
+def a_broken_file_leaves_the_old_one_in_force(_):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_config(folder, "aesgcm", "k1")
+        flags = ["--encryption-provider-config", path, "--encryption-provider-config-automatic-reload", *FLAGS]
+        with Server(PROGRAM, *flags) as server:
+            create(server, "a")
+            pathlib.Path(path).write_text("kind: EncryptionConfiguration\n")
+            reload(server, "failure")
+            create(server, "b")
+            assert stored_secret(server, "b").startswith(b"k8s:enc:aesgcm:v1:k1:")
+            server.get("/healthz").expect(200)
+            assert server.get("/healthz/kms-providers").expect(200).body == b"ok"
+            assert "the one before stays in force" in server.output()
+            write_config(folder, "aesgcm", "k2", "k1")
+            reload(server)
+            create(server, "c")
+            assert stored_secret(server, "c").startswith(b"k8s:enc:aesgcm:v1:k2:")
+            assert len(server.get("/api/v1/secrets").expect(200).json()["items"]) == 3
+            for name in ("k1", "k2"):
+                assert key(name)["secret"] not in server.output()
+
+
+@test
+def a_server_is_not_started_with_a_wrong_file(_):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(write_config(folder, "aesgcm", "k1"))
+
+        def refuse(*flags):
+            done = subprocess.run([PROGRAM, "serve", "--data", folder + "/data", "--port", "0", *flags], capture_output=True,
+                                  text=True, timeout=REACT_S, check=False)
+            assert done.returncode != 0
+            return done.stderr
+
+        path.write_text(path.read_text().replace("aesgcm", "aesgcn"))
+        said = refuse("--encryption-provider-config", str(path))
+        assert 'unknown field "resources[0].providers[0].aesgcn"' in said and str(path) in said, said
+        assert key("k1")["secret"] not in said
+        assert "must be set with --encryption-provider-config" in refuse("--encryption-provider-config-automatic-reload")
+
+
+if __name__ == "__main__":
+    main()
