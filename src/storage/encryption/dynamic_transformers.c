@@ -190,9 +190,11 @@ static int from_storage(const struct cor_transformer *t, struct cor_str key, str
                         struct cor_status *reterr_status)
 {
     const struct cor_transformer *own;
-    COR_CLEANUP(cor_encryption_unrefp) struct cor_encryption *set = in_force(t, &own);
+    struct cor_encryption *set = in_force(t, &own);
+    int r = own->from_storage(own, key, in, scratch, ret_out, ret_stale, reterr_status);
 
-    return own->from_storage(own, key, in, scratch, ret_out, ret_stale, reterr_status);
+    cor_encryption_unref(set);
+    return r;
 }
 
 static int to_storage(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
@@ -200,9 +202,11 @@ static int to_storage(const struct cor_transformer *t, struct cor_str key, struc
                       struct cor_status *reterr_status)
 {
     const struct cor_transformer *own;
-    COR_CLEANUP(cor_encryption_unrefp) struct cor_encryption *set = in_force(t, &own);
+    struct cor_encryption *set = in_force(t, &own);
+    int r = own->to_storage(own, key, in, scratch, ret_out, reterr_status);
 
-    return own->to_storage(own, key, in, scratch, ret_out, reterr_status);
+    cor_encryption_unref(set);
+    return r;
 }
 
 static struct resource_transformer *resource_new(struct cor_dynamic_transformers *d,

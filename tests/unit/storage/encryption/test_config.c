@@ -251,13 +251,15 @@ TEST(config, has_maxima)
 
 TEST(config, survives_every_failed_allocation)
 {
+    static const char json_twice[] =
+        "{\"kind\":\"EncryptionConfiguration\",\"apiVersion\":\"apiserver.config.k8s.io/v1\","
+        "\"resources\":[],\"resources\":[]}";
     static const char *const texts[] = {
         HEAD "resources:\n" RULE("[secrets, configmaps]") GCM("a") RULE("['*.*']") GCM("b"),
         HEAD "resources:\n" RULE("[secrets]") "  - aesgcm: {keys: [{name: a, secret: '%%'}]}\n",
         HEAD "resources:\n" RULE("[secrets]") "  - colors: {}\n",
         HEAD HEAD "resources: []\n",
-        "{\"kind\":\"EncryptionConfiguration\",\"apiVersion\":\"apiserver.config.k8s.io/v1\","
-        "\"resources\":[],\"resources\":[]}",
+        json_twice,
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++) {
