@@ -110,9 +110,16 @@ struct source_list {
     bool under_way;
     bool cancelled;       /* by the reflector, from inside an input */
     struct cor_mail mail; /* a command, its answer, or the next turn */
-    struct cor_range_req range;
-    struct cor_buf from; /* where the page begins */
-    size_t at;           /* the page's next key */
+    struct cor_range_req
+        range;           /* a page that is being read, or waits until the one before is done */
+    struct cor_buf from; /* where it begins */
+    bool is_reading;
+    bool is_waiting; /* for that page: all of the one before is in */
+    bool is_over;    /* it is waited for only to end the list, which has_failed or not */
+    bool has_failed;
+    struct cor_kv **kvs; /* the page that is being decoded */
+    size_t nkvs, at;     /* its keys, and the next of them */
+    bool more;           /* another page follows */
     cor_rev rev;
     int err; /* of a command */
 };

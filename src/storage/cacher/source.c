@@ -1,6 +1,7 @@
 /* The engine as what a reflector lists and watches. The resource is read page by page on the home
- * loop, while the writer keeps the changes that come meanwhile; the writer hands in the end of the
- * list, then those changes, then each change as it is committed.
+ * loop, the next one while a page is decoded, while the writer keeps the changes that come
+ * meanwhile; the writer hands in the end of the list, then those changes, then each change as it is
+ * committed.
  *
  *   home:   start, tick ──► list ──► BEGIN     parts … ──► INSTALL            retry ──► tick
  *                                      │         ▲            │                 ▲
@@ -20,6 +21,7 @@
 static void on_read(struct cor_engine_req *req);
 static void on_begun(struct cor_mail *mail);
 static void on_installed(struct cor_mail *mail);
+static void on_turn(struct cor_mail *mail);
 
 static struct cor_cacher *of_mail(struct cor_mail *mail)
 {
@@ -58,12 +60,28 @@ static void on_install(struct cor_mail *mail)
 
 /* The home loop's. */
 
-/* The list is over; the round too, when it `failed`. */
+static void drop_page(struct source_list *list)
+{
+    for (size_t i = 0; i < list->nkvs; i++)
+        cor_kv_unref(list->kvs[i]);
+    list->kvs = cor_free(list->kvs);
+    list->nkvs = list->at = 0;
+}
+
+/* The list is over; the round too, when it `failed`. A page that is being read ahead is waited
+ * for. */
 static void end(struct cor_cacher *cacher, bool failed)
 {
-    cor_range_req_deinit(&cacher->list.range);
-    cor_buf_deinit(&cacher->list.from);
-    cacher->list.under_way = false;
+    struct source_list *list = &cacher->list;
+
+    list->is_over = true;
+    list->has_failed = failed;
+    if (list->is_reading)
+        return;
+    drop_page(list);
+    cor_range_req_deinit(&list->range);
+    cor_buf_deinit(&list->from);
+    list->under_way = false;
     if (failed && !cacher->is_closing)
         source_retry(cacher);
     cacher_ended(cacher);
@@ -91,29 +109,61 @@ static void read_page(struct cor_cacher *cacher)
 
     cor_range_req_deinit(&list->range);
     cor_range_req_init(&list->range, cacher->caches->home, on_read);
-    list->at = 0;
     list->range.key = cor_buf_str(&list->from);
     list->range.end = store_key_end(&cacher->prefix);
     list->range.at = list->rev;
+    list->is_reading = true;
     cor_engine_range(cacher->caches->engine, &list->range);
+}
+
+static int read_ahead(struct cor_cacher *cacher)
+{
+    struct source_list *list = &cacher->list;
+
+    cor_buf_reset(&list->from);
+    if (cor_buf_adds(&list->from, cor_kv_key(list->kvs[list->nkvs - 1])) < 0 ||
+        cor_buf_addc(&list->from, 0) < 0)
+        return -COR_ENOMEM;
+    read_page(cacher);
+    return 0;
+}
+
+/* The page that was read is the one to decode. */
+static void take_page(struct cor_cacher *cacher)
+{
+    struct source_list *list = &cacher->list;
+
+    if (list->range.req.result < 0) {
+        fail(cacher, &list->range.req.status);
+        return;
+    }
+    if (list->rev == 0)
+        list->rev = list->range.ret_rev;
+    drop_page(list);
+    list->kvs = COR_STEAL(list->range.ret_kvs);
+    list->nkvs = list->range.ret_nkvs;
+    list->range.ret_nkvs = 0;
+    list->more = list->range.ret_more;
+    if (list->more && read_ahead(cacher) < 0) {
+        fail_with(cacher, -COR_ENOMEM);
+        return;
+    }
+    list->mail.on_mail = on_turn;
+    on_turn(&list->mail);
 }
 
 static void go_on(struct cor_cacher *cacher)
 {
     struct source_list *list = &cacher->list;
-    struct cor_kv *last;
 
-    if (!list->range.ret_more) {
+    if (!list->more) {
         list->mail.on_mail = on_install;
         caches_command(cacher->caches, &list->mail);
-        return;
+    } else if (list->is_reading) {
+        list->is_waiting = true;
+    } else {
+        take_page(cacher);
     }
-    last = list->range.ret_kvs[list->range.ret_nkvs - 1];
-    cor_buf_reset(&list->from);
-    if (cor_buf_adds(&list->from, cor_kv_key(last)) < 0 || cor_buf_addc(&list->from, 0) < 0)
-        fail_with(cacher, -COR_ENOMEM);
-    else
-        read_page(cacher);
 }
 
 /* Some of the page's objects as one part of the reflector's list. */
@@ -129,9 +179,9 @@ static int decode_part(struct cor_cacher *cacher, struct part *part,
     struct source_list *list = &cacher->list;
     size_t bytes = 0;
 
-    while (list->at < list->range.ret_nkvs && part->n < STORE_TURN_ITEMS_MAX &&
+    while (list->at < list->nkvs && part->n < STORE_TURN_ITEMS_MAX &&
            bytes < STORE_TURN_BYTES_MAX) {
-        const struct cor_kv *kv = list->range.ret_kvs[list->at++];
+        const struct cor_kv *kv = list->kvs[list->at++];
         int r = store_decode(cacher->store, kv, 0, &part->objects[part->n], NULL, reterr_status);
 
         if (r < 0)
@@ -166,7 +216,7 @@ static void on_turn(struct cor_mail *mail)
         fail(cacher, &status);
     else if (cacher->list.cancelled)
         end(cacher, true);
-    else if (cacher->list.at < cacher->list.range.ret_nkvs)
+    else if (cacher->list.at < cacher->list.nkvs)
         cor_loop_reply(cacher->caches->home, mail);
     else
         go_on(cacher);
@@ -177,14 +227,13 @@ static void on_read(struct cor_engine_req *req)
     struct cor_cacher *cacher = COR_CONTAINER_OF(req, struct cor_cacher, list.range.req);
     struct source_list *list = &cacher->list;
 
-    if (req->result < 0) {
-        fail(cacher, &req->status);
-        return;
+    list->is_reading = false;
+    if (list->is_over) {
+        end(cacher, list->has_failed);
+    } else if (list->is_waiting) {
+        list->is_waiting = false;
+        take_page(cacher);
     }
-    if (list->rev == 0)
-        list->rev = list->range.ret_rev;
-    list->mail.on_mail = on_turn;
-    on_turn(&list->mail);
 }
 
 static void on_begun(struct cor_mail *mail)
@@ -194,12 +243,14 @@ static void on_begun(struct cor_mail *mail)
 
     if (list->err == 0 && cor_buf_adds(&list->from, store_key_str(&cacher->prefix)) < 0)
         list->err = -COR_ENOMEM;
-    if (list->err < 0)
+    if (list->err < 0) {
         fail_with(cacher, list->err);
-    else if (cacher->is_closing)
+    } else if (cacher->is_closing) {
         end(cacher, false);
-    else
+    } else {
+        list->is_waiting = true;
         read_page(cacher);
+    }
 }
 
 static void on_installed(struct cor_mail *mail)
@@ -240,7 +291,7 @@ static void driver_list(struct cor_reflector_driver *driver, const struct cor_li
     cor_range_req_init(&list->range, cacher->caches->home, on_read);
     cor_buf_init(&list->from, 2 * COR_KEY_BYTES_MAX);
     list->under_way = true;
-    list->cancelled = false;
+    list->cancelled = list->is_over = false;
     list->rev = 0;
     list->err = 0;
     list->mail.on_mail = on_begin;

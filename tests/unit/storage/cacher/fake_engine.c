@@ -62,6 +62,9 @@ static void fake_range(struct cor_engine *engine, struct cor_range_req *req)
             req->ret_kvs[req->ret_nkvs++] = cor_kv_ref(it.value);
     }
     qsort(req->ret_kvs, req->ret_nkvs, sizeof(struct cor_kv *), by_key);
+    req->ret_more = f->page_max > 0 && req->ret_nkvs > f->page_max;
+    while (req->ret_more && req->ret_nkvs > f->page_max)
+        cor_kv_unref(req->ret_kvs[--req->ret_nkvs]);
     cor_engine_req_done(&req->req, 0);
 }
 

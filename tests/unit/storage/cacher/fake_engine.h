@@ -24,6 +24,7 @@ struct fake {
     struct cor_list feeds;
     bool refuse_feeds; /* feeds cannot be opened */
     size_t statuses;   /* status requests so far */
+    size_t page_max;   /* keys of an answer to a range without a limit; 0: all */
     bool hold_next;    /* the next range or status request waits for fake_release() */
     struct cor_engine_req *held;
     struct cor_store *store;
