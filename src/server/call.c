@@ -73,10 +73,13 @@ static const struct cor_sink_cbs sink_cbs = {on_writable, on_gone, on_drain};
 struct cor_call *call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
                           const struct cor_api_request *req, struct cor_sink *sink)
 {
-    struct cor_call *call = cor_calloc(1, verb->size);
+    size_t spans_max = verb->spans_max ? verb->spans_max : COR_CALL_SPANS_FEW;
+    struct cor_call *call = cor_calloc(1, verb->size + spans_max * sizeof(struct cor_str));
 
     if (!call)
         return NULL;
+    call->spans = (struct cor_str *)((char *)call + verb->size);
+    call->spans_max = spans_max;
     call->verb = verb;
     call->loop = loop;
     call->req = req;

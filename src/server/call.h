@@ -7,6 +7,8 @@
 #ifndef COR_SERVER_CALL_H
 #define COR_SERVER_CALL_H
 
+#include <assert.h>
+
 #include "codec/api_resource.h"
 #include "meta/object.h"
 #include "meta/predicate.h"
@@ -17,8 +19,9 @@
 #include "server/negotiate.h"
 #include "server/warnings.h"
 
-/* Of output that is under way at once. */
-#define COR_CALL_SPANS_MAX 128
+/* Of output that is under way at once, unless the verb says more: a watch, of which there are
+ * thousands, needs no more than these. */
+#define COR_CALL_SPANS_FEW 8
 /* What is written to a buffer first: pretty JSON, tables, Status objects. */
 #define COR_CALL_OUT_MAX (64u << 20)
 
@@ -26,6 +29,7 @@ struct cor_call;
 
 struct cor_verb {
     size_t size;
+    size_t spans_max; /* 0: COR_CALL_SPANS_FEW */
     void (*run)(struct cor_call *call);
     void (*deinit)(struct cor_call *call); /* NULL: nothing to release */
     void (*gone)(struct cor_call *call);   /* the reader went: close what would go on; or NULL */
@@ -50,8 +54,8 @@ struct cor_call {
     unsigned pending; /* store operations that will call back */
     bool is_over;     /* answered or gone */
 
-    struct cor_str spans[COR_CALL_SPANS_MAX]; /* output, of which `skip` bytes are written */
-    size_t nspans, skip;
+    struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */
+    size_t nspans, spans_max, skip;
     struct cor_buf out;            /* bytes of spans that have no other home */
     struct cor_object *out_object; /* held for its span */
     /* More output when the spans are written: 1 there is some, 0 the end, COR_REFILL_WAIT it will
@@ -90,6 +94,7 @@ void cor_call_end(struct cor_call *call);
 
 static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
 {
+    assert(call->nspans < call->spans_max);
     call->spans[call->nspans++] = span;
 }
 

@@ -134,5 +134,7 @@ static void deinit(struct cor_call *call)
     cor_delete_options_deinit(&c->options);
 }
 
-const struct cor_verb cor_verb_delete_collection = {
-    .size = sizeof(struct collection_call), .run = run, .deinit = deinit};
+const struct cor_verb cor_verb_delete_collection = {.size = sizeof(struct collection_call),
+                                                    .spans_max = COR_LIST_SPANS_MAX,
+                                                    .run = run,
+                                                    .deinit = deinit};

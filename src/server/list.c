@@ -7,7 +7,7 @@
 #include "json/pretty.h"
 
 /* Items that are written at once: each takes up to four spans. */
-#define ITEMS_AT_ONCE (COR_CALL_SPANS_MAX / 4 - 2)
+#define ITEMS_AT_ONCE (COR_LIST_SPANS_MAX / 4 - 2)
 /* Of those that are made in a buffer first. */
 #define BYTES_AT_ONCE (64u * 1024)
 
@@ -303,5 +303,7 @@ void cor_list_call_deinit(struct cor_call *call)
     cor_predicate_deinit(&list->predicate);
 }
 
-const struct cor_verb cor_verb_list = {
-    .size = sizeof(struct cor_list_call), .run = run, .deinit = cor_list_call_deinit};
+const struct cor_verb cor_verb_list = {.size = sizeof(struct cor_list_call),
+                                       .spans_max = COR_LIST_SPANS_MAX,
+                                       .run = run,
+                                       .deinit = cor_list_call_deinit};

@@ -6,6 +6,9 @@
 #include "server/call.h"
 #include "server/table.h"
 
+/* Of output that is under way at once. */
+#define COR_LIST_SPANS_MAX 128
+
 struct cor_list_call {
     struct cor_call call;
     struct cor_predicate predicate;

@@ -109,17 +109,28 @@ static int write_table(struct watch_call *w, const struct cor_object *object)
     return cor_json_writer_finish(&writer);
 }
 
-/* A view that is made of the bytes needs the deletion's revision in them. */
-static int take_object(struct watch_call *w, const struct cor_watch_event *event)
+/* A view that is made of the bytes needs the deletion's revision in them: a copy, which the call
+ * holds. */
+static int set_revision(struct watch_call *w, struct cor_watch_event *event)
 {
     struct cor_call *call = &w->call;
+    int r;
 
-    call->out_object = cor_object_unref(call->out_object);
-    if (call->accept.view != COR_VIEW_OBJECT && event->type == COR_WATCH_DELETED &&
-        event->rev != event->object->rev)
-        return cor_object_at(event->object, event->rev, &call->out_object);
-    call->out_object = cor_object_ref(event->object);
-    return 0;
+    if (call->accept.view == COR_VIEW_OBJECT || event->type != COR_WATCH_DELETED ||
+        event->rev == event->object->rev)
+        return 0;
+    r = cor_object_at(event->object, event->rev, &call->out_object);
+    if (r == 0)
+        event->object = call->out_object;
+    return r;
+}
+
+/* Most events are written at once, by every watcher in turn: they need no reference, whose count
+ * the loops would fight for. */
+static void hold_rest(struct watch_call *w, const struct cor_watch_event *event)
+{
+    if (w->call.nspans > 0 && !w->call.out_object)
+        w->call.out_object = cor_object_ref(event->object);
 }
 
 static void end_with(struct watch_call *w, struct cor_status *status)
@@ -151,15 +162,14 @@ static void on_event(void *arg, const struct cor_watch_event *event)
         end_with(w, event ? event->status : NULL);
         return;
     }
-    r = take_object(w, event);
+    own = *event;
+    r = set_revision(w, &own);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        r = write_table(w, call->out_object);
+        r = write_table(w, own.object);
     if (r < 0) {
         end_with(w, NULL);
         return;
     }
-    own = *event;
-    own.object = call->out_object;
     cor_call_add_span(call, cor_strz(heads[event->type]));
     if (call->accept.view == COR_VIEW_TABLE)
         cor_call_add_span(call, cor_buf_str(&call->out));
@@ -167,6 +177,7 @@ static void on_event(void *arg, const struct cor_watch_event *event)
         add_object_spans(w, &own);
     cor_call_add_span(call, COR_STR("}\n"));
     send(w);
+    hold_rest(w, &own);
 }
 
 static void begin(struct watch_call *w)
