@@ -7,7 +7,21 @@
 #include "base/err.h"
 #include "http/server_int.h"
 
-#define SPANS_AT_ONCE 32
+void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
+                       const struct cor_response_ops *ops)
+{
+    *resp = (struct cor_http_response){.ops = ops, .conn = c};
+    cor_buf_init(&resp->body, cor_conn_limits(c)->body_max);
+    cor_buf_init(&resp->tail, COR_HTTP_TAIL_MAX);
+}
+
+void cor_response_reset(struct cor_http_response *resp)
+{
+    resp->conn->worker->body_bytes -= resp->body.n;
+    cor_buf_deinit(&resp->body);
+    cor_buf_deinit(&resp->tail);
+    cor_response_init(resp, resp->conn, resp->ops);
+}
 
 void cor_http_response_set_cbs(struct cor_http_response *resp,
                                const struct cor_http_response_cbs *cbs, void *arg)
@@ -23,7 +37,7 @@ const struct cor_http_request *cor_http_response_request(const struct cor_http_r
 
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp)
 {
-    return cor_response_conn(resp)->worker->loop;
+    return resp->conn->worker->loop;
 }
 
 uint64_t cor_http_response_deadline(const struct cor_http_response *resp)
@@ -34,7 +48,7 @@ uint64_t cor_http_response_deadline(const struct cor_http_response *resp)
 void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t deadline_ms)
 {
     resp->deadline_ms = deadline_ms;
-    cor_conn_settle(cor_response_conn(resp));
+    resp->ops->settle(resp);
 }
 
 bool cor_http_response_is_started(const struct cor_http_response *resp)
@@ -47,16 +61,7 @@ uint64_t cor_http_response_bytes(const struct cor_http_response *resp)
     return resp->bytes;
 }
 
-void cor_response_reset(struct cor_http_response *resp)
-{
-    size_t tail_max = resp->tail.max;
-
-    cor_buf_deinit(&resp->tail);
-    *resp = (struct cor_http_response){.tail.max = tail_max};
-}
-
-/* Written once per second and loop. */
-static struct cor_str date_of(struct cor_http_worker *w)
+struct cor_str cor_worker_date(struct cor_http_worker *w)
 {
     uint64_t now_s = cor_loop_now_ms(w->loop) / 1000;
     time_t wall_s;
@@ -71,112 +76,51 @@ static struct cor_str date_of(struct cor_http_worker *w)
     return cor_strz(w->date);
 }
 
-static void write_out(struct cor_conn *c, const struct cor_str *spans, size_t n)
+static void assert_state(const struct cor_http_response *resp, enum cor_http_response_state state)
 {
-    int r = cor_stream_write(c->stream, spans, n);
-
-    if (r < 0 && r != -COR_ECANCELED)
-        cor_stream_fail(c->stream, -COR_ENOMEM);
+    assert(resp->state == state && cor_loop_is_current(resp->conn->worker->loop));
 }
 
 void cor_http_response_start(struct cor_http_response *resp, int status,
                              const struct cor_http_header *headers, size_t nheaders,
                              uint64_t length)
 {
-    struct cor_conn *c = cor_response_conn(resp);
-    struct cor_http_worker *w = c->worker;
-    struct cor_h1_message msg = {.to_head = resp->request.method == COR_HTTP_HEAD && c->has_head,
-                                 .peer_minor = cor_h1_head(c->h1)->minor,
-                                 .keep_alive = c->keep_alive,
-                                 .length = length,
-                                 .date = date_of(w),
-                                 .headers = headers,
-                                 .nheaders = nheaders};
-    struct cor_str head;
-
-    assert(resp->state == COR_RESPONSE_HELD && cor_loop_is_current(w->loop));
+    assert_state(resp, COR_RESPONSE_HELD);
     resp->state = COR_RESPONSE_STARTED;
     resp->left = length;
-    cor_buf_reset(&w->head);
-    if (cor_h1_write_response(&w->head, status, &msg, &resp->framing) < 0) {
-        cor_stream_fail(c->stream, -COR_ENOMEM);
-        return;
-    }
-    if (resp->framing == COR_H1_UNTIL_CLOSE)
-        c->keep_alive = false;
-    head = cor_buf_str(&w->head);
-    write_out(c, &head, 1);
+    resp->is_bodiless = status == 204 || status == 304 ||
+                        (resp->has_request && resp->request.method == COR_HTTP_HEAD);
+    resp->ops->start(resp, status, headers, nheaders, length);
 }
 
 size_t cor_http_response_room(const struct cor_http_response *resp)
 {
-    size_t room = cor_stream_room(cor_response_conn(resp)->stream);
-
-    return room > COR_HTTP_OUT_SLACK ? room - COR_HTTP_OUT_SLACK : 0;
-}
-
-/* Copies `n` bytes of the spans after the first `skip`, framed. */
-static void write_body(struct cor_conn *c, const struct cor_str *spans, size_t skip, size_t n)
-{
-    bool chunked = c->resp.framing == COR_H1_CHUNKED;
-    struct cor_str batch[SPANS_AT_ONCE + 2];
-    char chunk_head[COR_H1_CHUNK_HEAD_MAX];
-    size_t nbatch = 0;
-
-    if (chunked)
-        batch[nbatch++] = cor_str(chunk_head, cor_h1_chunk_head(chunk_head, n));
-    for (; n > 0; spans++) {
-        struct cor_str span = *spans;
-        size_t skipped = skip < span.n ? skip : span.n;
-
-        span = cor_str_from(span, skipped);
-        skip -= skipped;
-        span.n = span.n < n ? span.n : n;
-        n -= span.n;
-        if (span.n > 0)
-            batch[nbatch++] = span;
-        if (nbatch > SPANS_AT_ONCE) {
-            write_out(c, batch, nbatch);
-            nbatch = 0;
-        }
-    }
-    if (chunked)
-        batch[nbatch++] = COR_STR(COR_H1_CHUNK_END);
-    write_out(c, batch, nbatch);
+    return resp->ops->room(resp);
 }
 
 size_t cor_http_response_writev(struct cor_http_response *resp, const struct cor_str *spans,
                                 size_t nspans, size_t skip)
 {
-    struct cor_conn *c = cor_response_conn(resp);
-    size_t n = 0, room, take;
+    size_t n = 0, taken;
 
-    assert(resp->state == COR_RESPONSE_STARTED && cor_loop_is_current(c->worker->loop));
+    assert_state(resp, COR_RESPONSE_STARTED);
     for (size_t i = 0; i < nspans; i++)
         n += spans[i].n;
     assert(skip <= n);
     n -= skip;
     if (n == 0)
         return 0;
-    if (resp->framing == COR_H1_NO_BODY) {
+    if (resp->is_bodiless) {
         resp->bytes += n;
         return n;
     }
-    room = cor_http_response_room(resp);
-    take = n < room ? n : room;
-    if (take > 0) {
-        if (resp->framing == COR_H1_LENGTH) {
-            assert(take <= resp->left);
-            resp->left -= take;
-        }
-        write_body(c, spans, skip, take);
-        resp->bytes += take;
-    }
-    if (take < n) {
-        resp->is_short = true;
-        cor_stream_want_writable(c->stream);
-    }
-    return take;
+    assert(n <= resp->left);
+    taken = resp->ops->write(resp, spans, nspans, skip, n);
+    if (resp->left != COR_HTTP_LENGTH_UNKNOWN)
+        resp->left -= taken;
+    resp->bytes += taken;
+    resp->is_short = taken < n;
+    return taken;
 }
 
 size_t cor_http_response_write(struct cor_http_response *resp, struct cor_str bytes)
@@ -186,21 +130,20 @@ size_t cor_http_response_write(struct cor_http_response *resp, struct cor_str by
 
 void cor_http_response_end(struct cor_http_response *resp)
 {
-    struct cor_conn *c = cor_response_conn(resp);
-    struct cor_str last = COR_STR(COR_H1_LAST_CHUNK);
+    bool is_whole = resp->is_bodiless || resp->left == 0 || resp->left == COR_HTTP_LENGTH_UNKNOWN;
 
-    assert(resp->state == COR_RESPONSE_STARTED && cor_loop_is_current(c->worker->loop));
-    if (resp->framing == COR_H1_CHUNKED)
-        write_out(c, &last, 1);
-    else if (resp->framing == COR_H1_LENGTH && resp->left > 0)
-        cor_stream_fail(c->stream, -COR_EIO);
+    assert_state(resp, COR_RESPONSE_STARTED);
     resp->state = COR_RESPONSE_NONE;
-    cor_conn_finish(c);
+    if (is_whole)
+        resp->ops->end(resp);
+    else
+        resp->ops->cut(resp);
 }
 
 void cor_http_response_abort(struct cor_http_response *resp)
 {
-    cor_conn_cut(cor_response_conn(resp));
+    resp->state = COR_RESPONSE_NONE;
+    resp->ops->cut(resp);
 }
 
 void cor_response_pump(struct cor_http_response *resp)
@@ -208,7 +151,6 @@ void cor_response_pump(struct cor_http_response *resp)
     struct cor_str rest = cor_str_from(cor_buf_str(&resp->tail), resp->tail_done);
 
     resp->state = COR_RESPONSE_STARTED;
-    resp->is_short = false;
     resp->tail_done += cor_http_response_write(resp, rest);
     if (resp->tail_done == resp->tail.n)
         cor_http_response_end(resp);
@@ -220,7 +162,6 @@ void cor_http_response_send(struct cor_http_response *resp, int status,
                             const struct cor_http_header *headers, size_t nheaders,
                             struct cor_str body)
 {
-    struct cor_conn *c = cor_response_conn(resp);
     size_t taken;
 
     cor_http_response_start(resp, status, headers, nheaders, body.n);
@@ -231,5 +172,5 @@ void cor_http_response_send(struct cor_http_response *resp, int status,
     }
     resp->state = COR_RESPONSE_ENDED;
     if (cor_buf_adds(&resp->tail, cor_str_from(body, taken)) < 0)
-        cor_stream_fail(c->stream, -COR_ENOMEM);
+        resp->ops->cut(resp);
 }

@@ -87,6 +87,10 @@ int cor_http_server_new(const struct cor_http_server_opts *opts,
     server->h1_limits = (struct cor_h1_limits){.head_max = COR_H1_HEAD_MAX,
                                                .headers_max = COR_H1_HEADERS_MAX,
                                                .body_max = server->opts.limits.body_max};
+    server->h2_limits = (struct cor_h2_limits){.streams_max = COR_H2_STREAMS_MAX,
+                                               .window = COR_H2_WINDOW,
+                                               .head_max = COR_H2_HEAD_MAX,
+                                               .headers_max = COR_H2_HEADERS_MAX};
     cor_list_init(&server->listeners);
     for (unsigned i = 0; i < opts->nloops; i++) {
         r = open_worker(server, i, opts->loops[i]);

@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "net/h1.h"
+#include "net/h2.h"
 #include "net/stream.h"
 
 /* After the last byte of a closing connection the peer gets this long to read it: closing a socket
@@ -20,6 +21,12 @@
 #define COR_HTTP_OUT_SLACK (66u * 1024)
 /* cor_http_response_send() keeps at most this much. */
 #define COR_HTTP_TAIL_MAX (64u << 20)
+
+/* Below this much room for control frames an HTTP/2 connection is not read. */
+#define COR_HTTP_CONTROL_ROOM (32u * 1024)
+#define COR_HTTP_TIMEOUT_TEXT "request did not complete within the allotted timeout"
+/* How long an HTTP/2 peer may take to answer the announced end of an idle connection. */
+#define COR_HTTP_GOAWAY_MS 1000
 
 struct cor_conn;
 struct cor_net;
@@ -46,6 +53,7 @@ struct cor_http_worker {
 struct cor_http_server {
     struct cor_http_server_opts opts; /* `loops` is not kept; limits are filled in */
     struct cor_h1_limits h1_limits;
+    struct cor_h2_limits h2_limits;
     struct cor_list listeners; /* struct listener; worker 0 */
     uint64_t drain_ms;
     void (*on_closed)(void *arg);
@@ -66,22 +74,43 @@ enum cor_http_response_state {
     COR_RESPONSE_ENDED,
 };
 
+/* What differs between HTTP/1.1 (conn_h1.c) and HTTP/2 (conn_h2.c). Out of memory fails the
+ * connection's stream, which reaches the handler as on_gone. */
+struct cor_response_ops {
+    void (*start)(struct cor_http_response *resp, int status, const struct cor_http_header *headers,
+                  size_t nheaders, uint64_t length);
+    size_t (*room)(const struct cor_http_response *resp);
+    /* Of `n` bytes after the first `skip`; a short write brings cor_response_writable(). */
+    size_t (*write)(struct cor_http_response *resp, const struct cor_str *spans, size_t nspans,
+                    size_t skip, size_t n);
+    /* The body is complete, or breaks off here. The response is over. */
+    void (*end)(struct cor_http_response *resp);
+    void (*cut)(struct cor_http_response *resp);
+    /* The deadline has moved. */
+    void (*settle)(struct cor_http_response *resp);
+};
+
 struct cor_http_response {
+    const struct cor_response_ops *ops;
+    struct cor_conn *conn;
     enum cor_http_response_state state;
-    bool is_short; /* on_writable is due */
-    enum cor_h1_framing framing;
-    uint64_t left;  /* of a body whose length was said */
-    uint64_t bytes; /* body bytes taken */
+    bool is_short;    /* on_writable is due */
+    bool is_bodiless; /* what is written goes nowhere */
+    bool has_request; /* the head could be parsed */
+    uint64_t left;    /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
+    uint64_t bytes;   /* body bytes taken */
     uint64_t deadline_ms;
     struct cor_http_request request;
     const struct cor_http_response_cbs *cbs;
     void *arg;
+    struct cor_buf body; /* of the request */
     struct cor_buf tail; /* what cor_http_response_send() could not write yet */
     size_t tail_done;
 };
 
-/*   READING ──► RESPONDING ──► READING (keep-alive)
- *                        └───► ENDING (output goes out) ──► LINGERING ──► CLOSING
+/*   READING ──► RESPONDING (HTTP/1.1) ──► READING (keep-alive)
+ *      │                         └──────► ENDING (output goes out) ──► LINGERING ──► CLOSING
+ *      └── HTTP/2: no stream is left ───► ENDING
  * and from everywhere to CLOSING. */
 enum cor_conn_state {
     COR_CONN_READING,
@@ -95,49 +124,112 @@ struct cor_conn {
     struct cor_list link;
     struct cor_http_worker *worker;
     struct cor_stream *stream;
-    struct cor_h1 *h1;
     enum cor_conn_state state;
-    bool is_open;  /* the TLS handshake is done */
-    bool has_head; /* READING: the head is complete, the body is not */
-    bool keep_alive;
+    bool is_open; /* the TLS handshake is done */
     bool peer_ended;
-    bool wants_continue; /* 100 Continue is to be sent when the body is acceptable */
-    uint64_t begun_ms;   /* accepted, or first byte of the head */
+    uint64_t begun_ms; /* accepted, or first byte of the head; 0: between requests */
     struct cor_timer timer;
-    struct cor_buf body;
-    struct cor_buf pending;
+    struct cor_buf pending; /* HTTP/1.1: input that waits; before: what may become a preface */
+
+    /* One of them once the protocol is known; cf. conn_h1.c, conn_h2.c. */
+    struct cor_h1 *h1;
+    struct cor_h2 *h2;
+
+    /* HTTP/1.1 */
+    bool keep_alive;
+    bool wants_continue; /* 100 Continue is to be sent when the body is acceptable */
+    enum cor_h1_framing framing;
     struct cor_http_response resp;
+
+    /* HTTP/2 */
+    struct cor_list exchanges;
+    size_t nexchanges;
+    bool is_leaving; /* GOAWAY has been said */
 };
 
-/* The descriptor is the connection's; a failure closes it. */
+/* conn.c. The descriptor is the connection's; a failure closes it. */
 void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls);
 
-/* Closes at once; the handler is not told. */
+/* Closes at once; no handler is told. */
 void cor_conn_cut(struct cor_conn *c);
 
-/* The server drains: closes when nothing is under way, else tells the handler. */
+/* The server drains: closes when nothing is under way, else tells the handlers. */
 void cor_conn_drain(struct cor_conn *c);
 
-/* As cor_conn_cut(), but a handler that holds the response is told. */
+/* As cor_conn_cut(), but handlers that hold a response are told. */
 void cor_conn_gone(struct cor_conn *c, int why);
 
-/* The response is complete: the next request, or the end of the connection. */
-void cor_conn_finish(struct cor_conn *c);
+/* Ends this side after the output that waits. */
+void cor_conn_end(struct cor_conn *c);
 
-/* Sets the timer that the state asks for. */
-void cor_conn_settle(struct cor_conn *c);
+/* Sets the timer to `due_ms`, or to none with COR_HTTP_NO_DEADLINE. */
+void cor_conn_set_timer(struct cor_conn *c, struct cor_timer *timer, uint64_t due_ms);
 
-/* Answers in the handler's place. The request is over. */
-void cor_conn_error(struct cor_conn *c, int status, const char *message);
-
-/* Writes what is left of the tail; finishes after it. */
-void cor_response_pump(struct cor_http_response *resp);
-void cor_response_reset(struct cor_http_response *resp);
-
-static inline struct cor_conn *cor_response_conn(const struct cor_http_response *resp)
+static inline const struct cor_http_limits *cor_conn_limits(const struct cor_conn *c)
 {
-    return COR_CONTAINER_OF((struct cor_http_response *)resp, struct cor_conn, resp);
+    return &c->worker->server->opts.limits;
 }
+
+static inline uint64_t cor_conn_now_ms(const struct cor_conn *c)
+{
+    return cor_loop_now_ms(c->worker->loop);
+}
+
+/* conn_h1.c. open: 0, -COR_ENOMEM. */
+int cor_conn_h1_open(struct cor_conn *c);
+void cor_conn_h1_free(struct cor_conn *c);
+void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes);
+void cor_conn_h1_writable(struct cor_conn *c);
+void cor_conn_h1_timer(struct cor_conn *c);
+void cor_conn_h1_drain(struct cor_conn *c);
+
+/* conn_h2.c. */
+int cor_conn_h2_open(struct cor_conn *c);
+void cor_conn_h2_free(struct cor_conn *c);
+void cor_conn_h2_data(struct cor_conn *c, struct cor_str bytes);
+void cor_conn_h2_writable(struct cor_conn *c);
+void cor_conn_h2_timer(struct cor_conn *c);
+void cor_conn_h2_drain(struct cor_conn *c);
+/* Every exchange is over; those that a handler holds are told. */
+void cor_conn_h2_gone(struct cor_conn *c, int why);
+
+/* response.c, exchange.c */
+void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
+                       const struct cor_response_ops *ops);
+/* As after cor_response_init(); frees the bodies. */
+void cor_response_reset(struct cor_http_response *resp);
+bool cor_response_is_held(const struct cor_http_response *resp);
+
+/* The head has been read: deadline, the connection's part of the request, room for a body of
+ * `length` bytes, or of COR_HTTP_LENGTH_UNKNOWN. 0, -COR_EINVAL (the target is none of a server's),
+ * -COR_ETOOBIG, -COR_ENOMEM. */
+int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target,
+                       uint64_t length);
+
+/* More of the request's body. 0, -COR_EBUSY (too many bodies at once), -COR_ETOOBIG, -COR_ENOMEM.
+ */
+int cor_response_take_body(struct cor_http_response *resp, struct cor_str piece);
+
+/* The request is whole: the handler's turn. The response may be over when this returns. */
+void cor_response_dispatch(struct cor_http_response *resp);
+
+/* Writes what is left of the tail; the response is over after it. */
+void cor_response_pump(struct cor_http_response *resp);
+
+/* There is room after a short write. */
+void cor_response_writable(struct cor_http_response *resp);
+
+/* A handler that holds it is told, and holds it no more. */
+void cor_response_tell_gone(struct cor_http_response *resp, int why);
+void cor_response_tell_drain(struct cor_http_response *resp);
+
+/* Answers in the handler's place, who does not hold it. */
+void cor_response_error(struct cor_http_response *resp, int status, const char *message);
+/* The same for a code of cor_response_begin() or cor_response_take_body(). */
+void cor_response_refuse(struct cor_http_response *resp, int r);
+
+/* The Date header, written once per second and loop. */
+struct cor_str cor_worker_date(struct cor_http_worker *w);
 
 /* Fills method, target, path and query. -COR_EINVAL when the target is none of a server's. */
 int cor_request_set_target(struct cor_http_request *req, struct cor_str method,

@@ -64,7 +64,7 @@ static int open_credentials(struct cor_instance *in, struct cor_status *st)
 
 static int open_tls(struct cor_instance *in, struct cor_status *st)
 {
-    static const char *const alpn[] = {"http/1.1"};
+    static const char *const alpn[] = {"h2", "http/1.1"};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf client_ca;
     struct cor_tls_opts opts = {.role = COR_TLS_SERVER,
                                 .cert_pem = cor_buf_str(&in->credentials.serving.cert_pem),

@@ -1,8 +1,9 @@
-/* A server with a scripted handler, and a client on the same loop that sends bytes and reads
- * responses with the project's own session. */
+/* A server with a scripted handler, and a client on the same loop that sends requests and reads
+ * responses with the project's own sessions, of either protocol. */
 #ifndef COR_TEST_HTTP_FIXTURE_H
 #define COR_TEST_HTTP_FIXTURE_H
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -11,6 +12,7 @@
 #include "http/server.h"
 #include "loop/loop.h"
 #include "net/h1.h"
+#include "net/h2.h"
 #include "net/net.h"
 #include "net/peer.h"
 #include "net/stream.h"
@@ -18,15 +20,42 @@
 
 #define PATIENCE_MS 20000
 
+enum protocol { H1, H2 };
+
+/* What clients speak that are opened from now on. */
+static enum protocol protocol;
+
+/* A test that must hold over both protocols. */
+#define TEST_BOTH(suite, name)                                                                     \
+    static void both_##suite##_##name(void);                                                       \
+    TEST(suite, name)                                                                              \
+    {                                                                                              \
+        protocol = H1;                                                                             \
+        both_##suite##_##name();                                                                   \
+    }                                                                                              \
+    TEST(suite, name##_over_h2)                                                                    \
+    {                                                                                              \
+        protocol = H2;                                                                             \
+        both_##suite##_##name();                                                                   \
+        protocol = H1;                                                                             \
+    }                                                                                              \
+    static void both_##suite##_##name(void)
+
 /* What a client has got: "200 body." per response, "!" when a message was broken off. */
 struct client {
     struct cor_stream *stream;
-    struct cor_h1 *h1;
+    struct cor_h1 *h1; /* or */
+    struct cor_h2 *h2;
+    struct cor_h2_stream *last; /* of the last request */
+    bool hoards;                /* does not open its windows again */
+    bool is_raw;                /* keeps the bytes that come as they are in `text` */
     struct cor_buf text;
-    struct cor_buf headers; /* "Name: value\n" of all responses */
+    struct cor_buf headers; /* "name: value\n" of all responses, names in lower case */
+    char first[32];         /* bytes of the connection */
     size_t body_bytes;
     bool forgets; /* only counts body bytes */
-    size_t nresponses;
+    size_t nresponses, nclosed;
+    uint32_t code; /* of the last stream that was closed */
     bool has_ended, is_closed;
     int why;
 };
@@ -47,14 +76,21 @@ struct http {
     uint64_t left; /* what stream_out() has still to write */
 };
 
+static void client_note_headers(struct client *cl, const struct cor_http_header *headers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < headers[i].name.n; k++)
+            cor_buf_addc(&cl->headers, (char)tolower((unsigned char)headers[i].name.p[k]));
+        cor_buf_addf(&cl->headers, ": %.*s\n", COR_STR_ARG(headers[i].value));
+    }
+}
+
 static int client_on_head(const struct cor_h1_head *head, void *arg)
 {
     struct client *cl = arg;
 
     cor_buf_addf(&cl->text, "%d ", head->status);
-    for (size_t i = 0; i < head->nheaders; i++)
-        cor_buf_addf(&cl->headers, "%.*s: %.*s\n", COR_STR_ARG(head->headers[i].name),
-                     COR_STR_ARG(head->headers[i].value));
+    client_note_headers(cl, head->headers, head->nheaders);
     return 0;
 }
 
@@ -79,6 +115,74 @@ static const struct cor_h1_limits client_limits = {
 static const struct cor_h1_cbs client_h1_cbs = {client_on_head, client_on_body,
                                                 client_on_message_end};
 
+static int client_on_h2_head(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
+{
+    struct client *cl = arg;
+
+    cor_buf_addf(&cl->text, "%d ", head->status);
+    client_note_headers(cl, head->headers, head->nheaders);
+    return 0;
+}
+
+static int client_on_h2_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
+{
+    struct client *cl = arg;
+
+    client_on_body(piece, cl);
+    if (!cl->hoards)
+        cor_h2_consume(s, piece.n);
+    return 0;
+}
+
+static void client_on_h2_end(struct cor_h2_stream *s, void *arg)
+{
+    client_on_message_end(arg);
+}
+
+static void client_on_h2_writable(struct cor_h2_stream *s, void *arg)
+{
+}
+
+static void client_on_h2_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
+{
+    struct client *cl = arg;
+
+    if (cl->last == s)
+        cl->last = NULL;
+    cl->nclosed++;
+    cl->code = code;
+    if (code != COR_H2_NO_ERROR)
+        cor_buf_addc(&cl->text, '!');
+}
+
+static const struct cor_h2_stream_cbs client_h2_cbs = {
+    client_on_h2_head, client_on_h2_body,     NULL,
+    client_on_h2_end,  client_on_h2_writable, client_on_h2_closed};
+
+static size_t client_h2_room(void *arg)
+{
+    size_t room = cor_stream_room(((struct client *)arg)->stream);
+
+    return room > 10000 ? room - 10000 : 0;
+}
+
+static int client_h2_send(const struct cor_str *spans, size_t nspans, void *arg)
+{
+    return cor_stream_write(((struct client *)arg)->stream, spans, nspans);
+}
+
+static void client_h2_want_turn(void *arg)
+{
+    cor_stream_want_writable(((struct client *)arg)->stream);
+}
+
+static const struct cor_h2_cbs client_session_cbs = {
+    .room = client_h2_room, .send = client_h2_send, .want_turn = client_h2_want_turn};
+static const struct cor_h2_limits client_h2_limits = {.streams_max = COR_H2_STREAMS_MAX,
+                                                      .window = COR_H2_WINDOW,
+                                                      .head_max = COR_H2_HEAD_MAX,
+                                                      .headers_max = COR_H2_HEADERS_MAX};
+
 static void client_on_open(struct cor_stream *s, void *arg)
 {
 }
@@ -88,6 +192,17 @@ static void client_on_data(struct cor_stream *s, struct cor_str bytes, void *arg
     struct client *cl = arg;
     size_t used;
 
+    if (!cl->first[0])
+        memcpy(cl->first, bytes.p, bytes.n < sizeof(cl->first) ? bytes.n : sizeof(cl->first) - 1);
+    if (cl->is_raw) {
+        cor_buf_adds(&cl->text, bytes);
+        return;
+    }
+    if (cl->h2) {
+        if (cor_h2_feed(cl->h2, bytes, 0) < 0)
+            cl->has_ended = true;
+        return;
+    }
     while (bytes.n > 0 && !cl->has_ended) {
         int r = cor_h1_feed(cl->h1, bytes, &used);
 
@@ -104,6 +219,10 @@ static void client_on_data(struct cor_stream *s, struct cor_str bytes, void *arg
 
 static void client_on_writable(struct cor_stream *s, void *arg)
 {
+    struct client *cl = arg;
+
+    if (cl->h2)
+        cor_h2_turn(cl->h2, 0);
 }
 
 static void client_on_end(struct cor_stream *s, int why, void *arg)
@@ -114,7 +233,9 @@ static void client_on_end(struct cor_stream *s, int why, void *arg)
         return;
     cl->has_ended = true;
     cl->why = why;
-    if (cor_h1_finish(cl->h1) < 0)
+    if (cl->h2)
+        cor_h2_drop_all(cl->h2, COR_H2_CANCEL);
+    else if (cor_h1_finish(cl->h1) < 0)
         cor_buf_addc(&cl->text, '!');
 }
 
@@ -129,8 +250,13 @@ static void client_open(struct client *cl, struct http *h, struct cor_tls *tls)
     memset(cl, 0, sizeof(*cl));
     cor_buf_init(&cl->text, 64u << 20);
     cor_buf_init(&cl->headers, 1u << 20);
-    cl->h1 = cor_h1_new(COR_H1_CLIENT, &client_limits, &client_h1_cbs, cl);
-    assert_non_null(cl->h1);
+    if (protocol == H1) {
+        cl->h1 = cor_h1_new(COR_H1_CLIENT, &client_limits, &client_h1_cbs, cl);
+        assert_non_null(cl->h1);
+    } else {
+        assert_int_equal(
+            cor_h2_new(COR_H2_CLIENT, &client_h2_limits, &client_session_cbs, cl, &cl->h2), 0);
+    }
     assert_int_equal(cor_stream_connect(h->net, "127.0.0.1", h->port, &opts, &cl->stream), 0);
 }
 
@@ -154,6 +280,7 @@ static void client_close(struct client *cl, struct http *h)
     cor_stream_close(cl->stream, client_on_closed, cl);
     assert_true(cor_loop_run_until(h->loop, client_is_closed, cl, PATIENCE_MS));
     cor_h1_free(cl->h1);
+    cor_h2_free(cl->h2);
     cor_buf_deinit(&cl->text);
     cor_buf_deinit(&cl->headers);
 }
@@ -162,8 +289,18 @@ static void client_close(struct client *cl, struct http *h)
 static inline void client_ask(struct client *cl, const char *method, const char *target,
                               const char *body)
 {
+    struct cor_h2_request req = {
+        cor_strz(method),       COR_STR("http"), COR_STR("x"), cor_strz(target), NULL, 0,
+        body && body[0] != '\0'};
+    struct cor_str bytes = cor_strz(body);
     struct cor_buf in;
 
+    if (cl->h2) {
+        assert_int_equal(cor_h2_open(cl->h2, &req, &client_h2_cbs, cl, &cl->last), 0);
+        if (req.has_body)
+            assert_int_equal(cor_h2_write(cl->last, &bytes, 1, 0, true), bytes.n);
+        return;
+    }
     cor_buf_init(&in, 1u << 20);
     cor_buf_addf(&in, "%s %s HTTP/1.1\r\nHost: x\r\n", method, target);
     if (body)
@@ -186,6 +323,14 @@ static inline bool client_has_two(void *arg)
 static inline bool client_has_three(void *arg)
 {
     return ((struct client *)arg)->nresponses == 3;
+}
+
+/* A broken response: the end of its stream, or of its connection. */
+static inline bool client_is_broken(void *arg)
+{
+    struct client *cl = arg;
+
+    return cl->h2 ? cl->nclosed > 0 : cl->has_ended;
 }
 
 static inline bool client_has_ended(void *arg)

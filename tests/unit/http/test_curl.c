@@ -61,7 +61,8 @@ static void site_init(struct site *site)
 {
     struct cor_http_server_opts opts = {
         .loops = &site->loop, .nloops = 1, .on_request = on_request};
-    struct cor_tls_opts tls_opts = {.role = COR_TLS_SERVER};
+    static const char *const alpn[] = {"h2", "http/1.1"};
+    struct cor_tls_opts tls_opts = {.role = COR_TLS_SERVER, .alpn = alpn, .nalpn = 2};
     struct cor_tls *tls;
     uint16_t port;
 
@@ -140,28 +141,47 @@ static void check(const char *want, const char *const *args)
 
 #define CURL(want, ...) check(want, (const char *const[]){__VA_ARGS__, NULL})
 
-TEST(curl, speaks_with_the_server)
+static void speak(struct site *site, const char *how, const char *version)
 {
     char body[100], url[80], from_file[120];
+
+    save(body, sizeof(body), site->dir, "body", &(struct cor_buf){.p = big, .n = 2000000});
+    snprintf(from_file, sizeof(from_file), "@%s", body);
+    snprintf(url, sizeof(url), "%.*sbig", (int)strlen(site->url) - 1, site->url);
+    CURL("GET 0", how, "--cacert", site->ca, site->url);
+    CURL("GET 0 admin", how, "--cacert", site->ca, "--cert", site->cert, "--key", site->key,
+         site->url);
+    CURL("POST 2000000", how, "--cacert", site->ca, "--data-binary", from_file, site->url);
+    CURL("PUT 2000000", how, "--cacert", site->ca, "-H", "Transfer-Encoding: chunked", "-T", body,
+         site->url);
+    CURL("PUT 2000000", how, "--cacert", site->ca, "-H", "Expect: 100-continue", "-T", body,
+         site->url);
+    CURL("GET 0", how, "--cacert", site->ca, "--tls-max", "1.2", site->url);
+    CURL("GET 0GET 0", how, "--cacert", site->ca, site->url, site->url);
+    CURL(version, how, "--cacert", site->ca, "-o", "/dev/null", "-w",
+         "%{http_version} %{http_code} %{size_download}", url);
+}
+
+TEST(curl, speaks_http_1_with_the_server)
+{
     struct site site;
 
     site_init(&site);
-    save(body, sizeof(body), site.dir, "body", &(struct cor_buf){.p = big, .n = 2000000});
-    snprintf(from_file, sizeof(from_file), "@%s", body);
-    snprintf(url, sizeof(url), "%.*sbig", (int)strlen(site.url) - 1, site.url);
-    CURL("GET 0", "--cacert", site.ca, site.url);
-    CURL("GET 0 admin", "--cacert", site.ca, "--cert", site.cert, "--key", site.key, site.url);
-    CURL("POST 2000000", "--cacert", site.ca, "--data-binary", from_file, site.url);
-    CURL("PUT 2000000", "--cacert", site.ca, "-H", "Transfer-Encoding: chunked", "-T", body,
-         site.url);
-    CURL("PUT 2000000", "--cacert", site.ca, "-H", "Expect: 100-continue", "-T", body, site.url);
+    speak(&site, "--http1.1", "1.1 200 5000000");
     CURL("GET 0", "--cacert", site.ca, "--http1.0", site.url);
-    CURL("GET 0", "--cacert", site.ca, "--tls-max", "1.2", site.url);
-    CURL("GET 0GET 0", "--cacert", site.ca, site.url, site.url);
-    CURL("200 5000000", "--cacert", site.ca, "-o", "/dev/null", "-w",
-         "%{http_code} %{size_download}", url);
-    CURL("GET 0 uid=1", "--unix-socket", site.sock, "http://localhost/x");
-    CURL("413", "--cacert", site.ca, "-o", "/dev/null", "-w", "%{http_code}", "-H",
+    CURL("413", "--http1.1", "--cacert", site.ca, "-o", "/dev/null", "-w", "%{http_code}", "-H",
          "Content-Length: 4000000", "-X", "POST", "-d", "x", site.url);
+    CURL("GET 0 uid=1", "--unix-socket", site.sock, "http://localhost/x");
+    site_deinit(&site);
+}
+
+TEST(curl, speaks_http_2_with_the_server)
+{
+    struct site site;
+
+    site_init(&site);
+    speak(&site, "--http2", "2 200 5000000");
+    CURL("GET 0 uid=1", "--http2-prior-knowledge", "--unix-socket", site.sock,
+         "http://localhost/x");
     site_deinit(&site);
 }

@@ -34,6 +34,7 @@ TEST(server, a_connection_ends_when_it_should)
     check_end(
         &h, "GET /big/100?chunked HTTP/1.0\r\n\r\n",
         "200 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.");
+    check_end(&h, "GET /big/3?chunked HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "200 xxx.");
     check_end(&h, "GET /abort HTTP/1.1\r\nHost: x\r\n\r\n", "");
     http_deinit(&h);
 }
@@ -62,16 +63,19 @@ TEST(server, protocol_errors_are_answered_and_end_the_connection)
 TEST(server, bodies_share_a_budget)
 {
     struct http h;
-    struct client cl;
+    struct client cl, other;
 
     meet(&h, &cl, (struct cor_http_limits){.bodies_max = 100});
     client_send(&cl, COR_STR("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\n"
                              "012345678901234567890123456789012345678901234567890123456789"));
     await(&h, has_held, &h);
-    check_end(&h,
-              "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 41\r\n\r\n"
-              "01234567890123456789012345678901234567890",
-              "429 429 Too Many Requests: too many request bodies at once\n.");
+    client_open(&other, &h, NULL);
+    client_ask(&other, "POST", "/x", "01234567890123456789012345678901234567890");
+    await(&h, client_has_ended, &other);
+    assert_string_equal(cor_buf_z(&other.text),
+                        "429 429 Too Many Requests: too many request bodies at once\n.");
+    assert_non_null(strstr(cor_buf_z(&other.headers), "retry-after: 1\n"));
+    client_close(&other, &h);
     cor_http_response_send(COR_STEAL(h.held), 200, NULL, 0, COR_STR(""));
     check(&h, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab", "200 ab.");
     part(&h, &cl);
@@ -124,6 +128,13 @@ TEST(server, continue_is_said_only_for_a_body_that_will_be_read)
     client_send(&cl, COR_STR("ab"));
     await(&h, client_has_response, &cl);
     assert_string_equal(cor_buf_z(&cl.text), "200 ab.");
+    assert_memory_equal(cl.first, "HTTP/1.1 100", 12);
+    client_close(&cl, &h);
+    client_open(&cl, &h, NULL);
+    client_send(&cl, COR_STR("PUT /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+                             "Content-Length: 2\r\n\r\nab"));
+    await(&h, client_has_response, &cl);
+    assert_memory_equal(cl.first, "HTTP/1.1 200", 12);
     client_close(&cl, &h);
     check_end(&h,
               "PUT /e HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n",

@@ -2,7 +2,7 @@
 
 #include "http_fixture.h"
 
-TEST(timeouts, a_reader_that_stops_is_cut_after_the_request_timeout)
+TEST_BOTH(timeouts, a_reader_that_stops_is_cut_after_the_request_timeout)
 {
     struct http h;
     struct client cl;
@@ -33,13 +33,36 @@ TEST(timeouts, slow_heads_and_slow_bodies_are_cut)
     http_deinit(&h);
 }
 
-TEST(timeouts, an_idle_connection_is_closed)
+TEST_BOTH(timeouts, an_idle_connection_is_closed)
 {
     struct http h;
+    struct client cl;
 
-    http_init(&h, (struct cor_http_limits){.idle_timeout_ms = 30}, NULL);
-    check_end(&h, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "200 .");
-    http_deinit(&h);
+    meet(&h, &cl, (struct cor_http_limits){.idle_timeout_ms = 30});
+    client_ask(&cl, "GET", "/", NULL);
+    await(&h, client_has_ended, &cl);
+    assert_string_equal(cor_buf_z(&cl.text), "200 .");
+    part(&h, &cl);
+}
+
+static bool has_no_connection(void *arg)
+{
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(((struct http *)arg)->server, &stats);
+    return stats.connections == 0;
+}
+
+TEST(timeouts, a_client_that_does_not_hang_up_is_cut)
+{
+    struct http h;
+    struct client cl;
+
+    meet(&h, &cl, (struct cor_http_limits){0});
+    client_send(&cl, COR_STR("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    await(&h, client_has_ended, &cl);
+    await(&h, has_no_connection, &h);
+    part(&h, &cl);
 }
 
 TEST(timeouts, blank_lines_do_not_keep_a_connection_open)

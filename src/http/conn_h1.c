@@ -1,0 +1,320 @@
+/* HTTP/1.1 on a connection: one request at a time to the handler. While a response is made the
+ * socket is read on, because only so a client that goes away is noticed; what a pipelining client
+ * sends meanwhile waits, within a limit. */
+#include <assert.h>
+
+#include "base/err.h"
+#include "http/server_int.h"
+
+#define SPANS_AT_ONCE 32
+
+static int on_head(const struct cor_h1_head *head, void *arg)
+{
+    struct cor_conn *c = arg;
+    struct cor_http_response *resp = &c->resp;
+
+    c->keep_alive = head->keep_alive;
+    c->wants_continue = head->expects_continue && head->length > 0;
+    resp->request.headers = head->headers;
+    resp->request.nheaders = head->nheaders;
+    return cor_response_begin(resp, head->method, head->target, head->length);
+}
+
+static int on_body(struct cor_str piece, void *arg)
+{
+    return cor_response_take_body(&((struct cor_conn *)arg)->resp, piece);
+}
+
+static int on_message_end(void *arg)
+{
+    return 0;
+}
+
+static const struct cor_h1_cbs h1_cbs = {on_head, on_body, on_message_end};
+
+static void settle(struct cor_conn *c)
+{
+    const struct cor_http_limits *limits = cor_conn_limits(c);
+    uint64_t due_ms;
+
+    if (c->state == COR_CONN_RESPONDING || c->resp.has_request)
+        due_ms = c->resp.deadline_ms;
+    else if (c->begun_ms == 0)
+        due_ms = cor_conn_now_ms(c) + limits->idle_timeout_ms;
+    else
+        due_ms = c->begun_ms + limits->head_timeout_ms;
+    cor_conn_set_timer(c, &c->timer, due_ms);
+}
+
+static void on_settle(struct cor_http_response *resp)
+{
+    settle(resp->conn);
+}
+
+/* The response is complete: the next request, or the end of the connection. */
+static void finish(struct cor_conn *c)
+{
+    cor_response_reset(&c->resp);
+    if (!c->keep_alive || c->peer_ended) {
+        cor_conn_end(c);
+        return;
+    }
+    cor_h1_next(c->h1, false);
+    c->state = COR_CONN_READING;
+    c->begun_ms = 0;
+    if (c->pending.n > 0)
+        cor_stream_want_writable(c->stream);
+    settle(c);
+}
+
+static void write_out(struct cor_conn *c, const struct cor_str *spans, size_t n)
+{
+    int r = cor_stream_write(c->stream, spans, n);
+
+    if (r < 0 && r != -COR_ECANCELED)
+        cor_stream_fail(c->stream, -COR_ENOMEM);
+}
+
+static void on_start(struct cor_http_response *resp, int status,
+                     const struct cor_http_header *headers, size_t nheaders, uint64_t length)
+{
+    struct cor_conn *c = resp->conn;
+    struct cor_buf *out = &c->worker->head;
+    struct cor_h1_message msg = {.to_head =
+                                     resp->has_request && resp->request.method == COR_HTTP_HEAD,
+                                 .peer_minor = cor_h1_head(c->h1)->minor,
+                                 .keep_alive = c->keep_alive,
+                                 .length = length,
+                                 .date = cor_worker_date(c->worker),
+                                 .headers = headers,
+                                 .nheaders = nheaders};
+    struct cor_str head;
+
+    cor_buf_reset(out);
+    if (cor_h1_write_response(out, status, &msg, &c->framing) < 0) {
+        cor_stream_fail(c->stream, -COR_ENOMEM);
+        return;
+    }
+    if (c->framing == COR_H1_UNTIL_CLOSE)
+        c->keep_alive = false;
+    head = cor_buf_str(out);
+    write_out(c, &head, 1);
+}
+
+static size_t on_room(const struct cor_http_response *resp)
+{
+    size_t room = cor_stream_room(resp->conn->stream);
+
+    return room > COR_HTTP_OUT_SLACK ? room - COR_HTTP_OUT_SLACK : 0;
+}
+
+/* Copies `n` bytes of the spans after the first `skip`, framed. */
+static void write_body(struct cor_conn *c, const struct cor_str *spans, size_t skip, size_t n)
+{
+    bool chunked = c->framing == COR_H1_CHUNKED;
+    struct cor_str batch[SPANS_AT_ONCE + 2];
+    char chunk_head[COR_H1_CHUNK_HEAD_MAX];
+    size_t nbatch = 0;
+
+    if (chunked)
+        batch[nbatch++] = cor_str(chunk_head, cor_h1_chunk_head(chunk_head, n));
+    for (; n > 0; spans++) {
+        struct cor_str span = *spans;
+        size_t skipped = skip < span.n ? skip : span.n;
+
+        span = cor_str_from(span, skipped);
+        skip -= skipped;
+        span.n = span.n < n ? span.n : n;
+        n -= span.n;
+        if (span.n > 0)
+            batch[nbatch++] = span;
+        if (nbatch > SPANS_AT_ONCE) {
+            write_out(c, batch, nbatch);
+            nbatch = 0;
+        }
+    }
+    if (chunked)
+        batch[nbatch++] = COR_STR(COR_H1_CHUNK_END);
+    write_out(c, batch, nbatch);
+}
+
+static size_t on_write(struct cor_http_response *resp, const struct cor_str *spans, size_t nspans,
+                       size_t skip, size_t n)
+{
+    struct cor_conn *c = resp->conn;
+    size_t room = on_room(resp), take = n < room ? n : room;
+
+    if (take > 0)
+        write_body(c, spans, skip, take);
+    if (take < n)
+        cor_stream_want_writable(c->stream);
+    return take;
+}
+
+static void on_finish(struct cor_http_response *resp)
+{
+    struct cor_conn *c = resp->conn;
+    struct cor_str last = COR_STR(COR_H1_LAST_CHUNK);
+
+    if (c->framing == COR_H1_CHUNKED)
+        write_out(c, &last, 1);
+    finish(c);
+}
+
+static void on_cut(struct cor_http_response *resp)
+{
+    cor_conn_cut(resp->conn);
+}
+
+static const struct cor_response_ops h1_ops = {on_start,  on_room, on_write,
+                                               on_finish, on_cut,  on_settle};
+
+int cor_conn_h1_open(struct cor_conn *c)
+{
+    c->h1 = cor_h1_new(COR_H1_SERVER, &c->worker->server->h1_limits, &h1_cbs, c);
+    if (!c->h1)
+        return -COR_ENOMEM;
+    cor_response_init(&c->resp, c, &h1_ops);
+    return 0;
+}
+
+void cor_conn_h1_free(struct cor_conn *c)
+{
+    if (!c->h1)
+        return;
+    cor_h1_free(c->h1);
+    cor_response_reset(&c->resp);
+}
+
+static void answer_error(struct cor_conn *c, int status, const char *message)
+{
+    c->keep_alive = false;
+    c->state = COR_CONN_RESPONDING;
+    cor_response_error(&c->resp, status, message);
+}
+
+/* A message that could not be read: what follows it cannot be either. */
+static void refuse(struct cor_conn *c, int r)
+{
+    const struct cor_h1_error *error = cor_h1_error(c->h1);
+
+    if (error->status != 500) {
+        answer_error(c, error->status, error->text);
+        return;
+    }
+    c->keep_alive = false;
+    c->state = COR_CONN_RESPONDING;
+    cor_response_refuse(&c->resp, r);
+}
+
+static void keep_for_later(struct cor_conn *c, struct cor_str bytes)
+{
+    if (bytes.n == 0)
+        return;
+    if (cor_buf_adds(&c->pending, bytes) < 0) {
+        cor_stream_fail(c->stream, -COR_ENOMEM);
+        return;
+    }
+    if (c->pending.n > COR_HTTP_PENDING_MAX)
+        cor_stream_read_stop(c->stream);
+    if (c->state == COR_CONN_READING)
+        cor_stream_want_writable(c->stream);
+}
+
+static void say_continue(struct cor_conn *c)
+{
+    struct cor_str go_on = COR_STR(COR_H1_CONTINUE);
+
+    c->wants_continue = false;
+    if (!cor_h1_is_done(c->h1))
+        cor_stream_write(c->stream, &go_on, 1);
+}
+
+/* Takes input up to the end of one request. */
+static void feed(struct cor_conn *c, struct cor_str bytes)
+{
+    size_t used;
+    int r = cor_h1_feed(c->h1, bytes, &used);
+
+    if (r < 0) {
+        refuse(c, r);
+        return;
+    }
+    if (c->wants_continue)
+        say_continue(c);
+    if (!cor_h1_is_done(c->h1)) {
+        if (c->begun_ms == 0)
+            c->begun_ms = cor_conn_now_ms(c);
+        settle(c);
+        return;
+    }
+    c->state = COR_CONN_RESPONDING;
+    if (c->worker->is_draining)
+        c->keep_alive = false;
+    cor_response_dispatch(&c->resp);
+    if (c->state == COR_CONN_RESPONDING)
+        settle(c);
+    if (c->state == COR_CONN_READING || c->state == COR_CONN_RESPONDING)
+        keep_for_later(c, cor_str_from(bytes, used));
+}
+
+void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes)
+{
+    if (c->state == COR_CONN_READING && c->pending.n == 0)
+        feed(c, bytes);
+    else if (c->state == COR_CONN_READING || c->state == COR_CONN_RESPONDING)
+        keep_for_later(c, bytes);
+}
+
+static void feed_pending(struct cor_conn *c)
+{
+    struct cor_buf pending = c->pending;
+
+    cor_buf_init(&c->pending, pending.max);
+    feed(c, cor_buf_str(&pending));
+    cor_buf_deinit(&pending);
+    if (c->state != COR_CONN_CLOSING && c->pending.n <= COR_HTTP_PENDING_MAX && !c->peer_ended)
+        cor_stream_read_start(c->stream);
+}
+
+void cor_conn_h1_writable(struct cor_conn *c)
+{
+    if (c->state == COR_CONN_READING && c->pending.n > 0)
+        feed_pending(c);
+    else
+        cor_response_writable(&c->resp);
+}
+
+static void on_deadline(struct cor_conn *c)
+{
+    if (c->resp.state == COR_RESPONSE_STARTED) {
+        cor_conn_gone(c, -COR_ETIMEOUT);
+        return;
+    }
+    if (c->state == COR_CONN_READING)
+        c->keep_alive = false;
+    cor_response_tell_gone(&c->resp, -COR_ETIMEOUT);
+    c->state = COR_CONN_RESPONDING;
+    cor_response_error(&c->resp, 504, COR_HTTP_TIMEOUT_TEXT);
+}
+
+void cor_conn_h1_timer(struct cor_conn *c)
+{
+    if (c->state == COR_CONN_RESPONDING && c->resp.state == COR_RESPONSE_ENDED)
+        cor_conn_cut(c);
+    else if (c->state == COR_CONN_RESPONDING || c->resp.has_request)
+        on_deadline(c);
+    else if (!cor_h1_is_begun(c->h1))
+        cor_conn_cut(c);
+    else
+        answer_error(c, 408, "the request's head took too long");
+}
+
+void cor_conn_h1_drain(struct cor_conn *c)
+{
+    c->keep_alive = false;
+    if (c->state == COR_CONN_READING && !cor_h1_is_begun(c->h1) && c->pending.n == 0)
+        cor_conn_end(c);
+    else
+        cor_response_tell_drain(&c->resp);
+}

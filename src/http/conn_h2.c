@@ -1,0 +1,438 @@
+/* HTTP/2 on a connection: each stream is an exchange, a request and its response, with a timer of
+ * its own. The session takes what a response writes when windows and output have room, so a
+ * response keeps nothing here. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "http/server_int.h"
+
+struct exchange {
+    struct cor_list link;
+    struct cor_http_response resp;
+    struct cor_h2_stream *stream; /* NULL: its end was said, or it is gone */
+    struct cor_timer timer;
+    uint64_t stalled_ms; /* since when the client takes nothing of what waits; 0: it does */
+    bool is_dispatching; /* the handler's on_request runs: the memory stays until it returns */
+    bool is_over;
+    size_t charged; /* of its own memory to the budget of bodies, until the handler has it */
+    struct cor_http_header headers[]; /* of the request; their text follows */
+};
+
+static const struct cor_h2_stream_cbs stream_cbs, deaf_cbs;
+
+static struct exchange *exchange_of(const struct cor_http_response *resp)
+{
+    return COR_CONTAINER_OF((struct cor_http_response *)resp, struct exchange, resp);
+}
+
+static void settle_conn(struct cor_conn *c)
+{
+    uint64_t wait_ms = c->is_leaving ? COR_HTTP_GOAWAY_MS : cor_conn_limits(c)->idle_timeout_ms;
+
+    if (c->state == COR_CONN_READING)
+        cor_conn_set_timer(c, &c->timer,
+                           c->nexchanges > 0 ? COR_HTTP_NO_DEADLINE : cor_conn_now_ms(c) + wait_ms);
+}
+
+/* A connection that is still anonymous may open many streams; their heads share one budget. */
+static bool charge(struct exchange *x, size_t n)
+{
+    struct cor_http_worker *w = x->resp.conn->worker;
+
+    if (w->body_bytes + n > w->server->opts.limits.bodies_max / w->server->nworkers)
+        return false;
+    w->body_bytes += n;
+    x->charged = n;
+    return true;
+}
+
+static void discharge(struct exchange *x)
+{
+    x->resp.conn->worker->body_bytes -= x->charged;
+    x->charged = 0;
+}
+
+static void free_exchange(struct exchange *x)
+{
+    discharge(x);
+    cor_response_reset(&x->resp);
+    cor_free(x);
+}
+
+/* Neither handler nor session know it any more. */
+static void finish(struct exchange *x)
+{
+    struct cor_conn *c = x->resp.conn;
+
+    cor_timer_cancel(&x->timer);
+    cor_list_remove(&x->link);
+    x->resp.state = COR_RESPONSE_NONE;
+    x->is_over = true;
+    if (!x->is_dispatching)
+        free_exchange(x);
+    if (--c->nexchanges > 0)
+        return;
+    settle_conn(c);
+    if (c->is_leaving)
+        cor_stream_want_writable(c->stream);
+}
+
+static void reset(struct exchange *x)
+{
+    struct cor_h2_stream *stream = COR_STEAL(x->stream);
+
+    if (stream)
+        cor_h2_reset(stream, COR_H2_INTERNAL_ERROR);
+    finish(x);
+}
+
+static void settle(struct cor_http_response *resp)
+{
+    struct exchange *x = exchange_of(resp);
+    uint64_t due_ms = resp->deadline_ms, stalled_ms;
+
+    if (x->stalled_ms > 0) {
+        stalled_ms = x->stalled_ms + cor_conn_limits(resp->conn)->request_timeout_ms;
+        due_ms = stalled_ms < due_ms ? stalled_ms : due_ms;
+    }
+    cor_conn_set_timer(resp->conn, &x->timer, due_ms);
+}
+
+static size_t add_fields(struct cor_http_header *fields, const struct cor_http_header *headers,
+                         size_t nheaders, struct cor_str date)
+{
+    for (size_t i = 0; i < nheaders; i++)
+        fields[i] = headers[i];
+    fields[nheaders] = (struct cor_http_header){COR_STR("date"), date};
+    return nheaders + 1;
+}
+
+static void on_start(struct cor_http_response *resp, int status,
+                     const struct cor_http_header *headers, size_t nheaders, uint64_t length)
+{
+    struct exchange *x = exchange_of(resp);
+    struct cor_http_header fields[COR_H2_SEND_HEADERS_MAX];
+    bool has_body = !resp->is_bodiless && length > 0;
+    char digits[24];
+    int r = -COR_ETOOBIG;
+
+    if (nheaders + 2 <= COR_ARRAY_LEN(fields)) {
+        size_t n = add_fields(fields, headers, nheaders, cor_worker_date(resp->conn->worker));
+
+        if (length != COR_HTTP_LENGTH_UNKNOWN && status != 204 && status != 304) {
+            snprintf(digits, sizeof(digits), "%llu", (unsigned long long)length);
+            fields[n++] = (struct cor_http_header){COR_STR("content-length"), cor_strz(digits)};
+        }
+        r = cor_h2_respond(x->stream, status, fields, n, has_body);
+    }
+    if (r < 0) {
+        cor_h2_reset(x->stream, COR_H2_INTERNAL_ERROR);
+        cor_stream_fail(resp->conn->stream, -COR_ENOMEM);
+    }
+    if (r < 0 || !has_body)
+        x->stream = NULL;
+}
+
+static size_t on_room(const struct cor_http_response *resp)
+{
+    const struct exchange *x = exchange_of(resp);
+
+    return x->stream ? cor_h2_room(x->stream) : 0;
+}
+
+static size_t on_write(struct cor_http_response *resp, const struct cor_str *spans, size_t nspans,
+                       size_t skip, size_t n)
+{
+    struct exchange *x = exchange_of(resp);
+    bool is_last = n == resp->left;
+    size_t taken;
+
+    /* Its start failed, and so does the connection. */
+    if (!x->stream)
+        return 0;
+    taken = cor_h2_write(x->stream, spans, nspans, skip, is_last);
+    if (is_last && taken == n)
+        x->stream = NULL;
+    if (taken < n && x->stalled_ms == 0) {
+        x->stalled_ms = cor_conn_now_ms(resp->conn);
+        settle(resp);
+    }
+    return taken;
+}
+
+static void on_finish(struct cor_http_response *resp)
+{
+    struct exchange *x = exchange_of(resp);
+    struct cor_h2_stream *stream = COR_STEAL(x->stream);
+
+    /* A stream that is gone already does not hear of the end, and will say so. */
+    if (stream) {
+        cor_h2_stream_set_cbs(stream, &deaf_cbs, NULL);
+        cor_h2_write(stream, NULL, 0, 0, true);
+    }
+    finish(x);
+}
+
+static void on_cut(struct cor_http_response *resp)
+{
+    reset(exchange_of(resp));
+}
+
+static const struct cor_response_ops h2_ops = {on_start,  on_room, on_write,
+                                               on_finish, on_cut,  settle};
+
+static void on_timer(struct cor_timer *timer)
+{
+    struct exchange *x = COR_CONTAINER_OF(timer, struct exchange, timer);
+    struct cor_http_response *resp = &x->resp;
+    bool is_started = resp->state == COR_RESPONSE_STARTED || resp->state == COR_RESPONSE_ENDED;
+
+    cor_response_tell_gone(resp, -COR_ETIMEOUT);
+    if (is_started)
+        reset(x);
+    else
+        cor_response_error(resp, 504, COR_HTTP_TIMEOUT_TEXT);
+}
+
+static size_t head_text_bytes(const struct cor_h2_head *head)
+{
+    size_t n = head->method.n + head->path.n;
+
+    for (size_t i = 0; i < head->nheaders; i++)
+        n += head->headers[i].name.n + head->headers[i].value.n;
+    return n;
+}
+
+static struct cor_str keep(char **text, struct cor_str s)
+{
+    struct cor_str copy = cor_str(*text, s.n);
+
+    if (s.n > 0)
+        memcpy(*text, s.p, s.n);
+    *text += s.n;
+    return copy;
+}
+
+static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_head *head)
+{
+    size_t n = head->nheaders * sizeof(head->headers[0]);
+    size_t bytes = sizeof(struct exchange) + n + head_text_bytes(head);
+    struct exchange *x = cor_alloc(bytes);
+    char *text;
+
+    if (!x)
+        return NULL;
+    memset(x, 0, sizeof(*x));
+    cor_response_init(&x->resp, c, &h2_ops);
+    if (!charge(x, bytes))
+        return cor_free(x);
+    cor_timer_init(&x->timer, c->worker->loop, on_timer);
+    text = (char *)x->headers + n;
+    for (size_t i = 0; i < head->nheaders; i++) {
+        x->headers[i].name = keep(&text, head->headers[i].name);
+        x->headers[i].value = keep(&text, head->headers[i].value);
+    }
+    x->resp.request.headers = x->headers;
+    x->resp.request.nheaders = head->nheaders;
+    x->resp.request.method_name = keep(&text, head->method);
+    x->resp.request.target = keep(&text, head->path);
+    cor_list_push(&c->exchanges, &x->link);
+    c->nexchanges++;
+    return x;
+}
+
+static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
+{
+    struct cor_conn *c = arg;
+    struct exchange *x = c->state == COR_CONN_READING ? new_exchange(c, head) : NULL;
+    struct cor_http_request *req;
+    int r;
+
+    if (!x)
+        return -COR_EBUSY;
+    x->stream = s;
+    req = &x->resp.request;
+    cor_h2_stream_set_cbs(s, &stream_cbs, x);
+    r = cor_response_begin(&x->resp, req->method_name, req->target, head->length);
+    if (c->nexchanges == 1)
+        settle_conn(c);
+    settle(&x->resp);
+    if (r < 0)
+        cor_response_refuse(&x->resp, r);
+    else if (head->expects_continue && head->length > 0)
+        (void)cor_h2_continue(s);
+    return 0;
+}
+
+static int on_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
+{
+    struct exchange *x = arg;
+    int r;
+
+    /* It has been refused, and the answer waits for its reader. */
+    if (x->resp.state != COR_RESPONSE_NONE)
+        return 0;
+    r = cor_response_take_body(&x->resp, piece);
+    if (r < 0)
+        cor_response_refuse(&x->resp, r);
+    else
+        cor_h2_consume(s, piece.n);
+    return 0;
+}
+
+static void on_end(struct cor_h2_stream *s, void *arg)
+{
+    struct exchange *x = arg;
+
+    if (x->resp.state != COR_RESPONSE_NONE)
+        return;
+    discharge(x);
+    x->is_dispatching = true;
+    cor_response_dispatch(&x->resp);
+    x->is_dispatching = false;
+    if (x->is_over)
+        free_exchange(x);
+}
+
+static void on_stream_writable(struct cor_h2_stream *s, void *arg)
+{
+    struct exchange *x = arg;
+
+    x->stalled_ms = 0;
+    settle(&x->resp);
+    cor_response_writable(&x->resp);
+}
+
+static void on_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
+{
+    struct exchange *x = arg;
+
+    x->stream = NULL;
+    cor_response_tell_gone(&x->resp, -COR_ECANCELED);
+    finish(x);
+}
+
+static const struct cor_h2_stream_cbs stream_cbs = {
+    .on_body = on_body,
+    .on_end = on_end,
+    .on_writable = on_stream_writable,
+    .on_closed = on_closed,
+};
+
+static void on_deaf_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
+{
+}
+
+static const struct cor_h2_stream_cbs deaf_cbs = {.on_closed = on_deaf_closed};
+
+static size_t on_session_room(void *arg)
+{
+    size_t room = cor_stream_room(((struct cor_conn *)arg)->stream);
+
+    return room > COR_HTTP_OUT_SLACK ? room - COR_HTTP_OUT_SLACK : 0;
+}
+
+static int on_session_send(const struct cor_str *spans, size_t nspans, void *arg)
+{
+    return cor_stream_write(((struct cor_conn *)arg)->stream, spans, nspans);
+}
+
+static void on_want_turn(void *arg)
+{
+    cor_stream_want_writable(((struct cor_conn *)arg)->stream);
+}
+
+static const struct cor_h2_cbs session_cbs = {
+    .room = on_session_room,
+    .send = on_session_send,
+    .want_turn = on_want_turn,
+    .on_request = on_request,
+};
+
+int cor_conn_h2_open(struct cor_conn *c)
+{
+    return cor_h2_new(COR_H2_SERVER, &c->worker->server->h2_limits, &session_cbs, c, &c->h2);
+}
+
+void cor_conn_h2_free(struct cor_conn *c)
+{
+    assert(c->nexchanges == 0);
+    cor_h2_free(c->h2);
+}
+
+void cor_conn_h2_gone(struct cor_conn *c, int why)
+{
+    while (!cor_list_empty(&c->exchanges)) {
+        struct exchange *x = COR_CONTAINER_OF(c->exchanges.next, struct exchange, link);
+
+        if (x->stream)
+            cor_h2_stream_set_cbs(x->stream, &deaf_cbs, NULL);
+        x->stream = NULL;
+        cor_response_tell_gone(&x->resp, why);
+        finish(x);
+    }
+}
+
+/* After the session has worked. */
+static void look_after(struct cor_conn *c, int r)
+{
+    if (c->state != COR_CONN_READING)
+        return;
+    if (r < 0) {
+        cor_h2_drop_all(c->h2, COR_H2_INTERNAL_ERROR);
+        cor_conn_h2_gone(c, -COR_ECANCELED);
+    }
+    if (r < 0 || (c->nexchanges == 0 && cor_h2_is_done(c->h2))) {
+        cor_conn_end(c);
+    } else if (cor_stream_room(c->stream) < COR_HTTP_CONTROL_ROOM) {
+        cor_stream_read_stop(c->stream);
+        cor_stream_want_writable(c->stream);
+    }
+}
+
+void cor_conn_h2_data(struct cor_conn *c, struct cor_str bytes)
+{
+    if (c->state == COR_CONN_READING)
+        look_after(c, cor_h2_feed(c->h2, bytes, cor_conn_now_ms(c)));
+}
+
+void cor_conn_h2_writable(struct cor_conn *c)
+{
+    if (c->state != COR_CONN_READING)
+        return;
+    if (!c->peer_ended)
+        cor_stream_read_start(c->stream);
+    look_after(c, cor_h2_turn(c->h2, cor_conn_now_ms(c)));
+}
+
+static void leave(struct cor_conn *c)
+{
+    c->is_leaving = true;
+    cor_h2_shutdown(c->h2);
+    settle_conn(c);
+}
+
+void cor_conn_h2_timer(struct cor_conn *c)
+{
+    if (c->is_leaving)
+        cor_conn_end(c);
+    else
+        leave(c);
+}
+
+void cor_conn_h2_drain(struct cor_conn *c)
+{
+    struct cor_list batch, *link;
+
+    if (c->state != COR_CONN_READING)
+        return;
+    leave(c);
+    cor_list_init(&batch);
+    cor_list_splice(&batch, &c->exchanges);
+    while ((link = cor_list_pop(&batch))) {
+        cor_list_push(&c->exchanges, link);
+        cor_response_tell_drain(&COR_CONTAINER_OF(link, struct exchange, link)->resp);
+    }
+}

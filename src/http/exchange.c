@@ -1,0 +1,138 @@
+/* What the server does with a response around its handler: from a head that was read to the
+ * handler's call, and what the handler is told. */
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "http/server_int.h"
+
+#define ERROR_BODY_MAX   (64u * 1024)
+#define BODY_FIRST_BYTES (64u * 1024)
+
+static void count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+bool cor_response_is_held(const struct cor_http_response *resp)
+{
+    return resp->state == COR_RESPONSE_HELD || resp->state == COR_RESPONSE_STARTED;
+}
+
+int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target,
+                       uint64_t length)
+{
+    struct cor_conn *c = resp->conn;
+    struct cor_http_request *req = &resp->request;
+    size_t first = length < BODY_FIRST_BYTES ? (size_t)length : BODY_FIRST_BYTES;
+    int r;
+
+    resp->has_request = true;
+    resp->deadline_ms = cor_conn_now_ms(c) + cor_conn_limits(c)->request_timeout_ms;
+    req->peer = cor_stream_peer(c->stream);
+    req->received_us = cor_clock_mono_us(cor_clock_real());
+    req->loop = c->worker->index;
+    r = cor_request_set_target(req, method, target);
+    if (r < 0)
+        return r;
+    if (length != COR_HTTP_LENGTH_UNKNOWN && length > cor_conn_limits(c)->body_max)
+        return -COR_ETOOBIG;
+    return first > 0 ? cor_buf_reserve(&resp->body, first) : 0;
+}
+
+int cor_response_take_body(struct cor_http_response *resp, struct cor_str piece)
+{
+    struct cor_http_worker *w = resp->conn->worker;
+    const struct cor_http_limits *limits = cor_conn_limits(resp->conn);
+    int r;
+
+    if (w->body_bytes + piece.n > limits->bodies_max / w->server->nworkers)
+        return -COR_EBUSY;
+    r = cor_buf_adds(&resp->body, piece);
+    if (r == 0)
+        w->body_bytes += piece.n;
+    return r;
+}
+
+void cor_response_dispatch(struct cor_http_response *resp)
+{
+    struct cor_http_worker *w = resp->conn->worker;
+    const struct cor_http_server_opts *opts = &w->server->opts;
+
+    count(&w->requests);
+    resp->state = COR_RESPONSE_HELD;
+    resp->request.body = cor_buf_str(&resp->body);
+    opts->on_request(&resp->request, resp, opts->arg);
+    assert(!cor_response_is_held(resp) || resp->cbs);
+    if (w->is_draining)
+        cor_response_tell_drain(resp);
+}
+
+void cor_response_writable(struct cor_http_response *resp)
+{
+    if (resp->state == COR_RESPONSE_ENDED) {
+        cor_response_pump(resp);
+    } else if (resp->is_short) {
+        resp->is_short = false;
+        if (resp->cbs && resp->cbs->on_writable)
+            resp->cbs->on_writable(resp, resp->arg);
+    }
+}
+
+void cor_response_tell_gone(struct cor_http_response *resp, int why)
+{
+    if (!cor_response_is_held(resp))
+        return;
+    assert(resp->cbs && resp->cbs->on_gone);
+    resp->state = COR_RESPONSE_NONE;
+    resp->cbs->on_gone(resp, why, resp->arg);
+}
+
+void cor_response_tell_drain(struct cor_http_response *resp)
+{
+    if (cor_response_is_held(resp) && resp->cbs->on_drain)
+        resp->cbs->on_drain(resp, resp->arg);
+}
+
+static const char *error_body(struct cor_http_response *resp, int status, const char *message,
+                              struct cor_buf *out)
+{
+    const struct cor_http_server_opts *opts = &resp->conn->worker->server->opts;
+    const char *type = NULL;
+
+    if (opts->on_error)
+        type = opts->on_error(resp->has_request ? &resp->request : NULL, status, message, out,
+                              opts->arg);
+    if (type)
+        return type;
+    cor_buf_reset(out);
+    cor_buf_addf(out, "%d %s: %s\n", status, cor_h1_status_text(status), message);
+    return "text/plain; charset=utf-8";
+}
+
+void cor_response_error(struct cor_http_response *resp, int status, const char *message)
+{
+    struct cor_http_header headers[] = {{.name = COR_STR("Content-Type")},
+                                        {COR_STR("Retry-After"), COR_STR("1")}};
+    struct cor_buf body;
+
+    count(&resp->conn->worker->errors);
+    cor_buf_init(&body, ERROR_BODY_MAX);
+    headers[0].value = cor_strz(error_body(resp, status, message, &body));
+    resp->state = COR_RESPONSE_HELD;
+    cor_http_response_send(resp, status, headers, status == 429 ? 2 : 1, cor_buf_str(&body));
+    cor_buf_deinit(&body);
+}
+
+void cor_response_refuse(struct cor_http_response *resp, int r)
+{
+    if (r == -COR_EINVAL)
+        cor_response_error(resp, 400, "malformed request target");
+    else if (r == -COR_EBUSY)
+        cor_response_error(resp, 429, "too many request bodies at once");
+    else if (r == -COR_ETOOBIG)
+        cor_response_error(resp, 413, "body too large");
+    else
+        cor_response_error(resp, 503, "out of memory");
+}
