@@ -25,14 +25,28 @@ static uintptr_t this_thread(void)
     return (uintptr_t)&mark;
 }
 
+static void on_own_wake(uv_idle_t *wake)
+{
+    struct cor_loop *loop = wake->data;
+
+    uv_idle_stop(wake);
+    cor_mailbox_deliver(&loop->mailbox);
+}
+
 /* An eventfd of our own: uv_async spins in the loop's thread until the sender has returned from its
- * write, which the mailbox's lock makes pointless. */
+ * write, which the mailbox's lock makes pointless. The loop's own thread is awake: its mail comes
+ * in the next turn without a system call. */
 static void wake_loop(void *arg)
 {
     const uint64_t one = 1;
     struct cor_loop *loop = arg;
-    ssize_t n = write(loop->wake_fd, &one, sizeof(one));
+    ssize_t n;
 
+    if (cor_loop_is_current(loop)) {
+        uv_idle_start(&loop->own_wake, on_own_wake);
+        return;
+    }
+    n = write(loop->wake_fd, &one, sizeof(one));
     (void)n; /* full is as good: the loop has not read it yet */
 }
 
@@ -71,6 +85,8 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
     }
     loop->wake.data = loop;
     uv_poll_start(&loop->wake, UV_READABLE, on_wake);
+    uv_idle_init(&loop->uv, &loop->own_wake);
+    loop->own_wake.data = loop;
     uv_prepare_init(&loop->uv, &loop->before_poll);
     uv_timer_init(&loop->uv, &loop->deadline);
     cor_timers_init(loop);
@@ -91,6 +107,7 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     while (cor_mailbox_deliver(&loop->mailbox) > 0)
         ;
     uv_close((uv_handle_t *)&loop->wake, NULL);
+    uv_close((uv_handle_t *)&loop->own_wake, NULL);
     uv_close((uv_handle_t *)&loop->before_poll, NULL);
     uv_close((uv_handle_t *)&loop->deadline, NULL);
     cor_timers_close(loop);

@@ -21,7 +21,8 @@ struct cor_timers {
 struct cor_loop {
     uv_loop_t uv;
     uv_poll_t wake;           /* on wake_fd */
-    int wake_fd;              /* an eventfd; written by any thread */
+    int wake_fd;              /* an eventfd; written by any other thread */
+    uv_idle_t own_wake;       /* active: the loop's own thread has posted mail; no sleep */
     uv_prepare_t before_poll; /* cor_loop_run_until: looks at `done` before the loop would sleep */
     uv_timer_t deadline;      /* cor_loop_run_until */
     struct cor_timers timers;

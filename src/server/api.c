@@ -183,12 +183,19 @@ int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *re
 
 int cor_api_add_uuid(struct cor_api_loop *loop, struct cor_buf *out)
 {
-    uint64_t a = cor_rand_u64(&loop->rand), b = cor_rand_u64(&loop->rand);
+    static const char digits[] = "0123456789abcdef";
+    uint64_t half[2] = {cor_rand_u64(&loop->rand), cor_rand_u64(&loop->rand)};
+    char text[36];
+    size_t at = 0;
 
-    return cor_buf_addf(out, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
-                        (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
-                        ((unsigned)(b >> 48) & 0x3fff) | 0x8000,
-                        (unsigned long long)(b & 0xffffffffffffull));
+    half[0] = (half[0] & ~UINT64_C(0xf000)) | 0x4000;
+    half[1] = (half[1] & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
+    for (int i = 0; i < 32; i++) {
+        if (i == 8 || i == 12 || i == 16 || i == 20)
+            text[at++] = '-';
+        text[at++] = digits[half[i / 16] >> (60 - 4 * (i % 16)) & 0xf];
+    }
+    return cor_buf_add(out, text, at);
 }
 
 static const struct cor_verb *const verbs[] = {

@@ -82,26 +82,35 @@ static struct cor_str scope_label(const struct cor_request_info *info)
 }
 
 /* Only names of the table become labels: what clients make up must not fill the memory. */
-static int add_labels(struct cor_buf *labels, const struct cor_request_info *info,
-                      struct cor_str method)
+static struct cor_request_labels labels_of(const struct cor_request_info *info,
+                                           struct cor_str method)
 {
     const struct cor_api_resource *res =
         info->is_resource ? cor_api_builtin(info->group, info->version, info->resource) : NULL;
-    const struct cor_api_subresource *sub =
-        res && info->subresource.n ? cor_api_subresource(res, info->subresource) : NULL;
-    int r = cor_metric_label(labels, "verb", verb_label(info, method));
+
+    return (struct cor_request_labels){
+        .verb = verb_label(info, method),
+        .scope = scope_label(info),
+        .res = res,
+        .sub = res && info->subresource.n ? cor_api_subresource(res, info->subresource) : NULL};
+}
+
+static int add_labels(struct cor_buf *out, const struct cor_request_labels *labels)
+{
+    const struct cor_api_resource *res = labels->res;
+    int r = cor_metric_label(out, "verb", labels->verb);
 
     if (r == 0)
-        r = cor_metric_label(labels, "group", res ? res->group : COR_STR(""));
+        r = cor_metric_label(out, "group", res ? res->group : COR_STR(""));
     if (r == 0)
-        r = cor_metric_label(labels, "version", res ? res->version : COR_STR(""));
+        r = cor_metric_label(out, "version", res ? res->version : COR_STR(""));
     if (r == 0)
-        r = cor_metric_label(labels, "resource", res ? res->plural : COR_STR(""));
+        r = cor_metric_label(out, "resource", res ? res->plural : COR_STR(""));
     if (r == 0)
-        r = cor_metric_label(labels, "subresource", cor_strz(sub ? sub->name : ""));
+        r = cor_metric_label(out, "subresource", cor_strz(labels->sub ? labels->sub->name : ""));
     if (r == 0)
-        r = cor_metric_label(labels, "scope", scope_label(info));
-    return r == 0 ? cor_metric_label(labels, "component", COR_STR("apiserver")) : r;
+        r = cor_metric_label(out, "scope", labels->scope);
+    return r == 0 ? cor_metric_label(out, "component", COR_STR("apiserver")) : r;
 }
 
 static int add_code(struct cor_buf *labels, int code)
@@ -112,47 +121,87 @@ static int add_code(struct cor_buf *labels, int code)
     return cor_metric_label(labels, "code", cor_strz(text));
 }
 
+/* The texts of verb and scope are literals: the same place is the same label. */
+static bool is_same(const struct cor_request_labels *a, const struct cor_request_labels *b)
+{
+    return a->verb.p == b->verb.p && a->scope.p == b->scope.p && a->res == b->res &&
+           a->sub == b->sub && a->is_dry_run == b->is_dry_run && a->code == b->code;
+}
+
+static struct cor_request_memo *memo_of(struct cor_request_metrics *rm, size_t shard,
+                                        const struct cor_request_labels *labels)
+{
+    uintptr_t h = (uintptr_t)labels->res / sizeof(*labels->res) + (uintptr_t)labels->sub +
+                  (uintptr_t)labels->verb.p + (uintptr_t)labels->scope.p * 7 +
+                  (unsigned)labels->code;
+
+    return &rm->memos[shard][h % COR_REQUEST_MEMOS];
+}
+
+/* Finds or makes both series. */
+static void fill_memo(struct cor_request_metrics *rm, size_t shard,
+                      const struct cor_request_labels *labels, struct cor_request_memo *memo)
+{
+    struct cor_buf text;
+    int r;
+
+    *memo = (struct cor_request_memo){.labels = *labels};
+    cor_buf_init(&text, COR_METRIC_LABELS_MAX);
+    r = add_labels(&text, labels);
+    if (r == 0)
+        r = cor_metric_label(&text, "dry_run", cor_strz(labels->is_dry_run ? "All" : ""));
+    if (r == 0)
+        memo->duration = cor_metric_series(rm->duration, shard, cor_buf_str(&text));
+    if (r == 0 && add_code(&text, labels->code) == 0)
+        memo->total = cor_metric_series(rm->total, shard, cor_buf_str(&text));
+    cor_buf_deinit(&text);
+}
+
+/* One more of what carries just these labels, and the code unless it is 0. */
+static void count(struct cor_metric *metric, size_t shard, const struct cor_request_labels *labels,
+                  int code, int delta)
+{
+    struct cor_buf text;
+
+    cor_buf_init(&text, COR_METRIC_LABELS_MAX);
+    if (add_labels(&text, labels) == 0 && (code == 0 || add_code(&text, code) == 0))
+        cor_series_add(cor_metric_series(metric, shard, cor_buf_str(&text)), delta);
+    cor_buf_deinit(&text);
+}
+
 void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info, struct cor_str method,
                               bool is_dry_run, int code, uint64_t duration_us)
 {
-    struct cor_buf labels;
-    int r;
+    struct cor_request_labels labels = labels_of(info, method);
+    struct cor_request_memo *memo;
 
-    cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
-    r = add_labels(&labels, info, method);
-    if (r == 0 && code == 0)
-        cor_series_add(cor_metric_series(rm->aborts, shard, cor_buf_str(&labels)), 1);
-    if (r == 0)
-        r = cor_metric_label(&labels, "dry_run", cor_strz(is_dry_run ? "All" : ""));
-    if (r == 0 && code > 0) {
-        cor_series_observe(cor_metric_series(rm->duration, shard, cor_buf_str(&labels)),
-                           duration_us);
-        if (add_code(&labels, code) == 0)
-            cor_series_add(cor_metric_series(rm->total, shard, cor_buf_str(&labels)), 1);
+    if (code == 0) {
+        count(rm->aborts, shard, &labels, 0, 1);
+        return;
     }
-    cor_buf_deinit(&labels);
+    labels.is_dry_run = is_dry_run;
+    labels.code = code;
+    memo = memo_of(rm, shard, &labels);
+    if (!memo->total || !is_same(&memo->labels, &labels))
+        fill_memo(rm, shard, &labels, memo);
+    cor_series_observe(memo->duration, duration_us);
+    cor_series_add(memo->total, 1);
 }
 
 void cor_request_metrics_long(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info, int delta)
 {
-    struct cor_buf labels;
+    struct cor_request_labels labels = labels_of(info, COR_STR("GET"));
 
-    cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
-    if (add_labels(&labels, info, COR_STR("GET")) == 0)
-        cor_series_add(cor_metric_series(rm->long_running, shard, cor_buf_str(&labels)), delta);
-    cor_buf_deinit(&labels);
+    count(rm->long_running, shard, &labels, 0, delta);
 }
 
 void cor_request_metrics_refused(struct cor_request_metrics *rm, size_t shard,
                                  const struct cor_request_info *info, struct cor_str method,
                                  int code)
 {
-    struct cor_buf labels;
+    struct cor_request_labels labels = labels_of(info, method);
 
-    cor_buf_init(&labels, COR_METRIC_LABELS_MAX);
-    if (add_labels(&labels, info, method) == 0 && add_code(&labels, code) == 0)
-        cor_series_add(cor_metric_series(rm->terminations, shard, cor_buf_str(&labels)), 1);
-    cor_buf_deinit(&labels);
+    count(rm->terminations, shard, &labels, code, 1);
 }

@@ -6,11 +6,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "codec/api_resource.h"
+#include "server/api.h"
 #include "server/metrics.h"
 #include "server/request_info.h"
 
+/* What tells a request's series apart: places in tables. */
+struct cor_request_labels {
+    struct cor_str verb, scope;
+    const struct cor_api_resource *res; /* NULL: none */
+    const struct cor_api_subresource *sub;
+    bool is_dry_run;
+    int code;
+};
+
+/* The series of requests that came before, so that the same again needs no label text. */
+#define COR_REQUEST_MEMOS 64
+struct cor_request_memo {
+    struct cor_request_labels labels;
+    struct cor_series *duration, *total; /* NULL: not used yet */
+};
+
 struct cor_request_metrics {
     struct cor_metric *total, *duration, *long_running, *terminations, *aborts;
+    struct cor_request_memo memos[COR_API_LOOPS_MAX][COR_REQUEST_MEMOS]; /* by shard */
 };
 
 /* Adds the families. 0, -COR_ENOMEM. */
