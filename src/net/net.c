@@ -41,7 +41,10 @@ static void call_back(struct cor_stream *s)
 {
     if (s->open_is_due) {
         s->open_is_due = false;
-        s->cbs->on_open(s, s->arg);
+        if (s->ssl)
+            cor_tls_session_start(s);
+        else
+            s->cbs->on_open(s, s->arg);
     }
     if (s->wants_writable && !s->is_failed && cor_stream_room(s) >= s->out_max / 2) {
         s->wants_writable = false;

@@ -227,7 +227,8 @@ int cor_stream_open(struct cor_net *net, int take_fd, const struct cor_stream_op
         return -COR_EIO;
     }
     start(s);
-    if (!s->ssl) {
+    /* A server's handshake begins with what the client sends. */
+    if (!s->ssl || !s->tls->is_server) {
         s->open_is_due = true;
         cor_stream_set_wake(s);
     }

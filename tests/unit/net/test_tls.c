@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -66,6 +67,36 @@ TEST(tls, both_roles_meet_and_end)
     assert_true(cor_loop_run_until(p.loop, both_ended, &p, PATIENCE_MS));
     assert_int_equal(p.server.why, 0);
     assert_int_equal(p.client.why, 0);
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
+TEST(tls, a_client_shakes_hands_on_a_connected_socket)
+{
+    struct identities ids;
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    struct cor_stream_opts opts = {
+        .cbs = &end_cbs, .out_max = 256 * 1024, .server_name = "localhost"};
+    struct cor_tls *server, *client;
+    struct pair p;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    client = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    pair_init(&p);
+    p.server_opts.tls = server;
+    assert_int_equal(cor_listener_open(p.net, "127.0.0.1", 0, pair_on_accept, &p, &p.listener), 0);
+    to.sin_port = htons(cor_listener_port(p.listener));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    opts.arg = &p.client;
+    opts.tls = client;
+    assert_int_equal(cor_stream_open(p.net, fd, &opts, &p.client.stream), 0);
+    assert_false(p.client.is_open);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
     pair_deinit(&p);
     cor_tls_unref(server);
     cor_tls_unref(client);
