@@ -15,13 +15,13 @@ from fixture import main, test  # noqa: E402
 HOME = tempfile.TemporaryDirectory()
 
 
-def environment(server):
-    return {"PATH": os.environ["PATH"], "HOME": HOME.name, "KUBECONFIG": str(server.data / "admin.kubeconfig")}
+def environment(server, **more):
+    return {"PATH": os.environ["PATH"], "HOME": HOME.name, "KUBECONFIG": str(server.data / "admin.kubeconfig"), **more}
 
 
-def kubectl(server, *words, stdin=None, fails=False):
+def kubectl(server, *words, stdin=None, fails=False, **env):
     """What kubectl printed; stderr when it was expected to fail."""
-    done = subprocess.run(["kubectl", "-n", server.ns, *words], env=environment(server), input=stdin, text=True,
+    done = subprocess.run(["kubectl", "-n", server.ns, *words], env=environment(server, **env), input=stdin, text=True,
                           capture_output=True, timeout=60)
     assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stderr if fails else done.stdout
@@ -108,6 +108,9 @@ def objects_are_labelled_annotated_and_patched(server):
     kubectl(server, "patch", "cm", "a", "--type", "json", "-p", '[{"op":"remove","path":"/data/k"}]')
     kubectl(server, "patch", "cm", "a", "-p", '{"data":{"z":"2"}}')
     assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data}") == '{"z":"2"}'
+    edited = kubectl(server, "edit", "cm", "a", KUBE_EDITOR="sed -i 's/\"2\"/\"3\"/'")
+    assert edited == "configmap/a edited\n", edited
+    assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data}") == '{"z":"3"}'
     assert "--overwrite is false" in kubectl(server, "label", "cm", "a", "x=z", fails=True)
     assert kubectl(server, "label", "cm", "a", "x-") == "configmap/a unlabeled\n"
     said = kubectl(server, "patch", "cm", "b", "--type", "merge", "-p", "{}", fails=True)

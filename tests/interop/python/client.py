@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A program over Python's kubernetes client for ../clients.py: client.py modes | crud KUBECONFIG NAMESPACE |
-watch KUBECONFIG NAMESPACE. The watch prints SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion."""
+"""A program over Python's kubernetes client for ../clients.py: client.py modes | MODE KUBECONFIG NAMESPACE.
+Its watches print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion."""
 
 import sys
 import time
@@ -77,14 +77,30 @@ def show(what, item):
     print(what, item.metadata.name, item.metadata.resource_version, flush=True)
 
 
-def follow(namespace):
+def listed(api, namespace):
+    """Shows what is there and returns its revision."""
+    maps = api.list_namespaced_config_map(namespace)
+    for item in maps.items:
+        show("ADDED", item)
+    return maps.metadata.resource_version
+
+
+def streamed(api, namespace):
+    """The same by a watch that begins with the initial events."""
+    options = {"send_initial_events": True, "allow_watch_bookmarks": True, "resource_version_match": "NotOlderThan"}
+    for event in watch.Watch().stream(api.list_namespaced_config_map, namespace, **options):
+        if event["type"] == "BOOKMARK":
+            metadata = event["raw_object"]["metadata"]
+            assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}, event
+            return metadata["resourceVersion"]
+        show("ADDED", event["object"])
+
+
+def follow(namespace, begin):
     """The library's watch goes on by itself where a stream ended; a connection that cannot be had is the caller's."""
     api = client.CoreV1Api()
-    listed = api.list_namespaced_config_map(namespace)
-    for item in listed.items:
-        show("ADDED", item)
+    version = begin(api, namespace)
     print("SYNCED", flush=True)
-    version = listed.metadata.resource_version
     words = {"ADDED": "ADDED", "MODIFIED": "UPDATED", "DELETED": "DELETED"}
     while True:
         try:
@@ -97,10 +113,14 @@ def follow(namespace):
 
 def main():
     if sys.argv[1] == "modes":
-        print("watch")
+        print("watch\nstreaming-watch")
         return
-    config.load_kube_config(sys.argv[2])
-    (crud if sys.argv[1] == "crud" else follow)(sys.argv[3])
+    mode, kubeconfig, namespace = sys.argv[1:]
+    config.load_kube_config(kubeconfig)
+    if mode == "crud":
+        crud(namespace)
+    else:
+        follow(namespace, listed if mode == "watch" else streamed)
 
 
 if __name__ == "__main__":

@@ -2,24 +2,24 @@
 //! Its watchers print SYNCED, and ADDED, UPDATED and DELETED with name and resourceVersion.
 use std::error::Error;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::WatchStreamExt;
-use kube::{Client, Config, ResourceExt};
+use kube::{Client, Config, Resource, ResourceExt};
 use serde_json::json;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-fn show(what: &str, object: &ConfigMap) {
+fn show<K: Resource>(what: &str, object: &K) {
     println!("{what} {} {}", object.name_any(), object.resource_version().unwrap_or_default());
 }
 
 /// A streaming watcher asks for the initial events at every reconnect, so what is known may come again.
-fn tell_applied(store: &Store<ConfigMap>, object: &ConfigMap) {
+fn tell_applied<K: Resource<DynamicType = ()> + Clone>(store: &Store<K>, object: &K) {
     match store.get(&ObjectRef::from_obj(object)) {
         None => show("ADDED", object),
         Some(known) if known.resource_version() != object.resource_version() => show("UPDATED", object),
@@ -28,7 +28,7 @@ fn tell_applied(store: &Store<ConfigMap>, object: &ConfigMap) {
 }
 
 /// Comes before the store has taken the event.
-fn tell(store: &Store<ConfigMap>, event: &Event<ConfigMap>) {
+fn tell<K: Resource<DynamicType = ()> + Clone>(store: &Store<K>, event: &Event<K>) {
     match event {
         Event::Init => {}
         Event::InitApply(object) => show("ADDED", object),
@@ -38,13 +38,15 @@ fn tell(store: &Store<ConfigMap>, event: &Event<ConfigMap>) {
     }
 }
 
-async fn follow(maps: Api<ConfigMap>, config: watcher::Config) -> Result<()> {
+async fn follow<K>(events: impl Stream<Item = watcher::Result<Event<K>>>) -> Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
     let (store, writer) = reflector::store();
-    let mut events = watcher::watcher(maps, config)
+    let mut events = std::pin::pin!(events
         .default_backoff()
         .inspect_ok(|event| tell(&store, event))
-        .reflect(writer)
-        .boxed();
+        .reflect(writer));
     while events.next().await.is_some() {}
     Err("the watcher ended".into())
 }
@@ -102,7 +104,7 @@ async fn crud(maps: Api<ConfigMap>) -> Result<()> {
 async fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words == ["modes"] {
-        println!("watcher\nstreaming-watcher");
+        println!("watcher\nmetadata-watcher\nstreaming-watcher");
         return Ok(());
     }
     let [mode, kubeconfig, namespace] = &words[..] else {
@@ -110,11 +112,14 @@ async fn main() -> Result<()> {
     };
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    let maps = Api::namespaced(Client::try_from(config)?, namespace);
+    let maps = Api::<ConfigMap>::namespaced(Client::try_from(config)?, namespace);
+    let listing = watcher::Config::default();
+    let streaming = watcher::Config::default().streaming_lists();
     match mode.as_str() {
         "crud" => crud(maps).await,
-        "watcher" => follow(maps, watcher::Config::default()).await,
-        "streaming-watcher" => follow(maps, watcher::Config::default().streaming_lists()).await,
+        "watcher" => follow(watcher::watcher(maps, listing)).await,
+        "metadata-watcher" => follow(watcher::metadata_watcher(maps, listing)).await,
+        "streaming-watcher" => follow(watcher::watcher(maps, streaming)).await,
         _ => Err(format!("unknown mode {mode}").into()),
     }
 }
