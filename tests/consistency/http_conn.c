@@ -1,6 +1,9 @@
 #include "http_conn.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -13,6 +16,8 @@
 
 #define OUT_MAX  (256u * 1024)
 #define CLOSE_MS 30000
+/* A window below the loopback's segment size would be opened by probes only, each 200 ms late. */
+#define NARROW (64 * 1024)
 
 struct http_client {
     const struct server_process *server;
@@ -134,8 +139,36 @@ static const struct cor_stream_cbs stream_cbs = {.on_open = on_stream_other,
                                                  .on_end = on_stream_end,
                                                  .on_drained = on_stream_other};
 
+/* A buffer's size counts only before the connection is made. */
+static int connect_narrow(uint16_t port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size = NARROW;
+
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int connect_stream(struct http_conn *conn, const struct cor_stream_opts *opts,
+                          bool is_narrow)
+{
+    struct http_client *client = conn->client;
+    int fd;
+
+    if (!is_narrow)
+        return cor_stream_connect(client->net, "127.0.0.1", client->server->port, opts,
+                                  &conn->stream);
+    fd = connect_narrow(client->server->port);
+    return fd < 0 ? -COR_EUNREACHABLE : cor_stream_open(client->net, fd, opts, &conn->stream);
+}
+
 struct http_conn *http_conn_open(struct http_client *client, const struct http_conn_cbs *cbs,
-                                 void *arg)
+                                 void *arg, bool is_narrow)
 {
     struct http_conn *conn = cor_calloc(1, sizeof(*conn));
     struct cor_stream_opts opts = {.cbs = &stream_cbs,
@@ -150,8 +183,7 @@ struct http_conn *http_conn_open(struct http_client *client, const struct http_c
     conn->h1 = cor_h1_new(COR_H1_CLIENT, &limits, &h1_cbs, conn);
     if (!conn->h1)
         abort();
-    if (cor_stream_connect(client->net, "127.0.0.1", client->server->port, &opts, &conn->stream) <
-        0) {
+    if (connect_stream(conn, &opts, is_narrow) < 0) {
         cor_h1_free(conn->h1);
         return cor_free(conn);
     }

@@ -28,9 +28,10 @@ struct http_conn_cbs {
     void (*on_lost)(void *arg);
 };
 
-/* `cbs` must stay valid. NULL: no connection can be had. */
+/* `cbs` must stay valid. `is_narrow`: with a small receive buffer, so that the server soon
+ * notices when nobody reads. NULL: no connection can be had. */
 struct http_conn *http_conn_open(struct http_client *client, const struct http_conn_cbs *cbs,
-                                 void *arg);
+                                 void *arg, bool is_narrow);
 
 /* No callback after this; also from a callback. NULL is fine. */
 void http_conn_close(struct http_conn *conn);

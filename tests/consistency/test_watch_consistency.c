@@ -73,7 +73,7 @@ static bool is_made(void *arg)
 static void make_namespaces(struct run *r)
 {
     for (unsigned i = 0; i < SPACES; i++) {
-        struct http_conn *conn = http_conn_open(r->client, &made_cbs, r);
+        struct http_conn *conn = http_conn_open(r->client, &made_cbs, r, false);
         char body[128];
 
         snprintf(body, sizeof(body),

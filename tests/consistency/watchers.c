@@ -17,7 +17,7 @@
 #define STAY_MS    600  /* at most, before a watcher goes away */
 #define LONG_MS    4000 /* and before some do: long enough for bookmarks before a deadline */
 #define AWAY_MS    60
-#define PAUSE_MS   150
+#define PAUSE_MS   1500 /* long enough for a stream to fill up, now and then */
 #define CHECK_MS   100
 #define LIST_MS    30000
 #define PAGE_LIMIT 7
@@ -41,6 +41,7 @@ struct watcher {
     struct segment segment;
     uint64_t seen;    /* where a resume goes on */
     uint64_t highest; /* of the segment's events */
+    uint64_t stay_ms;
     int status;
     bool is_listing, is_slow, has_list;
 };
@@ -132,6 +133,7 @@ static void send_watch(struct watcher *wt)
 {
     struct segment *s = &wt->segment;
     bool is_fresh = s->start == START_NOW || s->start == START_ANY;
+    unsigned seconds = 1 + (unsigned)cor_rand_below(&wt->rand, 4);
     char path[512];
     size_t n;
 
@@ -150,9 +152,8 @@ static void send_watch(struct watcher *wt)
                  s->start == START_ANY ? "&resourceVersion=0" : "");
     } else {
         snprintf(path + n, sizeof(path) - n,
-                 "watch=1&resourceVersion=%llu&timeoutSeconds=%llu&allowWatchBookmarks=%s",
-                 (unsigned long long)wt->seen,
-                 (unsigned long long)(1 + cor_rand_below(&wt->rand, 4)),
+                 "watch=1&resourceVersion=%llu&timeoutSeconds=%u&allowWatchBookmarks=%s",
+                 (unsigned long long)wt->seen, seconds,
                  cor_rand_below(&wt->rand, 2) ? "true" : "false");
     }
     http_conn_send(wt->conn, "GET", path, NULL, cor_strz(""));
@@ -237,7 +238,7 @@ static void on_body(struct cor_str piece, void *arg)
     if (wt->status != 200 || wt->is_listing)
         return;
     take_lines(wt);
-    if (wt->conn && wt->is_slow && cor_rand_below(&wt->rand, 4) == 0) {
+    if (wt->conn && wt->is_slow && !wt->all->final_rev && cor_rand_below(&wt->rand, 16) == 0) {
         http_conn_pause(wt->conn, true);
         cor_timer_set(&wt->pause, 1 + cor_rand_below(&wt->rand, PAUSE_MS));
     }
@@ -309,7 +310,7 @@ static void come_back(struct watcher *wt)
     } else if (can_resume) {
         wt->all->totals.resumes++;
     }
-    wt->conn = http_conn_open(wt->all->client, &conn_cbs, wt);
+    wt->conn = http_conn_open(wt->all->client, &conn_cbs, wt, wt->is_slow);
     if (!wt->conn) {
         come_back_later(wt);
         return;
@@ -321,7 +322,7 @@ static void come_back(struct watcher *wt)
         send_watch(wt);
     }
     if (!wt->all->final_rev)
-        cor_timer_set(&wt->turn, 1 + cor_rand_below(&wt->rand, wt->number % 3 ? STAY_MS : LONG_MS));
+        cor_timer_set(&wt->turn, 1 + cor_rand_below(&wt->rand, wt->stay_ms));
 }
 
 static void on_turn(struct cor_timer *timer)
@@ -420,6 +421,7 @@ struct watchers *watchers_start(struct cor_loop *loop, struct http_client *clien
         wt->all = w;
         wt->number = i;
         wt->is_slow = i % 4 == 3;
+        wt->stay_ms = wt->is_slow || i % 3 == 0 ? LONG_MS : STAY_MS;
         cor_rand_init_seeded(&wt->rand, seed + i);
         cor_buf_init(&wt->text, TEXT_MAX);
         cor_timer_init(&wt->turn, loop, on_turn);
@@ -523,7 +525,7 @@ static void ask_last_list(struct watcher *wt)
     cor_timer_cancel(&wt->turn);
     cor_timer_cancel(&wt->pause);
     wt->is_listing = true;
-    wt->conn = http_conn_open(wt->all->client, &list_cbs, wt);
+    wt->conn = http_conn_open(wt->all->client, &list_cbs, wt, false);
     scope_path(path, sizeof(path), &wt->segment.scope);
     n = strlen(path);
     snprintf(path + n, sizeof(path) - n, "resourceVersion=%llu&resourceVersionMatch=Exact",

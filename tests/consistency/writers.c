@@ -12,7 +12,7 @@
 
 #define BODY_MAX  (1u << 20)
 #define RETRY_MS  20
-#define PAD_MAX   6000
+#define PAD_MAX   24000
 #define MERGE     "application/merge-patch+json"
 #define JSON_TYPE "application/json"
 
@@ -288,7 +288,7 @@ static void on_retry(struct cor_timer *timer)
     struct writer *wr = COR_CONTAINER_OF(timer, struct writer, retry);
 
     if (!wr->conn)
-        wr->conn = http_conn_open(wr->all->client, &conn_cbs, wr);
+        wr->conn = http_conn_open(wr->all->client, &conn_cbs, wr, false);
     if (wr->conn)
         next_op(wr);
     else
