@@ -1,0 +1,229 @@
+#include "json/splitter.h"
+
+#include "base/err.h"
+
+#define KEY_MAX 1024 /* bytes of a member's name, quotes included */
+
+/* Documents: BETWEEN <-> VALUE. A list: BEFORE, then KEY, COLON, MEMBER and VALUE in turn, with
+ * ITEM and VALUE in turn inside of `items`, then AFTER. */
+enum state {
+    BETWEEN, /* documents */
+    BEFORE,  /* the list's object */
+    KEY_OR_END,
+    KEY, /* a string under way */
+    COLON,
+    MEMBER,
+    AFTER_MEMBER,
+    ITEM_OR_END,
+    AFTER_ITEM,
+    AFTER,
+    VALUE_DOCUMENT, /* a value under way, of one of three kinds */
+    VALUE_MEMBER,
+    VALUE_ITEM,
+};
+
+void cor_json_splitter_init(struct cor_json_splitter *s, enum cor_json_split kind, size_t value_max,
+                            const struct cor_json_splitter_cbs *cbs, void *arg)
+{
+    *s = (struct cor_json_splitter){.kind = kind, .cbs = cbs, .arg = arg};
+    s->state = kind == COR_JSON_SPLIT_DOCUMENTS ? BETWEEN : BEFORE;
+    cor_buf_init(&s->part, value_max);
+    cor_buf_init(&s->key, KEY_MAX);
+}
+
+void cor_json_splitter_deinit(struct cor_json_splitter *s)
+{
+    cor_buf_deinit(&s->part);
+    cor_buf_deinit(&s->key);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Where the string ends in [p, end): past its quote, or NULL. */
+static const char *skip_string(struct cor_json_splitter *s, const char *p, const char *end)
+{
+    for (; p < end; p++) {
+        if (s->is_escaped)
+            s->is_escaped = false;
+        else if (*p == '\\')
+            s->is_escaped = true;
+        else if (*p == '"') {
+            s->in_string = false;
+            return p + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Where the value under way ends in [p, end), or NULL: it goes on. */
+static const char *skip_value(struct cor_json_splitter *s, const char *p, const char *end)
+{
+    while (p < end) {
+        if (s->in_string) {
+            p = skip_string(s, p, end);
+            if (!p || s->depth == 0)
+                return p;
+            continue;
+        }
+        if (s->is_scalar) {
+            if (is_space(*p) || *p == ',' || *p == ']' || *p == '}')
+                return p;
+            p++;
+            continue;
+        }
+        switch (*p++) {
+        case '"':
+            s->in_string = true;
+            break;
+        case '{':
+        case '[':
+            s->depth++;
+            break;
+        case '}':
+        case ']':
+            if (--s->depth == 0)
+                return p;
+            break;
+        default:
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void begin_value(struct cor_json_splitter *s, char first, enum state state)
+{
+    s->state = state;
+    s->depth = 0;
+    s->in_string = s->is_escaped = false;
+    s->is_scalar = first != '"' && first != '{' && first != '[';
+    cor_buf_reset(&s->part);
+}
+
+static int give_value(struct cor_json_splitter *s, struct cor_str value)
+{
+    switch (s->state) {
+    case VALUE_DOCUMENT:
+        s->state = BETWEEN;
+        return s->cbs->on_value(s->arg, value);
+    case VALUE_ITEM:
+        s->state = AFTER_ITEM;
+        return s->cbs->on_value(s->arg, value);
+    default:
+        s->state = AFTER_MEMBER;
+        return s->cbs->on_member(s->arg, cor_str(s->key.p + 1, s->key.n - 2), value);
+    }
+}
+
+/* Goes on with the value under way; `*p` moves to its end, or to the end of the input. */
+static int feed_value(struct cor_json_splitter *s, const char **p, const char *end)
+{
+    const char *begin = *p, *stop = skip_value(s, begin, end);
+    struct cor_str piece = cor_str(begin, (size_t)((stop ? stop : end) - begin));
+    int r;
+
+    *p = stop ? stop : end;
+    if (stop && s->part.n == 0)
+        return piece.n > s->part.max ? -COR_ETOOBIG : give_value(s, piece);
+    r = cor_buf_adds(&s->part, piece);
+    return r < 0 || !stop ? r : give_value(s, cor_buf_str(&s->part));
+}
+
+static int feed_key(struct cor_json_splitter *s, const char **p, const char *end)
+{
+    const char *begin = *p, *stop = skip_string(s, begin, end);
+    int r = cor_buf_add(&s->key, begin, (size_t)((stop ? stop : end) - begin));
+
+    *p = stop ? stop : end;
+    if (r == 0 && stop)
+        s->state = COLON;
+    return r;
+}
+
+static int begin_key(struct cor_json_splitter *s)
+{
+    s->state = KEY;
+    s->in_string = true;
+    s->is_escaped = false;
+    cor_buf_reset(&s->key);
+    return cor_buf_addc(&s->key, '"');
+}
+
+static int begin_member(struct cor_json_splitter *s, char first, const char **p)
+{
+    if (first == '[' && cor_str_eq(cor_buf_str(&s->key), COR_STR("\"items\""))) {
+        s->state = ITEM_OR_END;
+        (*p)++;
+    } else {
+        begin_value(s, first, VALUE_MEMBER);
+    }
+    return 0;
+}
+
+/* One character of structure, which is not white space. */
+static int feed_structure(struct cor_json_splitter *s, const char **p)
+{
+    char c = **p;
+
+    switch (s->state) {
+    case BETWEEN:
+        begin_value(s, c, VALUE_DOCUMENT);
+        return 0;
+    case MEMBER:
+        return begin_member(s, c, p);
+    case ITEM_OR_END:
+        if (c != ']') {
+            begin_value(s, c, VALUE_ITEM);
+            return 0;
+        }
+        break;
+    default:
+        break;
+    }
+    (*p)++;
+    if (s->state == BEFORE && c == '{')
+        s->state = KEY_OR_END;
+    else if (s->state == KEY_OR_END && c == '"')
+        return begin_key(s);
+    else if (s->state == COLON && c == ':')
+        s->state = MEMBER;
+    else if (s->state == AFTER_MEMBER && c == ',')
+        s->state = KEY_OR_END;
+    else if ((s->state == AFTER_MEMBER || s->state == KEY_OR_END) && c == '}')
+        s->state = AFTER;
+    else if (s->state == AFTER_ITEM && c == ',')
+        s->state = ITEM_OR_END;
+    else if ((s->state == AFTER_ITEM || s->state == ITEM_OR_END) && c == ']')
+        s->state = AFTER_MEMBER;
+    else
+        return -COR_EINVAL;
+    return 0;
+}
+
+int cor_json_splitter_feed(struct cor_json_splitter *s, struct cor_str bytes)
+{
+    const char *p = bytes.p, *end = bytes.p + bytes.n;
+    int r = 0;
+
+    while (r == 0 && p < end) {
+        if (s->state >= VALUE_DOCUMENT)
+            r = feed_value(s, &p, end);
+        else if (s->state == KEY)
+            r = feed_key(s, &p, end);
+        else if (is_space(*p))
+            p++;
+        else
+            r = feed_structure(s, &p);
+    }
+    return r;
+}
+
+int cor_json_splitter_end(struct cor_json_splitter *s)
+{
+    if (s->state == VALUE_DOCUMENT && s->is_scalar && s->part.n > 0)
+        return give_value(s, cor_buf_str(&s->part));
+    return s->state == BETWEEN || s->state == AFTER ? 0 : -COR_EINVAL;
+}

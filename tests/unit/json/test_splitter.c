@@ -1,0 +1,117 @@
+#include <stdio.h>
+
+#include "base/err.h"
+#include "test.h"
+#include "json/splitter.h"
+
+static char seen[1024];
+
+static int note_value(void *arg, struct cor_str value)
+{
+    size_t n = strlen(seen);
+
+    snprintf(seen + n, sizeof(seen) - n, "<%.*s>", COR_STR_ARG(value));
+    return cor_str_eqz(value, "\"stop\"") ? -COR_ECANCELED : 0;
+}
+
+static int note_member(void *arg, struct cor_str raw_key, struct cor_str value)
+{
+    size_t n = strlen(seen);
+
+    snprintf(seen + n, sizeof(seen) - n, "%.*s=%.*s;", COR_STR_ARG(raw_key), COR_STR_ARG(value));
+    return 0;
+}
+
+static const struct cor_json_splitter_cbs cbs = {note_value, note_member};
+
+/* Feeds the text in pieces of `step` bytes, each from memory of its own. */
+static int split(enum cor_json_split kind, const char *text, size_t step, size_t max)
+{
+    struct cor_json_splitter s;
+    struct cor_str rest = cor_strz(text);
+    int r = 0;
+
+    seen[0] = '\0';
+    cor_json_splitter_init(&s, kind, max, &cbs, NULL);
+    while (r == 0 && rest.n > 0) {
+        size_t n = rest.n < step ? rest.n : step;
+        char *piece = malloc(n);
+
+        memcpy(piece, rest.p, n);
+        r = cor_json_splitter_feed(&s, cor_str(piece, n));
+        free(piece);
+        rest = cor_str_from(rest, n);
+    }
+    if (r == 0)
+        r = cor_json_splitter_end(&s);
+    cor_json_splitter_deinit(&s);
+    return r;
+}
+
+TEST(splitter, documents_come_out_whole_however_they_came_in)
+{
+    const char *text = "{\"a\":\"}\\\"{\"}\n{\"b\":[1,{\"c\":[]}]}[]  \"x\\\\\" 12\ntrue";
+
+    for (size_t step = 1; step < 60; step++) {
+        assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, text, step, 100), 0);
+        assert_string_equal(
+            seen, "<{\"a\":\"}\\\"{\"}><{\"b\":[1,{\"c\":[]}]}><[]><\"x\\\\\"><12><true>");
+    }
+}
+
+TEST(splitter, a_list_is_cut_into_its_items)
+{
+    const char *text =
+        "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"}, \"items\" : [ "
+        "{\"n\":\"a]\"} ,{\"n\":1}],\"remaining\":3}";
+
+    for (size_t step = 1; step < 120; step++) {
+        assert_int_equal(split(COR_JSON_SPLIT_ITEMS, text, step, 100), 0);
+        assert_string_equal(seen, "kind=\"PodList\";metadata={\"resourceVersion\":\"7\"};"
+                                  "<{\"n\":\"a]\"}><{\"n\":1}>remaining=3;");
+    }
+}
+
+TEST(splitter, lists_may_be_empty_and_items_null)
+{
+    assert_int_equal(split(COR_JSON_SPLIT_ITEMS, "{}", 9, 100), 0);
+    assert_string_equal(seen, "");
+    assert_int_equal(split(COR_JSON_SPLIT_ITEMS, "{\"items\":[]}", 3, 100), 0);
+    assert_string_equal(seen, "");
+    assert_int_equal(split(COR_JSON_SPLIT_ITEMS, "{\"items\":null}", 3, 100), 0);
+    assert_string_equal(seen, "items=null;");
+}
+
+TEST(splitter, what_is_not_a_list_is_refused)
+{
+    static const char *const texts[] = {"[]",         "{\"a\" 1}", "{\"items\":[1", "{\"a\":1",
+                                        "{\"a\":1}x", "{,}",       "{\"items\":[1}"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
+        assert_int_equal(split(COR_JSON_SPLIT_ITEMS, texts[i], 2, 100), -COR_EINVAL);
+    assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, "{\"a\":", 2, 100), -COR_EINVAL);
+}
+
+TEST(splitter, a_value_has_a_maximum)
+{
+    for (size_t step = 1; step < 20; step++) {
+        assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, "{\"a\":1234}", step, 10), 0);
+        assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, "{\"a\":1234}", step, 9), -COR_ETOOBIG);
+    }
+}
+
+TEST(splitter, a_callback_ends_it)
+{
+    assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, "1 \"stop\" 2", 3, 100), -COR_ECANCELED);
+    assert_string_equal(seen, "<1><\"stop\">");
+}
+
+TEST(splitter, says_when_memory_runs_out)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r =
+            split(COR_JSON_SPLIT_ITEMS, "{\"metadata\":{\"a\":1},\"items\":[{\"b\":2}]}", 4, 100);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+    }
+}
