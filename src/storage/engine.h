@@ -67,7 +67,9 @@ struct cor_range_req {
 struct cor_write_req {
     struct cor_engine_req req;
     struct cor_str key;
-    struct cor_str value; /* put */
+    struct cor_str value;      /* put */
+    struct cor_object *object; /* what it says, in stored form, for feeds that would else have to
+                                * decode it; NULL: not given */
     bool is_delete;
     cor_rev expected;        /* the key's mod_rev; 0: the key must be absent */
     int64_t lease;           /* 0: none */

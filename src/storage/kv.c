@@ -20,6 +20,7 @@ struct cor_kv *cor_kv_new(struct cor_str key, struct cor_str value, cor_rev crea
     kv->create_rev = create_rev;
     kv->mod_rev = mod_rev;
     kv->lease = lease;
+    kv->object = NULL;
     if (key.n)
         memcpy(kv->bytes, key.p, key.n);
     kv->bytes[key.n] = '\0';
@@ -36,7 +37,9 @@ struct cor_kv *cor_kv_ref(struct cor_kv *kv)
 
 struct cor_kv *cor_kv_unref(struct cor_kv *kv)
 {
-    if (kv && cor_ref_put(&kv->ref))
+    if (kv && cor_ref_put(&kv->ref)) {
+        cor_object_unref(kv->object);
         cor_free(kv);
+    }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/ref.h"
 #include "base/str.h"
+#include "meta/object.h"
 #include "meta/revision.h"
 
 struct cor_kv {
@@ -17,7 +18,10 @@ struct cor_kv {
     cor_rev create_rev; /* of the key's present life */
     cor_rev mod_rev;    /* of this version; of the deletion in a tombstone */
     int64_t lease;      /* 0: none */
-    char bytes[];       /* key, NUL, value */
+    /* What an encrypted value says, in stored form, when it was written in this process; a
+     * reference. NULL: the value is to be decoded. */
+    struct cor_object *object;
+    char bytes[]; /* key, NUL, value */
 };
 
 /* NULL: out of memory. */

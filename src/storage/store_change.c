@@ -208,8 +208,10 @@ void store_change_submit(struct cor_store_change *change)
     change->write.is_delete = change->is_delete;
     change->write.expected = change->rev;
     change->write.lease = change->lease.id;
-    if (!change->is_delete)
+    if (!change->is_delete) {
         change->write.value = change->value;
+        change->write.object = store_feed_object(change->next, change->value);
+    }
     cor_engine_write(change->store->engine, &change->write);
 }
 

@@ -68,13 +68,26 @@ static int keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
     return 0;
 }
 
+/* On the engine thread: an encrypted value that a store of this process wrote comes with its
+ * object, and is not decrypted here. */
+static int object_of(struct cor_cacher *cacher, const struct cor_kv *kv,
+                     struct cor_object **ret_object, struct cor_status *reterr_status)
+{
+    int r;
+
+    if (!kv->object)
+        return store_decode(cacher->store, kv, 0, ret_object, NULL, reterr_status);
+    r = cor_object_at(kv->object, kv->mod_rev, ret_object);
+    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+}
+
 static void hand_in_object(struct cor_cacher *cacher, const struct cor_kv *kv)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     struct cor_reflector_event event = {.type = COR_WATCH_MODIFIED, .key = cor_kv_key(kv)};
 
     cor_status_init(&status);
-    if (store_decode(cacher->store, kv, 0, &event.object, NULL, &status) < 0) {
+    if (object_of(cacher, kv, &event.object, &status) < 0) {
         cacher_unlock(cacher);
         cor_reflector_watch_ended(cacher->reflector, source_now_ms(cacher), &status);
         return;

@@ -89,6 +89,7 @@ static int run_write(struct cor_sqlite_engine *e, struct cor_write_req *w)
                          w->is_delete ? 0 : w->lease, current ? cor_kv_ref(current) : NULL);
     if (r < 0)
         return r;
+    e->changes[e->nchanges - 1].object = w->is_delete ? NULL : w->object;
     w->ret_rev = e->batch_rev;
     w->ret_prev = COR_STEAL(current);
     return 0;

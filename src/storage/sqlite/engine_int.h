@@ -37,8 +37,9 @@ struct cor_change {
     cor_rev rev, create_rev;
     int64_t lease;
     bool deleted;
-    struct cor_kv *prev; /* a reference; NULL: a creation */
-    struct cor_kv *kv;   /* made when the first feed wants it */
+    struct cor_object *object; /* the request's; NULL: none */
+    struct cor_kv *prev;       /* a reference; NULL: a creation */
+    struct cor_kv *kv;         /* made when the first feed wants it */
 };
 
 struct cor_sqlite_engine {

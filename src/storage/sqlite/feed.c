@@ -217,9 +217,12 @@ static void offer(struct cor_sqlite_feed *feed, struct cor_change *change, struc
 {
     if (feed->state != COR_FEED_LIVE)
         return;
-    if (!change->kv)
+    if (!change->kv) {
         change->kv =
             cor_kv_new(change->key, change->value, change->create_rev, change->rev, change->lease);
+        if (change->kv && change->object)
+            change->kv->object = cor_object_ref(change->object);
+    }
     if (feed->credit == 0 || !change->kv || !make_room(feed)) {
         if (feed->opts.in_step)
             break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));

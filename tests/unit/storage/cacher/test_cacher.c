@@ -208,6 +208,57 @@ TEST(cacher, an_event_that_cannot_be_read_makes_it_list_anew)
     conf_close(&c);
 }
 
+static int counted_read(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                        struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
+                        struct cor_status *reterr_status);
+
+static struct {
+    struct cor_transformer transformer;
+    const struct cor_transformer *inner;
+    _Atomic size_t reads;
+} counting = {.transformer = {.from_storage = counted_read}};
+
+static int counted_read(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                        struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
+                        struct cor_status *reterr_status)
+{
+    atomic_fetch_add(&counting.reads, 1);
+    return counting.inner->from_storage(counting.inner, key, in, scratch, ret_out, ret_stale,
+                                        reterr_status);
+}
+
+TEST(cacher, an_encrypted_write_reaches_the_cache_without_being_decrypted_again)
+{
+    const struct cor_gr pods = {.group = COR_STR(""), .resource = COR_STR("pods")};
+    struct cor_store_list_opts all = list_opts("", "", 0);
+    struct cor_encryption *encryption;
+
+    assert_int_equal(
+        cor_encryption_new(
+            COR_STR(
+                "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n"
+                "resources:\n- resources: [pods]\n  providers:\n  - aescbc: {keys: [{name: key1, "
+                "secret: c2VjcmV0IGlzIHNlY3VyZQ==}]}\n"),
+            NULL, &encryption, NULL),
+        0);
+    conf_open(&c);
+    counting.inner = cor_encryption_peek(encryption, &pods);
+    c.cacher_store->transformer = &counting.transformer;
+    c.store->transformer = counting.inner;
+    put("ns", "a", "x");
+    put("ns", "b", "x");
+    put("ns", "a", "y");
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &all);
+
+        assert_int_equal(list.nitems, 2);
+        assert_int_equal(list.items[0]->rev, list.rev);
+    }
+    assert_int_equal(atomic_load(&counting.reads), 0);
+    conf_close(&c);
+    cor_encryption_unref(encryption);
+}
+
 /* A transformer runs where the bytes are decoded: for an event, on the engine thread. */
 static _Atomic int fail_next;
 
