@@ -14,6 +14,9 @@
  * what is kept. */
 #define CONNECTION_WINDOW (8u << 20)
 
+/* What a client opens before it knows the server's limit: RFC 9113 wants that to be no lower. */
+#define STREAMS_BEFORE_SETTINGS 100
+
 /* A writer that waits is told at so much room in its window, and in the output. */
 #define WINDOW_LOW 16384u
 #define OUTPUT_LOW 1024u
@@ -46,7 +49,8 @@ void cor_h2_fail(struct cor_h2 *h, int r, const char *text)
     if (h->r < 0)
         return;
     h->r = r;
-    snprintf(h->error, sizeof(h->error), "%s", text);
+    if (text != h->error)
+        snprintf(h->error, sizeof(h->error), "%s", text);
     if (!h->is_calling)
         h->cbs->want_turn(h->arg);
 }
@@ -85,7 +89,8 @@ static int make_session(struct cor_h2 *h, nghttp2_session_callbacks *cbs, nghttp
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_max_outbound_ack(option, COR_H2_ACKS_MAX);
     nghttp2_option_set_max_settings(option, COR_H2_SETTINGS_MAX);
-    nghttp2_option_set_peer_max_concurrent_streams(option, 100);
+    nghttp2_option_set_peer_max_concurrent_streams(option, STREAMS_BEFORE_SETTINGS);
+    nghttp2_option_set_max_reserved_remote_streams(option, 0);
     if (h->role == COR_H2_SERVER)
         return nghttp2_session_server_new3(&h->ng, cbs, h, option, &mem);
     return nghttp2_session_client_new3(&h->ng, cbs, h, option, &mem);

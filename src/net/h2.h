@@ -186,7 +186,7 @@ void cor_h2_reset(struct cor_h2_stream *s, uint32_t code);
 #define COR_H2_HEAD_MAX          (64u * 1024)
 #define COR_H2_HEADERS_MAX       256
 #define COR_H2_SEND_HEADERS_MAX  64
-#define COR_H2_CONTINUATIONS_MAX 8
+#define COR_H2_CONTINUATIONS_MAX 6
 #define COR_H2_CONTROL_BURST     1000
 #define COR_H2_CONTROL_PER_S     100
 #define COR_H2_CONTROL_BYTES     1024

@@ -28,11 +28,12 @@ struct cor_h2_stream {
     const struct cor_h2_stream_cbs *cbs;
     void *arg;
     int32_t id;
-    bool is_held;  /* the user may touch it */
-    bool is_busy;  /* a call of the user's is running on it: it is freed after that */
-    bool is_gone;  /* nghttp2 has closed it */
-    bool has_head; /* client: the final head has come */
-    bool is_reset; /* by us */
+    bool is_held;   /* the user may touch it */
+    bool is_busy;   /* a call of the user's is running on it: it is freed after that */
+    bool is_gone;   /* nghttp2 has closed it */
+    bool has_head;  /* client: the final head has come */
+    bool is_reset;  /* by us */
+    bool is_broken; /* reset for the peer\'s fault; the user is told when nghttp2 has closed it */
     uint32_t code;
     enum cor_h2_out out;
     size_t unconsumed;

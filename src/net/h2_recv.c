@@ -121,6 +121,14 @@ static void refuse(struct cor_h2_stream *s, int r)
         cor_h2_reset(s, r == -COR_EBUSY ? COR_H2_REFUSED_STREAM : COR_H2_INTERNAL_ERROR);
 }
 
+/* What the peer sent on it cannot be shown. */
+static void break_stream(struct cor_h2_stream *s)
+{
+    s->is_broken = true;
+    if (nghttp2_submit_rst_stream(s->h->ng, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_PROTOCOL_ERROR) < 0)
+        cor_h2_fail(s->h, -COR_ENOMEM, "out of memory");
+}
+
 static int spend_control(struct cor_h2 *h)
 {
     if (h->credit >= COR_H2_CONTROL_BYTES) {
@@ -225,6 +233,10 @@ static void on_response_block(struct cor_h2 *h, struct cor_h2_stream *s, bool is
     read_head(h, is_last, &head);
     if (head.status >= 100 && head.status < 200)
         return;
+    if (head.status < 100) {
+        break_stream(s);
+        return;
+    }
     s->has_head = true;
     r = s->cbs->on_head(s, &head, s->arg);
     if (r < 0)
@@ -249,10 +261,10 @@ static void on_block(struct cor_h2 *h, struct cor_h2_stream *s, const nghttp2_fr
 
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST)
         on_request_block(h, s, is_last);
-    else if (!s->is_held)
+    else if (!s->is_held || s->is_broken)
         return;
     else if (h->block.is_too_big)
-        refuse(s, -COR_ETOOBIG);
+        break_stream(s);
     else if (h->role == COR_H2_CLIENT && !s->has_head)
         on_response_block(h, s, is_last);
     else
@@ -298,7 +310,7 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
     default:
         break;
     }
-    if (s && s->is_held && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+    if (s && s->is_held && !s->is_broken && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         cor_list_push(&h->ended, &s->end_link);
     return 0;
 }
@@ -312,7 +324,7 @@ static int on_data_chunk(nghttp2_session *ng, uint8_t flags, int32_t id, const u
     r = nghttp2_session_consume_connection(ng, n);
     if (r < 0)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
-    if (!s || !s->is_held)
+    if (!s || !s->is_held || s->is_broken)
         return 0;
     s->unconsumed += n;
     r = s->cbs->on_body(s, cor_str((const char *)data, n), s->arg);
