@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 /* Microseconds. */
 static const uint64_t duration_buckets[] = {
@@ -37,10 +38,15 @@ static const struct cor_metric_desc aborts = {
     .help = "Number of requests whose client went away or was cut before the end of the answer.",
     .type = COR_METRIC_COUNTER};
 
-int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics *metrics)
+int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics *metrics,
+                             size_t nshards)
 {
-    int r = cor_metrics_add(metrics, &total, &rm->total);
+    int r;
 
+    rm->memos = cor_calloc(nshards, sizeof(*rm->memos));
+    if (!rm->memos)
+        return -COR_ENOMEM;
+    r = cor_metrics_add(metrics, &total, &rm->total);
     if (r == 0)
         r = cor_metrics_add(metrics, &duration, &rm->duration);
     if (r == 0)
@@ -48,6 +54,11 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
     if (r == 0)
         r = cor_metrics_add(metrics, &terminations, &rm->terminations);
     return r == 0 ? cor_metrics_add(metrics, &aborts, &rm->aborts) : r;
+}
+
+void cor_request_metrics_deinit(struct cor_request_metrics *rm)
+{
+    rm->memos = cor_free(rm->memos);
 }
 
 static struct cor_str verb_label(const struct cor_request_info *info, struct cor_str method)

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "codec/api_resource.h"
-#include "server/api.h"
 #include "server/metrics.h"
 #include "server/request_info.h"
 
@@ -21,7 +20,7 @@ struct cor_request_labels {
 };
 
 /* The series of requests that came before, so that the same again needs no label text. */
-#define COR_REQUEST_MEMOS 64
+#define COR_REQUEST_MEMOS 32
 struct cor_request_memo {
     struct cor_request_labels labels;
     struct cor_series *duration, *total; /* NULL: not used yet */
@@ -29,11 +28,13 @@ struct cor_request_memo {
 
 struct cor_request_metrics {
     struct cor_metric *total, *duration, *long_running, *terminations, *aborts;
-    struct cor_request_memo memos[COR_API_LOOPS_MAX][COR_REQUEST_MEMOS]; /* by shard */
+    struct cor_request_memo (*memos)[COR_REQUEST_MEMOS]; /* by shard */
 };
 
-/* Adds the families. 0, -COR_ENOMEM. */
-int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics *metrics);
+/* Adds the families to `metrics`, which have `nshards`. 0, -COR_ENOMEM. */
+int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics *metrics,
+                             size_t nshards);
+void cor_request_metrics_deinit(struct cor_request_metrics *rm);
 
 /* A request has been answered with `code`; 0: its client went away first. `method` is the HTTP
  * method, the verb of what is no resource. */

@@ -77,10 +77,10 @@ static int add_read(struct cor_server *s, const struct cor_metric_desc *desc,
     return r == 0 ? cor_metric_add_read(metric, "", read, s) : r;
 }
 
-static int add_metrics(struct cor_server *s)
+static int add_metrics(struct cor_server *s, size_t nloops)
 {
     struct cor_metric *inflight;
-    int r = cor_request_metrics_init(&s->request_metrics, s->metrics);
+    int r = cor_request_metrics_init(&s->request_metrics, s->metrics, nloops);
 
     if (r == 0)
         r = cor_metrics_add(s->metrics, &inflight_desc, &inflight);
@@ -148,7 +148,7 @@ int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_s
         opts->limits.request_timeout_ms ? opts->limits.request_timeout_ms : REQUEST_TIMEOUT_MS;
     r = cor_http_server_new(&http_opts, &s->http);
     if (r == 0)
-        r = add_metrics(s);
+        r = add_metrics(s, opts->nloops);
     if (r < 0)
         return r;
     *ret_server = COR_STEAL(s);
@@ -160,6 +160,7 @@ struct cor_server *cor_server_free(struct cor_server *server)
     if (!server)
         return NULL;
     cor_http_server_free(server->http);
+    cor_request_metrics_deinit(&server->request_metrics);
     return cor_free(server);
 }
 
