@@ -101,6 +101,14 @@ void cor_tls_session_free(struct cor_stream *s)
     s->ssl = NULL;
 }
 
+/* SSL_get_error() looks at the thread's queue of errors. Nearly always it is empty, and clearing
+ * all of its places takes longer than to look. */
+static void clear_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
 static void push(struct cor_stream *s)
 {
     struct cor_net *net = s->net;
@@ -171,7 +179,7 @@ static bool shake_hands(struct cor_stream *s)
 
     if (s->state != COR_STREAM_HANDSHAKE)
         return s->state == COR_STREAM_OPEN;
-    ERR_clear_error();
+    clear_errors();
     r = SSL_do_handshake(s->ssl);
     e = SSL_get_error(s->ssl, r);
     push(s);
@@ -208,36 +216,44 @@ static void read_failure(struct cor_stream *s, int e)
         cor_stream_over(s, -COR_EINVAL);
 }
 
+/* Asking OpenSSL once more than there are records would make it allocate a buffer to find nothing.
+ */
+static bool has_input(const struct cor_stream *s)
+{
+    return s->cipher_in.n > 0 || SSL_has_pending(s->ssl);
+}
+
 void cor_tls_session_input(struct cor_stream *s, struct cor_str bytes)
 {
     struct cor_net *net = s->net;
-    int n;
+    bool is_open;
+    int n = 1;
 
     s->cipher_in = bytes;
-    if (shake_hands(s)) {
-        do {
-            ERR_clear_error();
-            n = SSL_read(s->ssl, net->plain, COR_BLOCK_BYTES);
-            if (net->cipher_n > 0)
-                push(s);
-            if (n > 0)
-                s->cbs->on_data(s, cor_str(net->plain, (size_t)n), s->arg);
-            else
-                read_failure(s, SSL_get_error(s->ssl, n));
-        } while (n > 0 && s->state == COR_STREAM_OPEN);
+    is_open = shake_hands(s);
+    while (is_open && n > 0 && has_input(s)) {
+        clear_errors();
+        n = SSL_read(s->ssl, net->plain, COR_BLOCK_BYTES);
+        if (net->cipher_n > 0)
+            push(s);
+        if (n > 0)
+            s->cbs->on_data(s, cor_str(net->plain, (size_t)n), s->arg);
+        else
+            read_failure(s, SSL_get_error(s->ssl, n));
+        is_open = s->state == COR_STREAM_OPEN;
     }
     s->cipher_in = (struct cor_str){0};
 }
 
 bool cor_tls_session_encrypt(struct cor_stream *s, struct cor_str plain)
 {
-    ERR_clear_error();
+    clear_errors();
     return SSL_write(s->ssl, plain.p, (int)plain.n) == (int)plain.n;
 }
 
 void cor_tls_session_say_end(struct cor_stream *s)
 {
-    ERR_clear_error();
+    clear_errors();
     SSL_shutdown(s->ssl);
     push(s);
 }
