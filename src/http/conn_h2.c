@@ -2,7 +2,6 @@
  * its own. The session takes what a response writes when windows and output have room, so a
  * response keeps nothing here. */
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -100,12 +99,13 @@ static void settle(struct cor_http_response *resp)
     cor_conn_set_timer(resp->conn, &x->timer, due_ms);
 }
 
+/* The handler's headers and this layer's. */
 static size_t add_fields(struct cor_http_header *fields, const struct cor_http_header *headers,
-                         size_t nheaders, struct cor_str date)
+                         size_t nheaders, struct cor_http_worker *w)
 {
     for (size_t i = 0; i < nheaders; i++)
         fields[i] = headers[i];
-    fields[nheaders] = (struct cor_http_header){COR_STR("date"), date};
+    fields[nheaders] = (struct cor_http_header){COR_STR("date"), cor_worker_date(w)};
     return nheaders + 1;
 }
 
@@ -113,18 +113,21 @@ static void on_start(struct cor_http_response *resp, int status,
                      const struct cor_http_header *headers, size_t nheaders, uint64_t length)
 {
     struct exchange *x = exchange_of(resp);
+    struct cor_http_worker *w = resp->conn->worker;
     struct cor_http_header fields[COR_H2_SEND_HEADERS_MAX];
     bool has_body = !resp->is_bodiless && length > 0;
-    char digits[24];
-    int r = -COR_ETOOBIG;
+    bool says_length = length != COR_HTTP_LENGTH_UNKNOWN && status != 204 && status != 304;
+    int r = nheaders + 2 <= COR_ARRAY_LEN(fields) ? 0 : -COR_ETOOBIG;
 
-    if (nheaders + 2 <= COR_ARRAY_LEN(fields)) {
-        size_t n = add_fields(fields, headers, nheaders, cor_worker_date(resp->conn->worker));
+    cor_buf_reset(&w->head);
+    if (r == 0 && says_length)
+        r = cor_buf_addu64(&w->head, length);
+    if (r == 0) {
+        size_t n = add_fields(fields, headers, nheaders, w);
 
-        if (length != COR_HTTP_LENGTH_UNKNOWN && status != 204 && status != 304) {
-            snprintf(digits, sizeof(digits), "%llu", (unsigned long long)length);
-            fields[n++] = (struct cor_http_header){COR_STR("content-length"), cor_strz(digits)};
-        }
+        if (says_length)
+            fields[n++] =
+                (struct cor_http_header){COR_STR("content-length"), cor_buf_str(&w->head)};
         r = cor_h2_respond(x->stream, status, fields, n, has_body);
     }
     if (r < 0) {

@@ -1,7 +1,6 @@
 /* What goes out: heads, bodies, resets. A body's bytes go from the writer's spans to `send` while
  * cor_h2_write() runs; only inside a callback, when nghttp2 may not send, they are copied first. */
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -11,6 +10,9 @@
 #define FRAME_MAX  16384u
 /* A DATA frame's head and so many spans go to `send` at once. */
 #define SPANS_AT_ONCE 32
+/* A response's values of this length are one of a kind, such as its Audit-Id: in the table they
+ * would only push out what comes again. */
+#define NO_INDEX_FROM 32
 
 struct cor_h2_stream *cor_h2_stream_new(struct cor_h2 *h, int32_t id)
 {
@@ -110,10 +112,19 @@ static void after_call(struct cor_h2_stream *s)
 
 /* Fields as nghttp2 takes them; it copies them, and writes names in lower case. */
 struct fields {
-    nghttp2_nv nv[COR_H2_SEND_HEADERS_MAX + 4];
     size_t n;
+    size_t no_index_from; /* values of this length are not kept in the peer's table; 0: all are */
     struct cor_buf clean;
+    nghttp2_nv nv[COR_H2_SEND_HEADERS_MAX + 4];
 };
+
+/* The array is large, and what is not used of it stays as it is. */
+static void fields_init(struct fields *f, size_t no_index_from)
+{
+    f->n = 0;
+    f->no_index_from = no_index_from;
+    cor_buf_init(&f->clean, 0);
+}
 
 static void fields_deinit(struct fields *f)
 {
@@ -125,12 +136,19 @@ static void add_field(struct fields *f, struct cor_str name, struct cor_str valu
     f->nv[f->n++] = (nghttp2_nv){.name = (uint8_t *)name.p,
                                  .namelen = name.n,
                                  .value = (uint8_t *)value.p,
-                                 .valuelen = value.n};
+                                 .valuelen = value.n,
+                                 .flags = f->no_index_from > 0 && value.n >= f->no_index_from
+                                              ? NGHTTP2_NV_FLAG_NO_INDEX
+                                              : NGHTTP2_NV_FLAG_NONE};
 }
 
 static bool is_dirty(struct cor_str s)
 {
-    return memchr(s.p, '\r', s.n) || memchr(s.p, '\n', s.n) || memchr(s.p, '\0', s.n);
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '\r' || s.p[i] == '\n' || s.p[i] == '\0')
+            return true;
+    }
+    return false;
 }
 
 static struct cor_str cleaned(struct fields *f, struct cor_str s)
@@ -150,12 +168,12 @@ static int add_fields(struct fields *f, const struct cor_http_header *headers, s
     if (n > COR_H2_SEND_HEADERS_MAX)
         return -COR_ETOOBIG;
     for (size_t i = 0; i < n; i++)
-        dirty += headers[i].value.n > 0 && is_dirty(headers[i].value) ? headers[i].value.n : 0;
+        dirty += is_dirty(headers[i].value) ? headers[i].value.n : 0;
     cor_buf_init(&f->clean, dirty);
     if (dirty > 0 && cor_buf_reserve(&f->clean, dirty) < 0)
         return -COR_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        bool clean = headers[i].value.n == 0 || !is_dirty(headers[i].value);
+        bool clean = dirty == 0 || !is_dirty(headers[i].value);
 
         add_field(f, headers[i].name, clean ? headers[i].value : cleaned(f, headers[i].value));
     }
@@ -333,12 +351,13 @@ void cor_h2_set_send_callbacks(nghttp2_session_callbacks *cbs)
 int cor_h2_open(struct cor_h2 *h, const struct cor_h2_request *req,
                 const struct cor_h2_stream_cbs *cbs, void *arg, struct cor_h2_stream **ret_stream)
 {
-    COR_CLEANUP(fields_deinit) struct fields f = {.n = 0};
+    COR_CLEANUP(fields_deinit) struct fields f;
     nghttp2_data_provider body = {.read_callback = on_read};
     struct cor_h2_stream *s;
     int r;
 
     assert(h->role == COR_H2_CLIENT);
+    fields_init(&f, 0);
     if (h->r < 0 || h->is_shutting || !nghttp2_session_check_request_allowed(h->ng))
         return -COR_ECANCELED;
     if (h->nstreams >= h->limits->streams_max)
@@ -384,14 +403,15 @@ uint32_t cor_h2_stream_id(const struct cor_h2_stream *s)
 int cor_h2_respond(struct cor_h2_stream *s, int status, const struct cor_http_header *headers,
                    size_t nheaders, bool has_body)
 {
-    COR_CLEANUP(fields_deinit) struct fields f = {.n = 0};
+    COR_CLEANUP(fields_deinit) struct fields f;
     nghttp2_data_provider body = {.source.ptr = s, .read_callback = on_read};
-    char digits[4];
+    char digits[] = {(char)('0' + status / 100), (char)('0' + status / 10 % 10),
+                     (char)('0' + status % 10)};
     int r;
 
     assert(s->h->role == COR_H2_SERVER && s->out == COR_H2_OUT_NONE);
     assert(status >= 200 && status <= 999);
-    snprintf(digits, sizeof(digits), "%d", status);
+    fields_init(&f, NO_INDEX_FROM);
     add_field(&f, COR_STR(":status"), cor_str(digits, 3));
     r = add_fields(&f, headers, nheaders);
     if (r < 0)
@@ -498,10 +518,11 @@ size_t cor_h2_write(struct cor_h2_stream *s, const struct cor_str *spans, size_t
 int cor_h2_write_trailers(struct cor_h2_stream *s, const struct cor_http_header *headers,
                           size_t nheaders)
 {
-    COR_CLEANUP(fields_deinit) struct fields f = {.n = 0};
+    COR_CLEANUP(fields_deinit) struct fields f;
     int r;
 
     assert(s->h->role == COR_H2_SERVER && s->out == COR_H2_OUT_OPEN && !s->h->in_recv);
+    fields_init(&f, NO_INDEX_FROM);
     r = add_fields(&f, headers, nheaders);
     if (r < 0)
         return r;
