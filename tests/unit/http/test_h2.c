@@ -275,6 +275,19 @@ TEST(h2, a_slow_body_is_answered_and_only_its_stream_ends)
     part_h2(&h, &cl);
 }
 
+TEST(h2, head_has_the_length_and_no_body)
+{
+    struct http h;
+    struct client cl;
+
+    meet_h2(&h, &cl, (struct cor_http_limits){0});
+    client_ask(&cl, "HEAD", "/send/77", NULL);
+    await(&h, client_has_response, &cl);
+    assert_string_equal(cor_buf_z(&cl.text), "200 .");
+    assert_non_null(strstr(cor_buf_z(&cl.headers), "content-length: 77\n"));
+    part_h2(&h, &cl);
+}
+
 TEST(h2, a_bad_target_is_a_400)
 {
     struct http h;

@@ -9,6 +9,7 @@
 #include "http/server.h"
 #include "identities.h"
 #include "loop/loop.h"
+#include "net/h2.h"
 #include "net/net.h"
 #include "net/stream.h"
 #include "net/tls.h"
@@ -21,6 +22,7 @@
 struct peer {
     struct cor_stream *stream; /* NULL: not connected */
     bool has_ended, is_stopped;
+    uint32_t next_id; /* of an HTTP/2 stream; 0: HTTP/1.1 */
 };
 
 struct held {
@@ -143,6 +145,8 @@ static void peer_on_end(struct cor_stream *s, int why, void *arg)
 static const struct cor_stream_cbs peer_cbs = {peer_on_event, peer_on_data, peer_on_event,
                                                peer_on_end, peer_on_event};
 
+static const struct cor_str preface = COR_STR(COR_H2_PREFACE "\0\0\0\4\0\0\0\0\0");
+
 static void open_peer(struct world *w, struct peer *p)
 {
     bool tls = test_random() % 2;
@@ -153,10 +157,13 @@ static void open_peer(struct world *w, struct peer *p)
                                    .server_name = "localhost"};
 
     p->has_ended = p->is_stopped = false;
+    p->next_id = test_random() % 2;
     assert_int_equal(cor_stream_connect(w->net, "127.0.0.1", tls ? w->tls_port : w->plain_port,
                                         &opts, &p->stream),
                      0);
     w->nopen++;
+    if (p->next_id > 0)
+        cor_stream_write(p->stream, &preface, 1);
 }
 
 static void on_peer_closed(void *arg)
@@ -177,6 +184,57 @@ static void send_piece(struct peer *p)
     struct cor_str piece = cor_str(in.p + from, to - from);
 
     cor_stream_write(p->stream, &piece, 1);
+}
+
+static void send_frame(struct peer *p, char type, char flags, uint32_t id, struct cor_str payload)
+{
+    char head[] = {0, (char)(payload.n >> 8), (char)payload.n, type, flags, 0,
+                   0, (char)(id >> 8),        (char)id};
+    struct cor_str spans[] = {{head, sizeof(head)}, payload};
+
+    cor_stream_write(p->stream, spans, 2);
+}
+
+/* Mostly what a client might send: requests, bodies, resets, windows that open or stay shut. */
+static void send_some_frame(struct peer *p)
+{
+    static const struct cor_str heads[] = {COR_STR("\x82\x86\4\6/later\1\1x"),
+                                           COR_STR("\x83\x86\4\6/later\1\1x"),
+                                           COR_STR("\x83\x86\4\4/now\1\1x")};
+    static const struct cor_str windows[] = {COR_STR("\0\4\0\0\0\0"), COR_STR("\0\4\0\0\0\x0a"),
+                                             COR_STR("\0\4\0\x10\0\0")};
+    uint32_t id = p->next_id > 1 ? 1 + test_random() % (p->next_id / 2) * 2 : 0;
+    char is_last = test_random() % 4 > 0;
+
+    switch (test_random() % 24) {
+    case 0:
+        send_frame(p, 4, 0, 0, windows[test_random() % COR_ARRAY_LEN(windows)]);
+        break;
+    case 1:
+        send_frame(p, 6, 0, 0, COR_STR("pingpong"));
+        break;
+    case 2:
+    case 3:
+        send_frame(p, 3, 0, id, COR_STR("\0\0\0\x8"));
+        break;
+    case 4:
+    case 5:
+    case 6:
+        send_frame(p, 8, 0, test_random() % 2 ? 0 : id, COR_STR("\0\1\0\0"));
+        break;
+    case 7:
+    case 8:
+    case 9:
+        send_frame(p, 0, is_last, id, COR_STR("abc"));
+        break;
+    case 10:
+        if (test_random() % 8 == 0)
+            send_frame(p, (char)test_random(), (char)test_random(), id, COR_STR("garbage"));
+        break;
+    default:
+        send_frame(p, 1, (char)(4 | is_last), p->next_id, heads[test_random() % 3]);
+        p->next_id += 2;
+    }
 }
 
 static void act(struct world *w)
@@ -204,6 +262,8 @@ static void act(struct world *w)
     default:
         if (p->has_ended)
             close_peer(w, p);
+        else if (p->next_id > 0)
+            send_some_frame(p);
         else
             send_piece(p);
     }
