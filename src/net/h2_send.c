@@ -328,8 +328,9 @@ static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *
         earn_credit(h, COR_H2_CONTROL_BYTES);
     if (is_message && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return refuse_rest(ng, s);
+    /* A failure from here would leave nghttp2 unable to send the GOAWAY. */
     if (frame->hd.type == NGHTTP2_RST_STREAM && !(s && s->is_reset))
-        return cor_h2_count_reset(h);
+        (void)cor_h2_count_reset(h);
     if (frame->hd.type == NGHTTP2_HEADERS && s && !cor_list_empty(&s->wait_link))
         h->cbs->want_turn(h->arg);
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
