@@ -92,6 +92,11 @@ bool cor_api_is_synced(const struct cor_api *api)
     return !api->caches || cor_api_caches_are_ready(api->caches);
 }
 
+bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    return api->caches && cor_api_caches_failed(api->caches, reterr_why);
+}
+
 struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api)
 {
     return api->caches ? cor_api_caches_stats(api->caches) : (struct cor_caches_stats){0};

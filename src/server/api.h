@@ -15,6 +15,7 @@
 #include "server/sink.h"
 #include "server/user.h"
 #include "storage/cacher/caches.h"
+#include "storage/cacher/ready.h"
 
 #define COR_API_LOOPS_MAX 256
 
@@ -66,6 +67,10 @@ int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *op
 
 /* Do all caches have what the store has? From any thread. */
 bool cor_api_is_synced(const struct cor_api *api);
+
+/* Has each cache that lacks something failed to get it, and is there one? `reterr_why` has a
+ * failure then, and is undefined otherwise. */
+bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX]);
 
 /* Zeros without caches. From any thread while requests are served. */
 struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api);

@@ -156,6 +156,23 @@ struct cor_cacher *cor_api_caches_peek(const struct cor_api_caches *caches,
     return caches->resources[resource - caches->api->resources].cacher;
 }
 
+bool cor_api_caches_failed(const struct cor_api_caches *caches,
+                           char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    bool failed = false;
+
+    for (size_t i = 0; i < caches->api->nresources; i++) {
+        struct cor_cacher *cacher = caches->resources[i].cacher;
+
+        if (!cacher || cor_cacher_is_ready(cacher))
+            continue;
+        if (!cor_cacher_is_failing(cacher, reterr_why))
+            return false;
+        failed = true;
+    }
+    return failed;
+}
+
 bool cor_api_caches_are_ready(const struct cor_api_caches *caches)
 {
     for (size_t i = 0; i < caches->api->nresources; i++)

@@ -22,6 +22,11 @@ struct cor_cacher *cor_api_caches_peek(const struct cor_api_caches *caches,
 
 bool cor_api_caches_are_ready(const struct cor_api_caches *caches);
 
+/* Has each one that is not ready failed to become so, and is there such a one? `reterr_why` has a
+ * failure then, and is undefined otherwise. */
+bool cor_api_caches_failed(const struct cor_api_caches *caches,
+                           char reterr_why[COR_READY_MESSAGE_MAX]);
+
 struct cor_caches_stats cor_api_caches_stats(const struct cor_api_caches *caches);
 
 /* When all readers are freed. `on_closed` follows on the first loop; the caches are gone after it.

@@ -177,12 +177,21 @@ static bool never(void *arg)
     return false;
 }
 
-/* They fill themselves beside the bootstrap; nothing tells when the last one is done. */
+/* They fill themselves beside the bootstrap; nothing tells when the last one is done. One object
+ * that cannot be read (its key is missing, say) keeps a cache from being filled, and no more than
+ * that: the rest is served, and readiness tells. */
 static int wait_for_caches(struct cor_instance *in, struct cor_status *st)
 {
+    char why[COR_READY_MESSAGE_MAX];
+
     for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
         if (cor_api_is_synced(in->api))
             return 0;
+        if (cor_api_sync_failed(in->api, why)) {
+            COR_LOG_ERROR("a watch cache cannot be filled, and is tried again each second",
+                          COR_F_STR("error", why));
+            return 0;
+        }
         (void)cor_loop_run_until(in->home, never, in, 1);
     }
     return cor_status_set(st, -COR_ETIMEOUT, "the watch caches could not be filled");

@@ -138,6 +138,30 @@ def a_broken_file_leaves_the_old_one_in_force(_):
 
 
 @test
+def a_secret_that_cannot_be_read_stops_nothing_else(_):
+    with tempfile.TemporaryDirectory() as folder:
+        path, name = write_config(folder, "aesgcm", "k1"), "/registry/secrets/default/tide"
+        with Server(PROGRAM, "--encryption-provider-config", path, *FLAGS) as server:
+            create(server, "tide")
+            write_config(folder, "aesgcm", "k2")
+            server.restart()
+            got = server.get("/api/v1/namespaces/default/secrets/tide").expect(500).json()
+            assert f'unable to transform key "{name}": no matching key was found' in got["message"], got
+            listed = server.get("/api/v1/secrets")
+            assert listed.status in (429, 500) and name in listed.json()["message"], listed.body
+            server.get("/api/v1/namespaces").expect(200)
+            if "--watch-cache=true" in FLAGS:
+                assert name in server.output(), server.output()
+                server.get("/readyz").expect(500)
+            write_config(folder, "aesgcm", "k2", "k1")
+            reload(server)
+            deadline = time.monotonic() + REACT_S
+            while server.get("/readyz").status != 200:
+                assert time.monotonic() < deadline, server.output()
+            assert server.get("/api/v1/namespaces/default/secrets/tide").expect(200).json()["data"] == {"a": SECRET}
+
+
+@test
 def a_server_is_not_started_with_a_wrong_file(_):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(write_config(folder, "aesgcm", "k1"))

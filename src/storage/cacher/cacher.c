@@ -20,6 +20,18 @@ bool cor_cacher_is_ready(struct cor_cacher *cacher)
     return ready;
 }
 
+bool cor_cacher_is_failing(struct cor_cacher *cacher, char reterr_why[COR_READY_MESSAGE_MAX])
+{
+    bool failing;
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    failing = cacher->ready.state == COR_CACHE_PENDING && cacher->ready.message[0];
+    if (failing)
+        snprintf(reterr_why, COR_READY_MESSAGE_MAX, "%s", cacher->ready.message);
+    pthread_mutex_unlock(&cacher->cache.lock);
+    return failing;
+}
+
 /* The writer's. */
 
 void cacher_touch(struct cor_cacher *cacher)

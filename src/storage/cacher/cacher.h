@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "storage/cacher/caches.h"
+#include "storage/cacher/ready.h"
 #include "storage/reader.h"
 
 struct cor_cacher;
@@ -31,6 +32,8 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
 
 /* From any thread. */
 bool cor_cacher_is_ready(struct cor_cacher *cacher);
+/* Has filling it failed, and why? It is tried again. From any thread. */
+bool cor_cacher_is_failing(struct cor_cacher *cacher, char reterr_why[COR_READY_MESSAGE_MAX]);
 
 /* The reader of one loop; one per loop at a time. `store` is that loop's store of the resource,
  * where reads go that the cache cannot answer; borrowed. Thread: that loop's. 0 or -COR_ENOMEM. */
