@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "meta/key.h"
+#include "storage/etcd/engine.h"
 #include "storage/sqlite/engine.h"
 
 typedef int (*open_fn)(const struct cor_engine_config *config, struct cor_engine **ret_engine,
@@ -11,10 +13,10 @@ typedef int (*open_fn)(const struct cor_engine_config *config, struct cor_engine
 
 static const struct {
     const char *name;
-    open_fn open; /* NULL: known, not in this build */
+    open_fn open;
 } backends[] = {
     {"sqlite", cor_sqlite_engine_open},
-    {"etcd3", NULL},
+    {"etcd3", cor_etcd_engine_open},
 };
 
 static int unknown_backend(const char *name, struct cor_status *reterr_status)
@@ -36,18 +38,21 @@ static int unknown_backend(const char *name, struct cor_status *reterr_status)
     return r;
 }
 
+const char *cor_engine_backend(const char *name, const struct cor_etcd_config *etcd)
+{
+    return name ? name : etcd->servers ? "etcd3" : "sqlite";
+}
+
 int cor_engine_open(const struct cor_engine_config *config, struct cor_engine **ret_engine,
                     struct cor_status *reterr_status)
 {
+    const char *name = cor_engine_backend(config->backend, &config->etcd);
+
     for (size_t i = 0; i < COR_ARRAY_LEN(backends); i++) {
-        if (strcmp(config->backend, backends[i].name) != 0)
-            continue;
-        if (!backends[i].open)
-            return cor_status_set(reterr_status, -COR_ENOTSUP, "this build has no %s engine",
-                                  backends[i].name);
-        return backends[i].open(config, ret_engine, reterr_status);
+        if (strcmp(name, backends[i].name) == 0)
+            return backends[i].open(config, ret_engine, reterr_status);
     }
-    return unknown_backend(config->backend, reterr_status);
+    return unknown_backend(name, reterr_status);
 }
 
 struct cor_engine *cor_engine_close(struct cor_engine *engine)
@@ -55,6 +60,11 @@ struct cor_engine *cor_engine_close(struct cor_engine *engine)
     if (engine)
         engine->ops->close(engine);
     return NULL;
+}
+
+bool cor_engine_shares_store(const struct cor_engine *engine)
+{
+    return engine->ops->shares_store;
 }
 
 static void submit(struct cor_engine *engine, struct cor_engine_req *req, enum cor_engine_op op)
@@ -195,4 +205,21 @@ void cor_write_req_deinit(struct cor_write_req *req)
 {
     req->ret_prev = cor_kv_unref(req->ret_prev);
     cor_engine_req_deinit(&req->req);
+}
+
+int cor_write_req_check(const struct cor_write_req *w, const char **reterr_message)
+{
+    if (w->key.n == 0) {
+        *reterr_message = "key is not provided";
+        return -COR_EINVAL;
+    }
+    if (w->key.n > COR_KEY_BYTES_MAX || w->value.n > COR_VALUE_BYTES_MAX) {
+        *reterr_message = "request is too large";
+        return -COR_ETOOBIG;
+    }
+    if (w->is_delete && w->expected == 0) {
+        *reterr_message = "a deletion names the revision it deletes";
+        return -COR_EINVAL;
+    }
+    return 0;
 }

@@ -63,7 +63,8 @@ struct cor_range_req {
 
 /* Compare-and-swap of one key. Errors: -COR_ECONFLICT (the compare was lost), -COR_ENOTFOUND (no
  * such lease), -COR_ETOOBIG, -COR_EINVAL (no key, or a deletion that expects absence), -COR_ENOSPC
- * (try again later), -COR_EIO and -COR_ECORRUPT (no write is taken any more), -COR_EREADONLY. */
+ * (try again later), -COR_EIO and -COR_ECORRUPT (no write is taken any more), -COR_EREADONLY;
+ * -COR_EUNREACHABLE (etcd has not seen it), -COR_ETIMEOUT (nobody knows whether it happened). */
 struct cor_write_req {
     struct cor_engine_req req;
     struct cor_str key;
@@ -74,14 +75,15 @@ struct cor_write_req {
     cor_rev expected;        /* the key's mod_rev; 0: the key must be absent */
     int64_t lease;           /* 0: none */
     cor_rev ret_rev;         /* of this write */
-    struct cor_kv *ret_prev; /* success: the version that was replaced or deleted (NULL: none);
-                              * -COR_ECONFLICT: the current version (NULL: the key is absent) */
+    struct cor_kv *ret_prev; /* -COR_ECONFLICT: the current version (NULL: the key is absent);
+                              * success: sqlite: the version that was replaced; etcd: NULL */
 };
 
 struct cor_lease_req {
     struct cor_engine_req req;
     int64_t ttl_s;
-    int64_t ret_id; /* > 0; when it expires each attached key is deleted, with its own revision */
+    int64_t ret_id; /* > 0; when it expires each attached key is deleted, with its own revision
+                     * (sqlite) or all together with one (etcd) */
 };
 
 /* History before `rev` goes: reads at an earlier revision and feeds from one are -COR_EEXPIRED.
@@ -120,7 +122,7 @@ void cor_write_req_deinit(struct cor_write_req *req);
 /* One change. A deletion's `kv` has the key, no value, and the deletion's revision as mod_rev. */
 struct cor_feed_event {
     struct cor_kv *kv;
-    struct cor_kv *prev; /* the version before; NULL for a creation */
+    struct cor_kv *prev; /* the version before; NULL for a creation, or when nobody wants it */
     bool deleted;
 };
 
@@ -139,6 +141,7 @@ struct cor_feed_opts {
     struct cor_str key, end; /* copied; `end` empty: the one key */
     cor_rev from;            /* 0: from the current revision on */
     size_t credit;           /* events it may deliver; SIZE_MAX: all, see cor_feed_credit */
+    bool with_prev;          /* events bring the version before */
     bool in_step;            /* live, it has a write before that is acknowledged; when there is no
                               * memory for that it breaks (-COR_ENOMEM) instead of falling behind */
     void (*on_batch)(void *arg, const struct cor_feed_batch *batch);
@@ -150,7 +153,8 @@ struct cor_feed_opts {
 };
 
 /* 0, or -COR_ENOMEM, -COR_EBUSY (too many feeds). A `from` that was compacted or lies in the future
- * shows as on_broken (-COR_EEXPIRED, -COR_EFUTURE), a feed of a read-only engine as -COR_ENOTSUP.
+ * shows as on_broken (-COR_EEXPIRED; sqlite: -COR_EFUTURE, etcd: it is waited for), a feed of a
+ * read-only engine as -COR_ENOTSUP.
  * From any thread; the feed may be used as soon as a callback of it runs. */
 int cor_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                   struct cor_feed **ret_feed);
@@ -165,8 +169,23 @@ void cor_feed_progress(struct cor_feed *feed);
 /* From any thread, once. on_closed follows on the engine thread; the feed is gone after it. */
 void cor_feed_close(struct cor_feed *feed);
 
+/* True: others write to the same store, and a feed can be behind a write that was acknowledged.
+ * Then only a read with `at` 0 tells the current revision. */
+bool cor_engine_shares_store(const struct cor_engine *engine);
+
+/* Where etcd is, and how to be let in. NULL: not given. */
+struct cor_etcd_config {
+    const char *servers; /* URLs with http or https, separated by commas */
+    const char *ca_file, *cert_file, *key_file;
+    const char *user, *password_file;
+};
+
+/* The backend by that name; NULL: etcd3 when there are servers, else sqlite. */
+const char *cor_engine_backend(const char *name, const struct cor_etcd_config *etcd);
+
 struct cor_engine_config {
-    const char *backend;  /* "sqlite" or "etcd3" */
+    const char *backend; /* "sqlite" or "etcd3"; NULL: see cor_engine_backend() */
+    struct cor_etcd_config etcd;
     const char *data_dir; /* sqlite: the folder, or ":memory:" */
     bool read_only;       /* sqlite: beside a process that holds the store; writes are refused */
     const struct cor_clock *clock; /* for leases; NULL: the real one */

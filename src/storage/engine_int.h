@@ -15,7 +15,14 @@ struct cor_engine_ops {
     void (*feed_progress)(struct cor_feed *feed);
     void (*feed_close)(struct cor_feed *feed);
     void (*close)(struct cor_engine *engine);
+    bool shares_store; /* see cor_engine_shares_store() */
 };
+
+/* One value; a key's bound is COR_KEY_BYTES_MAX. */
+#define COR_VALUE_BYTES_MAX (16u << 20)
+
+/* Is it a write that can run at all? -COR_EINVAL, -COR_ETOOBIG. */
+int cor_write_req_check(const struct cor_write_req *w, const char **reterr_message);
 
 /* Embedded first by an implementation. */
 struct cor_engine {
@@ -36,5 +43,11 @@ void cor_engine_reqs_done(struct cor_list *requests);
 
 /* Answers one with the table's text or `message` in its status. */
 void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message);
+
+/* SIZE_MAX is without bound. */
+static inline size_t cor_feed_add_credit(size_t credit, size_t more)
+{
+    return more > SIZE_MAX - credit ? SIZE_MAX : credit + more;
+}
 
 #endif

@@ -91,6 +91,7 @@ int store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct c
         .end = end,
         .from = from,
         .credit = credit,
+        .with_prev = feed->with_prev,
         .on_batch = on_engine_batch,
         .on_broken = on_engine_broken,
         .on_closed = on_engine_closed,

@@ -25,6 +25,7 @@ struct store_feed {
     struct cor_feed *feed; /* NULL: not open */
     bool is_closing;
     struct cor_loop *loop;
+    bool with_prev; /* set before it is opened, as the callbacks */
     void (*on_batch)(struct store_feed *feed, struct store_feed_batch *take_batch);
     /* No batch after it. `message` is borrowed. */
     void (*on_broken)(struct store_feed *feed, int err, const char *message);

@@ -542,7 +542,10 @@ int cor_store_watch_open(struct cor_store *store, struct cor_str key,
         .arg = opts->arg,
         .turn.on_mail = on_turn,
         .closed_mail.on_mail = on_closed_mail,
-        .feed = {.on_batch = on_batch, .on_broken = on_broken, .on_closed = on_feed_closed},
+        .feed = {.with_prev = true,
+                 .on_batch = on_batch,
+                 .on_broken = on_broken,
+                 .on_closed = on_feed_closed},
     };
     store->busy++;
     cor_list_init(&w->batches);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "etcd.h"
 
 #define MAIL_MAX 4096
 
@@ -59,22 +60,82 @@ static struct cor_encryption *open_encryption(void)
     return encryption;
 }
 
-struct cor_engine *conf_engine_open(void)
+static bool is_variant(const char *name)
 {
     const char *variant = getenv("COR_CONFORMANCE_ENGINE");
-    bool disk = variant && strcmp(variant, "disk") == 0;
+
+    return variant && strcmp(variant, name) == 0;
+}
+
+__attribute__((constructor)) static void check_etcd(void)
+{
+    if (is_variant("etcd"))
+        test_etcd_or_skip();
+}
+
+bool conf_is_etcd(void)
+{
+    return is_variant("etcd");
+}
+
+static bool is_answered(void *arg)
+{
+    return ((struct cor_engine_req *)arg)->on_done == NULL;
+}
+
+static void on_wiped(struct cor_engine_req *req)
+{
+    req->on_done = NULL;
+}
+
+/* All tests share one etcd, and each begins without keys. */
+static void wipe(struct cor_engine *engine)
+{
+    struct cor_loop *loop;
+    struct cor_range_req range;
+
+    assert_int_equal(cor_loop_new(MAIL_MAX, &loop), 0);
+    do {
+        cor_range_req_init(&range, loop, on_wiped);
+        range.key = COR_STR("\0");
+        range.end = COR_STR("\xff");
+        cor_engine_range(engine, &range);
+        assert_true(cor_loop_run_until(loop, is_answered, &range.req, CONF_TIMEOUT_MS));
+        assert_int_equal(range.req.result, 0);
+        for (size_t i = 0; i < range.ret_nkvs; i++) {
+            struct cor_write_req del;
+
+            cor_write_req_init(&del, loop, on_wiped);
+            del.key = cor_kv_key(range.ret_kvs[i]);
+            del.is_delete = true;
+            del.expected = range.ret_kvs[i]->mod_rev;
+            cor_engine_write(engine, &del);
+            assert_true(cor_loop_run_until(loop, is_answered, &del.req, CONF_TIMEOUT_MS));
+            cor_write_req_deinit(&del);
+        }
+        cor_range_req_deinit(&range);
+    } while (range.ret_more);
+    cor_loop_free(loop);
+}
+
+struct cor_engine *conf_engine_open(void)
+{
     struct cor_engine_config config = {
-        .backend = "sqlite",
-        .data_dir = disk ? test_tmpdir() : ":memory:",
+        .backend = conf_is_etcd() ? "etcd3" : "sqlite",
+        .data_dir = is_variant("disk") ? test_tmpdir() : ":memory:",
     };
     struct cor_status status;
     struct cor_engine *engine = NULL;
     int r;
 
     cor_status_init(&status);
+    if (conf_is_etcd())
+        config.etcd.servers = test_etcd_url();
     r = cor_engine_open(&config, &engine, &status);
     if (r < 0)
         fail_msg("engine: %s", cor_status_message(&status));
+    if (conf_is_etcd())
+        wipe(engine);
     return engine;
 }
 

@@ -2,10 +2,11 @@
  * runs, one store of pods, and every operation as a plain call that returns when its answer is
  * there.
  *
- * The suite is the same for every engine; $COR_CONFORMANCE_ENGINE says which: `memory` or `disk`.
- * With $COR_CONFORMANCE_CACHER set, get, list and watch go through a watch cache over the store, as
- * upstream runs the same suite through its cacher; conf_open_store() is for what only a store does.
- * Tests are named after upstream's RunTest* functions, which stand in a comment above them. */
+ * The suite is the same for every engine; $COR_CONFORMANCE_ENGINE says which: `memory`, `disk` or
+ * `etcd`. With $COR_CONFORMANCE_CACHER set, get, list and watch go through a watch cache over the
+ * store, as upstream runs the same suite through its cacher; conf_open_store() is for what only a
+ * store does. Tests are named after upstream's RunTest* functions, which stand in a comment above
+ * them. */
 #ifndef COR_CONFORMANCE_H
 #define COR_CONFORMANCE_H
 
@@ -54,6 +55,7 @@ struct cor_store *conf_store(struct conf *c, const char *path_prefix, const char
 
 /* An engine as the suite's variant has it; the folder is the test's. */
 struct cor_engine *conf_engine_open(void);
+bool conf_is_etcd(void);
 
 /* Runs the loop until `*done`, and fails the test when that takes too long. */
 void conf_wait(struct conf *c, const bool *done);

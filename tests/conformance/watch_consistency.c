@@ -21,6 +21,7 @@ struct shared {
     _Atomic bool failed;
     char failure[512]; /* of the first who failed */
     uint64_t seed;
+    char start[24]; /* the revision before all writes */
     pthread_barrier_t written, finished; /* the writers are done; everybody is */
     pthread_barrier_t engine_closed;     /* a loop goes after the engine has spoken last */
 };
@@ -310,7 +311,7 @@ static void open_watcher(struct watching *home, struct watcher *wt, unsigned i)
 {
     static const char *const keys[WATCHERS] = {"/pods", "/pods/ns1", "/pods", "/pods/ns2"};
     struct cor_store_watch_opts opts = {.options.recursive = true,
-                                        .options.resource_version = COR_STR("1"),
+                                        .options.resource_version = cor_strz(home->sh->start),
                                         .progress_ms = 3 + i,
                                         .on_event = on_event,
                                         .arg = wt};
@@ -361,6 +362,7 @@ TEST(conformance, watchers_rebuild_the_listed_state_at_every_bookmark)
     memset(&sh, 0, sizeof(sh));
     sh.engine = c.engine;
     sh.seed = test_random();
+    snprintf(sh.start, sizeof(sh.start), "%s", conf_rv(conf_revision(&c)));
     pthread_barrier_init(&sh.written, NULL, WRITERS + 1);
     pthread_barrier_init(&sh.finished, NULL, WRITERS + THREADS + 1);
     pthread_barrier_init(&sh.engine_closed, NULL, WRITERS + THREADS + 1);

@@ -27,7 +27,7 @@ static void expect_end_mark(cor_rev rev)
 struct semantics {
     bool allow_bookmarks;
     enum cor_tristate send_initial;
-    const char *rv; /* "@": the current one */
+    const char *rv; /* "^": from before the pods; "@": the current one */
     bool added;     /* the pods that are there come as ADDED */
     bool end_mark;
 };
@@ -38,15 +38,18 @@ static void check(const struct semantics *s)
                                                     .send_initial_events = s->send_initial,
                                                     .allow_bookmarks = s->allow_bookmarks}};
     struct conf c;
-    cor_rev revs[3], last;
+    cor_rev revs[3], before, last;
     char name[8];
 
     conf_open(&c);
+    before = conf_revision(&c);
     for (int i = 0; i < 3; i++) {
         snprintf(name, sizeof(name), "pod-%d", i + 1);
         revs[i] = put(&c, "ns", name);
     }
-    opts.options.resource_version = cor_strz(*s->rv == '@' ? conf_rv(revs[2]) : s->rv);
+    opts.options.resource_version = cor_strz(*s->rv == '@'   ? conf_rv(revs[2])
+                                             : *s->rv == '^' ? conf_rv(before)
+                                                             : s->rv);
     conf_watch_open(&c, &w, "/pods/ns", &opts);
     for (int i = 0; s->added && i < 3; i++) {
         snprintf(name, sizeof(name), "pod-%d", i + 1);
@@ -72,8 +75,8 @@ TEST(conformance, watch_semantics_of_revision_initial_events_and_bookmarks)
         {false, COR_FALSE, "", false, false},  {false, COR_TRUE, "", true, false},
         {true, COR_TRUE, "0", true, true},     {true, COR_FALSE, "0", false, false},
         {false, COR_FALSE, "0", false, false}, {false, COR_TRUE, "0", true, false},
-        {true, COR_TRUE, "1", true, true},     {true, COR_FALSE, "1", true, false},
-        {false, COR_FALSE, "1", true, false},  {false, COR_TRUE, "1", true, false},
+        {true, COR_TRUE, "^", true, true},     {true, COR_FALSE, "^", true, false},
+        {false, COR_FALSE, "^", true, false},  {false, COR_TRUE, "^", true, false},
         {true, COR_TRUE, "@", true, true},     {true, COR_FALSE, "@", false, false},
         {false, COR_FALSE, "@", false, false}, {false, COR_TRUE, "@", true, false},
         {false, COR_UNSET, "0", true, false},  {false, COR_UNSET, "", true, false},

@@ -265,6 +265,7 @@ static void on_wanted(struct cor_mail *mail)
     }
     h->cacher = cacher;
     cor_map_init(&h->latest, KEYS_MAX);
+    h->feed.with_prev = true;
     h->feed.on_batch = on_batch;
     h->feed.on_broken = on_broken;
     h->feed.on_closed = on_closed;

@@ -219,23 +219,6 @@ static void *engine_main(void *arg)
     return NULL;
 }
 
-static int check_write(const struct cor_write_req *w, const char **ret_message)
-{
-    if (w->key.n == 0) {
-        *ret_message = "key is not provided";
-        return -COR_EINVAL;
-    }
-    if (w->key.n > COR_KEY_BYTES_MAX || w->value.n > COR_VALUE_BYTES_MAX) {
-        *ret_message = "request is too large";
-        return -COR_ETOOBIG;
-    }
-    if (w->is_delete && w->expected == 0) {
-        *ret_message = "a deletion names the revision it deletes";
-        return -COR_EINVAL;
-    }
-    return 0;
-}
-
 /* Answers at once what can never run. */
 static bool is_refused(struct cor_sqlite_engine *e, struct cor_engine_req *req)
 {
@@ -245,7 +228,7 @@ static bool is_refused(struct cor_sqlite_engine *e, struct cor_engine_req *req)
     if (e->read_only && req->op != COR_ENGINE_STATUS)
         r = -COR_EREADONLY;
     else if (req->op == COR_ENGINE_WRITE)
-        r = check_write(COR_CONTAINER_OF(req, struct cor_write_req, req), &message);
+        r = cor_write_req_check(COR_CONTAINER_OF(req, struct cor_write_req, req), &message);
     if (r < 0)
         cor_engine_req_fail(req, r, message);
     return r < 0;

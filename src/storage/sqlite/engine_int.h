@@ -13,9 +13,9 @@
 #include "base/list.h"
 #include "storage/data_dir.h"
 #include "storage/engine_int.h"
+#include "storage/feed_index.h"
 #include "storage/sqlite/checkpointer.h"
 #include "storage/sqlite/db.h"
-#include "storage/sqlite/feed_index.h"
 #include "storage/sqlite/readers.h"
 
 /* A batch takes at most this much; a request beyond the queue's bounds is -COR_EBUSY. */
@@ -25,9 +25,6 @@
 #define COR_QUEUE_BYTES_MAX    (128u << 20)
 #define COR_QUEUE_RANGES_MAX   4096
 #define COR_FEEDS_MAX          4096
-/* One key, one value: -COR_ETOOBIG. */
-#define COR_KEY_BYTES_MAX   4096
-#define COR_VALUE_BYTES_MAX (16u << 20)
 /* Expired keys that one batch deletes. */
 #define COR_BATCH_EXPIRED_MAX 256
 

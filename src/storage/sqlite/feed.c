@@ -153,11 +153,6 @@ static bool next_command(struct cor_sqlite_engine *e, struct command *ret)
     return link != NULL;
 }
 
-static size_t add_credit(size_t credit, size_t more)
-{
-    return more > SIZE_MAX - credit ? SIZE_MAX : credit + more;
-}
-
 static void obey(const struct command *cmd)
 {
     struct cor_sqlite_feed *feed = cmd->feed;
@@ -168,7 +163,7 @@ static void obey(const struct command *cmd)
             finish_close(feed);
         return;
     }
-    feed->credit = add_credit(feed->credit, cmd->credit);
+    feed->credit = cor_feed_add_credit(feed->credit, cmd->credit);
     feed->wants_progress |= cmd->progress;
     if (feed->state == COR_FEED_NEW)
         start(feed);
@@ -302,23 +297,6 @@ static void tell_locked(struct cor_sqlite_feed *feed)
     cor_sqlite_engine_wake_locked(feed->engine);
 }
 
-/* One key is the range up to the key with a NUL behind it. */
-static void copy_range(struct cor_sqlite_feed *feed, const struct cor_feed_opts *opts)
-{
-    char *bytes = (char *)(feed + 1);
-    struct cor_str end = opts->end;
-
-    memcpy(bytes, opts->key.p ? opts->key.p : "", opts->key.n);
-    bytes[opts->key.n] = '\0';
-    feed->range.key = cor_str(bytes, opts->key.n);
-    if (end.n == 0) {
-        feed->range.end = cor_str(bytes, opts->key.n + 1);
-        return;
-    }
-    memcpy(bytes + opts->key.n + 1, end.p, end.n);
-    feed->range.end = cor_str(bytes + opts->key.n + 1, end.n);
-}
-
 int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                          struct cor_feed **ret_feed)
 {
@@ -330,7 +308,7 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
     feed->base.ops = engine->ops;
     feed->engine = e;
     feed->opts = *opts;
-    copy_range(feed, opts);
+    cor_feed_range_copy(&feed->range, (char *)(feed + 1), opts->key, opts->end);
     feed->credit = opts->credit;
     cor_list_init(&feed->command);
     cor_list_init(&feed->link);
@@ -354,7 +332,7 @@ void cor_sqlite_feed_credit(struct cor_feed *feed, size_t events)
     struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
 
     pthread_mutex_lock(&f->engine->lock);
-    f->credit_added = add_credit(f->credit_added, events);
+    f->credit_added = cor_feed_add_credit(f->credit_added, events);
     tell_locked(f);
     pthread_mutex_unlock(&f->engine->lock);
 }

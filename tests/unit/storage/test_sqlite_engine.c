@@ -340,7 +340,7 @@ TEST(sqlite_engine, the_factory_knows_its_backends)
         const char *message;
     } cases[] = {
         {"etcd2", -COR_ENOTSUP, "etcd2 is no longer a supported storage backend"},
-        {"etcd3", -COR_ENOTSUP, "this build has no etcd3 engine"},
+        {"etcd3", -COR_EINVAL, "--etcd-servers must be specified"},
         {"files", -COR_EINVAL,
          "--storage-backend invalid, allowed values: sqlite, etcd3. If not specified, it will "
          "default to 'sqlite'"},

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "storage/sqlite/feed_index.h"
+#include "storage/feed_index.h"
 
 TEST(sqlite_feed, a_live_feed_gets_each_change_with_the_version_before)
 {

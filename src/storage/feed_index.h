@@ -1,8 +1,8 @@
 /* Which feeds want a key. An array sorted by the ranges' starts in which every range knows the
  * nearest one before it that holds its start; so a key costs a binary search and the ranges around
  * it, not all feeds. Thread: the engine's.  Owner: the engine. */
-#ifndef COR_STORAGE_SQLITE_FEED_INDEX_H
-#define COR_STORAGE_SQLITE_FEED_INDEX_H
+#ifndef COR_STORAGE_FEED_INDEX_H
+#define COR_STORAGE_FEED_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +12,11 @@
 struct cor_feed_range {
     struct cor_str key, end; /* [key, end) */
 };
+
+/* Makes the range of bytes copied to `bytes`, which has room for both and one more. One key (`end`
+ * is empty) is the range up to the key with a NUL behind it. */
+void cor_feed_range_copy(struct cor_feed_range *range, char *bytes, struct cor_str key,
+                         struct cor_str end);
 
 struct cor_feed_slot {
     struct cor_feed_range *range;

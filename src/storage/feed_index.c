@@ -1,10 +1,24 @@
-#include "storage/sqlite/feed_index.h"
+#include "storage/feed_index.h"
 
 #include <assert.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+
+void cor_feed_range_copy(struct cor_feed_range *range, char *bytes, struct cor_str key,
+                         struct cor_str end)
+{
+    memcpy(bytes, key.p ? key.p : "", key.n);
+    bytes[key.n] = '\0';
+    range->key = cor_str(bytes, key.n);
+    if (end.n == 0) {
+        range->end = cor_str(bytes, key.n + 1);
+        return;
+    }
+    memcpy(bytes + key.n + 1, end.p, end.n);
+    range->end = cor_str(bytes + key.n + 1, end.n);
+}
 
 /* How many ranges start at `key` or before it. */
 static size_t starts_upto(const struct cor_feed_index *ix, struct cor_str key)

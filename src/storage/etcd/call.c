@@ -1,0 +1,202 @@
+#include "storage/etcd/call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+
+/* etcd itself gives up a proposal after 7 s. */
+#define CALL_MS  15000
+#define PROBE_MS 2000
+/* How long a call waits for a connection. */
+#define CONNECT_MS 2000
+#define LOGINS_MAX 2
+/* The channel ends a call in time; this is for the case that it does not. */
+#define GRACE_MS     1000
+#define TROUBLE_TEXT 512
+
+#define KV "/etcdserverpb.KV/"
+const struct etcd_method etcd_method_range = {KV "Range", true, CALL_MS};
+const struct etcd_method etcd_method_probe = {KV "Range", true, PROBE_MS};
+const struct etcd_method etcd_method_txn = {KV "Txn", false, CALL_MS};
+/* The second time etcd says that it is compacted. */
+const struct etcd_method etcd_method_compact = {KV "Compact", true, CALL_MS};
+/* A lease that nobody knows of expires. */
+const struct etcd_method etcd_method_grant = {"/etcdserverpb.Lease/LeaseGrant", true, CALL_MS};
+const struct etcd_method etcd_method_status = {"/etcdserverpb.Maintenance/Status", true, PROBE_MS};
+
+static void call_free(struct etcd_call *call)
+{
+    if (call->stream)
+        etcd_stream_close(call->stream);
+    etcd_waiter_leave(&call->waiter);
+    cor_timer_cancel(&call->timer);
+    cor_buf_deinit(&call->request);
+    cor_free(call);
+}
+
+static void finish(struct etcd_call *call, int err, const char *text, struct cor_str message)
+{
+    const struct etcd_reply reply = {.err = err, .text = text, .message = message};
+
+    call->on_done(call, &reply);
+    call_free(call);
+}
+
+static void fail(struct etcd_call *call, int err, const char *text)
+{
+    finish(call, err, text, cor_str("", 0));
+}
+
+static void fail_unreachable(struct etcd_call *call)
+{
+    char text[TROUBLE_TEXT];
+
+    snprintf(text, sizeof(text), "etcd cannot be reached: %s", etcd_session_trouble(call->session));
+    fail(call, -COR_EUNREACHABLE, text);
+}
+
+static uint64_t left_ms(const struct etcd_call *call)
+{
+    uint64_t now = cor_loop_now_ms(call->timer.loop);
+
+    return now < call->until_ms ? call->until_ms - now : 0;
+}
+
+static void wait_for(struct etcd_call *call, enum etcd_wait_when when)
+{
+    uint64_t left = left_ms(call);
+
+    (void)cor_timer_set(&call->timer, left < CONNECT_MS ? left : CONNECT_MS);
+    etcd_session_wait(call->session, &call->waiter, when);
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    struct etcd_call *call = COR_CONTAINER_OF(timer, struct etcd_call, timer);
+
+    if (!call->stream)
+        fail_unreachable(call);
+    else
+        fail(call, -COR_ETIMEOUT, "request timed out: etcd did not answer");
+}
+
+struct row {
+    const char *text;
+    int err;
+};
+
+/* What etcd says, less its name in front. */
+static int err_of(const struct etcd_failure *why)
+{
+    static const struct row rows[] = {
+        {"mvcc: required revision has been compacted", -COR_EEXPIRED},
+        {"mvcc: required revision is a future revision", -COR_EFUTURE},
+        {"requested lease not found", -COR_ENOTFOUND},
+        {"request is too large", -COR_ETOOBIG},
+        {"mvcc: database space exceeded", -COR_ENOSPC},
+        {"too many requests", -COR_EBUSY},
+        {"permission denied", -COR_EFORBIDDEN},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        if (strstr(why->message, rows[i].text))
+            return rows[i].err;
+    switch (why->code) {
+    case COR_GRPC_RESOURCE_EXHAUSTED:
+        return -COR_ETOOBIG;
+    case COR_GRPC_UNAVAILABLE:
+    case COR_GRPC_CANCELLED:
+    case COR_GRPC_DEADLINE_EXCEEDED:
+        return -COR_ETIMEOUT;
+    default:
+        return -COR_EINTERNAL;
+    }
+}
+
+/* It may be otherwise soon: the connection was lost, or etcd has no quorum. */
+static bool is_passing(const struct etcd_failure *why)
+{
+    return why->code == COR_GRPC_UNAVAILABLE || why->code == COR_GRPC_CANCELLED;
+}
+
+/* etcd says this before it has done anything. */
+static bool is_undone(const struct etcd_failure *why)
+{
+    return why->is_untouched || strstr(why->message, "etcdserver: no leader");
+}
+
+static void take_failure(struct etcd_call *call, const struct etcd_failure *why)
+{
+    if (etcd_session_wants_login(call->session, why->message) && call->logins++ < LOGINS_MAX) {
+        wait_for(call, ETCD_WAIT_LOGIN);
+        return;
+    }
+    etcd_session_blame_member(call->session, why);
+    if (is_passing(why) && (call->method->is_read || is_undone(why)) && left_ms(call) > 0)
+        wait_for(call, ETCD_WAIT_RETRY);
+    else
+        fail(call, err_of(why), why->message);
+}
+
+static void on_reply(void *arg, const struct etcd_failure *why, struct cor_str message)
+{
+    struct etcd_call *call = arg;
+
+    call->stream = NULL;
+    if (why)
+        take_failure(call, why);
+    else
+        finish(call, 0, NULL, message);
+}
+
+static void on_up(struct etcd_waiter *waiter)
+{
+    struct etcd_call *call = COR_CONTAINER_OF(waiter, struct etcd_call, waiter);
+    uint64_t left = left_ms(call);
+    int r = etcd_session_unary(call->session, call->method->path, cor_buf_str(&call->request),
+                               left ? left : 1, on_reply, call, &call->stream);
+
+    if (r == -COR_EBUSY || r == -COR_ECANCELED)
+        wait_for(call, ETCD_WAIT_RETRY);
+    else if (r < 0)
+        fail(call, r, cor_err_text(r));
+    else
+        (void)cor_timer_set(&call->timer, left + GRACE_MS);
+}
+
+int etcd_call_start(struct etcd_session *session, const struct etcd_method *method,
+                    struct cor_buf *take_request,
+                    void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply),
+                    void *arg, struct etcd_call **ret_call)
+{
+    struct etcd_call *call = cor_calloc(1, sizeof(*call));
+    struct cor_loop *loop = etcd_session_loop(session);
+
+    if (!call)
+        return -COR_ENOMEM;
+    call->session = session;
+    call->method = method;
+    call->on_done = on_done;
+    call->arg = arg;
+    etcd_waiter_init(&call->waiter, on_up);
+    cor_timer_init(&call->timer, loop, on_timer);
+    call->until_ms = cor_loop_now_ms(loop) + method->ms;
+    if (cor_timer_set(&call->timer, CONNECT_MS) < 0) {
+        cor_free(call);
+        return -COR_ENOMEM;
+    }
+    call->request = *take_request;
+    *take_request = (struct cor_buf){.max = take_request->max};
+    etcd_session_wait(session, &call->waiter, ETCD_WAIT_CONNECTION);
+    if (ret_call)
+        *ret_call = call;
+    return 0;
+}
+
+void etcd_call_cancel(struct etcd_call *call)
+{
+    call_free(call);
+}

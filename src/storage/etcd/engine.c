@@ -1,0 +1,209 @@
+#include "storage/etcd/engine.h"
+
+#include <semaphore.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "storage/compactor.h"
+#include "storage/etcd/engine_int.h"
+#include "storage/etcd/feed.h"
+#include "storage/etcd/messages.h"
+
+#define MAIL_MAX 65536
+/* Calls at the start, each of which waits 2 s for a connection. */
+#define OPEN_TRIES     3
+#define OPEN_BYTES_MAX 256
+#define CLOSE_MS       1000
+
+static struct etcd_engine *of(struct cor_engine *engine)
+{
+    return (struct etcd_engine *)engine;
+}
+
+static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
+{
+    etcd_request(of(engine), &req->req);
+}
+
+static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    const char *message;
+    int r = 0;
+
+    if (req->op == COR_ENGINE_WRITE)
+        r = cor_write_req_check(COR_CONTAINER_OF(req, struct cor_write_req, req), &message);
+    if (r < 0)
+        cor_engine_req_fail(req, r, message);
+    else
+        etcd_request(of(engine), req);
+}
+
+static void release(struct etcd_engine *e)
+{
+    if (e->loop)
+        cor_loop_free(e->loop);
+    sem_destroy(&e->done);
+    pthread_mutex_destroy(&e->lock);
+    cor_free(e);
+}
+
+static void on_session_closed(void *arg)
+{
+    sem_post(&((struct etcd_engine *)arg)->done);
+}
+
+void etcd_engine_check_quiet(struct etcd_engine *e)
+{
+    if (!e->is_stopping || atomic_load(&e->nrequests) > 0 || atomic_load(&e->nfeeds) > 0)
+        return;
+    e->is_stopping = false;
+    etcd_feeds_deinit(e);
+    etcd_session_close(COR_STEAL(e->session), on_session_closed, e);
+}
+
+static void on_stop(struct cor_mail *mail)
+{
+    struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, mail);
+
+    e->is_stopping = true;
+    etcd_engine_check_quiet(e);
+}
+
+static void wait_done(struct etcd_engine *e)
+{
+    while (sem_wait(&e->done) < 0)
+        continue;
+}
+
+static void engine_close(struct cor_engine *engine)
+{
+    struct etcd_engine *e = of(engine);
+
+    e->mail.on_mail = on_stop;
+    cor_loop_reply(e->loop, &e->mail);
+    wait_done(e);
+    cor_loop_stop(e->loop);
+    release(e);
+}
+
+static const struct cor_engine_ops ops = {
+    .range = engine_range,
+    .submit = engine_submit,
+    .feed_open = etcd_feed_open,
+    .feed_credit = etcd_feed_credit,
+    .feed_progress = etcd_feed_progress,
+    .feed_close = etcd_feed_close,
+    .close = engine_close,
+    .shares_store = true,
+};
+
+/* The first answer shows that the addresses, the certificates and the login are right. */
+
+static void ask_first(struct etcd_engine *e);
+
+static void fail_open(struct etcd_engine *e, int err)
+{
+    e->open_err = cor_status_set(e->open_status, err, "%s", cor_err_text(err));
+    sem_post(&e->done);
+}
+
+static void on_first(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct etcd_engine *e = call->arg;
+
+    if (reply->err == -COR_EUNREACHABLE && ++e->open_tries < OPEN_TRIES) {
+        ask_first(e);
+        return;
+    }
+    e->open_err = reply->err == -COR_EFORBIDDEN ? 0 : reply->err;
+    if (e->open_err < 0)
+        cor_status_set(e->open_status, e->open_err, "%s", reply->text);
+    sem_post(&e->done);
+}
+
+static void ask_first(struct etcd_engine *e)
+{
+    const struct cor_range_req first = {.key = COR_COMPACT_KEY, .keys_only = true};
+    struct cor_buf out;
+    int r;
+
+    cor_buf_init(&out, OPEN_BYTES_MAX);
+    r = etcd_encode_range(&first, 0, &out);
+    if (r == 0)
+        r = etcd_call_start(e->session, &etcd_method_range, &out, on_first, e, NULL);
+    cor_buf_deinit(&out);
+    if (r < 0)
+        fail_open(e, r);
+}
+
+static void on_open(struct cor_mail *mail)
+{
+    struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, mail);
+    int r = etcd_session_start(e->session);
+
+    if (r == 0)
+        ask_first(e);
+    else
+        fail_open(e, r);
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_true(void *arg)
+{
+    return *(const bool *)arg;
+}
+
+static int prepare(struct etcd_engine *e, const struct cor_engine_config *config,
+                   struct cor_status *reterr_status)
+{
+    int r = cor_loop_new(MAIL_MAX, &e->loop);
+
+    if (r == 0)
+        r = etcd_session_new(&config->etcd, e->loop, &e->session, reterr_status);
+    if (r < 0)
+        return r;
+    etcd_feeds_init(e);
+    r = cor_loop_start(e->loop, "cor-engine");
+    if (r < 0) {
+        bool is_closed = false;
+
+        etcd_session_close(e->session, set_true, &is_closed);
+        (void)cor_loop_run_until(e->loop, is_true, &is_closed, CLOSE_MS);
+    }
+    return r;
+}
+
+int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engine **ret_engine,
+                         struct cor_status *reterr_status)
+{
+    struct etcd_engine *e = cor_calloc(1, sizeof(*e));
+    int r;
+
+    if (!e)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    e->base.ops = &ops;
+    pthread_mutex_init(&e->lock, NULL);
+    sem_init(&e->done, 0, 0);
+    e->page_keys = ETCD_PAGE_KEYS_FIRST;
+    e->open_status = reterr_status;
+    r = prepare(e, config, reterr_status);
+    if (r < 0) {
+        release(e);
+        return r;
+    }
+    e->mail.on_mail = on_open;
+    cor_loop_reply(e->loop, &e->mail);
+    wait_done(e);
+    if (e->open_err < 0) {
+        r = e->open_err;
+        engine_close(&e->base);
+        return r;
+    }
+    *ret_engine = &e->base;
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* The etcd engine's insides, shared by the files of this folder.
+ *
+ * One loop of its own, the engine's, owns the session with etcd, every request under way and every
+ * feed; what other threads ask for comes to it by mail.
+ * Owner: engine.c.  Thread: the engine's loop, unless a field says otherwise. */
+#ifndef COR_STORAGE_ETCD_ENGINE_INT_H
+#define COR_STORAGE_ETCD_ENGINE_INT_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "storage/engine_int.h"
+#include "storage/etcd/call.h"
+#include "storage/etcd/session.h"
+#include "storage/etcd/watch.h"
+#include "storage/feed_index.h"
+
+/* Requests that were handed in and not answered, and their bytes; beyond: -COR_EBUSY. */
+#define ETCD_REQUESTS_MAX      16384
+#define ETCD_REQUEST_BYTES_MAX (128u << 20)
+#define ETCD_FEEDS_MAX         4096
+/* A page whose size is left to the engine; it learns from there. */
+#define ETCD_PAGE_KEYS_FIRST 1000
+
+/* The main watch: all keys of the store, for all feeds that are in step with it. */
+enum etcd_main_state {
+    ETCD_MAIN_OFF,
+    ETCD_MAIN_ASKING, /* which revision to begin at */
+    ETCD_MAIN_ON,
+};
+
+struct etcd_engine {
+    struct cor_engine base;
+    struct cor_loop *loop;
+    struct etcd_session *session;
+    _Atomic size_t nrequests, request_bytes; /* any thread */
+    _Atomic size_t nfeeds;                   /* any thread */
+    pthread_mutex_t lock;                    /* a leaf: what feeds were told */
+    struct cor_mail mail;                    /* to open, then to stop */
+    sem_t done;                              /* opened, then closed */
+    bool is_stopping;
+    unsigned open_tries;
+    int open_err;
+    struct cor_status *open_status; /* while it opens */
+
+    struct cor_list all_feeds;
+    struct cor_feed_index feeds; /* those that are open */
+    enum etcd_main_state main_state;
+    struct etcd_watch main;
+    struct etcd_call *main_asks; /* while ASKING */
+    struct cor_timer main_timer; /* to the next question, after one that failed */
+    size_t nprev;                /* feeds in step that want previous versions */
+    cor_rev compact_rev;         /* the highest that is known to be compacted */
+    size_t page_keys;            /* of the next page whose size is left to the engine */
+};
+
+/* In request.c, from any thread: takes the request to the engine's loop, or answers it. */
+void etcd_request(struct etcd_engine *e, struct cor_engine_req *req);
+
+/* In engine.c: a request was answered or a feed closed; a closing engine waits for the last. */
+void etcd_engine_check_quiet(struct etcd_engine *e);
+
+#endif

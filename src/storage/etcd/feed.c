@@ -1,0 +1,450 @@
+#include "storage/etcd/feed.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+#include "storage/compactor.h"
+#include "storage/etcd/messages.h"
+
+/* etcd's own words for all keys. */
+#define ALL_KEYS COR_STR("\0")
+/* A live feed keeps the room for this many events between batches. */
+#define PENDING_KEEP  64
+#define ASK_RETRY_MS  200
+#define ASK_BYTES_MAX 256
+
+static void settle(struct etcd_feed *feed);
+static void start_main(struct etcd_engine *e);
+
+static struct etcd_feed *of_range(struct cor_feed_range *range)
+{
+    return COR_CONTAINER_OF(range, struct etcd_feed, range);
+}
+
+static void deliver(struct etcd_feed *feed, const struct cor_feed_event *events, size_t n,
+                    cor_rev upto)
+{
+    struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = upto};
+
+    feed->pos = upto;
+    feed->opts.on_batch(feed->opts.arg, &batch);
+}
+
+/* A revision is never split: the last one may overdraw. */
+static void spend(struct etcd_feed *feed, size_t events)
+{
+    if (feed->credit != SIZE_MAX)
+        feed->credit -= events < feed->credit ? events : feed->credit;
+}
+
+/* The main watch brings previous versions only while somebody wants them. It is opened anew at its
+ * position, so nothing is lost or repeated. */
+static void set_prev(struct etcd_engine *e)
+{
+    bool with_prev = e->nprev > 0;
+
+    if (e->main_state != ETCD_MAIN_ON || e->main.with_prev == with_prev)
+        return;
+    etcd_watch_close(&e->main);
+    e->main.with_prev = with_prev;
+    etcd_watch_open(&e->main);
+}
+
+static void set_state(struct etcd_feed *feed, enum etcd_feed_state state)
+{
+    struct etcd_engine *e = feed->engine;
+
+    if (feed->state == ETCD_FEED_LIVE && feed->opts.with_prev)
+        e->nprev--;
+    if (state == ETCD_FEED_LIVE && feed->opts.with_prev)
+        e->nprev++;
+    if (feed->state == ETCD_FEED_CATCHING && state != ETCD_FEED_CATCHING)
+        etcd_watch_close(&feed->watch);
+    feed->state = state;
+    set_prev(e);
+}
+
+static void break_feed(struct etcd_feed *feed, int err, const char *message)
+{
+    set_state(feed, ETCD_FEED_BROKEN);
+    feed->opts.on_broken(feed->opts.arg, err, message);
+}
+
+static bool make_room(struct etcd_feed *feed)
+{
+    size_t cap = feed->pending_cap ? feed->pending_cap * 2 : 4;
+    struct cor_feed_event *pending;
+
+    if (feed->npending < feed->pending_cap)
+        return true;
+    pending = cor_realloc(feed->pending, cap * sizeof(*pending));
+    if (!pending)
+        return false;
+    feed->pending = pending;
+    feed->pending_cap = cap;
+    return true;
+}
+
+static void release_room(struct etcd_feed *feed)
+{
+    feed->npending = 0;
+    if (feed->pending_cap > PENDING_KEEP) {
+        feed->pending = cor_free(feed->pending);
+        feed->pending_cap = 0;
+    }
+}
+
+static bool continues_revision(const struct etcd_feed *feed, cor_rev rev)
+{
+    return feed->npending > 0 && feed->pending[feed->npending - 1].kv->mod_rev == rev;
+}
+
+/* The feed is complete up to just before `rev`. */
+static void cut(struct etcd_feed *feed, cor_rev rev)
+{
+    while (continues_revision(feed, rev))
+        feed->npending--;
+    feed->pos = rev - 1;
+}
+
+/* False: the event does not fit, and the feed is complete up to just before its revision. */
+static bool add(struct etcd_feed *feed, const struct cor_feed_event *event)
+{
+    cor_rev rev = event->kv->mod_rev;
+
+    if ((feed->credit == 0 && !continues_revision(feed, rev)) || !make_room(feed)) {
+        cut(feed, rev);
+        return false;
+    }
+    spend(feed, 1);
+    feed->pending[feed->npending++] = *event;
+    return true;
+}
+
+/* Live feeds. */
+
+static void offer(struct etcd_feed *feed, const struct cor_feed_event *event,
+                  struct cor_list *touched)
+{
+    if (feed->state != ETCD_FEED_LIVE || event->kv->mod_rev <= feed->pos)
+        return;
+    if (cor_list_empty(&feed->touched))
+        cor_list_push(touched, &feed->touched);
+    if (add(feed, event))
+        return;
+    if (feed->opts.in_step)
+        break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
+    else
+        set_state(feed, ETCD_FEED_BEHIND);
+}
+
+static void hand_out(struct etcd_feed *feed, cor_rev upto)
+{
+    if (feed->state == ETCD_FEED_LIVE)
+        deliver(feed, feed->pending, feed->npending, upto);
+    else if (feed->state == ETCD_FEED_BEHIND && feed->npending > 0)
+        deliver(feed, feed->pending, feed->npending, feed->pos);
+    release_room(feed);
+    if (feed->state == ETCD_FEED_BEHIND)
+        settle(feed);
+}
+
+static void on_main_events(struct etcd_watch *w, const struct cor_feed_event *events, size_t n)
+{
+    struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
+    struct cor_list touched, *link;
+
+    cor_list_init(&touched);
+    for (size_t i = 0; i < n; i++) {
+        struct cor_feed_range *range;
+        size_t at = SIZE_MAX;
+
+        while ((range = cor_feed_index_next(&e->feeds, cor_kv_key(events[i].kv), &at)))
+            offer(of_range(range), &events[i], &touched);
+    }
+    while ((link = cor_list_pop(&touched)))
+        hand_out(COR_CONTAINER_OF(link, struct etcd_feed, touched), w->pos);
+}
+
+static void on_main_broken(struct etcd_watch *w, int err, const char *message)
+{
+    struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
+
+    etcd_watch_close(w);
+    e->main_state = ETCD_MAIN_OFF;
+    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+        struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
+
+        if (feed->state == ETCD_FEED_LIVE || feed->state == ETCD_FEED_NEW)
+            break_feed(feed, err, message);
+    }
+    (void)cor_timer_set(&e->main_timer, ASK_RETRY_MS);
+}
+
+/* Where the main watch begins: at the store's revision, as a linearizable read tells it. */
+
+static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    struct etcd_engine *e = call->arg;
+    struct cor_range_req answer = {0};
+
+    e->main_asks = NULL;
+    if (reply->err < 0 || etcd_decode_range(reply->message, &answer) < 0) {
+        e->main_state = ETCD_MAIN_OFF;
+        if (!cor_list_empty(&e->all_feeds))
+            (void)cor_timer_set(&e->main_timer, ASK_RETRY_MS);
+        return;
+    }
+    e->main.pos = answer.ret_rev;
+    cor_range_req_deinit(&answer);
+    e->main.with_prev = e->nprev > 0;
+    e->main_state = ETCD_MAIN_ON;
+    etcd_watch_open(&e->main);
+    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+        struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
+
+        if (feed->state == ETCD_FEED_NEW)
+            settle(feed);
+    }
+}
+
+static void start_main(struct etcd_engine *e)
+{
+    struct cor_range_req ask = {.key = COR_COMPACT_KEY, .keys_only = true};
+    struct cor_buf out;
+
+    if (e->main_state != ETCD_MAIN_OFF || cor_list_empty(&e->all_feeds))
+        return;
+    cor_buf_init(&out, ASK_BYTES_MAX);
+    if (etcd_encode_range(&ask, 0, &out) < 0 ||
+        etcd_call_start(e->session, &etcd_method_range, &out, on_asked, e, &e->main_asks) < 0)
+        (void)cor_timer_set(&e->main_timer, ASK_RETRY_MS);
+    else
+        e->main_state = ETCD_MAIN_ASKING;
+}
+
+static void on_main_timer(struct cor_timer *timer)
+{
+    start_main(COR_CONTAINER_OF(timer, struct etcd_engine, main_timer));
+}
+
+/* Feeds that catch up. */
+
+static bool wants(const struct etcd_feed *feed, const struct cor_feed_event *event)
+{
+    struct cor_str key = cor_kv_key(event->kv);
+
+    return cor_str_cmp(key, feed->range.key) >= 0 && cor_str_cmp(key, feed->range.end) < 0;
+}
+
+static void on_own_events(struct etcd_watch *w, const struct cor_feed_event *events, size_t n)
+{
+    struct etcd_feed *feed = COR_CONTAINER_OF(w, struct etcd_feed, watch);
+    cor_rev upto = w->pos;
+    bool fits = true;
+
+    for (size_t i = 0; i < n && fits; i++)
+        fits = !wants(feed, &events[i]) || add(feed, &events[i]);
+    if (!fits) {
+        upto = feed->pos;
+        set_state(feed, ETCD_FEED_BEHIND);
+    }
+    if (feed->npending > 0)
+        deliver(feed, feed->pending, feed->npending, upto);
+    feed->pos = upto;
+    release_room(feed);
+    settle(feed);
+}
+
+static void on_own_progress(struct etcd_watch *w)
+{
+    struct etcd_feed *feed = COR_CONTAINER_OF(w, struct etcd_feed, watch);
+
+    deliver(feed, NULL, 0, w->pos);
+    settle(feed);
+}
+
+static void on_own_broken(struct etcd_watch *w, int err, const char *message)
+{
+    break_feed(COR_CONTAINER_OF(w, struct etcd_feed, watch), err, message);
+}
+
+/* Where progress answers cannot be trusted only a watch over all keys shows how far it is. */
+static void catch_up(struct etcd_feed *feed)
+{
+    bool own_keys = etcd_session_has_progress(feed->engine->session);
+    struct etcd_watch *w = &feed->watch;
+
+    w->key = own_keys ? feed->range.key : ALL_KEYS;
+    w->end = own_keys ? feed->range.end : ALL_KEYS;
+    w->with_prev = feed->opts.with_prev;
+    w->pos = feed->pos;
+    set_state(feed, ETCD_FEED_CATCHING);
+    etcd_watch_open(w);
+    if (own_keys)
+        etcd_watch_ask_progress(w);
+}
+
+/* Where the feed stands after `pos` moved or it got credit. */
+static void settle(struct etcd_feed *feed)
+{
+    struct etcd_engine *e = feed->engine;
+
+    if (e->main_state != ETCD_MAIN_ON) {
+        start_main(e);
+        return;
+    }
+    if (feed->pos == 0)
+        feed->pos = e->main.pos;
+    if (feed->pos >= e->main.pos)
+        set_state(feed, ETCD_FEED_LIVE);
+    else if (feed->credit == 0)
+        set_state(feed, ETCD_FEED_BEHIND);
+    else if (feed->state != ETCD_FEED_CATCHING)
+        catch_up(feed);
+    if (feed->state == ETCD_FEED_LIVE && feed->wants_progress) {
+        feed->wants_progress = false;
+        deliver(feed, NULL, 0, feed->pos);
+    }
+}
+
+static void finish_close(struct etcd_feed *feed)
+{
+    struct etcd_engine *e = feed->engine;
+
+    set_state(feed, ETCD_FEED_BROKEN);
+    if (feed->indexed)
+        cor_feed_index_remove(&e->feeds, &feed->range);
+    cor_list_remove(&feed->link);
+    feed->opts.on_closed(feed->opts.arg);
+    cor_free(feed->pending);
+    cor_free(feed);
+    atomic_fetch_sub(&e->nfeeds, 1);
+}
+
+static void start(struct etcd_feed *feed)
+{
+    feed->indexed = cor_feed_index_add(&feed->engine->feeds, &feed->range) == 0;
+    if (!feed->indexed)
+        break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
+}
+
+static void on_command(struct cor_mail *mail)
+{
+    struct etcd_feed *feed = COR_CONTAINER_OF(mail, struct etcd_feed, command);
+    struct etcd_engine *e = feed->engine;
+    bool close;
+
+    pthread_mutex_lock(&e->lock);
+    feed->told = false;
+    feed->credit = cor_feed_add_credit(feed->credit, feed->credit_added);
+    feed->credit_added = 0;
+    feed->wants_progress |= feed->progress_asked;
+    feed->progress_asked = false;
+    close = feed->close_asked;
+    pthread_mutex_unlock(&e->lock);
+    if (cor_list_empty(&feed->link)) {
+        cor_list_push(&e->all_feeds, &feed->link);
+        start(feed);
+    }
+    if (feed->state == ETCD_FEED_LIVE && feed->pos < e->main.pos)
+        feed->pos = e->main.pos;
+    if (close)
+        finish_close(feed);
+    else if (feed->state != ETCD_FEED_BROKEN)
+        settle(feed);
+}
+
+/* From any thread. */
+
+static void tell_locked(struct etcd_feed *feed)
+{
+    if (feed->told)
+        return;
+    feed->told = true;
+    cor_loop_reply(feed->engine->loop, &feed->command);
+}
+
+int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
+                   struct cor_feed **ret_feed)
+{
+    struct etcd_engine *e = (struct etcd_engine *)engine;
+    struct etcd_feed *feed = cor_calloc(1, sizeof(*feed) + opts->key.n + 1 + opts->end.n);
+
+    if (!feed)
+        return -COR_ENOMEM;
+    if (atomic_fetch_add(&e->nfeeds, 1) >= ETCD_FEEDS_MAX) {
+        atomic_fetch_sub(&e->nfeeds, 1);
+        cor_free(feed);
+        return -COR_EBUSY;
+    }
+    feed->base.ops = engine->ops;
+    feed->engine = e;
+    feed->opts = *opts;
+    cor_feed_range_copy(&feed->range, (char *)(feed + 1), opts->key, opts->end);
+    feed->pos = opts->from;
+    feed->credit = opts->credit;
+    feed->command.on_mail = on_command;
+    cor_list_init(&feed->link);
+    cor_list_init(&feed->touched);
+    etcd_watch_init(&feed->watch, e->session, e->loop);
+    feed->watch.on_events = on_own_events;
+    feed->watch.on_progress = on_own_progress;
+    feed->watch.on_broken = on_own_broken;
+    *ret_feed = &feed->base;
+    pthread_mutex_lock(&e->lock);
+    tell_locked(feed);
+    pthread_mutex_unlock(&e->lock);
+    return 0;
+}
+
+void etcd_feed_credit(struct cor_feed *feed, size_t events)
+{
+    struct etcd_feed *f = (struct etcd_feed *)feed;
+
+    pthread_mutex_lock(&f->engine->lock);
+    f->credit_added = cor_feed_add_credit(f->credit_added, events);
+    tell_locked(f);
+    pthread_mutex_unlock(&f->engine->lock);
+}
+
+void etcd_feed_progress(struct cor_feed *feed)
+{
+    struct etcd_feed *f = (struct etcd_feed *)feed;
+
+    pthread_mutex_lock(&f->engine->lock);
+    f->progress_asked = true;
+    tell_locked(f);
+    pthread_mutex_unlock(&f->engine->lock);
+}
+
+void etcd_feed_close(struct cor_feed *feed)
+{
+    struct etcd_feed *f = (struct etcd_feed *)feed;
+
+    pthread_mutex_lock(&f->engine->lock);
+    assert(!f->close_asked);
+    f->close_asked = true;
+    tell_locked(f);
+    pthread_mutex_unlock(&f->engine->lock);
+}
+
+void etcd_feeds_init(struct etcd_engine *e)
+{
+    cor_list_init(&e->all_feeds);
+    cor_timer_init(&e->main_timer, e->loop, on_main_timer);
+    etcd_watch_init(&e->main, e->session, e->loop);
+    e->main.key = e->main.end = ALL_KEYS;
+    e->main.on_events = on_main_events;
+    e->main.on_broken = on_main_broken;
+}
+
+void etcd_feeds_deinit(struct etcd_engine *e)
+{
+    assert(cor_list_empty(&e->all_feeds));
+    cor_timer_cancel(&e->main_timer);
+    etcd_watch_close(&e->main);
+    if (e->main_asks)
+        etcd_call_cancel(COR_STEAL(e->main_asks));
+    cor_feed_index_deinit(&e->feeds);
+}

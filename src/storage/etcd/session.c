@@ -1,0 +1,578 @@
+#include "storage/etcd/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "grpc/call.h"
+#include "grpc/channel.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "storage/etcd/endpoint.h"
+#include "storage/etcd/messages.h"
+#include "storage/etcd/secrets.h"
+
+/* A member that takes longer to shake hands is passed over. */
+#define CONNECT_MS  3000
+#define GREETING_MS 5000
+/* etcd ends connections that ping more often than every 5 s. */
+#define KEEPALIVE_MS         6000
+#define KEEPALIVE_TIMEOUT_MS 3000
+/* Before what failed is tried again. */
+#define RETRY_MS 50
+/* Before the next greeting, unless a connection comes before. */
+#define GREETING_PAUSE_MS  500
+#define IDLE_MS            3600000
+#define UNREADABLE         "its answer cannot be read"
+#define TROUBLE_MAX        384
+#define TOKEN_MAX          8192
+#define GREETING_BYTES_MAX 8192
+/* Calls at once; the channel takes some more, for greetings. */
+#define STREAMS_MAX (COR_GRPC_CALLS_MAX - 8)
+
+enum state { DOWN, GREETING, UP, CLOSED };
+
+struct etcd_session {
+    struct cor_loop *loop;
+    struct cor_net *net;
+    struct etcd_endpoints endpoints;
+    struct etcd_secrets secrets;
+    struct cor_buf token; /* of the login; empty: none */
+
+    enum state state;
+    struct cor_grpc_channel *channel;
+    size_t closing; /* channels that are not gone yet */
+    size_t first;   /* endpoint that the channel begins with */
+    size_t nstreams;
+    bool has_progress;
+    char trouble[TROUBLE_MAX];
+
+    struct cor_list waiting;  /* for UP */
+    struct cor_list retrying; /* for retry_timer first */
+    struct cor_timer retry_timer;
+    struct cor_mail turn; /* runs `waiting`, greets when that is due */
+    bool turn_posted;
+    bool retries_soon;
+    bool greets_late;               /* after the pause, not at once */
+    struct cor_grpc_call *greeting; /* the login, then the question for the version */
+
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+struct etcd_stream {
+    struct etcd_session *session;
+    struct cor_grpc_call *call;
+    const struct etcd_stream_cbs *cbs;
+    etcd_reply_cb on_reply; /* unary */
+    void *arg;
+};
+
+static void greet(struct etcd_session *s);
+static void finish_close(struct etcd_session *s);
+
+struct cor_loop *etcd_session_loop(const struct etcd_session *s)
+{
+    return s->loop;
+}
+
+const char *etcd_session_trouble(const struct etcd_session *s)
+{
+    return s->trouble[0] ? s->trouble : "no connection yet";
+}
+
+bool etcd_session_has_progress(const struct etcd_session *s)
+{
+    return s->has_progress;
+}
+
+static void set_trouble(struct etcd_session *s, const char *text, size_t n)
+{
+    snprintf(s->trouble, sizeof(s->trouble), "%s: %.*s", cor_grpc_channel_peer(s->channel), (int)n,
+             text);
+}
+
+/* Who waits. */
+
+void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
+{
+    cor_list_init(&waiter->link);
+    waiter->on_up = on_up;
+}
+
+void etcd_waiter_leave(struct etcd_waiter *waiter)
+{
+    cor_list_remove(&waiter->link);
+}
+
+static void post_turn(struct etcd_session *s)
+{
+    if (s->turn_posted)
+        return;
+    s->turn_posted = true;
+    cor_loop_reply(s->loop, &s->turn);
+}
+
+static bool can_start(const struct etcd_session *s)
+{
+    return s->state == UP && s->nstreams < STREAMS_MAX && !cor_list_empty(&s->waiting);
+}
+
+static void on_turn(struct cor_mail *mail)
+{
+    struct etcd_session *s = COR_CONTAINER_OF(mail, struct etcd_session, turn);
+
+    s->turn_posted = false;
+    if (s->state == DOWN && !s->greets_late)
+        greet(s);
+    while (can_start(s)) {
+        struct etcd_waiter *waiter =
+            COR_CONTAINER_OF(cor_list_pop(&s->waiting), struct etcd_waiter, link);
+
+        waiter->on_up(waiter);
+    }
+    finish_close(s);
+}
+
+/* It is always set, far away when nobody needs it, so that setting it cannot fail. */
+static void set_retry_timer(struct etcd_session *s, uint64_t ms)
+{
+    int r = cor_timer_set(&s->retry_timer, ms);
+
+    assert(r == 0);
+    (void)r;
+}
+
+static void retry_soon(struct etcd_session *s)
+{
+    if (s->retries_soon)
+        return;
+    s->retries_soon = true;
+    set_retry_timer(s, RETRY_MS);
+}
+
+static void on_retry(struct cor_timer *timer)
+{
+    struct etcd_session *s = COR_CONTAINER_OF(timer, struct etcd_session, retry_timer);
+
+    s->retries_soon = s->greets_late = false;
+    set_retry_timer(s, IDLE_MS);
+    cor_list_splice(&s->waiting, &s->retrying);
+    post_turn(s);
+}
+
+void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
+{
+    if (when == ETCD_WAIT_LOGIN && s->state == UP)
+        s->state = DOWN;
+    if (when == ETCD_WAIT_RETRY) {
+        cor_list_push(&s->retrying, &waiter->link);
+        retry_soon(s);
+    } else {
+        cor_list_push(&s->waiting, &waiter->link);
+        post_turn(s);
+    }
+}
+
+/* Calls and streams. */
+
+static void stream_free(struct etcd_stream *stream)
+{
+    struct etcd_session *s = stream->session;
+
+    s->nstreams--;
+    if (can_start(s))
+        post_turn(s);
+    cor_free(stream);
+}
+
+/* The message ends in NUL only here. */
+static void copy_text(char *to, size_t size, struct cor_str from)
+{
+    snprintf(to, size, "%.*s", (int)(from.n < size ? from.n : size - 1), from.p ? from.p : "");
+}
+
+static void on_message(struct cor_grpc_call *call, struct cor_str message, void *arg)
+{
+    struct etcd_stream *stream = arg;
+
+    stream->cbs->on_message(stream->arg, message);
+}
+
+static void on_done(struct cor_grpc_call *call, const struct cor_grpc_status *status, void *arg)
+{
+    struct etcd_stream *stream = arg;
+    const struct etcd_stream_cbs *cbs = stream->cbs;
+    void *user = stream->arg;
+    char text[TROUBLE_MAX];
+
+    copy_text(text, sizeof(text), status->message);
+    stream_free(stream);
+    cbs->on_closed(user, &(struct etcd_failure){status->code, text, status->is_untouched});
+}
+
+static void on_unary(const struct cor_grpc_status *status, struct cor_str message, void *arg)
+{
+    struct etcd_stream *stream = arg;
+    etcd_reply_cb on_reply = stream->on_reply;
+    void *user = stream->arg;
+    char text[TROUBLE_MAX];
+    const struct etcd_failure why = {status->code, text, status->is_untouched};
+
+    copy_text(text, sizeof(text), status->message);
+    stream_free(stream);
+    on_reply(user, status->code == COR_GRPC_OK ? NULL : &why, message);
+}
+
+static int stream_new(struct etcd_session *s, struct etcd_stream **ret_stream)
+{
+    struct etcd_stream *stream;
+
+    if (s->state != UP)
+        return -COR_ECANCELED;
+    if (s->nstreams >= STREAMS_MAX)
+        return -COR_EBUSY;
+    stream = cor_calloc(1, sizeof(*stream));
+    if (!stream)
+        return -COR_ENOMEM;
+    stream->session = s;
+    s->nstreams++;
+    *ret_stream = stream;
+    return 0;
+}
+
+/* A watch ends when its member has lost the leader, rather than to be silent. */
+static size_t metadata(const struct etcd_session *s, struct cor_http_header headers[2])
+{
+    size_t n = 0;
+
+    headers[n++] = (struct cor_http_header){COR_STR("hasleader"), COR_STR("true")};
+    if (s->token.n > 0)
+        headers[n++] = (struct cor_http_header){COR_STR("token"), cor_buf_str(&s->token)};
+    return n;
+}
+
+int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                       struct etcd_stream **ret_stream)
+{
+    struct cor_http_header headers[2];
+    const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
+                                            .metadata = headers,
+                                            .nmetadata = metadata(s, headers),
+                                            .timeout_ms = timeout_ms};
+    struct etcd_stream *stream;
+    int r = stream_new(s, &stream);
+
+    if (r < 0)
+        return r;
+    stream->on_reply = on_reply;
+    stream->arg = arg;
+    r = cor_grpc_unary(s->channel, &opts, &message, 1, on_unary, stream, &stream->call);
+    if (r < 0)
+        stream_free(stream);
+    else
+        *ret_stream = stream;
+    return r;
+}
+
+int etcd_session_open_stream(struct etcd_session *s, const char *method,
+                             const struct etcd_stream_cbs *cbs, void *arg,
+                             struct etcd_stream **ret_stream)
+{
+    static const struct cor_grpc_call_cbs call_cbs = {.on_message = on_message, .on_done = on_done};
+    struct cor_http_header headers[2];
+    const struct cor_grpc_call_opts opts = {
+        .method = cor_strz(method), .metadata = headers, .nmetadata = metadata(s, headers)};
+    struct etcd_stream *stream;
+    int r = stream_new(s, &stream);
+
+    if (r < 0)
+        return r;
+    stream->cbs = cbs;
+    stream->arg = arg;
+    r = cor_grpc_call_open(s->channel, &opts, &call_cbs, stream, &stream->call);
+    if (r < 0)
+        stream_free(stream);
+    else
+        *ret_stream = stream;
+    return r;
+}
+
+int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
+{
+    return cor_grpc_call_send(stream->call, &message, 1);
+}
+
+void etcd_stream_close(struct etcd_stream *stream)
+{
+    cor_grpc_call_cancel(stream->call);
+    stream_free(stream);
+}
+
+/* The greeting. */
+
+bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
+{
+    return s->secrets.user && (strstr(message, "invalid auth token") ||
+                               strstr(message, "revision of auth store is old") ||
+                               strstr(message, "user name is empty"));
+}
+
+bool etcd_is_refusal(const char *message)
+{
+    return strstr(message, "permission denied") != NULL;
+}
+
+static void be_down(struct etcd_session *s, const char *text, size_t n)
+{
+    set_trouble(s, text, n);
+    s->state = DOWN;
+    s->greets_late = true;
+    if (!s->retries_soon)
+        set_retry_timer(s, GREETING_PAUSE_MS);
+}
+
+static void on_version(const struct cor_grpc_status *status, struct cor_str message, void *arg)
+{
+    struct etcd_session *s = arg;
+    struct etcd_member_status member;
+
+    s->greeting = NULL;
+    if (status->code != COR_GRPC_OK) {
+        be_down(s, status->message.p, status->message.n);
+    } else if (etcd_decode_status(message, &member) < 0) {
+        be_down(s, UNREADABLE, sizeof(UNREADABLE) - 1);
+    } else {
+        s->has_progress = member.has_progress;
+        s->state = UP;
+        s->trouble[0] = '\0';
+        post_turn(s);
+    }
+}
+
+static void ask(struct etcd_session *s, const char *method, struct cor_str message,
+                cor_grpc_reply_cb on_reply)
+{
+    struct cor_http_header headers[2];
+    const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
+                                            .metadata = headers,
+                                            .nmetadata = metadata(s, headers),
+                                            .timeout_ms = GREETING_MS};
+    int r = cor_grpc_unary(s->channel, &opts, &message, 1, on_reply, s, &s->greeting);
+
+    if (r < 0)
+        be_down(s, cor_err_text(r), strlen(cor_err_text(r)));
+}
+
+static void ask_version(struct etcd_session *s)
+{
+    ask(s, "/etcdserverpb.Maintenance/Status", cor_str("", 0), on_version);
+}
+
+static void on_token(const struct cor_grpc_status *status, struct cor_str message, void *arg)
+{
+    struct etcd_session *s = arg;
+
+    s->greeting = NULL;
+    if (status->code != COR_GRPC_OK)
+        be_down(s, status->message.p, status->message.n);
+    else if (etcd_decode_authenticate(message, &s->token) < 0)
+        be_down(s, UNREADABLE, sizeof(UNREADABLE) - 1);
+    else
+        ask_version(s);
+}
+
+static void log_in(struct etcd_session *s)
+{
+    struct cor_buf out;
+    int r;
+
+    cor_buf_reset(&s->token);
+    cor_buf_init(&out, GREETING_BYTES_MAX);
+    r = etcd_encode_authenticate(s->secrets.user, cor_buf_z(&s->secrets.password), &out);
+    if (r == 0)
+        ask(s, "/etcdserverpb.Auth/Authenticate", cor_buf_str(&out), on_token);
+    else
+        be_down(s, cor_err_text(r), strlen(cor_err_text(r)));
+    if (out.p)
+        explicit_bzero(out.p, out.n);
+    cor_buf_deinit(&out);
+}
+
+static void greet(struct etcd_session *s)
+{
+    s->state = GREETING;
+    if (s->secrets.user)
+        log_in(s);
+    else
+        ask_version(s);
+}
+
+/* The channel. */
+
+static void on_state(struct cor_grpc_channel *channel, int r, const char *why, void *arg)
+{
+    struct etcd_session *s = arg;
+
+    if (channel != s->channel)
+        return;
+    if (r < 0)
+        set_trouble(s, why, strlen(why));
+    if (r < 0 && s->state == UP)
+        s->state = DOWN;
+    s->greets_late = false;
+    post_turn(s);
+}
+
+static int open_channel(struct etcd_session *s)
+{
+    struct cor_grpc_endpoint endpoints[ETCD_ENDPOINTS_MAX];
+    const struct cor_grpc_channel_opts opts = {
+        .endpoints = endpoints,
+        .nendpoints = s->endpoints.n,
+        .tls = s->endpoints.is_tls ? s->secrets.tls : NULL,
+        .connect_timeout_ms = CONNECT_MS,
+        .keepalive_ms = KEEPALIVE_MS,
+        .keepalive_timeout_ms = KEEPALIVE_TIMEOUT_MS,
+        .on_state = on_state,
+        .arg = s,
+    };
+
+    for (size_t i = 0; i < s->endpoints.n; i++) {
+        const struct etcd_endpoint *e = &s->endpoints.at[(s->first + i) % s->endpoints.n];
+
+        endpoints[i] = (struct cor_grpc_endpoint){.host = e->host, .port = e->port};
+    }
+    return cor_grpc_channel_open(s->net, &opts, &s->channel);
+}
+
+static void on_channel_closed(void *arg)
+{
+    struct etcd_session *s = arg;
+
+    s->closing--;
+    finish_close(s);
+}
+
+static void close_channel(struct etcd_session *s)
+{
+    struct cor_grpc_channel *channel = COR_STEAL(s->channel);
+
+    if (s->greeting)
+        cor_grpc_call_cancel(COR_STEAL(s->greeting));
+    if (!channel)
+        return;
+    s->closing++;
+    cor_grpc_channel_close(channel, on_channel_closed, s);
+}
+
+/* The channel itself leaves a member only when the connection fails. */
+void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
+{
+    struct cor_grpc_channel *old = s->channel;
+
+    if (s->state != UP || s->endpoints.n < 2 || !strstr(why->message, "etcdserver: no leader"))
+        return;
+    s->first = (s->first + 1) % s->endpoints.n;
+    if (open_channel(s) < 0)
+        return;
+    set_trouble(s, why->message, strlen(why->message));
+    s->state = DOWN;
+    s->closing++;
+    cor_grpc_channel_close(old, on_channel_closed, s);
+    post_turn(s);
+}
+
+/* Opening and closing. */
+
+static void session_free(struct etcd_session *s)
+{
+    etcd_endpoints_deinit(&s->endpoints);
+    etcd_secrets_deinit(&s->secrets);
+    if (s->token.p)
+        explicit_bzero(s->token.p, s->token.n);
+    cor_buf_deinit(&s->token);
+    cor_free(s);
+}
+
+static void on_net_closed(void *arg)
+{
+    struct etcd_session *s = arg;
+    void (*on_closed)(void *arg) = s->on_closed;
+    void *closed_arg = s->closed_arg;
+
+    session_free(s);
+    on_closed(closed_arg);
+}
+
+static void finish_close(struct etcd_session *s)
+{
+    if (s->state == CLOSED && s->closing == 0 && !s->turn_posted)
+        cor_net_close(s->net, on_net_closed, s);
+}
+
+void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
+{
+    assert(cor_list_empty(&s->waiting) && cor_list_empty(&s->retrying) && s->nstreams == 0);
+    s->state = CLOSED;
+    s->on_closed = on_closed;
+    s->closed_arg = arg;
+    cor_timer_cancel(&s->retry_timer);
+    close_channel(s);
+    finish_close(s);
+}
+
+static int prepare(struct etcd_session *s, const struct cor_etcd_config *config,
+                   struct cor_status *reterr_status)
+{
+    struct cor_rand rand;
+    int r = etcd_endpoints_parse(config->servers, &s->endpoints, reterr_status);
+
+    if (r == 0)
+        r = etcd_secrets_init(&s->secrets, config, reterr_status);
+    if (r == 0)
+        r = cor_timer_set(&s->retry_timer, IDLE_MS);
+    if (r == 0)
+        r = cor_net_open(s->loop, &s->net);
+    /* Servers that start together do not all take the first member. */
+    cor_rand_init(&rand);
+    if (r == 0)
+        s->first = (size_t)cor_rand_below(&rand, s->endpoints.n);
+    return r;
+}
+
+int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                     struct etcd_session **ret_session, struct cor_status *reterr_status)
+{
+    struct etcd_session *s = cor_calloc(1, sizeof(*s));
+    int r;
+
+    if (!s)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    s->loop = loop;
+    s->turn.on_mail = on_turn;
+    cor_buf_init(&s->token, TOKEN_MAX);
+    cor_list_init(&s->waiting);
+    cor_list_init(&s->retrying);
+    cor_timer_init(&s->retry_timer, loop, on_retry);
+    r = prepare(s, config, reterr_status);
+    if (r < 0) {
+        cor_timer_cancel(&s->retry_timer);
+        session_free(s);
+        return r;
+    }
+    *ret_session = s;
+    return 0;
+}
+
+int etcd_session_start(struct etcd_session *s)
+{
+    int r = open_channel(s);
+
+    if (r == 0)
+        greet(s);
+    return r;
+}

@@ -1,0 +1,104 @@
+/* The way to etcd: a gRPC channel to its members, the login, and who waits for them.
+ *
+ *   DOWN ──► GREETING ──► UP
+ *     ▲          │         │
+ *     └──────────┴─────────┘ the connection is lost; the channel finds the next member
+ *
+ * GREETING: logs in when there is a user, and asks the member for its version.
+ * Thread: the engine's loop.  Owner: the engine. */
+#ifndef COR_STORAGE_ETCD_SESSION_H
+#define COR_STORAGE_ETCD_SESSION_H
+
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "base/str.h"
+#include "grpc/status.h"
+#include "loop/timer.h"
+#include "meta/status.h"
+#include "storage/engine.h"
+
+struct etcd_session;
+struct etcd_stream;
+
+/* Reads files and addresses, connects to nothing yet. -COR_EINVAL, -COR_EIO (a file), -COR_ENOMEM.
+ */
+int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                     struct etcd_session **ret_session, struct cor_status *reterr_status);
+
+/* On the loop's own thread: begins to connect. 0, or -COR_EINVAL, -COR_ENOMEM: it can be tried
+ * again. */
+int etcd_session_start(struct etcd_session *s);
+
+/* Ends the connection. `on_closed` follows on the loop, the session is gone then. All streams are
+ * closed and nobody waits. */
+void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg);
+
+struct cor_loop *etcd_session_loop(const struct etcd_session *s);
+
+/* The last thing that went wrong with the connection; "" when it is up. */
+const char *etcd_session_trouble(const struct etcd_session *s);
+
+/* Of the member that is connected, or was last: see etcd_member_status. */
+bool etcd_session_has_progress(const struct etcd_session *s);
+
+enum etcd_wait_when {
+    ETCD_WAIT_CONNECTION, /* as soon as the session is up */
+    ETCD_WAIT_RETRY,      /* after a short pause as well: something just failed */
+    ETCD_WAIT_LOGIN,      /* the login has expired: up with a new one */
+};
+
+/* Whoever needs the session to be up; embedded. */
+struct etcd_waiter {
+    struct cor_list link;
+    void (*on_up)(struct etcd_waiter *waiter);
+};
+
+void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter));
+/* on_up follows once, never before this returns. */
+void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
+                       enum etcd_wait_when when);
+/* It does not follow. Harmless when it does not wait. */
+void etcd_waiter_leave(struct etcd_waiter *waiter);
+
+/* Why a call ended. */
+struct etcd_failure {
+    enum cor_grpc_code code;
+    const char *message; /* etcd's, or what happened to the connection */
+    bool is_untouched;   /* etcd has done nothing of it: it can be sent again */
+};
+
+struct etcd_stream_cbs {
+    void (*on_message)(void *arg,
+                       struct cor_str message); /* the stream may be closed from inside */
+    /* The stream is gone. COR_GRPC_OK: etcd ended it in order. */
+    void (*on_closed)(void *arg, const struct etcd_failure *why);
+};
+
+/* One message there, one back: `why` is NULL, or there is no message. The stream is gone after it.
+ */
+typedef void (*etcd_reply_cb)(void *arg, const struct etcd_failure *why, struct cor_str message);
+
+/* From on_up. Nothing is called back before it returns. 0, or -COR_EBUSY, -COR_ECANCELED (not up),
+ * -COR_ETOOBIG, -COR_ENOMEM. `ret_stream` is for etcd_stream_close() only. */
+int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                       struct etcd_stream **ret_stream);
+int etcd_session_open_stream(struct etcd_session *s, const char *method,
+                             const struct etcd_stream_cbs *cbs, void *arg,
+                             struct etcd_stream **ret_stream);
+/* One message, copied. 0, -COR_ENOMEM, -COR_EBUSY (too much waits), -COR_ECANCELED. */
+int etcd_stream_send(struct etcd_stream *stream, struct cor_str message);
+/* Nothing is called back after it. */
+void etcd_stream_close(struct etcd_stream *stream);
+
+/* etcd's words, in a stream's end or in the reason of a canceled watch: the login has expired, and
+ * there is a user to log in again. */
+bool etcd_session_wants_login(const struct etcd_session *s, const char *message);
+/* It will not be otherwise next time. */
+bool etcd_is_refusal(const char *message);
+/* Etcd's answer to a call: a member that has no leader cannot serve, another may; the session goes
+ * on to it. */
+void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why);
+
+#endif

@@ -1,0 +1,671 @@
+/* The feeds over a session that the test plays: it sees what is asked of etcd, and says what etcd
+ * answers, one message at a time. */
+#include "storage/etcd/feed.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "etcd.pb-c.h"
+#include "loop/loop.h"
+#include "test.h"
+
+#define TIMEOUT_MS 5000
+
+struct etcd_stream {
+    struct cor_list link;
+    const struct etcd_stream_cbs *cbs;
+    void *arg;
+    etcd_reply_cb on_reply;           /* of a unary call */
+    Etcd__WatchCreateRequest *create; /* what it asked for first */
+    Etcd__WatchRequest *first;
+    unsigned progress;
+};
+
+struct etcd_session {
+    struct cor_loop *loop;
+    struct cor_list waiting, streams;
+    bool has_progress;
+};
+
+static struct etcd_session session;
+
+/* The seam. */
+
+struct cor_loop *etcd_session_loop(const struct etcd_session *s)
+{
+    return s->loop;
+}
+
+int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                     struct etcd_session **ret_session, struct cor_status *reterr_status)
+{
+    fail();
+    return -COR_EINTERNAL;
+}
+
+void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
+{
+    fail();
+}
+
+const char *etcd_session_trouble(const struct etcd_session *s)
+{
+    return "";
+}
+
+bool etcd_session_has_progress(const struct etcd_session *s)
+{
+    return s->has_progress;
+}
+
+void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
+{
+    cor_list_init(&waiter->link);
+    waiter->on_up = on_up;
+}
+
+void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
+{
+    cor_list_push(&s->waiting, &waiter->link);
+}
+
+void etcd_waiter_leave(struct etcd_waiter *waiter)
+{
+    cor_list_remove(&waiter->link);
+}
+
+bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
+{
+    return false;
+}
+
+bool etcd_is_refusal(const char *message)
+{
+    return strstr(message, "permission denied") != NULL;
+}
+
+void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why) {}
+
+int etcd_session_start(struct etcd_session *s)
+{
+    fail();
+    return -COR_EINTERNAL;
+}
+
+static struct etcd_stream *stream_new(struct etcd_session *s, void *arg)
+{
+    struct etcd_stream *stream = calloc(1, sizeof(*stream));
+
+    stream->arg = arg;
+    cor_list_push(&s->streams, &stream->link);
+    return stream;
+}
+
+int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                       struct etcd_stream **ret_stream)
+{
+    *ret_stream = stream_new(s, arg);
+    (*ret_stream)->on_reply = on_reply;
+    return 0;
+}
+
+int etcd_session_open_stream(struct etcd_session *s, const char *method,
+                             const struct etcd_stream_cbs *cbs, void *arg,
+                             struct etcd_stream **ret_stream)
+{
+    *ret_stream = stream_new(s, arg);
+    (*ret_stream)->cbs = cbs;
+    return 0;
+}
+
+int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
+{
+    Etcd__WatchRequest *m =
+        etcd__watch_request__unpack(NULL, message.n, (const uint8_t *)message.p);
+
+    assert_non_null(m);
+    if (!stream->first) {
+        assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST);
+        stream->first = m;
+        stream->create = m->create_request;
+        return 0;
+    }
+    assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST);
+    stream->progress++;
+    etcd__watch_request__free_unpacked(m, NULL);
+    return 0;
+}
+
+void etcd_stream_close(struct etcd_stream *stream)
+{
+    cor_list_remove(&stream->link);
+    if (stream->first)
+        etcd__watch_request__free_unpacked(stream->first, NULL);
+    free(stream);
+}
+
+/* What feeds deliver, as text: "+key@rev(prev)" "-key@rev(prev)" "|upto". */
+struct sink {
+    struct cor_feed *feed;
+    struct cor_buf text;
+    int err;
+    bool closed;
+};
+
+static void on_batch(void *arg, const struct cor_feed_batch *batch)
+{
+    struct sink *sink = arg;
+
+    test_fail_alloc(0, false);
+    for (size_t i = 0; i < batch->nevents; i++) {
+        const struct cor_feed_event *e = &batch->events[i];
+
+        cor_buf_addf(&sink->text, "%c%.*s@%d", e->deleted ? '-' : '+',
+                     COR_STR_ARG(cor_kv_key(e->kv)), (int)e->kv->mod_rev);
+        if (e->prev)
+            cor_buf_addf(&sink->text, "(%d)", (int)e->prev->mod_rev);
+    }
+    cor_buf_addf(&sink->text, "|%d ", (int)batch->upto);
+}
+
+static void on_broken(void *arg, int err, const char *message)
+{
+    ((struct sink *)arg)->err = err;
+}
+
+static void on_closed(void *arg)
+{
+    ((struct sink *)arg)->closed = true;
+}
+
+#define assert_sink(sink, expected)                                                                \
+    do {                                                                                           \
+        turn();                                                                                    \
+        assert_string_equal(cor_buf_z(&(sink)->text), expected);                                   \
+        cor_buf_reset(&(sink)->text);                                                              \
+    } while (0)
+
+static struct etcd_engine engine;
+static const struct cor_engine_ops ops = {
+    .feed_open = etcd_feed_open,
+    .feed_credit = etcd_feed_credit,
+    .feed_progress = etcd_feed_progress,
+    .feed_close = etcd_feed_close,
+};
+
+static bool is_marked(void *arg)
+{
+    return *(bool *)arg;
+}
+
+struct mark {
+    struct cor_mail mail;
+    bool done;
+};
+
+static void on_mark(struct cor_mail *mail)
+{
+    COR_CONTAINER_OF(mail, struct mark, mail)->done = true;
+}
+
+/* Everything that was mailed before has arrived, and everybody who waited is told to go. */
+static void turn(void)
+{
+    struct mark mark = {.mail.on_mail = on_mark};
+    struct cor_list *link;
+
+    cor_loop_reply(session.loop, &mark.mail);
+    assert_true(cor_loop_run_until(session.loop, is_marked, &mark.done, TIMEOUT_MS));
+    while ((link = cor_list_pop(&session.waiting))) {
+        struct etcd_waiter *waiter = COR_CONTAINER_OF(link, struct etcd_waiter, link);
+
+        waiter->on_up(waiter);
+    }
+}
+
+static struct etcd_stream *stream_at(size_t n)
+{
+    COR_LIST_FOREACH(link, &session.streams) {
+        if (n-- == 0)
+            return COR_CONTAINER_OF(link, struct etcd_stream, link);
+    }
+    return NULL;
+}
+
+static void open_engine(bool has_progress)
+{
+    session = (struct etcd_session){.has_progress = has_progress};
+    cor_list_init(&session.waiting);
+    cor_list_init(&session.streams);
+    assert_int_equal(cor_loop_new(64, &session.loop), 0);
+    engine = (struct etcd_engine){.base.ops = &ops, .loop = session.loop, .session = &session};
+    pthread_mutex_init(&engine.lock, NULL);
+    etcd_feeds_init(&engine);
+}
+
+static void close_engine(void)
+{
+    etcd_feeds_deinit(&engine);
+    assert_true(cor_list_empty(&session.streams));
+    pthread_mutex_destroy(&engine.lock);
+    cor_loop_free(session.loop);
+}
+
+static void sink_open(struct sink *sink, const char *key, const char *end, cor_rev from,
+                      size_t credit, bool with_prev)
+{
+    const struct cor_feed_opts opts = {
+        .key = cor_strz(key),
+        .end = cor_strz(end),
+        .from = from,
+        .credit = credit,
+        .with_prev = with_prev,
+        .on_batch = on_batch,
+        .on_broken = on_broken,
+        .on_closed = on_closed,
+        .arg = sink,
+    };
+
+    *sink = (struct sink){.err = 0};
+    cor_buf_init(&sink->text, 65536);
+    assert_int_equal(cor_feed_open(&engine.base, &opts, &sink->feed), 0);
+    turn();
+}
+
+static void sink_close(struct sink *sink)
+{
+    cor_feed_close(sink->feed);
+    turn();
+    assert_true(sink->closed);
+    cor_buf_deinit(&sink->text);
+}
+
+static void say_bytes(struct etcd_stream *stream, const void *p, size_t n)
+{
+    stream->cbs->on_message(stream->arg, cor_str(p, n));
+}
+
+/* Answers the question for the store's revision. */
+static void say_revision(struct etcd_stream *stream, int64_t rev)
+{
+    Etcd__ResponseHeader header = ETCD__RESPONSE_HEADER__INIT;
+    Etcd__RangeResponse m = ETCD__RANGE_RESPONSE__INIT;
+    uint8_t bytes[64];
+
+    etcd_reply_cb on_reply = stream->on_reply;
+    void *arg = stream->arg;
+    size_t n;
+
+    assert_non_null(on_reply);
+    header.revision = rev;
+    m.header = &header;
+    n = etcd__range_response__pack(&m, bytes);
+    etcd_stream_close(stream);
+    on_reply(arg, NULL, cor_str((char *)bytes, n));
+    turn();
+}
+
+struct said {
+    const char *key; /* NULL: the end; a leading '-' deletes */
+    int64_t rev, prev;
+};
+
+static void say(struct etcd_stream *stream, int64_t rev, bool is_fragment, const struct said *said)
+{
+    Etcd__ResponseHeader header = ETCD__RESPONSE_HEADER__INIT;
+    Etcd__WatchResponse m = ETCD__WATCH_RESPONSE__INIT;
+    Etcd__Event events[16], *all[16];
+    Etcd__KeyValue kvs[16], prevs[16];
+    uint8_t bytes[4096];
+
+    header.revision = rev;
+    m.header = &header;
+    m.watch_id = said ? 1 : -1;
+    m.fragment = is_fragment;
+    m.events = all;
+    for (; said && said->key; said++) {
+        size_t i = m.n_events++;
+        bool deleted = said->key[0] == '-';
+
+        etcd__event__init(&events[i]);
+        etcd__key_value__init(&kvs[i]);
+        etcd__key_value__init(&prevs[i]);
+        kvs[i].key.data = prevs[i].key.data = (uint8_t *)said->key + deleted;
+        kvs[i].key.len = prevs[i].key.len = strlen(said->key + deleted);
+        kvs[i].mod_revision = said->rev;
+        kvs[i].create_revision = said->prev ? 1 : said->rev;
+        prevs[i].mod_revision = said->prev;
+        events[i].kv = &kvs[i];
+        events[i].prev_kv = said->prev ? &prevs[i] : NULL;
+        events[i].type = deleted ? ETCD__EVENT__TYPE__DELETE : ETCD__EVENT__TYPE__PUT;
+        all[i] = &events[i];
+    }
+    say_bytes(stream, bytes, etcd__watch_response__pack(&m, bytes));
+}
+
+#define SAY(stream, rev, ...)      say(stream, rev, false, (struct said[]){__VA_ARGS__, {0}})
+#define SAY_PART(stream, rev, ...) say(stream, rev, true, (struct said[]){__VA_ARGS__, {0}})
+#define SAY_PROGRESS(stream, rev)  say(stream, rev, false, NULL)
+
+static void cut(struct etcd_stream *stream)
+{
+    const struct etcd_failure why = {.code = COR_GRPC_UNAVAILABLE, .message = "connection lost"};
+    const struct etcd_stream_cbs *cbs = stream->cbs;
+    void *arg = stream->arg;
+
+    etcd_stream_close(stream);
+    cbs->on_closed(arg, &why);
+    turn();
+}
+
+static void assert_watches(struct etcd_stream *stream, const char *key, int64_t start, bool prev)
+{
+    assert_true(stream && stream->create);
+    assert_int_equal(stream->create->key.len, *key ? strlen(key) : 1);
+    assert_memory_equal(stream->create->key.data, key, stream->create->key.len);
+    assert_int_equal(stream->create->start_revision, start);
+    assert_int_equal(stream->create->prev_kv, prev);
+}
+
+/* The first feed is in step at revision 10. */
+static struct etcd_stream *start_at_10(struct sink *sink, const char *key, const char *end,
+                                       size_t credit)
+{
+    sink_open(sink, key, end, 0, credit, false);
+    say_revision(stream_at(0), 10);
+    assert_watches(stream_at(0), "", 11, false);
+    return stream_at(0);
+}
+
+TEST(etcd_feed, live_feeds_get_their_keys_from_one_watch_of_all)
+{
+    struct sink a, b;
+    struct etcd_stream *main;
+
+    open_engine(true);
+    main = start_at_10(&a, "/a/", "/a0", SIZE_MAX);
+    sink_open(&b, "/b/", "/b0", 10, SIZE_MAX, false);
+    assert_null(stream_at(1));
+    SAY(main, 12, {"/a/1", 11}, {"/b/1", 12});
+    SAY(main, 13, {"-/a/1", 13});
+    assert_sink(&a, "+/a/1@11|12 -/a/1@13|13 ");
+    assert_sink(&b, "+/b/1@12|12 ");
+    sink_close(&a);
+    sink_close(&b);
+    close_engine();
+}
+
+TEST(etcd_feed, one_key_is_not_its_children)
+{
+    struct sink sink;
+
+    open_engine(true);
+    start_at_10(&sink, "/a", "", SIZE_MAX);
+    SAY(stream_at(0), 13, {"/a/1", 11}, {"/a", 12}, {"/b", 13});
+    assert_sink(&sink, "+/a@12|13 ");
+    sink_close(&sink);
+    close_engine();
+}
+
+TEST(etcd_feed, fragments_of_a_revision_are_delivered_together)
+{
+    struct sink sink;
+    struct etcd_stream *main;
+
+    open_engine(true);
+    main = start_at_10(&sink, "/", "0", SIZE_MAX);
+    SAY_PART(main, 12, {"/1", 11}, {"/2", 12});
+    assert_sink(&sink, "+/1@11|11 ");
+    SAY_PART(main, 12, {"/3", 12});
+    assert_sink(&sink, "");
+    SAY(main, 12, {"/4", 12});
+    assert_sink(&sink, "+/2@12+/3@12+/4@12|12 ");
+    sink_close(&sink);
+    close_engine();
+}
+
+TEST(etcd_feed, a_lost_stream_goes_on_after_the_last_whole_revision)
+{
+    struct sink sink;
+
+    open_engine(true);
+    start_at_10(&sink, "/", "0", SIZE_MAX);
+    SAY_PART(stream_at(0), 12, {"/1", 11}, {"/2", 12});
+    assert_sink(&sink, "+/1@11|11 ");
+    cut(stream_at(0));
+    assert_watches(stream_at(0), "", 12, false);
+    SAY(stream_at(0), 13, {"/2", 12}, {"/3", 12}, {"/4", 13});
+    assert_sink(&sink, "+/2@12+/3@12+/4@13|13 ");
+    /* What a member repeats is dropped. */
+    SAY(stream_at(0), 14, {"/4", 13}, {"/5", 14});
+    assert_sink(&sink, "+/5@14|14 ");
+    sink_close(&sink);
+    close_engine();
+}
+
+TEST(etcd_feed, a_feed_from_an_old_revision_catches_up_by_its_own_watch)
+{
+    struct sink first, old;
+    struct etcd_stream *own;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, true);
+    own = stream_at(1);
+    assert_watches(own, "/b/", 5, true);
+    assert_int_equal(own->progress, 1);
+    SAY(own, 10, {"/b/1", 6, 3}, {"/b/2", 9});
+    assert_sink(&old, "+/b/1@6(3)+/b/2@9|9 ");
+    /* The main watch is further: its event comes by the own watch too, and only from there. */
+    SAY(stream_at(0), 11, {"/b/3", 11});
+    assert_sink(&old, "");
+    SAY(own, 11, {"/b/3", 11});
+    assert_sink(&old, "+/b/3@11|11 ");
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, progress_ends_the_catching_up_of_a_quiet_range)
+{
+    struct sink first, old;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);
+    SAY_PROGRESS(stream_at(1), 12);
+    assert_sink(&old, "|12 ");
+    assert_null(stream_at(1));
+    /* In step now; what progress has covered does not come again. */
+    SAY(stream_at(0), 13, {"/b/1", 12}, {"/b/1", 13});
+    assert_sink(&old, "+/b/1@13|13 ");
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, progress_that_etcd_dropped_is_asked_for_again)
+{
+    struct sink first, old;
+    struct etcd_stream *own;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);
+    own = stream_at(1);
+    while (own->progress < 3)
+        turn();
+    cut(own);
+    assert_watches(stream_at(1), "/b/", 5, false);
+    assert_int_equal(stream_at(1)->progress, 1);
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, without_progress_answers_all_keys_show_how_far_it_is)
+{
+    struct sink first, old;
+    struct etcd_stream *own;
+
+    open_engine(false);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);
+    own = stream_at(1);
+    assert_watches(own, "", 5, false);
+    SAY(own, 10, {"/a/1", 5}, {"/b/1", 6}, {"/c/1", 7});
+    assert_sink(&old, "+/b/1@6|7 ");
+    SAY(own, 10, {"/a/1", 8}, {"/a/2", 9}, {"/a/3", 10});
+    turn();
+    assert_null(stream_at(1));
+    SAY(stream_at(0), 11, {"/b/2", 11});
+    assert_sink(&old, "+/b/2@11|11 ");
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, without_credit_only_the_position_is_kept)
+{
+    struct sink first, slow;
+    struct etcd_stream *main;
+
+    open_engine(true);
+    main = start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&slow, "/b/", "/b0", 10, 2, false);
+    SAY(main, 13, {"/b/1", 11}, {"/b/2", 12}, {"/b/3", 13});
+    assert_sink(&slow, "+/b/1@11+/b/2@12|12 ");
+    assert_null(stream_at(1));
+    SAY(main, 14, {"/b/4", 14});
+    assert_sink(&slow, "");
+    cor_feed_credit(slow.feed, 1);
+    turn();
+    assert_watches(stream_at(1), "/b/", 13, false);
+    SAY(stream_at(1), 14, {"/b/3", 13}, {"/b/4", 14});
+    assert_sink(&slow, "+/b/3@13|13 ");
+    assert_null(stream_at(1));
+    sink_close(&slow);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, credit_never_splits_a_revision)
+{
+    struct sink sink;
+
+    open_engine(true);
+    start_at_10(&sink, "/", "0", 1);
+    SAY(stream_at(0), 12, {"/1", 11}, {"/2", 11}, {"/3", 11}, {"/4", 12});
+    assert_sink(&sink, "+/1@11+/2@11+/3@11|11 ");
+    sink_close(&sink);
+    close_engine();
+}
+
+TEST(etcd_feed, previous_versions_are_asked_for_while_somebody_wants_them)
+{
+    struct sink plain, picky;
+
+    open_engine(true);
+    start_at_10(&plain, "/a/", "/a0", SIZE_MAX);
+    SAY(stream_at(0), 11, {"/a/1", 11});
+    sink_open(&picky, "/a/", "/a0", 11, SIZE_MAX, true);
+    turn();
+    assert_watches(stream_at(0), "", 12, true);
+    assert_null(stream_at(1));
+    SAY(stream_at(0), 12, {"/a/1", 12, 11});
+    assert_sink(&picky, "+/a/1@12(11)|12 ");
+    assert_sink(&plain, "+/a/1@11|11 +/a/1@12(11)|12 ");
+    sink_close(&picky);
+    turn();
+    assert_watches(stream_at(0), "", 13, false);
+    sink_close(&plain);
+    close_engine();
+}
+
+static void say_compacted(struct etcd_stream *stream)
+{
+    Etcd__WatchResponse m = ETCD__WATCH_RESPONSE__INIT;
+    uint8_t bytes[64];
+
+    m.watch_id = 1;
+    m.canceled = true;
+    m.compact_revision = 20;
+    say_bytes(stream, bytes, etcd__watch_response__pack(&m, bytes));
+}
+
+TEST(etcd_feed, a_compacted_revision_breaks_the_feed)
+{
+    struct sink first, old;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);
+    say_compacted(stream_at(1));
+    assert_int_equal(old.err, -COR_EEXPIRED);
+    assert_int_equal(first.err, 0);
+    /* The main watch was away for too long: everybody in step begins anew. */
+    say_compacted(stream_at(0));
+    assert_int_equal(first.err, -COR_EEXPIRED);
+    sink_close(&old);
+    sink_close(&first);
+    sink_open(&first, "/a/", "/a0", 0, SIZE_MAX, false);
+    say_revision(stream_at(0), 30);
+    assert_watches(stream_at(0), "", 31, false);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, an_event_whose_previous_version_was_compacted_breaks_the_feed)
+{
+    struct sink first, old;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, true);
+    SAY(stream_at(1), 10, {"-/b/1", 5});
+    assert_int_equal(old.err, -COR_EEXPIRED);
+    assert_sink(&old, "");
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+TEST(etcd_feed, a_request_for_progress_is_answered_with_the_position)
+{
+    struct sink sink;
+
+    open_engine(true);
+    start_at_10(&sink, "/a/", "/a0", SIZE_MAX);
+    SAY(stream_at(0), 12, {"/b/1", 11}, {"/b/1", 12});
+    cor_feed_progress(sink.feed);
+    assert_sink(&sink, "|12 ");
+    sink_close(&sink);
+    close_engine();
+}
+
+TEST(etcd_feed, a_failed_allocation_loses_no_event)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct sink sink;
+        bool failed;
+
+        test_fail_alloc(0, false);
+        open_engine(true);
+        start_at_10(&sink, "/", "0", SIZE_MAX);
+        test_fail_alloc(n, false);
+        SAY(stream_at(0), 12, {"/1", 11}, {"/2", 12});
+        failed = test_alloc_failed();
+        test_fail_alloc(0, false);
+        turn();
+        if (failed && sink.text.n == 0) {
+            /* The watch began anew, or the feed fell behind and has a watch of its own. */
+            struct etcd_stream *again = stream_at(1) ? stream_at(1) : stream_at(0);
+
+            assert_int_equal(again->create->start_revision, 11);
+            SAY(again, 12, {"/1", 11}, {"/2", 12});
+        }
+        assert_sink(&sink, "+/1@11+/2@12|12 ");
+        sink_close(&sink);
+        close_engine();
+    }
+}
