@@ -35,6 +35,11 @@ struct caches_loop {
     struct cor_mail mail;
     struct cor_mail last_mail; /* of cor_caches_close() */
     struct cor_list waits;     /* reads that wait for a revision; the loop's */
+    /* The loop's: who waits for the answer that is under way, and who came too late for it. */
+    struct cor_list asked, asking;
+    struct cor_range_req store_rev;
+    bool is_asking;  /* store_rev is with the engine */
+    bool last_waits; /* last_mail waits for its answer */
     struct cor_caches *caches;
 };
 
@@ -210,6 +215,8 @@ void cacher_ended(struct cor_cacher *cacher);
 /* In reader.c, on the reader's loop: there is news. */
 void cacher_reader_news(struct cacher_reader *reader);
 void caches_loop_news(struct caches_loop *loop);
+/* In caches.c, on the loop: nothing of this loop is under way any more. */
+void caches_loop_last(struct caches_loop *loop);
 /* Puts the reader among its loop's dirty ones; true: the loop must be mailed. Engine thread. */
 bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop);
 /* The lowest number of an event that its watchers have still to see; UINT64_MAX: none. Any thread.

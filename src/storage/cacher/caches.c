@@ -323,12 +323,19 @@ static void on_last_reply(struct cor_mail *mail)
         on_closed(arg);
 }
 
+void caches_loop_last(struct caches_loop *loop)
+{
+    loop->last_mail.on_mail = on_last_reply;
+    caches_answer(loop->caches, &loop->last_mail);
+}
+
 static void on_last_mail(struct cor_mail *mail)
 {
     struct caches_loop *loop = COR_CONTAINER_OF(mail, struct caches_loop, last_mail);
 
-    mail->on_mail = on_last_reply;
-    caches_answer(loop->caches, mail);
+    loop->last_waits = loop->is_asking;
+    if (!loop->last_waits)
+        caches_loop_last(loop);
 }
 
 /* Nothing writes any more. What was mailed before the last mail has arrived when that has. */
@@ -455,6 +462,8 @@ static int init_loops(struct cor_caches *c, const struct cor_caches_opts *opts)
         pthread_mutex_init(&loop->lock, NULL);
         cor_list_init(&loop->dirty);
         cor_list_init(&loop->waits);
+        cor_list_init(&loop->asked);
+        cor_list_init(&loop->asking);
     }
     return 0;
 }

@@ -1,9 +1,17 @@
+/* Reads that wait. One question for the store's revision serves all reads of a loop that began
+ * before it was asked; who comes later waits for the next one, since the answer under way may be
+ * older than a write that was acknowledged meanwhile. */
 #include "storage/cacher/reader_int.h"
+#include "storage/compactor.h"
+
+static void ask(struct caches_loop *loop);
 
 static void leave(struct cacher_wait *wait)
 {
     cor_list_remove(&wait->link);
     cor_timer_cancel(&wait->timer);
+    if (wait->is_asking)
+        return;
     pthread_mutex_lock(&wait->loop->lock);
     wait->loop->waiting--;
     pthread_mutex_unlock(&wait->loop->lock);
@@ -19,6 +27,59 @@ static void on_timer(struct cor_timer *timer)
 
 /* It is among those that the writer looks for before the revision is looked at: one of the two sees
  * the other. */
+static void stand(struct cacher_wait *wait)
+{
+    struct caches_loop *loop = wait->loop;
+
+    cor_list_push(&loop->waits, &wait->link);
+    pthread_mutex_lock(&loop->lock);
+    loop->waiting++;
+    pthread_mutex_unlock(&loop->lock);
+    if (caches_has_reached(loop->caches, wait->need)) {
+        leave(wait);
+        wait->on_done(wait, true);
+    }
+}
+
+static void on_store_rev(struct cor_engine_req *req)
+{
+    struct caches_loop *loop = COR_CONTAINER_OF(req, struct caches_loop, store_rev.req);
+    cor_rev rev = req->result < 0 ? 0 : loop->store_rev.ret_rev;
+    struct cor_list answered, *link;
+
+    cor_range_req_deinit(&loop->store_rev);
+    loop->is_asking = false;
+    cor_list_init(&answered);
+    cor_list_splice(&answered, &loop->asked);
+    ask(loop);
+    while ((link = cor_list_pop(&answered))) {
+        struct cacher_wait *wait = COR_CONTAINER_OF(link, struct cacher_wait, link);
+
+        if (rev == 0) {
+            leave(wait);
+            wait->on_done(wait, false);
+            continue;
+        }
+        wait->is_asking = false;
+        wait->need = rev;
+        stand(wait);
+    }
+    if (loop->last_waits)
+        caches_loop_last(loop);
+}
+
+static void ask(struct caches_loop *loop)
+{
+    if (loop->is_asking || cor_list_empty(&loop->asking))
+        return;
+    loop->is_asking = true;
+    cor_list_splice(&loop->asked, &loop->asking);
+    cor_range_req_init(&loop->store_rev, loop->loop, on_store_rev);
+    loop->store_rev.key = COR_COMPACT_KEY;
+    loop->store_rev.keys_only = true;
+    cor_engine_range(loop->caches->engine, &loop->store_rev);
+}
+
 int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
                       void (*on_done)(struct cacher_wait *wait, bool in_time))
 {
@@ -27,19 +88,18 @@ int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_re
     wait->loop = loop;
     wait->need = need;
     wait->on_done = on_done;
+    wait->is_asking = need == CACHES_STORE_REV;
     cor_timer_init(&wait->timer, loop->loop, on_timer);
     r = cor_timer_set(&wait->timer, FRESH_WAIT_MS);
     if (r < 0) {
         wait->loop = NULL;
         return r;
     }
-    cor_list_push(&loop->waits, &wait->link);
-    pthread_mutex_lock(&loop->lock);
-    loop->waiting++;
-    pthread_mutex_unlock(&loop->lock);
-    if (caches_has_reached(loop->caches, need)) {
-        leave(wait);
-        wait->on_done(wait, true);
+    if (wait->is_asking) {
+        cor_list_push(&loop->asking, &wait->link);
+        ask(loop);
+    } else {
+        stand(wait);
     }
     return 0;
 }

@@ -37,9 +37,15 @@ struct cacher_reader {
     struct cor_cacher_reader_stats stats;
 };
 
+/* What a consistent read waits for when others write to the same store: the store's revision, which
+ * is asked for first. */
+#define CACHES_STORE_REV UINT64_MAX
+
 /* A read that waits until the caches have reached a revision. */
 struct cacher_wait {
-    struct cor_list link; /* in the loop's waits */
+    struct cor_list
+        link; /* in the loop's waits, or among those that ask for the store's revision */
+    bool is_asking;
     struct caches_loop *loop;
     cor_rev need;
     struct cor_timer timer;
@@ -57,10 +63,10 @@ static inline bool caches_has_reached(const struct cor_caches *caches, cor_rev r
     return atomic_load(&caches->rev) >= rev;
 }
 
-/* The revision that a consistent read must have. */
-static inline cor_rev caches_seen(const struct cor_caches *caches)
+/* The revision that a consistent read must have, or CACHES_STORE_REV. */
+static inline cor_rev caches_consistent_rev(const struct cor_caches *caches)
 {
-    return atomic_load(&caches->seen);
+    return cor_engine_shares_store(caches->engine) ? CACHES_STORE_REV : atomic_load(&caches->seen);
 }
 
 /* The reader of `base`, for the operations' files. */
