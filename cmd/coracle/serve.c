@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "etcd_flags.h"
 #include "interrupt.h"
 #include "notify.h"
 #include "server/instance.h"
@@ -62,7 +63,8 @@ static const struct flag flags[] = {
     {"watch-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(watch_cache_bytes), "BYTES",
      "the history that all watch caches may keep together (268435456)", 1 << 20},
     {"storage-backend", 0, FLAG_TEXT, AT_INSTANCE(storage_backend), "sqlite|etcd3",
-     "what keeps the data (sqlite)"},
+     "what keeps the data (etcd3 when --etcd-servers is given, else sqlite)"},
+    ETCD_FLAGS(AT_INSTANCE(etcd)),
     {"etcd-prefix", 0, FLAG_TEXT, AT_INSTANCE(path_prefix), "PREFIX",
      "what all keys in the store begin with (/registry)"},
     {"etcd-compaction-interval", 0, FLAG_DURATION, AT_INSTANCE(compaction_interval_ms), "DURATION",
@@ -81,7 +83,6 @@ static const struct flag flags[] = {
 
 static const struct serve_opts defaults = {
     .instance = {.data_dir = DATA_DIR_DEFAULT,
-                 .storage_backend = "sqlite",
                  .compaction_interval_ms = 5 * 60 * 1000,
                  .bind_address = "127.0.0.1",
                  .event_ttl_ms = 3600 * 1000,

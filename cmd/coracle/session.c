@@ -69,20 +69,25 @@ int session_parse_key(struct session *s, const char *arg, struct store_key *ret_
     return store_key_parse(arg, ret_key, &s->status) < 0 ? report_usage(s) : EXIT_OK;
 }
 
+static const char *backend(const struct session *s)
+{
+    return cor_engine_backend(s->opts->backend, &s->opts->etcd);
+}
+
 int session_check_files(struct session *s)
 {
-    if (strcmp(s->opts->backend, "sqlite") == 0)
+    if (strcmp(backend(s), "sqlite") == 0)
         return EXIT_OK;
     cor_status_set(&s->status, -COR_EINVAL,
-                   "flag --storage-backend: \"%s\" has no files here; expected sqlite",
-                   s->opts->backend);
+                   "flag --storage-backend: \"%s\" has no files here; expected sqlite", backend(s));
     return report_usage(s);
 }
 
 int session_open(struct session *s, bool read_only)
 {
     const struct cor_engine_config config = {
-        .backend = s->opts->backend,
+        .backend = backend(s),
+        .etcd = s->opts->etcd,
         .data_dir = s->opts->data,
         .read_only = read_only,
     };

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "command.h"
+#include "etcd_flags.h"
 #include "loop/loop.h"
 #include "meta/status.h"
 #include "meta/storage_error.h"
@@ -18,13 +19,14 @@
 /* The first member of each store command's options. */
 struct session_opts {
     const char *data;
-    const char *backend;
+    const char *backend; /* NULL: see cor_engine_config */
+    struct cor_etcd_config etcd;
     const char *output;            /* NULL: the command's own */
     const char *encryption_config; /* NULL: values are not encrypted */
 };
 #define SESSION_OPTS_DEFAULT                                                                       \
     {                                                                                              \
-        .data = DATA_DIR_DEFAULT, .backend = "sqlite"                                              \
+        .data = DATA_DIR_DEFAULT                                                                   \
     }
 
 /* Rows for a command's table of flags; `session_opts` must be the struct's first member. */
@@ -34,11 +36,12 @@ struct session_opts {
         .value = "DIR", .help = "the folder of the store (./coracle-data)"                         \
     }
 #define SESSION_FLAG_BACKEND                                                                       \
-    {                                                                                              \
-        .name = "storage-backend", .kind = FLAG_TEXT,                                              \
-        .at = offsetof(struct session_opts, backend), .value = "sqlite|etcd3",                     \
-        .help = "what keeps the data (sqlite)"                                                     \
-    }
+    {.name = "storage-backend",                                                                    \
+     .kind = FLAG_TEXT,                                                                            \
+     .at = offsetof(struct session_opts, backend),                                                 \
+     .value = "sqlite|etcd3",                                                                      \
+     .help = "what keeps the data (etcd3 when --etcd-servers is given, else sqlite)"},             \
+        ETCD_FLAGS(offsetof(struct session_opts, etcd))
 #define SESSION_FLAG_ENCRYPTION                                                                    \
     {                                                                                              \
         .name = "encryption-provider-config", .kind = FLAG_TEXT,                                   \

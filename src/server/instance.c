@@ -35,8 +35,8 @@ static int open_loops(struct cor_instance *in)
 
 static int open_engine(struct cor_instance *in, struct cor_status *st)
 {
-    const struct cor_engine_config config = {.backend = in->opts.storage_backend,
-                                             .data_dir = in->opts.data_dir};
+    const struct cor_engine_config config = {
+        .backend = in->opts.storage_backend, .etcd = in->opts.etcd, .data_dir = in->opts.data_dir};
 
     return cor_engine_open(&config, &in->engine, st);
 }

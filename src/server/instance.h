@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "meta/status.h"
 #include "server/authorizer.h"
+#include "storage/engine.h"
 
 struct cor_instance;
 struct cor_loop;
@@ -19,7 +20,8 @@ struct cor_loop;
 /* The flags of `coracle serve`, and what they mean there. Strings must stay; NULL: not given. */
 struct cor_instance_opts {
     const char *data_dir;
-    const char *storage_backend;
+    const char *storage_backend; /* NULL: see cor_engine_backend() */
+    struct cor_etcd_config etcd;
     const char *path_prefix;         /* of all keys in the store; NULL: /registry */
     uint64_t compaction_interval_ms; /* 0: never */
     const char *bind_address;        /* numeric */
