@@ -1,5 +1,6 @@
 """A real server in a process of its own, an HTTP client for it, and a small TAP frame. Only Python's own modules."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import traceback
+
+import etcd_cluster
 
 START_S = 60
 REQUEST_S = 30
@@ -176,31 +179,56 @@ def test(function):
     return function
 
 
+def report(tests, play):
+    """Runs play(function) for each test and says how it went, in TAP. Returns the exit status."""
+    failed = 0
+    for number, function in enumerate(tests, 1):
+        name = function.__name__.replace("_", "-")
+        try:
+            play(function)
+            print(f"ok {number} - {name}", flush=True)
+        except Exception:
+            failed = 1
+            print(f"not ok {number} - {name}")
+            for line in traceback.format_exc().splitlines():
+                print("#", line)
+    print(f"1..{len(tests)}", flush=True)
+    return failed
+
+
+@contextlib.contextmanager
+def serving(program, flags):
+    """A server; with the flag --on-etcd, over an etcd of its own."""
+    if "--on-etcd" not in flags:
+        with Server(program, *flags) as server:
+            yield server
+        return
+    with etcd_cluster.Cluster() as etcd:
+        rest = [flag for flag in flags if flag != "--on-etcd"]
+        with Server(program, "--etcd-servers", etcd.urls, *rest) as server:
+            yield server
+
+
 def run(program, flags):
     """One server for all tests of a module; each has a namespace of its own to play in."""
-    failed = 0
-    with Server(program, *flags) as server:
-        for number, function in enumerate(TESTS, 1):
-            name = function.__name__.replace("_", "-")
-            try:
-                server.ns = f"t{number}"
-                server.create("/api/v1/namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": server.ns}})
-                server.maps = f"/api/v1/namespaces/{server.ns}/configmaps"
-                function(server)
-                print(f"ok {number} - {name}", flush=True)
-            except Exception:
-                failed += 1
-                print(f"not ok {number} - {name}")
-                for line in traceback.format_exc().splitlines():
-                    print("#", line)
-        print(f"1..{len(TESTS)}", flush=True)
+    if "--on-etcd" in flags and not etcd_cluster.program():
+        print("1..0 # SKIP there is no etcd: install etcd-server, or name one in COR_ETCD")
+        return 0
+    with serving(program, flags) as server:
+        def play(function):
+            server.ns = f"t{TESTS.index(function) + 1}"
+            server.create("/api/v1/namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": server.ns}})
+            server.maps = f"/api/v1/namespaces/{server.ns}/configmaps"
+            function(server)
+
+        failed = report(TESTS, play)
         try:
             server.stop()
         except AssertionError as error:
             for line in str(error).splitlines():
                 print("#", line)
-            failed += 1
-    return 1 if failed else 0
+            failed = 1
+    return failed
 
 
 def main():

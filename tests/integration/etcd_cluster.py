@@ -1,0 +1,234 @@
+"""Real etcd members for tests: started, killed, paused, with TLS and users; and a proxy that cuts connections.
+$COR_ETCD names the program, else the one in $PATH is taken. Only Python's own modules."""
+
+import base64
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+
+START_S = 30
+PR_SET_PDEATHSIG = 1
+
+
+def program():
+    return shutil.which(os.environ.get("COR_ETCD") or "etcd")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def wait_for(what, seconds, condition):
+    """Asks until the condition holds; returns what it returned."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not happen within {seconds} s")
+
+
+class Member:
+    def __init__(self, cluster, name):
+        self.cluster, self.name = cluster, name
+        self.client, self.peer = free_port(), free_port()
+        self.data = cluster.folder / name
+        self.process = None
+
+    @property
+    def url(self):
+        return f"{self.cluster.scheme}://127.0.0.1:{self.client}"
+
+    @property
+    def peer_url(self):
+        return f"http://127.0.0.1:{self.peer}"
+
+    def start(self):
+        command = [program(), "--name", self.name, "--data-dir", self.data,
+                   "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+                   "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
+                   "--initial-cluster", ",".join(f"{m.name}={m.peer_url}" for m in self.cluster.members),
+                   "--initial-cluster-state", "new", "--heartbeat-interval", "50", "--election-timeout", "500",
+                   "--logger", "zap", "--log-level", "error", *self.cluster.flags]
+        log = open(self.cluster.folder / f"{self.name}.log", "a")
+        self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=die_with_parent)
+        log.close()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def kill(self):
+        process, self.process = self.process, None
+        if process:
+            process.kill()
+            process.wait()
+
+    def ask(self, path, body=None, timeout=5, token=None):
+        """A call through the member's JSON gateway."""
+        request = urllib.request.Request(self.url + path, json.dumps(body or {}).encode(), {"Content-Type": "application/json"})
+        if token:
+            request.add_header("Authorization", token)
+        with urllib.request.urlopen(request, timeout=timeout, context=self.cluster.context) as answer:
+            return json.load(answer)
+
+    def status(self):
+        try:
+            return self.ask("/v3/maintenance/status", timeout=1)
+        except OSError:
+            return None
+
+
+class Cluster:
+    def __init__(self, size=1, tls=None, flags=()):
+        """`tls`: a folder with ca.crt, tls.crt and tls.key, which serve for both sides."""
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cor-etcd-"))
+        self.scheme = "https" if tls else "http"
+        self.flags = [str(flag) for flag in flags]
+        self.context = None
+        if tls:
+            self.flags += ["--cert-file", f"{tls}/tls.crt", "--key-file", f"{tls}/tls.key",
+                           "--trusted-ca-file", f"{tls}/ca.crt", "--client-cert-auth"]
+            self.context = ssl.create_default_context(cafile=f"{tls}/ca.crt")
+            self.context.load_cert_chain(f"{tls}/tls.crt", f"{tls}/tls.key")
+        self.members = [Member(self, f"m{i}") for i in range(size)]
+
+    def __enter__(self):
+        for member in self.members:
+            member.start()
+        self.wait_ready()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for member in self.members:
+            if member.process:
+                member.resume()
+            member.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def urls(self):
+        return ",".join(member.url for member in self.members)
+
+    def wait_ready(self):
+        wait_for("etcd", START_S, lambda: self.leader() and all(m.status() for m in self.members if m.process))
+
+    def leader(self):
+        """The member that a live one calls the leader."""
+        statuses = {m: m.status() for m in self.members if m.process}
+        for status in statuses.values():
+            for member, own in statuses.items():
+                if status and own and status.get("leader", "0") == own["header"]["member_id"]:
+                    return member
+        return None
+
+    def events(self, start, end, prefix="/registry/configmaps/"):
+        """What etcd itself has as history: (revision, deleted, key), start < revision <= end."""
+        last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        body = {"create_request": {"key": base64.b64encode(prefix.encode()).decode(),
+                                   "range_end": base64.b64encode(last.encode()).decode(),
+                                   "start_revision": start + 1}}
+        member = next(m for m in self.members if m.process)
+        request = urllib.request.Request(member.url + "/v3/watch", json.dumps(body).encode())
+        events = []
+        with urllib.request.urlopen(request, timeout=2, context=self.context) as answer:
+            try:
+                for line in answer:
+                    for event in json.loads(line)["result"].get("events", []):
+                        kv = event["kv"]
+                        revision = int(kv["mod_revision"])
+                        if revision <= end:
+                            events.append((revision, event.get("type") == "DELETE", base64.b64decode(kv["key"]).decode()))
+                    if events and events[-1][0] >= end:
+                        break
+            except (TimeoutError, socket.timeout):
+                pass
+        return events
+
+
+class Proxy:
+    """Passes TCP connections on, until it is told to cut them."""
+
+    def __init__(self, target):
+        self.target = target
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.pairs, self.lock = set(), threading.Lock()
+        self.refuses = False
+        self.accepted = 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            try:
+                far = None if self.refuses else socket.create_connection(("127.0.0.1", self.target), 2)
+            except OSError:
+                far = None
+            if not far:
+                near.close()
+                continue
+            with self.lock:
+                self.pairs.add((near, far))
+            threading.Thread(target=self.pump, args=(near, far, (near, far)), daemon=True).start()
+            threading.Thread(target=self.pump, args=(far, near, (near, far)), daemon=True).start()
+
+    def pump(self, source, sink, pair):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+        except OSError:
+            pass
+        self.end(pair)
+
+    def end(self, pair):
+        with self.lock:
+            self.pairs.discard(pair)
+        for s in pair:
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            s.close()
+
+    def cut(self):
+        """Ends every connection now; returns how many there were."""
+        with self.lock:
+            pairs = list(self.pairs)
+        for pair in pairs:
+            self.end(pair)
+        return len(pairs)
+
+    def close(self):
+        self.listener.close()
+        self.cut()

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Servers on one etcd: two of them, and one whose etcd goes away. etcd_servers.py PROGRAM [FLAG...]"""
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from etcd_cluster import Cluster, Proxy, program, wait_for
+from fixture import Server, config_map, report
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def revision(server):
+    return server.get(MAPS).expect(200).json()["metadata"]["resourceVersion"]
+
+
+def name_of(event):
+    return event["type"], event["object"]["metadata"]["name"]
+
+
+@test
+def a_write_through_one_is_seen_by_a_watch_at_the_other(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+        watch = b.watch(f"{MAPS}?watch=1&resourceVersion={revision(b)}")
+        made = [a.create(MAPS, config_map(f"w{i}")) for i in range(20)]
+        assert [next(watch)["object"] for _ in made] == made
+        watch.close()
+
+
+@test
+def a_write_through_one_is_in_a_consistent_read_at_the_other(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+        connection = b.connect()
+        for i in range(50):
+            made = a.create(MAPS, config_map(f"r{i}"))
+            assert b.get(f"{MAPS}/r{i}", connection=connection).expect(200).json() == made
+            listed = b.get(MAPS, connection=connection).expect(200).json()
+            assert made["metadata"]["name"] in [item["metadata"]["name"] for item in listed["items"]]
+            assert int(listed["metadata"]["resourceVersion"]) >= int(made["metadata"]["resourceVersion"])
+        connection.close()
+
+
+@test
+def clients_of_a_killed_server_go_on_at_the_other(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+        a = Server(coracle, "--etcd-servers", etcd.urls, *flags).start()
+        try:
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+            made = [b.create(MAPS, config_map(f"k{i}")) for i in range(10)]
+            seen = [next(watch)["object"] for _ in range(5)]
+            a.process.kill()
+            a.process.wait()
+        finally:
+            a.cleanup()
+        made += [b.create(MAPS, config_map(f"l{i}")) for i in range(10)]
+        last = seen[-1]["metadata"]["resourceVersion"]
+        watch = b.watch(f"{MAPS}?watch=1&resourceVersion={last}")
+        seen += [next(watch)["object"] for _ in range(15)]
+        assert seen == made
+        watch.close()
+
+
+@test
+def a_started_server_serves_the_history_that_etcd_has(coracle, flags):
+    with Cluster() as etcd:
+        with Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+            start = revision(a)
+            made = [a.create(MAPS, config_map(f"h{i}")) for i in range(10)]
+        with Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+            watch = b.watch(f"{MAPS}?watch=1&resourceVersion={start}")
+            assert [next(watch)["object"] for _ in made] == made
+            watch.close()
+
+
+@test
+def what_is_stored_is_json_at_upstreams_keys(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, "--etcd-prefix", "/elsewhere", *flags) as a:
+        made = a.create(MAPS, config_map("one", k="v"))
+        key = base64.b64encode(b"/elsewhere/configmaps/default/one").decode()
+        kv = etcd.members[0].ask("/v3/kv/range", {"key": key})["kvs"][0]
+        stored = json.loads(base64.b64decode(kv["value"]))
+        assert (stored["kind"], stored["apiVersion"], stored["data"]) == ("ConfigMap", "v1", {"k": "v"})
+        assert "resourceVersion" not in stored["metadata"]
+        assert made["metadata"]["resourceVersion"] == kv["mod_revision"]
+
+
+def ready(server):
+    return server.get("/readyz").status == 200
+
+
+@test
+def without_etcd_writes_fail_cached_reads_go_on_and_it_recovers(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        a.create(MAPS, config_map("before"))
+        watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+        etcd.members[0].kill()
+        answer = a.request("POST", MAPS, config_map("lost"))
+        assert answer.status in (500, 504), answer.status
+        # The first may have been under way; from now on etcd is known to be away.
+        answer = a.request("POST", MAPS, config_map("lost2")).expect(500)
+        assert answer.json()["reason"] == "ServerTimeout", answer.body
+        assert int(answer.headers["Retry-After"]) > 0
+        assert int(answer.json()["details"]["retryAfterSeconds"]) > 0
+        if "--watch-cache=false" not in flags:
+            listed = a.get(MAPS + "?resourceVersion=0").expect(200).json()
+            assert [item["metadata"]["name"] for item in listed["items"] if item["metadata"]["name"] == "before"]
+            a.get(MAPS + "/before?resourceVersion=0").expect(200)
+        assert a.get(MAPS + "/before").status == 500
+        wait_for("unreadiness", 10, lambda: not ready(a))
+        assert b"[-]etcd failed" in a.get("/readyz").body
+        assert a.get("/livez?exclude=etcd").status == 200
+        etcd.members[0].start()
+        wait_for("readiness", 20, lambda: ready(a))
+        made = a.create(MAPS, config_map("after"))
+        assert next(watch)["object"] == made
+        watch.close()
+
+
+@test
+def a_cut_connection_loses_and_repeats_no_event(coracle, flags):
+    with Cluster() as etcd:
+        proxy = Proxy(etcd.members[0].client)
+        with Server(coracle, "--etcd-servers", proxy.url, *flags) as a, \
+                Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+            made = []
+            for i in range(30):
+                made.append(b.create(MAPS, config_map(f"c{i}")))
+                if i % 3 == 0:
+                    proxy.cut()
+            assert [next(watch)["object"] for _ in made] == made
+            watch.close()
+        proxy.close()
+
+
+@test
+def an_unknown_outcome_is_not_called_a_failure_that_may_be_repeated(coracle, flags):
+    """The connection is cut while etcd, which is paused, has the write: it happens, or not; the answer says neither."""
+    with Cluster() as etcd:
+        proxy = Proxy(etcd.members[0].client)
+        with Server(coracle, "--etcd-servers", proxy.url, *flags) as a:
+            answers = []
+            etcd.members[0].pause()
+            writer = threading.Thread(target=lambda: answers.append(a.request("POST", MAPS, config_map("maybe"))))
+            writer.start()
+            time.sleep(0.3)  # The write is on its way; nothing can tell when it has arrived.
+            proxy.cut()
+            etcd.members[0].resume()
+            writer.join()
+            assert answers[0].status == 504, answers[0].body
+            assert answers[0].json()["reason"] == "Timeout"
+            assert "Retry-After" not in answers[0].headers
+            wait_for("recovery", 10, lambda: a.get(MAPS).status == 200)
+        proxy.close()
+
+
+@test
+def servers_agree_on_compaction_and_old_revisions_are_gone(coracle, flags):
+    interval = ["--etcd-compaction-interval", "1s", *flags]
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *interval) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, *interval) as b:
+        start = revision(a)
+        a.create(MAPS, config_map("old"))
+        key = base64.b64encode(b"compact_rev_key").decode()
+
+        def record():
+            kvs = etcd.members[0].ask("/v3/kv/range", {"key": key}).get("kvs", [])
+            return (int(base64.b64decode(kvs[0]["value"])), int(kvs[0]["version"])) if kvs else (0, 0)
+
+        began, (_, first) = time.monotonic(), record()
+        wait_for("compaction", 15, lambda: record()[0] > int(start))
+        rounds = record()[1] - first
+        assert rounds <= time.monotonic() - began + 1, "each interval has one compactor"
+        wait_for("the end of history", 10, lambda: a.get(f"{MAPS}?resourceVersionMatch=Exact&resourceVersion={start}").status == 410)
+        answer = b.get(f"{MAPS}?resourceVersionMatch=Exact&resourceVersion={start}").expect(410)
+        assert answer.json()["reason"] == "Expired"
+
+
+def make_certificates(folder):
+    def run(*command):
+        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+
+    (folder / "ext").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key",
+        "-out", "ca.crt", "-subj", "/CN=etcd-ca", "-days", "2")
+    run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "tls.key",
+        "-out", "tls.csr", "-subj", "/CN=etcd")
+    run("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tls.crt",
+        "-days", "2", "-extfile", "ext")
+
+
+@test
+def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
+    import pathlib
+    import tempfile
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make_certificates(folder)
+        with Cluster(tls=folder) as etcd:
+            files = ["--etcd-cafile", folder / "ca.crt", "--etcd-certfile", folder / "tls.crt", "--etcd-keyfile", folder / "tls.key"]
+            with Server(coracle, "--etcd-servers", etcd.urls, *map(str, files), *flags) as a:
+                watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+                made = a.create(MAPS, config_map("secret"))
+                assert next(watch)["object"] == made
+                watch.close()
+            without = Server(coracle, "--etcd-servers", etcd.urls, "--etcd-cafile", str(folder / "ca.crt"), *flags)
+            try:
+                without.start()
+                raise AssertionError("it must not start without a certificate")
+            except AssertionError as error:
+                assert "etcd cannot be reached" in str(error), error
+            finally:
+                without.cleanup()
+
+
+def b64(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+@test
+def etcd_asks_for_a_user_and_an_expired_login_is_renewed(coracle, flags):
+    import pathlib
+    import tempfile
+    with tempfile.TemporaryDirectory() as name, Cluster(flags=["--auth-token-ttl", "2"]) as etcd:
+        ask = etcd.members[0].ask
+        ask("/v3/auth/user/add", {"name": "root", "password": "pw"})
+        ask("/v3/auth/role/add", {"name": "root"})
+        ask("/v3/auth/user/grant", {"user": "root", "role": "root"})
+        ask("/v3/auth/enable")
+        password = pathlib.Path(name) / "password"
+        password.write_text("pw\n")
+        login = ["--etcd-username", "root", "--etcd-password-file", str(password)]
+        with Server(coracle, "--etcd-servers", etcd.urls, *login, *flags) as a:
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+            made = [a.create(MAPS, config_map("one"))]
+            # The server restarts and forgets its tokens.
+            etcd.members[0].kill()
+            etcd.members[0].start()
+            wait_for("etcd", 20, lambda: a.get(MAPS).status == 200)
+            made.append(a.create(MAPS, config_map("two")))
+            assert [next(watch)["object"] for _ in made] == made
+            watch.close()
+        password.write_text("wrong\n")
+        wrong = Server(coracle, "--etcd-servers", etcd.urls, *login, *flags)
+        try:
+            wrong.start()
+            raise AssertionError("it must not start with a wrong password")
+        except AssertionError as error:
+            assert "authentication failed" in str(error), error
+            assert "wrong" not in str(error).replace("with a wrong password", "")
+        finally:
+            wrong.cleanup()
+
+
+def main():
+    coracle, flags = sys.argv[1], sys.argv[2:]
+    if not program():
+        print("1..0 # SKIP there is no etcd: install etcd-server, or name one in COR_ETCD")
+        return 0
+    return report(TESTS, lambda function: function(coracle, flags))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(main())
