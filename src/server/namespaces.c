@@ -95,63 +95,73 @@ void cor_namespace_check(struct cor_call *call, void (*then)(struct cor_call *ca
     cor_call_begin_op(call);
 }
 
-/* The default namespaces are created one after the other, each by a call to this API itself. */
-struct bootstrap {
-    struct cor_api_loop *loop;
+/* The default namespaces are created by calls to this API itself, all at once: they share a commit.
+ */
+struct creation {
+    struct bootstrap *bootstrap;
+    const char *name;
     struct cor_buffer_sink sink;
     struct cor_api_request request;
     struct cor_buf body;
-    size_t at;
+};
+
+struct bootstrap {
+    struct creation creations[COR_ARRAY_LEN(own)];
+    size_t left; /* that are under way */
+    struct cor_status status;
+    int err; /* of one that failed */
     void (*on_done)(void *arg, int err, const struct cor_status *status);
     void *arg;
 };
 
-static void finish(struct bootstrap *b, int err, const struct cor_status *status)
+static void bootstrap_free(struct bootstrap *b)
 {
-    void (*on_done)(void *, int, const struct cor_status *) = b->on_done;
-    void *arg = b->arg;
+    for (size_t i = 0; b && i < COR_ARRAY_LEN(own); i++) {
+        struct creation *c = &b->creations[i];
 
-    cor_buffer_sink_deinit(&b->sink);
-    cor_request_info_deinit(&b->request.info);
-    cor_buf_deinit(&b->body);
+        cor_buffer_sink_deinit(&c->sink);
+        cor_request_info_deinit(&c->request.info);
+        cor_buf_deinit(&c->body);
+    }
+    if (b)
+        cor_status_deinit(&b->status);
     cor_free(b);
-    on_done(arg, err, status);
 }
 
-static int begin_next(struct bootstrap *b);
+static void finish_one(struct bootstrap *b)
+{
+    if (--b->left > 0)
+        return;
+    b->on_done(b->arg, b->err, b->err < 0 ? &b->status : NULL);
+    bootstrap_free(b);
+}
 
 static void on_created(struct cor_buffer_sink *sink)
 {
-    struct bootstrap *b = COR_CONTAINER_OF(sink, struct bootstrap, sink);
-    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
-    int r = 0;
+    struct creation *c = COR_CONTAINER_OF(sink, struct creation, sink);
+    struct bootstrap *b = c->bootstrap;
 
-    cor_status_init(&status);
-    if (sink->is_aborted || (sink->status != 201 && sink->status != 409))
-        r = cor_status_internal(&status, "namespace %s: %s", own[b->at], cor_buf_z(&sink->body));
-    b->at++;
-    if (r == 0 && b->at < COR_ARRAY_LEN(own)) {
-        r = begin_next(b);
-        if (r == 0)
-            return;
-        cor_status_set(&status, r, "%s", cor_err_text(r));
-    }
-    finish(b, r, r < 0 ? &status : NULL);
+    if (b->err == 0 && (sink->is_aborted || (sink->status != 201 && sink->status != 409)))
+        b->err =
+            cor_status_internal(&b->status, "namespace %s: %s", c->name, cor_buf_z(&sink->body));
+    finish_one(b);
 }
 
-static int begin_next(struct bootstrap *b)
+static int prepare(struct bootstrap *b, size_t i)
 {
+    struct creation *c = &b->creations[i];
     int r;
 
-    cor_buffer_sink_deinit(&b->sink);
-    cor_buffer_sink_init(&b->sink, ANSWER_MAX, on_created);
-    cor_buf_reset(&b->body);
-    r = cor_buf_addf(&b->body, "{\"metadata\":{\"name\":\"%s\"}}", own[b->at]);
-    if (r < 0)
-        return r;
-    b->request.body = cor_buf_str(&b->body);
-    cor_api_call(b->loop, &b->request, &b->sink.sink);
-    return 0;
+    c->bootstrap = b;
+    c->name = own[i];
+    c->request.method = COR_HTTP_POST;
+    cor_buffer_sink_init(&c->sink, ANSWER_MAX, on_created);
+    cor_buf_init(&c->body, ANSWER_MAX);
+    r = cor_buf_addf(&c->body, "{\"metadata\":{\"name\":\"%s\"}}", c->name);
+    c->request.body = cor_buf_str(&c->body);
+    return r < 0 ? r
+                 : cor_request_info_init(&c->request.info, COR_HTTP_POST,
+                                         COR_STR("/api/v1/namespaces"), COR_STR(""));
 }
 
 int cor_api_bootstrap(struct cor_api_loop *loop,
@@ -161,23 +171,18 @@ int cor_api_bootstrap(struct cor_api_loop *loop,
     struct bootstrap *b = cor_calloc(1, sizeof(*b));
     int r = b ? 0 : -COR_ENOMEM;
 
-    if (r == 0) {
-        b->loop = loop;
-        b->on_done = on_done;
-        b->arg = arg;
-        b->request.method = COR_HTTP_POST;
-        cor_buf_init(&b->body, ANSWER_MAX);
-        r = cor_request_info_init(&b->request.info, COR_HTTP_POST, COR_STR("/api/v1/namespaces"),
-                                  COR_STR(""));
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(own); i++)
+        r = prepare(b, i);
+    if (r < 0) {
+        bootstrap_free(b);
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     }
-    if (r == 0)
-        r = begin_next(b);
-    if (r == 0)
-        return 0;
-    if (b) {
-        cor_request_info_deinit(&b->request.info);
-        cor_buf_deinit(&b->body);
-        cor_free(b);
-    }
-    return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    cor_status_init(&b->status);
+    b->on_done = on_done;
+    b->arg = arg;
+    b->left = COR_ARRAY_LEN(own) + 1;
+    for (size_t i = 0; i < COR_ARRAY_LEN(own); i++)
+        cor_api_call(loop, &b->creations[i].request, &b->creations[i].sink.sink);
+    finish_one(b);
+    return 0;
 }
