@@ -4,6 +4,7 @@
  *
  *   bench_server CORACLE DATA_DIR [--short] [--strict] [--only starts|deliveries|objects] */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "watchers.h"
 
 #define WRITERS    16
+#define SYNCS      25
 #define ROUNDS_MAX 9
 #define LIST_MAX   (64u * 1024 * 1024)
 #define PATH_MAX_  1024
@@ -327,6 +329,26 @@ static void objects(struct bench *b, const char *dir, struct target *t)
                       (double)(b->sizes->objects + b->sizes->full_objects);
 }
 
+static double bare_syncs(const struct bench *b)
+{
+    static const char page[4096];
+    double ms[SYNCS];
+    char path[PATH_MAX_];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/sync", b->dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    for (size_t i = 0; i < SYNCS; i++) {
+        uint64_t began = measure_now_ns();
+
+        if (write(fd, page, sizeof(page)) != (ssize_t)sizeof(page) || fdatasync(fd) != 0)
+            die("%s: %s", path, strerror(errno));
+        ms[i] = (double)(measure_now_ns() - began) / 1e6;
+    }
+    close(fd);
+    return median(ms, SYNCS);
+}
+
 static void measure_coracle(struct bench *b)
 {
     struct figures *f = &b->table.coracle;
@@ -444,6 +466,7 @@ int main(int argc, char **argv)
     figures_clear(&b.table.kube);
     raise_file_limit();
     find_peers(&b);
+    b.table.sync_ms = bare_syncs(&b);
     measure_coracle(&b);
     measure_kube(&b);
     missed = table_print(&b.table);

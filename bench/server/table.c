@@ -158,7 +158,7 @@ bool table_print(const struct table *t)
         sysconf(_SC_NPROCESSORS_ONLN), load[0]);
     if (!isnan(t->send_us))
         printf("a bare send() of an event, us: %.2f\n", t->send_us);
-    putchar('\n');
+    printf("a bare fdatasync() of one page, ms: %.2f\n\n", t->sync_ms);
     printf("%-57s %10s %10s %10s %9s  %-16s\n", "", "coracle", "nginx", "kube+etcd", "ratio",
            "bar");
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)

@@ -21,6 +21,7 @@ void figures_clear(struct figures *f);
 struct table {
     struct figures coracle, nginx, kube;
     double send_us; /* one bare send() per delivery */
+    double sync_ms; /* one bare fdatasync() where the data is */
     bool is_short;  /* too little work for a verdict */
 };
 

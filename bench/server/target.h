@@ -44,8 +44,4 @@ uint64_t target_memory(const struct target *t, const char *field);
 /* A port of the loopback that nobody uses. */
 uint16_t target_free_port(void);
 
-/* Asks for `path` every half millisecond until the answer is 200; ends the program after a
- * minute. */
-void target_wait(const struct target *t, const char *path);
-
 #endif
