@@ -241,6 +241,7 @@ static void say_goaway(struct cor_h2 *h)
     if (h->has_said_goaway || (r != -COR_EBUSY && r != -COR_EINVAL))
         return;
     h->has_said_goaway = true;
+    code = h->goaway_code ? h->goaway_code : code;
     if (nghttp2_session_terminate_session(h->ng, code) == 0)
         nghttp2_session_send(h->ng);
 }

@@ -164,8 +164,8 @@ int cor_h2_respond(struct cor_h2_stream *s, int status, const struct cor_http_he
 int cor_h2_continue(struct cor_h2_stream *s);
 
 /* Body bytes: of the spans as one run, after the first `skip`. Returns how many were taken; fewer
- * than there are means on_writable comes later. `is_last`: the body ends here, when all are taken.
- */
+ * than there are means on_writable comes later. `is_last`: the body ends here, when all are taken;
+ * without any bytes it always does. */
 size_t cor_h2_write(struct cor_h2_stream *s, const struct cor_str *spans, size_t nspans,
                     size_t skip, bool is_last);
 /* Bytes that a write would take now. */

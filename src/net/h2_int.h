@@ -72,6 +72,10 @@ struct cor_h2 {
     bool is_calling; /* cor_h2_feed() or cor_h2_turn() is running and looks after all lists */
     int r;           /* the code of a failure; 0: none */
     uint64_t now_ms;
+    int32_t last_id;      /* server: of the newest request */
+    bool has_skipped;     /* server: ids were left out */
+    bool has_reset;       /* we have reset streams: frames for them may still be on their way */
+    uint32_t goaway_code; /* to say at a failure; 0: by the kind of failure */
     size_t continuations;
     struct cor_token_bucket control, resets;
     uint64_t credit; /* bytes sent that control frames have not been held against */

@@ -328,6 +328,8 @@ static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *
         earn_credit(h, COR_H2_CONTROL_BYTES);
     if (is_message && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return refuse_rest(ng, s);
+    if (frame->hd.type == NGHTTP2_RST_STREAM)
+        h->has_reset = true;
     /* A failure from here would leave nghttp2 unable to send the GOAWAY. */
     if (frame->hd.type == NGHTTP2_RST_STREAM && !(s && s->is_reset))
         (void)cor_h2_count_reset(h);
@@ -502,7 +504,12 @@ size_t cor_h2_write(struct cor_h2_stream *s, const struct cor_str *spans, size_t
         n += spans[i].n;
     assert(skip <= n);
     n -= skip;
-    if (s->is_gone || s->h->r < 0 || (n == 0 && !is_last))
+    if (s->is_gone || s->h->r < 0) {
+        if (is_last && n == 0 && s->h->role == COR_H2_SERVER)
+            release(s);
+        return 0;
+    }
+    if (n == 0 && !is_last)
         return 0;
     room = cor_h2_stream_room(s, &by_output);
     if (is_last && n <= room)

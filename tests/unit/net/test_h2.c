@@ -269,6 +269,28 @@ TEST(h2, when_the_transport_goes_every_held_stream_is_told)
     duo_deinit(&d);
 }
 
+TEST(h2, the_end_of_a_response_gives_the_stream_up_even_when_the_client_is_gone)
+{
+    struct cor_h2_stream *s;
+    struct h2_stream *t;
+    struct duo d;
+
+    duo_init(&d);
+    d.server.answer_bytes = 3000000;
+    assert_int_equal(h2_request(&d.client, "/x", 0, &t), 0);
+    t->holds_back = true;
+    assert_int_equal(duo_pump(&d), 0);
+    s = COR_STEAL(d.server.streams[0].s);
+    d.server.send_r = -COR_EIO;
+    assert_int_equal(cor_h2_ping(d.server.h), 0);
+    assert_int_equal(cor_h2_write(s, NULL, 0, 0, true), 0);
+    assert_int_equal(cor_h2_turn(d.server.h, 0), -COR_EIO);
+    cor_h2_drop_all(d.server.h, COR_H2_LOST);
+    assert_null(strstr(cor_buf_z(&d.server.log), "closed"));
+    cor_h2_drop_all(d.client.h, COR_H2_LOST);
+    duo_deinit(&d);
+}
+
 TEST(h2, survives_every_failed_allocation)
 {
     FOR_EACH_FAILED_ALLOC(n) {

@@ -181,6 +181,44 @@ TEST(h2_hostile, a_frame_longer_than_allowed_ends_the_session)
     end(&p);
 }
 
+TEST(h2_hostile, a_request_on_a_closed_stream_ends_the_session_unless_it_may_have_crossed_a_reset)
+{
+    static const struct {
+        uint32_t first, second;
+        int request_r, want_r;
+        uint32_t code;
+    } rows[] = {{1, 1, 0, -COR_EINVAL, 5},
+                {5, 3, 0, -COR_EINVAL, COR_H2_PROTOCOL_ERROR},
+                {1, 1, -COR_EBUSY, 0, 0}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct hostile p;
+
+        start(&p, COR_H2_SERVER);
+        p.end.request_r = rows[i].request_r;
+        frame(&p, HEADERS, END_HEADERS | END_STREAM, rows[i].first, COR_STR(REQUEST));
+        assert_int_equal(feed(&p, 0), 0);
+        frame(&p, HEADERS, END_HEADERS | END_STREAM, rows[i].second, COR_STR(REQUEST));
+        assert_int_equal(feed(&p, 0), rows[i].want_r);
+        assert_int_equal(said_goaway(&p, rows[i].code), rows[i].want_r < 0);
+        end(&p);
+    }
+}
+
+TEST(h2_hostile, a_body_on_a_closed_stream_is_passed_over)
+{
+    struct hostile p;
+
+    start(&p, COR_H2_SERVER);
+    frame(&p, HEADERS, END_HEADERS | END_STREAM, 1, COR_STR(REQUEST));
+    assert_int_equal(feed(&p, 0), 0);
+    frame(&p, DATA, END_STREAM, 1, COR_STR("late"));
+    frame(&p, HEADERS, END_HEADERS | END_STREAM, 3, COR_STR(REQUEST));
+    assert_int_equal(feed(&p, 0), 0);
+    assert_non_null(strstr(cor_buf_z(&p.end.log), "req 3 GET h / len=0|end 3 0|"));
+    end(&p);
+}
+
 /* The request is at fault, not the connection: what a client gets is a reset or an answer. */
 TEST(h2_hostile, malformed_requests_reset_their_stream_and_no_more)
 {
