@@ -16,11 +16,8 @@ struct cor_resolver {
 
 static void add_address(struct cor_addresses *found, const struct sockaddr *addr)
 {
-    char *to = found->at[found->n];
-
-    if (found->n == COR_RESOLVER_ADDRESSES_MAX)
-        return;
-    if (uv_ip_name(addr, to, COR_RESOLVER_ADDRESS_BYTES) == 0)
+    if (found->n < COR_RESOLVER_ADDRESSES_MAX &&
+        uv_ip_name(addr, found->at[found->n], COR_RESOLVER_ADDRESS_BYTES) == 0)
         found->n++;
 }
 
