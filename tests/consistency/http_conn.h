@@ -1,4 +1,5 @@
-/* A client's HTTPS connection to a server process: one request at a time, the response as it comes.
+/* A client's way to a server process over HTTPS: one request at a time, the response as it comes.
+ * With HTTP/1.1 each is a connection, with HTTP/2 they are the streams of one.
  * Owner: whoever opened it.  Thread: the loop's. */
 #ifndef COR_TEST_HTTP_CONN_H
 #define COR_TEST_HTTP_CONN_H
@@ -15,7 +16,8 @@ struct server_process;
 /* What the connections of one loop share. */
 struct http_client;
 
-struct http_client *http_client_open(struct cor_loop *loop, const struct server_process *server);
+struct http_client *http_client_open(struct cor_loop *loop, const struct server_process *server,
+                                     bool is_h2);
 /* After all connections were closed; runs the loop until they are gone. */
 void http_client_close(struct http_client *client);
 
@@ -28,7 +30,7 @@ struct http_conn_cbs {
     void (*on_lost)(void *arg);
 };
 
-/* `cbs` must stay valid. `is_narrow`: with a small receive buffer, so that the server soon
+/* `cbs` must stay valid. `is_narrow`: HTTP/1.1 with a small receive buffer, so that the server soon
  * notices when nobody reads. NULL: no connection can be had. */
 struct http_conn *http_conn_open(struct http_client *client, const struct http_conn_cbs *cbs,
                                  void *arg, bool is_narrow);

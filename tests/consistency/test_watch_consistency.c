@@ -2,7 +2,8 @@
  * restarted meanwhile. What each watcher saw must be exactly its part of what happened.
  *
  * $COR_SERVER_PROGRAM is the server, $COR_SERVER_FLAGS are flags for it (the watch cache, the
- * engine), $COR_CONSISTENCY_SECONDS is how long the writers write. */
+ * engine), $COR_CONSISTENCY_SECONDS is how long the writers write; with $COR_CONSISTENCY_HTTP2 all
+ * clients are streams of one HTTP/2 connection. */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -139,7 +140,7 @@ static void open_run(struct run *r, uint64_t seed)
     cor_rand_init_seeded(&r->rand, seed);
     assert_true(server_process_start(&r->server));
     assert_int_equal(cor_loop_new(1024, &r->loop), 0);
-    r->client = http_client_open(r->loop, &r->server);
+    r->client = http_client_open(r->loop, &r->server, *env_or("COR_CONSISTENCY_HTTP2", ""));
     cor_timer_init(&r->trouble, r->loop, on_trouble);
     make_namespaces(r);
     r->watchers = watchers_start(r->loop, r->client, WATCHERS, seed + 1000, &r->verdict);

@@ -15,9 +15,9 @@
 
 #define TEXT_MAX   (8u << 20)
 #define STAY_MS    600  /* at most, before a watcher goes away */
-#define LONG_MS    4000 /* and before some do: long enough for bookmarks before a deadline */
+#define LONG_MS    6000 /* and before some do: long enough for bookmarks before a deadline */
 #define AWAY_MS    60
-#define PAUSE_MS   1500 /* long enough for a stream to fill up, now and then */
+#define PAUSE_MS   4000 /* long enough for a stream to fill up, now and then */
 #define CHECK_MS   100
 #define LIST_MS    30000
 #define PAGE_LIMIT 7

@@ -1,5 +1,3 @@
-#include "http_conn.h"
-
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -7,75 +5,20 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "loop/loop.h"
+#include "http_conn_int.h"
 #include "net/h1.h"
-#include "net/net.h"
 #include "net/stream.h"
-#include "net/tls.h"
 #include "server_process.h"
 
-#define OUT_MAX  (256u * 1024)
-#define CLOSE_MS 30000
+#define OUT_MAX (256u * 1024)
 /* A window below the loopback's segment size would be opened by probes only, each 200 ms late. */
 #define NARROW (64 * 1024)
 
-struct http_client {
-    const struct server_process *server;
-    struct cor_loop *loop;
-    struct cor_net *net;
-    struct cor_tls *tls;
-    size_t nconns;
-    bool is_net_closed;
-};
-
-struct http_conn {
-    struct http_client *client;
+struct h1_conn {
+    struct http_conn base;
     struct cor_stream *stream;
     struct cor_h1 *h1;
-    const struct http_conn_cbs *cbs;
-    void *arg;
-    bool is_closed;
 };
-
-struct http_client *http_client_open(struct cor_loop *loop, const struct server_process *server)
-{
-    const struct cor_tls_opts opts = {.role = COR_TLS_CLIENT, .ca_pem = cor_buf_str(&server->ca)};
-    struct http_client *client = cor_calloc(1, sizeof(*client));
-
-    if (!client)
-        abort();
-    client->server = server;
-    client->loop = loop;
-    if (cor_net_open(loop, &client->net) < 0 || cor_tls_new(&opts, &client->tls) < 0)
-        abort();
-    return client;
-}
-
-static bool has_no_conns(void *arg)
-{
-    return ((struct http_client *)arg)->nconns == 0;
-}
-
-static void on_net_closed(void *arg)
-{
-    ((struct http_client *)arg)->is_net_closed = true;
-}
-
-static bool is_net_closed(void *arg)
-{
-    return ((struct http_client *)arg)->is_net_closed;
-}
-
-void http_client_close(struct http_client *client)
-{
-    if (!cor_loop_run_until(client->loop, has_no_conns, client, CLOSE_MS))
-        abort();
-    cor_net_close(client->net, on_net_closed, client);
-    if (!cor_loop_run_until(client->loop, is_net_closed, client, CLOSE_MS))
-        abort();
-    cor_tls_unref(client->tls);
-    cor_free(client);
-}
 
 static int on_h1_head(const struct cor_h1_head *head, void *arg)
 {
@@ -106,18 +49,19 @@ static const struct cor_h1_cbs h1_cbs = {on_h1_head, on_h1_body, on_h1_end};
 
 static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg)
 {
-    struct http_conn *conn = arg;
+    struct h1_conn *own = arg;
+    struct http_conn *conn = &own->base;
     size_t used;
 
     while (bytes.n > 0 && !conn->is_closed) {
-        if (cor_h1_feed(conn->h1, bytes, &used) < 0) {
+        if (cor_h1_feed(own->h1, bytes, &used) < 0) {
             conn->cbs->on_lost(conn->arg);
             return;
         }
         bytes = cor_str_from(bytes, used);
-        if (conn->is_closed || !cor_h1_is_done(conn->h1))
+        if (conn->is_closed || !cor_h1_is_done(own->h1))
             continue;
-        cor_h1_next(conn->h1, false);
+        cor_h1_next(own->h1, false);
         conn->cbs->on_done(conn->arg);
     }
 }
@@ -154,62 +98,55 @@ static int connect_narrow(uint16_t port)
     return fd;
 }
 
-static int connect_stream(struct http_conn *conn, const struct cor_stream_opts *opts,
-                          bool is_narrow)
+static int connect_stream(struct http_client *client, const struct cor_stream_opts *opts,
+                          bool is_narrow, struct cor_stream **ret_stream)
 {
-    struct http_client *client = conn->client;
     int fd;
 
     if (!is_narrow)
-        return cor_stream_connect(client->net, "127.0.0.1", client->server->port, opts,
-                                  &conn->stream);
+        return cor_stream_connect(client->net, "127.0.0.1", client->server->port, opts, ret_stream);
     fd = connect_narrow(client->server->port);
-    return fd < 0 ? -COR_EUNREACHABLE : cor_stream_open(client->net, fd, opts, &conn->stream);
+    return fd < 0 ? -COR_EUNREACHABLE : cor_stream_open(client->net, fd, opts, ret_stream);
 }
 
-struct http_conn *http_conn_open(struct http_client *client, const struct http_conn_cbs *cbs,
-                                 void *arg, bool is_narrow)
+static struct http_conn *open_conn(struct http_client *client, bool is_narrow)
 {
-    struct http_conn *conn = cor_calloc(1, sizeof(*conn));
+    struct h1_conn *own = cor_calloc(1, sizeof(*own));
     struct cor_stream_opts opts = {.cbs = &stream_cbs,
-                                   .arg = conn,
+                                   .arg = own,
                                    .tls = client->tls,
                                    .server_name = "127.0.0.1",
                                    .out_max = OUT_MAX};
 
-    if (!conn)
+    if (!own)
         abort();
-    *conn = (struct http_conn){.client = client, .cbs = cbs, .arg = arg};
-    conn->h1 = cor_h1_new(COR_H1_CLIENT, &limits, &h1_cbs, conn);
-    if (!conn->h1)
+    own->h1 = cor_h1_new(COR_H1_CLIENT, &limits, &h1_cbs, own);
+    if (!own->h1)
         abort();
-    if (connect_stream(conn, &opts, is_narrow) < 0) {
-        cor_h1_free(conn->h1);
-        return cor_free(conn);
+    if (connect_stream(client, &opts, is_narrow, &own->stream) < 0) {
+        cor_h1_free(own->h1);
+        cor_free(own);
+        return NULL;
     }
-    client->nconns++;
-    return conn;
+    return &own->base;
 }
 
 static void on_stream_closed(void *arg)
 {
-    struct http_conn *conn = arg;
+    struct h1_conn *own = arg;
 
-    conn->client->nconns--;
-    cor_h1_free(conn->h1);
-    cor_free(conn);
+    own->base.client->nconns--;
+    cor_h1_free(own->h1);
+    cor_free(own);
 }
 
-void http_conn_close(struct http_conn *conn)
+static void close_conn(struct http_conn *conn)
 {
-    if (!conn)
-        return;
-    conn->is_closed = true;
-    cor_stream_close(conn->stream, on_stream_closed, conn);
+    cor_stream_close(((struct h1_conn *)conn)->stream, on_stream_closed, conn);
 }
 
-void http_conn_send(struct http_conn *conn, const char *method, const char *path,
-                    const char *content_type, struct cor_str body)
+static void send_request(struct http_conn *conn, const char *method, const char *path,
+                         const char *content_type, struct cor_str body)
 {
     struct cor_buf text;
     struct cor_str spans[2];
@@ -223,14 +160,18 @@ void http_conn_send(struct http_conn *conn, const char *method, const char *path
     spans[0] = cor_buf_str(&text);
     spans[1] = body;
     /* A stream that has ended says so by on_lost. */
-    (void)cor_stream_write(conn->stream, spans, content_type ? 2 : 1);
+    (void)cor_stream_write(((struct h1_conn *)conn)->stream, spans, content_type ? 2 : 1);
     cor_buf_deinit(&text);
 }
 
-void http_conn_pause(struct http_conn *conn, bool is_paused)
+static void pause_conn(struct http_conn *conn, bool is_paused)
 {
+    struct cor_stream *stream = ((struct h1_conn *)conn)->stream;
+
     if (is_paused)
-        cor_stream_read_stop(conn->stream);
+        cor_stream_read_stop(stream);
     else
-        cor_stream_read_start(conn->stream);
+        cor_stream_read_start(stream);
 }
+
+const struct http_conn_ops http_conn_h1_ops = {open_conn, close_conn, send_request, pause_conn};
