@@ -96,6 +96,12 @@ static void start_again(struct run *r)
     cor_timer_set(&r->trouble, r->pause_ms / 2 + cor_rand_below(&r->rand, r->pause_ms));
 }
 
+/* A slow machine gets more time, so that both kinds of end are seen. */
+static bool is_time_over(const struct run *r)
+{
+    return cor_loop_now_ms(r->loop) >= r->until_ms && r->nkills > 0 && r->nstops > 0;
+}
+
 /* Kills the server, or asks it to end and starts it when it has. */
 static void on_trouble(struct cor_timer *timer)
 {
@@ -109,7 +115,7 @@ static void on_trouble(struct cor_timer *timer)
             start_again(r);
         if (!is_clean)
             verdict_set(&r->verdict, "the server did not end well");
-    } else if (cor_loop_now_ms(r->loop) < r->until_ms) {
+    } else if (!is_time_over(r)) {
         r->is_stopping = (r->nkills + r->nstops) % 2 == 1;
         if (r->is_stopping) {
             r->nstops++;
@@ -127,8 +133,7 @@ static bool is_over(void *arg)
 {
     struct run *r = arg;
 
-    return r->verdict.is_wrong ||
-           (cor_loop_now_ms(r->loop) >= r->until_ms && !cor_timer_is_set(&r->trouble));
+    return r->verdict.is_wrong || (is_time_over(r) && !cor_timer_is_set(&r->trouble));
 }
 
 static void open_run(struct run *r, uint64_t seed)
@@ -194,7 +199,6 @@ TEST(watch_consistency, every_watcher_sees_exactly_its_part_of_what_happened)
     close_run(&r);
     if (r.verdict.is_wrong)
         fail_msg("%s", r.verdict.text);
-    assert_true(r.nkills > 0 && r.nstops > 0);
     assert_true(totals.resumes > 0);
     if (seconds < HISTORY_SECONDS && !strstr(r.server.flags, "--etcd-compaction-interval"))
         assert_int_equal(totals.relists, 0);
