@@ -494,6 +494,10 @@ static void on_last_list(void *arg)
     struct verdict why = {0};
 
     wt->has_list = true;
+    if (wt->status == 410) {
+        w->totals.relists++;
+        return;
+    }
     if (wt->status != 200 || !pod_read_list(cor_buf_str(&wt->text), &s.events, &s.from) ||
         s.from != w->history.rev)
         verdict_set(&why, "%d %.150s", wt->status, cor_buf_z(&wt->text));

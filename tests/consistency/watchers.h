@@ -41,7 +41,7 @@ void watchers_check(struct watchers *w);
 
 struct watchers_totals {
     size_t events, segments, resumes, bookmarks, lists;
-    size_t relists; /* because the server said 410 */
+    size_t relists; /* because the server said 410, to a watch or to the last list */
 };
 struct watchers_totals watchers_totals(const struct watchers *w);
 
