@@ -1,4 +1,4 @@
-#include "storage/etcd/session.h"
+#include "storage/etcd/session_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,13 +6,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
-#include "grpc/call.h"
-#include "grpc/channel.h"
 #include "loop/loop.h"
 #include "net/net.h"
-#include "storage/etcd/endpoint.h"
 #include "storage/etcd/messages.h"
-#include "storage/etcd/secrets.h"
 
 /* A member that takes longer to shake hands is passed over. */
 #define CONNECT_MS  3000
@@ -26,50 +22,8 @@
 #define GREETING_PAUSE_MS  500
 #define IDLE_MS            3600000
 #define UNREADABLE         "its answer cannot be read"
-#define TROUBLE_MAX        384
 #define TOKEN_MAX          8192
 #define GREETING_BYTES_MAX 8192
-/* Calls at once; the channel takes some more, for greetings. */
-#define STREAMS_MAX (COR_GRPC_CALLS_MAX - 8)
-
-enum state { DOWN, GREETING, UP, CLOSED };
-
-struct etcd_session {
-    struct cor_loop *loop;
-    struct cor_net *net;
-    struct etcd_endpoints endpoints;
-    struct etcd_secrets secrets;
-    struct cor_buf token; /* of the login; empty: none */
-
-    enum state state;
-    struct cor_grpc_channel *channel;
-    size_t closing; /* channels that are not gone yet */
-    size_t first;   /* endpoint that the channel begins with */
-    size_t nstreams;
-    bool has_progress;
-    char trouble[TROUBLE_MAX];
-
-    struct cor_list waiting;  /* for UP */
-    struct cor_list retrying; /* for retry_timer first */
-    struct cor_timer retry_timer;
-    struct cor_mail turn; /* runs `waiting`, greets when that is due */
-    bool turn_posted;
-    bool retries_soon;
-    bool greets_late;               /* after the pause, not at once */
-    struct cor_grpc_call *greeting; /* the login, then the question for the version */
-
-    void (*on_closed)(void *arg);
-    void *closed_arg;
-};
-
-struct etcd_stream {
-    struct etcd_session *session;
-    struct cor_grpc_call *call;
-    const struct etcd_stream_cbs *cbs;
-    etcd_reply_cb on_reply; /* unary */
-    void *arg;
-};
-
 static void greet(struct etcd_session *s);
 static void finish_close(struct etcd_session *s);
 
@@ -107,7 +61,7 @@ void etcd_waiter_leave(struct etcd_waiter *waiter)
     cor_list_remove(&waiter->link);
 }
 
-static void post_turn(struct etcd_session *s)
+void etcd_session_post_turn(struct etcd_session *s)
 {
     if (s->turn_posted)
         return;
@@ -115,9 +69,10 @@ static void post_turn(struct etcd_session *s)
     cor_loop_reply(s->loop, &s->turn);
 }
 
-static bool can_start(const struct etcd_session *s)
+bool etcd_session_can_start(const struct etcd_session *s)
 {
-    return s->state == UP && s->nstreams < STREAMS_MAX && !cor_list_empty(&s->waiting);
+    return s->state == ETCD_SESSION_UP && s->nstreams < ETCD_STREAMS_MAX &&
+           !cor_list_empty(&s->waiting);
 }
 
 static void on_turn(struct cor_mail *mail)
@@ -125,9 +80,9 @@ static void on_turn(struct cor_mail *mail)
     struct etcd_session *s = COR_CONTAINER_OF(mail, struct etcd_session, turn);
 
     s->turn_posted = false;
-    if (s->state == DOWN && !s->greets_late)
+    if (s->state == ETCD_SESSION_DOWN && !s->greets_late)
         greet(s);
-    while (can_start(s)) {
+    while (etcd_session_can_start(s)) {
         struct etcd_waiter *waiter =
             COR_CONTAINER_OF(cor_list_pop(&s->waiting), struct etcd_waiter, link);
 
@@ -160,91 +115,26 @@ static void on_retry(struct cor_timer *timer)
     s->retries_soon = s->greets_late = false;
     set_retry_timer(s, IDLE_MS);
     cor_list_splice(&s->waiting, &s->retrying);
-    post_turn(s);
+    etcd_session_post_turn(s);
 }
 
 void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
 {
-    if (when == ETCD_WAIT_LOGIN && s->state == UP)
-        s->state = DOWN;
+    if (when == ETCD_WAIT_LOGIN && s->state == ETCD_SESSION_UP)
+        s->state = ETCD_SESSION_DOWN;
     if (when == ETCD_WAIT_RETRY) {
         cor_list_push(&s->retrying, &waiter->link);
         retry_soon(s);
     } else {
         cor_list_push(&s->waiting, &waiter->link);
-        post_turn(s);
+        etcd_session_post_turn(s);
     }
 }
 
-/* Calls and streams. */
-
-static void stream_free(struct etcd_stream *stream)
-{
-    struct etcd_session *s = stream->session;
-
-    s->nstreams--;
-    if (can_start(s))
-        post_turn(s);
-    cor_free(stream);
-}
-
-/* The message ends in NUL only here. */
-static void copy_text(char *to, size_t size, struct cor_str from)
-{
-    snprintf(to, size, "%.*s", (int)(from.n < size ? from.n : size - 1), from.p ? from.p : "");
-}
-
-static void on_message(struct cor_grpc_call *call, struct cor_str message, void *arg)
-{
-    struct etcd_stream *stream = arg;
-
-    stream->cbs->on_message(stream->arg, message);
-}
-
-static void on_done(struct cor_grpc_call *call, const struct cor_grpc_status *status, void *arg)
-{
-    struct etcd_stream *stream = arg;
-    const struct etcd_stream_cbs *cbs = stream->cbs;
-    void *user = stream->arg;
-    char text[TROUBLE_MAX];
-
-    copy_text(text, sizeof(text), status->message);
-    stream_free(stream);
-    cbs->on_closed(user, &(struct etcd_failure){status->code, text, status->is_untouched});
-}
-
-static void on_unary(const struct cor_grpc_status *status, struct cor_str message, void *arg)
-{
-    struct etcd_stream *stream = arg;
-    etcd_reply_cb on_reply = stream->on_reply;
-    void *user = stream->arg;
-    char text[TROUBLE_MAX];
-    const struct etcd_failure why = {status->code, text, status->is_untouched};
-
-    copy_text(text, sizeof(text), status->message);
-    stream_free(stream);
-    on_reply(user, status->code == COR_GRPC_OK ? NULL : &why, message);
-}
-
-static int stream_new(struct etcd_session *s, struct etcd_stream **ret_stream)
-{
-    struct etcd_stream *stream;
-
-    if (s->state != UP)
-        return -COR_ECANCELED;
-    if (s->nstreams >= STREAMS_MAX)
-        return -COR_EBUSY;
-    stream = cor_calloc(1, sizeof(*stream));
-    if (!stream)
-        return -COR_ENOMEM;
-    stream->session = s;
-    s->nstreams++;
-    *ret_stream = stream;
-    return 0;
-}
+/* The greeting. */
 
 /* A watch ends when its member has lost the leader, rather than to be silent. */
-static size_t metadata(const struct etcd_session *s, struct cor_http_header headers[2])
+size_t etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2])
 {
     size_t n = 0;
 
@@ -253,66 +143,6 @@ static size_t metadata(const struct etcd_session *s, struct cor_http_header head
         headers[n++] = (struct cor_http_header){COR_STR("token"), cor_buf_str(&s->token)};
     return n;
 }
-
-int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
-                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
-                       struct etcd_stream **ret_stream)
-{
-    struct cor_http_header headers[2];
-    const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
-                                            .metadata = headers,
-                                            .nmetadata = metadata(s, headers),
-                                            .timeout_ms = timeout_ms};
-    struct etcd_stream *stream;
-    int r = stream_new(s, &stream);
-
-    if (r < 0)
-        return r;
-    stream->on_reply = on_reply;
-    stream->arg = arg;
-    r = cor_grpc_unary(s->channel, &opts, &message, 1, on_unary, stream, &stream->call);
-    if (r < 0)
-        stream_free(stream);
-    else
-        *ret_stream = stream;
-    return r;
-}
-
-int etcd_session_open_stream(struct etcd_session *s, const char *method,
-                             const struct etcd_stream_cbs *cbs, void *arg,
-                             struct etcd_stream **ret_stream)
-{
-    static const struct cor_grpc_call_cbs call_cbs = {.on_message = on_message, .on_done = on_done};
-    struct cor_http_header headers[2];
-    const struct cor_grpc_call_opts opts = {
-        .method = cor_strz(method), .metadata = headers, .nmetadata = metadata(s, headers)};
-    struct etcd_stream *stream;
-    int r = stream_new(s, &stream);
-
-    if (r < 0)
-        return r;
-    stream->cbs = cbs;
-    stream->arg = arg;
-    r = cor_grpc_call_open(s->channel, &opts, &call_cbs, stream, &stream->call);
-    if (r < 0)
-        stream_free(stream);
-    else
-        *ret_stream = stream;
-    return r;
-}
-
-int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
-{
-    return cor_grpc_call_send(stream->call, &message, 1);
-}
-
-void etcd_stream_close(struct etcd_stream *stream)
-{
-    cor_grpc_call_cancel(stream->call);
-    stream_free(stream);
-}
-
-/* The greeting. */
 
 bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
 {
@@ -329,7 +159,7 @@ bool etcd_is_refusal(const char *message)
 static void be_down(struct etcd_session *s, const char *text, size_t n)
 {
     set_trouble(s, text, n);
-    s->state = DOWN;
+    s->state = ETCD_SESSION_DOWN;
     s->greets_late = true;
     if (!s->retries_soon)
         set_retry_timer(s, GREETING_PAUSE_MS);
@@ -347,9 +177,9 @@ static void on_version(const struct cor_grpc_status *status, struct cor_str mess
         be_down(s, UNREADABLE, sizeof(UNREADABLE) - 1);
     } else {
         s->has_progress = member.has_progress;
-        s->state = UP;
+        s->state = ETCD_SESSION_UP;
         s->trouble[0] = '\0';
-        post_turn(s);
+        etcd_session_post_turn(s);
     }
 }
 
@@ -359,7 +189,7 @@ static void ask(struct etcd_session *s, const char *method, struct cor_str messa
     struct cor_http_header headers[2];
     const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
                                             .metadata = headers,
-                                            .nmetadata = metadata(s, headers),
+                                            .nmetadata = etcd_session_metadata(s, headers),
                                             .timeout_ms = GREETING_MS};
     int r = cor_grpc_unary(s->channel, &opts, &message, 1, on_reply, s, &s->greeting);
 
@@ -404,7 +234,7 @@ static void log_in(struct etcd_session *s)
 
 static void greet(struct etcd_session *s)
 {
-    s->state = GREETING;
+    s->state = ETCD_SESSION_GREETING;
     if (s->secrets.user)
         log_in(s);
     else
@@ -421,10 +251,10 @@ static void on_state(struct cor_grpc_channel *channel, int r, const char *why, v
         return;
     if (r < 0)
         set_trouble(s, why, strlen(why));
-    if (r < 0 && s->state == UP)
-        s->state = DOWN;
+    if (r < 0 && s->state == ETCD_SESSION_UP)
+        s->state = ETCD_SESSION_DOWN;
     s->greets_late = false;
-    post_turn(s);
+    etcd_session_post_turn(s);
 }
 
 static int open_channel(struct etcd_session *s)
@@ -474,16 +304,17 @@ void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure
 {
     struct cor_grpc_channel *old = s->channel;
 
-    if (s->state != UP || s->endpoints.n < 2 || !strstr(why->message, "etcdserver: no leader"))
+    if (s->state != ETCD_SESSION_UP || s->endpoints.n < 2 ||
+        !strstr(why->message, "etcdserver: no leader"))
         return;
     s->first = (s->first + 1) % s->endpoints.n;
     if (open_channel(s) < 0)
         return;
     set_trouble(s, why->message, strlen(why->message));
-    s->state = DOWN;
+    s->state = ETCD_SESSION_DOWN;
     s->closing++;
     cor_grpc_channel_close(old, on_channel_closed, s);
-    post_turn(s);
+    etcd_session_post_turn(s);
 }
 
 /* Opening and closing. */
@@ -510,14 +341,14 @@ static void on_net_closed(void *arg)
 
 static void finish_close(struct etcd_session *s)
 {
-    if (s->state == CLOSED && s->closing == 0 && !s->turn_posted)
+    if (s->state == ETCD_SESSION_CLOSED && s->closing == 0 && !s->turn_posted)
         cor_net_close(s->net, on_net_closed, s);
 }
 
 void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
 {
     assert(cor_list_empty(&s->waiting) && cor_list_empty(&s->retrying) && s->nstreams == 0);
-    s->state = CLOSED;
+    s->state = ETCD_SESSION_CLOSED;
     s->on_closed = on_closed;
     s->closed_arg = arg;
     cor_timer_cancel(&s->retry_timer);

@@ -1,0 +1,60 @@
+/* The inside of a session, for session.c and stream.c only. */
+#ifndef COR_STORAGE_ETCD_SESSION_INT_H
+#define COR_STORAGE_ETCD_SESSION_INT_H
+
+#include "base/buf.h"
+#include "grpc/call.h"
+#include "grpc/channel.h"
+#include "storage/etcd/endpoint.h"
+#include "storage/etcd/secrets.h"
+#include "storage/etcd/session.h"
+
+#define ETCD_TROUBLE_MAX 384
+/* Calls at once; the channel takes some more, for greetings. */
+#define ETCD_STREAMS_MAX (COR_GRPC_CALLS_MAX - 8)
+
+enum etcd_session_state {
+    ETCD_SESSION_DOWN,
+    ETCD_SESSION_GREETING,
+    ETCD_SESSION_UP,
+    ETCD_SESSION_CLOSED,
+};
+
+struct etcd_session {
+    struct cor_loop *loop;
+    struct cor_net *net;
+    struct etcd_endpoints endpoints;
+    struct etcd_secrets secrets;
+    struct cor_buf token; /* of the login; empty: none */
+
+    enum etcd_session_state state;
+    struct cor_grpc_channel *channel;
+    size_t closing; /* channels that are not gone yet */
+    size_t first;   /* endpoint that the channel begins with */
+    size_t nstreams;
+    bool has_progress;
+    char trouble[ETCD_TROUBLE_MAX];
+
+    struct cor_list waiting;  /* for UP */
+    struct cor_list retrying; /* for retry_timer first */
+    struct cor_timer retry_timer;
+    struct cor_mail turn; /* runs `waiting`, greets when that is due */
+    bool turn_posted;
+    bool retries_soon;
+    bool greets_late;               /* after the pause, not at once */
+    struct cor_grpc_call *greeting; /* the login, then the question for the version */
+
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* Somebody who waits may begin, or a greeting is due: a later turn sees to it. */
+void etcd_session_post_turn(struct etcd_session *s);
+
+/* Is the session up, with room for one more call, and does somebody wait for that? */
+bool etcd_session_can_start(const struct etcd_session *s);
+
+/* What goes with every call. Returns how many. */
+size_t etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2]);
+
+#endif
