@@ -4,145 +4,11 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "etcd.pb-c.h"
+#include "etcd_fake_session.h"
 #include "loop/loop.h"
 #include "test.h"
 
-#define TIMEOUT_MS 5000
-
-struct etcd_stream {
-    struct cor_list link;
-    const struct etcd_stream_cbs *cbs;
-    void *arg;
-    etcd_reply_cb on_reply;           /* of a unary call */
-    Etcd__WatchCreateRequest *create; /* what it asked for first */
-    Etcd__WatchRequest *first;
-    unsigned progress;
-};
-
-struct etcd_session {
-    struct cor_loop *loop;
-    struct cor_list waiting, streams;
-    bool has_progress;
-};
-
 static struct etcd_session session;
-
-/* The seam. */
-
-struct cor_loop *etcd_session_loop(const struct etcd_session *s)
-{
-    return s->loop;
-}
-
-int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
-                     struct etcd_session **ret_session, struct cor_status *reterr_status)
-{
-    fail();
-    return -COR_EINTERNAL;
-}
-
-void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
-{
-    fail();
-}
-
-const char *etcd_session_trouble(const struct etcd_session *s)
-{
-    return "";
-}
-
-bool etcd_session_has_progress(const struct etcd_session *s)
-{
-    return s->has_progress;
-}
-
-void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
-{
-    cor_list_init(&waiter->link);
-    waiter->on_up = on_up;
-}
-
-void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
-{
-    cor_list_push(&s->waiting, &waiter->link);
-}
-
-void etcd_waiter_leave(struct etcd_waiter *waiter)
-{
-    cor_list_remove(&waiter->link);
-}
-
-bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
-{
-    return false;
-}
-
-bool etcd_is_refusal(const char *message)
-{
-    return strstr(message, "permission denied") != NULL;
-}
-
-void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why) {}
-
-int etcd_session_start(struct etcd_session *s)
-{
-    fail();
-    return -COR_EINTERNAL;
-}
-
-static struct etcd_stream *stream_new(struct etcd_session *s, void *arg)
-{
-    struct etcd_stream *stream = calloc(1, sizeof(*stream));
-
-    stream->arg = arg;
-    cor_list_push(&s->streams, &stream->link);
-    return stream;
-}
-
-int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
-                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
-                       struct etcd_stream **ret_stream)
-{
-    *ret_stream = stream_new(s, arg);
-    (*ret_stream)->on_reply = on_reply;
-    return 0;
-}
-
-int etcd_session_open_stream(struct etcd_session *s, const char *method,
-                             const struct etcd_stream_cbs *cbs, void *arg,
-                             struct etcd_stream **ret_stream)
-{
-    *ret_stream = stream_new(s, arg);
-    (*ret_stream)->cbs = cbs;
-    return 0;
-}
-
-int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
-{
-    Etcd__WatchRequest *m =
-        etcd__watch_request__unpack(NULL, message.n, (const uint8_t *)message.p);
-
-    assert_non_null(m);
-    if (!stream->first) {
-        assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST);
-        stream->first = m;
-        stream->create = m->create_request;
-        return 0;
-    }
-    assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST);
-    stream->progress++;
-    etcd__watch_request__free_unpacked(m, NULL);
-    return 0;
-}
-
-void etcd_stream_close(struct etcd_stream *stream)
-{
-    cor_list_remove(&stream->link);
-    if (stream->first)
-        etcd__watch_request__free_unpacked(stream->first, NULL);
-    free(stream);
-}
 
 /* What feeds deliver, as text: "+key@rev(prev)" "-key@rev(prev)" "|upto". */
 struct sink {
@@ -193,51 +59,20 @@ static const struct cor_engine_ops ops = {
     .feed_close = etcd_feed_close,
 };
 
-static bool is_marked(void *arg)
-{
-    return *(bool *)arg;
-}
-
-struct mark {
-    struct cor_mail mail;
-    bool done;
-};
-
-static void on_mark(struct cor_mail *mail)
-{
-    COR_CONTAINER_OF(mail, struct mark, mail)->done = true;
-}
-
-/* Everything that was mailed before has arrived, and everybody who waited is told to go. */
 static void turn(void)
 {
-    struct mark mark = {.mail.on_mail = on_mark};
-    struct cor_list *link;
-
-    cor_loop_reply(session.loop, &mark.mail);
-    assert_true(cor_loop_run_until(session.loop, is_marked, &mark.done, TIMEOUT_MS));
-    while ((link = cor_list_pop(&session.waiting))) {
-        struct etcd_waiter *waiter = COR_CONTAINER_OF(link, struct etcd_waiter, link);
-
-        waiter->on_up(waiter);
-    }
+    fake_session_turn(&session);
 }
 
 static struct etcd_stream *stream_at(size_t n)
 {
-    COR_LIST_FOREACH(link, &session.streams) {
-        if (n-- == 0)
-            return COR_CONTAINER_OF(link, struct etcd_stream, link);
-    }
-    return NULL;
+    return fake_session_stream(&session, n);
 }
 
 static void open_engine(bool has_progress)
 {
-    session = (struct etcd_session){.has_progress = has_progress};
-    cor_list_init(&session.waiting);
-    cor_list_init(&session.streams);
-    assert_int_equal(cor_loop_new(64, &session.loop), 0);
+    fake_session_open(&session);
+    session.has_progress = has_progress;
     engine = (struct etcd_engine){.base.ops = &ops, .loop = session.loop, .session = &session};
     pthread_mutex_init(&engine.lock, NULL);
     etcd_feeds_init(&engine);
@@ -246,9 +81,8 @@ static void open_engine(bool has_progress)
 static void close_engine(void)
 {
     etcd_feeds_deinit(&engine);
-    assert_true(cor_list_empty(&session.streams));
     pthread_mutex_destroy(&engine.lock);
-    cor_loop_free(session.loop);
+    fake_session_close(&session);
 }
 
 static void sink_open(struct sink *sink, const char *key, const char *end, cor_rev from,
@@ -292,16 +126,12 @@ static void say_revision(struct etcd_stream *stream, int64_t rev)
     Etcd__RangeResponse m = ETCD__RANGE_RESPONSE__INIT;
     uint8_t bytes[64];
 
-    etcd_reply_cb on_reply = stream->on_reply;
-    void *arg = stream->arg;
     size_t n;
 
-    assert_non_null(on_reply);
     header.revision = rev;
     m.header = &header;
     n = etcd__range_response__pack(&m, bytes);
-    etcd_stream_close(stream);
-    on_reply(arg, NULL, cor_str((char *)bytes, n));
+    fake_stream_reply(stream, cor_str((char *)bytes, n));
     turn();
 }
 
@@ -349,12 +179,7 @@ static void say(struct etcd_stream *stream, int64_t rev, bool is_fragment, const
 
 static void cut(struct etcd_stream *stream)
 {
-    const struct etcd_failure why = {.code = COR_GRPC_UNAVAILABLE, .message = "connection lost"};
-    const struct etcd_stream_cbs *cbs = stream->cbs;
-    void *arg = stream->arg;
-
-    etcd_stream_close(stream);
-    cbs->on_closed(arg, &why);
+    fake_stream_fail(stream, COR_GRPC_UNAVAILABLE, "connection lost", false);
     turn();
 }
 

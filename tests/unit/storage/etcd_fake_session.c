@@ -1,0 +1,203 @@
+#include "etcd_fake_session.h"
+
+#include "base/err.h"
+#include "loop/loop.h"
+#include "test.h"
+
+#define TIMEOUT_MS 5000
+
+struct cor_loop *etcd_session_loop(const struct etcd_session *s)
+{
+    return s->loop;
+}
+
+int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                     struct etcd_session **ret_session, struct cor_status *reterr_status)
+{
+    fail();
+    return -COR_EINTERNAL;
+}
+
+void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
+{
+    fail();
+}
+
+const char *etcd_session_trouble(const struct etcd_session *s)
+{
+    return "";
+}
+
+bool etcd_session_has_progress(const struct etcd_session *s)
+{
+    return s->has_progress;
+}
+
+void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
+{
+    cor_list_init(&waiter->link);
+    waiter->on_up = on_up;
+}
+
+void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
+{
+    s->when = when;
+    cor_list_push(&s->waiting, &waiter->link);
+}
+
+void etcd_waiter_leave(struct etcd_waiter *waiter)
+{
+    cor_list_remove(&waiter->link);
+}
+
+bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
+{
+    return s->has_user && strstr(message, "invalid auth token");
+}
+
+bool etcd_is_refusal(const char *message)
+{
+    return strstr(message, "permission denied") != NULL;
+}
+
+void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
+{
+    s->blamed++;
+}
+
+int etcd_session_start(struct etcd_session *s)
+{
+    fail();
+    return -COR_EINTERNAL;
+}
+
+static struct etcd_stream *stream_new(struct etcd_session *s, void *arg)
+{
+    struct etcd_stream *stream = calloc(1, sizeof(*stream));
+
+    stream->arg = arg;
+    cor_list_push(&s->streams, &stream->link);
+    return stream;
+}
+
+int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                       struct etcd_stream **ret_stream)
+{
+    *ret_stream = stream_new(s, arg);
+    (*ret_stream)->on_reply = on_reply;
+    return 0;
+}
+
+int etcd_session_open_stream(struct etcd_session *s, const char *method,
+                             const struct etcd_stream_cbs *cbs, void *arg,
+                             struct etcd_stream **ret_stream)
+{
+    *ret_stream = stream_new(s, arg);
+    (*ret_stream)->cbs = cbs;
+    return 0;
+}
+
+int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
+{
+    Etcd__WatchRequest *m =
+        etcd__watch_request__unpack(NULL, message.n, (const uint8_t *)message.p);
+
+    assert_non_null(m);
+    if (!stream->first) {
+        assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST);
+        stream->first = m;
+        stream->create = m->create_request;
+        return 0;
+    }
+    assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST);
+    stream->progress++;
+    etcd__watch_request__free_unpacked(m, NULL);
+    return 0;
+}
+
+void etcd_stream_close(struct etcd_stream *stream)
+{
+    cor_list_remove(&stream->link);
+    if (stream->first)
+        etcd__watch_request__free_unpacked(stream->first, NULL);
+    free(stream);
+}
+
+static bool is_marked(void *arg)
+{
+    return *(bool *)arg;
+}
+
+struct mark {
+    struct cor_mail mail;
+    bool done;
+};
+
+static void on_mark(struct cor_mail *mail)
+{
+    COR_CONTAINER_OF(mail, struct mark, mail)->done = true;
+}
+
+void fake_session_turn(struct etcd_session *s)
+{
+    struct mark mark = {.mail.on_mail = on_mark};
+    struct cor_list *link;
+
+    cor_loop_reply(s->loop, &mark.mail);
+    assert_true(cor_loop_run_until(s->loop, is_marked, &mark.done, TIMEOUT_MS));
+    while ((link = cor_list_pop(&s->waiting))) {
+        struct etcd_waiter *waiter = COR_CONTAINER_OF(link, struct etcd_waiter, link);
+
+        waiter->on_up(waiter);
+    }
+}
+
+struct etcd_stream *fake_session_stream(struct etcd_session *s, size_t n)
+{
+    COR_LIST_FOREACH(link, &s->streams) {
+        if (n-- == 0)
+            return COR_CONTAINER_OF(link, struct etcd_stream, link);
+    }
+    return NULL;
+}
+
+void fake_session_open(struct etcd_session *s)
+{
+    *s = (struct etcd_session){.has_progress = true};
+    cor_list_init(&s->waiting);
+    cor_list_init(&s->streams);
+    assert_int_equal(cor_loop_new(64, &s->loop), 0);
+}
+
+void fake_session_close(struct etcd_session *s)
+{
+    assert_true(cor_list_empty(&s->streams));
+    assert_true(cor_list_empty(&s->waiting));
+    cor_loop_free(s->loop);
+}
+
+void fake_stream_reply(struct etcd_stream *stream, struct cor_str message)
+{
+    etcd_reply_cb on_reply = stream->on_reply;
+    void *arg = stream->arg;
+
+    assert_non_null(on_reply);
+    etcd_stream_close(stream);
+    on_reply(arg, NULL, message);
+}
+
+void fake_stream_fail(struct etcd_stream *stream, enum cor_grpc_code code, const char *message,
+                      bool is_untouched)
+{
+    const struct etcd_failure why = {code, message, is_untouched};
+    const struct etcd_stream_cbs *cbs = stream->cbs;
+    etcd_reply_cb on_reply = stream->on_reply;
+    void *arg = stream->arg;
+
+    etcd_stream_close(stream);
+    if (on_reply)
+        on_reply(arg, &why, cor_str("", 0));
+    else
+        cbs->on_closed(arg, &why);
+}

@@ -1,0 +1,44 @@
+/* A session with etcd that the test plays: it sees what is asked, and says what etcd answers.
+ * Thread: the test's. */
+#ifndef COR_TEST_ETCD_FAKE_SESSION_H
+#define COR_TEST_ETCD_FAKE_SESSION_H
+
+#include "base/list.h"
+#include "etcd.pb-c.h"
+#include "storage/etcd/session.h"
+
+struct etcd_stream {
+    struct cor_list link;
+    const struct etcd_stream_cbs *cbs;
+    void *arg;
+    etcd_reply_cb on_reply;           /* of a unary call */
+    Etcd__WatchCreateRequest *create; /* what it asked for first */
+    Etcd__WatchRequest *first;
+    unsigned progress;
+};
+
+struct etcd_session {
+    struct cor_loop *loop;
+    struct cor_list waiting, streams;
+    bool has_progress;
+    bool has_user;
+    enum etcd_wait_when when; /* of who waited last */
+    unsigned blamed;
+};
+
+/* With a loop of its own, that the test runs. */
+void fake_session_open(struct etcd_session *s);
+void fake_session_close(struct etcd_session *s);
+
+/* What was mailed before has arrived, and everybody who waited was told to go. */
+void fake_session_turn(struct etcd_session *s);
+
+/* The n-th open call or stream, or NULL. */
+struct etcd_stream *fake_session_stream(struct etcd_session *s, size_t n);
+
+/* Ends a unary call. */
+void fake_stream_reply(struct etcd_stream *stream, struct cor_str message);
+void fake_stream_fail(struct etcd_stream *stream, enum cor_grpc_code code, const char *message,
+                      bool is_untouched);
+
+#endif
