@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/log.h"
 #include "server/instance_int.h"
 
 #define ENGINE_CHECK_MS 2000
@@ -23,13 +24,27 @@ static bool is_not_draining(void *arg)
     return !atomic_load(&((struct cor_instance *)arg)->draining);
 }
 
+/* /readyz withholds the reason, as upstream's; the log has it, once. */
+static void judge_engine(struct cor_instance *in, const struct cor_engine_req *req)
+{
+    bool was_ok = atomic_exchange(&in->engine_ok, req->result == 0);
+
+    if (was_ok && req->result < 0)
+        COR_LOG_ERROR("the store fails its health check",
+                      COR_F_STR("err", cor_status_message(&req->status)));
+    else if (!was_ok && req->result == 0)
+        COR_LOG_INFO("the store is healthy again");
+    if (req->result < 0)
+        return;
+    atomic_store(&in->store_bytes, in->engine_req.ret_file_bytes);
+    atomic_store(&in->store_rev, in->engine_req.ret_rev);
+}
+
 static void on_engine_status(struct cor_engine_req *req)
 {
     struct cor_instance *in = COR_CONTAINER_OF(req, struct cor_instance, engine_req.req);
 
-    atomic_store(&in->engine_ok, req->result == 0);
-    atomic_store(&in->store_bytes, in->engine_req.ret_file_bytes);
-    atomic_store(&in->store_rev, in->engine_req.ret_rev);
+    judge_engine(in, req);
     cor_engine_req_deinit(req);
     in->engine_busy = false;
     /* Without memory for the timer the last verdict stands. */

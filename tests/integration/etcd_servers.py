@@ -3,9 +3,11 @@
 
 import base64
 import json
+import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -121,6 +123,7 @@ def without_etcd_writes_fail_cached_reads_go_on_and_it_recovers(coracle, flags):
         assert a.get(MAPS + "/before").status == 500
         wait_for("unreadiness", 10, lambda: not ready(a))
         assert b"[-]etcd failed" in a.get("/readyz").body
+        assert "etcd cannot be reached" in a.output(), "the log says why"
         assert a.get("/livez?exclude=etcd").status == 200
         etcd.members[0].start()
         wait_for("readiness", 20, lambda: ready(a))
@@ -204,8 +207,6 @@ def make_certificates(folder):
 
 @test
 def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
-    import pathlib
-    import tempfile
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         make_certificates(folder)
@@ -226,14 +227,8 @@ def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
                 without.cleanup()
 
 
-def b64(text):
-    return base64.b64encode(text.encode()).decode()
-
-
 @test
 def etcd_asks_for_a_user_and_an_expired_login_is_renewed(coracle, flags):
-    import pathlib
-    import tempfile
     with tempfile.TemporaryDirectory() as name, Cluster(flags=["--auth-token-ttl", "2"]) as etcd:
         ask = etcd.members[0].ask
         ask("/v3/auth/user/add", {"name": "root", "password": "pw"})
