@@ -122,6 +122,8 @@ void target_start_coracle(const struct target_program *p, const char *dir, struc
                           "--max-requests-inflight",
                           "0",
                           "--die-with-parent",
+                          p->etcd_url ? "--etcd-servers" : NULL,
+                          p->etcd_url,
                           NULL};
 
     *ret = (struct target){.npids = 1, .port = target_free_port()};
@@ -160,27 +162,27 @@ void target_start_nginx(const struct target_program *p, const char *dir, const c
     ret->npids += process_children(ret->pids[0], ret->pids + 1, TARGET_PIDS_MAX - 1);
 }
 
-static pid_t start_etcd(const struct target_program *p, const char *dir, char *ret_url, size_t n)
+void target_start_etcd(const char *program, const char *dir, char *ret_url, size_t n,
+                       struct target *ret)
 {
     char data[TEXT_MAX], log[TEXT_MAX], peer[64];
-    struct target etcd = {.npids = 1, .port = target_free_port(), .is_plain = true};
-    const char *argv[] = {p->helper, "--data-dir",
-                          data,      "--listen-client-urls",
-                          ret_url,   "--advertise-client-urls",
-                          ret_url,   "--listen-peer-urls",
-                          peer,      "--initial-advertise-peer-urls",
-                          peer,      "--initial-cluster",
-                          NULL,      NULL};
+    const char *argv[] = {program, "--data-dir",
+                          data,    "--listen-client-urls",
+                          ret_url, "--advertise-client-urls",
+                          ret_url, "--listen-peer-urls",
+                          peer,    "--initial-advertise-peer-urls",
+                          peer,    "--initial-cluster",
+                          NULL,    NULL};
     char cluster[80];
 
-    snprintf(ret_url, n, "http://127.0.0.1:%u", etcd.port);
+    *ret = (struct target){.npids = 1, .port = target_free_port(), .is_plain = true};
+    snprintf(ret_url, n, "http://127.0.0.1:%u", ret->port);
     snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", target_free_port());
     snprintf(cluster, sizeof(cluster), "default=%s", peer);
     argv[12] = cluster;
     snprintf(data, sizeof(data), "%s/etcd", dir);
     snprintf(log, sizeof(log), "%s/etcd.log", dir);
-    start(&etcd, argv, log, "/health");
-    return etcd.pids[0];
+    start(ret, argv, log, "/health");
 }
 
 /* Tokens, certificate folder, and the key of service accounts, which the server insists on. */
@@ -206,25 +208,21 @@ void target_start_kube(const struct target_program *p, const char *dir, struct t
 {
     char key[TEXT_MAX], tokens[TEXT_MAX + 32], certs[TEXT_MAX + 32], log[TEXT_MAX], port[32],
         url[64], etcd[96], sa[TEXT_MAX + 64], signing[TEXT_MAX + 64];
-    const char *argv[] = {p->program,
-                          etcd,
-                          tokens,
-                          certs,
-                          port,
-                          sa,
-                          signing,
-                          "--service-account-issuer=https://bench",
-                          "--service-cluster-ip-range=10.0.0.0/24",
-                          "--authorization-mode=RBAC",
-                          "--disable-admission-plugins=ServiceAccount",
-                          "--max-requests-inflight=4000",
-                          "--bind-address=127.0.0.1",
-                          NULL};
+    const char *argv[] = {
+        p->program, etcd, tokens, certs, port, sa, signing,
+        "--service-account-issuer=https://bench", "--service-cluster-ip-range=10.0.0.0/24",
+        "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+        "--max-requests-inflight=4000", "--bind-address=127.0.0.1",
+        /* As Coracle writes: the same store then has the same bytes. */
+        p->etcd_url ? "--storage-media-type=application/json" : NULL, "--etcd-prefix=/kube", NULL};
+    struct target own = {0};
 
-    *ret = (struct target){.npids = 2, .port = target_free_port()};
+    *ret = (struct target){.npids = p->etcd_url ? 1 : 2, .port = target_free_port()};
     prepare_kube(dir, key, sizeof(key));
-    ret->pids[1] = start_etcd(p, dir, url, sizeof(url));
-    snprintf(etcd, sizeof(etcd), "--etcd-servers=%s", url);
+    if (!p->etcd_url)
+        target_start_etcd(p->helper, dir, url, sizeof(url), &own);
+    ret->pids[1] = own.pids[0];
+    snprintf(etcd, sizeof(etcd), "--etcd-servers=%s", p->etcd_url ? p->etcd_url : url);
     snprintf(tokens, sizeof(tokens), "--token-auth-file=%s/tokens.csv", dir);
     snprintf(certs, sizeof(certs), "--cert-dir=%s/certs", dir);
     snprintf(port, sizeof(port), "--secure-port=%u", ret->port);

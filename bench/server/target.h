@@ -24,8 +24,13 @@ struct target {
 /* How to start one; `dir` is where it keeps everything, and may have been used before. */
 struct target_program {
     const char *program;
-    const char *helper; /* etcd, for kube-apiserver */
+    const char *helper;   /* etcd, for kube-apiserver */
+    const char *etcd_url; /* not NULL: the store is there, and its keeper does not count */
 };
+
+/* The URL is for `etcd_url`. The process counts nowhere; target_stop() ends it. */
+void target_start_etcd(const char *program, const char *dir, char *ret_url, size_t n,
+                       struct target *ret);
 
 void target_start_coracle(const struct target_program *p, const char *dir, struct target *ret);
 

@@ -1,0 +1,167 @@
+/* ./dev bench etcd: Coracle on etcd and, when COR_KUBE_APISERVER names it, kube-apiserver on the
+ * same etcd. CPU is the API server's alone. docs/internals/performance.md says how to read it.
+ *
+ *   bench_etcd CORACLE ETCD DATA_DIR [--short] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "process.h"
+#include "puts.h"
+#include "requests.h"
+#include "target.h"
+#include "watchers.h"
+
+#define WRITERS   16
+#define DIR_MAX   1024
+#define NS        "bench"
+#define LIST_PATH "/api/v1/namespaces/" NS "/configmaps"
+/* The bars of the issue. */
+#define CREATE_BAR (1.0 / 8)
+#define PUT_BAR_US 60
+
+struct sizes {
+    size_t objects, gets, lists, latencies, puts;
+};
+
+static const struct sizes whole = {
+    .objects = 5000, .gets = 5000, .lists = 20, .latencies = 500, .puts = 10000};
+static const struct sizes brief = {
+    .objects = 100, .gets = 100, .lists = 2, .latencies = 10, .puts = 100};
+
+struct figures {
+    double create_us, create_rate, create_p50_ms;
+    double get_us, get_p50_ms;
+    double list_ms, list_wall_ms;
+    double watch_p50_ms, watch_p99_ms;
+};
+
+static struct requests_result run(const struct target *t, size_t conns, size_t n,
+                                  void (*write)(struct cor_buf *out, size_t i, void *arg),
+                                  void *arg)
+{
+    const struct requests r = {.target = t, .conns = conns, .n = n, .write = write, .arg = arg};
+    struct client *client = client_open();
+    struct requests_result result = requests_run(client, &r);
+
+    client_close(client);
+    return result;
+}
+
+static void latency(const struct sizes *sizes, const struct target *t, struct figures *f)
+{
+    struct client *client = client_open();
+    struct request_object o = {.ns = "default", .prefix = "latency"};
+    struct requests r = {
+        .target = t, .n = sizes->latencies, .write = request_write_create, .arg = &o};
+    struct watchers *w = watchers_open(client, t, "default", 1);
+    struct fanout result = fanout_step(w, &r);
+
+    f->watch_p50_ms = result.p50_ms;
+    f->watch_p99_ms = result.p99_ms;
+    watchers_close(w);
+    client_close(client);
+}
+
+static struct figures measure(const struct sizes *sizes, const struct target *t)
+{
+    struct request_object o = {.ns = NS, .prefix = "o"};
+    struct request_path one = {LIST_PATH "/o-1"}, all = {LIST_PATH};
+    struct figures f;
+    struct requests_result r;
+
+    (void)run(t, 1, 1, request_write_namespace, &o);
+    latency(sizes, t, &f);
+    r = run(t, WRITERS, sizes->objects, request_write_create, &o);
+    f.create_us = r.cpu_us;
+    f.create_rate = r.per_second;
+    f.create_p50_ms = r.p50_ms;
+    r = run(t, WRITERS, sizes->gets, request_write_get, &one);
+    f.get_us = r.cpu_us;
+    f.get_p50_ms = r.p50_ms;
+    r = run(t, 1, sizes->lists, request_write_get, &all);
+    f.list_ms = r.cpu_us / 1e3;
+    f.list_wall_ms = r.p50_ms;
+    return f;
+}
+
+static void print_row(const char *what, double coracle, double kube)
+{
+    if (isnan(kube))
+        printf("%-44s %10.2f %10s\n", what, coracle, "-");
+    else
+        printf("%-44s %10.2f %10.2f   %5.2fx\n", what, coracle, kube, coracle / kube);
+}
+
+static void print(const struct sizes *sizes, const struct figures *c, const struct figures *k)
+{
+    char list[64];
+
+    snprintf(list, sizeof(list), "consistent LIST of %zu, server CPU ms", sizes->objects);
+    printf("%-44s %10s %10s\n", "on one etcd, 16 connections, 1 KB", "coracle", "kube");
+    print_row("creates/s", c->create_rate, k->create_rate);
+    print_row("create, server CPU us", c->create_us, k->create_us);
+    print_row("create, p50 ms", c->create_p50_ms, k->create_p50_ms);
+    print_row("consistent GET, server CPU us", c->get_us, k->get_us);
+    print_row("consistent GET, p50 ms", c->get_p50_ms, k->get_p50_ms);
+    print_row(list, c->list_ms, k->list_ms);
+    print_row("the same, p50 ms", c->list_wall_ms, k->list_wall_ms);
+    print_row("write to watcher, p50 ms", c->watch_p50_ms, k->watch_p50_ms);
+    print_row("write to watcher, p99 ms", c->watch_p99_ms, k->watch_p99_ms);
+}
+
+static struct figures measure_kube(const struct sizes *sizes, const char *dir, const char *url)
+{
+    const struct target_program kube = {.program = getenv("COR_KUBE_APISERVER"), .etcd_url = url};
+    struct figures f = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    char own[DIR_MAX];
+    struct target t;
+
+    if (!kube.program) {
+        fprintf(stderr, "bench: kube-apiserver: skipped; name it by COR_KUBE_APISERVER\n");
+        return f;
+    }
+    snprintf(own, sizeof(own), "%s/kube", dir);
+    target_start_kube(&kube, own, &t);
+    f = measure(sizes, &t);
+    target_stop(&t);
+    return f;
+}
+
+int main(int argc, char **argv)
+{
+    bool is_short = argc > 4 && strcmp(argv[4], "--short") == 0;
+    const struct sizes *sizes = is_short ? &brief : &whole;
+    struct target_program coracle;
+    struct figures c, k;
+    struct target etcd, t;
+    char url[64], dir[DIR_MAX];
+    double put_us, bare_us;
+    bool missed = false;
+
+    if (argc < 4)
+        die("usage: bench_etcd CORACLE ETCD DATA_DIR [--short]");
+    target_start_etcd(argv[2], argv[3], url, sizeof(url), &etcd);
+    put_us = puts_engine_us(url, sizes->puts, WRITERS);
+    bare_us = puts_bare_us(sizes->puts);
+    coracle = (struct target_program){.program = argv[1], .etcd_url = url};
+    snprintf(dir, sizeof(dir), "%s/coracle", argv[3]);
+    target_start_coracle(&coracle, dir, &t);
+    c = measure(sizes, &t);
+    target_stop(&t);
+    k = measure_kube(sizes, argv[3], url);
+    target_stop(&etcd);
+    print(sizes, &c, &k);
+    printf("%-44s %10.2f   bare loop %.2f, bar %d\n", "Put by the engine, client CPU us", put_us,
+           bare_us, PUT_BAR_US);
+    if (!isnan(k.create_us)) {
+        missed = c.create_us > k.create_us * CREATE_BAR;
+        printf("API server CPU per create: 1/%.1f of kube-apiserver's, bar 1/8\n",
+               k.create_us / c.create_us);
+    }
+    if (!is_short && (missed || put_us > PUT_BAR_US))
+        printf("a bar was missed\n");
+    return !is_short && (missed || put_us > PUT_BAR_US);
+}
