@@ -51,6 +51,8 @@ static int make_folder(const struct pki *pki, struct cor_status *st)
 
     if (r < 0)
         return r;
+    /* The embedded store makes the folder above it; etcd does not. */
+    (void)mkdir(pki->opts->dir, 0700);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return cor_status_set(st, -COR_EIO, "%s: %s", path, strerror(errno));
     return 0;

@@ -99,6 +99,14 @@ def what_is_stored_is_json_at_upstreams_keys(coracle, flags):
         assert made["metadata"]["resourceVersion"] == kv["mod_revision"]
 
 
+@test
+def the_folder_of_the_credentials_is_made(coracle, flags):
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd, \
+            Server(coracle, "--etcd-servers", etcd.urls, *flags, data=pathlib.Path(name) / "new") as a:
+        a.create(MAPS, config_map("one"))
+        assert (a.data.stat().st_mode & 0o777) == 0o700
+
+
 def ready(server):
     return server.get("/readyz").status == 200
 
