@@ -13,6 +13,7 @@ struct fake_feed {
     struct cor_feed_opts opts;
     struct cor_mail mail;
     bool posted, closing, broken;
+    size_t logged; /* of the engine's log, how much it has had */
     char *key, *end;
 };
 
@@ -94,13 +95,35 @@ void fake_release(struct fake *f)
         fake_submit(&f->engine, req);
 }
 
+/* A feed from a revision has what was logged since then, as far as its credit reaches. */
+static struct cor_feed_batch next_batch(struct fake_feed *feed)
+{
+    const struct fake *f = feed->f;
+    struct cor_feed_batch batch = {.upto = f->rev};
+
+    if (feed->opts.from == 0)
+        return batch;
+    while (feed->logged < f->nlog && f->log[feed->logged].kv->mod_rev <= feed->opts.from)
+        feed->logged++;
+    batch.events = f->log + feed->logged;
+    batch.nevents = f->nlog - feed->logged;
+    if (batch.nevents > feed->opts.credit) {
+        batch.nevents = feed->opts.credit;
+        batch.upto = batch.events[batch.nevents - 1].kv->mod_rev;
+    }
+    feed->logged += batch.nevents;
+    feed->opts.credit -= batch.nevents;
+    return batch;
+}
+
 static void on_feed_mail(struct cor_mail *mail)
 {
     struct fake_feed *feed = COR_CONTAINER_OF(mail, struct fake_feed, mail);
-    struct cor_feed_batch batch = {.upto = feed->f->rev};
 
     feed->posted = false;
     if (!feed->closing) {
+        struct cor_feed_batch batch = next_batch(feed);
+
         if (!feed->broken)
             feed->opts.on_batch(feed->opts.arg, &batch);
         return;
@@ -143,8 +166,14 @@ static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts 
     return 0;
 }
 
-static void fake_feed_credit(struct cor_feed *feed, size_t events)
+static void fake_feed_credit(struct cor_feed *base, size_t events)
 {
+    struct fake_feed *feed = (struct fake_feed *)base;
+
+    if (feed->opts.from == 0)
+        return;
+    feed->opts.credit += events;
+    post(feed);
 }
 
 static void fake_feed_progress(struct cor_feed *feed)
@@ -192,7 +221,7 @@ static void on_settling(struct cor_mail *mail)
 /* Mail that mail causes comes in the next batch: some rounds are enough for every chain here. */
 void fake_settle(struct fake *f)
 {
-    struct settling s = {.mail.on_mail = on_settling, .f = f, .left = 8};
+    struct settling s = {.mail.on_mail = on_settling, .f = f, .left = 16};
 
     cor_loop_reply(f->loop, &s.mail);
     fake_wait(f, is_true, &s.done);
@@ -201,6 +230,36 @@ void fake_settle(struct fake *f)
 static bool is_ready(void *arg)
 {
     return cor_cacher_is_ready(arg);
+}
+
+static void open_cacher(struct fake *f)
+{
+    struct cor_cacher_opts cacher = {.caches = f->caches,
+                                     .store = f->store,
+                                     .namespaced = true,
+                                     .trigger_field = "spec.nodeName"};
+
+    assert_int_equal(cor_cacher_open(&cacher, &f->cacher, NULL), 0);
+    assert_int_equal(cor_cacher_reader_new(f->cacher, f->store, &f->reader), 0);
+    fake_wait(f, is_ready, f->cacher);
+}
+
+static void close_cacher(struct fake *f)
+{
+    bool closed = false;
+
+    if (!f->cacher)
+        return;
+    f->reader = cor_reader_free(f->reader);
+    cor_cacher_close(f->cacher, set_true, &closed);
+    fake_wait(f, is_true, &closed);
+    f->cacher = NULL;
+}
+
+void fake_restart(struct fake *f)
+{
+    close_cacher(f);
+    open_cacher(f);
 }
 
 void fake_open(struct fake *f, size_t bytes_max)
@@ -218,7 +277,6 @@ void fake_open(struct fake *f, size_t bytes_max)
         .bytes_max = bytes_max,
         .clock = &f->clock.clock,
     };
-    struct cor_cacher_opts cacher = {.namespaced = true, .trigger_field = "spec.nodeName"};
 
     memset(f, 0, sizeof(*f));
     f->engine.ops = &engine_ops;
@@ -230,40 +288,51 @@ void fake_open(struct fake *f, size_t bytes_max)
     store.loop = f->loop;
     assert_int_equal(cor_store_new(&store, &f->store, NULL), 0);
     assert_int_equal(cor_caches_open(&caches, &f->caches), 0);
-    cacher.caches = f->caches;
-    cacher.store = f->store;
-    assert_int_equal(cor_cacher_open(&cacher, &f->cacher, NULL), 0);
-    assert_int_equal(cor_cacher_reader_new(f->cacher, f->store, &f->reader), 0);
-    fake_wait(f, is_ready, f->cacher);
+    open_cacher(f);
 }
 
 void fake_close(struct fake *f)
 {
     bool closed = false;
 
-    cor_reader_free(f->reader);
-    if (f->cacher) {
-        cor_cacher_close(f->cacher, set_true, &closed);
-        fake_wait(f, is_true, &closed);
-    }
-    closed = false;
+    close_cacher(f);
     cor_caches_close(f->caches, set_true, &closed);
     fake_wait(f, is_true, &closed);
     cor_store_free(f->store);
+    for (size_t i = 0; i < f->nlog; i++) {
+        cor_kv_unref(f->log[i].kv);
+        cor_kv_unref(f->log[i].prev);
+    }
+    cor_free(f->log);
     COR_MAP_FOREACH(it, &f->kvs)
         cor_kv_unref(it.value);
     cor_map_deinit(&f->kvs);
     cor_loop_free(f->loop);
 }
 
+static void keep(struct fake *f, const struct cor_feed_event *events, size_t n)
+{
+    f->log = cor_realloc(f->log, (f->nlog + n + 1) * sizeof(*f->log));
+    assert_non_null(f->log);
+    for (size_t i = 0; i < n; i++) {
+        f->log[f->nlog] = events[i];
+        cor_kv_ref(events[i].kv);
+        if (events[i].prev)
+            cor_kv_ref(events[i].prev);
+        f->nlog++;
+    }
+}
+
 static void tell(struct fake *f, const struct cor_feed_event *events, size_t n)
 {
     struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = f->rev};
 
+    if (f->keeps_history)
+        keep(f, events, n);
     COR_LIST_FOREACH(link, &f->feeds) {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
 
-        if (!feed->broken && !feed->closing &&
+        if (!feed->broken && !feed->closing && feed->opts.from == 0 &&
             (n == 0 || within(cor_kv_key(events[0].kv), feed->opts.key, feed->opts.end)))
             feed->opts.on_batch(feed->opts.arg, &batch);
     }

@@ -27,6 +27,9 @@ struct fake {
     size_t page_max;   /* keys of an answer to a range without a limit; 0: all */
     bool hold_next;    /* the next range or status request waits for fake_release() */
     struct cor_engine_req *held;
+    bool keeps_history; /* changes are kept in `log`, and feeds from a revision get them */
+    struct cor_feed_event *log;
+    size_t nlog;
     struct cor_store *store;
     struct cor_caches *caches;
     struct cor_cacher *cacher;
@@ -37,6 +40,9 @@ struct fake {
  */
 void fake_open(struct fake *f, size_t bytes_max);
 void fake_close(struct fake *f);
+
+/* The cacher is made anew over what the engine holds. */
+void fake_restart(struct fake *f);
 
 /* Each is one commit with one revision, which is returned. */
 cor_rev fake_put(struct fake *f, const char *ns, const char *name, const char *node,
