@@ -87,6 +87,11 @@ int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *op
     return cor_api_caches_open(api, opts, &api->caches, reterr_status);
 }
 
+int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics)
+{
+    return api->caches ? cor_api_caches_add_metrics(api->caches, metrics) : 0;
+}
+
 bool cor_api_is_synced(const struct cor_api *api)
 {
     return !api->caches || cor_api_caches_are_ready(api->caches);

@@ -25,6 +25,7 @@ struct cor_clock;
 struct cor_dynamic_transformers;
 struct cor_engine;
 struct cor_loop;
+struct cor_metrics;
 struct cor_status;
 
 /* One of /healthz, /livez and /readyz. It answers at once, from any loop. */
@@ -64,6 +65,11 @@ struct cor_api_cache_opts {
  * -COR_ENOMEM, -COR_EBUSY. */
 int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *opts,
                         struct cor_status *reterr_status);
+
+/* Adds the families about single caches, when there are any. Before the loops start. 0,
+ * -COR_ENOMEM.
+ */
+int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics);
 
 /* Do all caches have what the store has? From any thread. */
 bool cor_api_is_synced(const struct cor_api *api);

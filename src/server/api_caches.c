@@ -11,6 +11,7 @@ struct resource_cache {
     struct cor_cacher *cacher;
     struct cor_store *store;
     struct cor_buf prefix;
+    struct cor_buf labels, idle_labels, lagging_labels; /* of its series */
 };
 
 struct cor_api_caches {
@@ -113,6 +114,9 @@ static void caches_free(struct cor_api_caches *c)
     for (size_t i = 0; i < c->api->nresources; i++) {
         cor_store_free(c->resources[i].store);
         cor_buf_deinit(&c->resources[i].prefix);
+        cor_buf_deinit(&c->resources[i].labels);
+        cor_buf_deinit(&c->resources[i].idle_labels);
+        cor_buf_deinit(&c->resources[i].lagging_labels);
     }
     cor_free(c);
 }
@@ -184,6 +188,147 @@ bool cor_api_caches_are_ready(const struct cor_api_caches *caches)
 struct cor_caches_stats cor_api_caches_stats(const struct cor_api_caches *caches)
 {
     return cor_caches_stats(caches->caches);
+}
+
+static uint64_t read_rev(void *arg)
+{
+    return cor_cacher_stats(arg).rev;
+}
+
+static uint64_t read_received(void *arg)
+{
+    return cor_cacher_stats(arg).received;
+}
+
+static uint64_t read_fills(void *arg)
+{
+    return cor_cacher_stats(arg).fills;
+}
+
+static uint64_t read_events(void *arg)
+{
+    return cor_cacher_stats(arg).window_events;
+}
+
+static uint64_t read_bytes(void *arg)
+{
+    return cor_cacher_stats(arg).window_bytes;
+}
+
+static uint64_t read_idle(void *arg)
+{
+    return cor_cacher_stats(arg).idle;
+}
+
+static uint64_t read_lagging(void *arg)
+{
+    return cor_cacher_stats(arg).lagging;
+}
+
+static uint64_t read_deliveries(void *arg)
+{
+    return cor_cacher_stats(arg).deliveries;
+}
+
+static uint64_t read_evicted(void *arg)
+{
+    return cor_cacher_stats(arg).evicted;
+}
+
+static const struct {
+    struct cor_metric_desc desc;
+    uint64_t (*read)(void *arg);
+} families[] = {
+    {{"apiserver_watch_cache_resource_version",
+      "Current resource version of watch cache broken by resource type.", COR_METRIC_GAUGE},
+     read_rev},
+    {{"apiserver_watch_cache_events_received_total",
+      "Counter of events received in watch cache broken by resource type.", COR_METRIC_COUNTER},
+     read_received},
+    {{"apiserver_watch_cache_initializations_total",
+      "Counter of watch cache initializations broken by resource type.", COR_METRIC_COUNTER},
+     read_fills},
+    {{"coracle_watch_cache_window_events", "Events that a watch cache holds.", COR_METRIC_GAUGE},
+     read_events},
+    {{"apiserver_terminated_watchers_total",
+      "Counter of watchers closed due to unresponsiveness broken by resource type.",
+      COR_METRIC_COUNTER},
+     read_evicted},
+    {{"coracle_watch_cache_window_bytes", "What the events of a watch cache hold.",
+      COR_METRIC_GAUGE},
+     read_bytes},
+    {{"coracle_watch_cache_deliveries_total", "Events that were given to watchers.",
+      COR_METRIC_COUNTER},
+     read_deliveries},
+};
+
+static const struct cor_metric_desc watchers_desc = {
+    "coracle_watchers",
+    "Watchers that have seen everything (idle), or wait for their client to read (lagging).",
+    COR_METRIC_GAUGE};
+
+static int set_labels(struct resource_cache *rc, const struct cor_api_resource *resource)
+{
+    struct {
+        struct cor_buf *labels;
+        const char *state;
+    } sets[] = {{&rc->labels, NULL}, {&rc->idle_labels, "idle"}, {&rc->lagging_labels, "lagging"}};
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(sets); i++) {
+        cor_buf_init(sets[i].labels, COR_METRIC_LABELS_MAX);
+        r = cor_metric_label(sets[i].labels, "group", resource->group);
+        if (r == 0)
+            r = cor_metric_label(sets[i].labels, "resource", resource->plural);
+        if (r == 0 && sets[i].state)
+            r = cor_metric_label(sets[i].labels, "state", cor_strz(sets[i].state));
+    }
+    return r;
+}
+
+static int add_family(struct cor_api_caches *c, struct cor_metrics *metrics,
+                      const struct cor_metric_desc *desc, uint64_t (*read)(void *arg))
+{
+    struct cor_metric *metric;
+    int r = cor_metrics_add(metrics, desc, &metric);
+
+    for (size_t i = 0; r == 0 && i < c->api->nresources; i++) {
+        struct resource_cache *rc = &c->resources[i];
+
+        if (rc->cacher)
+            r = cor_metric_add_read(metric, cor_buf_z(&rc->labels), read, rc->cacher);
+    }
+    return r;
+}
+
+static int add_watchers(struct cor_api_caches *c, struct cor_metrics *metrics)
+{
+    struct cor_metric *metric;
+    int r = cor_metrics_add(metrics, &watchers_desc, &metric);
+
+    for (size_t i = 0; r == 0 && i < c->api->nresources; i++) {
+        struct resource_cache *rc = &c->resources[i];
+
+        if (!rc->cacher)
+            continue;
+        r = cor_metric_add_read(metric, cor_buf_z(&rc->idle_labels), read_idle, rc->cacher);
+        if (r == 0)
+            r = cor_metric_add_read(metric, cor_buf_z(&rc->lagging_labels), read_lagging,
+                                    rc->cacher);
+    }
+    return r;
+}
+
+int cor_api_caches_add_metrics(struct cor_api_caches *c, struct cor_metrics *metrics)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < c->api->nresources; i++)
+        if (c->resources[i].cacher)
+            r = set_labels(&c->resources[i], &c->api->resources[i]);
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(families); i++)
+        r = add_family(c, metrics, &families[i].desc, families[i].read);
+    return r == 0 ? add_watchers(c, metrics) : r;
 }
 
 static void on_caches_closed(void *arg)

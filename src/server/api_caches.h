@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "server/api_int.h"
+#include "server/metrics.h"
 #include "storage/cacher/cacher.h"
 
 struct cor_api_caches;
@@ -28,6 +29,9 @@ bool cor_api_caches_failed(const struct cor_api_caches *caches,
                            char reterr_why[COR_READY_MESSAGE_MAX]);
 
 struct cor_caches_stats cor_api_caches_stats(const struct cor_api_caches *caches);
+
+/* Adds the families about single caches, before the loops start. 0, -COR_ENOMEM. */
+int cor_api_caches_add_metrics(struct cor_api_caches *caches, struct cor_metrics *metrics);
 
 /* When all readers are freed. `on_closed` follows on the first loop; the caches are gone after it.
  */

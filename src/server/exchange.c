@@ -46,7 +46,7 @@ static void exchange_free(struct exchange *ex, int code)
     uint64_t now_us = cor_clock_mono_us(cor_clock_real());
 
     cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->method,
-                             ex->is_dry_run, code, now_us - ex->received_us);
+                             ex->is_dry_run, code, now_us - ex->received_us, ex->sink.bytes);
     if (ex->is_watching)
         cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
     if (ex->flight == COUNTED_READING)

@@ -45,7 +45,11 @@ static void sink_start(struct cor_sink *sink, int status, const struct cor_http_
 static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
                           size_t skip)
 {
-    return cor_http_response_writev(((struct cor_http_sink *)sink)->response, spans, nspans, skip);
+    struct cor_http_sink *own = (struct cor_http_sink *)sink;
+    size_t taken = cor_http_response_writev(own->response, spans, nspans, skip);
+
+    own->bytes += taken;
+    return taken;
 }
 
 static void sink_end(struct cor_sink *sink)

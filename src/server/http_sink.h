@@ -11,6 +11,7 @@ struct cor_http_sink {
     const struct cor_sink_cbs *cbs;
     void *cb_arg;
     int status;                                  /* of the answer; 0: not started */
+    uint64_t bytes;                              /* of the body, so far */
     void (*on_over)(struct cor_http_sink *sink); /* ended or gone: the memory may go */
 };
 

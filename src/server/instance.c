@@ -209,6 +209,8 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
     if (r == 0 && in->opts.watch_cache)
         r = cor_api_open_caches(in->api, &cache_opts, st);
     if (r == 0)
+        r = cor_api_add_cache_metrics(in->api, in->metrics);
+    if (r == 0)
         r = cor_api_bootstrap(cor_api_loop(in->api, 0), on_bootstrap, in, st);
     if (r < 0)
         return r;

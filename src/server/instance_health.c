@@ -92,6 +92,13 @@ static uint64_t read_cache_rev(void *arg)
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
 }
 
+static uint64_t read_cache_lag(void *arg)
+{
+    struct cor_caches_stats stats = cor_api_cache_stats(((struct cor_instance *)arg)->api);
+
+    return stats.seen > stats.rev ? stats.seen - stats.rev : 0;
+}
+
 int cor_instance_add_metrics(struct cor_instance *in)
 {
     static const struct {
@@ -112,6 +119,11 @@ int cor_instance_add_metrics(struct cor_instance *in)
           COR_METRIC_COUNTER},
          "",
          read_cache_rev},
+        {{"coracle_watch_cache_lag_revisions",
+          "Revisions that were committed and shown, and are not in all watch caches yet.",
+          COR_METRIC_GAUGE},
+         "",
+         read_cache_lag},
         {{"coracle_watch_cache_history_bytes",
           "What windows and kept roots of all watch caches hold.", COR_METRIC_GAUGE},
          "",

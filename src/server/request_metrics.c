@@ -24,6 +24,15 @@ static const struct cor_metric_desc duration = {
     .scale = 1000000,
     .buckets = duration_buckets,
     .nbuckets = COR_ARRAY_LEN(duration_buckets)};
+static const uint64_t size_buckets[] = {1000,     10000,     100000,    1000000,
+                                        10000000, 100000000, 1000000000};
+static const struct cor_metric_desc sizes = {
+    .name = "apiserver_response_sizes",
+    .help = "Response size distribution in bytes for each group, version, verb, resource, "
+            "subresource, scope and component.",
+    .type = COR_METRIC_HISTOGRAM,
+    .buckets = size_buckets,
+    .nbuckets = COR_ARRAY_LEN(size_buckets)};
 static const struct cor_metric_desc long_running = {
     .name = "apiserver_longrunning_requests",
     .help = "Gauge of all active long-running apiserver requests broken out by verb, group, "
@@ -49,6 +58,8 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
     r = cor_metrics_add(metrics, &total, &rm->total);
     if (r == 0)
         r = cor_metrics_add(metrics, &duration, &rm->duration);
+    if (r == 0)
+        r = cor_metrics_add(metrics, &sizes, &rm->sizes);
     if (r == 0)
         r = cor_metrics_add(metrics, &long_running, &rm->long_running);
     if (r == 0)
@@ -149,7 +160,12 @@ static struct cor_request_memo *memo_of(struct cor_request_metrics *rm, size_t s
     return &rm->memos[shard][h % COR_REQUEST_MEMOS];
 }
 
-/* Finds or makes both series. */
+static bool is_read(const struct cor_request_labels *labels)
+{
+    return labels->res && (cor_str_eqz(labels->verb, "GET") || cor_str_eqz(labels->verb, "LIST"));
+}
+
+/* Finds or makes the series. */
 static void fill_memo(struct cor_request_metrics *rm, size_t shard,
                       const struct cor_request_labels *labels, struct cor_request_memo *memo)
 {
@@ -159,6 +175,8 @@ static void fill_memo(struct cor_request_metrics *rm, size_t shard,
     *memo = (struct cor_request_memo){.labels = *labels};
     cor_buf_init(&text, COR_METRIC_LABELS_MAX);
     r = add_labels(&text, labels);
+    if (r == 0 && is_read(labels))
+        memo->sizes = cor_metric_series(rm->sizes, shard, cor_buf_str(&text));
     if (r == 0)
         r = cor_metric_label(&text, "dry_run", cor_strz(labels->is_dry_run ? "All" : ""));
     if (r == 0)
@@ -182,7 +200,7 @@ static void count(struct cor_metric *metric, size_t shard, const struct cor_requ
 
 void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info, struct cor_str method,
-                              bool is_dry_run, int code, uint64_t duration_us)
+                              bool is_dry_run, int code, uint64_t duration_us, uint64_t bytes)
 {
     struct cor_request_labels labels = labels_of(info, method);
     struct cor_request_memo *memo;
@@ -197,6 +215,7 @@ void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
     if (!memo->total || !is_same(&memo->labels, &labels))
         fill_memo(rm, shard, &labels, memo);
     cor_series_observe(memo->duration, duration_us);
+    cor_series_observe(memo->sizes, bytes);
     cor_series_add(memo->total, 1);
 }
 

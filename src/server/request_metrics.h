@@ -24,10 +24,11 @@ struct cor_request_labels {
 struct cor_request_memo {
     struct cor_request_labels labels;
     struct cor_series *duration, *total; /* NULL: not used yet */
+    struct cor_series *sizes;            /* of a GET or LIST; else NULL */
 };
 
 struct cor_request_metrics {
-    struct cor_metric *total, *duration, *long_running, *terminations, *aborts;
+    struct cor_metric *total, *duration, *sizes, *long_running, *terminations, *aborts;
     struct cor_request_memo (*memos)[COR_REQUEST_MEMOS]; /* by shard */
 };
 
@@ -37,10 +38,11 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
 void cor_request_metrics_deinit(struct cor_request_metrics *rm);
 
 /* A request has been answered with `code`; 0: its client went away first. `method` is the HTTP
- * method, the verb of what is no resource. */
+ * method, the verb of what is no resource; `bytes` are the body's, which count for GET and LIST of
+ * resources, as upstream's do. */
 void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info, struct cor_str method,
-                              bool is_dry_run, int code, uint64_t duration_us);
+                              bool is_dry_run, int code, uint64_t duration_us, uint64_t bytes);
 
 /* A watch begins (1) or has ended (-1). */
 void cor_request_metrics_long(struct cor_request_metrics *rm, size_t shard,

@@ -187,6 +187,7 @@ def numbers_are_shown(server):
     assert "apiserver_request_duration_seconds_bucket" in text and "process_resident_memory_bytes" in text
     assert "coracle_watch_cache_history_bytes" in text and "apiserver_storage_size_bytes" in text
     assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 1' in text
+    assert 'apiserver_response_sizes_bucket{verb="LIST",group="",version="v1",resource="configmaps"' in text
 
 
 if __name__ == "__main__":

@@ -98,5 +98,31 @@ def a_watch_from_a_revision_that_is_not_there_yet_is_told_so(server):
     watch.close()
 
 
+def number(server, name):
+    lines = server.get("/metrics").expect(200).body.decode().splitlines()
+    found = [line for line in lines if line.startswith(name)]
+    return int(float(found[0].rsplit(" ", 1)[1])) if found else None
+
+
+@test
+def watches_are_counted_while_they_last(server):
+    resource = '{group="",resource="configmaps"'
+    before = number(server, "coracle_watch_cache_deliveries_total" + resource)
+    watch = server.watch(f"{server.maps}?watch=1&resourceVersion={revision(server)}")
+    server.create(server.maps, config_map("counted"))
+    next(watch)
+    long_running = 'apiserver_longrunning_requests{verb="WATCH",group="",version="v1",resource="configmaps"'
+    assert number(server, long_running) == 1
+    if before is not None:  # with a watch cache
+        assert number(server, "coracle_watchers" + resource + ',state="idle"}') == 1
+        assert number(server, "coracle_watchers" + resource + ',state="lagging"}') == 0
+        assert number(server, "coracle_watch_cache_deliveries_total" + resource) == before + 1
+        assert number(server, "apiserver_watch_cache_events_received_total" + resource) > 0
+        assert number(server, "coracle_watch_cache_window_bytes" + resource) > 0
+        assert number(server, "apiserver_watch_cache_initializations_total" + resource) == 1
+        assert number(server, "coracle_watch_cache_lag_revisions") == 0
+    watch.close()
+
+
 if __name__ == "__main__":
     main()

@@ -47,8 +47,23 @@ struct cor_cacher_reader_stats {
     uint64_t walked;     /* events that watchers looked at to catch up */
     uint64_t deliveries; /* on_event() calls with an event of an object */
     uint64_t evicted;    /* watchers that ended because their next event had left the window */
-    size_t idle, lagging;
+    uint64_t idle, lagging;
 };
+
+/* From any thread, while the reader is there. */
 struct cor_cacher_reader_stats cor_cacher_reader_stats(const struct cor_reader *reader);
+
+struct cor_cacher_stats {
+    cor_rev rev;            /* of its last event or list */
+    uint64_t fills;         /* how often it was listed */
+    uint64_t received;      /* events */
+    uint64_t window_events; /* that are still there */
+    size_t window_bytes;
+    uint64_t idle, lagging; /* watchers of all its readers */
+    uint64_t deliveries, evicted;
+};
+
+/* From any thread. */
+struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher);
 
 #endif

@@ -36,6 +36,7 @@ struct cor_caches_stats cor_caches_stats(const struct cor_caches *c)
         .bytes_max = c->bytes_max,
         .evicted = atomic_load(&c->evicted),
         .put_off = atomic_load(&c->put_off),
+        .seen = atomic_load(&c->seen),
         .rev = atomic_load(&c->rev),
     };
 }

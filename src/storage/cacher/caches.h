@@ -42,6 +42,7 @@ struct cor_caches_stats {
     uint64_t evicted; /* segments that left by the byte budget */
     uint64_t put_off; /* batches that left an eviction for later, for lagging watchers' sake */
     cor_rev rev;      /* all caches that are ready are complete up to here */
+    cor_rev seen; /* what clients may have seen: `rev`, or ahead of it while a batch is applied */
 };
 
 /* From any thread. */

@@ -47,7 +47,7 @@ bool watch_sees(const struct cacher_watch *w, const struct cor_window_event *cha
 
 void watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event)
 {
-    w->reader->stats.deliveries++;
+    cacher_count(&w->reader->counts.deliveries, 1);
     w->on_event(w->arg, event);
 }
 
@@ -88,10 +88,10 @@ void watch_unlink(struct cacher_watch *w)
 
     cor_list_remove(&w->link);
     if (w->state == WATCH_IDLE)
-        reader->stats.idle--;
+        cacher_count(&reader->counts.idle, -1);
     if (w->state != WATCH_LAGGING)
         return;
-    reader->stats.lagging--;
+    cacher_count(&reader->counts.lagging, -1);
     if (cor_list_empty(&w->bucket->lagging))
         watcher_bucket_trim(w->bucket, 0);
 }
@@ -100,7 +100,7 @@ static void become_idle(struct cacher_watch *w)
 {
     watch_unlink(w);
     w->state = WATCH_IDLE;
-    w->reader->stats.idle++;
+    cacher_count(&w->reader->counts.idle, 1);
     cor_list_push(&w->bucket->idle, &w->link);
     watch_moved(w);
 }
@@ -118,7 +118,7 @@ static void become_lagging(struct cacher_watch *w, uint64_t number)
         keep_offers(w->bucket);
     watch_unlink(w);
     w->state = WATCH_LAGGING;
-    w->reader->stats.lagging++;
+    cacher_count(&w->reader->counts.lagging, 1);
     cor_list_push(&w->bucket->lagging, &w->link);
     w->from = number;
     watch_moved(w);
@@ -132,7 +132,7 @@ static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers
     for (const struct watcher_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
         struct cor_watch_event event;
 
-        w->reader->stats.visits++;
+        cacher_count(&w->reader->counts.visits, 1);
         if (o->number < w->from || !watch_sees(w, o->change, &event))
             continue;
         if (w->paused)
@@ -213,7 +213,7 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
         if (!s->ready || w->generation != s->generation) {
             watch_end(w, NULL);
         } else if (w->from < s->first && (is_behind(w) || (late && w->state == WATCH_IDLE))) {
-            reader->stats.evicted++;
+            cacher_count(&reader->counts.evicted, 1);
             watch_end(w, NULL);
         }
     }
@@ -260,7 +260,7 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
             if (watcher_bucket_offer(buckets[i], &offers[n]))
                 cor_list_push(&touched, &buckets[i]->turn);
         }
-        reader->stats.events++;
+        cacher_count(&reader->counts.events, 1);
         reader->next++;
         turn->rev = change->rev;
         turn->events++;
@@ -353,7 +353,7 @@ static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
 {
     struct cor_watch_event event;
 
-    w->reader->stats.walked++;
+    cacher_count(&w->reader->counts.walked, 1);
     if (watch_sees(w, change, &event)) {
         if (w->paused)
             return false;
@@ -381,7 +381,7 @@ bool watch_catch_up(struct cacher_watch *w, size_t max)
         }
         s = get_segment(w->reader, w->from);
         if (!s) {
-            w->reader->stats.evicted++;
+            cacher_count(&w->reader->counts.evicted, 1);
             watch_end(w, NULL);
             return false;
         }

@@ -20,7 +20,42 @@ uint64_t cacher_reader_needs(const struct cacher_reader *reader)
 
 struct cor_cacher_reader_stats cor_cacher_reader_stats(const struct cor_reader *base)
 {
-    return ((const struct cacher_reader *)base)->stats;
+    const struct cacher_counts *c = &((const struct cacher_reader *)base)->counts;
+
+    return (struct cor_cacher_reader_stats){
+        .events = atomic_load_explicit(&c->events, memory_order_relaxed),
+        .visits = atomic_load_explicit(&c->visits, memory_order_relaxed),
+        .walked = atomic_load_explicit(&c->walked, memory_order_relaxed),
+        .deliveries = atomic_load_explicit(&c->deliveries, memory_order_relaxed),
+        .evicted = atomic_load_explicit(&c->evicted, memory_order_relaxed),
+        .idle = atomic_load_explicit(&c->idle, memory_order_relaxed),
+        .lagging = atomic_load_explicit(&c->lagging, memory_order_relaxed),
+    };
+}
+
+struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
+{
+    struct cor_cacher_stats stats = {0};
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    stats.rev = cacher->cache.rev;
+    stats.fills = cacher->ready.generation;
+    stats.received = cacher->cache.window.next - COR_WINDOW_FIRST_NUMBER;
+    stats.window_events = cacher->cache.window.next - cacher->cache.window.first;
+    stats.window_bytes = cacher->cache.window.bytes;
+    for (size_t i = 0; i < cacher->caches->nloops; i++) {
+        struct cor_cacher_reader_stats r;
+
+        if (!cacher->readers[i])
+            continue;
+        r = cor_cacher_reader_stats(&cacher->readers[i]->base);
+        stats.idle += r.idle;
+        stats.lagging += r.lagging;
+        stats.deliveries += r.deliveries;
+        stats.evicted += r.evicted;
+    }
+    pthread_mutex_unlock(&cacher->cache.lock);
+    return stats;
 }
 
 /* A key that the cache does not have is no suggestion; nor is anything while it is not ready. */

@@ -11,6 +11,11 @@
 /* What a client is told to wait when the revision did not come. */
 #define TOO_LARGE_RETRY_S 1
 
+/* As struct cor_cacher_reader_stats. */
+struct cacher_counts {
+    _Atomic uint64_t events, visits, walked, deliveries, evicted, idle, lagging;
+};
+
 struct cacher_reader {
     struct cor_reader base;
     struct cor_cacher *cacher;
@@ -34,12 +39,20 @@ struct cacher_reader {
     bool is_dispatching;
     struct cor_mail turn; /* goes on with the dispatch */
     bool turn_posted;
-    struct cor_cacher_reader_stats stats;
+    struct cacher_counts counts;
 };
 
 /* What a consistent read waits for when others write to the same store: the store's revision, which
  * is asked for first. */
 #define CACHES_STORE_REV UINT64_MAX
+
+/* The loop alone counts; others may read at any time. */
+static inline void cacher_count(_Atomic uint64_t *count, int delta)
+{
+    uint64_t now = atomic_load_explicit(count, memory_order_relaxed);
+
+    atomic_store_explicit(count, now + (uint64_t)delta, memory_order_relaxed);
+}
 
 /* A read that waits until the caches have reached a revision. */
 struct cacher_wait {
