@@ -210,7 +210,7 @@ void store_change_submit(struct cor_store_change *change)
     change->write.lease = change->lease.id;
     if (!change->is_delete) {
         change->write.value = change->value;
-        change->write.object = store_feed_object(change->next, change->value);
+        change->write.object = change->next;
     }
     cor_engine_write(change->store->engine, &change->write);
 }

@@ -45,7 +45,7 @@ static void submit(struct create_op *op)
     cor_write_req_init(&op->write, op->store->loop, on_written);
     op->write.key = store_key_str(&op->key);
     op->write.value = op->value;
-    op->write.object = store_feed_object(op->object, op->value);
+    op->write.object = op->object;
     op->write.lease = op->lease.id;
     cor_engine_write(op->store->engine, &op->write);
 }

@@ -66,13 +66,6 @@ int store_encode(const struct cor_store *store, const struct store_key *key,
                  const struct cor_object *object, struct cor_buf *scratch,
                  struct cor_str *ret_value, struct cor_status *reterr_status);
 
-/* What goes along with `value` so that feeds need not decrypt it; NULL when it is `object`'s own
- * bytes. */
-static inline struct cor_object *store_feed_object(struct cor_object *object, struct cor_str value)
-{
-    return value.p == cor_object_json(object).p ? NULL : object;
-}
-
 /* An engine's failure as the store's caller is told it. Returns its code. */
 int store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
                          struct cor_status *reterr_status);

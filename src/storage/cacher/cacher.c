@@ -80,8 +80,8 @@ static int keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
     return 0;
 }
 
-/* On the engine thread: an encrypted value that a store of this process wrote comes with its
- * object, and is not decrypted here. */
+/* On the engine thread: what a store of this process wrote comes with its object, and is neither
+ * decrypted nor parsed here. */
 static int object_of(struct cor_cacher *cacher, const struct cor_kv *kv,
                      struct cor_object **ret_object, struct cor_status *reterr_status)
 {

@@ -27,7 +27,7 @@ static void get(const char *path, int code)
     struct cor_request_info info;
 
     assert_int_equal(cor_request_info_init(&info, COR_HTTP_GET, cor_strz(path), COR_STR("")), 0);
-    cor_request_metrics_done(&requests, 0, &info, COR_STR("GET"), false, code, 1000);
+    cor_request_metrics_done(&requests, 0, &info, COR_STR("GET"), false, code, 1000, 0);
     cor_request_info_deinit(&info);
 }
 

@@ -355,6 +355,9 @@ static struct cor_feed_event put(struct fake *f, const char *ns, const char *nam
                           event.prev ? event.prev->create_rev : f->rev, f->rev, 0);
     assert_non_null(event.kv);
     assert_int_equal(cor_map_put(&f->kvs, cor_kv_key(event.kv), event.kv, NULL), 0);
+    if (f->brings_objects)
+        assert_int_equal(
+            cor_object_parse(cor_strz(value), NULL, NULL, NULL, &event.kv->object, NULL), 0);
     return event;
 }
 

@@ -22,10 +22,11 @@ struct fake {
     cor_rev compact_rev;
     struct cor_map kvs; /* by key; with a reference */
     struct cor_list feeds;
-    bool refuse_feeds; /* feeds cannot be opened */
-    size_t statuses;   /* status requests so far */
-    size_t page_max;   /* keys of an answer to a range without a limit; 0: all */
-    bool hold_next;    /* the next range or status request waits for fake_release() */
+    bool refuse_feeds;   /* feeds cannot be opened */
+    bool brings_objects; /* puts hand their object to the feeds, as the store does */
+    size_t statuses;     /* status requests so far */
+    size_t page_max;     /* keys of an answer to a range without a limit; 0: all */
+    bool hold_next;      /* the next range or status request waits for fake_release() */
     struct cor_engine_req *held;
     bool keeps_history; /* changes are kept in `log`, and feeds from a revision get them */
     struct cor_feed_event *log;

@@ -275,7 +275,8 @@ static int failing_read(const struct cor_transformer *t, struct cor_str key, str
     return 0;
 }
 
-/* The first ones fail in the cache, the later ones in the engine, with the write after it. */
+/* The first ones fail in the cache, the later ones in the engine, with the write after it. The
+ * writes are raw: their values have to be read. */
 TEST(cacher, no_event_is_lost_when_memory_fails_while_it_is_applied)
 {
     static const struct cor_transformer transformer = {.from_storage = failing_read};
@@ -284,11 +285,13 @@ TEST(cacher, no_event_is_lost_when_memory_fails_while_it_is_applied)
     conf_open(&c);
     c.cacher_store->transformer = &transformer;
     for (int n = 1; n <= 6; n++) {
-        char name[16];
+        char key[40], json[96];
 
-        snprintf(name, sizeof(name), "p%d", n);
+        snprintf(key, sizeof(key), "/registry/pods/ns/p%d", n);
+        snprintf(json, sizeof(json),
+                 "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p%d\"}}", n);
         atomic_store(&fail_next, n);
-        put("ns", name, "x");
+        conf_write_raw(&c, key, json);
         atomic_store(&fail_next, 0);
         if (n == 1)
             assert_false(cor_cacher_is_ready(c.cacher));
@@ -299,6 +302,47 @@ TEST(cacher, no_event_is_lost_when_memory_fails_while_it_is_applied)
             assert_int_equal(list.nitems, n);
         }
     }
+    conf_close(&c);
+}
+
+/* Decision 5: nothing is parsed on the engine thread that its writer had parsed already. */
+static _Atomic unsigned cacher_reads;
+
+static int counting_read(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
+                         struct cor_buf *scratch, struct cor_str *ret_out, bool *ret_stale,
+                         struct cor_status *reterr_status)
+{
+    atomic_fetch_add(&cacher_reads, 1);
+    *ret_out = in;
+    *ret_stale = false;
+    return 0;
+}
+
+TEST(cacher, a_write_is_applied_without_being_read_again)
+{
+    static const struct cor_transformer transformer = {.from_storage = counting_read};
+    struct cor_store_list_opts all = list_opts("0", "", 0);
+
+    conf_open(&c);
+    c.cacher_store->transformer = &transformer;
+    atomic_store(&cacher_reads, 0);
+    put("ns", "a", "x");
+    put("ns", "a", "y");
+    put("ns", "b", "x");
+    assert_int_equal(atomic_load(&cacher_reads), 0);
+    {
+        CONF_LIST list = conf_list(&c, "/pods", &all);
+        struct cor_reader *reader = COR_STEAL(c.reader);
+        CONF_REPLY stored = conf_get(&c, "/pods/ns/a", "", false);
+
+        c.reader = reader;
+        assert_int_equal(list.nitems, 2);
+        assert_true(cor_str_eq(cor_object_json(list.items[0]), cor_object_json(stored.object)));
+        assert_int_equal(list.items[0]->rev, stored.object->rev);
+    }
+    conf_write_raw(&c, "/registry/pods/ns/c",
+                   "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"c\"}}");
+    assert_int_equal(atomic_load(&cacher_reads), 1);
     conf_close(&c);
 }
 
