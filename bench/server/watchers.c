@@ -19,21 +19,30 @@
     "GET /api/v1/namespaces/%s/configmaps?watch=1 HTTP/1.1\r\nHost: localhost\r\n"                 \
     "Accept: application/json\r\nAuthorization: Bearer " TARGET_TOKEN "\r\n\r\n"
 
+struct watcher {
+    struct watchers *all;
+    struct conn *conn;
+    uint64_t events;
+    bool is_lost;
+};
+
 struct watchers {
     struct client *client;
     const struct target *target;
     char request[512];
     size_t n, begun, opened;
-    uint64_t events, goal, bytes;
-    uint64_t last_ns; /* when the last event came */
-    struct conn *conns[];
+    size_t done, lost;      /* those that have `each`; those that the server ended */
+    uint64_t each;          /* events that every watcher shall have */
+    uint64_t events, bytes; /* of all */
+    uint64_t last_ns;       /* when the last event came */
+    struct watcher v[];
 };
 
 static void open_next(struct watchers *w);
 
 static void on_head(int status, void *arg)
 {
-    struct watchers *w = arg;
+    struct watchers *w = ((struct watcher *)arg)->all;
 
     if (status != 200)
         die("a watch was answered with %d", status);
@@ -41,29 +50,55 @@ static void on_head(int status, void *arg)
     open_next(w);
 }
 
+static size_t count_lines(struct cor_str s)
+{
+    size_t n = 0;
+
+    for (const char *p = s.p, *end = p + s.n; p < end; p++, n++) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        if (!p)
+            break;
+    }
+    return n;
+}
+
 static void on_body(struct cor_str piece, void *arg)
 {
-    struct watchers *w = arg;
+    struct watcher *watcher = arg;
+    struct watchers *w = watcher->all;
+    size_t n = count_lines(piece);
 
+    w->done += watcher->events < w->each && watcher->events + n >= w->each;
+    watcher->events += n;
+    w->events += n;
     w->bytes += piece.n;
-    for (const char *p = piece.p, *end = p + piece.n; p && p < end; w->events += p != NULL) {
-        p = memchr(p, '\n', (size_t)(end - p));
-        if (p)
-            p++;
-    }
     w->last_ns = measure_now_ns();
+}
+
+/* kube-apiserver ends watches that are slow. */
+static void on_lost(int why, void *arg)
+{
+    struct watcher *watcher = arg;
+    struct watchers *w = watcher->all;
+
+    if (w->opened < w->n)
+        die("a watch was ended before all were open");
+    w->done -= watcher->events >= w->each;
+    w->lost++;
+    watcher->is_lost = true;
 }
 
 static void open_next(struct watchers *w)
 {
-    static const struct conn_cbs cbs = {.on_head = on_head, .on_body = on_body};
-    struct conn *conn;
+    static const struct conn_cbs cbs = {.on_head = on_head, .on_body = on_body, .on_lost = on_lost};
+    struct watcher *watcher = &w->v[w->begun];
 
     if (w->begun == w->n)
         return;
-    conn = conn_open(w->client, w->target->port, w->target->is_plain, &cbs, w);
-    conn_send(conn, cor_strz(w->request));
-    w->conns[w->begun++] = conn;
+    w->begun++;
+    watcher->all = w;
+    watcher->conn = conn_open(w->client, w->target->port, w->target->is_plain, &cbs, watcher);
+    conn_send(watcher->conn, cor_strz(w->request));
 }
 
 static bool all_open(void *arg)
@@ -76,7 +111,7 @@ static bool all_open(void *arg)
 struct watchers *watchers_open(struct client *client, const struct target *target, const char *ns,
                                size_t n)
 {
-    struct watchers *w = cor_calloc(1, sizeof(*w) + n * sizeof(struct conn *));
+    struct watchers *w = cor_calloc(1, sizeof(*w) + n * sizeof(struct watcher));
 
     if (!w)
         die("out of memory");
@@ -93,8 +128,10 @@ struct watchers *watchers_open(struct client *client, const struct target *targe
 
 void watchers_close(struct watchers *w)
 {
+    if (w->lost > 0)
+        fprintf(stderr, "bench: the server ended %zu of %zu watches\n", w->lost, w->n);
     for (size_t i = 0; i < w->n; i++)
-        conn_close(w->conns[i]);
+        conn_close(w->v[i].conn);
     cor_free(w);
 }
 
@@ -102,32 +139,51 @@ static bool all_delivered(void *arg)
 {
     const struct watchers *w = arg;
 
-    return w->events >= w->goal;
+    return w->done + w->lost >= w->n;
 }
 
-static void await_deliveries(struct watchers *w, uint64_t goal)
+static void expect_more(struct watchers *w, uint64_t n)
 {
-    w->goal = goal;
-    if (!client_run(w->client, all_delivered, w, DELIVERY_MS))
-        die("only %llu of %llu events were delivered", (unsigned long long)w->events,
-            (unsigned long long)goal);
+    w->each += n;
+    w->done = 0;
+    for (size_t i = 0; i < w->n; i++)
+        w->done += !w->v[i].is_lost && w->v[i].events >= w->each;
 }
 
-static struct fanout summary(const struct watchers *w, uint64_t cpu_ns, uint64_t deliveries,
-                             uint64_t bytes)
+static void await_deliveries(struct watchers *w, bool (*done)(void *arg), void *arg)
 {
-    return (struct fanout){.cpu_us = (double)cpu_ns / 1e3 / (double)deliveries,
-                           .event_bytes = (double)(w->bytes - bytes) / (double)deliveries};
+    if (!client_run(w->client, done, arg, DELIVERY_MS))
+        die("only %zu of %zu watches have their %llu events", w->done, w->n,
+            (unsigned long long)w->each);
+}
+
+/* What all watchers have got so far. */
+struct before {
+    uint64_t cpu_ns, events, bytes;
+};
+
+static struct before look(const struct watchers *w)
+{
+    return (struct before){target_cpu_ns(w->target), w->events, w->bytes};
+}
+
+static struct fanout summary(const struct watchers *w, const struct before *b)
+{
+    double deliveries = (double)(w->events - b->events);
+
+    return (struct fanout){.cpu_us =
+                               (double)(target_cpu_ns(w->target) - b->cpu_ns) / 1e3 / deliveries,
+                           .event_bytes = (double)(w->bytes - b->bytes) / deliveries};
 }
 
 struct fanout fanout_burst(struct watchers *w, const struct requests *writes)
 {
-    uint64_t cpu = target_cpu_ns(w->target), bytes = w->bytes, deliveries = w->n * writes->n;
-    uint64_t goal = w->events + deliveries;
+    struct before before = look(w);
 
+    expect_more(w, writes->n);
     (void)requests_run(w->client, writes);
-    await_deliveries(w, goal);
-    return summary(w, target_cpu_ns(w->target) - cpu, deliveries, bytes);
+    await_deliveries(w, all_delivered, w);
+    return summary(w, &before);
 }
 
 /* The writer of fanout_step. */
@@ -167,11 +223,9 @@ static uint64_t step(struct writer *writer, struct cor_str request)
     uint64_t sent_ns = measure_now_ns();
 
     writer->is_answered = false;
-    w->goal = w->events + w->n;
+    expect_more(w, 1);
     conn_send(writer->conn, request);
-    if (!client_run(w->client, step_is_done, writer, DELIVERY_MS))
-        die("only %llu of %llu events were delivered", (unsigned long long)w->events,
-            (unsigned long long)w->goal);
+    await_deliveries(w, step_is_done, writer);
     return w->last_ns - sent_ns;
 }
 
@@ -181,7 +235,7 @@ struct fanout fanout_step(struct watchers *w, const struct requests *writes)
                                         .on_response = on_writer_response};
     struct writer writer = {.watchers = w};
     uint64_t *latency_ns = cor_calloc(writes->n, sizeof(*latency_ns));
-    uint64_t cpu, bytes = w->bytes;
+    struct before before;
     struct fanout result;
     struct cor_buf text;
 
@@ -191,13 +245,13 @@ struct fanout fanout_step(struct watchers *w, const struct requests *writes)
     writer.conn = conn_open(w->client, w->target->port, w->target->is_plain, &cbs, &writer);
     if (!client_run(w->client, writer_is_open, &writer, OPEN_MS))
         die("connections do not open");
-    cpu = target_cpu_ns(w->target);
+    before = look(w);
     for (size_t i = 0; i < writes->n; i++) {
         cor_buf_reset(&text);
         writes->write(&text, i, writes->arg);
         latency_ns[i] = step(&writer, cor_buf_str(&text));
     }
-    result = summary(w, target_cpu_ns(w->target) - cpu, w->n * writes->n, bytes);
+    result = summary(w, &before);
     result.p50_ms = (double)measure_percentile(latency_ns, writes->n, 50) / 1e6;
     result.p99_ms = (double)measure_percentile(latency_ns, writes->n, 99) / 1e6;
     conn_close(writer.conn);
