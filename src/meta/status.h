@@ -92,4 +92,9 @@ const char *cor_status_message(const struct cor_status *st);
  * -COR_ETOOBIG. */
 int cor_status_write(const struct cor_status *st, struct cor_buf *out);
 
+/* From a server's answer of HTTP status `code`, 400 or more: its body when that is a Status that
+ * tells of a failure, else what client-go makes of the code (and of a body that is text). The error
+ * code is the reason's. Returns it; out of memory costs texts, never the code. */
+int cor_status_read(struct cor_status *st, int code, struct cor_str body);
+
 #endif
