@@ -125,7 +125,7 @@ void cor_shared_informer_stop(struct cor_shared_informer *inf)
     pthread_mutex_lock(&inf->lock);
     inf->stopped = true;
     COR_LIST_FOREACH(it, &inf->handlers)
-        cor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
+        cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
     pthread_mutex_unlock(&inf->lock);
 }
 
@@ -183,7 +183,7 @@ static bool drain_handlers(struct cor_shared_informer *inf, size_t max)
 
     while ((reg = next_in_step(inf, id))) {
         id = reg->id;
-        more |= cor_listener_drain(reg->listener, max) == max;
+        more |= cor_processor_listener_drain(reg->listener, max) == max;
         cor_registration_unref(reg);
     }
     return more;

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "cache/delta_fifo.h"
 #include "cache/indexer.h"
-#include "cache/listener.h"
+#include "cache/processor_listener.h"
 #include "cache/reflector.h"
 
 struct cor_shared_informer;

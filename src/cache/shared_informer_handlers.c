@@ -7,7 +7,7 @@ void cor_registration_unref(struct cor_registration *reg)
 {
     if (!cor_ref_put(&reg->ref))
         return;
-    cor_listener_free(reg->listener);
+    cor_processor_listener_free(reg->listener);
     cor_free(reg);
 }
 
@@ -198,10 +198,10 @@ static struct cor_registration *registration_new(struct cor_shared_informer *inf
                                                  const struct cor_registration_opts *opts)
 {
     struct cor_registration *reg = cor_calloc(1, sizeof(*reg));
-    struct cor_listener_opts listener = {.handler = opts->handler,
-                                         .bytes_max = opts->bytes_max,
-                                         .on_ready = opts->on_ready,
-                                         .arg = opts->arg};
+    struct cor_processor_listener_opts listener = {.handler = opts->handler,
+                                                   .bytes_max = opts->bytes_max,
+                                                   .on_ready = opts->on_ready,
+                                                   .arg = opts->arg};
 
     if (!reg)
         return NULL;
@@ -215,7 +215,7 @@ static struct cor_registration *registration_new(struct cor_shared_informer *inf
         listener.on_ready = tell_step;
         listener.arg = reg;
     }
-    if (cor_listener_new(&listener, &reg->listener) < 0)
+    if (cor_processor_listener_new(&listener, &reg->listener) < 0)
         return cor_free(reg);
     return reg;
 }
@@ -245,17 +245,17 @@ void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
     pthread_mutex_lock(&inf->lock);
     cor_list_remove(&registration->link);
     pthread_mutex_unlock(&inf->lock);
-    cor_listener_close(registration->listener);
+    cor_processor_listener_close(registration->listener);
     cor_registration_unref(registration);
 }
 
 bool cor_registration_has_synced(struct cor_registration *registration)
 {
     return cor_shared_informer_has_synced(registration->informer) &&
-           cor_listener_saw_initial(registration->listener);
+           cor_processor_listener_saw_initial(registration->listener);
 }
 
 size_t cor_registration_drain(struct cor_registration *registration, size_t max)
 {
-    return cor_listener_drain(registration->listener, max);
+    return cor_processor_listener_drain(registration->listener, max);
 }

@@ -18,7 +18,7 @@ struct cor_registration {
     uint64_t id;          /* grows along the list */
     struct cor_ref ref;   /* the informer's, and that of a step that drains it */
     struct cor_shared_informer *informer;
-    struct cor_listener *listener;
+    struct cor_processor_listener *listener;
     bool in_step;          /* drained by step */
     uint64_t asked_ms;     /* the period that was asked for */
     uint64_t resync_ms;    /* the period that it gets; 0: never */

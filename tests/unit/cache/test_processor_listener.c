@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cache/listener.h"
+#include "cache/processor_listener.h"
 #include "test.h"
 
 static char heard[1024];
@@ -43,20 +43,20 @@ static struct cor_object *at(int rv)
     return o;
 }
 
-static struct cor_listener *begin(size_t bytes_max)
+static struct cor_processor_listener *begin(size_t bytes_max)
 {
-    struct cor_listener *l;
-    struct cor_listener_opts opts = {
+    struct cor_processor_listener *l;
+    struct cor_processor_listener_opts opts = {
         .handler = {hear_add, hear_update, hear_delete, hear_behind, NULL}, .bytes_max = bytes_max};
 
     heard[0] = '\0';
     behind = 0;
-    assert_int_equal(cor_listener_new(&opts, &l), 0);
+    assert_int_equal(cor_processor_listener_new(&opts, &l), 0);
     return l;
 }
 
-static void tell(struct cor_listener *l, enum cor_notification_kind kind, const char *key, int old,
-                 int new)
+static void tell(struct cor_processor_listener *l, enum cor_notification_kind kind, const char *key,
+                 int old, int new)
 {
     struct cor_object *a = old ? at(old) : NULL, *b = at(new);
     struct cor_notification *n = cor_notification_new(l, kind, cor_strz(key), a, b, false);
@@ -67,26 +67,26 @@ static void tell(struct cor_listener *l, enum cor_notification_kind kind, const 
     cor_object_unref(b);
 }
 
-TEST(listener, tells_everything_while_its_handler_keeps_up)
+TEST(processor_listener, tells_everything_while_its_handler_keeps_up)
 {
-    struct cor_listener *l = begin(0);
+    struct cor_processor_listener *l = begin(0);
 
     tell(l, COR_NOTIFY_ADD, "a", 0, 1);
     tell(l, COR_NOTIFY_UPDATE, "a", 1, 2);
     tell(l, COR_NOTIFY_UPDATE, "a", 2, 3);
     tell(l, COR_NOTIFY_DELETE, "a", 0, 4);
-    assert_int_equal(cor_listener_drain(l, 2), 2);
+    assert_int_equal(cor_processor_listener_drain(l, 2), 2);
     assert_string_equal(heard, "add1 1-2 ");
-    assert_int_equal(cor_listener_drain(l, 10), 2);
+    assert_int_equal(cor_processor_listener_drain(l, 10), 2);
     assert_string_equal(heard, "add1 1-2 2-3 gone(a) ");
     assert_int_equal(behind, 0);
-    cor_listener_free(l);
+    cor_processor_listener_free(l);
 }
 
-TEST(listener, beyond_its_bound_updates_are_folded_and_nothing_else)
+TEST(processor_listener, beyond_its_bound_updates_are_folded_and_nothing_else)
 {
-    struct cor_listener *l = begin(1);
-    struct cor_listener_stats stats;
+    struct cor_processor_listener *l = begin(1);
+    struct cor_processor_listener_stats stats;
 
     tell(l, COR_NOTIFY_ADD, "a", 0, 1);
     tell(l, COR_NOTIFY_UPDATE, "a", 1, 2);
@@ -96,36 +96,36 @@ TEST(listener, beyond_its_bound_updates_are_folded_and_nothing_else)
     tell(l, COR_NOTIFY_ADD, "a", 0, 9);
     tell(l, COR_NOTIFY_UPDATE, "a", 9, 10);
     assert_int_equal(behind, 1);
-    cor_listener_stats(l, &stats);
+    cor_processor_listener_stats(l, &stats);
     assert_int_equal(stats.pending, 4);
     assert_int_equal(stats.folded, 3);
-    cor_listener_drain(l, 100);
+    cor_processor_listener_drain(l, 100);
     assert_string_equal(heard, "add2 5-7 gone(a) add10 ");
-    cor_listener_stats(l, &stats);
+    cor_processor_listener_stats(l, &stats);
     assert_int_equal(stats.pending_bytes, 0);
     tell(l, COR_NOTIFY_UPDATE, "a", 10, 11);
     assert_int_equal(behind, 2);
-    cor_listener_free(l);
+    cor_processor_listener_free(l);
 }
 
-TEST(listener, without_a_bound_nothing_is_folded)
+TEST(processor_listener, without_a_bound_nothing_is_folded)
 {
-    struct cor_listener *l = begin(COR_LISTENER_UNBOUNDED);
+    struct cor_processor_listener *l = begin(COR_LISTENER_UNBOUNDED);
 
     for (int i = 1; i < 100; i++)
         tell(l, COR_NOTIFY_UPDATE, "a", i, i + 1);
-    assert_int_equal(cor_listener_drain(l, 1000), 99);
-    cor_listener_free(l);
+    assert_int_equal(cor_processor_listener_drain(l, 1000), 99);
+    cor_processor_listener_free(l);
 }
 
-TEST(listener, a_closed_one_drops_what_waits_and_what_comes)
+TEST(processor_listener, a_closed_one_drops_what_waits_and_what_comes)
 {
-    struct cor_listener *l = begin(0);
+    struct cor_processor_listener *l = begin(0);
 
     tell(l, COR_NOTIFY_ADD, "a", 0, 1);
-    cor_listener_close(l);
+    cor_processor_listener_close(l);
     tell(l, COR_NOTIFY_ADD, "b", 0, 2);
-    assert_int_equal(cor_listener_drain(l, 10), 0);
+    assert_int_equal(cor_processor_listener_drain(l, 10), 0);
     assert_string_equal(heard, "");
-    cor_listener_free(l);
+    cor_processor_listener_free(l);
 }

@@ -1,11 +1,11 @@
 /* One handler's notifications on their way to it: client-go's processorListener without its
- * threads. Whoever runs the handler calls cor_listener_drain(), never two at a time.
+ * threads. Whoever runs the handler calls cor_processor_listener_drain(), never two at a time.
  *
  * What waits is bounded in bytes. Beyond the bound nothing is lost: updates of a key that has an
  * add or an update waiting are folded into it, so that the handler sees the newest state.
  * Thread: any; the handler runs on the thread that drains.  Owner: the processor. */
-#ifndef COR_CACHE_LISTENER_H
-#define COR_CACHE_LISTENER_H
+#ifndef COR_CACHE_PROCESSOR_LISTENER_H
+#define COR_CACHE_PROCESSOR_LISTENER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,9 +32,9 @@ struct cor_event_handler {
     void *arg;
 };
 
-struct cor_listener;
+struct cor_processor_listener;
 
-struct cor_listener_opts {
+struct cor_processor_listener_opts {
     struct cor_event_handler handler;
     size_t bytes_max; /* 0: COR_LISTENER_BYTES_MAX */
     /* There is something to drain, after there was nothing. On the pusher's thread; may be NULL. */
@@ -43,16 +43,17 @@ struct cor_listener_opts {
 };
 
 /* 0 or -COR_ENOMEM. */
-int cor_listener_new(const struct cor_listener_opts *opts, struct cor_listener **ret_listener);
+int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
+                               struct cor_processor_listener **ret_listener);
 
 /* No drain may be under way. What waits is dropped. Returns NULL. */
-struct cor_listener *cor_listener_free(struct cor_listener *l);
+struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_listener *l);
 
 /* What a handler is told. Made before the cache changes, so that the change and its news are never
  * apart: pushing cannot fail. */
 struct cor_notification {
     struct cor_list link;
-    struct cor_listener *to;
+    struct cor_processor_listener *to;
     enum cor_notification_kind { COR_NOTIFY_ADD, COR_NOTIFY_UPDATE, COR_NOTIFY_DELETE } kind;
     bool flag; /* add: in the initial list; delete: final state unknown */
     struct cor_object *old, *object;
@@ -61,7 +62,7 @@ struct cor_notification {
 };
 
 /* Takes references of its own. NULL when out of memory. */
-struct cor_notification *cor_notification_new(struct cor_listener *to,
+struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
                                               enum cor_notification_kind kind, struct cor_str key,
                                               struct cor_object *old, struct cor_object *object,
                                               bool flag);
@@ -71,20 +72,21 @@ void cor_notification_free(struct cor_notification *n);
 void cor_notification_push(struct cor_notification *take);
 
 /* Runs the handler for at most `max` notifications, without a lock held. Returns how many. */
-size_t cor_listener_drain(struct cor_listener *l, size_t max);
+size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max);
 
 /* What waits is dropped and nothing is taken any more; a call of the handler that is under way goes
  * on. */
-void cor_listener_close(struct cor_listener *l);
+void cor_processor_listener_close(struct cor_processor_listener *l);
 
 /* Has the handler returned from every add of the initial list that was given to it? */
-bool cor_listener_saw_initial(struct cor_listener *l);
+bool cor_processor_listener_saw_initial(struct cor_processor_listener *l);
 
-struct cor_listener_stats {
+struct cor_processor_listener_stats {
     size_t pending;       /* notifications */
     size_t pending_bytes; /* of them, with the objects that they hold */
     uint64_t folded;      /* updates, since it was made */
 };
-void cor_listener_stats(struct cor_listener *l, struct cor_listener_stats *ret);
+void cor_processor_listener_stats(struct cor_processor_listener *l,
+                                  struct cor_processor_listener_stats *ret);
 
 #endif

@@ -1,4 +1,4 @@
-#include "cache/listener.h"
+#include "cache/processor_listener.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -10,19 +10,20 @@
 
 #define NEWEST_MAX (1u << 31) /* keys; memory bounds them before this does */
 
-struct cor_listener {
-    struct cor_listener_opts opts;
+struct cor_processor_listener {
+    struct cor_processor_listener_opts opts;
     pthread_mutex_t lock; /* a leaf */
     struct cor_list pending;
     struct cor_map newest; /* while behind: key -> its newest pending notification */
     bool is_behind, closed;
     size_t initial; /* adds of the initial list whose handler has not returned */
-    struct cor_listener_stats stats;
+    struct cor_processor_listener_stats stats;
 };
 
-int cor_listener_new(const struct cor_listener_opts *opts, struct cor_listener **ret_listener)
+int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
+                               struct cor_processor_listener **ret_listener)
 {
-    struct cor_listener *l = cor_calloc(1, sizeof(*l));
+    struct cor_processor_listener *l = cor_calloc(1, sizeof(*l));
 
     if (!l)
         return -COR_ENOMEM;
@@ -45,7 +46,7 @@ static struct cor_str key_of(const struct cor_notification *n)
     return cor_str(n->key, n->key_len);
 }
 
-struct cor_notification *cor_notification_new(struct cor_listener *to,
+struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
                                               enum cor_notification_kind kind, struct cor_str key,
                                               struct cor_object *old, struct cor_object *object,
                                               bool flag)
@@ -71,7 +72,7 @@ void cor_notification_free(struct cor_notification *n)
     cor_free(n);
 }
 
-static void drop_pending_locked(struct cor_listener *l)
+static void drop_pending_locked(struct cor_processor_listener *l)
 {
     struct cor_list *link;
 
@@ -86,7 +87,7 @@ static void drop_pending_locked(struct cor_listener *l)
     cor_map_deinit(&l->newest);
 }
 
-struct cor_listener *cor_listener_free(struct cor_listener *l)
+struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_listener *l)
 {
     if (!l)
         return NULL;
@@ -96,7 +97,7 @@ struct cor_listener *cor_listener_free(struct cor_listener *l)
 }
 
 /* Out of memory, fewer updates are folded: the bound is passed, nothing is lost. */
-static void fall_behind_locked(struct cor_listener *l)
+static void fall_behind_locked(struct cor_processor_listener *l)
 {
     l->is_behind = true;
     cor_map_init(&l->newest, NEWEST_MAX);
@@ -107,7 +108,7 @@ static void fall_behind_locked(struct cor_listener *l)
     }
 }
 
-static bool fold_locked(struct cor_listener *l, struct cor_notification *n)
+static bool fold_locked(struct cor_processor_listener *l, struct cor_notification *n)
 {
     struct cor_notification *waiting =
         n->kind == COR_NOTIFY_UPDATE ? cor_map_peek(&l->newest, key_of(n)) : NULL;
@@ -123,7 +124,8 @@ static bool fold_locked(struct cor_listener *l, struct cor_notification *n)
 }
 
 /* Takes the notification. `ret_behind`: the bound was passed just now. */
-static bool push_locked(struct cor_listener *l, struct cor_notification *n, bool *ret_behind)
+static bool push_locked(struct cor_processor_listener *l, struct cor_notification *n,
+                        bool *ret_behind)
 {
     bool was_empty = cor_list_empty(&l->pending);
 
@@ -146,7 +148,7 @@ static bool push_locked(struct cor_listener *l, struct cor_notification *n, bool
 
 void cor_notification_push(struct cor_notification *take)
 {
-    struct cor_listener *l = take->to;
+    struct cor_processor_listener *l = take->to;
     bool behind = false, first;
     size_t bytes;
 
@@ -160,7 +162,7 @@ void cor_notification_push(struct cor_notification *take)
         l->opts.on_ready(l->opts.arg);
 }
 
-static struct cor_notification *pop(struct cor_listener *l)
+static struct cor_notification *pop(struct cor_processor_listener *l)
 {
     struct cor_notification *n = NULL;
     struct cor_list *link;
@@ -200,7 +202,7 @@ static void run(const struct cor_event_handler *h, const struct cor_notification
     }
 }
 
-size_t cor_listener_drain(struct cor_listener *l, size_t max)
+size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max)
 {
     size_t done = 0;
     struct cor_notification *n;
@@ -217,7 +219,7 @@ size_t cor_listener_drain(struct cor_listener *l, size_t max)
     return done;
 }
 
-void cor_listener_close(struct cor_listener *l)
+void cor_processor_listener_close(struct cor_processor_listener *l)
 {
     pthread_mutex_lock(&l->lock);
     l->closed = true;
@@ -225,7 +227,7 @@ void cor_listener_close(struct cor_listener *l)
     pthread_mutex_unlock(&l->lock);
 }
 
-bool cor_listener_saw_initial(struct cor_listener *l)
+bool cor_processor_listener_saw_initial(struct cor_processor_listener *l)
 {
     bool saw;
 
@@ -235,7 +237,8 @@ bool cor_listener_saw_initial(struct cor_listener *l)
     return saw;
 }
 
-void cor_listener_stats(struct cor_listener *l, struct cor_listener_stats *ret)
+void cor_processor_listener_stats(struct cor_processor_listener *l,
+                                  struct cor_processor_listener_stats *ret)
 {
     pthread_mutex_lock(&l->lock);
     *ret = l->stats;

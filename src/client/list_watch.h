@@ -1,0 +1,54 @@
+/* Lists and watches one collection of an API server over HTTP: the driver that feeds a reflector,
+ * and so an informer. Answers are cut into objects as they come in; none is held as a whole.
+ * Contract client.md 1.11, 1.15.
+ *
+ * A list's items lack kind and apiVersion on the wire; they get the list's, as client-go's
+ * dynamic client gives them.
+ * Owner: whoever made it.  Thread: the loop's of its client. */
+#ifndef COR_CLIENT_LIST_WATCH_H
+#define COR_CLIENT_LIST_WATCH_H
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cache/reflector.h"
+#include "http/client.h"
+
+struct cor_list_watch;
+struct cor_loop;
+
+/* Objects that are handed to the reflector together. */
+#define COR_LIST_WATCH_BATCH      128
+#define COR_LIST_WATCH_OBJECT_MAX (8u << 20)
+/* How long after its timeout a watch may still be silent before it is given up: the server ends it
+ * at the timeout, unless it or the way to it is gone. */
+#define COR_LIST_WATCH_SLACK_MS        30000
+#define COR_LIST_WATCH_LIST_TIMEOUT_MS 120000
+
+struct cor_list_watch_opts {
+    struct cor_loop *loop;
+    struct cor_http_client *client;
+    struct cor_str path;           /* "/api/v1/namespaces/default/pods" */
+    struct cor_str label_selector; /* empty: all */
+    struct cor_str field_selector;
+    struct cor_str token;      /* a bearer token; empty: none */
+    struct cor_str user_agent; /* empty: "coracle/<version>" */
+};
+
+/* The strings are copied; `loop` and `client` must stay valid. 0 or -COR_ENOMEM. */
+int cor_list_watch_new(const struct cor_list_watch_opts *opts, struct cor_list_watch **ret_lw);
+
+/* The reflector that it drives must be stopped. Returns NULL. */
+struct cor_list_watch *cor_list_watch_free(struct cor_list_watch *lw);
+COR_DEFINE_CLEANUP(struct cor_list_watch, cor_list_watch_free)
+
+/* For cor_reflector_new(), and then the reflector that the answers go to. */
+struct cor_reflector_driver *cor_list_watch_driver(struct cor_list_watch *lw);
+void cor_list_watch_set_reflector(struct cor_list_watch *lw, struct cor_reflector *reflector);
+
+/* Requests since it was made. */
+struct cor_list_watch_stats {
+    uint64_t lists, watches;
+};
+struct cor_list_watch_stats cor_list_watch_stats(const struct cor_list_watch *lw);
+
+#endif

@@ -1,0 +1,255 @@
+/* An informer over HTTP: client, list-watch, reflector, FIFO, indexer and a handler on one loop,
+ * with a scripted server on the same loop. */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cache/shared_informer.h"
+#include "client/list_watch.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "test.h"
+
+#define PATIENCE_MS 30000
+
+struct world {
+    struct cor_loop *loop;
+    struct cor_net *net;
+    struct cor_http_server *server;
+    struct cor_http_client *client;
+    struct cor_list_watch *lw;
+    struct cor_shared_informer *inf;
+    struct cor_buf asked; /* "target\n" of each request */
+    const char *list;     /* what a list is answered with */
+    int watch_status;
+    struct cor_http_response *watch; /* that is open */
+    char heard[1024];
+    const char *awaited;
+    bool server_closed, client_closed, net_closed;
+};
+
+static void on_gone(struct cor_http_response *resp, int why, void *arg)
+{
+    ((struct world *)arg)->watch = NULL;
+}
+
+static void on_writable(struct cor_http_response *resp, void *arg)
+{
+}
+
+static void on_drain(struct cor_http_response *resp, void *arg)
+{
+    ((struct world *)arg)->watch = NULL;
+    cor_http_response_end(resp);
+}
+
+static const struct cor_http_response_cbs watch_cbs = {on_writable, on_gone, on_drain};
+static const struct cor_http_header json_headers[] = {
+    {COR_STR("Content-Type"), COR_STR("application/json")}};
+
+static void on_request(const struct cor_http_request *req, struct cor_http_response *resp,
+                       void *arg)
+{
+    struct world *w = arg;
+    bool is_watch = memmem(req->query.p, req->query.n, "watch=true", 10) != NULL;
+
+    cor_buf_addf(&w->asked, "%.*s?%.*s\n", COR_STR_ARG(req->path), COR_STR_ARG(req->query));
+    if (!is_watch) {
+        cor_http_response_send(resp, 200, json_headers, 1, cor_strz(w->list));
+    } else if (w->watch_status != 200) {
+        cor_http_response_send(resp, w->watch_status, json_headers, 1,
+                               COR_STR("{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+                                       "\"Expired\",\"code\":410,\"message\":\"too old\"}"));
+        w->watch_status = 200;
+    } else {
+        cor_http_response_set_cbs(resp, &watch_cbs, w);
+        cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);
+        cor_http_response_start(resp, 200, json_headers, 1, COR_HTTP_LENGTH_UNKNOWN);
+        w->watch = resp;
+    }
+}
+
+static void hear(struct world *w, const char *what, struct cor_object *o)
+{
+    size_t n = strlen(w->heard);
+
+    snprintf(w->heard + n, sizeof(w->heard) - n, "%s(%.*s@%.*s) ", what,
+             COR_STR_ARG(cor_object_name(o)), COR_STR_ARG(cor_object_resource_version(o)));
+}
+
+static void hear_add(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    assert_str(cor_object_kind(o), "ConfigMap");
+    hear(arg, in_initial_list ? "add!" : "add", o);
+}
+
+static void hear_update(void *arg, struct cor_object *old, struct cor_object *o)
+{
+    hear(arg, "update", o);
+}
+
+static void hear_delete(void *arg, struct cor_str key, struct cor_object *o, bool unknown)
+{
+    hear(arg, unknown ? "lost" : "delete", o);
+}
+
+static void on_work(void *arg)
+{
+}
+
+static void begin(struct world *w, const char *list)
+{
+    struct cor_http_server_opts server = {.nloops = 1, .on_request = on_request, .arg = w};
+    struct cor_http_client_opts client = {.host = "127.0.0.1"};
+    struct cor_list_watch_opts lw = {.path = COR_STR("/api/v1/configmaps"),
+                                     .label_selector = COR_STR("app=a b"),
+                                     .token = COR_STR("secret")};
+    struct cor_shared_informer_opts inf = {.on_work = on_work};
+    struct cor_registration_opts handler = {
+        .handler = {hear_add, hear_update, hear_delete, NULL, w}};
+    struct cor_registration *reg;
+
+    *w = (struct world){.list = list, .watch_status = 200};
+    cor_buf_init(&w->asked, 1u << 16);
+    assert_int_equal(cor_loop_new(64, &w->loop), 0);
+    assert_int_equal(cor_net_open(w->loop, &w->net), 0);
+    server.loops = &w->loop;
+    assert_int_equal(cor_http_server_new(&server, &w->server), 0);
+    assert_int_equal(cor_http_server_listen(w->server, "127.0.0.1", 0, NULL, &client.port), 0);
+    assert_int_equal(cor_http_client_open(w->net, &client, &w->client), 0);
+    lw.loop = w->loop;
+    lw.client = w->client;
+    assert_int_equal(cor_list_watch_new(&lw, &w->lw), 0);
+    inf.driver = cor_list_watch_driver(w->lw);
+    assert_int_equal(cor_shared_informer_new(&inf, &w->inf), 0);
+    cor_list_watch_set_reflector(w->lw, cor_shared_informer_reflector(w->inf));
+    assert_int_equal(cor_shared_informer_add_handler(w->inf, &handler, &reg), 0);
+    cor_shared_informer_start(w->inf);
+}
+
+static void set_flag(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_flag(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void end(struct world *w)
+{
+    cor_shared_informer_stop(w->inf);
+    cor_list_watch_free(w->lw);
+    cor_shared_informer_free(w->inf);
+    cor_http_client_close(w->client, set_flag, &w->client_closed);
+    assert_true(cor_loop_run_until(w->loop, is_flag, &w->client_closed, PATIENCE_MS));
+    cor_http_server_close(w->server, 1000, set_flag, &w->server_closed);
+    assert_true(cor_loop_run_until(w->loop, is_flag, &w->server_closed, PATIENCE_MS));
+    cor_http_server_free(w->server);
+    cor_net_close(w->net, set_flag, &w->net_closed);
+    assert_true(cor_loop_run_until(w->loop, is_flag, &w->net_closed, PATIENCE_MS));
+    cor_loop_free(w->loop);
+    cor_buf_deinit(&w->asked);
+}
+
+static bool has_heard(void *arg)
+{
+    struct world *w = arg;
+
+    while (cor_shared_informer_step(w->inf, 10))
+        ;
+    return strstr(w->heard, w->awaited) != NULL;
+}
+
+static void await(struct world *w, const char *what)
+{
+    w->awaited = what;
+    assert_true(cor_loop_run_until(w->loop, has_heard, w, PATIENCE_MS));
+}
+
+static bool has_watch(void *arg)
+{
+    return ((struct world *)arg)->watch != NULL;
+}
+
+static void tell(struct world *w, const char *type, const char *name, int rv)
+{
+    char event[256];
+    int n = snprintf(event, sizeof(event),
+                     "{\"type\":\"%s\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                     "\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\"}}}\n",
+                     type, name, rv);
+
+    assert_true(cor_loop_run_until(w->loop, has_watch, w, PATIENCE_MS));
+    assert_int_equal(cor_http_response_write(w->watch, cor_str(event, (size_t)n)), (size_t)n);
+}
+
+static const char two[] = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                          "\"resourceVersion\":\"10\"},\"items\":[{\"metadata\":{\"name\":\"a\","
+                          "\"resourceVersion\":\"3\"}},{\"metadata\":{\"name\":\"b\","
+                          "\"resourceVersion\":\"7\"}}]}";
+
+TEST(list_watch, an_informer_follows_a_server)
+{
+    static const char requests[] =
+        "/api/v1/configmaps?labelSelector=app%3Da+b&resourceVersion=0&limit=500\n"
+        "/api/v1/configmaps?labelSelector=app%3Da+b&watch=true&allowWatchBookmarks=true&"
+        "resourceVersion=10&timeoutSeconds=";
+    struct world w;
+
+    begin(&w, two);
+    await(&w, "add!(a@3) add!(b@7)");
+    tell(&w, "MODIFIED", "a", 11);
+    tell(&w, "ADDED", "c", 12);
+    tell(&w, "DELETED", "b", 13);
+    await(&w, "update(a@11) add(c@12) delete(b@13)");
+    assert_true(cor_str_starts(cor_buf_str(&w.asked), cor_strz(requests)));
+    assert_int_equal(cor_indexer_len(cor_shared_informer_indexer(w.inf)), 2);
+    end(&w);
+}
+
+TEST(list_watch, a_stream_that_breaks_goes_on_from_its_last_event)
+{
+    struct world w;
+
+    begin(&w, two);
+    tell(&w, "MODIFIED", "a", 21);
+    await(&w, "update(a@21)");
+    cor_http_response_abort(w.watch);
+    w.watch = NULL;
+    tell(&w, "MODIFIED", "a", 22);
+    await(&w, "update(a@22)");
+    assert_non_null(strstr(w.asked.p, "resourceVersion=21"));
+    assert_int_equal(cor_list_watch_stats(w.lw).lists, 1);
+    assert_int_equal(cor_list_watch_stats(w.lw).watches, 2);
+    end(&w);
+}
+
+TEST(list_watch, an_expired_watch_leads_to_a_list)
+{
+    struct world w;
+
+    begin(&w, two);
+    w.watch_status = 410;
+    await(&w, "add!(b@7)");
+    w.list = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":"
+             "\"a\",\"resourceVersion\":\"30\"}}],\"metadata\":{\"resourceVersion\":\"31\"}}";
+    await(&w, "lost(b@7) update(a@30)");
+    assert_int_equal(cor_list_watch_stats(w.lw).lists, 2);
+    end(&w);
+}
+
+TEST(list_watch, an_answer_that_is_no_list_is_asked_for_again)
+{
+    struct world w;
+
+    begin(&w, "<html>no</html>");
+    w.awaited = "never";
+    while (cor_list_watch_stats(w.lw).lists < 2)
+        cor_loop_run_until(w.loop, has_heard, &w, 100);
+    w.list = two;
+    await(&w, "add!(a@3) add!(b@7)");
+    end(&w);
+}
