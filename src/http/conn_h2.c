@@ -19,7 +19,7 @@ struct exchange {
     struct cor_http_header headers[]; /* of the request; their text follows */
 };
 
-static const struct cor_h2_stream_cbs stream_cbs, deaf_cbs;
+static const struct cor_h2_stream_cbs stream_cbs;
 
 static struct exchange *exchange_of(const struct cor_http_response *resp)
 {
@@ -170,11 +170,8 @@ static void on_finish(struct cor_http_response *resp)
     struct exchange *x = exchange_of(resp);
     struct cor_h2_stream *stream = COR_STEAL(x->stream);
 
-    /* A stream that is gone already does not hear of the end, and will say so. */
-    if (stream) {
-        cor_h2_stream_set_cbs(stream, &deaf_cbs, NULL);
+    if (stream)
         cor_h2_write(stream, NULL, 0, 0, true);
-    }
     finish(x);
 }
 
@@ -324,12 +321,6 @@ static const struct cor_h2_stream_cbs stream_cbs = {
     .on_closed = on_closed,
 };
 
-static void on_deaf_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
-{
-}
-
-static const struct cor_h2_stream_cbs deaf_cbs = {.on_closed = on_deaf_closed};
-
 static size_t on_session_room(void *arg)
 {
     size_t room = cor_stream_room(((struct cor_conn *)arg)->stream);
@@ -370,8 +361,6 @@ void cor_conn_h2_gone(struct cor_conn *c, int why)
     while (!cor_list_empty(&c->exchanges)) {
         struct exchange *x = COR_CONTAINER_OF(c->exchanges.next, struct exchange, link);
 
-        if (x->stream)
-            cor_h2_stream_set_cbs(x->stream, &deaf_cbs, NULL);
         x->stream = NULL;
         cor_response_tell_gone(&x->resp, why);
         finish(x);

@@ -190,7 +190,7 @@ void cor_conn_h2_data(struct cor_conn *c, struct cor_str bytes);
 void cor_conn_h2_writable(struct cor_conn *c);
 void cor_conn_h2_timer(struct cor_conn *c);
 void cor_conn_h2_drain(struct cor_conn *c);
-/* Every exchange is over; those that a handler holds are told. */
+/* The session is not used any more: every exchange is over, and handlers that hold one are told. */
 void cor_conn_h2_gone(struct cor_conn *c, int why);
 
 /* response.c, exchange.c */

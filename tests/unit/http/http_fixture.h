@@ -46,9 +46,9 @@ struct client {
     struct cor_stream *stream;
     struct cor_h1 *h1; /* or */
     struct cor_h2 *h2;
-    struct cor_h2_stream *last; /* of the last request */
-    bool hoards;                /* does not open its windows again */
-    bool is_raw;                /* keeps the bytes that come as they are in `text` */
+    struct cor_h2_stream *first_stream, *last; /* of the first and the last request */
+    bool hoards;                               /* does not open its windows again */
+    bool is_raw;                               /* keeps the bytes that come as they are in `text` */
     struct cor_buf text;
     struct cor_buf headers; /* "name: value\n" of all responses, names in lower case */
     char first[32];         /* bytes of the connection */
@@ -297,6 +297,8 @@ static inline void client_ask(struct client *cl, const char *method, const char 
 
     if (cl->h2) {
         assert_int_equal(cor_h2_open(cl->h2, &req, &client_h2_cbs, cl, &cl->last), 0);
+        if (!cl->first_stream)
+            cl->first_stream = cl->last;
         if (req.has_body)
             assert_int_equal(cor_h2_write(cl->last, &bytes, 1, 0, true), bytes.n);
         return;
@@ -390,7 +392,8 @@ static const struct cor_http_header handler_headers[] = {
     {COR_STR("Content-Type"), COR_STR("text/plain")}};
 
 /* By path: /echo answers with the body, /who with the peer, /hold keeps the response, /watch starts
- * a stream and keeps it, /big/N streams N bytes, /send/N sends N at once, /abort breaks off. */
+ * a stream and keeps it, /big/N streams N bytes, /send/N sends N at once, /abort breaks off,
+ * /release ends what is held. */
 static void handler(const struct cor_http_request *req, struct cor_http_response *resp, void *arg)
 {
     struct http *h = arg;
@@ -428,6 +431,9 @@ static void handler(const struct cor_http_request *req, struct cor_http_response
         memset(body, 'y', n);
         cor_http_response_send(resp, 200, handler_headers, 1, cor_str(body, n));
         cor_free(body);
+    } else if (cor_str_eqz(req->path, "/release")) {
+        cor_http_response_end(COR_STEAL(h->held));
+        cor_http_response_send(resp, 200, NULL, 0, COR_STR(""));
     } else if (cor_str_eqz(req->path, "/abort")) {
         cor_http_response_abort(resp);
     } else if (cor_str_eqz(req->path, "/who")) {

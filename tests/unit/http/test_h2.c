@@ -158,6 +158,28 @@ TEST(h2, a_stream_that_is_not_read_is_reset_after_the_request_timeout)
     part_h2(&h, &cl);
 }
 
+/* Slow, but never idle for as long as a request may take. */
+TEST(h2, a_stream_that_is_read_in_steps_is_not_reset)
+{
+    size_t consumed = 0;
+    struct http h;
+    struct client cl;
+
+    meet_h2(&h, &cl, (struct cor_http_limits){.request_timeout_ms = 2000});
+    cl.forgets = cl.hoards = true;
+    client_ask(&cl, "GET", "/watch", NULL);
+    await(&h, has_held, &h);
+    h.left = 1u << 30;
+    stream_out(&h);
+    for (int i = 0; i < 5; i++) {
+        assert_false(cor_loop_run_until(h.loop, someone_is_gone, &h, 500));
+        assert_true(cl.body_bytes > consumed);
+        cor_h2_consume(cl.last, cl.body_bytes - consumed);
+        consumed = cl.body_bytes;
+    }
+    part_h2(&h, &cl);
+}
+
 TEST(h2, a_watch_whose_reader_keeps_up_outlives_the_request_timeout)
 {
     struct http h;
@@ -254,6 +276,71 @@ TEST(h2, heads_and_bodies_share_a_budget)
     cl.nclosed = 0;
     await(&h, client_is_broken, &cl);
     assert_int_equal(cl.code, COR_H2_REFUSED_STREAM);
+    part_h2(&h, &cl);
+}
+
+static bool has_twenty(void *arg)
+{
+    return ((struct http *)arg)->nheld == 20;
+}
+
+TEST(h2, requests_that_a_handler_has_do_not_count)
+{
+    struct http h;
+    struct client cl;
+
+    meet_h2(&h, &cl, (struct cor_http_limits){.bodies_max = 3000});
+    for (int i = 0; i < 20; i++) {
+        client_ask(&cl, "GET", "/watch", NULL);
+        cor_loop_run_until(h.loop, has_twenty, &h, 2);
+    }
+    await(&h, has_twenty, &h);
+    assert_int_equal(cl.nclosed, 0);
+    part_h2(&h, &cl);
+}
+
+static bool client_has_eight_hundred(void *arg)
+{
+    return ((struct client *)arg)->nresponses >= 811;
+}
+
+TEST(h2, a_client_that_does_not_read_is_answered_when_it_does)
+{
+    struct http h;
+    struct client cl;
+
+    meet_h2(&h, &cl, (struct cor_http_limits){0});
+    cl.forgets = true;
+    client_ask(&cl, "GET", "/big/20000000?c", NULL);
+    await(&h, has_held, &h);
+    cor_stream_read_stop(cl.stream);
+    while (!cor_loop_run_until(h.loop, is_full, &h, 10))
+        ;
+    for (int i = 0; i < 800; i++)
+        client_ask(&cl, "GET", "/", NULL);
+    cor_loop_run_until(h.loop, client_has_eight_hundred, &cl, 50);
+    for (int i = 0; i < 10; i++)
+        client_ask(&cl, "GET", "/", NULL);
+    cor_loop_run_until(h.loop, client_has_eight_hundred, &cl, 20);
+    cor_stream_read_start(cl.stream);
+    await(&h, client_has_eight_hundred, &cl);
+    part_h2(&h, &cl);
+}
+
+/* The peer's reset and another stream's request arrive together, and that request's handler ends
+ * the response before anybody is told. */
+TEST(h2, a_response_may_end_when_its_stream_is_gone_already)
+{
+    struct http h;
+    struct client cl;
+
+    meet_h2(&h, &cl, (struct cor_http_limits){0});
+    client_ask(&cl, "GET", "/watch", NULL);
+    await(&h, has_held, &h);
+    client_ask(&cl, "GET", "/release", NULL);
+    cor_h2_reset(cl.first_stream, COR_H2_CANCEL);
+    await(&h, client_has_response, &cl);
+    assert_int_equal(h.ngone, 0);
     part_h2(&h, &cl);
 }
 
@@ -386,6 +473,88 @@ static int64_t goaway_code(const struct client *cl)
         left -= 9 + n;
     }
     return code;
+}
+
+static size_t count_frames(const struct client *cl, unsigned char type)
+{
+    const unsigned char *p = (const unsigned char *)cor_buf_z(&cl->text);
+    size_t left = cl->text.n, count = 0;
+
+    while (left >= 9) {
+        size_t n = 9 + ((size_t)p[0] << 16 | (size_t)p[1] << 8 | p[2]);
+
+        count += p[3] == type;
+        p += n;
+        left -= n;
+    }
+    return count;
+}
+
+static bool has_a_head(void *arg)
+{
+    return count_frames(arg, HEADERS) > 0;
+}
+
+static bool has_two_heads(void *arg)
+{
+    return count_frames(arg, HEADERS) > 1;
+}
+
+static bool has_data(void *arg)
+{
+    return count_frames(arg, DATA) > 0;
+}
+
+static void send_frame(struct client *cl, char type, char flags, uint32_t id, struct cor_str body)
+{
+    struct cor_buf out;
+
+    cor_buf_init(&out, 1u << 20);
+    add_frame(&out, type, flags, id, body);
+    client_send(cl, cor_buf_str(&out));
+    cor_buf_deinit(&out);
+}
+
+TEST(h2, continue_comes_before_the_body)
+{
+    struct http h;
+    struct client cl;
+
+    meet(&h, &cl, (struct cor_http_limits){0});
+    cl.is_raw = true;
+    client_send(&cl, COR_STR(COR_H2_PREFACE "\0\0\0\4\0\0\0\0\0"));
+    send_frame(&cl, HEADERS, END_HEADERS, 1,
+               COR_STR("\x83\x86\x84\1\1x\0\6expect\x0c"
+                       "100-continue"));
+    await(&h, has_a_head, &cl);
+    assert_int_equal(h.seen.n, 0);
+    send_frame(&cl, DATA, END_STREAM, 1, COR_STR("hi"));
+    await(&h, has_two_heads, &cl);
+    assert_string_equal(cor_buf_z(&h.seen), "POST /? hi\n");
+    part(&h, &cl);
+}
+
+/* The refusal waits for a window while the client goes on sending, and ends the request all the
+ * same: it comes once, and no handler sees the rest. */
+TEST(h2, a_refused_body_is_answered_once)
+{
+    struct http h;
+    struct client cl;
+
+    meet(&h, &cl, (struct cor_http_limits){.body_max = 10});
+    cl.is_raw = true;
+    client_send(&cl, COR_STR(COR_H2_PREFACE "\0\0\6\4\0\0\0\0\0\0\4\0\0\0\0"));
+    send_frame(&cl, HEADERS, END_HEADERS, 1, COR_STR("\x83\x86\x84\1\1x"));
+    send_frame(&cl, DATA, 0, 1, COR_STR("01234567890"));
+    await(&h, has_a_head, &cl);
+    send_frame(&cl, DATA, 0, 1, COR_STR("01234567890"));
+    send_frame(&cl, DATA, END_STREAM, 1, COR_STR("0"));
+    assert_false(cor_loop_run_until(h.loop, has_data, &cl, 30));
+    send_frame(&cl, WINDOW_UPDATE, 0, 1, COR_STR("\0\0\xff\0"));
+    await(&h, has_data, &cl);
+    assert_int_equal(count_frames(&cl, HEADERS), 1);
+    assert_int_equal(h.seen.n, 0);
+    part(&h, &cl);
 }
 
 /* Sends what `next` makes for each new stream id to a server, which must end the connection with

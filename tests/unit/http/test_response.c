@@ -199,3 +199,22 @@ TEST_BOTH(response, a_broken_promise_of_length_breaks_the_response)
     assert_int_equal(cl.nresponses, 0);
     part(&h, &cl);
 }
+
+TEST_BOTH(response, a_status_without_a_body_says_no_length)
+{
+    static const int statuses[] = {204, 304};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct http h;
+        struct client cl;
+
+        meet(&h, &cl, (struct cor_http_limits){0});
+        client_ask(&cl, "GET", "/hold", NULL);
+        await(&h, has_held, &h);
+        cor_http_response_send(COR_STEAL(h.held), statuses[i], NULL, 0, COR_STR("swallowed"));
+        await(&h, client_has_response, &cl);
+        assert_null(strstr(cor_buf_z(&cl.headers), "content-length"));
+        assert_null(strstr(cor_buf_z(&cl.text), "swallowed"));
+        part(&h, &cl);
+    }
+}
