@@ -11,7 +11,9 @@ struct resource_cache {
     struct cor_cacher *cacher;
     struct cor_store *store;
     struct cor_buf prefix;
-    struct cor_buf labels, idle_labels, lagging_labels; /* of its series */
+    struct cor_buf labels; /* of its series */
+    struct cor_buf idle_labels, lagging_labels;
+    struct cor_buf passed_labels, failed_labels, error_labels;
 };
 
 struct cor_api_caches {
@@ -117,6 +119,9 @@ static void caches_free(struct cor_api_caches *c)
         cor_buf_deinit(&c->resources[i].labels);
         cor_buf_deinit(&c->resources[i].idle_labels);
         cor_buf_deinit(&c->resources[i].lagging_labels);
+        cor_buf_deinit(&c->resources[i].passed_labels);
+        cor_buf_deinit(&c->resources[i].failed_labels);
+        cor_buf_deinit(&c->resources[i].error_labels);
     }
     cor_free(c);
 }
@@ -235,6 +240,21 @@ static uint64_t read_evicted(void *arg)
     return cor_cacher_stats(arg).evicted;
 }
 
+static uint64_t read_passed(void *arg)
+{
+    return cor_cacher_stats(arg).checks_passed;
+}
+
+static uint64_t read_failed(void *arg)
+{
+    return cor_cacher_stats(arg).checks_failed;
+}
+
+static uint64_t read_errors(void *arg)
+{
+    return cor_cacher_stats(arg).checks_errors;
+}
+
 static const struct {
     struct cor_metric_desc desc;
     uint64_t (*read)(void *arg);
@@ -267,12 +287,21 @@ static const struct cor_metric_desc watchers_desc = {
     "Watchers that have seen everything (idle), or wait for their client to read (lagging).",
     COR_METRIC_GAUGE};
 
+static const struct cor_metric_desc checks_desc = {
+    "apiserver_storage_consistency_checks_total",
+    "Counter for status of consistency checks between etcd and watch cache", COR_METRIC_COUNTER};
+
 static int set_labels(struct resource_cache *rc, const struct cor_api_resource *resource)
 {
     struct {
         struct cor_buf *labels;
-        const char *state;
-    } sets[] = {{&rc->labels, NULL}, {&rc->idle_labels, "idle"}, {&rc->lagging_labels, "lagging"}};
+        const char *name, *value;
+    } sets[] = {{&rc->labels, NULL, NULL},
+                {&rc->idle_labels, "state", "idle"},
+                {&rc->lagging_labels, "state", "lagging"},
+                {&rc->passed_labels, "status", "success"},
+                {&rc->failed_labels, "status", "failure"},
+                {&rc->error_labels, "status", "error"}};
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(sets); i++) {
@@ -280,8 +309,8 @@ static int set_labels(struct resource_cache *rc, const struct cor_api_resource *
         r = cor_metric_label(sets[i].labels, "group", resource->group);
         if (r == 0)
             r = cor_metric_label(sets[i].labels, "resource", resource->plural);
-        if (r == 0 && sets[i].state)
-            r = cor_metric_label(sets[i].labels, "state", cor_strz(sets[i].state));
+        if (r == 0 && sets[i].name)
+            r = cor_metric_label(sets[i].labels, sets[i].name, cor_strz(sets[i].value));
     }
     return r;
 }
@@ -319,6 +348,25 @@ static int add_watchers(struct cor_api_caches *c, struct cor_metrics *metrics)
     return r;
 }
 
+static int add_checks(struct cor_api_caches *c, struct cor_metrics *metrics)
+{
+    struct cor_metric *metric;
+    int r = cor_metrics_add(metrics, &checks_desc, &metric);
+
+    for (size_t i = 0; r == 0 && i < c->api->nresources; i++) {
+        struct resource_cache *rc = &c->resources[i];
+
+        if (!rc->cacher)
+            continue;
+        r = cor_metric_add_read(metric, cor_buf_z(&rc->passed_labels), read_passed, rc->cacher);
+        if (r == 0)
+            r = cor_metric_add_read(metric, cor_buf_z(&rc->failed_labels), read_failed, rc->cacher);
+        if (r == 0)
+            r = cor_metric_add_read(metric, cor_buf_z(&rc->error_labels), read_errors, rc->cacher);
+    }
+    return r;
+}
+
 int cor_api_caches_add_metrics(struct cor_api_caches *c, struct cor_metrics *metrics)
 {
     int r = 0;
@@ -328,7 +376,9 @@ int cor_api_caches_add_metrics(struct cor_api_caches *c, struct cor_metrics *met
             r = set_labels(&c->resources[i], &c->api->resources[i]);
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(families); i++)
         r = add_family(c, metrics, &families[i].desc, families[i].read);
-    return r == 0 ? add_watchers(c, metrics) : r;
+    if (r == 0)
+        r = add_watchers(c, metrics);
+    return r == 0 ? add_checks(c, metrics) : r;
 }
 
 static void on_caches_closed(void *arg)

@@ -287,7 +287,8 @@ static void on_close_answer(struct cor_mail *mail)
 
 void cacher_ended(struct cor_cacher *cacher)
 {
-    if (cacher->is_closing && !cacher->list.under_way && !cacher->reading)
+    if (cacher->is_closing && !cacher->list.under_way && !cacher->reading &&
+        !cacher->check.under_way)
         command_close(cacher);
 }
 
@@ -299,6 +300,7 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     cacher->is_closing = true;
     cacher->on_closed = on_closed;
     cacher->closed_arg = arg;
+    cor_list_remove(&cacher->member);
     cor_list_remove(&cacher->retry);
     pthread_mutex_lock(&cacher->cache.lock);
     cor_ready_stop(&cacher->ready, caches_now_ms(cacher->caches));
@@ -342,7 +344,9 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     cacher->trigger_field = cor_strz(opts->trigger_field);
     cacher->fail_mail.on_mail = on_fail_mail;
     cor_ready_init(&cacher->ready, caches_now_ms(opts->caches));
+    cor_list_init(&cacher->member);
     cor_list_init(&cacher->retry);
+    consistency_init(cacher);
     history_init(cacher);
     r = cacher_init(cacher, opts, reterr_status);
     if (r < 0) {
@@ -351,6 +355,7 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     }
     cor_reflector_start(cacher->reflector, source_now_ms(cacher));
     opts->caches->open++;
+    cor_list_push(&opts->caches->members, &cacher->member);
     *ret_cacher = cacher;
     return 0;
 }

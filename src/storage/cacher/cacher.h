@@ -61,6 +61,7 @@ struct cor_cacher_stats {
     size_t window_bytes;
     uint64_t idle, lagging; /* watchers of all its readers */
     uint64_t deliveries, evicted;
+    uint64_t checks_passed, checks_failed, checks_errors; /* comparisons with the store */
 };
 
 /* From any thread. */

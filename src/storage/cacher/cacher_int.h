@@ -69,7 +69,8 @@ struct cor_caches {
 
     /* The home loop's. */
     struct cor_timer timer;  /* the next tick, or the next attempt; always set */
-    struct cor_list retries; /* cachers whose list failed */
+    struct cor_list members; /* all cachers */
+    struct cor_list retries; /* those whose list failed */
     struct cor_mail broken_mail, feed_closed_mail, sweep_mail, more_mail;
     bool has_feed; /* until feed_closed_mail */
     bool is_closing;
@@ -129,6 +130,21 @@ struct source_list {
     int err; /* of a command */
 };
 
+/* The comparison with the store; see consistency.c. */
+struct consistency_check {
+    bool under_way;
+    uint64_t due_ms;
+    struct cor_rand rand;
+    struct cor_mail turn;
+    struct cor_cache_snapshot snapshot;
+    struct cor_cache_iter iter;
+    struct cor_range_req range;
+    struct cor_buf from; /* where its page begins */
+    uint64_t ours, theirs;
+    _Atomic bool agrees; /* the last verdict: the past may be read from the cache */
+    _Atomic uint64_t passed, failed, errors;
+};
+
 enum history_state { HISTORY_NONE, HISTORY_READING, HISTORY_DONE };
 
 struct cor_cacher {
@@ -169,7 +185,9 @@ struct cor_cacher {
     bool is_closing;
     struct cor_mail fail_mail; /* from the writer: list anew */
     struct cor_mail close_mail;
-    struct cor_list retry; /* in the caches' retries */
+    struct cor_list member; /* in the caches' members */
+    struct cor_list retry;  /* in the caches' retries */
+    struct consistency_check check;
     struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */
     struct cor_mail history_mail;    /* from a reader; HISTORY_READING: on its way, or received */
@@ -204,6 +222,11 @@ void cacher_drop_staged(struct cor_cacher *cacher);
 void cacher_unlock(struct cor_cacher *cacher);
 
 void caches_retry_soon(struct cor_caches *caches);
+/* In consistency.c, on the home loop. Begin: false, it cannot be now. Tick: begins when it is due.
+ */
+void consistency_init(struct cor_cacher *cacher);
+bool consistency_begin(struct cor_cacher *cacher);
+void consistency_tick(struct cor_cacher *cacher);
 /* In history.c: puts what the engine still has in front of the window. From any thread, with the
  * cache's lock held, once. */
 void history_init(struct cor_cacher *cacher);

@@ -418,12 +418,29 @@ static void retry_lists(struct cor_caches *c)
     }
 }
 
+/* One at a time. */
+static void check_one(struct cor_caches *c)
+{
+    COR_LIST_FOREACH(link, &c->members) {
+        if (COR_CONTAINER_OF(link, struct cor_cacher, member)->check.under_way)
+            return;
+    }
+    COR_LIST_FOREACH(link, &c->members) {
+        struct cor_cacher *cacher = COR_CONTAINER_OF(link, struct cor_cacher, member);
+
+        consistency_tick(cacher);
+        if (cacher->check.under_way)
+            return;
+    }
+}
+
 static void on_timer(struct cor_timer *timer)
 {
     struct cor_caches *c = COR_CONTAINER_OF(timer, struct cor_caches, timer);
 
     set_timer(c, TICK_MS);
     retry_lists(c);
+    check_one(c);
     if (c->has_feed)
         sweep(c);
     else if (open_feed(c) < 0)
@@ -487,6 +504,7 @@ int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_
     pthread_mutex_init(&c->feed_lock, NULL);
     cor_time_budget_init(&c->time_budget, cor_clock_mono_us(c->clock));
     cor_timer_init(&c->timer, c->home, on_timer);
+    cor_list_init(&c->members);
     cor_list_init(&c->retries);
     r = init_loops(c, opts);
     if (r == 0)

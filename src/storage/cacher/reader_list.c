@@ -80,7 +80,7 @@ static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snap
     cor_rev published = atomic_load(&cacher->caches->rev);
     int r;
 
-    if (!cor_cacher_is_ready(cacher))
+    if (!cor_cacher_is_ready(cacher) || (is_exact(op) && !atomic_load(&cacher->check.agrees)))
         return -COR_EEXPIRED;
     if (is_exact(op))
         return cor_cache_snapshot_at(&cacher->cache, op->plan.rev, ret_snapshot);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "conformance.h"
+#include "storage/cacher/cacher_int.h"
 #include "storage/store_int.h"
 
 static struct conf c;
@@ -343,6 +344,19 @@ TEST(cacher, a_write_is_applied_without_being_read_again)
     conf_write_raw(&c, "/registry/pods/ns/c",
                    "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"c\"}}");
     assert_int_equal(atomic_load(&cacher_reads), 1);
+    conf_close(&c);
+}
+
+/* The store is read at the revision of the snapshot. */
+TEST(cacher, a_check_against_the_store_agrees_while_others_write)
+{
+    conf_open(&c);
+    conf_fill(&c, "ns", 600);
+    assert_true(consistency_begin(c.cacher));
+    for (int i = 0; c.cacher->check.under_way; i++)
+        put("ns", "p0001", i % 2 ? "x" : "y");
+    assert_int_equal(cor_cacher_stats(c.cacher).checks_passed, 1);
+    assert_int_equal(cor_cacher_stats(c.cacher).checks_failed, 0);
     conf_close(&c);
 }
 
