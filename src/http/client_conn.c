@@ -19,6 +19,8 @@
 /* How long the server may leave output untouched. */
 #define STALL_MS 20000
 #define FAR_MS   (UINT64_C(1) << 40)
+/* How long the answer to a ping may wait for company. */
+#define PONG_MS 10
 
 /*   RESOLVING ──► CONNECTING (each address) ──► GREETING (SETTINGS) ──► OPEN ──► ENDED ──► CLOSING
  * and from everywhere to ENDED and CLOSING. */
@@ -35,6 +37,7 @@ struct cor_client_conn {
     struct cor_addresses addresses;
     size_t next_address;
     struct cor_timer timer; /* until OPEN: the deadline; then the keepalive */
+    struct cor_timer pong;
     uint64_t heard_ms;
     bool is_pinging;
     bool is_draining;
@@ -68,6 +71,7 @@ static void finish_close(struct cor_client_conn *c)
     if (c->state != CLOSING || c->nclosing > 0 || c->resolver)
         return;
     cor_timer_cancel(&c->timer);
+    cor_timer_cancel(&c->pong);
     if (c->h2)
         cor_h2_drop_all(c->h2, COR_H2_LOST);
     free_conn(c);
@@ -213,6 +217,9 @@ static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg
     c->is_pinging = false;
     look(c, cor_h2_feed(c->h2, bytes, c->heard_ms));
     throttle(c);
+    if (c->state < ENDED && cor_h2_owes_pong(c->h2) && !cor_timer_is_set(&c->pong) &&
+        cor_timer_set(&c->pong, PONG_MS) < 0)
+        cor_stream_want_writable(c->stream);
 }
 
 static void on_stream_writable(struct cor_stream *s, void *arg)
@@ -337,6 +344,14 @@ static void on_timer(struct cor_timer *timer)
         end(c, -COR_ETIMEOUT, "the connection took too long");
 }
 
+static void on_pong_due(struct cor_timer *timer)
+{
+    struct cor_client_conn *c = COR_CONTAINER_OF(timer, struct cor_client_conn, pong);
+
+    if (c->state < ENDED)
+        look(c, cor_h2_turn(c->h2, now_ms(c)));
+}
+
 static int dup(const char *s, char **ret)
 {
     *ret = s ? cor_strdup(s) : NULL;
@@ -372,6 +387,7 @@ int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts 
     if (c->opts.tls)
         cor_tls_ref(c->opts.tls);
     cor_timer_init(&c->timer, cor_net_loop(net), on_timer);
+    cor_timer_init(&c->pong, cor_net_loop(net), on_pong_due);
     r = dup(opts->host, &c->host);
     if (r == 0)
         r = dup(opts->unix_path, &c->unix_path);

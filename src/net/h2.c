@@ -72,6 +72,7 @@ void cor_h2_flush(struct cor_h2 *h)
     if (h->in_recv || h->r < 0)
         return;
     h->is_blocked = false;
+    h->npongs = 0;
     e = nghttp2_session_send(h->ng);
     if (e < 0)
         cor_h2_fail_by(h, e);
@@ -249,7 +250,8 @@ static void say_goaway(struct cor_h2 *h)
 /* The last step is again for what the callbacks before it have brought about. */
 static int turn(struct cor_h2 *h)
 {
-    cor_h2_flush(h);
+    if (!cor_h2_owes_pong(h))
+        cor_h2_flush(h);
     tell_ended(h);
     tell_gone(h);
     if (h->r == 0)
@@ -266,6 +268,7 @@ int cor_h2_turn(struct cor_h2 *h, uint64_t now_ms)
     assert(!h->is_calling);
     h->now_ms = now_ms;
     h->is_calling = true;
+    h->npongs = 0;
     return turn(h);
 }
 
@@ -353,6 +356,12 @@ bool cor_h2_is_done(const struct cor_h2 *h)
 {
     return !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng) &&
            cor_list_empty(&h->gone);
+}
+
+bool cor_h2_owes_pong(const struct cor_h2 *h)
+{
+    return h->npongs > 0 && h->r == 0 &&
+           nghttp2_session_get_outbound_queue_size(h->ng) == h->npongs;
 }
 
 bool cor_h2_is_greeted(const struct cor_h2 *h)

@@ -130,6 +130,11 @@ void cor_h2_shutdown(struct cor_h2 *h);
 /* Either side said GOAWAY and no stream is left: the owner ends the connection. */
 bool cor_h2_is_done(const struct cor_h2 *h);
 
+/* Client role: after a feed, nothing is to be sent but answers to pings, and they were not. They go
+ * with the next frames; cor_h2_turn() sends them at last. gRPC servers ping at every request, and
+ * an answer of its own would cost as much as the request. */
+bool cor_h2_owes_pong(const struct cor_h2 *h);
+
 /* Has the peer's first SETTINGS frame come? */
 bool cor_h2_is_greeted(const struct cor_h2 *h);
 

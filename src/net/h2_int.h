@@ -66,6 +66,7 @@ struct cor_h2 {
     size_t share_max; /* what one stream may write while others wait */
     bool in_recv;     /* nghttp2 is reading: nothing may be sent */
     bool is_blocked;  /* `send` had no room for a control frame */
+    size_t npongs;    /* client: answers to pings that wait for other frames to go with */
     bool is_greeted;  /* the peer's SETTINGS have come */
     bool is_shutting; /* cor_h2_shutdown() */
     bool has_said_goaway;

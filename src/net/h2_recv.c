@@ -317,6 +317,8 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
     case NGHTTP2_PING:
         if (frame->hd.flags & NGHTTP2_FLAG_ACK)
             cor_h2_take_pong(h, frame->ping.opaque_data);
+        else if (h->role == COR_H2_CLIENT)
+            h->npongs++;
         break;
     case NGHTTP2_GOAWAY:
         learn_goaway(h, &frame->goaway);

@@ -284,7 +284,8 @@ static int h2_pump_cut(struct h2_end *a, struct h2_end *b, size_t cut)
             if (r == 0)
                 r = h2_move(ends[i], ends[!i], cut, 0);
         }
-    } while (r == 0 && (a->out.n > 0 || b->out.n > 0 || a->wants_turn || b->wants_turn));
+    } while (r == 0 && (a->out.n > 0 || b->out.n > 0 || a->wants_turn || b->wants_turn ||
+                        cor_h2_owes_pong(a->h) || cor_h2_owes_pong(b->h)));
     return r;
 }
 

@@ -225,6 +225,29 @@ TEST(h2, a_ping_is_answered)
     duo_deinit(&d);
 }
 
+TEST(h2, a_clients_answer_to_a_ping_waits_for_company_or_a_turn)
+{
+    struct duo d;
+
+    duo_init(&d);
+    assert_int_equal(duo_pump(&d), 0);
+    for (int with_request = 0; with_request < 2; with_request++) {
+        assert_int_equal(cor_h2_ping(d.server.h), 0);
+        assert_int_equal(h2_move(&d.server, &d.client, SIZE_MAX, 0), 0);
+        assert_true(cor_h2_owes_pong(d.client.h));
+        assert_int_equal(d.client.out.n, 0);
+        if (with_request)
+            assert_int_equal(h2_request(&d.client, "/x", 0, NULL), 0);
+        else
+            assert_int_equal(cor_h2_turn(d.client.h, 0), 0);
+        assert_false(cor_h2_owes_pong(d.client.h));
+        assert_int_equal(h2_move(&d.client, &d.server, SIZE_MAX, 0), 0);
+        assert_int_equal(d.server.pongs, 1 + with_request);
+    }
+    assert_int_equal(duo_pump(&d), 0);
+    duo_deinit(&d);
+}
+
 TEST(h2, a_shutdown_lets_streams_finish_and_takes_no_more)
 {
     struct h2_stream *t;
