@@ -131,10 +131,6 @@ static void want_turn(void *arg)
         cor_stream_want_writable(c->stream);
 }
 
-static void on_pong(void *arg)
-{
-}
-
 static void on_goaway(uint32_t code, void *arg)
 {
     ((struct cor_client_conn *)arg)->is_draining = true;
@@ -144,7 +140,6 @@ static const struct cor_h2_cbs h2_cbs = {
     .room = on_room,
     .send = on_send,
     .want_turn = want_turn,
-    .on_pong = on_pong,
     .on_goaway = on_goaway,
 };
 

@@ -137,6 +137,30 @@ TEST(h2, output_that_is_full_stops_the_writer_and_a_turn_goes_on)
     duo_deinit(&d);
 }
 
+TEST(h2, streams_that_wait_for_the_output_share_it)
+{
+    struct h2_stream *t[3];
+    struct duo d;
+
+    duo_init(&d);
+    d.server.answer_bytes = 2000000;
+    d.server.out_max = 100000;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(h2_request(&d.client, "/x", 0, &t[i]), 0);
+    assert_int_equal(cor_h2_turn(d.client.h, 0), 0);
+    assert_int_equal(h2_move(&d.client, &d.server, SIZE_MAX, 0), 0);
+    while (t[0]->body.n < 1000000) {
+        assert_int_equal(h2_move(&d.server, &d.client, SIZE_MAX, 0), 0);
+        assert_int_equal(h2_move(&d.client, &d.server, SIZE_MAX, 0), 0);
+        assert_int_equal(cor_h2_turn(d.server.h, 0), 0);
+    }
+    assert_true(t[1]->body.n > 700000 && t[2]->body.n > 700000);
+    assert_int_equal(duo_pump(&d), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(t[i]->body.n, 2000000);
+    duo_deinit(&d);
+}
+
 TEST(h2, a_reset_reaches_the_other_side_with_its_code)
 {
     struct h2_stream *t;
