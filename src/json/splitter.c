@@ -94,13 +94,16 @@ static const char *skip_value(struct cor_json_splitter *s, const char *p, const 
     return NULL;
 }
 
-static void begin_value(struct cor_json_splitter *s, char first, enum state state)
+static int begin_value(struct cor_json_splitter *s, char first, enum state state)
 {
+    if (first == ',' || first == ']' || first == '}')
+        return -COR_EINVAL;
     s->state = state;
     s->depth = 0;
     s->in_string = s->is_escaped = false;
     s->is_scalar = first != '"' && first != '{' && first != '[';
     cor_buf_reset(&s->part);
+    return 0;
 }
 
 static int give_value(struct cor_json_splitter *s, struct cor_str value)
@@ -157,10 +160,9 @@ static int begin_member(struct cor_json_splitter *s, char first, const char **p)
     if (first == '[' && cor_str_eq(cor_buf_str(&s->key), COR_STR("\"items\""))) {
         s->state = ITEM_OR_END;
         (*p)++;
-    } else {
-        begin_value(s, first, VALUE_MEMBER);
+        return 0;
     }
-    return 0;
+    return begin_value(s, first, VALUE_MEMBER);
 }
 
 /* One character of structure, which is not white space. */
@@ -170,15 +172,12 @@ static int feed_structure(struct cor_json_splitter *s, const char **p)
 
     switch (s->state) {
     case BETWEEN:
-        begin_value(s, c, VALUE_DOCUMENT);
-        return 0;
+        return begin_value(s, c, VALUE_DOCUMENT);
     case MEMBER:
         return begin_member(s, c, p);
     case ITEM_OR_END:
-        if (c != ']') {
-            begin_value(s, c, VALUE_ITEM);
-            return 0;
-        }
+        if (c != ']')
+            return begin_value(s, c, VALUE_ITEM);
         break;
     default:
         break;
@@ -205,7 +204,7 @@ static int feed_structure(struct cor_json_splitter *s, const char **p)
 
 int cor_json_splitter_feed(struct cor_json_splitter *s, struct cor_str bytes)
 {
-    const char *p = bytes.p, *end = bytes.p + bytes.n;
+    const char *p = bytes.p, *end = bytes.n > 0 ? bytes.p + bytes.n : p;
     int r = 0;
 
     while (r == 0 && p < end) {

@@ -84,12 +84,37 @@ TEST(splitter, lists_may_be_empty_and_items_null)
 
 TEST(splitter, what_is_not_a_list_is_refused)
 {
-    static const char *const texts[] = {"[]",         "{\"a\" 1}", "{\"items\":[1", "{\"a\":1",
-                                        "{\"a\":1}x", "{,}",       "{\"items\":[1}"};
+    static const char *const texts[] = {
+        "[]",  "{\"a\" 1}",      "{\"items\":[1", "{\"a\":1",  "{\"a\":1}x",
+        "{,}", "{\"items\":[1}", "{\"a\":}",      "{\"a\":,}", "{\"items\":[,1]}"};
 
     for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
         assert_int_equal(split(COR_JSON_SPLIT_ITEMS, texts[i], 2, 100), -COR_EINVAL);
     assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, "{\"a\":", 2, 100), -COR_EINVAL);
+}
+
+TEST(splitter, a_document_does_not_begin_with_an_end)
+{
+    static const char *const texts[] = {"}", "{}]", "1,2", "\"a\"}", " ,"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
+        for (size_t step = 1; step < 4; step++)
+            assert_int_equal(split(COR_JSON_SPLIT_DOCUMENTS, texts[i], step, 100), -COR_EINVAL);
+}
+
+TEST(splitter, no_bytes_are_no_end)
+{
+    struct cor_json_splitter s;
+
+    seen[0] = '\0';
+    cor_json_splitter_init(&s, COR_JSON_SPLIT_DOCUMENTS, 100, &cbs, NULL);
+    assert_int_equal(cor_json_splitter_feed(&s, (struct cor_str){0}), 0);
+    assert_int_equal(cor_json_splitter_feed(&s, COR_STR("[1")), 0);
+    assert_int_equal(cor_json_splitter_feed(&s, (struct cor_str){0}), 0);
+    assert_int_equal(cor_json_splitter_feed(&s, COR_STR("]")), 0);
+    assert_string_equal(seen, "<[1]>");
+    assert_int_equal(cor_json_splitter_end(&s), 0);
+    cor_json_splitter_deinit(&s);
 }
 
 TEST(splitter, a_value_has_a_maximum)
