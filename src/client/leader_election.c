@@ -111,7 +111,7 @@ bool cor_leader_is_stale(const struct cor_leader *l, uint64_t now_ms, uint64_t t
 /* Is the lock as it was seen still held by its holder? By the record's own duration. */
 static bool is_held(const struct cor_leader *l)
 {
-    return l->observed.holder[0] &&
+    return l->observed.holder[0] && l->observed.duration_s > 0 &&
            l->observed_ms + (uint64_t)l->observed.duration_s * 1000 > l->now_ms;
 }
 
@@ -181,12 +181,15 @@ static void send(struct cor_leader *l, enum request request)
 static void want_lock(struct cor_leader *l)
 {
     bool keep = cor_leader_is_leader(l);
+    int32_t transitions = l->has_observed ? l->observed.transitions : 0;
 
+    if (l->has_observed && !keep && transitions < INT32_MAX)
+        transitions++;
     l->wanted = (struct cor_leader_record){
         .duration_s = (int32_t)(l->opts.lease_ms / 1000),
         .acquire_us = keep ? l->observed.acquire_us : l->wall_us,
         .renew_us = l->wall_us,
-        .transitions = l->has_observed ? l->observed.transitions + !keep : 0,
+        .transitions = transitions,
     };
     memcpy(l->wanted.holder, l->identity, sizeof(l->wanted.holder));
 }
@@ -321,8 +324,10 @@ void cor_leader_written(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, 
     assert(l->request == FAST_UPDATE || l->request == CREATE || l->request == UPDATE);
     enter(l, now_ms, wall_us);
     l->request = NONE;
-    if (r == 0)
+    if (r == 0) {
         observe(l, &l->wanted, version);
+        l->observed_ms = now_ms;
+    }
     if (l->state == RELEASING) {
         report_leader(l);
         stop(l);

@@ -327,3 +327,32 @@ TEST(leader_election, a_leader_that_is_not_renewed_is_stale)
     assert_true(cor_leader_is_stale(f.l, f.now + 20001, 5000));
     end(&f);
 }
+
+TEST(leader_election, a_record_without_a_sound_duration_or_count_is_taken_over)
+{
+    struct cor_leader_record record = {.holder = "other", .duration_s = INT32_MIN};
+    struct fake f;
+
+    record.transitions = INT32_MAX;
+    begin(&f, false);
+    cor_leader_got(f.l, f.now, 1, 0, &record, "v1");
+    assert_log(&f, "get update(me,2147483647@v1)");
+    end(&f);
+}
+
+/* Contract 4.2, 6: what counts is when the write was seen, not what it says. */
+TEST(leader_election, a_renewal_counts_although_the_wall_clock_stands_still)
+{
+    struct fake f;
+
+    become_leader(&f, false);
+    for (int i = 0; i < 10; i++) {
+        f.now += 2000;
+        cor_leader_tick(f.l, f.now, 1);
+        cor_leader_written(f.l, f.now, 1, 0, "v2");
+        assert_false(cor_leader_is_stale(f.l, f.now, 0));
+    }
+    assert_null(strstr(f.log, "get"));
+    f.log[0] = '\0';
+    end(&f);
+}
