@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/cert.h"
+#include "net/crypto.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_MAX        (1u << 20)
@@ -66,7 +67,8 @@ void cor_client_config_deinit(struct cor_client_config *c)
 /* The file's text without white space at its ends. 0, -COR_ENOMEM, or what reading it gave. */
 static int load(const char *folder, const char *name, char **ret_path, char **ret_text)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf path, text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
     struct cor_str trimmed;
     int r;
 
@@ -79,7 +81,6 @@ static int load(const char *folder, const char *name, char **ret_path, char **re
         return r;
     trimmed = cor_str_trim(cor_buf_str(&text));
     *ret_text = cor_strndup(trimmed.p, trimmed.n);
-    explicit_bzero(text.p, text.n);
     if (ret_path)
         *ret_path = cor_strndup(path.p, path.n);
     return *ret_text && (!ret_path || *ret_path) ? 0 : -COR_ENOMEM;

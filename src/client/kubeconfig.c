@@ -9,6 +9,7 @@
 #include "client/kubeconfig_int.h"
 #include "codec/yaml.h"
 #include "net/cert.h"
+#include "net/crypto.h"
 #include "json/json.h"
 #include "json/scan.h"
 
@@ -74,6 +75,14 @@ static int mistake(const struct reading *r, const char *where, const char *expec
                           expected);
 }
 
+static int refused(const struct reading *r, enum cor_stanza_kind kind, int q)
+{
+    if (q == -COR_ENOMEM)
+        return no_memory(r->reterr);
+    return cor_status_set(r->reterr, q, "kubeconfig %s: %s: more than %d entries", r->path,
+                          kinds[kind].list, COR_KUBECONFIG_STANZAS_MAX);
+}
+
 static struct cor_stanza *stanza_new(const struct reading *r, const char *where,
                                      struct cor_str json)
 {
@@ -106,8 +115,8 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
         return no_memory(r->reterr);
     if (cor_json_type(entry) != COR_JSON_OBJECT)
         return mistake(r, where.p, "an object is expected");
-    cor_json_get(entry, COR_STR("name"), COR_JSON_SORTED, &name);
-    cor_json_get(entry, cor_strz(kinds[kind].member), COR_JSON_SORTED, &value);
+    cor_json_get(entry, COR_STR("name"), COR_JSON_ANY_ORDER, &name);
+    cor_json_get(entry, cor_strz(kinds[kind].member), COR_JSON_ANY_ORDER, &value);
     if (cor_buf_addf(&where, ".%s", kinds[kind].member) < 0)
         return no_memory(r->reterr);
     if (cor_json_type(value) == COR_JSON_NULL)
@@ -134,9 +143,7 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
     q = cor_map_put(seen, cor_strz(s->name), s, NULL);
     if (q < 0)
         stanza_free(s);
-    return q < 0 ? cor_status_set(r->reterr, q, "kubeconfig %s: %s: more than %d entries", r->path,
-                                  kinds[kind].list, COR_KUBECONFIG_STANZAS_MAX)
-                 : 0;
+    return q < 0 ? refused(r, kind, q) : 0;
 }
 
 /* Moves what the file has, and earlier ones have not, into the merged config. */
@@ -154,7 +161,7 @@ static int merge(const struct reading *r, enum cor_stanza_kind kind, struct cor_
         if (known || q < 0)
             stanza_free(s);
     }
-    return q < 0 ? no_memory(r->reterr) : 0;
+    return q < 0 ? refused(r, kind, q) : 0;
 }
 
 static int add_list(const struct reading *r, enum cor_stanza_kind kind, struct cor_str list)
@@ -186,10 +193,10 @@ static int add_json(const struct reading *r, struct cor_str json)
     if (cor_json_type(json) != COR_JSON_OBJECT)
         return mistake(r, "document", "an object is expected");
     for (int kind = 0; q == 0 && kind < COR_STANZA_KINDS; kind++)
-        if (cor_json_get(json, cor_strz(kinds[kind].list), COR_JSON_SORTED, &value) == 0)
+        if (cor_json_get(json, cor_strz(kinds[kind].list), COR_JSON_ANY_ORDER, &value) == 0)
             q = add_list(r, kind, value);
     if (q < 0 || r->kc->current_context ||
-        cor_json_get(json, COR_STR("current-context"), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_get(json, COR_STR("current-context"), COR_JSON_ANY_ORDER, &value) < 0 ||
         cor_json_type(value) == COR_JSON_NULL || cor_str_eq(value, COR_STR("\"\"")))
         return q;
     q = cor_stanza_text(value, &r->kc->current_context);
@@ -201,47 +208,37 @@ static int add_json(const struct reading *r, struct cor_str json)
 int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const char *path,
                        struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json, canonical;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf json;
     const struct reading reading = {kc, path, reterr};
     struct cor_json_limits limits = {COR_KUBECONFIG_FILE_MAX, COR_JSON_DEPTH_MAX};
     struct cor_yaml_error yaml_error = {{0}};
     struct cor_json_error json_error;
+    bool is_canonical;
     int r;
 
     cor_buf_init(&json, COR_KUBECONFIG_FILE_MAX);
-    cor_buf_init(&canonical, COR_KUBECONFIG_FILE_MAX);
     r = cor_yaml_to_json(text, &json, NULL, &yaml_error);
     if (r == -COR_ENOMEM)
         return no_memory(reterr);
     if (r < 0)
         return cor_status_set(reterr, r, "kubeconfig %s: %s", path, yaml_error.message);
-    r = cor_json_canonicalize(cor_buf_str(&json), &limits, &canonical, NULL, &json_error);
-    if (r == 0)
-        r = add_json(&reading, cor_buf_str(&canonical));
-    else
-        r = r == -COR_ENOMEM ? no_memory(reterr)
-                             : cor_status_set(reterr, r, "kubeconfig %s: %s", path,
-                                              r == -COR_ETOOBIG ? "too large" : json_error.message);
-    if (json.n > 0)
-        explicit_bzero(json.p, json.n);
-    if (canonical.n > 0)
-        explicit_bzero(canonical.p, canonical.n);
-    return r;
+    r = cor_json_check(cor_buf_str(&json), &limits, &is_canonical, &json_error);
+    if (r < 0)
+        return cor_status_set(reterr, r, "kubeconfig %s: %s", path,
+                              r == -COR_ETOOBIG ? "too large" : json_error.message);
+    return add_json(&reading, cor_str_trim(cor_buf_str(&json)));
 }
 
 static int load_file(struct cor_kubeconfig *kc, const char *path, struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
     int r;
 
     cor_buf_init(&text, COR_KUBECONFIG_FILE_MAX);
     r = cor_pem_load(path, &text);
     if (r < 0)
         return cor_status_set(reterr, r, "kubeconfig %s: %s", path, cor_err_text(r));
-    r = cor_kubeconfig_add(kc, cor_buf_str(&text), path, reterr);
-    if (text.n > 0)
-        explicit_bzero(text.p, text.n);
-    return r;
+    return cor_kubeconfig_add(kc, cor_buf_str(&text), path, reterr);
 }
 
 /* Was `path` named before `end` in the list? */

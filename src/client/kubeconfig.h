@@ -45,8 +45,8 @@ struct cor_str cor_kubeconfig_current_context(const struct cor_kubeconfig *kc);
 
 /* What a context says, checked: `context` NULL or "" is the current one. The config is initialised
  * on success. -COR_ENOTFOUND: no context, cluster or user of that name; -COR_EINVAL: a field is
- * wrong or missing (the message names it); -COR_ENOMEM; -COR_EIO (a file it names cannot be read).
- */
+ * wrong or missing, or the file that it names cannot be read (the message names it); -COR_ENOMEM.
+ * A server that is not https (or a local socket) gets no credentials. */
 int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc, const char *context,
                            struct cor_client_config *ret_config, struct cor_status *reterr);
 

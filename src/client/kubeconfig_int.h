@@ -1,4 +1,4 @@
-/* The inside of a merged kubeconfig: stanzas by name, each as the canonical JSON that its file had,
+/* The inside of a merged kubeconfig: stanzas by name, each as the JSON that its file had,
  * with where it came from. */
 #ifndef COR_CLIENT_KUBECONFIG_INT_H
 #define COR_CLIENT_KUBECONFIG_INT_H

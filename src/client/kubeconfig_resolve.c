@@ -1,12 +1,16 @@
 /* From a context to a client's configuration: its cluster, its user, and what clientcmd's
  * validation asks of them. */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/kubeconfig_int.h"
 #include "net/cert.h"
+#include "net/crypto.h"
 #include "json/scan.h"
 
 #define PEM_MAX (1u << 20)
@@ -31,7 +35,7 @@ static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_s
 static int load(const struct cor_stanza *s, const char *field, const char *path, char **ret,
                 struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
     int r;
 
     cor_buf_init(&text, PEM_MAX);
@@ -87,6 +91,15 @@ static int check_cluster(const struct cor_stanza *s, const struct cor_client_con
     return 0;
 }
 
+/* A prefix has no query and no fragment; a server without a path is taken as it is. */
+static void clean_server(char *server)
+{
+    char *host = strstr(server, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+
+    if (path && path[strcspn(path, "?#")] && strcspn(path, "?#") > 1)
+        path[strcspn(path, "?#")] = '\0';
+}
+
 static int read_cluster(const struct cor_stanza *s, struct cor_client_config *c,
                         struct cor_status *reterr)
 {
@@ -102,7 +115,11 @@ static int read_cluster(const struct cor_stanza *s, struct cor_client_config *c,
         r = cor_stanza_string(s, "proxy-url", &c->proxy_url, reterr);
     if (r == 0)
         r = read_ca(s, c, reterr);
-    return r < 0 ? r : check_cluster(s, c, reterr);
+    if (r == 0)
+        r = check_cluster(s, c, reterr);
+    if (r == 0)
+        clean_server(c->server);
+    return r;
 }
 
 static int read_strings(const struct cor_stanza *s, const char *field, struct cor_str list,
@@ -143,6 +160,8 @@ static int add_pair(struct cor_string_pairs *pairs, char *take_key, char *take_v
 
     if (!items) {
         cor_free(take_key);
+        if (take_value)
+            explicit_bzero(take_value, strlen(take_value));
         cor_free(take_value);
         return -COR_ENOMEM;
     }
@@ -151,28 +170,46 @@ static int add_pair(struct cor_string_pairs *pairs, char *take_key, char *take_v
     return 0;
 }
 
-/* A list of {name, value}. */
+/* {name, value}; a value may be absent. 0, -COR_ENOMEM, -COR_EINVAL. */
+static int read_variable(struct cor_str entry, struct cor_string_pairs *ret)
+{
+    struct cor_str name = COR_STR("\"\""), value = COR_STR("\"\"");
+    char *key = NULL, *text = NULL;
+    int r;
+
+    if (cor_json_type(entry) != COR_JSON_OBJECT || ret->n == COR_STRINGS_MAX)
+        return -COR_EINVAL;
+    cor_json_get(entry, COR_STR("name"), COR_JSON_ANY_ORDER, &name);
+    cor_json_get(entry, COR_STR("value"), COR_JSON_ANY_ORDER, &value);
+    r = cor_stanza_text(name, &key);
+    if (r == 0 && !key[0])
+        r = -COR_EINVAL;
+    if (r == 0)
+        r = cor_stanza_text(value, &text);
+    if (r < 0) {
+        cor_free(key);
+        return r;
+    }
+    return add_pair(ret, key, text);
+}
+
 static int read_env(const struct cor_stanza *s, struct cor_str list, struct cor_string_pairs *ret,
                     struct cor_status *reterr)
 {
     struct cor_json_iter it = cor_json_iter(list);
+    int r = 0;
 
-    while (cor_json_iter_elem(&it)) {
-        struct cor_str entry = cor_json_iter_value(&it), name = COR_STR(""), value = COR_STR("");
-        char *key = NULL, *text = NULL;
-
-        cor_json_get(entry, COR_STR("name"), COR_JSON_SORTED, &name);
-        cor_json_get(entry, COR_STR("value"), COR_JSON_SORTED, &value);
-        if (ret->n == COR_STRINGS_MAX || cor_stanza_text(name, &key) < 0 ||
-            cor_stanza_text(value, &text) < 0) {
-            cor_free(key);
-            return cor_stanza_mistake(s, "exec.env", reterr,
-                                      "a name and a value, both strings, are expected");
-        }
-        if (add_pair(ret, key, text) < 0)
-            return no_memory(reterr);
-    }
-    return 0;
+    if (list.n == 0 || cor_json_type(list) == COR_JSON_NULL)
+        return 0;
+    if (cor_json_type(list) != COR_JSON_ARRAY)
+        r = -COR_EINVAL;
+    while (r == 0 && cor_json_iter_elem(&it))
+        r = read_variable(cor_json_iter_value(&it), ret);
+    if (r == -COR_ENOMEM)
+        return no_memory(reterr);
+    return r < 0 ? cor_stanza_mistake(s, "exec.env", reterr,
+                                      "a list of names and values, all strings, is expected")
+                 : 0;
 }
 
 /* A command with a slash in it is a path from the file; one without is looked for in PATH. */
@@ -218,20 +255,25 @@ static int read_exec(const struct cor_stanza *s, struct cor_exec_config *ret,
 {
     struct cor_stanza exec = *s;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf where;
-    struct cor_str args = COR_STR(""), env = COR_STR("");
+    struct cor_str args = COR_STR(""), env = COR_STR(""), provider;
     int r;
 
     cor_buf_init(&where, 4096);
-    if (cor_json_get(s->json, COR_STR("exec"), COR_JSON_SORTED, &exec.json) < 0 ||
+    if (cor_json_get(s->json, COR_STR("exec"), COR_JSON_ANY_ORDER, &exec.json) < 0 ||
         cor_json_type(exec.json) == COR_JSON_NULL)
         return 0;
     if (cor_json_type(exec.json) != COR_JSON_OBJECT)
         return cor_stanza_mistake(s, "exec", reterr, "an object is expected");
+    if (cor_json_get(s->json, COR_STR("auth-provider"), COR_JSON_ANY_ORDER, &provider) == 0 &&
+        cor_json_type(provider) != COR_JSON_NULL)
+        return cor_stanza_mistake(s, "auth-provider", reterr,
+                                  "authProvider cannot be provided in combination with an exec "
+                                  "plugin");
     if (cor_buf_addf(&where, "%s.exec", s->where) < 0)
         return no_memory(reterr);
     exec.where = where.p;
-    cor_json_get(exec.json, COR_STR("args"), COR_JSON_SORTED, &args);
-    cor_json_get(exec.json, COR_STR("env"), COR_JSON_SORTED, &env);
+    cor_json_get(exec.json, COR_STR("args"), COR_JSON_ANY_ORDER, &args);
+    cor_json_get(exec.json, COR_STR("env"), COR_JSON_ANY_ORDER, &env);
     r = read_command(&exec, ret, reterr);
     if (r == 0)
         r = cor_stanza_string(&exec, "apiVersion", &ret->api_version, reterr);
@@ -255,15 +297,22 @@ static int read_extra(const struct cor_stanza *s, struct cor_client_config *c,
     struct cor_str extra = COR_STR(""), raw_key;
     struct cor_json_iter it;
 
-    cor_json_get(s->json, COR_STR("as-user-extra"), COR_JSON_SORTED, &extra);
+    cor_json_get(s->json, COR_STR("as-user-extra"), COR_JSON_ANY_ORDER, &extra);
+    if (extra.n > 0 && cor_json_type(extra) != COR_JSON_OBJECT &&
+        cor_json_type(extra) != COR_JSON_NULL)
+        return cor_stanza_mistake(s, "as-user-extra", reterr, "an object is expected");
     it = cor_json_iter(extra);
     while (cor_json_iter_member(&it, &raw_key)) {
+        /* The key with its quotes is a value like any other. */
+        struct cor_str key = cor_str(raw_key.p - 1, raw_key.n + 2);
         struct cor_strings values = {0};
         int r = read_strings(s, "as-user-extra", cor_json_iter_value(&it), &values, reterr);
 
         for (size_t i = 0; i < values.n; i++) {
-            if (r == 0 && add_pair(&c->impersonate_extra, cor_strndup(raw_key.p, raw_key.n),
-                                   COR_STEAL(values.items[i])) < 0)
+            char *copy = NULL;
+
+            if (r == 0 && (cor_stanza_text(key, &copy) < 0 ||
+                           add_pair(&c->impersonate_extra, copy, COR_STEAL(values.items[i])) < 0))
                 r = no_memory(reterr);
             cor_free(values.items[i]);
         }
@@ -280,7 +329,7 @@ static int read_impersonation(const struct cor_stanza *s, struct cor_client_conf
     struct cor_str groups = COR_STR("");
     int r = cor_stanza_string(s, "as", &c->impersonate_user, reterr);
 
-    cor_json_get(s->json, COR_STR("as-groups"), COR_JSON_SORTED, &groups);
+    cor_json_get(s->json, COR_STR("as-groups"), COR_JSON_ANY_ORDER, &groups);
     if (r == 0)
         r = cor_stanza_string(s, "as-uid", &c->impersonate_uid, reterr);
     if (r == 0)
@@ -293,6 +342,43 @@ static int read_impersonation(const struct cor_stanza *s, struct cor_client_conf
                                   "requesting uid, groups or user-extra without impersonating a "
                                   "user is not allowed");
     return r;
+}
+
+/* It is read when a connection is made; that it can be read is looked at now. */
+static int check_readable(const struct cor_stanza *s, const char *field, const char *path,
+                          struct cor_status *reterr)
+{
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (path && fd < 0)
+        return cor_stanza_mistake(s, field, reterr, "unable to read %s: %s", path,
+                                  cor_err_text(errno == ENOENT ? -COR_ENOTFOUND : -COR_EIO));
+    if (fd >= 0)
+        close(fd);
+    return 0;
+}
+
+static int check_client_cert(const struct cor_stanza *s, const struct cor_client_config *c,
+                             struct cor_status *reterr)
+{
+    int r;
+
+    if (!c->client_cert_pem && !c->client_cert_file)
+        return 0;
+    if (c->client_cert_pem && c->client_cert_file)
+        return cor_stanza_mistake(s, "client-certificate", reterr,
+                                  "client-cert-data and client-cert are both specified. "
+                                  "client-cert-data will override");
+    if (c->client_key_pem && c->client_key_file)
+        return cor_stanza_mistake(s, "client-key", reterr,
+                                  "client-key-data and client-key are both specified; "
+                                  "client-key-data will override");
+    if (!c->client_key_pem && !c->client_key_file)
+        return cor_stanza_mistake(s, "client-key", reterr,
+                                  "client-key-data or client-key must be specified to use the "
+                                  "clientCert authentication method");
+    r = check_readable(s, "client-certificate", c->client_cert_file, reterr);
+    return r < 0 ? r : check_readable(s, "client-key", c->client_key_file, reterr);
 }
 
 static int read_client_cert(const struct cor_stanza *s, struct cor_client_config *c,
@@ -308,16 +394,11 @@ static int read_client_cert(const struct cor_stanza *s, struct cor_client_config
         r = cor_stanza_path(s, "client-key", &c->client_key_file, reterr);
     if (r < 0)
         return r;
-    /* Data beats files. */
-    if (c->client_cert_pem)
-        c->client_cert_file = cor_free(c->client_cert_file);
-    if (c->client_key_pem)
+    r = check_client_cert(s, c, reterr);
+    /* Data beats files: of a key without a certificate both may be there. */
+    if (r == 0 && c->client_key_pem)
         c->client_key_file = cor_free(c->client_key_file);
-    if ((c->client_cert_pem || c->client_cert_file) && !c->client_key_pem && !c->client_key_file)
-        return cor_stanza_mistake(s, "client-key", reterr,
-                                  "client-key-data or client-key must be specified to use the "
-                                  "clientCert authentication method");
-    return 0;
+    return r;
 }
 
 static int read_token(const struct cor_stanza *s, struct cor_client_config *c,
@@ -340,8 +421,8 @@ static int read_token(const struct cor_stanza *s, struct cor_client_config *c,
     return r;
 }
 
-static int read_user(const struct cor_stanza *s, struct cor_client_config *c,
-                     struct cor_status *reterr)
+static int read_credentials(const struct cor_stanza *s, struct cor_client_config *c,
+                            struct cor_status *reterr)
 {
     int r = read_client_cert(s, c, reterr);
 
@@ -353,9 +434,7 @@ static int read_user(const struct cor_stanza *s, struct cor_client_config *c,
         r = cor_stanza_string(s, "password", &c->password, reterr);
     if (r == 0)
         r = read_exec(s, &c->exec, reterr);
-    if (r == 0)
-        r = read_impersonation(s, c, reterr);
-    if (r == 0 && is_set(c->token) && is_set(c->username))
+    if (r == 0 && is_set(c->token) && (is_set(c->username) || is_set(c->password)))
         return cor_stanza_mistake(s, "token", reterr,
                                   "more than one authentication method found; found [token "
                                   "basicAuth], only one is allowed");
@@ -383,6 +462,7 @@ static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *
 static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
                    struct cor_client_config *c, struct cor_status *reterr)
 {
+    static const char *const secure[] = {"https://", "unix://"};
     const struct cor_stanza *cluster, *user;
     int r = find_named(kc, context, COR_STANZA_CLUSTER, "cluster", &cluster, reterr);
 
@@ -392,9 +472,12 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
         return cor_stanza_mistake(context, "cluster", reterr, "cluster was not specified");
     if (r == 0)
         r = read_cluster(cluster, c, reterr);
-    /* Credentials are not for a connection that anyone can read. */
-    if (r == 0 && user && strncmp(c->server, "http://", strlen("http://")) != 0)
-        r = read_user(user, c, reterr);
+    /* Credentials are not for a connection that anyone can read; a server without a scheme is
+     * spoken to in plain HTTP. */
+    if (r == 0 && user && has_scheme(c->server, secure, COR_ARRAY_LEN(secure)))
+        r = read_credentials(user, c, reterr);
+    if (r == 0 && user)
+        r = read_impersonation(user, c, reterr);
     if (r == 0)
         r = cor_stanza_string(context, "namespace", &c->ns, reterr);
     if (r == 0 && !is_set(c->ns)) {

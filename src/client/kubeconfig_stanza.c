@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/kubeconfig_int.h"
+#include "net/crypto.h"
 #include "json/scan.h"
 
 #define MESSAGE_MAX 512
@@ -42,6 +43,7 @@ int cor_stanza_text(struct cor_str value, char **ret)
         return -COR_ENOMEM;
     r = cor_json_unescape(raw, copy, raw.n, &text);
     if (r < 0 || memchr(text.p, '\0', text.n)) {
+        explicit_bzero(copy, raw.n + 1);
         cor_free(copy);
         return -COR_EINVAL;
     }
@@ -54,7 +56,7 @@ int cor_stanza_text(struct cor_str value, char **ret)
 
 static bool find(const struct cor_stanza *s, const char *field, struct cor_str *ret)
 {
-    return cor_json_get(s->json, cor_strz(field), COR_JSON_SORTED, ret) == 0 &&
+    return cor_json_get(s->json, cor_strz(field), COR_JSON_ANY_ORDER, ret) == 0 &&
            cor_json_type(*ret) != COR_JSON_NULL;
 }
 
@@ -108,7 +110,7 @@ int cor_stanza_data(const struct cor_stanza *s, const char *field, char **ret,
                     struct cor_status *reterr)
 {
     COR_CLEANUP(cor_freep) char *text = NULL;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf bytes;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf bytes;
     size_t at = 0;
     int r = cor_stanza_string(s, field, &text, reterr);
 
@@ -121,7 +123,5 @@ int cor_stanza_data(const struct cor_stanza *s, const char *field, char **ret,
         return cor_stanza_mistake(s, field, reterr, "illegal base64 data at input byte %zu", at);
     if (r == 0)
         *ret = cor_strndup(bytes.p, bytes.n);
-    if (bytes.n > 0)
-        explicit_bzero(bytes.p, bytes.n);
     return *ret ? 0 : no_memory(reterr);
 }

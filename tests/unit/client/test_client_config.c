@@ -37,6 +37,10 @@ TEST(client_config, a_pod_knows_its_server_and_its_account)
     assert_string_equal(c.ns, "default");
     assert_null(c.ca_pem);
     cor_client_config_deinit(&c);
+    put(dir, "namespace", "");
+    assert_int_equal(cor_client_config_in_cluster(dir, &c, &st), 0);
+    assert_string_equal(c.ns, "default");
+    cor_client_config_deinit(&c);
     put(dir, "namespace", "work");
     put(dir, "ca.crt", "PEM");
     setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);

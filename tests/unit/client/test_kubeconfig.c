@@ -1,6 +1,7 @@
 /* Contract 4.5; the cases are those of client-go's clientcmd tests. */
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "client/kubeconfig.h"
 #include "test.h"
@@ -166,6 +167,26 @@ TEST(kubeconfig, wrong_fields_of_a_context_are_named)
          "clusters[0].cluster.certificate-authority: certificate-authority-data and"},
         {"{server: 'https://x', certificate-authority-data: YQ==, insecure-skip-tls-verify: true}",
          "{}", "clusters[0].cluster.insecure-skip-tls-verify: specifying a root certificates file"},
+        {"{server: 'https://x'}",
+         "{client-certificate-data: YQ==, client-certificate: c, client-key-data: YQ==}",
+         "users[0].user.client-certificate: client-cert-data and client-cert are both"},
+        {"{server: 'https://x'}",
+         "{client-certificate-data: YQ==, client-key: k, client-key-data: YQ==}",
+         "users[0].user.client-key: client-key-data and client-key are both"},
+        {"{server: 'https://x'}", "{client-certificate: c, client-key-data: YQ==}",
+         "users[0].user.client-certificate: unable to read dir/c: not found"},
+        {"{server: 'https://x'}", "{client-certificate-data: YQ==, client-key: k}",
+         "users[0].user.client-key: unable to read dir/k: not found"},
+        {"{server: 'https://x'}", "{token: t, password: p}",
+         "users[0].user.token: more than one authentication method found"},
+        {"{server: 'https://x'}", "{exec: {command: c}, auth-provider: {name: gcp}}",
+         "users[0].user.auth-provider: authProvider cannot be provided in combination"},
+        {"{server: 'https://x'}", "{exec: {command: c, env: 5}}",
+         "users[0].user.exec.env: a list of names and values"},
+        {"{server: 'https://x'}", "{exec: {command: c, env: [{value: v}]}}",
+         "users[0].user.exec.env: a list of names and values"},
+        {"{server: 'https://x'}", "{as: a, as-user-extra: [1]}",
+         "users[0].user.as-user-extra: an object is expected"},
         {"{server: 'https://x'}", "{client-certificate: c}",
          "users[0].user.client-key: client-key-data or client-key must be specified"},
         {"{server: 'https://x'}", "{token: t, username: u, password: p}",
@@ -199,7 +220,8 @@ TEST(kubeconfig, missing_names_are_told)
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
     struct cor_client_config c;
 
-    assert_int_equal(add(kc, "contexts: [{name: x, context: {cluster: gone}}, {name: bare}]", "f"), 0);
+    assert_int_equal(add(kc, "contexts: [{name: x, context: {cluster: gone}}, {name: bare}]", "f"),
+                     0);
     assert_int_equal(resolve(kc, "z", &c), -COR_ENOTFOUND);
     assert_string_equal(message, "context was not found for specified context: z");
     assert_int_equal(resolve(kc, "x", &c), -COR_ENOTFOUND);
@@ -209,24 +231,55 @@ TEST(kubeconfig, missing_names_are_told)
                         "kubeconfig f: contexts[1].context.cluster: cluster was not specified");
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+TEST(kubeconfig, client_certificates_are_named_and_begin_at_the_file)
+{
+    COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
+    const char *dir = test_tmpdir();
+    struct cor_client_config c;
+    char text[512], file[256], crt[256], key[256];
+
+    snprintf(file, sizeof(file), "%s/config", dir);
+    snprintf(crt, sizeof(crt), "%s/a.crt", dir);
+    snprintf(key, sizeof(key), "%s/a.key", dir);
+    write_file(crt, "");
+    write_file(key, "");
+    snprintf(text, sizeof(text),
+             "current-context: x\ncontexts: [{name: x, context: {cluster: x, user: x}}]\n"
+             "clusters: [{name: x, cluster: {server: 'https://x'}}]\n"
+             "users: [{name: x, user: {client-certificate: a.crt, client-key: %s}}]\n",
+             key);
+    assert_int_equal(add(kc, text, file), 0);
+    assert_int_equal(resolve(kc, NULL, &c), 0);
+    assert_string_equal(c.client_cert_file, crt);
+    assert_string_equal(c.client_key_file, key);
+    cor_client_config_deinit(&c);
+}
+
 TEST(kubeconfig, relative_paths_begin_at_the_file)
 {
     struct cor_client_config c;
 
     assert_int_equal(
         resolve_one("{server: 'https://x'}",
-                    "{client-certificate: a.crt, client-key: /abs/a.key, exec: {command: ./bin/p, "
-                    "apiVersion: client.authentication.k8s.io/v1beta1, args: [get, token], env: "
-                    "[{name: A, value: b}]}}",
+                    "{exec: {command: ./bin/p, apiVersion: client.authentication.k8s.io/v1beta1, "
+                    "args: [get, token], env: [{name: A, value: b}, {name: B}]}}",
                     &c),
         0);
-    assert_string_equal(c.client_cert_file, "dir/a.crt");
-    assert_string_equal(c.client_key_file, "/abs/a.key");
     assert_string_equal(c.exec.command, "dir/./bin/p");
     assert_string_equal(c.exec.interactive_mode, "IfAvailable");
     assert_int_equal(c.exec.args.n, 2);
     assert_string_equal(c.exec.args.items[1], "token");
     assert_string_equal(c.exec.env.items[0].key, "A");
+    assert_string_equal(c.exec.env.items[1].value, "");
     cor_client_config_deinit(&c);
     assert_int_equal(resolve_one("{server: 'https://x'}",
                                  "{exec: {command: plugin, interactiveMode: Never, apiVersion: "
@@ -237,14 +290,48 @@ TEST(kubeconfig, relative_paths_begin_at_the_file)
     cor_client_config_deinit(&c);
 }
 
-TEST(kubeconfig, data_beats_files_and_http_gets_no_credentials)
+TEST(kubeconfig, a_prefix_has_no_query_and_no_fragment)
+{
+    static const char *const cases[][2] = {
+        {"https://x:8080/foo/bar?a=b#c", "https://x:8080/foo/bar"},
+        {"https://x/foo#c", "https://x/foo"},
+        {"https://x/foo", "https://x/foo"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_client_config c;
+        char cluster[128];
+
+        snprintf(cluster, sizeof(cluster), "{server: '%s'}", cases[i][0]);
+        assert_int_equal(resolve_one(cluster, "{}", &c), 0);
+        assert_string_equal(c.server, cases[i][1]);
+        cor_client_config_deinit(&c);
+    }
+}
+
+TEST(kubeconfig, all_files_together_have_a_maximum)
+{
+    COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+
+    cor_buf_init(&text, 1u << 20);
+    for (int file = 0; file < 2; file++) {
+        cor_buf_reset(&text);
+        assert_int_equal(cor_buf_addz(&text, "users: ["), 0);
+        for (int i = 0; i < COR_KUBECONFIG_STANZAS_MAX / 2 + 1; i++)
+            assert_int_equal(cor_buf_addf(&text, "%s{name: u%d-%d}", i ? ", " : "", file, i), 0);
+        assert_int_equal(cor_buf_addz(&text, "]"), 0);
+        assert_int_equal(add(kc, text.p, "f"), file == 0 ? 0 : -COR_ETOOBIG);
+    }
+    assert_string_equal(message, "kubeconfig f: users: more than 10000 entries");
+}
+
+TEST(kubeconfig, data_is_decoded_and_plain_http_gets_no_credentials)
 {
     struct cor_client_config c;
 
     assert_int_equal(resolve_one("{server: 'https://x', certificate-authority-data: Q0E=}",
-                                 "{client-certificate-data: Q0VSVA==, client-certificate: c, "
-                                 "client-key-data: S0VZ, client-key: k}",
-                                 &c),
+                                 "{client-certificate-data: Q0VSVA==, client-key-data: S0VZ}", &c),
                      0);
     assert_string_equal(c.ca_pem, "CA");
     assert_string_equal(c.client_cert_pem, "CERT");
@@ -252,7 +339,11 @@ TEST(kubeconfig, data_beats_files_and_http_gets_no_credentials)
     assert_string_equal(c.client_key_pem, "KEY");
     assert_null(c.client_key_file);
     cor_client_config_deinit(&c);
-    assert_int_equal(resolve_one("{server: 'http://x'}", "{token: t}", &c), 0);
+    assert_int_equal(resolve_one("{server: 'http://x'}", "{token: t, as: ann}", &c), 0);
+    assert_null(c.token);
+    assert_string_equal(c.impersonate_user, "ann");
+    cor_client_config_deinit(&c);
+    assert_int_equal(resolve_one("{server: 'x:8080'}", "{token: t}", &c), 0);
     assert_null(c.token);
     cor_client_config_deinit(&c);
 }
@@ -261,27 +352,19 @@ TEST(kubeconfig, impersonation_is_read_whole)
 {
     struct cor_client_config c;
 
-    assert_int_equal(resolve_one("{server: 'https://x'}",
-                                 "{as: ann, as-uid: u1, as-groups: [a, b], as-user-extra: {k: [v, "
-                                 "w]}}",
-                                 &c),
-                     0);
+    assert_int_equal(
+        resolve_one("{server: 'https://x'}",
+                    "{as: ann, as-uid: u1, as-groups: [a, b], as-user-extra: {'k\"\"': [v, "
+                    "w]}}",
+                    &c),
+        0);
     assert_string_equal(c.impersonate_user, "ann");
     assert_string_equal(c.impersonate_uid, "u1");
     assert_int_equal(c.impersonate_groups.n, 2);
     assert_int_equal(c.impersonate_extra.n, 2);
-    assert_string_equal(c.impersonate_extra.items[1].key, "k");
+    assert_string_equal(c.impersonate_extra.items[1].key, "k\"\"");
     assert_string_equal(c.impersonate_extra.items[1].value, "w");
     cor_client_config_deinit(&c);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "we");
-
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
 }
 
 TEST(kubeconfig, files_are_chosen_by_upstreams_rules)
