@@ -94,6 +94,13 @@ static void hear_delete(void *arg, struct cor_str key, struct cor_object *o, boo
     hear(arg, unknown ? "lost" : "delete", o);
 }
 
+static int refuse_bad(void *arg, struct cor_object **o, struct cor_status *reterr)
+{
+    return cor_str_eqz(cor_object_name(*o), "bad")
+               ? cor_status_set(reterr, -COR_EINVALID, "a bad object")
+               : 0;
+}
+
 static void on_work(void *arg)
 {
 }
@@ -105,7 +112,7 @@ static void begin(struct world *w, const char *list)
     struct cor_list_watch_opts lw = {.path = COR_STR("/api/v1/configmaps"),
                                      .label_selector = COR_STR("app=a b"),
                                      .token = COR_STR("secret")};
-    struct cor_shared_informer_opts inf = {.on_work = on_work};
+    struct cor_shared_informer_opts inf = {.on_work = on_work, .transform = refuse_bad};
     struct cor_registration_opts handler = {
         .handler = {hear_add, hear_update, hear_delete, NULL, w}};
     struct cor_registration *reg;
@@ -174,16 +181,21 @@ static bool has_watch(void *arg)
     return ((struct world *)arg)->watch != NULL;
 }
 
+static void send_raw(struct world *w, const char *bytes)
+{
+    assert_true(cor_loop_run_until(w->loop, has_watch, w, PATIENCE_MS));
+    assert_int_equal(cor_http_response_write(w->watch, cor_strz(bytes)), strlen(bytes));
+}
+
 static void tell(struct world *w, const char *type, const char *name, int rv)
 {
     char event[256];
-    int n = snprintf(event, sizeof(event),
-                     "{\"type\":\"%s\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
-                     "\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\"}}}\n",
-                     type, name, rv);
 
-    assert_true(cor_loop_run_until(w->loop, has_watch, w, PATIENCE_MS));
-    assert_int_equal(cor_http_response_write(w->watch, cor_str(event, (size_t)n)), (size_t)n);
+    snprintf(event, sizeof(event),
+             "{\"type\":\"%s\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+             "\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\"}}}\n",
+             type, name, rv);
+    send_raw(w, event);
 }
 
 static const char two[] = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
@@ -252,4 +264,48 @@ TEST(list_watch, an_answer_that_is_no_list_is_asked_for_again)
     w.list = two;
     await(&w, "add!(a@3) add!(b@7)");
     end(&w);
+}
+
+/* The reflector cancels the request while its answer is being cut. */
+TEST(list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf list;
+    struct world w;
+
+    cor_buf_init(&list, 1u << 20);
+    cor_buf_addz(&list, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                        "\"resourceVersion\":\"10\"},\"items\":[{\"metadata\":{\"name\":\"bad\"}}");
+    for (int i = 0; i < 3 * COR_LIST_WATCH_BATCH; i++)
+        cor_buf_addf(&list, ",{\"metadata\":{\"name\":\"o%d\"}}", i);
+    assert_int_equal(cor_buf_addz(&list, "]}"), 0);
+    begin(&w, list.p);
+    w.awaited = "never";
+    while (cor_list_watch_stats(w.lw).lists < 2)
+        cor_loop_run_until(w.loop, has_heard, &w, 100);
+    assert_string_equal(w.heard, "");
+    w.list = two;
+    await(&w, "add!(a@3) add!(b@7)");
+    end(&w);
+}
+
+/* Contract 1.15.6, and an event that nobody can read. */
+TEST(list_watch, an_error_event_leads_to_a_list)
+{
+    static const char expired[] =
+        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+        "\"Expired\",\"code\":410,\"message\":\"too old\"}}\n";
+    const char *const events[] = {expired, "{\"type\":\"ADDED\"}\n", "}\n"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(events); i++) {
+        struct world w;
+
+        begin(&w, two);
+        await(&w, "add!(b@7)");
+        send_raw(&w, events[i]);
+        w.list = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                 "\"resourceVersion\":\"31\"},\"items\":[]}";
+        await(&w, "lost(a@3) lost(b@7)");
+        assert_int_equal(cor_list_watch_stats(w.lw).lists, 2);
+        end(&w);
+    }
 }
