@@ -8,7 +8,7 @@
 
 #define FIELDS(name, gvk, ...)                                                                     \
     static const struct cor_field_label name##_v[] = {__VA_ARGS__};                                \
-    static const struct cor_field_labels name = {name##_v, COR_ARRAY_LEN(name##_v), gvk}
+    static const struct cor_field_labels name = {name##_v, COR_ARRAY_LEN(name##_v), gvk, NULL}
 
 #define METADATA                                                                                   \
     {.label = "metadata.name"},                                                                    \
@@ -29,8 +29,11 @@ FIELDS(namespace_fields, NULL, {.label = "metadata.name"}, {.label = "status.pha
 FIELDS(secret_fields, NULL, METADATA, {.label = "type"});
 FIELDS(service_fields, NULL, METADATA, {.label = "spec.clusterIP"}, {.label = "spec.type"});
 FIELDS(rc_fields, NULL, METADATA, {.label = "status.replicas", .kind = COR_FIELD_KIND_INT});
-FIELDS(job_fields, NULL, METADATA,
-       {.label = "status.successful", .path = "status.succeeded", .kind = COR_FIELD_KIND_INT});
+static const struct cor_field_label job_fields_v[] = {
+    METADATA,
+    {.label = "status.successful", .path = "status.succeeded", .kind = COR_FIELD_KIND_INT}};
+static const struct cor_field_labels job_fields = {job_fields_v, COR_ARRAY_LEN(job_fields_v), NULL,
+                                                   "Job"};
 FIELDS(event_fields, NULL, METADATA, {.label = "involvedObject.kind"},
        {.label = "involvedObject.namespace"}, {.label = "involvedObject.name"},
        {.label = "involvedObject.uid"}, {.label = "involvedObject.apiVersion"},
@@ -187,7 +190,7 @@ static const struct cor_api_resource builtins[] = {
      .name_rule = COR_NAME_DNS1035_LABEL, .initial_status = "{\"loadBalancer\":{}}",
      .field_labels = &service_fields, SUBS(service_subs)},
     /* apiregistration.k8s.io/v1 */
-    {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"), .flags = 0,
+    {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"), .flags = COR_API_ANY_FINALIZER,
      .verbs = COR_VERBS_ALL, .category = "api-extensions",
      .hash = "InPBPD7+PqM=", .initial_status = "{}", SUBS(status_only)},
     /* apps/v1 */
@@ -334,25 +337,25 @@ static const struct cor_api_resource builtins[] = {
     /* admissionregistration.k8s.io/v1 */
     {NAMES("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
            "mutatingwebhookconfigurations", "mutatingwebhookconfiguration"),
-     .flags = COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
      .category = "api-extensions", .hash = "Sqi0GUgDaX0="},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy",
            "validatingadmissionpolicies", "validatingadmissionpolicy"),
-     .flags = COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
      .category = "api-extensions", .hash = "6OxvlMmQ6is=", .status_meta = COR_STATUS_META_KEEP_ALL,
      .initial_status = "{}", SUBS(status_only)},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding",
            "validatingadmissionpolicybindings", "validatingadmissionpolicybinding"),
-     .flags = COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
      .category = "api-extensions", .hash = "v9715VZqakg="},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
            "validatingwebhookconfigurations", "validatingwebhookconfiguration"),
-     .flags = COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
      .category = "api-extensions", .hash = "B0wHjQmsGNk="},
     /* apiextensions.k8s.io/v1 */
     {NAMES("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
            "customresourcedefinition"),
-     .flags = COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE, .verbs = COR_VERBS_ALL,
      .short_names = {"crd", "crds"}, .category = "api-extensions",
      .hash = "jfWCUB31mvA=", .initial_status = "{}", SUBS(status_only)},
     /* scheduling.k8s.io/v1 */
@@ -361,11 +364,11 @@ static const struct cor_api_resource builtins[] = {
      .verbs = COR_VERBS_ALL, .short_names = {"pc"}, .hash = "1QwjyaZjj3Y="},
     /* coordination.k8s.io/v1 */
     {NAMES("coordination.k8s.io", "v1", "Lease", "leases", "lease"),
-     .flags = COR_API_NAMESPACED | COR_API_CREATE_ON_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_ANY_FINALIZER | COR_API_NAMESPACED | COR_API_CREATE_ON_UPDATE, .verbs = COR_VERBS_ALL,
      .hash = "gqkMMb/YqFM="},
     /* node.k8s.io/v1 */
     {NAMES("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", "runtimeclass"),
-     .flags = COR_API_CREATE_ON_UPDATE, .verbs = COR_VERBS_ALL, .hash = "WQTu1GL3T2Q="},
+     .flags = COR_API_ANY_FINALIZER | COR_API_CREATE_ON_UPDATE, .verbs = COR_VERBS_ALL, .hash = "WQTu1GL3T2Q="},
     /* discovery.k8s.io/v1 */
     {NAMES("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "endpointslice"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |

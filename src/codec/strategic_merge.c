@@ -483,15 +483,22 @@ int cor_strategic_merge(struct cor_str doc, struct cor_str patch,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf sorted = {0};
     struct merge m = {.work_left = COR_JSON_PATCH_WORK_MAX, .why = reterr};
     struct cor_json_error why;
+    enum cor_json_type type;
     size_t mark = out->n;
     int r;
 
     cor_buf_init(&sorted, limits->bytes_max);
     r = cor_json_canonicalize(patch, limits, &sorted, dups, &why);
-    if (r == 0 && cor_json_type(cor_buf_str(&sorted)) != COR_JSON_OBJECT)
-        r = -COR_EINVAL;
     if (r == -COR_EINVAL)
-        fail(&m, r, "invalid JSON document");
+        fail(&m, r, "%s", why.message);
+    type = cor_json_type(cor_buf_str(&sorted));
+    if (r == 0 && type == COR_JSON_NULL)
+        return cor_buf_adds(out, doc);
+    if (r == 0 && type != COR_JSON_OBJECT) {
+        r = -COR_EINVAL;
+        fail(&m, r, "json: cannot unmarshal %s into Go value of type map[string]interface {}",
+             cor_json_go_type(type));
+    }
     if (r < 0)
         return r;
     cor_json_writer_init(&m.w, out);

@@ -34,17 +34,6 @@ int cor_json_patch_read(struct cor_str patch, const struct cor_json_limits *limi
     return r;
 }
 
-const char *cor_json_go_type(enum cor_json_type type)
-{
-    static const char *const names[] = {
-        [COR_JSON_NONE] = "nothing",  [COR_JSON_NULL] = "null",     [COR_JSON_BOOL] = "bool",
-        [COR_JSON_NUMBER] = "number", [COR_JSON_STRING] = "string", [COR_JSON_ARRAY] = "array",
-        [COR_JSON_OBJECT] = "object",
-    };
-
-    return names[type];
-}
-
 /* The value without null members, also of objects in its arrays; null elements stay. */
 static void write_pruned(struct cor_json_writer *w, struct cor_str value)
 {

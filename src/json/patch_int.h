@@ -15,7 +15,4 @@ int cor_json_patch_read(struct cor_str patch, const struct cor_json_limits *limi
                         struct cor_buf *out, struct cor_json_dups *dups,
                         struct cor_json_patch_error *reterr);
 
-/* What Go's decoder calls a type. */
-const char *cor_json_go_type(enum cor_json_type type);
-
 #endif

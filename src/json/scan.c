@@ -225,3 +225,14 @@ int cor_json_to_i64(struct cor_str value, int64_t *ret)
         return -COR_EINVAL;
     return cor_str_to_i64(value, ret);
 }
+
+const char *cor_json_go_type(enum cor_json_type type)
+{
+    static const char *const names[] = {
+        [COR_JSON_NONE] = "nothing",  [COR_JSON_NULL] = "null",     [COR_JSON_BOOL] = "bool",
+        [COR_JSON_NUMBER] = "number", [COR_JSON_STRING] = "string", [COR_JSON_ARRAY] = "array",
+        [COR_JSON_OBJECT] = "object",
+    };
+
+    return names[type];
+}

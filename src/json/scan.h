@@ -30,6 +30,9 @@ enum cor_json_order {
 /* The type that the first byte of a value announces. */
 enum cor_json_type cor_json_type(struct cor_str value);
 
+/* What Go's decoder calls it: "object", "array", "string", "number", "bool". */
+const char *cor_json_go_type(enum cor_json_type type);
+
 struct cor_json_iter {
     const char *p;     /* next byte to read */
     const char *end;   /* nothing is read from here on */

@@ -152,6 +152,9 @@ static int unknown_label(const struct cor_field_labels *labels, struct cor_str l
     struct cor_buf quoted;
     int r;
 
+    if (labels && labels->kind)
+        return cor_status_bad_request(status, "field label \"%.*s\" not supported for %s",
+                                      COR_STR_ARG(label), labels->kind);
     if (labels && labels->gvk)
         return cor_status_bad_request(status, "field label not supported for %s: %.*s", labels->gvk,
                                       COR_STR_ARG(label));
@@ -209,11 +212,15 @@ static int parse_terms(struct cor_str text, const struct cor_str *parts, size_t 
     int r;
 
     for (size_t i = 0; i < nparts; i++) {
+        /* Upstream takes a term without field and value for everything. */
+        if (cor_str_eq(parts[i], COR_STR("=")) || cor_str_eq(parts[i], COR_STR("==")) ||
+            cor_str_eq(parts[i], COR_STR("!=")))
+            continue;
         r = parse_term(text, parts[i], &selector->terms[selector->n++], status);
         if (r < 0)
             return r;
     }
-    for (size_t i = 0; i < nparts; i++) {
+    for (size_t i = 0; i < selector->n; i++) {
         r = resolve_term(&selector->terms[i], labels, status);
         if (r < 0)
             return r;

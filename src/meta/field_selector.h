@@ -34,7 +34,8 @@ struct cor_field_label {
 struct cor_field_labels {
     const struct cor_field_label *v;
     size_t n;
-    const char *gvk; /* named by the message about an unknown label; NULL: not named */
+    const char *gvk;  /* named by the message about an unknown label; NULL: not named */
+    const char *kind; /* the same, in a message with other words; NULL: not named */
 };
 
 struct cor_field_term {

@@ -134,6 +134,31 @@ static void check_finalizers(struct cor_str finalizers, const struct cor_field_p
                              "finalizer orphan and foregroundDeletion cannot be both set");
 }
 
+/* Kubernetes' own, or with the domain of whose they are. */
+static void check_finalizer_domains(struct cor_str finalizers, const struct cor_field_path *path,
+                                    struct cor_field_errors *errs)
+{
+    static const char *const own[] = {"kubernetes", "orphan", "foregroundDeletion"};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = finalizers.n};
+    struct cor_json_iter it = cor_json_iter(finalizers);
+    struct cor_str raw, text;
+
+    for (size_t i = 0; cor_json_iter_elem(&it); i++) {
+        struct cor_field_path at = cor_field_index(path, i);
+        bool known = false;
+
+        if (cor_json_to_raw(cor_json_iter_value(&it), &raw) < 0 ||
+            text_of(raw, &scratch, &text) < 0 || cor_str_find(text, '/') >= 0)
+            continue;
+        for (size_t j = 0; j < COR_ARRAY_LEN(own); j++)
+            known = known || cor_str_eqz(text, own[j]);
+        if (!known)
+            cor_field_errors_add(
+                errs, COR_FIELD_INVALID, &at, cor_field_string(text),
+                "name is neither a standard finalizer name nor is it fully qualified");
+    }
+}
+
 /* An owner reference's members as raw text; "" when absent or null. */
 struct owner {
     struct cor_str api_version, kind, name, uid;
@@ -392,6 +417,8 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
                            struct cor_field_errors *errs)
 {
     const struct cor_field_path root = cor_field_root(COR_STR("metadata"));
+    const struct cor_field_path finalizers_path = cor_field_child(&root, COR_STR("finalizers"));
+    struct cor_str finalizers;
 
     check_generate_name(metadata, rules, &root, errs);
     check_name(metadata, rules, &root, errs);
@@ -404,4 +431,7 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
             cor_json_type(value) != COR_JSON_NULL)
             parts[i].check(value, &path, errs);
     }
+    if (!rules->any_finalizer &&
+        cor_json_get(metadata, COR_STR("finalizers"), COR_JSON_SORTED, &finalizers) == 0)
+        check_finalizer_domains(finalizers, &finalizers_path, errs);
 }

@@ -16,6 +16,7 @@
 struct cor_object_meta_rules {
     enum cor_name_rule name; /* for name and generateName */
     bool is_namespaced;
+    bool any_finalizer; /* finalizers need no domain */
 };
 
 /* Adds what is wrong with `metadata` (a canonical JSON object): generateName, name, namespace,

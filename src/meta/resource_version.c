@@ -33,6 +33,22 @@ int cor_resource_version_parse(struct cor_str text, cor_rev *ret_rev,
     return refuse(text, r == -COR_ETOOBIG ? "value out of range" : "invalid syntax", reterr_status);
 }
 
+int cor_resource_version_parse_object(struct cor_str text, cor_rev *ret_rev,
+                                      struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = QUOTED_MAX};
+    int r = text.n > 0 ? cor_str_to_u64(text, ret_rev) : 0;
+
+    if (text.n == 0)
+        *ret_rev = 0;
+    if (r == 0)
+        return 0;
+    (void)cor_quote(text, &quoted);
+    return cor_status_untyped(reterr_status, -COR_EINVAL, "strconv.ParseUint: parsing %s: %s",
+                              cor_buf_z(&quoted),
+                              r == -COR_ETOOBIG ? "value out of range" : "invalid syntax");
+}
+
 int cor_resource_version_parse_request(struct cor_str text, cor_rev *ret_rev,
                                        struct cor_status *reterr_status)
 {

@@ -17,4 +17,8 @@ int cor_resource_version_parse(struct cor_str text, cor_rev *ret_rev,
 int cor_resource_version_parse_request(struct cor_str text, cor_rev *ret_rev,
                                        struct cor_status *reterr_status);
 
+/* The one in an object that is to be written: -COR_EINVAL, untyped, the number's text alone. */
+int cor_resource_version_parse_object(struct cor_str text, cor_rev *ret_rev,
+                                      struct cor_status *reterr_status);
+
 #endif

@@ -39,7 +39,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     api->nchecks = opts->nchecks;
     api->resources = cor_api_builtins(&api->nresources);
     api->nloops = opts->nloops;
-    r = cor_discovery_init(&api->discovery, api->resources, api->nresources, opts->server_address);
+    r = cor_discovery_init(&api->discovery, api->resources, api->nresources);
     for (size_t i = 0; i < api->nloops && r == 0; i++) {
         struct cor_api_loop *loop = &api->loops[i];
 
@@ -120,6 +120,11 @@ bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), voi
     if (caches)
         cor_api_caches_close(caches, on_closed, arg);
     return caches != NULL;
+}
+
+int cor_api_set_address(struct cor_api *api, const char *server_address)
+{
+    return cor_discovery_set_address(&api->discovery, server_address);
 }
 
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
@@ -220,10 +225,19 @@ static const struct cor_verb *const verbs[] = {
     [COR_VERB_NONE] = &cor_verb_get,
 };
 
-static int no_such_resource(struct cor_call *call)
+int cor_call_no_such_resource(struct cor_call *call)
 {
     int r = cor_status_set(&call->status, -COR_ENOTFOUND,
                            "the server could not find the requested resource");
+
+    call->status.has_details = true;
+    return r;
+}
+
+int cor_call_not_allowed(struct cor_call *call)
+{
+    int r = cor_status_set(&call->status, -COR_ENOTSUP,
+                           "the server does not allow this method on the requested resource");
 
     call->status.has_details = true;
     return r;
@@ -237,18 +251,19 @@ static int check_route(struct cor_call *call)
     bool all_namespaces = cor_api_is_namespaced(call->res) && info->ns.n == 0;
 
     if (info->has_more)
-        return no_such_resource(call);
+        return cor_call_no_such_resource(call);
     if (info->subresource.n > 0) {
         call->sub = cor_api_subresource(call->res, info->subresource);
         if (!call->sub || !call->sub->is_served)
-            return no_such_resource(call);
+            return cor_call_no_such_resource(call);
         verbs_here = call->sub->verbs;
     }
-    if (!cor_api_is_namespaced(call->res) && info->ns.n > 0 &&
-        !cor_str_eq(info->resource, COR_STR("namespaces")))
-        return no_such_resource(call);
+    if (!cor_api_is_namespaced(call->res) && info->in_namespace)
+        return cor_call_no_such_resource(call);
+    if (all_namespaces && info->in_namespace && info->name.n > 0)
+        return cor_status_bad_request(&call->status, "Namespace parameter required.");
     if (all_namespaces && info->name.n > 0)
-        return no_such_resource(call);
+        return cor_call_no_such_resource(call);
     if (all_namespaces)
         verbs_here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH);
     if (info->name.n == 0)
@@ -256,9 +271,9 @@ static int check_route(struct cor_call *call)
                       COR_VERB_BIT(DELETECOLLECTION);
     else if (!call->sub)
         verbs_here &= ~COR_VERB_BIT(CREATE);
-    if (info->verb == COR_VERB_NONE || !(verbs_here & (1u << info->verb)))
-        return cor_status_set(&call->status, -COR_ENOTSUP,
-                              "the server does not allow this method on the requested resource");
+    if (info->verb == COR_VERB_NONE || !(verbs_here & (1u << info->verb)) ||
+        (info->is_watch_path && call->req->method != COR_HTTP_GET))
+        return cor_call_not_allowed(call);
     return 0;
 }
 
@@ -277,12 +292,13 @@ static int prepare(struct cor_call *call)
     call->res = cor_api_builtin(req->info.group, req->info.version, req->info.resource);
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
     if (!call->res || (call->res->flags & COR_API_VIRTUAL))
-        return no_such_resource(call);
+        return cor_call_no_such_resource(call);
     r = check_route(call);
     if (r == 0)
-        r = cor_api_options_parse(req->query, &call->opts, &call->status);
+        r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
     if (r == 0)
-        r = cor_negotiate(req->accept, answer_of(req->info.verb), &call->accept, &call->status);
+        r = cor_negotiate(req->accept, answer_of(req->info.verb), call->res, &call->accept,
+                          &call->status);
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
     if (r == 0)
@@ -303,7 +319,8 @@ static bool is_known_version(const struct cor_api *api, const struct cor_request
 void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
                   struct cor_sink *sink)
 {
-    bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info);
+    bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info) ||
+                   cor_str_starts(request->info.path, COR_STR("//"));
     struct cor_call *call =
         call_new(is_path ? &cor_verb_path : verbs[request->info.verb], loop, request, sink);
 

@@ -48,7 +48,6 @@ struct cor_api_opts {
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
     const struct cor_health_check *checks; /* must stay */
     size_t nchecks;
-    const char *server_address; /* "host:port", for /api; NULL: none */
 };
 
 /* 0, -COR_ENOMEM. */
@@ -87,6 +86,9 @@ void cor_api_loop_release(struct cor_api_loop *loop);
 /* On the first loop, when all are released and turning. True: `on_closed` follows on that loop;
  * false: there is nothing to close. */
 bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
+
+/* Where clients reach it, "host:port", for /api. Before its loops run. 0, -COR_ENOMEM. */
+int cor_api_set_address(struct cor_api *api, const char *server_address);
 
 /* Every call must have ended, and the caches be closed. Returns NULL; NULL is fine. */
 struct cor_api *cor_api_free(struct cor_api *api);

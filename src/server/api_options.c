@@ -6,47 +6,63 @@
 #include "http/url.h"
 #include "meta/quote.h"
 
-enum kind { STRING, INT, BOOL };
+enum kind { STRING, INT, BOOL, FLAG, GO_BOOL };
 
-#define OPTION(name, kind, field)                                                                  \
+#define LISTING  (COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH) | COR_VERB_BIT(DELETECOLLECTION))
+#define DELETING (COR_VERB_BIT(DELETE) | COR_VERB_BIT(DELETECOLLECTION))
+#define ANY_VERB (~0u)
+
+#define OPTION(name, kind, field, ...)                                                             \
     {                                                                                              \
-        name, kind, offsetof(struct cor_api_options, field), 0                                     \
+        name, kind, offsetof(struct cor_api_options, field), __VA_ARGS__                           \
     }
-#define OPTION_HAS(name, kind, field, has)                                                         \
-    {                                                                                              \
-        name, kind, offsetof(struct cor_api_options, field), offsetof(struct cor_api_options, has) \
-    }
+#define HAS(field) offsetof(struct cor_api_options, field)
 
 static const struct option {
     const char *name;
     enum kind kind;
     size_t at;
-    size_t has_at; /* 0: none */
+    unsigned verbs; /* which verbs read it; others do not look at the value */
+    size_t has_at;  /* 0: none */
 } known[] = {
-    OPTION("labelSelector", STRING, label_selector),
-    OPTION("fieldSelector", STRING, field_selector),
-    OPTION("resourceVersion", STRING, resource_version),
-    OPTION("resourceVersionMatch", STRING, resource_version_match),
-    OPTION("continue", STRING, continue_token),
-    OPTION("propagationPolicy", STRING, propagation_policy),
-    OPTION("fieldValidation", STRING, field_validation),
-    OPTION("includeObject", STRING, include_object),
-    OPTION_HAS("dryRun", STRING, dry_run, has_dry_run),
-    OPTION("limit", INT, limit),
-    OPTION("timeoutSeconds", INT, timeout_seconds),
-    OPTION_HAS("gracePeriodSeconds", INT, grace_period_seconds, has_grace_period),
-    OPTION("watch", BOOL, watch),
-    OPTION("allowWatchBookmarks", BOOL, allow_bookmarks),
-    OPTION("sendInitialEvents", BOOL, send_initial_events),
-    OPTION("orphanDependents", BOOL, orphan_dependents),
-    OPTION("pretty", BOOL, pretty),
-    OPTION("force", BOOL, force),
+    OPTION("labelSelector", STRING, label_selector, ANY_VERB, 0),
+    OPTION("fieldSelector", STRING, field_selector, ANY_VERB, 0),
+    OPTION("resourceVersion", STRING, resource_version, ANY_VERB, 0),
+    OPTION("resourceVersionMatch", STRING, resource_version_match, ANY_VERB, 0),
+    OPTION("continue", STRING, continue_token, ANY_VERB, 0),
+    OPTION("propagationPolicy", STRING, propagation_policy, ANY_VERB, 0),
+    OPTION("fieldValidation", STRING, field_validation, ANY_VERB, 0),
+    OPTION("fieldManager", STRING, field_manager, ANY_VERB, 0),
+    OPTION("includeObject", STRING, include_object, ANY_VERB, 0),
+    OPTION("dryRun", STRING, dry_run, ANY_VERB, HAS(has_dry_run)),
+    OPTION("limit", INT, limit, LISTING, 0),
+    OPTION("timeoutSeconds", INT, timeout_seconds, LISTING, 0),
+    OPTION("gracePeriodSeconds", INT, grace_period_seconds, DELETING, HAS(has_grace_period)),
+    OPTION("watch", BOOL, watch, ANY_VERB, 0),
+    OPTION("allowWatchBookmarks", BOOL, allow_bookmarks, ANY_VERB, 0),
+    OPTION("sendInitialEvents", BOOL, send_initial_events, ANY_VERB, 0),
+    OPTION("orphanDependents", BOOL, orphan_dependents, ANY_VERB, 0),
+    OPTION("pretty", GO_BOOL, pretty, ANY_VERB, 0),
+    OPTION("force", BOOL, force, ANY_VERB, 0),
+    OPTION("export", FLAG, is_export, COR_VERB_BIT(GET), 0),
 };
 
 static bool is_false(struct cor_str value)
 {
     return cor_str_eq(value, COR_STR("0")) ||
            (value.n == 5 && strncasecmp(value.p, "false", 5) == 0);
+}
+
+/* strconv.ParseBool; what it does not know is false here. */
+static bool is_go_true(struct cor_str value)
+{
+    static const char *const words[] = {"1", "t", "T", "TRUE", "true", "True"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(words); i++) {
+        if (cor_str_eqz(value, words[i]))
+            return true;
+    }
+    return false;
 }
 
 static int read_int(struct cor_str value, int64_t *ret, struct cor_status *reterr_status)
@@ -64,8 +80,8 @@ static int read_int(struct cor_str value, int64_t *ret, struct cor_status *reter
 }
 
 /* `seen`: a bit per row of the table. */
-static int read_pair(struct cor_api_options *options, struct cor_str name, struct cor_str raw_value,
-                     unsigned *seen, struct cor_status *reterr_status)
+static int read_pair(struct cor_api_options *options, enum cor_api_verb verb, struct cor_str name,
+                     struct cor_str raw_value, unsigned *seen, struct cor_status *reterr_status)
 {
     size_t mark = options->text.n;
     char *base = (char *)options;
@@ -73,7 +89,8 @@ static int read_pair(struct cor_api_options *options, struct cor_str name, struc
     int r;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(known); i++) {
-        if ((*seen & (1u << i)) || !cor_url_query_is(name, cor_strz(known[i].name)))
+        if ((*seen & (1u << i)) || !(known[i].verbs & (1u << verb)) ||
+            !cor_url_query_is(name, cor_strz(known[i].name)))
             continue;
         r = cor_url_unescape(raw_value, COR_URL_QUERY, &options->text);
         if (r == -COR_EINVAL)
@@ -93,13 +110,19 @@ static int read_pair(struct cor_api_options *options, struct cor_str name, struc
         case BOOL:
             *(enum cor_tristate *)(base + known[i].at) = is_false(value) ? COR_FALSE : COR_TRUE;
             return 0;
+        case GO_BOOL:
+            *(enum cor_tristate *)(base + known[i].at) = is_go_true(value) ? COR_TRUE : COR_FALSE;
+            return 0;
+        case FLAG:
+            *(bool *)(base + known[i].at) = !is_false(value);
+            return 0;
         }
     }
     return 0;
 }
 
-int cor_api_options_parse(struct cor_str query, struct cor_api_options *ret_options,
-                          struct cor_status *reterr_status)
+int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
+                          struct cor_api_options *ret_options, struct cor_status *reterr_status)
 {
     struct cor_str name, value;
     unsigned seen = 0;
@@ -114,7 +137,7 @@ int cor_api_options_parse(struct cor_str query, struct cor_api_options *ret_opti
     while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
         if (r < 0)
             continue;
-        r = read_pair(ret_options, name, value, &seen, reterr_status);
+        r = read_pair(ret_options, verb, name, value, &seen, reterr_status);
         if (r < 0) {
             cor_buf_deinit(&ret_options->text);
             return r;

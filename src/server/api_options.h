@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "codec/api_resource.h"
 #include "meta/list_options.h"
 #include "meta/status.h"
 
@@ -16,17 +17,18 @@ struct cor_api_options {
     /* Strings are in `text`; "" when absent. */
     struct cor_str label_selector, field_selector;
     struct cor_str resource_version, resource_version_match, continue_token;
-    struct cor_str propagation_policy, field_validation, include_object, dry_run;
+    struct cor_str propagation_policy, field_validation, field_manager, include_object, dry_run;
     int64_t limit, timeout_seconds, grace_period_seconds;
-    bool has_grace_period, has_dry_run;
+    bool has_grace_period, has_dry_run, is_export;
     enum cor_tristate watch, allow_bookmarks, send_initial_events, orphan_dependents, pretty, force;
     struct cor_buf text;
 };
 
-/* The first value of a name counts; names that are not known are ignored. 0, -COR_EINVAL (400 in
+/* The first value of a name counts; names that are not known are ignored, and so are numbers that
+ * the verb has no use for. 0, -COR_EINVAL (400 in
  * upstream's words), -COR_ENOMEM, -COR_ETOOBIG; there is nothing to release on failure. */
-int cor_api_options_parse(struct cor_str query, struct cor_api_options *ret_options,
-                          struct cor_status *reterr_status);
+int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
+                          struct cor_api_options *ret_options, struct cor_status *reterr_status);
 
 void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroed struct */
 

@@ -26,12 +26,20 @@ int cor_body_read(struct cor_call *call, struct cor_body *ret_body);
 int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_body *ret_body);
 
 /* How repeated fields in bytes are to be treated. 0, or -COR_EINVAL and -COR_EINVALID in the call's
- * status. `prefix` stands before each text. */
+ * status. `prefix` stands before each text; `patched` is what a patch made, NULL for a body. */
 struct cor_json_dups;
 int cor_body_report_dups(struct cor_call *call, const struct cor_json_dups *dups,
-                         const char *prefix);
+                         const char *prefix, const struct cor_str *patched);
 
-/* dryRun and fieldValidation. `kind` is "CreateOptions" … 0, or -COR_EINVALID in `status`. */
+/* 422 for what a patch made. */
+int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const char *why);
+
+/* Every dryRun of a query has to be "All". */
+struct cor_field_errors;
+void cor_dry_run_check(struct cor_str query, struct cor_field_errors *errs);
+
+/* dryRun, fieldManager, fieldValidation, force. `kind` is "CreateOptions" … 0, or -COR_EINVALID in
+ * `status`. */
 int cor_write_options_validate(struct cor_call *call, const char *kind);
 
 static inline bool cor_call_is_dry_run(const struct cor_call *call)

@@ -201,8 +201,6 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
         snprintf(retry, sizeof(retry), "%lld", (long long)call->status.retry_after_s);
         add_header(&h, "Retry-After", cor_strz(retry));
     }
-    if (code == 403)
-        add_header(&h, "X-Content-Type-Options", COR_STR("nosniff"));
     cor_sink_start(call->sink, code, h.v, h.n, length);
 }
 
@@ -350,8 +348,9 @@ static int write_object(struct cor_call *call, const struct cor_object *object)
 
     if (call->accept.view == COR_VIEW_TABLE)
         return write_table(call, object);
-    r = call->accept.view == COR_VIEW_OBJECT ? cor_buf_adds(&call->out, cor_object_json(object))
-                                             : cor_buf_addz(&call->out, COR_PARTIAL_HEAD);
+    r = call->accept.view == COR_VIEW_OBJECT
+            ? cor_buf_adds(&call->out, cor_object_json(object))
+            : cor_buf_adds(&call->out, cor_partial_head(call->accept.is_v1beta1));
     if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
         r = cor_buf_adds(&call->out, cor_object_metadata(object));
     if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)

@@ -189,7 +189,7 @@ static void run(struct cor_call *call)
     if (read_request(create) < 0)
         fail(create);
     else if (cor_api_is_namespaced(call->res))
-        cor_namespace_check(call, on_namespace);
+        cor_namespace_check(call, cor_object_name(create->body.object), on_namespace);
     else
         attempt(create);
 }

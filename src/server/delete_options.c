@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "meta/field_error.h"
 #include "server/body.h"
+#include "server/decode.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -23,7 +24,7 @@ void cor_delete_options_deinit(struct cor_delete_options *options)
 static void read_policy(struct cor_str policy, struct cor_delete_options *options,
                         struct cor_field_errors *errs)
 {
-    static const char *const known[] = {"Background", "Foreground", "Orphan", "nil"};
+    static const char *const known[] = {"Foreground", "Background", "Orphan", "nil"};
 
     if (policy.n == 0)
         return;
@@ -78,6 +79,35 @@ static int copy_text(struct cor_str value, char **ret)
     return *ret ? 0 : -COR_ENOMEM;
 }
 
+static int refuse_field(struct cor_call *call, const char *field, struct cor_str value,
+                        const char *go_type)
+{
+    return cor_status_untyped(
+        &call->status, -COR_EINVAL,
+        "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type %s",
+        cor_json_go_type(cor_json_type(value)), field, go_type);
+}
+
+/* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
+static int check_kind(struct cor_call *call, struct cor_str json)
+{
+    struct cor_gv gv;
+    struct cor_str kind = COR_STR(""), version = COR_STR("meta.k8s.io/v1");
+
+    if (get(json, "kind").p)
+        (void)cor_json_to_raw(get(json, "kind"), &kind);
+    if (get(json, "apiVersion").p)
+        (void)cor_json_to_raw(get(json, "apiVersion"), &version);
+    if (cor_gv_parse(version, &gv, NULL) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL,
+                                  "unexpected GroupVersion string: %.*s", COR_STR_ARG(version));
+    if (kind.n == 0 || cor_str_eq(kind, COR_STR("DeleteOptions")))
+        return 0;
+    return cor_status_untyped(&call->status, -COR_EINVAL,
+                              "no kind \"%.*s\" is registered for version \"%.*s\" " COR_SCHEME,
+                              COR_STR_ARG(kind), COR_STR_ARG(version));
+}
+
 static int from_json(struct cor_call *call, struct cor_str json, struct cor_delete_options *options,
                      struct cor_field_errors *errs)
 {
@@ -85,19 +115,20 @@ static int from_json(struct cor_call *call, struct cor_str json, struct cor_dele
     struct cor_str policy = get(json, "propagationPolicy"), raw = COR_STR("");
     struct cor_str orphan = get(json, "orphanDependents");
     struct cor_str preconditions = get(json, "preconditions");
-    struct cor_str dry_run = get(json, "dryRun"), kind = get(json, "kind");
+    struct cor_str dry_run = get(json, "dryRun");
     bool b = false;
     int r = 0;
 
-    if (kind.p && !cor_str_eq(kind, COR_STR("\"DeleteOptions\"")))
-        return cor_status_bad_request(&call->status,
-                                      "decoded object cannot be converted to DeleteOptions");
-    if ((grace.p && cor_json_to_i64(grace, &options->grace_s) < 0) ||
-        (policy.p && cor_json_to_raw(policy, &raw) < 0) ||
-        (orphan.p && cor_json_to_bool(orphan, &b) < 0))
-        return cor_status_bad_request(
-            &call->status, "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: "
-                           "json: cannot unmarshal into Go struct field");
+    if (grace.p && cor_json_to_i64(grace, &options->grace_s) < 0)
+        return refuse_field(call, "gracePeriodSeconds", grace, "int64");
+    if (policy.p && cor_json_to_raw(policy, &raw) < 0)
+        return refuse_field(call, "propagationPolicy", policy, "v1.DeletionPropagation");
+    if (orphan.p && cor_json_to_bool(orphan, &b) < 0)
+        return refuse_field(call, "orphanDependents", orphan, "bool");
+    if (preconditions.p && cor_json_type(preconditions) != COR_JSON_OBJECT)
+        return refuse_field(call, "preconditions", preconditions, "v1.Preconditions");
+    if (dry_run.p && cor_json_type(dry_run) != COR_JSON_ARRAY)
+        return refuse_field(call, "dryRun", dry_run, "[]string");
     options->has_grace = grace.p != NULL;
     if (orphan.p)
         options->orphan_dependents = b ? COR_TRUE : COR_FALSE;
@@ -114,39 +145,53 @@ static int from_json(struct cor_call *call, struct cor_str json, struct cor_dele
 static int from_body(struct cor_call *call, struct cor_delete_options *options,
                      struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0};
-    struct cor_json_error why;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0}, why = {0};
     struct cor_str body;
     int r = cor_body_json(call, &scratch, &body);
 
     if (r < 0)
         return r;
+    if (cor_str_eq(cor_str_trim(body), COR_STR("null")))
+        return 0;
+    cor_buf_init(&why, BODY_MAX);
+    if (cor_decode_check_bytes(body, &why) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
     cor_buf_init(&json, BODY_MAX);
-    r = cor_json_canonicalize(body, &COR_JSON_LIMITS_DEFAULT, &json, NULL, &why);
-    if (r == -COR_EINVAL)
-        return cor_status_bad_request(
-            &call->status, "couldn't get version/kind; json parse error: %s", why.message);
+    r = cor_json_canonicalize(body, &COR_JSON_LIMITS_DEFAULT, &json, NULL, NULL);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
-    return from_json(call, cor_buf_str(&json), options, errs);
+    if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
+    r = check_kind(call, cor_buf_str(&json));
+    return r < 0 ? r : from_json(call, cor_buf_str(&json), options, errs);
 }
 
 static void from_query(struct cor_call *call, struct cor_delete_options *options,
                        struct cor_field_errors *errs)
 {
-    static const char *const known[] = {"All"};
     const struct cor_api_options *o = &call->opts;
 
     options->has_grace = o->has_grace_period;
     options->grace_s = o->grace_period_seconds;
     options->orphan_dependents = o->orphan_dependents;
     read_policy(o->propagation_policy, options, errs);
-    if (o->dry_run.n == 0)
-        return;
-    options->is_dry_run = true;
-    if (!cor_str_eq(o->dry_run, COR_STR("All")))
-        cor_field_errors_add_not_supported(errs, &dry_run_path, cor_field_string(o->dry_run), known,
-                                           1);
+    options->is_dry_run = o->has_dry_run;
+    cor_dry_run_check(call->req->query, errs);
+}
+
+static int warn_of_orphans(struct cor_call *call, const struct cor_delete_options *options)
+{
+    int r;
+
+    if (!(call->res->flags & COR_API_ORPHAN) || !cor_str_eq(call->res->plural, COR_STR("jobs")) ||
+        options->propagation != COR_PROPAGATE_DEFAULT || options->orphan_dependents != COR_UNSET)
+        return 0;
+    r = cor_warnings_add(
+        &call->warnings,
+        COR_STR("child pods are preserved by default when jobs are deleted; set "
+                "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
+                "suppress this warning"));
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
 int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options)
@@ -167,5 +212,5 @@ int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *re
         return r;
     }
     *ret_options = options;
-    return 0;
+    return warn_of_orphans(call, &options);
 }

@@ -217,6 +217,7 @@ static int decide(struct cor_call *call, const struct cor_delete_options *o,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf finalizers = {0};
     struct cor_str old = cor_object_meta_member(object, COR_STR("finalizers"));
     bool going = cor_object_meta_member(object, COR_STR("deletionTimestamp")).p != NULL;
+    int64_t old_grace = cor_object_meta_int(object, COR_STR("deletionGracePeriodSeconds"), 0);
     int64_t now_s = cor_call_now_ms(call) / 1000;
     struct mark mark = {.at_s = now_s, .grace_s = 0};
     size_t n;
@@ -230,8 +231,11 @@ static int decide(struct cor_call *call, const struct cor_delete_options *o,
     r = write_finalizers(call, o, old.p ? old : COR_STR("[]"), &finalizers, &n);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
-    if (n == 0 && mark.grace_s == 0)
+    /* Watchers of pods see that one goes before it is gone. */
+    if (n == 0 && mark.grace_s == 0 &&
+        (!(call->res->flags & COR_API_GRACEFUL) || (going && old_grace == 0)))
         return 0;
+    ret->removes = n == 0 && mark.grace_s == 0;
     if (n > 0 || old.p)
         mark.finalizers = n > 0 ? cor_buf_str(&finalizers) : (struct cor_str){NULL, 0};
     if (going && !(call->res->flags & COR_API_GRACEFUL) && deletion_time(object, now_s) <= now_s)

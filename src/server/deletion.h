@@ -15,6 +15,7 @@ enum cor_deletion_step {
 struct cor_deletion {
     enum cor_deletion_step step;
     struct cor_object *marked; /* stored form; the receiver releases it. NULL unless MARK */
+    bool removes;              /* of MARK: once it is stored the object goes */
 };
 
 /* 0, or a failure in the call's status (preconditions: 409). */

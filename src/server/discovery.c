@@ -264,7 +264,7 @@ static int build_aggregated(const struct cor_discovery *d, bool core, struct cor
 }
 
 int cor_discovery_init(struct cor_discovery *discovery, const struct cor_api_resource *resources,
-                       size_t nresources, const char *server_address)
+                       size_t nresources)
 {
     int r;
 
@@ -273,7 +273,7 @@ int cor_discovery_init(struct cor_discovery *discovery, const struct cor_api_res
     cor_buf_init(&discovery->groups.json, DOC_MAX);
     cor_buf_init(&discovery->core_all.json, DOC_MAX);
     cor_buf_init(&discovery->groups_all.json, DOC_MAX);
-    r = build_versions(discovery, server_address);
+    r = build_versions(discovery, NULL);
     if (r == 0)
         r = build_groups(discovery);
     if (r == 0)
@@ -281,6 +281,12 @@ int cor_discovery_init(struct cor_discovery *discovery, const struct cor_api_res
     if (r == 0)
         r = build_aggregated(discovery, false, &discovery->groups_all);
     return r;
+}
+
+int cor_discovery_set_address(struct cor_discovery *discovery, const char *server_address)
+{
+    cor_buf_reset(&discovery->versions.json);
+    return build_versions(discovery, server_address);
 }
 
 void cor_discovery_deinit(struct cor_discovery *discovery)

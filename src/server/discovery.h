@@ -25,7 +25,9 @@ struct cor_discovery {
 
 /* 0, -COR_ENOMEM; safe to deinit either way. */
 int cor_discovery_init(struct cor_discovery *discovery, const struct cor_api_resource *resources,
-                       size_t nresources, const char *server_address);
+                       size_t nresources);
+/* Writes the document of /api anew, with "host:port". 0, -COR_ENOMEM. */
+int cor_discovery_set_address(struct cor_discovery *discovery, const char *server_address);
 void cor_discovery_deinit(struct cor_discovery *discovery); /* safe on a zeroed struct */
 
 /* Appends the documents of `/apis/GROUP` and of `/apis/GROUP/VERSION` (`/api/v1` with the empty

@@ -19,6 +19,9 @@ static void run(struct cor_call *call)
     struct cor_store_get_opts opts = {.resource_version = call->opts.resource_version};
     int r = cor_call_set_key(call);
 
+    if (r == 0 && call->opts.is_export)
+        r = cor_status_bad_request(
+            &call->status, "the export parameter, deprecated since v1.14, is no longer supported");
     if (r < 0) {
         cor_call_fail(call);
         return;

@@ -1,9 +1,13 @@
 #include "base/err.h"
 #include "http/url.h"
+#include "meta/quote.h"
 #include "server/paths.h"
 
 #define TEXT_TYPE   "text/plain; charset=utf-8"
 #define EXCLUDE_MAX 256
+
+static const struct cor_http_header nosniff = {COR_STR("X-Content-Type-Options"),
+                                               COR_STR("nosniff")};
 
 enum endpoint { HEALTHZ, LIVEZ, READYZ };
 
@@ -22,7 +26,7 @@ static bool is_excluded(struct cor_str query, const char *check)
         struct cor_buf decoded;
         bool hit;
 
-        if (r < 0 || !cor_str_eq(name, COR_STR("exclude")) || value.n >= sizeof(text))
+        if (r < 0 || !cor_url_query_is(name, COR_STR("exclude")) || value.n >= sizeof(text))
             continue;
         cor_buf_init(&decoded, sizeof(text));
         hit = cor_url_unescape(value, COR_URL_QUERY, &decoded) == 0 &&
@@ -46,12 +50,47 @@ static bool is_verbose(struct cor_str query)
     return false;
 }
 
+static bool is_check(const struct cor_api *api, enum endpoint endpoint, struct cor_str name)
+{
+    for (size_t i = 0; i < api->nchecks; i++) {
+        if (counts(&api->checks[i], endpoint) && cor_str_eqz(name, api->checks[i].name))
+            return true;
+    }
+    return cor_str_eq(name, COR_STR("ping"));
+}
+
+/* Names the excludes that exclude nothing. */
+static int write_unknown_excludes(struct cor_call *call, enum endpoint endpoint)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    struct cor_str query = call->req->query, name, value;
+    int r = 0, more;
+    size_t n = 0;
+
+    cor_buf_init(&text, COR_API_OPTIONS_BYTES_MAX);
+    while (r == 0 && (more = cor_url_query_next(&query, &name, &value)) != 0) {
+        cor_buf_reset(&text);
+        if (more < 0 || !cor_url_query_is(name, COR_STR("exclude")) ||
+            cor_url_unescape(value, COR_URL_QUERY, &text) < 0 ||
+            is_check(call->loop->api, endpoint, cor_buf_str(&text)))
+            continue;
+        r = cor_buf_addz(&call->out,
+                         n++ > 0 ? ", "
+                                 : "warn: some health checks cannot be excluded: no matches for ");
+        if (r == 0)
+            r = cor_quote(cor_buf_str(&text), &call->out);
+    }
+    return r == 0 && n > 0 ? cor_buf_addc(&call->out, '\n') : r;
+}
+
 /* One line per check, then the verdict. Returns whether all is well; -COR_ENOMEM. */
 static int write_checks(struct cor_call *call, enum endpoint endpoint, const char *name)
 {
     const struct cor_api *api = call->loop->api;
     bool ok = true;
-    int r = cor_buf_addz(&call->out, "[+]ping ok\n");
+    int r =
+        cor_buf_addz(&call->out, is_excluded(call->req->query, "ping") ? "[+]ping excluded: ok\n"
+                                                                       : "[+]ping ok\n");
 
     for (size_t i = 0; i < api->nchecks && r == 0; i++) {
         const struct cor_health_check *check = &api->checks[i];
@@ -68,6 +107,8 @@ static int write_checks(struct cor_call *call, enum endpoint endpoint, const cha
         }
     }
     if (r == 0)
+        r = write_unknown_excludes(call, endpoint);
+    if (r == 0)
         r = cor_buf_addf(&call->out, "%s check %s\n", name, ok ? "passed" : "failed");
     return r < 0 ? r : ok;
 }
@@ -80,9 +121,9 @@ static void reply_endpoint(struct cor_call *call, enum endpoint endpoint, const 
         cor_status_set(&call->status, r, "%s", cor_err_text(r));
         cor_call_fail(call);
     } else if (r == 0) {
-        cor_call_reply_bytes(call, 500, TEXT_TYPE, NULL, 0, cor_buf_str(&call->out));
+        cor_call_reply_bytes(call, 500, TEXT_TYPE, &nosniff, 1, cor_buf_str(&call->out));
     } else {
-        cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0,
+        cor_call_reply_bytes(call, 200, TEXT_TYPE, &nosniff, 1,
                              is_verbose(call->req->query) ? cor_buf_str(&call->out)
                                                           : COR_STR("ok"));
     }
@@ -105,7 +146,7 @@ static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct co
         if (check->is_ok(check->arg))
             cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
         else
-            cor_call_reply_bytes(call, 500, TEXT_TYPE, NULL, 0,
+            cor_call_reply_bytes(call, 500, TEXT_TYPE, &nosniff, 1,
                                  COR_STR("internal server error: reason withheld\n"));
         return true;
     }
@@ -118,11 +159,12 @@ bool cor_health_reply(struct cor_call *call)
         [HEALTHZ] = "healthz", [LIVEZ] = "livez", [READYZ] = "readyz"};
     struct cor_str path = cor_str_from(call->req->info.path, 1);
     struct cor_str first = cor_str_cut(&path, '/');
+    bool is_root = first.n + 1 == call->req->info.path.n;
 
     for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
         if (!cor_str_eqz(first, names[i]))
             continue;
-        if (path.n > 0)
+        if (!is_root)
             return reply_check(call, (enum endpoint)i, path);
         reply_endpoint(call, (enum endpoint)i, names[i]);
         return true;

@@ -145,8 +145,9 @@ static int listen_all(struct cor_instance *in, struct cor_status *st)
                               cor_err_text(r));
     snprintf(in->url, sizeof(in->url), strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u",
              host, port);
-    if (!o->unix_socket)
-        return 0;
+    r = cor_api_set_address(in->api, in->url + sizeof("https://") - 1);
+    if (r < 0 || !o->unix_socket)
+        return r;
     r = cor_http_server_listen_unix(http, o->unix_socket, UNIX_SOCKET_MODE);
     return r < 0 ? cor_status_set(st, r, "cannot listen on %s: %s", o->unix_socket, cor_err_text(r))
                  : 0;

@@ -31,7 +31,9 @@ static int write_head(struct cor_list_call *list)
         break;
     case COR_VIEW_PARTIAL:
         cor_json_member(&w, COR_STR("kind"), COR_STR("PartialObjectMetadataList"));
-        cor_json_member(&w, COR_STR("apiVersion"), COR_STR("meta.k8s.io/v1"));
+        cor_json_member(&w, COR_STR("apiVersion"),
+                        call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
+                                                : COR_STR("meta.k8s.io/v1"));
         break;
     }
     cor_json_key(&w, COR_STR("metadata"));
@@ -65,7 +67,7 @@ static void add_item_spans(struct cor_list_call *list, const struct cor_object *
     if (call->accept.view == COR_VIEW_PARTIAL) {
         if (list->is_begun)
             cor_call_add_span(call, COR_STR(","));
-        cor_call_add_span(call, COR_STR(COR_PARTIAL_HEAD));
+        cor_call_add_span(call, cor_partial_head(call->accept.is_v1beta1));
         cor_call_add_span(call, cor_object_metadata(object));
         cor_call_add_span(call, COR_STR("}"));
     } else {
@@ -80,6 +82,8 @@ static int write_item(struct cor_list_call *list, const struct cor_object *objec
                       struct cor_buf *out)
 {
     struct cor_call *call = &list->call;
+    struct cor_table_opts opts = {
+        .resource = call->res, .include = list->include, .is_v1beta1 = call->accept.is_v1beta1};
     struct cor_json_writer w;
     int r;
 
@@ -90,10 +94,11 @@ static int write_item(struct cor_list_call *list, const struct cor_object *objec
                      : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
     case COR_VIEW_TABLE:
         cor_json_writer_init(&w, out);
-        cor_table_row(&w, call->res, object, list->include, cor_call_now_ms(call) / 1000);
+        opts.now_s = cor_call_now_ms(call) / 1000;
+        cor_table_row(&w, &opts, object);
         return cor_json_writer_finish(&w);
     case COR_VIEW_PARTIAL:
-        r = cor_buf_addz(out, COR_PARTIAL_HEAD);
+        r = cor_buf_adds(out, cor_partial_head(call->accept.is_v1beta1));
         if (r == 0)
             r = cor_buf_adds(out, cor_object_metadata(object));
         return r < 0 ? r : cor_buf_addc(out, '}');
@@ -270,7 +275,7 @@ int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts
         r = cor_call_set_key(call);
     if (r == 0)
         r = cor_call_predicate(call, &list->predicate);
-    if (r == 0)
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         r = cor_table_include_parse(o->include_object, &list->include, &call->status);
     if (r < 0 || o->continue_token.n > 0 || o->limit > 0)
         return r;

@@ -25,10 +25,11 @@ bool cor_namespace_is_immortal(struct cor_str name)
 struct check {
     struct cor_call *call;
     void (*then)(struct cor_call *call, int err);
+    struct cor_str name; /* of what is to be created */
     struct cor_buf key;
 };
 
-static int judge(struct cor_call *call, const struct cor_store_reply *reply)
+static int judge(struct cor_call *call, struct cor_str name, const struct cor_store_reply *reply)
 {
     static const struct cor_gr gr = {COR_STR(""), COR_STR("namespaces")};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
@@ -42,7 +43,7 @@ static int judge(struct cor_call *call, const struct cor_store_reply *reply)
     if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p)
         return 0;
     r = cor_status_forbidden(
-        &call->status, &own_gr, call->name,
+        &call->status, &own_gr, name,
         "unable to create new content in namespace %.*s because it is being terminated",
         COR_STR_ARG(call->ns));
     cor_buf_init(&cause, COR_KEY_BYTES_MAX);
@@ -57,14 +58,16 @@ static void on_namespace(void *arg, const struct cor_store_reply *reply)
     struct check *check = arg;
     struct cor_call *call = check->call;
     void (*then)(struct cor_call *, int) = check->then;
+    struct cor_str name = check->name;
 
     cor_buf_deinit(&check->key);
     cor_free(check);
     if (cor_call_end_op(call))
-        then(call, judge(call, reply));
+        then(call, judge(call, name, reply));
 }
 
-void cor_namespace_check(struct cor_call *call, void (*then)(struct cor_call *call, int err))
+void cor_namespace_check(struct cor_call *call, struct cor_str name,
+                         void (*then)(struct cor_call *call, int err))
 {
     static const struct cor_store_get_opts any = {.resource_version = COR_STR("0")};
     const struct cor_api_resource *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
@@ -78,6 +81,7 @@ void cor_namespace_check(struct cor_call *call, void (*then)(struct cor_call *ca
     }
     check->call = call;
     check->then = then;
+    check->name = name;
     cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
     r = cor_api_backing(call->loop, res, &backing, &call->status);
     if (r == 0)

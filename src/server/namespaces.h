@@ -11,8 +11,10 @@ bool cor_is_namespaces(const struct cor_api_resource *resource);
 /* May `name` be deleted? The cluster's own namespaces may not. */
 bool cor_namespace_is_immortal(struct cor_str name);
 
-/* Looks whether something may be created in the call's namespace, and calls `then` (never when the
- * reader went). `err` < 0: no, and the call's status says why. Cannot fail at once. */
-void cor_namespace_check(struct cor_call *call, void (*then)(struct cor_call *call, int err));
+/* Looks whether `name` (which lives as long as the call) may be created in the call's namespace,
+ * and calls `then` (never when the reader went). `err` < 0: no, and the call's status says why.
+ * Cannot fail at once. */
+void cor_namespace_check(struct cor_call *call, struct cor_str name,
+                         void (*then)(struct cor_call *call, int err));
 
 #endif

@@ -5,9 +5,12 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "server/decode.h"
 
 #define CLAUSES_MAX   32
 #define ACCEPTED_LIST "only the following media types are accepted: "
+#define OBJECT_TYPES  "application/json, application/yaml"
+#define WATCH_TYPES   "application/json;stream=watch"
 
 struct clause {
     struct cor_str type;
@@ -16,9 +19,9 @@ struct clause {
     bool is_pretty;
 };
 
-static bool eq_nocase(struct cor_str a, const char *b)
+bool cor_media_type_is(struct cor_str type, const char *name)
 {
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
+    return type.n == strlen(name) && strncasecmp(type.p, name, type.n) == 0;
 }
 
 struct cor_str cor_media_type(struct cor_str value)
@@ -50,15 +53,15 @@ static struct clause read_clause(struct cor_str text)
         struct cor_str name = cor_str_trim(cor_str_cut(&value, '='));
 
         value = cor_str_trim(value);
-        if (eq_nocase(name, "q"))
+        if (cor_media_type_is(name, "q"))
             clause.q = read_quality(value);
-        else if (eq_nocase(name, "as"))
+        else if (cor_media_type_is(name, "as"))
             clause.as = value;
-        else if (eq_nocase(name, "g"))
+        else if (cor_media_type_is(name, "g"))
             clause.group = value;
-        else if (eq_nocase(name, "v"))
+        else if (cor_media_type_is(name, "v"))
             clause.version = value;
-        else if (eq_nocase(name, "pretty"))
+        else if (cor_media_type_is(name, "pretty"))
             clause.is_pretty = cor_str_eq(value, COR_STR("1"));
     }
     return clause;
@@ -87,13 +90,14 @@ static size_t read_clauses(struct cor_str accept, struct clause *v)
 
 static bool is_json(const struct clause *clause)
 {
-    return eq_nocase(clause->type, "application/json") ||
-           eq_nocase(clause->type, "application/*") || eq_nocase(clause->type, "*/*");
+    return cor_media_type_is(clause->type, "application/json") ||
+           cor_media_type_is(clause->type, "application/*") ||
+           cor_media_type_is(clause->type, "*/*");
 }
 
 static bool is_yaml(const struct clause *clause)
 {
-    return eq_nocase(clause->type, "application/yaml");
+    return cor_media_type_is(clause->type, "application/yaml");
 }
 
 /* True: the clause can be met. */
@@ -119,26 +123,42 @@ static bool read_view(const struct clause *clause, struct cor_accept *accept)
 }
 
 static int check_partial(const struct clause *clause, enum cor_answer answer,
-                         struct cor_status *reterr_status)
+                         const struct cor_api_resource *resource, struct cor_status *reterr_status)
 {
     bool is_list = cor_str_eq(clause->as, COR_STR("PartialObjectMetadataList"));
+    struct cor_str package = cor_decode_package(resource);
 
     if (!is_list && answer == COR_ANSWER_LIST)
-        return cor_status_set(
-            reterr_status, -COR_ENOTACCEPTABLE,
-            "you requested PartialObjectMetadata, but the requested object is a list");
-    if (is_list && answer != COR_ANSWER_LIST)
-        return cor_status_set(
-            reterr_status, -COR_ENOTACCEPTABLE,
-            "you requested PartialObjectMetadataList, but the requested object is not a list");
+        return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE,
+                              "you requested PartialObjectMetadata, but the requested object is a "
+                              "list (*%.*s.%.*s)",
+                              COR_STR_ARG(package), COR_STR_ARG(resource->list_kind));
+    if (is_list && answer == COR_ANSWER_OBJECT)
+        return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE,
+                              "you requested PartialObjectMetadataList, but the requested object "
+                              "is not a list (*%.*s.%.*s)",
+                              COR_STR_ARG(package), COR_STR_ARG(resource->kind));
     return 0;
 }
 
-int cor_negotiate(struct cor_str accept, enum cor_answer answer, struct cor_accept *ret_accept,
+/* No media type of the request is known at all: the words of upstream's router. */
+static int nothing_fits(bool is_collection, struct cor_status *reterr_status)
+{
+    int r = cor_status_set(reterr_status, -COR_ENOTACCEPTABLE,
+                           "406: Not Acceptable\n\nAvailable representations: " OBJECT_TYPES "%s",
+                           is_collection ? ", " WATCH_TYPES : "");
+
+    if (reterr_status)
+        reterr_status->has_details = true;
+    return r;
+}
+
+int cor_negotiate(struct cor_str accept, enum cor_answer answer,
+                  const struct cor_api_resource *resource, struct cor_accept *ret_accept,
                   struct cor_status *reterr_status)
 {
     struct clause clauses[CLAUSES_MAX];
-    size_t n = read_clauses(accept, clauses);
+    size_t n = read_clauses(accept, clauses), known = 0;
 
     *ret_accept = (struct cor_accept){0};
     if (n == 0)
@@ -146,15 +166,22 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer, struct cor_acce
     for (size_t i = 0; i < n; i++) {
         bool takes_yaml = is_yaml(&clauses[i]) && answer != COR_ANSWER_WATCH;
 
+        known += is_json(&clauses[i]) || is_yaml(&clauses[i]);
         if ((!is_json(&clauses[i]) && !takes_yaml) || !read_view(&clauses[i], ret_accept))
             continue;
+        if (ret_accept->view != COR_VIEW_OBJECT && !resource)
+            continue;
         return ret_accept->view == COR_VIEW_PARTIAL
-                   ? check_partial(&clauses[i], answer, reterr_status)
+                   ? check_partial(&clauses[i], answer, resource, reterr_status)
                    : 0;
     }
+    *ret_accept = (struct cor_accept){.is_yaml = is_yaml(&clauses[0])};
+    if (known == 0) {
+        ret_accept->is_pretty = true;
+        return nothing_fits(answer == COR_ANSWER_LIST || answer == COR_ANSWER_WATCH, reterr_status);
+    }
     return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE, ACCEPTED_LIST "%s",
-                          answer == COR_ANSWER_WATCH ? "application/json;stream=watch"
-                                                     : "application/json, application/yaml");
+                          answer == COR_ANSWER_WATCH ? WATCH_TYPES : OBJECT_TYPES);
 }
 
 bool cor_accept_wants_aggregated(struct cor_str accept)

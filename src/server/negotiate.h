@@ -17,7 +17,7 @@ enum cor_view {
 
 struct cor_accept {
     enum cor_view view;
-    bool is_v1beta1; /* the Table's version */
+    bool is_v1beta1; /* of meta.k8s.io, for what is not an object */
     bool is_pretty;
     bool is_yaml;
 };
@@ -25,8 +25,11 @@ struct cor_accept {
 /* What the answer will be: it decides which transforms make sense. */
 enum cor_answer { COR_ANSWER_OBJECT, COR_ANSWER_LIST, COR_ANSWER_WATCH };
 
-/* 0, -COR_ENOTACCEPTABLE (406 in upstream's words). */
-int cor_negotiate(struct cor_str accept, enum cor_answer answer, struct cor_accept *ret_accept,
+/* `resource` is NULL for what is no resource and has no other views. 0, -COR_ENOTACCEPTABLE (406 in
+ * upstream's words); then `ret_accept` says how the refusal may be written. */
+struct cor_api_resource;
+int cor_negotiate(struct cor_str accept, enum cor_answer answer,
+                  const struct cor_api_resource *resource, struct cor_accept *ret_accept,
                   struct cor_status *reterr_status);
 
 /* Does the header ask for discovery's aggregated form before the plain one? */
@@ -37,5 +40,6 @@ bool cor_wants_pretty(enum cor_tristate pretty, struct cor_str user_agent);
 
 /* The media type of a header value, without its parameters. */
 struct cor_str cor_media_type(struct cor_str value);
+bool cor_media_type_is(struct cor_str type, const char *name); /* in any case */
 
 #endif

@@ -1,5 +1,6 @@
 /* OpenAPI v3, as much of it as kubectl needs to know that the server validates fields and can run
- * dry: for each version the PATCH operations with their parameters. Schemas are not in it.
+ * dry, and to explain: for each version the PATCH operations with their parameters, and schemas of
+ * what all kinds have in common.
  * Thread: any (the table of resources is immutable). */
 #ifndef COR_SERVER_OPENAPI_H
 #define COR_SERVER_OPENAPI_H

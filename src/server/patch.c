@@ -25,7 +25,7 @@ static int refuse(struct cor_call *call, int r, const struct cor_json_patch_erro
     if (r == -COR_EINVAL)
         return cor_status_bad_request(&call->status, "%s", why->message);
     if (r == -COR_ETOOBIG)
-        return cor_status_set(&call->status, r, "%s",
+        return cor_status_set(&call->status, r, "Request entity too large: %s",
                               why->message[0] ? why->message : cor_err_text(r));
     if (r == -COR_EINVALID) {
         cor_status_set(&call->status, r,
@@ -45,6 +45,7 @@ static int apply(struct cor_update_call *update, const struct cor_object *curren
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
     struct cor_json_patch_error why = {.message = ""};
+    struct cor_str made;
     int r;
 
     cor_json_dups_init(&dups);
@@ -53,11 +54,24 @@ static int apply(struct cor_update_call *update, const struct cor_object *curren
                      &why);
     if (r < 0)
         return refuse(call, r, &why);
-    r = cor_body_report_dups(call, &dups, patch->is_json_patch ? "json patch " : "");
+    made = cor_buf_str(&out);
+    r = cor_body_report_dups(call, &dups, patch->is_json_patch ? "json patch " : "", &made);
     if (r < 0)
         return r;
     cor_body_deinit(&update->body);
-    return cor_body_from_json(call, cor_buf_str(&out), &update->body);
+    return cor_body_from_json(call, made, &update->body);
+}
+
+/* A type that upstream's router knows is told what this server takes; others only its code. */
+static int refuse_type(struct cor_call *call, struct cor_str type)
+{
+    if (cor_str_starts(type, COR_STR("application/apply-patch+")))
+        return cor_status_set(&call->status, -COR_EMEDIATYPE,
+                              "the body of the request was in an unknown format - accepted media "
+                              "types include: " JSON_PATCH ", " MERGE_PATCH ", " STRATEGIC);
+    cor_status_set(&call->status, -COR_EMEDIATYPE, "415: Unsupported Media Type");
+    call->status.has_details = true;
+    return -COR_EMEDIATYPE;
 }
 
 static int choose(struct patch_call *patch)
@@ -73,9 +87,7 @@ static int choose(struct patch_call *patch)
     else if (cor_str_eq(type, COR_STR(STRATEGIC)))
         patch->patch = cor_strategic_merge;
     else
-        return cor_status_set(&call->status, -COR_EMEDIATYPE,
-                              "the body of the request was in an unknown format - accepted media "
-                              "types include: " JSON_PATCH ", " MERGE_PATCH ", " STRATEGIC);
+        return refuse_type(call, type);
     return 0;
 }
 

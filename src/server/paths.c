@@ -1,6 +1,7 @@
 #include "server/paths.h"
 
 #include "base/err.h"
+#include "server/call_int.h"
 #include "server/openapi.h"
 #include "json/writer.h"
 
@@ -11,11 +12,35 @@
 
 #define TEXT_TYPE "text/plain; charset=utf-8"
 
+/* Below /api, and below a group that is there, a Status; elsewhere text. */
+static bool is_below_group(struct cor_call *call)
+{
+    const struct cor_api *api = call->loop->api;
+    struct cor_str path = call->req->info.path;
+
+    if (cor_str_starts(path, COR_STR("/api/")))
+        return true;
+    if (!cor_str_starts(path, COR_STR("/apis/")))
+        return false;
+    path = cor_str_from(path, 6);
+    path = cor_str_cut(&path, '/');
+    for (size_t i = 0; i < api->nresources; i++) {
+        if (path.n > 0 && cor_str_eq(api->resources[i].group, path))
+            return true;
+    }
+    return false;
+}
+
 static void reply_not_found(struct cor_call *call)
 {
     static const struct cor_http_header nosniff = {COR_STR("X-Content-Type-Options"),
                                                    COR_STR("nosniff")};
 
+    if (is_below_group(call)) {
+        (void)cor_call_no_such_resource(call);
+        cor_call_fail(call);
+        return;
+    }
     cor_call_reply_bytes(call, 404, TEXT_TYPE, &nosniff, 1, COR_STR("404 page not found\n"));
 }
 
@@ -25,12 +50,16 @@ static void reply_doc(struct cor_call *call, int r)
         reply_not_found(call);
         return;
     }
-    if (r < 0) {
+    if (r < 0)
         cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    else
+        r = cor_negotiate(call->req->accept, COR_ANSWER_OBJECT, NULL, &call->accept, &call->status);
+    call->accept.is_pretty =
+        call->accept.is_pretty || cor_wants_pretty(COR_UNSET, call->req->user_agent);
+    if (r < 0)
         cor_call_fail(call);
-        return;
-    }
-    cor_call_reply_json(call, 200);
+    else
+        cor_call_reply_json(call, 200);
 }
 
 static void reply_copy(struct cor_call *call, struct cor_str json)
@@ -73,6 +102,7 @@ static void reply_version(struct cor_call *call)
         {COR_STR("platform"), COR_STR("linux/amd64")},
     };
     struct cor_json_writer w;
+    int r;
 
     cor_json_writer_init(&w, &call->out);
     cor_json_begin_object(&w);
@@ -80,7 +110,13 @@ static void reply_version(struct cor_call *call)
         cor_json_member(&w, members[i].key, members[i].value);
     cor_json_end_object(&w);
     call->accept.is_pretty = true;
-    reply_doc(call, cor_json_writer_finish(&w));
+    r = cor_json_writer_finish(&w);
+    if (r == 0) {
+        cor_call_reply_json(call, 200);
+        return;
+    }
+    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_call_fail(call);
 }
 
 static int write_root(struct cor_call *call)
@@ -153,6 +189,31 @@ static bool openapi_reply(struct cor_call *call, struct cor_str path)
     return true;
 }
 
+/* Where GET would answer, 405. */
+static void refuse_method(struct cor_call *call, struct cor_str path)
+{
+    const struct cor_discovery *d = &call->loop->api->discovery;
+    struct cor_str rest = path, group;
+    bool is_here = cor_str_eq(path, COR_STR("/api")) || cor_str_eq(path, COR_STR("/apis")) ||
+                   cor_str_eq(path, COR_STR("/version"));
+    int r = -COR_ENOTFOUND;
+
+    if (cor_str_starts(path, COR_STR("/api/"))) {
+        r = cor_discovery_version(d, COR_STR(""), cor_str_from(path, 5), &call->out);
+    } else if (cor_str_starts(path, COR_STR("/apis/"))) {
+        rest = cor_str_from(path, 6);
+        group = cor_str_cut(&rest, '/');
+        r = rest.n == 0 ? cor_discovery_group(d, group, &call->out)
+                        : cor_discovery_version(d, group, rest, &call->out);
+    }
+    if (!is_here && r < 0) {
+        reply_not_found(call);
+        return;
+    }
+    (void)cor_call_not_allowed(call);
+    cor_call_fail(call);
+}
+
 static void run(struct cor_call *call)
 {
     struct cor_str path = call->req->info.path;
@@ -160,11 +221,13 @@ static void run(struct cor_call *call)
     while (path.n > 1 && path.p[path.n - 1] == '/')
         path.n--;
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, call->req->user_agent);
+    if (cor_health_reply(call))
+        return;
     if (call->req->method != COR_HTTP_GET && call->req->method != COR_HTTP_HEAD) {
-        reply_not_found(call);
+        refuse_method(call, path);
         return;
     }
-    if (discovery_reply(call, path) || openapi_reply(call, path) || cor_health_reply(call))
+    if (discovery_reply(call, path) || openapi_reply(call, path))
         return;
     if (cor_str_eq(path, COR_STR("/version")))
         reply_version(call);

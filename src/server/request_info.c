@@ -77,8 +77,10 @@ static void take_namespace(struct cor_request_info *info, struct parts *parts)
         return;
     info->ns = parts->v[1];
     if (parts->n > 2 && !cor_str_eq(parts->v[2], COR_STR("status")) &&
-        !cor_str_eq(parts->v[2], COR_STR("finalize")))
+        !cor_str_eq(parts->v[2], COR_STR("finalize"))) {
+        info->in_namespace = true;
         shift(parts, 2);
+    }
 }
 
 static int read_resource(struct cor_request_info *info, enum cor_http_method method,

@@ -19,6 +19,7 @@ struct cor_request_info {
     /* Of a resource request; empty when absent. */
     enum cor_api_verb verb;
     struct cor_str group, version, resource, subresource, ns, name;
+    bool in_namespace;  /* the path has /namespaces/NS/ before the resource, NS may be empty */
     bool has_more;      /* segments follow the subresource */
     bool is_watch_path; /* the old form with /watch/ after the version */
 

@@ -19,7 +19,7 @@
 struct scratch {
     char created[COR_TIME_TEXT_MAX + 2];
     char generation[24];
-    struct cor_buf name, uid, ns, labels;
+    struct cor_buf name, uid, ns, labels, spec, owners;
 };
 
 static void scratch_init(struct scratch *s)
@@ -28,6 +28,8 @@ static void scratch_init(struct scratch *s)
     cor_buf_init(&s->uid, 64);
     cor_buf_init(&s->ns, SMALL_MAX);
     cor_buf_init(&s->labels, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&s->spec, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&s->owners, COR_OBJECT_BYTES_MAX_DEFAULT);
 }
 
 static void scratch_deinit(struct scratch *s)
@@ -36,6 +38,8 @@ static void scratch_deinit(struct scratch *s)
     cor_buf_deinit(&s->uid);
     cor_buf_deinit(&s->ns);
     cor_buf_deinit(&s->labels);
+    cor_buf_deinit(&s->spec);
+    cor_buf_deinit(&s->owners);
 }
 
 static int no_memory(struct cor_call *call, int r)
@@ -109,9 +113,9 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
     return set_quoted(meta, COR_STR("namespace"), call->ns, &s->ns);
 }
 
-/* A namespace carries its name as a label, begins active, and waits for its controller. */
-static int set_namespace_fields(const struct cor_object *body, struct cor_str quoted_name,
-                                struct cor_edits *top, struct cor_edits *meta, struct scratch *s)
+/* A namespace carries its name as a label. */
+static int set_name_label(const struct cor_object *body, struct cor_str quoted_name,
+                          struct cor_edits *meta, struct scratch *s)
 {
     struct cor_str labels = cor_object_meta_member(body, COR_STR("labels"));
     struct cor_edits edits = {.n = 0};
@@ -120,14 +124,73 @@ static int set_namespace_fields(const struct cor_object *body, struct cor_str qu
     cor_edits_set(&edits, COR_STR(NAME_LABEL), quoted_name);
     r = cor_edits_apply(&edits, labels.p ? labels : COR_STR("{}"), &s->labels);
     cor_edits_set(meta, COR_STR("labels"), cor_buf_str(&s->labels));
-    cor_edits_set(top, COR_STR("spec"), COR_STR("{\"finalizers\":[\"kubernetes\"]}"));
     return r;
+}
+
+static bool is_among(struct cor_str array, size_t n, struct cor_str raw)
+{
+    struct cor_json_iter it = cor_json_iter(array);
+
+    for (size_t i = 0; i < n && cor_json_iter_elem(&it); i++) {
+        if (cor_str_eq(cor_json_iter_value(&it), raw))
+            return true;
+    }
+    return false;
+}
+
+static int warn_of_owners(struct cor_call *call, struct cor_str uids)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    int r;
+
+    cor_buf_init(&text, SMALL_MAX);
+    r = cor_buf_addf(
+        &text,
+        ".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references "
+        "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        "duplicate UID(s) observed: %.*s",
+        call->verb == &cor_verb_patch ? " after mutating admission happens" : "",
+        COR_STR_ARG(uids));
+    return r == -COR_ENOMEM ? r : cor_warnings_add(&call->warnings, cor_buf_str(&text));
+}
+
+/* An owner that is named twice is kept once: canonical bytes are the same when they mean the same.
+ */
+static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
+                                struct cor_edits *meta, struct scratch *s)
+{
+    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences")), value, uid;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {0};
+    struct cor_json_iter it = cor_json_iter(owners.p ? owners : COR_STR("[]"));
+    struct cor_json_writer w;
+    int r = 0;
+
+    cor_buf_init(&uids, SMALL_MAX);
+    cor_json_writer_init(&w, &s->owners);
+    cor_json_begin_array(&w);
+    for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
+        struct cor_str owner = cor_json_iter_value(&it);
+
+        if (!is_among(owners, i, owner))
+            cor_json_raw(&w, owner);
+        else if (cor_json_get(owner, COR_STR("uid"), COR_JSON_SORTED, &value) == 0 &&
+                 cor_json_to_raw(value, &uid) == 0)
+            r = cor_buf_addf(&uids, "%s%.*s", uids.n > 0 ? ", " : "", COR_STR_ARG(uid));
+    }
+    cor_json_end_array(&w);
+    if (r == 0)
+        r = cor_json_writer_finish(&w);
+    if (r < 0 || uids.n == 0)
+        return r;
+    cor_edits_set(meta, COR_STR("ownerReferences"), cor_buf_str(&s->owners));
+    return warn_of_owners(call, cor_buf_str(&uids));
 }
 
 static int check_meta(struct cor_call *call, const struct cor_object *object,
                       struct cor_field_errors *errs)
 {
-    struct cor_object_meta_rules rules = {call->res->name_rule, cor_api_is_namespaced(call->res)};
+    struct cor_object_meta_rules rules = {call->res->name_rule, cor_api_is_namespaced(call->res),
+                                          call->res->flags & COR_API_ANY_FINALIZER};
     struct cor_gk gk = cor_api_gk(call->res);
 
     cor_object_meta_check(cor_object_metadata(object), &rules, errs);
@@ -148,9 +211,14 @@ static int edit_created(struct cor_call *call, const struct cor_object *body, st
         r = set_namespace(call, &edit->meta_edits, s);
     if (call->res->initial_status && !(call->res->flags & COR_API_KEEP_STATUS_ON_CREATE))
         cor_edits_set(&edit->top_edits, COR_STR("status"), cor_strz(call->res->initial_status));
-    if (r == 0 && cor_is_namespaces(call->res))
-        r = set_namespace_fields(body, s->name.n > 0 ? cor_buf_str(&s->name) : name,
-                                 &edit->top_edits, &edit->meta_edits, s);
+    if (r == 0)
+        r = drop_repeated_owners(call, body, &edit->meta_edits, s);
+    if (r == 0 && cor_is_namespaces(call->res)) {
+        r = set_name_label(body, s->name.n > 0 ? cor_buf_str(&s->name) : name, &edit->meta_edits,
+                           s);
+        cor_edits_set(&edit->top_edits, COR_STR("spec"),
+                      COR_STR("{\"finalizers\":[\"kubernetes\"]}"));
+    }
     return no_memory(call, r);
 }
 
@@ -269,6 +337,13 @@ static void set_generation(struct cor_call *call, const struct cor_object *old,
     cor_edits_set(meta, COR_STR("generation"), cor_strz(s->generation));
 }
 
+static bool is_empty_array(struct cor_str value)
+{
+    struct cor_json_iter it = cor_json_iter(value.p ? value : COR_STR("[]"));
+
+    return !cor_json_iter_elem(&it);
+}
+
 static struct cor_str namespace_finalizers(const struct cor_object *object)
 {
     struct cor_str spec = cor_object_member(object, COR_STR("spec")), value = {NULL, 0};
@@ -285,6 +360,7 @@ static int edit_parts(struct cor_call *call, const struct cor_object *old,
 {
     struct cor_edits spec_edits = {.n = 0};
     struct cor_str spec = cor_object_member(old, COR_STR("spec"));
+    struct cor_str left = namespace_finalizers(body);
     int r;
 
     edit->top = cor_object_json(body);
@@ -298,9 +374,10 @@ static int edit_parts(struct cor_call *call, const struct cor_object *old,
     if (call->sub && cor_str_eqz(COR_STR("finalize"), call->sub->name)) {
         edit->top = cor_object_json(old);
         edit->metadata = cor_object_metadata(old);
-        cor_edits_set(&spec_edits, COR_STR("finalizers"), namespace_finalizers(body));
-        r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &s->labels);
-        cor_edits_set(&edit->top_edits, COR_STR("spec"), cor_buf_str(&s->labels));
+        cor_edits_set(&spec_edits, COR_STR("finalizers"),
+                      is_empty_array(left) ? (struct cor_str){NULL, 0} : left);
+        r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &s->spec);
+        cor_edits_set(&edit->top_edits, COR_STR("spec"), cor_buf_str(&s->spec));
         return r;
     }
     if (call->res->initial_status)
@@ -314,14 +391,20 @@ static int edit_parts(struct cor_call *call, const struct cor_object *old,
 static int edit_metadata(struct cor_call *call, const struct cor_object *old,
                          const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
 {
+    int r;
+
     if (!has_member(body, "uid"))
         keep(meta, old, "uid");
     keep(meta, old, "creationTimestamp");
-    keep(meta, old, "deletionTimestamp");
+    if (has_member(old, "deletionTimestamp") || !has_member(body, "deletionTimestamp"))
+        keep(meta, old, "deletionTimestamp");
     if (!has_member(body, "deletionGracePeriodSeconds"))
         keep(meta, old, "deletionGracePeriodSeconds");
     set_generation(call, old, body, meta, s);
-    return set_namespace(call, meta, s);
+    r = drop_repeated_owners(call, body, meta, s);
+    if (r == 0 && cor_is_namespaces(call->res))
+        r = set_name_label(body, cor_object_meta_member(old, COR_STR("name")), meta, s);
+    return r < 0 ? r : set_namespace(call, meta, s);
 }
 
 static void check_same(struct cor_field_errors *errs, const struct cor_object *old,
@@ -403,6 +486,7 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
     if (r < 0)
         return r;
     check_same(&errs, old, object, "uid");
+    check_same(&errs, old, object, "deletionTimestamp");
     check_same(&errs, old, object, "deletionGracePeriodSeconds");
     r = no_memory(call, check_finalizers(&errs, old, object));
     if (r == 0)
@@ -411,13 +495,6 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
         return r;
     *ret_object = COR_STEAL(object);
     return 0;
-}
-
-static bool is_empty_array(struct cor_str value)
-{
-    struct cor_json_iter it = cor_json_iter(value.p ? value : COR_STR("[]"));
-
-    return !cor_json_iter_elem(&it);
 }
 
 bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_object *object)

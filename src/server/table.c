@@ -28,10 +28,19 @@ int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
     else
         return cor_status_bad_request(
             reterr_status,
-            "Unable to convert to Table as requested: unrecognized includeObject "
-            "value: \"%.*s\"",
+            "Unable to convert to Table as requested: includeObject: Invalid value: \"%.*s\": must "
+            "be 'Metadata', 'Object', 'None', or empty",
             COR_STR_ARG(text));
     return 0;
+}
+
+struct cor_str cor_partial_head(bool is_v1beta1)
+{
+#define HEAD(version)                                                                              \
+    COR_STR("{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/" version            \
+            "\",\"metadata\":")
+    return is_v1beta1 ? HEAD("v1beta1") : HEAD("v1");
+#undef HEAD
 }
 
 static void write_column(struct cor_json_writer *w, const char *name, const char *format,
@@ -55,6 +64,12 @@ void cor_table_columns(struct cor_json_writer *w, const struct cor_api_resource 
     cor_json_end_array(w);
 }
 
+static void write_meta_version(struct cor_json_writer *w, bool is_v1beta1)
+{
+    cor_json_member(w, COR_STR("apiVersion"),
+                    is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1") : COR_STR("meta.k8s.io/v1"));
+}
+
 static void write_age(struct cor_json_writer *w, const struct cor_object *object, int64_t now_s)
 {
     struct cor_str raw;
@@ -68,21 +83,21 @@ static void write_age(struct cor_json_writer *w, const struct cor_object *object
         cor_json_string(w, cor_age_print(now_s - created, text));
 }
 
-void cor_table_row(struct cor_json_writer *w, const struct cor_api_resource *resource,
-                   const struct cor_object *object, enum cor_table_include include, int64_t now_s)
+void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
+                   const struct cor_object *object)
 {
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("cells"));
     cor_json_begin_array(w);
     cor_json_string(w, cor_object_name(object));
-    write_age(w, object, now_s);
+    write_age(w, object, opts->now_s);
     cor_json_end_array(w);
     cor_json_key(w, COR_STR("object"));
-    switch (include) {
+    switch (opts->include) {
     case COR_TABLE_METADATA:
         cor_json_begin_object(w);
         cor_json_member(w, COR_STR("kind"), COR_STR("PartialObjectMetadata"));
-        cor_json_member(w, COR_STR("apiVersion"), COR_STR("meta.k8s.io/v1"));
+        write_meta_version(w, opts->is_v1beta1);
         cor_json_key(w, COR_STR("metadata"));
         cor_json_raw(w, cor_object_metadata(object));
         cor_json_end_object(w);
@@ -100,8 +115,7 @@ void cor_table_row(struct cor_json_writer *w, const struct cor_api_resource *res
 void cor_table_type(struct cor_json_writer *w, bool is_v1beta1)
 {
     cor_json_member(w, COR_STR("kind"), COR_STR("Table"));
-    cor_json_member(w, COR_STR("apiVersion"),
-                    is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1") : COR_STR("meta.k8s.io/v1"));
+    write_meta_version(w, is_v1beta1);
 }
 
 void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
@@ -121,7 +135,7 @@ void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts 
         cor_json_null(w);
     cor_json_key(w, COR_STR("rows"));
     cor_json_begin_array(w);
-    cor_table_row(w, opts->resource, object, opts->include, opts->now_s);
+    cor_table_row(w, opts, object);
     cor_json_end_array(w);
     cor_json_end_object(w);
 }

@@ -21,26 +21,26 @@ int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
 /* `[{"name":"Name",…},…]` */
 void cor_table_columns(struct cor_json_writer *w, const struct cor_api_resource *resource);
 
-/* `{"cells":[…],"object":…}`; the age is as of `now_s`. */
-void cor_table_row(struct cor_json_writer *w, const struct cor_api_resource *resource,
-                   const struct cor_object *object, enum cor_table_include include, int64_t now_s);
-
 /* `"kind":"Table","apiVersion":…`, inside of an object. */
 void cor_table_type(struct cor_json_writer *w, bool is_v1beta1);
 
-/* A whole table of one object; without columns they are null, as in a watch's later events. */
 struct cor_table_opts {
     const struct cor_api_resource *resource;
     enum cor_table_include include;
-    int64_t now_s;
+    int64_t now_s; /* what ages are counted to */
     bool is_v1beta1;
-    bool has_columns;
+    bool has_columns; /* of a whole table; without, they are null, as in a watch's later events */
 };
+
+/* `{"cells":[…],"object":…}` */
+void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
+                   const struct cor_object *object);
+
+/* A whole table of one object. */
 void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
                          const struct cor_object *object);
 
 /* The beginning of a PartialObjectMetadata up to the value of metadata; `}` ends it. */
-#define COR_PARTIAL_HEAD                                                                           \
-    "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":"
+struct cor_str cor_partial_head(bool is_v1beta1);
 
 #endif

@@ -197,7 +197,7 @@ static void on_updated(void *arg, const struct cor_store_reply *reply)
         cor_call_reply_object(call, 200, reply->object);
     } else if (reply->err == -COR_ENOTFOUND && may_create(update)) {
         if (cor_api_is_namespaced(call->res))
-            cor_namespace_check(call, create_object);
+            cor_namespace_check(call, call->name, create_object);
         else
             create_object(call, 0);
     } else if (reply->err != -COR_ECANCELED) {

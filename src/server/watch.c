@@ -74,7 +74,7 @@ static void add_object_spans(struct watch_call *w, const struct cor_watch_event 
     struct cor_str json = cor_object_json(object), rv;
 
     if (call->accept.view == COR_VIEW_PARTIAL) {
-        cor_call_add_span(call, COR_STR(COR_PARTIAL_HEAD));
+        cor_call_add_span(call, cor_partial_head(call->accept.is_v1beta1));
         cor_call_add_span(call, cor_object_metadata(object));
         cor_call_add_span(call, COR_STR("}"));
         return;
@@ -90,12 +90,20 @@ static void add_object_spans(struct watch_call *w, const struct cor_watch_event 
     cor_call_add_span(call, cor_str_from(json, (size_t)(rv.p - json.p) + rv.n));
 }
 
-static int write_table(struct watch_call *w, const struct cor_object *object)
+/* The end of the initial events is told by an annotation, which rows without objects would lose. */
+static enum cor_table_include include_of(const struct watch_call *w, enum cor_watch_type type)
+{
+    return type == COR_WATCH_BOOKMARK && w->include == COR_TABLE_NONE ? COR_TABLE_METADATA
+                                                                      : w->include;
+}
+
+static int write_table(struct watch_call *w, enum cor_watch_type type,
+                       const struct cor_object *object)
 {
     struct cor_call *call = &w->call;
     struct cor_table_opts opts = {
         .resource = call->res,
-        .include = w->include,
+        .include = include_of(w, type),
         .now_s = cor_call_now_ms(call) / 1000,
         .is_v1beta1 = call->accept.is_v1beta1,
         .has_columns = !w->has_columns,
@@ -165,7 +173,7 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     own = *event;
     r = set_revision(w, &own);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        r = write_table(w, own.object);
+        r = write_table(w, event->type, own.object);
     if (r < 0) {
         end_with(w, NULL);
         return;
@@ -245,13 +253,13 @@ static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_
         .on_event = on_event,
         .arg = w,
     };
-    r = cor_list_options_validate(&ret_opts->options, &call->status);
     cor_list_options_set_defaults(&ret_opts->options);
+    r = cor_list_options_validate(&ret_opts->options, &call->status);
     if (r == 0)
         r = cor_call_set_key(call);
     if (r == 0)
         r = cor_call_predicate(call, &w->predicate);
-    if (r == 0)
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         r = cor_table_include_parse(o->include_object, &w->include, &call->status);
     if (r < 0)
         return r;

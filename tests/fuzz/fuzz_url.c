@@ -81,7 +81,7 @@ static void check_options(struct cor_str query, const struct cor_request_info *i
     struct cor_status status;
 
     cor_status_init(&status);
-    if (cor_api_options_parse(query, &options, &status) < 0) {
+    if (cor_api_options_parse(query, COR_VERB_DELETECOLLECTION, &options, &status) < 0) {
         FUZZ_CHECK(status.code >= 400 && cor_status_message(&status)[0]);
         cor_status_deinit(&status);
         return;

@@ -112,9 +112,16 @@ TEST(object_meta, generation_is_not_negative)
 TEST(object_meta, finalizers)
 {
     check_with("\"finalizers\":[\"orphan\"]", "");
-    check_with("\"finalizers\":[\"\"]",
-               "[metadata.finalizers: Invalid value: \"\": name part must be non-empty, "
-               "metadata.finalizers: Invalid value: \"\": name part " LABEL_RULE "]");
+    check_with(
+        "\"finalizers\":[\"\"]",
+        "[metadata.finalizers: Invalid value: \"\": name part must be non-empty, "
+        "metadata.finalizers: Invalid value: \"\": name part " LABEL_RULE
+        ", metadata.finalizers[0]: Invalid value: \"\": name is neither a standard finalizer "
+        "name nor is it fully qualified]");
+    check_with(
+        "\"finalizers\":[\"a.io/b\",\"mine\"]",
+        "metadata.finalizers[1]: Invalid value: \"mine\": name is neither a standard finalizer "
+        "name nor is it fully qualified");
     check_with("\"finalizers\":[\"orphan\",\"foregroundDeletion\"]",
                "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer "
                "orphan and foregroundDeletion cannot be both set");

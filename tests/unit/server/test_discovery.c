@@ -9,10 +9,11 @@ static bool is_ok(void *arg)
 
 TEST(discovery, lists_versions_groups_and_resources)
 {
-    struct fx fx = {.opts.server_address = "127.0.0.1:6443"};
+    struct fx fx = {0};
     const char *doc;
 
     fx_open(&fx);
+    assert_int_equal(cor_api_set_address(fx.api, "127.0.0.1:6443"), 0);
     assert_string_equal(fx_do(&fx, 200, "GET", "/api", ""),
                         "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
                         "\"serverAddressByClientCIDRs\":[{\"clientCIDR\":\"0.0.0.0/0\","
@@ -40,8 +41,7 @@ TEST(discovery, lists_versions_groups_and_resources)
               "\"get\",\"list\",\"patch\",\"update\",\"watch\"],\"shortNames\":[\"deploy\"],"
               "\"categories\":[\"all\"],\"storageVersionHash\":\"8aSe+NMegvE=\"}");
     assert_string_equal(fx_do(&fx, 404, "GET", "/apis/nope", ""), "404 page not found");
-    assert_string_equal(fx_do(&fx, 404, "GET", "/apis/apps/v9/deployments", ""),
-                        "404 page not found");
+    assert_at(fx_do(&fx, 404, "GET", "/apis/apps/v9/deployments", ""), "reason", "NotFound");
     assert_string_equal(fx_do(&fx, 404, "GET", "/nope", ""), "404 page not found");
     fx_close(&fx);
 }
@@ -102,6 +102,32 @@ TEST(openapi, says_that_patches_validate_fields)
               "parameters[2].name",
               "fieldValidation");
     fx_do(&fx, 404, "GET", "/openapi/v3/apis/nope/v1", "");
+    fx_close(&fx);
+}
+
+/* kubectl explain finds a kind by its path's operation, then its schema by the same three words. */
+TEST(openapi, has_schemas_that_explain_what_all_kinds_have)
+{
+    struct fx fx = {0};
+    const char *doc;
+
+    fx_open(&fx);
+    doc = fx_do(&fx, 200, "GET", "/openapi/v3/apis/apps/v1", "");
+#define DEPLOYMENT "components.schemas['io.k8s.api.apps.v1.Deployment']"
+    assert_at(doc, DEPLOYMENT ".x-kubernetes-group-version-kind",
+              "[{\"group\":\"apps\",\"version\":\"v1\",\"kind\":\"Deployment\"}]");
+    assert_at(doc, DEPLOYMENT ".type", "object");
+    assert_at(doc, DEPLOYMENT ".properties.spec.type", "object");
+    assert_at(doc, DEPLOYMENT ".properties.metadata",
+              "{\"$ref\":\"#/components/schemas/"
+              "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta\"}");
+#undef DEPLOYMENT
+    assert_at(doc,
+              "components.schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'].properties."
+              "labels.additionalProperties.type",
+              "string");
+    doc = fx_do(&fx, 200, "GET", "/openapi/v3/api/v1", "");
+    assert_at(doc, "components.schemas['io.k8s.api.core.v1.ConfigMap'].properties.spec", "");
     fx_close(&fx);
 }
 

@@ -37,7 +37,7 @@ TEST(yaml_body, repeated_keys_are_a_warning_or_an_error)
     assert_at(fx_do_with(&fx, 400, "POST", CONFIGMAPS "?fieldValidation=Strict", body, &in),
               "message",
               "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding "
-              "error: line 5: key \"k\" already set in map");
+              "error: yaml: unmarshal errors:\n  line 5: key \"k\" already set in map");
     {
         FX_CALL call;
 
