@@ -113,6 +113,20 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
     return set_quoted(meta, COR_STR("namespace"), call->ns, &s->ns);
 }
 
+/* Lists and maps without anything in them are left out, as typed decoding leaves them out. */
+static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
+{
+    static const char *const keys[] = {"annotations", "finalizers", "labels", "managedFields",
+                                       "ownerReferences"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(keys); i++) {
+        struct cor_str value = cor_object_meta_member(body, cor_strz(keys[i]));
+
+        if (!value.p || value.n == 2)
+            cor_edits_drop(meta, cor_strz(keys[i]));
+    }
+}
+
 /* A namespace carries its name as a label. */
 static int set_name_label(const struct cor_object *body, struct cor_str quoted_name,
                           struct cor_edits *meta, struct scratch *s)
@@ -205,6 +219,7 @@ static int edit_created(struct cor_call *call, const struct cor_object *body, st
     struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
     int r = set_name(call, body, &edit->meta_edits, s);
 
+    drop_empty(body, &edit->meta_edits);
     if (r == 0)
         r = set_system_fields(call, &edit->meta_edits, s);
     if (r == 0)
@@ -393,6 +408,7 @@ static int edit_metadata(struct cor_call *call, const struct cor_object *old,
 {
     int r;
 
+    drop_empty(body, meta);
     if (!has_member(body, "uid"))
         keep(meta, old, "uid");
     keep(meta, old, "creationTimestamp");

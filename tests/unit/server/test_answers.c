@@ -386,6 +386,28 @@ TEST(answers, to_writes)
     fx_close(&fx);
 }
 
+TEST(answers, leave_out_what_is_empty_in_metadata)
+{
+    struct fx fx = {0};
+    const char *cm;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cm = fx_do(
+        &fx, 201, "POST", CONFIGMAPS,
+        "{\"metadata\":{\"name\":\"a\",\"labels\":{},\"annotations\":null,\"finalizers\":[\"a.b/"
+        "c\"],\"ownerReferences\":[],\"managedFields\":[]}}");
+    assert_null(strstr(cm, "labels"));
+    assert_null(strstr(cm, "annotations"));
+    assert_null(strstr(cm, "ownerReferences"));
+    assert_null(strstr(cm, "managedFields"));
+    cm = fx_do(&fx, 200, "PUT", A,
+               "{\"metadata\":{\"name\":\"a\",\"finalizers\":[],\"labels\":{}}}");
+    assert_null(strstr(cm, "finalizers"));
+    assert_null(strstr(cm, "labels"));
+    fx_close(&fx);
+}
+
 /* Where this server is not upstream: docs/COMPAT.md has these lines. */
 TEST(answers, that_differ)
 {
