@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "codec/yaml.h"
+#include "codec/yaml_names.h"
 #include "codec/yaml_scalar.h"
 #include "meta/quote.h"
 #include "json/scan.h"
@@ -18,13 +19,6 @@
 #define KEYS_MAX    (1u << 22)
 #define TAG_PREFIX  "tag:yaml.org,2002:"
 
-/* An anchor's name, or a key that was seen; it owns its bytes. */
-struct name {
-    size_t n;
-    struct cor_buf json; /* an anchor's value */
-    char text[];
-};
-
 enum want { WANT_ELEM, WANT_KEY, WANT_VALUE, WANT_MERGE };
 
 /* An open mapping or sequence, or the document itself. */
@@ -32,10 +26,10 @@ struct frame {
     enum want want;
     bool is_map;
     bool has_members;
-    size_t start;        /* of its text in `out` */
-    struct name *anchor; /* to be filled when it closes; NULL: none */
-    struct cor_map seen; /* keys of a mapping, when duplicates are asked for */
-    size_t merge_start;  /* WANT_MERGE: where the value's text begins */
+    size_t start;                 /* of its text in `out` */
+    struct cor_yaml_name *anchor; /* to be filled when it closes; NULL: none */
+    struct cor_map seen;          /* keys of a mapping, when duplicates are asked for */
+    size_t merge_start;           /* WANT_MERGE: where the value's text begins */
 };
 
 struct reader {
@@ -91,60 +85,12 @@ static int fail_parse(struct reader *r)
     return fail(r, -COR_EINVAL, "%s", problem);
 }
 
-static struct name *name_new(struct cor_str text)
-{
-    struct name *name = cor_alloc(sizeof(*name) + text.n);
-
-    if (!name)
-        return NULL;
-    name->n = text.n;
-    memcpy(name->text, text.p, text.n);
-    cor_buf_init(&name->json, COR_YAML_ALIAS_BYTES_MAX);
-    return name;
-}
-
-static void names_deinit(struct cor_map *names)
-{
-    COR_MAP_FOREACH(it, names) {
-        struct name *name = it.value;
-
-        cor_buf_deinit(&name->json);
-        cor_free(name);
-    }
-    cor_map_deinit(names);
-}
-
-/* Puts `text` into `names`; an equal one is replaced and freed. */
-static int names_put(struct cor_map *names, struct cor_str text, struct name **ret_name,
-                     bool *ret_was_there)
-{
-    struct name *name = name_new(text), *old;
-    void *replaced;
-    int err;
-
-    if (!name)
-        return -COR_ENOMEM;
-    err = cor_map_put(names, cor_str(name->text, name->n), name, &replaced);
-    if (err < 0) {
-        cor_free(name);
-        return err;
-    }
-    old = replaced;
-    if (old) {
-        cor_buf_deinit(&old->json);
-        cor_free(old);
-    }
-    *ret_name = name;
-    *ret_was_there = old;
-    return 0;
-}
-
 static struct frame *top(struct reader *r)
 {
     return &r->frames[r->nframes - 1];
 }
 
-static int push(struct reader *r, bool is_map, struct name *anchor, size_t start)
+static int push(struct reader *r, bool is_map, struct cor_yaml_name *anchor, size_t start)
 {
     if (r->nframes > COR_YAML_DEPTH_MAX)
         return fail(r, -COR_ETOOBIG, "exceeded max depth of %d", COR_YAML_DEPTH_MAX);
@@ -180,13 +126,13 @@ static int report_dup(struct reader *r, struct cor_str key, size_t line)
 
 static int note_key(struct reader *r, struct cor_str key, size_t line)
 {
-    struct name *name;
+    struct cor_yaml_name *name;
     bool was_there;
     int err;
 
     if (!r->dups)
         return 0;
-    err = names_put(&top(r)->seen, key, &name, &was_there);
+    err = cor_yaml_names_put(&top(r)->seen, key, &name, &was_there);
     if (err == 0 && was_there)
         err = report_dup(r, key, line);
     return err;
@@ -293,7 +239,7 @@ static int end_merge(struct reader *r, size_t line)
 }
 
 /* After a whole value: keeps it for its anchor, and lets the frame go on. */
-static int end_value(struct reader *r, struct name *anchor, size_t start, size_t line)
+static int end_value(struct reader *r, struct cor_yaml_name *anchor, size_t start, size_t line)
 {
     struct frame *f;
     int err = 0;
@@ -314,7 +260,7 @@ static int end_value(struct reader *r, struct name *anchor, size_t start, size_t
     return 0;
 }
 
-static int open_anchor(struct reader *r, const yaml_char_t *anchor, struct name **ret_name)
+static int open_anchor(struct reader *r, const yaml_char_t *anchor, struct cor_yaml_name **ret_name)
 {
     bool was_there;
 
@@ -323,12 +269,12 @@ static int open_anchor(struct reader *r, const yaml_char_t *anchor, struct name 
         return 0;
     /* A name that is used again while its first value is open would leave that one dangling. */
     for (size_t i = 0; i < r->nframes; i++) {
-        struct name *open = r->frames[i].anchor;
+        struct cor_yaml_name *open = r->frames[i].anchor;
 
         if (open && cor_str_eqz(cor_str(open->text, open->n), (const char *)anchor))
             return fail(r, -COR_EINVAL, "anchor '%.60s' value contains itself", anchor);
     }
-    return names_put(&r->anchors, cor_strz((const char *)anchor), ret_name, &was_there);
+    return cor_yaml_names_put(&r->anchors, cor_strz((const char *)anchor), ret_name, &was_there);
 }
 
 /* Tags that resolve by their text; the value is the kind they must come out as. */
@@ -488,7 +434,7 @@ static int add_scalar_key(struct reader *r, const yaml_event_t *ev)
 
 static int on_scalar(struct reader *r, const yaml_event_t *ev)
 {
-    struct name *anchor;
+    struct cor_yaml_name *anchor;
     size_t start;
     int err = open_anchor(r, ev->data.scalar.anchor, &anchor);
 
@@ -527,7 +473,7 @@ static int add_alias_key(struct reader *r, struct cor_str json, size_t line)
 static int on_alias(struct reader *r, const yaml_event_t *ev)
 {
     const char *anchor = (const char *)ev->data.alias.anchor;
-    struct name *name = cor_map_peek(&r->anchors, cor_strz(anchor));
+    struct cor_yaml_name *name = cor_map_peek(&r->anchors, cor_strz(anchor));
     size_t line = ev->start_mark.line;
     int err;
 
@@ -550,7 +496,7 @@ static int on_open(struct reader *r, const yaml_event_t *ev, bool is_map)
 {
     const yaml_char_t *name =
         is_map ? ev->data.mapping_start.anchor : ev->data.sequence_start.anchor;
-    struct name *anchor;
+    struct cor_yaml_name *anchor;
     int err;
 
     if (top(r)->want == WANT_KEY)
@@ -568,7 +514,7 @@ static int on_close(struct reader *r, const yaml_event_t *ev)
     struct frame f = *top(r);
     int err = cor_buf_addc(r->out, f.is_map ? '}' : ']');
 
-    names_deinit(&top(r)->seen);
+    cor_yaml_names_deinit(&top(r)->seen);
     r->nframes--;
     return err == 0 ? end_value(r, f.anchor, f.start, ev->start_mark.line) : err;
 }
@@ -632,11 +578,11 @@ int cor_yaml_to_json(struct cor_str in, struct cor_buf *out, struct cor_buf *dup
     cor_map_init(&r.anchors, ANCHORS_MAX);
     err = read_all(&r);
     while (r.nframes > 0) {
-        names_deinit(&top(&r)->seen);
+        cor_yaml_names_deinit(&top(&r)->seen);
         r.nframes--;
     }
     cor_free(r.frames);
-    names_deinit(&r.anchors);
+    cor_yaml_names_deinit(&r.anchors);
     yaml_parser_delete(&r.parser);
     if (err < 0)
         cor_buf_truncate(out, before);

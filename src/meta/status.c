@@ -184,48 +184,54 @@ int cor_status_already_exists(struct cor_status *st, const struct cor_gr *gr, st
     return set_about(st, -COR_EEXIST, gr, name, " already exists");
 }
 
-int cor_status_conflict(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
-                        const char *fmt, ...)
+/* `<before><subject><after><fmt …>`. What is forbidden may have no name yet. */
+static int fill_about(struct cor_status *st, int err, const struct cor_gr *gr, struct cor_str name,
+                      const char *before, const char *after, const char *fmt, va_list ap)
 {
-    struct cor_status next = begin(-COR_ECONFLICT);
+    struct cor_status next = begin(err);
     struct cor_buf text;
-    va_list ap;
     int r;
 
     if (!st)
-        return -COR_ECONFLICT;
+        return err;
     (void)cor_status_set_details(&next, name, gr->group, gr->resource);
     init_text(&text);
-    va_start(ap, fmt);
-    if ((r = cor_buf_addz(&text, "Operation cannot be fulfilled on ")) == 0 &&
-        (r = add_subject(&text, gr, name)) == 0 && (r = cor_buf_addz(&text, ": ")) == 0)
+    r = cor_buf_addz(&text, before);
+    if (r == 0)
+        r = err == -COR_EFORBIDDEN && name.n == 0 ? cor_gr_print(gr, &text)
+                                                  : add_subject(&text, gr, name);
+    if (r == 0)
+        r = cor_buf_addz(&text, after);
+    if (r == 0)
         r = cor_buf_addv(&text, fmt, ap);
-    va_end(ap);
     take_message(&next, &text, r);
     cor_status_move(st, &next);
-    return -COR_ECONFLICT;
+    return err;
+}
+
+int cor_status_conflict(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
+                        const char *fmt, ...)
+{
+    va_list ap;
+    int r;
+
+    va_start(ap, fmt);
+    r = fill_about(st, -COR_ECONFLICT, gr, name, "Operation cannot be fulfilled on ", ": ", fmt,
+                   ap);
+    va_end(ap);
+    return r;
 }
 
 int cor_status_forbidden(struct cor_status *st, const struct cor_gr *gr, struct cor_str name,
                          const char *fmt, ...)
 {
-    struct cor_status next = begin(-COR_EFORBIDDEN);
-    struct cor_buf text;
     va_list ap;
     int r;
 
-    if (!st)
-        return -COR_EFORBIDDEN;
-    (void)cor_status_set_details(&next, name, gr->group, gr->resource);
-    init_text(&text);
     va_start(ap, fmt);
-    r = name.n > 0 ? add_subject(&text, gr, name) : cor_gr_print(gr, &text);
-    if (r == 0 && (r = cor_buf_addz(&text, " is forbidden: ")) == 0)
-        r = cor_buf_addv(&text, fmt, ap);
+    r = fill_about(st, -COR_EFORBIDDEN, gr, name, "", " is forbidden: ", fmt, ap);
     va_end(ap);
-    take_message(&next, &text, r);
-    cor_status_move(st, &next);
-    return -COR_EFORBIDDEN;
+    return r;
 }
 
 int cor_status_bad_request(struct cor_status *st, const char *fmt, ...)
