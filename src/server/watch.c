@@ -7,6 +7,9 @@
 #include "server/table.h"
 #include "json/writer.h"
 
+/* A year: longer ones would only overflow somewhere. */
+#define WATCH_SECONDS_MAX (366 * 24 * 3600)
+
 struct watch_call {
     struct cor_call call;
     struct cor_predicate predicate;
@@ -226,6 +229,8 @@ static uint64_t duration_ms(struct cor_call *call)
 {
     uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
 
+    if (call->opts.timeout_seconds > WATCH_SECONDS_MAX)
+        return (uint64_t)WATCH_SECONDS_MAX * 1000;
     if (call->opts.timeout_seconds > 0)
         return (uint64_t)call->opts.timeout_seconds * 1000;
     return min_ms + cor_rand_below(&call->loop->rand, min_ms);

@@ -1,0 +1,107 @@
+#include "api_fixture.h"
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+#define PODS       "/api/v1/namespaces/default/pods"
+
+static const struct request {
+    const char *method, *target, *body, *content_type;
+} requests[] = {
+    {"GET", CONFIGMAPS "/a", "", NULL},
+    {"GET", CONFIGMAPS, "", NULL},
+    {"GET", CONFIGMAPS "?watch=1", "", NULL},
+    {"POST", CONFIGMAPS,
+     "{\"metadata\":{\"generateName\":\"g-\",\"ownerReferences\":["
+     "{\"kind\":\"X\",\"apiVersion\":\"v1\",\"name\":\"n\",\"uid\":\"u\"},"
+     "{\"kind\":\"X\",\"apiVersion\":\"v1\",\"name\":\"n\",\"uid\":\"u\"}]}}",
+     NULL},
+    {"POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"generateName\":\"g-\"}}", NULL},
+    {"POST", CONFIGMAPS, "{\"metadata\":{\"name\":5}}", NULL},
+    {"PUT", CONFIGMAPS "/a", "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"w\"}}", NULL},
+    {"PUT", CONFIGMAPS "/going", "{\"metadata\":{\"name\":\"going\"}}", NULL},
+    {"PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new",
+     "{\"metadata\":{\"name\":\"new\"}}", NULL},
+    {"PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":\"x\"}}", "application/merge-patch+json"},
+    {"PATCH", CONFIGMAPS "/a", "{\"kind\":\"Pod\"}", "application/merge-patch+json"},
+    {"DELETE", PODS "/p", "{\"kind\":\"Nope\"}", NULL},
+    {"DELETE", PODS "/p?dryRun=All", "", NULL},
+    {"DELETE", PODS "/p", "", NULL},
+    {"DELETE", CONFIGMAPS "/b", "", NULL},
+    {"DELETE", CONFIGMAPS, "", NULL},
+};
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+    fx_do(fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}");
+    fx_do(fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}}");
+    fx_do(fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"going\",\"finalizers\":[\"a.b/c\"]}}");
+    fx_do(fx, 200, "DELETE", CONFIGMAPS "/going", "");
+    fx_do(fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"}}");
+}
+
+/* The client hangs up while the store works: the fixture's close waits until no call is left. */
+TEST(call, a_reader_that_goes_at_once_leaves_nothing_behind)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(requests); i++) {
+        struct fx_headers headers = {.content_type = requests[i].content_type};
+        FX_CALL call;
+
+        fx_start(&fx, &call, requests[i].method, requests[i].target, requests[i].body, &headers);
+    }
+    fx_do(&fx, 200, "GET", "/livez", "");
+    fx_close(&fx);
+}
+
+static void try_request(const struct request *request)
+{
+    struct fx_headers headers = {.content_type = request->content_type};
+    struct fx fx;
+
+    open_ready(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, request->method, request->target, request->body, &headers);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status >= 200);
+    }
+    fx_close(&fx);
+}
+
+TEST(call, survives_every_failed_allocation)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(requests); i++) {
+        if (!strstr(requests[i].target, "watch=1"))
+            try_request(&requests[i]);
+    }
+}
+
+static bool is_over(void *arg)
+{
+    return ((struct fx_call *)arg)->sink.is_done;
+}
+
+/* A watch may ask for more milliseconds than a number holds; it must not end at once. */
+TEST(call, a_watch_may_last_as_long_as_it_likes)
+{
+    static const char *const targets[] = {
+        CONFIGMAPS "?watch=1&timeoutSeconds=18446744073709552",
+        CONFIGMAPS "?watch=1&timeoutSeconds=9223372036854775807",
+    };
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", targets[i], "", NULL);
+        assert_false(cor_loop_run_until(fx.loop, is_over, &call, 600));
+    }
+    fx_close(&fx);
+}
