@@ -17,7 +17,6 @@ static void forget_decision(struct cor_delete_op *op)
 {
     op->last.marked = cor_object_unref(op->last.marked);
     op->last.step = COR_DELETION_NOW;
-    op->last.removes = false;
 }
 
 void cor_delete_op_deinit(struct cor_delete_op *op)
@@ -39,15 +38,11 @@ static void keep_object(struct cor_delete_op *op, struct cor_object *object)
 
 static int judge(struct cor_delete_op *op, struct cor_object *current)
 {
-    struct cor_delete_options options = *op->options;
-
     forget_decision(op);
     keep_object(op, current);
-    if (op->was_marked)
-        options.resource_version = NULL;
     op->decided = op->call->is_over
                       ? cor_status_set(&op->call->status, -COR_ECANCELED, "the client is gone")
-                      : cor_deletion_decide(op->call, &options, current, &op->last);
+                      : cor_deletion_decide(op->call, op->options, current, &op->last);
     return op->decided;
 }
 
@@ -80,21 +75,19 @@ static void mark_step(void *arg, struct cor_store_change *change, struct cor_obj
         stop(change);
 }
 
-/* What the object would have become. */
-static int end_dry_run(struct cor_delete_op *op)
+/* A mark that was not stored shows in the answer all the same; without memory for it, it does not.
+ */
+static void show_mark(struct cor_delete_op *op)
 {
+    bool is_stored = op->last.step == COR_DELETION_MARK && !op->options->is_dry_run;
     struct cor_object *marked;
-    int r;
 
-    op->was_removed = op->last.step == COR_DELETION_NOW || op->last.removes;
-    if (!op->last.marked)
-        return 0;
-    r = cor_object_at(op->last.marked, op->object->rev, &marked);
-    if (r < 0)
-        return cor_status_set(&op->call->status, r, "%s", cor_err_text(r));
+    op->was_removed = op->last.step == COR_DELETION_NOW;
+    if (!op->last.marked || is_stored ||
+        cor_object_at(op->last.marked, op->object->rev, &marked) < 0)
+        return;
     cor_object_unref(op->object);
     op->object = marked;
-    return 0;
 }
 
 static void on_changed(void *arg, const struct cor_store_reply *reply)
@@ -106,15 +99,9 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
     if (!cor_call_end_op(call))
         return;
     if (reply->err == 0) {
-        op->was_removed = op->last.step == COR_DELETION_NOW;
         keep_object(op, reply->object);
-        if (!op->last.removes) {
-            op->on_done(op, 0);
-            return;
-        }
-        op->was_marked = true;
-        forget_decision(op);
-        start(op);
+        show_mark(op);
+        op->on_done(op, 0);
     } else if (reply->err != -COR_ECANCELED) {
         cor_status_move(&call->status, reply->status);
         op->on_done(
@@ -124,7 +111,8 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
     } else if (op->last.step == COR_DELETION_PENDING) {
         op->on_done(op, 0);
     } else if (op->options->is_dry_run) {
-        op->on_done(op, end_dry_run(op));
+        show_mark(op);
+        op->on_done(op, 0);
     } else if (++op->rounds >= ROUNDS_MAX) {
         op->on_done(op, cor_status_conflict(&call->status, &gr, call->name,
                                             "the object has been modified; please apply your "
@@ -183,7 +171,6 @@ void cor_delete_op_run(struct cor_delete_op *op, struct cor_str name)
     op->call->name = name;
     op->rounds = 0;
     op->was_removed = false;
-    op->was_marked = false;
     op->object = cor_object_unref(op->object);
     forget_decision(op);
     start(op);

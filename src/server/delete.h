@@ -13,7 +13,6 @@ struct cor_delete_op {
     int decided;               /* of the last decision; < 0: its failure is in the call's status */
     struct cor_deletion last;  /* the last decision */
     struct cor_object *object; /* as it was judged last, or as it is at the end */
-    bool was_marked;           /* by this operation: the client's resourceVersion is past */
     bool was_removed;          /* at the end: else it is pending */
     void (*on_done)(struct cor_delete_op *op, int err);
 };

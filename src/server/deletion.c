@@ -231,11 +231,11 @@ static int decide(struct cor_call *call, const struct cor_delete_options *o,
     r = write_finalizers(call, o, old.p ? old : COR_STR("[]"), &finalizers, &n);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
-    /* Watchers of pods see that one goes before it is gone. */
-    if (n == 0 && mark.grace_s == 0 &&
-        (!(call->res->flags & COR_API_GRACEFUL) || (going && old_grace == 0)))
-        return 0;
-    ret->removes = n == 0 && mark.grace_s == 0;
+    if (n == 0 && mark.grace_s == 0) {
+        bool shows = (call->res->flags & COR_API_GRACEFUL) && !(going && old_grace == 0);
+
+        return shows ? write_mark(call, object, &mark, &ret->marked) : 0;
+    }
     if (n > 0 || old.p)
         mark.finalizers = n > 0 ? cor_buf_str(&finalizers) : (struct cor_str){NULL, 0};
     if (going && !(call->res->flags & COR_API_GRACEFUL) && deletion_time(object, now_s) <= now_s)

@@ -14,8 +14,8 @@ enum cor_deletion_step {
 
 struct cor_deletion {
     enum cor_deletion_step step;
-    struct cor_object *marked; /* stored form; the receiver releases it. NULL unless MARK */
-    bool removes;              /* of MARK: once it is stored the object goes */
+    struct cor_object *marked; /* stored form; the receiver releases it. With NOW it is what the
+                                  answer shows of a pod; NULL: nothing is marked */
 };
 
 /* 0, or a failure in the call's status (preconditions: 409). */
