@@ -217,3 +217,51 @@ TEST(delete, survives_every_failed_allocation)
         fx_close(&fx);
     }
 }
+
+/* What the request does not say, the finalizers that are there say, and the kind only then. */
+TEST(delete, a_policy_that_is_there_already_stays)
+{
+    static const char job[] = "/apis/batch/v1/namespaces/default/jobs/j";
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", "/apis/batch/v1/namespaces/default/jobs",
+          "{\"metadata\":{\"name\":\"j\",\"finalizers\":[\"foregroundDeletion\"]}}");
+    answer = fx_do(&fx, 200, "DELETE", job, "");
+    assert_at(answer, "metadata.finalizers", "[\"foregroundDeletion\"]");
+    answer = fx_do(&fx, 200, "DELETE", job, "{\"orphanDependents\":false}");
+    assert_at(answer, "status", "Success");
+    fx_do(&fx, 404, "GET", job, "");
+    fx_close(&fx);
+}
+
+TEST(delete, only_what_counts_generations_gets_another_one)
+{
+    struct fx fx;
+    const char *answer;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"c\",\"finalizers\":[\"a.b/c\"]}}");
+    answer = fx_do(&fx, 200, "DELETE", CONFIGMAPS "/c", "");
+    assert_at(answer, "metadata.generation", "");
+    assert_at(answer, "metadata.deletionGracePeriodSeconds", "0");
+    fx_close(&fx);
+}
+
+TEST(delete, less_than_no_grace_is_one_second)
+{
+    struct fx fx;
+    const char *pod;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}");
+    pod = fx_do(&fx, 200, "DELETE", PODS "/p?gracePeriodSeconds=-5", "");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "1");
+    fx_do(&fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(&fx, 200, "DELETE", PODS "/q", "");
+    pod = fx_do(&fx, 200, "DELETE", PODS "/q?gracePeriodSeconds=-5", "");
+    assert_at(pod, "metadata.deletionGracePeriodSeconds", "1");
+    fx_close(&fx);
+}
