@@ -265,3 +265,26 @@ TEST(delete, less_than_no_grace_is_one_second)
     assert_at(pod, "metadata.deletionGracePeriodSeconds", "1");
     fx_close(&fx);
 }
+
+TEST(delete, a_collection_does_not_miss_what_others_delete)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"b\"}}");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    {
+        FX_CALL all, one;
+
+        fx_start(&fx, &all, "DELETE", CONFIGMAPS, "", NULL);
+        fx_start(&fx, &one, "DELETE", CONFIGMAPS "/c", "", NULL);
+        fx_wait(&all);
+        fx_wait(&one);
+        assert_int_equal(one.sink.status, 200);
+        assert_int_equal(all.sink.status, 200);
+        assert_at(cor_buf_z(&all.sink.body), "items[2].metadata.name", "c");
+    }
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS, ""), "items", "[]");
+    fx_close(&fx);
+}

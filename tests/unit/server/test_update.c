@@ -314,3 +314,61 @@ TEST(patch, survives_every_failed_allocation)
 {
     fail_allocations("PATCH", CONFIGMAPS "/a", "{\"data\":{\"n\":\"1\"}}");
 }
+
+TEST(update, a_status_is_never_created)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 404, "PUT", "/api/v1/namespaces/default/services/s/status",
+          "{\"metadata\":{\"name\":\"s\"}}");
+    fx_do(&fx, 201, "PUT", "/api/v1/namespaces/default/services/s",
+          "{\"metadata\":{\"name\":\"s\"}}");
+    fx_do(&fx, 201, "PUT", "/api/v1/namespaces/default/services/t?dryRun=All",
+          "{\"metadata\":{\"name\":\"t\"}}");
+    fx_do(&fx, 404, "GET", "/api/v1/namespaces/default/services/t", "");
+    fx_close(&fx);
+}
+
+/* The last finalizer goes while another client writes: the update looks again, and then removes. */
+TEST(update, what_finishes_a_deletion_gives_way_to_other_writers)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"f\",\"finalizers\":[\"a.b/c\"]}}");
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/f", "");
+    {
+        FX_CALL last, other;
+
+        fx_start(&fx, &last, "PATCH", CONFIGMAPS "/f", "{\"metadata\":{\"finalizers\":null}}",
+                 NULL);
+        fx_start(&fx, &other, "PATCH", CONFIGMAPS "/f", "{\"data\":{\"k\":\"v\"}}", NULL);
+        fx_wait(&last);
+        fx_wait(&other);
+        assert_int_equal(other.sink.status, 200);
+        assert_int_equal(last.sink.status, 200);
+        assert_non_null(strstr(cor_buf_z(&last.sink.body), "\"k\":\"v\""));
+    }
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/f", "");
+    fx_close(&fx);
+}
+
+TEST(update, a_pods_status_leaves_its_owners_alone)
+{
+    static const char pods[] = "/api/v1/namespaces/default/pods";
+    struct fx fx;
+    const char *pod;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", pods, "{\"metadata\":{\"name\":\"p\"}}");
+    pod =
+        fx_do(&fx, 200, "PATCH", "/api/v1/namespaces/default/pods/p/status",
+              "{\"metadata\":{\"labels\":{\"x\":\"1\"},\"ownerReferences\":[{\"apiVersion\":\"v1\","
+              "\"kind\":\"X\",\"name\":\"n\",\"uid\":\"u\"}]},\"status\":{\"phase\":\"Running\"}}");
+    assert_at(pod, "metadata.ownerReferences", "");
+    assert_at(pod, "metadata.labels", "{\"x\":\"1\"}");
+    assert_at(pod, "status.phase", "Running");
+    fx_close(&fx);
+}
