@@ -38,14 +38,26 @@ int session_report(struct session *s)
     return EXIT_FAILED;
 }
 
-int session_report_storage(struct session *s, enum cor_storage_op op, const struct store_key *key)
+int session_report_storage(struct session *s, enum cor_storage_op op)
 {
-    cor_storage_error_to_api(&s->status, op, &key->gr, key->name);
+    cor_storage_error_to_api(&s->status, op, &s->key.gr, s->key.name);
     return session_report(s);
+}
+
+bool session_answered(struct session *s, enum cor_storage_op op, int err, struct cor_status *status)
+{
+    s->done = true;
+    if (err == 0)
+        return true;
+    cor_status_move(&s->status, status);
+    s->exit_status = session_report_storage(s, op);
+    return false;
 }
 
 int session_finish_output(struct session *s)
 {
+    if (s->exit_status != EXIT_OK)
+        return s->exit_status;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_OK;
     fprintf(stderr, "coracle %s: standard output: %s\n", s->command, strerror(errno));
@@ -64,9 +76,9 @@ static int report_usage(struct session *s)
     return EXIT_USAGE;
 }
 
-int session_parse_key(struct session *s, const char *arg, struct store_key *ret_key)
+int session_parse_key(struct session *s, const char *arg)
 {
-    return store_key_parse(arg, ret_key, &s->status) < 0 ? report_usage(s) : EXIT_OK;
+    return store_key_parse(arg, &s->key, &s->status) < 0 ? report_usage(s) : EXIT_OK;
 }
 
 static const char *backend(const struct session *s)
@@ -128,16 +140,16 @@ int session_transformer(struct session *s, const struct store_key *key,
     return 0;
 }
 
-int session_open_store(struct session *s, bool read_only, const struct store_key *key)
+int session_open_store(struct session *s, bool read_only)
 {
-    struct cor_store_opts opts = {.resource_prefix = key->resource_prefix};
+    struct cor_store_opts opts = {.resource_prefix = s->key.resource_prefix};
     int status = session_open_encryption(s);
 
     if (status == EXIT_OK)
         status = session_open(s, read_only);
     if (status != EXIT_OK)
         return status;
-    if (session_transformer(s, key, &opts.transformer) < 0) {
+    if (session_transformer(s, &s->key, &opts.transformer) < 0) {
         (void)cor_status_set(&s->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
         return session_report(s);
     }

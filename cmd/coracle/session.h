@@ -48,6 +48,18 @@ struct session_opts {
         .at = offsetof(struct session_opts, encryption_config), .value = "FILE",                   \
         .help = "the server's EncryptionConfiguration, to read and write encrypted values"         \
     }
+#define SESSION_FLAGS_SELECTORS(opts)                                                              \
+    {.name = "selector",                                                                           \
+     .letter = 'l',                                                                                \
+     .kind = FLAG_TEXT,                                                                            \
+     .at = offsetof(opts, selector),                                                               \
+     .value = "LABELS",                                                                            \
+     .help = "only objects with these labels, such as app=web,tier!=db"},                          \
+    {                                                                                              \
+        .name = "field-selector", .kind = FLAG_TEXT, .at = offsetof(opts, field_selector),         \
+        .value = "FIELDS",                                                                         \
+        .help = "only objects with these fields: metadata.name, metadata.namespace"                \
+    }
 #define SESSION_FLAG_OUTPUT(formats, text)                                                         \
     {                                                                                              \
         .name = "output", .letter = 'o', .kind = FLAG_CHOICE,                                      \
@@ -62,6 +74,8 @@ struct session {
     struct cor_dynamic_transformers *transformers; /* NULL: values are not encrypted */
     struct cor_store *store;                       /* after session_open_store() */
     struct cor_status status;                      /* of the failure to report */
+    struct store_key key;                          /* after session_parse_key() */
+    int exit_status;                               /* what callbacks have found */
     bool done;                                     /* what session_wait() waits for */
 };
 
@@ -71,10 +85,10 @@ void session_init(struct session *s, const char *command, const struct session_o
 /* Each reports what goes wrong and returns the exit status. First the KEY argument; then the
  * engine, `read_only` beside whoever holds it; then the store of the key's resource, which also
  * opens the encryption file, if one is named. */
-int session_parse_key(struct session *s, const char *arg, struct store_key *ret_key);
+int session_parse_key(struct session *s, const char *arg);
 int session_open(struct session *s, bool read_only);
 int session_open_encryption(struct session *s);
-int session_open_store(struct session *s, bool read_only, const struct store_key *key);
+int session_open_store(struct session *s, bool read_only);
 
 /* Of the key's resource, after session_open_encryption(); NULL: identity. 0, -COR_ENOMEM. */
 int session_transformer(struct session *s, const struct store_key *key,
@@ -93,10 +107,15 @@ void session_wait(struct session *s);
  * EXIT_USAGE for a bad argument when no store was involved. */
 int session_report(struct session *s);
 
-/* The same for what the store said about an operation on `key`, in a client's words. */
-int session_report_storage(struct session *s, enum cor_storage_op op, const struct store_key *key);
+/* The same for what the store said about an operation on the key, in a client's words. */
+int session_report_storage(struct session *s, enum cor_storage_op op);
 
-/* Flushes stdout; a failure there is reported. Returns the exit status. */
+/* The end of an operation's callback: the wait is over, and what went wrong is reported. False: it
+ * has failed. */
+bool session_answered(struct session *s, enum cor_storage_op op, int err,
+                      struct cor_status *status);
+
+/* Flushes stdout; a failure there is reported. Returns the exit status, of callbacks first. */
 int session_finish_output(struct session *s);
 
 /* -o json: prints bytes and a line end. */

@@ -9,26 +9,17 @@ struct delete_opts {
     const char *resource_version;
 };
 
-struct deletion {
-    struct session session;
-    struct store_key key;
-    int exit_status;
-};
-
 static void on_deleted(void *arg, const struct cor_store_reply *reply)
 {
-    struct deletion *d = arg;
+    struct session *s = arg;
 
-    if (reply->err < 0) {
-        cor_status_move(&d->session.status, reply->status);
-        d->exit_status = session_report_storage(&d->session, COR_STORAGE_OP_DELETE, &d->key);
-    } else if (session_wants_json(&d->session)) {
+    if (!session_answered(s, COR_STORAGE_OP_DELETE, reply->err, reply->status))
+        return;
+    if (session_wants_json(s))
         session_print(cor_object_json(reply->object));
-    } else {
-        printf("%s deleted, resourceVersion %llu\n", d->key.text + 1,
+    else
+        printf("%s deleted, resourceVersion %llu\n", s->key.text + 1,
                (unsigned long long)reply->object->rev);
-    }
-    d->session.done = true;
 }
 
 static struct cor_str wanted(const char *text)
@@ -36,35 +27,34 @@ static struct cor_str wanted(const char *text)
     return cor_str(text, text ? strlen(text) : 0);
 }
 
-static int delete_object(struct deletion *d, const struct delete_opts *o, const char *key_arg)
+static int delete_object(struct session *s, const struct delete_opts *o, const char *key_arg)
 {
     const struct cor_store_delete_opts opts = {
         .preconditions = {.uid = wanted(o->uid), .resource_version = wanted(o->resource_version)},
         .on_done = on_deleted,
-        .arg = d,
+        .arg = s,
     };
-    struct session *s = &d->session;
-    int status = session_parse_key(s, key_arg, &d->key);
+    int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK)
-        status = session_open_store(s, false, &d->key);
+        status = session_open_store(s, false);
     if (status != EXIT_OK)
         return status;
-    if (cor_store_delete(s->store, cor_strz(d->key.text), &opts, &s->status) < 0)
-        return session_report_storage(s, COR_STORAGE_OP_DELETE, &d->key);
+    if (cor_store_delete(s->store, cor_strz(s->key.text), &opts, &s->status) < 0)
+        return session_report_storage(s, COR_STORAGE_OP_DELETE);
     session_wait(s);
-    return d->exit_status == EXIT_OK ? session_finish_output(s) : d->exit_status;
+    return session_finish_output(s);
 }
 
 static int run(const void *opts, const char *const *args, size_t nargs)
 {
-    struct deletion d = {.exit_status = EXIT_OK};
+    struct session s;
     int status;
 
     (void)nargs;
-    session_init(&d.session, "store delete", opts);
-    status = delete_object(&d, opts, args[0]);
-    session_close(&d.session);
+    session_init(&s, "store delete", opts);
+    status = delete_object(&s, opts, args[0]);
+    session_close(&s);
     return status;
 }
 

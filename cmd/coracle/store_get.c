@@ -5,12 +5,6 @@
 #include "session.h"
 #include "store_commands.h"
 
-struct get {
-    struct session session;
-    struct store_key key;
-    int exit_status;
-};
-
 static void print_object(struct session *s, const struct cor_object *object)
 {
     if (s->opts->output && strcmp(s->opts->output, "pretty") == 0)
@@ -21,42 +15,36 @@ static void print_object(struct session *s, const struct cor_object *object)
 
 static void on_got(void *arg, const struct cor_store_reply *reply)
 {
-    struct get *get = arg;
+    struct session *s = arg;
 
-    if (reply->err < 0) {
-        cor_status_move(&get->session.status, reply->status);
-        get->exit_status = session_report_storage(&get->session, COR_STORAGE_OP_GET, &get->key);
-    } else {
-        print_object(&get->session, reply->object);
-    }
-    get->session.done = true;
+    if (session_answered(s, COR_STORAGE_OP_GET, reply->err, reply->status))
+        print_object(s, reply->object);
 }
 
-static int get_object(struct get *get, const char *key_arg)
+static int get_object(struct session *s, const char *key_arg)
 {
     const struct cor_store_get_opts opts = {.resource_version = COR_STR("")};
-    struct session *s = &get->session;
-    int status = session_parse_key(s, key_arg, &get->key);
+    int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK)
-        status = session_open_store(s, true, &get->key);
+        status = session_open_store(s, true);
     if (status != EXIT_OK)
         return status;
-    if (cor_store_get(s->store, cor_strz(get->key.text), &opts, on_got, get, &s->status) < 0)
-        return session_report_storage(s, COR_STORAGE_OP_GET, &get->key);
+    if (cor_store_get(s->store, cor_strz(s->key.text), &opts, on_got, s, &s->status) < 0)
+        return session_report_storage(s, COR_STORAGE_OP_GET);
     session_wait(s);
-    return get->exit_status == EXIT_OK ? session_finish_output(s) : get->exit_status;
+    return session_finish_output(s);
 }
 
 static int run(const void *opts, const char *const *args, size_t nargs)
 {
-    struct get get = {.exit_status = EXIT_OK};
+    struct session s;
     int status;
 
     (void)nargs;
-    session_init(&get.session, "store get", opts);
-    status = get_object(&get, args[0]);
-    session_close(&get.session);
+    session_init(&s, "store get", opts);
+    status = get_object(&s, args[0]);
+    session_close(&s);
     return status;
 }
 

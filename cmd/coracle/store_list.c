@@ -18,11 +18,9 @@ struct list_opts {
 struct list {
     struct session session;
     const struct list_opts *opts;
-    struct store_key key;
     struct cor_predicate predicate;
     char *next;    /* token of the page to come; NULL: none */
     uint64_t done; /* items printed */
-    int exit_status;
 };
 
 static void print_row(const struct list *l, const struct cor_object *object)
@@ -31,7 +29,7 @@ static void print_row(const struct list *l, const struct cor_object *object)
     struct cor_str kind = cor_object_kind(object);
     char key[STORE_KEY_MAX];
 
-    snprintf(key, sizeof(key), "%s/%.*s%s%.*s", l->key.resource_prefix + 1, COR_STR_ARG(ns),
+    snprintf(key, sizeof(key), "%s/%.*s%s%.*s", l->session.key.resource_prefix + 1, COR_STR_ARG(ns),
              ns.n ? "/" : "", COR_STR_ARG(name));
     printf("%-48s %-16" PRIu64 " %.*s\n", key, object->rev, COR_STR_ARG(kind));
 }
@@ -70,8 +68,8 @@ static void print_page_table(struct list *l, const struct cor_store_list_reply *
     if (l->next)
         return;
     if (l->done == 0)
-        fprintf(stderr, "No objects under %s at resourceVersion %" PRIu64 ".\n", l->key.text + 1,
-                reply->rev);
+        fprintf(stderr, "No objects under %s at resourceVersion %" PRIu64 ".\n",
+                l->session.key.text + 1, reply->rev);
     else if (*reply->continue_token && reply->remaining >= 0)
         fprintf(stderr, "%" PRId64 " more: --continue %s\n", reply->remaining,
                 reply->continue_token);
@@ -84,24 +82,19 @@ static void on_page(void *arg, struct cor_store_list_reply *reply)
     struct list *l = arg;
 
     l->next = cor_free(l->next);
-    if (reply->err < 0) {
-        cor_status_move(&l->session.status, reply->status);
-        l->exit_status = session_report_storage(&l->session, COR_STORAGE_OP_LIST, &l->key);
-        l->session.done = true;
+    if (!session_answered(&l->session, COR_STORAGE_OP_LIST, reply->err, reply->status))
         return;
-    }
     if (!l->opts->limit && *reply->continue_token) {
         l->next = cor_strdup(reply->continue_token);
         if (!l->next) {
             cor_status_set(&l->session.status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
-            l->exit_status = session_report(&l->session);
+            l->session.exit_status = session_report(&l->session);
         }
     }
     if (session_wants_json(&l->session))
         print_page_json(l, reply);
     else
         print_page_table(l, reply);
-    l->session.done = true;
 }
 
 /* A page's limit changes what a bare resourceVersion means (then the exact one, else not older), so
@@ -127,24 +120,24 @@ static int fetch_page(struct list *l)
         .predicate = cor_predicate_empty(&l->predicate) ? NULL : &l->predicate,
     };
 
-    if (cor_store_list(l->session.store, cor_strz(l->key.text), &list_opts, on_page, l,
+    if (cor_store_list(l->session.store, cor_strz(l->session.key.text), &list_opts, on_page, l,
                        &l->session.status) < 0)
-        return session_report_storage(&l->session, COR_STORAGE_OP_LIST, &l->key);
+        return session_report_storage(&l->session, COR_STORAGE_OP_LIST);
     session_wait(&l->session);
-    return l->exit_status;
+    return l->session.exit_status;
 }
 
 static int list_objects(struct list *l, const char *key_arg)
 {
     struct session *s = &l->session;
-    int status = session_parse_key(s, key_arg, &l->key);
+    int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK &&
         cor_predicate_parse(cor_strz(l->opts->selector), cor_strz(l->opts->field_selector), NULL,
                             &l->predicate, &s->status) < 0)
         status = session_report(s);
     if (status == EXIT_OK)
-        status = session_open_store(s, true, &l->key);
+        status = session_open_store(s, true);
     if (status != EXIT_OK)
         return status;
     do
@@ -155,7 +148,7 @@ static int list_objects(struct list *l, const char *key_arg)
 
 static int run(const void *opts, const char *const *args, size_t nargs)
 {
-    struct list l = {.opts = opts, .exit_status = EXIT_OK};
+    struct list l = {.opts = opts};
     int status;
 
     (void)nargs;
@@ -170,17 +163,7 @@ static int run(const void *opts, const char *const *args, size_t nargs)
 static const struct list_opts defaults = {.session = SESSION_OPTS_DEFAULT};
 static const struct flag flags[] = {
     SESSION_FLAG_DATA,
-    {.name = "selector",
-     .letter = 'l',
-     .kind = FLAG_TEXT,
-     .at = offsetof(struct list_opts, selector),
-     .value = "LABELS",
-     .help = "only objects with these labels, such as app=web,tier!=db"},
-    {.name = "field-selector",
-     .kind = FLAG_TEXT,
-     .at = offsetof(struct list_opts, field_selector),
-     .value = "FIELDS",
-     .help = "only objects with these fields: metadata.name, metadata.namespace"},
+    SESSION_FLAGS_SELECTORS(struct list_opts),
     {.name = "limit",
      .kind = FLAG_NUMBER,
      .at = offsetof(struct list_opts, limit),

@@ -17,12 +17,10 @@ struct put_opts {
 struct put {
     struct session session;
     const struct put_opts *opts;
-    struct store_key key;
     struct cor_buf input;
     struct cor_object *object;
     struct cor_str input_rv; /* into input */
     cor_rev found_rev;       /* of the object that is replaced; 0: it is created */
-    int exit_status;
 };
 
 static enum cor_storage_op operation(const struct put *put)
@@ -35,20 +33,18 @@ static void on_done(void *arg, const struct cor_store_reply *reply)
     struct put *put = arg;
     const char *what = "updated";
 
-    if (reply->err < 0) {
-        cor_status_move(&put->session.status, reply->status);
-        put->exit_status = session_report_storage(&put->session, operation(put), &put->key);
-    } else if (session_wants_json(&put->session)) {
+    if (!session_answered(&put->session, operation(put), reply->err, reply->status))
+        return;
+    if (session_wants_json(&put->session)) {
         session_print(cor_object_json(reply->object));
-    } else {
-        if (put->found_rev == 0)
-            what = "created";
-        else if (put->found_rev == reply->object->rev)
-            what = "unchanged";
-        printf("%s %s, resourceVersion %llu\n", put->key.text + 1, what,
-               (unsigned long long)reply->object->rev);
+        return;
     }
-    put->session.done = true;
+    if (put->found_rev == 0)
+        what = "created";
+    else if (put->found_rev == reply->object->rev)
+        what = "unchanged";
+    printf("%s %s, resourceVersion %llu\n", put->session.key.text + 1, what,
+           (unsigned long long)reply->object->rev);
 }
 
 static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
@@ -87,7 +83,7 @@ static int read_object(struct put *put, const char *path)
         r = cor_object_parse(cor_buf_str(&put->input), NULL, NULL, &put->input_rv, &put->object,
                              &put->session.status);
     if (r == 0)
-        r = store_key_check_object(&put->key, put->object, &put->session.status);
+        r = store_key_check_object(&put->session.key, put->object, &put->session.status);
     if (r == 0 && put->opts->create_only && put->input_rv.n)
         r = cor_status_set(&put->session.status, -COR_EINVALID,
                            "metadata.resourceVersion: \"%.*s\": resourceVersion should not be set "
@@ -105,7 +101,7 @@ static int begin(struct put *put)
         .on_done = on_done,
         .arg = put,
     };
-    struct cor_str key = cor_strz(put->key.text);
+    struct cor_str key = cor_strz(put->session.key.text);
 
     if (put->opts->create_only)
         return cor_store_create(put->session.store, key, put->object, (int64_t)put->opts->ttl_s,
@@ -118,23 +114,23 @@ static int begin(struct put *put)
 static int put_object(struct put *put, const char *key_arg, const char *path)
 {
     struct session *s = &put->session;
-    int status = session_parse_key(s, key_arg, &put->key);
+    int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK && read_object(put, path) < 0)
         status = session_report(s);
     if (status == EXIT_OK)
-        status = session_open_store(s, false, &put->key);
+        status = session_open_store(s, false);
     if (status != EXIT_OK)
         return status;
     if (begin(put) < 0)
-        return session_report_storage(s, operation(put), &put->key);
+        return session_report_storage(s, operation(put));
     session_wait(s);
-    return put->exit_status == EXIT_OK ? session_finish_output(s) : put->exit_status;
+    return session_finish_output(s);
 }
 
 static int run(const void *opts, const char *const *args, size_t nargs)
 {
-    struct put put = {.opts = opts, .exit_status = EXIT_OK};
+    struct put put = {.opts = opts};
     int status;
 
     session_init(&put.session, "store put", opts);

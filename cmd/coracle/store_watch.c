@@ -19,12 +19,10 @@ struct watch_opts {
 struct watch {
     struct session session;
     const struct watch_opts *opts;
-    struct store_key key;
     struct cor_predicate predicate;
     struct interrupt interrupt;
     struct cor_timer timer;
     struct cor_store_watch *watch; /* NULL once it is being closed */
-    int exit_status;
 };
 
 static const char *const type_names[] = {
@@ -64,7 +62,7 @@ static void print_error(struct watch *w, const struct cor_watch_event *event)
     if (cor_status_write(event->status, &json) == 0)
         print_event(type_names[event->type], cor_buf_str(&json));
     fprintf(stderr, "coracle store watch: %s\n", cor_status_message(event->status));
-    w->exit_status = EXIT_FAILED;
+    w->session.exit_status = EXIT_FAILED;
 }
 
 static void on_event(void *arg, const struct cor_watch_event *event)
@@ -100,8 +98,8 @@ static int open_watch(struct watch *w)
     if (w->opts->from)
         snprintf(from, sizeof(from), "%" PRIu64, w->opts->from);
     watch_opts.options.resource_version = cor_strz(from);
-    return cor_store_watch_open(w->session.store, cor_strz(w->key.text), &watch_opts, &w->watch,
-                                &w->session.status);
+    return cor_store_watch_open(w->session.store, cor_strz(w->session.key.text), &watch_opts,
+                                &w->watch, &w->session.status);
 }
 
 /* Runs until a signal, the timeout, an ERROR event or a reader that went away. */
@@ -129,22 +127,20 @@ static int follow(struct watch *w)
 static int watch_objects(struct watch *w, const char *key_arg)
 {
     struct session *s = &w->session;
-    int status = session_parse_key(s, key_arg, &w->key);
+    int status = session_parse_key(s, key_arg);
 
     if (status == EXIT_OK && parse_predicate(w) < 0)
         status = session_report(s);
     if (status == EXIT_OK)
-        status = session_open_store(s, false, &w->key);
+        status = session_open_store(s, false);
     if (status == EXIT_OK && follow(w) < 0)
-        status = session_report_storage(s, COR_STORAGE_OP_WATCH, &w->key);
-    if (status == EXIT_OK)
-        status = w->exit_status;
+        status = session_report_storage(s, COR_STORAGE_OP_WATCH);
     return status == EXIT_OK ? session_finish_output(s) : status;
 }
 
 static int run(const void *opts, const char *const *args, size_t nargs)
 {
-    struct watch w = {.opts = opts, .exit_status = EXIT_OK};
+    struct watch w = {.opts = opts};
     int status;
 
     (void)nargs;
@@ -172,17 +168,7 @@ static const struct flag flags[] = {
      .min = 1,
      .max = 31536000,
      .help = "end after this time (until interrupted)"},
-    {.name = "selector",
-     .letter = 'l',
-     .kind = FLAG_TEXT,
-     .at = offsetof(struct watch_opts, selector),
-     .value = "LABELS",
-     .help = "only objects with these labels, such as app=web,tier!=db"},
-    {.name = "field-selector",
-     .kind = FLAG_TEXT,
-     .at = offsetof(struct watch_opts, field_selector),
-     .value = "FIELDS",
-     .help = "only objects with these fields: metadata.name, metadata.namespace"},
+    SESSION_FLAGS_SELECTORS(struct watch_opts),
     SESSION_FLAG_OUTPUT("json", "events as they are on the wire (json)"),
     SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
