@@ -372,3 +372,48 @@ TEST(update, a_pods_status_leaves_its_owners_alone)
     assert_at(pod, "status.phase", "Running");
     fx_close(&fx);
 }
+
+TEST(update, what_is_going_stays_while_something_waits_for_it)
+{
+    static const char pods[] = "/api/v1/namespaces/default/pods";
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS,
+          "{\"metadata\":{\"name\":\"f\",\"finalizers\":[\"a.b/c\",\"d.e/f\"]}}");
+    fx_do(&fx, 200, "DELETE", CONFIGMAPS "/f", "");
+    fx_do(&fx, 200, "PATCH", CONFIGMAPS "/f", "{\"metadata\":{\"finalizers\":[\"d.e/f\"]}}");
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/f", "");
+    fx_do(&fx, 201, "POST", pods, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/default/pods/p", "");
+    fx_do(&fx, 200, "PATCH", "/api/v1/namespaces/default/pods/p",
+          "{\"metadata\":{\"labels\":{\"x\":\"1\"}}}");
+    fx_do(&fx, 200, "GET", "/api/v1/namespaces/default/pods/p", "");
+    fx_close(&fx);
+}
+
+static bool saw_both_go(void *arg)
+{
+    const char *first = strstr(cor_buf_z(&((struct fx_call *)arg)->sink.body), "\"DELETED\"");
+
+    return first && strstr(first + 1, "\"DELETED\"");
+}
+
+TEST(update, events_expire_whether_they_were_written_to_or_not)
+{
+    static const char events[] = "/api/v1/namespaces/default/events";
+    struct fx fx = {.opts.event_ttl_s = 1};
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    {
+        FX_CALL watch;
+
+        fx_start(&fx, &watch, "GET", "/api/v1/namespaces/default/events?watch=1", "", NULL);
+        fx_do(&fx, 201, "POST", events, "{\"metadata\":{\"name\":\"a\"}}");
+        fx_do(&fx, 201, "POST", events, "{\"metadata\":{\"name\":\"b\"}}");
+        fx_do(&fx, 200, "PATCH", "/api/v1/namespaces/default/events/b", "{\"count\":2}");
+        assert_true(cor_loop_run_until(fx.loop, saw_both_go, &watch, FX_TIMEOUT_MS));
+    }
+    fx_close(&fx);
+}
