@@ -156,15 +156,15 @@ int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct
     return 0;
 }
 
-/* Gives the oldest change, or all of the oldest key, to the consumer; they leave the queue before
- * it is called, so that what it sees of them is theirs alone. */
+/* Gives the oldest change, or all of the oldest key, to the consumer; they leave the queue after
+ * it. */
 static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)
 {
     struct cor_delta_node *first = COR_CONTAINER_OF(f->order.next, struct cor_delta_node, in_order);
     struct cor_delta_record *record =
         f->opts.by_key ? COR_CONTAINER_OF(f->records.next, struct cor_delta_record, link)
                        : first->record;
-    size_t n = f->opts.by_key ? record->n : 1, i = 0;
+    size_t n = f->opts.by_key ? record->n : 1, i = 0, initial_before = f->initial;
     struct cor_delta one, *deltas = &one;
     int r;
 
@@ -183,6 +183,10 @@ static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
     r = fn(arg, cor_str(record->key, record->key_len), deltas, n, initial);
     if (n > 1)
         cor_free(deltas);
+    if (r == -COR_ENOMEM) {
+        f->initial = initial_before;
+        return r;
+    }
     if (r == COR_DELTA_REQUEUE && record->n == n) {
         cor_list_remove(&record->link);
         cor_list_push(&f->records, &record->link);

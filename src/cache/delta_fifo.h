@@ -65,12 +65,14 @@ struct cor_reflector_store *cor_delta_fifo_store(struct cor_delta_fifo *f);
 #define COR_DELTA_REQUEUE 1
 
 /* Consumes changes of one key, oldest first (one, when in order). Runs under the queue's lock: it
- * must not call the queue. `in_initial_list`: the queue had not been synced before this pop. */
+ * must not call the queue. `in_initial_list`: the queue had not been synced before this pop. After
+ * -COR_ENOMEM the changes are where they were and the next pop gives them again, before any other.
+ */
 typedef int (*cor_delta_fn)(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                             bool in_initial_list);
 
-/* Waits for a change and gives it to `fn`. What fn returned, or -COR_ECANCELED: closed, and all was
- * given out. */
+/* Waits for a change and gives it to `fn`. What fn returned, -COR_ENOMEM (nothing was given), or
+ * -COR_ECANCELED: closed, and all was given out. */
 int cor_delta_fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg);
 
 /* The same without waiting. -COR_EBUSY: nothing is pending. */

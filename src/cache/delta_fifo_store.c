@@ -162,6 +162,8 @@ static int stage_locked(struct cor_delta_fifo *f, struct cor_str key, struct cor
 
     if (r < 0)
         return failure(f, r, reterr);
+    if (f->nstaged == f->opts.deltas_max)
+        return failure(f, -COR_EBUSY, reterr);
     s = reserve_staged(f) == 0 ? cor_alloc(sizeof(*s) + f->key.n) : NULL;
     if (!s)
         return no_memory(reterr);
@@ -201,16 +203,20 @@ static int gather_listed(struct cor_delta_fifo *f, struct cor_map *listed)
     return r == -COR_ETOOBIG ? -COR_EBUSY : r;
 }
 
+/* Keys in the order of their oldest change; the tombstones that join the order meanwhile are never
+ * the oldest of theirs. */
 static int bury_pending(struct cor_delta_fifo *f, const struct cor_map *listed)
 {
     int r = 0;
 
-    COR_LIST_FOREACH(it, &f->records) {
-        struct cor_delta_record *record = COR_CONTAINER_OF(it, struct cor_delta_record, link);
+    COR_LIST_FOREACH(it, &f->order) {
+        struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_order);
+        struct cor_delta_record *record = node->record;
         struct cor_str key = cor_str(record->key, record->key_len);
         const struct cor_delta *newest = cor_delta_newest(record);
 
-        if (newest->type == COR_DELTA_DELETED || cor_map_peek(listed, key))
+        if (record->deltas.next != &node->in_record || newest->type == COR_DELTA_DELETED ||
+            cor_map_peek(listed, key))
             continue;
         r = cor_delta_enqueue(f, COR_DELTA_DELETED, key, newest->object, true);
         if (r < 0)
@@ -233,6 +239,16 @@ static int bury_known(struct cor_delta_fifo *f, const struct cor_map *listed)
     return r;
 }
 
+static int knows_nothing(struct cor_delta_fifo *f, bool *ret)
+{
+    struct cor_object_iter it = {0};
+    int r = f->opts.known ? cor_indexer_list(f->opts.known, &it) : 0;
+
+    *ret = r == 0 && (!it.snap || cor_btree_iter_remaining(&it.it) == 0);
+    cor_object_iter_deinit(&it);
+    return r;
+}
+
 static int enqueue_listed(struct cor_delta_fifo *f)
 {
     int r = 0;
@@ -248,10 +264,11 @@ static int enqueue_listed(struct cor_delta_fifo *f)
 static int bury_unlisted(struct cor_delta_fifo *f)
 {
     struct cor_map listed;
-    int r;
+    bool none_known;
+    int r = knows_nothing(f, &none_known);
 
-    if (f->n == 0 && (!f->opts.known || cor_indexer_len(f->opts.known) == 0))
-        return 0;
+    if (r < 0 || (f->n == 0 && none_known))
+        return r;
     cor_map_init(&listed, f->opts.deltas_max);
     r = gather_listed(f, &listed);
     if (r == 0)

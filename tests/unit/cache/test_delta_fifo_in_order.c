@@ -44,6 +44,38 @@ TEST(delta_fifo_in_order, a_list_buries_first_what_it_lacks)
     delta_log_end(&log);
 }
 
+TEST(delta_fifo_in_order, a_list_buries_in_the_order_of_what_is_still_pending)
+{
+    struct delta_log log;
+
+    delta_log_begin(&log, false, "");
+    delta_log_add(&log, "a", 1);
+    delta_log_add(&log, "b", 2);
+    delta_log_update(&log, "a", 3);
+    assert_string_equal(delta_log_pop(&log), "a:Added1");
+    delta_log_replace(&log, "");
+    assert_string_equal(delta_log_pop_all(&log), "b:Added2 a:Updated3 b:Lost2 a:Lost3");
+    delta_log_end(&log);
+}
+
+TEST(delta_fifo_in_order, a_list_buries_all_that_it_lacks_or_fails)
+{
+    for (int by_key = 0; by_key < 2; by_key++) {
+        struct delta_log log;
+
+        delta_log_begin(&log, by_key, "k l");
+        FOR_EACH_FAILED_ALLOC(n) {
+            int r = delta_log_replace(&log, "");
+
+            assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
+            assert_int_equal(cor_delta_fifo_len(log.fifo), r == 0 ? 2 : 0);
+            test_fail_alloc(0, false);
+            delta_log_pop_all(&log);
+        }
+        delta_log_end(&log);
+    }
+}
+
 TEST(delta_fifo_in_order, the_first_list_counts_all_that_is_pending)
 {
     struct delta_log log;
@@ -122,6 +154,43 @@ TEST(delta_fifo_in_order, has_a_maximum)
     assert_int_equal(delta_log_add(&log, "c", 1), -COR_EBUSY);
     assert_string_equal(delta_log_pop_all(&log), "a:Added1 b:Added1");
     delta_log_end(&log);
+}
+
+TEST(delta_fifo_in_order, takes_no_more_of_a_list_than_it_could_queue)
+{
+    struct delta_log log = {0};
+    int calls = 0;
+    struct cor_delta_fifo_opts opts = {.transform = refuse_r, .deltas_max = 2, .arg = &calls};
+
+    assert_int_equal(cor_delta_fifo_new(&opts, &log.fifo), 0);
+    assert_int_equal(delta_log_replace(&log, "a1 b2 c3 d4"), -COR_EBUSY);
+    assert_int_equal(calls, 2);
+    assert_int_equal(delta_log_replace(&log, "a1 b2"), 0);
+    delta_log_end(&log);
+}
+
+static int lack_memory(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                       bool in_initial_list)
+{
+    assert_true(in_initial_list);
+    return -COR_ENOMEM;
+}
+
+TEST(delta_fifo_in_order, a_consumer_without_memory_leaves_the_changes_where_they_are)
+{
+    for (int by_key = 0; by_key < 2; by_key++) {
+        struct delta_log log;
+
+        delta_log_begin(&log, by_key, "");
+        delta_log_replace(&log, "a1 b2");
+        assert_int_equal(cor_delta_fifo_try_pop(log.fifo, lack_memory, NULL), -COR_ENOMEM);
+        assert_int_equal(cor_delta_fifo_try_pop(log.fifo, lack_memory, NULL), -COR_ENOMEM);
+        assert_int_equal(cor_delta_fifo_len(log.fifo), 2);
+        assert_false(cor_delta_fifo_has_synced(log.fifo));
+        assert_string_equal(delta_log_pop_all(&log), "a:Replaced1! b:Replaced2!");
+        assert_true(cor_delta_fifo_has_synced(log.fifo));
+        delta_log_end(&log);
+    }
 }
 
 TEST(delta_fifo_in_order, shows_no_half_of_a_list_when_memory_runs_out)
