@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "cache/object_key.h"
 #include "cache/shared_informer_int.h"
 
 static uint64_t now_ms(const struct cor_shared_informer *inf)
@@ -76,6 +77,7 @@ int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
     cor_rand_init(&inf->rand);
     pthread_mutex_init(&inf->lock, NULL);
     cor_list_init(&inf->handlers);
+    cor_buf_init(&inf->key, COR_OBJECT_KEY_MAX);
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
     if (r == 0)
         r = make_fifo(inf);
@@ -100,6 +102,7 @@ struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer 
     cor_reflector_free(inf->reflector);
     cor_delta_fifo_free(inf->fifo);
     cor_indexer_free(inf->indexer);
+    cor_buf_deinit(&inf->key);
     pthread_mutex_destroy(&inf->lock);
     return cor_free(inf);
 }
@@ -199,8 +202,8 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
 
         if (r == -COR_EBUSY || r == -COR_ECANCELED)
             break;
-        more = i + 1 == max || r == COR_DELTA_REQUEUE;
-        if (r == COR_DELTA_REQUEUE)
+        more = i + 1 == max || r == -COR_ENOMEM;
+        if (r == -COR_ENOMEM)
             break;
     }
     return drain_handlers(inf, max) || more;

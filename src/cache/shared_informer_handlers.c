@@ -1,6 +1,7 @@
 /* The handlers of an informer: who they are, what they hear, when they hear everything again. */
 #include "base/err.h"
 #include "base/mem.h"
+#include "cache/object_key.h"
 #include "cache/shared_informer_int.h"
 
 void cor_registration_unref(struct cor_registration *reg)
@@ -102,12 +103,30 @@ static int make_news(struct cor_shared_informer *inf, struct cor_str key,
     return 0;
 }
 
+/* A transform may have renamed the object since it was queued: what the cache holds goes by its own
+ * name. */
+static int cache_key(struct cor_shared_informer *inf, const struct cor_object *object,
+                     struct cor_str *key)
+{
+    int r;
+
+    if (!object)
+        return 0;
+    cor_buf_reset(&inf->key);
+    r = cor_object_key(object, &inf->key);
+    if (r == 0)
+        *key = cor_buf_str(&inf->key);
+    return r;
+}
+
 static int apply_locked(struct cor_shared_informer *inf, struct cor_str key,
                         const struct cor_delta *delta, bool in_initial_list, struct cor_list *news)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
-    int r = cor_indexer_get(inf->indexer, key, &old);
+    int r = cache_key(inf, delta->object, &key);
 
+    if (r == 0)
+        r = cor_indexer_get(inf->indexer, key, &old);
     if (r < 0 && r != -COR_ENOTFOUND)
         return r;
     r = make_news(inf, key, delta, old, in_initial_list, news);
@@ -118,15 +137,17 @@ static int apply_locked(struct cor_shared_informer *inf, struct cor_str key,
     return cor_indexer_put(inf->indexer, delta->object, NULL);
 }
 
-/* A change that finds no memory is put back and tried again; one that an index refuses is dropped,
- * as client-go's store errors are. */
+/* A change that finds no memory stays the oldest of the queue and is tried again, without those
+ * before it that were applied; one that an index refuses is dropped, as client-go's store errors
+ * are. */
 int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                        bool in_initial_list)
 {
     struct cor_shared_informer *inf = arg;
+    size_t i = inf->napplied;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < n; i++) {
+    for (; r == 0 && i < n; i++) {
         struct cor_list news;
 
         cor_list_init(&news);
@@ -137,7 +158,8 @@ int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *de
         push_all(&news);
         pthread_mutex_unlock(&inf->lock);
     }
-    return r == -COR_ENOMEM ? COR_DELTA_REQUEUE : r;
+    inf->napplied = r == -COR_ENOMEM ? i - 1 : 0;
+    return r;
 }
 
 /* An add for each object of the cache. */

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/ref.h"
 #include "cache/shared_informer.h"
@@ -34,6 +35,8 @@ struct cor_shared_informer {
     struct cor_rand rand;
     pthread_mutex_t lock;
     struct cor_list handlers;
+    struct cor_buf key; /* of the object that is being applied */
+    size_t napplied;    /* of the oldest key's changes, when memory ran out amid them */
     uint64_t next_id;
     uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */
     bool started;

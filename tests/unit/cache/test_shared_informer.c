@@ -479,3 +479,88 @@ TEST(shared_informer, the_cache_and_the_handlers_agree_when_memory_runs_out)
         end(&f);
     }
 }
+
+/* A look that finds no memory proves nothing. */
+static bool is_cached(struct fake *f, const char *key)
+{
+    struct cor_object *o;
+    int r = cor_indexer_get(cor_shared_informer_indexer(f->inf), cor_strz(key), &o);
+
+    if (r == 0)
+        cor_object_unref(o);
+    return r != -COR_ENOTFOUND;
+}
+
+TEST(shared_informer, is_not_synced_before_its_list_is_cached_when_memory_runs_out)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct fake f;
+        bool more = true;
+
+        test_fail_alloc(0, false);
+        begin(&f);
+        hear(&f, 0);
+        cor_shared_informer_start(f.inf);
+        answer_list(&f, "a1 b2", "10");
+        test_fail_alloc(n, false);
+        while (more) {
+            more = cor_shared_informer_step(f.inf, 1);
+            if (cor_shared_informer_has_synced(f.inf))
+                assert_true(is_cached(&f, "a") && is_cached(&f, "b"));
+        }
+        assert_string_equal(f.heard[0], "add(a1!) add(b2!)");
+        end(&f);
+    }
+}
+
+TEST(shared_informer, repeats_no_change_of_a_key_when_memory_runs_out)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct fake f;
+
+        test_fail_alloc(0, false);
+        begin_with(&f, (struct cor_shared_informer_opts){.by_key = true});
+        hear(&f, 0);
+        sync_with(&f, "a1", "10");
+        event(&f, COR_WATCH_MODIFIED, "a", 11);
+        event(&f, COR_WATCH_MODIFIED, "a", 12);
+        event(&f, COR_WATCH_DELETED, "a", 13);
+        test_fail_alloc(n, false);
+        step(&f);
+        assert_string_equal(f.heard[0], "update(a1-11) update(a11-12) delete(a13)");
+        end(&f);
+    }
+}
+
+/* Contract 1.17.30: what the cache and the handlers see is the transformed object, and its key is
+ * the one that counts there. */
+static int rename_object(void *arg, struct cor_object **o, struct cor_status *reterr)
+{
+    char name[2] = {(char)(cor_object_name(*o).p[0] - 'a' + 'A'), '\0'};
+    uint64_t rv = 0;
+
+    assert_int_equal(cor_str_to_u64(rv_of(*o), &rv), 0);
+    cor_object_unref(*o);
+    *o = object(name, (int)rv);
+    return 0;
+}
+
+TEST(shared_informer, follows_an_object_that_the_transform_renames)
+{
+    struct fake f;
+
+    begin_with(&f, (struct cor_shared_informer_opts){.transform = rename_object});
+    hear(&f, 0);
+    cor_shared_informer_start(f.inf);
+    answer_list(&f, "a1", "10");
+    cor_reflector_watch_opened(cor_shared_informer_reflector(f.inf), now(&f));
+    step(&f);
+    event(&f, COR_WATCH_MODIFIED, "a", 11);
+    step(&f);
+    assert_true(is_cached(&f, "A"));
+    event(&f, COR_WATCH_DELETED, "a", 12);
+    step(&f);
+    assert_string_equal(f.heard[0], "add(A1!) update(A1-11) delete(A12)");
+    assert_false(is_cached(&f, "A"));
+    end(&f);
+}
