@@ -44,7 +44,8 @@ size_t cor_index_prefix(struct cor_str value, char to[COR_INDEX_PREFIX_MAX])
 {
     to[0] = (char)(value.n >> 8);
     to[1] = (char)(value.n & 0xff);
-    memcpy(to + 2, value.p, value.n);
+    if (value.n > 0)
+        memcpy(to + 2, value.p, value.n);
     return 2 + value.n;
 }
 
@@ -320,9 +321,10 @@ int cor_indexer_add_indexes(struct cor_indexer *ix, const struct cor_index_def *
     return r;
 }
 
-/* Adds what the index says of `new` (NULL: gone) and takes out what it said of `old` only. */
+/* Adds what the index says of `new` (NULL: gone) and takes out what it said of `old` only.
+ * `touched`: the tree may have changed. */
 static int update_index(struct cor_index *index, const struct cor_indexed *old,
-                        const struct cor_indexed *new)
+                        const struct cor_indexed *new, bool *touched)
 {
     COR_CLEANUP(cor_index_values_deinit) struct cor_index_values before, after;
     int r;
@@ -332,6 +334,7 @@ static int update_index(struct cor_index *index, const struct cor_indexed *old,
     r = new ? index->fn(index->arg, new->object, &after) : 0;
     if (r == 0 && old)
         r = index->fn(index->arg, old->object, &before);
+    *touched |= r == 0;
     for (size_t i = 0; r == 0 && i < after.n; i++) {
         COR_CLEANUP(item_unrefp)
         struct cor_indexed *e = item_of_value(new, cor_index_values_at(&after, i));
@@ -356,11 +359,12 @@ static int update_index(struct cor_index *index, const struct cor_indexed *old,
 static int update_indexes_locked(struct cor_indexer *ix, const struct cor_indexed *old,
                                  const struct cor_indexed *new)
 {
+    bool touched = false;
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < ix->nindexes; i++)
-        r = update_index(&ix->indexes[i], old, new);
-    ix->stale = r < 0 && ix->nindexes > 0;
+        r = update_index(&ix->indexes[i], old, new, &touched);
+    ix->stale = r < 0 && touched;
     return r;
 }
 

@@ -70,12 +70,24 @@ int cor_indexer_list(struct cor_indexer *ix, struct cor_object_iter *ret_it)
     return r;
 }
 
+static int list_none(struct cor_btree *tree, struct cor_object_iter *ret_it)
+{
+    int r = iter_begin(tree, ret_it);
+
+    if (r == 0)
+        cor_btree_iter_range(&ret_it->it, cor_btree_snap_view(ret_it->snap), COR_STR(""),
+                             COR_STR(""));
+    return r;
+}
+
 int cor_indexer_list_namespace(struct cor_indexer *ix, struct cor_str ns,
                                struct cor_object_iter *ret_it)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix = {0};
     int r;
 
+    if (ns.n >= COR_OBJECT_KEY_MAX)
+        return list_none(ix->all, ret_it);
     cor_buf_init(&prefix, COR_OBJECT_KEY_MAX);
     r = cor_buf_adds(&prefix, ns);
     if (r == 0)
@@ -96,16 +108,13 @@ int cor_indexer_by_index(struct cor_indexer *ix, struct cor_str index, struct co
 
     if (!found)
         return -COR_ENOTFOUND;
-    r = iter_begin(found->tree, ret_it);
-    if (r < 0)
-        return r;
     if (value.n > COR_INDEX_VALUE_MAX)
-        cor_btree_iter_range(&ret_it->it, cor_btree_snap_view(ret_it->snap), COR_STR(""),
-                             COR_STR(""));
-    else
+        return list_none(found->tree, ret_it);
+    r = iter_begin(found->tree, ret_it);
+    if (r == 0)
         cor_btree_iter_prefix(&ret_it->it, cor_btree_snap_view(ret_it->snap),
                               cor_str(prefix, cor_index_prefix(value, prefix)));
-    return 0;
+    return r;
 }
 
 int cor_indexer_values(struct cor_indexer *ix, struct cor_str index,

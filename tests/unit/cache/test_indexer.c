@@ -275,6 +275,56 @@ TEST(indexer, an_object_that_an_index_refuses_is_not_stored)
     cor_indexer_free(ix);
 }
 
+static int calls;
+
+static int count_calls(void *arg, const struct cor_object *o, struct cor_index_values *out)
+{
+    calls++;
+    return by_tag(arg, o, out);
+}
+
+TEST(indexer, a_refused_object_does_not_build_the_index_anew)
+{
+    static const struct cor_index_def counted = {{"tag", 3}, count_calls, NULL};
+    struct cor_indexer *ix;
+
+    assert_int_equal(cor_indexer_new(&counted, 1, &ix), 0);
+    put(ix, "", "a", "x");
+    put(ix, "", "b", "x");
+    assert_int_equal(put(ix, "", "c", "refused"), -COR_EINVALID);
+    calls = 0;
+    put(ix, "", "d", "x");
+    assert_int_equal(calls, 1);
+    assert_string_equal(tagged(ix, "x"), "a b d");
+    cor_indexer_free(ix);
+}
+
+/* Contract 1.2.8: the namespace index has an empty value for what has no namespace. */
+static int by_namespace(void *arg, const struct cor_object *o, struct cor_index_values *out)
+{
+    return cor_index_values_add(out, cor_object_namespace(o));
+}
+
+TEST(indexer, the_empty_value_is_a_value_and_what_is_too_long_is_nowhere)
+{
+    static const struct cor_index_def def = {{"namespace", 9}, by_namespace, NULL};
+    static char too_long[COR_INDEX_VALUE_MAX + 2];
+    struct cor_object_iter it;
+    struct cor_indexer *ix;
+
+    memset(too_long, 'x', sizeof(too_long) - 1);
+    assert_int_equal(cor_indexer_new(&def, 1, &ix), 0);
+    put(ix, "", "a", "");
+    put(ix, "ns", "b", "");
+    assert_int_equal(cor_indexer_by_index(ix, COR_STR("namespace"), (struct cor_str){0}, &it), 0);
+    assert_string_equal(show(&it), "a");
+    assert_int_equal(cor_indexer_by_index(ix, COR_STR("namespace"), cor_strz(too_long), &it), 0);
+    assert_string_equal(show(&it), "");
+    assert_int_equal(cor_indexer_list_namespace(ix, cor_strz(too_long), &it), 0);
+    assert_string_equal(show(&it), "");
+    cor_indexer_free(ix);
+}
+
 TEST(indexer, an_iterator_shows_one_instant)
 {
     struct cor_indexer *ix = begin();
