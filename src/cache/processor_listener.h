@@ -26,8 +26,9 @@ struct cor_event_handler {
      * NULL when even that is gone. */
     void (*on_delete)(void *arg, struct cor_str key, struct cor_object *object,
                       bool final_state_unknown);
-    /* Updates were folded for the first time since the handler had caught up; may be NULL, as may
-     * the others. */
+    /* What waits has passed its bound, for the first time since the handler had caught up: from now
+     * on updates are folded. On the pusher's thread, with an informer's locks held: it must not
+     * call the informer. May be NULL, as may the others. */
     void (*on_behind)(void *arg, size_t pending_bytes);
     void *arg;
 };

@@ -279,5 +279,10 @@ bool cor_registration_has_synced(struct cor_registration *registration)
 
 size_t cor_registration_drain(struct cor_registration *registration, size_t max)
 {
-    return cor_processor_listener_drain(registration->listener, max);
+    size_t n;
+
+    cor_ref_get(&registration->ref);
+    n = cor_processor_listener_drain(registration->listener, max);
+    cor_registration_unref(registration);
+    return n;
 }

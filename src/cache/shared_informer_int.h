@@ -17,7 +17,7 @@
 struct cor_registration {
     struct cor_list link; /* in handlers */
     uint64_t id;          /* grows along the list */
-    struct cor_ref ref;   /* the informer's, and that of a step that drains it */
+    struct cor_ref ref;   /* the informer's, and that of whoever drains it */
     struct cor_shared_informer *informer;
     struct cor_processor_listener *listener;
     bool in_step;          /* drained by step */

@@ -456,6 +456,27 @@ TEST(shared_informer, a_handler_may_remove_itself)
     end(&f);
 }
 
+static void wake_nobody(void *arg)
+{
+}
+
+TEST(shared_informer, a_handler_may_remove_itself_where_it_is_drained)
+{
+    struct fake f;
+    struct remover r = {&f, NULL};
+    struct cor_registration_opts opts = {.handler = {.on_add = remove_self, .arg = &r},
+                                         .on_ready = wake_nobody};
+
+    begin(&f);
+    assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &r.reg), 0);
+    cor_shared_informer_start(f.inf);
+    answer_list(&f, "a1 b2", "10");
+    step(&f);
+    assert_int_equal(cor_registration_drain(r.reg, 10), 1);
+    assert_string_equal(f.heard[0], "add(a1!)");
+    end(&f);
+}
+
 TEST(shared_informer, the_cache_and_the_handlers_agree_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
