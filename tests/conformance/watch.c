@@ -411,7 +411,7 @@ TEST(conformance, watch_bookmarks_stand_between_the_events_of_their_revision)
     opts = from(conf_bump(&c), true);
     opts.progress_ms = 1;
     conf_watch_open(&c, &w, "/pods", &opts);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 30; i++)
         last = put(&c, "ns", "foo", i % 2 ? "a" : "b");
     while (seen < last) {
         const struct conf_event *e = conf_watch_next(&w);
