@@ -169,8 +169,8 @@ class Faults:
 
     def connections_are_cut(self):
         for _ in range(5):
-            proxy = random.choice(self.proxies)
-            self.injected["connection cut"] += proxy.cut()
+            for proxy in self.proxies:
+                self.injected["connection cut"] += proxy.cut()
             time.sleep(random.uniform(0, 0.3))
 
     def all_members_are_restarted(self):

@@ -179,6 +179,10 @@ def test(function):
     return function
 
 
+class Skip(Exception):
+    """This machine lacks what the test needs; says what."""
+
+
 def report(tests, play):
     """Runs play(function) for each test and says how it went, in TAP. Returns the exit status."""
     failed = 0
@@ -187,6 +191,8 @@ def report(tests, play):
         try:
             play(function)
             print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
         except Exception:
             failed = 1
             print(f"not ok {number} - {name}")
