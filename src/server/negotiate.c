@@ -67,7 +67,7 @@ static struct clause read_clause(struct cor_str text)
     return clause;
 }
 
-/* Sorted by quality, equal ones as they stand; those of quality 0 are left out. */
+/* Sorted by quality, equal ones as they stand. As upstream, quality 0 is only the last choice. */
 static size_t read_clauses(struct cor_str accept, struct clause *v)
 {
     size_t n = 0;
@@ -76,7 +76,7 @@ static size_t read_clauses(struct cor_str accept, struct clause *v)
         struct clause clause = read_clause(cor_str_cut(&accept, ','));
         size_t at = n;
 
-        if (clause.type.n == 0 || clause.q == 0)
+        if (clause.type.n == 0)
             continue;
         while (at > 0 && v[at - 1].q < clause.q) {
             v[at] = v[at - 1];

@@ -335,6 +335,8 @@ TEST(answers, to_accept_headers)
     yaml.accept = "application/json;q=0.1,application/yaml;q=0.5";
     assert_memory_equal(fx_do_with(&fx, 200, "GET", A, "", &yaml), "apiVersion:", 11);
     yaml.accept = "application/yaml;q=0";
+    assert_memory_equal(fx_do_with(&fx, 200, "GET", A, "", &yaml), "apiVersion:", 11);
+    yaml.accept = "application/yaml;q=0,application/json;q=0.1";
     assert_memory_equal(fx_do_with(&fx, 200, "GET", A, "", &yaml), "{\"kind\":", 8);
     fx_close(&fx);
 }
