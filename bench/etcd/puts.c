@@ -94,6 +94,7 @@ double puts_engine_us(const char *etcd_url, size_t n, size_t at_once)
     before = (cpu_us() - before) / (double)n;
     cor_engine_close(p.engine);
     cor_loop_free(p.loop);
+    memset(writers, 0, sizeof(writers));
     return before;
 }
 

@@ -125,14 +125,19 @@ size_t process_children(pid_t pid, pid_t *ret_pids, size_t max)
 {
     char path[64];
     size_t n = 0;
-    int child;
+    unsigned long child;
+    char line[4096], *at = line, *end;
     FILE *f;
 
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
     f = fopen(path, "re");
-    while (f && n < max && fscanf(f, "%d", &child) == 1)
-        ret_pids[n++] = child;
+    if (!f || !fgets(line, sizeof(line), f))
+        line[0] = '\0';
     if (f)
         fclose(f);
+    while (n < max && (child = strtoul(at, &end, 10)) > 0 && end > at) {
+        ret_pids[n++] = (pid_t)child;
+        at = end;
+    }
     return n;
 }

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* Prints "bench: ..." and ends the program; children die with it. */
-_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* argv[0] is a path or found in PATH. What it prints is appended to `log`. It is killed when the
  * benchmark ends, however that happens. */

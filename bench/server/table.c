@@ -50,12 +50,12 @@ static const struct row rows[] = {
 void figures_clear(struct figures *f)
 {
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
-        *(double *)((char *)f + rows[i].figure) = NAN;
+        *(double *)(void *)((char *)f + rows[i].figure) = NAN;
 }
 
 static double figure(const struct figures *f, const struct row *row)
 {
-    return *(const double *)((const char *)f + row->figure);
+    return *(const double *)(const void *)((const char *)f + row->figure);
 }
 
 static void print_number(int width, double v)

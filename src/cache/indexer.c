@@ -1,5 +1,6 @@
 #include "cache/indexer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,7 @@ static struct cor_indexed *item_of_value(const struct cor_indexed *e, struct cor
     char prefix[COR_INDEX_PREFIX_MAX];
     size_t n = cor_index_prefix(value, prefix);
 
+    assert(e);
     return item_new(e->object, cor_str(prefix, n), object_key_of(e));
 }
 

@@ -463,7 +463,7 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
                    struct cor_client_config *c, struct cor_status *reterr)
 {
     static const char *const secure[] = {"https://", "unix://"};
-    const struct cor_stanza *cluster, *user;
+    const struct cor_stanza *cluster = NULL, *user = NULL;
     int r = find_named(kc, context, COR_STANZA_CLUSTER, "cluster", &cluster, reterr);
 
     if (r == 0)

@@ -64,8 +64,8 @@ enum cor_api_flag {
     COR_API_NO_GC = 1 << 9,     /* propagation policies are ignored */
     COR_API_GRACEFUL = 1 << 10, /* pods: deletion takes a grace period */
     COR_API_KEEP_STATUS_ON_CREATE = 1 << 11,
-    COR_API_TTL = 1 << 12,      /* events: they expire */
-    COR_API_NO_CACHE = 1 << 13, /* served from the store unless told otherwise */
+    COR_API_TTL = 1 << 12,           /* events: they expire */
+    COR_API_NO_CACHE = 1 << 13,      /* served from the store unless told otherwise */
     COR_API_ANY_FINALIZER = 1 << 14, /* finalizers need no domain */
 };
 

@@ -18,8 +18,8 @@
 #define COR_SEND_BLOCKS 16
 /* One read of a socket; with the rest of a record this is COR_STREAM_READ_MAX. */
 #define COR_IN_BYTES (64u * 1024)
-/* Blocks kept for the next turn (1 MB). A turn that has filled as many sends before its end, so that
- * an event for thousands of streams goes through memory that is still in the CPU's cache. */
+/* Blocks kept for the next turn (1 MB). A turn that has filled as many sends before its end, so
+ * that an event for thousands of streams goes through memory that is still in the CPU's cache. */
 #define COR_BLOCKS_KEPT_MAX 64
 /* Room for the records of one send, and for a handshake flight, whichever is larger. */
 #define COR_CIPHER_BYTES (COR_SEND_BLOCKS * (COR_BLOCK_BYTES + 256u) + 64u * 1024)

@@ -1,5 +1,7 @@
 #include "server/negotiate.h"
 
+#include <assert.h>
+
 #include <stdlib.h>
 #include <strings.h>
 
@@ -126,8 +128,10 @@ static int check_partial(const struct clause *clause, enum cor_answer answer,
                          const struct cor_api_resource *resource, struct cor_status *reterr_status)
 {
     bool is_list = cor_str_eq(clause->as, COR_STR("PartialObjectMetadataList"));
-    struct cor_str package = cor_decode_package(resource);
+    struct cor_str package;
 
+    assert(resource);
+    package = cor_decode_package(resource);
     if (!is_list && answer == COR_ANSWER_LIST)
         return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE,
                               "you requested PartialObjectMetadata, but the requested object is a "

@@ -29,7 +29,7 @@ struct conf_transformer {
     bool stale;
     bool broken;
     const char *broken_key; /* only values of keys that end so cannot be read */
-    _Atomic size_t reads; /* a cache reads on the engine's thread */
+    _Atomic size_t reads;   /* a cache reads on the engine's thread */
 };
 
 struct conf {

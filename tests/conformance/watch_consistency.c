@@ -21,7 +21,7 @@ struct shared {
     _Atomic bool failed;
     char failure[512]; /* of the first who failed */
     uint64_t seed;
-    char start[24]; /* the revision before all writes */
+    char start[24];                      /* the revision before all writes */
     pthread_barrier_t written, finished; /* the writers are done; everybody is */
     pthread_barrier_t engine_closed;     /* a loop goes after the engine has spoken last */
 };

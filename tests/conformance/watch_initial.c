@@ -47,6 +47,8 @@ static void check(const struct semantics *s)
         snprintf(name, sizeof(name), "pod-%d", i + 1);
         revs[i] = put(&c, "ns", name);
     }
+    /* A store that others share acknowledges a write before the cache has heard of it. */
+    cor_object_unref(conf_get(&c, "/pods/ns/pod-3", conf_rv(revs[2]), false).object);
     opts.options.resource_version = cor_strz(*s->rv == '@'   ? conf_rv(revs[2])
                                              : *s->rv == '^' ? conf_rv(before)
                                                              : s->rv);

@@ -11,8 +11,8 @@ static bool names_files(struct cor_str text)
 {
     for (size_t i = 0; i < text.n; i++)
         if (text.p[i] == '\\' ||
-            (text.p[i] == '/' && (i < 6 || memcmp(text.p + i - 6, "https:", 6)) &&
-             (i < 7 || memcmp(text.p + i - 7, "https:/", 7))))
+            (text.p[i] == '/' && (i < 6 || memcmp(text.p + i - 6, "https:", 6) != 0) &&
+             (i < 7 || memcmp(text.p + i - 7, "https:/", 7) != 0)))
             return true;
     return false;
 }

@@ -223,7 +223,6 @@ int cor_encryption_config_check(const struct cor_encryption_config *config,
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     struct cor_field_path root = cor_field_root(COR_STR("resources"));
-    int r = 0;
 
     cor_field_errors_init(&errs);
     cor_buf_init(&text, MESSAGE_MAX);
@@ -234,7 +233,7 @@ int cor_encryption_config_check(const struct cor_encryption_config *config,
 
         check_rule(&config->rules[i], &at, &errs);
     }
-    if (errs.error < 0 || (errs.n > 0 && (r = cor_field_errors_print(&errs, &text)) == -COR_ENOMEM))
+    if (errs.error < 0 || (errs.n > 0 && cor_field_errors_print(&errs, &text) == -COR_ENOMEM))
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     return errs.n > 0 ? cor_status_set(reterr_status, -COR_EINVAL, "%s", cor_buf_z(&text)) : 0;
 }

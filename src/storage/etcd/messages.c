@@ -239,9 +239,15 @@ int etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token)
 /* From 3.4.31, 3.5.13 and 3.6 on. Others answer at once, whatever watches have still to get. */
 static bool has_progress(const char *version)
 {
-    unsigned major, minor, patch;
+    struct cor_str rest = cor_strz(version);
+    uint64_t major, minor, patch;
 
-    if (sscanf(version, "%u.%u.%u", &major, &minor, &patch) != 3)
+    if (cor_str_to_u64(cor_str_cut(&rest, '.'), &major) < 0 ||
+        cor_str_to_u64(cor_str_cut(&rest, '.'), &minor) < 0)
+        return false;
+    /* What stands behind the digits of the last ("0-rc.1") does not count. */
+    rest.n = strspn(rest.p ? rest.p : "", "0123456789");
+    if (cor_str_to_u64(rest, &patch) < 0)
         return false;
     if (major != 3)
         return major > 3;

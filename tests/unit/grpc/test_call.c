@@ -348,7 +348,7 @@ TEST(grpc_call, the_channel_may_be_closed_from_a_message)
 
 TEST(grpc_call, survives_every_failed_allocation)
 {
-    FOR_EACH_FAILED_ALLOC (n) {
+    FOR_EACH_FAILED_ALLOC(n) {
         struct cor_grpc_call_opts opts = {.method = COR_STR("/t/Echo"), .timeout_ms = 10000};
         struct cor_str message = COR_STR("x");
         struct world w;
