@@ -182,8 +182,8 @@ const struct command store_watch = {
     .details =
         "Each line is what a Kubernetes watch sends: {\"type\":\"ADDED\",\"object\":{...}}. Without\n"
         "--from the current state comes first, as ADDED. Ends with status 0 on SIGINT and SIGTERM.\n"
-        "The watch has the store to itself while it runs: what it shows is the history since --from,\n"
-        "and objects whose time runs out.\n",
+        "On SQLite the watch has the store to itself while it runs: what it shows is the history\n"
+        "since --from, and objects whose time runs out. On etcd it also shows what others write.\n",
     .flags = flags,
     .nflags = COR_ARRAY_LEN(flags),
     .args_min = 1,
