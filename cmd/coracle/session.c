@@ -142,7 +142,8 @@ int session_transformer(struct session *s, const struct store_key *key,
 
 int session_open_store(struct session *s, bool read_only)
 {
-    struct cor_store_opts opts = {.resource_prefix = s->key.resource_prefix};
+    struct cor_store_opts opts = {.resource_prefix = s->key.resource_prefix,
+                                  .path_prefix = s->opts->path_prefix};
     int status = session_open_encryption(s);
 
     if (status == EXIT_OK)

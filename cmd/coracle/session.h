@@ -21,6 +21,7 @@ struct session_opts {
     const char *data;
     const char *backend; /* NULL: see cor_engine_config */
     struct cor_etcd_config etcd;
+    const char *path_prefix;       /* NULL: /registry */
     const char *output;            /* NULL: the command's own */
     const char *encryption_config; /* NULL: values are not encrypted */
 };
@@ -42,6 +43,12 @@ struct session_opts {
      .value = "sqlite|etcd3",                                                                      \
      .help = "what keeps the data (etcd3 when --etcd-servers is given, else sqlite)"},             \
         ETCD_FLAGS(offsetof(struct session_opts, etcd))
+#define SESSION_FLAG_PREFIX                                                                        \
+    {                                                                                              \
+        .name = "etcd-prefix", .kind = FLAG_TEXT,                                                  \
+        .at = offsetof(struct session_opts, path_prefix), .value = "PREFIX",                       \
+        .help = "what all keys in the store begin with (/registry)"                                \
+    }
 #define SESSION_FLAG_ENCRYPTION                                                                    \
     {                                                                                              \
         .name = "encryption-provider-config", .kind = FLAG_TEXT,                                   \

@@ -54,6 +54,7 @@ static const struct flag flags[] = {
     SESSION_FLAG_OUTPUT("json|pretty", "one line as stored, or indented (json)"),
     SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
+    SESSION_FLAG_PREFIX,
 };
 
 const struct command store_get = {

@@ -188,6 +188,7 @@ static const struct flag flags[] = {
     SESSION_FLAG_OUTPUT("table|json", "a table, or a v1 List (table)"),
     SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
+    SESSION_FLAG_PREFIX,
 };
 
 const struct command store_list = {

@@ -159,6 +159,7 @@ static const struct flag flags[] = {
     SESSION_FLAG_OUTPUT("text|json", "a line that says what happened, or the object (text)"),
     SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
+    SESSION_FLAG_PREFIX,
 };
 
 const struct command store_put = {

@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "codec/api_resource.h"
+#include "meta/key.h"
 #include "session.h"
 #include "storage/encryption/config.h"
 #include "storage/rewriter.h"
 #include "store_commands.h"
 
-#define PREFIX      "/registry/"
 #define PROGRESS_MS 1000
 
 struct rewrite_opts {
@@ -19,7 +19,8 @@ struct rewrite_opts {
 struct rewrite {
     struct session session;
     const struct rewrite_opts *opts;
-    struct store_key key; /* the last one that was looked at, for its resource */
+    struct cor_buf prefix; /* of all keys, with its slashes */
+    struct store_key key;  /* the last one that was looked at, for its resource */
     const struct cor_transformer *transformer; /* of that resource; NULL: it is left alone */
     uint64_t said_ms;
     int exit_status;
@@ -81,14 +82,14 @@ static bool is_same_resource(const struct rewrite *rw, struct cor_str logical)
 static const struct cor_transformer *transformer_of(void *arg, struct cor_str key)
 {
     struct rewrite *rw = arg;
-    struct cor_str logical = cor_str_from(key, sizeof(PREFIX) - 2);
+    struct cor_str logical = cor_str_from(key, rw->prefix.n - 1);
     char text[STORE_KEY_MAX];
 
     if (is_same_resource(rw, logical))
         return rw->transformer;
     rw->transformer = NULL;
     rw->key.resource_prefix[0] = '\0';
-    snprintf(text, sizeof(text), "%.*s", COR_STR_ARG(key));
+    snprintf(text, sizeof(text), "%.*s", COR_STR_ARG(cor_str_from(logical, 1)));
     /* What is no resource (ranges of addresses, leases of masters) is never encrypted. */
     if (store_key_parse(text, &rw->key, NULL) < 0 || !is_wanted(rw, &rw->key.gr))
         return NULL;
@@ -145,8 +146,9 @@ static void on_done(void *arg, int err, struct cor_status *status,
 static int rewrite_store(struct rewrite *rw)
 {
     struct session *s = &rw->session;
-    struct cor_rewriter_opts opts = {.prefix = COR_STR(PREFIX),
-                                     .transformer_of = transformer_of,
+    const char *prefix =
+        s->opts->path_prefix ? s->opts->path_prefix : COR_STORE_PATH_PREFIX_DEFAULT;
+    struct cor_rewriter_opts opts = {.transformer_of = transformer_of,
                                      .on_failure = on_failure,
                                      .on_progress = on_progress,
                                      .on_done = on_done,
@@ -159,6 +161,11 @@ static int rewrite_store(struct rewrite *rw)
         status = session_open(s, false);
     if (status != EXIT_OK)
         return status;
+    if (cor_key_path_prefix(cor_strz(prefix), &rw->prefix) < 0) {
+        cor_status_set(&s->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return session_report(s);
+    }
+    opts.prefix = cor_buf_str(&rw->prefix);
     opts.engine = s->engine;
     opts.loop = s->loop;
     rw->said_ms = cor_clock_mono_us(cor_clock_real()) / 1000;
@@ -175,8 +182,10 @@ static int run(const void *opts, const char *const *args, size_t nargs)
 
     (void)args, (void)nargs;
     session_init(&rw.session, "store rewrite", opts);
+    cor_buf_init(&rw.prefix, COR_KEY_BYTES_MAX);
     status = rewrite_store(&rw);
     session_close(&rw.session);
+    cor_buf_deinit(&rw.prefix);
     return status;
 }
 
@@ -196,6 +205,7 @@ static const struct flag flags[] = {
      .help = "only these, such as secrets,deployments.apps (all)"},
     SESSION_FLAG_OUTPUT("text|json", "a line that says what happened, or numbers (text)"),
     SESSION_FLAG_BACKEND,
+    SESSION_FLAG_PREFIX,
 };
 
 const struct command store_rewrite = {

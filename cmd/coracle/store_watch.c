@@ -172,6 +172,7 @@ static const struct flag flags[] = {
     SESSION_FLAG_OUTPUT("json", "events as they are on the wire (json)"),
     SESSION_FLAG_ENCRYPTION,
     SESSION_FLAG_BACKEND,
+    SESSION_FLAG_PREFIX,
 };
 
 const struct command store_watch = {

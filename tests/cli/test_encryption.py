@@ -93,6 +93,21 @@ def test_encryption_begins_and_ends_with_a_rewrite(p):
     assert p.store("get", "configmaps/default/a").json()["data"] == {"level": "clear"}
 
 
+def test_another_prefix_is_read_written_and_rewritten(p):
+    elsewhere = "--etcd-prefix", "elsewhere"
+    put(p, "a", elsewhere, level="clear").ok()
+    put(p, "b", (), level="clear").ok()
+    for flags, name in ((elsewhere, "a"), ((), "b")):
+        items = p.store("list", "configmaps", *flags, "-o", "json").json()["items"]
+        assert [item["metadata"]["name"] for item in items] == [name]
+    begin = config(p, provider("secretbox", "key1"), provider("identity"))
+    assert p.store("rewrite", *begin, *elsewhere).ok() == "rewrote 1 of 1 keys\n"
+    assert b"k8s:enc:secretbox:v1:key1:" in on_disk(p)
+    assert not value(p, "b").startswith(b"k8s:enc:"), "the keys under /registry are another store's"
+    assert p.store("get", "configmaps/default/a", *begin, *elsewhere).json()["data"] == {"level": "clear"}
+    p.store("get", "configmaps/default/a", *begin).fails(1, "not found")
+
+
 def test_rewrite_takes_only_the_resources_that_are_named(p):
     put(p, "a", ()).ok()
     p.store("put", "deployments/default/d", stdin=json.dumps({
