@@ -44,8 +44,7 @@ bool etcd_session_has_progress(const struct etcd_session *s)
 
 static void set_trouble(struct etcd_session *s, const char *text, size_t n)
 {
-    snprintf(s->trouble, sizeof(s->trouble), "%s: %.*s", cor_grpc_channel_peer(s->channel), (int)n,
-             text);
+    snprintf(s->trouble, sizeof(s->trouble), "%.*s", (int)n, text);
 }
 
 /* Who waits. */
