@@ -98,12 +98,20 @@ static void on_soon(struct cor_timer *timer)
     look_closed(COR_CONTAINER_OF(timer, struct cor_http_client, soon));
 }
 
+/* A request may hold a token. */
+static void drop_request(struct cor_http_call *call)
+{
+    if (call->request.n > 0)
+        explicit_bzero(call->request.p, call->request.n);
+    cor_buf_deinit(&call->request);
+}
+
 static void call_free(struct cor_http_call *call)
 {
     cor_timer_cancel(&call->timer);
     cor_list_remove(&call->link);
     call->client->ncalls--;
-    cor_buf_deinit(&call->request);
+    drop_request(call);
     cor_free(call);
 }
 
@@ -200,7 +208,7 @@ static int on_head(const struct cor_h1_head *head, void *arg)
     c->keep_alive = head->keep_alive;
     if (!c->call)
         return -COR_ECANCELED;
-    cor_buf_deinit(&c->call->request);
+    drop_request(c->call);
     return c->call->cbs->on_head(c->call->arg, head->status, head->headers, head->nheaders);
 }
 
@@ -368,7 +376,9 @@ static void on_conn_timer(struct cor_timer *timer)
         finish_conn(c);
     else if (c->state == IDLE)
         close_conn(c);
-    else if (c->state != BUSY)
+    else if (c->state == BUSY)
+        cor_timer_set(&c->timer, COR_HTTP_CLIENT_IDLE_MS); /* its place is still there */
+    else
         fail_conn(c, -COR_ETIMEOUT, "the connection took too long");
 }
 
