@@ -178,6 +178,7 @@ class Proxy:
         self.pairs, self.lock = set(), threading.Lock()
         self.refuses = False
         self.accepted = 0
+        self.watched, self.seen = None, threading.Event()
         threading.Thread(target=self.accept, daemon=True).start()
 
     @property
@@ -203,10 +204,23 @@ class Proxy:
             threading.Thread(target=self.pump, args=(near, far, (near, far)), daemon=True).start()
             threading.Thread(target=self.pump, args=(far, near, (near, far)), daemon=True).start()
 
+    def expect(self, text):
+        """wait_seen() returns once a request with these bytes has passed."""
+        self.watched = text
+        self.seen.clear()
+
+    def wait_seen(self):
+        assert self.seen.wait(60), f"no request with {self.watched} came by"
+
     def pump(self, source, sink, pair):
+        tail = b""
         try:
             while data := source.recv(65536):
                 sink.sendall(data)
+                if self.watched and source is pair[0]:
+                    if self.watched in tail + data:
+                        self.seen.set()
+                    tail = data[-len(self.watched):]
         except OSError:
             pass
         self.end(pair)

@@ -171,8 +171,9 @@ def an_unknown_outcome_is_not_called_a_failure_that_may_be_repeated(coracle, fla
             answers = []
             etcd.members[0].pause()
             writer = threading.Thread(target=lambda: answers.append(a.request("POST", MAPS, config_map("maybe"))))
+            proxy.expect(b"maybe")
             writer.start()
-            time.sleep(0.3)  # The write is on its way; nothing can tell when it has arrived.
+            proxy.wait_seen()
             proxy.cut()
             etcd.members[0].resume()
             writer.join()
