@@ -1,0 +1,139 @@
+#include "client/server_url.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+static int mistake(const struct cor_client_config *config, struct cor_status *reterr)
+{
+    return cor_status_set(reterr, -COR_EINVAL,
+                          "server: host must be a URL or a host:port pair: \"%s\"", config->server);
+}
+
+static bool is_set(const char *s)
+{
+    return s && s[0];
+}
+
+static bool wants_tls(const struct cor_client_config *c)
+{
+    return c->insecure_skip_tls_verify || is_set(c->ca_pem) || is_set(c->client_cert_pem) ||
+           is_set(c->client_cert_file);
+}
+
+static bool skip(struct cor_str *s, const char *prefix)
+{
+    if (!cor_str_starts(*s, cor_strz(prefix)))
+        return false;
+    *s = cor_str_from(*s, strlen(prefix));
+    return true;
+}
+
+static char *copy(struct cor_str s)
+{
+    return cor_strndup(s.p, s.n);
+}
+
+/* "host", "host:port", "[::1]:port"; user information is refused. */
+static bool split_authority(struct cor_str authority, struct cor_str *ret_host,
+                            struct cor_str *ret_port)
+{
+    bool is_v6 = authority.n > 0 && authority.p[0] == '[';
+    ptrdiff_t end = cor_str_find(authority, is_v6 ? ']' : ':');
+
+    if (cor_str_find(authority, '@') >= 0 || (is_v6 && end < 0))
+        return false;
+    if (end < 0)
+        end = (ptrdiff_t)authority.n;
+    *ret_host = cor_str(authority.p + is_v6, (size_t)end - is_v6);
+    *ret_port = cor_str_from(authority, (size_t)end + is_v6);
+    return ret_host->n > 0;
+}
+
+static bool read_port(struct cor_str text, bool is_tls, uint16_t *ret)
+{
+    uint64_t port = is_tls ? 443 : 80;
+
+    if (text.n > 1 && (text.p[0] != ':' || cor_str_to_u64(cor_str_from(text, 1), &port) < 0))
+        return false;
+    if ((text.n == 1 && text.p[0] != ':') || port == 0 || port > UINT16_MAX)
+        return false;
+    *ret = (uint16_t)port;
+    return true;
+}
+
+static int set_origin(struct cor_server_url *url, struct cor_str authority)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    int r;
+
+    cor_buf_init(&text, authority.n + sizeof("https://"));
+    r = cor_buf_addf(&text, "%s://%.*s", url->is_tls ? "https" : "http", COR_STR_ARG(authority));
+    if (r == 0)
+        url->origin = cor_buf_steal(&text, NULL);
+    return url->origin ? 0 : -COR_ENOMEM;
+}
+
+static int parse(struct cor_str text, const struct cor_client_config *config, bool has_scheme,
+                 struct cor_server_url *url, struct cor_status *reterr)
+{
+    struct cor_str path, authority = text, host, port;
+    size_t n = 0;
+
+    while (n < text.n && text.p[n] != '/' && text.p[n] != '?' && text.p[n] != '#')
+        n++;
+    authority.n = n;
+    path = cor_str_from(text, n);
+    while (cor_str_ends(path, COR_STR("/")))
+        path.n--;
+    if (cor_str_find(path, '?') >= 0 || cor_str_find(path, '#') >= 0 ||
+        cor_str_find(path, ' ') >= 0 || (path.n > 0 && !has_scheme) ||
+        !split_authority(authority, &host, &port) || !read_port(port, url->is_tls, &url->port))
+        return mistake(config, reterr);
+    url->host = copy(host);
+    url->prefix = copy(path);
+    return url->host && url->prefix ? set_origin(url, authority) : -COR_ENOMEM;
+}
+
+int cor_server_url_parse(const struct cor_client_config *config, struct cor_server_url *ret_url,
+                         struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_server_url_deinit) struct cor_server_url url = {0};
+    struct cor_str text = is_set(config->server) ? cor_strz(config->server) : COR_STR("localhost");
+    bool has_scheme = true;
+    int r;
+
+    if (skip(&text, "unix://")) {
+        if (text.n == 0 || text.p[0] != '/')
+            return mistake(config, reterr);
+        url.unix_path = copy(text);
+        url.prefix = cor_strdup("");
+        url.origin = cor_strdup(config->server);
+        r = url.unix_path && url.prefix && url.origin ? 0 : -COR_ENOMEM;
+    } else {
+        if (skip(&text, "https://"))
+            url.is_tls = true;
+        else if (!skip(&text, "http://"))
+            has_scheme = false;
+        if (!has_scheme)
+            url.is_tls = wants_tls(config);
+        r = parse(text, config, has_scheme, &url, reterr);
+    }
+    if (r == -COR_ENOMEM)
+        return cor_status_set(reterr, r, "no memory for a server's address");
+    if (r < 0)
+        return r;
+    *ret_url = url;
+    url = (struct cor_server_url){0};
+    return 0;
+}
+
+void cor_server_url_deinit(struct cor_server_url *url)
+{
+    cor_free(url->host);
+    cor_free(url->unix_path);
+    cor_free(url->prefix);
+    cor_free(url->origin);
+    *url = (struct cor_server_url){0};
+}

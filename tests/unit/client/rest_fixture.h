@@ -1,0 +1,241 @@
+/* A REST client and, on the same loop, a server that plays a script: its n-th request gets the
+ * script's n-th answer, and what it was asked is written down. */
+#ifndef COR_TEST_REST_FIXTURE_H
+#define COR_TEST_REST_FIXTURE_H
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "client/rest_client.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "net/tls.h"
+#include "test.h"
+
+#define PATIENCE_MS 30000
+
+enum move { SEND, HOLD, CUT, CUT_IN_BODY };
+
+struct answer {
+    int status; /* 0: 200 */
+    const char *body;
+    const char *header, *value; /* besides the Content-Type */
+    const char *content_type;   /* NULL: application/json */
+    enum move move;
+};
+
+struct world {
+    struct cor_loop *loop;
+    struct cor_net *net;
+    struct cor_http_server *server;
+    uint16_t port;
+    char url[64];
+    struct cor_client_config config;
+    struct cor_rest_client *rc;
+
+    const struct answer *script; /* after its last answer: {0} */
+    size_t nscript, nasked;
+    struct cor_buf asked;           /* "GET /target\n" of each request */
+    struct cor_buf headers;         /* "name: value\n" of all of them */
+    struct cor_buf bodies;          /* one after the other */
+    struct cor_http_response *held; /* the last that is held */
+    size_t ngone;
+
+    bool rest_closed, server_closed, net_closed;
+};
+
+static inline void on_held_gone(struct cor_http_response *resp, int why, void *arg)
+{
+    struct world *w = arg;
+
+    w->held = NULL;
+    w->ngone++;
+}
+
+static inline void on_held_drain(struct cor_http_response *resp, void *arg)
+{
+    ((struct world *)arg)->held = NULL;
+    cor_http_response_end(resp);
+}
+
+static const struct cor_http_response_cbs held_cbs = {NULL, on_held_gone, on_held_drain};
+
+static inline void play(struct world *w, const struct answer *a, struct cor_http_response *resp)
+{
+    struct cor_http_header headers[2] = {
+        {COR_STR("Content-Type"), cor_strz(a->content_type ? a->content_type : "application/json")},
+        {cor_strz(a->header), cor_strz(a->value)}};
+    int status = a->status ? a->status : 200;
+    size_t n = a->header ? 2 : 1;
+
+    if (a->move == CUT) {
+        cor_http_response_abort(resp);
+        return;
+    }
+    if (a->move == SEND) {
+        cor_http_response_send(resp, status, headers, n, cor_strz(a->body));
+        return;
+    }
+    cor_http_response_set_cbs(resp, &held_cbs, w);
+    cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);
+    w->held = resp;
+    if (a->body) {
+        cor_http_response_start(resp, status, headers, n, COR_HTTP_LENGTH_UNKNOWN);
+        cor_http_response_write(resp, cor_strz(a->body));
+    }
+}
+
+static inline void on_request(const struct cor_http_request *req, struct cor_http_response *resp,
+                              void *arg)
+{
+    static const struct answer nothing;
+    struct world *w = arg;
+    const struct answer *a = w->nasked < w->nscript ? &w->script[w->nasked] : &nothing;
+
+    w->nasked++;
+    cor_buf_addf(&w->asked, "%.*s %.*s\n", COR_STR_ARG(req->method_name), COR_STR_ARG(req->target));
+    for (size_t i = 0; i < req->nheaders; i++)
+        cor_buf_addf(&w->headers, "%.*s: %.*s\n", COR_STR_ARG(req->headers[i].name),
+                     COR_STR_ARG(req->headers[i].value));
+    cor_buf_adds(&w->bodies, req->body);
+    play(w, a, resp);
+}
+
+/* The server; the client's configuration may be changed before world_connect(). */
+static inline void world_begin(struct world *w, struct cor_tls *tls)
+{
+    struct cor_http_server_opts server = {.nloops = 1, .on_request = on_request, .arg = w};
+
+    *w = (struct world){0};
+    cor_buf_init(&w->asked, 1u << 20);
+    cor_buf_init(&w->headers, 1u << 20);
+    cor_buf_init(&w->bodies, 1u << 20);
+    assert_int_equal(cor_loop_new(64, &w->loop), 0);
+    assert_int_equal(cor_net_open(w->loop, &w->net), 0);
+    server.loops = &w->loop;
+    assert_int_equal(cor_http_server_new(&server, &w->server), 0);
+    assert_int_equal(cor_http_server_listen(w->server, "127.0.0.1", 0, tls, &w->port), 0);
+    snprintf(w->url, sizeof(w->url), "%s://127.0.0.1:%u", tls ? "https" : "http", w->port);
+    w->config.server = w->url;
+}
+
+static inline void world_connect(struct world *w, const struct cor_rest_client_opts *opts)
+{
+    struct cor_rest_client_opts o = opts ? *opts : (struct cor_rest_client_opts){0};
+    struct cor_status why = {0};
+
+    o.config = &w->config;
+    assert_int_equal(cor_rest_client_open(w->net, &o, &w->rc, &why), 0);
+}
+
+static inline void world_script(struct world *w, const struct answer *script, size_t n)
+{
+    w->script = script;
+    w->nscript = n;
+    w->nasked = 0;
+}
+
+#define WORLD_SCRIPT(w, script) world_script((w), (script), COR_ARRAY_LEN(script))
+
+static inline void set_flag(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static inline bool is_flag(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static inline void world_until(struct world *w, bool (*done)(void *arg), void *arg)
+{
+    assert_true(cor_loop_run_until(w->loop, done, arg, PATIENCE_MS));
+}
+
+static inline void world_end(struct world *w)
+{
+    if (w->rc) {
+        cor_rest_client_close(w->rc, set_flag, &w->rest_closed);
+        world_until(w, is_flag, &w->rest_closed);
+    }
+    cor_http_server_close(w->server, 1000, set_flag, &w->server_closed);
+    world_until(w, is_flag, &w->server_closed);
+    cor_http_server_free(w->server);
+    cor_net_close(w->net, set_flag, &w->net_closed);
+    world_until(w, is_flag, &w->net_closed);
+    cor_loop_free(w->loop);
+    cor_buf_deinit(&w->asked);
+    cor_buf_deinit(&w->headers);
+    cor_buf_deinit(&w->bodies);
+}
+
+/* What a request has been told. */
+struct heard {
+    int head;           /* its code; 0: none came */
+    struct cor_buf got; /* the pieces, or the whole */
+    bool is_done;
+    int code, err;
+    struct cor_status error; /* a copy */
+};
+
+static inline int hear_head(void *arg, const struct cor_rest_head *head)
+{
+    ((struct heard *)arg)->head = head->code;
+    return 0;
+}
+
+static inline int hear_body(void *arg, struct cor_str piece)
+{
+    return cor_buf_adds(&((struct heard *)arg)->got, piece);
+}
+
+static inline void hear_done(void *arg, const struct cor_rest_result *result)
+{
+    struct heard *h = arg;
+
+    assert_false(h->is_done);
+    h->is_done = true;
+    h->code = result->code;
+    cor_buf_adds(&h->got, result->body);
+    if (result->error) {
+        h->err = result->error->err;
+        assert_true(h->err < 0);
+        cor_status_copy(&h->error, result->error);
+    }
+}
+
+static const struct cor_rest_cbs heard_cbs = {hear_head, hear_body, hear_done};
+
+static inline void heard_init(struct heard *h)
+{
+    *h = (struct heard){0};
+    cor_buf_init(&h->got, 1u << 20);
+}
+
+static inline void heard_deinit(struct heard *h)
+{
+    cor_buf_deinit(&h->got);
+    cor_status_deinit(&h->error);
+}
+
+/* Opens a request and waits for its end. `h` is initialised by it. */
+static inline void ask_with(struct world *w, struct cor_rest_request_opts opts, struct heard *h)
+{
+    struct cor_rest_request *req;
+
+    heard_init(h);
+    opts.cbs = &heard_cbs;
+    opts.arg = h;
+    assert_int_equal(cor_rest_request_open(w->rc, &opts, &req), 0);
+    assert_false(h->is_done);
+    world_until(w, is_flag, &h->is_done);
+}
+
+static inline void ask(struct world *w, const char *target, struct heard *h)
+{
+    ask_with(w, (struct cor_rest_request_opts){.target = cor_strz(target)}, h);
+}
+
+#endif
