@@ -9,29 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "meta/object.h"
-
-#define COR_EDITS_MAX 24
-
-/* What stands in place of a member. */
-struct cor_edit {
-    struct cor_str key;
-    struct cor_str value; /* JSON; p == NULL: the member goes */
-};
-
-/* A few of them, in byte order of their keys; the last of equal ones counts. */
-struct cor_edits {
-    struct cor_edit v[COR_EDITS_MAX];
-    size_t n;
-};
-
-void cor_edits_set(struct cor_edits *edits, struct cor_str key, struct cor_str value);
-static inline void cor_edits_drop(struct cor_edits *edits, struct cor_str key)
-{
-    cor_edits_set(edits, key, (struct cor_str){NULL, 0});
-}
-
-/* Appends the canonical object `json` with its edited members. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_edits_apply(const struct cor_edits *edits, struct cor_str json, struct cor_buf *out);
+#include "json/edits.h"
 
 /* `top` without its kind, apiVersion and metadata, of which the first two are given and the third
  * is `metadata` edited: an object in stored form. `metadata` may be from another object. 0,
