@@ -40,14 +40,15 @@ FIELDS(event_fields, NULL, METADATA, {.label = "involvedObject.kind"},
        {.label = "involvedObject.resourceVersion"}, {.label = "involvedObject.fieldPath"},
        {.label = "reason"}, {.label = "reportingComponent"},
        {.label = "source", .path = "source.component"}, {.label = "type"});
-FIELDS(new_event_fields, NULL, METADATA, {.label = "regarding.kind", .path = "involvedObject.kind"},
-       {.label = "regarding.namespace", .path = "involvedObject.namespace"},
-       {.label = "regarding.name", .path = "involvedObject.name"},
-       {.label = "regarding.uid", .path = "involvedObject.uid"},
-       {.label = "regarding.apiVersion", .path = "involvedObject.apiVersion"},
-       {.label = "regarding.resourceVersion", .path = "involvedObject.resourceVersion"},
-       {.label = "regarding.fieldPath", .path = "involvedObject.fieldPath"}, {.label = "reason"},
-       {.label = "reportingController", .path = "reportingComponent"}, {.label = "type"});
+FIELDS(new_event_fields, NULL, METADATA,
+       {.label = "regarding.kind", .field = "involvedObject.kind"},
+       {.label = "regarding.namespace", .field = "involvedObject.namespace"},
+       {.label = "regarding.name", .field = "involvedObject.name"},
+       {.label = "regarding.uid", .field = "involvedObject.uid"},
+       {.label = "regarding.apiVersion", .field = "involvedObject.apiVersion"},
+       {.label = "regarding.resourceVersion", .field = "involvedObject.resourceVersion"},
+       {.label = "regarding.fieldPath", .field = "involvedObject.fieldPath"}, {.label = "reason"},
+       {.label = "reportingController", .field = "reportingComponent"}, {.label = "type"});
 FIELDS(csr_fields, NULL, {.label = "metadata.name"}, {.label = "spec.signerName"});
 FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metadata.name"},
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
@@ -221,10 +222,11 @@ static const struct cor_api_resource builtins[] = {
      .initial_status = "{\"availableReplicas\":0,\"replicas\":0}", SUBS(scalable_subs)},
     /* events.k8s.io/v1 */
     {NAMES("events.k8s.io", "v1", "Event", "events", "event"),
-     .flags = COR_API_NAMESPACED | COR_API_VIRTUAL | COR_API_UNCONDITIONAL |
-              COR_API_CREATE_ON_UPDATE | COR_API_NO_GC | COR_API_TTL | COR_API_NO_CACHE,
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE |
+              COR_API_NO_GC | COR_API_TTL | COR_API_NO_CACHE,
      .verbs = COR_VERBS_ALL, .short_names = {"ev"},
-     .hash = "r2yiGXH7wu8=", .field_labels = &new_event_fields},
+     .hash = "r2yiGXH7wu8=", .field_labels = &new_event_fields, .conversion = &cor_event_conversion,
+     .stored_as = COR_STR("v1")},
     /* authentication.k8s.io/v1 */
     {NAMES("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews",
            "selfsubjectreview"),
@@ -253,9 +255,9 @@ static const struct cor_api_resource builtins[] = {
     /* autoscaling/v1 */
     {NAMES("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers",
            "horizontalpodautoscaler"),
-     .flags = COR_API_NAMESPACED | COR_API_VIRTUAL | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
      .short_names = {"hpa"}, .category = "all", .hash = "qwQve8ut294=", .initial_status = "{}",
-     SUBS(status_only)},
+     .conversion = &cor_hpa_conversion, .stored_as = COR_STR("autoscaling/v2"), SUBS(status_only)},
     /* batch/v1 */
     {NAMES("batch", "v1", "CronJob", "cronjobs", "cronjob"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
@@ -419,6 +421,18 @@ const struct cor_api_resource *cor_api_builtin(struct cor_str group, struct cor_
             return r;
     }
     return NULL;
+}
+
+const struct cor_api_resource *cor_api_stored(const struct cor_api_resource *resource)
+{
+    if (!resource->conversion)
+        return resource;
+    for (size_t i = 0; i < COR_ARRAY_LEN(builtins); i++) {
+        if (cor_str_eq(builtins[i].plural, resource->plural) &&
+            cor_str_eq(builtins[i].api_version, resource->stored_as))
+            return &builtins[i];
+    }
+    return resource;
 }
 
 const struct cor_api_subresource *cor_api_subresource(const struct cor_api_resource *resource,

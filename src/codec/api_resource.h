@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "codec/conversion.h"
 #include "meta/field_selector.h"
 #include "meta/gvk.h"
 #include "meta/validation.h"
@@ -53,7 +54,7 @@ enum cor_status_meta {
 
 enum cor_api_flag {
     COR_API_NAMESPACED = 1 << 0,
-    COR_API_VIRTUAL = 1 << 1,       /* nothing is stored, and nothing served yet */
+    COR_API_VIRTUAL = 1 << 1,       /* nothing is stored */
     COR_API_UNCONDITIONAL = 1 << 2, /* an update may leave out resourceVersion */
     COR_API_CREATE_ON_UPDATE = 1 << 3,
     COR_API_GENERATION_CREATE = 1 << 4,      /* generation begins at 1 */
@@ -85,6 +86,8 @@ struct cor_api_resource {
     const char *trigger_field; /* the field that watchers are indexed by; NULL: none */
     const struct cor_api_subresource *subresources;
     size_t nsubresources;
+    const struct cor_conversion *conversion; /* NULL: stored as it is served */
+    struct cor_str stored_as;                /* the api_version that is stored, of a conversion */
 };
 
 /* The built-in resources, groups in discovery's order, a group's versions by preference, and within
@@ -94,6 +97,8 @@ const struct cor_api_resource *cor_api_builtins(size_t *ret_n);
 /* NULL: there is none. */
 const struct cor_api_resource *cor_api_builtin(struct cor_str group, struct cor_str version,
                                                struct cor_str plural);
+/* The version that holds the objects of a resource: itself, unless it is converted. */
+const struct cor_api_resource *cor_api_stored(const struct cor_api_resource *resource);
 const struct cor_api_subresource *cor_api_subresource(const struct cor_api_resource *resource,
                                                       struct cor_str name);
 

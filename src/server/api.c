@@ -76,6 +76,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
         for (size_t j = 0; api->loops[i].backings && j < api->nresources; j++)
             backing_deinit(&api->loops[i].backings[j]);
         cor_free(api->loops[i].backings);
+        cor_variants_deinit(&api->loops[i].variants);
     }
     cor_discovery_deinit(&api->discovery);
     return cor_free(api);
@@ -111,6 +112,7 @@ void cor_api_loop_release(struct cor_api_loop *loop)
 {
     for (size_t i = 0; i < loop->api->nresources; i++)
         backing_deinit(&loop->backings[i]);
+    cor_variants_deinit(&loop->variants);
 }
 
 bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg)
@@ -293,6 +295,9 @@ static int prepare(struct cor_call *call)
     call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
     if (!call->res || (call->res->flags & COR_API_VIRTUAL))
         return cor_call_no_such_resource(call);
+    call->stored = cor_api_stored(call->res);
+    call->type = call->res;
+    call->conversion = call->res->conversion;
     r = check_route(call);
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
@@ -302,7 +307,7 @@ static int prepare(struct cor_call *call)
     call->accept.is_pretty =
         call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
     if (r == 0)
-        r = cor_api_backing(call->loop, call->res, &call->backing, &call->status);
+        r = cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
     return r;
 }
 

@@ -52,19 +52,6 @@ static int find_size(const char *sizes, const struct cor_api_resource *resource,
     return found;
 }
 
-/* A resource in two versions has one cache, that of the version which comes first; the other is
- * read from the store. */
-static bool is_repeated(const struct cor_api *api, size_t index)
-{
-    const struct cor_api_resource *res = &api->resources[index];
-
-    for (size_t i = 0; i < index; i++)
-        if (cor_str_eq(api->resources[i].group, res->group) &&
-            cor_str_eq(api->resources[i].plural, res->plural))
-            return true;
-    return false;
-}
-
 static int wants_cache(const struct cor_api *api, size_t index, const char *sizes,
                        struct cor_status *st)
 {
@@ -72,7 +59,7 @@ static int wants_cache(const struct cor_api *api, size_t index, const char *size
     uint64_t size;
     int r = find_size(sizes, res, &size, st);
 
-    if (r < 0 || (res->flags & COR_API_VIRTUAL) || is_repeated(api, index))
+    if (r < 0 || (res->flags & COR_API_VIRTUAL) || res->conversion)
         return r < 0 ? r : 0;
     if (r == 1)
         return size > 0;

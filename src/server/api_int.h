@@ -7,6 +7,7 @@
 #include "loop/loop.h"
 #include "server/api.h"
 #include "server/discovery.h"
+#include "server/variants.h"
 #include "storage/reader.h"
 #include "storage/transformer.h"
 
@@ -22,6 +23,7 @@ struct cor_api_loop {
     struct cor_loop *loop;
     struct cor_rand rand;
     struct cor_backing *backings; /* by the resource's place in the table */
+    struct cor_variants variants;
     size_t ncalls;
 };
 
@@ -44,7 +46,8 @@ struct cor_api {
     struct cor_api_loop loops[];
 };
 
-/* The stores of `resource` on this loop, made at first use. 0, -COR_ENOMEM. */
+/* The stores of `resource`, which is stored as it is, on this loop; made at first use. 0,
+ * -COR_ENOMEM. */
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
 

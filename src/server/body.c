@@ -109,15 +109,15 @@ int cor_write_options_validate(struct cor_call *call, const char *kind)
 static int cannot_handle(struct cor_call *call, struct cor_str api_version, struct cor_str kind,
                          const char *why)
 {
-    struct cor_gv gv = {call->res->group, call->res->version};
+    struct cor_gv gv = {call->type->group, call->type->version};
 
     if (api_version.n > 0)
         (void)cor_gv_parse(api_version, &gv, NULL);
     if (kind.n == 0)
-        kind = call->res->kind;
+        kind = call->type->kind;
     return cor_status_bad_request(
         &call->status, "%.*s in version \"%.*s\" cannot be handled as a %.*s: %s",
-        COR_STR_ARG(kind), COR_STR_ARG(gv.version), COR_STR_ARG(call->res->kind), why);
+        COR_STR_ARG(kind), COR_STR_ARG(gv.version), COR_STR_ARG(call->type->kind), why);
 }
 
 static int unrecognized(struct cor_call *call, const char *why)
@@ -128,7 +128,7 @@ static int unrecognized(struct cor_call *call, const char *why)
     (void)cor_decode_summary(call->req->body, &summary);
     return cor_status_bad_request(
         &call->status, "the object provided is unrecognized (must be of type %.*s): %s (%s)",
-        COR_STR_ARG(call->res->kind), why, cor_buf_z(&summary));
+        COR_STR_ARG(call->type->kind), why, cor_buf_z(&summary));
 }
 
 int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const char *why)
@@ -173,12 +173,12 @@ static int check_version(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_str version = cor_object_api_version(object);
 
-    if (version.n == 0 || cor_str_eq(version, call->res->api_version))
+    if (version.n == 0 || cor_str_eq(version, call->type->api_version))
         return 0;
     return cor_status_bad_request(
         &call->status,
         "the API version in the data (%.*s) does not match the expected API version (%.*s)",
-        COR_STR_ARG(version), COR_STR_ARG(call->res->api_version));
+        COR_STR_ARG(version), COR_STR_ARG(call->type->api_version));
 }
 
 static int check_names(struct cor_call *call, const struct cor_object *object)
@@ -229,10 +229,27 @@ static int check_decodes(struct cor_call *call, const struct cor_object *object,
     int r = cor_decode_check_type(cor_object_json(object), why);
 
     if (r == 0)
-        r = cor_decode_check_kind(call->res, cor_object_api_version(object), kind, why);
+        r = cor_decode_check_kind(call->type, cor_object_api_version(object), kind, why);
     return r < 0 ? r
                  : cor_decode_check_metadata(cor_object_json(object),
-                                             kind.n > 0 ? kind : call->res->kind, why);
+                                             kind.n > 0 ? kind : call->type->kind, why);
+}
+
+/* From the version that was sent to the one that is stored. */
+static int convert(struct cor_call *call, struct cor_body *body)
+{
+    struct cor_object *stored;
+    int r;
+
+    if (!call->conversion || !call->conversion->to_stored)
+        return 0;
+    r = cor_convert_object(call->conversion->to_stored, call->stored->kind,
+                           call->stored->api_version, body->object, &stored);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_object_unref(body->object);
+    body->object = stored;
+    return 0;
 }
 
 int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_body *ret_body)
@@ -243,12 +260,14 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     int r = cor_object_parse(json, NULL, NULL, &rv, &body.object, &call->status);
 
     cor_buf_init(&why, WHY_MAX);
-    if (r == -COR_EINVAL && cor_decode_check_metadata(json, call->res->kind, &why) < 0)
+    if (r == -COR_EINVAL && cor_decode_check_metadata(json, call->type->kind, &why) < 0)
         r = cor_body_refuse_patched(call, json, cor_buf_z(&why));
     if (r == 0 && check_decodes(call, body.object, &why) < 0)
         r = cor_body_refuse_patched(call, json, cor_buf_z(&why));
     if (r == 0)
         r = check_object(call, rv, &body);
+    if (r == 0)
+        r = convert(call, &body);
     if (r < 0) {
         cor_body_deinit(&body);
         return r;
@@ -265,7 +284,7 @@ static int refuse_bytes(struct cor_call *call, struct cor_str json)
     cor_buf_init(&why, WHY_MAX);
     if (cor_decode_check_bytes(json, &why) < 0)
         return unrecognized(call, cor_buf_z(&why));
-    if (cor_decode_check_metadata(json, call->res->kind, &why) < 0)
+    if (cor_decode_check_metadata(json, call->type->kind, &why) < 0)
         return cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&why));
     return call->status.err;
 }
@@ -373,6 +392,8 @@ int cor_body_read(struct cor_call *call, struct cor_body *ret_body)
         r = check_object(call, rv, &body);
     if (r == 0)
         r = cor_body_report_dups(call, &dups, "", NULL);
+    if (r == 0)
+        r = convert(call, &body);
     if (r < 0) {
         cor_body_deinit(&body);
         return r;

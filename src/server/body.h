@@ -7,7 +7,7 @@
 
 /* An object as a client sent it. */
 struct cor_body {
-    struct cor_object *object; /* stored form */
+    struct cor_object *object; /* stored form, in the version that is stored */
     cor_rev rev;               /* its resourceVersion; 0: none */
 };
 

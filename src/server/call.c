@@ -358,19 +358,38 @@ static int write_object(struct cor_call *call, const struct cor_object *object)
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
+int cor_call_convert(struct cor_call *call, struct cor_object *object,
+                     struct cor_object **ret_object)
+{
+    int r;
+
+    if (!call->conversion) {
+        *ret_object = cor_object_ref(object);
+        return 0;
+    }
+    r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object, ret_object);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
 void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)
 {
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = NULL;
+
+    if (cor_call_convert(call, object, &answer) < 0) {
+        cor_call_fail(call);
+        return;
+    }
     if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml) {
         cor_object_unref(call->out_object);
-        call->out_object = cor_object_ref(object);
+        call->out_object = COR_STEAL(answer);
         call->nspans = 0;
-        cor_call_add_span(call, cor_object_json(object));
+        cor_call_add_span(call, cor_object_json(call->out_object));
         cor_call_add_span(call, COR_STR("\n"));
         reply_spans(call, code, JSON_TYPE, NULL, 0);
         return;
     }
     cor_buf_reset(&call->out);
-    if (write_object(call, object) < 0)
+    if (write_object(call, answer) < 0)
         cor_call_fail(call);
     else
         cor_call_reply_json(call, code);

@@ -41,7 +41,10 @@ struct cor_call {
     struct cor_api_loop *loop;
     const struct cor_api_request *req; /* NULL: the reader is gone */
     struct cor_sink *sink;
-    const struct cor_api_resource *res; /* NULL outside of resources */
+    const struct cor_api_resource *res;      /* as the URL names it; NULL outside of resources */
+    const struct cor_api_resource *stored;   /* the version of it that is stored */
+    const struct cor_api_resource *type;     /* what bodies and answers are */
+    const struct cor_conversion *conversion; /* between these two; NULL: they are one */
     const struct cor_api_subresource *sub;
     struct cor_backing *backing;
     struct cor_api_options opts;
@@ -77,6 +80,9 @@ bool cor_call_end_op(struct cor_call *call);
 
 /* Each ends the call with an answer. */
 void cor_call_fail(struct cor_call *call); /* with `status` */
+/* A stored object in the form that answers have: a new reference. 0, or a failure in `status`. */
+int cor_call_convert(struct cor_call *call, struct cor_object *object,
+                     struct cor_object **ret_object);
 /* A storage error in `status`, turned into the API's. */
 void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op);
 void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object);

@@ -136,8 +136,8 @@ static int write_mark(struct cor_call *call, const struct cor_object *object,
     struct cor_str when = cor_time_print(mark->at_s, time);
     int64_t old_generation = cor_object_meta_int(object, COR_STR("generation"), 0);
     struct cor_object_edit edit = {
-        .kind = call->res->kind,
-        .api_version = call->res->api_version,
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
         .top = cor_object_json(object),
         .metadata = cor_object_metadata(object),
     };

@@ -89,6 +89,8 @@ static int write_item(struct cor_list_call *list, const struct cor_object *objec
 
     switch (call->accept.view) {
     case COR_VIEW_OBJECT:
+        if (call->conversion)
+            return cor_convert_item(call->conversion->from_stored, object, out);
         r = cor_buf_addc(out, '{');
         return r < 0 ? r
                      : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
@@ -106,13 +108,28 @@ static int write_item(struct cor_list_call *list, const struct cor_object *objec
     return 0;
 }
 
+/* Rows and metadata are made of the object in the form that was asked for. */
+static int write_converted_item(struct cor_list_call *list, const struct cor_object *object,
+                                struct cor_buf *out)
+{
+    struct cor_call *call = &list->call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
+    int r;
+
+    if (!call->conversion || call->accept.view == COR_VIEW_OBJECT)
+        return write_item(list, object, out);
+    r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
+                           object, &made);
+    return r < 0 ? r : write_item(list, made, out);
+}
+
 static int write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf item = {0};
     int r;
 
     cor_buf_init(&item, COR_CALL_OUT_MAX);
-    r = write_item(list, object, &item);
+    r = write_converted_item(list, object, &item);
     if (r == 0)
         r = cor_buf_addz(&list->call.out, list->is_begun ? ",\n    " : "\n    ");
     list->is_begun = true;
@@ -150,7 +167,7 @@ static int refill_text(struct cor_list_call *list)
             r = cor_buf_addc(&call->out, ',');
         list->is_begun = true;
         if (r == 0)
-            r = write_item(list, object, &call->out);
+            r = write_converted_item(list, object, &call->out);
     }
     if (r == 0 && !object) {
         list->is_done = true;
@@ -171,7 +188,7 @@ static int refill(struct cor_call *call)
 
     if (list->is_done)
         return 0;
-    if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE)
+    if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE || call->conversion)
         return refill_text(list);
     return refill_spans(list);
 }
@@ -202,7 +219,7 @@ static int write_whole(struct cor_list_call *list)
             r = cor_buf_addc(&list->call.out, ',');
         list->is_begun = true;
         if (r == 0)
-            r = write_item(list, object, &list->call.out);
+            r = write_converted_item(list, object, &list->call.out);
     }
     return r < 0 ? r : cor_buf_addz(&list->call.out, "]}");
 }

@@ -36,7 +36,7 @@ static int refuse(struct cor_call *call, int r, const struct cor_json_patch_erro
     return cor_status_set(&call->status, r, "%s", cor_err_text(r));
 }
 
-static int apply(struct cor_update_call *update, const struct cor_object *current)
+static int apply(struct cor_update_call *update, struct cor_object *current)
 {
     static const struct cor_json_limits limits = {COR_JSON_PATCH_COPY_BYTES_MAX,
                                                   COR_JSON_DEPTH_MAX};
@@ -44,14 +44,17 @@ static int apply(struct cor_update_call *update, const struct cor_object *curren
     struct cor_call *call = &update->call;
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *shown = NULL;
     struct cor_json_patch_error why = {.message = ""};
     struct cor_str made;
     int r;
 
     cor_json_dups_init(&dups);
     cor_buf_init(&out, COR_OBJECT_BYTES_MAX_DEFAULT);
-    r = patch->patch(cor_object_json(current), cor_buf_str(&patch->text), &limits, &out, &dups,
-                     &why);
+    r = cor_call_convert(call, current, &shown);
+    if (r < 0)
+        return r;
+    r = patch->patch(cor_object_json(shown), cor_buf_str(&patch->text), &limits, &out, &dups, &why);
     if (r < 0)
         return refuse(call, r, &why);
     made = cor_buf_str(&out);

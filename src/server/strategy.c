@@ -244,8 +244,8 @@ int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(scratch_deinit) struct scratch s;
     struct cor_object_edit edit = {
-        .kind = call->res->kind,
-        .api_version = call->res->api_version,
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
         .top = cor_object_json(body),
         .metadata = cor_object_metadata(body),
     };
@@ -486,8 +486,8 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(scratch_deinit) struct scratch s;
     struct cor_object_edit edit = {
-        .kind = call->res->kind,
-        .api_version = call->res->api_version,
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
         .metadata = cor_object_metadata(body),
     };
     int r;

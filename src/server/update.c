@@ -52,7 +52,7 @@ static int check_revision(struct cor_update_call *update, const struct cor_objec
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
-static int judge(struct cor_update_call *update, const struct cor_object *current)
+static int judge(struct cor_update_call *update, struct cor_object *current)
 {
     struct cor_call *call = &update->call;
     int r = 0;

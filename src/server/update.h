@@ -10,7 +10,7 @@ struct cor_update_call {
     struct cor_call call;
     struct cor_body body; /* PUT: what was sent; PATCH: the result of the last step */
     /* PATCH: makes `body` of the present object. NULL: PUT. 0, or a failure in the status. */
-    int (*apply)(struct cor_update_call *update, const struct cor_object *current);
+    int (*apply)(struct cor_update_call *update, struct cor_object *current);
     struct cor_object *next; /* of the last step, stored form */
     cor_rev judged;          /* the revision it was made for */
     int decided;             /* how the last step ended; < 0: its failure is in the status */

@@ -120,19 +120,41 @@ static int write_table(struct watch_call *w, enum cor_watch_type type,
     return cor_json_writer_finish(&writer);
 }
 
+static void take_object(struct watch_call *w, struct cor_watch_event *event,
+                        struct cor_object *take_object)
+{
+    cor_object_unref(w->call.out_object);
+    w->call.out_object = take_object;
+    event->object = take_object;
+}
+
 /* A view that is made of the bytes needs the deletion's revision in them: a copy, which the call
  * holds. */
 static int set_revision(struct watch_call *w, struct cor_watch_event *event)
 {
-    struct cor_call *call = &w->call;
+    struct cor_object *at;
     int r;
 
-    if (call->accept.view == COR_VIEW_OBJECT || event->type != COR_WATCH_DELETED ||
+    if (w->call.accept.view == COR_VIEW_OBJECT || event->type != COR_WATCH_DELETED ||
         event->rev == event->object->rev)
         return 0;
-    r = cor_object_at(event->object, event->rev, &call->out_object);
+    r = cor_object_at(event->object, event->rev, &at);
     if (r == 0)
-        event->object = call->out_object;
+        take_object(w, event, at);
+    return r;
+}
+
+/* The event's object in the version that was asked for. */
+static int convert(struct watch_call *w, struct cor_watch_event *event)
+{
+    struct cor_object *made;
+    int r;
+
+    if (!w->call.conversion)
+        return 0;
+    r = cor_call_convert(&w->call, event->object, &made);
+    if (r == 0)
+        take_object(w, event, made);
     return r;
 }
 
@@ -174,7 +196,9 @@ static void on_event(void *arg, const struct cor_watch_event *event)
         return;
     }
     own = *event;
-    r = set_revision(w, &own);
+    r = convert(w, &own);
+    if (r == 0)
+        r = set_revision(w, &own);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         r = write_table(w, event->type, own.object);
     if (r < 0) {

@@ -1,0 +1,38 @@
+/* Between the form that objects are stored in and another one that is served: another version of
+ * the resource, or what a subresource shows of it. Both are canonical JSON. Members that a form
+ * does not know pass through, so that a client of one version loses nothing that belongs to the
+ * other. Thread: any (pure). */
+#ifndef COR_CODEC_CONVERSION_H
+#define COR_CODEC_CONVERSION_H
+
+#include "base/str.h"
+#include "meta/object.h"
+#include "json/writer.h"
+
+/* Writes the members of the result, all but kind and apiVersion, into the object that `w` has open.
+ * `json` is canonical. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+typedef int (*cor_convert_fn)(struct cor_str json, struct cor_json_writer *w);
+
+struct cor_conversion {
+    cor_convert_fn from_stored;
+    cor_convert_fn to_stored; /* NULL: a part of the object, which alone makes none */
+};
+
+/* core/v1 stored, events.k8s.io/v1 served. */
+extern const struct cor_conversion cor_event_conversion;
+/* autoscaling/v2 stored, v1 served. */
+extern const struct cor_conversion cor_hpa_conversion;
+
+/* Appends the object, as the item of a list: without kind and apiVersion. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
+int cor_convert_item(cor_convert_fn convert, const struct cor_object *object, struct cor_buf *out);
+
+/* The same object at the same revision as `kind` of `api_version`. 0, -COR_ENOMEM, -COR_ETOOBIG.
+ */
+int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_str api_version,
+                       const struct cor_object *object, struct cor_object **ret_object);
+
+/* The member of a canonical object; empty (p == NULL) when absent, null, or `object` is none. */
+struct cor_str cor_convert_member(struct cor_str object, const char *key);
+
+#endif
