@@ -34,15 +34,16 @@ static void on_own_wake(uv_idle_t *wake)
 }
 
 /* An eventfd of our own: uv_async spins in the loop's thread until the sender has returned from its
- * write, which the mailbox's lock makes pointless. The loop's own thread is awake: its mail comes
- * in the next turn without a system call. */
+ * write, which the mailbox's lock makes pointless. Within a turn the loop's own thread is awake:
+ * its mail comes in the next turn without a system call. Between turns somebody may be waiting for
+ * the loop's descriptor. */
 static void wake_loop(void *arg)
 {
     const uint64_t one = 1;
     struct cor_loop *loop = arg;
     ssize_t n;
 
-    if (cor_loop_is_current(loop)) {
+    if (cor_loop_is_running(loop)) {
         uv_idle_start(&loop->own_wake, on_own_wake);
         return;
     }
@@ -218,6 +219,43 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
     uv_prepare_stop(&loop->before_poll);
     loop->running = false;
     return until.is_done || done(arg);
+}
+
+uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
+{
+    sigset_t old;
+    int timeout_ms;
+
+    assert(!loop->started && !loop->running && cor_loop_is_current(loop));
+    block_sigpipe(&old);
+    loop->running = true;
+    do {
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+        timeout_ms = uv_backend_timeout(&loop->uv);
+    } while (timeout_ms == 0 && --turns_max > 0);
+    loop->running = false;
+    unblock_sigpipe(&old);
+    return cor_loop_next_ms(loop);
+}
+
+/* 0 also when a handle of libuv's is not in its epoll yet: that happens within a turn only. */
+uint64_t cor_loop_next_ms(struct cor_loop *loop)
+{
+    int timeout_ms;
+
+    uv_update_time(&loop->uv);
+    timeout_ms = uv_backend_timeout(&loop->uv);
+    return timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms;
+}
+
+int cor_loop_fd(const struct cor_loop *loop)
+{
+    return uv_backend_fd(&loop->uv);
+}
+
+bool cor_loop_is_running(const struct cor_loop *loop)
+{
+    return cor_loop_is_current(loop) && loop->running;
 }
 
 bool cor_loop_is_current(const struct cor_loop *loop)

@@ -1,6 +1,6 @@
 /* An event loop. It either gets a thread of its own (cor_loop_start), or is run by the thread that
- * made it (cor_loop_run_until). SIGPIPE is blocked while it runs.
- * Owner: its maker.  Thread: the loop's, unless a function says otherwise. */
+ * made it (cor_loop_run_until, or loop/pump.h within another loop). SIGPIPE is blocked while it
+ * runs. Owner: its maker.  Thread: the loop's, unless a function says otherwise. */
 #ifndef COR_LOOP_LOOP_H
 #define COR_LOOP_LOOP_H
 
@@ -34,6 +34,20 @@ void cor_loop_stop(struct cor_loop *loop);
  * `timeout_ms` passed first. Not from inside the loop's own callbacks. */
 bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
                         uint64_t timeout_ms);
+
+/* For loop/pump.h: runs what is ready, in at most `turns_max` turns, without sleeping. Not from
+ * inside the loop's own callbacks. Returns cor_loop_next_ms(). */
+uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max);
+
+/* Milliseconds until a timer falls due; 0: a turn has something to do already; UINT64_MAX: only the
+ * descriptor tells. Outside of turns. */
+uint64_t cor_loop_next_ms(struct cor_loop *loop);
+
+/* Readable when a turn has something to do other than timers. */
+int cor_loop_fd(const struct cor_loop *loop);
+
+/* From any thread: is this the loop's thread, inside one of its callbacks? */
+bool cor_loop_is_running(const struct cor_loop *loop);
 
 /* From any thread: is this the thread that runs the loop? Until the start that is the maker's,
  * after the stop the stopper's. */
