@@ -1,0 +1,60 @@
+/* Where the library runs. Clients and informers belong to one runtime, and there are two kinds with
+ * the same API:
+ *
+ *   COR_RUNTIME_THREADS  one thread for I/O and timers, and a few that run informers' handlers,
+ * each handler on one of them at a time: a handler may block without holding up the I/O or the
+ * other handlers (as long as a thread is left). COR_RUNTIME_PUMPED   no threads. The program waits
+ * for cor_runtime_fd() in its own loop (epoll, libuv, glib) and calls cor_runtime_pump(), inside of
+ * which every callback runs. Host names are resolved only by a resolver of the program's, because
+ *                        the system's blocks: without one, the server is a numeric address or a
+ *                        local socket.
+ *
+ * Functions that do not wait may be called from any thread and from inside callbacks. Those that
+ * wait (their name or comment says so) are refused inside a callback of the I/O thread or of the
+ * pump; of a pumped runtime they run its callbacks meanwhile when its own thread calls them.
+ * Callbacks never come before the call that asked for them has returned. */
+#ifndef CORACLE_RUNTIME_H
+#define CORACLE_RUNTIME_H
+
+#include <stdint.h>
+
+#include "coracle/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_runtime;
+
+#define COR_RUNTIME_HANDLER_THREADS     2
+#define COR_RUNTIME_HANDLER_THREADS_MAX 64
+
+enum cor_runtime_kind { COR_RUNTIME_THREADS, COR_RUNTIME_PUMPED };
+
+struct cor_runtime_opts {
+    enum cor_runtime_kind kind;
+    unsigned handler_threads; /* of COR_RUNTIME_THREADS; 0: COR_RUNTIME_HANDLER_THREADS */
+};
+
+/* `opts` may be NULL. A pumped runtime belongs to the calling thread. 0, -COR_ENOMEM, -COR_EINVAL
+ * (handler_threads beyond its maximum), -COR_EIO (no thread or descriptor could be had). */
+COR_API int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime);
+
+/* Waits until its threads are gone. Everything that was made on it must be freed before, and no
+ * other thread may still be in a call of it; a pumped one is freed by its own thread. Returns NULL;
+ * NULL is fine. */
+COR_API struct cor_runtime *cor_runtime_free(struct cor_runtime *runtime);
+
+/* Readable when cor_runtime_pump() has something to do, timers included; only to be waited for. The
+ * same until the runtime is freed. -COR_ENOTSUP: it has threads. */
+COR_API int cor_runtime_fd(const struct cor_runtime *runtime);
+
+/* Runs what is ready and returns without sleeping; harmless when there is nothing. 0, -COR_ENOTSUP
+ * (it has threads), -COR_EINVAL (inside a callback, or not its own thread). */
+COR_API int cor_runtime_pump(struct cor_runtime *runtime);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+/* The inside of a runtime, for what is made on one. */
+#ifndef COR_CLIENT_RUNTIME_INT_H
+#define COR_CLIENT_RUNTIME_INT_H
+
+#include <stdatomic.h>
+
+#include "client/handler_pool.h"
+#include "client/waiter.h"
+#include "coracle/runtime.h"
+#include "loop/loop.h"
+#include "loop/pump.h"
+#include "net/net.h"
+
+struct cor_runtime {
+    enum cor_runtime_kind kind;
+    struct cor_loop *loop;
+    struct cor_net *net;
+    struct cor_pump *pump;         /* COR_RUNTIME_PUMPED */
+    struct cor_handler_pool *pool; /* COR_RUNTIME_THREADS */
+    atomic_size_t nusers;          /* clients and informers; none is left when it is freed */
+};
+
+/* Whoever is made on the runtime says so, and says when its memory is gone. Any thread. */
+void cor_runtime_enter(struct cor_runtime *rt);
+void cor_runtime_leave(struct cor_runtime *rt);
+
+/* See cor_waiter_wait(). */
+int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms);
+
+/* Runs `fn(arg)` on the loop, in a turn, and waits until it has returned. 0, or -COR_EINVAL (inside
+ * a callback of the loop). */
+int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,32 @@
+/* What a blocking call waits for: something that happens on a runtime's loop, once.
+ * Owner: the waiting call's stack.  Thread: set from any; wait on the caller's. */
+#ifndef COR_CLIENT_WAITER_H
+#define COR_CLIENT_WAITER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loop/loop.h"
+#include "loop/pump.h"
+
+#define COR_WAIT_FOREVER UINT64_MAX
+
+struct cor_waiter {
+    pthread_mutex_t lock; /* a leaf */
+    pthread_cond_t changed;
+    bool is_set;
+};
+
+void cor_waiter_init(struct cor_waiter *w);
+void cor_waiter_deinit(struct cor_waiter *w);
+
+/* It has happened. The waiter may be gone when this returns. */
+void cor_waiter_set(struct cor_waiter *w);
+
+/* On the loop's own thread between its turns, runs turns meanwhile (`pump` is its pump, or NULL).
+ * 0, -COR_ETIMEOUT, -COR_EINVAL (inside a callback of the loop: it would wait for itself). */
+int cor_waiter_wait(struct cor_waiter *w, struct cor_loop *loop, struct cor_pump *pump,
+                    uint64_t timeout_ms);
+
+#endif
