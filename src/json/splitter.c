@@ -159,6 +159,7 @@ static int begin_member(struct cor_json_splitter *s, char first, const char **p)
 {
     if (first == '[' && cor_str_eq(cor_buf_str(&s->key), COR_STR("\"items\""))) {
         s->state = ITEM_OR_END;
+        s->has_items = true;
         (*p)++;
         return 0;
     }

@@ -30,6 +30,7 @@ struct cor_json_splitter {
     const struct cor_json_splitter_cbs *cbs;
     void *arg;
     int state;
+    bool has_items; /* the list's object has an array of that name */
     /* The value under way. */
     size_t depth;
     bool in_string, is_escaped, is_scalar;

@@ -1,0 +1,50 @@
+/* Reads a list as it comes in: each item becomes an object, and the list is never held. Items get
+ * the list's kind and apiVersion, which the wire leaves out.
+ * Owner: whoever embeds it.  Thread: one at a time. */
+#ifndef COR_CLIENT_LIST_READER_H
+#define COR_CLIENT_LIST_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "meta/object.h"
+#include "meta/status.h"
+#include "json/splitter.h"
+
+#define COR_LIST_READER_OBJECT_MAX (8u << 20)
+
+/* Gets each item, borrowed for the call. A negative return ends the reading with it. */
+typedef int (*cor_list_item_cb)(void *arg, struct cor_object *object);
+
+struct cor_list_reader {
+    cor_list_item_cb on_item;
+    void *arg;
+    struct cor_json_splitter splitter;
+    struct cor_buf kind, api_version; /* of the items; raw JSON text */
+    struct cor_buf rv, token;         /* of the list */
+    int64_t remaining;                /* metadata.remainingItemCount; -1: absent */
+    bool has_null_items, is_status;
+};
+
+/* Cannot fail. */
+void cor_list_reader_init(struct cor_list_reader *lr, cor_list_item_cb on_item, void *arg);
+void cor_list_reader_deinit(struct cor_list_reader *lr); /* safe on a zeroed struct */
+
+/* 0, -COR_EINVAL (no list, or an item that is no object), -COR_ETOOBIG, -COR_ENOMEM, or what
+ * on_item returned. `reterr` is written for all but the last; only deinit may follow a failure. */
+int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,
+                         struct cor_status *reterr);
+
+/* The input has ended; the same errors. */
+int cor_list_reader_end(struct cor_list_reader *lr, struct cor_status *reterr);
+
+/* What the list says of itself, after cor_list_reader_end(); borrowed. */
+struct cor_list_meta {
+    struct cor_str resource_version, continue_token;
+    int64_t remaining; /* items after this page; -1: not told */
+};
+struct cor_list_meta cor_list_reader_meta(const struct cor_list_reader *lr);
+
+#endif
