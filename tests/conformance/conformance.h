@@ -20,7 +20,7 @@
 #include "storage/store_watch.h"
 #include "test.h"
 
-#define CONF_TIMEOUT_MS 10000
+#define CONF_TIMEOUT_MS 60000
 
 /* Identity, but a test can break it, make it stale, and count its reads. */
 struct conf_transformer {

@@ -14,7 +14,7 @@
 #include "net/tls.h"
 #include "test.h"
 
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 60000
 
 enum move { SEND, HOLD, CUT, CUT_IN_BODY };
 

@@ -11,7 +11,7 @@
 #include "net/net.h"
 #include "test.h"
 
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 60000
 
 struct world {
     struct cor_loop *loop;

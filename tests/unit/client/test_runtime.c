@@ -10,7 +10,7 @@
 #include "loop/timer.h"
 #include "test.h"
 
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 60000
 
 static const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
 

@@ -20,7 +20,7 @@
 #include "net/stream.h"
 #include "net/tls.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct world;
 

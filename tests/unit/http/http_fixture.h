@@ -18,7 +18,7 @@
 #include "net/stream.h"
 #include "net/tls.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 enum protocol { H1, H2 };
 

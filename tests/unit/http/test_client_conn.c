@@ -12,7 +12,7 @@
 #include "net/net.h"
 #include "net/stream.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define SETTINGS    "\0\0\0\4\0\0\0\0\0"
 #define GOAWAY      "\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0"
 

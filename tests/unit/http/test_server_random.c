@@ -17,7 +17,7 @@
 #define CLIENTS     24
 #define HELD_MAX    1000
 #define STEPS       4000
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct peer {
     struct cor_stream *stream; /* NULL: not connected */

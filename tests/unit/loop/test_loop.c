@@ -13,7 +13,7 @@
 #include "loop/timer.h"
 #include "test.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 static bool never(__attribute__((unused)) void *arg)
 {

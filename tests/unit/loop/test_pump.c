@@ -10,7 +10,7 @@
 #include "loop/timer.h"
 #include "test.h"
 
-#define PATIENCE_MS 30000
+#define PATIENCE_MS 60000
 
 struct world {
     struct cor_loop *loop;

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #define TIMERS      200
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct probe {
     struct cor_timer timer;

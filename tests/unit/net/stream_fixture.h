@@ -11,7 +11,7 @@
 #include "net/stream.h"
 #include "net/tls.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct end {
     struct cor_stream *stream;

@@ -5,7 +5,7 @@
 #include "net/net.h"
 #include "net/resolver.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct asked {
     struct cor_loop *loop;

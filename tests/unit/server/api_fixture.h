@@ -11,7 +11,7 @@
 #include "storage/engine.h"
 #include "test.h"
 
-#define FX_TIMEOUT_MS 20000
+#define FX_TIMEOUT_MS 60000
 /* 2025-01-01T00:00:00Z */
 #define FX_NOW_S 1735689600
 

@@ -10,7 +10,7 @@
 #include "storage/engine.h"
 #include "test.h"
 
-#define FX_TIMEOUT_MS 20000
+#define FX_TIMEOUT_MS 60000
 
 struct fx {
     struct cor_loop *loop;

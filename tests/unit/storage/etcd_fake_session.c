@@ -4,7 +4,7 @@
 #include "loop/loop.h"
 #include "test.h"
 
-#define TIMEOUT_MS 5000
+#define TIMEOUT_MS 60000
 
 struct cor_loop *etcd_session_loop(const struct etcd_session *s)
 {

@@ -86,7 +86,7 @@ static int64_t lease_for(struct bed *b, int64_t ttl_s)
     struct wish w = {0};
 
     ask(b, &w, ttl_s);
-    assert_true(cor_loop_run_until(b->loop, is_done, &w, 5000));
+    assert_true(cor_loop_run_until(b->loop, is_done, &w, 60000));
     assert_int_equal(w.want.result, 0);
     return w.want.id;
 }
@@ -172,7 +172,7 @@ TEST(lease_manager, who_comes_while_a_grant_is_under_way_shares_it)
     cor_clock_manual_advance(&b.clock, 1);
     ask(&b, &second, 1000);
     assert_false(first.done || second.done);
-    assert_true(cor_loop_run_until(b.loop, is_done, &third, 5000));
+    assert_true(cor_loop_run_until(b.loop, is_done, &third, 60000));
     assert_true(first.done && second.done);
     assert_int_equal(first.want.id, 1);
     assert_int_equal(second.want.id, 1);
@@ -191,7 +191,7 @@ TEST(lease_manager, failed_grant_is_told_and_the_next_one_asks_again)
     ask(&b, &first, 1000);
     ask(&b, &second, 1000);
     b.grantor.fail = 0;
-    assert_true(cor_loop_run_until(b.loop, is_done, &second, 5000));
+    assert_true(cor_loop_run_until(b.loop, is_done, &second, 60000));
     assert_int_equal(first.want.result, -COR_EIO);
     assert_int_equal(first.want.id, 0);
     assert_int_equal(second.want.result, 0);

@@ -91,7 +91,7 @@ static void bed_close(struct bed *b)
     store_feed_close(&b->feed);
     assert_int_equal(b->source.closes, 1);
     b->source.opts.on_closed(b->source.opts.arg);
-    assert_true(cor_loop_run_until(b->loop, is_true, &b->closed, 5000));
+    assert_true(cor_loop_run_until(b->loop, is_true, &b->closed, 60000));
     assert_null(b->feed.feed);
     cor_loop_free(b->loop);
 }

@@ -93,7 +93,7 @@ static void bed_open(struct bed *b, size_t bytes)
     b->kv = cor_kv_new(COR_STR("/registry/pods/a"), cor_buf_str(&json), 2, 6, 0);
     assert_int_equal(cor_store_watch_open(b->store, COR_STR("/pods/a"), &watch, &b->watch, NULL),
                      0);
-    assert_true(cor_loop_run_until(b->loop, is_true, &b->source.is_open, 5000));
+    assert_true(cor_loop_run_until(b->loop, is_true, &b->source.is_open, 60000));
 }
 
 static void on_closed(void *arg)
@@ -104,7 +104,7 @@ static void on_closed(void *arg)
 static void bed_close(struct bed *b)
 {
     cor_store_watch_close(b->watch, on_closed, &b->closed);
-    assert_true(cor_loop_run_until(b->loop, is_true, &b->closed, 5000));
+    assert_true(cor_loop_run_until(b->loop, is_true, &b->closed, 60000));
     cor_kv_unref(b->kv);
     cor_store_free(b->store);
     cor_loop_free(b->loop);
@@ -142,7 +142,7 @@ TEST(store_watch, feed_runs_at_most_a_hundred_events_ahead)
     for (int i = 0; i < 20; i++) {
         send_all(&b);
         most = b.sent - b.seen > most ? b.sent - b.seen : most;
-        assert_true(cor_loop_run_until(b.loop, all_seen, &b, 5000));
+        assert_true(cor_loop_run_until(b.loop, all_seen, &b, 60000));
         assert_in_range(b.source.credit, 1, COR_STORE_WATCH_EVENTS_MAX);
     }
     assert_in_range(most, COR_STORE_WATCH_EVENTS_MAX / 2, COR_STORE_WATCH_EVENTS_MAX);
@@ -160,7 +160,7 @@ TEST(store_watch, paused_watch_gives_no_credit)
     assert_int_equal(b.seen, 0);
     assert_int_equal(b.source.credit, 0);
     cor_store_watch_resume(b.watch);
-    assert_true(cor_loop_run_until(b.loop, all_seen, &b, 5000));
+    assert_true(cor_loop_run_until(b.loop, all_seen, &b, 60000));
     assert_true(b.source.credit > 0);
     bed_close(&b);
 }
@@ -172,7 +172,7 @@ TEST(store_watch, feed_of_large_events_runs_ahead_by_bytes)
     bed_open(&b, 1 << 20);
     for (int i = 0; i < 5; i++) {
         send_all(&b);
-        assert_true(cor_loop_run_until(b.loop, all_seen, &b, 5000));
+        assert_true(cor_loop_run_until(b.loop, all_seen, &b, 60000));
         assert_in_range(b.source.credit, 1, COR_STORE_WATCH_BYTES_MAX >> 20);
     }
     bed_close(&b);
@@ -186,7 +186,7 @@ TEST(store_watch, event_above_the_byte_bound_still_moves_on)
     bed_open(&b, COR_STORE_WATCH_BYTES_MAX + 1);
     for (int i = 0; i < 3; i++) {
         send_all(&b);
-        assert_true(cor_loop_run_until(b.loop, all_seen, &b, 5000));
+        assert_true(cor_loop_run_until(b.loop, all_seen, &b, 60000));
         assert_int_equal(b.source.credit, 1);
     }
     bed_close(&b);

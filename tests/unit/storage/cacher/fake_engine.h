@@ -12,7 +12,7 @@
 #include "storage/engine_int.h"
 #include "test.h"
 
-#define FAKE_TIMEOUT_MS 20000
+#define FAKE_TIMEOUT_MS 60000
 
 struct fake {
     struct cor_engine engine;
