@@ -1,77 +1,22 @@
+/* The client: its calls, and which connection each is given. How connections live is in
+ * client_link.c, what they speak in client_h1.c and client_h2.c. */
 #include "http/client.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
+#include "http/client_int.h"
 #include "loop/loop.h"
-#include "loop/timer.h"
-#include "net/h1.h"
 #include "net/net.h"
-#include "net/resolver.h"
-#include "net/stream.h"
 #include "net/tls.h"
-
-#define OUT_MAX  (COR_HTTP_CLIENT_BODY_MAX + COR_H1_HEAD_MAX)
-#define STALL_MS 30000
-#define FAR_MS   (UINT64_C(1) << 40)
-
-/*   RESOLVING ──► CONNECTING (each address) ──► BUSY ◄──► IDLE        and from each to CLOSING */
-enum state { RESOLVING, CONNECTING, BUSY, IDLE, CLOSING };
-
-struct conn {
-    struct cor_http_client *client;
-    struct cor_list link; /* client->conns */
-    enum state state;
-    struct cor_http_call *call; /* NULL: idle, or its call is gone */
-    struct cor_resolver *resolver;
-    struct cor_addresses addresses;
-    size_t next_address;
-    struct cor_stream *stream;
-    struct cor_h1 *h1;
-    struct cor_timer timer; /* connecting: its deadline; idle: its end */
-    size_t nclosing;
-    bool is_reused; /* the call under way is not its first */
-    bool keep_alive;
-};
-
-struct cor_http_call {
-    struct cor_http_client *client;
-    struct cor_list link; /* client->calls */
-    struct conn *conn;
-    const struct cor_http_call_cbs *cbs;
-    void *arg;
-    struct cor_buf request; /* until it was answered: it may be sent again */
-    bool is_head, is_idempotent;
-    struct cor_timer timer; /* the deadline, or 0 when on_done is due */
-    bool is_due;
-    int r;
-    const char *text;
-};
-
-struct cor_http_client {
-    struct cor_net *net;
-    struct cor_http_client_opts opts;
-    char *host, *unix_path, *server_name;
-    struct cor_buf authority;
-    struct cor_list conns, calls;
-    size_t nidle, ncalls;
-    bool is_closing;
-    struct cor_timer soon; /* closing: looks whether all is gone; always set, so that moving it
-                            * cannot fail */
-    void (*on_closed)(void *arg);
-    void *closed_arg;
-};
-
-static const struct cor_h1_limits h1_limits = {
-    .head_max = COR_H1_HEAD_MAX, .headers_max = COR_H1_HEADERS_MAX, .body_max = UINT64_MAX};
 
 static void free_client(struct cor_http_client *c)
 {
+    cor_timer_cancel(&c->soon);
     cor_tls_unref(c->opts.tls);
     cor_free(c->host);
     cor_free(c->unix_path);
@@ -80,14 +25,13 @@ static void free_client(struct cor_http_client *c)
     cor_free(c);
 }
 
-static void look_closed(struct cor_http_client *c)
+void cor_http_client_look_closed(struct cor_http_client *c)
 {
     void (*on_closed)(void *arg) = c->on_closed;
     void *arg = c->closed_arg;
 
-    if (!c->is_closing || !cor_list_empty(&c->conns) || !cor_list_empty(&c->calls))
+    if (!c->is_closing || !cor_list_empty(&c->links) || c->ncalls > 0)
         return;
-    cor_timer_cancel(&c->soon);
     free_client(c);
     if (on_closed)
         on_closed(arg);
@@ -95,454 +39,341 @@ static void look_closed(struct cor_http_client *c)
 
 static void on_soon(struct cor_timer *timer)
 {
-    look_closed(COR_CONTAINER_OF(timer, struct cor_http_client, soon));
+    struct cor_http_client *c = COR_CONTAINER_OF(timer, struct cor_http_client, soon);
+
+    cor_timer_set(timer, COR_HTTP_CLIENT_FAR_MS);
+    cor_http_client_look_closed(c);
+}
+
+static struct cor_http_call *first_waiting(struct cor_http_client *c)
+{
+    return COR_CONTAINER_OF(c->waiting.next, struct cor_http_call, link);
+}
+
+static bool suits(const struct cor_http_link *l, const struct cor_http_call *call)
+{
+    if (l->conn)
+        return cor_h2_takes_stream(cor_client_conn_h2(l->conn));
+    return l->nserved == 0 || !call->needs_fresh;
+}
+
+static struct cor_http_link *find_link(struct cor_http_client *c, const struct cor_http_call *call)
+{
+    COR_LIST_FOREACH(it, &c->ready) {
+        struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, ready_link);
+
+        if (suits(l, call))
+            return l;
+    }
+    return NULL;
+}
+
+static void run(struct cor_http_link *l, struct cor_http_call *call)
+{
+    int r = l->h1 ? cor_http_h1_start(l, call) : cor_http_h2_start(l, call);
+
+    if (r == -COR_ECANCELED) { /* The link's end is on its way. */
+        l->client->nidle -= l->h1 ? 1 : 0;
+        cor_list_remove(&l->ready_link);
+        return;
+    }
+    if (r < 0) {
+        cor_http_call_end(call, r, cor_err_text(r));
+        return;
+    }
+    cor_list_remove(&call->link);
+    l->client->nwaiting--;
+    call->state = COR_HTTP_CALL_RUNNING;
+    call->at = l;
+    l->nserved++;
+    cor_list_push(&l->calls, &call->link);
+}
+
+/* Until it is known what the server speaks, one connection is tried; it may do for all. */
+static size_t dials_wanted(const struct cor_http_client *c)
+{
+    bool one_for_all = c->opts.tls ? !c->is_h1 : c->opts.knows_h2;
+
+    return one_for_all && c->nwaiting > 1 ? 1 : c->nwaiting;
+}
+
+static void give_up_dials(struct cor_http_client *c)
+{
+    COR_LIST_FOREACH_SAFE(it, &c->links) {
+        struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
+
+        if (c->ndialling > dials_wanted(c) && l->state < COR_HTTP_LINK_OPEN)
+            cor_http_link_close(l);
+    }
+}
+
+void cor_http_client_pump(struct cor_http_client *c)
+{
+    struct cor_http_link *l;
+    int r = 0;
+
+    if (c->is_closing)
+        return;
+    while (c->nwaiting > 0 && (l = find_link(c, first_waiting(c))))
+        run(l, first_waiting(c));
+    while (r == 0 && c->ndialling < dials_wanted(c)) {
+        r = cor_http_link_open(c);
+        if (r < 0)
+            cor_http_client_dial_failed(c, r, cor_err_text(r));
+    }
+    if (c->ndialling > dials_wanted(c))
+        give_up_dials(c);
+}
+
+void cor_http_client_dial_failed(struct cor_http_client *c, int r, const char *text)
+{
+    while (c->nwaiting > c->ndialling && (c->ndialling == 0 || dials_wanted(c) > c->ndialling))
+        cor_http_call_end(first_waiting(c), r, text);
 }
 
 /* A request may hold a token. */
 static void drop_request(struct cor_http_call *call)
 {
-    if (call->request.n > 0)
-        explicit_bzero(call->request.p, call->request.n);
-    cor_buf_deinit(&call->request);
+    if (call->request)
+        explicit_bzero(call->request, call->request_n);
+    call->request = cor_free(call->request);
+    call->method = call->target = call->body = (struct cor_str){0};
+    call->headers = NULL;
+    call->nheaders = 0;
 }
 
 static void call_free(struct cor_http_call *call)
 {
     cor_timer_cancel(&call->timer);
-    cor_list_remove(&call->link);
     call->client->ncalls--;
     drop_request(call);
+    cor_free(call->redirect);
+    cor_free(call->moved);
     cor_free(call);
 }
 
-/* on_done comes from a later turn. The timer is always set, so that moving it cannot fail. */
-static void end_call(struct cor_http_call *call, int r, const char *text)
+/* An HTTP/1.1 answer that nobody reads to its end ends its connection, an HTTP/2 one its stream. */
+static void leave(struct cor_http_call *call)
 {
-    if (call->is_due)
+    struct cor_http_link *l = COR_STEAL(call->at);
+    struct cor_h2_stream *stream = COR_STEAL(call->stream);
+
+    cor_list_remove(&call->link);
+    if (call->state == COR_HTTP_CALL_WAITING)
+        call->client->nwaiting--;
+    if (!l)
         return;
-    call->is_due = true;
+    if (l->current == call)
+        l->current = NULL;
+    if (stream)
+        cor_h2_reset(stream, COR_H2_CANCEL);
+    if (l->h1 && !cor_h1_is_done(l->h1))
+        cor_http_link_close(l);
+}
+
+void cor_http_call_end(struct cor_http_call *call, int r, const char *text)
+{
+    if (call->state == COR_HTTP_CALL_DUE)
+        return;
+    leave(call);
+    call->state = COR_HTTP_CALL_DUE;
+    cor_list_push(&call->client->due, &call->link);
     call->r = r;
-    call->text = text;
-    if (call->conn) {
-        call->conn->call = NULL;
-        call->conn = NULL;
-    }
+    snprintf(call->text, sizeof(call->text), "%s", text);
     cor_timer_set(&call->timer, 0);
 }
 
-static void finish_conn(struct conn *c)
+static void wait_again(struct cor_http_call *call)
 {
-    struct cor_http_client *client = c->client;
-
-    if (c->nclosing > 0 || c->resolver)
-        return;
-    cor_timer_cancel(&c->timer);
-    cor_list_remove(&c->link);
-    cor_h1_free(c->h1);
-    cor_free(c);
-    look_closed(client);
+    leave(call);
+    call->state = COR_HTTP_CALL_WAITING;
+    call->has_head = false;
+    cor_list_push_front(&call->client->waiting, &call->link);
+    call->client->nwaiting++;
 }
 
-static void on_stream_closed(void *arg)
+/* A connection that was idle may have been closed by the server just as the request went out. */
+static bool may_resend(const struct cor_http_call *call, bool is_unseen)
 {
-    struct conn *c = arg;
+    const struct cor_http_link *l = call->at;
 
-    c->nclosing--;
-    if (c->state == CLOSING)
-        finish_conn(c);
-}
-
-static void close_stream(struct conn *c)
-{
-    c->nclosing++;
-    cor_stream_close(c->stream, on_stream_closed, c);
-    c->stream = NULL;
-}
-
-/* Its call, if it has one, must have been ended or moved. */
-static void close_conn(struct conn *c)
-{
-    if (c->state == CLOSING)
-        return;
-    if (c->state == IDLE)
-        c->client->nidle--;
-    c->state = CLOSING;
-    if (c->resolver)
-        cor_resolver_cancel(c->resolver);
-    if (c->stream)
-        close_stream(c);
-    else if (!c->resolver && c->nclosing == 0)
-        cor_timer_set(&c->timer, 0);
-}
-
-static int attach(struct cor_http_client *client, struct cor_http_call *call, bool fresh);
-
-/* A connection that was idle may have been closed by the server just then: a request that may be
- * sent twice is, once, on a connection of its own. */
-static bool try_again(struct conn *c)
-{
-    struct cor_http_call *call = c->call;
-
-    if (!c->is_reused || !call->is_idempotent || cor_h1_is_begun(c->h1) || call->request.n == 0)
+    if (call->was_resent || call->has_head || !call->request || call->client->is_closing)
         return false;
-    c->call = NULL;
-    call->conn = NULL;
-    return attach(c->client, call, true) == 0;
+    return is_unseen ||
+           (call->is_idempotent && l->nserved > 1 && !(l->h1 && cor_h1_is_begun(l->h1)));
 }
 
-static void fail_conn(struct conn *c, int r, const char *text)
+void cor_http_call_lost(struct cor_http_call *call, int r, const char *text, bool is_unseen)
 {
-    struct cor_http_call *call = c->call;
-
-    if (c->state == CLOSING)
-        return;
-    if (call && !(c->state == BUSY && try_again(c)))
-        end_call(call, r, text);
-    close_conn(c);
-}
-
-static int on_head(const struct cor_h1_head *head, void *arg)
-{
-    struct conn *c = arg;
-
-    c->keep_alive = head->keep_alive;
-    if (!c->call)
-        return -COR_ECANCELED;
-    drop_request(c->call);
-    return c->call->cbs->on_head(c->call->arg, head->status, head->headers, head->nheaders);
-}
-
-static int on_body(struct cor_str piece, void *arg)
-{
-    struct conn *c = arg;
-
-    return c->call ? c->call->cbs->on_body(c->call->arg, piece) : -COR_ECANCELED;
-}
-
-static int on_end(void *arg)
-{
-    return 0;
-}
-
-static const struct cor_h1_cbs h1_cbs = {on_head, on_body, on_end};
-
-static void become_idle(struct conn *c)
-{
-    struct cor_http_client *client = c->client;
-
-    if (!c->keep_alive || client->is_closing || client->nidle == COR_HTTP_CLIENT_IDLE_MAX) {
-        close_conn(c);
+    if (!may_resend(call, is_unseen)) {
+        cor_http_call_end(call, r, text);
         return;
     }
-    cor_h1_next(c->h1, false);
-    c->state = IDLE;
-    client->nidle++;
-    cor_timer_set(&c->timer, COR_HTTP_CLIENT_IDLE_MS);
+    call->was_resent = call->needs_fresh = true;
+    wait_again(call);
 }
 
-static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg)
+/* Where on the same server an answer sends its client; else an empty string. */
+static struct cor_str same_server_target(const struct cor_http_client *c, struct cor_str location)
 {
-    struct conn *c = arg;
-    size_t used = 0;
-    int r;
+    struct cor_str scheme = c->opts.tls ? COR_STR("https://") : COR_STR("http://");
+    struct cor_str authority = cor_buf_str(&c->authority);
+    ptrdiff_t fragment;
 
-    if (c->state != BUSY) {
-        /* Nobody asked: what it means cannot be known. */
-        if (c->state == IDLE)
-            close_conn(c);
-        return;
+    if (cor_str_starts(location, scheme)) {
+        location = cor_str_from(location, scheme.n);
+        if (!cor_str_starts(location, authority))
+            return (struct cor_str){0};
+        location = cor_str_from(location, authority.n);
+    } else if (cor_str_starts(location, COR_STR("//"))) {
+        return (struct cor_str){0};
     }
-    r = cor_h1_feed(c->h1, bytes, &used);
-    if (c->state != BUSY)
-        return;
-    if (r < 0) {
-        fail_conn(c, r, r == -COR_ECANCELED ? "canceled" : cor_h1_error(c->h1)->text);
-        return;
-    }
-    if (!cor_h1_is_done(c->h1))
-        return;
-    if (used < bytes.n)
-        c->keep_alive = false;
-    if (c->call)
-        end_call(c->call, 0, "");
-    become_idle(c);
+    fragment = cor_str_find(location, '#');
+    if (fragment >= 0)
+        location.n = (size_t)fragment;
+    return cor_str_starts(location, COR_STR("/")) ? location : (struct cor_str){0};
 }
 
-static void send_request(struct conn *c)
+static bool is_redirection(int status)
 {
-    struct cor_str request = cor_buf_str(&c->call->request);
-
-    cor_h1_next(c->h1, c->call->is_head);
-    c->state = BUSY;
-    if (cor_stream_write(c->stream, &request, 1) < 0)
-        fail_conn(c, -COR_EIO, "the connection broke");
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-static void on_stream_open(struct cor_stream *s, void *arg)
+/* 1: the call goes on elsewhere when this answer has ended. */
+static int take_redirection(struct cor_http_call *call, int status,
+                            const struct cor_http_header *headers, size_t n)
 {
-    struct conn *c = arg;
+    struct cor_str location, target;
 
-    cor_timer_set(&c->timer, COR_HTTP_CLIENT_IDLE_MS);
-    if (c->call)
-        send_request(c);
-    else
-        close_conn(c);
-}
-
-static void on_stream_writable(struct cor_stream *s, void *arg)
-{
-}
-
-static void connect_next(struct conn *c);
-
-static void on_stream_end(struct cor_stream *s, int why, void *arg)
-{
-    struct conn *c = arg;
-
-    if (c->state == CONNECTING && c->next_address < c->addresses.n) {
-        close_stream(c);
-        connect_next(c);
-        return;
-    }
-    if (c->state == BUSY && why == 0 && c->h1 && cor_h1_is_begun(c->h1) &&
-        cor_h1_finish(c->h1) == 0 && cor_h1_is_done(c->h1)) {
-        if (c->call)
-            end_call(c->call, 0, "");
-        close_conn(c);
-        return;
-    }
-    if (c->state == CONNECTING && why != -COR_EINVAL && why != -COR_ENOMEM)
-        fail_conn(c, -COR_EUNREACHABLE, "the connection was refused");
-    else
-        fail_conn(c, why == 0 ? -COR_EIO : why,
-                  why == -COR_EINVAL ? "the TLS handshake failed" : "the connection broke");
-}
-
-static void on_stream_drained(struct cor_stream *s, void *arg)
-{
-}
-
-static const struct cor_stream_cbs stream_cbs = {on_stream_open, on_stream_data, on_stream_writable,
-                                                 on_stream_end, on_stream_drained};
-
-static int connect_stream(struct conn *c, const char *address)
-{
-    struct cor_http_client *client = c->client;
-    struct cor_stream_opts opts = {.cbs = &stream_cbs,
-                                   .arg = c,
-                                   .tls = client->opts.tls,
-                                   .server_name =
-                                       client->server_name ? client->server_name : client->host,
-                                   .out_max = OUT_MAX,
-                                   .stall_ms = STALL_MS};
-
-    c->state = CONNECTING;
-    cor_timer_set(&c->timer, client->opts.connect_timeout_ms);
-    if (client->unix_path)
-        return cor_stream_connect_unix(client->net, client->unix_path, &opts, &c->stream);
-    return cor_stream_connect(client->net, address, client->opts.port, &opts, &c->stream);
-}
-
-static void connect_next(struct conn *c)
-{
-    int r = connect_stream(c, c->addresses.at[c->next_address++]);
-
-    if (r < 0)
-        fail_conn(c, r, cor_err_text(r));
-}
-
-static void on_resolved(int r, const struct cor_addresses *found, void *arg)
-{
-    struct conn *c = arg;
-
-    c->resolver = NULL;
-    if (c->state == CLOSING) {
-        finish_conn(c);
-        return;
-    }
-    if (r < 0) {
-        fail_conn(c, -COR_EUNREACHABLE, "the host name is not known");
-        return;
-    }
-    c->addresses = *found;
-    connect_next(c);
-}
-
-static void on_conn_timer(struct cor_timer *timer)
-{
-    struct conn *c = COR_CONTAINER_OF(timer, struct conn, timer);
-
-    if (c->state == CLOSING)
-        finish_conn(c);
-    else if (c->state == IDLE)
-        close_conn(c);
-    else if (c->state == BUSY)
-        cor_timer_set(&c->timer, COR_HTTP_CLIENT_IDLE_MS); /* its place is still there */
-    else
-        fail_conn(c, -COR_ETIMEOUT, "the connection took too long");
-}
-
-static void conn_discard(struct conn *c)
-{
-    cor_timer_cancel(&c->timer);
-    cor_list_remove(&c->link);
-    cor_h1_free(c->h1);
-    cor_free(c);
-}
-
-static int conn_new(struct cor_http_client *client, struct conn **ret)
-{
-    struct conn *c = cor_calloc(1, sizeof(*c));
-    int r = -COR_ENOMEM;
-
-    if (!c)
-        return r;
-    c->client = client;
-    cor_list_push(&client->conns, &c->link);
-    cor_timer_init(&c->timer, cor_net_loop(client->net), on_conn_timer);
-    c->h1 = cor_h1_new(COR_H1_CLIENT, &h1_limits, &h1_cbs, c);
-    if (c->h1)
-        r = cor_timer_set(&c->timer, client->opts.connect_timeout_ms);
-    if (r == 0 && client->unix_path)
-        r = connect_stream(c, NULL);
-    else if (r == 0)
-        r = cor_resolver_open(client->net, client->host, on_resolved, c, &c->resolver);
-    if (r < 0) {
-        conn_discard(c);
-        return r;
-    }
-    *ret = c;
-    return 0;
-}
-
-static struct conn *find_idle(struct cor_http_client *client)
-{
-    COR_LIST_FOREACH(it, &client->conns) {
-        struct conn *c = COR_CONTAINER_OF(it, struct conn, link);
-
-        if (c->state == IDLE)
-            return c;
-    }
-    return NULL;
-}
-
-static int attach(struct cor_http_client *client, struct cor_http_call *call, bool fresh)
-{
-    struct conn *c = fresh ? NULL : find_idle(client);
-    bool is_reused = c != NULL;
-    int r = c ? 0 : conn_new(client, &c);
-
-    if (r < 0)
-        return r;
-    c->call = call;
-    c->is_reused = is_reused;
-    call->conn = c;
-    if (is_reused) {
-        client->nidle--;
-        send_request(c);
-    }
-    return 0;
-}
-
-static int set_authority(struct cor_http_client *c)
-{
-    bool is_default = c->opts.port == (c->opts.tls ? 443 : 80);
-    int r;
-
-    cor_buf_init(&c->authority, 512);
-    if (c->unix_path)
-        return cor_buf_addz(&c->authority, "localhost");
-    r = cor_buf_addf(&c->authority, strchr(c->host, ':') ? "[%s]" : "%s", c->host);
-    return r < 0 || is_default ? r : cor_buf_addf(&c->authority, ":%u", c->opts.port);
-}
-
-static int dup(const char *s, char **ret)
-{
-    *ret = s ? cor_strdup(s) : NULL;
-    return s && !*ret ? -COR_ENOMEM : 0;
-}
-
-int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts *opts,
-                         struct cor_http_client **ret_client)
-{
-    struct cor_http_client *c = cor_calloc(1, sizeof(*c));
-    int r;
-
-    assert(opts->host || opts->unix_path);
-    if (!c)
+    if (!is_redirection(status) || call->nredirects == COR_HTTP_CLIENT_REDIRECT_MAX)
+        return 0;
+    location = cor_header_find(headers, n, COR_STR("location"));
+    target = same_server_target(call->client, cor_str(location.p ? location.p : "", location.n));
+    if (target.n == 0)
+        return 0;
+    call->redirect = cor_strndup(target.p, target.n);
+    if (!call->redirect)
         return -COR_ENOMEM;
-    c->net = net;
-    c->opts = *opts;
-    c->opts.tls = opts->tls ? cor_tls_ref(opts->tls) : NULL;
-    if (c->opts.connect_timeout_ms == 0)
-        c->opts.connect_timeout_ms = COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS;
-    cor_list_init(&c->conns);
-    cor_list_init(&c->calls);
-    cor_timer_init(&c->soon, cor_net_loop(net), on_soon);
-    r = dup(opts->host, &c->host);
-    if (r == 0)
-        r = dup(opts->unix_path, &c->unix_path);
-    if (r == 0)
-        r = dup(opts->server_name, &c->server_name);
-    if (r == 0)
-        r = set_authority(c);
-    if (r == 0)
-        r = cor_timer_set(&c->soon, FAR_MS);
-    if (r < 0) {
-        free_client(c);
-        return r;
+    call->nredirects++;
+    if (status < 307 && !cor_str_eqz(call->method, "HEAD")) {
+        call->method = COR_STR("GET");
+        call->body = (struct cor_str){0};
     }
-    *ret_client = c;
-    return 0;
+    return 1;
 }
 
-void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *arg), void *arg)
+int cor_http_call_head(struct cor_http_call *call, int status,
+                       const struct cor_http_header *headers, size_t nheaders)
 {
-    assert(!c->is_closing && cor_loop_is_current(cor_net_loop(c->net)));
-    c->is_closing = true;
-    c->on_closed = on_closed;
-    c->closed_arg = arg;
-    COR_LIST_FOREACH(it, &c->calls)
-        end_call(COR_CONTAINER_OF(it, struct cor_http_call, link), -COR_ECANCELED, "canceled");
-    COR_LIST_FOREACH_SAFE(it, &c->conns)
-        close_conn(COR_CONTAINER_OF(it, struct conn, link));
-    cor_timer_set(&c->soon, 0);
+    struct cor_http_link *l = call->at;
+    bool is_alive;
+    int r = take_redirection(call, status, headers, nheaders);
+
+    call->has_head = true;
+    if (r > 0)
+        return 0;
+    l->current = call;
+    if (r == 0 && (l->h1 || call->written == call->body.n))
+        drop_request(call);
+    if (r == 0)
+        r = call->cbs->on_head(call->arg, status, headers, nheaders);
+    is_alive = l->current == call;
+    l->current = NULL;
+    if (r < 0 && is_alive)
+        cor_http_call_end(call, r, cor_err_text(r));
+    return is_alive ? r : -COR_ECANCELED;
+}
+
+int cor_http_call_body(struct cor_http_call *call, struct cor_str piece)
+{
+    struct cor_http_link *l = call->at;
+    bool is_alive;
+    int r;
+
+    if (call->redirect)
+        return 0;
+    l->current = call;
+    r = call->cbs->on_body(call->arg, piece);
+    is_alive = l->current == call;
+    l->current = NULL;
+    if (r < 0 && is_alive)
+        cor_http_call_end(call, r, cor_err_text(r));
+    return is_alive ? r : -COR_ECANCELED;
+}
+
+void cor_http_call_whole(struct cor_http_call *call)
+{
+    if (!call->redirect) {
+        cor_http_call_end(call, 0, "");
+        return;
+    }
+    cor_free(call->moved);
+    call->moved = COR_STEAL(call->redirect);
+    call->target = cor_strz(call->moved);
+    call->needs_fresh = call->was_resent = false;
+    wait_again(call);
 }
 
 static void on_call_timer(struct cor_timer *timer)
 {
     struct cor_http_call *call = COR_CONTAINER_OF(timer, struct cor_http_call, timer);
-    struct cor_http_client *client = call->client;
-    struct conn *c = call->conn;
+    struct cor_http_client *c = call->client;
 
-    if (!call->is_due) {
-        end_call(call, -COR_ETIMEOUT, "the deadline has passed");
-        if (c)
-            close_conn(c);
+    if (call->state != COR_HTTP_CALL_DUE) {
+        cor_timer_set(timer, COR_HTTP_CLIENT_FAR_MS);
+        cor_http_call_end(call, -COR_ETIMEOUT, "the deadline has passed");
+        cor_http_client_pump(c);
         return;
     }
     cor_list_remove(&call->link);
     call->cbs->on_done(call->arg, call->r, call->text);
     call_free(call);
-    look_closed(client);
+    cor_http_client_look_closed(c);
 }
 
-static int write_request(struct cor_http_call *call, const struct cor_http_call_opts *opts)
+static struct cor_str put(char **at, struct cor_str s)
 {
-    struct cor_http_header headers[COR_H1_HEADERS_MAX];
-    struct cor_h1_message msg = {.peer_minor = 1, .keep_alive = true, .length = opts->body.n};
-    enum cor_h1_framing framing;
-    int r;
+    struct cor_str copy = {*at, s.n};
 
-    if (opts->nheaders + 1 > COR_H1_HEADERS_MAX)
+    if (s.n > 0)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return copy;
+}
+
+static int keep_request(struct cor_http_call *call, const struct cor_http_call_opts *opts)
+{
+    size_t n = opts->nheaders * sizeof(call->headers[0]) + opts->method.n + opts->target.n;
+    char *at;
+
+    if (opts->nheaders > COR_HTTP_CLIENT_HEADERS_MAX || opts->body.n > COR_HTTP_CLIENT_BODY_MAX)
         return -COR_ETOOBIG;
-    headers[0] = (struct cor_http_header){COR_STR("Host"), cor_buf_str(&call->client->authority)};
     for (size_t i = 0; i < opts->nheaders; i++)
-        headers[i + 1] = opts->headers[i];
-    msg.headers = headers;
-    msg.nheaders = opts->nheaders + 1;
-    r = cor_h1_write_request(&call->request, opts->method, opts->target, &msg, &framing);
-    return r < 0 ? r : cor_buf_adds(&call->request, opts->body);
+        n += opts->headers[i].name.n + opts->headers[i].value.n;
+    if (n > COR_H1_HEAD_MAX)
+        return -COR_ETOOBIG;
+    n += opts->body.n;
+    call->request = cor_alloc(n);
+    if (!call->request)
+        return -COR_ENOMEM;
+    call->request_n = n;
+    call->headers = (struct cor_http_header *)(void *)call->request;
+    call->nheaders = opts->nheaders;
+    at = call->request + opts->nheaders * sizeof(call->headers[0]);
+    for (size_t i = 0; i < opts->nheaders; i++) {
+        call->headers[i].name = put(&at, opts->headers[i].name);
+        call->headers[i].value = put(&at, opts->headers[i].value);
+    }
+    call->method = put(&at, opts->method);
+    call->target = put(&at, opts->target);
+    call->body = put(&at, opts->body);
+    return 0;
+}
+
+static bool is_idempotent(struct cor_str method)
+{
+    return cor_str_eqz(method, "GET") || cor_str_eqz(method, "HEAD") ||
+           cor_str_eqz(method, "OPTIONS");
 }
 
 int cor_http_call_open(struct cor_http_client *c, const struct cor_http_call_opts *opts,
@@ -559,32 +390,115 @@ int cor_http_call_open(struct cor_http_client *c, const struct cor_http_call_opt
     call->client = c;
     call->cbs = opts->cbs;
     call->arg = opts->arg;
-    call->is_head = cor_str_eqz(opts->method, "HEAD");
-    call->is_idempotent = call->is_head || cor_str_eqz(opts->method, "GET");
+    call->is_idempotent = is_idempotent(opts->method);
     c->ncalls++;
-    cor_list_push(&c->calls, &call->link);
     cor_timer_init(&call->timer, cor_net_loop(c->net), on_call_timer);
-    cor_buf_init(&call->request, OUT_MAX);
-    r = write_request(call, opts);
+    r = keep_request(call, opts);
     if (r == 0)
-        r = cor_timer_set(&call->timer, opts->deadline_ms ? opts->deadline_ms : UINT64_MAX);
-    if (r == 0)
-        r = attach(c, call, false);
+        r = cor_timer_set(&call->timer,
+                          opts->deadline_ms ? opts->deadline_ms : COR_HTTP_CLIENT_FAR_MS);
     if (r < 0) {
         call_free(call);
         return r;
     }
+    cor_list_push(&c->waiting, &call->link);
+    c->nwaiting++;
+    cor_http_client_pump(c);
     *ret_call = call;
     return 0;
 }
 
 void cor_http_call_cancel(struct cor_http_call *call)
 {
-    struct conn *c = call->conn;
+    struct cor_http_client *c = call->client;
 
-    if (c) {
-        c->call = NULL;
-        close_conn(c);
-    }
+    leave(call);
     call_free(call);
+    cor_http_client_pump(c);
+}
+
+static int set_authority(struct cor_http_client *c)
+{
+    bool is_default = c->opts.port == (c->opts.tls ? 443 : 80);
+    int r;
+
+    if (c->unix_path)
+        return cor_buf_addz(&c->authority, "localhost");
+    r = cor_buf_addf(&c->authority, strchr(c->host, ':') ? "[%s]" : "%s", c->host);
+    return r < 0 || is_default ? r : cor_buf_addf(&c->authority, ":%u", c->opts.port);
+}
+
+static int dup(const char *s, char **ret)
+{
+    *ret = s ? cor_strdup(s) : NULL;
+    return s && !*ret ? -COR_ENOMEM : 0;
+}
+
+static void set_opts(struct cor_http_client *c, const struct cor_http_client_opts *opts)
+{
+    c->opts = *opts;
+    c->opts.tls = opts->tls ? cor_tls_ref(opts->tls) : NULL;
+    if (c->opts.connect_timeout_ms == 0)
+        c->opts.connect_timeout_ms = COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS;
+    if (c->opts.silence_ms == 0)
+        c->opts.silence_ms = COR_HTTP_CLIENT_SILENCE_MS;
+    if (c->opts.ping_ms == 0)
+        c->opts.ping_ms = COR_HTTP_CLIENT_PING_MS;
+}
+
+int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts *opts,
+                         struct cor_http_client **ret_client)
+{
+    struct cor_http_client *c = cor_calloc(1, sizeof(*c));
+    int r;
+
+    assert(opts->host || opts->unix_path);
+    if (!c)
+        return -COR_ENOMEM;
+    c->net = net;
+    set_opts(c, opts);
+    cor_list_init(&c->links);
+    cor_list_init(&c->ready);
+    cor_list_init(&c->waiting);
+    cor_list_init(&c->due);
+    cor_buf_init(&c->authority, 512);
+    cor_timer_init(&c->soon, cor_net_loop(net), on_soon);
+    r = dup(opts->host, &c->host);
+    if (r == 0)
+        r = dup(opts->unix_path, &c->unix_path);
+    if (r == 0)
+        r = dup(opts->server_name, &c->server_name);
+    if (r == 0)
+        r = set_authority(c);
+    if (r == 0)
+        r = cor_timer_set(&c->soon, COR_HTTP_CLIENT_FAR_MS);
+    if (r < 0) {
+        free_client(c);
+        return r;
+    }
+    *ret_client = c;
+    return 0;
+}
+
+static void end_all(struct cor_list *calls)
+{
+    COR_LIST_FOREACH_SAFE(it, calls)
+        cor_http_call_end(COR_CONTAINER_OF(it, struct cor_http_call, link), -COR_ECANCELED,
+                          "canceled");
+}
+
+void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *arg), void *arg)
+{
+    assert(!c->is_closing && cor_loop_is_current(cor_net_loop(c->net)));
+    c->is_closing = true;
+    c->on_closed = on_closed;
+    c->closed_arg = arg;
+    end_all(&c->waiting);
+    COR_LIST_FOREACH_SAFE(it, &c->links) {
+        struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
+
+        end_all(&l->calls);
+        cor_http_link_close(l);
+    }
+    cor_timer_set(&c->soon, 0);
 }

@@ -5,10 +5,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "http/dial.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "net/net.h"
-#include "net/resolver.h"
 #include "net/stream.h"
 #include "net/tls.h"
 
@@ -16,34 +16,30 @@
  */
 #define OUT_MAX   (512u * 1024)
 #define OUT_SLACK (64u * 1024)
-/* How long the server may leave output untouched. */
-#define STALL_MS 20000
-#define FAR_MS   (UINT64_C(1) << 40)
+#define FAR_MS    (UINT64_C(1) << 40)
 /* How long the answer to a ping may wait for company. */
 #define PONG_MS 10
 
-/*   RESOLVING ──► CONNECTING (each address) ──► GREETING (SETTINGS) ──► OPEN ──► ENDED ──► CLOSING
+/*   DIALLING ──► GREETING (SETTINGS) ──► OPEN ──► ENDED ──► CLOSING
  * and from everywhere to ENDED and CLOSING. */
-enum state { RESOLVING, CONNECTING, GREETING, OPEN, ENDED, CLOSING };
+enum state { DIALLING, GREETING, OPEN, ENDED, CLOSING };
 
 struct cor_client_conn {
     struct cor_net *net;
     struct cor_client_conn_opts opts;
     char *host, *unix_path, *server_name;
     enum state state;
-    struct cor_resolver *resolver;
+    struct cor_dial *dial;
     struct cor_stream *stream;
     struct cor_h2 *h2;
-    struct cor_addresses addresses;
-    size_t next_address;
-    struct cor_timer timer; /* until OPEN: the deadline; then the keepalive */
+    struct cor_timer timer; /* GREETING: the deadline; OPEN: the keepalive. Always set */
     struct cor_timer pong;
     uint64_t heard_ms;
     bool is_pinging;
     bool is_draining;
     bool is_stopped; /* reading, while the output is full */
     bool drain_is_told;
-    size_t nclosing; /* streams that are being closed */
+    size_t nclosing; /* of dial and stream, what is being closed */
     void (*on_closed)(void *arg);
     void *closed_arg;
 };
@@ -68,7 +64,7 @@ static void finish_close(struct cor_client_conn *c)
     void (*on_closed)(void *arg) = c->on_closed;
     void *arg = c->closed_arg;
 
-    if (c->state != CLOSING || c->nclosing > 0 || c->resolver)
+    if (c->state != CLOSING || c->nclosing > 0)
         return;
     cor_timer_cancel(&c->timer);
     cor_timer_cancel(&c->pong);
@@ -79,7 +75,7 @@ static void finish_close(struct cor_client_conn *c)
         on_closed(arg);
 }
 
-static void on_stream_closed(void *arg)
+static void on_part_closed(void *arg)
 {
     struct cor_client_conn *c = arg;
 
@@ -87,21 +83,18 @@ static void on_stream_closed(void *arg)
     finish_close(c);
 }
 
-static void close_stream(struct cor_client_conn *c)
+static void close_dial(struct cor_client_conn *c)
 {
     c->nclosing++;
-    cor_stream_close(c->stream, on_stream_closed, c);
-    c->stream = NULL;
+    cor_dial_close(COR_STEAL(c->dial), on_part_closed, c);
 }
 
-/* The timer stays set, far away: to move it then cannot fail. */
 static void end(struct cor_client_conn *c, int why, const char *text)
 {
     if (c->state >= ENDED)
         return;
     c->state = ENDED;
-    if (cor_timer_is_set(&c->timer))
-        cor_timer_set(&c->timer, FAR_MS);
+    cor_timer_set(&c->timer, FAR_MS);
     if (c->h2)
         cor_h2_drop_all(c->h2, COR_H2_LOST);
     if (c->state == ENDED)
@@ -143,12 +136,6 @@ static const struct cor_h2_cbs h2_cbs = {
     .on_goaway = on_goaway,
 };
 
-static void set_timer(struct cor_client_conn *c, uint64_t delay_ms)
-{
-    if (cor_timer_set(&c->timer, delay_ms) < 0)
-        cor_stream_fail(c->stream, -COR_ENOMEM);
-}
-
 /* After each step of the session: what it has come to. */
 static void look(struct cor_client_conn *c, int r)
 {
@@ -160,7 +147,7 @@ static void look(struct cor_client_conn *c, int r)
     }
     if (c->state == GREETING && cor_h2_is_greeted(c->h2)) {
         c->state = OPEN;
-        set_timer(c, c->opts.keepalive_ms);
+        cor_timer_set(&c->timer, c->opts.keepalive_ms);
         c->opts.cbs->on_open(c, c->opts.arg);
     }
     if (c->state == OPEN && c->is_draining && !c->drain_is_told) {
@@ -187,19 +174,6 @@ static void throttle(struct cor_client_conn *c)
 
 static void on_stream_open(struct cor_stream *s, void *arg)
 {
-    struct cor_client_conn *c = arg;
-
-    if (c->opts.tls && !cor_str_eqz(cor_stream_alpn(s), "h2")) {
-        end(c, -COR_EINVAL, "the server does not speak HTTP/2 over TLS");
-        return;
-    }
-    if (cor_h2_new(COR_H2_CLIENT, c->opts.limits, &h2_cbs, c, &c->h2) < 0) {
-        end(c, -COR_ENOMEM, "out of memory");
-        return;
-    }
-    c->state = GREETING;
-    c->heard_ms = now_ms(c);
-    look(c, cor_h2_turn(c->h2, now_ms(c)));
 }
 
 static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg)
@@ -227,17 +201,13 @@ static void on_stream_writable(struct cor_stream *s, void *arg)
     throttle(c);
 }
 
-static void connect_next(struct cor_client_conn *c);
-
 static const char *end_text(int why)
 {
     switch (why) {
     case 0:
         return "the server closed the connection";
-    case -COR_EUNREACHABLE:
-        return "the connection was refused";
     case -COR_EINVAL:
-        return "the TLS handshake failed";
+        return "TLS failed";
     case -COR_ETIMEOUT:
         return "the server took no data";
     default:
@@ -249,14 +219,8 @@ static void on_stream_end(struct cor_stream *s, int why, void *arg)
 {
     struct cor_client_conn *c = arg;
 
-    if (c->state >= ENDED)
-        return;
-    if (c->state == CONNECTING && c->next_address < c->addresses.n) {
-        close_stream(c);
-        connect_next(c);
-        return;
-    }
-    end(c, why == 0 ? -COR_EIO : why, end_text(why));
+    if (c->state < ENDED)
+        end(c, why == 0 ? -COR_EIO : why, end_text(why));
 }
 
 static void on_stream_drained(struct cor_stream *s, void *arg)
@@ -266,46 +230,36 @@ static void on_stream_drained(struct cor_stream *s, void *arg)
 static const struct cor_stream_cbs stream_cbs = {on_stream_open, on_stream_data, on_stream_writable,
                                                  on_stream_end, on_stream_drained};
 
-static int connect_stream(struct cor_client_conn *c, const char *address)
+/* The first frames leave with the stream's next turn. */
+static int speak(struct cor_client_conn *c, struct cor_stream *stream)
 {
-    struct cor_stream_opts opts = {.cbs = &stream_cbs,
-                                   .arg = c,
-                                   .tls = c->opts.tls,
-                                   .server_name = c->server_name ? c->server_name : c->host,
-                                   .out_max = OUT_MAX,
-                                   .stall_ms = STALL_MS};
-
-    c->state = CONNECTING;
-    if (c->unix_path)
-        return cor_stream_connect_unix(c->net, c->unix_path, &opts, &c->stream);
-    return cor_stream_connect(c->net, address, c->opts.port, &opts, &c->stream);
+    if (cor_h2_new(COR_H2_CLIENT, c->opts.limits, &h2_cbs, c, &c->h2) < 0)
+        return -COR_ENOMEM;
+    c->stream = stream;
+    cor_stream_hand_over(stream, &stream_cbs, c, OUT_MAX);
+    c->state = GREETING;
+    c->heard_ms = now_ms(c);
+    cor_timer_set(&c->timer, c->opts.connect_timeout_ms);
+    cor_stream_want_writable(stream);
+    return 0;
 }
 
-static void connect_next(struct cor_client_conn *c)
-{
-    int r = connect_stream(c, c->addresses.at[c->next_address++]);
-
-    if (r < 0)
-        end(c, r, cor_err_text(r));
-}
-
-static void on_resolved(int r, const struct cor_addresses *found, void *arg)
+static void on_dialled(int r, const char *text, struct cor_stream *take_stream, void *arg)
 {
     struct cor_client_conn *c = arg;
 
-    c->resolver = NULL;
-    if (c->state == CLOSING) {
-        finish_close(c);
-        return;
-    }
-    if (c->state != RESOLVING)
-        return;
+    close_dial(c);
     if (r < 0) {
-        end(c, r, "the host name is not known");
+        end(c, r, text);
         return;
     }
-    c->addresses = *found;
-    connect_next(c);
+    if (speak(c, take_stream) < 0) {
+        c->nclosing++;
+        cor_stream_close(take_stream, on_part_closed, c);
+        end(c, -COR_ENOMEM, "out of memory");
+    } else if (c->opts.tls && !cor_str_eqz(cor_stream_alpn(take_stream), "h2")) {
+        end(c, -COR_EINVAL, "the server does not speak HTTP/2 over TLS");
+    }
 }
 
 static void keep_alive(struct cor_client_conn *c)
@@ -318,11 +272,11 @@ static void keep_alive(struct cor_client_conn *c)
     }
     if (cor_h2_nstreams(c->h2) == 0 || silent_ms < c->opts.keepalive_ms) {
         silent_ms = silent_ms < c->opts.keepalive_ms ? silent_ms : 0;
-        set_timer(c, c->opts.keepalive_ms - silent_ms);
+        cor_timer_set(&c->timer, c->opts.keepalive_ms - silent_ms);
         return;
     }
     c->is_pinging = true;
-    set_timer(c, c->opts.keepalive_timeout_ms);
+    cor_timer_set(&c->timer, c->opts.keepalive_timeout_ms);
     if (cor_h2_ping(c->h2) < 0)
         end(c, -COR_ENOMEM, "out of memory");
 }
@@ -331,6 +285,7 @@ static void on_timer(struct cor_timer *timer)
 {
     struct cor_client_conn *c = COR_CONTAINER_OF(timer, struct cor_client_conn, timer);
 
+    cor_timer_set(timer, FAR_MS);
     if (c->state == CLOSING)
         finish_close(c);
     else if (c->state == OPEN)
@@ -353,28 +308,26 @@ static int dup(const char *s, char **ret)
     return s && !*ret ? -COR_ENOMEM : 0;
 }
 
-static int start(struct cor_client_conn *c)
+static int dial(struct cor_client_conn *c)
 {
-    int r = cor_timer_set(&c->timer, c->opts.connect_timeout_ms);
+    struct cor_dial_opts opts = {.host = c->host,
+                                 .port = c->opts.port,
+                                 .unix_path = c->unix_path,
+                                 .tls = c->opts.tls,
+                                 .server_name = c->server_name,
+                                 .timeout_ms = c->opts.connect_timeout_ms,
+                                 .on_done = on_dialled,
+                                 .arg = c};
 
-    if (r < 0)
-        return r;
-    if (c->unix_path)
-        r = connect_stream(c, NULL);
-    else
-        r = cor_resolver_open(c->net, c->host, on_resolved, c, &c->resolver);
-    if (r < 0)
-        cor_timer_cancel(&c->timer);
-    return r;
+    return cor_dial_open(c->net, &opts, &c->dial);
 }
 
-int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts *opts,
-                         struct cor_client_conn **ret_conn)
+static int new_conn(struct cor_net *net, const struct cor_client_conn_opts *opts,
+                    struct cor_client_conn **ret)
 {
     struct cor_client_conn *c = cor_calloc(1, sizeof(*c));
-    int r;
 
-    assert(opts->cbs && opts->limits && (opts->host || opts->unix_path));
+    assert(opts->cbs && opts->limits);
     if (!c)
         return -COR_ENOMEM;
     c->net = net;
@@ -383,15 +336,55 @@ int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts 
         cor_tls_ref(c->opts.tls);
     cor_timer_init(&c->timer, cor_net_loop(net), on_timer);
     cor_timer_init(&c->pong, cor_net_loop(net), on_pong_due);
-    r = dup(opts->host, &c->host);
+    *ret = c;
+    return 0;
+}
+
+static void discard(struct cor_client_conn *c)
+{
+    cor_timer_cancel(&c->timer);
+    free_conn(c);
+}
+
+int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts *opts,
+                         struct cor_client_conn **ret_conn)
+{
+    struct cor_client_conn *c;
+    int r = new_conn(net, opts, &c);
+
+    assert(opts->host || opts->unix_path);
+    if (r < 0)
+        return r;
+    r = cor_timer_set(&c->timer, FAR_MS);
+    if (r == 0)
+        r = dup(opts->host, &c->host);
     if (r == 0)
         r = dup(opts->unix_path, &c->unix_path);
     if (r == 0)
         r = dup(opts->server_name, &c->server_name);
     if (r == 0)
-        r = start(c);
+        r = dial(c);
     if (r < 0) {
-        free_conn(c);
+        discard(c);
+        return r;
+    }
+    *ret_conn = c;
+    return 0;
+}
+
+int cor_client_conn_adopt(struct cor_net *net, const struct cor_client_conn_opts *opts,
+                          struct cor_stream *stream, struct cor_client_conn **ret_conn)
+{
+    struct cor_client_conn *c;
+    int r = new_conn(net, opts, &c);
+
+    if (r < 0)
+        return r;
+    r = cor_timer_set(&c->timer, FAR_MS);
+    if (r == 0)
+        r = speak(c, stream);
+    if (r < 0) {
+        discard(c);
         return r;
     }
     *ret_conn = c;
@@ -404,11 +397,13 @@ void cor_client_conn_close(struct cor_client_conn *c, void (*on_closed)(void *ar
     c->state = CLOSING;
     c->on_closed = on_closed;
     c->closed_arg = arg;
-    if (c->resolver)
-        cor_resolver_cancel(c->resolver);
-    else if (c->stream)
-        close_stream(c);
-    else
+    if (c->dial)
+        close_dial(c);
+    if (c->stream) {
+        c->nclosing++;
+        cor_stream_close(COR_STEAL(c->stream), on_part_closed, c);
+    }
+    if (c->nclosing == 0)
         cor_timer_set(&c->timer, 0);
 }
 

@@ -1,7 +1,7 @@
-/* A client's HTTP connection: the name is looked up, each of its addresses is tried, TLS agrees on
- * a protocol, and the server's first frame is awaited; then streams may be opened on its session.
- * It speaks HTTP/2: by ALPN over TLS, by prior knowledge on a plain socket. Owner: its opener.
- * Thread: the loop's of `net`. No function calls back before it returns.
+/* A client's HTTP/2 connection: it is dialled, or takes a stream that was; the server's first frame
+ * is awaited; then streams may be opened on its session. It speaks HTTP/2 by ALPN over TLS, by
+ * prior knowledge on a plain socket. Owner: its opener. Thread: the loop's of `net`. No function
+ * calls back before it returns.
  *
  *   open ──► on_open ──► (streams) ──► on_drain ──► on_end ──► cor_client_conn_close ──► on_closed
  *            (on_end may come at any time; cor_client_conn_close also from a callback) */
@@ -15,6 +15,7 @@
 
 struct cor_client_conn;
 struct cor_net;
+struct cor_stream;
 struct cor_tls;
 
 struct cor_client_conn_cbs {
@@ -33,9 +34,9 @@ struct cor_client_conn_opts {
     const char *host; /* a name or a numeric address; NULL: `unix_path`. Copied, as all strings */
     uint16_t port;
     const char *unix_path;
-    struct cor_tls *tls;     /* NULL: plain. A reference is taken */
-    const char *server_name; /* for TLS; NULL: `host` */
-    uint64_t connect_timeout_ms;
+    struct cor_tls *tls;         /* NULL: plain. A reference is taken */
+    const char *server_name;     /* for TLS; NULL: `host` */
+    uint64_t connect_timeout_ms; /* to connect, and again for the server's first frame */
     /* When nothing has come for keepalive_ms while streams are open: a ping, and the end when still
      * nothing comes for keepalive_timeout_ms. (Servers count pings without streams as abuse.) */
     uint64_t keepalive_ms, keepalive_timeout_ms;
@@ -47,6 +48,11 @@ struct cor_client_conn_opts {
 /* Failures to connect come as on_end. 0, -COR_ENOMEM, -COR_EINVAL (an unusable path or name). */
 int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts *opts,
                          struct cor_client_conn **ret_conn);
+
+/* On a stream that is open; of `opts` what belongs to connecting is
+ * not looked at, but for the timeout. 0: the stream is the connection's; -COR_ENOMEM: it is not. */
+int cor_client_conn_adopt(struct cor_net *net, const struct cor_client_conn_opts *opts,
+                          struct cor_stream *stream, struct cor_client_conn **ret_conn);
 
 /* From a later turn every stream that is still open is told (COR_H2_LOST), then comes `on_closed`
  * (may be NULL), and the memory is gone. No other callback after this. */

@@ -377,6 +377,16 @@ int cor_h2_ping(struct cor_h2 *h)
     return 0;
 }
 
+bool cor_h2_takes_stream(const struct cor_h2 *h)
+{
+    uint32_t max =
+        nghttp2_session_get_remote_settings(h->ng, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+
+    max = max < h->limits->streams_max ? max : h->limits->streams_max;
+    return h->r == 0 && !h->is_shutting && nghttp2_session_check_request_allowed(h->ng) &&
+           h->nstreams < max;
+}
+
 size_t cor_h2_nstreams(const struct cor_h2 *h)
 {
     return h->nstreams;

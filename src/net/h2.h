@@ -91,6 +91,9 @@ int cor_h2_ping(struct cor_h2 *h);
 
 size_t cor_h2_nstreams(const struct cor_h2 *h);
 
+/* Client role: would a stream that is opened now go out at once, below the peer's limit and ours? */
+bool cor_h2_takes_stream(const struct cor_h2 *h);
+
 /* The numbers below have their reasons in docs/internals/h2.md. */
 #define COR_H2_WINDOW            (256u * 1024)
 #define COR_H2_STREAMS_MAX       1000

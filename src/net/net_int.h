@@ -86,6 +86,7 @@ struct cor_stream {
     bool is_drained;  /* after cor_stream_end(): nothing is left to send */
     bool drained_is_due;
     int why;
+    const char *error; /* what the system or OpenSSL say of a failure; static text */
     struct cor_list dirty_link, wake_link;
     struct cor_block *out, *out_last; /* not encrypted yet */
     size_t out_n;                     /* their bytes */

@@ -18,6 +18,11 @@ struct cor_addresses {
     size_t n;
 };
 
+/* A user's way to look names up, for a program that must have no threads beside its own. Called on
+ * the loop's thread, never for numeric addresses; it must not block. 0 with at least one address,
+ * or a negative code: not known. */
+typedef int (*cor_resolve_fn)(void *arg, const char *host, struct cor_addresses *ret_found);
+
 /* `r` is 0, -COR_EUNREACHABLE (the name is not known), or -COR_ECANCELED. The resolver is gone
  * after it; `found` is borrowed. */
 typedef void (*cor_resolver_cb)(int r, const struct cor_addresses *found, void *arg);

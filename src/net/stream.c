@@ -244,6 +244,7 @@ static void on_connect(uv_connect_t *req, int status)
     if (s->state != COR_STREAM_CONNECTING)
         return;
     if (status < 0) {
+        s->error = uv_strerror(status);
         cor_stream_over(s, -COR_EUNREACHABLE);
         return;
     }
@@ -278,7 +279,7 @@ int cor_stream_connect(struct cor_net *net, const char *host, uint16_t port,
     struct sockaddr_storage addr = {0};
     struct cor_stream *s;
     uv_connect_t *req;
-    int r;
+    int r, e;
 
     if (uv_ip4_addr(host, port, (struct sockaddr_in *)&addr) != 0 &&
         uv_ip6_addr(host, port, (struct sockaddr_in6 *)&addr) != 0)
@@ -286,8 +287,10 @@ int cor_stream_connect(struct cor_net *net, const char *host, uint16_t port,
     r = begin_connect(net, opts, false, &s, &req);
     if (r < 0)
         return r;
-    if (uv_tcp_connect(req, &s->uv.tcp, (struct sockaddr *)&addr, on_connect) < 0) {
+    e = uv_tcp_connect(req, &s->uv.tcp, (struct sockaddr *)&addr, on_connect);
+    if (e < 0) {
         cor_free(req);
+        s->error = uv_strerror(e);
         cor_stream_over(s, -COR_EUNREACHABLE);
     }
     *ret_stream = s;
@@ -330,6 +333,19 @@ void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *
     s->on_closed = on_closed;
     s->closed_arg = arg;
     uv_close(&s->uv.handle, on_handle_closed);
+}
+
+void cor_stream_hand_over(struct cor_stream *s, const struct cor_stream_cbs *cbs, void *arg,
+                          size_t out_max)
+{
+    s->cbs = cbs;
+    s->arg = arg;
+    s->out_max = out_max;
+}
+
+const char *cor_stream_error(const struct cor_stream *s)
+{
+    return s->error;
 }
 
 const struct cor_peer *cor_stream_peer(const struct cor_stream *s)

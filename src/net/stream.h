@@ -48,6 +48,11 @@ struct cor_stream_opts {
                                 wait; 0: for ever */
 };
 
+/* The stream has another user from now on, with a maximum of its own: who connected it gives it to
+ * who speaks on it. `cbs` must stay valid. */
+void cor_stream_hand_over(struct cor_stream *s, const struct cor_stream_cbs *cbs, void *arg,
+                          size_t out_max);
+
 /* From a connected socket, whose descriptor is the stream's from the call on, success or failure.
  * 0, -COR_ENOMEM, -COR_EIO. */
 int cor_stream_open(struct cor_net *net, int take_fd, const struct cor_stream_opts *opts,
@@ -83,6 +88,10 @@ void cor_stream_fail(struct cor_stream *s, int why);
 /* No callback but `on_closed` (may be NULL) after this; it comes from a later turn, and the memory
  * is gone after it. Output that has not been sent is dropped. */
 void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *arg);
+
+/* Why it failed, of the system or of OpenSSL, such as "connection refused" or "certificate has
+ * expired"; NULL when there is nothing to say. It stays valid. */
+const char *cor_stream_error(const struct cor_stream *s);
 
 /* The certificate is known from on_open on. */
 const struct cor_peer *cor_stream_peer(const struct cor_stream *s);

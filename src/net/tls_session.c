@@ -172,6 +172,17 @@ static int learn_cert(struct cor_stream *s)
     return 0;
 }
 
+/* The certificate's fault, or else the first that OpenSSL has noted. */
+static void note_error(struct cor_stream *s)
+{
+    long verified = SSL_get_verify_result(s->ssl);
+
+    if (verified != X509_V_OK && SSL_get_verify_mode(s->ssl) != SSL_VERIFY_NONE)
+        s->error = X509_verify_cert_error_string(verified);
+    else
+        s->error = ERR_reason_error_string(ERR_peek_error());
+}
+
 /* True when the stream is open. */
 static bool shake_hands(struct cor_stream *s)
 {
@@ -186,8 +197,10 @@ static bool shake_hands(struct cor_stream *s)
     if (s->state != COR_STREAM_HANDSHAKE)
         return false;
     if (r != 1) {
-        if (e != SSL_ERROR_WANT_READ)
+        if (e != SSL_ERROR_WANT_READ) {
+            note_error(s);
             cor_stream_over(s, -COR_EINVAL);
+        }
         return false;
     }
     if (learn_cert(s) < 0) {

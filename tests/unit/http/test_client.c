@@ -1,252 +1,313 @@
 #include "test.h"
 
-#include "http/client.h"
-#include "http_fixture.h"
+#include "client_fixture.h"
 
-/* What one call has come to: "200 body" and the end. */
-struct ask {
-    struct cor_http_call *call;
-    struct cor_buf text;
-    bool is_done;
-    int r;
-};
+static const struct cor_http_limits usual = {0};
 
-static int ask_on_head(void *arg, int status, const struct cor_http_header *headers, size_t n)
+TEST_WAYS(http_client, asks_and_is_answered_on_one_connection)
 {
-    return cor_buf_addf(&((struct ask *)arg)->text, "%d ", status);
-}
-
-static int ask_on_body(void *arg, struct cor_str piece)
-{
-    return cor_buf_adds(&((struct ask *)arg)->text, piece);
-}
-
-static void ask_on_done(void *arg, int r, const char *text)
-{
-    struct ask *a = arg;
-
-    assert_false(a->is_done);
-    a->is_done = true;
-    a->r = r;
-}
-
-static const struct cor_http_call_cbs ask_cbs = {ask_on_head, ask_on_body, ask_on_done};
-
-static bool ask_is_done(void *arg)
-{
-    return ((struct ask *)arg)->is_done;
-}
-
-static bool ask_has_head(void *arg)
-{
-    return ((struct ask *)arg)->text.n > 0 || ((struct ask *)arg)->is_done;
-}
-
-struct fix {
-    struct http h;
-    struct cor_http_client *client;
-    bool is_closed;
-};
-
-static void on_client_closed(void *arg)
-{
-    ((struct fix *)arg)->is_closed = true;
-}
-
-static bool client_gone(void *arg)
-{
-    return ((struct fix *)arg)->is_closed;
-}
-
-static void fix_init(struct fix *f, struct cor_http_limits limits)
-{
-    struct cor_http_client_opts opts = {.host = "127.0.0.1"};
-
-    f->is_closed = false;
-    http_init(&f->h, limits, NULL);
-    opts.port = f->h.port;
-    assert_int_equal(cor_http_client_open(f->h.net, &opts, &f->client), 0);
-}
-
-static void fix_deinit(struct fix *f)
-{
-    cor_http_client_close(f->client, on_client_closed, f);
-    assert_true(cor_loop_run_until(f->h.loop, client_gone, f, PATIENCE_MS));
-    http_deinit(&f->h);
-}
-
-static int ask(struct fix *f, struct ask *a, const char *method, const char *target,
-               const char *body, uint64_t deadline_ms)
-{
-    struct cor_http_call_opts opts = {.method = cor_strz(method),
-                                      .target = cor_strz(target),
-                                      .body = cor_strz(body),
-                                      .deadline_ms = deadline_ms,
-                                      .cbs = &ask_cbs,
-                                      .arg = a};
-
-    *a = (struct ask){0};
-    cor_buf_init(&a->text, 8u << 20);
-    return cor_http_call_open(f->client, &opts, &a->call);
-}
-
-static void assert_answer(struct fix *f, const char *method, const char *target, const char *body,
-                          int r, const char *text)
-{
-    struct ask a;
-
-    assert_int_equal(ask(f, &a, method, target, body, 0), 0);
-    assert_false(a.is_done);
-    assert_true(cor_loop_run_until(f->h.loop, ask_is_done, &a, PATIENCE_MS));
-    assert_int_equal(a.r, r);
-    assert_str(cor_buf_str(&a.text), text);
-    cor_buf_deinit(&a.text);
-}
-
-TEST(http_client, asks_and_is_answered_on_one_connection)
-{
-    struct cor_http_server_stats stats;
     struct fix f;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     assert_answer(&f, "POST", "/echo?x=1", "hello", 0, "200 hello");
     assert_answer(&f, "GET", "/send/3", "", 0, "200 yyy");
     assert_answer(&f, "HEAD", "/send/3", "", 0, "200 ");
     assert_answer(&f, "GET", "/send/2", "", 0, "200 yy");
-    cor_http_server_stats(f.h.server, &stats);
-    assert_int_equal(stats.accepted, 1);
+    assert_int_equal(accepted(&f), 1);
     fix_deinit(&f);
 }
 
-TEST(http_client, calls_side_by_side_have_connections_of_their_own)
+TEST_WAYS(http_client, calls_side_by_side_share_a_connection_only_over_h2)
 {
     struct fix f;
     struct ask hold, other;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     assert_int_equal(ask(&f, &hold, "GET", "/watch", "", 0), 0);
-    assert_true(cor_loop_run_until(f.h.loop, ask_has_head, &hold, PATIENCE_MS));
+    await(&f.h, ask_has_head, &hold);
     assert_int_equal(ask(&f, &other, "GET", "/send/1", "", 0), 0);
-    assert_true(cor_loop_run_until(f.h.loop, ask_is_done, &other, PATIENCE_MS));
+    await(&f.h, ask_is_done, &other);
     assert_str(cor_buf_str(&other.text), "200 y");
     cor_http_response_write(f.h.held, COR_STR("event"));
     cor_http_response_end(f.h.held);
-    assert_true(cor_loop_run_until(f.h.loop, ask_is_done, &hold, PATIENCE_MS));
+    await(&f.h, ask_is_done, &hold);
     assert_int_equal(hold.r, 0);
     assert_str(cor_buf_str(&hold.text), "200 event");
-    cor_buf_deinit(&hold.text);
-    cor_buf_deinit(&other.text);
+    ask_deinit(&hold);
+    ask_deinit(&other);
+    assert_int_equal(accepted(&f), way_is_h2(way) ? 1 : 2);
     fix_deinit(&f);
 }
 
-static bool server_lost_it(void *arg)
+static bool all_have_heads(void *arg)
 {
-    return ((struct http *)arg)->ngone > 0;
+    struct ask *a = arg;
+
+    for (int i = 0; i < 50; i++)
+        if (!ask_has_head(&a[i]))
+            return false;
+    return true;
 }
 
-TEST(http_client, a_cancelled_call_says_no_more_and_ends_its_connection)
+TEST_WAYS(http_client, fifty_watches_that_begin_together_need_one_h2_connection)
+{
+    struct ask a[50];
+    struct fix f;
+
+    fix_init(&f, way, usual);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(ask(&f, &a[i], "GET", "/watch", "", 0), 0);
+    await(&f.h, all_have_heads, a);
+    assert_int_equal(accepted(&f), way_is_h2(way) ? 1 : 50);
+    for (int i = 0; i < 50; i++)
+        assert_false(a[i].is_done);
+    fix_deinit(&f);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(a[i].r, -COR_ECANCELED);
+        ask_deinit(&a[i]);
+    }
+}
+
+TEST_WAYS(http_client, large_bodies_pass_both_ways)
+{
+    size_t n = 3u << 20;
+    char *body = cor_alloc(n);
+    struct fix f;
+    struct ask a;
+
+    memset(body, 'b', n - 1);
+    body[n - 1] = '\0';
+    fix_init(&f, way, usual);
+    assert_int_equal(ask(&f, &a, "POST", "/echo", body, 0), 0);
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, 0);
+    assert_int_equal(a.got, n - 1);
+    assert_memory_equal(a.text.p + 4, body, n - 1);
+    ask_deinit(&a);
+    assert_int_equal(ask(&f, &a, "GET", "/big/20000000", "", 0), 0);
+    a.forgets = true;
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, 0);
+    assert_int_equal(a.got, 20000000);
+    ask_deinit(&a);
+    fix_deinit(&f);
+    cor_free(body);
+}
+
+TEST_WAYS(http_client, a_cancelled_call_says_no_more_and_the_server_is_told)
 {
     struct fix f;
     struct ask a;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     assert_int_equal(ask(&f, &a, "GET", "/watch", "", 0), 0);
-    assert_true(cor_loop_run_until(f.h.loop, ask_has_head, &a, PATIENCE_MS));
+    await(&f.h, ask_has_head, &a);
     cor_http_call_cancel(a.call);
-    assert_true(cor_loop_run_until(f.h.loop, server_lost_it, &f.h, PATIENCE_MS));
+    await(&f.h, someone_is_gone, &f.h);
     assert_false(a.is_done);
-    cor_buf_deinit(&a.text);
+    ask_deinit(&a);
+    assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
+    assert_int_equal(accepted(&f), way_is_h2(way) ? 1 : 2);
+    fix_deinit(&f);
+}
+
+static int cancel_on_body(void *arg, struct cor_str piece)
+{
+    struct ask *a = arg;
+
+    cor_http_call_cancel(a->call);
+    a->is_done = true;
+    return -COR_ECANCELED;
+}
+
+static const struct cor_http_call_cbs cancelling_cbs = {ask_on_head, cancel_on_body, ask_on_done};
+
+static int refuse_body(void *arg, struct cor_str piece)
+{
+    return -COR_ETOOBIG;
+}
+
+static const struct cor_http_call_cbs refusing_cbs = {ask_on_head, refuse_body, ask_on_done};
+
+TEST_WAYS(http_client, a_call_may_be_ended_from_its_own_callback)
+{
+    const struct cor_http_call_cbs *cbs[] = {&cancelling_cbs, &refusing_cbs};
+    struct fix f;
+    struct ask a;
+
+    fix_init(&f, way, usual);
+    for (int i = 0; i < 2; i++) {
+        struct cor_http_call_opts opts = {
+            .method = COR_STR("GET"), .target = COR_STR("/big/1000000"), .cbs = cbs[i], .arg = &a};
+
+        a = (struct ask){0};
+        cor_buf_init(&a.text, 100);
+        assert_int_equal(cor_http_call_open(f.client, &opts, &a.call), 0);
+        await(&f.h, ask_is_done, &a);
+        assert_int_equal(a.r, i == 0 ? 0 : -COR_ETOOBIG);
+        ask_deinit(&a);
+    }
     assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
     fix_deinit(&f);
 }
 
-TEST(http_client, a_deadline_ends_a_call)
+TEST_WAYS(http_client, a_deadline_ends_a_call)
 {
     struct fix f;
     struct ask a;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     assert_int_equal(ask(&f, &a, "GET", "/hold", "", 30), 0);
-    assert_true(cor_loop_run_until(f.h.loop, ask_is_done, &a, PATIENCE_MS));
+    await(&f.h, ask_is_done, &a);
     assert_int_equal(a.r, -COR_ETIMEOUT);
-    cor_buf_deinit(&a.text);
+    ask_deinit(&a);
     fix_deinit(&f);
 }
 
-TEST(http_client, a_broken_answer_is_told)
+TEST_WAYS(http_client, a_broken_answer_is_told)
 {
     struct fix f;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     assert_answer(&f, "GET", "/abort", "", -COR_EIO, "");
     fix_deinit(&f);
 }
 
-TEST(http_client, a_get_is_sent_again_when_the_idle_connection_was_just_closed)
+TEST_WAYS(http_client, a_get_is_sent_again_when_the_idle_connection_was_just_closed)
 {
     struct fix f;
 
-    fix_init(&f, (struct cor_http_limits){.idle_timeout_ms = 20});
-    for (int i = 0; i < 20; i++) {
+    fix_init(&f, way, (struct cor_http_limits){.idle_timeout_ms = 20});
+    for (int i = 0; i < 10; i++) {
         struct ask pause;
 
         assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
         assert_int_equal(ask(&f, &pause, "GET", "/hold", "", 15 + (uint64_t)i % 10), 0);
-        assert_true(cor_loop_run_until(f.h.loop, ask_is_done, &pause, PATIENCE_MS));
-        cor_buf_deinit(&pause.text);
+        await(&f.h, ask_is_done, &pause);
+        ask_deinit(&pause);
     }
     fix_deinit(&f);
 }
 
-TEST(http_client, nobody_at_the_address_is_unreachable)
+TEST_WAYS(http_client, nobody_at_the_address_is_unreachable)
 {
-    struct cor_http_client_opts opts = {.host = "127.0.0.1", .port = 1};
-    struct cor_http_client *real;
     struct fix f;
+    struct ask a;
 
-    fix_init(&f, (struct cor_http_limits){0});
-    real = f.client;
-    assert_int_equal(cor_http_client_open(f.h.net, &opts, &f.client), 0);
-    assert_answer(&f, "GET", "/", "", -COR_EUNREACHABLE, "");
-    cor_http_client_close(f.client, on_client_closed, &f);
-    assert_true(cor_loop_run_until(f.h.loop, client_gone, &f, PATIENCE_MS));
-    f.is_closed = false;
-    f.client = real;
+    if (way == UNIX_H1 || way == UNIX_H2)
+        return;
+    fix_init_opts(&f, way, usual, (struct cor_http_client_opts){.port = 1});
+    assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, -COR_EUNREACHABLE);
+    assert_string_equal(a.why, "connection refused");
+    ask_deinit(&a);
     fix_deinit(&f);
 }
 
-TEST(http_client, closing_cancels_what_is_under_way)
+TEST_WAYS(http_client, closing_cancels_what_is_under_way)
 {
     struct fix f;
     struct ask a, b;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     assert_int_equal(ask(&f, &a, "GET", "/watch", "", 0), 0);
-    assert_true(cor_loop_run_until(f.h.loop, ask_has_head, &a, PATIENCE_MS));
+    await(&f.h, ask_has_head, &a);
     assert_int_equal(ask(&f, &b, "GET", "/hold", "", 0), 0);
     fix_deinit(&f);
     assert_true(a.is_done && b.is_done);
     assert_int_equal(a.r, -COR_ECANCELED);
     assert_int_equal(b.r, -COR_ECANCELED);
-    cor_buf_deinit(&a.text);
-    cor_buf_deinit(&b.text);
+    ask_deinit(&a);
+    ask_deinit(&b);
 }
 
-TEST(http_client, any_allocation_of_a_call_may_fail)
+TEST_WAYS(http_client, any_allocation_of_a_call_may_fail)
 {
     struct fix f;
 
-    fix_init(&f, (struct cor_http_limits){0});
+    fix_init(&f, way, usual);
     FOR_EACH_FAILED_ALLOC(n) {
         struct ask a;
-        int r = ask(&f, &a, "GET", "/send/1", "", 0);
+        int r = ask(&f, &a, "GET", "/echo", "", 0);
 
         if (r == 0)
-            assert_true(cor_loop_run_until(f.h.loop, ask_is_done, &a, PATIENCE_MS));
+            await(&f.h, ask_is_done, &a);
         assert_true((r == 0 && a.r == 0) || test_alloc_failed());
         test_fail_alloc(0, false);
-        cor_buf_deinit(&a.text);
+        ask_deinit(&a);
     }
     assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
+    fix_deinit(&f);
+}
+
+TEST_WAYS(http_client, any_allocation_of_a_first_call_may_fail)
+{
+    struct fix f;
+
+    fix_init(&f, way, usual);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct ask a;
+        int r;
+
+        test_fail_alloc(0, false);
+        fix_close_client(&f);
+        assert_int_equal(cor_http_client_open(f.h.net, &f.opts, &f.client), 0);
+        test_fail_alloc(n, false);
+        r = ask(&f, &a, "POST", "/echo", "x", 0);
+        if (r == 0)
+            await(&f.h, ask_is_done, &a);
+        assert_true((r == 0 && a.r == 0) || test_alloc_failed());
+        ask_deinit(&a);
+    }
+    fix_deinit(&f);
+}
+
+static int resolve_twice(void *arg, const char *host, struct cor_addresses *ret_found)
+{
+    assert_string_equal(host, "api.example");
+    *ret_found = (struct cor_addresses){.at = {"127.0.0.77", "127.0.0.1"}, .n = 2};
+    ++*(int *)arg;
+    return 0;
+}
+
+static int resolve_nothing(void *arg, const char *host, struct cor_addresses *ret_found)
+{
+    return -COR_ENOTFOUND;
+}
+
+TEST(http_client, a_hook_resolves_names_and_every_address_is_tried)
+{
+    int asked = 0;
+    struct fix f;
+
+    fix_init_opts(&f, PLAIN_H1, usual,
+                  (struct cor_http_client_opts){
+                      .host = "api.example", .resolve = resolve_twice, .resolve_arg = &asked});
+    assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
+    assert_int_equal(asked, 1);
+    fix_deinit(&f);
+    fix_init_opts(&f, PLAIN_H1, usual,
+                  (struct cor_http_client_opts){.host = "api.example", .resolve = resolve_nothing});
+    assert_answer(&f, "GET", "/send/1", "", -COR_EUNREACHABLE, "");
+    fix_deinit(&f);
+}
+
+TEST(http_client, an_untrusted_server_is_refused_with_the_reason)
+{
+    struct cor_tls_opts tls = {.role = COR_TLS_CLIENT};
+    struct fix f;
+    struct ask a;
+
+    fix_init(&f, TLS_H1, usual);
+    fix_close_client(&f);
+    assert_int_equal(cor_tls_new(&tls, &f.opts.tls), 0);
+    assert_int_equal(cor_http_client_open(f.h.net, &f.opts, &f.client), 0);
+    assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, -COR_EINVAL);
+    assert_non_null(strstr(a.why, "certificate"));
+    ask_deinit(&a);
+    cor_tls_unref(f.opts.tls);
     fix_deinit(&f);
 }

@@ -1,0 +1,128 @@
+/* The inside of the client, for client*.c only. */
+#ifndef COR_HTTP_CLIENT_INT_H
+#define COR_HTTP_CLIENT_INT_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "http/client.h"
+#include "http/client_conn.h"
+#include "http/dial.h"
+#include "loop/timer.h"
+#include "net/h1.h"
+
+/* Timers that must be there, so that moving them cannot fail. */
+#define COR_HTTP_CLIENT_FAR_MS (UINT64_C(1) << 40)
+
+/*   WAITING (for a connection) ◄──► RUNNING ──► DUE (on_done comes from the timer) */
+enum cor_http_call_state { COR_HTTP_CALL_WAITING, COR_HTTP_CALL_RUNNING, COR_HTTP_CALL_DUE };
+
+struct cor_http_call {
+    struct cor_http_client *client;
+    struct cor_list link; /* client->waiting or due, or at->calls */
+    enum cor_http_call_state state;
+    struct cor_http_link *at;     /* RUNNING */
+    struct cor_h2_stream *stream; /* RUNNING over HTTP/2, until it is closed */
+    const struct cor_http_call_cbs *cbs;
+    void *arg;
+
+    /* The request, until it is answered: it may be sent again. One block of memory. */
+    char *request;
+    size_t request_n;
+    struct cor_http_header *headers;
+    size_t nheaders;
+    struct cor_str method, target, body;
+    size_t written; /* HTTP/2: bytes of the body */
+
+    bool is_idempotent;
+    bool has_head;    /* of the answer, or of a redirection */
+    bool is_ended;    /* HTTP/2: the answer is whole */
+    bool was_resent;  /* and is not a second time */
+    bool needs_fresh; /* no connection that has been used before */
+    char *redirect;   /* the next target; what comes until the end is passed over */
+    char *moved;      /* the target, after a redirection */
+    unsigned nredirects;
+    struct cor_timer timer; /* the deadline, or 0 when DUE */
+    int r;
+    char text[120];
+};
+
+/*   DIALLING ──► GREETING (HTTP/2) ──► OPEN ──► CLOSING         and from each to CLOSING */
+enum cor_http_link_state {
+    COR_HTTP_LINK_DIALLING,
+    COR_HTTP_LINK_GREETING,
+    COR_HTTP_LINK_OPEN,
+    COR_HTTP_LINK_CLOSING,
+};
+
+/* A connection. */
+struct cor_http_link {
+    struct cor_http_client *client;
+    struct cor_list link;       /* client->links */
+    struct cor_list ready_link; /* client->ready: may take a call */
+    enum cor_http_link_state state;
+    struct cor_list calls;         /* RUNNING on it; HTTP/1.1: one at most */
+    struct cor_http_call *current; /* whose callback runs; NULL when it was cancelled by that */
+    size_t nserved;                /* calls that it was given */
+    struct cor_dial *dial;
+    struct cor_stream *stream; /* HTTP/1.1 */
+    struct cor_h1 *h1;
+    struct cor_client_conn *conn; /* HTTP/2 */
+    bool keep_alive;              /* HTTP/1.1: of the answer under way */
+    struct cor_timer timer;       /* its end when it is idle; always set */
+    size_t nclosing;              /* of dial, stream and conn, what is being closed */
+};
+
+struct cor_http_client {
+    struct cor_net *net;
+    struct cor_http_client_opts opts;
+    char *host, *unix_path, *server_name;
+    struct cor_buf authority;
+    struct cor_list links, ready;
+    struct cor_list waiting, due;
+    size_t nwaiting, ndialling, nidle, ncalls;
+    bool is_h1; /* what the last connection spoke: each call needs its own */
+    bool is_closing;
+    struct cor_timer soon; /* closing: looks whether all is gone */
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* Gives waiting calls to connections, and dials or gives up as many as they need. */
+void cor_http_client_pump(struct cor_http_client *c);
+/* After something is gone: the end of closing. The client may be gone after it. */
+void cor_http_client_look_closed(struct cor_http_client *c);
+/* A connection could not be had: who waited for it is told. */
+void cor_http_client_dial_failed(struct cor_http_client *c, int r, const char *text);
+
+/* on_done comes from a later turn. Leaves its connection, which ends with an answer unread. */
+void cor_http_call_end(struct cor_http_call *call, int r, const char *text);
+/* Its connection failed it: sent again where that is right, else ended. `is_unseen`: the server has
+ * surely done nothing. */
+void cor_http_call_lost(struct cor_http_call *call, int r, const char *text, bool is_unseen);
+/* What is shown to a call. Negative: it has ended, or is gone. */
+int cor_http_call_head(struct cor_http_call *call, int status,
+                       const struct cor_http_header *headers, size_t nheaders);
+int cor_http_call_body(struct cor_http_call *call, struct cor_str piece);
+/* Its answer is whole, and its connection has been told. */
+void cor_http_call_whole(struct cor_http_call *call);
+
+/* 0, -COR_ENOMEM, -COR_EINVAL. */
+int cor_http_link_open(struct cor_http_client *c);
+/* Its calls must have left. */
+void cor_http_link_close(struct cor_http_link *l);
+/* Ends it; its calls are lost. */
+void cor_http_link_fail(struct cor_http_link *l, int r, const char *text);
+/* It speaks: calls may be given to it. */
+void cor_http_link_set_open(struct cor_http_link *l);
+/* One of its parts has been closed. */
+void cor_http_link_part_closed(void *arg);
+
+/* The protocols. speak: the dialled stream, which is the link's on success only. 0, -COR_ENOMEM. */
+int cor_http_h1_speak(struct cor_http_link *l, struct cor_stream *stream);
+int cor_http_h2_speak(struct cor_http_link *l, struct cor_stream *stream);
+/* The call runs on the link from now on. 0; or it does not: -COR_ECANCELED (the link takes no more
+ * calls), -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_http_h1_start(struct cor_http_link *l, struct cor_http_call *call);
+int cor_http_h2_start(struct cor_http_link *l, struct cor_http_call *call);
+
+#endif
