@@ -22,6 +22,7 @@ int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_
     cor_map_init(&f->by_key, f->opts.deltas_max);
     cor_list_init(&f->order);
     cor_list_init(&f->records);
+    cor_cache_waiters_init(&f->waiters);
     cor_buf_init(&f->key, COR_OBJECT_KEY_MAX);
     *ret_fifo = f;
     return 0;
@@ -66,6 +67,7 @@ struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
     COR_LIST_FOREACH_SAFE(it, &f->records)
         drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
     cor_delta_fifo_unstage(f);
+    cor_cache_waiters_deinit(&f->waiters);
     cor_map_deinit(&f->by_key);
     cor_buf_deinit(&f->key);
     pthread_cond_destroy(&f->ready);
@@ -146,7 +148,8 @@ int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct
         cor_free(node);
         return r;
     }
-    *node = (struct cor_delta_node){.record = record, .delta = {type, is_tombstone, object}};
+    *node = (struct cor_delta_node){
+        .record = record, .seq = ++f->last_seq, .delta = {type, is_tombstone, object}};
     if (object)
         cor_object_ref(object);
     cor_list_push(&f->order, &node->in_order);
@@ -154,6 +157,19 @@ int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct
     record->n++;
     f->n++;
     return 0;
+}
+
+static void requeue(struct cor_delta_fifo *f, struct cor_delta_record *record)
+{
+    cor_list_remove(&record->link);
+    cor_list_push(&f->records, &record->link);
+    COR_LIST_FOREACH(it, &record->deltas) {
+        struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_record);
+
+        cor_list_remove(&node->in_order);
+        cor_list_push(&f->order, &node->in_order);
+        node->seq = ++f->last_seq;
+    }
 }
 
 /* Gives the oldest change, or all of the oldest key, to the consumer; they leave the queue after
@@ -188,14 +204,7 @@ static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
         return r;
     }
     if (r == COR_DELTA_REQUEUE && record->n == n) {
-        cor_list_remove(&record->link);
-        cor_list_push(&f->records, &record->link);
-        COR_LIST_FOREACH(it, &record->deltas) {
-            struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_record);
-
-            cor_list_remove(&node->in_order);
-            cor_list_push(&f->order, &node->in_order);
-        }
+        requeue(f, record);
         return r;
     }
     for (i = 0; i < n; i++)
@@ -205,9 +214,34 @@ static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
     return r;
 }
 
-static bool has_synced_locked(const struct cor_delta_fifo *f)
+bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f)
 {
     return f->populated && f->initial == 0;
+}
+
+/* Everything before the oldest pending change was consumed. */
+static uint64_t consumed_seq(const struct cor_delta_fifo *f)
+{
+    if (f->n == 0)
+        return f->last_seq;
+    return COR_CONTAINER_OF(f->order.next, struct cor_delta_node, in_order)->seq - 1;
+}
+
+void cor_delta_fifo_unlock(struct cor_delta_fifo *f)
+{
+    struct cor_cache_call call;
+    bool any;
+
+    if (f->waiters.n > 0)
+        cor_cache_waiters_consumed(&f->waiters, consumed_seq(f), cor_delta_has_synced_locked(f));
+    do {
+        any = cor_cache_waiters_take(&f->waiters, &call);
+        pthread_mutex_unlock(&f->lock);
+        if (!any)
+            break;
+        call.fn(call.arg, call.r);
+        pthread_mutex_lock(&f->lock);
+    } while (true);
 }
 
 static int pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
@@ -218,10 +252,10 @@ static int pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
     while (f->n == 0 && !f->closed && wait)
         pthread_cond_wait(&f->ready, &f->lock);
     if (f->n > 0)
-        r = consume_locked(f, fn, arg, !has_synced_locked(f));
+        r = consume_locked(f, fn, arg, !cor_delta_has_synced_locked(f));
     else
         r = f->closed ? -COR_ECANCELED : -COR_EBUSY;
-    pthread_mutex_unlock(&f->lock);
+    cor_delta_fifo_unlock(f);
     return r;
 }
 
@@ -240,7 +274,7 @@ bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f)
     bool synced;
 
     pthread_mutex_lock(&f->lock);
-    synced = has_synced_locked(f);
+    synced = cor_delta_has_synced_locked(f);
     pthread_mutex_unlock(&f->lock);
     return synced;
 }
@@ -249,10 +283,21 @@ void cor_delta_fifo_close(struct cor_delta_fifo *f)
 {
     pthread_mutex_lock(&f->lock);
     f->closed = true;
+    cor_cache_waiters_cancel(&f->waiters);
     pthread_cond_broadcast(&f->ready);
-    pthread_mutex_unlock(&f->lock);
+    cor_delta_fifo_unlock(f);
     if (f->opts.on_ready)
         f->opts.on_ready(f->opts.arg);
+}
+
+bool cor_delta_fifo_is_closed(struct cor_delta_fifo *f)
+{
+    bool closed;
+
+    pthread_mutex_lock(&f->lock);
+    closed = f->closed;
+    pthread_mutex_unlock(&f->lock);
+    return closed;
 }
 
 size_t cor_delta_fifo_len(struct cor_delta_fifo *f)

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "cache/cache_waiters.h"
 #include "cache/indexer.h"
 #include "cache/reflector_ops.h"
 #include "meta/object.h"
@@ -64,6 +65,11 @@ struct cor_reflector_store *cor_delta_fifo_store(struct cor_delta_fifo *f);
 /* Returned by a consumer to put the changes back, at the end, unless the key has others pending. */
 #define COR_DELTA_REQUEUE 1
 
+/* Puts changes that were popped back at the end, unless the key has others pending: those are
+ * newer. 0, -COR_ENOMEM, -COR_EBUSY (the maximum). */
+int cor_delta_fifo_add_if_not_present(struct cor_delta_fifo *f, struct cor_str key,
+                                      const struct cor_delta *deltas, size_t n);
+
 /* Consumes changes of one key, oldest first (one, when in order). Runs under the queue's lock: it
  * must not call the queue. `in_initial_list`: the queue had not been synced before this pop. After
  * -COR_ENOMEM the changes are where they were and the next pop gives them again, before any other.
@@ -81,8 +87,26 @@ int cor_delta_fifo_try_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
 /* True once the first list (or a change that came before it) was consumed. It stays true. */
 bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f);
 
-/* Pop gives out what is pending and then ends. Changes are still taken. */
+/* Pop gives out what is pending and then ends. Changes are still taken; whoever waits is told that
+ * it was in vain. */
 void cor_delta_fifo_close(struct cor_delta_fifo *f);
+bool cor_delta_fifo_is_closed(struct cor_delta_fifo *f);
+
+/* Calls back once the queue is synced, or once every change up to a resourceVersion was consumed;
+ * bookmarks and lists count as changes do. 0; 1 when it is so already, and then `fn` is not called;
+ * -COR_ECANCELED (closed), -COR_ENOMEM, -COR_EBUSY (COR_CACHE_WAITERS_MAX), -COR_EINVAL (no
+ * revision). A change that its consumer refused counts as consumed. */
+int cor_delta_fifo_wait_synced(struct cor_delta_fifo *f, cor_cache_wait_fn fn, void *arg,
+                               uint64_t *ret_id);
+int cor_delta_fifo_wait_rv(struct cor_delta_fifo *f, struct cor_str rv, cor_cache_wait_fn fn,
+                           void *arg, uint64_t *ret_id);
+
+/* False: it was called, or is about to be on another thread. */
+bool cor_delta_fifo_cancel_wait(struct cor_delta_fifo *f, uint64_t id);
+
+/* The revision that the queue was brought to, copied to `to` with a NUL; "" before the first list.
+ * What is pending may not be consumed yet. */
+void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_RV_MAX + 1]);
 
 size_t cor_delta_fifo_len(struct cor_delta_fifo *f); /* of pending changes */
 

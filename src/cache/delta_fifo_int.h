@@ -24,6 +24,7 @@ struct cor_delta_node {
     struct cor_list in_order;
     struct cor_list in_record;
     struct cor_delta_record *record;
+    uint64_t seq; /* grows along the order */
     struct cor_delta delta;
 };
 
@@ -38,6 +39,8 @@ struct cor_delta_fifo {
     struct cor_buf key;      /* of the call under way */
     size_t n;                /* changes */
     size_t initial;          /* pops until the first list is consumed */
+    uint64_t last_seq;       /* of the newest change */
+    struct cor_cache_waiters waiters;
     bool populated, closed;
     struct cor_delta_staged **staged; /* of the replace under way */
     size_t nstaged, staged_cap;
@@ -55,6 +58,11 @@ int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct
                       struct cor_object *object, bool is_tombstone);
 /* Drops the changes after `last` (a link of `order`, or `order` itself). */
 void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_list *last);
+
+bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f);
+
+/* The end of a call that changed the queue: lets the lock go and calls whoever waited for it. */
+void cor_delta_fifo_unlock(struct cor_delta_fifo *f);
 
 struct cor_delta_record *cor_delta_peek(struct cor_delta_fifo *f, struct cor_str key);
 

@@ -78,46 +78,53 @@ static int take_locked(struct cor_delta_fifo *f, enum cor_delta_type type, struc
     return r;
 }
 
-static void tell(struct cor_delta_fifo *f)
+/* `rv`: the queue has all that happened up to it; empty: it is where it was. */
+static void tell(struct cor_delta_fifo *f, struct cor_str rv)
 {
+    cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
     pthread_cond_broadcast(&f->ready);
-    pthread_mutex_unlock(&f->lock);
+    cor_delta_fifo_unlock(f);
     if (f->opts.on_ready)
         f->opts.on_ready(f->opts.arg);
 }
 
 static int take(struct cor_reflector_store *store, enum cor_delta_type type, struct cor_str key,
-                struct cor_object *object, struct cor_status *reterr)
+                struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
 {
     struct cor_delta_fifo *f = of(store);
     int r;
 
     pthread_mutex_lock(&f->lock);
     r = take_locked(f, type, key, object, reterr);
-    tell(f);
+    tell(f, r == 0 ? rv : COR_STR(""));
     return r;
 }
 
 static int on_add(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
                   struct cor_str rv, struct cor_status *reterr)
 {
-    return take(store, COR_DELTA_ADDED, key, object, reterr);
+    return take(store, COR_DELTA_ADDED, key, object, rv, reterr);
 }
 
 static int on_update(struct cor_reflector_store *store, struct cor_str key,
                      struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
 {
-    return take(store, COR_DELTA_UPDATED, key, object, reterr);
+    return take(store, COR_DELTA_UPDATED, key, object, rv, reterr);
 }
 
 static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
                   struct cor_str rv, struct cor_status *reterr)
 {
-    return take(store, COR_DELTA_DELETED, key, object, reterr);
+    return take(store, COR_DELTA_DELETED, key, object, rv, reterr);
 }
 
 static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
 {
+    struct cor_delta_fifo *f = of(store);
+
+    pthread_mutex_lock(&f->lock);
+    cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
+    cor_delta_fifo_unlock(f);
 }
 
 static void staged_free(struct cor_delta_staged *s)
@@ -307,7 +314,7 @@ static int on_replace_commit(struct cor_reflector_store *store, struct cor_str r
     if (r < 0)
         failure(f, r, reterr);
     cor_delta_fifo_unstage(f);
-    tell(f);
+    tell(f, r == 0 ? rv : COR_STR(""));
     return r;
 }
 
@@ -341,7 +348,7 @@ static int on_resync(struct cor_reflector_store *store, struct cor_status *reter
     }
     if (r < 0)
         failure(f, r, reterr);
-    tell(f);
+    tell(f, COR_STR(""));
     return r;
 }
 

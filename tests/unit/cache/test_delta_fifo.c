@@ -157,6 +157,71 @@ TEST(delta_fifo, a_consumer_may_put_the_changes_back)
     delta_log_end(&log);
 }
 
+/* What a consumer keeps beyond the pop. */
+struct kept {
+    struct cor_delta deltas[4];
+    size_t n;
+};
+
+static int keep(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                bool in_initial_list)
+{
+    struct kept *kept = arg;
+
+    for (kept->n = 0; kept->n < n; kept->n++) {
+        kept->deltas[kept->n] = deltas[kept->n];
+        cor_object_ref(deltas[kept->n].object);
+    }
+    return 0;
+}
+
+static void kept_deinit(struct kept *kept)
+{
+    while (kept->n > 0)
+        cor_object_unref(kept->deltas[--kept->n].object);
+}
+
+/* client-go's AddIfNotPresent, which it had up to 1.32. */
+TEST(delta_fifo, takes_changes_back_unless_newer_ones_are_pending)
+{
+    struct delta_log log;
+    struct kept kept;
+
+    delta_log_begin(&log, true, NULL);
+    delta_log_add(&log, "a", 1);
+    delta_log_update(&log, "a", 2);
+    assert_int_equal(cor_delta_fifo_try_pop(log.fifo, keep, &kept), 0);
+    delta_log_add(&log, "b", 3);
+    assert_int_equal(cor_delta_fifo_add_if_not_present(log.fifo, COR_STR("a"), kept.deltas, kept.n),
+                     0);
+    assert_int_equal(cor_delta_fifo_add_if_not_present(log.fifo, COR_STR("b"), kept.deltas, kept.n),
+                     0);
+    assert_string_equal(delta_log_pop_all(&log), "b:Added3 a:Added1,Updated2");
+    kept_deinit(&kept);
+    delta_log_end(&log);
+}
+
+TEST(delta_fifo, takes_all_changes_back_or_none_when_memory_runs_out)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct delta_log log;
+        struct kept kept;
+        int r;
+
+        test_fail_alloc(0, false);
+        delta_log_begin(&log, true, NULL);
+        delta_log_add(&log, "a", 1);
+        delta_log_update(&log, "a", 2);
+        assert_int_equal(cor_delta_fifo_try_pop(log.fifo, keep, &kept), 0);
+        test_fail_alloc(n, false);
+        r = cor_delta_fifo_add_if_not_present(log.fifo, COR_STR("a"), kept.deltas, kept.n);
+        test_fail_alloc(0, false);
+        assert_string_equal(delta_log_pop_all(&log), r == 0 ? "a:Added1,Updated2" : "");
+        kept_deinit(&kept);
+        delta_log_end(&log);
+    }
+}
+
 static int nothing(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                    bool in_initial_list)
 {
