@@ -28,8 +28,6 @@ int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
     if (!l)
         return -COR_ENOMEM;
     l->opts = *opts;
-    if (l->opts.bytes_max == 0)
-        l->opts.bytes_max = COR_LISTENER_BYTES_MAX;
     pthread_mutex_init(&l->lock, NULL);
     cor_list_init(&l->pending);
     *ret_listener = l;
@@ -47,20 +45,21 @@ static struct cor_str key_of(const struct cor_notification *n)
 }
 
 struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
-                                              enum cor_notification_kind kind, struct cor_str key,
-                                              struct cor_object *old, struct cor_object *object,
-                                              bool flag)
+                                              const struct cor_change *change)
 {
+    struct cor_str key = change->key;
     struct cor_notification *n = cor_alloc(sizeof(*n) + key.n);
 
     if (!n)
         return NULL;
-    *n = (struct cor_notification){.to = to,
-                                   .kind = kind,
-                                   .flag = flag,
-                                   .old = old ? cor_object_ref(old) : NULL,
-                                   .object = object ? cor_object_ref(object) : NULL,
-                                   .key_len = (uint32_t)key.n};
+    *n = (struct cor_notification){
+        .to = to,
+        .kind = change->kind,
+        .flag = change->flag,
+        .old = change->old ? cor_object_ref(change->old) : NULL,
+        .object = change->object ? cor_object_ref(change->object) : NULL,
+        .key_len = (uint32_t)key.n,
+    };
     memcpy(n->key, key.p, key.n);
     return n;
 }
@@ -79,7 +78,7 @@ static void drop_pending_locked(struct cor_processor_listener *l)
     while ((link = cor_list_pop(&l->pending))) {
         struct cor_notification *n = COR_CONTAINER_OF(link, struct cor_notification, link);
 
-        if (n->kind == COR_NOTIFY_ADD && n->flag)
+        if (n->kind == COR_CHANGE_ADD && n->flag)
             l->initial--;
         cor_notification_free(n);
     }
@@ -111,9 +110,9 @@ static void fall_behind_locked(struct cor_processor_listener *l)
 static bool fold_locked(struct cor_processor_listener *l, struct cor_notification *n)
 {
     struct cor_notification *waiting =
-        n->kind == COR_NOTIFY_UPDATE ? cor_map_peek(&l->newest, key_of(n)) : NULL;
+        n->kind == COR_CHANGE_UPDATE ? cor_map_peek(&l->newest, key_of(n)) : NULL;
 
-    if (!waiting || waiting->kind == COR_NOTIFY_DELETE)
+    if (!waiting || waiting->kind == COR_CHANGE_DELETE)
         return false;
     l->stats.pending_bytes -= cost(waiting);
     cor_object_unref(waiting->object);
@@ -134,12 +133,12 @@ static bool push_locked(struct cor_processor_listener *l, struct cor_notificatio
         return false;
     }
     cor_list_push(&l->pending, &n->link);
-    l->initial += n->kind == COR_NOTIFY_ADD && n->flag;
+    l->initial += n->kind == COR_CHANGE_ADD && n->flag;
     l->stats.pending++;
     l->stats.pending_bytes += cost(n);
     if (l->is_behind) {
         cor_map_put(&l->newest, key_of(n), n, NULL);
-    } else if (l->stats.pending_bytes > l->opts.bytes_max) {
+    } else if (l->opts.bytes_max > 0 && l->stats.pending_bytes > l->opts.bytes_max) {
         fall_behind_locked(l);
         *ret_behind = true;
     }
@@ -184,32 +183,15 @@ static struct cor_notification *pop(struct cor_processor_listener *l)
     return n;
 }
 
-static void run(const struct cor_event_handler *h, const struct cor_notification *n)
-{
-    switch (n->kind) {
-    case COR_NOTIFY_ADD:
-        if (h->on_add)
-            h->on_add(h->arg, n->object, n->flag);
-        break;
-    case COR_NOTIFY_UPDATE:
-        if (h->on_update)
-            h->on_update(h->arg, n->old, n->object);
-        break;
-    case COR_NOTIFY_DELETE:
-        if (h->on_delete)
-            h->on_delete(h->arg, key_of(n), n->object, n->flag);
-        break;
-    }
-}
-
 size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max)
 {
     size_t done = 0;
     struct cor_notification *n;
 
     for (; done < max && (n = pop(l)); done++) {
-        run(&l->opts.handler, n);
-        if (n->kind == COR_NOTIFY_ADD && n->flag) {
+        cor_event_handler_tell(
+            &l->opts.handler, &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
+        if (n->kind == COR_CHANGE_ADD && n->flag) {
             pthread_mutex_lock(&l->lock);
             l->initial--;
             pthread_mutex_unlock(&l->lock);

@@ -13,31 +13,16 @@
 
 #include "base/list.h"
 #include "base/str.h"
+#include "cache/event_handler.h"
 #include "meta/object.h"
 
-#define COR_LISTENER_BYTES_MAX (64u << 20) /* unless set */
-#define COR_LISTENER_UNBOUNDED SIZE_MAX
-
-/* Objects are borrowed for the call, shared with the cache, and never changed. */
-struct cor_event_handler {
-    void (*on_add)(void *arg, struct cor_object *object, bool in_initial_list);
-    void (*on_update)(void *arg, struct cor_object *old, struct cor_object *object);
-    /* `final_state_unknown`: the deletion itself was missed and `object` is the last state seen, or
-     * NULL when even that is gone. */
-    void (*on_delete)(void *arg, struct cor_str key, struct cor_object *object,
-                      bool final_state_unknown);
-    /* What waits has passed its bound, for the first time since the handler had caught up: from now
-     * on updates are folded. On the pusher's thread, with an informer's locks held: it must not
-     * call the informer. May be NULL, as may the others. */
-    void (*on_behind)(void *arg, size_t pending_bytes);
-    void *arg;
-};
+#define COR_LISTENER_BYTES_MAX (64u << 20) /* what informers use unless told otherwise */
 
 struct cor_processor_listener;
 
 struct cor_processor_listener_opts {
     struct cor_event_handler handler;
-    size_t bytes_max; /* 0: COR_LISTENER_BYTES_MAX */
+    size_t bytes_max; /* 0: no bound, nothing is ever folded */
     /* There is something to drain, after there was nothing. On the pusher's thread; may be NULL. */
     void (*on_ready)(void *arg);
     void *arg;
@@ -55,18 +40,16 @@ struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_
 struct cor_notification {
     struct cor_list link;
     struct cor_processor_listener *to;
-    enum cor_notification_kind { COR_NOTIFY_ADD, COR_NOTIFY_UPDATE, COR_NOTIFY_DELETE } kind;
-    bool flag; /* add: in the initial list; delete: final state unknown */
+    enum cor_change_kind kind;
+    bool flag; /* as cor_change's */
     struct cor_object *old, *object;
     uint32_t key_len;
     char key[];
 };
 
-/* Takes references of its own. NULL when out of memory. */
+/* Takes references and a copy of the key. NULL when out of memory. */
 struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
-                                              enum cor_notification_kind kind, struct cor_str key,
-                                              struct cor_object *old, struct cor_object *object,
-                                              bool flag);
+                                              const struct cor_change *change);
 void cor_notification_free(struct cor_notification *n);
 
 /* Queues it for the listener it was made for, which takes it; dropped when that is closed. */

@@ -1,10 +1,7 @@
 #include "cache/shared_informer.h"
 
-#include <assert.h>
-
 #include "base/err.h"
 #include "base/mem.h"
-#include "cache/object_key.h"
 #include "cache/shared_informer_int.h"
 
 static uint64_t now_ms(const struct cor_shared_informer *inf)
@@ -12,54 +9,35 @@ static uint64_t now_ms(const struct cor_shared_informer *inf)
     return cor_clock_mono_ms(inf->opts.clock);
 }
 
-static void tell_work(void *arg)
+static int make_controller(struct cor_shared_informer *inf)
 {
-    struct cor_shared_informer *inf = arg;
-
-    if (inf->opts.on_work)
-        inf->opts.on_work(inf->opts.arg);
-}
-
-static int run_transform(void *arg, struct cor_object **object, struct cor_status *reterr)
-{
-    struct cor_shared_informer *inf = arg;
-
-    return inf->opts.transform(inf->opts.arg, object, reterr);
-}
-
-static void on_round_end(void *arg, const struct cor_status *error)
-{
-    struct cor_shared_informer *inf = arg;
-
-    if (error && inf->opts.on_watch_error)
-        inf->opts.on_watch_error(inf->opts.arg, error);
-}
-
-static int make_fifo(struct cor_shared_informer *inf)
-{
-    const struct cor_delta_fifo_opts opts = {
-        .by_key = inf->opts.by_key,
+    const struct cor_controller_opts opts = {
+        .reflector = inf->opts.reflector,
+        .driver = inf->opts.driver,
+        .clock = inf->opts.clock,
         .known = inf->indexer,
-        .transform = inf->opts.transform ? run_transform : NULL,
-        .on_ready = tell_work,
-        .arg = inf,
+        .by_key = inf->opts.by_key,
+        .retry_on_error = inf->opts.retry_on_error,
+        .process = cor_informer_apply,
+        .should_resync = cor_informer_should_resync,
+        .owner = inf,
+        .transform = inf->opts.transform,
+        .on_work = inf->opts.on_work,
+        .on_watch_error = inf->opts.on_watch_error,
+        .on_report = inf->opts.on_report,
+        .arg = inf->opts.arg,
     };
 
-    return cor_delta_fifo_new(&opts, &inf->fifo);
+    return cor_controller_new(&opts, &inf->controller);
 }
 
-static int make_reflector(struct cor_shared_informer *inf)
+static int make_detector(struct cor_shared_informer *inf)
 {
-    struct cor_reflector_opts opts = inf->opts.reflector;
+    const struct cor_mutation_detector_opts opts = {.on_mutation = inf->opts.on_mutation,
+                                                    .arg = inf->opts.arg};
 
-    assert(!opts.should_resync && !opts.on_round_end && !opts.on_report);
-    opts.should_resync = cor_informer_should_resync;
-    opts.on_round_end = on_round_end;
-    opts.arg = inf;
-    if (!opts.rand)
-        opts.rand = &inf->rand;
-    return cor_reflector_new(&opts, inf->opts.driver, cor_delta_fifo_store(inf->fifo),
-                             &inf->reflector);
+    return inf->opts.on_mutation ? cor_mutation_detector_new(&opts, now_ms(inf), &inf->detector)
+                                 : 0;
 }
 
 int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
@@ -74,15 +52,15 @@ int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
     if (!inf->opts.clock)
         inf->opts.clock = cor_clock_real();
     inf->resync_check_ms = opts->reflector.resync_ms;
-    cor_rand_init(&inf->rand);
     pthread_mutex_init(&inf->lock, NULL);
     cor_list_init(&inf->handlers);
-    cor_buf_init(&inf->key, COR_OBJECT_KEY_MAX);
+    cor_list_init(&inf->news);
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
+    cor_delta_applier_init(&inf->applier, &cor_informer_applier_ops, inf->indexer);
     if (r == 0)
-        r = make_fifo(inf);
+        r = make_controller(inf);
     if (r == 0)
-        r = make_reflector(inf);
+        r = make_detector(inf);
     if (r < 0) {
         cor_shared_informer_free(inf);
         return r;
@@ -99,34 +77,29 @@ struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer 
         return NULL;
     while ((link = cor_list_pop(&inf->handlers)))
         cor_registration_unref(COR_CONTAINER_OF(link, struct cor_registration, link));
-    cor_reflector_free(inf->reflector);
-    cor_delta_fifo_free(inf->fifo);
+    cor_controller_free(inf->controller);
+    cor_mutation_detector_free(inf->detector);
     cor_indexer_free(inf->indexer);
-    cor_buf_deinit(&inf->key);
+    cor_delta_applier_deinit(&inf->applier);
     pthread_mutex_destroy(&inf->lock);
     return cor_free(inf);
 }
 
 void cor_shared_informer_start(struct cor_shared_informer *inf)
 {
-    bool first;
+    uint64_t resync_ms;
 
     pthread_mutex_lock(&inf->lock);
-    first = !inf->started && !inf->stopped;
     inf->started = true;
+    resync_ms = inf->resync_check_ms;
     pthread_mutex_unlock(&inf->lock);
-    if (!first)
-        return;
-    cor_reflector_set_resync(inf->reflector, inf->resync_check_ms);
-    cor_reflector_start(inf->reflector, now_ms(inf));
+    cor_controller_start(inf->controller, resync_ms);
 }
 
 void cor_shared_informer_stop(struct cor_shared_informer *inf)
 {
-    cor_reflector_stop(inf->reflector, now_ms(inf));
-    cor_delta_fifo_close(inf->fifo);
+    cor_controller_stop(inf->controller);
     pthread_mutex_lock(&inf->lock);
-    inf->stopped = true;
     COR_LIST_FOREACH(it, &inf->handlers)
         cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
     pthread_mutex_unlock(&inf->lock);
@@ -134,7 +107,7 @@ void cor_shared_informer_stop(struct cor_shared_informer *inf)
 
 struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *inf)
 {
-    return inf->reflector;
+    return cor_controller_reflector(inf->controller);
 }
 
 struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
@@ -145,17 +118,19 @@ struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
 int cor_shared_informer_add_indexes(struct cor_shared_informer *inf,
                                     const struct cor_index_def *defs, size_t n)
 {
-    return inf->stopped ? -COR_ECANCELED : cor_indexer_add_indexes(inf->indexer, defs, n);
+    if (cor_controller_is_stopped(inf->controller))
+        return -COR_ECANCELED;
+    return cor_indexer_add_indexes(inf->indexer, defs, n);
 }
 
 bool cor_shared_informer_has_synced(struct cor_shared_informer *inf)
 {
-    return cor_delta_fifo_has_synced(inf->fifo);
+    return cor_controller_has_synced(inf->controller);
 }
 
 bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf)
 {
-    return inf->stopped;
+    return cor_controller_is_stopped(inf->controller);
 }
 
 /* The handler after the one with this id that step drains, with a reference; NULL: no more. A
@@ -194,17 +169,18 @@ static bool drain_handlers(struct cor_shared_informer *inf, size_t max)
 
 bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
 {
-    bool more = false;
+    bool more = cor_controller_step(inf->controller, max);
 
-    /* What is queued at stop is not applied any more. */
-    for (size_t i = 0; i < max && !inf->stopped; i++) {
-        int r = cor_delta_fifo_try_pop(inf->fifo, cor_informer_apply, inf);
+    more |= drain_handlers(inf, max);
+    cor_shared_informer_check_mutations(inf);
+    return more;
+}
 
-        if (r == -COR_EBUSY || r == -COR_ECANCELED)
-            break;
-        more = i + 1 == max || r == -COR_ENOMEM;
-        if (r == -COR_ENOMEM)
-            break;
-    }
-    return drain_handlers(inf, max) || more;
+void cor_shared_informer_check_mutations(struct cor_shared_informer *inf)
+{
+    if (!inf->detector)
+        return;
+    pthread_mutex_lock(&inf->lock);
+    cor_mutation_detector_tick(inf->detector, now_ms(inf));
+    pthread_mutex_unlock(&inf->lock);
 }

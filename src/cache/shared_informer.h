@@ -15,8 +15,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cache/cache_waiters.h"
 #include "cache/delta_fifo.h"
 #include "cache/indexer.h"
+#include "cache/mutation_detector.h"
 #include "cache/processor_listener.h"
 #include "cache/reflector.h"
 
@@ -35,11 +37,18 @@ struct cor_shared_informer_opts {
     size_t nindexes;
     cor_transform_fn transform; /* may be NULL; `arg` is its */
     bool by_key;                /* gather pending changes by key, as client-go before 1.33 */
+    bool retry_on_error; /* a change that an index refuses is tried again; else it is dropped */
     /* There is something for step to do. Any thread; it may wake another and must not call the
      * informer: locks are held. May be NULL. */
     void (*on_work)(void *arg);
     /* What client-go gives to its watch error handler. On the informer's thread; may be NULL. */
     void (*on_watch_error)(void *arg, const struct cor_status *error);
+    /* What client-go logs: events that were skipped, watches that fell silent, retries. On the
+     * informer's thread; may be NULL. */
+    void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
+    /* Debugging: turns the mutation detector on (cache/mutation_detector.h). Called with locks
+     * held: it must not call the informer. NULL: off. */
+    cor_mutation_fn on_mutation;
     void *arg;
 };
 
@@ -71,21 +80,51 @@ struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
 int cor_shared_informer_add_indexes(struct cor_shared_informer *inf,
                                     const struct cor_index_def *defs, size_t n);
 
+/* Looks for changed objects if a second has passed since the last look; step does it, too. Nothing
+ * when the detector is off. */
+void cor_shared_informer_check_mutations(struct cor_shared_informer *inf);
+
 /* Has the first list been applied to the cache? */
 bool cor_shared_informer_has_synced(struct cor_shared_informer *inf);
+
+/* Tell once the first list, or all up to a resourceVersion that a write returned, is in the cache
+ * (not: with the handlers). Results and errors as cor_delta_fifo_wait_synced() and _wait_rv(); the
+ * id is for cor_shared_informer_cancel_wait(). */
+int cor_shared_informer_on_synced(struct cor_shared_informer *inf, cor_cache_wait_fn fn, void *arg,
+                                  uint64_t *ret_id);
+int cor_shared_informer_on_rv(struct cor_shared_informer *inf, struct cor_str rv,
+                              cor_cache_wait_fn fn, void *arg, uint64_t *ret_id);
+bool cor_shared_informer_cancel_wait(struct cor_shared_informer *inf, uint64_t id);
+
+/* The same for a thread that can wait; never the informer's own. 0, -COR_ETIMEOUT, -COR_ECANCELED
+ * (stopped), -COR_ENOMEM, -COR_EBUSY, -COR_EINVAL. */
+int cor_shared_informer_wait_synced(struct cor_shared_informer *inf, uint64_t timeout_ms);
+int cor_shared_informer_wait_rv(struct cor_shared_informer *inf, struct cor_str rv,
+                                uint64_t timeout_ms);
+
+/* The last revision that was listed or watched, copied to `to`; "" before the first list. */
+void cor_shared_informer_last_rv(struct cor_shared_informer *inf,
+                                 char to[COR_CACHE_WAITER_RV_MAX + 1]);
 bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf);
 
 #define COR_RESYNC_DEFAULT UINT64_MAX
 
+/* Begin with cor_registration_defaults(). */
 struct cor_registration_opts {
     struct cor_event_handler handler;
     uint64_t resync_ms; /* COR_RESYNC_DEFAULT: the informer's; 0: never */
-    size_t bytes_max;   /* of what waits for the handler; 0: COR_LISTENER_BYTES_MAX */
+    size_t bytes_max;   /* of what waits for the handler; 0: no bound, as client-go */
     /* NULL: step runs the handler. Else it is called when there is something to drain, under the
      * rules of on_work, and whoever it wakes calls cor_registration_drain(). */
     void (*on_ready)(void *arg);
     void *arg;
 };
+
+static inline struct cor_registration_opts cor_registration_defaults(void)
+{
+    return (struct cor_registration_opts){.resync_ms = COR_RESYNC_DEFAULT,
+                                          .bytes_max = COR_LISTENER_BYTES_MAX};
+}
 
 /* At any time before stop. A handler that comes after start hears an add for each object that is
  * cached, then what follows: no gap and no repetition. Two registrations of one handler are two.

@@ -1,7 +1,6 @@
 /* The handlers of an informer: who they are, what they hear, when they hear everything again. */
 #include "base/err.h"
 #include "base/mem.h"
-#include "cache/object_key.h"
 #include "cache/shared_informer_int.h"
 
 void cor_registration_unref(struct cor_registration *reg)
@@ -73,92 +72,71 @@ static void push_all(struct cor_list *news)
         cor_notification_push(COR_CONTAINER_OF(link, struct cor_notification, link));
 }
 
-/* News of one change for every handler that is to hear of it. */
-static int make_news(struct cor_shared_informer *inf, struct cor_str key,
-                     const struct cor_delta *delta, struct cor_object *old, bool in_initial_list,
-                     struct cor_list *news)
+static struct cor_shared_informer *of(struct cor_delta_applier *a)
 {
-    enum cor_notification_kind kind = old ? COR_NOTIFY_UPDATE : COR_NOTIFY_ADD;
-    bool repeats =
-        old && delta->object &&
-        cor_str_eq(cor_object_resource_version(old), cor_object_resource_version(delta->object));
-    bool flag = in_initial_list;
+    return COR_CONTAINER_OF(a, struct cor_shared_informer, applier);
+}
 
-    if (delta->type == COR_DELTA_DELETED) {
-        kind = COR_NOTIFY_DELETE;
-        flag = delta->is_tombstone;
-        old = NULL;
-    }
+/* An update that a relist or a resync repeats. */
+static bool is_repetition(const struct cor_change *change)
+{
+    return change->kind == COR_CHANGE_UPDATE &&
+           cor_str_eq(cor_object_resource_version(change->old),
+                      cor_object_resource_version(change->object));
+}
+
+/* News of one change for every handler that is to hear of it. */
+static int make_news(struct cor_shared_informer *inf, const struct cor_change *change)
+{
+    bool repeats = is_repetition(change);
+
     COR_LIST_FOREACH(it, &inf->handlers) {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
         struct cor_notification *n;
 
-        if (kind == COR_NOTIFY_UPDATE && repeats && !reg->is_syncing)
+        if (repeats && !reg->is_syncing)
             continue;
-        n = cor_notification_new(reg->listener, kind, key, old, delta->object, flag);
+        n = cor_notification_new(reg->listener, change);
         if (!n)
             return -COR_ENOMEM;
-        cor_list_push(news, &n->link);
+        cor_list_push(&inf->news, &n->link);
     }
     return 0;
 }
 
-/* A transform may have renamed the object since it was queued: what the cache holds goes by its own
- * name. */
-static int cache_key(struct cor_shared_informer *inf, const struct cor_object *object,
-                     struct cor_str *key)
+static int prepare(struct cor_delta_applier *a, const struct cor_change *change)
 {
-    int r;
+    struct cor_shared_informer *inf = of(a);
+    int r = make_news(inf, change);
 
-    if (!object)
-        return 0;
-    cor_buf_reset(&inf->key);
-    r = cor_object_key(object, &inf->key);
-    if (r == 0)
-        *key = cor_buf_str(&inf->key);
+    if (r == 0 && inf->detector && change->kind != COR_CHANGE_DELETE)
+        r = cor_mutation_detector_add(inf->detector, change->object);
     return r;
 }
 
-static int apply_locked(struct cor_shared_informer *inf, struct cor_str key,
-                        const struct cor_delta *delta, bool in_initial_list, struct cor_list *news)
+static void publish(struct cor_delta_applier *a, const struct cor_change *change)
 {
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
-    int r = cache_key(inf, delta->object, &key);
-
-    if (r == 0)
-        r = cor_indexer_get(inf->indexer, key, &old);
-    if (r < 0 && r != -COR_ENOTFOUND)
-        return r;
-    r = make_news(inf, key, delta, old, in_initial_list, news);
-    if (r < 0)
-        return r;
-    if (delta->type == COR_DELTA_DELETED)
-        return cor_indexer_remove(inf->indexer, key, NULL);
-    return cor_indexer_put(inf->indexer, delta->object, NULL);
+    push_all(&of(a)->news);
 }
 
-/* A change that finds no memory stays the oldest of the queue and is tried again, without those
- * before it that were applied; one that an index refuses is dropped, as client-go's store errors
- * are. */
+static void drop(struct cor_delta_applier *a)
+{
+    free_all(&of(a)->news);
+}
+
+const struct cor_delta_applier_ops cor_informer_applier_ops = {prepare, publish, drop};
+
+/* A change that finds no memory stays the oldest of the queue and is tried again; one that an index
+ * refuses is dropped, as client-go's store errors are, unless it is to be retried. */
 int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                        bool in_initial_list)
 {
     struct cor_shared_informer *inf = arg;
-    size_t i = inf->napplied;
-    int r = 0;
+    int r;
 
-    for (; r == 0 && i < n; i++) {
-        struct cor_list news;
-
-        cor_list_init(&news);
-        pthread_mutex_lock(&inf->lock);
-        r = apply_locked(inf, key, &deltas[i], in_initial_list, &news);
-        if (r < 0)
-            free_all(&news);
-        push_all(&news);
-        pthread_mutex_unlock(&inf->lock);
-    }
-    inf->napplied = r == -COR_ENOMEM ? i - 1 : 0;
+    pthread_mutex_lock(&inf->lock);
+    r = cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
+    pthread_mutex_unlock(&inf->lock);
     return r;
 }
 
@@ -174,8 +152,8 @@ static int make_snapshot(struct cor_shared_informer *inf, struct cor_registratio
     if (r < 0)
         return r;
     while (r == 0 && cor_object_iter_next(&it, &object, &key)) {
-        struct cor_notification *n =
-            cor_notification_new(reg->listener, COR_NOTIFY_ADD, key, NULL, object, true);
+        const struct cor_change change = {COR_CHANGE_ADD, true, key, NULL, object};
+        struct cor_notification *n = cor_notification_new(reg->listener, &change);
 
         if (n)
             cor_list_push(news, &n->link);
@@ -192,7 +170,7 @@ static int register_locked(struct cor_shared_informer *inf, struct cor_registrat
     int r = 0;
 
     cor_list_init(&news);
-    if (inf->stopped)
+    if (cor_controller_is_stopped(inf->controller))
         return -COR_ECANCELED;
     if (inf->started)
         r = make_snapshot(inf, reg, &news);

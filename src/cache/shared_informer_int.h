@@ -7,11 +7,12 @@
 #define COR_CACHE_SHARED_INFORMER_INT_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
-#include "base/buf.h"
 #include "base/list.h"
 #include "base/ref.h"
+#include "cache/controller.h"
+#include "cache/delta_applier.h"
+#include "cache/mutation_detector.h"
 #include "cache/shared_informer.h"
 
 struct cor_registration {
@@ -30,18 +31,18 @@ struct cor_registration {
 struct cor_shared_informer {
     struct cor_shared_informer_opts opts;
     struct cor_indexer *indexer;
-    struct cor_delta_fifo *fifo;
-    struct cor_reflector *reflector;
-    struct cor_rand rand;
+    struct cor_controller *controller;
+    struct cor_mutation_detector *detector; /* NULL: off; under `lock` */
     pthread_mutex_t lock;
     struct cor_list handlers;
-    struct cor_buf key; /* of the object that is being applied */
-    size_t napplied;    /* of the oldest key's changes, when memory ran out amid them */
+    struct cor_delta_applier applier;
+    struct cor_list news; /* of the change that is being applied */
     uint64_t next_id;
     uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */
     bool started;
-    atomic_bool stopped;
 };
+
+extern const struct cor_delta_applier_ops cor_informer_applier_ops;
 
 /* Changes of one key to the cache and to the handlers: a cor_delta_fn. */
 int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
