@@ -1,0 +1,403 @@
+#include "cache/informer_factory.h"
+
+#include <pthread.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "cache/tweaked_driver.h"
+
+#define KEY_MAX (64u * 1024)
+
+struct entry {
+    struct cor_informer_factory *factory;
+    struct cor_informer_scope scope;
+    char *strings; /* of the scope */
+    char *key;
+    struct cor_reflector_driver *driver;
+    struct cor_tweaked_driver tweaked;
+    struct cor_shared_informer *informer;
+    bool started;
+};
+
+struct cor_informer_factory {
+    struct cor_informer_factory_opts opts;
+    struct cor_map by_key;
+    pthread_mutex_t lock; /* of what other threads look at: */
+    pthread_cond_t ended;
+    struct entry **entries;
+    size_t n, cap;
+    size_t running; /* started and not stopped */
+    bool shutting_down;
+};
+
+int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
+                             struct cor_informer_factory **ret_factory)
+{
+    struct cor_informer_factory *f = cor_calloc(1, sizeof(*f));
+
+    if (!f)
+        return -COR_ENOMEM;
+    f->opts = *opts;
+    cor_map_init(&f->by_key, COR_INFORMERS_MAX);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->ended, NULL);
+    *ret_factory = f;
+    return 0;
+}
+
+static void entry_free(struct entry *e)
+{
+    const struct cor_driver_maker *maker = &e->factory->opts.maker;
+
+    cor_shared_informer_free(e->informer);
+    if (e->driver)
+        maker->free_driver(maker->arg, e->driver);
+    cor_free(e->strings);
+    cor_free(e->key);
+    cor_free(e);
+}
+
+static void entry_freep(struct entry **e)
+{
+    if (*e)
+        entry_free(*e);
+}
+
+struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_factory *f)
+{
+    if (!f)
+        return NULL;
+    for (size_t i = 0; i < f->n; i++)
+        entry_free(f->entries[i]);
+    cor_free(f->entries);
+    cor_map_deinit(&f->by_key);
+    pthread_cond_destroy(&f->ended);
+    pthread_mutex_destroy(&f->lock);
+    return cor_free(f);
+}
+
+struct cor_informer_scope cor_informer_factory_scope(const struct cor_informer_factory *f,
+                                                     struct cor_gvr resource, struct cor_str kind)
+{
+    return (struct cor_informer_scope){
+        .resource = resource,
+        .kind = kind,
+        .ns = f->opts.ns,
+        .label_selector = f->opts.label_selector,
+        .field_selector = f->opts.field_selector,
+        .tweak = f->opts.tweak,
+        .tweak_arg = f->opts.tweak_arg,
+    };
+}
+
+static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
+
+    return f->opts.transform(f->opts.arg, object, reterr);
+}
+
+static void on_work(void *arg)
+{
+    const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
+
+    if (f->opts.on_work)
+        f->opts.on_work(f->opts.arg);
+}
+
+static void on_watch_error(void *arg, const struct cor_status *error)
+{
+    const struct entry *e = arg;
+    const struct cor_informer_factory *f = e->factory;
+
+    if (f->opts.on_watch_error)
+        f->opts.on_watch_error(f->opts.arg, &e->scope, error);
+}
+
+static uint64_t resync_of(const struct cor_informer_factory *f, const struct cor_gvr *resource)
+{
+    for (size_t i = 0; i < f->opts.nresync; i++) {
+        const struct cor_gvr *other = &f->opts.resync[i].resource;
+
+        if (cor_str_eq(other->group, resource->group) &&
+            cor_str_eq(other->version, resource->version) &&
+            cor_str_eq(other->resource, resource->resource))
+            return f->opts.resync[i].resync_ms;
+    }
+    return f->opts.resync_ms;
+}
+
+/* Objects of a metadata-only informer have a type of their own. */
+static struct cor_gvk expected(const struct cor_informer_scope *scope)
+{
+    if (scope->metadata_only)
+        return (struct cor_gvk){COR_STR("meta.k8s.io"), COR_STR("v1"),
+                                COR_STR("PartialObjectMetadata")};
+    return (struct cor_gvk){scope->resource.group, scope->resource.version, scope->kind};
+}
+
+static int make_informer(struct entry *e)
+{
+    const struct cor_informer_factory *f = e->factory;
+    struct cor_shared_informer_opts opts = {
+        .reflector = {.name = e->scope.resource.resource,
+                      .expected = expected(&e->scope),
+                      .resync_ms = resync_of(f, &e->scope.resource),
+                      .stream_initial = f->opts.stream_initial},
+        .driver = e->driver,
+        .clock = f->opts.clock,
+        .transform = f->opts.transform ? transform : NULL,
+        .by_key = f->opts.by_key,
+        .on_work = on_work,
+        .on_watch_error = on_watch_error,
+        .arg = e,
+    };
+
+    if (e->scope.tweak) {
+        cor_tweaked_driver_init(&e->tweaked, e->driver, e->scope.tweak, e->scope.tweak_arg);
+        opts.driver = &e->tweaked.driver;
+    }
+    return cor_shared_informer_new(&opts, &e->informer);
+}
+
+static int entry_new(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
+                     char *take_key, struct entry **ret)
+{
+    const struct cor_driver_maker *maker = &f->opts.maker;
+    COR_CLEANUP(entry_freep) struct entry *e = cor_calloc(1, sizeof(*e));
+    int r;
+
+    if (!e) {
+        cor_free(take_key);
+        return -COR_ENOMEM;
+    }
+    e->factory = f;
+    e->key = take_key;
+    r = cor_informer_scope_copy(scope, &e->scope, &e->strings);
+    if (r == 0)
+        r = maker->make_driver(maker->arg, &e->scope, &e->driver);
+    if (r == 0)
+        r = make_informer(e);
+    if (r < 0)
+        return r;
+    maker->set_reflector(maker->arg, e->driver, cor_shared_informer_reflector(e->informer));
+    *ret = COR_STEAL(e);
+    return 0;
+}
+
+static int reserve(struct cor_informer_factory *f)
+{
+    size_t cap = f->cap ? f->cap * 2 : 8;
+    struct entry **entries;
+
+    if (f->n >= COR_INFORMERS_MAX)
+        return -COR_ETOOBIG;
+    if (f->n < f->cap)
+        return 0;
+    entries = cor_realloc(f->entries, cap * sizeof(entries[0]));
+    if (!entries)
+        return -COR_ENOMEM;
+    f->entries = entries;
+    f->cap = cap;
+    return 0;
+}
+
+/* Takes it, also when it fails. */
+static int add_entry(struct cor_informer_factory *f, struct entry *take, struct cor_str key)
+{
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = reserve(f);
+    if (r == 0)
+        r = cor_map_put(&f->by_key, cor_str(take->key, key.n), take, NULL);
+    if (r == 0)
+        f->entries[f->n++] = take;
+    pthread_mutex_unlock(&f->lock);
+    if (r < 0)
+        entry_free(take);
+    return r;
+}
+
+int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
+                             struct cor_shared_informer **ret_informer)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
+    struct entry *e;
+    size_t n;
+    char *text;
+    int r;
+
+    cor_buf_init(&key, KEY_MAX);
+    r = cor_informer_scope_print(scope, &key);
+    if (r < 0)
+        return r;
+    e = cor_map_peek(&f->by_key, cor_buf_str(&key));
+    if (!e) {
+        text = cor_buf_steal(&key, &n);
+        r = entry_new(f, scope, text, &e);
+        if (r == 0)
+            r = add_entry(f, e, cor_str(text, n));
+    }
+    if (r == 0)
+        *ret_informer = e->informer;
+    return r;
+}
+
+/* The `i`-th that is started; NULL at the end. */
+static struct entry *started(struct cor_informer_factory *f, size_t *i)
+{
+    struct entry *e = NULL;
+
+    pthread_mutex_lock(&f->lock);
+    while (!e && *i < f->n) {
+        e = f->entries[(*i)++];
+        if (!e->started)
+            e = NULL;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return e;
+}
+
+void cor_informer_factory_start(struct cor_informer_factory *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct entry *e = f->entries[i];
+        bool now;
+
+        pthread_mutex_lock(&f->lock);
+        now = !e->started && !f->shutting_down;
+        e->started |= now;
+        f->running += now;
+        pthread_mutex_unlock(&f->lock);
+        if (now)
+            cor_shared_informer_start(e->informer);
+    }
+}
+
+bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max)
+{
+    struct entry *e;
+    bool more = false;
+
+    for (size_t i = 0; (e = started(f, &i));)
+        more |= cor_shared_informer_step(e->informer, max);
+    return more;
+}
+
+void cor_informer_factory_stop(struct cor_informer_factory *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        cor_shared_informer_stop(f->entries[i]->informer);
+    pthread_mutex_lock(&f->lock);
+    f->running = 0;
+    pthread_cond_broadcast(&f->ended);
+    pthread_mutex_unlock(&f->lock);
+}
+
+bool cor_informer_factory_wait_for_sync(
+    struct cor_informer_factory *f, uint64_t timeout_ms,
+    void (*fn)(void *arg, const struct cor_informer_scope *scope, bool synced), void *arg)
+{
+    uint64_t begin = cor_clock_mono_ms(cor_clock_real());
+    bool all = true;
+    struct entry *e;
+
+    for (size_t i = 0; (e = started(f, &i));) {
+        uint64_t spent = cor_clock_mono_ms(cor_clock_real()) - begin;
+        uint64_t left = spent < timeout_ms ? timeout_ms - spent : 0;
+        bool synced = cor_shared_informer_wait_synced(e->informer, left) == 0;
+
+        if (fn)
+            fn(arg, &e->scope, synced);
+        all &= synced;
+    }
+    return all;
+}
+
+/* One call for several informers. Each that is not synced holds a share, and so does the maker. */
+struct group {
+    pthread_mutex_t lock;
+    size_t shares;
+    int r;
+    cor_cache_wait_fn fn;
+    void *arg;
+};
+
+/* True: that was the last share, and the group is the caller's to free. */
+static bool give_up_share(struct group *g, int r)
+{
+    bool last;
+
+    pthread_mutex_lock(&g->lock);
+    if (r < 0)
+        g->r = r;
+    last = --g->shares == 0;
+    pthread_mutex_unlock(&g->lock);
+    return last;
+}
+
+static void group_free(struct group *g)
+{
+    pthread_mutex_destroy(&g->lock);
+    cor_free(g);
+}
+
+static void on_one_synced(void *arg, int r)
+{
+    struct group *g = arg;
+
+    if (!give_up_share(g, r))
+        return;
+    if (g->fn)
+        g->fn(g->arg, g->r);
+    group_free(g);
+}
+
+/* A share for one more informer. 0, 1 (it is synced: none is needed), or negative. */
+static int add_share(struct group *g, struct entry *e)
+{
+    uint64_t id;
+    int r;
+
+    pthread_mutex_lock(&g->lock);
+    g->shares++;
+    pthread_mutex_unlock(&g->lock);
+    r = cor_shared_informer_on_synced(e->informer, on_one_synced, g, &id);
+    if (r != 0)
+        give_up_share(g, 0);
+    return r;
+}
+
+int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wait_fn fn, void *arg)
+{
+    struct group *g = cor_calloc(1, sizeof(*g));
+    struct entry *e;
+    int r = 0;
+
+    if (!g)
+        return -COR_ENOMEM;
+    pthread_mutex_init(&g->lock, NULL);
+    g->shares = 1;
+    g->fn = fn;
+    g->arg = arg;
+    for (size_t i = 0; r >= 0 && (e = started(f, &i));)
+        r = add_share(g, e);
+    /* The others that were asked for stay and find nobody to call. */
+    if (r < 0)
+        g->fn = NULL;
+    if (!give_up_share(g, 0))
+        return r < 0 ? r : 0;
+    group_free(g);
+    return r < 0 ? r : 1;
+}
+
+void cor_informer_factory_shutdown(struct cor_informer_factory *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->shutting_down = true;
+    while (f->running > 0)
+        pthread_cond_wait(&f->ended, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
