@@ -53,6 +53,20 @@ FIELDS(csr_fields, NULL, {.label = "metadata.name"}, {.label = "spec.signerName"
 FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metadata.name"},
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
 
+#define NAMES(g, v, k, p, s)                                                                       \
+    .group = COR_STR(g), .version = COR_STR(v), .kind = COR_STR(k), .plural = COR_STR(p),          \
+    .singular = COR_STR(s), .list_kind = COR_STR(k "List"),                                        \
+    .api_version = {&g "/" v[sizeof(g) == 1], sizeof(g "/" v) - 1 - (sizeof(g) == 1)}
+#define SUBS(v) .subresources = (v), .nsubresources = COR_ARRAY_LEN(v)
+
+/* Kinds that only subresources speak of. */
+static const struct cor_api_resource binding_type = {
+    NAMES("", "v1", "Binding", "bindings", "binding")};
+static const struct cor_api_resource eviction_type = {
+    NAMES("policy", "v1", "Eviction", "evictions", "eviction")};
+static const struct cor_api_resource scale_type = {
+    NAMES("autoscaling", "v1", "Scale", "scales", "scale")};
+
 static const struct cor_api_subresource namespace_subs[] = {
     {.name = "finalize", .verbs = COR_VERB_BIT(UPDATE), .is_served = true},
     {.name = "status", .verbs = GPU, .is_served = true},
@@ -71,13 +85,18 @@ static const struct cor_api_subresource pod_subs[] = {
     {.name = "attach",
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(GET),
      .kind = "PodAttachOptions"},
-    {.name = "binding", .verbs = COR_VERB_BIT(CREATE), .kind = "Binding"},
-    {.name = "ephemeralcontainers", .verbs = GPU},
+    {.name = "binding",
+     .verbs = COR_VERB_BIT(CREATE),
+     .kind = "Binding",
+     .type = &binding_type,
+     .is_served = true},
+    {.name = "ephemeralcontainers", .verbs = GPU, .is_served = true},
     {.name = "eviction",
      .verbs = COR_VERB_BIT(CREATE),
      .group = "policy",
      .version = "v1",
-     .kind = "Eviction"},
+     .kind = "Eviction",
+     .type = &eviction_type},
     {.name = "exec", .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(GET), .kind = "PodExecOptions"},
     {.name = "log", .verbs = COR_VERB_BIT(GET)},
     {.name = "portforward",
@@ -87,11 +106,18 @@ static const struct cor_api_subresource pod_subs[] = {
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "PodProxyOptions"},
-    {.name = "resize", .verbs = GPU},
+    {.name = "resize", .verbs = GPU, .is_served = true},
     {.name = "status", .verbs = GPU, .is_served = true},
 };
 static const struct cor_api_subresource scalable_subs[] = {
-    {.name = "scale", .verbs = GPU, .group = "autoscaling", .version = "v1", .kind = "Scale"},
+    {.name = "scale",
+     .verbs = GPU,
+     .group = "autoscaling",
+     .version = "v1",
+     .kind = "Scale",
+     .type = &scale_type,
+     .conversion = &cor_scale_conversion,
+     .is_served = true},
     {.name = "status", .verbs = GPU, .is_served = true},
 };
 static const struct cor_api_subresource serviceaccount_subs[] = {
@@ -109,15 +135,9 @@ static const struct cor_api_subresource service_subs[] = {
     {.name = "status", .verbs = GPU, .is_served = true},
 };
 static const struct cor_api_subresource certificatesigningrequest_subs[] = {
-    {.name = "approval", .verbs = GPU},
+    {.name = "approval", .verbs = GPU, .is_served = true},
     {.name = "status", .verbs = GPU, .is_served = true},
 };
-
-#define NAMES(g, v, k, p, s)                                                                       \
-    .group = COR_STR(g), .version = COR_STR(v), .kind = COR_STR(k), .plural = COR_STR(p),          \
-    .singular = COR_STR(s), .list_kind = COR_STR(k "List"),                                        \
-    .api_version = {&g "/" v[sizeof(g) == 1], sizeof(g "/" v) - 1 - (sizeof(g) == 1)}
-#define SUBS(v) .subresources = (v), .nsubresources = COR_ARRAY_LEN(v)
 
 static const struct cor_api_resource builtins[] = {
     /* v1 */

@@ -37,11 +37,17 @@ enum cor_api_verb {
 /* "" for COR_VERB_NONE. */
 const char *cor_api_verb_name(enum cor_api_verb verb);
 
+struct cor_api_resource;
+
 struct cor_api_subresource {
     const char *name;
     unsigned verbs;
     const char *group, *version, *kind; /* of what it speaks; NULL: as its resource */
-    bool is_served;                     /* this server has it; discovery shows no other */
+    const struct cor_api_resource
+        *type; /* the same for bodies and answers; NULL: as its resource */
+    const struct cor_conversion
+        *conversion; /* from the object to what it shows; NULL: the object */
+    bool is_served;  /* this server has it; discovery shows no other */
 };
 
 /* How a write to /status treats metadata. */

@@ -22,6 +22,8 @@ struct cor_conversion {
 extern const struct cor_conversion cor_event_conversion;
 /* autoscaling/v2 stored, v1 served. */
 extern const struct cor_conversion cor_hpa_conversion;
+/* What the scale subresource shows. */
+extern const struct cor_conversion cor_scale_conversion;
 
 /* Appends the object, as the item of a list: without kind and apiVersion. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */

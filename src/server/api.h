@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "server/authorizer.h"
 #include "server/request_info.h"
 #include "server/sink.h"
 #include "server/user.h"
@@ -46,6 +47,9 @@ struct cor_api_opts {
     uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
     int64_t event_ttl_s;           /* 0: 3600 */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
+    /* What reviews are answered from; the server that stands before this decides for itself. */
+    const struct cor_token_table *tokens; /* NULL: none; must stay */
+    enum cor_authz_mode authz_mode;
     const struct cor_health_check *checks; /* must stay */
     size_t nchecks;
 };

@@ -37,6 +37,8 @@ struct cor_api {
     const struct cor_clock *clock;
     int64_t event_ttl_s;
     int64_t min_request_timeout_s;
+    const struct cor_token_table *tokens;
+    enum cor_authz_mode authz_mode;
     const struct cor_health_check *checks;
     size_t nchecks;
     const struct cor_api_resource *resources;

@@ -14,6 +14,17 @@ enum cor_authz_mode { COR_AUTHZ_MASTERS, COR_AUTHZ_ALWAYS_ALLOW, COR_AUTHZ_ALWAY
 /* /healthz, /livez, /readyz with what is below them, and /version. */
 bool cor_path_is_public(struct cor_str path);
 
+/* What somebody wants to do: a verb on a resource, or on another path. */
+struct cor_authz_request {
+    bool is_resource;
+    struct cor_str verb, group, resource, subresource; /* empty: none */
+    struct cor_str path;
+};
+
+/* May `user`? `ret_reason` says more, or is NULL. */
+bool cor_authz_allows(enum cor_authz_mode mode, const struct cor_user *user,
+                      const struct cor_authz_request *request, const char **ret_reason);
+
 /* `verb` is the API's ("get", "list"), or for other paths the method in small letters. 0,
  * -COR_EUNAUTHORIZED (nobody asks for what is not public), -COR_EFORBIDDEN with upstream's words.
  */

@@ -184,13 +184,14 @@ static int check_version(struct cor_call *call, const struct cor_object *object)
 static int check_names(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_str name = cor_object_name(object), ns = cor_object_namespace(object);
+    bool is_action = call->sub && call->req->info.verb == COR_VERB_CREATE;
 
-    if (call->name.n > 0 && name.n > 0 && !cor_str_eq(name, call->name))
+    if (!is_action && call->name.n > 0 && name.n > 0 && !cor_str_eq(name, call->name))
         return cor_status_bad_request(
             &call->status,
             "the name of the object (%.*s) does not match the name on the URL (%.*s)",
             COR_STR_ARG(name), COR_STR_ARG(call->name));
-    if (call->name.n > 0 && name.n == 0)
+    if (!is_action && call->name.n > 0 && name.n == 0)
         return cor_status_bad_request(
             &call->status,
             "the name of the object (%.*s based on URL) was undeterminable: name must be provided",

@@ -18,8 +18,8 @@ void cor_body_deinit(struct cor_body *body); /* safe on a zeroed struct */
 int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json);
 
 /* Checks content type, type and field validation, name and namespace against the URL's (a name only
- * where the URL has one). Repeated fields become warnings, or an error when the request is strict.
- * 0, or a failure in the call's status. */
+ * where the URL has one, and not when a subresource is created). Repeated fields become warnings,
+ * or an error when the request is strict. 0, or a failure in the call's status. */
 int cor_body_read(struct cor_call *call, struct cor_body *ret_body);
 
 /* The same for bytes that a patch made of an object. */

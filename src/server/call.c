@@ -123,11 +123,12 @@ static int copy_names(struct cor_call *call)
 
 int cor_call_set_key(struct cor_call *call)
 {
-    struct cor_str prefix = cor_buf_str(&call->backing->prefix);
+    struct cor_str prefix;
     int r = copy_names(call);
 
-    if (r < 0)
+    if (r < 0 || !call->backing)
         return r;
+    prefix = cor_buf_str(&call->backing->prefix);
     if (call->name.n > 0)
         return cor_key_of_object(prefix, cor_api_is_namespaced(call->res), call->ns, call->name,
                                  &call->key, &call->status);
@@ -292,6 +293,18 @@ void cor_call_reply_json(struct cor_call *call, int code)
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
     reply_spans(call, code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
+}
+
+void cor_call_reply_success(struct cor_call *call, int code)
+{
+    cor_buf_reset(&call->out);
+    if (cor_buf_addf(&call->out,
+                     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                     "\"Success\",\"code\":%d}",
+                     code) < 0)
+        reply_no_memory(call);
+    else
+        cor_call_reply_json(call, code);
 }
 
 void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,

@@ -46,7 +46,7 @@ struct cor_call {
     const struct cor_api_resource *type;     /* what bodies and answers are */
     const struct cor_conversion *conversion; /* between these two; NULL: they are one */
     const struct cor_api_subresource *sub;
-    struct cor_backing *backing;
+    struct cor_backing *backing; /* NULL: nothing is stored */
     struct cor_api_options opts;
     struct cor_accept accept;
     struct cor_buf key;      /* logical; of the object, or of the collection */
@@ -68,7 +68,8 @@ struct cor_call {
 
 #define COR_REFILL_WAIT (-1000)
 
-/* The collection's or the object's key, from the request. 0, or a failure in `status`. */
+/* The collection's or the object's key, from the request; of what is not stored the names only. 0,
+ * or a failure in `status`. */
 int cor_call_set_key(struct cor_call *call);
 
 /* Around every store operation. end_op is false when the call is over: return at once. */
@@ -86,7 +87,8 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
 /* A storage error in `status`, turned into the API's. */
 void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op);
 void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object);
-void cor_call_reply_json(struct cor_call *call, int code); /* `out` is the body */
+void cor_call_reply_json(struct cor_call *call, int code);    /* `out` is the body */
+void cor_call_reply_success(struct cor_call *call, int code); /* a Status without details */
 void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,
                           const struct cor_http_header *headers, size_t nheaders,
                           struct cor_str body); /* must stay; or is `out` */
@@ -117,5 +119,7 @@ int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
 /* The verbs. */
 extern const struct cor_verb cor_verb_get, cor_verb_list, cor_verb_watch, cor_verb_create,
     cor_verb_update, cor_verb_patch, cor_verb_delete, cor_verb_delete_collection;
+/* Of what is not kept, and of subresources that do something. */
+extern const struct cor_verb cor_verb_review, cor_verb_component_status, cor_verb_binding;
 
 #endif

@@ -265,7 +265,8 @@ int cor_decode_check_kind(const struct cor_api_resource *resource, struct cor_st
     struct cor_str version = api_version.n > 0 ? api_version : resource->api_version;
     struct cor_str name = kind.n > 0 ? kind : resource->kind;
     struct cor_str package = cor_decode_package(resource);
-    const struct cor_api_resource *found = find_kind(version, name);
+    bool is_own = cor_str_eq(name, resource->kind) && cor_str_eq(version, resource->api_version);
+    const struct cor_api_resource *found = is_own ? resource : find_kind(version, name);
 
     if (!found) {
         (void)cor_buf_addf(why, "no kind \"%.*s\" is registered for version \"%.*s\" " COR_SCHEME,

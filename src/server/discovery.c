@@ -7,11 +7,6 @@
 
 #define DOC_MAX (4u << 20)
 
-static bool is_served(const struct cor_api_resource *r)
-{
-    return !(r->flags & COR_API_VIRTUAL);
-}
-
 static bool same_group(const struct cor_api_resource *a, const struct cor_api_resource *b)
 {
     return cor_str_eq(a->group, b->group);
@@ -20,14 +15,6 @@ static bool same_group(const struct cor_api_resource *a, const struct cor_api_re
 static bool same_version(const struct cor_api_resource *a, const struct cor_api_resource *b)
 {
     return same_group(a, b) && cor_str_eq(a->version, b->version);
-}
-
-/* The next resource that is served, from `i` on; nresources at the end. */
-static size_t next_served(const struct cor_discovery *d, size_t i)
-{
-    while (i < d->nresources && !is_served(&d->resources[i]))
-        i++;
-    return i;
 }
 
 static void write_verbs(struct cor_json_writer *w, unsigned verbs)
@@ -74,7 +61,7 @@ static void write_group(struct cor_json_writer *w, const struct cor_discovery *d
     cor_json_member(w, COR_STR("name"), r->group);
     cor_json_key(w, COR_STR("versions"));
     cor_json_begin_array(w);
-    for (size_t i = first, last = d->nresources; i < d->nresources; i = next_served(d, i + 1)) {
+    for (size_t i = first, last = d->nresources; i < d->nresources; i++) {
         if (!same_group(r, &d->resources[i]))
             continue;
         if (last == d->nresources || !same_version(&d->resources[last], &d->resources[i]))
@@ -86,14 +73,13 @@ static void write_group(struct cor_json_writer *w, const struct cor_discovery *d
     write_group_version(w, r);
 }
 
-/* Calls for the first served resource of each group, the core group or all others. */
+/* Calls for the first resource of each group, the core group or all others. */
 typedef void (*group_fn)(struct cor_json_writer *w, const struct cor_discovery *d, size_t first);
 
 static void each_group(struct cor_json_writer *w, const struct cor_discovery *d, bool core,
                        group_fn fn)
 {
-    for (size_t i = next_served(d, 0), prev = d->nresources; i < d->nresources;
-         prev = i, i = next_served(d, i + 1)) {
+    for (size_t i = 0, prev = d->nresources; i < d->nresources; prev = i, i++) {
         bool first = prev == d->nresources || !same_group(&d->resources[prev], &d->resources[i]);
 
         if (first && (d->resources[i].group.n == 0) == core)
@@ -212,8 +198,7 @@ static size_t write_aggregated_version(struct cor_json_writer *w, const struct c
     cor_json_member(w, COR_STR("version"), d->resources[first].version);
     cor_json_key(w, COR_STR("resources"));
     cor_json_begin_array(w);
-    for (i = first; i < d->nresources && same_version(&d->resources[first], &d->resources[i]);
-         i = next_served(d, i + 1))
+    for (i = first; i < d->nresources && same_version(&d->resources[first], &d->resources[i]); i++)
         write_aggregated_resource(w, &d->resources[i]);
     cor_json_end_array(w);
     cor_json_member(w, COR_STR("freshness"), COR_STR("Current"));
@@ -300,11 +285,11 @@ void cor_discovery_deinit(struct cor_discovery *discovery)
 int cor_discovery_group(const struct cor_discovery *discovery, struct cor_str group,
                         struct cor_buf *out)
 {
-    size_t i = next_served(discovery, 0);
+    size_t i = 0;
     struct cor_json_writer w;
 
     while (i < discovery->nresources && !cor_str_eq(discovery->resources[i].group, group))
-        i = next_served(discovery, i + 1);
+        i++;
     if (i == discovery->nresources || group.n == 0)
         return -COR_ENOTFOUND;
     cor_json_writer_init(&w, out);
@@ -358,8 +343,7 @@ int cor_discovery_version(const struct cor_discovery *discovery, struct cor_str 
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
-    for (size_t i = next_served(discovery, 0); i < discovery->nresources;
-         i = next_served(discovery, i + 1)) {
+    for (size_t i = 0; i < discovery->nresources; i++) {
         const struct cor_api_resource *r = &discovery->resources[i];
 
         if (!cor_str_eq(r->group, group) || !cor_str_eq(r->version, version))

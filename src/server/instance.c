@@ -97,6 +97,8 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
                                     .nloops = in->nworkers,
                                     .event_ttl_s = (int64_t)(o->event_ttl_ms / 1000),
                                     .min_request_timeout_s = (int64_t)o->min_request_timeout_s,
+                                    .tokens = in->tokens,
+                                    .authz_mode = o->authz_mode,
                                     .checks = in->checks,
                                     .transformers = in->transformers};
     struct cor_server_opts server_opts = {

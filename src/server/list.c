@@ -38,7 +38,8 @@ static int write_head(struct cor_list_call *list)
     }
     cor_json_key(&w, COR_STR("metadata"));
     cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("resourceVersion"), cor_strz(rv));
+    if (cursor->rev > 0)
+        cor_json_member(&w, COR_STR("resourceVersion"), cor_strz(rv));
     if (cursor->continue_token[0])
         cor_json_member(&w, COR_STR("continue"), cor_strz(cursor->continue_token));
     if (cursor->remaining >= 0) {

@@ -9,11 +9,6 @@
 #define OBJECT_META    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 #define REF            "#/components/schemas/"
 
-static bool is_served(const struct cor_api_resource *r)
-{
-    return !(r->flags & COR_API_VIRTUAL);
-}
-
 /* "api/v1" or "apis/apps/v1". */
 static struct cor_str version_path(const struct cor_api_resource *r, char *out)
 {
@@ -37,7 +32,7 @@ int cor_openapi_index(const struct cor_api_resource *resources, size_t nresource
     for (size_t i = 0; i < nresources; i++) {
         const struct cor_api_resource *r = &resources[i];
 
-        if (!is_served(r) || (last && cor_str_eq(last->api_version, r->api_version)))
+        if (last && cor_str_eq(last->api_version, r->api_version))
             continue;
         last = r;
         cor_json_key(&w, version_path(r, path));
@@ -96,6 +91,8 @@ static void write_resource(struct cor_json_writer *w, const struct cor_api_resou
 {
     char prefix[PATH_MAX_BYTES], path[2 * PATH_MAX_BYTES];
 
+    if (!(r->verbs & COR_VERB_BIT(PATCH)))
+        return;
     (void)version_path(r, prefix);
     snprintf(path, sizeof(path), "/%s/%s%.*s/{name}", prefix,
              cor_api_is_namespaced(r) ? "namespaces/{namespace}/" : "", COR_STR_ARG(r->plural));
@@ -229,7 +226,7 @@ static void write_components(struct cor_json_writer *w, const struct cor_api_res
     cor_json_key(w, COR_STR("schemas"));
     cor_json_begin_object(w);
     for (size_t i = 0; i < nresources; i++) {
-        if (is_served(&resources[i]) && cor_str_eq(version_path(&resources[i], own), path))
+        if (cor_str_eq(version_path(&resources[i], own), path))
             write_schema(w, &resources[i]);
     }
     write_object_meta(w);
@@ -255,7 +252,7 @@ int cor_openapi_version(const struct cor_api_resource *resources, size_t nresour
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
     for (size_t i = 0; i < nresources; i++) {
-        if (!is_served(&resources[i]) || !cor_str_eq(version_path(&resources[i], own), path))
+        if (!cor_str_eq(version_path(&resources[i], own), path))
             continue;
         found = true;
         write_resource(&w, &resources[i]);

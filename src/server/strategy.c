@@ -7,6 +7,7 @@
 #include "meta/object_meta.h"
 #include "server/namespaces.h"
 #include "server/object_edit.h"
+#include "server/parts.h"
 #include "server/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -484,7 +485,7 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    COR_CLEANUP(scratch_deinit) struct scratch s;
+    COR_CLEANUP(scratch_deinit) struct scratch s = {0};
     struct cor_object_edit edit = {
         .kind = call->stored->kind,
         .api_version = call->stored->api_version,
@@ -492,6 +493,8 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
     };
     int r;
 
+    if (cor_part_is_written(call))
+        return cor_part_update(call, old, body, ret_object);
     scratch_init(&s);
     r = edit_metadata(call, old, body, &edit.meta_edits, &s);
     if (r == 0)

@@ -9,16 +9,10 @@ import subprocess
 import sys
 import tempfile
 
-from fixture import Server, UnixConnection, config_map, main, test
+from fixture import Server, UnixConnection, config_map, main, test, token_file
 
 PROGRAM = sys.argv[1]
 FLAGS = sys.argv[2:]
-
-
-def token_file(folder):
-    path = pathlib.Path(folder) / "tokens.csv"
-    path.write_text('t-ann,ann,1,"dev,ops"\nt-root,root,2,system:masters\n')
-    return str(path)
 
 
 @test

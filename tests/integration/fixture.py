@@ -170,6 +170,13 @@ def config_map(name, labels=None, **data):
     return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
 
 
+def token_file(folder):
+    """Tokens of ann, who may nothing, and of root, who may all."""
+    path = pathlib.Path(folder) / "tokens.csv"
+    path.write_text('t-ann,ann,1,"dev,ops"\nt-root,root,2,system:masters\n')
+    return str(path)
+
+
 TESTS = []
 
 

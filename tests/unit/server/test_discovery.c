@@ -1,5 +1,9 @@
 #include "api_fixture.h"
 
+#include <stdio.h>
+
+#include "expected_discovery.h"
+
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 static bool is_ok(void *arg)
@@ -77,7 +81,7 @@ TEST(discovery, aggregates_with_an_etag)
     assert_string_equal(fx_do_with(&fx, 304, "GET", "/apis", "", &again), "");
     doc = fx_do_with(&fx, 200, "GET", "/api", "", &accept);
     assert_at(doc, "items[0].metadata", "{}");
-    assert_at(doc, "items[0].versions[0].resources[0].resource", "configmaps");
+    assert_at(doc, "items[0].versions[0].resources[0].resource", "bindings");
     fx_close(&fx);
 }
 
@@ -169,5 +173,106 @@ TEST(version, is_one_that_clients_understand)
     assert_at(version, "minor", "34");
     assert_memory_equal(fx_at(version, "gitVersion"), "v1.34.", 6);
     assert_at(fx_do(&fx, 200, "GET", "/", ""), "paths[0]", "/api");
+    fx_close(&fx);
+}
+
+/* The members of a list, as "a,b". */
+static const char *joined(const char *json, const char *path)
+{
+    static char text[4][256];
+    static size_t turn;
+    char *out = text[turn++ % 4], at[128];
+    size_t n = 0;
+
+    out[0] = 0;
+    for (size_t i = 0;; i++) {
+        const char *value;
+
+        snprintf(at, sizeof(at), "%s[%zu]", path, i);
+        value = fx_at(json, at);
+        if (!value[0])
+            return out;
+        n += (size_t)snprintf(out + n, sizeof(text[0]) - n, "%s%s", i > 0 ? "," : "", value);
+    }
+}
+
+static void check_resource(const char *list, size_t at, const struct expected *want)
+{
+    char path[8][64];
+    static const char *const members[] = {"name",       "kind",       "verbs",
+                                          "shortNames", "categories", "namespaced"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(members); i++)
+        snprintf(path[i], sizeof(path[i]), "resources[%zu].%s", at, members[i]);
+    assert_at(list, path[0], want->name);
+    assert_at(list, path[1], want->kind);
+    assert_string_equal(joined(list, path[2]), want->verbs);
+    assert_string_equal(joined(list, path[3]), want->short_names);
+    assert_string_equal(joined(list, path[4]), want->categories);
+    assert_at(list, path[5], want->is_namespaced ? "true" : "false");
+}
+
+/* The fixture's texts stay for a few calls only. */
+static const char *kept(const char *json)
+{
+    static char text[64 * 1024];
+
+    assert_true(strlen(json) < sizeof(text));
+    return memcpy(text, json, strlen(json) + 1);
+}
+
+/* A resource that is missing, one too many, or one that differs fails here. */
+TEST(discovery, is_that_of_kubernetes_1_34)
+{
+    struct fx fx = {0};
+    const char *version = "", *list = NULL;
+    char path[128];
+    size_t at = 0;
+
+    fx_open(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(expected); i++) {
+        if (strcmp(version, expected[i].version) != 0) {
+            version = expected[i].version;
+            snprintf(path, sizeof(path), "/%s/%s", strchr(version, '/') ? "apis" : "api", version);
+            list = kept(fx_do(&fx, 200, "GET", path, ""));
+            assert_at(list, "groupVersion", version);
+            at = 0;
+        }
+        if (!expected[i].missing)
+            check_resource(list, at++, &expected[i]);
+        if (i + 1 == COR_ARRAY_LEN(expected) || strcmp(version, expected[i + 1].version) != 0) {
+            snprintf(path, sizeof(path), "resources[%zu].name", at);
+            assert_at(list, path, "");
+        }
+    }
+    fx_close(&fx);
+}
+
+TEST(discovery, has_the_groups_of_kubernetes_1_34)
+{
+    struct fx fx = {0};
+    const char *groups;
+    char path[64];
+
+    fx_open(&fx);
+    groups = kept(fx_do(&fx, 200, "GET", "/apis", ""));
+    for (size_t i = 0; i < COR_ARRAY_LEN(expected_groups); i++) {
+        char versions[64];
+        size_t comma = strcspn(expected_groups[i].versions, ",");
+
+        snprintf(path, sizeof(path), "groups[%zu].name", i);
+        assert_at(groups, path, expected_groups[i].name);
+        snprintf(path, sizeof(path), "groups[%zu].preferredVersion.version", i);
+        snprintf(versions, sizeof(versions), "%.*s", (int)comma, expected_groups[i].versions);
+        assert_at(groups, path, versions);
+        snprintf(path, sizeof(path), "groups[%zu].versions[0].version", i);
+        assert_at(groups, path, versions);
+        snprintf(path, sizeof(path), "groups[%zu].versions[1].version", i);
+        assert_at(groups, path,
+                  expected_groups[i].versions[comma] ? expected_groups[i].versions + comma + 1
+                                                     : "");
+    }
+    snprintf(path, sizeof(path), "groups[%zu].name", COR_ARRAY_LEN(expected_groups));
+    assert_at(groups, path, "");
     fx_close(&fx);
 }

@@ -1,0 +1,106 @@
+/* ComponentStatuses: what this server knows of its parts. Only the store is one. */
+#include "base/err.h"
+#include "server/list.h"
+
+#define STORE "etcd-0"
+
+struct component_call {
+    struct cor_list_call list;
+    struct cor_list_cursor cursor;
+    struct cor_object *object;
+    bool is_given;
+};
+
+static struct cor_object *cursor_next(struct cor_list_cursor *cursor)
+{
+    struct component_call *c = COR_CONTAINER_OF(cursor, struct component_call, cursor);
+    bool is_due = !c->is_given && cor_predicate_matches(&c->list.predicate, c->object);
+
+    c->is_given = true;
+    return is_due ? c->object : NULL;
+}
+
+static void cursor_free(struct cor_list_cursor *cursor)
+{
+}
+
+static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
+
+static bool is_store_ok(const struct cor_api *api)
+{
+    for (size_t i = 0; i < api->nchecks; i++) {
+        if (cor_str_eqz(COR_STR("etcd"), api->checks[i].name))
+            return api->checks[i].is_ok(api->checks[i].arg);
+    }
+    return true;
+}
+
+static int make_object(struct component_call *c)
+{
+    struct cor_call *call = &c->list.call;
+    struct cor_str json =
+        is_store_ok(call->loop->api)
+            ? COR_STR("{\"kind\":\"ComponentStatus\",\"apiVersion\":\"v1\",\"conditions\":[{"
+                      "\"message\":\"ok\",\"status\":\"True\",\"type\":\"Healthy\"}],\"metadata\":{"
+                      "\"name\":\"" STORE "\"}}")
+            : COR_STR("{\"kind\":\"ComponentStatus\",\"apiVersion\":\"v1\",\"conditions\":[{"
+                      "\"message\":\"the store fails its health check\",\"status\":\"False\","
+                      "\"type\":\"Healthy\"}],\"metadata\":{\"name\":\"" STORE "\"}}");
+
+    return cor_object_from_stored(json, 0, &c->object, NULL, &call->status);
+}
+
+static void reply_one(struct component_call *c)
+{
+    static const struct cor_gr gr = {COR_STR(""), COR_STR("componentstatus")};
+    struct cor_call *call = &c->list.call;
+
+    if (cor_str_eq(call->name, COR_STR(STORE))) {
+        cor_call_reply_object(call, 200, c->object);
+        return;
+    }
+    cor_status_not_found(&call->status, &gr, call->name);
+    cor_call_fail(call);
+}
+
+static void reply_list(struct component_call *c)
+{
+    struct cor_call *call = &c->list.call;
+    int r = cor_call_predicate(call, &c->list.predicate);
+
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        r = cor_table_include_parse(call->opts.include_object, &c->list.include, &call->status);
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    c->cursor = (struct cor_list_cursor){.ops = &cursor_ops, .continue_token = "", .remaining = -1};
+    c->list.cursor = &c->cursor;
+    cor_list_call_reply(&c->list);
+}
+
+static void run(struct cor_call *call)
+{
+    struct component_call *c = (struct component_call *)call;
+    int r = cor_call_set_key(call);
+
+    if (r == 0)
+        r = make_object(c);
+    if (r < 0)
+        cor_call_fail(call);
+    else if (call->name.n > 0)
+        reply_one(c);
+    else
+        reply_list(c);
+}
+
+static void deinit(struct cor_call *call)
+{
+    cor_list_call_deinit(call);
+    cor_object_unref(((struct component_call *)call)->object);
+}
+
+const struct cor_verb cor_verb_component_status = {.size = sizeof(struct component_call),
+                                                   .spans_max = COR_LIST_SPANS_MAX,
+                                                   .run = run,
+                                                   .deinit = deinit};
