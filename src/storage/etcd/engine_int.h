@@ -48,6 +48,7 @@ struct etcd_engine {
     struct cor_list all_feeds;
     struct cor_feed_index feeds; /* those that are open */
     enum etcd_main_state main_state;
+    struct etcd_watch_streams streams;
     struct etcd_watch main;
     struct etcd_call *main_asks; /* while ASKING */
     struct cor_timer main_timer; /* to the next question, after one that failed */

@@ -64,9 +64,12 @@ static void set_state(struct etcd_feed *feed, enum etcd_feed_state state)
     set_prev(e);
 }
 
+/* As upstream, what the user of etcd may not do is any failure of the store. */
 static void break_feed(struct etcd_feed *feed, int err, const char *message)
 {
     set_state(feed, ETCD_FEED_BROKEN);
+    if (err == -COR_EFORBIDDEN)
+        err = -COR_EINTERNAL;
     feed->opts.on_broken(feed->opts.arg, err, message);
 }
 
@@ -262,6 +265,9 @@ static void on_own_progress(struct etcd_watch *w)
 
     deliver(feed, NULL, 0, w->pos);
     settle(feed);
+    /* The main watch was faster. */
+    if (feed->state == ETCD_FEED_CATCHING)
+        etcd_watch_ask_progress(w);
 }
 
 static void on_own_broken(struct etcd_watch *w, int err, const char *message)
@@ -278,6 +284,7 @@ static void catch_up(struct etcd_feed *feed)
     w->key = own_keys ? feed->range.key : ALL_KEYS;
     w->end = own_keys ? feed->range.end : ALL_KEYS;
     w->with_prev = feed->opts.with_prev;
+    w->is_alone = false;
     w->pos = feed->pos;
     set_state(feed, ETCD_FEED_CATCHING);
     etcd_watch_open(w);
@@ -387,7 +394,7 @@ int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
     feed->command.on_mail = on_command;
     cor_list_init(&feed->link);
     cor_list_init(&feed->touched);
-    etcd_watch_init(&feed->watch, e->session, e->loop);
+    etcd_watch_init(&feed->watch, &e->streams);
     feed->watch.on_events = on_own_events;
     feed->watch.on_progress = on_own_progress;
     feed->watch.on_broken = on_own_broken;
@@ -433,7 +440,9 @@ void etcd_feeds_init(struct etcd_engine *e)
 {
     cor_list_init(&e->all_feeds);
     cor_timer_init(&e->main_timer, e->loop, on_main_timer);
-    etcd_watch_init(&e->main, e->session, e->loop);
+    etcd_watch_streams_init(&e->streams, e->session);
+    etcd_watch_init(&e->main, &e->streams);
+    e->main.is_alone = true;
     e->main.key = e->main.end = ALL_KEYS;
     e->main.on_events = on_main_events;
     e->main.on_broken = on_main_broken;

@@ -6,11 +6,7 @@
 #include "base/mem.h"
 #include "storage/etcd/messages.h"
 
-#define METHOD_WATCH      "/etcdserverpb.Watch/Watch"
-#define WATCH_ID          1
-#define PROGRESS_RETRY_MS 100
-#define CREATE_BYTES_MAX  16384
-#define COMPACTED         "required revision has been compacted"
+#define COMPACTED "required revision has been compacted"
 
 static void drop_held(struct etcd_watch *w, size_t n)
 {
@@ -25,10 +21,8 @@ static void drop_held(struct etcd_watch *w, size_t n)
 
 static void stop(struct etcd_watch *w)
 {
-    if (w->stream)
-        etcd_stream_close(COR_STEAL(w->stream));
+    etcd_place_leave(&w->place);
     etcd_waiter_leave(&w->waiter);
-    cor_timer_cancel(&w->timer);
     drop_held(w, w->nheld);
     w->held = cor_free(w->held);
     w->held_cap = 0;
@@ -46,38 +40,14 @@ static void restart(struct etcd_watch *w, enum etcd_wait_when when)
 {
     stop(w);
     w->state = ETCD_WATCH_WAITING;
-    etcd_session_wait(w->session, &w->waiter, when);
-}
-
-static int send_progress(struct etcd_watch *w)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
-    int r;
-
-    cor_buf_init(&out, CREATE_BYTES_MAX);
-    r = etcd_encode_watch_progress(&out);
-    if (r == 0)
-        r = etcd_stream_send(w->stream, cor_buf_str(&out));
-    if (r == 0)
-        r = cor_timer_set(&w->timer, PROGRESS_RETRY_MS);
-    return r;
-}
-
-static void on_timer(struct cor_timer *timer)
-{
-    struct etcd_watch *w = COR_CONTAINER_OF(timer, struct etcd_watch, timer);
-
-    if (w->state == ETCD_WATCH_OPEN && w->wants_progress && send_progress(w) < 0)
-        restart(w, ETCD_WAIT_RETRY);
+    etcd_session_wait(w->streams->session, &w->waiter, when);
 }
 
 void etcd_watch_ask_progress(struct etcd_watch *w)
 {
-    bool asked = w->wants_progress;
-
     w->wants_progress = true;
-    if (w->state == ETCD_WATCH_OPEN && !asked && send_progress(w) < 0)
-        restart(w, ETCD_WAIT_RETRY);
+    if (w->state == ETCD_WATCH_OPEN)
+        etcd_place_ask_progress(&w->place);
 }
 
 /* Takes the events, which are references, out of the answer. */
@@ -142,30 +112,6 @@ static void deliver(struct etcd_watch *w, size_t n)
     cor_free(events);
 }
 
-static void take_progress(struct etcd_watch *w, cor_rev rev)
-{
-    if (!w->wants_progress || w->nheld > 0)
-        return;
-    w->wants_progress = false;
-    cor_timer_cancel(&w->timer);
-    if (rev > w->pos)
-        w->pos = rev;
-    if (w->on_progress)
-        w->on_progress(w);
-}
-
-static void take_canceled(struct etcd_watch *w, const struct etcd_watch_answer *a)
-{
-    if (a->compact_rev > 0)
-        break_watch(w, -COR_EEXPIRED, COMPACTED);
-    else if (etcd_session_wants_login(w->session, a->reason))
-        restart(w, ETCD_WAIT_LOGIN);
-    else if (etcd_is_refusal(a->reason))
-        break_watch(w, -COR_EINTERNAL, a->reason);
-    else
-        restart(w, ETCD_WAIT_RETRY);
-}
-
 /* etcd still has the event at the compacted revision itself, but not what was before it. */
 static bool lacks_prev(const struct etcd_watch *w, const struct etcd_watch_answer *a)
 {
@@ -178,80 +124,79 @@ static bool lacks_prev(const struct etcd_watch *w, const struct etcd_watch_answe
     return false;
 }
 
-static void take_answer(struct etcd_watch *w, struct etcd_watch_answer *a)
+static struct etcd_watch *of_place(struct etcd_place *place)
 {
-    if (a->canceled) {
-        take_canceled(w, a);
-    } else if (lacks_prev(w, a)) {
-        break_watch(w, -COR_EEXPIRED, COMPACTED);
-    } else if (a->nevents > 0) {
-        if (hold(w, a) < 0)
-            restart(w, ETCD_WAIT_RETRY);
-        else
-            deliver(w, count_whole(w, a->is_fragment));
-    } else if (!a->created) {
-        take_progress(w, a->rev);
-    }
+    return COR_CONTAINER_OF(place, struct etcd_watch, place);
 }
 
-static void on_message(void *arg, struct cor_str message)
+static void on_events(struct etcd_place *place, struct etcd_watch_answer *a)
 {
-    struct etcd_watch *w = arg;
-    struct etcd_watch_answer answer;
+    struct etcd_watch *w = of_place(place);
 
-    if (etcd_decode_watch(message, &answer) < 0) {
+    if (lacks_prev(w, a))
+        break_watch(w, -COR_EEXPIRED, COMPACTED);
+    else if (hold(w, a) < 0)
         restart(w, ETCD_WAIT_RETRY);
+    else
+        deliver(w, count_whole(w, a->is_fragment));
+}
+
+static void on_progress(struct etcd_place *place, cor_rev rev)
+{
+    struct etcd_watch *w = of_place(place);
+
+    if (w->nheld > 0) {
+        etcd_place_ask_progress(place);
         return;
     }
-    take_answer(w, &answer);
-    etcd_watch_answer_deinit(&answer);
+    w->wants_progress = false;
+    if (rev > w->pos)
+        w->pos = rev;
+    w->on_progress(w);
 }
 
-static void on_closed(void *arg, const struct etcd_failure *why)
+static void on_end(struct etcd_place *place, int err, const char *message)
 {
-    struct etcd_watch *w = arg;
-
-    w->stream = NULL;
-    if (etcd_is_refusal(why->message))
-        break_watch(w, -COR_EINTERNAL, why->message);
-    else
-        restart(w, etcd_session_wants_login(w->session, why->message) ? ETCD_WAIT_LOGIN
-                                                                      : ETCD_WAIT_RETRY);
+    break_watch(of_place(place), err, message);
 }
 
-static int open_stream(struct etcd_watch *w)
+static void on_lost(struct etcd_place *place, enum etcd_wait_when when)
 {
-    static const struct etcd_stream_cbs cbs = {.on_message = on_message, .on_closed = on_closed};
-    const struct etcd_watch_create create = {
-        .id = WATCH_ID, .key = w->key, .end = w->end, .from = w->pos, .with_prev = w->with_prev};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
-    int r;
+    restart(of_place(place), when);
+}
 
-    cor_buf_init(&out, CREATE_BYTES_MAX);
-    r = etcd_encode_watch_create(&create, &out);
-    if (r == 0)
-        r = etcd_session_open_stream(w->session, METHOD_WATCH, &cbs, w, &w->stream);
-    if (r == 0)
-        r = etcd_stream_send(w->stream, cor_buf_str(&out));
-    if (r == 0 && w->wants_progress)
-        r = send_progress(w);
-    return r;
+static void on_held_up(struct etcd_place *place)
+{
+    struct etcd_watch *w = of_place(place);
+
+    w->is_alone = true;
+    restart(w, ETCD_WAIT_CONNECTION);
 }
 
 static void on_up(struct etcd_waiter *waiter)
 {
+    static const struct etcd_place_cbs cbs = {.on_events = on_events,
+                                              .on_progress = on_progress,
+                                              .on_end = on_end,
+                                              .on_lost = on_lost,
+                                              .on_held_up = on_held_up};
     struct etcd_watch *w = COR_CONTAINER_OF(waiter, struct etcd_watch, waiter);
+    const struct etcd_watch_create create = {
+        .key = w->key, .end = w->end, .from = w->pos, .with_prev = w->with_prev};
 
-    w->state = ETCD_WATCH_OPEN;
-    if (open_stream(w) < 0)
+    if (etcd_watch_streams_join(w->streams, w->is_alone, &create, &cbs, &w->place) < 0) {
         restart(w, ETCD_WAIT_RETRY);
+        return;
+    }
+    w->state = ETCD_WATCH_OPEN;
+    if (w->wants_progress)
+        etcd_place_ask_progress(&w->place);
 }
 
-void etcd_watch_init(struct etcd_watch *w, struct etcd_session *session, struct cor_loop *loop)
+void etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams)
 {
-    w->session = session;
+    w->streams = streams;
     etcd_waiter_init(&w->waiter, on_up);
-    cor_timer_init(&w->timer, loop, on_timer);
 }
 
 void etcd_watch_open(struct etcd_watch *w)
@@ -259,7 +204,7 @@ void etcd_watch_open(struct etcd_watch *w)
     assert(w->state == ETCD_WATCH_CLOSED);
     w->wants_progress = false;
     w->state = ETCD_WATCH_WAITING;
-    etcd_session_wait(w->session, &w->waiter, ETCD_WAIT_CONNECTION);
+    etcd_session_wait(w->streams->session, &w->waiter, ETCD_WAIT_CONNECTION);
 }
 
 void etcd_watch_close(struct etcd_watch *w)

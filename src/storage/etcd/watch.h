@@ -5,42 +5,40 @@
  *      ▲          │
  *      └──────────┘ the stream ended, or a message could not be taken
  *
- * Each watch has a stream of its own: a progress answer speaks for all watches of a stream, and the
- * only one of this stream was created before progress was asked for. Thread: the engine's loop.
- * Owner: whoever embeds it. */
+ * Thread: the engine's loop.  Owner: whoever embeds it. */
 #ifndef COR_STORAGE_ETCD_WATCH_H
 #define COR_STORAGE_ETCD_WATCH_H
 
 #include "storage/engine.h"
-#include "storage/etcd/session.h"
+#include "storage/etcd/watch_stream.h"
 
 enum etcd_watch_state { ETCD_WATCH_CLOSED, ETCD_WATCH_WAITING, ETCD_WATCH_OPEN, ETCD_WATCH_BROKEN };
 
 struct etcd_watch {
-    struct etcd_session *session;
+    struct etcd_watch_streams *streams;
     struct cor_str key, end; /* must stay; `end` empty: the one key */
     bool with_prev;
-    cor_rev pos; /* everything up to here was delivered */
+    bool is_alone; /* on a stream of its own, from the start or because others held it up */
+    cor_rev pos;   /* everything up to here was delivered */
 
     /* Whole revisions after the last ones; afterwards `pos` is that of the last event. The watch
      * may be closed from inside. */
     void (*on_events)(struct etcd_watch *w, const struct cor_feed_event *events, size_t n);
-    /* etcd has nothing more up to `rev`; `pos` is that. May be NULL. */
+    /* etcd has nothing more up to `pos`. */
     void (*on_progress)(struct etcd_watch *w);
-    /* -COR_EEXPIRED (compacted), -COR_EINTERNAL (refused); nothing follows. */
+    /* -COR_EEXPIRED (compacted), -COR_EFORBIDDEN; nothing follows. */
     void (*on_broken)(struct etcd_watch *w, int err, const char *message);
 
     enum etcd_watch_state state;
     struct etcd_waiter waiter;
-    struct etcd_stream *stream;
-    struct cor_timer timer; /* asks for progress again, as etcd drops what it cannot answer yet */
+    struct etcd_place place;
     bool wants_progress;
     struct cor_feed_event *held; /* of a revision that may not be whole yet */
     size_t nheld, held_cap;
 };
 
 /* Once, on a zeroed struct; the public fields are set afterwards. */
-void etcd_watch_init(struct etcd_watch *w, struct etcd_session *session, struct cor_loop *loop);
+void etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams);
 
 /* Events after `pos`, from a closed watch. Nothing is called back before it returns. */
 void etcd_watch_open(struct etcd_watch *w);

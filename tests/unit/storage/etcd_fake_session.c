@@ -75,6 +75,7 @@ static struct etcd_stream *stream_new(struct etcd_session *s, void *arg)
 {
     struct etcd_stream *stream = calloc(1, sizeof(*stream));
 
+    stream->session = s;
     stream->arg = arg;
     cor_list_push(&s->streams, &stream->link);
     return stream;
@@ -100,18 +101,27 @@ int etcd_session_open_stream(struct etcd_session *s, const char *method,
 
 int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
 {
-    Etcd__WatchRequest *m =
-        etcd__watch_request__unpack(NULL, message.n, (const uint8_t *)message.p);
+    Etcd__WatchRequest *m;
 
+    if (stream->session->send_err)
+        return stream->session->send_err;
+    m = etcd__watch_request__unpack(NULL, message.n, (const uint8_t *)message.p);
     assert_non_null(m);
-    if (!stream->first) {
-        assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST);
-        stream->first = m;
-        stream->create = m->create_request;
+    switch (m->request_union_case) {
+    case ETCD__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST:
+        assert_true(stream->ncreates < FAKE_WATCHES_MAX);
+        stream->creates[stream->ncreates++] = m;
+        assert_int_equal(m->create_request->watch_id, stream->ncreates);
         return 0;
+    case ETCD__WATCH_REQUEST__REQUEST_UNION_CANCEL_REQUEST:
+        stream->canceled = m->cancel_request->watch_id;
+        break;
+    case ETCD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST:
+        stream->progress++;
+        break;
+    default:
+        fail();
     }
-    assert_int_equal(m->request_union_case, ETCD__WATCH_REQUEST__REQUEST_UNION_PROGRESS_REQUEST);
-    stream->progress++;
     etcd__watch_request__free_unpacked(m, NULL);
     return 0;
 }
@@ -119,8 +129,8 @@ int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
 void etcd_stream_close(struct etcd_stream *stream)
 {
     cor_list_remove(&stream->link);
-    if (stream->first)
-        etcd__watch_request__free_unpacked(stream->first, NULL);
+    for (size_t i = 0; i < stream->ncreates; i++)
+        etcd__watch_request__free_unpacked(stream->creates[i], NULL);
     free(stream);
 }
 
@@ -142,11 +152,13 @@ static void on_mark(struct cor_mail *mail)
 void fake_session_turn(struct etcd_session *s)
 {
     struct mark mark = {.mail.on_mail = on_mark};
-    struct cor_list *link;
+    struct cor_list told, *link;
 
     cor_loop_reply(s->loop, &mark.mail);
     assert_true(cor_loop_run_until(s->loop, is_marked, &mark.done, TIMEOUT_MS));
-    while ((link = cor_list_pop(&s->waiting))) {
+    cor_list_init(&told);
+    cor_list_splice(&told, &s->waiting);
+    while ((link = cor_list_pop(&told))) {
         struct etcd_waiter *waiter = COR_CONTAINER_OF(link, struct etcd_waiter, link);
 
         waiter->on_up(waiter);

@@ -7,13 +7,17 @@
 #include "etcd.pb-c.h"
 #include "storage/etcd/session.h"
 
+#define FAKE_WATCHES_MAX 16
+
 struct etcd_stream {
+    struct etcd_session *session;
     struct cor_list link;
     const struct etcd_stream_cbs *cbs;
     void *arg;
-    etcd_reply_cb on_reply;           /* of a unary call */
-    Etcd__WatchCreateRequest *create; /* what it asked for first */
-    Etcd__WatchRequest *first;
+    etcd_reply_cb on_reply;                        /* of a unary call */
+    Etcd__WatchRequest *creates[FAKE_WATCHES_MAX]; /* in the order of their ids, from 1 */
+    size_t ncreates;
+    int64_t canceled; /* the id of the last that was given up */
     unsigned progress;
 };
 
@@ -22,6 +26,7 @@ struct etcd_session {
     struct cor_list waiting, streams;
     bool has_progress;
     bool has_user;
+    int send_err;             /* what a stream answers to a message */
     enum etcd_wait_when when; /* of who waited last */
     unsigned blamed;
 };
