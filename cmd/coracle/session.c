@@ -100,6 +100,7 @@ int session_open(struct session *s, bool read_only)
     const struct cor_engine_config config = {
         .backend = backend(s),
         .etcd = s->opts->etcd,
+        .path_prefix = s->opts->path_prefix,
         .data_dir = s->opts->data,
         .read_only = read_only,
     };

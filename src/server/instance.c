@@ -36,7 +36,11 @@ static int open_loops(struct cor_instance *in)
 static int open_engine(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_engine_config config = {
-        .backend = in->opts.storage_backend, .etcd = in->opts.etcd, .data_dir = in->opts.data_dir};
+        .backend = in->opts.storage_backend,
+        .etcd = in->opts.etcd,
+        .path_prefix = in->opts.path_prefix,
+        .data_dir = in->opts.data_dir,
+    };
 
     return cor_engine_open(&config, &in->engine, st);
 }

@@ -134,7 +134,6 @@ static void yield_to_peer(struct cor_compactor *c)
     }
     cor_range_req_deinit(&c->current);
     cor_range_req_init(&c->current, c->loop, on_current);
-    c->current.key = COR_COMPACT_KEY;
     c->current.keys_only = true;
     c->pending++;
     cor_engine_range(c->engine, &c->current);

@@ -51,7 +51,8 @@ struct cor_range_req {
     cor_rev at;     /* 0: latest, linearizable */
     size_t limit;   /* most keys; 0: the engine's own page size, with `ret_more` */
     bool count;     /* also count all keys of the range */
-    bool keys_only; /* count and revision only: no kv is returned */
+    bool keys_only; /* count and revision only: no kv is returned; then without a key: revision only
+                     */
     struct cor_kv **ret_kvs;
     size_t ret_nkvs;
     uint64_t ret_count; /* keys in the whole range at that revision; 0 unless `count` */
@@ -143,7 +144,8 @@ struct cor_feed_opts {
     size_t credit;           /* events it may deliver; SIZE_MAX: all, see cor_feed_credit */
     bool with_prev;          /* events bring the version before */
     bool in_step;            /* live, it has a write before that is acknowledged; when there is no
-                              * memory for that it breaks (-COR_ENOMEM) instead of falling behind */
+                              * memory for that it breaks (-COR_ENOMEM) instead of falling behind;
+                              * it is told of progress that it did not ask for */
     void (*on_batch)(void *arg, const struct cor_feed_batch *batch);
     /* The feed broke: -COR_EEXPIRED (compacted under it), -COR_EIO …; no batch after it. It must
      * still be closed. */
@@ -173,6 +175,9 @@ void cor_feed_close(struct cor_feed *feed);
  * Then only a read with `at` 0 tells the current revision. */
 bool cor_engine_shares_store(const struct cor_engine *engine);
 
+/* Of all keys of the store. */
+#define COR_STORE_PATH_PREFIX_DEFAULT "/registry"
+
 /* Where etcd is, and how to be let in. NULL: not given. */
 struct cor_etcd_config {
     const char *servers; /* URLs with http or https, separated by commas */
@@ -186,8 +191,9 @@ const char *cor_engine_backend(const char *name, const struct cor_etcd_config *e
 struct cor_engine_config {
     const char *backend; /* "sqlite" or "etcd3"; NULL: see cor_engine_backend() */
     struct cor_etcd_config etcd;
-    const char *data_dir; /* sqlite: the folder, or ":memory:" */
-    bool read_only;       /* sqlite: beside a process that holds the store; writes are refused */
+    const char *path_prefix; /* etcd: of the keys that its user can read; NULL: the default */
+    const char *data_dir;    /* sqlite: the folder, or ":memory:" */
+    bool read_only;          /* sqlite: beside a process that holds the store; writes are refused */
     const struct cor_clock *clock; /* for leases; NULL: the real one */
 };
 

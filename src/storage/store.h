@@ -23,8 +23,6 @@ struct cor_engine;
 struct cor_loop;
 struct cor_store;
 
-#define COR_STORE_PATH_PREFIX_DEFAULT "/registry"
-
 struct cor_store_opts {
     struct cor_engine *engine;
     struct cor_loop *loop;

@@ -19,6 +19,8 @@ from fixture import Server, Skip, config_map, report
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TESTS = []
+# Passwords are not what is tested.
+FAST_USERS = ["--bcrypt-cost", "4"]
 
 
 def test(function):
@@ -310,17 +312,86 @@ def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
                 without.cleanup()
 
 
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def enable_users(etcd, prefix=None):
+    """A user `root`, and one `narrow` who has the keys of a prefix; the password is pw. Returns root's token."""
+    ask = etcd.members[0].ask
+    for user in ("root", "narrow"):
+        ask("/v3/auth/user/add", {"name": user, "password": "pw"})
+        ask("/v3/auth/role/add", {"name": user})
+        ask("/v3/auth/user/grant", {"user": user, "role": user})
+    if prefix:
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        ask("/v3/auth/role/grant", {"name": "narrow", "perm": {"permType": "READWRITE", "key": base64_of(prefix),
+                                                               "range_end": base64_of(end)}})
+    ask("/v3/auth/enable")
+    return ask("/v3/auth/authenticate", {"name": "root", "password": "pw"})["token"]
+
+
+def login_flags(folder, user):
+    password = pathlib.Path(folder) / "password"
+    password.write_text("pw\n")
+    return ["--etcd-username", user, "--etcd-password-file", str(password)]
+
+
+def answers_progress(etcd):
+    """Is it a version whose progress answers can be trusted?"""
+    version = tuple(map(int, etcd.members[0].status()["version"].split(".")[:3]))
+    return version >= (3, 5, 13) or (3, 4, 31) <= version < (3, 5, 0)
+
+
+@test
+def a_user_who_may_read_the_prefix_alone_gets_fresh_reads_by_progress(coracle, flags):
+    with tempfile.TemporaryDirectory() as name, Cluster(flags=FAST_USERS) as etcd:
+        if not answers_progress(etcd):
+            raise Skip("needs etcd 3.4.31, 3.5.13 or later")
+        root = enable_users(etcd, "/registry/")
+        member = etcd.members[0]
+        flags = ["--etcd-servers", etcd.urls, *login_flags(name, "narrow"), *flags]
+        with Server(coracle, *flags) as a, Server(coracle, *flags) as b:
+            start = revision(a)
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={start}")
+            made = []
+            for i in range(20):
+                made.append(b.create(MAPS, config_map(f"p{i}")))
+                # What is written elsewhere moves the store's revision, but not the watch of the prefix.
+                put = member.ask("/v3/kv/put", {"key": base64_of("/elsewhere"), "value": base64_of("x")}, token=root)
+                listed = a.get(MAPS).expect(200).json()
+                assert int(listed["metadata"]["resourceVersion"]) >= int(put["header"]["revision"]), (listed["metadata"], put)
+                assert made[-1]["metadata"]["name"] in [item["metadata"]["name"] for item in listed["items"]]
+            assert [next(watch)["object"] for _ in made] == made
+            old = a.watch(f"{MAPS}?watch=1&resourceVersion={start}")
+            assert [next(old)["object"] for _ in made] == made
+            member.kill()
+            member.start()
+            wait_for("etcd", 30, lambda: a.get(MAPS).status == b.get(MAPS).status == 200)
+            last = b.create(MAPS, config_map("last"))
+            assert next(watch)["object"] == last and next(old)["object"] == last
+            wait_for("readiness", 30, lambda: ready(a))
+            watch.close()
+            old.close()
+
+
+@test
+def an_etcd_too_old_for_a_user_of_the_prefix_alone_is_named(coracle, flags):
+    with tempfile.TemporaryDirectory() as name, Cluster(flags=FAST_USERS) as etcd:
+        if answers_progress(etcd):
+            raise Skip("needs an etcd before 3.4.31, or 3.5.0 to 3.5.12")
+        enable_users(etcd, "/registry/")
+        with Server(coracle, "--etcd-servers", etcd.urls, *login_flags(name, "narrow"), *flags) as a:
+            wait_for("the reason", 30, lambda: b"needs etcd 3.4.31, 3.5.13 or later" in a.get(MAPS).expect(429).body)
+            assert not ready(a)
+
+
 @test
 def etcd_asks_for_a_user_and_an_expired_login_is_renewed(coracle, flags):
-    with tempfile.TemporaryDirectory() as name, Cluster(flags=["--auth-token-ttl", "2"]) as etcd:
-        ask = etcd.members[0].ask
-        ask("/v3/auth/user/add", {"name": "root", "password": "pw"})
-        ask("/v3/auth/role/add", {"name": "root"})
-        ask("/v3/auth/user/grant", {"user": "root", "role": "root"})
-        ask("/v3/auth/enable")
+    with tempfile.TemporaryDirectory() as name, Cluster(flags=["--auth-token-ttl", "2", *FAST_USERS]) as etcd:
+        enable_users(etcd)
+        login = login_flags(name, "root")
         password = pathlib.Path(name) / "password"
-        password.write_text("pw\n")
-        login = ["--etcd-username", "root", "--etcd-password-file", str(password)]
         with Server(coracle, "--etcd-servers", etcd.urls, *login, *flags) as a:
             watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
             made = [a.create(MAPS, config_map("one"))]

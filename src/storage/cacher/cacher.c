@@ -180,7 +180,7 @@ static void hand_in_list(struct cor_cacher *cacher, cor_rev rev)
 
     cor_status_init(&status);
     if (cacher->pending_err < 0) {
-        cor_status_set(&status, cacher->pending_err, "%s", cor_err_text(cacher->pending_err));
+        caches_list_error(cacher->caches, cacher->pending_err, &status);
         cor_reflector_list_failed(cacher->reflector, source_now_ms(cacher), &status);
         return;
     }

@@ -53,8 +53,9 @@ struct cor_caches {
     struct cor_mailbox commands; /* to the writer */
     pthread_mutex_t feed_lock;   /* a leaf but for the engine's own */
     struct cor_feed *feed;       /* to be woken; NULL: there is none, or it is being closed */
-    _Atomic cor_rev rev;         /* published: every ready cache is complete up to here */
-    _Atomic cor_rev seen;        /* no client can have seen a later one */
+    char feed_error[COR_READY_MESSAGE_MAX]; /* why the last one broke */
+    _Atomic cor_rev rev;  /* published: every ready cache is complete up to here */
+    _Atomic cor_rev seen; /* no client can have seen a later one */
 
     /* The writer's. */
     struct cor_cacher **cachers; /* by key prefix */
@@ -84,6 +85,9 @@ struct cor_caches {
 
 /* Runs `mail` on the writer. From any thread. */
 void caches_command(struct cor_caches *caches, struct cor_mail *mail);
+
+/* Why a list failed, when that is because the feed broke or is away. From any thread. */
+void caches_list_error(struct cor_caches *caches, int err, struct cor_status *reterr_status);
 
 /* Some client has seen `rev`: later reads must not be older. From any thread. */
 void caches_saw(struct cor_caches *caches, cor_rev rev);

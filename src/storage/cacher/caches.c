@@ -1,5 +1,7 @@
 #include "storage/cacher/caches.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "storage/cacher/cacher_int.h"
@@ -75,6 +77,16 @@ static void wake_writer(void *arg)
 void caches_command(struct cor_caches *c, struct cor_mail *mail)
 {
     cor_mailbox_reply(&c->commands, mail);
+}
+
+void caches_list_error(struct cor_caches *c, int err, struct cor_status *reterr_status)
+{
+    bool is_feed = err == -COR_EUNREACHABLE || err == -COR_EIO;
+
+    pthread_mutex_lock(&c->feed_lock);
+    cor_status_set(reterr_status, err, "%s",
+                   is_feed && c->feed_error[0] ? c->feed_error : cor_err_text(err));
+    pthread_mutex_unlock(&c->feed_lock);
 }
 
 void caches_answer(struct cor_caches *c, struct cor_mail *mail)
@@ -232,6 +244,9 @@ static void on_broken(void *arg, int err, const char *message)
     struct cor_caches *c = arg;
 
     c->broken = true;
+    pthread_mutex_lock(&c->feed_lock);
+    snprintf(c->feed_error, sizeof(c->feed_error), "%s", message);
+    pthread_mutex_unlock(&c->feed_lock);
     for (size_t i = 0; i < c->ncachers; i++)
         cacher_fail(c->cachers[i], message);
     finish_batch(c, false);

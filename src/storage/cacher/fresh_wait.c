@@ -2,7 +2,6 @@
  * before it was asked; who comes later waits for the next one, since the answer under way may be
  * older than a write that was acknowledged meanwhile. */
 #include "storage/cacher/reader_int.h"
-#include "storage/compactor.h"
 
 static void ask(struct caches_loop *loop);
 
@@ -75,7 +74,6 @@ static void ask(struct caches_loop *loop)
     loop->is_asking = true;
     cor_list_splice(&loop->asked, &loop->asking);
     cor_range_req_init(&loop->store_rev, loop->loop, on_store_rev);
-    loop->store_rev.key = COR_COMPACT_KEY;
     loop->store_rev.keys_only = true;
     cor_engine_range(loop->caches->engine, &loop->store_rev);
 }

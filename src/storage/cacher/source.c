@@ -99,7 +99,7 @@ static void fail_with(struct cor_cacher *cacher, int err)
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
-    cor_status_set(&status, err, "%s", cor_err_text(err));
+    caches_list_error(cacher->caches, err, &status);
     fail(cacher, &status);
 }
 

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "meta/key.h"
 #include "storage/compactor.h"
 #include "storage/etcd/engine_int.h"
 #include "storage/etcd/feed.h"
@@ -39,12 +40,18 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
         etcd_request(of(engine), req);
 }
 
+struct cor_str etcd_engine_probe_key(const struct etcd_engine *e)
+{
+    return e->prefix.key.n > 0 ? e->prefix.key : COR_COMPACT_KEY;
+}
+
 static void release(struct etcd_engine *e)
 {
     if (e->loop)
         cor_loop_free(e->loop);
     sem_destroy(&e->done);
     pthread_mutex_destroy(&e->lock);
+    cor_free((char *)e->prefix.key.p);
     cor_free(e);
 }
 
@@ -124,7 +131,7 @@ static void on_first(struct etcd_call *call, const struct etcd_reply *reply)
 
 static void ask_first(struct etcd_engine *e)
 {
-    const struct cor_range_req first = {.key = COR_COMPACT_KEY, .keys_only = true};
+    const struct cor_range_req first = {.key = etcd_engine_probe_key(e), .keys_only = true};
     struct cor_buf out;
     int r;
 
@@ -158,11 +165,34 @@ static bool is_true(void *arg)
     return *(const bool *)arg;
 }
 
+static int set_prefix(struct etcd_engine *e, const char *path_prefix)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key, end;
+    char *bytes = NULL;
+    int r;
+
+    cor_buf_init(&key, COR_KEY_BYTES_MAX);
+    cor_buf_init(&end, COR_KEY_BYTES_MAX);
+    r = cor_key_path_prefix(cor_strz(path_prefix ? path_prefix : COR_STORE_PATH_PREFIX_DEFAULT),
+                            &key);
+    if (r == 0)
+        r = cor_key_range_end(cor_buf_str(&key), &end);
+    if (r == 0)
+        bytes = cor_alloc(key.n + 1 + end.n);
+    if (r == 0 && !bytes)
+        r = -COR_ENOMEM;
+    if (r == 0)
+        cor_feed_range_copy(&e->prefix, bytes, cor_buf_str(&key), cor_buf_str(&end));
+    return r;
+}
+
 static int prepare(struct etcd_engine *e, const struct cor_engine_config *config,
                    struct cor_status *reterr_status)
 {
-    int r = cor_loop_new(MAIL_MAX, &e->loop);
+    int r = set_prefix(e, config->path_prefix);
 
+    if (r == 0)
+        r = cor_loop_new(MAIL_MAX, &e->loop);
     if (r == 0)
         r = etcd_session_new(&config->etcd, e->loop, &e->session, reterr_status);
     if (r < 0)

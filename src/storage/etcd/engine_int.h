@@ -24,7 +24,7 @@
 /* A page whose size is left to the engine; it learns from there. */
 #define ETCD_PAGE_KEYS_FIRST 1000
 
-/* The main watch: all keys of the store, for all feeds that are in step with it. */
+/* The main watch: all keys of the store, or of `prefix`, for all feeds that are in step with it. */
 enum etcd_main_state {
     ETCD_MAIN_OFF,
     ETCD_MAIN_ASKING, /* which revision to begin at */
@@ -45,17 +45,24 @@ struct etcd_engine {
     int open_err;
     struct cor_status *open_status; /* while it opens */
 
+    struct cor_feed_range prefix; /* what etcd's user can read at least; its bytes are ours */
+
     struct cor_list all_feeds;
     struct cor_feed_index feeds; /* those that are open */
     enum etcd_main_state main_state;
     struct etcd_watch_streams streams;
     struct etcd_watch main;
+    bool is_narrow; /* all keys are refused: it is over the prefix, and behind the store unless
+                     * progress says how far it is */
     struct etcd_call *main_asks; /* while ASKING */
     struct cor_timer main_timer; /* to the next question, after one that failed */
     size_t nprev;                /* feeds in step that want previous versions */
     cor_rev compact_rev;         /* the highest that is known to be compacted */
     size_t page_keys;            /* of the next page whose size is left to the engine */
 };
+
+/* A key that can be read, for its answer's revision. */
+struct cor_str etcd_engine_probe_key(const struct etcd_engine *e);
 
 /* In request.c, from any thread: takes the request to the engine's loop, or answers it. */
 void etcd_request(struct etcd_engine *e, struct cor_engine_req *req);

@@ -1,11 +1,16 @@
 #include "storage/etcd/feed.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "storage/compactor.h"
 #include "storage/etcd/messages.h"
 
+/* Why a prefix is not enough. */
+#define TOO_OLD    "a user who may not read all keys needs etcd 3.4.31, 3.5.13 or later"
+#define REASON_MAX 384
 /* etcd's own words for all keys. */
 #define ALL_KEYS COR_STR("\0")
 /* A live feed keeps the room for this many events between batches. */
@@ -169,11 +174,71 @@ static void on_main_events(struct etcd_watch *w, const struct cor_feed_event *ev
         hand_out(COR_CONTAINER_OF(link, struct etcd_feed, touched), w->pos);
 }
 
-static void on_main_broken(struct etcd_watch *w, int err, const char *message)
+static bool contains(const struct cor_feed_range *outer, const struct cor_feed_range *inner)
+{
+    return cor_str_cmp(outer->key, inner->key) <= 0 && cor_str_cmp(inner->end, outer->end) <= 0;
+}
+
+/* Of one that wants more keys than can be read the prefix is all there is. */
+static bool is_over(const struct etcd_engine *e, const struct etcd_feed *feed)
+{
+    return !e->is_narrow || contains(&e->prefix, &feed->range) ||
+           contains(&feed->range, &e->prefix);
+}
+
+/* The main watch goes on over the prefix, from where it stands. */
+static void narrow(struct etcd_engine *e)
+{
+    e->is_narrow = true;
+    e->main.key = e->prefix.key;
+    e->main.end = e->prefix.end;
+    etcd_watch_open(&e->main);
+    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+        struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
+
+        if (feed->state != ETCD_FEED_LIVE || is_over(e, feed))
+            continue;
+        if (feed->pos < e->main.pos)
+            feed->pos = e->main.pos;
+        settle(feed);
+    }
+}
+
+static void on_main_progress(struct etcd_watch *w)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
 
+    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+        struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
+
+        if (feed->state != ETCD_FEED_LIVE || feed->pos >= w->pos ||
+            !(feed->opts.in_step || feed->wants_more))
+            continue;
+        feed->wants_more = false;
+        deliver(feed, NULL, 0, w->pos);
+    }
+}
+
+void etcd_feeds_saw(struct etcd_engine *e, cor_rev rev)
+{
+    if (e->is_narrow && e->main_state == ETCD_MAIN_ON && rev > e->main.pos)
+        etcd_watch_ask_progress(&e->main);
+}
+
+static void on_main_broken(struct etcd_watch *w, int err, const char *message)
+{
+    struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
+    char text[REASON_MAX];
+
     etcd_watch_close(w);
+    if (err == -COR_EFORBIDDEN && !e->is_narrow && e->prefix.key.n > 0) {
+        if (etcd_session_has_progress(e->session)) {
+            narrow(e);
+            return;
+        }
+        snprintf(text, sizeof(text), "%s: %s", message, TOO_OLD);
+        message = text;
+    }
     e->main_state = ETCD_MAIN_OFF;
     COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
@@ -213,7 +278,7 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
 
 static void start_main(struct etcd_engine *e)
 {
-    struct cor_range_req ask = {.key = COR_COMPACT_KEY, .keys_only = true};
+    struct cor_range_req ask = {.key = etcd_engine_probe_key(e), .keys_only = true};
     struct cor_buf out;
 
     if (e->main_state != ETCD_MAIN_OFF || cor_list_empty(&e->all_feeds))
@@ -263,10 +328,11 @@ static void on_own_progress(struct etcd_watch *w)
 {
     struct etcd_feed *feed = COR_CONTAINER_OF(w, struct etcd_feed, watch);
 
+    feed->wants_progress = false;
     deliver(feed, NULL, 0, w->pos);
     settle(feed);
     /* The main watch was faster. */
-    if (feed->state == ETCD_FEED_CATCHING)
+    if (feed->state == ETCD_FEED_CATCHING && is_over(feed->engine, feed))
         etcd_watch_ask_progress(w);
 }
 
@@ -278,11 +344,14 @@ static void on_own_broken(struct etcd_watch *w, int err, const char *message)
 /* Where progress answers cannot be trusted only a watch over all keys shows how far it is. */
 static void catch_up(struct etcd_feed *feed)
 {
-    bool own_keys = etcd_session_has_progress(feed->engine->session);
+    const struct etcd_engine *e = feed->engine;
+    bool own_keys = e->is_narrow || etcd_session_has_progress(e->session);
+    bool is_wide = e->is_narrow && contains(&feed->range, &e->prefix);
+    const struct cor_feed_range *range = is_wide ? &e->prefix : &feed->range;
     struct etcd_watch *w = &feed->watch;
 
-    w->key = own_keys ? feed->range.key : ALL_KEYS;
-    w->end = own_keys ? feed->range.end : ALL_KEYS;
+    w->key = own_keys ? range->key : ALL_KEYS;
+    w->end = own_keys ? range->end : ALL_KEYS;
     w->with_prev = feed->opts.with_prev;
     w->is_alone = false;
     w->pos = feed->pos;
@@ -290,6 +359,21 @@ static void catch_up(struct etcd_feed *feed)
     etcd_watch_open(w);
     if (own_keys)
         etcd_watch_ask_progress(w);
+}
+
+static void give_progress(struct etcd_feed *feed)
+{
+    struct etcd_engine *e = feed->engine;
+
+    if (feed->state == ETCD_FEED_LIVE) {
+        feed->wants_progress = false;
+        feed->wants_more = e->is_narrow;
+        deliver(feed, NULL, 0, feed->pos);
+        if (e->is_narrow)
+            etcd_watch_ask_progress(&e->main);
+    } else if (feed->state == ETCD_FEED_CATCHING && e->is_narrow) {
+        etcd_watch_ask_progress(&feed->watch);
+    }
 }
 
 /* Where the feed stands after `pos` moved or it got credit. */
@@ -303,16 +387,14 @@ static void settle(struct etcd_feed *feed)
     }
     if (feed->pos == 0)
         feed->pos = e->main.pos;
-    if (feed->pos >= e->main.pos)
+    if (feed->pos >= e->main.pos && is_over(e, feed))
         set_state(feed, ETCD_FEED_LIVE);
     else if (feed->credit == 0)
         set_state(feed, ETCD_FEED_BEHIND);
     else if (feed->state != ETCD_FEED_CATCHING)
         catch_up(feed);
-    if (feed->state == ETCD_FEED_LIVE && feed->wants_progress) {
-        feed->wants_progress = false;
-        deliver(feed, NULL, 0, feed->pos);
-    }
+    if (feed->wants_progress)
+        give_progress(feed);
 }
 
 static void finish_close(struct etcd_feed *feed)
@@ -445,6 +527,7 @@ void etcd_feeds_init(struct etcd_engine *e)
     e->main.is_alone = true;
     e->main.key = e->main.end = ALL_KEYS;
     e->main.on_events = on_main_events;
+    e->main.on_progress = on_main_progress;
     e->main.on_broken = on_main_broken;
 }
 

@@ -6,8 +6,9 @@
  *    └────────┴──────────┴────────────┴──► BROKEN
  *
  * LIVE: everything up to the main watch's position was delivered, or up to its own when that is
- * ahead. BEHIND: everything up to `pos` was, and it has no credit for more.
- * Thread: the engine's loop, but for the four calls of engine.h.  Owner: the engine. */
+ * ahead. A feed of keys that the main watch is not over is CATCHING at its best. BEHIND: everything
+ * up to `pos` was, and it has no credit for more. Thread: the engine's loop, but for the four calls
+ * of engine.h.  Owner: the engine. */
 #ifndef COR_STORAGE_ETCD_FEED_H
 #define COR_STORAGE_ETCD_FEED_H
 
@@ -39,6 +40,7 @@ struct etcd_feed {
     cor_rev pos;
     size_t credit; /* SIZE_MAX: without bound */
     bool indexed, wants_progress;
+    bool wants_more;         /* progress was asked for, and etcd has not said how far it is */
     struct cor_list touched; /* in the list of one publication */
     struct cor_feed_event *pending;
     size_t npending, pending_cap;
@@ -52,6 +54,8 @@ void etcd_feed_progress(struct cor_feed *feed);
 void etcd_feed_close(struct cor_feed *feed);
 
 void etcd_feeds_init(struct etcd_engine *e);
+/* Etcd is at `rev`: who is in step hears when they have all up to it. */
+void etcd_feeds_saw(struct etcd_engine *e, cor_rev rev);
 /* All are closed. */
 void etcd_feeds_deinit(struct etcd_engine *e);
 

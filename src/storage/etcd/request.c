@@ -5,6 +5,7 @@
 #include "loop/loop.h"
 #include "storage/compactor.h"
 #include "storage/etcd/engine_int.h"
+#include "storage/etcd/feed.h"
 #include "storage/etcd/messages.h"
 
 /* A page that the engine chooses: at most so many keys, and near so many bytes. */
@@ -74,9 +75,21 @@ static void finish_decoded(struct work *work, int r)
 
 /* Ranges. */
 
+static int encode_probe(struct work *work, struct cor_buf *out)
+{
+    const struct cor_range_req probe = {.key = etcd_engine_probe_key(work->engine),
+                                        .keys_only = true};
+
+    return etcd_encode_range(&probe, 0, out);
+}
+
 static int encode_range(struct work *work, struct cor_buf *out)
 {
-    return etcd_encode_range(range_of(work), work->limit, out);
+    const struct cor_range_req *req = range_of(work);
+
+    if (req->key.n == 0 && req->keys_only)
+        return encode_probe(work, out);
+    return etcd_encode_range(req, work->limit, out);
 }
 
 static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
@@ -93,13 +106,6 @@ static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
         finish(work, r, reply->text);
     else
         finish(work, -COR_EFUTURE, "required revision is a future revision");
-}
-
-static int encode_current(struct work *work, struct cor_buf *out)
-{
-    const struct cor_range_req now = {.key = range_of(work)->key, .keys_only = true};
-
-    return etcd_encode_range(&now, 0, out);
 }
 
 static size_t page_bytes(const struct cor_range_req *req)
@@ -132,7 +138,7 @@ static void on_range(struct etcd_call *call, const struct etcd_reply *reply)
     struct cor_range_req *req = range_of(work);
 
     if (reply->err == -COR_EFUTURE) {
-        step(work, &etcd_method_range, encode_current, on_current);
+        step(work, &etcd_method_range, encode_probe, on_current);
     } else if (reply->err == -COR_ETOOBIG && work->limit > 1) {
         work->limit /= 4;
         work->limit += work->limit == 0;
@@ -145,6 +151,8 @@ static void on_range(struct etcd_call *call, const struct etcd_reply *reply)
 
         if (r == 0 && req->limit == 0 && !req->keys_only)
             learn_page(work->engine, req);
+        if (r == 0)
+            etcd_feeds_saw(work->engine, req->ret_rev);
         finish_decoded(work, r);
     }
 }
@@ -214,7 +222,7 @@ static void on_compact(struct etcd_call *call, const struct etcd_reply *reply)
 /* Status: a linearizable read shows that etcd can take writes, and what servers have compacted;
  * then what the member says of its file. */
 
-static int encode_probe(struct work *work, struct cor_buf *out)
+static int encode_compact_key(struct work *work, struct cor_buf *out)
 {
     const struct cor_range_req probe = {.key = COR_COMPACT_KEY};
 
@@ -255,11 +263,19 @@ static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
     req->ret_rev = answer.ret_rev;
     req->ret_compact_rev = work->engine->compact_rev;
     cor_range_req_deinit(&answer);
-    /* Who may not read this key has been told so by a cluster that works. */
-    if (r < 0 && r != -COR_EFORBIDDEN)
+    if (r < 0)
         finish(work, r, reply->text);
     else
         step(work, &etcd_method_status, encode_nothing, on_status);
+}
+
+/* Who may not read the key of compactions can read those of the prefix. */
+static void on_compact_key(struct etcd_call *call, const struct etcd_reply *reply)
+{
+    if (reply->err == -COR_EFORBIDDEN)
+        step(call->arg, &etcd_method_probe, encode_probe, on_probe);
+    else
+        on_probe(call, reply);
 }
 
 static void step(struct work *work, const struct etcd_method *method,
@@ -296,7 +312,7 @@ static void on_mail(struct cor_mail *mail)
         step(work, &etcd_method_compact, encode_compact, on_compact);
         break;
     case COR_ENGINE_STATUS:
-        step(work, &etcd_method_probe, encode_probe, on_probe);
+        step(work, &etcd_method_probe, encode_compact_key, on_compact_key);
         break;
     }
 }

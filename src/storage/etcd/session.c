@@ -170,16 +170,20 @@ static void on_version(const struct cor_grpc_status *status, struct cor_str mess
     struct etcd_member_status member;
 
     s->greeting = NULL;
-    if (status->code != COR_GRPC_OK) {
+    if (status->code == COR_GRPC_PERMISSION_DENIED) {
+        /* From 3.6 on only root is told. */
+        member.has_progress = true;
+    } else if (status->code != COR_GRPC_OK) {
         be_down(s, status->message.p, status->message.n);
+        return;
     } else if (etcd_decode_status(message, &member) < 0) {
         be_down(s, UNREADABLE, sizeof(UNREADABLE) - 1);
-    } else {
-        s->has_progress = member.has_progress;
-        s->state = ETCD_SESSION_UP;
-        s->trouble[0] = '\0';
-        etcd_session_post_turn(s);
+        return;
     }
+    s->has_progress = member.has_progress;
+    s->state = ETCD_SESSION_UP;
+    s->trouble[0] = '\0';
+    etcd_session_post_turn(s);
 }
 
 static void ask(struct etcd_session *s, const char *method, struct cor_str message,

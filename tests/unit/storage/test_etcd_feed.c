@@ -557,6 +557,132 @@ TEST(etcd_feed, a_failed_allocation_loses_no_event)
     }
 }
 
+/* A user who may not read all keys. */
+
+#define REFUSED "etcdserver: permission denied"
+
+/* A cache's feed, in step at 10 over the prefix /r/. */
+static void narrow_open(struct sink *cache)
+{
+    static char bytes[16];
+    const struct cor_feed_opts opts = {
+        .key = COR_STR("\0"),
+        .end = COR_STR("\xff"),
+        .credit = SIZE_MAX,
+        .in_step = true,
+        .on_batch = on_batch,
+        .on_broken = on_broken,
+        .on_closed = on_closed,
+        .arg = cache,
+    };
+
+    open_engine(true);
+    cor_feed_range_copy(&engine.prefix, bytes, COR_STR("/r/"), COR_STR("/r0"));
+    *cache = (struct sink){.err = 0};
+    cor_buf_init(&cache->text, 65536);
+    assert_int_equal(cor_feed_open(&engine.base, &opts, &cache->feed), 0);
+    turn();
+    say_revision(stream_at(0), 10);
+    assert_watches(stream_at(0), "", 11, false);
+    say_control(stream_at(0), -1, true, 10, REFUSED);
+    turn();
+    assert_int_equal(cache->err, 0);
+    assert_watches(stream_at(0), "/r/", 11, false);
+    say_created(stream_at(0), 1, 10);
+}
+
+TEST(etcd_feed, where_all_keys_are_refused_the_prefix_is_watched)
+{
+    struct sink cache, one;
+
+    narrow_open(&cache);
+    sink_open(&one, "/r/a/", "/r/a0", 0, SIZE_MAX, false);
+    assert_null(stream_at(1));
+    SAY(stream_at(0), 12, {"/r/a/1", 11}, {"/r/b/1", 12});
+    assert_sink(&cache, "+/r/a/1@11+/r/b/1@12|12 ");
+    assert_sink(&one, "+/r/a/1@11|12 ");
+    sink_close(&one);
+    sink_close(&cache);
+    close_engine();
+}
+
+TEST(etcd_feed, over_a_prefix_a_revision_that_was_seen_is_reached_by_progress)
+{
+    struct sink cache, one;
+
+    narrow_open(&cache);
+    sink_open(&one, "/r/a/", "/r/a0", 0, SIZE_MAX, false);
+    etcd_feeds_saw(&engine, 10);
+    assert_int_equal(stream_at(0)->progress, 0);
+    /* A write outside of the prefix: only progress shows that nothing is missing. */
+    etcd_feeds_saw(&engine, 13);
+    etcd_feeds_saw(&engine, 13);
+    assert_int_equal(stream_at(0)->progress, 1);
+    SAY_PROGRESS(stream_at(0), 13);
+    assert_sink(&cache, "|13 ");
+    assert_sink(&one, "");
+    SAY(stream_at(0), 14, {"/r/a/1", 14});
+    assert_sink(&one, "+/r/a/1@14|14 ");
+    sink_close(&one);
+    sink_close(&cache);
+    close_engine();
+}
+
+TEST(etcd_feed, over_a_prefix_a_request_for_progress_asks_etcd_too)
+{
+    struct sink cache, one;
+
+    narrow_open(&cache);
+    sink_open(&one, "/r/a/", "/r/a0", 0, SIZE_MAX, false);
+    cor_feed_progress(one.feed);
+    assert_sink(&one, "|10 ");
+    SAY_PROGRESS(stream_at(0), 13);
+    assert_sink(&one, "|13 ");
+    SAY_PROGRESS(stream_at(0), 14);
+    assert_sink(&one, "");
+    sink_close(&one);
+    sink_close(&cache);
+    close_engine();
+}
+
+TEST(etcd_feed, a_key_outside_of_the_prefix_keeps_its_own_watch)
+{
+    struct sink cache, key, refused;
+
+    narrow_open(&cache);
+    sink_open(&key, "compact_rev_key", "", 10, SIZE_MAX, false);
+    assert_watches(stream_at(1), "compact_rev_key", 11, false);
+    say_created(stream_at(1), 1, 10);
+    SAY(stream_at(1), 12, {"compact_rev_key", 12});
+    assert_sink(&key, "+compact_rev_key@12|12 ");
+    cor_feed_progress(key.feed);
+    turn();
+    SAY_PROGRESS(stream_at(1), 12);
+    assert_sink(&key, "|12 ");
+    assert_non_null(stream_at(1));
+    sink_open(&refused, "/other/", "/other0", 10, SIZE_MAX, false);
+    say_control(stream_at(1), -1, true, 10, REFUSED);
+    assert_int_equal(refused.err, -COR_EINTERNAL);
+    sink_close(&refused);
+    sink_close(&key);
+    sink_close(&cache);
+    close_engine();
+}
+
+TEST(etcd_feed, without_progress_answers_a_prefix_is_not_enough)
+{
+    static char bytes[16];
+    struct sink sink;
+
+    open_engine(false);
+    cor_feed_range_copy(&engine.prefix, bytes, COR_STR("/r/"), COR_STR("/r0"));
+    start_at_10(&sink, "/r/", "/r0", SIZE_MAX);
+    say_control(stream_at(0), -1, true, 10, REFUSED);
+    assert_int_equal(sink.err, -COR_EINTERNAL);
+    sink_close(&sink);
+    close_engine();
+}
+
 /* Watches that share a stream. */
 
 struct pair {
