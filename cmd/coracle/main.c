@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "command.h"
+#include "coracle/version.h"
 #include "serve.h"
 #include "store_commands.h"
 

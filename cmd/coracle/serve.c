@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "coracle/version.h"
 #include "etcd_flags.h"
 #include "interrupt.h"
 #include "notify.h"

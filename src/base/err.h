@@ -1,60 +1,7 @@
-/* The error table. A function that can fail returns 0 or a negative COR_E…; one row here gives the
- * code its name, its HTTP status, its Kubernetes reason and whether trying again can help. There is
- * no second list. */
+/* The error table is public: see there. */
 #ifndef COR_BASE_ERR_H
 #define COR_BASE_ERR_H
 
-#include <stdbool.h>
-
-/*  X(name, HTTP status, Kubernetes reason, retryable, text) */
-#define COR_ERRORS(X)                                                                              \
-    X(ENOMEM, 500, "InternalError", true, "out of memory")                                         \
-    X(EINVAL, 400, "BadRequest", false, "bad request")                                             \
-    X(EINVALID, 422, "Invalid", false, "invalid object")                                           \
-    X(EUNAUTHORIZED, 401, "Unauthorized", false, "Unauthorized")                                   \
-    X(EFORBIDDEN, 403, "Forbidden", false, "forbidden")                                            \
-    X(ENOTFOUND, 404, "NotFound", false, "not found")                                              \
-    X(ENOTACCEPTABLE, 406, "NotAcceptable", false, "not acceptable")                               \
-    X(EMEDIATYPE, 415, "UnsupportedMediaType", false, "unsupported media type")                    \
-    X(EEXIST, 409, "AlreadyExists", false, "already exists")                                       \
-    X(ECONFLICT, 409, "Conflict", true, "conflict")                                                \
-    X(EPRECONDITION, 409, "Conflict", false, "precondition failed")                                \
-    X(EEXPIRED, 410, "Expired", false, "revision expired")                                         \
-    X(ETOOBIG, 413, "RequestEntityTooLarge", false, "too large")                                   \
-    X(EFUTURE, 504, "Timeout", true, "resource version too large")                                 \
-    X(ETIMEOUT, 504, "Timeout", true, "timed out")                                                 \
-    X(EBUSY, 429, "TooManyRequests", true, "too many requests")                                    \
-    X(EUNREACHABLE, 500, "ServerTimeout", true, "storage unreachable")                             \
-    X(EIO, 500, "InternalError", false, "input/output error")                                      \
-    X(ENOSPC, 500, "InternalError", true, "no space left")                                         \
-    X(EREADONLY, 500, "InternalError", false, "read-only")                                         \
-    X(ECORRUPT, 500, "InternalError", false, "corrupt data")                                       \
-    X(ESCHEMA, 500, "InternalError", false, "unknown schema version")                              \
-    X(ELOCKED, 500, "InternalError", false, "held by another process")                             \
-    X(ECANCELED, 500, "InternalError", false, "canceled")                                          \
-    X(ENOTSUP, 405, "MethodNotAllowed", false, "not supported")                                    \
-    X(EINTERNAL, 500, "InternalError", false, "internal error")
-
-enum cor_err_index {
-    COR_ERR_INDEX_OK,
-#define COR_ERR_ROW(name, http, reason, retry, text) COR_ERR_INDEX_##name,
-    COR_ERRORS(COR_ERR_ROW)
-#undef COR_ERR_ROW
-        COR_ERR_INDEX_MAX
-};
-
-/* Positive values; functions return them negated: -COR_ENOMEM. */
-enum cor_err {
-#define COR_ERR_ROW(name, http, reason, retry, text) COR_##name = COR_ERR_INDEX_##name,
-    COR_ERRORS(COR_ERR_ROW)
-#undef COR_ERR_ROW
-};
-
-/* Each takes a negative code, or 0 for success. An unknown code reads as EINTERNAL. */
-const char *cor_err_name(int r);   /* "ENOMEM" */
-const char *cor_err_text(int r);   /* "out of memory" */
-const char *cor_err_reason(int r); /* Kubernetes reason, "" for 0 */
-int cor_err_http(int r);           /* HTTP status, 200 for 0 */
-bool cor_err_retryable(int r);
+#include "coracle/err.h"
 
 #endif

@@ -7,16 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An allocator with malloc's contract. `alloc` and `realloc` return NULL when out of memory. */
-struct cor_mem_fns {
-    void *(*alloc)(size_t n);
-    void *(*realloc)(void *p, size_t n);
-    void (*free)(void *p);
-};
-
-/* Replaces the allocator; NULL restores the C library's. Call it before anything is allocated, or
- * with an allocator whose `free` takes the other's blocks. `fns` must stay valid. */
-void cor_mem_set(const struct cor_mem_fns *fns);
+#include "coracle/mem.h"
 
 /* Uninitialised memory, or NULL. A size of 0 gives a valid pointer. */
 void *cor_alloc(size_t n) __attribute__((malloc, warn_unused_result));

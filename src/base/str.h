@@ -1,43 +1,12 @@
-/* A borrowed run of bytes. It owns nothing and need not end in NUL.
+/* What can be done with a borrowed run of bytes beside what its public header has.
  * Thread: any (a value). */
 #ifndef COR_BASE_STR_H
 #define COR_BASE_STR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-struct cor_str {
-    const char *p;
-    size_t n;
-};
-
-/* For a string literal. */
-#define COR_STR(lit) ((struct cor_str){(lit), sizeof(lit) - 1})
-/* For printf: "%.*s", COR_STR_ARG(s). */
-#define COR_STR_ARG(s) (int)(s).n, (s).p
-
-static inline struct cor_str cor_str(const char *p, size_t n)
-{
-    return (struct cor_str){p, n};
-}
-
-/* `s` may be NULL: the empty string. */
-static inline struct cor_str cor_strz(const char *s)
-{
-    return (struct cor_str){s ? s : "", s ? strlen(s) : 0};
-}
-
-static inline bool cor_str_eq(struct cor_str a, struct cor_str b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
-static inline bool cor_str_eqz(struct cor_str a, const char *b)
-{
-    return cor_str_eq(a, cor_strz(b));
-}
+#include "coracle/str.h"
 
 /* Byte order; the shorter of two equal prefixes comes first. */
 int cor_str_cmp(struct cor_str a, struct cor_str b);

@@ -20,7 +20,7 @@ int cor_lister_each(const struct cor_lister *lister, struct cor_str ns,
         return r;
     it.mask = selector ? selector->mask : 0;
     while (r == 0 && cor_object_iter_next(&it, &object, NULL)) {
-        struct cor_str labels = cor_str(object->bytes + object->labels.at, object->labels.len);
+        struct cor_str labels = cor_object_labels(object);
 
         if (!selector || selector->n == 0 || cor_label_selector_matches(selector, labels))
             r = fn(arg, object);

@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "client/served_object.h"
+#include "meta/object_received.h"
 #include "json/scan.h"
 
 #define BODY_MAX 4096 /* of DeleteOptions */
@@ -101,7 +101,7 @@ static void on_object_done(void *arg, const struct cor_rest_result *result)
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
 
     if (!result->error && req->kind == OBJECT)
-        cor_served_object_parse(result->body, COR_STR(""), COR_STR(""), &object, &req->why);
+        cor_object_received(result->body, COR_STR(""), COR_STR(""), &object, &req->why);
     if (object && is_failed_status(object))
         cor_status_read(&req->why, 500, result->body);
     if (error_of(req, result))

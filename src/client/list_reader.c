@@ -1,7 +1,7 @@
 #include "client/list_reader.h"
 
 #include "base/err.h"
-#include "client/served_object.h"
+#include "meta/object_received.h"
 #include "json/scan.h"
 
 #define TYPE_MAX  256
@@ -21,7 +21,7 @@ static int on_value(void *arg, struct cor_str json)
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r;
 
-    r = cor_served_object_parse(json, cor_buf_str(&lr->kind), cor_buf_str(&lr->api_version),
+    r = cor_object_received(json, cor_buf_str(&lr->kind), cor_buf_str(&lr->api_version),
                                 &object, now->reterr);
     if (r == 0)
         r = lr->on_item(lr->arg, object);

@@ -6,10 +6,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "client/served_object.h"
+#include "coracle/version.h"
 #include "http/url.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "meta/object_received.h"
 #include "meta/status.h"
 #include "json/scan.h"
 #include "json/splitter.h"
@@ -123,7 +124,7 @@ static int on_item(void *arg, struct cor_str json)
 {
     struct cor_list_watch *lw = arg;
     struct cor_object *object;
-    int r = cor_served_object_parse(json, cor_buf_str(&lw->kind), cor_buf_str(&lw->api_version),
+    int r = cor_object_received(json, cor_buf_str(&lw->kind), cor_buf_str(&lw->api_version),
                                     &object, &lw->why);
 
     if (r < 0)
@@ -211,7 +212,7 @@ static int on_document(void *arg, struct cor_str json)
         cor_status_read(&lw->why, 500, body);
         event.status = &lw->why;
     } else {
-        r = cor_served_object_parse(body, COR_STR(""), COR_STR(""), &event.object, &lw->why);
+        r = cor_object_received(body, COR_STR(""), COR_STR(""), &event.object, &lw->why);
     }
     if (r < 0)
         return r;

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "coracle/version.h"
 #include "client/rest_int.h"
 #include "loop/loop.h"
 #include "net/crypto.h"

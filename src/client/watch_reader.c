@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "client/list_reader.h"
-#include "client/served_object.h"
+#include "meta/object_received.h"
 #include "json/scan.h"
 
 struct reading {
@@ -48,7 +48,7 @@ static int read_event(struct cor_watch_reader *wr, struct cor_str json, struct c
         cor_status_read(&status, 500, body);
         event.status = &status;
     } else {
-        r = cor_served_object_parse(body, COR_STR(""), COR_STR(""), &object, reterr);
+        r = cor_object_received(body, COR_STR(""), COR_STR(""), &object, reterr);
     }
     if (r < 0)
         return r;

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "coracle/version.h"
 #include "grpc/channel_int.h"
 
 #define FIXED_HEADERS 4

@@ -11,15 +11,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "coracle/label_selector.h"
 #include "meta/status.h"
 
 struct cor_field_errors;
 struct cor_field_path;
-
-/* Upstream has no limits but its URL's; a longer selector is refused as a bad request. */
-#define COR_LABEL_SELECTOR_BYTES_MAX        (64u * 1024)
-#define COR_LABEL_SELECTOR_REQUIREMENTS_MAX 1024
-#define COR_LABEL_SELECTOR_VALUES_MAX       8192 /* of all requirements together */
 
 enum cor_label_op {
     COR_LABEL_EXISTS,
@@ -49,10 +45,6 @@ struct cor_label_selector {
     bool nothing;
 };
 
-/* 0, -COR_EINVAL (in upstream's words), -COR_ENOMEM. */
-int cor_label_selector_parse(struct cor_str text, struct cor_label_selector **ret_selector,
-                             struct cor_status *reterr_status);
-
 /* From the LabelSelector of an API object, canonical JSON with matchLabels and matchExpressions; {}
  * selects everything, an absent one (empty or null) nothing. What is wrong with it is added to
  * `errs` under `path`, in upstream's words. 0, -COR_EINVALID (see errs), -COR_ENOMEM. */
@@ -60,12 +52,7 @@ int cor_label_selector_read(struct cor_str json, const struct cor_field_path *pa
                             struct cor_field_errors *errs,
                             struct cor_label_selector **ret_selector);
 
-struct cor_label_selector *cor_label_selector_free(struct cor_label_selector *selector);
 COR_DEFINE_CLEANUP(struct cor_label_selector, cor_label_selector_free)
-
-/* Do these labels match? `labels` is a canonical JSON object of strings (its keys are sorted), or
- * empty for none. Walks it once and allocates nothing. */
-bool cor_label_selector_matches(const struct cor_label_selector *selector, struct cor_str labels);
 
 /* The value that the label `key` must have, when its first requirement asks for exactly one. */
 bool cor_label_selector_requires(const struct cor_label_selector *selector, struct cor_str key,

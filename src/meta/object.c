@@ -396,6 +396,11 @@ struct cor_object *cor_object_unref(struct cor_object *object)
     return NULL;
 }
 
+struct cor_str cor_object_json(const struct cor_object *object)
+{
+    return cor_str(object->bytes, object->len);
+}
+
 void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,
                              struct cor_str *ret_b)
 {
@@ -471,11 +476,15 @@ struct cor_str cor_object_resource_version(const struct cor_object *object)
     return cor_str_cut(&digits, '"');
 }
 
+struct cor_str cor_object_labels(const struct cor_object *object)
+{
+    return cor_str(object->bytes + object->labels.at, object->labels.len);
+}
+
 bool cor_object_label(const struct cor_object *object, struct cor_str key, struct cor_str *ret)
 {
-    struct cor_str labels = cor_str(object->bytes + object->labels.at, object->labels.len);
     struct cor_str value;
 
-    return cor_json_get(labels, key, COR_JSON_SORTED, &value) == 0 &&
+    return cor_json_get(cor_object_labels(object), key, COR_JSON_SORTED, &value) == 0 &&
            cor_json_to_raw(value, ret) == 0;
 }

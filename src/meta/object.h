@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/ref.h"
 #include "base/str.h"
+#include "coracle/object.h"
 #include "meta/revision.h"
 #include "meta/status.h"
 
@@ -69,14 +70,7 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
  * `rev` 0 gives the stored form. 0 or -COR_ENOMEM. */
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object);
 
-struct cor_object *cor_object_ref(struct cor_object *object);
-struct cor_object *cor_object_unref(struct cor_object *object); /* NULL is fine; returns NULL */
 COR_DEFINE_CLEANUP(struct cor_object, cor_object_unref)
-
-static inline struct cor_str cor_object_json(const struct cor_object *object)
-{
-    return cor_str(object->bytes, object->len);
-}
 
 /* The stored form's bytes as the two spans around resourceVersion: `a` then `b`. */
 void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,
@@ -85,17 +79,5 @@ void cor_object_stored_spans(const struct cor_object *object, struct cor_str *re
 /* Are the stored forms the same bytes? */
 bool cor_object_same_stored(const struct cor_object *a, const struct cor_object *b);
 bool cor_object_equals_stored(const struct cor_object *object, struct cor_str stored);
-
-/* Borrowed from the object; empty when absent or not a string. Names and uids need no unescaping; a
- * value that has escapes is returned as written. */
-struct cor_str cor_object_kind(const struct cor_object *object);
-struct cor_str cor_object_api_version(const struct cor_object *object);
-struct cor_str cor_object_name(const struct cor_object *object);
-struct cor_str cor_object_namespace(const struct cor_object *object);
-struct cor_str cor_object_uid(const struct cor_object *object);
-struct cor_str cor_object_resource_version(const struct cor_object *object); /* digits, or "" */
-
-/* Value of one label; false when absent. `key` is compared with the unescaped name. */
-bool cor_object_label(const struct cor_object *object, struct cor_str key, struct cor_str *ret);
 
 #endif

@@ -31,7 +31,7 @@ void cor_predicate_deinit(struct cor_predicate *predicate)
 
 bool cor_predicate_matches(const struct cor_predicate *predicate, const struct cor_object *object)
 {
-    struct cor_str labels = cor_str(object->bytes + object->labels.at, object->labels.len);
+    struct cor_str labels = cor_object_labels(object);
 
     if (predicate->labels &&
         (!cor_fingerprint_may_match(object->fingerprint, predicate->labels->mask) ||

@@ -1,5 +1,5 @@
-/* What a user is told about a failure: Kubernetes' Status object. Filled at the place that knows
- * the cause, carried up untouched. Owner: whoever embeds it.  Thread: one at a time. */
+/* How a Status is filled, written and read; what it is stands in its public header. Filled at the
+ * place that knows the cause, carried up untouched. Thread: one at a time. */
 #ifndef COR_META_STATUS_H
 #define COR_META_STATUS_H
 
@@ -10,42 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-
-/* One entry of details.causes; on the wire the type stands under "reason". */
-struct cor_status_cause {
-    char *type;
-    char *message;
-    char *field;
-};
-
-/* At most this many causes are kept; upstream cuts nothing, a client reads a handful. */
-#define COR_STATUS_CAUSES_MAX 100
-/* A longer message is cut here. */
-#define COR_STATUS_MESSAGE_MAX (64u * 1024)
-
-struct cor_status {
-    int err;            /* negative COR_E…; 0: nothing was filled */
-    int code;           /* HTTP status */
-    const char *reason; /* a literal; "" when Kubernetes has none */
-    char *message;      /* NULL: out of memory; cor_status_message() has the table's text then */
-    char *name, *group, *kind, *uid; /* details; NULL when absent */
-    struct cor_status_cause *causes;
-    size_t ncauses;
-    int64_t retry_after_s; /* details.retryAfterSeconds; absent unless positive */
-    bool has_details;      /* `details` appears even when empty */
-    char *continue_token;  /* metadata.continue; NULL when absent */
-};
-
-void cor_status_init(struct cor_status *st);
-
-/* Safe on a zeroed struct; leaves it initialised. */
-void cor_status_deinit(struct cor_status *st);
-
-/* Moves `from` into `to`, whose old content is released; `from` is left initialised. */
-void cor_status_move(struct cor_status *to, struct cor_status *from);
-
-/* 0, or -COR_ENOMEM (`to` then still has err, code and reason). */
-int cor_status_copy(struct cor_status *to, const struct cor_status *from);
+#include "coracle/status.h"
 
 /* Each fills `st` (NULL is fine: only the code is wanted), replacing what was there, and returns
  * the error code, so that `return cor_status_set(st, -COR_EINVAL, "…")` reads well. Out of memory
@@ -84,9 +49,6 @@ int cor_status_add_cause(struct cor_status *st, const char *type, const char *me
 int cor_status_set_details(struct cor_status *st, struct cor_str name, struct cor_str group,
                            struct cor_str kind);
 int cor_status_set_continue(struct cor_status *st, struct cor_str token);
-
-/* Never NULL. */
-const char *cor_status_message(const struct cor_status *st);
 
 /* Appends the whole Status object as JSON, members in upstream's order. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */

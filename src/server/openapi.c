@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "coracle/version.h"
 #include "json/writer.h"
 
 #define PATH_MAX_BYTES 256

@@ -1,6 +1,7 @@
 #include "server/paths.h"
 
 #include "base/err.h"
+#include "coracle/version.h"
 #include "server/call_int.h"
 #include "server/openapi.h"
 #include "json/writer.h"

@@ -1,5 +1,6 @@
 #include "rest_fixture.h"
 
+#include "coracle/version.h"
 #include "identities.h"
 
 static const char not_found[] =

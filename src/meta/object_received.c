@@ -1,4 +1,4 @@
-#include "client/served_object.h"
+#include "meta/object_received.h"
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -25,7 +25,7 @@ static int add_type(struct cor_str json, struct cor_str kind, struct cor_str api
     return r < 0 ? r : cor_buf_adds(to, rest);
 }
 
-int cor_served_object_parse(struct cor_str json, struct cor_str kind, struct cor_str api_version,
+int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str api_version,
                             struct cor_object **ret_object, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL;
@@ -51,4 +51,10 @@ int cor_served_object_parse(struct cor_str json, struct cor_str kind, struct cor
                               COR_STR_ARG(rv));
     r = cor_object_at(stored, rev, ret_object);
     return r < 0 ? cor_status_set(reterr, r, "no memory for an object") : 0;
+}
+
+int cor_object_from_json(struct cor_str json, struct cor_object **ret_object,
+                         struct cor_status *reterr)
+{
+    return cor_object_received(json, COR_STR(""), COR_STR(""), ret_object, reterr);
 }

@@ -1,6 +1,6 @@
 /* An object as a server sent it, at its own resourceVersion. Thread: any. */
-#ifndef COR_CLIENT_SERVED_OBJECT_H
-#define COR_CLIENT_SERVED_OBJECT_H
+#ifndef COR_META_OBJECT_RECEIVED_H
+#define COR_META_OBJECT_RECEIVED_H
 
 #include "base/str.h"
 #include "meta/object.h"
@@ -9,7 +9,7 @@
 /* `kind` and `api_version` are raw JSON texts that the object gets when it has none (a list's
  * items); empty: it is taken as it is. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL (no object, or a
  * resourceVersion that is not a number: the message says so). */
-int cor_served_object_parse(struct cor_str json, struct cor_str kind, struct cor_str api_version,
+int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str api_version,
                             struct cor_object **ret_object, struct cor_status *reterr);
 
 #endif

@@ -1,0 +1,21 @@
+/* libcoracle: Kubernetes informers for C. This header includes all others; each can be included by
+ * itself.
+ *
+ * The library has no global state but its allocator (coracle/mem.h), installs no signal handlers
+ * and writes nothing to a file or terminal. */
+#ifndef CORACLE_H
+#define CORACLE_H
+
+#include "coracle/api.h"
+#include "coracle/err.h"
+#include "coracle/label_selector.h"
+#include "coracle/mem.h"
+#include "coracle/object.h"
+#include "coracle/rate_limiter.h"
+#include "coracle/runtime.h"
+#include "coracle/status.h"
+#include "coracle/str.h"
+#include "coracle/version.h"
+#include "coracle/workqueue.h"
+
+#endif

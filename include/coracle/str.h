@@ -1,0 +1,56 @@
+/* A borrowed run of bytes. It owns nothing and need not end in NUL; whoever gives one says how long
+ * its bytes stay.
+ * Thread: any (a value). */
+#ifndef CORACLE_STR_H
+#define CORACLE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_str {
+    const char *p;
+    size_t n;
+};
+
+/* For a string literal. */
+#ifdef __cplusplus
+#define COR_STR(lit) cor_str((lit), sizeof(lit) - 1)
+#else
+#define COR_STR(lit) ((struct cor_str){(lit), sizeof(lit) - 1})
+#endif
+/* For printf: "%.*s", COR_STR_ARG(s). */
+#define COR_STR_ARG(s) (int)(s).n, (s).p
+
+static inline struct cor_str cor_str(const char *p, size_t n)
+{
+    struct cor_str s = {p, n};
+
+    return s;
+}
+
+/* `s` may be NULL: the empty string. */
+static inline struct cor_str cor_strz(const char *s)
+{
+    return s ? cor_str(s, strlen(s)) : cor_str("", 0);
+}
+
+static inline bool cor_str_eq(struct cor_str a, struct cor_str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool cor_str_eqz(struct cor_str a, const char *b)
+{
+    return cor_str_eq(a, cor_strz(b));
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

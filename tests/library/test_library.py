@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""TAP: libcoracle as others meet it: what it exports, what it uses, its headers, and the installed files with a
+program outside the tree. Arguments: source root, build folder, shared library, static library, and the folder of
+yyjson's pkg-config file."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT, BUILD, SHARED, STATIC = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
+HEADERS = sorted((ROOT / "include").rglob("*.h"))
+STRIPPED_MAX = 700_000
+CC = os.environ.get("CC", "cc").split()
+CXX = os.environ.get("CXX", "c++").split()
+# Output, signals and the end of the process belong to the program. abort() ends it when the kernel has no randomness.
+FORBIDDEN = re.compile(r"^(signal|sigaction|sigvec|printf|fprintf|vprintf|vfprintf|puts|putchar|fputs|perror|psignal|syslog"
+                       r"|stdout|stderr|exit|_exit|setlocale|setenv|putenv|chdir|umask)$")
+
+
+def run(*args, **kwargs):
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, check=False, timeout=120, **kwargs)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(str(a) for a in args)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def symbols(file, *flags):
+    for line in run("nm", *flags, file).splitlines():
+        words = line.split()
+        if len(words) >= 2 and not line.endswith(":"):
+            yield words[-2], words[-1].split("@")[0]
+
+
+def exports_what_its_headers_declare():
+    declared = set()
+    for header in HEADERS:
+        text = re.sub(r"/\*.*?\*/|^\s*#.*?$", "", header.read_text(), flags=re.S | re.M)
+        declared |= set(re.findall(r"COR_API\b[^;(]*?\b(cor_\w+)\s*\(", text))
+        for statement in re.findall(r"^[a-z][^;{}]*\bcor_\w+\([^;{}]*\);", text, flags=re.M):
+            assert statement.startswith(("typedef", "static")), f"{header.name}: no COR_API: {statement}"
+    exported = {name for kind, name in symbols(SHARED, "-D", "--defined-only") if kind in "TDBRVWi"}
+    assert exported == declared, f"only declared: {declared - exported}; only exported: {exported - declared}"
+
+
+def needs_no_signals_and_prints_nothing():
+    used = {name for kind, name in symbols(SHARED, "-D", "--undefined-only") if FORBIDDEN.match(name)}
+    used |= {name for kind, name in symbols(STATIC) if kind == "U" and FORBIDDEN.match(name)}
+    assert not used, f"uses {used}"
+
+
+def is_small():
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder) / "stripped.so"
+        run("strip", "-o", stripped, SHARED)
+        size = stripped.stat().st_size
+    print(f"# stripped: {size} bytes")
+    assert size < STRIPPED_MAX, f"{size} bytes"
+
+
+def headers_stand_alone_in_c_and_cpp():
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'include'}"]
+    for header in HEADERS:
+        for name in re.findall(r'^#include ["<](.*?)[">]', header.read_text(), flags=re.M):
+            assert name.startswith(("coracle/", "std")) or name == "string.h", f"{header.name} includes {name}"
+    with tempfile.TemporaryDirectory() as folder:
+        programs = [pathlib.Path(folder) / f"{number}.c" for number in range(len(HEADERS))]
+        for program, header in zip(programs, HEADERS):
+            program.write_text(f'#include "{header}"\nint main(void) {{ return 0; }}\n')
+        run(*CC, *flags, "-std=c11", "-xc", *programs)
+        run(*CXX, *flags, "-std=c++11", "-xc++", *programs)
+
+
+def all_headers_are_in_the_one():
+    one = (ROOT / "include" / "coracle.h").read_text()
+    for header in HEADERS:
+        name = str(header.relative_to(ROOT / "include"))
+        assert name == "coracle.h" or f'#include "{name}"' in one, name
+
+
+class Installed:
+    """The tree that `meson install` makes, with a pkg-config file that points at it."""
+
+    def __init__(self, folder):
+        run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", folder)
+        self.pc = next(pathlib.Path(folder).rglob("coracle.pc"))
+        prefix = re.search(r"^prefix=(.*)$", self.pc.read_text(), flags=re.M).group(1)
+        self.prefix = pathlib.Path(folder) / prefix.lstrip("/")
+        self.pc.write_text(self.pc.read_text().replace(f"prefix={prefix}\n", f"prefix={self.prefix}\n"))
+        self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.pc.parent}:{sys.argv[5]}"}
+        yyjson = self.pkg_config("--variable=libdir", "yyjson")
+        self.env["LD_LIBRARY_PATH"] = ":".join([str(self.pc.parent.parent), *yyjson])
+
+    def pkg_config(self, *args):
+        return run("pkg-config", *args, env=self.env).split()
+
+    def program(self, compiler, language, static):
+        exe = self.prefix / f"program-{language}-{static}"
+        flags = self.pkg_config("--cflags", "--libs", *(["--static"] if static else []), "coracle")
+        if static:
+            flags = ["-l:libcoracle.a" if f == "-lcoracle" else f for f in flags]
+        run(*compiler, "-Wall", "-Wextra", "-Werror", "-x", language, ROOT / "tests/library/program.c", "-x", "none", "-o", exe,
+            *flags, env=self.env)
+        said = run(exe, env=self.env).strip()
+        assert [said] == self.pkg_config("--modversion", "coracle"), said
+
+
+def installed_library_serves_programs():
+    with tempfile.TemporaryDirectory() as folder:
+        installed = Installed(folder)
+        for language, compiler in (("c", CC), ("c++", CXX)):
+            for static in (False, True):
+                installed.program(compiler, language, static)
+        for name in ("include/coracle.h", "share/man/man1/coracle.1", "bin/coracle"):
+            found = list(installed.prefix.glob(name + "*"))
+            assert found, f"{name} is not installed"
+        soname = run("readelf", "-d", next(installed.prefix.rglob("libcoracle.so")))
+        assert "[libcoracle.so.0]" in soname, soname
+
+
+CASES = [exports_what_its_headers_declare, needs_no_signals_and_prints_nothing, is_small,
+         headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one, installed_library_serves_programs]
+
+
+def main():
+    if not shutil.which(CXX[0]):
+        print("1..0 # SKIP no C++ compiler")
+        return 0
+    print(f"1..{len(CASES)}")
+    failed = 0
+    for number, case in enumerate(CASES, 1):
+        what = case.__name__.replace("_", " ")
+        try:
+            case()
+            print(f"ok {number} - {what}")
+        except AssertionError as error:
+            failed += 1
+            print(f"not ok {number} - {what}")
+            print("# " + str(error).replace("\n", "\n# "))
+    return 1 if failed else 0
+
+
+sys.exit(main())
