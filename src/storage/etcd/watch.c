@@ -50,7 +50,7 @@ void etcd_watch_ask_progress(struct etcd_watch *w)
         etcd_place_ask_progress(&w->place);
 }
 
-/* Takes the events, which are references, out of the answer. */
+/* Takes the events, which are references, out of the answer. -COR_EINTERNAL: out of order. */
 static int hold(struct etcd_watch *w, struct etcd_watch_answer *a)
 {
     size_t need = w->nheld + a->nevents, cap = w->held_cap ? w->held_cap : 16;
@@ -66,8 +66,12 @@ static int hold(struct etcd_watch *w, struct etcd_watch_answer *a)
         w->held_cap = cap;
     }
     for (size_t i = 0; i < a->nevents; i++) {
-        if (a->events[i].kv->mod_rev <= w->pos)
+        cor_rev rev = a->events[i].kv->mod_rev;
+
+        if (rev <= w->pos)
             continue;
+        if (w->nheld > 0 && rev < w->held[w->nheld - 1].kv->mod_rev)
+            return -COR_EINTERNAL;
         w->held[w->nheld++] = a->events[i];
         a->events[i] = (struct cor_feed_event){0};
     }
