@@ -17,6 +17,8 @@
 #define DRAIN_MS      10000
 #define VERBOSE_DEBUG 4
 #define NO_FD         UINT64_MAX
+/* Each may hold a window of 256 KB of a body. */
+#define H2_STREAMS_MAX 10000
 
 struct serve_opts {
     struct cor_instance_opts instance;
@@ -53,6 +55,8 @@ static const struct flag flags[] = {
      "reading requests at once (400); 0 for no limit"},
     {"max-mutating-requests-inflight", 0, FLAG_NUMBER, AT_INSTANCE(mutating_max), "N",
      "mutating requests at once (200); 0 for no limit"},
+    {"http2-max-streams-per-connection", 0, FLAG_NUMBER, AT_INSTANCE(h2_streams_max), "N",
+     "requests at once on one HTTP/2 connection (1000); 0 for that", 0, H2_STREAMS_MAX},
     {"request-timeout", 0, FLAG_DURATION, AT_INSTANCE(request_timeout_ms), "DURATION",
      "how long a request may take (1m)"},
     {"min-request-timeout", 0, FLAG_NUMBER, AT_INSTANCE(min_request_timeout_s), "SECONDS",

@@ -47,6 +47,7 @@ static void fill_limits(struct cor_http_limits *limits)
     limits->head_timeout_ms = or_default(limits->head_timeout_ms, HEAD_TIMEOUT_MS);
     limits->request_timeout_ms = or_default(limits->request_timeout_ms, REQUEST_TIMEOUT_MS);
     limits->idle_timeout_ms = or_default(limits->idle_timeout_ms, IDLE_TIMEOUT_MS);
+    limits->h2_streams_max = (uint32_t)or_default(limits->h2_streams_max, COR_H2_STREAMS_MAX);
 }
 
 static void on_drain_over(struct cor_timer *timer)
@@ -87,7 +88,7 @@ int cor_http_server_new(const struct cor_http_server_opts *opts,
     server->h1_limits = (struct cor_h1_limits){.head_max = COR_H1_HEAD_MAX,
                                                .headers_max = COR_H1_HEADERS_MAX,
                                                .body_max = server->opts.limits.body_max};
-    server->h2_limits = (struct cor_h2_limits){.streams_max = COR_H2_STREAMS_MAX,
+    server->h2_limits = (struct cor_h2_limits){.streams_max = server->opts.limits.h2_streams_max,
                                                .window = COR_H2_WINDOW,
                                                .head_max = COR_H2_HEAD_MAX,
                                                .headers_max = COR_H2_HEADERS_MAX};

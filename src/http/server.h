@@ -24,6 +24,7 @@ struct cor_http_limits {
     uint64_t request_timeout_ms; /* 60 s: a response's first deadline; also how long a client may
                                     leave output unread */
     uint64_t idle_timeout_ms;    /* 90 s between requests */
+    uint32_t h2_streams_max;     /* 1000 of one HTTP/2 connection at once */
 };
 
 struct cor_http_server_opts {

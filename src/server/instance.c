@@ -113,7 +113,8 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
         .authz_mode = o->authz_mode,
         .reading_max = o->reading_max,
         .mutating_max = o->mutating_max,
-        .limits = {.request_timeout_ms = o->request_timeout_ms}};
+        .limits = {.request_timeout_ms = o->request_timeout_ms,
+                   .h2_streams_max = (uint32_t)o->h2_streams_max}};
     int r;
 
     cor_instance_add_checks(in);

@@ -32,6 +32,7 @@ struct cor_instance_opts {
     uint64_t event_ttl_ms, request_timeout_ms;
     uint64_t min_request_timeout_s;
     uint64_t reading_max, mutating_max;
+    uint64_t h2_streams_max;       /* of one HTTP/2 connection; 0: the default */
     bool watch_cache;              /* false: reads go to the store */
     const char *watch_cache_sizes; /* as in struct cor_api_cache_opts */
     uint64_t watch_cache_bytes;

@@ -3,6 +3,8 @@
 
 import json
 import pathlib
+import socket
+import struct
 import sys
 import tempfile
 import time
@@ -112,6 +114,27 @@ def no_limit_is_no_limit(server):
             other.get(MAPS, token="t-ann").expect(200)
             for connection in held:
                 connection.close()
+
+
+def streams_offered(folder):
+    """SETTINGS_MAX_CONCURRENT_STREAMS of the server's first frame."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.settimeout(REQUEST_S)
+        s.connect(folder + "/s.sock")
+        s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5))
+        stream = s.makefile("rb")
+        head = stream.read(9)
+        assert head[3] == 4, head
+        settings = stream.read(int.from_bytes(head[:3], "big"))
+    pairs = [struct.unpack(">HI", settings[at:at + 6]) for at in range(0, len(settings), 6)]
+    return dict(pairs)[3]
+
+
+@test
+def streams_of_an_http2_connection_have_a_limit(server):
+    for flags, limit in (([], 1000), (["--http2-max-streams-per-connection", "7"], 7)):
+        with tempfile.TemporaryDirectory() as folder, limited(folder, *flags):
+            assert streams_offered(folder) == limit
 
 
 if __name__ == "__main__":
