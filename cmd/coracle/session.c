@@ -9,6 +9,8 @@
 #define MAIL_MAX         1024
 #define FOREVER_MS       (UINT64_C(1) << 40)
 #define STATUS_BYTES_MAX (256u * 1024)
+/* What reads a value without a file. */
+#define ENCRYPTED "identity transformer tried to read encrypted data"
 
 bool session_wants_json(const struct session *s)
 {
@@ -33,6 +35,9 @@ static void print_status(const struct cor_status *status)
 int session_report(struct session *s)
 {
     fprintf(stderr, "coracle %s: %s\n", s->command, cor_status_message(&s->status));
+    if (!s->opts->encryption_config && strstr(cor_status_message(&s->status), ENCRYPTED))
+        fprintf(stderr, "The store is encrypted: name the server's file with "
+                        "--encryption-provider-config\n");
     if (session_wants_json(s))
         print_status(&s->status);
     return EXIT_FAILED;

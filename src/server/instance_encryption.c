@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "server/instance_int.h"
-#include "server/metrics.h"
 
 /* Upstream's: the file is looked at once a minute. */
 #define RELOAD_MS 60000
@@ -57,57 +56,6 @@ void cor_instance_check_encryption(struct cor_timer *timer)
         COR_LOG_ERROR("no memory for the timer: the encryption file is not looked at any more");
 }
 
-static uint64_t read_reloads(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->reloads);
-}
-
-static uint64_t read_reloads_failed(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->reloads_failed);
-}
-
-static uint64_t read_reloaded_s(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->reloaded_s);
-}
-
-static uint64_t read_reload_failed_s(void *arg)
-{
-    return atomic_load(&((struct cor_instance *)arg)->reload_failed_s);
-}
-
-static int add_metrics(struct cor_instance *in)
-{
-    static const struct {
-        struct cor_metric_desc desc;
-        uint64_t (*success)(void *arg), (*failure)(void *arg);
-    } rows[] = {
-        {{"apiserver_encryption_config_controller_automatic_reloads_total",
-          "Total number of reload successes and failures of encryption configuration.",
-          COR_METRIC_COUNTER},
-         read_reloads,
-         read_reloads_failed},
-        {{"apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
-          "Timestamp of the last successful or failed automatic reload of encryption "
-          "configuration.",
-          COR_METRIC_GAUGE},
-         read_reloaded_s,
-         read_reload_failed_s},
-    };
-    struct cor_metric *metric;
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
-        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
-        if (r == 0)
-            r = cor_metric_add_read(metric, "status=\"success\"", rows[i].success, in);
-        if (r == 0)
-            r = cor_metric_add_read(metric, "status=\"failure\"", rows[i].failure, in);
-    }
-    return r;
-}
-
 int cor_instance_open_encryption(struct cor_instance *in, struct cor_status *reterr_status)
 {
     int r;
@@ -118,7 +66,7 @@ int cor_instance_open_encryption(struct cor_instance *in, struct cor_status *ret
     if (r < 0)
         return r;
     say_loaded(in, "Loaded encryption config");
-    r = add_metrics(in);
+    r = cor_instance_add_encryption_metrics(in);
     if (r == 0 && in->opts.encryption_reload)
         r = cor_timer_set(&in->encryption_timer, RELOAD_MS);
     return r;

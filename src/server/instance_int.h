@@ -74,6 +74,8 @@ void cor_instance_add_checks(struct cor_instance *instance);
  * the home loop and the metrics are there; as cor_dynamic_transformers_new(). */
 int cor_instance_open_encryption(struct cor_instance *instance, struct cor_status *reterr_status);
 void cor_instance_check_encryption(struct cor_timer *encryption_timer);
+/* In encryption_metrics.c. 0, -COR_ENOMEM. */
+int cor_instance_add_encryption_metrics(struct cor_instance *instance);
 /* 0, -COR_ENOMEM. */
 int cor_instance_add_metrics(struct cor_instance *instance);
 

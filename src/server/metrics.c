@@ -36,6 +36,8 @@ struct cor_metric {
     struct cor_list link;
     const struct cor_metric_desc *desc;
     struct cor_list readings;
+    void (*collect)(void *arg, struct cor_metric_out *to);
+    void *collect_arg;
     size_t nshards;
     struct shard shards[];
 };
@@ -263,14 +265,14 @@ static int write_sample(struct cor_buf *out, const struct cor_metric_desc *desc,
 }
 
 static int write_histogram(struct cor_buf *out, const struct cor_metric_desc *desc,
-                           struct cor_str labels, const struct total *total)
+                           struct cor_str labels, const uint64_t *counts, uint64_t sum)
 {
     uint64_t count = 0;
     char bound[48];
     int r = 0;
 
     for (size_t i = 0; r == 0 && i <= desc->nbuckets; i++) {
-        count += total->counts[i];
+        count += counts[i];
         if (i < desc->nbuckets)
             snprintf(bound, sizeof(bound), "le=\"%.10g\"",
                      (double)desc->buckets[i] / (desc->scale ? desc->scale : 1));
@@ -279,8 +281,43 @@ static int write_histogram(struct cor_buf *out, const struct cor_metric_desc *de
         r = write_sample(out, desc, "_bucket", labels, bound, count, true);
     }
     if (r == 0)
-        r = write_sample(out, desc, "_sum", labels, "", total->value, false);
+        r = write_sample(out, desc, "_sum", labels, "", sum, false);
     return r == 0 ? write_sample(out, desc, "_count", labels, "", count, true) : r;
+}
+
+struct cor_metric_out {
+    struct cor_buf *out;
+    const struct cor_metric_desc *desc;
+    int err;
+};
+
+void cor_metric_set_collect(struct cor_metric *metric,
+                            void (*collect)(void *arg, struct cor_metric_out *to), void *arg)
+{
+    metric->collect = collect;
+    metric->collect_arg = arg;
+}
+
+void cor_metric_put(struct cor_metric_out *to, struct cor_str labels, uint64_t value)
+{
+    if (to->err == 0)
+        to->err = write_sample(to->out, to->desc, "", labels, "", value, false);
+}
+
+void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,
+                              const uint64_t *counts, uint64_t sum)
+{
+    if (to->err == 0)
+        to->err = write_histogram(to->out, to->desc, labels, counts, sum);
+}
+
+static int collect(const struct cor_metric *metric, struct cor_buf *out)
+{
+    struct cor_metric_out to = {out, metric->desc, 0};
+
+    if (metric->collect)
+        metric->collect(metric->collect_arg, &to);
+    return to.err;
 }
 
 static int write_family(struct cor_metric *metric, struct cor_buf *out)
@@ -301,12 +338,16 @@ static int write_family(struct cor_metric *metric, struct cor_buf *out)
     }
     cor_map_init(&totals, COR_METRIC_SERIES_MAX * metric->nshards);
     if (r == 0)
+        r = collect(metric, out);
+    if (r == 0)
         r = sum_up(metric, &totals);
     COR_MAP_FOREACH(it, &totals) {
+        const struct total *total = it.value;
+
         if (r == 0 && desc->type == COR_METRIC_HISTOGRAM)
-            r = write_histogram(out, desc, it.key, it.value);
+            r = write_histogram(out, desc, it.key, total->counts, total->value);
         else if (r == 0)
-            r = write_sample(out, desc, "", it.key, "", ((struct total *)it.value)->value, false);
+            r = write_sample(out, desc, "", it.key, "", total->value, false);
         cor_free(it.value);
     }
     cor_map_deinit(&totals);

@@ -51,6 +51,17 @@ int cor_metrics_add(struct cor_metrics *metrics, const struct cor_metric_desc *d
 int cor_metric_add_read(struct cor_metric *metric, const char *labels, uint64_t (*read)(void *arg),
                         void *arg);
 
+/* Where samples of a family go that somebody else keeps. */
+struct cor_metric_out;
+
+/* `collect` puts all of the family's samples, from the thread that asks. Once for a family. */
+void cor_metric_set_collect(struct cor_metric *metric,
+                            void (*collect)(void *arg, struct cor_metric_out *to), void *arg);
+void cor_metric_put(struct cor_metric_out *to, struct cor_str labels, uint64_t value);
+/* `counts`: one for each bucket, not cumulative, and what is above the last. */
+void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,
+                              const uint64_t *counts, uint64_t sum);
+
 /* The series with these labels (`verb="GET",code="200"`, or empty) in a shard, made on first use.
  * NULL: out of memory, or too many; the functions below take it. */
 struct cor_series *cor_metric_series(struct cor_metric *metric, size_t shard,

@@ -3,13 +3,14 @@
 #include <assert.h>
 
 #define CHAIN_MESSAGE_MAX 4096
+#define ENCRYPTED         COR_STR("k8s:enc:")
 
 static int identity_from_storage(const struct cor_transformer *t, struct cor_str key,
                                  struct cor_str in, struct cor_buf *scratch,
                                  struct cor_str *ret_out, bool *ret_stale,
                                  struct cor_status *reterr_status)
 {
-    if (cor_str_starts(in, COR_STR("k8s:enc:")))
+    if (cor_str_starts(in, ENCRYPTED))
         return cor_status_set(reterr_status, -COR_EINTERNAL,
                               "identity transformer tried to read encrypted data");
     *ret_out = in;
@@ -152,4 +153,19 @@ void cor_transformer_chain_init(struct cor_transformer_chain *chain,
         nlinks,
         no_match ? no_match : "no matching prefix found",
     };
+}
+
+bool cor_transformer_chain_reads(const struct cor_transformer *t, struct cor_str value)
+{
+    const struct cor_transformer_chain *chain =
+        COR_CONTAINER_OF(t, struct cor_transformer_chain, transformer);
+    bool is_encrypted = cor_str_starts(value, ENCRYPTED);
+
+    for (size_t i = 0; i < chain->nlinks; i++) {
+        struct cor_str prefix = chain->links[i].prefix;
+
+        if (cor_str_starts(value, prefix) && (prefix.n > 0 || !is_encrypted))
+            return true;
+    }
+    return false;
 }

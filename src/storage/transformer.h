@@ -49,4 +49,7 @@ void cor_transformer_chain_init(struct cor_transformer_chain *chain,
                                 const struct cor_transformer_link *links, size_t nlinks,
                                 const char *no_match);
 
+/* Has the chain a link for a value that begins so? */
+bool cor_transformer_chain_reads(const struct cor_transformer *chain, struct cor_str value);
+
 #endif

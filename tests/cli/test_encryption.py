@@ -62,7 +62,8 @@ def test_values_are_encrypted_on_disk_and_read_in_clear(p):
         got = p.store("get", f"configmaps/default/{kind}", *flags).json()
         assert got["data"] == {"level": "very secret " + kind}
         p.store("get", f"configmaps/default/{kind}").fails(1, f"/registry/configmaps/default/{kind}",
-                                                             "identity transformer tried to read encrypted data")
+                                                             "identity transformer tried to read encrypted data",
+                                                             "with --encryption-provider-config")
     assert b"very secret" not in on_disk(p)
     flags = config(p, *(provider(kind, "key1") for kind in ("aesgcm", "aescbc", "secretbox")))
     assert len(p.store("list", "configmaps", "-o", "json", *flags).json()["items"]) == 3

@@ -2,6 +2,7 @@
 """A server whose store is encrypted: what is on disk, rotation while it runs, broken files. encryption.py PROGRAM [FLAG...]"""
 
 import base64
+import hashlib
 import json
 import pathlib
 import re
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 
+from etcd_cluster import wait_for
 from fixture import Server, main, test
 
 PROGRAM = sys.argv[1]
@@ -35,7 +37,7 @@ def write_config(folder, kind, *names, clear=False):
 
 def reloads(server, status):
     text = server.get("/metrics").expect(200).body.decode()
-    found = re.search(r'automatic_reloads_total\{status="%s"\} (\d+)' % status, text)
+    found = re.search(r'automatic_reloads_total\{apiserver_id_hash="sha256:[0-9a-f]{64}",status="%s"\} (\d+)' % status, text)
     return int(found.group(1))
 
 
@@ -112,6 +114,44 @@ def a_key_is_rotated_while_the_server_runs(_):
             server.start()
             got = server.get("/api/v1/namespaces/default/secrets/idle").expect(200).json()
             assert (got["data"], got["metadata"]["uid"]) == ({"a": SECRET}, idle["metadata"]["uid"])
+
+
+def samples(server, family):
+    """label text -> value"""
+    found = re.findall(r"^%s\{(.*)\} (\S+)$" % family, server.get("/metrics").expect(200).body.decode(), re.MULTILINE)
+    return {labels: float(value) for labels, value in found}
+
+
+@test
+def transformations_are_counted_by_resource_provider_and_outcome(_):
+    def count(server, kind, prefix, status="OK"):
+        labels = f'resource="secrets",transformation_type="{kind}",transformer_prefix="{prefix}",status="{status}"'
+        return samples(server, "apiserver_storage_transformation_operations_total").get(labels, 0)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_config(folder, "aesgcm", "k1")
+        with Server(PROGRAM, "--encryption-provider-config", path, *FLAGS) as server:
+            create(server, "a")
+            create(server, "b")
+            assert count(server, "to_storage", "k8s:enc:aesgcm:v1:") == 2
+            labels = 'transformation_type="to_storage",transformer_prefix="k8s:enc:aesgcm:v1:"'
+            assert samples(server, "apiserver_storage_transformation_duration_seconds_count")[labels] == 2
+            buckets = samples(server, "apiserver_storage_transformation_duration_seconds_bucket")
+            assert labels + ',le="5e-06"' in buckets and labels + ',le="83.88608"' in buckets, buckets
+            assert buckets[labels + ',le="+Inf"'] == 2
+            hashes = samples(server, "apiserver_encryption_config_controller_last_config_info")
+            digest = hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+            assert [text.endswith(f'hash="sha256:{digest}"') for text in hashes] == [True], hashes
+            assert not any("namespaces" in text for text in samples(server, "apiserver_storage_transformation_operations_total"))
+            write_config(folder, "secretbox", "k1", clear=True)
+            server.restart()
+            assert server.get("/api/v1/namespaces/default/secrets/a").status != 200
+            wait_for("a value that no provider reads", REACT_S, lambda: count(server, "from_storage", "unknown", "unknown-non-grpc"))
+            write_config(folder, "aesgcm", "k2")
+            server.restart()
+            assert server.get("/api/v1/namespaces/default/secrets/a").status != 200
+            wait_for("a value of another key", REACT_S,
+                     lambda: count(server, "from_storage", "k8s:enc:aesgcm:v1:", "unknown-non-grpc"))
 
 
 @test

@@ -169,10 +169,11 @@ class Cluster:
 
 
 class Proxy:
-    """Passes TCP connections on, until it is told to cut them."""
+    """Passes TCP connections on, until it is told to cut them, or has passed so many bytes to the target: then it is silent."""
 
-    def __init__(self, target):
-        self.target = target
+    def __init__(self, target, upto=None):
+        self.target, self.left = target, upto
+        self.is_full = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.pairs, self.lock = set(), threading.Lock()
@@ -216,6 +217,8 @@ class Proxy:
         tail = b""
         try:
             while data := source.recv(65536):
+                if self.left is not None and source is pair[0]:
+                    data = self.take(data)
                 sink.sendall(data)
                 if self.watched and source is pair[0]:
                     if self.watched in tail + data:
@@ -224,6 +227,14 @@ class Proxy:
         except OSError:
             pass
         self.end(pair)
+
+    def take(self, data):
+        with self.lock:
+            data = data[:self.left]
+            self.left -= len(data)
+            if self.left == 0:
+                self.is_full.set()
+        return data
 
     def end(self, pair):
         with self.lock:

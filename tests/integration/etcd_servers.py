@@ -28,6 +28,10 @@ def test(function):
     return function
 
 
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
+
+
 def revision(server):
     return server.get(MAPS).expect(200).json()["metadata"]["resourceVersion"]
 
@@ -208,6 +212,44 @@ def servers_agree_on_compaction_and_old_revisions_are_gone(coracle, flags):
         assert answer.json()["reason"] == "Expired"
 
 
+def values(etcd, prefix):
+    last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    found = etcd.members[0].ask("/v3/kv/range", {"key": base64_of(prefix), "range_end": base64_of(last)}, timeout=30)
+    return [base64.b64decode(kv["value"]) for kv in found["kvs"]]
+
+
+@test
+def a_rewrite_that_was_killed_is_finished_by_the_next(coracle, flags):
+    count, secret = 300, base64.b64encode(b"k" * 32).decode()
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd:
+        config = pathlib.Path(name) / "encryption.json"
+        config.touch(0o600)
+        providers = [{"secretbox": {"keys": [{"name": "k", "secret": secret}]}}, {"identity": {}}]
+        config.write_text(json.dumps({"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1",
+                                      "resources": [{"resources": ["configmaps"], "providers": providers}]}))
+        with Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+            connection = a.connect()
+            for i in range(count):
+                a.request("POST", MAPS, config_map(f"m{i:03}", v="x" * 1000), connection=connection).expect(201)
+            connection.close()
+        rewrite = [coracle, "store", "rewrite", "--encryption-provider-config", str(config), "--etcd-servers"]
+        # Of some 400 KB of writes etcd gets 100 KB.
+        proxy = Proxy(etcd.members[0].client, upto=100_000)
+        with subprocess.Popen([*rewrite, proxy.url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+            assert proxy.is_full.wait(60)
+            killed.kill()
+        proxy.close()
+        prefix = "/registry/configmaps/default/"
+        done = [value.startswith(b"k8s:enc:secretbox:v1:k:") for value in values(etcd, prefix)]
+        assert 0 < sum(done) < count, sum(done)
+        again = subprocess.run([*rewrite, etcd.urls], capture_output=True, text=True, check=True)
+        assert again.stdout.startswith("rewrote "), again.stdout
+        stored = values(etcd, prefix)
+        assert len(stored) == len(done) and all(value.startswith(b"k8s:enc:secretbox:v1:k:") for value in stored)
+        with Server(coracle, "--etcd-servers", etcd.urls, "--encryption-provider-config", str(config), *flags) as a:
+            assert a.get(f"{MAPS}/m000").expect(200).json()["data"] == {"v": "x" * 1000}
+
+
 class KubeApiserver:
     """The real one, with JSON in the store, as $COR_KUBE_APISERVER names it."""
 
@@ -291,7 +333,7 @@ def make_certificates(folder):
 
 
 @test
-def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
+def etcd_is_reached_over_tls_by_address_and_name_with_a_client_certificate(coracle, flags):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         make_certificates(folder)
@@ -302,6 +344,9 @@ def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
                 made = a.create(MAPS, config_map("secret"))
                 assert next(watch)["object"] == made
                 watch.close()
+            by_name = etcd.urls.replace("127.0.0.1", "localhost")
+            with Server(coracle, "--etcd-servers", by_name, *map(str, files), *flags) as b:
+                assert b.get(f"{MAPS}/secret").expect(200).json() == made
             without = Server(coracle, "--etcd-servers", etcd.urls, "--etcd-cafile", str(folder / "ca.crt"), *flags)
             try:
                 without.start()
@@ -310,10 +355,6 @@ def etcd_is_reached_over_tls_with_a_client_certificate(coracle, flags):
                 assert "etcd cannot be reached" in str(error), error
             finally:
                 without.cleanup()
-
-
-def base64_of(text):
-    return base64.b64encode(text.encode()).decode()
 
 
 def enable_users(etcd, prefix=None):

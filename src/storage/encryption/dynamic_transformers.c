@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -19,6 +20,7 @@ struct resource_transformer {
     struct cor_transformer transformer;
     struct cor_dynamic_transformers *dynamic;
     struct cor_list link;
+    struct cor_transform_counts counts;
     struct cor_gr gr;
     char text[]; /* what `gr` points into */
 };
@@ -30,6 +32,7 @@ struct cor_dynamic_transformers {
     struct cor_list resources;
     char hash[COR_ENCRYPTION_HASH_MAX];
     bool file_is_open;
+    struct cor_transform_times times;
 };
 
 static void close_fd(int *fd)
@@ -170,12 +173,38 @@ cor_dynamic_transformers_free(struct cor_dynamic_transformers *dynamic)
     return cor_free(dynamic);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct resource_transformer *of(const struct cor_transformer *t)
+{
+    return COR_CONTAINER_OF((struct cor_transformer *)t, struct resource_transformer, transformer);
+}
+
+/* Like upstream, nothing of a resource that the file does not name. */
+static void count(struct resource_transformer *rt, const struct cor_transformer *own,
+                  enum cor_transform_type type, struct cor_str stored, uint64_t began_ns, int r)
+{
+    enum cor_transform_prefix prefix = cor_transform_prefix_of(stored);
+
+    if (own == cor_transformer_identity())
+        return;
+    if (!cor_transformer_chain_reads(own, stored))
+        prefix = COR_TRANSFORM_UNKNOWN;
+    cor_transform_count(&rt->counts, &rt->dynamic->times, type, prefix, now_ns() - began_ns,
+                        r == 0);
+}
+
 /* A reference, so that a reload beside this value's work does not take its keys away. */
 static struct cor_encryption *in_force(const struct cor_transformer *t,
                                        const struct cor_transformer **ret_transformer)
 {
-    struct resource_transformer *rt =
-        COR_CONTAINER_OF((struct cor_transformer *)t, struct resource_transformer, transformer);
+    struct resource_transformer *rt = of(t);
     struct cor_encryption *current;
 
     pthread_mutex_lock(&rt->dynamic->lock);
@@ -191,8 +220,10 @@ static int from_storage(const struct cor_transformer *t, struct cor_str key, str
 {
     const struct cor_transformer *own;
     struct cor_encryption *set = in_force(t, &own);
+    uint64_t began_ns = now_ns();
     int r = own->from_storage(own, key, in, scratch, ret_out, ret_stale, reterr_status);
 
+    count(of(t), own, COR_TRANSFORM_FROM_STORAGE, in, began_ns, r);
     cor_encryption_unref(set);
     return r;
 }
@@ -203,8 +234,10 @@ static int to_storage(const struct cor_transformer *t, struct cor_str key, struc
 {
     const struct cor_transformer *own;
     struct cor_encryption *set = in_force(t, &own);
+    uint64_t began_ns = now_ns();
     int r = own->to_storage(own, key, in, scratch, ret_out, reterr_status);
 
+    count(of(t), own, COR_TRANSFORM_TO_STORAGE, r == 0 ? *ret_out : in, began_ns, r);
     cor_encryption_unref(set);
     return r;
 }
@@ -212,7 +245,7 @@ static int to_storage(const struct cor_transformer *t, struct cor_str key, struc
 static struct resource_transformer *resource_new(struct cor_dynamic_transformers *d,
                                                  const struct cor_gr *gr)
 {
-    struct resource_transformer *rt = cor_alloc(sizeof(*rt) + gr->group.n + gr->resource.n + 1);
+    struct resource_transformer *rt = cor_calloc(1, sizeof(*rt) + gr->group.n + gr->resource.n + 1);
 
     if (!rt)
         return NULL;
@@ -251,6 +284,27 @@ int cor_dynamic_transformers_peek(struct cor_dynamic_transformers *dynamic, cons
         return -COR_ENOMEM;
     *ret_transformer = &rt->transformer;
     return 0;
+}
+
+void cor_dynamic_transformers_counts(struct cor_dynamic_transformers *dynamic,
+                                     void (*visit)(void *arg, const struct cor_gr *gr,
+                                                   const struct cor_transform_counts *counts),
+                                     void *arg)
+{
+    pthread_mutex_lock(&dynamic->lock);
+    COR_LIST_FOREACH(it, &dynamic->resources) {
+        const struct resource_transformer *rt =
+            COR_CONTAINER_OF(it, struct resource_transformer, link);
+
+        visit(arg, &rt->gr, &rt->counts);
+    }
+    pthread_mutex_unlock(&dynamic->lock);
+}
+
+const struct cor_transform_times *
+cor_dynamic_transformers_times(const struct cor_dynamic_transformers *dynamic)
+{
+    return &dynamic->times;
 }
 
 bool cor_dynamic_transformers_file_is_open(const struct cor_dynamic_transformers *dynamic)

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "meta/gvk.h"
 #include "meta/status.h"
+#include "storage/encryption/transform_stats.h"
 #include "storage/transformer.h"
 
 struct cor_dynamic_transformers;
@@ -38,6 +39,15 @@ int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bo
 
 /* May others than the owner read or write the file? As of the last read. */
 bool cor_dynamic_transformers_file_is_open(const struct cor_dynamic_transformers *dynamic);
+
+/* What was done with values of each resource that the file names; `visit` must not call back here.
+ */
+void cor_dynamic_transformers_counts(struct cor_dynamic_transformers *dynamic,
+                                     void (*visit)(void *arg, const struct cor_gr *gr,
+                                                   const struct cor_transform_counts *counts),
+                                     void *arg);
+const struct cor_transform_times *
+cor_dynamic_transformers_times(const struct cor_dynamic_transformers *dynamic);
 
 /* Into `ret_hash`. */
 void cor_dynamic_transformers_hash(struct cor_dynamic_transformers *dynamic,

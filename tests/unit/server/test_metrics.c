@@ -138,6 +138,33 @@ TEST(metrics, shards_are_written_while_others_read)
     cor_metrics_free(metrics);
 }
 
+static void put_all(void *arg, struct cor_metric_out *to)
+{
+    static const uint64_t counts[] = {1, 0, 2};
+
+    cor_metric_put(to, COR_STR("code=\"200\""), *(uint64_t *)arg);
+    cor_metric_put_histogram(to, COR_STR("v=\"GET\""), counts, 1500000);
+}
+
+TEST(metrics, samples_that_others_keep_are_collected)
+{
+    struct cor_metrics *metrics;
+    struct cor_metric *metric;
+    uint64_t value = 5;
+
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_metrics_add(metrics, &seconds, &metric), 0);
+    cor_metric_set_collect(metric, put_all, &value);
+    check_text(metrics, "# HELP seconds Time.\n# TYPE seconds histogram\n"
+                        "seconds{code=\"200\"} 5e-06\n"
+                        "seconds_bucket{v=\"GET\",le=\"0.001\"} 1\n"
+                        "seconds_bucket{v=\"GET\",le=\"0.5\"} 1\n"
+                        "seconds_bucket{v=\"GET\",le=\"+Inf\"} 3\n"
+                        "seconds_sum{v=\"GET\"} 1.5\n"
+                        "seconds_count{v=\"GET\"} 3\n");
+    cor_metrics_free(metrics);
+}
+
 TEST(metrics, fail_cleanly_without_memory)
 {
     int r = -1;

@@ -125,6 +125,67 @@ TEST(dynamic_transformers, resources_without_a_rule_have_identity)
     cor_dynamic_transformers_free(d);
 }
 
+struct seen {
+    uint64_t wrote, read, failed, unknown, others;
+};
+
+static void visit(void *arg, const struct cor_gr *gr, const struct cor_transform_counts *counts)
+{
+    struct seen *seen = arg;
+
+    if (!cor_gr_eq(gr, &secrets)) {
+        for (int i = 0; i < COR_TRANSFORM_PREFIXES; i++)
+            seen->others += counts->ok[COR_TRANSFORM_TO_STORAGE][i];
+        return;
+    }
+    seen->wrote = counts->ok[COR_TRANSFORM_TO_STORAGE][COR_TRANSFORM_AESCBC];
+    seen->read = counts->ok[COR_TRANSFORM_FROM_STORAGE][COR_TRANSFORM_AESCBC];
+    seen->failed = counts->failed[COR_TRANSFORM_FROM_STORAGE][COR_TRANSFORM_AESCBC];
+    seen->unknown = counts->failed[COR_TRANSFORM_FROM_STORAGE][COR_TRANSFORM_UNKNOWN];
+}
+
+static void try_read(const struct cor_transformer *t, struct cor_str value)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = 4096};
+    struct cor_str out;
+    bool stale;
+
+    (void)t->from_storage(t, COR_STR("/k"), value, &scratch, &out, &stale, NULL);
+}
+
+TEST(dynamic_transformers, counts_what_was_done_over_reloads)
+{
+    const struct cor_gr maps = {.group = {"", 0}, .resource = {"configmaps", 10}};
+    struct cor_dynamic_transformers *d = make(HEAD KEY1);
+    const struct cor_transformer *t = peek(d), *other;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf value = {.max = 4096};
+    const struct cor_transform_times *times = cor_dynamic_transformers_times(d);
+    struct seen seen = {0};
+    struct cor_str out;
+    uint64_t timed = 0;
+    bool changed;
+
+    assert_int_equal(t->to_storage(t, COR_STR("/k"), COR_STR("{}"), &value, &out, NULL), 0);
+    try_read(t, out);
+    try_read(t, COR_STR("{}"));
+    try_read(t, COR_STR("k8s:enc:aesgcm:v1:key1:x"));
+    assert_int_equal(cor_dynamic_transformers_peek(d, &maps, &other), 0);
+    writes(other, "{}");
+    write_file(HEAD KEY2, 0600);
+    assert_int_equal(cor_dynamic_transformers_reload(d, &changed, NULL), 0);
+    try_read(t, out);
+    cor_dynamic_transformers_counts(d, visit, &seen);
+    assert_int_equal(seen.wrote, 1);
+    assert_int_equal(seen.read, 1);
+    assert_int_equal(seen.failed, 1);
+    assert_int_equal(seen.unknown, 2);
+    assert_int_equal(seen.others, 0);
+    for (size_t i = 0; i <= COR_TRANSFORM_BUCKETS; i++)
+        timed += times->at[COR_TRANSFORM_FROM_STORAGE][COR_TRANSFORM_AESCBC].counts[i];
+    assert_int_equal(timed, 1);
+    cor_dynamic_transformers_free(d);
+}
+
 TEST(dynamic_transformers, tells_when_others_can_read_the_file)
 {
     static const struct {
