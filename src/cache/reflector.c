@@ -156,8 +156,9 @@ static uint64_t wake_ms(const struct cor_reflector *r)
     case COR_REFLECTOR_ROUND_PAUSE:
         return r->pause_until_ms;
     case COR_REFLECTOR_WATCH_OPENING:
-    case COR_REFLECTOR_WATCHING:
         return r->watch.resync_ms;
+    case COR_REFLECTOR_WATCHING:
+        return earlier(r->watch.resync_ms, cor_reflector_watch_silent_at(r));
     case COR_REFLECTOR_WATCH_PAUSE:
         return earlier(r->pause_until_ms, r->watch.resync_ms);
     case COR_REFLECTOR_IDLE:

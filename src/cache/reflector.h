@@ -39,6 +39,7 @@ enum cor_reflector_report {
     COR_REFLECTOR_WATCH_EXPIRED, /* relists */
     COR_REFLECTOR_WATCH_FAILED,  /* relists */
     COR_REFLECTOR_WATCH_RETRY,   /* refused, 429 or 500: watches again without a list */
+    COR_REFLECTOR_WATCH_SILENT,  /* nothing came for too long: watches again without a list */
     COR_REFLECTOR_STREAM_FAILED, /* falls back to a list */
     COR_REFLECTOR_STREAM_RETRY,
     COR_REFLECTOR_STREAM_LATE, /* the end of the initial events does not come */
@@ -53,6 +54,8 @@ struct cor_reflector_opts {
     int64_t page_size;               /* 0: 500 where paging helps, as upstream decides */
     uint64_t resync_ms;              /* 0: never */
     uint64_t watch_timeout_min_ms;   /* values below five minutes are not heeded */
+    uint64_t watch_silence_ms;       /* an open watch that is silent for longer, bookmarks included,
+                                        is given up for a new one; 0: that is the driver's business */
     uint64_t internal_retry_ms;      /* watches again while 500s last no longer; 0: never */
     uint64_t round_delay_ms;         /* between rounds; 0: the backoff of 0.8 s to 30 s */
     bool stream_initial;             /* try the streaming initial list */

@@ -167,6 +167,7 @@ static void history_init(struct history *h, uint64_t seed)
     opts.reflector.stream_initial = sim_chance(&h->time, 50);
     opts.reflector.resync_ms = sim_chance(&h->time, 30) ? 30000 : 0;
     opts.reflector.page_size = sim_chance(&h->time, 30) ? 3 : 0;
+    opts.reflector.watch_silence_ms = sim_chance(&h->time, 30) ? 60000 : 0;
     opts.reflector.internal_retry_ms = sim_chance(&h->time, 30) ? 30000 : 0;
     sim_check(cor_shared_informer_new(&opts, &h->inf) == 0, "memory");
     h->net.to = cor_shared_informer_reflector(h->inf);

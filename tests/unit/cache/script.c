@@ -320,6 +320,7 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
         [COR_REFLECTOR_WATCH_EXPIRED] = "WATCH_EXPIRED",
         [COR_REFLECTOR_WATCH_FAILED] = "WATCH_FAILED",
         [COR_REFLECTOR_WATCH_RETRY] = "WATCH_RETRY",
+        [COR_REFLECTOR_WATCH_SILENT] = "WATCH_SILENT",
         [COR_REFLECTOR_STREAM_FAILED] = "STREAM_FAILED",
         [COR_REFLECTOR_STREAM_RETRY] = "STREAM_RETRY",
         [COR_REFLECTOR_STREAM_LATE] = "STREAM_LATE",

@@ -620,3 +620,22 @@ TEST(reflector_watch, a_streamed_list_takes_no_deletion_that_is_only_a_key)
     script_expect(&s, "say(UNREADABLE)");
     script_deinit(&s);
 }
+
+/* A server sends a bookmark about every minute: one that sends nothing at all may be gone. */
+TEST(reflector_watch, a_silent_watch_is_given_up_for_a_new_one)
+{
+    struct script s;
+
+    script_init(&s);
+    s.opts.watch_silence_ms = 90000;
+    script_to_watching(&s);
+    assert_int_equal(script_tick(&s), 90000);
+    script_expect(&s, "say(WATCH_SILENT) cancel W(10)");
+    script_opened(&s);
+    s.now += 60000;
+    script_event(&s, COR_WATCH_MODIFIED, "a", 11);
+    script_expect(&s, "update(a@11)");
+    assert_int_equal(script_tick(&s), 90000);
+    script_expect(&s, "say(WATCH_SILENT) cancel W(11)");
+    script_deinit(&s);
+}
