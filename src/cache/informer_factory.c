@@ -128,12 +128,11 @@ static uint64_t resync_of(const struct cor_informer_factory *f, const struct cor
     return f->opts.resync_ms;
 }
 
-/* Objects of a metadata-only informer have a type of their own. */
+/* A server may answer a metadata-only informer in either form. */
 static struct cor_gvk expected(const struct cor_informer_scope *scope)
 {
     if (scope->metadata_only)
-        return (struct cor_gvk){COR_STR("meta.k8s.io"), COR_STR("v1"),
-                                COR_STR("PartialObjectMetadata")};
+        return (struct cor_gvk){0};
     return (struct cor_gvk){scope->resource.group, scope->resource.version, scope->kind};
 }
 

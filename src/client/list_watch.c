@@ -330,10 +330,22 @@ static int write_target(struct cor_list_watch *lw, const struct cor_list_options
     return r < 0 ? r : add_number(to, "timeoutSeconds", timeout_s);
 }
 
+/* client-go's metadata client asks so; a server that knows no such form sends whole objects. */
+static struct cor_str accept(const struct cor_list_watch *lw)
+{
+    if (!lw->opts.metadata_only)
+        return COR_STR("application/json");
+    return lw->request == LIST
+               ? COR_STR("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+                         "application/json")
+               : COR_STR("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+                         "application/json");
+}
+
 static int open_call(struct cor_list_watch *lw, struct cor_str target, uint64_t deadline_ms)
 {
     struct cor_http_header headers[3] = {
-        {COR_STR("Accept"), COR_STR("application/json")},
+        {COR_STR("Accept"), accept(lw)},
         {COR_STR("User-Agent"), lw->opts.user_agent},
         {COR_STR("Authorization"), cor_buf_str(&lw->authorization)},
     };

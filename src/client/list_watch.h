@@ -30,6 +30,7 @@ struct cor_list_watch_opts {
     struct cor_str path;           /* "/api/v1/namespaces/default/pods" */
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector;
+    bool metadata_only;        /* PartialObjectMetadata in the place of whole objects */
     struct cor_str token;      /* a bearer token; empty: none */
     struct cor_str user_agent; /* empty: "coracle/<version>" */
 };

@@ -21,6 +21,7 @@ struct world {
     struct cor_list_watch *lw;
     struct cor_shared_informer *inf;
     struct cor_buf asked; /* "target\n" of each request */
+    char accepts[512];    /* the Accept of each */
     const char *list;     /* what a list is answered with */
     int watch_status;
     struct cor_http_response *watch; /* that is open */
@@ -48,6 +49,14 @@ static const struct cor_http_response_cbs watch_cbs = {on_writable, on_gone, on_
 static const struct cor_http_header json_headers[] = {
     {COR_STR("Content-Type"), COR_STR("application/json")}};
 
+static void note_accept(struct world *w, const struct cor_http_request *req)
+{
+    size_t n = strlen(w->accepts);
+    struct cor_str accept = cor_http_request_header(req, COR_STR("accept"));
+
+    snprintf(w->accepts + n, sizeof(w->accepts) - n, "%.*s\n", COR_STR_ARG(accept));
+}
+
 static void on_request(const struct cor_http_request *req, struct cor_http_response *resp,
                        void *arg)
 {
@@ -55,6 +64,7 @@ static void on_request(const struct cor_http_request *req, struct cor_http_respo
     bool is_watch = memmem(req->query.p, req->query.n, "watch=true", 10) != NULL;
 
     cor_buf_addf(&w->asked, "%.*s?%.*s\n", COR_STR_ARG(req->path), COR_STR_ARG(req->query));
+    note_accept(w, req);
     if (!is_watch) {
         cor_http_response_send(resp, 200, json_headers, 1, cor_strz(w->list));
     } else if (w->watch_status != 200) {
@@ -80,7 +90,8 @@ static void hear(struct world *w, const char *what, struct cor_object *o)
 
 static void hear_add(void *arg, struct cor_object *o, bool in_initial_list)
 {
-    assert_str(cor_object_kind(o), "ConfigMap");
+    assert_true(cor_str_eqz(cor_object_kind(o), "ConfigMap") ||
+                cor_str_eqz(cor_object_kind(o), "PartialObjectMetadata"));
     hear(arg, in_initial_list ? "add!" : "add", o);
 }
 
@@ -105,13 +116,10 @@ static void on_work(void *arg)
 {
 }
 
-static void begin(struct world *w, const char *list)
+static void begin_with(struct world *w, const char *list, struct cor_list_watch_opts lw)
 {
     struct cor_http_server_opts server = {.nloops = 1, .on_request = on_request, .arg = w};
     struct cor_http_client_opts client = {.host = "127.0.0.1"};
-    struct cor_list_watch_opts lw = {.path = COR_STR("/api/v1/configmaps"),
-                                     .label_selector = COR_STR("app=a b"),
-                                     .token = COR_STR("secret")};
     struct cor_shared_informer_opts inf = {.on_work = on_work, .transform = refuse_bad};
     struct cor_registration_opts handler = {
         .handler = {hear_add, hear_update, hear_delete, NULL, w}};
@@ -133,6 +141,14 @@ static void begin(struct world *w, const char *list)
     cor_list_watch_set_reflector(w->lw, cor_shared_informer_reflector(w->inf));
     assert_int_equal(cor_shared_informer_add_handler(w->inf, &handler, &reg), 0);
     cor_shared_informer_start(w->inf);
+}
+
+static void begin(struct world *w, const char *list)
+{
+    begin_with(w, list,
+               (struct cor_list_watch_opts){.path = COR_STR("/api/v1/configmaps"),
+                                            .label_selector = COR_STR("app=a b"),
+                                            .token = COR_STR("secret")});
 }
 
 static void set_flag(void *arg)
@@ -219,6 +235,48 @@ TEST(list_watch, an_informer_follows_a_server)
     await(&w, "update(a@11) add(c@12) delete(b@13)");
     assert_true(cor_str_starts(cor_buf_str(&w.asked), cor_strz(requests)));
     assert_int_equal(cor_indexer_len(cor_shared_informer_indexer(w.inf)), 2);
+    end(&w);
+}
+
+/* Contract 1.11.3: one namespace, one object by its name. */
+TEST(list_watch, asks_for_a_namespace_and_a_name)
+{
+    static const char requests[] =
+        "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Da&resourceVersion=0&"
+        "limit=500\n"
+        "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Da&watch=true&";
+    struct world w;
+
+    begin_with(
+        &w, two,
+        (struct cor_list_watch_opts){.path = COR_STR("/api/v1/namespaces/default/configmaps"),
+                                     .field_selector = COR_STR("metadata.name=a")});
+    await(&w, "add!(a@3)");
+    tell(&w, "MODIFIED", "a", 11);
+    await(&w, "update(a@11)");
+    assert_true(cor_str_starts(cor_buf_str(&w.asked), cor_strz(requests)));
+    assert_string_equal(w.accepts, "application/json\napplication/json\n");
+    end(&w);
+}
+
+TEST(list_watch, asks_for_metadata_only)
+{
+    static const char list[] =
+        "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
+        "\"resourceVersion\":\"10\"},\"items\":[{\"metadata\":{\"name\":\"a\","
+        "\"resourceVersion\":\"3\"}}]}";
+    struct world w;
+
+    begin_with(
+        &w, list,
+        (struct cor_list_watch_opts){.path = COR_STR("/api/v1/configmaps"), .metadata_only = true});
+    await(&w, "add!(a@3)");
+    tell(&w, "MODIFIED", "a", 11);
+    await(&w, "update(a@11)");
+    assert_string_equal(
+        w.accepts,
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json\n"
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json\n");
     end(&w);
 }
 
