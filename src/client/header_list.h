@@ -12,7 +12,7 @@ struct cor_header_list {
     size_t n, cap;
 };
 
-#define COR_HEADER_LIST_MAX 200
+#define COR_HEADER_LIST_MAX 50
 
 /* Safe on a zeroed struct. */
 void cor_header_list_deinit(struct cor_header_list *l);

@@ -34,6 +34,8 @@ static void free_client(struct cor_rest_client *rc)
     cor_server_url_deinit(&rc->url);
     cor_header_list_deinit(&rc->headers);
     cor_header_list_deinit(&rc->authorization);
+    cor_rest_throttle_deinit(&rc->throttle);
+    cor_warner_deinit(&rc->warner);
     cor_free(rc);
 }
 
@@ -64,7 +66,7 @@ void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *a
     rc->on_closed = on_closed;
     rc->closed_arg = arg;
     COR_LIST_FOREACH(it, &rc->requests)
-        cor_rest_request_abort(cor_rest_request_of(it));
+        cor_rest_request_end_soon(cor_rest_request_of(it), -COR_ECANCELED, "context canceled");
     cor_http_client_close(rc->http, on_http_closed, rc);
 }
 
@@ -157,8 +159,12 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
         return cor_status_set(reterr, r, "no memory for a client");
     rc->loop = cor_net_loop(net);
     rc->timeout_ms = opts->timeout_ms;
+    rc->retries_max = opts->retries_max == 0 ? COR_REST_RETRIES : opts->retries_max;
     cor_list_init(&rc->requests);
+    cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
     r = cor_server_url_parse(opts->config, &rc->url, reterr);
+    if (r == 0)
+        r = cor_rest_throttle_init(&rc->throttle, rc->loop, opts->qps, opts->burst);
     if (r == 0)
         r = set_headers(rc, opts);
     if (r == -COR_ETOOBIG)

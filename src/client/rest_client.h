@@ -20,11 +20,20 @@ struct cor_rest_request;
 #define COR_REST_REQUESTS_MAX 1000        /* under way or waiting, of one client */
 #define COR_REST_BODY_MAX     (64u << 20) /* of a whole answer, unless the request says otherwise */
 #define COR_REST_TARGET_MAX   (64u * 1024)
+#define COR_REST_RETRIES      10 /* after the first attempt */
 
 struct cor_rest_client_opts {
     const struct cor_client_config *config; /* copied */
     const char *user_agent;                 /* NULL: cor_rest_user_agent() */
     uint64_t timeout_ms;                    /* of requests that set none; 0: none */
+    /* At most so many requests a second, so many at once: 0: 5 and 10; qps below 0: no limit. */
+    double qps;
+    uint32_t burst;
+    int retries_max; /* 0: COR_REST_RETRIES; below 0: none */
+    /* What a server warns of with its answers; NULL: nobody listens. It may not call the client. */
+    void (*on_warning)(void *arg, struct cor_str text);
+    void *warning_arg;
+    bool warns_once; /* the same text is told once */
 };
 
 /* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key), -COR_ENOMEM.
@@ -43,7 +52,9 @@ const char *cor_rest_user_agent(void);
 enum cor_rest_kind {
     COR_REST_WHOLE,  /* gathered; on_done has it */
     COR_REST_STREAM, /* on_body has its pieces */
-    COR_REST_WATCH,  /* the same, without end: takes no token of the rate limit */
+    /* The same, without end: its first attempt is not rate limited. When all attempts broke before
+     * an answer, it ends without an error and without a head, as an empty watch. */
+    COR_REST_WATCH,
 };
 
 struct cor_rest_head {
@@ -53,8 +64,8 @@ struct cor_rest_head {
 };
 
 struct cor_rest_result {
-    /* NULL: the answer is complete. From a server's answer of 400 or more: its Status. Else 500
-     * without a reason, and in `err` what happened: -COR_EUNREACHABLE (no connection, the server
+    /* NULL: the answer is complete. Of an answer that tells of a failure: its Status. Else code 0
+     * and no reason, and in `err` what happened: -COR_EUNREACHABLE (no connection, the server
      * has seen nothing), -COR_EIO (it broke), -COR_ETIMEOUT, -COR_EINVAL (TLS, or no HTTP),
      * -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or what a callback returned. */
     const struct cor_status *error;

@@ -1,4 +1,4 @@
-/* The inside of the REST client: what its two files share. */
+/* The inside of the REST client: what its files share. */
 #ifndef COR_CLIENT_REST_INT_H
 #define COR_CLIENT_REST_INT_H
 
@@ -6,9 +6,15 @@
 #include "base/list.h"
 #include "client/header_list.h"
 #include "client/rest_client.h"
+#include "client/rest_throttle.h"
 #include "client/server_url.h"
+#include "client/warning.h"
 #include "http/client.h"
 #include "loop/timer.h"
+
+#define COR_REST_NEVER UINT64_MAX
+/* Of a call, the authorization among them; the HTTP client adds its own. */
+#define COR_REST_HEADERS_MAX 56
 
 struct cor_rest_client {
     struct cor_loop *loop;
@@ -16,7 +22,10 @@ struct cor_rest_client {
     struct cor_server_url url;
     struct cor_header_list headers; /* of every request */
     struct cor_header_list authorization;
+    struct cor_rest_throttle throttle;
+    struct cor_warner warner;
     uint64_t timeout_ms;
+    int retries_max;
     struct cor_list requests;
     size_t nrequests;
     bool is_closing;
@@ -24,11 +33,58 @@ struct cor_rest_client {
     void *closed_arg;
 };
 
+/*             ┌────────────── DELAYED ◄─────────────┐ (an answer or a failure to try again after)
+ *             ▼                                     │
+ *   ──► THROTTLED ──────────────────────────────► CALLING ──► DONE       and from each to DONE */
+enum cor_rest_state {
+    COR_REST_THROTTLED,
+    COR_REST_DELAYED,
+    COR_REST_CALLING,
+    COR_REST_DONE,
+};
+
+struct cor_rest_request {
+    struct cor_rest_client *rc;
+    struct cor_list link; /* rc->requests */
+    enum cor_rest_state state;
+    struct cor_rest_request_opts opts; /* method and body are in `text` */
+    char *text;
+    struct cor_buf target;
+    struct cor_header_list headers;
+    struct cor_timer timer; /* always set, so that moving it cannot fail */
+    struct cor_rest_turn turn;
+    uint64_t deadline_ms; /* of the loop's clock */
+    uint64_t timeout_ms;  /* shortens the deadline from the first attempt on; 0: none */
+
+    /* The attempt under way. */
+    int attempt; /* 1 is the first */
+    struct cor_http_call *call;
+    int code;
+    int64_t retry_after_s; /* that the server asked for; below 0: it did not */
+    bool is_text;          /* the answer's type */
+    struct cor_buf body;
+
+    char *previous; /* what broke an attempt before this one */
+    bool has_error;
+    struct cor_status error;
+};
+
 /* Of a link in `requests`. */
 struct cor_rest_request *cor_rest_request_of(struct cor_list *link);
 
-/* Ends the request with -COR_ECANCELED, from a later turn. */
-void cor_rest_request_abort(struct cor_rest_request *req);
+/* Begins the attempts. Nothing is called back before it returns. */
+void cor_rest_request_start(struct cor_rest_request *req);
+void cor_rest_request_on_timer(struct cor_timer *timer);
+void cor_rest_request_on_turn(struct cor_rest_turn *turn);
+
+/* Fails the request, from a later turn. */
+void cor_rest_request_end_soon(struct cor_rest_request *req, int r, const char *text);
+
+/* Calls on_done; the request is gone. */
+void cor_rest_request_deliver(struct cor_rest_request *req);
+
+/* Leaves what it waits for. */
+void cor_rest_request_stop(struct cor_rest_request *req);
 
 /* A request is gone: the client may be closed now. */
 void cor_rest_client_look_closed(struct cor_rest_client *rc);

@@ -59,4 +59,13 @@ int cor_status_write(const struct cor_status *st, struct cor_buf *out);
  * code is the reason's. Returns it; out of memory costs texts, never the code. */
 int cor_status_read(struct cor_status *st, int code, struct cor_str body);
 
+/* Is it a Status object that tells of a failure? */
+bool cor_status_is_failure(struct cor_str body);
+
+/* What client-go makes of an answer that is no Status: upstream's reason and message for its code
+ * and method, `text` (what the server said, or "unknown") as the cause, and so many seconds to wait
+ * (0: none). Returns the error code, as above. */
+int cor_status_generic(struct cor_status *st, int code, struct cor_str method, struct cor_str text,
+                       int64_t retry_after_s);
+
 #endif

@@ -125,7 +125,7 @@ static void read_details(struct cor_status *st, struct cor_str json)
     read_causes(st, details);
 }
 
-static bool is_failure(struct cor_str body)
+bool cor_status_is_failure(struct cor_str body)
 {
     const struct cor_json_limits limits = {COR_STATUS_MESSAGE_MAX * 16, COR_JSON_DEPTH_MAX};
     struct cor_str kind, status;
@@ -146,7 +146,7 @@ int cor_status_read(struct cor_status *st, int code, struct cor_str body)
     int64_t n;
 
     set_by_code(&next, code);
-    if (is_failure(trimmed)) {
+    if (cor_status_is_failure(trimmed)) {
         if (cor_json_get(trimmed, COR_STR("code"), COR_JSON_ANY_ORDER, &value) == 0 &&
             cor_json_to_i64(value, &n) == 0 && n >= 400 && n < 600)
             set_by_code(&next, (int)n);

@@ -1,0 +1,296 @@
+/* A request's attempts: each waits for its turn, is called, and is looked at: an answer, an error,
+ * or a reason to try again. Contract 4.9. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/rest_int.h"
+#include "loop/loop.h"
+
+#define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */
+/* A whole answer of success up to so large may be a Status that tells of a failure. */
+#define STATUS_MAX (64u * 1024)
+/* The wait after an attempt that broke, as after an answer that asks for it. */
+#define BROKEN_WAIT_S 1
+#define WAIT_MAX_S    (INT64_C(1) << 30)
+
+static uint64_t now_ms(const struct cor_rest_request *req)
+{
+    return cor_loop_now_ms(req->rc->loop);
+}
+
+static uint64_t left_ms(const struct cor_rest_request *req)
+{
+    uint64_t now = now_ms(req);
+
+    return req->deadline_ms == COR_REST_NEVER ? COR_REST_NEVER
+           : req->deadline_ms > now           ? req->deadline_ms - now
+                                              : 0;
+}
+
+/* As Go's url.Error: `Get "https://host/path": <what happened>`. */
+static void set_error(struct cor_rest_request *req, int r, const char *text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf verb;
+    bool has_previous = req->previous && strcmp(req->previous, text) != 0;
+
+    cor_buf_init(&verb, COR_REST_TARGET_MAX);
+    cor_buf_adds(&verb, req->opts.method);
+    for (size_t i = 1; i < verb.n; i++)
+        verb.p[i] = (char)tolower((unsigned char)verb.p[i]);
+    req->has_error = true;
+    cor_status_untyped(&req->error, r, "%s \"%s%s\": %s%s%s", cor_buf_z(&verb), req->rc->url.origin,
+                       cor_buf_z(&req->target), text[0] ? text : cor_err_text(r),
+                       has_previous ? " - error from a previous attempt: " : "",
+                       has_previous ? req->previous : "");
+    req->error.code = 0;
+}
+
+void cor_rest_request_stop(struct cor_rest_request *req)
+{
+    struct cor_http_call *call = COR_STEAL(req->call);
+
+    cor_rest_throttle_leave(&req->rc->throttle, &req->turn);
+    if (call)
+        cor_http_call_cancel(call);
+}
+
+void cor_rest_request_end_soon(struct cor_rest_request *req, int r, const char *text)
+{
+    if (req->state == COR_REST_DONE)
+        return;
+    set_error(req, r, text);
+    req->state = COR_REST_DONE;
+    cor_timer_set(&req->timer, 0);
+    cor_rest_request_stop(req);
+}
+
+static bool is_success(int code)
+{
+    return code >= 200 && code <= 206;
+}
+
+/* Is the answer one to try again after? */
+static bool asks_for_retry(const struct cor_rest_request *req)
+{
+    return req->attempt <= req->rc->retries_max && req->retry_after_s >= 0 &&
+           (req->code == 429 || req->code >= 500);
+}
+
+static void read_retry_after(struct cor_rest_request *req, const struct cor_http_header *headers,
+                             size_t n)
+{
+    struct cor_str value = cor_header_find(headers, n, COR_STR("Retry-After"));
+    int64_t seconds;
+
+    req->retry_after_s = -1;
+    if (!value.p || cor_str_to_i64(cor_str_trim(value), &seconds) < 0)
+        return;
+    req->retry_after_s = seconds < 0 ? 0 : seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
+}
+
+static void set_body_max(struct cor_rest_request *req, size_t max)
+{
+    cor_buf_deinit(&req->body);
+    cor_buf_init(&req->body, max);
+}
+
+static int on_head(void *arg, int code, const struct cor_http_header *headers, size_t nheaders)
+{
+    struct cor_rest_request *req = arg;
+    struct cor_rest_head head = {code, headers, nheaders};
+    struct cor_str type = cor_header_find(headers, nheaders, COR_STR("Content-Type"));
+
+    req->code = code;
+    req->is_text = !type.p || cor_str_starts(type, COR_STR("text/"));
+    read_retry_after(req, headers, nheaders);
+    if (is_success(code) || !asks_for_retry(req))
+        cor_warner_read(&req->rc->warner, headers, nheaders);
+    if (!is_success(code)) {
+        set_body_max(req, ERROR_MAX);
+        return 0;
+    }
+    set_body_max(req, req->opts.body_max ? req->opts.body_max : COR_REST_BODY_MAX);
+    return req->opts.cbs->on_head ? req->opts.cbs->on_head(req->opts.arg, &head) : 0;
+}
+
+static int on_body(void *arg, struct cor_str piece)
+{
+    struct cor_rest_request *req = arg;
+    size_t room = req->body.max - req->body.n;
+
+    if (!is_success(req->code))
+        return cor_buf_adds(&req->body, cor_str(piece.p, piece.n < room ? piece.n : room));
+    if (req->opts.kind == COR_REST_WHOLE)
+        return cor_buf_adds(&req->body, piece);
+    return req->opts.cbs->on_body ? req->opts.cbs->on_body(req->opts.arg, piece) : 0;
+}
+
+/* Did it break in a way that another attempt may mend, and that cannot have done anything? */
+static bool is_transient(const struct cor_rest_request *req, int r)
+{
+    if (req->code != 0 || !cor_str_eqz(req->opts.method, "GET"))
+        return false;
+    return r == -COR_EIO ||
+           (r == -COR_ETIMEOUT && req->opts.kind == COR_REST_WATCH && left_ms(req) > 0);
+}
+
+static void retry_in(struct cor_rest_request *req, int64_t seconds)
+{
+    uint64_t wait_ms = (uint64_t)seconds * 1000, left = left_ms(req);
+
+    req->state = COR_REST_DELAYED;
+    cor_timer_set(&req->timer, wait_ms < left ? wait_ms : left);
+}
+
+static void keep_previous(struct cor_rest_request *req, const char *text)
+{
+    cor_free(req->previous);
+    req->previous = cor_strdup(text);
+}
+
+static void read_error(struct cor_rest_request *req)
+{
+    struct cor_str body = cor_buf_str(&req->body);
+    int64_t wait_s = req->retry_after_s > 0 ? req->retry_after_s : 0;
+
+    req->has_error = true;
+    if (cor_status_is_failure(cor_str_trim(body)))
+        cor_status_read(&req->error, req->code, body);
+    else
+        cor_status_generic(&req->error, req->code, req->opts.method,
+                           req->is_text ? body : COR_STR("unknown"), wait_s);
+}
+
+/* A Status that tells of a failure is one, whatever code it came with. */
+static void read_success(struct cor_rest_request *req)
+{
+    struct cor_str body = cor_str_trim(cor_buf_str(&req->body));
+
+    if (req->opts.kind == COR_REST_WHOLE && body.n <= STATUS_MAX && cor_status_is_failure(body)) {
+        req->has_error = true;
+        cor_status_read(&req->error, 500, body);
+    }
+}
+
+static void finish(struct cor_rest_request *req, int r, const char *text)
+{
+    req->state = COR_REST_DONE;
+    if (r < 0)
+        set_error(req, r, text);
+    else if (req->code != 0 && !is_success(req->code))
+        read_error(req);
+    else if (req->code != 0)
+        read_success(req);
+    cor_rest_request_deliver(req);
+}
+
+static void on_call_done(void *arg, int r, const char *text)
+{
+    struct cor_rest_request *req = arg;
+    bool is_broken = r < 0 && is_transient(req, r);
+
+    req->call = NULL;
+    if (req->code != 0 && asks_for_retry(req)) {
+        retry_in(req, req->retry_after_s);
+    } else if (is_broken && req->attempt <= req->rc->retries_max) {
+        keep_previous(req, text);
+        retry_in(req, BROKEN_WAIT_S);
+    } else {
+        /* An empty watch then, as client-go's; its reader watches again. */
+        finish(req, is_broken && req->opts.kind == COR_REST_WATCH ? 0 : r, text);
+    }
+}
+
+static const struct cor_http_call_cbs call_cbs = {on_head, on_body, on_call_done};
+
+/* The request's own headers win over the client's. */
+static size_t join_headers(const struct cor_rest_request *req,
+                           struct cor_http_header to[COR_REST_HEADERS_MAX])
+{
+    const struct cor_header_list *lists[] = {&req->rc->headers, &req->rc->authorization};
+    size_t n = 0;
+
+    for (size_t i = 0; i < req->headers.n; i++)
+        to[n++] = req->headers.at[i];
+    for (size_t k = 0; k < COR_ARRAY_LEN(lists); k++)
+        for (size_t i = 0; i < lists[k]->n; i++)
+            if (!cor_header_find(req->headers.at, req->headers.n, lists[k]->at[i].name).p)
+                to[n++] = lists[k]->at[i];
+    return n;
+}
+
+static int call(struct cor_rest_request *req)
+{
+    struct cor_http_header headers[COR_REST_HEADERS_MAX];
+    struct cor_http_call_opts opts = {
+        .method = req->opts.method,
+        .target = cor_buf_str(&req->target),
+        .headers = headers,
+        .nheaders = join_headers(req, headers),
+        .body = req->opts.body,
+        .deadline_ms = req->deadline_ms == COR_REST_NEVER ? 0 : left_ms(req),
+        .cbs = &call_cbs,
+        .arg = req,
+    };
+
+    return cor_http_call_open(req->rc->http, &opts, &req->call);
+}
+
+/* The request's time begins with its first attempt: waiting for a turn is not counted. */
+static void attempt(struct cor_rest_request *req)
+{
+    int r;
+
+    if (req->attempt++ == 0 && req->timeout_ms > 0 && req->timeout_ms < left_ms(req))
+        req->deadline_ms = now_ms(req) + req->timeout_ms;
+    req->state = COR_REST_CALLING;
+    req->code = 0;
+    cor_timer_set(&req->timer, COR_REST_NEVER);
+    r = left_ms(req) == 0 ? -COR_ETIMEOUT : call(req);
+    if (r < 0)
+        cor_rest_request_end_soon(req, r, r == -COR_ETIMEOUT ? "context deadline exceeded" : "");
+}
+
+static void wait_turn(struct cor_rest_request *req)
+{
+    struct cor_rest_throttle *throttle = &req->rc->throttle;
+
+    if (!cor_rest_throttle_has_turn(throttle, left_ms(req))) {
+        cor_rest_request_end_soon(req, -COR_ETIMEOUT,
+                                  "client rate limiter Wait returned an error: rate: Wait(n=1) "
+                                  "would exceed context deadline");
+        return;
+    }
+    req->state = COR_REST_THROTTLED;
+    if (cor_rest_throttle_enter(throttle, &req->turn))
+        attempt(req);
+    else
+        cor_timer_set(&req->timer, left_ms(req));
+}
+
+void cor_rest_request_on_turn(struct cor_rest_turn *turn)
+{
+    attempt(COR_CONTAINER_OF(turn, struct cor_rest_request, turn));
+}
+
+void cor_rest_request_start(struct cor_rest_request *req)
+{
+    if (req->opts.kind == COR_REST_WATCH)
+        attempt(req);
+    else
+        wait_turn(req);
+}
+
+void cor_rest_request_on_timer(struct cor_timer *timer)
+{
+    struct cor_rest_request *req = COR_CONTAINER_OF(timer, struct cor_rest_request, timer);
+
+    if (req->state == COR_REST_DONE)
+        cor_rest_request_deliver(req);
+    else if (req->state == COR_REST_DELAYED && left_ms(req) > 0)
+        wait_turn(req);
+    else
+        cor_rest_request_end_soon(req, -COR_ETIMEOUT, "context deadline exceeded");
+}

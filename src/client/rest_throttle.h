@@ -1,0 +1,42 @@
+/* The client's own limit of requests per second: who comes waits for a token in line. Contract
+ * 4.7.1, 4.9.1, 4.9.2. Owner: the REST client.  Thread: the loop's. */
+#ifndef COR_CLIENT_REST_THROTTLE_H
+#define COR_CLIENT_REST_THROTTLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/token_bucket.h"
+#include "loop/timer.h"
+
+struct cor_rest_throttle {
+    struct cor_token_bucket bucket;
+    bool is_off;
+    struct cor_list waiting; /* as they came; bounded by the client's requests */
+    size_t nwaiting;
+    struct cor_timer timer; /* the next token; always set, so that moving it cannot fail */
+};
+
+/* A place in the line, embedded by who waits. */
+struct cor_rest_turn {
+    struct cor_list link;
+    void (*on_turn)(struct cor_rest_turn *turn);
+};
+
+/* `qps` 0: 5, below 0: no limit. `burst` 0: 10. 0 or -COR_ENOMEM. */
+int cor_rest_throttle_init(struct cor_rest_throttle *t, struct cor_loop *loop, double qps,
+                           uint32_t burst);
+/* Nobody waits. Safe on a zeroed struct. */
+void cor_rest_throttle_deinit(struct cor_rest_throttle *t);
+
+/* True: go on, now. False: on_turn comes from a later turn of the loop. */
+bool cor_rest_throttle_enter(struct cor_rest_throttle *t, struct cor_rest_turn *turn);
+
+/* Is there a token within so many ms for one who enters now? */
+bool cor_rest_throttle_has_turn(const struct cor_rest_throttle *t, uint64_t within_ms);
+
+/* Gives the place up. Harmless when there is none, on an initialised link. */
+void cor_rest_throttle_leave(struct cor_rest_throttle *t, struct cor_rest_turn *turn);
+
+#endif

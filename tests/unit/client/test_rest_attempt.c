@@ -1,0 +1,253 @@
+/* Attempts, retries and what they wait for. Contract 4.9. */
+#include "rest_fixture.h"
+
+static const char busy[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+                           "\"TooManyRequests\",\"code\":429,\"message\":\"later\",\"details\":{"
+                           "\"retryAfterSeconds\":1}}";
+
+TEST(rest_attempt, an_answer_with_retry_after_is_tried_again_with_any_verb)
+{
+    static const struct answer script[] = {
+        {.status = 429, .body = busy, .header = "Retry-After", .value = "0"},
+        {.status = 503, .body = "x", .header = "Retry-After", .value = "0"},
+        {.status = 500, .body = "x", .header = "Retry-After", .value = "0"},
+        {.status = 201, .body = "{}"}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w,
+             (struct cor_rest_request_opts){
+                 .method = COR_STR("POST"), .target = COR_STR("/x"), .body = COR_STR("B")},
+             &h);
+    assert_int_equal(h.code, 201);
+    assert_int_equal(h.err, 0);
+    assert_int_equal(w.nasked, 4);
+    assert_str(cor_buf_str(&w.bodies), "BBBB");
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, no_number_of_seconds_means_no_other_attempt)
+{
+    static const struct answer script[] = {
+        {.status = 429, .body = busy},
+        {.status = 429, .body = busy, .header = "Retry-After", .value = "soon"},
+        {.status = 404, .body = "x", .header = "Retry-After", .value = "0"}};
+    static const int errs[] = {-COR_EBUSY, -COR_EBUSY, -COR_ENOTFOUND};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    for (size_t i = 0; i < COR_ARRAY_LEN(script); i++) {
+        ask(&w, "/x", &h);
+        assert_int_equal(h.err, errs[i]);
+        assert_int_equal(w.nasked, i + 1);
+        heard_deinit(&h);
+    }
+    world_end(&w);
+}
+
+TEST(rest_attempt, ends_after_ten_retries_with_the_last_answer)
+{
+    struct answer script[11];
+    struct world w;
+    struct heard h;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(script); i++)
+        script[i] =
+            (struct answer){.status = 429, .body = busy, .header = "Retry-After", .value = "0"};
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = -1});
+    WORLD_SCRIPT(&w, script);
+    ask(&w, "/x", &h);
+    assert_int_equal(w.nasked, 11);
+    assert_int_equal(h.err, -COR_EBUSY);
+    assert_int_equal(h.code, 429);
+    assert_int_equal(h.error.retry_after_s, 1);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, a_read_that_broke_is_tried_again_after_a_second)
+{
+    static const struct answer script[] = {{.move = CUT}, {.body = "{}"}};
+    struct world w;
+    struct heard h;
+    uint64_t began;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    began = cor_loop_now_ms(w.loop);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    assert_int_equal(w.nasked, 2);
+    assert_true(cor_loop_now_ms(w.loop) - began >= 1000);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, a_write_that_broke_is_not)
+{
+    static const struct answer script[] = {{.move = CUT}, {.body = "{}"}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w, (struct cor_rest_request_opts){.method = COR_STR("POST"), .target = COR_STR("/x")},
+             &h);
+    assert_int_equal(h.err, -COR_EIO);
+    assert_int_equal(w.nasked, 1);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, a_refused_connection_is_told_at_once)
+{
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    w.config.server = (char *)"http://127.0.0.1:1";
+    world_connect(&w, NULL);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, -COR_EUNREACHABLE);
+    assert_non_null(strstr(cor_status_message(&h.error), "Get \"http://127.0.0.1:1/x\": "));
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, a_deadline_ends_the_wait_for_another_attempt)
+{
+    static const struct answer script[] = {
+        {.status = 503, .body = "x", .header = "Retry-After", .value = "3600"}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .deadline_ms = 300}, &h);
+    assert_int_equal(h.err, -COR_ETIMEOUT);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, the_last_failure_tells_of_the_one_before)
+{
+    static const struct answer script[] = {{.move = CUT}, {.move = HOLD}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .deadline_ms = 2500}, &h);
+    assert_int_equal(h.err, -COR_ETIMEOUT);
+    assert_non_null(strstr(cor_status_message(&h.error), " - error from a previous attempt: "));
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, a_watch_that_never_opens_ends_empty)
+{
+    static const struct answer script[] = {{.move = CUT}, {.move = CUT}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.retries_max = 1});
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w, (struct cor_rest_request_opts){.kind = COR_REST_WATCH, .target = COR_STR("/x")},
+             &h);
+    assert_int_equal(w.nasked, 2);
+    assert_int_equal(h.err, 0);
+    assert_int_equal(h.code, 0);
+    assert_int_equal(h.head, 0);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, a_cancel_ends_every_wait)
+{
+    static const struct answer script[] = {
+        {.status = 429, .body = busy, .header = "Retry-After", .value = "3600"}};
+    struct cor_rest_request_opts opts = {.target = COR_STR("/x"), .cbs = &heard_cbs};
+    struct cor_rest_request *delayed, *throttled;
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = 0.001, .burst = 1});
+    WORLD_SCRIPT(&w, script);
+    heard_init(&h);
+    opts.arg = &h;
+    assert_int_equal(cor_rest_request_open(w.rc, &opts, &delayed), 0);
+    while (w.nasked == 0)
+        cor_loop_run_until(w.loop, is_flag, &h.is_done, 10);
+    assert_int_equal(cor_rest_request_open(w.rc, &opts, &throttled), 0);
+    cor_rest_request_cancel(delayed);
+    cor_rest_request_cancel(throttled);
+    assert_false(h.is_done);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+TEST(rest_attempt, closing_ends_every_wait)
+{
+    struct cor_rest_request_opts opts = {.target = COR_STR("/x"), .cbs = &heard_cbs};
+    struct cor_rest_request *req;
+    struct world w;
+    struct heard a, b;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = 0.001, .burst = 1});
+    heard_init(&a);
+    heard_init(&b);
+    opts.arg = &a;
+    assert_int_equal(cor_rest_request_open(w.rc, &opts, &req), 0);
+    opts.arg = &b;
+    assert_int_equal(cor_rest_request_open(w.rc, &opts, &req), 0);
+    cor_rest_client_close(w.rc, set_flag, &w.rest_closed);
+    world_until(&w, is_flag, &w.rest_closed);
+    assert_int_equal(a.err, -COR_ECANCELED);
+    assert_int_equal(b.err, -COR_ECANCELED);
+    w.rc = NULL;
+    heard_deinit(&a);
+    heard_deinit(&b);
+    world_end(&w);
+}
+
+TEST(rest_attempt, survives_every_failed_allocation_of_a_retry)
+{
+    static const struct answer script[] = {
+        {.status = 429, .body = busy, .header = "Retry-After", .value = "0"},
+        {.status = 404, .body = "no", .content_type = "text/plain"}};
+    struct world w;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = -1});
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct heard h;
+        struct cor_rest_request_opts opts = {
+            .target = COR_STR("/x"), .cbs = &heard_cbs, .arg = &h, .deadline_ms = PATIENCE_MS};
+        struct cor_rest_request *req;
+        int r;
+
+        WORLD_SCRIPT(&w, script);
+        heard_init(&h);
+        r = cor_rest_request_open(w.rc, &opts, &req);
+        if (r == 0)
+            world_until(&w, is_flag, &h.is_done);
+        assert_true((r == 0 && h.err == -COR_ENOTFOUND) || test_alloc_failed());
+        heard_deinit(&h);
+    }
+    world_end(&w);
+}
