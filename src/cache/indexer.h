@@ -91,6 +91,14 @@ int cor_indexer_list_namespace(struct cor_indexer *ix, struct cor_str ns,
 int cor_indexer_by_index(struct cor_indexer *ix, struct cor_str index, struct cor_str value,
                          struct cor_object_iter *ret_it);
 
+/* Calls back for each object that has a value of the index in common with `object`, which need not
+ * be here, once for each and for one instant, until a call returns other than 0, which is returned.
+ * -COR_ENOTFOUND: no such index; -COR_ENOMEM, or what the index function returned: it runs on this
+ * thread, without a lock. */
+int cor_indexer_sharing(struct cor_indexer *ix, struct cor_str index,
+                        const struct cor_object *object,
+                        int (*fn)(void *arg, struct cor_object *object), void *arg);
+
 /* Calls back for each value that some object has, in no stated order, until a call returns other
  * than 0, which is returned. 0 for an unknown index. */
 int cor_indexer_values(struct cor_indexer *ix, struct cor_str index,

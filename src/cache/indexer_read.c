@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cache/index_values.h"
 #include "cache/object_key.h"
 
 static int iter_begin(struct cor_btree *tree, struct cor_object_iter *it)
@@ -114,6 +115,59 @@ int cor_indexer_by_index(struct cor_indexer *ix, struct cor_str index, struct co
     if (r == 0)
         cor_btree_iter_prefix(&ret_it->it, cor_btree_snap_view(ret_it->snap),
                               cor_str(prefix, cor_index_prefix(value, prefix)));
+    return r;
+}
+
+static bool stands_under(struct cor_btree_view view, struct cor_str value, struct cor_str key)
+{
+    char at[COR_INDEX_PREFIX_MAX + COR_OBJECT_KEY_MAX];
+    size_t n = cor_index_prefix(value, at);
+    struct cor_btree_entry entry;
+
+    memcpy(at + n, key.p, key.n);
+    return cor_btree_peek(view, cor_str(at, n + key.n), &entry);
+}
+
+/* Those with the `i`-th value that have none of the values before it. */
+static int each_new(struct cor_object_iter *it, const struct cor_index_values *values, size_t i,
+                    int (*fn)(void *arg, struct cor_object *object), void *arg)
+{
+    struct cor_btree_view view = cor_btree_snap_view(it->snap);
+    char prefix[COR_INDEX_PREFIX_MAX];
+    struct cor_object *object;
+    struct cor_str key;
+    int r = 0;
+
+    cor_btree_iter_prefix(
+        &it->it, view, cor_str(prefix, cor_index_prefix(cor_index_values_at(values, i), prefix)));
+    while (r == 0 && cor_object_iter_next(it, &object, &key)) {
+        bool seen = false;
+
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = stands_under(view, cor_index_values_at(values, k), key);
+        if (!seen)
+            r = fn(arg, object);
+    }
+    return r;
+}
+
+int cor_indexer_sharing(struct cor_indexer *ix, struct cor_str index,
+                        const struct cor_object *object,
+                        int (*fn)(void *arg, struct cor_object *object), void *arg)
+{
+    COR_CLEANUP(cor_index_values_deinit) struct cor_index_values values;
+    COR_CLEANUP(cor_object_iter_deinit) struct cor_object_iter it = {0};
+    const struct cor_index *found = cor_indexer_find(ix, index);
+    int r;
+
+    cor_index_values_init(&values);
+    if (!found)
+        return -COR_ENOTFOUND;
+    r = found->fn(found->arg, object, &values);
+    if (r == 0)
+        r = iter_begin(found->tree, &it);
+    for (size_t i = 0; r == 0 && i < values.n; i++)
+        r = each_new(&it, &values, i, fn, arg);
     return r;
 }
 

@@ -198,6 +198,54 @@ TEST(indexer, an_index_shows_the_object_that_get_shows)
     cor_indexer_free(ix);
 }
 
+static int note_name(void *arg, struct cor_object *o)
+{
+    return note_value(arg, cor_object_name(o));
+}
+
+static void assert_shares(struct cor_indexer *ix, const char *tags, const char *expected)
+{
+    struct cor_object *probe = object("n", "probe", tags);
+    struct cor_buf b;
+
+    cor_buf_init(&b, 4096);
+    assert_int_equal(cor_indexer_sharing(ix, COR_STR("tag"), probe, note_name, &b), 0);
+    assert_int_equal(cor_buf_addc(&b, '|'), 0);
+    assert_str(cor_buf_str(&b), expected);
+    cor_buf_deinit(&b);
+    cor_object_unref(probe);
+}
+
+static int stop_at_once(void *arg, struct cor_object *o)
+{
+    return 7;
+}
+
+/* Contract 1.1.13: the union, each object once; the probe need not be stored. */
+TEST(indexer, finds_what_shares_a_value_with_a_probe)
+{
+    struct cor_indexer *ix = begin();
+    struct cor_object *probe = object("n", "probe", "x");
+
+    put(ix, "n", "a", "x,y");
+    put(ix, "n", "b", "y");
+    put(ix, "n", "c", "z");
+    assert_shares(ix, "x", "a |");
+    assert_shares(ix, "x,y", "a b |");
+    assert_shares(ix, "y,x,z", "a b c |");
+    assert_shares(ix, "w", "|");
+    assert_int_equal(cor_indexer_sharing(ix, COR_STR("tag"), probe, stop_at_once, NULL), 7);
+    assert_int_equal(cor_indexer_sharing(ix, COR_STR("no"), probe, stop_at_once, NULL),
+                     -COR_ENOTFOUND);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r = cor_indexer_sharing(ix, COR_STR("tag"), probe, stop_at_once, NULL);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 7);
+    }
+    cor_object_unref(probe);
+    cor_indexer_free(ix);
+}
+
 TEST(indexer, values_that_begin_alike_are_kept_apart)
 {
     struct cor_indexer *ix = begin();
