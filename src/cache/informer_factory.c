@@ -115,6 +115,13 @@ static void on_watch_error(void *arg, const struct cor_status *error)
         f->opts.on_watch_error(f->opts.arg, &e->scope, error);
 }
 
+static void on_mutation(void *arg, const struct cor_object *object)
+{
+    const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
+
+    f->opts.on_mutation(f->opts.arg, object);
+}
+
 static uint64_t resync_of(const struct cor_informer_factory *f, const struct cor_gvr *resource)
 {
     for (size_t i = 0; i < f->opts.nresync; i++) {
@@ -143,13 +150,15 @@ static int make_informer(struct entry *e)
         .reflector = {.name = e->scope.resource.resource,
                       .expected = expected(&e->scope),
                       .resync_ms = resync_of(f, &e->scope.resource),
-                      .stream_initial = f->opts.stream_initial},
+                      .stream_initial = f->opts.stream_initial,
+                      .watch_silence_ms = f->opts.watch_silence_ms},
         .driver = e->driver,
         .clock = f->opts.clock,
         .transform = f->opts.transform ? transform : NULL,
         .by_key = f->opts.by_key,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
+        .on_mutation = f->opts.on_mutation ? on_mutation : NULL,
         .arg = e,
     };
 

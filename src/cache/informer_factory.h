@@ -47,13 +47,15 @@ struct cor_informer_factory_opts {
     void *tweak_arg;
 
     bool stream_initial;           /* as cor_reflector_opts */
+    uint64_t watch_silence_ms;     /* as cor_reflector_opts */
     bool by_key;                   /* as cor_shared_informer_opts */
     const struct cor_clock *clock; /* NULL: the machine's */
     cor_transform_fn transform;    /* of every object; may be NULL */
     void (*on_work)(void *arg);    /* as cor_shared_informer_opts */
     void (*on_watch_error)(void *arg, const struct cor_informer_scope *scope,
                            const struct cor_status *error);
-    void *arg; /* of these three */
+    cor_mutation_fn on_mutation; /* as cor_shared_informer_opts */
+    void *arg;                   /* of these four */
 };
 
 /* 0 or -COR_ENOMEM. */

@@ -214,6 +214,35 @@ TEST(informer_factory, starts_only_what_is_new)
     end(&f);
 }
 
+static void note_mutation(void *arg, const struct cor_object *o)
+{
+    trace_note(((struct fake *)arg)->told, "changed %.*s", COR_STR_ARG(cor_object_name(o)));
+}
+
+TEST(informer_factory, looks_for_silent_watches_and_for_changed_objects_when_asked_to)
+{
+    struct cor_shared_informer *inf;
+    struct cor_object *o;
+    struct fake f;
+
+    begin_with(&f, (struct cor_informer_factory_opts){.watch_silence_ms = 60000,
+                                                      .on_mutation = note_mutation});
+    inf = get(&f, pods);
+    cor_informer_factory_start(f.factory);
+    fake_server_list(&f.servers[0], "p1", "10");
+    fake_server_opened(&f.servers[0]);
+    step(&f);
+    assert_int_equal(cor_indexer_get(cor_shared_informer_indexer(inf), COR_STR("p"), &o), 0);
+    o->bytes[3] ^= 1;
+    cor_object_unref(o);
+    cor_clock_manual_advance(&f.clk, 60000);
+    step(&f);
+    assert_string_equal(f.told, "changed p");
+    fake_server_wake(&f.servers[0]);
+    assert_string_equal(f.requests[0], "L(0,500) W(10) cancel W(10)");
+    end(&f);
+}
+
 TEST(informer_factory, says_whose_list_failed)
 {
     struct fake f;
