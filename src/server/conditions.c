@@ -1,7 +1,7 @@
 #include "server/conditions.h"
 
 #include "codec/conversion.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "meta/gvk.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "json/json.h"
 #include "json/scan.h"
 

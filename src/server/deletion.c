@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "server/namespaces.h"
 #include "server/object_edit.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

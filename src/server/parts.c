@@ -6,7 +6,7 @@
 #include "codec/conversion.h"
 #include "meta/field_error.h"
 #include "server/object_edit.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

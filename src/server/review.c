@@ -6,7 +6,7 @@
 #include "server/authorizer.h"
 #include "server/body.h"
 #include "server/object_edit.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "server/token_table.h"
 #include "json/scan.h"
 #include "json/writer.h"

@@ -8,7 +8,7 @@
 #include "server/namespaces.h"
 #include "server/object_edit.h"
 #include "server/parts.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

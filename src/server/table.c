@@ -2,7 +2,7 @@
 
 #include "base/err.h"
 #include "server/object_edit.h"
-#include "server/time_text.h"
+#include "meta/time_text.h"
 #include "json/scan.h"
 
 #define NAME_DESCRIPTION                                                                           \

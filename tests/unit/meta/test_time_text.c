@@ -1,4 +1,4 @@
-#include "server/time_text.h"
+#include "meta/time_text.h"
 
 #include "base/err.h"
 #include "test.h"

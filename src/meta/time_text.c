@@ -1,4 +1,4 @@
-#include "server/time_text.h"
+#include "meta/time_text.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* Times as API objects have them, and ages as tables print them.
  * Thread: any (pure). */
-#ifndef COR_SERVER_TIME_TEXT_H
-#define COR_SERVER_TIME_TEXT_H
+#ifndef COR_META_TIME_TEXT_H
+#define COR_META_TIME_TEXT_H
 
 #include <stdint.h>
 
