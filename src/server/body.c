@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "codec/protobuf.h"
 #include "codec/yaml.h"
 #include "http/url.h"
 #include "meta/field_error.h"
@@ -16,7 +17,7 @@
 #define STRICT_TEXT_MAX   (16u * 1024)
 #define WHY_MAX           (64u * 1024)
 #define FIELD_MANAGER_MAX 128
-#define YAML_JSON_MAX     (3u << 20)
+#define YAML_JSON_MAX     (3u << 20) /* of what YAML or protobuf become */
 
 void cor_body_deinit(struct cor_body *body)
 {
@@ -363,16 +364,43 @@ static int read_yaml(struct cor_call *call, struct cor_buf *scratch, struct cor_
     return report_yaml_dups(call, cor_buf_str(&dups));
 }
 
+static int refuse_type(struct cor_call *call)
+{
+    return cor_status_set(&call->status, -COR_EMEDIATYPE,
+                          "the body of the request was in an unknown format - accepted media "
+                          "types include: application/json, application/yaml");
+}
+
+/* Some kinds only; of others the client is told that it should have sent JSON. */
+static int read_protobuf(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
+{
+    int r;
+
+    cor_buf_init(scratch, YAML_JSON_MAX);
+    r = cor_protobuf_to_json(call->req->body, scratch);
+    if (r == -COR_ENOTSUP)
+        return refuse_type(call);
+    if (r == -COR_EINVAL)
+        return unrecognized(call, cor_str_starts(call->req->body, COR_PROTOBUF_PREFIX)
+                                      ? "unexpected EOF"
+                                      : "provided data does not appear to be a protobuf message, "
+                                        "expected prefix [107 56 115 0]");
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    *ret_json = cor_buf_str(scratch);
+    return 0;
+}
+
 int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
 {
     struct cor_str type = cor_media_type(call->req->content_type);
 
     if (cor_media_type_is(type, "application/yaml"))
         return read_yaml(call, scratch, ret_json);
+    if (cor_media_type_is(type, "application/vnd.kubernetes.protobuf"))
+        return read_protobuf(call, scratch, ret_json);
     if (type.n > 0 && !cor_media_type_is(type, "application/json"))
-        return cor_status_set(&call->status, -COR_EMEDIATYPE,
-                              "the body of the request was in an unknown format - accepted media "
-                              "types include: application/json, application/yaml");
+        return refuse_type(call);
     *ret_json = call->req->body;
     return 0;
 }

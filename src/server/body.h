@@ -13,8 +13,9 @@ struct cor_body {
 
 void cor_body_deinit(struct cor_body *body); /* safe on a zeroed struct */
 
-/* The request's body as JSON: it itself, or made from YAML in `scratch`. Keys that a YAML mapping
- * has twice are reported as the request wants it. 0, or a failure in the call's status. */
+/* The request's body as JSON: it itself, or made from YAML or protobuf in `scratch`. Keys that a
+ * YAML mapping has twice are reported as the request wants it. 0, or a failure in the call's
+ * status. */
 int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json);
 
 /* Checks content type, type and field validation, name and namespace against the URL's (a name only

@@ -170,8 +170,12 @@ TEST(answers, to_other_kinds_and_versions)
          "the API version in the data (autoscaling/v1) does not match the expected API version "
          "(autoscaling/v2)",
          false},
-        {"POST", CONFIGMAPS, "{}", "application/vnd.kubernetes.protobuf", NULL, 415,
-         "UnsupportedMediaType", NULL, false},
+        {"POST", CONFIGMAPS, "{}", "application/vnd.kubernetes.protobuf", NULL, 400, "BadRequest",
+         "the object provided is unrecognized (must be of type ConfigMap): provided data does not "
+         "appear to be a protobuf message, expected prefix [107 56 115 0] ({})",
+         false},
+        {"POST", CONFIGMAPS, "{}", "application/cbor", NULL, 415, "UnsupportedMediaType", NULL,
+         false},
     };
     struct fx fx = {0};
     struct fx_headers shouted = {.content_type = "APPLICATION/JSON"};

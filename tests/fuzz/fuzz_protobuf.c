@@ -1,0 +1,24 @@
+/* Promises of the protobuf reader: it reads nothing outside of its bytes, and what it makes is
+ * JSON, but for its depth. */
+#include "base/err.h"
+#include "codec/protobuf.h"
+#include "fuzz.h"
+#include "json/json.h"
+
+#define OUT_MAX (1u << 24)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct cor_json_limits limits = {OUT_MAX, COR_JSON_DEPTH_MAX};
+    struct cor_buf out;
+    bool is_canonical;
+    int r;
+
+    cor_buf_init(&out, OUT_MAX);
+    r = cor_protobuf_to_json(cor_str((const char *)data, size), &out);
+    FUZZ_CHECK(r == 0 || r == -COR_EINVAL || r == -COR_ENOTSUP || r == -COR_ETOOBIG);
+    if (r == 0)
+        FUZZ_CHECK(cor_json_check(cor_buf_str(&out), &limits, &is_canonical, NULL) == 0);
+    cor_buf_deinit(&out);
+    return 0;
+}
