@@ -254,6 +254,7 @@ static const struct {
 } actions[] = {
     {COR_STR("Binding"), &cor_verb_binding},
     {COR_STR("ComponentStatus"), &cor_verb_component_status},
+    {COR_STR("Eviction"), &cor_verb_eviction},
     {COR_STR("LocalSubjectAccessReview"), &cor_verb_review},
     {COR_STR("SelfSubjectAccessReview"), &cor_verb_review},
     {COR_STR("SelfSubjectReview"), &cor_verb_review},

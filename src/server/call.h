@@ -120,6 +120,7 @@ int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
 extern const struct cor_verb cor_verb_get, cor_verb_list, cor_verb_watch, cor_verb_create,
     cor_verb_update, cor_verb_patch, cor_verb_delete, cor_verb_delete_collection;
 /* Of what is not kept, and of subresources that do something. */
-extern const struct cor_verb cor_verb_review, cor_verb_component_status, cor_verb_binding;
+extern const struct cor_verb cor_verb_review, cor_verb_component_status, cor_verb_binding,
+    cor_verb_eviction;
 
 #endif

@@ -194,9 +194,33 @@ static int warn_of_orphans(struct cor_call *call, const struct cor_delete_option
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options)
+/* Takes what was read, or releases it with what is wrong in the call's status. */
+static int finish(struct cor_call *call, int r, const struct cor_field_errors *errs,
+                  struct cor_delete_options *take_options, struct cor_delete_options *ret_options)
 {
     static const struct cor_gk gk = {COR_STR("meta.k8s.io"), COR_STR("DeleteOptions")};
+
+    if (r == 0 && (errs->n > 0 || errs->error < 0))
+        r = cor_status_invalid(&call->status, &gk, COR_STR(""), errs);
+    if (r < 0)
+        cor_delete_options_deinit(take_options);
+    else
+        *ret_options = *take_options;
+    return r;
+}
+
+int cor_delete_options_from(struct cor_call *call, struct cor_str json,
+                            struct cor_delete_options *ret_options)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_delete_options options = {0};
+    int r = from_json(call, json, &options, &errs);
+
+    return finish(call, r, &errs, &options, ret_options);
+}
+
+int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options)
+{
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     struct cor_delete_options options = {0};
     int r = 0;
@@ -205,12 +229,6 @@ int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *re
         r = from_body(call, &options, &errs);
     else
         from_query(call, &options, &errs);
-    if (r == 0 && (errs.n > 0 || errs.error < 0))
-        r = cor_status_invalid(&call->status, &gk, COR_STR(""), &errs);
-    if (r < 0) {
-        cor_delete_options_deinit(&options);
-        return r;
-    }
-    *ret_options = options;
-    return warn_of_orphans(call, &options);
+    r = finish(call, r, &errs, &options, ret_options);
+    return r < 0 ? r : warn_of_orphans(call, &options);
 }

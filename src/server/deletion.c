@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "meta/time_text.h"
 #include "server/namespaces.h"
 #include "server/object_edit.h"
-#include "meta/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "codec/conversion.h"
 #include "meta/field_error.h"
-#include "server/object_edit.h"
 #include "meta/time_text.h"
+#include "server/object_edit.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

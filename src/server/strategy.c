@@ -5,10 +5,10 @@
 #include "base/err.h"
 #include "meta/field_error.h"
 #include "meta/object_meta.h"
+#include "meta/time_text.h"
 #include "server/namespaces.h"
 #include "server/object_edit.h"
 #include "server/parts.h"
-#include "meta/time_text.h"
 #include "json/scan.h"
 #include "json/writer.h"
 

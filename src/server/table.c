@@ -1,8 +1,8 @@
 #include "server/table.h"
 
 #include "base/err.h"
-#include "server/object_edit.h"
 #include "meta/time_text.h"
+#include "server/object_edit.h"
 #include "json/scan.h"
 
 #define NAME_DESCRIPTION                                                                           \

@@ -172,5 +172,63 @@ def other_kinds_are_written_too(server):
     kubectl(server, "delete", "deploy/web", "secret/s")
 
 
+@test
+def a_resource_is_shown_in_each_of_its_versions(server):
+    event = {"kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": {"name": "e"}, "note": "hello", "reason": "R",
+             "type": "Normal", "regarding": {"kind": "Pod", "name": "p", "namespace": server.ns}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(event))
+    assert kubectl(server, "get", "events.v1.events.k8s.io", "e", "-o", "jsonpath={.note}") == "hello"
+    assert kubectl(server, "get", "events.v1.", "e", "-o", "jsonpath={.message}") == "hello"
+    found = kubectl(server, "get", "events.v1.events.k8s.io", "--field-selector", "regarding.name=p", "-o", "name")
+    assert found == "event.events.k8s.io/e\n"
+    assert kubectl(server, "get", "events", "--field-selector", "involvedObject.name=q", "-o", "name") == ""
+    assert "hello" in kubectl(server, "events")
+    scaler = {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v1", "metadata": {"name": "h"},
+              "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 50,
+                       "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}}
+    kubectl(server, "apply", "-f", "-", stdin=json.dumps(scaler))
+    cpu = "jsonpath={.spec.targetCPUUtilizationPercentage}"
+    assert kubectl(server, "get", "horizontalpodautoscalers.v1.autoscaling", "h", "-o", cpu) == "50"
+    cpu = "jsonpath={.spec.metrics[0].resource.target.averageUtilization}"
+    assert kubectl(server, "get", "hpa", "h", "-o", cpu) == "50"
+    assert "/ 50%" in kubectl(server, "describe", "hpa", "h")
+
+
+@test
+def users_ask_who_they_are_and_what_they_may(server):
+    assert "kubernetes-admin" in kubectl(server, "auth", "whoami")
+    assert kubectl(server, "auth", "can-i", "delete", "pods").strip() == "yes"
+    assert "*.*" in kubectl(server, "auth", "can-i", "--list")
+
+
+@test
+def workloads_are_scaled_and_nodes_drained(server):
+    workload = {"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": {"name": "s"},
+                "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(workload))
+    kubectl(server, "scale", "statefulset/s", "--replicas=4")
+    assert kubectl(server, "get", "sts", "s", "-o", "jsonpath={.spec.replicas}") == "4"
+    node = "node-" + server.ns
+    kubectl(server, "create", "-f", "-", stdin=json.dumps({"kind": "Node", "apiVersion": "v1", "metadata": {"name": node}}))
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {"nodeName": node, "containers": [{"name": "c"}]}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(pod))
+    assert "evicted" in kubectl(server, "drain", node, "--force", "--grace-period=0", "--timeout=60s")
+
+
+@test
+def generators_and_approvals_are_understood(server):
+    kubectl(server, "create", "configmap", "c", "--from-literal=k=v")
+    assert kubectl(server, "get", "cm", "c", "-o", "jsonpath={.data.k}") == "v"
+    kubectl(server, "create", "secret", "generic", "s", "--from-literal=k=v")
+    assert kubectl(server, "get", "secret", "s", "-o", "jsonpath={.data.k}") == "dg=="
+    kubectl(server, "create", "serviceaccount", "a")
+    name = "csr-" + server.ns
+    request = {"kind": "CertificateSigningRequest", "apiVersion": "certificates.k8s.io/v1", "metadata": {"name": name},
+               "spec": {"signerName": "example.com/x", "request": "eA==", "usages": ["client auth"]}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(request))
+    kubectl(server, "certificate", "approve", name)
+    assert kubectl(server, "get", "csr", name, "-o", "jsonpath={.status.conditions[0].type}") == "Approved"
+
+
 if __name__ == "__main__":
     main()

@@ -36,7 +36,7 @@ static const struct expected {
     {"v1", "pods/attach", "PodAttachOptions", "create,get", "", "", true, NODE},
     {"v1", "pods/binding", "Binding", "create", "", "", true, NULL},
     {"v1", "pods/ephemeralcontainers", "Pod", GPU, "", "", true, NULL},
-    {"v1", "pods/eviction", "Eviction", "create", "", "", true, "is not built yet"},
+    {"v1", "pods/eviction", "Eviction", "create", "", "", true, NULL},
     {"v1", "pods/exec", "PodExecOptions", "create,get", "", "", true, NODE},
     {"v1", "pods/log", "Pod", "get", "", "", true, NODE},
     {"v1", "pods/portforward", "PodPortForwardOptions", "create,get", "", "", true, NODE},
