@@ -39,7 +39,8 @@ FIELDS(event_fields, NULL, METADATA, {.label = "involvedObject.kind"},
        {.label = "involvedObject.uid"}, {.label = "involvedObject.apiVersion"},
        {.label = "involvedObject.resourceVersion"}, {.label = "involvedObject.fieldPath"},
        {.label = "reason"}, {.label = "reportingComponent"},
-       {.label = "source", .path = "source.component"}, {.label = "type"});
+       {.label = "source", .path = "source.component", .otherwise = "reportingComponent"},
+       {.label = "type"});
 FIELDS(new_event_fields, NULL, METADATA,
        {.label = "regarding.kind", .field = "involvedObject.kind"},
        {.label = "regarding.namespace", .field = "involvedObject.namespace"},

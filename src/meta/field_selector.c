@@ -192,6 +192,8 @@ static int resolve_term(struct cor_field_term *term, const struct cor_field_labe
         return unknown_label(labels, term->field, status);
     field = v->field ? v->field : v->label;
     r = cor_json_path_new(cor_strz(v->path ? v->path : field), &term->path, &why);
+    if (r == 0 && v->otherwise)
+        r = cor_json_path_new(cor_strz(v->otherwise), &term->otherwise, &why);
     if (r == -COR_ENOMEM)
         return no_memory(status);
     if (r < 0)
@@ -262,17 +264,29 @@ struct cor_field_selector *cor_field_selector_free(struct cor_field_selector *se
         cor_free((char *)selector->terms[i].field.p);
         cor_free((char *)selector->terms[i].value.p);
         cor_json_path_free(selector->terms[i].path);
+        cor_json_path_free(selector->terms[i].otherwise);
     }
     return cor_free(selector);
+}
+
+/* Empty when the object has no such field. */
+static struct cor_str read_field(const struct cor_field_term *term, struct cor_str object)
+{
+    struct cor_str value = {NULL, 0};
+    int r = cor_json_path_first(term->path, object, COR_JSON_SORTED, &value);
+
+    if (term->otherwise && (r < 0 || cor_str_eq(value, COR_STR("\"\""))))
+        r = cor_json_path_first(term->otherwise, object, COR_JSON_SORTED, &value);
+    return r < 0 ? (struct cor_str){NULL, 0} : value;
 }
 
 static bool reads_as(const struct cor_field_term *term, struct cor_str object)
 {
     static const char *const absent[] = {
         [COR_FIELD_KIND_STRING] = "", [COR_FIELD_KIND_BOOL] = "false", [COR_FIELD_KIND_INT] = "0"};
-    struct cor_str value, raw;
+    struct cor_str value = read_field(term, object), raw;
 
-    if (cor_json_path_first(term->path, object, COR_JSON_SORTED, &value) < 0)
+    if (!value.p)
         return cor_str_eqz(term->value, absent[term->kind]);
     switch (cor_json_type(value)) {
     case COR_JSON_STRING:

@@ -27,6 +27,7 @@ struct cor_field_label {
     const char *label; /* as clients write it */
     const char *field; /* the field it stands for; NULL: the label itself */
     const char *path;  /* where the object has it, see json/path.h; NULL: the field's own name */
+    const char *otherwise; /* where it is looked for when that is absent or empty; NULL: nowhere */
     enum cor_field_kind kind;
 };
 
@@ -40,7 +41,7 @@ struct cor_field_labels {
 
 struct cor_field_term {
     struct cor_str field, value; /* the value without escapes */
-    struct cor_json_path *path;
+    struct cor_json_path *path, *otherwise;
     enum cor_field_kind kind;
     bool equal; /* field=value; else field!=value */
 };

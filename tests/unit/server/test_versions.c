@@ -79,6 +79,26 @@ TEST(versions, lists_pages_and_selectors_speak_the_version_that_was_asked_for)
     fx_close(&fx);
 }
 
+TEST(versions, the_source_of_an_event_is_its_component_or_its_controller)
+{
+    struct fx fx;
+    const char *list;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CORE,
+          "{\"metadata\":{\"name\":\"a\"},\"source\":{\"component\":\"x\"}}");
+    fx_do(&fx, 201, "POST", EVENTS,
+          "{\"metadata\":{\"name\":\"b\"},\"reportingController\":\"x\"}");
+    fx_do(&fx, 201, "POST", CORE,
+          "{\"metadata\":{\"name\":\"c\"},\"source\":{\"component\":\"y\"},\"reportingComponent\":"
+          "\"x\"}");
+    list = fx_do(&fx, 200, "GET", CORE "?fieldSelector=source%3Dx", "");
+    assert_at(list, "items[0].metadata.name", "a");
+    assert_at(list, "items[1].metadata.name", "b");
+    assert_at(list, "items[2]", "");
+    fx_close(&fx);
+}
+
 TEST(versions, tables_metadata_and_yaml_are_made_of_the_version)
 {
     static const struct fx_headers table = {.accept =
