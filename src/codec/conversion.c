@@ -17,6 +17,13 @@ struct cor_str cor_convert_member(struct cor_str object, const char *key)
     return value;
 }
 
+bool cor_convert_is_text(struct cor_str value, const char *text)
+{
+    struct cor_str raw;
+
+    return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
+}
+
 int cor_convert_item(cor_convert_fn convert, const struct cor_object *object, struct cor_buf *out)
 {
     struct cor_json_writer w;

@@ -37,4 +37,7 @@ int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_s
 /* The member of a canonical object; empty (p == NULL) when absent, null, or `object` is none. */
 struct cor_str cor_convert_member(struct cor_str object, const char *key);
 
+/* Is it this string? Without escapes. */
+bool cor_convert_is_text(struct cor_str value, const char *text);
+
 #endif

@@ -113,13 +113,6 @@ static bool is_object(struct cor_str value)
     return cor_json_type(value) == COR_JSON_OBJECT;
 }
 
-static bool is_text(struct cor_str value, const char *text)
-{
-    struct cor_str raw;
-
-    return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
-}
-
 static bool same_parent(const struct move *move, const char *parent)
 {
     if (!move->parent || !parent)
@@ -143,8 +136,8 @@ static bool is_cpu(struct cor_str metric)
 {
     struct cor_str resource = cor_convert_member(metric, "resource");
 
-    return is_text(cor_convert_member(metric, "type"), "Resource") &&
-           is_text(cor_convert_member(resource, "name"), "cpu");
+    return cor_convert_is_text(cor_convert_member(metric, "type"), "Resource") &&
+           cor_convert_is_text(cor_convert_member(resource, "name"), "cpu");
 }
 
 static struct cor_str utilization_of(struct cor_str metric, enum cor_hpa_side side)
@@ -183,7 +176,7 @@ static bool is_told(const struct source *s, const char *parent, struct cor_str r
             return true;
     }
     return s->decides && parent && cor_str_eqz(COR_STR("target"), parent) &&
-           cor_str_eq(raw_key, COR_STR("type")) && is_text(value, type_of(s, around));
+           cor_str_eq(raw_key, COR_STR("type")) && cor_convert_is_text(value, type_of(s, around));
 }
 
 static const char *parent_named(const struct source *s, struct cor_str raw_key)

@@ -62,14 +62,13 @@ static int merge_maps(struct cor_str map, struct cor_str more, struct cor_buf *o
 }
 
 struct parts {
-    struct cor_buf annotations, spec, conditions, status;
+    struct cor_buf annotations, spec, status;
 };
 
 static void parts_deinit(struct parts *p)
 {
     cor_buf_deinit(&p->annotations);
     cor_buf_deinit(&p->spec);
-    cor_buf_deinit(&p->conditions);
     cor_buf_deinit(&p->status);
 }
 
@@ -78,22 +77,17 @@ static int make_parts(struct binding_call *binding, const struct cor_object *pod
     const struct cor_condition scheduled = {
         .type = "PodScheduled", .status = "True", .is_probed = true};
     struct cor_str spec = cor_object_member(pod, COR_STR("spec"));
-    struct cor_str status = cor_object_member(pod, COR_STR("status"));
-    struct cor_edits spec_edits = {.n = 0}, status_edits = {.n = 0};
+    struct cor_edits spec_edits = {.n = 0};
     int r;
 
     cor_buf_init(&p->annotations, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&p->spec, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_buf_init(&p->conditions, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&p->status, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_edits_set(&spec_edits, COR_STR("nodeName"), target_name(binding));
     r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &p->spec);
     if (r == 0)
-        r = cor_condition_set(cor_convert_member(status, "conditions"), &scheduled,
-                              cor_call_now_ms(&binding->call) / 1000, &p->conditions);
-    cor_edits_set(&status_edits, COR_STR("conditions"), cor_buf_str(&p->conditions));
-    if (r == 0)
-        r = cor_edits_apply(&status_edits, status.p ? status : COR_STR("{}"), &p->status);
+        r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &scheduled,
+                                 cor_call_now_ms(&binding->call) / 1000, &p->status);
     return r < 0 ? r
                  : merge_maps(cor_object_meta_member(pod, COR_STR("annotations")),
                               cor_object_meta_member(binding->body.object, COR_STR("annotations")),

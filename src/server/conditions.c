@@ -2,15 +2,9 @@
 
 #include "codec/conversion.h"
 #include "meta/time_text.h"
+#include "json/edits.h"
 #include "json/scan.h"
 #include "json/writer.h"
-
-static bool is_text(struct cor_str value, const char *text)
-{
-    struct cor_str raw;
-
-    return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
-}
 
 static void write_condition(struct cor_json_writer *w, const struct cor_condition *c,
                             struct cor_str transition, int64_t now_s)
@@ -52,9 +46,9 @@ int cor_condition_set(struct cor_str conditions, const struct cor_condition *con
     cor_json_begin_array(&w);
     while (cor_json_iter_elem(&it)) {
         struct cor_str old = cor_json_iter_value(&it);
-        bool same = is_text(cor_convert_member(old, "status"), condition->status);
+        bool same = cor_convert_is_text(cor_convert_member(old, "status"), condition->status);
 
-        if (is_set || !is_text(cor_convert_member(old, "type"), condition->type)) {
+        if (is_set || !cor_convert_is_text(cor_convert_member(old, "type"), condition->type)) {
             cor_json_raw(&w, old);
             continue;
         }
@@ -68,6 +62,21 @@ int cor_condition_set(struct cor_str conditions, const struct cor_condition *con
     return cor_json_writer_finish(&w);
 }
 
+int cor_condition_set_in(struct cor_str status, const struct cor_condition *condition,
+                         int64_t now_s, struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf conditions = {0};
+    struct cor_edits edits = {.n = 0};
+    int r;
+
+    cor_buf_init(&conditions, COR_OBJECT_BYTES_MAX_DEFAULT);
+    r = cor_condition_set(cor_convert_member(status, "conditions"), condition, now_s, &conditions);
+    if (r < 0)
+        return r;
+    cor_edits_set(&edits, COR_STR("conditions"), cor_buf_str(&conditions));
+    return cor_edits_apply(&edits, status.p ? status : COR_STR("{}"), out);
+}
+
 struct cor_str cor_condition_status(struct cor_str conditions, const char *type)
 {
     struct cor_json_iter it = cor_json_iter(conditions.p ? conditions : COR_STR("[]"));
@@ -75,7 +84,7 @@ struct cor_str cor_condition_status(struct cor_str conditions, const char *type)
     while (cor_json_iter_elem(&it)) {
         struct cor_str condition = cor_json_iter_value(&it);
 
-        if (is_text(cor_convert_member(condition, "type"), type))
+        if (cor_convert_is_text(cor_convert_member(condition, "type"), type))
             return cor_convert_member(condition, "status");
     }
     return (struct cor_str){NULL, 0};

@@ -22,6 +22,11 @@ struct cor_condition {
 int cor_condition_set(struct cor_str conditions, const struct cor_condition *condition,
                       int64_t now_s, struct cor_buf *out);
 
+/* Appends the canonical status of an object (p == NULL: none) with `condition` among its
+ * conditions. The same results. */
+int cor_condition_set_in(struct cor_str status, const struct cor_condition *condition,
+                         int64_t now_s, struct cor_buf *out);
+
 /* The status of the condition of this type as JSON; p == NULL: there is none. */
 struct cor_str cor_condition_status(struct cor_str conditions, const char *type);
 

@@ -244,17 +244,25 @@ static int decide(struct cor_call *call, const struct cor_delete_options *o,
     return write_mark(call, object, &mark, &ret->marked);
 }
 
+int cor_deletion_check_preconditions(struct cor_call *call,
+                                     const struct cor_delete_options *options,
+                                     const struct cor_object *object)
+{
+    int r = check_precondition(call, "UID", options->uid, cor_object_uid(object),
+                               "deleted and then recreated");
+
+    return r < 0 ? r
+                 : check_precondition(call, "ResourceVersion", options->resource_version,
+                                      cor_object_resource_version(object), "modified");
+}
+
 int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *options,
                         const struct cor_object *object, struct cor_deletion *ret_deletion)
 {
     struct cor_gr gr = cor_api_gr(call->res);
-    int r = check_precondition(call, "UID", options->uid, cor_object_uid(object),
-                               "deleted and then recreated");
+    int r = cor_deletion_check_preconditions(call, options, object);
 
     *ret_deletion = (struct cor_deletion){.step = COR_DELETION_NOW};
-    if (r == 0)
-        r = check_precondition(call, "ResourceVersion", options->resource_version,
-                               cor_object_resource_version(object), "modified");
     if (r < 0)
         return r;
     if (cor_is_namespaces(call->res)) {

@@ -18,6 +18,12 @@ struct cor_deletion {
                                   answer shows of a pod; NULL: nothing is marked */
 };
 
+/* Is it the object, and the state of it, that the options ask for? 0, -COR_ECONFLICT (409) in the
+ * call's status. */
+int cor_deletion_check_preconditions(struct cor_call *call,
+                                     const struct cor_delete_options *options,
+                                     const struct cor_object *object);
+
 /* 0, or a failure in the call's status (preconditions: 409). */
 int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *options,
                         const struct cor_object *object, struct cor_deletion *ret_deletion);

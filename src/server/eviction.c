@@ -81,20 +81,6 @@ static void start_deletion(struct eviction_call *ev)
     cor_delete_op_run(&ev->op, ev->call.name);
 }
 
-static int check_precondition(struct eviction_call *ev, const char *what, const char *wanted,
-                              struct cor_str found, const char *changed)
-{
-    static const struct cor_gr gr = {COR_STR(""), COR_STR("Pod")};
-
-    if (!wanted || !wanted[0] || cor_str_eqz(found, wanted))
-        return 0;
-    return cor_status_conflict(
-        &ev->call.status, &gr, ev->call.name,
-        "the %s in the precondition (%s) does not match the %s in record (%.*s). The object might "
-        "have been %s",
-        what, wanted, what, COR_STR_ARG(found), changed);
-}
-
 static int mark_pod(struct eviction_call *ev, const struct cor_object *pod,
                     struct cor_object **ret_marked)
 {
@@ -103,24 +89,18 @@ static int mark_pod(struct eviction_call *ev, const struct cor_object *pod,
                                          .reason = "EvictionByEvictionAPI",
                                          .message = "Eviction API: evicting",
                                          .is_probed = true};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf conditions = {0}, status = {0};
-    struct cor_str old = cor_object_member(pod, COR_STR("status"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(pod),
         .api_version = cor_object_api_version(pod),
         .top = cor_object_json(pod),
         .metadata = cor_object_metadata(pod),
     };
-    struct cor_edits edits = {.n = 0};
     int r;
 
-    cor_buf_init(&conditions, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&status, COR_OBJECT_BYTES_MAX_DEFAULT);
-    r = cor_condition_set(cor_convert_member(old, "conditions"), &target,
-                          cor_call_now_ms(&ev->call) / 1000, &conditions);
-    cor_edits_set(&edits, COR_STR("conditions"), cor_buf_str(&conditions));
-    if (r == 0)
-        r = cor_edits_apply(&edits, old.p ? old : COR_STR("{}"), &status);
+    r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &target,
+                             cor_call_now_ms(&ev->call) / 1000, &status);
     if (r < 0)
         return cor_status_set(&ev->call.status, r, "%s", cor_err_text(r));
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
@@ -141,11 +121,7 @@ static void mark_step(void *arg, struct cor_store_change *change, struct cor_obj
 
     ev->decided = ev->call.is_over
                       ? -COR_ECANCELED
-                      : check_precondition(ev, "UID", ev->options.uid, cor_object_uid(current),
-                                           "deleted and then recreated");
-    if (ev->decided == 0)
-        ev->decided = check_precondition(ev, "ResourceVersion", ev->options.resource_version,
-                                         cor_object_resource_version(current), "modified");
+                      : cor_deletion_check_preconditions(&ev->call, &ev->options, current);
     if (ev->decided == 0)
         ev->decided = mark_pod(ev, current, &marked);
     if (ev->decided == 0)
