@@ -22,6 +22,7 @@ static void free_client(struct cor_http_client *c)
     cor_free(c->unix_path);
     cor_free(c->server_name);
     cor_buf_deinit(&c->authority);
+    cor_proxy_deinit(&c->proxy);
     cor_free(c);
 }
 
@@ -428,6 +429,13 @@ static int set_authority(struct cor_http_client *c)
     return r < 0 || is_default ? r : cor_buf_addf(&c->authority, ":%u", c->opts.port);
 }
 
+static int set_proxy(struct cor_http_client *c, const char *url)
+{
+    int r = cor_proxy_init(&c->proxy, url, NULL);
+
+    return r == 0 && c->proxy.is_tls && !c->opts.tls ? -COR_ENOTSUP : r;
+}
+
 static int dup(const char *s, char **ret)
 {
     *ret = s ? cor_strdup(s) : NULL;
@@ -470,6 +478,8 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
         r = dup(opts->server_name, &c->server_name);
     if (r == 0)
         r = set_authority(c);
+    if (r == 0 && opts->proxy_url && !opts->unix_path)
+        r = set_proxy(c, opts->proxy_url);
     if (r == 0)
         r = cor_timer_set(&c->soon, COR_HTTP_CLIENT_FAR_MS);
     if (r < 0) {

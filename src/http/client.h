@@ -44,11 +44,13 @@ struct cor_http_client_opts {
     uint64_t connect_timeout_ms; /* 0: COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS */
     uint64_t silence_ms;         /* HTTP/2; 0: COR_HTTP_CLIENT_SILENCE_MS */
     uint64_t ping_ms;            /* 0: COR_HTTP_CLIENT_PING_MS */
+    const char *proxy_url;       /* see http/proxy.h; NULL: none. An https proxy needs `tls`, and is
+                                    trusted as the server is. Not for Unix sockets */
     cor_resolve_fn resolve;      /* NULL: the system's resolver, on a worker thread */
     void *resolve_arg;
 };
 
-/* 0, -COR_ENOMEM. Nothing is connected yet. */
+/* Nothing is connected yet. 0, -COR_ENOMEM; of the proxy's URL: -COR_EINVAL, -COR_ENOTSUP. */
 int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts *opts,
                          struct cor_http_client **ret_client);
 

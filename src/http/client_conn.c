@@ -183,6 +183,8 @@ static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg
     if (c->state != GREETING && c->state != OPEN)
         return;
     c->heard_ms = now_ms(c);
+    if (c->is_pinging)
+        cor_timer_set(&c->timer, c->opts.keepalive_ms);
     c->is_pinging = false;
     look(c, cor_h2_feed(c->h2, bytes, c->heard_ms));
     throttle(c);

@@ -7,6 +7,7 @@
 #include "http/client.h"
 #include "http/client_conn.h"
 #include "http/dial.h"
+#include "http/proxy.h"
 #include "loop/timer.h"
 #include "net/h1.h"
 
@@ -77,6 +78,7 @@ struct cor_http_client {
     struct cor_http_client_opts opts;
     char *host, *unix_path, *server_name;
     struct cor_buf authority;
+    struct cor_proxy proxy;
     struct cor_list links, ready;
     struct cor_list waiting, due;
     size_t nwaiting, ndialling, nidle, ncalls;

@@ -136,6 +136,7 @@ static int dial(struct cor_http_link *l)
                                  .unix_path = c->unix_path,
                                  .tls = c->opts.tls,
                                  .server_name = c->server_name,
+                                 .proxy = c->proxy.host ? &c->proxy : NULL,
                                  .resolve = c->opts.resolve,
                                  .resolve_arg = c->opts.resolve_arg,
                                  .timeout_ms = c->opts.connect_timeout_ms,

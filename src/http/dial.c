@@ -3,11 +3,15 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "http/proxy.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "net/h1.h"
 #include "net/net.h"
 #include "net/stream.h"
 
@@ -18,9 +22,10 @@
 /* An address gets this much even when many others wait. */
 #define SHARE_MIN_MS 2000
 
-/*   RESOLVING ──► CONNECTING (each address, with TLS) ──► DONE ──► CLOSING
- * and from everywhere to DONE and CLOSING. */
-enum state { RESOLVING, CONNECTING, DONE, CLOSING };
+/*   RESOLVING ──► CONNECTING (each address, with TLS) ──────────────► DONE ──► CLOSING
+ *                        └──► TUNNELLING ──► SECURING (TLS) ──┘
+ * and from everywhere to DONE and CLOSING. With a proxy the first two are about the proxy. */
+enum state { RESOLVING, CONNECTING, TUNNELLING, SECURING, DONE, CLOSING };
 
 struct cor_dial {
     struct cor_net *net;
@@ -30,6 +35,8 @@ struct cor_dial {
     struct cor_addresses addresses;
     size_t next_address;
     struct cor_stream *stream;
+    struct cor_h1 *h1; /* TUNNELLING: the proxy's answer */
+    int proxy_status;
     size_t nclosing;        /* streams of earlier addresses */
     uint64_t deadline_ms;   /* on the loop's clock */
     struct cor_timer timer; /* always set, so that moving it cannot fail */
@@ -51,6 +58,7 @@ static void finish_close(struct cor_dial *d)
     if (d->state != CLOSING || d->nclosing > 0 || d->resolver)
         return;
     cor_timer_cancel(&d->timer);
+    cor_h1_free(d->h1);
     cor_free(d);
     if (on_closed)
         on_closed(arg);
@@ -82,18 +90,109 @@ static void fail(struct cor_dial *d, int r, const char *text)
     d->opts.on_done(r, text, NULL, d->opts.arg);
 }
 
-static void on_stream_open(struct cor_stream *s, void *arg)
+static void succeed(struct cor_dial *d)
 {
-    struct cor_dial *d = arg;
+    struct cor_stream *s = COR_STEAL(d->stream);
 
     d->state = DONE;
-    d->stream = NULL;
     cor_timer_set(&d->timer, FAR_MS);
     d->opts.on_done(0, "", s, d->opts.arg);
 }
 
+static const char *server_name(const struct cor_dial *d)
+{
+    return d->opts.server_name ? d->opts.server_name : d->opts.host;
+}
+
+static int on_proxy_head(const struct cor_h1_head *head, void *arg)
+{
+    struct cor_dial *d = arg;
+
+    d->proxy_status = head->status;
+    return 0;
+}
+
+static int on_proxy_body(struct cor_str piece, void *arg)
+{
+    return 0;
+}
+
+static int on_proxy_end(void *arg)
+{
+    return 0;
+}
+
+static const struct cor_h1_limits h1_limits = {.head_max = COR_H1_HEAD_MAX,
+                                               .headers_max = COR_H1_HEADERS_MAX};
+static const struct cor_h1_cbs h1_cbs = {on_proxy_head, on_proxy_body, on_proxy_end};
+
+static int ask_for_tunnel(struct cor_dial *d)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf head;
+    struct cor_str bytes;
+    int r;
+
+    cor_buf_init(&head, OUT_MAX);
+    d->h1 = cor_h1_new(COR_H1_CLIENT, &h1_limits, &h1_cbs, d);
+    if (!d->h1)
+        return -COR_ENOMEM;
+    cor_h1_next(d->h1, true); /* An answer to CONNECT has no body either. */
+    r = cor_proxy_write_connect(d->opts.proxy, d->opts.host, d->opts.port, &head);
+    if (r < 0)
+        return r;
+    bytes = cor_buf_str(&head);
+    d->state = TUNNELLING;
+    r = cor_stream_write(d->stream, &bytes, 1);
+    if (d->opts.proxy->authorization)
+        explicit_bzero(head.p, head.n);
+    return r;
+}
+
+static void on_stream_open(struct cor_stream *s, void *arg)
+{
+    struct cor_dial *d = arg;
+    int r;
+
+    if (!d->opts.proxy || d->state == SECURING) {
+        succeed(d);
+        return;
+    }
+    r = ask_for_tunnel(d);
+    if (r < 0)
+        fail(d, r, cor_err_text(r));
+}
+
+static void take_tunnel(struct cor_dial *d)
+{
+    char text[100];
+    int r;
+
+    if (d->proxy_status != 200) {
+        snprintf(text, sizeof(text), "the proxy answered %d %s", d->proxy_status,
+                 cor_h1_status_text(d->proxy_status));
+        fail(d, -COR_EUNREACHABLE, text);
+        return;
+    }
+    if (!d->opts.tls) {
+        succeed(d);
+        return;
+    }
+    d->state = SECURING;
+    r = cor_stream_start_tls(d->stream, d->opts.tls, server_name(d));
+    if (r < 0)
+        fail(d, r, cor_err_text(r));
+}
+
 static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg)
 {
+    struct cor_dial *d = arg;
+    size_t used = 0;
+    int r = d->state == TUNNELLING ? cor_h1_feed(d->h1, bytes, &used) : -COR_EINVAL;
+
+    if (r < 0 || (cor_h1_is_done(d->h1) && d->proxy_status == 200 && used < bytes.n))
+        fail(d, r == -COR_ENOMEM ? r : -COR_EINVAL, "what the proxy answers is no HTTP");
+    else if (cor_h1_is_done(d->h1))
+        take_tunnel(d);
 }
 
 static void on_stream_writable(struct cor_stream *s, void *arg)
@@ -120,7 +219,7 @@ static void on_stream_end(struct cor_stream *s, int why, void *arg)
     struct cor_dial *d = arg;
     char text[160];
 
-    if (d->next_address < d->addresses.n) {
+    if (d->state == CONNECTING && d->next_address < d->addresses.n) {
         close_stream(d);
         connect_next(d);
         return;
@@ -153,14 +252,19 @@ static int connect_stream(struct cor_dial *d, const char *address)
     struct cor_stream_opts opts = {.cbs = &stream_cbs,
                                    .arg = d,
                                    .tls = o->tls,
-                                   .server_name = o->server_name ? o->server_name : o->host,
+                                   .server_name = server_name(d),
                                    .out_max = OUT_MAX,
                                    .stall_ms = STALL_MS};
 
     d->state = CONNECTING;
     if (o->unix_path)
         return cor_stream_connect_unix(d->net, o->unix_path, &opts, &d->stream);
-    return cor_stream_connect(d->net, address, o->port, &opts, &d->stream);
+    if (!o->proxy)
+        return cor_stream_connect(d->net, address, o->port, &opts, &d->stream);
+    opts.tls = o->proxy->is_tls ? o->tls : NULL;
+    opts.server_name = o->proxy->host;
+    opts.is_h1_only = true;
+    return cor_stream_connect(d->net, address, o->proxy->port, &opts, &d->stream);
 }
 
 static void connect_next(struct cor_dial *d)
@@ -220,7 +324,7 @@ static bool is_numeric(const char *host)
 static int start(struct cor_dial *d)
 {
     struct cor_addresses *found = &d->addresses;
-    const char *host = d->opts.host;
+    const char *host = d->opts.proxy ? d->opts.proxy->host : d->opts.host;
 
     if (d->opts.unix_path)
         return connect_stream(d, NULL);
@@ -245,6 +349,7 @@ int cor_dial_open(struct cor_net *net, const struct cor_dial_opts *opts, struct 
     int r;
 
     assert(opts->host || opts->unix_path);
+    assert(!opts->proxy || (opts->host && (opts->tls || !opts->proxy->is_tls)));
     if (!d)
         return -COR_ENOMEM;
     d->net = net;

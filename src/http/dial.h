@@ -1,5 +1,5 @@
 /* One attempt to reach a server, as far as a stream that is ready to speak on: the name is looked
- * up, each of its addresses is tried, TLS agrees on a protocol.
+ * up, each of its addresses is tried, a proxy makes a tunnel, TLS agrees on a protocol.
  * Owner: its opener.  Thread: the loop's of `net`. No function calls back before it returns.
  *
  *   open ──► on_done ──► cor_dial_close ──► on_closed   (close may come at any time) */
@@ -12,6 +12,7 @@
 
 struct cor_dial;
 struct cor_net;
+struct cor_proxy;
 struct cor_stream;
 struct cor_tls;
 
@@ -20,14 +21,16 @@ struct cor_dial_opts {
     const char *host; /* a name or a numeric address; NULL: `unix_path` */
     uint16_t port;
     const char *unix_path;
-    struct cor_tls *tls;     /* NULL: plain */
-    const char *server_name; /* for TLS; NULL: `host` */
-    cor_resolve_fn resolve;  /* NULL: the system's resolver */
+    struct cor_tls *tls;           /* NULL: plain */
+    const char *server_name;       /* for TLS; NULL: `host` */
+    const struct cor_proxy *proxy; /* NULL: none. `tls` is also for the way to an https proxy */
+    cor_resolve_fn resolve;        /* NULL: the system's resolver */
     void *resolve_arg;
     uint64_t timeout_ms; /* for all of it; each address gets an equal share of what is left */
     /* 0: `take_stream` is open; it is to be handed over before on_done returns. Else it is NULL:
-     * -COR_EUNREACHABLE (no address took a connection), -COR_ETIMEOUT, -COR_EINVAL (TLS failed),
-     * -COR_EIO, -COR_ENOMEM. `text` is one line, borrowed while it runs. */
+     * -COR_EUNREACHABLE (no address took a connection, or the proxy refused), -COR_ETIMEOUT,
+     * -COR_EINVAL (TLS failed, or no HTTP came from the proxy), -COR_EIO, -COR_ENOMEM. `text` is
+     * one line, borrowed while it runs. */
     void (*on_done)(int r, const char *text, struct cor_stream *take_stream, void *arg);
     void *arg;
 };

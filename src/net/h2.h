@@ -91,7 +91,7 @@ int cor_h2_ping(struct cor_h2 *h);
 
 size_t cor_h2_nstreams(const struct cor_h2 *h);
 
-/* Client role: would a stream that is opened now go out at once, below the peer's limit and ours? */
+/* Client role: would a stream that is opened now go out at once, below both limits? */
 bool cor_h2_takes_stream(const struct cor_h2 *h);
 
 /* The numbers below have their reasons in docs/internals/h2.md. */

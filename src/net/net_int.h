@@ -96,6 +96,7 @@ struct cor_stream {
     struct cor_timer stall;
     struct cor_tls *tls;
     SSL *ssl;
+    SSL *outer;               /* TLS to a proxy, when `ssl` runs inside of it */
     struct cor_str cipher_in; /* what the BIO hands to OpenSSL; points into net->in */
     struct cor_peer peer;
     struct cor_peer_cert *cert;
@@ -125,8 +126,9 @@ struct cor_tls {
     unsigned alpn_n;
 };
 
-/* The TLS part of a stream. open: 0, -COR_ENOMEM, -COR_EINVAL (server name). */
-int cor_tls_session_open(struct cor_stream *s, const char *server_name);
+/* The TLS part of a stream. open: with s->tls, inside the session that is there; 0, -COR_ENOMEM,
+ * -COR_EINVAL (server name). */
+int cor_tls_session_open(struct cor_stream *s, const char *server_name, bool is_h1_only);
 void cor_tls_session_free(struct cor_stream *s);
 
 /* Moves the handshake on; shows what came in. */

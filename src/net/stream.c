@@ -109,7 +109,7 @@ static struct cor_stream *new_stream(struct cor_net *net, const struct cor_strea
     if (opts->tls) {
         s->tls = cor_tls_ref(opts->tls);
         s->peer.is_tls = true;
-        if (cor_tls_session_open(s, opts->server_name) < 0) {
+        if (cor_tls_session_open(s, opts->server_name, opts->is_h1_only) < 0) {
             cor_tls_unref(s->tls);
             return cor_free(s);
         }
@@ -311,6 +311,27 @@ int cor_stream_connect_unix(struct cor_net *net, const char *path,
         return r;
     uv_pipe_connect(req, &s->uv.pipe, path, on_connect);
     *ret_stream = s;
+    return 0;
+}
+
+int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name)
+{
+    struct cor_tls *old = s->tls;
+    int r;
+
+    assert(s->state == COR_STREAM_OPEN && s->out_n == 0 && !s->outer);
+    s->tls = cor_tls_ref(tls);
+    r = cor_tls_session_open(s, server_name, false);
+    if (r < 0) {
+        cor_tls_unref(tls);
+        s->tls = old;
+        return r;
+    }
+    cor_tls_unref(old);
+    s->peer.is_tls = true;
+    s->state = COR_STREAM_HANDSHAKE;
+    s->open_is_due = true;
+    cor_stream_set_wake(s);
     return 0;
 }
 

@@ -43,6 +43,7 @@ struct cor_stream_opts {
     void *arg;
     struct cor_tls *tls;     /* NULL: plain. A reference is taken */
     const char *server_name; /* TLS client: for SNI and verification; a name or a numeric address */
+    bool is_h1_only;         /* TLS client: offers HTTP/1.1 alone, whatever `tls` would */
     size_t out_max;          /* bytes of output that may wait */
     uint64_t stall_ms;       /* how long what the socket did not take at once (256 KB at most) may
                                 wait; 0: for ever */
@@ -63,6 +64,11 @@ int cor_stream_connect(struct cor_net *net, const char *host, uint16_t port,
                        const struct cor_stream_opts *opts, struct cor_stream **ret_stream);
 int cor_stream_connect_unix(struct cor_net *net, const char *path,
                             const struct cor_stream_opts *opts, struct cor_stream **ret_stream);
+
+/* Client: TLS begins on an open stream, inside the TLS it may have already: on_open comes again
+ * when the handshake is done. Nothing must wait to be sent. 0, -COR_ENOMEM, -COR_EINVAL (server
+ * name). */
+int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name);
 
 /* Copies all of the spans. 0, -COR_EBUSY (they do not fit; nothing was taken), -COR_ENOMEM,
  * -COR_ECANCELED (ended or failed). Before on_open it waits. */

@@ -149,6 +149,8 @@ static int set_up(struct cor_tls *tls, const struct cor_tls_opts *opts)
         r = -COR_EINVAL;
     if (r == 0 && opts->ca_pem.n > 0)
         r = trust(ctx, opts->ca_pem, is_server);
+    else if (r == 0 && !is_server && !opts->is_insecure)
+        r = SSL_CTX_set_default_verify_paths(ctx) == 1 ? 0 : -COR_ENOMEM;
     if (r < 0)
         return r;
     if (is_server && opts->ca_pem.n > 0)

@@ -20,8 +20,8 @@ struct cor_tls_opts {
     struct cor_str cert_pem; /* with its chain; a server must have one */
     struct cor_str key_pem;
     /* Server: clients are asked for a certificate; one that does not verify does not end the
-     * handshake, struct cor_peer_cert says so. Client: who may sign the server's; empty: nobody is
-     * trusted, unless is_insecure. */
+     * handshake, struct cor_peer_cert says so. Client: who may sign the server's; empty: whom the
+     * system trusts (OpenSSL's default places, SSL_CERT_FILE and SSL_CERT_DIR). */
     struct cor_str ca_pem;
     bool is_insecure;        /* client: takes any server certificate and name */
     const char *const *alpn; /* "h2", "http/1.1", most wanted first */

@@ -68,37 +68,68 @@ static int set_server_name(SSL *ssl, const char *name)
                                                                                      : -COR_EINVAL;
 }
 
-int cor_tls_session_open(struct cor_stream *s, const char *server_name)
+/* The way to the network: the loop's memory, or another session's inside. */
+static BIO *new_bio(struct cor_stream *s)
 {
     BIO *bio;
 
     pthread_once(&bio_once, make_bio_method);
+    if (s->ssl) {
+        bio = BIO_new(BIO_f_ssl());
+        if (bio)
+            BIO_set_ssl(bio, s->ssl, BIO_NOCLOSE);
+        SSL_set_quiet_shutdown(s->ssl,
+                               1); /* The BIO's end would say it, into the loop's scratch. */
+        return bio;
+    }
     bio = bio_method ? BIO_new(bio_method) : NULL;
-    s->ssl = bio ? SSL_new(s->tls->ctx) : NULL;
-    if (!s->ssl) {
+    if (bio) {
+        BIO_set_data(bio, s);
+        BIO_set_init(bio, 1);
+    }
+    return bio;
+}
+
+static int set_client(SSL *ssl, const char *server_name, bool is_h1_only)
+{
+    static const unsigned char h1[] = "\x08http/1.1";
+
+    SSL_set_connect_state(ssl);
+    if (is_h1_only && SSL_set_alpn_protos(ssl, h1, sizeof(h1) - 1) != 0)
+        return -COR_ENOMEM;
+    return server_name ? set_server_name(ssl, server_name) : 0;
+}
+
+int cor_tls_session_open(struct cor_stream *s, const char *server_name, bool is_h1_only)
+{
+    BIO *bio = new_bio(s);
+    SSL *ssl = bio ? SSL_new(s->tls->ctx) : NULL;
+    int r = 0;
+
+    if (!ssl) {
         BIO_free(bio);
         return -COR_ENOMEM;
     }
-    BIO_set_data(bio, s);
-    BIO_set_init(bio, 1);
-    SSL_set_bio(s->ssl, bio, bio);
-    SSL_set_app_data(s->ssl, s);
-    if (s->tls->is_server) {
-        SSL_set_accept_state(s->ssl);
-        return 0;
+    SSL_set_bio(ssl, bio, bio);
+    SSL_set_app_data(ssl, s);
+    if (s->tls->is_server)
+        SSL_set_accept_state(ssl);
+    else
+        r = set_client(ssl, server_name, is_h1_only);
+    if (r < 0) {
+        SSL_free(ssl);
+        return r;
     }
-    SSL_set_connect_state(s->ssl);
-    if (server_name && set_server_name(s->ssl, server_name) < 0) {
-        cor_tls_session_free(s);
-        return -COR_EINVAL;
-    }
+    s->outer = s->ssl;
+    s->ssl = ssl;
     return 0;
 }
 
 void cor_tls_session_free(struct cor_stream *s)
 {
     SSL_free(s->ssl);
-    s->ssl = NULL;
+    SSL_free(s->outer);
+    s->ssl = s->outer = NULL;
 }
 
 /* SSL_get_error() looks at the thread's queue of errors. Nearly always it is empty, and clearing
@@ -161,6 +192,7 @@ static int learn_cert(struct cor_stream *s)
 {
     X509 *x509 = SSL_get0_peer_certificate(s->ssl);
 
+    s->peer.cert = s->cert = cor_free(s->cert);
     if (!x509)
         return 0;
     s->cert = copy_subject(X509_get_subject_name(x509));
@@ -233,7 +265,7 @@ static void read_failure(struct cor_stream *s, int e)
  */
 static bool has_input(const struct cor_stream *s)
 {
-    return s->cipher_in.n > 0 || SSL_has_pending(s->ssl);
+    return s->cipher_in.n > 0 || SSL_has_pending(s->ssl) || (s->outer && SSL_has_pending(s->outer));
 }
 
 void cor_tls_session_input(struct cor_stream *s, struct cor_str bytes)
