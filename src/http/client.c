@@ -13,10 +13,15 @@
 #include "loop/loop.h"
 #include "net/net.h"
 #include "net/tls.h"
+#include "net/tls_files.h"
+
+/* How often the files of a certificate are looked at, at most. */
+#define CERT_LOOKS_MS 1000
 
 static void free_client(struct cor_http_client *c)
 {
     cor_timer_cancel(&c->soon);
+    cor_timer_cancel(&c->cert);
     cor_tls_unref(c->opts.tls);
     cor_free(c->host);
     cor_free(c->unix_path);
@@ -74,8 +79,7 @@ static void run(struct cor_http_link *l, struct cor_http_call *call)
     int r = l->h1 ? cor_http_h1_start(l, call) : cor_http_h2_start(l, call);
 
     if (r == -COR_ECANCELED) { /* The link's end is on its way. */
-        l->client->nidle -= l->h1 ? 1 : 0;
-        cor_list_remove(&l->ready_link);
+        cor_http_link_retire(l);
         return;
     }
     if (r < 0) {
@@ -108,6 +112,34 @@ static void give_up_dials(struct cor_http_client *c)
     }
 }
 
+void cor_http_client_set_tls(struct cor_http_client *c, struct cor_tls *tls)
+{
+    assert(c->opts.tls && tls);
+    cor_tls_ref(tls);
+    cor_tls_unref(c->opts.tls);
+    c->opts.tls = tls;
+    COR_LIST_FOREACH(it, &c->links)
+        cor_http_link_set_stale(COR_CONTAINER_OF(it, struct cor_http_link, link));
+}
+
+/* Files that cannot be used leave the certificate as it was, until the next look. */
+static void look_at_cert(struct cor_http_client *c)
+{
+    uint64_t now = cor_loop_now_ms(cor_net_loop(c->net));
+
+    if (!c->opts.tls_files || now - c->cert_looked_ms < CERT_LOOKS_MS)
+        return;
+    c->cert_looked_ms = now;
+    if (cor_tls_files_look(c->opts.tls_files) == 1)
+        cor_http_client_set_tls(c, cor_tls_files_peek(c->opts.tls_files));
+}
+
+static void on_cert_timer(struct cor_timer *timer)
+{
+    cor_timer_set(timer, COR_HTTP_CLIENT_CERT_MS);
+    look_at_cert(COR_CONTAINER_OF(timer, struct cor_http_client, cert));
+}
+
 void cor_http_client_pump(struct cor_http_client *c)
 {
     struct cor_http_link *l;
@@ -117,6 +149,8 @@ void cor_http_client_pump(struct cor_http_client *c)
         return;
     while (c->nwaiting > 0 && (l = find_link(c, first_waiting(c))))
         run(l, first_waiting(c));
+    if (c->ndialling < dials_wanted(c))
+        look_at_cert(c);
     while (r == 0 && c->ndialling < dials_wanted(c)) {
         r = cor_http_link_open(c);
         if (r < 0)
@@ -445,7 +479,10 @@ static int dup(const char *s, char **ret)
 static void set_opts(struct cor_http_client *c, const struct cor_http_client_opts *opts)
 {
     c->opts = *opts;
-    c->opts.tls = opts->tls ? cor_tls_ref(opts->tls) : NULL;
+    if (opts->tls_files)
+        c->opts.tls = cor_tls_files_peek(opts->tls_files);
+    if (c->opts.tls)
+        cor_tls_ref(c->opts.tls);
     if (c->opts.connect_timeout_ms == 0)
         c->opts.connect_timeout_ms = COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS;
     if (c->opts.silence_ms == 0)
@@ -471,6 +508,7 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
     cor_list_init(&c->due);
     cor_buf_init(&c->authority, 512);
     cor_timer_init(&c->soon, cor_net_loop(net), on_soon);
+    cor_timer_init(&c->cert, cor_net_loop(net), on_cert_timer);
     r = dup(opts->host, &c->host);
     if (r == 0)
         r = dup(opts->unix_path, &c->unix_path);
@@ -482,6 +520,8 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
         r = set_proxy(c, opts->proxy_url);
     if (r == 0)
         r = cor_timer_set(&c->soon, COR_HTTP_CLIENT_FAR_MS);
+    if (r == 0 && opts->tls_files)
+        r = cor_timer_set(&c->cert, COR_HTTP_CLIENT_CERT_MS);
     if (r < 0) {
         free_client(c);
         return r;

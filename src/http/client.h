@@ -20,6 +20,7 @@ struct cor_http_call;
 struct cor_http_client;
 struct cor_net;
 struct cor_tls;
+struct cor_tls_files;
 
 #define COR_HTTP_CLIENT_CALLS_MAX 1000 /* under way at once */
 #define COR_HTTP_CLIENT_IDLE_MAX  25   /* HTTP/1.1: connections kept for later */
@@ -30,6 +31,7 @@ struct cor_tls;
  * answer: client-go's ReadIdleTimeout and PingTimeout. */
 #define COR_HTTP_CLIENT_SILENCE_MS   30000
 #define COR_HTTP_CLIENT_PING_MS      15000
+#define COR_HTTP_CLIENT_CERT_MS      300000      /* client-go's CertCallbackRefreshDuration */
 #define COR_HTTP_CLIENT_BODY_MAX     (16u << 20) /* of a request */
 #define COR_HTTP_CLIENT_HEADERS_MAX  60          /* of a request */
 #define COR_HTTP_CLIENT_REDIRECT_MAX 10
@@ -38,7 +40,10 @@ struct cor_http_client_opts {
     const char *host; /* a name or a numeric address; NULL: `unix_path`. Copied, as all strings */
     uint16_t port;
     const char *unix_path;
-    struct cor_tls *tls;         /* NULL: plain. A reference is taken */
+    struct cor_tls *tls; /* NULL: plain. A reference is taken */
+    /* Instead of `tls`, NULL: none. Looked at before a connection is made (once a second at most)
+     * and every COR_HTTP_CLIENT_CERT_MS; must stay valid until on_closed. */
+    struct cor_tls_files *tls_files;
     const char *server_name;     /* for TLS; NULL: `host` */
     bool knows_h2;               /* without TLS: HTTP/2 by prior knowledge, not HTTP/1.1 */
     uint64_t connect_timeout_ms; /* 0: COR_HTTP_CLIENT_CONNECT_TIMEOUT_MS */
@@ -53,6 +58,11 @@ struct cor_http_client_opts {
 /* Nothing is connected yet. 0, -COR_ENOMEM; of the proxy's URL: -COR_EINVAL, -COR_ENOTSUP. */
 int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts *opts,
                          struct cor_http_client **ret_client);
+
+/* Connections are made with this from now on, and those with the old one are closed, from a later
+ * turn; their calls end with -COR_EIO. A reference is taken. Only for a client that was opened with
+ * `tls` or `tls_files`. */
+void cor_http_client_set_tls(struct cor_http_client *c, struct cor_tls *tls);
 
 /* Calls under way end with -COR_ECANCELED, from a later turn; then `on_closed` (may be NULL), and
  * the memory is gone. */

@@ -43,7 +43,8 @@ static void rest(struct cor_http_link *l)
 {
     struct cor_http_client *client = l->client;
 
-    if (!l->keep_alive || client->is_closing || client->nidle == COR_HTTP_CLIENT_IDLE_MAX) {
+    if (!l->keep_alive || l->is_stale || client->is_closing ||
+        client->nidle == COR_HTTP_CLIENT_IDLE_MAX) {
         cor_http_link_close(l);
         return;
     }
@@ -159,7 +160,6 @@ int cor_http_h1_start(struct cor_http_link *l, struct cor_http_call *call)
     if (r < 0)
         return r == -COR_EBUSY ? -COR_ETOOBIG : r;
     cor_h1_next(l->h1, cor_str_eqz(call->method, "HEAD"));
-    l->client->nidle--;
-    cor_list_remove(&l->ready_link);
+    cor_http_link_retire(l);
     return 0;
 }

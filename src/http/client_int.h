@@ -68,6 +68,7 @@ struct cor_http_link {
     struct cor_stream *stream; /* HTTP/1.1 */
     struct cor_h1 *h1;
     struct cor_client_conn *conn; /* HTTP/2 */
+    bool is_stale;                /* made with TLS that the client has no more */
     bool keep_alive;              /* HTTP/1.1: of the answer under way */
     struct cor_timer timer;       /* its end when it is idle; always set */
     size_t nclosing;              /* of dial, stream and conn, what is being closed */
@@ -84,6 +85,8 @@ struct cor_http_client {
     size_t nwaiting, ndialling, nidle, ncalls;
     bool is_h1; /* what the last connection spoke: each call needs its own */
     bool is_closing;
+    struct cor_timer cert; /* the next look at the files of its certificate */
+    uint64_t cert_looked_ms;
     struct cor_timer soon; /* closing: looks whether all is gone */
     void (*on_closed)(void *arg);
     void *closed_arg;
@@ -116,6 +119,10 @@ void cor_http_link_close(struct cor_http_link *l);
 void cor_http_link_fail(struct cor_http_link *l, int r, const char *text);
 /* It speaks: calls may be given to it. */
 void cor_http_link_set_open(struct cor_http_link *l);
+/* It takes no more calls. */
+void cor_http_link_retire(struct cor_http_link *l);
+/* The same, and it ends from a later turn, with its calls. */
+void cor_http_link_set_stale(struct cor_http_link *l);
 /* One of its parts has been closed. */
 void cor_http_link_part_closed(void *arg);
 

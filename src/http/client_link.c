@@ -35,13 +35,27 @@ static void close_dial(struct cor_http_link *l)
     cor_dial_close(COR_STEAL(l->dial), cor_http_link_part_closed, l);
 }
 
+void cor_http_link_retire(struct cor_http_link *l)
+{
+    if (l->h1 && !cor_list_empty(&l->ready_link))
+        l->client->nidle--;
+    cor_list_remove(&l->ready_link);
+}
+
+void cor_http_link_set_stale(struct cor_http_link *l)
+{
+    if (l->state == COR_HTTP_LINK_CLOSING)
+        return;
+    cor_http_link_retire(l);
+    l->is_stale = true;
+    cor_timer_set(&l->timer, 0);
+}
+
 static void leave_state(struct cor_http_link *l)
 {
     if (l->state < COR_HTTP_LINK_OPEN)
         l->client->ndialling--;
-    else if (l->h1 && !cor_list_empty(&l->ready_link))
-        l->client->nidle--;
-    cor_list_remove(&l->ready_link);
+    cor_http_link_retire(l);
 }
 
 void cor_http_link_close(struct cor_http_link *l)
@@ -91,6 +105,8 @@ void cor_http_link_set_open(struct cor_http_link *l)
     leave_state(l);
     l->state = COR_HTTP_LINK_OPEN;
     client->is_h1 = l->h1;
+    if (l->is_stale)
+        return;
     cor_list_push(&client->ready, &l->ready_link);
     client->nidle += l->h1 ? 1 : 0;
     cor_timer_set(&l->timer, COR_HTTP_CLIENT_IDLE_MS);
@@ -117,6 +133,19 @@ static void on_dialled(int r, const char *text, struct cor_stream *take_stream, 
     }
 }
 
+/* Who waited for it waits for another. */
+static void end_stale(struct cor_http_link *l)
+{
+    struct cor_http_client *client = l->client;
+
+    if (l->state == COR_HTTP_LINK_OPEN) {
+        cor_http_link_fail(l, -COR_EIO, "the client certificate has changed");
+        return;
+    }
+    cor_http_link_close(l);
+    cor_http_client_pump(client);
+}
+
 static void on_timer(struct cor_timer *timer)
 {
     struct cor_http_link *l = COR_CONTAINER_OF(timer, struct cor_http_link, timer);
@@ -124,6 +153,8 @@ static void on_timer(struct cor_timer *timer)
     cor_timer_set(timer, COR_HTTP_CLIENT_FAR_MS);
     if (l->state == COR_HTTP_LINK_CLOSING)
         finish_close(l);
+    else if (l->is_stale)
+        end_stale(l);
     else if (l->state == COR_HTTP_LINK_OPEN && cor_list_empty(&l->calls))
         cor_http_link_close(l);
 }

@@ -14,6 +14,7 @@
 #include "net/h1.h"
 #include "net/net.h"
 #include "net/stream.h"
+#include "net/tls.h"
 
 #define FAR_MS (UINT64_C(1) << 40)
 /* Output until the stream is handed over, and how long the server may ever leave any untouched. */
@@ -59,6 +60,7 @@ static void finish_close(struct cor_dial *d)
         return;
     cor_timer_cancel(&d->timer);
     cor_h1_free(d->h1);
+    cor_tls_unref(d->opts.tls);
     cor_free(d);
     if (on_closed)
         on_closed(arg);
@@ -354,6 +356,8 @@ int cor_dial_open(struct cor_net *net, const struct cor_dial_opts *opts, struct 
         return -COR_ENOMEM;
     d->net = net;
     d->opts = *opts;
+    if (opts->tls)
+        cor_tls_ref(opts->tls);
     d->deadline_ms = now_ms(d) + opts->timeout_ms;
     cor_timer_init(&d->timer, cor_net_loop(net), on_timer);
     r = cor_timer_set(&d->timer, opts->timeout_ms);
@@ -361,6 +365,7 @@ int cor_dial_open(struct cor_net *net, const struct cor_dial_opts *opts, struct 
         r = start(d);
     if (r < 0) {
         cor_timer_cancel(&d->timer);
+        cor_tls_unref(d->opts.tls);
         cor_free(d);
         return r;
     }

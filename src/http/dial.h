@@ -16,7 +16,7 @@ struct cor_proxy;
 struct cor_stream;
 struct cor_tls;
 
-/* All that is pointed to must stay valid until on_closed. */
+/* All that is pointed to must stay valid until on_closed; of `tls` a reference is taken. */
 struct cor_dial_opts {
     const char *host; /* a name or a numeric address; NULL: `unix_path` */
     uint16_t port;

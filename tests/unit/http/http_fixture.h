@@ -393,7 +393,7 @@ static const struct cor_http_header handler_headers[] = {
 
 /* By path: /echo answers with the body, /who with the peer, /hold keeps the response, /watch starts
  * a stream and keeps it, /big/N streams N bytes, /send/N sends N at once, /abort breaks off,
- * /release ends what is held. */
+ * /release ends what is held, /redirect/N?TARGET answers N and sends there, /loop to itself. */
 static void handler(const struct cor_http_request *req, struct cor_http_response *resp, void *arg)
 {
     struct http *h = arg;
@@ -434,6 +434,11 @@ static void handler(const struct cor_http_request *req, struct cor_http_response
     } else if (cor_str_eqz(req->path, "/release")) {
         cor_http_response_end(COR_STEAL(h->held));
         cor_http_response_send(resp, 200, NULL, 0, COR_STR(""));
+    } else if (cor_str_starts(req->path, COR_STR("/redirect/")) ||
+               cor_str_eqz(req->path, "/loop")) {
+        struct cor_http_header location = {COR_STR("Location"), n ? req->query : req->path};
+
+        cor_http_response_send(resp, n ? (int)n : 302, &location, 1, COR_STR("go away"));
     } else if (cor_str_eqz(req->path, "/abort")) {
         cor_http_response_abort(resp);
     } else if (cor_str_eqz(req->path, "/who")) {

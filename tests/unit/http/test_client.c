@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "client_fixture.h"
+#include "net/tls_files.h"
 
 static const struct cor_http_limits usual = {0};
 
@@ -309,5 +310,120 @@ TEST(http_client, an_untrusted_server_is_refused_with_the_reason)
     assert_non_null(strstr(a.why, "certificate"));
     ask_deinit(&a);
     cor_tls_unref(f.opts.tls);
+    fix_deinit(&f);
+}
+
+TEST_WAYS(http_client, follows_redirections_on_the_same_server)
+{
+    struct fix f;
+
+    fix_init(&f, way, usual);
+    assert_answer(&f, "GET", "/redirect/302?/send/2", "", 0, "200 yy");
+    assert_answer(&f, "GET", "/redirect/301?/redirect/308?/send/3#fragment", "", 0, "200 yyy");
+    assert_answer(&f, "HEAD", "/redirect/303?/send/2", "", 0, "200 ");
+    /* A POST that is sent elsewhere is a GET there, but for 307 and 308. */
+    assert_answer(&f, "POST", "/redirect/303?/echo", "body", 0, "200 ");
+    assert_answer(&f, "POST", "/redirect/307?/echo", "body", 0, "200 body");
+    assert_answer(&f, "POST", "/redirect/308?/echo", "body", 0, "200 body");
+    assert_int_equal(accepted(&f), 1);
+    fix_deinit(&f);
+}
+
+TEST_WAYS(http_client, other_redirections_are_answers)
+{
+    struct fix f;
+
+    fix_init(&f, way, usual);
+    assert_answer(&f, "GET", "/redirect/302?http://elsewhere.example/", "", 0, "302 go away");
+    assert_answer(&f, "GET", "/redirect/302?//elsewhere.example/", "", 0, "302 go away");
+    assert_answer(&f, "GET", "/redirect/302?", "", 0, "302 go away");
+    assert_answer(&f, "GET", "/redirect/304?/send/1", "", 0, "304 ");
+    /* Ten are followed, as by Go. */
+    assert_answer(&f, "GET", "/loop", "", 0, "302 go away");
+    fix_deinit(&f);
+}
+
+TEST(http_client, an_absolute_redirection_must_name_the_same_server)
+{
+    static const char *const others[] = {"https://127.0.0.1:%u/send/1", "http://127.0.0.1:%u0/x",
+                                         "http://127.0.0.1.example:%u/x", "http://127.0.0.1/%u"};
+    struct fix f;
+    char target[100], location[80];
+
+    fix_init(&f, PLAIN_H1, usual);
+    snprintf(target, sizeof(target), "/redirect/302?http://127.0.0.1:%u/send/1", f.h.port);
+    assert_answer(&f, "GET", target, "", 0, "200 y");
+    for (size_t i = 0; i < COR_ARRAY_LEN(others); i++) {
+        snprintf(location, sizeof(location), others[i], f.h.port);
+        snprintf(target, sizeof(target), "/redirect/302?%s", location);
+        assert_answer(&f, "GET", target, "", 0, "302 go away");
+    }
+    fix_deinit(&f);
+}
+
+static void make_client_tls(const struct fix *f, const struct cor_cert_pair *pair,
+                            struct cor_tls **ret_tls)
+{
+    static const char *const alpn[] = {"h2", "http/1.1"};
+    struct cor_tls_opts opts = {.role = COR_TLS_CLIENT,
+                                .cert_pem = pem(&pair->cert_pem),
+                                .key_pem = pem(&pair->key_pem),
+                                .ca_pem = pem(&f->ids.ca.cert_pem),
+                                .alpn = alpn,
+                                .nalpn = 2};
+
+    assert_int_equal(cor_tls_new(&opts, ret_tls), 0);
+}
+
+TEST_WAYS(http_client, another_certificate_ends_the_connections_of_the_old_one)
+{
+    struct cor_tls *tls;
+    struct fix f;
+    struct ask watch;
+
+    if (way != TLS_H1 && way != TLS_H2)
+        return;
+    fix_init(&f, way, usual);
+    assert_answer(&f, "GET", "/who", "", 0, "200 nobody");
+    assert_int_equal(ask(&f, &watch, "GET", "/watch", "", 0), 0);
+    await(&f.h, ask_has_head, &watch);
+    make_client_tls(&f, &f.ids.client, &tls);
+    cor_http_client_set_tls(f.client, tls);
+    cor_tls_unref(tls);
+    assert_answer(&f, "GET", "/who", "", 0, "200 admin");
+    await(&f.h, ask_is_done, &watch);
+    assert_int_equal(watch.r, -COR_EIO);
+    assert_string_equal(watch.why, "the client certificate has changed");
+    ask_deinit(&watch);
+    fix_deinit(&f);
+}
+
+static void save(const char *path, const struct cor_buf *text)
+{
+    assert_int_equal(cor_pem_save(path, cor_buf_str(text), 0600), 0);
+}
+
+TEST(http_client, a_certificate_that_was_replaced_is_read_before_a_connection_is_made)
+{
+    struct cor_tls_opts tls = {.role = COR_TLS_CLIENT};
+    char cert[200], key[200];
+    struct fix f;
+
+    fix_init(&f, TLS_H1, usual);
+    fix_close_client(&f);
+    tls.ca_pem = pem(&f.ids.ca.cert_pem);
+    snprintf(cert, sizeof(cert), "%s/cert.pem", test_tmpdir());
+    snprintf(key, sizeof(key), "%s/key.pem", test_tmpdir());
+    save(cert, &f.ids.server.cert_pem);
+    save(key, &f.ids.server.key_pem);
+    assert_int_equal(cor_tls_files_new(&tls, cert, key, &f.opts.tls_files), 0);
+    f.opts.tls = NULL;
+    assert_int_equal(cor_http_client_open(f.h.net, &f.opts, &f.client), 0);
+    save(cert, &f.ids.client.cert_pem);
+    save(key, &f.ids.client.key_pem);
+    assert_answer(&f, "GET", "/who", "", 0, "200 admin");
+    fix_close_client(&f);
+    cor_tls_files_free(COR_STEAL(f.opts.tls_files));
+    assert_int_equal(cor_http_client_open(f.h.net, &f.opts, &f.client), 0);
     fix_deinit(&f);
 }
