@@ -12,6 +12,7 @@
 #include "http/client_int.h"
 #include "loop/loop.h"
 #include "net/net.h"
+#include "net/stream.h"
 #include "net/tls.h"
 #include "net/tls_files.h"
 
@@ -60,7 +61,7 @@ static bool suits(const struct cor_http_link *l, const struct cor_http_call *cal
 {
     if (l->conn)
         return cor_h2_takes_stream(cor_client_conn_h2(l->conn));
-    return l->nserved == 0 || !call->needs_fresh;
+    return l->nserved == 0 || (!call->needs_fresh && cor_stream_is_quiet(l->stream));
 }
 
 static struct cor_http_link *find_link(struct cor_http_client *c, const struct cor_http_call *call)

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -312,6 +313,15 @@ int cor_stream_connect_unix(struct cor_net *net, const char *path,
     uv_pipe_connect(req, &s->uv.pipe, path, on_connect);
     *ret_stream = s;
     return 0;
+}
+
+bool cor_stream_is_quiet(const struct cor_stream *s)
+{
+    uv_os_fd_t fd;
+    char byte;
+
+    return s->state == COR_STREAM_OPEN && uv_fileno(&s->uv.handle, &fd) == 0 &&
+           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 int cor_stream_start_tls(struct cor_stream *s, struct cor_tls *tls, const char *server_name)

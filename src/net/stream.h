@@ -84,6 +84,10 @@ void cor_stream_want_writable(struct cor_stream *s);
 void cor_stream_read_stop(struct cor_stream *s);
 void cor_stream_read_start(struct cor_stream *s);
 
+/* Has the peer sent nothing that is not read yet, not even its end? Asks the system, so that a loop
+ * which has not looked for a while does not write to a connection that was closed meanwhile. */
+bool cor_stream_is_quiet(const struct cor_stream *s);
+
 /* Ends this side after the output that waits; input still comes. */
 void cor_stream_end(struct cor_stream *s);
 

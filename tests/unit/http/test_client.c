@@ -1,5 +1,10 @@
 #include "test.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "client_fixture.h"
 #include "net/tls_files.h"
 
@@ -426,4 +431,70 @@ TEST(http_client, a_certificate_that_was_replaced_is_read_before_a_connection_is
     cor_tls_files_free(COR_STEAL(f.opts.tls_files));
     assert_int_equal(cor_http_client_open(f.h.net, &f.opts, &f.client), 0);
     fix_deinit(&f);
+}
+
+/* A server without a loop: it does what the test says, when it says so. */
+struct bare {
+    int listener, fd;
+    uint16_t port;
+    char in[1000];
+    size_t n;
+};
+
+static void bare_listen(struct bare *b)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(at);
+
+    *b = (struct bare){.fd = -1, .listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
+    assert_int_equal(bind(b->listener, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(b->listener, 5), 0);
+    assert_int_equal(getsockname(b->listener, (struct sockaddr *)&at, &n), 0);
+    b->port = ntohs(at.sin_port);
+}
+
+static bool bare_has_request(void *arg)
+{
+    struct bare *b = arg;
+    ssize_t n;
+
+    if (b->fd < 0)
+        b->fd = accept4(b->listener, NULL, NULL, SOCK_NONBLOCK);
+    n = b->fd < 0 ? 0 : recv(b->fd, b->in + b->n, sizeof(b->in) - 1 - b->n, 0);
+    b->n += n > 0 ? (size_t)n : 0;
+    b->in[b->n] = '\0';
+    return strstr(b->in, "\r\n\r\n") != NULL;
+}
+
+static void bare_answer(struct bare *b, struct fix *f, struct ask *a)
+{
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+    /* The loop sleeps while the server is no part of it. */
+    for (uint64_t left = PATIENCE_MS / 5; left > 0 && !bare_has_request(b); left--)
+        cor_loop_run_until(f->h.loop, bare_has_request, b, 5);
+    assert_true(send(b->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL) > 0);
+    await(&f->h, ask_is_done, a);
+    assert_int_equal(a->r, 0);
+    ask_deinit(a);
+    b->n = 0;
+}
+
+TEST(http_client, a_post_is_not_written_to_a_connection_that_was_closed_meanwhile)
+{
+    struct bare b;
+    struct fix f;
+    struct ask a;
+
+    bare_listen(&b);
+    fix_init_opts(&f, PLAIN_H1, usual, (struct cor_http_client_opts){.port = b.port});
+    assert_int_equal(ask(&f, &a, "POST", "/", "one", 0), 0);
+    bare_answer(&b, &f, &a);
+    close(b.fd);
+    b.fd = -1;
+    assert_int_equal(ask(&f, &a, "POST", "/", "two", 0), 0);
+    bare_answer(&b, &f, &a);
+    fix_deinit(&f);
+    close(b.fd);
+    close(b.listener);
 }
