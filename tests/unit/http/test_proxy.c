@@ -198,7 +198,7 @@ static void on_near_data(struct raw_conn *c, struct cor_str bytes)
     }
     if (cor_buf_adds(&c->in, bytes) < 0)
         cor_stream_fail(c->stream, -COR_EIO);
-    if (!memmem(c->in.p, c->in.n, "\r\n\r\n", 4))
+    if (!strstr(cor_buf_z(&c->in), "\r\n\r\n"))
         return;
     cor_buf_reset(&p->asked);
     cor_buf_adds(&p->asked, cor_buf_str(&c->in));
