@@ -4,7 +4,7 @@
  *   in order  every change by itself, in the order of arrival: client-go's RealFIFO, its default
  *   by key    all pending changes of a key together, at the place of the first: its DeltaFIFO
  *
- * It is a reflector's store. Behaviour: contract 1.4, 1.6, 1.7; differences in
+ * It is a reflector's store. Differences from client-go are in
  * docs/internals/delta_fifo.md. Thread: any.  Owner: the informer that made it. */
 #ifndef COR_CACHE_DELTA_FIFO_H
 #define COR_CACHE_DELTA_FIFO_H

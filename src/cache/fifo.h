@@ -3,7 +3,7 @@
  * neither is a deletion: what is deleted while it waits is passed over. A consumer that needs
  * deletions takes cache/delta_fifo.h.
  *
- * It is a reflector's store. Behaviour: contract 1.4, 1.5.
+ * It is a reflector's store.
  * Thread: any.  Owner: the maker. */
 #ifndef COR_CACHE_FIFO_H
 #define COR_CACHE_FIFO_H

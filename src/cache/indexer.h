@@ -1,7 +1,6 @@
 /* The objects of an informer by key, and by what index functions say of them. One lock orders the
  * writers; readers take a snapshot and never wait for a writer, nor a writer for them. A read shows
- * one instant; two reads may show two. Behaviour: client-go's ThreadSafeStore and Indexer
- * (contract 1.1, 1.2).
+ * one instant; two reads may show two. Behaviour: client-go's ThreadSafeStore and Indexer.
  *
  * Iteration by namespace needs no index: keys begin with it.
  * Thread: any.  Owner: the maker; objects are held by reference and must not be changed. */

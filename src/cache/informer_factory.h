@@ -1,6 +1,6 @@
 /* Shared informers by what they watch, one for each scope: client-go's SharedInformerFactory
  * without its threads, over any maker of drivers (HTTP, a script).
- * Behaviour: contract 3.1; docs/internals/informer_factory.md.
+ * See docs/internals/informer_factory.md.
  *
  * Thread: its informers live on one thread at a time, the factory's: it asks for informers, starts,
  * steps and stops. Waiting and shutdown are for any other.  Owner: the program. */

@@ -1,5 +1,5 @@
 /* Reading an informer's cache as a client would read the server: by namespace, name and labels,
- * without a request. Behaviour: client-go's generic lister (contract 1.22); lists come by key.
+ * without a request. Behaviour: client-go's generic lister; lists come by key.
  * Thread: any.  Owner: a value; the indexer must outlive it. */
 #ifndef COR_CACHE_LISTER_H
 #define COR_CACHE_LISTER_H

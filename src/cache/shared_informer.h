@@ -2,7 +2,7 @@
  * SharedIndexInformer without its threads. The driver does the I/O (over HTTP, over an engine, in a
  * script); whoever runs the informer calls cor_shared_informer_step() when it is told that there is
  * work, and handlers run there or where their listener is drained.
- * Behaviour: contract 1.8, 1.17, 1.18; docs/internals/shared_informer.md.
+ * See docs/internals/shared_informer.md.
  *
  * Thread: start, stop, the reflector's inputs and step belong to one thread at a time, the
  * informer's; everything else may be called from any.  Owner: the factory or program. */
