@@ -1,0 +1,40 @@
+/* What was used last, by name, up to a maximum: links that their users embed, and a map. When one
+ * too many comes, the one that was not used for longest is dropped.
+ * Owner: whoever embeds it; what is linked is freed by `drop`.  Thread: one at a time. */
+#ifndef COR_BASE_LRU_H
+#define COR_BASE_LRU_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/str.h"
+
+struct cor_lru_link {
+    struct cor_list link;
+    struct cor_str key; /* belongs to what embeds this */
+};
+
+struct cor_lru {
+    struct cor_map map;
+    struct cor_list order; /* the one not used for longest first */
+    size_t max;
+    void (*drop)(struct cor_lru_link *take);
+};
+
+/* Cannot fail; `max` is at least 1. */
+void cor_lru_init(struct cor_lru *l, size_t max, void (*drop)(struct cor_lru_link *take));
+
+/* Drops all. */
+void cor_lru_deinit(struct cor_lru *l);
+
+/* The one of this name, which is now the last used; NULL: none. */
+struct cor_lru_link *cor_lru_use(struct cor_lru *l, struct cor_str key);
+
+/* Adds one whose key is set and not there. 0, or -COR_ENOMEM (it was not taken). */
+int cor_lru_add(struct cor_lru *l, struct cor_lru_link *link);
+
+static inline size_t cor_lru_len(const struct cor_lru *l)
+{
+    return cor_map_len(&l->map);
+}
+
+#endif
