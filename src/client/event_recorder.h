@@ -1,0 +1,76 @@
+/* Records events about objects: client-go's EventRecorder, with its queue, correlator and retries,
+ * without I/O. Recording never waits; whoever runs the recorder sends one request at a time.
+ *
+ * A server that cannot be reached is tried again, twelve times in all, ten seconds apart; what a
+ * server refuses is given up.
+ * Thread: cor_event_record() and shutdown from any; the rest, and all callbacks but on_ready, on
+ * one thread at a time, the recorder's.  Owner: whoever made it. */
+#ifndef COR_CLIENT_EVENT_RECORDER_H
+#define COR_CLIENT_EVENT_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/rand.h"
+#include "client/event.h"
+
+struct cor_event_recorder;
+
+#define COR_EVENT_QUEUE_MAX 1000
+#define COR_EVENT_TRIES_MAX 12
+#define COR_EVENT_RETRY_MS  10000
+
+enum cor_event_type { COR_EVENT_NORMAL, COR_EVENT_WARNING };
+
+struct cor_event_request {
+    bool is_patch; /* a strategic merge patch of `name`; else a create */
+    struct cor_str ns, name;
+    struct cor_str body;
+};
+
+struct cor_event_recorder_opts {
+    struct cor_str component, host; /* who says so; copied */
+    const struct cor_clock *clock;  /* NULL: the machine's */
+    struct cor_rand *rand;          /* NULL: the kernel's; must stay valid */
+    /* Sends it; what it is given is borrowed for the call. Answered by
+     * cor_event_recorder_answered(), not before it returns. */
+    void (*send)(void *arg, const struct cor_event_request *request);
+    /* Call step at this time of the clock, or later. */
+    void (*wake_at)(void *arg, uint64_t at_ms);
+    /* There is something for step to do. Any thread; may be NULL. */
+    void (*on_ready)(void *arg);
+    /* An event was given up; `r` is why. May be NULL. */
+    void (*on_given_up)(void *arg, const struct cor_event *event, int r);
+    void *arg;
+};
+
+/* 0 or -COR_ENOMEM. */
+int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
+                           struct cor_event_recorder **ret_recorder);
+
+/* What is queued is dropped. Returns NULL. */
+struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *rec);
+COR_DEFINE_CLEANUP(struct cor_event_recorder, cor_event_recorder_free)
+
+/* Queues an event; a long reason or message is cut. 0, -COR_EINVAL (the object has no kind or no
+ * name), -COR_EBUSY (COR_EVENT_QUEUE_MAX wait), -COR_ECANCELED (after shutdown), -COR_ENOMEM. */
+int cor_event_record(struct cor_event_recorder *rec, const struct cor_object *about,
+                     enum cor_event_type type, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Sends what is due. */
+void cor_event_recorder_step(struct cor_event_recorder *rec);
+
+/* The answer to send: 0, or an error; `by_server`: it was the server that refused, by a Status. */
+void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool by_server);
+
+/* Nothing is taken any more; what is queued is tried once each. */
+void cor_event_recorder_shutdown(struct cor_event_recorder *rec);
+
+/* Is nothing queued, sent or waiting for its next try? */
+bool cor_event_recorder_is_idle(struct cor_event_recorder *rec);
+
+#endif
