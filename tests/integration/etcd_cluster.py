@@ -16,7 +16,8 @@ import threading
 import time
 import urllib.request
 
-START_S = 30
+START_S = 120
+HISTORY_S = 60
 PR_SET_PDEATHSIG = 1
 
 
@@ -66,7 +67,8 @@ class Member:
                    "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
                    "--initial-cluster", ",".join(f"{m.name}={m.peer_url}" for m in self.cluster.members),
                    "--initial-cluster-state", "new", "--heartbeat-interval", "50", "--election-timeout", "500",
-                   "--logger", "zap", "--log-level", "error", *self.cluster.flags]
+                   # A killed process leaves what it wrote to the kernel; only a machine that fails would lose it.
+                   "--unsafe-no-fsync", "--logger", "zap", "--log-level", "error", *self.cluster.flags]
         log = open(self.cluster.folder / f"{self.name}.log", "a")
         self.process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=die_with_parent)
         log.close()
@@ -96,7 +98,7 @@ class Member:
 
     def status(self):
         try:
-            return self.ask("/v3/maintenance/status", timeout=1)
+            return self.ask("/v3/maintenance/status", timeout=2)
         except OSError:
             return None
 
@@ -144,8 +146,8 @@ class Cluster:
                     return member
         return None
 
-    def events(self, start, end, prefix="/registry/configmaps/"):
-        """What etcd itself has as history: (revision, deleted, key), start < revision <= end."""
+    def events(self, start, end, prefix):
+        """What etcd itself has as history: (revision, deleted, key), start < revision <= end. There is a later one."""
         last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
         body = {"create_request": {"key": base64.b64encode(prefix.encode()).decode(),
                                    "range_end": base64.b64encode(last.encode()).decode(),
@@ -153,19 +155,15 @@ class Cluster:
         member = next(m for m in self.members if m.process)
         request = urllib.request.Request(member.url + "/v3/watch", json.dumps(body).encode())
         events = []
-        with urllib.request.urlopen(request, timeout=2, context=self.context) as answer:
-            try:
-                for line in answer:
-                    for event in json.loads(line)["result"].get("events", []):
-                        kv = event["kv"]
-                        revision = int(kv["mod_revision"])
-                        if revision <= end:
-                            events.append((revision, event.get("type") == "DELETE", base64.b64decode(kv["key"]).decode()))
-                    if events and events[-1][0] >= end:
-                        break
-            except (TimeoutError, socket.timeout):
-                pass
-        return events
+        with urllib.request.urlopen(request, timeout=HISTORY_S, context=self.context) as answer:
+            for line in answer:
+                for event in json.loads(line)["result"].get("events", []):
+                    kv = event["kv"]
+                    revision = int(kv["mod_revision"])
+                    if revision > end:
+                        return events
+                    events.append((revision, event.get("type") == "DELETE", base64.b64decode(kv["key"]).decode()))
+        raise AssertionError("etcd ended the watch of its history")
 
 
 class Proxy:

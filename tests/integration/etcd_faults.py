@@ -19,7 +19,7 @@ from fixture import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 WRITERS = 6
-SETTLE_S = 60
+SETTLE_S = 120
 
 
 class Writer(threading.Thread):
@@ -136,7 +136,7 @@ class Faults:
         self.injected = collections.Counter()
 
     def wait_quorum(self):
-        wait_for("a leader", 30, self.cluster.leader)
+        wait_for("a leader", SETTLE_S, self.cluster.leader)
 
     def kill(self, member, kind):
         self.injected[kind] += 1
@@ -149,7 +149,7 @@ class Faults:
         self.kill(random.choice(self.cluster.members), "member killed")
 
     def the_leader_is_killed(self):
-        self.kill(wait_for("a leader", 30, self.cluster.leader), "leader killed")
+        self.kill(wait_for("a leader", SETTLE_S, self.cluster.leader), "leader killed")
 
     def a_member_is_paused(self):
         member = random.choice(self.cluster.members)
@@ -160,7 +160,7 @@ class Faults:
         self.wait_quorum()
 
     def the_leader_is_paused(self):
-        member = wait_for("a leader", 30, self.cluster.leader)
+        member = wait_for("a leader", SETTLE_S, self.cluster.leader)
         self.injected["leader paused"] += 1
         member.pause()
         time.sleep(random.uniform(0.5, 4))
@@ -231,11 +231,12 @@ def play(coracle, rounds, flags):
                 time.sleep(0.5)
                 fault = faults.all()[i % len(faults.all())]
                 fault()
-            time.sleep(1)
+            before = sum(len(w.acknowledged) for w in writers)
+            wait_for("writes after the faults", SETTLE_S, lambda: sum(len(w.acknowledged) for w in writers) > before)
             stop.set()
             for writer in writers:
                 writer.join(SETTLE_S)
-                assert not writer.error, writer.error
+                assert not writer.error and not writer.is_alive(), writer.error
             end = wait_for("a read", SETTLE_S, lambda: a.get(MAPS).status == 200 and position(a))
             a.create(MAPS, config_map("zz-last"))
             last = position(a)
