@@ -105,21 +105,6 @@ int cor_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
     return engine->ops->feed_open(engine, opts, ret_feed);
 }
 
-void cor_feed_credit(struct cor_feed *feed, size_t events)
-{
-    feed->ops->feed_credit(feed, events);
-}
-
-void cor_feed_progress(struct cor_feed *feed)
-{
-    feed->ops->feed_progress(feed);
-}
-
-void cor_feed_close(struct cor_feed *feed)
-{
-    feed->ops->feed_close(feed);
-}
-
 static void on_answer(struct cor_mail *mail)
 {
     struct cor_engine_req *req = COR_CONTAINER_OF(mail, struct cor_engine_req, mail);

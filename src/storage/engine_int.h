@@ -11,9 +11,6 @@ struct cor_engine_ops {
     void (*submit)(struct cor_engine *engine, struct cor_engine_req *req);
     int (*feed_open)(struct cor_engine *engine, const struct cor_feed_opts *opts,
                      struct cor_feed **ret_feed);
-    void (*feed_credit)(struct cor_feed *feed, size_t events);
-    void (*feed_progress)(struct cor_feed *feed);
-    void (*feed_close)(struct cor_feed *feed);
     void (*close)(struct cor_engine *engine);
     bool shares_store; /* see cor_engine_shares_store() */
 };
@@ -29,11 +26,6 @@ struct cor_engine {
     const struct cor_engine_ops *ops;
 };
 
-/* Embedded first by an implementation's feed. */
-struct cor_feed {
-    const struct cor_engine_ops *ops;
-};
-
 /* Answers `req`: on_done runs on its loop with `result`. The status is set before, if at all. */
 void cor_engine_req_done(struct cor_engine_req *req, int result);
 
@@ -43,11 +35,5 @@ void cor_engine_reqs_done(struct cor_list *requests);
 
 /* Answers one with the table's text or `message` in its status. */
 void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message);
-
-/* SIZE_MAX is without bound. */
-static inline size_t cor_feed_add_credit(size_t credit, size_t more)
-{
-    return more > SIZE_MAX - credit ? SIZE_MAX : credit + more;
-}
 
 #endif

@@ -98,9 +98,6 @@ static const struct cor_engine_ops ops = {
     .range = engine_range,
     .submit = engine_submit,
     .feed_open = etcd_feed_open,
-    .feed_credit = etcd_feed_credit,
-    .feed_progress = etcd_feed_progress,
-    .feed_close = etcd_feed_close,
     .close = engine_close,
     .shares_store = true,
 };

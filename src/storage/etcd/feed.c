@@ -12,9 +12,7 @@
 #define TOO_OLD    "a user who may not read all keys needs etcd 3.4.31, 3.5.13 or later"
 #define REASON_MAX 384
 /* etcd's own words for all keys. */
-#define ALL_KEYS COR_STR("\0")
-/* A live feed keeps the room for this many events between batches. */
-#define PENDING_KEEP  64
+#define ALL_KEYS      COR_STR("\0")
 #define ASK_RETRY_MS  200
 #define ASK_BYTES_MAX 256
 
@@ -23,23 +21,7 @@ static void start_main(struct etcd_engine *e);
 
 static struct etcd_feed *of_range(struct cor_feed_range *range)
 {
-    return COR_CONTAINER_OF(range, struct etcd_feed, range);
-}
-
-static void deliver(struct etcd_feed *feed, const struct cor_feed_event *events, size_t n,
-                    cor_rev upto)
-{
-    struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = upto};
-
-    feed->pos = upto;
-    feed->opts.on_batch(feed->opts.arg, &batch);
-}
-
-/* A revision is never split: the last one may overdraw. */
-static void spend(struct etcd_feed *feed, size_t events)
-{
-    if (feed->credit != SIZE_MAX)
-        feed->credit -= events < feed->credit ? events : feed->credit;
+    return COR_CONTAINER_OF(range, struct etcd_feed, base.range);
 }
 
 /* The main watch brings previous versions only while somebody wants them. It is opened anew at its
@@ -59,9 +41,9 @@ static void set_state(struct etcd_feed *feed, enum etcd_feed_state state)
 {
     struct etcd_engine *e = feed->engine;
 
-    if (feed->state == ETCD_FEED_LIVE && feed->opts.with_prev)
+    if (feed->state == ETCD_FEED_LIVE && feed->base.opts.with_prev)
         e->nprev--;
-    if (state == ETCD_FEED_LIVE && feed->opts.with_prev)
+    if (state == ETCD_FEED_LIVE && feed->base.opts.with_prev)
         e->nprev++;
     if (feed->state == ETCD_FEED_CATCHING && state != ETCD_FEED_CATCHING)
         etcd_watch_close(&feed->watch);
@@ -75,44 +57,21 @@ static void break_feed(struct etcd_feed *feed, int err, const char *message)
     set_state(feed, ETCD_FEED_BROKEN);
     if (err == -COR_EFORBIDDEN)
         err = -COR_EINTERNAL;
-    feed->opts.on_broken(feed->opts.arg, err, message);
-}
-
-static bool make_room(struct etcd_feed *feed)
-{
-    size_t cap = feed->pending_cap ? feed->pending_cap * 2 : 4;
-    struct cor_feed_event *pending;
-
-    if (feed->npending < feed->pending_cap)
-        return true;
-    pending = cor_realloc(feed->pending, cap * sizeof(*pending));
-    if (!pending)
-        return false;
-    feed->pending = pending;
-    feed->pending_cap = cap;
-    return true;
-}
-
-static void release_room(struct etcd_feed *feed)
-{
-    feed->npending = 0;
-    if (feed->pending_cap > PENDING_KEEP) {
-        feed->pending = cor_free(feed->pending);
-        feed->pending_cap = 0;
-    }
+    feed->base.opts.on_broken(feed->base.opts.arg, err, message);
 }
 
 static bool continues_revision(const struct etcd_feed *feed, cor_rev rev)
 {
-    return feed->npending > 0 && feed->pending[feed->npending - 1].kv->mod_rev == rev;
+    return feed->base.npending > 0 &&
+           feed->base.pending[feed->base.npending - 1].kv->mod_rev == rev;
 }
 
 /* The feed is complete up to just before `rev`. */
 static void cut(struct etcd_feed *feed, cor_rev rev)
 {
     while (continues_revision(feed, rev))
-        feed->npending--;
-    feed->pos = rev - 1;
+        feed->base.npending--;
+    feed->base.pos = rev - 1;
 }
 
 /* False: the event does not fit, and the feed is complete up to just before its revision. */
@@ -120,13 +79,12 @@ static bool add(struct etcd_feed *feed, const struct cor_feed_event *event)
 {
     cor_rev rev = event->kv->mod_rev;
 
-    if ((feed->credit == 0 && !continues_revision(feed, rev)) || !make_room(feed)) {
-        cut(feed, rev);
-        return false;
-    }
-    spend(feed, 1);
-    feed->pending[feed->npending++] = *event;
-    return true;
+    /* A revision is never split: its last events may overdraw. */
+    if ((feed->base.credit > 0 || continues_revision(feed, rev)) &&
+        cor_feed_gather(&feed->base, event))
+        return true;
+    cut(feed, rev);
+    return false;
 }
 
 /* Live feeds. */
@@ -134,13 +92,13 @@ static bool add(struct etcd_feed *feed, const struct cor_feed_event *event)
 static void offer(struct etcd_feed *feed, const struct cor_feed_event *event,
                   struct cor_list *touched)
 {
-    if (feed->state != ETCD_FEED_LIVE || event->kv->mod_rev <= feed->pos)
+    if (feed->state != ETCD_FEED_LIVE || event->kv->mod_rev <= feed->base.pos)
         return;
-    if (cor_list_empty(&feed->touched))
-        cor_list_push(touched, &feed->touched);
+    if (cor_list_empty(&feed->base.touched))
+        cor_list_push(touched, &feed->base.touched);
     if (add(feed, event))
         return;
-    if (feed->opts.in_step)
+    if (feed->base.opts.in_step)
         break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
     else
         set_state(feed, ETCD_FEED_BEHIND);
@@ -149,10 +107,10 @@ static void offer(struct etcd_feed *feed, const struct cor_feed_event *event,
 static void hand_out(struct etcd_feed *feed, cor_rev upto)
 {
     if (feed->state == ETCD_FEED_LIVE)
-        deliver(feed, feed->pending, feed->npending, upto);
-    else if (feed->state == ETCD_FEED_BEHIND && feed->npending > 0)
-        deliver(feed, feed->pending, feed->npending, feed->pos);
-    release_room(feed);
+        cor_feed_deliver(&feed->base, feed->base.pending, feed->base.npending, upto);
+    else if (feed->state == ETCD_FEED_BEHIND && feed->base.npending > 0)
+        cor_feed_deliver(&feed->base, feed->base.pending, feed->base.npending, feed->base.pos);
+    cor_feed_release(&feed->base);
     if (feed->state == ETCD_FEED_BEHIND)
         settle(feed);
 }
@@ -171,7 +129,7 @@ static void on_main_events(struct etcd_watch *w, const struct cor_feed_event *ev
             offer(of_range(range), &events[i], &touched);
     }
     while ((link = cor_list_pop(&touched)))
-        hand_out(COR_CONTAINER_OF(link, struct etcd_feed, touched), w->pos);
+        hand_out(COR_CONTAINER_OF(link, struct etcd_feed, base.touched), w->pos);
 }
 
 static bool contains(const struct cor_feed_range *outer, const struct cor_feed_range *inner)
@@ -182,8 +140,8 @@ static bool contains(const struct cor_feed_range *outer, const struct cor_feed_r
 /* Of one that wants more keys than can be read the prefix is all there is. */
 static bool is_over(const struct etcd_engine *e, const struct etcd_feed *feed)
 {
-    return !e->is_narrow || contains(&e->prefix, &feed->range) ||
-           contains(&feed->range, &e->prefix);
+    return !e->is_narrow || contains(&e->prefix, &feed->base.range) ||
+           contains(&feed->base.range, &e->prefix);
 }
 
 /* The main watch goes on over the prefix, from where it stands. */
@@ -198,8 +156,8 @@ static void narrow(struct etcd_engine *e)
 
         if (feed->state != ETCD_FEED_LIVE || is_over(e, feed))
             continue;
-        if (feed->pos < e->main.pos)
-            feed->pos = e->main.pos;
+        if (feed->base.pos < e->main.pos)
+            feed->base.pos = e->main.pos;
         settle(feed);
     }
 }
@@ -211,11 +169,11 @@ static void on_main_progress(struct etcd_watch *w)
     COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
-        if (feed->state != ETCD_FEED_LIVE || feed->pos >= w->pos ||
-            !(feed->opts.in_step || feed->wants_more))
+        if (feed->state != ETCD_FEED_LIVE || feed->base.pos >= w->pos ||
+            !(feed->base.opts.in_step || feed->wants_more))
             continue;
         feed->wants_more = false;
-        deliver(feed, NULL, 0, w->pos);
+        cor_feed_deliver(&feed->base, NULL, 0, w->pos);
     }
 }
 
@@ -302,7 +260,8 @@ static bool wants(const struct etcd_feed *feed, const struct cor_feed_event *eve
 {
     struct cor_str key = cor_kv_key(event->kv);
 
-    return cor_str_cmp(key, feed->range.key) >= 0 && cor_str_cmp(key, feed->range.end) < 0;
+    return cor_str_cmp(key, feed->base.range.key) >= 0 &&
+           cor_str_cmp(key, feed->base.range.end) < 0;
 }
 
 static void on_own_events(struct etcd_watch *w, const struct cor_feed_event *events, size_t n)
@@ -314,13 +273,13 @@ static void on_own_events(struct etcd_watch *w, const struct cor_feed_event *eve
     for (size_t i = 0; i < n && fits; i++)
         fits = !wants(feed, &events[i]) || add(feed, &events[i]);
     if (!fits) {
-        upto = feed->pos;
+        upto = feed->base.pos;
         set_state(feed, ETCD_FEED_BEHIND);
     }
-    if (feed->npending > 0)
-        deliver(feed, feed->pending, feed->npending, upto);
-    feed->pos = upto;
-    release_room(feed);
+    if (feed->base.npending > 0)
+        cor_feed_deliver(&feed->base, feed->base.pending, feed->base.npending, upto);
+    feed->base.pos = upto;
+    cor_feed_release(&feed->base);
     settle(feed);
 }
 
@@ -328,8 +287,8 @@ static void on_own_progress(struct etcd_watch *w)
 {
     struct etcd_feed *feed = COR_CONTAINER_OF(w, struct etcd_feed, watch);
 
-    feed->wants_progress = false;
-    deliver(feed, NULL, 0, w->pos);
+    feed->base.wants_progress = false;
+    cor_feed_deliver(&feed->base, NULL, 0, w->pos);
     settle(feed);
     /* The main watch was faster. */
     if (feed->state == ETCD_FEED_CATCHING && is_over(feed->engine, feed))
@@ -346,15 +305,15 @@ static void catch_up(struct etcd_feed *feed)
 {
     const struct etcd_engine *e = feed->engine;
     bool own_keys = e->is_narrow || etcd_session_has_progress(e->session);
-    bool is_wide = e->is_narrow && contains(&feed->range, &e->prefix);
-    const struct cor_feed_range *range = is_wide ? &e->prefix : &feed->range;
+    bool is_wide = e->is_narrow && contains(&feed->base.range, &e->prefix);
+    const struct cor_feed_range *range = is_wide ? &e->prefix : &feed->base.range;
     struct etcd_watch *w = &feed->watch;
 
     w->key = own_keys ? range->key : ALL_KEYS;
     w->end = own_keys ? range->end : ALL_KEYS;
-    w->with_prev = feed->opts.with_prev;
+    w->with_prev = feed->base.opts.with_prev;
     w->is_alone = false;
-    w->pos = feed->pos;
+    w->pos = feed->base.pos;
     set_state(feed, ETCD_FEED_CATCHING);
     etcd_watch_open(w);
     if (own_keys)
@@ -366,9 +325,9 @@ static void give_progress(struct etcd_feed *feed)
     struct etcd_engine *e = feed->engine;
 
     if (feed->state == ETCD_FEED_LIVE) {
-        feed->wants_progress = false;
+        feed->base.wants_progress = false;
         feed->wants_more = e->is_narrow;
-        deliver(feed, NULL, 0, feed->pos);
+        cor_feed_deliver(&feed->base, NULL, 0, feed->base.pos);
         if (e->is_narrow)
             etcd_watch_ask_progress(&e->main);
     } else if (feed->state == ETCD_FEED_CATCHING && e->is_narrow) {
@@ -385,15 +344,15 @@ static void settle(struct etcd_feed *feed)
         start_main(e);
         return;
     }
-    if (feed->pos == 0)
-        feed->pos = e->main.pos;
-    if (feed->pos >= e->main.pos && is_over(e, feed))
+    if (feed->base.pos == 0)
+        feed->base.pos = e->main.pos;
+    if (feed->base.pos >= e->main.pos && is_over(e, feed))
         set_state(feed, ETCD_FEED_LIVE);
-    else if (feed->credit == 0)
+    else if (feed->base.credit == 0)
         set_state(feed, ETCD_FEED_BEHIND);
     else if (feed->state != ETCD_FEED_CATCHING)
         catch_up(feed);
-    if (feed->wants_progress)
+    if (feed->base.wants_progress)
         give_progress(feed);
 }
 
@@ -403,17 +362,17 @@ static void finish_close(struct etcd_feed *feed)
 
     set_state(feed, ETCD_FEED_BROKEN);
     if (feed->indexed)
-        cor_feed_index_remove(&e->feeds, &feed->range);
+        cor_feed_index_remove(&e->feeds, &feed->base.range);
     cor_list_remove(&feed->link);
-    feed->opts.on_closed(feed->opts.arg);
-    cor_free(feed->pending);
+    feed->base.opts.on_closed(feed->base.opts.arg);
+    cor_feed_deinit(&feed->base);
     cor_free(feed);
     atomic_fetch_sub(&e->nfeeds, 1);
 }
 
 static void start(struct etcd_feed *feed)
 {
-    feed->indexed = cor_feed_index_add(&feed->engine->feeds, &feed->range) == 0;
+    feed->indexed = cor_feed_index_add(&feed->engine->feeds, &feed->base.range) == 0;
     if (!feed->indexed)
         break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
 }
@@ -426,18 +385,14 @@ static void on_command(struct cor_mail *mail)
 
     pthread_mutex_lock(&e->lock);
     feed->told = false;
-    feed->credit = cor_feed_add_credit(feed->credit, feed->credit_added);
-    feed->credit_added = 0;
-    feed->wants_progress |= feed->progress_asked;
-    feed->progress_asked = false;
-    close = feed->close_asked;
+    close = cor_feed_take_orders(&feed->base);
     pthread_mutex_unlock(&e->lock);
     if (cor_list_empty(&feed->link)) {
         cor_list_push(&e->all_feeds, &feed->link);
         start(feed);
     }
-    if (feed->state == ETCD_FEED_LIVE && feed->pos < e->main.pos)
-        feed->pos = e->main.pos;
+    if (feed->state == ETCD_FEED_LIVE && feed->base.pos < e->main.pos)
+        feed->base.pos = e->main.pos;
     if (close)
         finish_close(feed);
     else if (feed->state != ETCD_FEED_BROKEN)
@@ -446,8 +401,10 @@ static void on_command(struct cor_mail *mail)
 
 /* From any thread. */
 
-static void tell_locked(struct etcd_feed *feed)
+static void tell(struct cor_feed *base)
 {
+    struct etcd_feed *feed = COR_CONTAINER_OF(base, struct etcd_feed, base);
+
     if (feed->told)
         return;
     feed->told = true;
@@ -467,55 +424,19 @@ int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
         cor_free(feed);
         return -COR_EBUSY;
     }
-    feed->base.ops = engine->ops;
+    cor_feed_init(&feed->base, opts, (char *)(feed + 1), &e->lock, tell);
     feed->engine = e;
-    feed->opts = *opts;
-    cor_feed_range_copy(&feed->range, (char *)(feed + 1), opts->key, opts->end);
-    feed->pos = opts->from;
-    feed->credit = opts->credit;
     feed->command.on_mail = on_command;
     cor_list_init(&feed->link);
-    cor_list_init(&feed->touched);
     etcd_watch_init(&feed->watch, &e->streams);
     feed->watch.on_events = on_own_events;
     feed->watch.on_progress = on_own_progress;
     feed->watch.on_broken = on_own_broken;
     *ret_feed = &feed->base;
     pthread_mutex_lock(&e->lock);
-    tell_locked(feed);
+    tell(&feed->base);
     pthread_mutex_unlock(&e->lock);
     return 0;
-}
-
-void etcd_feed_credit(struct cor_feed *feed, size_t events)
-{
-    struct etcd_feed *f = (struct etcd_feed *)feed;
-
-    pthread_mutex_lock(&f->engine->lock);
-    f->credit_added = cor_feed_add_credit(f->credit_added, events);
-    tell_locked(f);
-    pthread_mutex_unlock(&f->engine->lock);
-}
-
-void etcd_feed_progress(struct cor_feed *feed)
-{
-    struct etcd_feed *f = (struct etcd_feed *)feed;
-
-    pthread_mutex_lock(&f->engine->lock);
-    f->progress_asked = true;
-    tell_locked(f);
-    pthread_mutex_unlock(&f->engine->lock);
-}
-
-void etcd_feed_close(struct cor_feed *feed)
-{
-    struct etcd_feed *f = (struct etcd_feed *)feed;
-
-    pthread_mutex_lock(&f->engine->lock);
-    assert(!f->close_asked);
-    f->close_asked = true;
-    tell_locked(f);
-    pthread_mutex_unlock(&f->engine->lock);
 }
 
 void etcd_feeds_init(struct etcd_engine *e)

@@ -13,6 +13,7 @@
 #define COR_STORAGE_ETCD_FEED_H
 
 #include "storage/etcd/engine_int.h"
+#include "storage/feed.h"
 
 enum etcd_feed_state {
     ETCD_FEED_NEW,
@@ -25,33 +26,21 @@ enum etcd_feed_state {
 struct etcd_feed {
     struct cor_feed base;
     struct etcd_engine *engine;
-    struct cor_feed_opts opts;   /* key and end are `range`'s */
-    struct cor_feed_range range; /* its bytes stand behind the struct */
 
     /* Under the engine's lock. */
     bool told; /* `command` is on its way */
     struct cor_mail command;
-    size_t credit_added;
-    bool progress_asked, close_asked;
 
     /* The engine's loop's. */
     struct cor_list link; /* in all_feeds */
     enum etcd_feed_state state;
-    cor_rev pos;
-    size_t credit; /* SIZE_MAX: without bound */
-    bool indexed, wants_progress;
+    bool indexed;
     bool wants_more;         /* progress was asked for, and etcd has not said how far it is */
-    struct cor_list touched; /* in the list of one publication */
-    struct cor_feed_event *pending;
-    size_t npending, pending_cap;
     struct etcd_watch watch; /* CATCHING */
 };
 
 int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                    struct cor_feed **ret_feed);
-void etcd_feed_credit(struct cor_feed *feed, size_t events);
-void etcd_feed_progress(struct cor_feed *feed);
-void etcd_feed_close(struct cor_feed *feed);
 
 void etcd_feeds_init(struct etcd_engine *e);
 /* Etcd is at `rev`: who is in step hears when they have all up to it. */

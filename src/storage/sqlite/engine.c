@@ -323,9 +323,6 @@ static const struct cor_engine_ops ops = {
     .range = engine_range,
     .submit = engine_submit,
     .feed_open = cor_sqlite_feed_open,
-    .feed_credit = cor_sqlite_feed_credit,
-    .feed_progress = cor_sqlite_feed_progress,
-    .feed_close = cor_sqlite_feed_close,
     .close = engine_close,
 };
 

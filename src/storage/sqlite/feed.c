@@ -11,26 +11,10 @@
 #define HANDOVER_REVS 256
 /* Pages the engine thread reads in a turn. */
 #define TURN_PAGES 16
-/* A live feed keeps the room for this many events between batches. */
-#define PENDING_KEEP 64
 
 static struct cor_sqlite_feed *of_range(struct cor_feed_range *range)
 {
-    return COR_CONTAINER_OF(range, struct cor_sqlite_feed, range);
-}
-
-static void deliver(struct cor_sqlite_feed *feed, const struct cor_feed_event *events, size_t n,
-                    cor_rev upto)
-{
-    struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = upto};
-
-    feed->opts.on_batch(feed->opts.arg, &batch);
-}
-
-static void spend(struct cor_sqlite_feed *feed, size_t events)
-{
-    if (feed->credit != SIZE_MAX)
-        feed->credit -= events;
+    return COR_CONTAINER_OF(range, struct cor_sqlite_feed, base.range);
 }
 
 static void break_feed(struct cor_sqlite_feed *feed, int err, const char *message)
@@ -38,7 +22,7 @@ static void break_feed(struct cor_sqlite_feed *feed, int err, const char *messag
     feed->state = COR_FEED_BROKEN;
     cor_list_remove(&feed->link);
     if (!feed->closing)
-        feed->opts.on_broken(feed->opts.arg, err, message);
+        feed->base.opts.on_broken(feed->base.opts.arg, err, message);
 }
 
 /* Where the feed stands after `pos` moved or it got credit. */
@@ -46,16 +30,16 @@ static void settle(struct cor_sqlite_feed *feed)
 {
     struct cor_sqlite_engine *e = feed->engine;
 
-    if (feed->pos == e->rev) {
+    if (feed->base.pos == e->rev) {
         feed->state = COR_FEED_LIVE;
-        if (feed->wants_progress) {
-            feed->wants_progress = false;
-            deliver(feed, NULL, 0, e->rev);
+        if (feed->base.wants_progress) {
+            feed->base.wants_progress = false;
+            cor_feed_deliver(&feed->base, NULL, 0, e->rev);
         }
         return;
     }
     feed->state = COR_FEED_BEHIND;
-    if (feed->credit > 0 && cor_list_empty(&feed->link))
+    if (feed->base.credit > 0 && cor_list_empty(&feed->link))
         cor_list_push(&e->behind, &feed->link);
 }
 
@@ -64,19 +48,19 @@ static void start(struct cor_sqlite_feed *feed)
     struct cor_sqlite_engine *e = feed->engine;
     char message[96];
 
-    feed->pos = feed->opts.from ? feed->opts.from : e->rev;
-    feed->indexed = cor_feed_index_add(&e->feeds, &feed->range) == 0;
+    feed->base.pos = feed->base.opts.from ? feed->base.opts.from : e->rev;
+    feed->indexed = cor_feed_index_add(&e->feeds, &feed->base.range) == 0;
     if (!feed->indexed) {
         break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
     } else if (e->read_only) {
         break_feed(feed, -COR_ENOTSUP, "a store that is open read-only has no feeds");
-    } else if (feed->pos > e->rev) {
+    } else if (feed->base.pos > e->rev) {
         snprintf(message, sizeof(message), "revision %llu is in the future: the store is at %llu",
-                 (unsigned long long)feed->pos, (unsigned long long)e->rev);
+                 (unsigned long long)feed->base.pos, (unsigned long long)e->rev);
         break_feed(feed, -COR_EFUTURE, message);
-    } else if (feed->pos < e->compact_rev) {
+    } else if (feed->base.pos < e->compact_rev) {
         snprintf(message, sizeof(message), "revision %llu has been compacted, the oldest is %llu",
-                 (unsigned long long)feed->pos, (unsigned long long)e->compact_rev);
+                 (unsigned long long)feed->base.pos, (unsigned long long)e->compact_rev);
         break_feed(feed, -COR_EEXPIRED, message);
     } else {
         settle(feed);
@@ -90,9 +74,9 @@ static void finish_close(struct cor_sqlite_feed *feed)
     assert(cor_list_empty(&feed->command));
     cor_list_remove(&feed->link);
     if (feed->indexed)
-        cor_feed_index_remove(&e->feeds, &feed->range);
-    feed->opts.on_closed(feed->opts.arg);
-    cor_free(feed->pending);
+        cor_feed_index_remove(&e->feeds, &feed->base.range);
+    feed->base.opts.on_closed(feed->base.opts.arg);
+    cor_feed_deinit(&feed->base);
     cor_free(feed);
     pthread_mutex_lock(&e->lock);
     e->nfeeds--;
@@ -112,10 +96,10 @@ static void take_page(struct cor_sqlite_feed *feed)
         break_feed(feed, page->err, page->message);
         return;
     }
-    feed->pos = page->upto;
-    spend(feed, page->nevents);
+    feed->base.pos = page->upto;
+    cor_feed_spend(&feed->base, page->nevents);
     if (page->nevents > 0)
-        deliver(feed, page->events, page->nevents, page->upto);
+        cor_feed_deliver(&feed->base, page->events, page->nevents, page->upto);
     cor_history_page_deinit(page);
     settle(feed);
 }
@@ -130,45 +114,32 @@ static struct cor_sqlite_feed *next_page(struct cor_sqlite_engine *e)
     return link ? COR_CONTAINER_OF(link, struct cor_sqlite_feed, job) : NULL;
 }
 
-struct command {
-    struct cor_sqlite_feed *feed;
-    size_t credit;
-    bool progress, close;
-};
-
-static bool next_command(struct cor_sqlite_engine *e, struct command *ret)
+static struct cor_sqlite_feed *next_command(struct cor_sqlite_engine *e)
 {
+    struct cor_sqlite_feed *feed = NULL;
     struct cor_list *link;
-    struct cor_sqlite_feed *feed;
 
     pthread_mutex_lock(&e->lock);
     link = cor_list_pop(&e->feed_commands);
     if (link) {
         feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, command);
-        *ret = (struct command){feed, feed->credit_added, feed->progress_asked, feed->close_asked};
-        feed->credit_added = 0;
-        feed->progress_asked = false;
+        feed->closing |= cor_feed_take_orders(&feed->base);
     }
     pthread_mutex_unlock(&e->lock);
-    return link != NULL;
+    return feed;
 }
 
-static void obey(const struct command *cmd)
+static void obey(struct cor_sqlite_feed *feed)
 {
-    struct cor_sqlite_feed *feed = cmd->feed;
-
-    if (cmd->close) {
-        feed->closing = true;
+    if (feed->closing) {
         if (feed->state != COR_FEED_READING)
             finish_close(feed);
         return;
     }
-    feed->credit = cor_feed_add_credit(feed->credit, cmd->credit);
-    feed->wants_progress |= cmd->progress;
     if (feed->state == COR_FEED_NEW)
         start(feed);
     else if (feed->state == COR_FEED_LIVE)
-        feed->pos = feed->engine->rev;
+        feed->base.pos = feed->engine->rev;
     if (feed->state == COR_FEED_LIVE || feed->state == COR_FEED_BEHIND)
         settle(feed);
 }
@@ -176,10 +147,9 @@ static void obey(const struct command *cmd)
 void cor_feeds_commands(struct cor_sqlite_engine *e)
 {
     struct cor_sqlite_feed *feed;
-    struct command cmd;
 
-    while (next_command(e, &cmd))
-        obey(&cmd);
+    while ((feed = next_command(e)))
+        obey(feed);
     while ((feed = next_page(e)))
         take_page(feed);
 }
@@ -188,28 +158,15 @@ void cor_feeds_commands(struct cor_sqlite_engine *e)
 static void fall_behind(struct cor_sqlite_feed *feed, cor_rev rev)
 {
     feed->state = COR_FEED_BEHIND;
-    feed->pos = rev - 1;
-    if (feed->credit > 0)
+    feed->base.pos = rev - 1;
+    if (feed->base.credit > 0)
         cor_list_push(&feed->engine->behind, &feed->link);
-}
-
-static bool make_room(struct cor_sqlite_feed *feed)
-{
-    size_t cap = feed->pending_cap ? feed->pending_cap * 2 : 4;
-    struct cor_feed_event *pending;
-
-    if (feed->npending < feed->pending_cap)
-        return true;
-    pending = cor_realloc(feed->pending, cap * sizeof(*pending));
-    if (!pending)
-        return false;
-    feed->pending = pending;
-    feed->pending_cap = cap;
-    return true;
 }
 
 static void offer(struct cor_sqlite_feed *feed, struct cor_change *change, struct cor_list *touched)
 {
+    struct cor_feed_event event;
+
     if (feed->state != COR_FEED_LIVE)
         return;
     if (!change->kv) {
@@ -218,18 +175,16 @@ static void offer(struct cor_sqlite_feed *feed, struct cor_change *change, struc
         if (change->kv && change->object)
             change->kv->object = cor_object_ref(change->object);
     }
-    if (feed->credit == 0 || !change->kv || !make_room(feed)) {
-        if (feed->opts.in_step)
+    event = (struct cor_feed_event){change->kv, change->prev, change->deleted};
+    if (feed->base.credit == 0 || !change->kv || !cor_feed_gather(&feed->base, &event)) {
+        if (feed->base.opts.in_step)
             break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
         else
             fall_behind(feed, change->rev);
         return;
     }
-    spend(feed, 1);
-    if (feed->npending == 0)
-        cor_list_push(touched, &feed->touched);
-    feed->pending[feed->npending++] =
-        (struct cor_feed_event){.kv = change->kv, .prev = change->prev, .deleted = change->deleted};
+    if (feed->base.npending == 1)
+        cor_list_push(touched, &feed->base.touched);
 }
 
 void cor_feeds_publish(struct cor_sqlite_engine *e)
@@ -245,16 +200,12 @@ void cor_feeds_publish(struct cor_sqlite_engine *e)
             offer(of_range(range), &e->changes[i], &touched);
     }
     while ((link = cor_list_pop(&touched))) {
-        struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, touched);
+        struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, base.touched);
 
         if (feed->state != COR_FEED_BROKEN)
-            deliver(feed, feed->pending, feed->npending,
-                    feed->state == COR_FEED_LIVE ? e->rev : feed->pos);
-        feed->npending = 0;
-        if (feed->pending_cap > PENDING_KEEP) {
-            feed->pending = cor_free(feed->pending);
-            feed->pending_cap = 0;
-        }
+            cor_feed_deliver(&feed->base, feed->base.pending, feed->base.npending,
+                             feed->state == COR_FEED_LIVE ? e->rev : feed->base.pos);
+        cor_feed_release(&feed->base);
     }
 }
 
@@ -262,7 +213,8 @@ void cor_feed_read_page(struct cor_sqlite_feed *feed, struct cor_sqlite_db *db)
 {
     struct cor_sqlite_engine *e = feed->engine;
 
-    cor_history_read(db, feed->range.key, feed->range.end, feed->pos, feed->page_max, &feed->page);
+    cor_history_read(db, feed->base.range.key, feed->base.range.end, feed->base.pos, feed->page_max,
+                     &feed->page);
     pthread_mutex_lock(&e->lock);
     cor_list_push(&e->feed_pages, &feed->job);
     cor_sqlite_engine_wake_locked(e);
@@ -276,22 +228,24 @@ bool cor_feeds_turn(struct cor_sqlite_engine *e)
     for (size_t pages = 0; pages < TURN_PAGES && (link = cor_list_pop(&e->behind));) {
         struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, link);
 
-        feed->page_max = feed->credit;
-        if (e->readers && e->rev - feed->pos > HANDOVER_REVS) {
+        feed->page_max = feed->base.credit;
+        if (e->readers && e->rev - feed->base.pos > HANDOVER_REVS) {
             feed->state = COR_FEED_READING;
             cor_readers_feed(e->readers, feed);
             continue;
         }
-        cor_history_read(e->db, feed->range.key, feed->range.end, feed->pos, feed->page_max,
-                         &feed->page);
+        cor_history_read(e->db, feed->base.range.key, feed->base.range.end, feed->base.pos,
+                         feed->page_max, &feed->page);
         take_page(feed);
         pages++;
     }
     return !cor_list_empty(&e->behind);
 }
 
-static void tell_locked(struct cor_sqlite_feed *feed)
+static void tell(struct cor_feed *base)
 {
+    struct cor_sqlite_feed *feed = COR_CONTAINER_OF(base, struct cor_sqlite_feed, base);
+
     if (cor_list_empty(&feed->command))
         cor_list_push(&feed->engine->feed_commands, &feed->command);
     cor_sqlite_engine_wake_locked(feed->engine);
@@ -305,14 +259,10 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
 
     if (!feed)
         return -COR_ENOMEM;
-    feed->base.ops = engine->ops;
+    cor_feed_init(&feed->base, opts, (char *)(feed + 1), &e->lock, tell);
     feed->engine = e;
-    feed->opts = *opts;
-    cor_feed_range_copy(&feed->range, (char *)(feed + 1), opts->key, opts->end);
-    feed->credit = opts->credit;
     cor_list_init(&feed->command);
     cor_list_init(&feed->link);
-    cor_list_init(&feed->touched);
     cor_list_init(&feed->job);
     pthread_mutex_lock(&e->lock);
     if (e->nfeeds >= COR_FEEDS_MAX) {
@@ -322,38 +272,7 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
     }
     e->nfeeds++;
     *ret_feed = &feed->base;
-    tell_locked(feed);
+    tell(&feed->base);
     pthread_mutex_unlock(&e->lock);
     return 0;
-}
-
-void cor_sqlite_feed_credit(struct cor_feed *feed, size_t events)
-{
-    struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
-
-    pthread_mutex_lock(&f->engine->lock);
-    f->credit_added = cor_feed_add_credit(f->credit_added, events);
-    tell_locked(f);
-    pthread_mutex_unlock(&f->engine->lock);
-}
-
-void cor_sqlite_feed_progress(struct cor_feed *feed)
-{
-    struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
-
-    pthread_mutex_lock(&f->engine->lock);
-    f->progress_asked = true;
-    tell_locked(f);
-    pthread_mutex_unlock(&f->engine->lock);
-}
-
-void cor_sqlite_feed_close(struct cor_feed *feed)
-{
-    struct cor_sqlite_feed *f = (struct cor_sqlite_feed *)feed;
-
-    pthread_mutex_lock(&f->engine->lock);
-    assert(!f->close_asked);
-    f->close_asked = true;
-    tell_locked(f);
-    pthread_mutex_unlock(&f->engine->lock);
 }

@@ -5,10 +5,11 @@
  *
  * LIVE: everything up to the engine's revision was delivered. BEHIND: everything up to `pos` was;
  * it is in the engine's list `behind` unless it has no credit. READING: a reader has its page.
- * Thread: the engine's, but for the four calls of engine.h.  Owner: the engine. */
+ * Thread: the engine's, but for cor_sqlite_feed_open().  Owner: the engine. */
 #ifndef COR_STORAGE_SQLITE_FEED_H
 #define COR_STORAGE_SQLITE_FEED_H
 
+#include "storage/feed.h"
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/history.h"
 
@@ -23,23 +24,13 @@ enum cor_feed_state {
 struct cor_sqlite_feed {
     struct cor_feed base;
     struct cor_sqlite_engine *engine;
-    struct cor_feed_opts opts;   /* key and end are `range`'s */
-    struct cor_feed_range range; /* its bytes stand behind the struct */
 
-    /* Under the engine's lock. */
-    struct cor_list command; /* in feed_commands */
-    size_t credit_added;
-    bool progress_asked, close_asked;
+    struct cor_list command; /* in feed_commands; under the engine's lock */
 
     /* The engine thread's. */
     enum cor_feed_state state;
-    cor_rev pos;
-    size_t credit; /* SIZE_MAX: without bound */
-    bool indexed, wants_progress, closing;
-    struct cor_list link;    /* in `behind` */
-    struct cor_list touched; /* in the list of one publication */
-    struct cor_feed_event *pending;
-    size_t npending, pending_cap;
+    bool indexed, closing;
+    struct cor_list link; /* in `behind` */
 
     /* The reader's while READING. */
     struct cor_list job; /* in the readers' queue, then in feed_pages */
@@ -49,9 +40,6 @@ struct cor_sqlite_feed {
 
 int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                          struct cor_feed **ret_feed);
-void cor_sqlite_feed_credit(struct cor_feed *feed, size_t events);
-void cor_sqlite_feed_progress(struct cor_feed *feed);
-void cor_sqlite_feed_close(struct cor_feed *feed);
 
 /* Does what feeds were told, and takes the pages that readers brought. */
 void cor_feeds_commands(struct cor_sqlite_engine *e);

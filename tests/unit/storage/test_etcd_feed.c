@@ -54,9 +54,6 @@ static void on_closed(void *arg)
 static struct etcd_engine engine;
 static const struct cor_engine_ops ops = {
     .feed_open = etcd_feed_open,
-    .feed_credit = etcd_feed_credit,
-    .feed_progress = etcd_feed_progress,
-    .feed_close = etcd_feed_close,
 };
 
 static void turn(void)

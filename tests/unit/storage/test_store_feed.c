@@ -4,6 +4,7 @@
 
 #include "loop/loop.h"
 #include "storage/engine_int.h"
+#include "storage/feed.h"
 #include "test.h"
 
 /* An engine whose feed the test drives itself. */
@@ -24,13 +25,13 @@ static int open_source(struct cor_engine *engine, const struct cor_feed_opts *op
     return 0;
 }
 
-static void close_source(struct cor_feed *feed)
+static void tell(struct cor_feed *feed)
 {
-    COR_CONTAINER_OF(feed, struct source, feed)->closes++;
+    COR_CONTAINER_OF(feed, struct source, feed)->closes += feed->close_asked;
 }
 
-static const struct cor_engine_ops source_ops = {.feed_open = open_source,
-                                                 .feed_close = close_source};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct cor_engine_ops source_ops = {.feed_open = open_source};
 
 struct bed {
     struct source source;
@@ -72,7 +73,7 @@ static void bed_open(struct bed *b)
 {
     *b = (struct bed){
         .source.engine.ops = &source_ops,
-        .source.feed.ops = &source_ops,
+        .source.feed = {.lock = &lock, .tell = tell},
         .feed = {.on_batch = on_batch, .on_broken = on_broken, .on_closed = on_closed}};
     assert_int_equal(cor_loop_new(64, &b->loop), 0);
     assert_int_equal(

@@ -3,6 +3,7 @@
 
 #include "loop/loop.h"
 #include "storage/engine_int.h"
+#include "storage/feed.h"
 #include "test.h"
 
 struct source {
@@ -31,20 +32,17 @@ static int open_source(struct cor_engine *engine, const struct cor_feed_opts *op
     return 0;
 }
 
-static void credit(struct cor_feed *feed, size_t events)
-{
-    COR_CONTAINER_OF(feed, struct source, feed)->credit += events;
-}
-
-static void close_source(struct cor_feed *feed)
+static void tell(struct cor_feed *feed)
 {
     struct source *s = COR_CONTAINER_OF(feed, struct source, feed);
 
-    s->opts.on_closed(s->opts.arg);
+    s->credit += feed->credit_added;
+    if (cor_feed_take_orders(feed))
+        s->opts.on_closed(s->opts.arg);
 }
 
-static const struct cor_engine_ops source_ops = {
-    .range = range, .feed_open = open_source, .feed_credit = credit, .feed_close = close_source};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct cor_engine_ops source_ops = {.range = range, .feed_open = open_source};
 
 struct bed {
     struct source source;
@@ -78,7 +76,8 @@ static void bed_open(struct bed *b, size_t bytes)
         .options.resource_version = COR_STR("5"), .on_event = on_event, .arg = b};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
 
-    *b = (struct bed){.source.engine.ops = &source_ops, .source.feed.ops = &source_ops, .rev = 5};
+    *b = (struct bed){
+        .source.engine.ops = &source_ops, .source.feed = {.lock = &lock, .tell = tell}, .rev = 5};
     assert_int_equal(cor_loop_new(1024, &b->loop), 0);
     opts.engine = &b->source.engine;
     opts.loop = b->loop;

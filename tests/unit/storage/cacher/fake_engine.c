@@ -3,8 +3,11 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "storage/feed.h"
 
 #define MAIL_MAX 65536
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct fake_feed {
     struct cor_feed base;
@@ -143,6 +146,19 @@ static void post(struct fake_feed *feed)
     cor_loop_reply(feed->f->loop, &feed->mail);
 }
 
+/* Orders are taken at once: the tests have one thread. */
+static void obey(struct cor_feed *base)
+{
+    struct fake_feed *feed = (struct fake_feed *)base;
+    bool has_credit = base->credit_added > 0;
+
+    if (feed->opts.from > 0)
+        feed->opts.credit += base->credit_added;
+    feed->closing = cor_feed_take_orders(base);
+    if (!has_credit || feed->opts.from > 0)
+        post(feed);
+}
+
 static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
                           struct cor_feed **ret_feed)
 {
@@ -153,7 +169,8 @@ static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts 
     feed = cor_calloc(1, sizeof(*feed));
     if (!feed)
         return -COR_ENOMEM;
-    feed->base.ops = engine->ops;
+    feed->base.lock = &lock;
+    feed->base.tell = obey;
     feed->f = (struct fake *)engine;
     feed->opts = *opts;
     feed->key = cor_strndup(opts->key.p, opts->key.n);
@@ -166,34 +183,10 @@ static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts 
     return 0;
 }
 
-static void fake_feed_credit(struct cor_feed *base, size_t events)
-{
-    struct fake_feed *feed = (struct fake_feed *)base;
-
-    if (feed->opts.from == 0)
-        return;
-    feed->opts.credit += events;
-    post(feed);
-}
-
-static void fake_feed_progress(struct cor_feed *feed)
-{
-    post((struct fake_feed *)feed);
-}
-
-static void fake_feed_close(struct cor_feed *feed)
-{
-    ((struct fake_feed *)feed)->closing = true;
-    post((struct fake_feed *)feed);
-}
-
 static const struct cor_engine_ops engine_ops = {
     .range = fake_range,
     .submit = fake_submit,
     .feed_open = fake_feed_open,
-    .feed_credit = fake_feed_credit,
-    .feed_progress = fake_feed_progress,
-    .feed_close = fake_feed_close,
 };
 
 void fake_wait(struct fake *f, bool (*done)(void *arg), void *arg)
