@@ -55,6 +55,7 @@ void cor_client_config_deinit(struct cor_client_config *c)
     cor_free(c->exec.api_version);
     cor_free(c->exec.interactive_mode);
     cor_free(c->exec.install_hint);
+    cor_free(c->exec.cluster_config);
     free_strings(&c->exec.args);
     free_pairs(&c->exec.env);
     cor_free(c->impersonate_user);
@@ -62,6 +63,95 @@ void cor_client_config_deinit(struct cor_client_config *c)
     free_strings(&c->impersonate_groups);
     free_pairs(&c->impersonate_extra);
     *c = (struct cor_client_config){0};
+}
+
+static int copy_text(char **to, const char *from)
+{
+    *to = from ? cor_strdup(from) : NULL;
+    return from && !*to ? -COR_ENOMEM : 0;
+}
+
+static int copy_strings(struct cor_strings *to, const struct cor_strings *from)
+{
+    int r = 0;
+
+    to->items = cor_calloc(from->n, sizeof(*to->items));
+    if (!to->items)
+        return -COR_ENOMEM;
+    for (; r == 0 && to->n < from->n; to->n++)
+        r = copy_text(&to->items[to->n], from->items[to->n]);
+    return r;
+}
+
+static int copy_pairs(struct cor_string_pairs *to, const struct cor_string_pairs *from)
+{
+    int r = 0;
+
+    to->items = cor_calloc(from->n, sizeof(*to->items));
+    if (!to->items)
+        return -COR_ENOMEM;
+    for (; r == 0 && to->n < from->n; to->n++) {
+        r = copy_text(&to->items[to->n].key, from->items[to->n].key);
+        if (r == 0)
+            r = copy_text(&to->items[to->n].value, from->items[to->n].value);
+    }
+    return r;
+}
+
+static int copy_texts(struct cor_client_config *to, const struct cor_client_config *from)
+{
+    /* clang-format off */
+    struct { char **to; const char *from; } texts[] = {
+        {&to->server, from->server},
+        {&to->tls_server_name, from->tls_server_name},
+        {&to->ca_pem, from->ca_pem},
+        {&to->proxy_url, from->proxy_url},
+        {&to->ns, from->ns},
+        {&to->client_cert_pem, from->client_cert_pem},
+        {&to->client_key_pem, from->client_key_pem},
+        {&to->client_cert_file, from->client_cert_file},
+        {&to->client_key_file, from->client_key_file},
+        {&to->token, from->token},
+        {&to->token_file, from->token_file},
+        {&to->username, from->username},
+        {&to->password, from->password},
+        {&to->exec.command, from->exec.command},
+        {&to->exec.api_version, from->exec.api_version},
+        {&to->exec.interactive_mode, from->exec.interactive_mode},
+        {&to->exec.install_hint, from->exec.install_hint},
+        {&to->exec.cluster_config, from->exec.cluster_config},
+        {&to->impersonate_user, from->impersonate_user},
+        {&to->impersonate_uid, from->impersonate_uid},
+    };
+    /* clang-format on */
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(texts); i++)
+        r = copy_text(texts[i].to, texts[i].from);
+    return r;
+}
+
+int cor_client_config_copy(struct cor_client_config *ret, const struct cor_client_config *from)
+{
+    COR_CLEANUP(cor_client_config_deinit) struct cor_client_config to = {0};
+    int r = copy_texts(&to, from);
+
+    to.insecure_skip_tls_verify = from->insecure_skip_tls_verify;
+    to.disable_compression = from->disable_compression;
+    to.exec.provide_cluster_info = from->exec.provide_cluster_info;
+    if (r == 0)
+        r = copy_strings(&to.exec.args, &from->exec.args);
+    if (r == 0)
+        r = copy_pairs(&to.exec.env, &from->exec.env);
+    if (r == 0)
+        r = copy_strings(&to.impersonate_groups, &from->impersonate_groups);
+    if (r == 0)
+        r = copy_pairs(&to.impersonate_extra, &from->impersonate_extra);
+    if (r < 0)
+        return r;
+    *ret = to;
+    to = (struct cor_client_config){0};
+    return 0;
 }
 
 /* The file's text without white space at its ends. 0, -COR_ENOMEM, or what reading it gave. */

@@ -34,6 +34,7 @@ struct cor_exec_config {
     struct cor_strings args;
     struct cor_string_pairs env;
     bool provide_cluster_info;
+    char *cluster_config; /* JSON: what the cluster's stanza has for plugins; NULL: nothing */
 };
 
 struct cor_client_config {
@@ -59,6 +60,9 @@ struct cor_client_config {
 
 /* Safe on a zeroed struct. Secrets are wiped before their memory goes. */
 void cor_client_config_deinit(struct cor_client_config *config);
+
+/* 0, or -COR_ENOMEM (nothing is left to release then). */
+int cor_client_config_copy(struct cor_client_config *ret, const struct cor_client_config *from);
 
 /* What a pod has: KUBERNETES_SERVICE_HOST and _PORT, and the files of its service account under
  * `folder` (NULL: /var/run/secrets/kubernetes.io/serviceaccount). -COR_ENOTFOUND: this is no pod;

@@ -100,13 +100,59 @@ static void clean_server(char *server)
         path[strcspn(path, "?#")] = '\0';
 }
 
-static int read_cluster(const struct cor_stanza *s, struct cor_client_config *c,
-                        struct cor_status *reterr)
+/* Absent overrides leave the field. */
+static int override(char **field, const char *with, struct cor_status *reterr)
+{
+    if (!is_set(with))
+        return 0;
+    cor_free(*field);
+    *field = cor_strdup(with);
+    return *field ? 0 : no_memory(reterr);
+}
+
+static int read_server(const struct cor_stanza *s, const struct cor_kubeconfig_overrides *o,
+                       struct cor_client_config *c, struct cor_status *reterr)
 {
     int r = cor_stanza_string(s, "server", &c->server, reterr);
 
     if (r == 0)
         r = cor_stanza_string(s, "tls-server-name", &c->tls_server_name, reterr);
+    if (r == 0 && is_set(o->server))
+        c->tls_server_name = cor_free(c->tls_server_name);
+    if (r == 0)
+        r = override(&c->server, o->server, reterr);
+    return r < 0 ? r : override(&c->tls_server_name, o->tls_server_name, reterr);
+}
+
+/* What the cluster has for plugins: the extension of that name, as it is. */
+static int read_extension(const struct cor_stanza *s, struct cor_client_config *c,
+                          struct cor_status *reterr)
+{
+    struct cor_str list = COR_STR(""), name, extension;
+    struct cor_json_iter it;
+
+    cor_json_get(s->json, COR_STR("extensions"), COR_JSON_ANY_ORDER, &list);
+    it = cor_json_iter(list);
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str item = cor_json_iter_value(&it);
+
+        if (cor_json_get(item, COR_STR("name"), COR_JSON_ANY_ORDER, &name) < 0 ||
+            !cor_str_eqz(name, "\"client.authentication.k8s.io/exec\"") ||
+            cor_json_get(item, COR_STR("extension"), COR_JSON_ANY_ORDER, &extension) < 0)
+            continue;
+        c->exec.cluster_config = cor_strndup(extension.p, extension.n);
+        return c->exec.cluster_config ? 0 : no_memory(reterr);
+    }
+    return 0;
+}
+
+static int read_cluster(const struct cor_stanza *s, const struct cor_kubeconfig_overrides *o,
+                        struct cor_client_config *c, struct cor_status *reterr)
+{
+    int r = read_server(s, o, c, reterr);
+
+    if (r == 0)
+        r = read_extension(s, c, reterr);
     if (r == 0)
         r = cor_stanza_bool(s, "insecure-skip-tls-verify", &c->insecure_skip_tls_verify, reterr);
     if (r == 0)
@@ -443,35 +489,48 @@ static int read_credentials(const struct cor_stanza *s, struct cor_client_config
 
 /* The stanza that a context names; one without a name is none. */
 static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
-                      enum cor_stanza_kind kind, const char *field, const struct cor_stanza **ret,
+                      enum cor_stanza_kind kind, const char *with, const struct cor_stanza **ret,
                       struct cor_status *reterr)
 {
     COR_CLEANUP(cor_freep) char *name = NULL;
+    const char *field = kind == COR_STANZA_CLUSTER ? "cluster" : "user";
     int r = cor_stanza_string(context, field, &name, reterr);
 
     *ret = NULL;
+    if (r == 0)
+        r = override(&name, with, reterr);
     if (r < 0 || !is_set(name))
         return r;
     *ret = peek(kc, kind, name);
+    if (!*ret && is_set(with))
+        return cor_status_set(reterr, -COR_ENOTFOUND, "%s \"%s\" does not exist", field, name);
     if (!*ret)
         return cor_status_set(reterr, -COR_ENOTFOUND, "%s \"%s\" was not found for context \"%s\"",
                               field, name, context->name);
     return 0;
 }
 
+/* Stands for a stanza that nobody wrote. */
+static const struct cor_stanza nothing = {.name = (char *)"",
+                                          .path = (char *)"",
+                                          .folder = (char *)"",
+                                          .where = (char *)"overrides",
+                                          .json = {"{}", 2}};
+
 static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
-                   struct cor_client_config *c, struct cor_status *reterr)
+                   const struct cor_kubeconfig_overrides *o, struct cor_client_config *c,
+                   struct cor_status *reterr)
 {
     static const char *const secure[] = {"https://", "unix://"};
     const struct cor_stanza *cluster = NULL, *user = NULL;
-    int r = find_named(kc, context, COR_STANZA_CLUSTER, "cluster", &cluster, reterr);
+    int r = find_named(kc, context, COR_STANZA_CLUSTER, o->cluster, &cluster, reterr);
 
     if (r == 0)
-        r = find_named(kc, context, COR_STANZA_USER, "user", &user, reterr);
-    if (r == 0 && !cluster)
+        r = find_named(kc, context, COR_STANZA_USER, o->user, &user, reterr);
+    if (r == 0 && !cluster && !is_set(o->server))
         return cor_stanza_mistake(context, "cluster", reterr, "cluster was not specified");
     if (r == 0)
-        r = read_cluster(cluster, c, reterr);
+        r = read_cluster(cluster ? cluster : &nothing, o, c, reterr);
     /* Credentials are not for a connection that anyone can read; a server without a scheme is
      * spoken to in plain HTTP. */
     if (r == 0 && user && has_scheme(c->server, secure, COR_ARRAY_LEN(secure)))
@@ -480,32 +539,31 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
         r = read_impersonation(user, c, reterr);
     if (r == 0)
         r = cor_stanza_string(context, "namespace", &c->ns, reterr);
-    if (r == 0 && !is_set(c->ns)) {
-        cor_free(c->ns);
-        c->ns = cor_strdup("default");
-        if (!c->ns)
-            return no_memory(reterr);
-    }
-    return r;
+    if (r == 0)
+        r = override(&c->ns, o->ns, reterr);
+    return r < 0 || is_set(c->ns) ? r : override(&c->ns, "default", reterr);
 }
 
-int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc, const char *context,
+int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
+                           const struct cor_kubeconfig_overrides *overrides,
                            struct cor_client_config *ret_config, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
-    const char *name = is_set(context) ? context : kc->current_context;
-    const struct cor_stanza *stanza;
+    const struct cor_kubeconfig_overrides none = {0}, *o = overrides ? overrides : &none;
+    const char *name = is_set(o->context) ? o->context : kc->current_context;
+    const struct cor_stanza *stanza = &nothing;
     int r;
 
-    if (!is_set(name))
+    if (!is_set(name) && !is_set(o->cluster) && !is_set(o->server))
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "invalid configuration: no configuration has been provided, try "
                               "setting KUBERNETES_MASTER environment variable");
-    stanza = peek(kc, COR_STANZA_CONTEXT, name);
+    if (is_set(name))
+        stanza = peek(kc, COR_STANZA_CONTEXT, name);
     if (!stanza)
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "context was not found for specified context: %s", name);
-    r = resolve(kc, stanza, &c, reterr);
+    r = resolve(kc, stanza, o, &c, reterr);
     if (r < 0)
         return r;
     *ret_config = c;

@@ -52,6 +52,7 @@ void cor_rest_request_stop(struct cor_rest_request *req)
     struct cor_http_call *call = COR_STEAL(req->call);
 
     cor_rest_throttle_leave(&req->rc->throttle, &req->turn);
+    cor_credentials_leave(&req->identity);
     if (call)
         cor_http_call_cancel(call);
 }
@@ -192,6 +193,8 @@ static void on_call_done(void *arg, int r, const char *text)
     bool is_broken = r < 0 && is_transient(req, r);
 
     req->call = NULL;
+    if (req->code == 401)
+        cor_credentials_refused(&req->rc->credentials, req->generation);
     if (req->code != 0 && asks_for_retry(req)) {
         retry_in(req, req->retry_after_s);
     } else if (is_broken && req->attempt <= req->rc->retries_max) {
@@ -205,19 +208,27 @@ static void on_call_done(void *arg, int r, const char *text)
 
 static const struct cor_http_call_cbs call_cbs = {on_head, on_body, on_call_done};
 
+static bool has_own(const struct cor_rest_request *req, struct cor_str name)
+{
+    return cor_header_find(req->headers.at, req->headers.n, name).p != NULL;
+}
+
 /* The request's own headers win over the client's. */
 static size_t join_headers(const struct cor_rest_request *req,
                            struct cor_http_header to[COR_REST_HEADERS_MAX])
 {
-    const struct cor_header_list *lists[] = {&req->rc->headers, &req->rc->authorization};
+    const struct cor_header_list *common = &req->rc->headers;
+    struct cor_http_header identity = {COR_STR("Authorization"),
+                                       cor_buf_str(&req->rc->credentials.authorization)};
     size_t n = 0;
 
     for (size_t i = 0; i < req->headers.n; i++)
         to[n++] = req->headers.at[i];
-    for (size_t k = 0; k < COR_ARRAY_LEN(lists); k++)
-        for (size_t i = 0; i < lists[k]->n; i++)
-            if (!cor_header_find(req->headers.at, req->headers.n, lists[k]->at[i].name).p)
-                to[n++] = lists[k]->at[i];
+    for (size_t i = 0; i < common->n; i++)
+        if (!has_own(req, common->at[i].name))
+            to[n++] = common->at[i];
+    if (identity.value.n > 0 && !has_own(req, identity.name))
+        to[n++] = identity;
     return n;
 }
 
@@ -238,19 +249,66 @@ static int call(struct cor_rest_request *req)
     return cor_http_call_open(req->rc->http, &opts, &req->call);
 }
 
+static void begin_call(struct cor_rest_request *req)
+{
+    struct cor_status why = {0};
+    int r = cor_rest_client_renew(req->rc, &why);
+
+    req->state = COR_REST_CALLING;
+    cor_timer_set(&req->timer, COR_REST_NEVER);
+    req->generation = req->rc->credentials.generation;
+    if (r == 0)
+        r = call(req);
+    if (r < 0)
+        cor_rest_request_end_soon(req, r, why.message ? why.message : "");
+    cor_status_deinit(&why);
+}
+
+static void end_without_identity(struct cor_rest_request *req, int r, const struct cor_status *why)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+
+    cor_buf_init(&text, COR_STATUS_MESSAGE_MAX);
+    cor_buf_addf(&text, "getting credentials: %s", cor_status_message(why));
+    cor_rest_request_end_soon(req, r, cor_buf_z(&text));
+}
+
+void cor_rest_request_on_identity(struct cor_credentials_wait *w, const struct cor_status *error)
+{
+    struct cor_rest_request *req = COR_CONTAINER_OF(w, struct cor_rest_request, identity);
+
+    if (error)
+        end_without_identity(req, error->err, error);
+    else
+        begin_call(req);
+}
+
+static void identify(struct cor_rest_request *req)
+{
+    struct cor_status why = {0};
+    int r = has_own(req, COR_STR("Authorization"))
+                ? 1
+                : cor_credentials_get(&req->rc->credentials, &req->identity, &why);
+
+    req->state = COR_REST_IDENTIFYING;
+    cor_timer_set(&req->timer, left_ms(req));
+    if (r < 0)
+        end_without_identity(req, r, &why);
+    else if (r > 0)
+        begin_call(req);
+    cor_status_deinit(&why);
+}
+
 /* The request's time begins with its first attempt: waiting for a turn is not counted. */
 static void attempt(struct cor_rest_request *req)
 {
-    int r;
-
     if (req->attempt++ == 0 && req->timeout_ms > 0 && req->timeout_ms < left_ms(req))
         req->deadline_ms = now_ms(req) + req->timeout_ms;
-    req->state = COR_REST_CALLING;
     req->code = 0;
-    cor_timer_set(&req->timer, COR_REST_NEVER);
-    r = left_ms(req) == 0 ? -COR_ETIMEOUT : call(req);
-    if (r < 0)
-        cor_rest_request_end_soon(req, r, r == -COR_ETIMEOUT ? "context deadline exceeded" : "");
+    if (left_ms(req) == 0)
+        cor_rest_request_end_soon(req, -COR_ETIMEOUT, "context deadline exceeded");
+    else
+        identify(req);
 }
 
 static void wait_turn(struct cor_rest_request *req)

@@ -2,17 +2,17 @@
 
 #include <assert.h>
 
-#include "base/base64.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "coracle/version.h"
 #include "client/rest_int.h"
+#include "coracle/version.h"
+#include "http/proxy.h"
 #include "loop/loop.h"
+#include "net/cert.h"
 #include "net/crypto.h"
 #include "net/net.h"
 #include "net/tls.h"
-
-#define AUTHORIZATION_MAX (64u * 1024)
+#include "net/tls_files.h"
 
 #if defined(__x86_64__)
 #define ARCH "amd64"
@@ -33,7 +33,9 @@ static void free_client(struct cor_rest_client *rc)
 {
     cor_server_url_deinit(&rc->url);
     cor_header_list_deinit(&rc->headers);
-    cor_header_list_deinit(&rc->authorization);
+    cor_credentials_deinit(&rc->credentials);
+    cor_client_config_deinit(&rc->config);
+    cor_tls_files_free(rc->tls_files);
     cor_rest_throttle_deinit(&rc->throttle);
     cor_warner_deinit(&rc->warner);
     cor_free(rc);
@@ -44,18 +46,18 @@ void cor_rest_client_look_closed(struct cor_rest_client *rc)
     void (*on_closed)(void *arg) = rc->on_closed;
     void *arg = rc->closed_arg;
 
-    if (!rc->is_closing || rc->http || !cor_list_empty(&rc->requests))
+    if (!rc->is_closing || rc->nclosing > 0 || !cor_list_empty(&rc->requests))
         return;
     free_client(rc);
     if (on_closed)
         on_closed(arg);
 }
 
-static void on_http_closed(void *arg)
+static void on_part_closed(void *arg)
 {
     struct cor_rest_client *rc = arg;
 
-    rc->http = NULL;
+    rc->nclosing--;
     cor_rest_client_look_closed(rc);
 }
 
@@ -67,40 +69,9 @@ void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *a
     rc->closed_arg = arg;
     COR_LIST_FOREACH(it, &rc->requests)
         cor_rest_request_end_soon(cor_rest_request_of(it), -COR_ECANCELED, "context canceled");
-    cor_http_client_close(rc->http, on_http_closed, rc);
-}
-
-static int set_basic(struct cor_rest_client *rc, const struct cor_client_config *c)
-{
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf plain, value;
-    int r;
-
-    cor_buf_init(&plain, AUTHORIZATION_MAX);
-    cor_buf_init(&value, AUTHORIZATION_MAX);
-    r = cor_buf_addf(&plain, "%s:%s", c->username, c->password ? c->password : "");
-    if (r == 0)
-        r = cor_buf_addz(&value, "Basic ");
-    if (r == 0)
-        r = cor_base64_encode(COR_BASE64_STD, cor_buf_str(&plain), &value);
-    return r < 0 ? r
-                 : cor_header_list_add(&rc->authorization, COR_STR("Authorization"),
-                                       cor_buf_str(&value));
-}
-
-static int set_authorization(struct cor_rest_client *rc, const struct cor_client_config *c)
-{
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf value;
-    int r;
-
-    cor_buf_init(&value, AUTHORIZATION_MAX);
-    if (c->username && c->username[0])
-        return set_basic(rc, c);
-    if (!c->token || !c->token[0])
-        return 0;
-    r = cor_buf_addf(&value, "Bearer %s", c->token);
-    return r < 0 ? r
-                 : cor_header_list_add(&rc->authorization, COR_STR("Authorization"),
-                                       cor_buf_str(&value));
+    rc->nclosing = 1;
+    cor_http_client_close(rc->http, on_part_closed, rc);
+    rc->nclosing += cor_credentials_close(&rc->credentials, on_part_closed, rc);
 }
 
 static int set_headers(struct cor_rest_client *rc, const struct cor_rest_client_opts *opts)
@@ -108,45 +79,132 @@ static int set_headers(struct cor_rest_client *rc, const struct cor_rest_client_
     const char *agent = opts->user_agent ? opts->user_agent : cor_rest_user_agent();
     int r = cor_header_list_add(&rc->headers, COR_STR("User-Agent"), cor_strz(agent));
 
-    if (r == 0)
-        r = cor_header_list_impersonate(&rc->headers, opts->config);
-    return r < 0 ? r : set_authorization(rc, opts->config);
+    return r < 0 ? r : cor_header_list_impersonate(&rc->headers, opts->config);
 }
 
-static int make_tls(const struct cor_client_config *c, struct cor_tls **ret,
-                    struct cor_status *reterr)
+/* Of a certificate and a key that are not both files, the one that is becomes data. */
+static int settle_cert(struct cor_client_config *c, struct cor_status *reterr)
 {
-    static const char *const alpn[] = {"http/1.1"};
-    struct cor_tls_opts opts = {.role = COR_TLS_CLIENT,
-                                .cert_pem = cor_strz(c->client_cert_pem),
-                                .key_pem = cor_strz(c->client_key_pem),
-                                .ca_pem = cor_strz(c->ca_pem),
-                                .is_insecure = c->insecure_skip_tls_verify,
-                                .alpn = alpn,
-                                .nalpn = COR_ARRAY_LEN(alpn)};
-    int r = cor_tls_new(&opts, ret);
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
+    bool is_cert = c->client_cert_file && !c->client_key_file;
+    char **path = is_cert ? &c->client_cert_file : &c->client_key_file;
+    char **pem = is_cert ? &c->client_cert_pem : &c->client_key_pem;
+    int r;
 
+    cor_buf_init(&text, COR_PEM_MAX);
+    if (!c->client_cert_file == !c->client_key_file)
+        return 0;
+    r = cor_pem_load(*path, &text);
+    if (r < 0 && r != -COR_ENOMEM)
+        return cor_status_set(reterr, -COR_EINVAL, "unable to read %s: %s", *path, cor_err_text(r));
+    if (r == 0)
+        *pem = cor_strndup(cor_buf_z(&text), text.n);
+    *path = cor_free(*path);
+    return *pem ? 0 : -COR_ENOMEM;
+}
+
+static struct cor_tls_opts tls_opts(const struct cor_rest_client *rc)
+{
+    static const char *const alpn[] = {"h2", "http/1.1"};
+
+    return (struct cor_tls_opts){.role = COR_TLS_CLIENT,
+                                 .cert_pem = cor_strz(rc->config.client_cert_pem),
+                                 .key_pem = cor_strz(rc->config.client_key_pem),
+                                 .ca_pem = cor_strz(rc->config.ca_pem),
+                                 .is_insecure = rc->config.insecure_skip_tls_verify,
+                                 .alpn = alpn,
+                                 .nalpn = COR_ARRAY_LEN(alpn)};
+}
+
+static int bad_tls(int r, const struct cor_client_config *c, struct cor_status *reterr)
+{
+    if (r == -COR_ENOMEM)
+        return r;
     if (r == -COR_EINVAL)
         return cor_status_set(reterr, r,
                               "certificate-authority, client-certificate or client-key: no PEM, or "
                               "certificate and key do not belong together");
-    return r;
+    return cor_status_set(reterr, -COR_EINVAL, "unable to read %s or %s: %s", c->client_cert_file,
+                          c->client_key_file, cor_err_text(r));
 }
 
-static int open_http(struct cor_rest_client *rc, struct cor_net *net,
-                     const struct cor_client_config *c, struct cor_status *reterr)
+static int make_tls(struct cor_rest_client *rc, struct cor_tls **ret, struct cor_status *reterr)
+{
+    const struct cor_client_config *c = &rc->config;
+    struct cor_tls_opts opts = tls_opts(rc);
+    int r = c->client_cert_file
+                ? cor_tls_files_new(&opts, c->client_cert_file, c->client_key_file, &rc->tls_files)
+                : cor_tls_new(&opts, ret);
+
+    return r < 0 ? bad_tls(r, c, reterr) : 0;
+}
+
+/* The configuration's, else the environment's, as Go's clients have it. */
+static const char *proxy_of(const struct cor_rest_client *rc)
+{
+    struct cor_proxy_env env = cor_proxy_env_get();
+
+    if (rc->config.proxy_url && rc->config.proxy_url[0])
+        return rc->config.proxy_url;
+    return rc->url.host ? cor_proxy_for(&env, rc->url.is_tls, rc->url.host, rc->url.port) : NULL;
+}
+
+static int open_http(struct cor_rest_client *rc, struct cor_net *net, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_tls_unrefp) struct cor_tls *tls = NULL;
     struct cor_http_client_opts opts = {.host = rc->url.host,
                                         .port = rc->url.port,
                                         .unix_path = rc->url.unix_path,
-                                        .server_name = c->tls_server_name};
-    int r = rc->url.is_tls ? make_tls(c, &tls, reterr) : 0;
+                                        .server_name = rc->config.tls_server_name,
+                                        .proxy_url = proxy_of(rc)};
+    int r = rc->url.is_tls ? make_tls(rc, &tls, reterr) : 0;
 
     if (r < 0)
         return r;
     opts.tls = tls;
-    return cor_http_client_open(net, &opts, &rc->http);
+    opts.tls_files = rc->tls_files;
+    r = cor_http_client_open(net, &opts, &rc->http);
+    if (r == -COR_EINVAL || r == -COR_ENOTSUP)
+        return cor_status_set(reterr, -COR_EINVAL, "proxy-url: a URL of http or https is expected");
+    return r;
+}
+
+int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_tls_unrefp) struct cor_tls *tls = NULL;
+    struct cor_tls_opts opts = tls_opts(rc);
+    int r;
+
+    if (!rc->url.is_tls || rc->cert_version == rc->credentials.cert_version)
+        return 0;
+    opts.cert_pem = cor_buf_str(&rc->credentials.cert_pem);
+    opts.key_pem = cor_buf_str(&rc->credentials.key_pem);
+    r = cor_tls_new(&opts, &tls);
+    if (r < 0)
+        return bad_tls(r, &rc->config, reterr);
+    rc->cert_version = rc->credentials.cert_version;
+    cor_http_client_set_tls(rc->http, tls);
+    return 0;
+}
+
+static int fill(struct cor_rest_client *rc, struct cor_net *net,
+                const struct cor_rest_client_opts *opts, struct cor_status *reterr)
+{
+    int r = cor_client_config_copy(&rc->config, opts->config);
+
+    if (r == 0)
+        r = settle_cert(&rc->config, reterr);
+    if (r == 0)
+        r = cor_server_url_parse(&rc->config, &rc->url, reterr);
+    if (r == 0)
+        r = cor_rest_throttle_init(&rc->throttle, rc->loop, opts->qps, opts->burst);
+    if (r == 0)
+        r = set_headers(rc, opts);
+    if (r == -COR_ETOOBIG)
+        cor_status_set(reterr, r, "impersonation: too many groups and extras");
+    if (r == 0)
+        r = cor_credentials_init(&rc->credentials, rc->loop, &rc->config);
+    return r < 0 ? r : open_http(rc, net, reterr);
 }
 
 int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts *opts,
@@ -162,15 +220,7 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->retries_max = opts->retries_max == 0 ? COR_REST_RETRIES : opts->retries_max;
     cor_list_init(&rc->requests);
     cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
-    r = cor_server_url_parse(opts->config, &rc->url, reterr);
-    if (r == 0)
-        r = cor_rest_throttle_init(&rc->throttle, rc->loop, opts->qps, opts->burst);
-    if (r == 0)
-        r = set_headers(rc, opts);
-    if (r == -COR_ETOOBIG)
-        cor_status_set(reterr, r, "impersonation: too many groups and extras");
-    if (r == 0)
-        r = open_http(rc, net, opts->config, reterr);
+    r = fill(rc, net, opts, reterr);
     if (r == -COR_ENOMEM)
         cor_status_set(reterr, r, "no memory for a client");
     if (r < 0) {

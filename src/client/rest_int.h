@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "client/credentials.h"
 #include "client/header_list.h"
 #include "client/rest_client.h"
 #include "client/rest_throttle.h"
@@ -18,10 +19,14 @@
 
 struct cor_rest_client {
     struct cor_loop *loop;
-    struct cor_http_client *http; /* NULL: closed */
+    struct cor_http_client *http;
+    struct cor_tls_files *tls_files; /* NULL: the certificate is no file */
     struct cor_server_url url;
     struct cor_header_list headers; /* of every request */
-    struct cor_header_list authorization;
+    struct cor_client_config config;
+    struct cor_credentials credentials;
+    uint64_t cert_version; /* of the plugin's, that `http` shows */
+    size_t nclosing;       /* HTTP client and plugin, until they are closed */
     struct cor_rest_throttle throttle;
     struct cor_warner warner;
     uint64_t timeout_ms;
@@ -35,10 +40,11 @@ struct cor_rest_client {
 
 /*             ┌────────────── DELAYED ◄─────────────┐ (an answer or a failure to try again after)
  *             ▼                                     │
- *   ──► THROTTLED ──────────────────────────────► CALLING ──► DONE       and from each to DONE */
+ *   ──► THROTTLED ──► IDENTIFYING (a plugin) ──► CALLING ──► DONE        and from each to DONE */
 enum cor_rest_state {
     COR_REST_THROTTLED,
     COR_REST_DELAYED,
+    COR_REST_IDENTIFYING,
     COR_REST_CALLING,
     COR_REST_DONE,
 };
@@ -53,12 +59,14 @@ struct cor_rest_request {
     struct cor_header_list headers;
     struct cor_timer timer; /* always set, so that moving it cannot fail */
     struct cor_rest_turn turn;
+    struct cor_credentials_wait identity;
     uint64_t deadline_ms; /* of the loop's clock */
     uint64_t timeout_ms;  /* shortens the deadline from the first attempt on; 0: none */
 
     /* The attempt under way. */
     int attempt; /* 1 is the first */
     struct cor_http_call *call;
+    uint64_t generation; /* of the credentials that it has */
     int code;
     int64_t retry_after_s; /* that the server asked for; below 0: it did not */
     bool is_text;          /* the answer's type */
@@ -76,6 +84,7 @@ struct cor_rest_request *cor_rest_request_of(struct cor_list *link);
 void cor_rest_request_start(struct cor_rest_request *req);
 void cor_rest_request_on_timer(struct cor_timer *timer);
 void cor_rest_request_on_turn(struct cor_rest_turn *turn);
+void cor_rest_request_on_identity(struct cor_credentials_wait *w, const struct cor_status *error);
 
 /* Fails the request, from a later turn. */
 void cor_rest_request_end_soon(struct cor_rest_request *req, int r, const char *text);
@@ -85,6 +94,10 @@ void cor_rest_request_deliver(struct cor_rest_request *req);
 
 /* Leaves what it waits for. */
 void cor_rest_request_stop(struct cor_rest_request *req);
+
+/* Makes `http` show the certificate of the credentials. 0, or -COR_EINVAL (it is none, or not the
+ * key's; `http` is as it was), -COR_ENOMEM. */
+int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr);
 
 /* A request is gone: the client may be closed now. */
 void cor_rest_client_look_closed(struct cor_rest_client *rc);

@@ -117,7 +117,9 @@ int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_requ
     rc->nrequests++;
     cor_list_push(&rc->requests, &req->link);
     cor_list_init(&req->turn.link);
+    cor_list_init(&req->identity.link);
     req->turn.on_turn = cor_rest_request_on_turn;
+    req->identity.on_ready = cor_rest_request_on_identity;
     cor_timer_init(&req->timer, rc->loop, cor_rest_request_on_timer);
     cor_buf_init(&req->target, COR_REST_TARGET_MAX);
     r = fill(req, opts);

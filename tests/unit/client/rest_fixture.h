@@ -11,6 +11,7 @@
 #include "http/server.h"
 #include "loop/loop.h"
 #include "net/net.h"
+#include "net/peer.h"
 #include "net/tls.h"
 #include "test.h"
 
@@ -99,6 +100,8 @@ static inline void on_request(const struct cor_http_request *req, struct cor_htt
     for (size_t i = 0; i < req->nheaders; i++)
         cor_buf_addf(&w->headers, "%.*s: %.*s\n", COR_STR_ARG(req->headers[i].name),
                      COR_STR_ARG(req->headers[i].value));
+    if (req->peer && req->peer->cert && req->peer->cert->is_verified)
+        cor_buf_addf(&w->headers, "peer: %.*s\n", COR_STR_ARG(req->peer->cert->common_name));
     cor_buf_adds(&w->bodies, req->body);
     play(w, a, resp);
 }

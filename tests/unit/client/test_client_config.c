@@ -61,3 +61,37 @@ TEST(client_config, a_pod_knows_its_server_and_its_account)
         cor_status_deinit(&st);
     }
 }
+
+TEST(client_config, a_copy_has_all_of_it)
+{
+    static char *strings[] = {(char *)"a", (char *)"b"};
+    static struct cor_string_pair pairs[] = {{(char *)"k", (char *)"v"}};
+    struct cor_client_config from = {.server = (char *)"s",
+                                     .token = (char *)"t",
+                                     .insecure_skip_tls_verify = true,
+                                     .exec = {.command = (char *)"c",
+                                              .args = {strings, 2},
+                                              .env = {pairs, 1},
+                                              .provide_cluster_info = true},
+                                     .impersonate_groups = {strings, 1},
+                                     .impersonate_extra = {pairs, 1}};
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_client_config c = {0};
+        int r = cor_client_config_copy(&c, &from);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r < 0)
+            continue;
+        assert_string_equal(c.server, "s");
+        assert_string_equal(c.token, "t");
+        assert_null(c.username);
+        assert_true(c.insecure_skip_tls_verify && c.exec.provide_cluster_info);
+        assert_int_equal(c.exec.args.n, 2);
+        assert_string_equal(c.exec.args.items[1], "b");
+        assert_string_equal(c.exec.env.items[0].value, "v");
+        assert_string_equal(c.impersonate_groups.items[0], "a");
+        assert_string_equal(c.impersonate_extra.items[0].key, "k");
+        cor_client_config_deinit(&c);
+    }
+}

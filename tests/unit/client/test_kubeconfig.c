@@ -40,7 +40,8 @@ static int add(struct cor_kubeconfig *kc, const char *text, const char *path)
 static int resolve(struct cor_kubeconfig *kc, const char *context, struct cor_client_config *c)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    int r = cor_kubeconfig_resolve(kc, context, c, &st);
+    int r =
+        cor_kubeconfig_resolve(kc, &(struct cor_kubeconfig_overrides){.context = context}, c, &st);
 
     snprintf(message, sizeof(message), "%s", r < 0 ? cor_status_message(&st) : "");
     return r;
@@ -79,6 +80,81 @@ TEST(kubeconfig, the_current_context_or_a_named_one_is_resolved)
     assert_null(c.token);
     assert_string_equal(c.ns, "work");
     cor_client_config_deinit(&c);
+}
+
+static int resolve_over(const char *text, struct cor_kubeconfig_overrides overrides,
+                        struct cor_client_config *c)
+{
+    COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
+    COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+    int r;
+
+    assert_int_equal(add(kc, text, "dir/f"), 0);
+    r = cor_kubeconfig_resolve(kc, &overrides, c, &st);
+    snprintf(message, sizeof(message), "%s", r < 0 ? cor_status_message(&st) : "");
+    return r;
+}
+
+static const char tuned[] =
+    "current-context: x\n"
+    "contexts: [{name: x, context: {cluster: a, user: u, namespace: work}}]\n"
+    "clusters:\n"
+    "- {name: a, cluster: {server: 'https://a', tls-server-name: t}}\n"
+    "- {name: b, cluster: {server: 'https://b', extensions: [{name: other, extension: 1},\n"
+    "    {name: client.authentication.k8s.io/exec, extension: {k: [1, x]}}]}}\n"
+    "users: [{name: u, user: {token: t1}}, {name: v, user: {token: t2}}]\n";
+
+/* Contract 4.5.12, 4.5.13, 4.5.20. */
+TEST(kubeconfig, flags_say_more_than_files)
+{
+    struct cor_client_config c;
+
+    assert_int_equal(resolve_over(tuned, (struct cor_kubeconfig_overrides){0}, &c), 0);
+    assert_string_equal(c.tls_server_name, "t");
+    assert_string_equal(c.ns, "work");
+    assert_null(c.exec.cluster_config);
+    cor_client_config_deinit(&c);
+    assert_int_equal(
+        resolve_over(tuned,
+                     (struct cor_kubeconfig_overrides){.cluster = "b", .user = "v", .ns = "m"}, &c),
+        0);
+    assert_string_equal(c.server, "https://b");
+    assert_string_equal(c.token, "t2");
+    assert_string_equal(c.ns, "m");
+    assert_string_equal(c.exec.cluster_config, "{\"k\":[1,\"x\"]}");
+    cor_client_config_deinit(&c);
+    assert_int_equal(
+        resolve_over(tuned, (struct cor_kubeconfig_overrides){.server = "https://s"}, &c), 0);
+    assert_string_equal(c.server, "https://s");
+    assert_null(c.tls_server_name);
+    assert_string_equal(c.token, "t1");
+    cor_client_config_deinit(&c);
+    assert_int_equal(resolve_over(tuned,
+                                  (struct cor_kubeconfig_overrides){.server = "https://s",
+                                                                    .tls_server_name = "z"},
+                                  &c),
+                     0);
+    assert_string_equal(c.tls_server_name, "z");
+    cor_client_config_deinit(&c);
+}
+
+TEST(kubeconfig, flags_may_stand_without_a_context)
+{
+    struct cor_client_config c;
+
+    assert_int_equal(resolve_over("", (struct cor_kubeconfig_overrides){.server = "http://s"}, &c),
+                     0);
+    assert_string_equal(c.server, "http://s");
+    assert_string_equal(c.ns, "default");
+    cor_client_config_deinit(&c);
+    assert_int_equal(resolve_over("", (struct cor_kubeconfig_overrides){.user = "u"}, &c),
+                     -COR_ENOTFOUND);
+    assert_int_equal(resolve_over(tuned, (struct cor_kubeconfig_overrides){.cluster = "c"}, &c),
+                     -COR_ENOTFOUND);
+    assert_string_equal(message, "cluster \"c\" does not exist");
+    assert_int_equal(resolve_over(tuned, (struct cor_kubeconfig_overrides){.user = "w"}, &c),
+                     -COR_ENOTFOUND);
+    assert_string_equal(message, "user \"w\" does not exist");
 }
 
 TEST(kubeconfig, of_equal_names_in_two_files_the_first_counts_whole)
