@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cache/lister.h"
 #include "cache/shared_informer.h"
+#include "cache/shared_informer_int.h"
 #include "fake_server.h"
 #include "test.h"
 
@@ -482,4 +483,149 @@ TEST(shared_informer, is_made_or_not_made_when_memory_runs_out)
             cor_shared_informer_free(inf);
         }
     }
+}
+
+static struct cor_registration *hear_every(struct fake *f, struct listener *l, uint64_t resync_ms)
+{
+    struct cor_registration_opts opts = cor_registration_defaults();
+    struct cor_registration *reg;
+
+    opts.handler = listener_handler(l);
+    opts.resync_ms = resync_ms;
+    assert_int_equal(cor_shared_informer_add_handler(f->inf, &opts, &reg), 0);
+    return reg;
+}
+
+/* Contract 1.17.20, 1.17.21: client-go's TestResyncCheckPeriod. */
+TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_thought_of)
+{
+    struct fake f;
+    struct cor_registration *regs[6];
+    struct listener l = {"", f.heard[0]};
+
+    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 12 * 3600000}});
+    regs[0] = hear_every(&f, &l, COR_RESYNC_DEFAULT);
+    assert_int_equal(f.inf->resync_check_ms, 12 * 3600000);
+    regs[1] = hear_every(&f, &l, 60000);
+    assert_int_equal(f.inf->resync_check_ms, 60000);
+    regs[2] = hear_every(&f, &l, 55000);
+    assert_int_equal(f.inf->resync_check_ms, 55000);
+    regs[3] = hear_every(&f, &l, 5000);
+    assert_int_equal(f.inf->resync_check_ms, 5000);
+    assert_int_equal(regs[0]->resync_ms, 12 * 3600000);
+    assert_int_equal(regs[1]->resync_ms, 60000);
+    assert_int_equal(regs[2]->resync_ms, 55000);
+    assert_int_equal(regs[3]->resync_ms, 5000);
+    cor_shared_informer_start(f.inf);
+    regs[4] = hear_every(&f, &l, 300);
+    regs[5] = hear_every(&f, &l, 0);
+    assert_int_equal(regs[4]->resync_ms, 5000);
+    assert_int_equal(regs[5]->resync_ms, 0);
+    assert_int_equal(f.inf->resync_check_ms, 5000);
+    end(&f);
+}
+
+static void tick(struct fake *f)
+{
+    fake_server_pass(&f->server, 1000);
+    step(f);
+}
+
+/* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
+TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
+{
+    struct fake f;
+    struct listener never = {"never:", f.heard[0]}, two = {"2:", f.heard[0]},
+                    three = {"3:", f.heard[0]};
+
+    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000}});
+    hear_every(&f, &never, 0);
+    hear_every(&f, &two, 2000);
+    hear_every(&f, &three, 3000);
+    sync_with(&f, "a1", "10");
+    tick(&f);
+    assert_string_equal(f.heard[0], "");
+    tick(&f);
+    assert_string_equal(f.heard[0], "2:update(a1-1)");
+    tick(&f);
+    assert_string_equal(f.heard[0], "2:update(a1-1) 3:update(a1-1)");
+    tick(&f);
+    assert_string_equal(f.heard[0], "2:update(a1-1) 3:update(a1-1) 2:update(a1-1)");
+    assert_string_equal(f.requests, "");
+    end(&f);
+}
+
+static int drop_version(void *arg, struct cor_object **o, struct cor_status *reterr)
+{
+    struct cor_object *bare;
+
+    assert_int_equal(cor_object_at(*o, 0, &bare), 0);
+    cor_object_unref(*o);
+    *o = bare;
+    return 0;
+}
+
+/* Contract 1.17.26 to 1.17.28. */
+TEST(shared_informer, objects_without_a_version_look_repeated_to_those_who_do_not_resync)
+{
+    struct fake f;
+    struct listener never = {"", f.heard[0]};
+
+    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000},
+                                                     .transform = drop_version});
+    hear_every(&f, &never, 0);
+    sync_with(&f, "a1", "10");
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
+    step(&f);
+    assert_string_equal(f.heard[0], "update(a-)");
+    tick(&f);
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 12);
+    step(&f);
+    assert_string_equal(f.heard[0], "update(a-)");
+    end(&f);
+}
+
+/* Contract 1.17.14. */
+TEST(shared_informer, a_handler_may_be_removed_before_start_and_after_stop)
+{
+    struct fake f;
+    struct cor_registration *after;
+
+    begin(&f);
+    cor_shared_informer_remove_handler(f.inf, hear(&f, 0));
+    after = hear(&f, 1);
+    sync_with(&f, "a1", "10");
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
+    step(&f);
+    assert_string_equal(f.heard[0], "");
+    assert_string_equal(f.heard[1], "update(a1-11)");
+    cor_shared_informer_stop(f.inf);
+    cor_shared_informer_remove_handler(f.inf, after);
+    end(&f);
+}
+
+static int by_name(void *arg, const struct cor_object *o, struct cor_index_values *out)
+{
+    return cor_index_values_add(out, cor_object_name(o));
+}
+
+/* Contract 1.17.7: indexes added while it runs are there at once. */
+TEST(shared_informer, takes_indexes_while_it_runs)
+{
+    const struct cor_index_def def = {COR_STR("name"), by_name, NULL};
+    struct cor_object_iter it;
+    struct cor_object *o;
+    struct fake f;
+
+    begin(&f);
+    sync_with(&f, "a1 b2", "10");
+    assert_int_equal(cor_shared_informer_add_indexes(f.inf, &def, 1), 0);
+    assert_int_equal(cor_indexer_by_index(cor_shared_informer_indexer(f.inf), COR_STR("name"),
+                                          COR_STR("b"), &it),
+                     0);
+    assert_true(cor_object_iter_next(&it, &o, NULL));
+    assert_false(cor_object_iter_next(&it, &o, NULL));
+    cor_object_iter_deinit(&it);
+    assert_int_equal(cor_shared_informer_add_indexes(f.inf, &def, 1), -COR_EEXIST);
+    end(&f);
 }
