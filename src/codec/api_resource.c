@@ -141,6 +141,9 @@ static const struct cor_api_subresource certificatesigningrequest_subs[] = {
     {.name = "status", .verbs = GPU, .is_served = true},
 };
 
+/* In the stored version. */
+#define HPA_STATUS "{\"currentMetrics\":null,\"desiredReplicas\":0}"
+
 static const struct cor_api_resource builtins[] = {
     /* v1 */
     {NAMES("", "v1", "Binding", "bindings", "binding"),
@@ -272,14 +275,15 @@ static const struct cor_api_resource builtins[] = {
     {NAMES("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers",
            "horizontalpodautoscaler"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
-     .short_names = {"hpa"}, .category = "all", .hash = "qwQve8ut294=", .initial_status = "{}",
-     SUBS(status_only)},
+     .short_names = {"hpa"}, .category = "all",
+     .hash = "qwQve8ut294=", .initial_status = HPA_STATUS, SUBS(status_only)},
     /* autoscaling/v1 */
     {NAMES("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers",
            "horizontalpodautoscaler"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
-     .short_names = {"hpa"}, .category = "all", .hash = "qwQve8ut294=", .initial_status = "{}",
-     .conversion = &cor_hpa_conversion, .stored_as = COR_STR("autoscaling/v2"), SUBS(status_only)},
+     .short_names = {"hpa"}, .category = "all",
+     .hash = "qwQve8ut294=", .initial_status = HPA_STATUS, .conversion = &cor_hpa_conversion,
+     .stored_as = COR_STR("autoscaling/v2"), SUBS(status_only)},
     /* batch/v1 */
     {NAMES("batch", "v1", "CronJob", "cronjobs", "cronjob"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |

@@ -87,7 +87,7 @@ struct cor_api_resource {
     unsigned verbs;
     enum cor_name_rule name_rule;
     enum cor_status_meta status_meta;
-    const char *initial_status; /* what a new object's status is; NULL: has no status */
+    const char *initial_status; /* what a new object's status is, as it is stored; NULL: has none */
     const struct cor_field_labels *field_labels; /* NULL: metadata.name and metadata.namespace */
     const char *trigger_field; /* the field that watchers are indexed by; NULL: none */
     const struct cor_api_subresource *subresources;
