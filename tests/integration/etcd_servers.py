@@ -341,6 +341,68 @@ def kube_apiserver_reads_what_was_written_here_and_the_other_way(coracle, flags)
         watch.close()
 
 
+# What Kubernetes shows and nothing here can do: connections to nodes, and tokens that are signed.
+NOT_HERE = {"nodes/proxy", "pods/attach", "pods/exec", "pods/log", "pods/portforward", "pods/proxy", "serviceaccounts/token",
+            "services/proxy"}
+
+
+def discovery(get):
+    """Every resource with all that is said of it, by version, and the groups in their order."""
+    groups = get("/apis")["groups"]
+    paths = ["/api/v1"] + ["/apis/" + version["groupVersion"] for group in groups for version in group["versions"]]
+    shown = {path: [item for item in get(path)["resources"] if item["name"] not in NOT_HERE] for path in paths}
+    return groups, shown
+
+
+@test
+def kube_apiserver_shows_the_same_discovery(coracle, flags):
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd, \
+            KubeApiserver(etcd, pathlib.Path(name)) as kube, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        theirs = discovery(lambda path: kube.request("GET", path)[1])
+        ours = discovery(lambda path: a.get(path).expect(200).json())
+        assert ours[0] == theirs[0], ours[0]
+        for path, resources in theirs[1].items():
+            assert ours[1][path] == resources, (path, ours[1][path], resources)
+
+
+def comparable(thing):
+    """Without what upstream's types add to every object, and with JSON in annotations read."""
+    if isinstance(thing, dict):
+        return {key: comparable(json.loads(value) if "autoscaling.alpha" in key else value) for key, value in thing.items()
+                if value not in (None, {}) and key != "managedFields"}
+    return [comparable(item) for item in thing] if isinstance(thing, list) else thing
+
+
+@test
+def kube_apiserver_converts_to_the_same_versions(coracle, flags):
+    def same(kube, server, *paths):
+        for path in paths:
+            status, theirs = kube.request("GET", path)
+            assert status == 200, theirs
+            assert comparable(server.get(path).expect(200).json()) == comparable(theirs), path
+
+    def paths(plural, name, *versions):
+        return [f"/{version}/namespaces/default/{plural}/{name}" for version in versions]
+
+    event = {"note": "n", "eventTime": "2024-01-01T00:00:00.000000Z", "reportingController": "a.b/c", "reportingInstance": "i",
+             "action": "A", "reason": "R", "type": "Normal", "regarding": {"kind": "Pod", "namespace": "default", "name": "p"}}
+    metric = {"type": "Pods", "pods": {"metric": {"name": "p"}, "target": {"type": "AverageValue", "averageValue": "1k"}}}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 40}}}
+    spec = {"minReplicas": 1, "maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd, \
+            KubeApiserver(etcd, pathlib.Path(name)) as kube, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        new, hpa = "/apis/events.k8s.io/v1/namespaces/default/events", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+        a.create(new, {"metadata": {"name": "ours"}, **event})
+        status, made = kube.request("POST", new, {"metadata": {"name": "theirs"}, **event})
+        assert status == 201, made
+        a.create(hpa.replace("v2", "v1"), {"metadata": {"name": "ours"}, "spec": {**spec, "targetCPUUtilizationPercentage": 50}})
+        status, made = kube.request("POST", hpa, {"metadata": {"name": "theirs"}, "spec": {**spec, "metrics": [metric, cpu]}})
+        assert status == 201, made
+        for name in ("ours", "theirs"):
+            same(kube, a, *paths("events", name, "api/v1", "apis/events.k8s.io/v1"))
+            same(kube, a, *paths("horizontalpodautoscalers", name, "apis/autoscaling/v1", "apis/autoscaling/v2"))
+
+
 def make_certificates(folder):
     def run(*command):
         subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
