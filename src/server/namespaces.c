@@ -26,7 +26,9 @@ struct check {
     struct cor_call *call;
     void (*then)(struct cor_call *call, int err);
     struct cor_str name; /* of what is to be created */
+    struct cor_reader *reader;
     struct cor_buf key;
+    bool is_live; /* the second look, which a cache that lags behind cannot spoil */
 };
 
 static int judge(struct cor_call *call, struct cor_str name, const struct cor_store_reply *reply)
@@ -53,23 +55,54 @@ static int judge(struct cor_call *call, struct cor_str name, const struct cor_st
     return r;
 }
 
+static void check_free(struct check *check)
+{
+    cor_buf_deinit(&check->key);
+    cor_free(check);
+}
+
+static void on_namespace(void *arg, const struct cor_store_reply *reply);
+
+static int look(struct check *check)
+{
+    struct cor_call *call = check->call;
+    struct cor_store_get_opts opts = {.resource_version =
+                                          check->is_live ? COR_STR("") : COR_STR("0")};
+    int r = cor_reader_get(check->reader, cor_buf_str(&check->key), &opts, on_namespace, check,
+                           &call->status);
+
+    if (r == 0)
+        cor_call_begin_op(call);
+    return r;
+}
+
+/* Another server may have created it a moment ago: only what is not there now is missing. */
 static void on_namespace(void *arg, const struct cor_store_reply *reply)
 {
     struct check *check = arg;
     struct cor_call *call = check->call;
     void (*then)(struct cor_call *, int) = check->then;
-    struct cor_str name = check->name;
+    int r;
 
-    cor_buf_deinit(&check->key);
-    cor_free(check);
-    if (cor_call_end_op(call))
-        then(call, judge(call, name, reply));
+    if (!cor_call_end_op(call)) {
+        check_free(check);
+        return;
+    }
+    if (reply->err == -COR_ENOTFOUND && !check->is_live) {
+        check->is_live = true;
+        r = look(check);
+        if (r == 0)
+            return;
+    } else {
+        r = judge(call, check->name, reply);
+    }
+    check_free(check);
+    then(call, r);
 }
 
 void cor_namespace_check(struct cor_call *call, struct cor_str name,
                          void (*then)(struct cor_call *call, int err))
 {
-    static const struct cor_store_get_opts any = {.resource_version = COR_STR("0")};
     const struct cor_api_resource *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
     struct check *check = cor_calloc(1, sizeof(*check));
     struct cor_backing *backing;
@@ -87,16 +120,14 @@ void cor_namespace_check(struct cor_call *call, struct cor_str name,
     if (r == 0)
         r = cor_key_of_object(cor_buf_str(&backing->prefix), false, COR_STR(""), call->ns,
                               &check->key, &call->status);
-    if (r == 0)
-        r = cor_reader_get(backing->reader, cor_buf_str(&check->key), &any, on_namespace, check,
-                           &call->status);
-    if (r < 0) {
-        cor_buf_deinit(&check->key);
-        cor_free(check);
-        then(call, r);
-        return;
+    if (r == 0) {
+        check->reader = backing->reader;
+        r = look(check);
     }
-    cor_call_begin_op(call);
+    if (r < 0) {
+        check_free(check);
+        then(call, r);
+    }
 }
 
 /* The default namespaces are created by calls to this API itself, all at once: they share a commit.

@@ -272,6 +272,18 @@ def a_rewrite_that_was_killed_is_finished_by_the_next(coracle, flags):
             assert a.get(f"{MAPS}/m000").expect(200).json()["data"] == {"v": "x" * 1000}
 
 
+@test
+def a_namespace_made_at_one_can_be_written_to_at_the_other_at_once(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a, \
+            Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+        to_a, to_b = a.connect(), b.connect()
+        for i in range(100):
+            space = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": f"n{i}"}}
+            a.request("POST", "/api/v1/namespaces", space, connection=to_a).expect(201)
+            b.request("POST", f"/api/v1/namespaces/n{i}/configmaps", config_map("a"), connection=to_b).expect(201)
+        b.create("/api/v1/namespaces/missing/configmaps", config_map("a"), 404)
+
+
 class KubeApiserver:
     """The real one, with JSON in the store, as $COR_KUBE_APISERVER names it."""
 
