@@ -86,9 +86,15 @@ static void on_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
 static const struct cor_h2_stream_cbs stream_cbs = {on_head, on_body,     NULL,
                                                     on_end,  on_writable, on_closed};
 
+/* A server whose first words are that it takes no streams would be dialled for ever. */
 static void on_conn_open(struct cor_client_conn *conn, void *arg)
 {
-    cor_http_link_set_open(arg);
+    struct cor_http_link *l = arg;
+
+    if (cor_h2_takes_stream(cor_client_conn_h2(conn)))
+        cor_http_link_set_open(l);
+    else
+        cor_http_link_fail(l, -COR_EUNREACHABLE, "the server takes no requests");
 }
 
 static void on_conn_drain(struct cor_client_conn *conn, void *arg)

@@ -365,3 +365,18 @@ TEST(http_client_h2, an_answer_may_come_before_the_request_was_taken)
     peer_deinit(&p);
     cor_free(body);
 }
+
+TEST(http_client_h2, a_server_that_never_takes_a_stream_is_not_dialled_again)
+{
+    struct peer p;
+    struct ask a;
+
+    peer_init(&p, 0, 0, 0);
+    call(&p, &a, "GET", "/ok", COR_STR(""));
+    until(&p, ask_is_done, &a);
+    assert_int_equal(a.r, -COR_EUNREACHABLE);
+    assert_string_equal(a.why, "the server takes no requests");
+    assert_int_equal(p.raw.nconns, 1);
+    ask_deinit(&a);
+    peer_deinit(&p);
+}
