@@ -215,6 +215,8 @@ static int on_headers_complete(llhttp_t *parser)
     h->is_interim = h->head.status >= 100 && h->head.status < 200;
     if (parser->http_major != 1)
         return fail(h, -COR_ENOTSUP, 505, "unsupported protocol version");
+    if (!is_request && h->head.status < 100)
+        return fail(h, -COR_EINVAL, 400, "a status below 100");
     r = check_transfer_encoding(h);
     if (r == 0 && is_request)
         r = check_request(h);

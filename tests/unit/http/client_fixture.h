@@ -184,7 +184,8 @@ static inline void assert_answer(struct fix *f, const char *method, const char *
     assert_int_equal(ask(f, &a, method, target, body, 0), 0);
     assert_false(a.is_done);
     await(&f->h, ask_is_done, &a);
-    assert_int_equal(a.r, r);
+    if (a.r != r)
+        fail_msg("%s %s: %s, %s", method, target, cor_err_name(a.r), a.why);
     assert_str(cor_buf_str(&a.text), text);
     ask_deinit(&a);
 }

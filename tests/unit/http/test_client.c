@@ -179,22 +179,6 @@ TEST_WAYS(http_client, a_broken_answer_is_told)
     fix_deinit(&f);
 }
 
-TEST_WAYS(http_client, a_get_is_sent_again_when_the_idle_connection_was_just_closed)
-{
-    struct fix f;
-
-    fix_init(&f, way, (struct cor_http_limits){.idle_timeout_ms = 20});
-    for (int i = 0; i < 10; i++) {
-        struct ask pause;
-
-        assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
-        assert_int_equal(ask(&f, &pause, "GET", "/hold", "", 15 + (uint64_t)i % 10), 0);
-        await(&f.h, ask_is_done, &pause);
-        ask_deinit(&pause);
-    }
-    fix_deinit(&f);
-}
-
 TEST_WAYS(http_client, nobody_at_the_address_is_unreachable)
 {
     struct fix f;
@@ -466,18 +450,33 @@ static bool bare_has_request(void *arg)
     return strstr(b->in, "\r\n\r\n") != NULL;
 }
 
+/* The loop sleeps while the server is no part of it. */
+static void bare_await(struct bare *b, struct fix *f)
+{
+    for (uint64_t left = PATIENCE_MS / 5; left > 0 && !bare_has_request(b); left--)
+        cor_loop_run_until(f->h.loop, bare_has_request, b, 5);
+    assert_true(bare_has_request(b));
+}
+
+static void bare_close(struct bare *b)
+{
+    close(b->fd);
+    b->fd = -1;
+    b->n = 0;
+    b->in[0] = '\0';
+}
+
 static void bare_answer(struct bare *b, struct fix *f, struct ask *a)
 {
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-    /* The loop sleeps while the server is no part of it. */
-    for (uint64_t left = PATIENCE_MS / 5; left > 0 && !bare_has_request(b); left--)
-        cor_loop_run_until(f->h.loop, bare_has_request, b, 5);
+    bare_await(b, f);
     assert_true(send(b->fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL) > 0);
     await(&f->h, ask_is_done, a);
     assert_int_equal(a->r, 0);
     ask_deinit(a);
     b->n = 0;
+    b->in[0] = '\0';
 }
 
 TEST(http_client, a_post_is_not_written_to_a_connection_that_was_closed_meanwhile)
@@ -490,11 +489,42 @@ TEST(http_client, a_post_is_not_written_to_a_connection_that_was_closed_meanwhil
     fix_init_opts(&f, PLAIN_H1, usual, (struct cor_http_client_opts){.port = b.port});
     assert_int_equal(ask(&f, &a, "POST", "/", "one", 0), 0);
     bare_answer(&b, &f, &a);
-    close(b.fd);
-    b.fd = -1;
+    bare_close(&b);
     assert_int_equal(ask(&f, &a, "POST", "/", "two", 0), 0);
     bare_answer(&b, &f, &a);
     fix_deinit(&f);
     close(b.fd);
+    close(b.listener);
+}
+
+/* The request is on its way when the server, which takes the connection for idle, closes it. */
+TEST(http_client, only_an_idempotent_request_is_sent_again_when_its_idle_connection_is_closed)
+{
+    struct bare b;
+    struct fix f;
+    struct ask a;
+
+    bare_listen(&b);
+    fix_init_opts(&f, PLAIN_H1, usual, (struct cor_http_client_opts){.port = b.port});
+    assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
+    bare_answer(&b, &f, &a);
+    assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
+    bare_await(&b, &f);
+    bare_close(&b);
+    bare_answer(&b, &f, &a);
+    assert_int_equal(ask(&f, &a, "POST", "/", "once", 0), 0);
+    bare_await(&b, &f);
+    bare_close(&b);
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, -COR_EIO);
+    ask_deinit(&a);
+    /* A connection that never answered is not idle. */
+    assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
+    bare_await(&b, &f);
+    bare_close(&b);
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, -COR_EIO);
+    ask_deinit(&a);
+    fix_deinit(&f);
     close(b.listener);
 }

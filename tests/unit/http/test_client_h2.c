@@ -13,9 +13,9 @@ struct peer {
     struct cor_http_client *client;
     struct cor_h2_stream *held[100];
     size_t nheld, nrequests, refusals, nends;
-    size_t nreads; /* pieces that came */
-    bool is_mute, answers_early;
-    struct cor_buf body; /* of all requests */
+    size_t nreads;                      /* pieces that came */
+    bool is_mute, answers_early, drops; /* the connection of the next request */
+    struct cor_buf body;                /* of all requests */
     size_t nclosed;
     uint32_t code; /* of the last stream that was closed */
     bool client_closed, net_closed;
@@ -73,6 +73,11 @@ static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, v
     struct peer *p = peer_of(arg);
 
     p->nrequests++;
+    if (p->drops) {
+        p->drops = false;
+        cor_stream_fail(((struct raw_conn *)arg)->stream, -COR_EIO);
+        return -COR_EINTERNAL;
+    }
     if (p->refusals > 0) {
         p->refusals--;
         return -COR_EBUSY;
@@ -379,4 +384,26 @@ TEST(http_client_h2, a_server_that_never_takes_a_stream_is_not_dialled_again)
     assert_int_equal(p.raw.nconns, 1);
     ask_deinit(&a);
     peer_deinit(&p);
+}
+
+TEST(http_client_h2, only_an_idempotent_request_is_sent_again_when_its_connection_breaks)
+{
+    static const char *const methods[] = {"GET", "POST"};
+    struct peer p;
+    struct ask a;
+
+    for (int i = 0; i < 2; i++) {
+        peer_init(&p, 10, 0, 0);
+        call(&p, &a, "GET", "/ok", COR_STR(""));
+        until(&p, ask_is_done, &a);
+        assert_int_equal(a.r, 0);
+        ask_deinit(&a);
+        p.drops = true;
+        call(&p, &a, methods[i], "/ok", COR_STR(""));
+        until(&p, ask_is_done, &a);
+        assert_int_equal(a.r, i == 0 ? 0 : -COR_EIO);
+        assert_int_equal(p.nrequests, i == 0 ? 3 : 2);
+        ask_deinit(&a);
+        peer_deinit(&p);
+    }
 }

@@ -302,6 +302,7 @@ TEST(h1, a_message_that_is_cut_off_is_told)
     BAD_RESPONSE("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
                  "200 1.1 ka len=?|Transfer-Encoding=chunked|ab");
     BAD_RESPONSE("HTTP/1.1 200 OK\r\n", "");
+    BAD_RESPONSE("HTTP/1.1 010 Below\r\n\r\n", "");
 }
 
 TEST(h1, responses_are_read)
