@@ -29,7 +29,6 @@ enum state { DIALLING, GREETING, OPEN, ENDED, CLOSING };
 struct cor_client_conn {
     struct cor_net *net;
     struct cor_client_conn_opts opts;
-    char *host, *unix_path, *server_name;
     enum state state;
     struct cor_dial *dial;
     struct cor_stream *stream;
@@ -55,9 +54,6 @@ static void free_conn(struct cor_client_conn *c)
 {
     cor_h2_free(c->h2);
     cor_tls_unref(c->opts.tls);
-    cor_free(c->host);
-    cor_free(c->unix_path);
-    cor_free(c->server_name);
     cor_free(c);
 }
 
@@ -310,19 +306,13 @@ static void on_pong_due(struct cor_timer *timer)
         look(c, cor_h2_turn(c->h2, now_ms(c)));
 }
 
-static int dup(const char *s, char **ret)
-{
-    *ret = s ? cor_strdup(s) : NULL;
-    return s && !*ret ? -COR_ENOMEM : 0;
-}
-
 static int dial(struct cor_client_conn *c)
 {
-    struct cor_dial_opts opts = {.host = c->host,
+    struct cor_dial_opts opts = {.host = c->opts.host,
                                  .port = c->opts.port,
-                                 .unix_path = c->unix_path,
+                                 .unix_path = c->opts.unix_path,
                                  .tls = c->opts.tls,
-                                 .server_name = c->server_name,
+                                 .server_name = c->opts.server_name,
                                  .timeout_ms = c->opts.connect_timeout_ms,
                                  .on_done = on_dialled,
                                  .arg = c};
@@ -364,12 +354,6 @@ int cor_client_conn_open(struct cor_net *net, const struct cor_client_conn_opts 
     if (r < 0)
         return r;
     r = cor_timer_set(&c->timer, FAR_MS);
-    if (r == 0)
-        r = dup(opts->host, &c->host);
-    if (r == 0)
-        r = dup(opts->unix_path, &c->unix_path);
-    if (r == 0)
-        r = dup(opts->server_name, &c->server_name);
     if (r == 0)
         r = dial(c);
     if (r < 0) {

@@ -30,8 +30,9 @@ struct cor_client_conn_cbs {
     void (*on_end)(struct cor_client_conn *c, int why, const char *text, void *arg);
 };
 
+/* What is pointed to must stay valid until on_closed. */
 struct cor_client_conn_opts {
-    const char *host; /* a name or a numeric address; NULL: `unix_path`. Copied, as all strings */
+    const char *host; /* a name or a numeric address; NULL: `unix_path` */
     uint16_t port;
     const char *unix_path;
     struct cor_tls *tls;         /* NULL: plain. A reference is taken */
@@ -40,8 +41,8 @@ struct cor_client_conn_opts {
     /* When nothing has come for keepalive_ms while streams are open: a ping, and the end when still
      * nothing comes for keepalive_timeout_ms. (Servers count pings without streams as abuse.) */
     uint64_t keepalive_ms, keepalive_timeout_ms;
-    const struct cor_h2_limits *limits;    /* must stay valid */
-    const struct cor_client_conn_cbs *cbs; /* must stay valid */
+    const struct cor_h2_limits *limits;
+    const struct cor_client_conn_cbs *cbs;
     void *arg;
 };
 

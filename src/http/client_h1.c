@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/client_int.h"
+#include "net/crypto.h"
 #include "net/stream.h"
 
 #define OUT_MAX (COR_HTTP_CLIENT_BODY_MAX + COR_H1_HEAD_MAX)
@@ -137,16 +138,9 @@ static int write_head(const struct cor_http_call *call, struct cor_buf *out)
     return cor_h1_write_request(out, call->method, call->target, &msg, &framing);
 }
 
-static void wipe(struct cor_buf *b)
-{
-    if (b->n > 0)
-        explicit_bzero(b->p, b->n);
-    cor_buf_deinit(b);
-}
-
 int cor_http_h1_start(struct cor_http_link *l, struct cor_http_call *call)
 {
-    COR_CLEANUP(wipe) struct cor_buf head;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf head;
     struct cor_str spans[2];
     int r;
 

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -11,6 +10,7 @@
 #include "http/proxy.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "net/crypto.h"
 #include "net/h1.h"
 #include "net/net.h"
 #include "net/stream.h"
@@ -130,7 +130,7 @@ static const struct cor_h1_cbs h1_cbs = {on_proxy_head, on_proxy_body, on_proxy_
 
 static int ask_for_tunnel(struct cor_dial *d)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf head;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf head;
     struct cor_str bytes;
     int r;
 
@@ -144,10 +144,7 @@ static int ask_for_tunnel(struct cor_dial *d)
         return r;
     bytes = cor_buf_str(&head);
     d->state = TUNNELLING;
-    r = cor_stream_write(d->stream, &bytes, 1);
-    if (d->opts.proxy->authorization)
-        explicit_bzero(head.p, head.n);
-    return r;
+    return cor_stream_write(d->stream, &bytes, 1);
 }
 
 static void on_stream_open(struct cor_stream *s, void *arg)

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/url.h"
+#include "net/crypto.h"
 #include "net/h1.h"
 
 #define USERINFO_MAX 4096
@@ -36,16 +37,9 @@ static int take_scheme(struct cor_proxy *p, struct cor_str *url)
     return 0;
 }
 
-static void wipe(struct cor_buf *b)
-{
-    if (b->n > 0)
-        explicit_bzero(b->p, b->n);
-    cor_buf_deinit(b);
-}
-
 static int take_userinfo(struct cor_proxy *p, struct cor_str userinfo)
 {
-    COR_CLEANUP(wipe) struct cor_buf plain, coded;
+    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf plain, coded;
     struct cor_str user = cor_str_cut(&userinfo, ':');
     int r;
 
