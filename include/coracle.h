@@ -8,6 +8,7 @@
 
 #include "coracle/api.h"
 #include "coracle/err.h"
+#include "coracle/json_path.h"
 #include "coracle/label_selector.h"
 #include "coracle/mem.h"
 #include "coracle/object.h"
@@ -16,6 +17,7 @@
 #include "coracle/status.h"
 #include "coracle/str.h"
 #include "coracle/version.h"
+#include "coracle/view.h"
 #include "coracle/workqueue.h"
 
 #endif

@@ -10,6 +10,7 @@
 #include "coracle/api.h"
 #include "coracle/status.h"
 #include "coracle/str.h"
+#include "coracle/view.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +33,9 @@ COR_API struct cor_object *cor_object_unref(struct cor_object *object); /* NULL 
 
 /* The object's bytes, valid JSON; a NUL that is not counted follows them. */
 COR_API struct cor_str cor_object_json(const struct cor_object *object);
+
+/* All of it, for reading any field. */
+COR_API struct cor_view cor_object_view(const struct cor_object *object);
 
 /* Empty when absent or not a string. Names and uids need no unescaping; a value that has escapes is
  * returned as written. */

@@ -89,8 +89,8 @@ static bool is_failed_status(const struct cor_object *object)
     struct cor_str status, raw;
 
     return cor_str_eqz(cor_object_kind(object), "Status") &&
-           (cor_json_get(cor_object_json(object), COR_STR("status"), COR_JSON_SORTED, &status) <
-                0 ||
+           (cor_json_get(cor_object_json(object), COR_STR("status"), cor_object_order(object),
+                         &status) < 0 ||
             cor_json_to_raw(status, &raw) < 0 || !cor_str_eqz(raw, "Success"));
 }
 
@@ -299,7 +299,8 @@ static bool has_managed_fields(const struct cor_object *object)
 {
     struct cor_str metadata = cor_str_from(cor_object_json(object), object->meta_at), fields;
 
-    return cor_json_get(metadata, COR_STR("managedFields"), COR_JSON_SORTED, &fields) == 0 &&
+    return cor_json_get(metadata, COR_STR("managedFields"), cor_object_order(object), &fields) ==
+               0 &&
            cor_json_type(fields) == COR_JSON_ARRAY && fields.n > sizeof("[]") - 1;
 }
 

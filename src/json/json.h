@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "coracle/json_path.h"
 
 /* The deepest nesting that any limit may allow; Go's decoder stops at 10,000. The writers here
  * recurse, and 1,000 levels take them less than 512 KB of stack. */
@@ -25,14 +26,6 @@ struct cor_json_limits {
 
 #define COR_JSON_LIMITS_DEFAULT                                                                    \
     ((struct cor_json_limits){.bytes_max = 1536 * 1024, .depth_max = COR_JSON_DEPTH_MAX})
-
-/* Where and why bytes are not JSON; the words are those of Go's decoder. */
-struct cor_json_error {
-    size_t offset; /* of the byte that is wrong, from 0; the length when the input ends too soon */
-    unsigned line; /* from 1 */
-    unsigned column; /* in bytes, from 1 */
-    char message[100];
-};
 
 /* Upstream's strict decoder reports at most as many. */
 #define COR_JSON_DUPS_MAX 100

@@ -143,14 +143,21 @@ void cor_json_path_each(const struct cor_json_path *path, struct cor_str json,
     walk(&w, path->steps, path->steps + path->n, cor_json_skip_space(json));
 }
 
-int cor_json_path_first(const struct cor_json_path *path, struct cor_str json,
-                        enum cor_json_order order, struct cor_str *ret_value)
+int cor_json_path_first_from(const struct cor_json_path *path, size_t nsteps, struct cor_str json,
+                             enum cor_json_order order, struct cor_str *ret_value)
 {
     struct cor_str found = {NULL, 0};
+    struct walk w = {order, keep_first, &found};
 
-    cor_json_path_each(path, json, order, keep_first, &found);
+    walk(&w, path->steps + nsteps, path->steps + path->n, cor_json_skip_space(json));
     if (!found.p)
         return -COR_ENOTFOUND;
     *ret_value = found;
     return 0;
+}
+
+int cor_json_path_first(const struct cor_json_path *path, struct cor_str json,
+                        enum cor_json_order order, struct cor_str *ret_value)
+{
+    return cor_json_path_first_from(path, 0, json, order, ret_value);
 }

@@ -55,10 +55,9 @@ static inline const char *skip_string(const char *p, const char *end)
     return p < end ? p + 1 : end;
 }
 
-static const char *skip_container(const char *p, const char *end)
+/* Behind the container whose inside, at this depth, `p` is in; depth 0: `p` is at its opening. */
+static const char *skip_container(const char *p, const char *end, size_t depth)
 {
-    size_t depth = 0;
-
     while (p < end) {
         switch (*p) {
         case '"':
@@ -88,7 +87,7 @@ static const char *skip_value(const char *p, const char *end)
     if (*p == '"')
         return skip_string(p, end);
     if (*p == '{' || *p == '[')
-        return skip_container(p, end);
+        return skip_container(p, end, 0);
     while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space(*p))
         p++;
     return p;
@@ -96,7 +95,7 @@ static const char *skip_value(const char *p, const char *end)
 
 struct cor_json_iter cor_json_iter(struct cor_str value)
 {
-    const char *end = value.p + value.n;
+    const char *end = value.n > 0 ? value.p + value.n : value.p;
 
     if (value.n == 0 || (value.p[0] != '{' && value.p[0] != '['))
         return (struct cor_json_iter){end, end, NULL};
@@ -154,6 +153,12 @@ struct cor_str cor_json_iter_open_value(const struct cor_json_iter *it)
     return cor_str(it->value, (size_t)(it->end - it->value));
 }
 
+void cor_json_iter_leave(struct cor_json_iter *it, const struct cor_json_iter *inner)
+{
+    it->p = skip_container(inner->value ? inner->value : inner->p, it->end, 1);
+    it->value = NULL;
+}
+
 struct cor_str cor_json_skip_space(struct cor_str bytes)
 {
     const char *end = bytes.p + bytes.n, *start = skip_space(bytes.p, end);
@@ -182,11 +187,13 @@ struct cor_str cor_json_find(struct cor_str object, struct cor_str key, enum cor
     if (cor_json_type(object) != COR_JSON_OBJECT)
         return found;
     while (cor_json_iter_member(&it, &raw)) {
-        int c = cor_json_raw_cmp_text(raw, key);
+        int c =
+            order == COR_JSON_SORTED ? cor_json_raw_cmp_text(raw, key) : !cor_json_raw_eq(raw, key);
 
         if (c == 0)
             found = cor_json_iter_open_value(&it);
-        if (order == COR_JSON_SORTED && (c == 0 || (c > 0 && !is_type_key(raw))))
+        if ((c == 0 && order != COR_JSON_ANY_ORDER) ||
+            (c > 0 && order == COR_JSON_SORTED && !is_type_key(raw)))
             break;
     }
     return found;

@@ -10,21 +10,13 @@
 #include <stdint.h>
 
 #include "base/str.h"
-
-enum cor_json_type {
-    COR_JSON_NONE, /* an empty span */
-    COR_JSON_NULL,
-    COR_JSON_BOOL,
-    COR_JSON_NUMBER,
-    COR_JSON_STRING,
-    COR_JSON_ARRAY,
-    COR_JSON_OBJECT,
-};
+#include "coracle/view.h"
 
 /* What a look-up may rely on. */
 enum cor_json_order {
     COR_JSON_ANY_ORDER, /* keys stand anywhere, and the last of equal ones counts */
     COR_JSON_SORTED,    /* canonical bytes: a look-up stops where the key would stand */
+    COR_JSON_FIRST,     /* keys stand anywhere, and the first of equal ones counts */
 };
 
 /* The type that the first byte of a value announces. */
@@ -55,6 +47,9 @@ struct cor_str cor_json_iter_value(struct cor_json_iter *it);
 /* The current value with everything up to the end of the scanned bytes: enough to iterate over it
  * or to learn its type, and cheaper, because its end is not looked for. */
 struct cor_str cor_json_iter_open_value(const struct cor_json_iter *it);
+
+/* Moves `it` behind its current value, which `inner` iterates over and may have left early. */
+void cor_json_iter_leave(struct cor_json_iter *it, const struct cor_json_iter *inner);
 
 /* The value at the start of `bytes` (white space before it is skipped), without what follows. */
 struct cor_str cor_json_first_value(struct cor_str bytes);

@@ -1,4 +1,6 @@
-/* Bytes become an object in three steps: canonical form (nothing to do for what the store wrote
+/* The stored and the served form; object_received.c makes the received one.
+ *
+ * Bytes become an object in three steps: canonical form (nothing to do for what the store wrote
  * itself), removal of what the stored form does not have, one copy with resourceVersion in place.
  * In canonical bytes all that the header points at stands before resourceVersion, so the offsets
  * are the same at every revision. */
@@ -190,6 +192,14 @@ static size_t print_rv(char *to, cor_rev rev, bool lead, bool follow)
     return n;
 }
 
+/* What stands behind resourceVersion, which only received bytes have, moves with its length. */
+static struct cor_span moved(struct cor_span s, const struct cor_object *head, size_t rv_len)
+{
+    if (s.at > head->rv_at)
+        s.at += (uint32_t)rv_len - head->rv_len;
+    return s;
+}
+
 /* An object with the offsets of `head`, of the two parts of a stored form around resourceVersion.
  */
 static int assemble(const struct cor_object *head, struct cor_str before, struct cor_str after,
@@ -210,8 +220,9 @@ static int assemble(const struct cor_object *head, struct cor_str before, struct
     object->rv_at = head->rv_at;
     object->rv_len = (uint16_t)rv_len;
     object->rv_lead = head->rv_lead;
-    object->labels = head->labels;
-    object->owners = head->owners;
+    object->order = head->order;
+    object->labels = moved(head->labels, head, rv_len);
+    object->owners = moved(head->owners, head, rv_len);
     object->rev = rev;
     object->fingerprint = head->fingerprint;
     memcpy(object->bytes, before.p, before.n);
@@ -231,6 +242,7 @@ static int from_layout(struct cor_str stored, const struct layout *l, cor_rev re
         .meta_at = l->metadata.at,
         .rv_at = l->before_rv,
         .rv_lead = l->before_rv > l->metadata.at + 1,
+        .order = COR_JSON_SORTED,
         .labels = l->labels,
         .owners = l->owners,
         .fingerprint = cor_fingerprint_labels(labels),
@@ -426,11 +438,12 @@ bool cor_object_equals_stored(const struct cor_object *object, struct cor_str st
            cor_str_eq(a, cor_str(stored.p, a.n));
 }
 
-static struct cor_str get_string(struct cor_str in, const char *key)
+static struct cor_str get_string(const struct cor_object *object, uint32_t at, const char *key)
 {
     struct cor_str value, raw;
 
-    if (cor_json_get(in, cor_strz(key), COR_JSON_SORTED, &value) < 0 ||
+    if (cor_json_get(cor_str_from(cor_object_json(object), at), cor_strz(key),
+                     cor_object_order(object), &value) < 0 ||
         cor_json_to_raw(value, &raw) < 0)
         return COR_STR("");
     return raw;
@@ -438,17 +451,22 @@ static struct cor_str get_string(struct cor_str in, const char *key)
 
 static struct cor_str get_in_metadata(const struct cor_object *object, const char *key)
 {
-    return get_string(cor_str_from(cor_object_json(object), object->meta_at), key);
+    return get_string(object, object->meta_at, key);
+}
+
+struct cor_view cor_object_view(const struct cor_object *object)
+{
+    return (struct cor_view){cor_object_json(object), object->order};
 }
 
 struct cor_str cor_object_kind(const struct cor_object *object)
 {
-    return get_string(cor_object_json(object), "kind");
+    return get_string(object, 0, "kind");
 }
 
 struct cor_str cor_object_api_version(const struct cor_object *object)
 {
-    return get_string(cor_object_json(object), "apiVersion");
+    return get_string(object, 0, "apiVersion");
 }
 
 struct cor_str cor_object_name(const struct cor_object *object)

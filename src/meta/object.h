@@ -1,10 +1,12 @@
-/* An API object: an immutable, reference-counted run of canonical JSON, with a small header of
- * offsets into it. Nothing is decoded; there is no second copy of anything.
+/* An API object: an immutable, reference-counted run of JSON, with a small header of offsets into
+ * it. Nothing is decoded; there is no second copy of anything.
  *
- * Two forms. *Stored*: without metadata.resourceVersion (and without metadata.selfLink); what the
- * engine keeps and what the no-op check compares. *Served*: the same bytes with resourceVersion in
- * place, made once per revision. `metadata` is always there, if only as {}.
- * Thread: any (immutable).  Owner: its references. */
+ * Three forms. *Stored*: canonical, without metadata.resourceVersion (and without
+ * metadata.selfLink); what the engine keeps and what the no-op check compares. *Served*: the same
+ * bytes with resourceVersion in place, made once per revision. *Received* (a client's): the bytes
+ * as a server sent them, keys in any order, the first of equal ones counts; `order` tells. In all
+ * of them `metadata` is there, if only as {}, and the keys of labels are sorted and without
+ * escapes. Thread: any (immutable).  Owner: its references. */
 #ifndef COR_META_OBJECT_H
 #define COR_META_OBJECT_H
 
@@ -18,6 +20,7 @@
 #include "coracle/object.h"
 #include "meta/revision.h"
 #include "meta/status.h"
+#include "json/scan.h"
 
 /* A span of the object's bytes; len 0: absent. */
 struct cor_span {
@@ -26,12 +29,14 @@ struct cor_span {
 
 struct cor_object {
     struct cor_ref ref;
-    uint32_t len;           /* bytes of JSON */
-    uint32_t type_end;      /* the type part is [1, type_end): `"kind":…,"apiVersion":…,` */
-    uint32_t meta_at;       /* of metadata's opening brace */
-    uint32_t rv_at;         /* where the resourceVersion member stands, or would stand */
-    uint16_t rv_len;        /* of the whole member with its comma; 0 in the stored form */
-    uint16_t rv_lead;       /* a member stands before it in metadata: the comma is in front */
+    uint32_t len;      /* bytes of JSON */
+    uint32_t type_end; /* the type part is [1, type_end): `"kind":…,"apiVersion":…,`; 0 in the
+                          received form */
+    uint32_t meta_at;  /* of metadata's opening brace */
+    uint32_t rv_at;    /* where the resourceVersion member stands, or would stand */
+    uint16_t rv_len;   /* of the whole member with its comma; 0 in the stored form */
+    uint8_t rv_lead;   /* a member stands before it in metadata: the comma is in front */
+    uint8_t order;     /* enum cor_json_order: COR_JSON_SORTED, or COR_JSON_FIRST if received */
     struct cor_span labels; /* the value of metadata.labels, braces included */
     struct cor_span owners; /* the value of metadata.ownerReferences, brackets included */
     cor_rev rev;            /* 0 in the stored form */
@@ -71,6 +76,12 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object);
 
 COR_DEFINE_CLEANUP(struct cor_object, cor_object_unref)
+
+/* What look-ups in the object's bytes may rely on. */
+static inline enum cor_json_order cor_object_order(const struct cor_object *object)
+{
+    return (enum cor_json_order)object->order;
+}
 
 /* The stored form's bytes as the two spans around resourceVersion: `a` then `b`. */
 void cor_object_stored_spans(const struct cor_object *object, struct cor_str *ret_a,

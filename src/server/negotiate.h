@@ -9,14 +9,14 @@
 #include "meta/list_options.h"
 #include "meta/status.h"
 
-enum cor_view {
+enum cor_accept_view {
     COR_VIEW_OBJECT,
     COR_VIEW_TABLE,
     COR_VIEW_PARTIAL, /* PartialObjectMetadata, or a list of them */
 };
 
 struct cor_accept {
-    enum cor_view view;
+    enum cor_accept_view view;
     bool is_v1beta1; /* of meta.k8s.io, for what is not an object */
     bool is_pretty;
     bool is_yaml;
