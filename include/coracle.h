@@ -7,11 +7,13 @@
 #define CORACLE_H
 
 #include "coracle/api.h"
+#include "coracle/builder.h"
 #include "coracle/err.h"
 #include "coracle/json_path.h"
 #include "coracle/label_selector.h"
 #include "coracle/mem.h"
 #include "coracle/object.h"
+#include "coracle/projection.h"
 #include "coracle/rate_limiter.h"
 #include "coracle/runtime.h"
 #include "coracle/status.h"

@@ -1,0 +1,74 @@
+/* Makes a new object, or a changed one from one that exists, which stays as it is: fields are set
+ * and removed by path, and finish gives an immutable object in canonical form.
+ *
+ *   cor_builder_new(NULL, &b);
+ *   cor_builder_set_text(b, "apiVersion", COR_STR("v1"));
+ *   cor_builder_set_text(b, "kind", COR_STR("ConfigMap"));
+ *   cor_builder_set_text(b, "metadata.name", COR_STR("settings"));
+ *   cor_builder_set_label(b, "app.kubernetes.io/name", COR_STR("web"));
+ *   cor_builder_set_text(b, "data['config.json']", text);
+ *   r = cor_builder_finish(b, &object, &why);
+ *   cor_builder_free(b);
+ *
+ * The first failure sticks: later calls do nothing and return it too, and finish tells of it, so
+ * that one check at the end is enough. Messages begin with the path. Paths are those of
+ * coracle/json_path.h with keys and indexes only ([-1] is the last element).
+ * Owner: whoever made it.  Thread: one at a time. */
+#ifndef CORACLE_BUILDER_H
+#define CORACLE_BUILDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/object.h"
+#include "coracle/status.h"
+#include "coracle/str.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_builder;
+
+/* An object may not grow beyond this. */
+#define COR_BUILDER_BYTES_MAX (8u << 20)
+
+/* Starts from `object`, or from nothing (NULL). 0, -COR_ENOMEM, -COR_ETOOBIG. */
+COR_API int cor_builder_new(const struct cor_object *object, struct cor_builder **ret_builder);
+COR_API struct cor_builder *cor_builder_free(struct cor_builder *b); /* NULL is fine */
+
+/* Each returns 0 or the first failure: -COR_EINVAL (a path that cannot be read, or that leads
+ * through a value that is neither missing nor null nor of the right kind; JSON that is none),
+ * -COR_ENOTFOUND (no such element of an array), -COR_ETOOBIG, -COR_ENOMEM.
+ *
+ * Setting makes the objects on the way where they are missing. */
+COR_API int cor_builder_set_text(struct cor_builder *b, const char *path, struct cor_str text);
+COR_API int cor_builder_set_int(struct cor_builder *b, const char *path, int64_t value);
+COR_API int cor_builder_set_bool(struct cor_builder *b, const char *path, bool value);
+COR_API int cor_builder_set_json(struct cor_builder *b, const char *path, struct cor_str json);
+
+/* Adds a last element; the array is made where it is missing. */
+COR_API int cor_builder_append_text(struct cor_builder *b, const char *path, struct cor_str text);
+COR_API int cor_builder_append_json(struct cor_builder *b, const char *path, struct cor_str json);
+
+/* Removing what is not there is no failure. */
+COR_API int cor_builder_remove(struct cor_builder *b, const char *path);
+
+/* `key` is a plain name, not a path. */
+COR_API int cor_builder_set_label(struct cor_builder *b, const char *key, struct cor_str value);
+COR_API int cor_builder_remove_label(struct cor_builder *b, const char *key);
+COR_API int cor_builder_set_annotation(struct cor_builder *b, const char *key,
+                                       struct cor_str value);
+COR_API int cor_builder_remove_annotation(struct cor_builder *b, const char *key);
+
+/* The object as it is now, with one reference; the builder can go on. Errors as above, and
+ * -COR_EINVAL when it cannot be an object (metadata is none). */
+COR_API int cor_builder_finish(struct cor_builder *b, struct cor_object **ret_object,
+                               struct cor_status *reterr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

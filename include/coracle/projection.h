@@ -1,0 +1,54 @@
+/* Which fields of its objects an informer keeps. What it does not keep costs no memory: a cached
+ * object is then as large as its kept fields, and reads of others find nothing.
+ *
+ * metadata.name, metadata.namespace and metadata.resourceVersion are always kept: the cache needs
+ * them. A projection is given to an informer, or used by itself.
+ * Thread: any (immutable).  Owner: whoever made it; it must outlive the informer. */
+#ifndef CORACLE_PROJECTION_H
+#define CORACLE_PROJECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "coracle/api.h"
+#include "coracle/object.h"
+#include "coracle/status.h"
+#include "coracle/str.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_projection;
+
+struct cor_projection_opts {
+    /* Paths of coracle/json_path.h, keys only: "spec.nodeName", "metadata.labels['a/b']". A path
+     * of an object or array keeps all of it. None: everything is kept. */
+    const struct cor_str *fields;
+    size_t nfields;
+    bool keep_type;           /* kind and apiVersion too, when there are fields */
+    bool keep_labels;         /* metadata.labels too: selectors of listers look at them */
+    bool drop_managed_fields; /* when there are no fields: everything but metadata.managedFields */
+};
+
+/* What `opts` names is copied. 0, -COR_ENOMEM, -COR_EINVAL (a path that cannot be read, or with
+ * more than keys: the message names it), -COR_ETOOBIG (more than COR_VIEW_SET_MAX - 6 fields). */
+COR_API int cor_projection_new(const struct cor_projection_opts *opts,
+                               struct cor_projection **ret_projection, struct cor_status *reterr);
+COR_API struct cor_projection *cor_projection_free(struct cor_projection *p); /* NULL is fine */
+
+/* A new object with the kept fields, or another reference to `object` when nothing goes. 0 or
+ * -COR_ENOMEM. */
+COR_API int cor_projection_apply(const struct cor_projection *p, struct cor_object *object,
+                                 struct cor_object **ret_object, struct cor_status *reterr);
+
+/* The same as the transform of an informer: `projection` is the transform's argument, and the
+ * reference in `*object` is replaced. */
+COR_API int cor_projection_transform(void *projection, struct cor_object **object,
+                                     struct cor_status *reterr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
