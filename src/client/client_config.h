@@ -1,73 +1,11 @@
-/* How to reach an API server and who to be there. Plain strings; NULL is absent. Files are named,
- * not read, where they may change under a running client (client certificate, token).
- * Thread: one at a time.  Owner: whoever embeds it. */
+/* How to reach an API server and who to be there: see the public header. */
 #ifndef COR_CLIENT_CLIENT_CONFIG_H
 #define COR_CLIENT_CLIENT_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "coracle/client_config.h"
 #include "meta/status.h"
-
-/* A list of owned strings; at most COR_STRINGS_MAX. */
-#define COR_STRINGS_MAX 1000
-struct cor_strings {
-    char **items;
-    size_t n;
-};
-
-/* A pair of owned strings: an extra of impersonation (one entry per value), a variable. */
-struct cor_string_pair {
-    char *key, *value;
-};
-struct cor_string_pairs {
-    struct cor_string_pair *items;
-    size_t n;
-};
-
-/* A program that makes credentials (client.authentication.k8s.io). */
-struct cor_exec_config {
-    char *command; /* NULL: there is none */
-    char *api_version;
-    char *interactive_mode; /* Never, IfAvailable or Always */
-    char *install_hint;
-    struct cor_strings args;
-    struct cor_string_pairs env;
-    bool provide_cluster_info;
-    char *cluster_config; /* JSON: what the cluster's stanza has for plugins; NULL: nothing */
-};
-
-struct cor_client_config {
-    char *server; /* a URL: http, https or unix; the path of the first two is a prefix */
-    char *tls_server_name;
-    char *ca_pem; /* NULL: the system's roots */
-    bool insecure_skip_tls_verify;
-    bool disable_compression;
-    char *proxy_url;
-    char *ns; /* "default" unless set */
-
-    char *client_cert_pem, *client_key_pem;   /* as data … */
-    char *client_cert_file, *client_key_file; /* … or as files, read when a connection is made */
-    char *token;      /* of the file too, as it was when the config was read */
-    char *token_file; /* read again from time to time; wins over the token */
-    char *username, *password;
-    struct cor_exec_config exec;
-
-    char *impersonate_user, *impersonate_uid;
-    struct cor_strings impersonate_groups;
-    struct cor_string_pairs impersonate_extra;
-};
-
-/* Safe on a zeroed struct. Secrets are wiped before their memory goes. */
-void cor_client_config_deinit(struct cor_client_config *config);
 
 /* 0, or -COR_ENOMEM (nothing is left to release then). */
 int cor_client_config_copy(struct cor_client_config *ret, const struct cor_client_config *from);
-
-/* What a pod has: KUBERNETES_SERVICE_HOST and _PORT, and the files of its service account under
- * `folder` (NULL: /var/run/secrets/kubernetes.io/serviceaccount). -COR_ENOTFOUND: this is no pod;
- * -COR_ENOMEM. */
-int cor_client_config_in_cluster(const char *folder, struct cor_client_config *ret_config,
-                                 struct cor_status *reterr);
 
 #endif

@@ -1,0 +1,53 @@
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/client_config.h"
+#include "client/kubeconfig.h"
+
+static bool is_pod(void)
+{
+    const char *host = getenv("KUBERNETES_SERVICE_HOST");
+
+    return host && *host;
+}
+
+/* Files without a current context give way to what a pod has, as upstream's empty configurations do
+ * (contract 4.5.24). */
+int cor_client_config_load(const char *kubeconfig, const char *context,
+                           struct cor_client_config *ret_config, struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
+    struct cor_kubeconfig_files files = cor_kubeconfig_files_from_env();
+    const struct cor_kubeconfig_overrides overrides = {.context = context};
+    bool is_named = kubeconfig || (context && *context);
+    size_t nread = 0;
+    int r;
+
+    if (!kc)
+        return cor_status_set(reterr, -COR_ENOMEM, "read the configuration");
+    files.explicit_path = kubeconfig;
+    r = cor_kubeconfig_load(kc, &files, &nread, reterr);
+    if (r < 0)
+        return r;
+    if (!is_named && is_pod() && cor_kubeconfig_current_context(kc).n == 0)
+        return cor_client_config_in_cluster(NULL, ret_config, reterr);
+    if (nread == 0)
+        return cor_status_set(reterr, -COR_ENOTFOUND,
+                              "no configuration: there is no kubeconfig file (KUBECONFIG, "
+                              "~/.kube/config), and this is no pod");
+    return cor_kubeconfig_resolve(kc, &overrides, ret_config, reterr);
+}
+
+int cor_client_config_set(char **field, const char *text)
+{
+    char *copy = text ? cor_strdup(text) : NULL;
+
+    if (text && !copy)
+        return -COR_ENOMEM;
+    if (*field)
+        explicit_bzero(*field, strlen(*field));
+    cor_free(*field);
+    *field = copy;
+    return 0;
+}

@@ -1,0 +1,124 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "client/client_config.h"
+#include "test.h"
+
+static const char *write_file(const char *name, const char *text)
+{
+    static char path[4096];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%s", test_tmpdir(), name);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static const char two_contexts[] =
+    "current-context: a\n"
+    "clusters: [{name: a, cluster: {server: 'https://a:1'}}, {name: b, cluster: {server: "
+    "'https://b:2'}}]\n"
+    "contexts: [{name: a, context: {cluster: a}}, {name: b, context: {cluster: b}}]\n";
+
+/* Nothing of the machine's. */
+static void clear_env(void)
+{
+    unsetenv("KUBECONFIG");
+    unsetenv("KUBERNETES_SERVICE_HOST");
+    setenv("HOME", test_tmpdir(), 1);
+}
+
+static void check_server(const char *file, const char *context, const char *server)
+{
+    struct cor_client_config config;
+    struct cor_status why;
+
+    cor_status_init(&why);
+    assert_int_equal(cor_client_config_load(file, context, &config, &why), 0);
+    assert_string_equal(config.server, server);
+    cor_client_config_deinit(&config);
+}
+
+static void check_fails(const char *file, const char *context, int r, const char *text)
+{
+    struct cor_client_config config;
+    struct cor_status why;
+
+    cor_status_init(&why);
+    assert_int_equal(cor_client_config_load(file, context, &config, &why), r);
+    assert_non_null(strstr(cor_status_message(&why), text));
+    cor_status_deinit(&why);
+}
+
+TEST(client_config_load, takes_the_named_file_and_context)
+{
+    const char *file = write_file("two", two_contexts);
+
+    clear_env();
+    check_server(file, NULL, "https://a:1");
+    check_server(file, "b", "https://b:2");
+    check_fails(file, "c", -COR_ENOTFOUND, "c");
+    check_fails("/nowhere/at/all", NULL, -COR_ENOTFOUND, "/nowhere/at/all");
+}
+
+TEST(client_config_load, takes_the_environments_files)
+{
+    clear_env();
+    setenv("KUBECONFIG", write_file("env", two_contexts), 1);
+    check_server(NULL, NULL, "https://a:1");
+    check_server(NULL, "b", "https://b:2");
+    clear_env();
+}
+
+TEST(client_config_load, says_when_there_is_nothing)
+{
+    clear_env();
+    check_fails(NULL, NULL, -COR_ENOTFOUND, "this is no pod");
+}
+
+TEST(client_config_load, prefers_a_pods_account_to_an_empty_file)
+{
+    clear_env();
+    setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+    setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+    setenv("KUBECONFIG", write_file("empty", ""), 1);
+    check_fails(NULL, NULL, -COR_ENOTFOUND, "the service account has no token");
+    setenv("KUBECONFIG", write_file("env", two_contexts), 1);
+    check_server(NULL, NULL, "https://a:1");
+    clear_env();
+}
+
+TEST(client_config_load, survives_failed_allocations)
+{
+    const char *file = write_file("two", two_contexts);
+
+    clear_env();
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_client_config config;
+        int r = cor_client_config_load(file, NULL, &config, NULL);
+
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        if (r == 0)
+            cor_client_config_deinit(&config);
+    }
+}
+
+TEST(client_config_set, replaces_a_text_or_leaves_it)
+{
+    struct cor_client_config config = {0};
+
+    assert_int_equal(cor_client_config_set(&config.server, "http://a"), 0);
+    test_fail_alloc(1, false);
+    assert_int_equal(cor_client_config_set(&config.server, "http://b"), -COR_ENOMEM);
+    test_fail_alloc(0, false);
+    assert_string_equal(config.server, "http://a");
+    assert_int_equal(cor_client_config_set(&config.server, "http://b"), 0);
+    assert_string_equal(config.server, "http://b");
+    assert_int_equal(cor_client_config_set(&config.server, NULL), 0);
+    assert_null(config.server);
+}
