@@ -8,6 +8,8 @@
 
 #include "coracle/api.h"
 #include "coracle/builder.h"
+#include "coracle/client.h"
+#include "coracle/client_config.h"
 #include "coracle/err.h"
 #include "coracle/json_path.h"
 #include "coracle/label_selector.h"
@@ -15,11 +17,13 @@
 #include "coracle/object.h"
 #include "coracle/projection.h"
 #include "coracle/rate_limiter.h"
+#include "coracle/request.h"
 #include "coracle/runtime.h"
 #include "coracle/status.h"
 #include "coracle/str.h"
 #include "coracle/version.h"
 #include "coracle/view.h"
+#include "coracle/watch_type.h"
 #include "coracle/workqueue.h"
 
 #endif

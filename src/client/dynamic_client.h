@@ -17,6 +17,7 @@
 #include "client/resource_path.h"
 #include "client/rest_client.h"
 #include "client/watch_reader.h"
+#include "coracle/request.h"
 #include "meta/object.h"
 #include "meta/status.h"
 
@@ -50,12 +51,6 @@ int cor_dynamic_update(const struct cor_dynamic_call *call, const struct cor_obj
                        const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
                        struct cor_status *reterr);
 
-enum cor_patch_type {
-    COR_PATCH_JSON,
-    COR_PATCH_MERGE,
-    COR_PATCH_STRATEGIC,
-    COR_PATCH_APPLY, /* server-side apply: YAML or JSON; wants a field manager */
-};
 int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,
                       struct cor_str patch, const struct cor_write_options *opts,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr);

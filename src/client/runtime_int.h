@@ -27,8 +27,8 @@ void cor_runtime_leave(struct cor_runtime *rt);
 /* See cor_waiter_wait(). */
 int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms);
 
-/* Runs `fn(arg)` on the loop, in a turn, and waits until it has returned. 0, or -COR_EINVAL (inside
- * a callback of the loop). */
-int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
+/* Runs `fn(arg)` on the loop's thread and returns when it has returned: at once when this is that
+ * thread, else from a turn. */
+void cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -4,16 +4,10 @@
 #define COR_CLIENT_WATCH_READER_H
 
 #include "base/str.h"
+#include "coracle/request.h"
 #include "meta/object.h"
 #include "meta/status.h"
-#include "meta/watch_type.h"
 #include "json/splitter.h"
-
-struct cor_watch_event {
-    enum cor_watch_type type;
-    struct cor_object *object;       /* NULL for COR_WATCH_ERROR */
-    const struct cor_status *status; /* of COR_WATCH_ERROR; else NULL */
-};
 
 /* Gets each event, borrowed for the call. A negative return ends the reading with it. */
 typedef int (*cor_watch_event_cb)(void *arg, const struct cor_watch_event *event);

@@ -1,18 +1,10 @@
-/* What happened to an object, as the wire names it.
- * Thread: any (values). */
+/* What happened to an object: see the public header. */
 #ifndef COR_META_WATCH_TYPE_H
 #define COR_META_WATCH_TYPE_H
 
+#include "coracle/watch_type.h"
+
 /* A bookmark with this annotation, and the value "true", ends the initial events of a watch. */
 #define COR_INITIAL_EVENTS_END "k8s.io/initial-events-end"
-
-enum cor_watch_type {
-    COR_WATCH_ADDED,
-    COR_WATCH_MODIFIED,
-    COR_WATCH_DELETED, /* the object is the last state, at the deletion's resourceVersion */
-    COR_WATCH_BOOKMARK,
-    COR_WATCH_ERROR,
-    COR_WATCH_UNKNOWN, /* received: a type that this version does not know */
-};
 
 #endif

@@ -1,0 +1,84 @@
+/* A client of one API server: every verb on every resource, with one set of connections,
+ * credentials and limits. Requests are sent with a callback, from any thread; or by a call that
+ * waits, from any thread but the runtime's own callbacks.
+ * Owner: the maker.  Thread: any. */
+#ifndef CORACLE_CLIENT_H
+#define CORACLE_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/client_config.h"
+#include "coracle/request.h"
+#include "coracle/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_client;
+struct cor_client_call;
+
+#define COR_CLIENT_CALLS_MAX 1000 /* of one client, under way or waiting */
+/* Objects of one list that is gathered; use pages, or callbacks, beyond. */
+#define COR_CLIENT_LIST_MAX (1u << 20)
+
+struct cor_client_opts {
+    const struct cor_client_config *config; /* copied */
+    const char *user_agent;                 /* NULL: the library's */
+    uint64_t timeout_ms; /* of calls that set none (but watches); 0: none, as client-go */
+};
+
+/* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key), -COR_ENOTSUP
+ * (a pumped runtime without a resolver, and the server is a name: the message says so),
+ * -COR_ENOMEM. */
+COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
+                           struct cor_client **ret_client, struct cor_status *reterr);
+
+/* Waits: calls end with -COR_ECANCELED, connections are closed. What was made on the client
+ * (informer factories and others) is freed before. Not from inside a callback. Returns NULL; NULL
+ * is fine. */
+COR_API struct cor_client *cor_client_free(struct cor_client *client);
+
+/* Sends a request and returns at once; `cbs` must stay valid until on_done. `ret_call` (NULL: not
+ * wanted) is for cancelling, and the caller's to release. 0, -COR_EBUSY (too many), -COR_ENOMEM:
+ * then nothing is called. What is wrong with a request is told by on_done. */
+COR_API int cor_client_send(struct cor_client *client, const struct cor_request *req,
+                            const struct cor_request_cbs *cbs, void *arg,
+                            struct cor_client_call **ret_call);
+
+/* Ends it soon; on_done tells with -COR_ECANCELED, unless it was done already. */
+COR_API void cor_client_call_cancel(struct cor_client_call *call);
+
+/* Only the handle goes, not the call. NULL is fine; returns NULL. */
+COR_API struct cor_client_call *cor_client_call_unref(struct cor_client_call *call);
+
+/* Sends a request and waits: get, create, update, patch, delete and delete collection. `ret_object`
+ * (NULL: not wanted) gets the answer, for the caller to unref; NULL after a deletion of a
+ * collection. 0, or the error's `err`: -COR_ENOTFOUND, -COR_ECONFLICT, … and those of
+ * cor_response.error; -COR_EINVAL also inside a callback of the runtime. */
+COR_API int cor_client_do(struct cor_client *client, const struct cor_request *req,
+                          struct cor_object **ret_object, struct cor_status *reterr);
+
+/* A list as a whole, or one page of it. */
+struct cor_object_list {
+    struct cor_object **items;
+    size_t n;
+    char *resource_version; /* of the list */
+    char *continue_token;   /* "": there is no more */
+    int64_t remaining;
+};
+
+/* Sends a list and waits for it. `ret_list` is released by cor_object_list_deinit(). Errors as
+ * above; -COR_ETOOBIG beyond COR_CLIENT_LIST_MAX. */
+COR_API int cor_client_list(struct cor_client *client, const struct cor_request *req,
+                            struct cor_object_list *ret_list, struct cor_status *reterr);
+
+COR_API void cor_object_list_deinit(struct cor_object_list *list); /* safe on a zeroed struct */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

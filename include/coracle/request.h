@@ -1,0 +1,118 @@
+/* What a client asks of an API server: one struct for every verb and every resource. What a verb
+ * does not use is left zero, and an empty or NULL text is absent.
+ *
+ *   struct cor_request req = {.verb = COR_VERB_LIST,
+ *                             .resource = {"", "v1", "pods"},
+ *                             .ns = "default",
+ *                             .label_selector = "app=web"};
+ *
+ * Thread: any (a value).  Owner: the caller; a call copies what it needs. */
+#ifndef CORACLE_REQUEST_H
+#define CORACLE_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/object.h"
+#include "coracle/status.h"
+#include "coracle/str.h"
+#include "coracle/watch_type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum cor_verb {
+    COR_VERB_GET,
+    COR_VERB_LIST,
+    COR_VERB_WATCH,
+    COR_VERB_CREATE,
+    COR_VERB_UPDATE,
+    COR_VERB_PATCH,
+    COR_VERB_DELETE,
+    COR_VERB_DELETE_COLLECTION,
+};
+
+enum cor_patch_type {
+    COR_PATCH_JSON,
+    COR_PATCH_MERGE,
+    COR_PATCH_STRATEGIC,
+    COR_PATCH_APPLY, /* server-side apply: YAML or JSON; wants a field manager */
+};
+
+/* A resource as the server's paths name it: {"apps", "v1", "deployments"}; the core group is "". */
+struct cor_resource {
+    const char *group, *version, *plural;
+};
+
+struct cor_request {
+    enum cor_verb verb;
+    struct cor_resource resource;
+    const char *ns;          /* absent: not namespaced, or all namespaces */
+    const char *name;        /* of a create or update absent: the object's */
+    const char *subresource; /* "status", "scale", … */
+    uint64_t timeout_ms;     /* from now until the answer is whole; 0: the client's. A watch: 0 is
+                                without end */
+
+    struct cor_object *object; /* create, update; borrowed */
+    enum cor_patch_type patch_type;
+    struct cor_str patch;
+
+    /* list, watch, delete collection */
+    const char *label_selector, *field_selector;
+    const char *resource_version; /* get, too */
+    const char *resource_version_match;
+    const char *continue_token;
+    int64_t limit;           /* 0: all */
+    uint32_t server_timeout; /* seconds after which the server ends a watch; 0: its own choice */
+    bool allow_bookmarks;    /* watch */
+    bool send_initial_events;
+
+    /* create, update, patch */
+    bool dry_run; /* delete, too */
+    bool force;   /* of an apply */
+    const char *field_manager;
+    const char *field_validation; /* "Ignore", "Warn" or "Strict" */
+
+    /* delete */
+    const char *propagation; /* "Orphan", "Background" or "Foreground" */
+    bool has_grace;
+    int64_t grace_s;
+    const char *uid_is, *resource_version_is; /* preconditions */
+};
+
+/* What came of it. All is borrowed for the call that shows it. */
+struct cor_response {
+    const struct cor_status *error; /* NULL: success. `err` says more than `code` where no server
+                                       answered: -COR_EUNREACHABLE, -COR_EIO, -COR_ETIMEOUT,
+                                       -COR_ECANCELED, -COR_ENOMEM, … */
+    struct cor_object *object;      /* what the server answered; of a deletion the object or a
+                                       Status of success. NULL after a list, watch, or deletion of a
+                                       collection */
+    struct cor_str resource_version, continue_token; /* of a list */
+    int64_t remaining;                               /* items after this page; -1: not told */
+};
+
+struct cor_watch_event {
+    enum cor_watch_type type;
+    struct cor_object *object;       /* NULL for COR_WATCH_ERROR */
+    const struct cor_status *status; /* of COR_WATCH_ERROR; else NULL */
+};
+
+/* Called on the runtime's I/O thread, or inside the pump: they must not block. */
+struct cor_request_cbs {
+    /* Each item of a list, as it comes in; some may have come before a failure. A negative return
+     * ends the call with that code. */
+    int (*on_item)(void *arg, struct cor_object *item);
+    /* Each event of a watch; likewise. */
+    int (*on_event)(void *arg, const struct cor_watch_event *event);
+    /* Always, once, and last. A watch that the server ended has no error. */
+    void (*on_done)(void *arg, const struct cor_response *response);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

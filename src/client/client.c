@@ -1,0 +1,83 @@
+#include "coracle/client.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/client_int.h"
+
+struct opening {
+    struct cor_client *client;
+    const struct cor_client_opts *opts;
+    struct cor_status *reterr;
+    int r;
+};
+
+static void open_rest(void *arg)
+{
+    struct opening *o = arg;
+    const struct cor_rest_client_opts opts = {.config = o->opts->config,
+                                              .user_agent = o->opts->user_agent};
+
+    o->r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, o->reterr);
+}
+
+int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
+                   struct cor_client **ret_client, struct cor_status *reterr)
+{
+    struct cor_client *client = cor_calloc(1, sizeof(*client));
+    struct opening opening = {.client = client, .opts = opts, .reterr = reterr};
+
+    if (!client)
+        return cor_status_set(reterr, -COR_ENOMEM, "make a client");
+    client->runtime = runtime;
+    client->timeout_ms = opts->timeout_ms;
+    cor_list_init(&client->calls);
+    atomic_init(&client->ncalls, 0);
+    atomic_init(&client->nusers, 0);
+    cor_runtime_run(runtime, open_rest, &opening);
+    if (opening.r < 0) {
+        cor_free(client);
+        return opening.r;
+    }
+    cor_runtime_enter(runtime);
+    *ret_client = client;
+    return 0;
+}
+
+struct closing {
+    struct cor_mail mail; /* comes after the calls that were sent before */
+    struct cor_client *client;
+    struct cor_waiter done;
+};
+
+static void on_rest_closed(void *arg)
+{
+    cor_waiter_set(&((struct closing *)arg)->done);
+}
+
+static void on_closing(struct cor_mail *mail)
+{
+    struct closing *c = COR_CONTAINER_OF(mail, struct closing, mail);
+
+    cor_client_cancel_calls(c->client);
+    cor_rest_client_close(c->client->rest, on_rest_closed, c);
+}
+
+struct cor_client *cor_client_free(struct cor_client *client)
+{
+    struct closing closing = {.mail.on_mail = on_closing, .client = client};
+    int r;
+
+    if (!client)
+        return NULL;
+    assert(atomic_load(&client->nusers) == 0);
+    cor_waiter_init(&closing.done);
+    cor_loop_reply(client->runtime->loop, &closing.mail);
+    r = cor_runtime_wait(client->runtime, &closing.done, COR_WAIT_FOREVER);
+    assert(r == 0); /* inside a callback it would wait for itself */
+    (void)r;
+    cor_waiter_deinit(&closing.done);
+    cor_runtime_leave(client->runtime);
+    return cor_free(client);
+}

@@ -1,0 +1,359 @@
+/* A request of the public client on its way: copied on the caller's thread, mailed to the loop, run
+ * there by the dynamic client, told of there.
+ *
+ *   waiting (mail) ──► under way (in client->calls) ──► done: on_done, the loop's reference goes
+ */
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/ref.h"
+#include "client/client_int.h"
+#include "client/dynamic_client.h"
+#include "loop/timer.h"
+
+struct cor_client_call {
+    struct cor_ref ref; /* the loop's, the caller's, and that of cancel_mail */
+    struct cor_client *client;
+    struct cor_loop *loop;  /* may outlive the client */
+    struct cor_request req; /* its strings are in `text`, its object is a reference */
+    const struct cor_request_cbs *cbs;
+    void *arg;
+    struct cor_mail mail, cancel_mail;
+    atomic_bool cancel_asked;
+    /* The loop's. */
+    struct cor_list link;
+    struct cor_dynamic_request *dynamic; /* while under way */
+    struct cor_timer deadline;
+    bool is_done;
+    char text[];
+};
+
+static const size_t texts[] = {
+    offsetof(struct cor_request, resource.group),
+    offsetof(struct cor_request, resource.version),
+    offsetof(struct cor_request, resource.plural),
+    offsetof(struct cor_request, ns),
+    offsetof(struct cor_request, name),
+    offsetof(struct cor_request, subresource),
+    offsetof(struct cor_request, label_selector),
+    offsetof(struct cor_request, field_selector),
+    offsetof(struct cor_request, resource_version),
+    offsetof(struct cor_request, resource_version_match),
+    offsetof(struct cor_request, continue_token),
+    offsetof(struct cor_request, field_manager),
+    offsetof(struct cor_request, field_validation),
+    offsetof(struct cor_request, propagation),
+    offsetof(struct cor_request, uid_is),
+    offsetof(struct cor_request, resource_version_is),
+};
+
+static const char **text_at(const struct cor_request *req, size_t i)
+{
+    return (const char **)((char *)req + texts[i]);
+}
+
+static size_t text_bytes(const struct cor_request *req)
+{
+    size_t n = req->patch.n;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
+        n += *text_at(req, i) ? strlen(*text_at(req, i)) + 1 : 0;
+    return n;
+}
+
+static void copy_request(struct cor_client_call *call, const struct cor_request *req)
+{
+    char *to = call->text;
+    size_t n;
+
+    call->req = *req;
+    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++) {
+        const char *from = *text_at(req, i);
+
+        if (!from)
+            continue;
+        n = strlen(from) + 1;
+        *text_at(&call->req, i) = memcpy(to, from, n);
+        to += n;
+    }
+    if (req->patch.n > 0)
+        memcpy(to, req->patch.p, req->patch.n);
+    call->req.patch = cor_str(to, req->patch.n);
+    if (req->object)
+        cor_object_ref(req->object);
+}
+
+struct cor_client_call *cor_client_call_unref(struct cor_client_call *call)
+{
+    if (!call || !cor_ref_put(&call->ref))
+        return NULL;
+    cor_object_unref(call->req.object);
+    return cor_free(call);
+}
+
+static void finish(struct cor_client_call *call, const struct cor_response *response)
+{
+    struct cor_client *client = call->client;
+
+    call->is_done = true;
+    call->dynamic = NULL;
+    cor_list_remove(&call->link);
+    cor_timer_cancel(&call->deadline);
+    atomic_fetch_sub(&client->ncalls, 1);
+    call->cbs->on_done(call->arg, response);
+    cor_client_call_unref(call);
+}
+
+static void fail(struct cor_client_call *call, const struct cor_status *error)
+{
+    const struct cor_response response = {.error = error, .remaining = -1};
+
+    finish(call, &response);
+}
+
+/* Ends a call that has not ended by itself. */
+static void break_off(struct cor_client_call *call, int r, const char *text)
+{
+    struct cor_status why;
+
+    if (call->dynamic)
+        cor_dynamic_cancel(call->dynamic);
+    cor_status_init(&why);
+    cor_status_untyped(&why, r, "%s", text);
+    fail(call, &why);
+    cor_status_deinit(&why);
+}
+
+static void on_deadline(struct cor_timer *timer)
+{
+    break_off(COR_CONTAINER_OF(timer, struct cor_client_call, deadline), -COR_ETIMEOUT,
+              "the deadline of the request has passed");
+}
+
+static void on_object_done(void *arg, struct cor_object *object, const struct cor_status *error)
+{
+    const struct cor_response response = {.error = error, .object = object, .remaining = -1};
+
+    finish(arg, &response);
+}
+
+static void on_list_done(void *arg, const struct cor_list_meta *meta,
+                         const struct cor_status *error)
+{
+    struct cor_response response = {.error = error, .remaining = -1};
+
+    if (meta) {
+        response.resource_version = meta->resource_version;
+        response.continue_token = meta->continue_token;
+        response.remaining = meta->remaining;
+    }
+    finish(arg, &response);
+}
+
+static void on_watch_done(void *arg, const struct cor_status *error)
+{
+    fail(arg, error);
+}
+
+static int on_item(void *arg, struct cor_object *object)
+{
+    struct cor_client_call *call = arg;
+
+    return call->cbs->on_item ? call->cbs->on_item(call->arg, object) : 0;
+}
+
+static int on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct cor_client_call *call = arg;
+
+    return call->cbs->on_event ? call->cbs->on_event(call->arg, event) : 0;
+}
+
+static struct cor_resource_path path_of(const struct cor_request *req)
+{
+    return (struct cor_resource_path){
+        .gvr = {cor_strz(req->resource.group), cor_strz(req->resource.version),
+                cor_strz(req->resource.plural)},
+        .ns = cor_strz(req->ns),
+        .name = cor_strz(req->name),
+        .subresource = cor_strz(req->subresource),
+    };
+}
+
+static struct cor_list_query query_of(const struct cor_request *req)
+{
+    return (struct cor_list_query){
+        .label_selector = cor_strz(req->label_selector),
+        .field_selector = cor_strz(req->field_selector),
+        .list = {.resource_version = cor_strz(req->resource_version),
+                 .resource_version_match = cor_strz(req->resource_version_match),
+                 .continue_token = cor_strz(req->continue_token),
+                 .limit = req->limit,
+                 .allow_bookmarks = req->allow_bookmarks,
+                 .send_initial_events = req->send_initial_events ? COR_TRUE : COR_UNSET},
+        .timeout_s = req->server_timeout,
+    };
+}
+
+static struct cor_removal_options removal_of(const struct cor_request *req)
+{
+    return (struct cor_removal_options){
+        .dry_run = req->dry_run,
+        .has_grace = req->has_grace,
+        .grace_s = req->grace_s,
+        .propagation = cor_strz(req->propagation),
+        .uid = cor_strz(req->uid_is),
+        .resource_version = cor_strz(req->resource_version_is),
+    };
+}
+
+static struct cor_write_options write_of(const struct cor_request *req)
+{
+    return (struct cor_write_options){
+        .dry_run = req->dry_run,
+        .field_manager = cor_strz(req->field_manager),
+        .field_validation = cor_strz(req->field_validation),
+        .force = req->force ? COR_TRUE : COR_UNSET,
+    };
+}
+
+static int begin_collection(struct cor_client_call *call, struct cor_status *reterr)
+{
+    const struct cor_request *req = &call->req;
+    const struct cor_list_query query = query_of(req);
+    const struct cor_dynamic_list_call list = {.client = call->client->rest,
+                                               .at = path_of(req),
+                                               .on_item = on_item,
+                                               .on_done = on_list_done,
+                                               .arg = call};
+    const struct cor_dynamic_watch_call watch = {.client = call->client->rest,
+                                                 .at = path_of(req),
+                                                 .on_event = on_event,
+                                                 .on_done = on_watch_done,
+                                                 .arg = call};
+
+    return req->verb == COR_VERB_LIST ? cor_dynamic_list(&list, &query, &call->dynamic, reterr)
+                                      : cor_dynamic_watch(&watch, &query, &call->dynamic, reterr);
+}
+
+static int begin_object(struct cor_client_call *call, struct cor_status *reterr)
+{
+    const struct cor_request *req = &call->req;
+    const struct cor_list_query which = query_of(req);
+    const struct cor_removal_options removal = removal_of(req);
+    const struct cor_write_options write = write_of(req);
+    const struct cor_dynamic_call to = {
+        .client = call->client->rest, .at = path_of(req), .on_done = on_object_done, .arg = call};
+
+    if (!req->object && (req->verb == COR_VERB_CREATE || req->verb == COR_VERB_UPDATE))
+        return cor_status_set(reterr, -COR_EINVAL, "the request has no object");
+    switch (req->verb) {
+    case COR_VERB_GET:
+        return cor_dynamic_get(&to, cor_strz(req->resource_version), &call->dynamic, reterr);
+    case COR_VERB_CREATE:
+        return cor_dynamic_create(&to, req->object, &write, &call->dynamic, reterr);
+    case COR_VERB_UPDATE:
+        return cor_dynamic_update(&to, req->object, &write, &call->dynamic, reterr);
+    case COR_VERB_PATCH:
+        return cor_dynamic_patch(&to, req->patch_type, req->patch, &write, &call->dynamic, reterr);
+    case COR_VERB_DELETE:
+        return cor_dynamic_delete(&to, &removal, &call->dynamic, reterr);
+    case COR_VERB_DELETE_COLLECTION:
+        return cor_dynamic_delete_collection(&to, &removal, &which, &call->dynamic, reterr);
+    case COR_VERB_LIST:
+    case COR_VERB_WATCH:
+        break;
+    }
+    return cor_status_set(reterr, -COR_EINVAL, "there is no verb %d", (int)req->verb);
+}
+
+static uint64_t deadline_of(const struct cor_client_call *call)
+{
+    if (call->req.timeout_ms > 0 || call->req.verb == COR_VERB_WATCH)
+        return call->req.timeout_ms;
+    return call->client->timeout_ms;
+}
+
+static void on_start(struct cor_mail *mail)
+{
+    struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, mail);
+    uint64_t deadline_ms = deadline_of(call);
+    struct cor_status why;
+    int r = 0;
+
+    cor_timer_init(&call->deadline, call->loop, on_deadline);
+    cor_list_push(&call->client->calls, &call->link);
+    if (atomic_load(&call->cancel_asked)) {
+        break_off(call, -COR_ECANCELED, "the request was canceled");
+        return;
+    }
+    cor_status_init(&why);
+    if (deadline_ms > 0)
+        r = cor_timer_set(&call->deadline, deadline_ms);
+    if (r < 0)
+        cor_status_untyped(&why, r, "%s", cor_err_text(r));
+    else if (call->req.verb == COR_VERB_LIST || call->req.verb == COR_VERB_WATCH)
+        r = begin_collection(call, &why);
+    else
+        r = begin_object(call, &why);
+    if (r < 0)
+        fail(call, &why);
+    cor_status_deinit(&why);
+}
+
+static void on_cancel(struct cor_mail *mail)
+{
+    struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, cancel_mail);
+
+    if (!call->is_done)
+        break_off(call, -COR_ECANCELED, "the request was canceled");
+    cor_client_call_unref(call);
+}
+
+void cor_client_call_cancel(struct cor_client_call *call)
+{
+    if (atomic_exchange(&call->cancel_asked, true))
+        return;
+    cor_ref_get(&call->ref);
+    cor_loop_reply(call->loop, &call->cancel_mail);
+}
+
+void cor_client_cancel_calls(struct cor_client *client)
+{
+    while (!cor_list_empty(&client->calls))
+        break_off(COR_CONTAINER_OF(client->calls.next, struct cor_client_call, link),
+                  -COR_ECANCELED, "the client was closed");
+}
+
+int cor_client_send(struct cor_client *client, const struct cor_request *req,
+                    const struct cor_request_cbs *cbs, void *arg, struct cor_client_call **ret_call)
+{
+    struct cor_client_call *call;
+
+    if (atomic_fetch_add(&client->ncalls, 1) >= COR_CLIENT_CALLS_MAX) {
+        atomic_fetch_sub(&client->ncalls, 1);
+        return -COR_EBUSY;
+    }
+    call = cor_calloc(1, sizeof(*call) + text_bytes(req) + 1);
+    if (!call) {
+        atomic_fetch_sub(&client->ncalls, 1);
+        return -COR_ENOMEM;
+    }
+    cor_ref_init(&call->ref);
+    call->client = client;
+    call->loop = client->runtime->loop;
+    copy_request(call, req);
+    call->cbs = cbs;
+    call->arg = arg;
+    call->mail.on_mail = on_start;
+    call->cancel_mail.on_mail = on_cancel;
+    atomic_init(&call->cancel_asked, false);
+    cor_list_init(&call->link);
+    if (ret_call) {
+        cor_ref_get(&call->ref);
+        *ret_call = call;
+    }
+    cor_loop_reply(call->loop, &call->mail);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/* The inside of a client, for what is made on one. */
+#ifndef COR_CLIENT_CLIENT_INT_H
+#define COR_CLIENT_CLIENT_INT_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "client/rest_client.h"
+#include "client/runtime_int.h"
+#include "coracle/client.h"
+
+struct cor_client {
+    struct cor_runtime *runtime;
+    struct cor_rest_client *rest; /* the loop's */
+    uint64_t timeout_ms;
+    struct cor_list calls; /* under way; the loop's */
+    atomic_size_t ncalls;  /* and waiting */
+    atomic_size_t nusers;  /* informers and others; none is left when it is freed */
+};
+
+/* On the loop: every call ends with -COR_ECANCELED. */
+void cor_client_cancel_calls(struct cor_client *client);
+
+#endif

@@ -1,0 +1,131 @@
+/* The calls that wait: a request with callbacks, and a waiter that its end sets. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/client_int.h"
+
+struct wait {
+    struct cor_waiter done;
+    struct cor_object *object;
+    struct cor_object_list list;
+    size_t cap;
+    struct cor_status *reterr;
+    int r;
+};
+
+static void take_error(struct wait *w, const struct cor_status *error)
+{
+    w->r = error->err;
+    if (w->reterr)
+        cor_status_copy(w->reterr, error);
+}
+
+static void on_object(void *arg, const struct cor_response *response)
+{
+    struct wait *w = arg;
+
+    if (response->error)
+        take_error(w, response->error);
+    else if (response->object)
+        w->object = cor_object_ref(response->object);
+    cor_waiter_set(&w->done);
+}
+
+static int on_item(void *arg, struct cor_object *item)
+{
+    struct wait *w = arg;
+    struct cor_object_list *list = &w->list;
+
+    if (list->n == w->cap) {
+        size_t cap = w->cap > 0 ? 2 * w->cap : 64;
+        struct cor_object **items;
+
+        if (cap > COR_CLIENT_LIST_MAX)
+            return -COR_ETOOBIG;
+        items = cor_realloc(list->items, cap * sizeof(*items));
+        if (!items)
+            return -COR_ENOMEM;
+        list->items = items;
+        w->cap = cap;
+    }
+    list->items[list->n++] = cor_object_ref(item);
+    return 0;
+}
+
+static void on_list(void *arg, const struct cor_response *response)
+{
+    struct wait *w = arg;
+    struct cor_str rv = response->resource_version, token = response->continue_token;
+
+    if (response->error) {
+        take_error(w, response->error);
+    } else {
+        w->list.resource_version = cor_strndup(rv.p, rv.n);
+        w->list.continue_token = cor_strndup(token.p, token.n);
+        w->list.remaining = response->remaining;
+        if (!w->list.resource_version || !w->list.continue_token)
+            w->r = cor_status_set(w->reterr, -COR_ENOMEM, "keep the list");
+    }
+    cor_waiter_set(&w->done);
+}
+
+static int send_and_wait(struct cor_client *client, const struct cor_request *req,
+                         const struct cor_request_cbs *cbs, struct wait *w)
+{
+    int r;
+
+    if (cor_loop_is_running(client->runtime->loop))
+        return cor_status_set(w->reterr, -COR_EINVAL,
+                              "a call that waits cannot be made inside a callback of its runtime");
+    cor_waiter_init(&w->done);
+    r = cor_client_send(client, req, cbs, w, NULL);
+    if (r < 0)
+        cor_status_set(w->reterr, r, "send a request");
+    else
+        cor_runtime_wait(client->runtime, &w->done, COR_WAIT_FOREVER);
+    cor_waiter_deinit(&w->done);
+    return r < 0 ? r : w->r;
+}
+
+int cor_client_do(struct cor_client *client, const struct cor_request *req,
+                  struct cor_object **ret_object, struct cor_status *reterr)
+{
+    static const struct cor_request_cbs cbs = {.on_done = on_object};
+    struct wait w = {.reterr = reterr};
+    int r;
+
+    if (req->verb == COR_VERB_LIST || req->verb == COR_VERB_WATCH)
+        return cor_status_set(reterr, -COR_EINVAL, "a list or watch has no single answer");
+    r = send_and_wait(client, req, &cbs, &w);
+    if (r == 0 && ret_object)
+        *ret_object = w.object;
+    else
+        cor_object_unref(w.object);
+    return r;
+}
+
+int cor_client_list(struct cor_client *client, const struct cor_request *req,
+                    struct cor_object_list *ret_list, struct cor_status *reterr)
+{
+    static const struct cor_request_cbs cbs = {.on_item = on_item, .on_done = on_list};
+    struct wait w = {.reterr = reterr};
+    int r;
+
+    if (req->verb != COR_VERB_LIST)
+        return cor_status_set(reterr, -COR_EINVAL, "only a list has items");
+    r = send_and_wait(client, req, &cbs, &w);
+    if (r == 0)
+        *ret_list = w.list;
+    else
+        cor_object_list_deinit(&w.list);
+    return r;
+}
+
+void cor_object_list_deinit(struct cor_object_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        cor_object_unref(list->items[i]);
+    cor_free(list->items);
+    cor_free(list->resource_version);
+    cor_free(list->continue_token);
+    *list = (struct cor_object_list){0};
+}

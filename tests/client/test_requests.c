@@ -1,0 +1,280 @@
+/* The public client's verbs, waiting and with callbacks, on both kinds of runtime. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "world.h"
+
+static int get(struct world *w, const char *name, struct cor_object **ret_object)
+{
+    const struct cor_request req = {
+        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = name};
+
+    return cor_client_do(w->client, &req, ret_object, NULL);
+}
+
+TEST(requests, every_verb_that_waits)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct cor_object *object;
+        struct cor_object_list list;
+        char rv[32];
+        const struct cor_request some = {.verb = COR_VERB_LIST,
+                                         .resource = configmaps,
+                                         .ns = "default",
+                                         .label_selector = "app=a"};
+        const struct cor_request remove_some = {.verb = COR_VERB_DELETE_COLLECTION,
+                                                .resource = configmaps,
+                                                .ns = "default",
+                                                .label_selector = "app=a"};
+
+        world_begin(&w, kind);
+        world_create(&w, "one", "{\"app\":\"a\"}", "1");
+        world_create(&w, "two", "{\"app\":\"b\"}", "2");
+        world_update(&w, "one", "3", rv);
+        assert_int_equal(get(&w, "one", &object), 0);
+        assert_str(cor_object_resource_version(object), rv);
+        cor_object_unref(object);
+        assert_int_equal(cor_client_list(w.client, &some, &list, NULL), 0);
+        assert_int_equal(list.n, 1);
+        assert_str(cor_object_name(list.items[0]), "one");
+        assert_string_equal(list.continue_token, "");
+        cor_object_list_deinit(&list);
+        assert_int_equal(cor_client_do(w.client, &remove_some, NULL, NULL), 0);
+        assert_int_equal(get(&w, "one", &object), -COR_ENOTFOUND);
+        world_delete(&w, "two");
+        assert_int_equal(get(&w, "two", &object), -COR_ENOTFOUND);
+        world_end(&w);
+    }
+}
+
+TEST(requests, an_update_of_an_old_object_is_a_conflict)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct cor_request req = {.verb = COR_VERB_UPDATE, .resource = configmaps, .ns = "default"};
+        struct cor_status why;
+        char rv[32];
+
+        cor_status_init(&why);
+        world_begin(&w, kind);
+        world_create(&w, "one", "{}", "1");
+        assert_int_equal(get(&w, "one", &req.object), 0);
+        world_update(&w, "one", "2", rv);
+        assert_int_equal(cor_client_do(w.client, &req, NULL, &why), -COR_ECONFLICT);
+        assert_int_equal(why.code, 409);
+        assert_string_equal(why.reason, "Conflict");
+        cor_object_unref(req.object);
+        cor_status_deinit(&why);
+        world_end(&w);
+    }
+}
+
+TEST(requests, a_request_that_makes_no_sense_is_told_of)
+{
+    struct world w;
+    struct cor_object_list list;
+    const struct cor_request no_object = {
+        .verb = COR_VERB_CREATE, .resource = configmaps, .ns = "default"};
+    const struct cor_request no_name = {
+        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default"};
+    const struct cor_request watch = {.verb = COR_VERB_WATCH, .resource = configmaps};
+
+    world_begin(&w, COR_RUNTIME_THREADS);
+    assert_int_equal(cor_client_do(w.client, &no_object, NULL, NULL), -COR_EINVAL);
+    assert_int_equal(cor_client_do(w.client, &no_name, NULL, NULL), -COR_EINVAL);
+    assert_int_equal(cor_client_do(w.client, &watch, NULL, NULL), -COR_EINVAL);
+    assert_int_equal(cor_client_list(w.client, &watch, &list, NULL), -COR_EINVAL);
+    world_end(&w);
+}
+
+/* What callbacks heard; written on the runtime's thread. */
+struct heard {
+    struct world *w;
+    atomic_int nitems, nevents, done;
+    int err;
+    int waited; /* what a call that waits returned inside a callback */
+};
+
+static int on_item(void *arg, struct cor_object *item)
+{
+    atomic_fetch_add(&((struct heard *)arg)->nitems, 1);
+    return 0;
+}
+
+static int on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct heard *h = arg;
+
+    assert_int_equal(event->type, COR_WATCH_ADDED);
+    h->waited = get(h->w, "one", NULL);
+    atomic_fetch_add(&h->nevents, 1);
+    return 0;
+}
+
+static void on_done(void *arg, const struct cor_response *response)
+{
+    struct heard *h = arg;
+
+    h->err = response->error ? response->error->err : 0;
+    atomic_fetch_add(&h->done, 1);
+}
+
+static const struct cor_request_cbs cbs = {on_item, on_event, on_done};
+
+static bool is_done(void *arg)
+{
+    return atomic_load(&((struct heard *)arg)->done) > 0;
+}
+
+static bool has_events(void *arg)
+{
+    return atomic_load(&((struct heard *)arg)->nevents) >= 2;
+}
+
+TEST(requests, a_watch_goes_on_until_it_is_cancelled)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct heard h = {.w = &w};
+        struct cor_client_call *call;
+        const struct cor_request req = {
+            .verb = COR_VERB_WATCH, .resource = configmaps, .ns = "default"};
+
+        world_begin(&w, kind);
+        world_create(&w, "one", "{}", "1");
+        assert_int_equal(cor_client_send(w.client, &req, &cbs, &h, &call), 0);
+        world_create(&w, "two", "{}", "1");
+        world_run(&w, has_events, &h);
+        assert_int_equal(h.waited, -COR_EINVAL);
+        cor_client_call_cancel(call);
+        cor_client_call_cancel(call);
+        world_run(&w, is_done, &h);
+        assert_int_equal(h.err, -COR_ECANCELED);
+        cor_client_call_cancel(call);
+        assert_null(cor_client_call_unref(call));
+        world_end(&w);
+    }
+}
+
+TEST(requests, a_list_comes_item_by_item)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct heard h = {.w = &w};
+        const struct cor_request req = {
+            .verb = COR_VERB_LIST, .resource = configmaps, .ns = "default"};
+
+        world_begin(&w, kind);
+        world_create(&w, "one", "{}", "1");
+        world_create(&w, "two", "{}", "1");
+        assert_int_equal(cor_client_send(w.client, &req, &cbs, &h, NULL), 0);
+        world_run(&w, is_done, &h);
+        assert_int_equal(h.err, 0);
+        assert_int_equal(h.nitems, 2);
+        world_end(&w);
+    }
+}
+
+TEST(requests, a_deadline_ends_a_watch)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct heard h = {.w = &w};
+        const struct cor_request req = {
+            .verb = COR_VERB_WATCH, .resource = configmaps, .ns = "default", .timeout_ms = 20};
+
+        world_begin(&w, kind);
+        assert_int_equal(cor_client_send(w.client, &req, &cbs, &h, NULL), 0);
+        world_run(&w, is_done, &h);
+        assert_int_equal(h.err, -COR_ETIMEOUT);
+        world_end(&w);
+    }
+}
+
+TEST(requests, closing_the_client_ends_what_is_under_way)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct heard h[3] = {{.w = &w}, {.w = &w}, {.w = &w}};
+        const struct cor_request req = {.verb = COR_VERB_WATCH, .resource = configmaps};
+
+        world_begin(&w, kind);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(cor_client_send(w.client, &req, &cbs, &h[i], NULL), 0);
+        w.client = cor_client_free(w.client);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(h[i].done, 1);
+            assert_int_equal(h[i].err, -COR_ECANCELED);
+        }
+        world_end(&w);
+    }
+}
+
+TEST(requests, an_unreachable_server_is_told_of)
+{
+    struct world w;
+    struct cor_object *object;
+
+    world_begin(&w, COR_RUNTIME_THREADS);
+    server_process_kill(&w.server);
+    assert_true(get(&w, "one", &object) < 0);
+    world_end(&w);
+}
+
+#define WRITERS 6
+#define WRITES  10
+
+struct writer {
+    pthread_t thread;
+    struct world *w;
+    int id;
+    atomic_int *left;
+};
+
+static void *write_much(void *arg)
+{
+    struct writer *writer = arg;
+    char name[32], rv[32];
+
+    for (int i = 0; i < WRITES; i++) {
+        snprintf(name, sizeof(name), "w%d-%d", writer->id, i);
+        world_create(writer->w, name, "{}", "1");
+        world_update(writer->w, name, "2", rv);
+        world_delete(writer->w, name);
+    }
+    atomic_fetch_sub(writer->left, 1);
+    return NULL;
+}
+
+static bool is_zero(void *arg)
+{
+    return atomic_load((atomic_int *)arg) == 0;
+}
+
+TEST(requests, many_threads_call_at_once)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct writer writers[WRITERS];
+        atomic_int left = WRITERS;
+
+        world_begin(&w, kind);
+        for (int i = 0; i < WRITERS; i++) {
+            writers[i] = (struct writer){.w = &w, .id = i, .left = &left};
+            assert_int_equal(pthread_create(&writers[i].thread, NULL, write_much, &writers[i]), 0);
+        }
+        world_run(&w, is_zero, &left);
+        for (int i = 0; i < WRITERS; i++)
+            pthread_join(writers[i].thread, NULL);
+        world_end(&w);
+    }
+}
