@@ -17,6 +17,7 @@
 #include "cache/cache_waiters.h"
 #include "cache/indexer.h"
 #include "cache/reflector_ops.h"
+#include "coracle/informers.h"
 #include "meta/object.h"
 
 #define COR_DELTA_FIFO_MAX (32u << 20) /* pending changes, unless set */
@@ -36,10 +37,6 @@ struct cor_delta {
 };
 
 struct cor_delta_fifo;
-
-/* `*object` is a reference of the callee's: it may be kept as it is, or unref'd and replaced. Runs
- * under the queue's lock and must not call the queue. A negative return refuses the object. */
-typedef int (*cor_transform_fn)(void *arg, struct cor_object **object, struct cor_status *reterr);
 
 struct cor_delta_fifo_opts {
     bool by_key;                /* false: in order */

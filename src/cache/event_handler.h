@@ -1,6 +1,5 @@
-/* What hears of an informer's changes: client-go's ResourceEventHandler, with the detail of its
- * DetailedFuncs. A function that is NULL is not called.
- * Thread: where it is drained.  Owner: a value; `arg` must outlive its registration. */
+/* How a handler (coracle/event_handler.h) is told of one change.
+ * Thread: where it is drained. */
 #ifndef COR_CACHE_EVENT_HANDLER_H
 #define COR_CACHE_EVENT_HANDLER_H
 
@@ -8,22 +7,8 @@
 #include <stddef.h>
 
 #include "base/str.h"
+#include "coracle/event_handler.h"
 #include "meta/object.h"
-
-/* Objects are borrowed for the call, shared with the cache, and never changed. */
-struct cor_event_handler {
-    void (*on_add)(void *arg, struct cor_object *object, bool in_initial_list);
-    void (*on_update)(void *arg, struct cor_object *old, struct cor_object *object);
-    /* `final_state_unknown`: the deletion itself was missed and `object` is the last state seen, or
-     * NULL when even that is gone. */
-    void (*on_delete)(void *arg, struct cor_str key, struct cor_object *object,
-                      bool final_state_unknown);
-    /* What waits has passed its bound, for the first time since the handler had caught up: from now
-     * on updates are folded. On the pusher's thread, with an informer's locks held: it must not
-     * call the informer. */
-    void (*on_behind)(void *arg, size_t pending_bytes);
-    void *arg;
-};
 
 enum cor_change_kind { COR_CHANGE_ADD, COR_CHANGE_UPDATE, COR_CHANGE_DELETE };
 

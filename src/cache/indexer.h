@@ -13,29 +13,12 @@
 #include "base/btree.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "coracle/indexes.h"
 #include "meta/object.h"
 
 struct cor_indexer;
-struct cor_index_values;
 
-#define COR_INDEXES_MAX         16  /* per indexer */
-#define COR_INDEX_VALUES_MAX    256 /* of one object in one index */
-#define COR_INDEX_VALUE_MAX     4096
 #define COR_INDEXER_OBJECTS_MAX (16u << 20)
-
-/* Gives the values of one object to `out`, none or several, by cor_index_values_add(). Runs under
- * the writers' lock: it must not call the indexer. A negative return refuses the object. */
-typedef int (*cor_index_fn)(void *arg, const struct cor_object *object,
-                            struct cor_index_values *out);
-
-struct cor_index_def {
-    struct cor_str name; /* copied */
-    cor_index_fn fn;
-    void *arg;
-};
-
-/* Copies the value; giving one twice is harmless. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_index_values_add(struct cor_index_values *out, struct cor_str value);
 
 /* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
 int cor_indexer_new(const struct cor_index_def *defs, size_t n, struct cor_indexer **ret_indexer);

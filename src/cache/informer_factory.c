@@ -93,9 +93,15 @@ struct cor_informer_scope cor_informer_factory_scope(const struct cor_informer_f
 
 static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
 {
-    const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
+    const struct entry *e = arg;
+    const struct cor_informer_factory *f = e->factory;
+    int r = 0;
 
-    return f->opts.transform(f->opts.arg, object, reterr);
+    if (e->scope.transform)
+        r = e->scope.transform(e->scope.transform_arg, object, reterr);
+    if (r == 0 && f->opts.transform)
+        r = f->opts.transform(f->opts.arg, object, reterr);
+    return r;
 }
 
 static void on_work(void *arg)
@@ -154,7 +160,7 @@ static int make_informer(struct entry *e)
                       .watch_silence_ms = f->opts.watch_silence_ms},
         .driver = e->driver,
         .clock = f->opts.clock,
-        .transform = f->opts.transform ? transform : NULL,
+        .transform = f->opts.transform || e->scope.transform ? transform : NULL,
         .by_key = f->opts.by_key,
         .on_work = on_work,
         .on_watch_error = on_watch_error,

@@ -14,10 +14,9 @@
 #include "base/cleanup.h"
 #include "cache/informer_scope.h"
 #include "cache/shared_informer.h"
+#include "coracle/informers.h"
 
 struct cor_informer_factory;
-
-#define COR_INFORMERS_MAX 1024 /* of a factory */
 
 /* What does the I/O of the informers. All are called on the factory's thread. */
 struct cor_driver_maker {

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "coracle/informers.h"
 #include "meta/gvk.h"
 #include "meta/list_options.h"
 
@@ -24,6 +25,8 @@ struct cor_informer_scope {
     bool metadata_only;            /* objects are PartialObjectMetadata */
     cor_list_tweak_fn tweak;       /* may be NULL */
     void *tweak_arg;
+    cor_transform_fn transform; /* before the factory's; may be NULL */
+    void *transform_arg;
 };
 
 /* Appends a text that is equal for equal scopes and for no others. 0, -COR_ENOMEM, -COR_ETOOBIG. */

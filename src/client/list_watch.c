@@ -52,6 +52,11 @@ static struct cor_list_watch *of(struct cor_reflector_driver *d)
     return COR_CONTAINER_OF(d, struct cor_list_watch, driver);
 }
 
+struct cor_list_watch *cor_list_watch_of(struct cor_reflector_driver *driver)
+{
+    return of(driver);
+}
+
 static uint64_t now_ms(const struct cor_list_watch *lw)
 {
     return cor_loop_now_ms(lw->opts.loop);

@@ -44,6 +44,7 @@ COR_DEFINE_CLEANUP(struct cor_list_watch, cor_list_watch_free)
 
 /* For cor_reflector_new(), and then the reflector that the answers go to. */
 struct cor_reflector_driver *cor_list_watch_driver(struct cor_list_watch *lw);
+struct cor_list_watch *cor_list_watch_of(struct cor_reflector_driver *driver);
 void cor_list_watch_set_reflector(struct cor_list_watch *lw, struct cor_reflector *reflector);
 
 /* Requests since it was made. */

@@ -1,12 +1,12 @@
 /* Contract 1.8, 1.9 and 1.10: the plain informer and its controller. */
 #include "base/err.h"
-#include "cache/informer.h"
+#include "cache/plain_informer.h"
 #include "fake_server.h"
 #include "test.h"
 
 struct fake {
     struct fake_server server;
-    struct cor_informer *inf;
+    struct cor_plain_informer *inf;
     char requests[TRACE_MAX], heard[TRACE_MAX];
     struct listener listener;
     int refusals; /* how often the index still refuses an object called "x" */
@@ -23,9 +23,9 @@ static int index_or_refuse(void *arg, const struct cor_object *o, struct cor_ind
     return cor_index_values_add(out, cor_object_name(o));
 }
 
-static struct cor_informer_opts options(struct fake *f)
+static struct cor_plain_informer_opts options(struct fake *f)
 {
-    struct cor_informer_opts opts = {.handler = listener_handler(&f->listener)};
+    struct cor_plain_informer_opts opts = {.handler = listener_handler(&f->listener)};
 
     *f = (struct fake){.listener = {"", f->heard}};
     fake_server_init(&f->server, f->requests);
@@ -34,36 +34,36 @@ static struct cor_informer_opts options(struct fake *f)
     return opts;
 }
 
-static void begin(struct fake *f, const struct cor_informer_opts *opts)
+static void begin(struct fake *f, const struct cor_plain_informer_opts *opts)
 {
-    assert_int_equal(cor_informer_new(opts, &f->inf), 0);
-    f->server.to = cor_controller_reflector(cor_informer_controller(f->inf));
-    cor_informer_start(f->inf);
+    assert_int_equal(cor_plain_informer_new(opts, &f->inf), 0);
+    f->server.to = cor_controller_reflector(cor_plain_informer_controller(f->inf));
+    cor_plain_informer_start(f->inf);
 }
 
 static void end(struct fake *f)
 {
-    cor_controller_stop(cor_informer_controller(f->inf));
-    cor_informer_free(f->inf);
+    cor_controller_stop(cor_plain_informer_controller(f->inf));
+    cor_plain_informer_free(f->inf);
 }
 
 static void step(struct fake *f)
 {
-    while (cor_controller_step(cor_informer_controller(f->inf), 2))
+    while (cor_controller_step(cor_plain_informer_controller(f->inf), 2))
         ;
 }
 
-TEST(informer, tells_its_handler_while_it_applies)
+TEST(plain_informer, tells_its_handler_while_it_applies)
 {
     struct fake f;
-    struct cor_informer_opts opts = options(&f);
+    struct cor_plain_informer_opts opts = options(&f);
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1 b2", "10");
     fake_server_opened(&f.server);
-    assert_false(cor_controller_has_synced(cor_informer_controller(f.inf)));
+    assert_false(cor_controller_has_synced(cor_plain_informer_controller(f.inf)));
     step(&f);
-    assert_true(cor_controller_has_synced(cor_informer_controller(f.inf)));
+    assert_true(cor_controller_has_synced(cor_plain_informer_controller(f.inf)));
     fake_server_event(&f.server, COR_WATCH_ADDED, "a", 11);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "n", 12);
     fake_server_event(&f.server, COR_WATCH_DELETED, "b", 13);
@@ -71,15 +71,15 @@ TEST(informer, tells_its_handler_while_it_applies)
     step(&f);
     assert_string_equal(f.heard,
                         "add(a1!) add(b2!) update(a1-11) add(n12) delete(b13) delete(u14)");
-    assert_int_equal(cor_indexer_len(cor_informer_indexer(f.inf)), 2);
+    assert_int_equal(cor_indexer_len(cor_plain_informer_indexer(f.inf)), 2);
     end(&f);
 }
 
 /* 1.9.4, 1.10.9 */
-TEST(informer, tells_of_relists_and_resyncs_though_nothing_changed)
+TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 {
     struct fake f;
-    struct cor_informer_opts opts = options(&f);
+    struct cor_plain_informer_opts opts = options(&f);
 
     opts.controller.reflector.resync_ms = 3000;
     begin(&f, &opts);
@@ -98,10 +98,10 @@ TEST(informer, tells_of_relists_and_resyncs_though_nothing_changed)
     end(&f);
 }
 
-TEST(informer, drops_a_change_that_an_index_refuses)
+TEST(plain_informer, drops_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_informer_opts opts = options(&f);
+    struct cor_plain_informer_opts opts = options(&f);
     const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
 
     opts.indexes = &index;
@@ -111,15 +111,15 @@ TEST(informer, drops_a_change_that_an_index_refuses)
     fake_server_list(&f.server, "x1 a2", "10");
     step(&f);
     assert_string_equal(f.heard, "add(a2!)");
-    assert_true(cor_controller_has_synced(cor_informer_controller(f.inf)));
+    assert_true(cor_controller_has_synced(cor_plain_informer_controller(f.inf)));
     end(&f);
 }
 
 /* The retry_on_error, as client-go had it up to 1.32 (contract 1.4.10). */
-TEST(informer, retries_a_refused_change_after_the_others_when_asked_to)
+TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {
     struct fake f;
-    struct cor_informer_opts opts = options(&f);
+    struct cor_plain_informer_opts opts = options(&f);
     const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
 
     opts.indexes = &index;
@@ -133,10 +133,10 @@ TEST(informer, retries_a_refused_change_after_the_others_when_asked_to)
     end(&f);
 }
 
-TEST(informer, gives_up_a_refused_change_for_a_newer_one)
+TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
 {
     struct fake f;
-    struct cor_informer_opts opts = options(&f);
+    struct cor_plain_informer_opts opts = options(&f);
     const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
 
     opts.indexes = &index;
@@ -153,27 +153,27 @@ TEST(informer, gives_up_a_refused_change_for_a_newer_one)
 }
 
 /* 1.10.3 */
-TEST(informer, applies_nothing_after_stop)
+TEST(plain_informer, applies_nothing_after_stop)
 {
     struct fake f;
-    struct cor_informer_opts opts = options(&f);
+    struct cor_plain_informer_opts opts = options(&f);
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
-    cor_controller_stop(cor_informer_controller(f.inf));
-    assert_false(cor_controller_step(cor_informer_controller(f.inf), 10));
+    cor_controller_stop(cor_plain_informer_controller(f.inf));
+    assert_false(cor_controller_step(cor_plain_informer_controller(f.inf), 10));
     assert_string_equal(f.heard, "");
-    assert_true(cor_controller_is_stopped(cor_informer_controller(f.inf)));
-    cor_informer_start(f.inf);
+    assert_true(cor_controller_is_stopped(cor_plain_informer_controller(f.inf)));
+    cor_plain_informer_start(f.inf);
     assert_string_equal(f.requests, "L(0,500) W(10) cancel");
     end(&f);
 }
 
-TEST(informer, tells_each_change_once_when_memory_runs_out)
+TEST(plain_informer, tells_each_change_once_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_informer_opts opts = options(&f);
+        struct cor_plain_informer_opts opts = options(&f);
 
         test_fail_alloc(0, false);
         opts.controller.by_key = true;
@@ -190,16 +190,16 @@ TEST(informer, tells_each_change_once_when_memory_runs_out)
     }
 }
 
-TEST(informer, is_made_or_not_made_when_memory_runs_out)
+TEST(plain_informer, is_made_or_not_made_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_informer_opts opts = options(&f);
+        struct cor_plain_informer_opts opts = options(&f);
         const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
 
         opts.indexes = &index;
         opts.nindexes = 1;
-        if (cor_informer_new(&opts, &f.inf) == 0)
-            cor_informer_free(f.inf);
+        if (cor_plain_informer_new(&opts, &f.inf) == 0)
+            cor_plain_informer_free(f.inf);
     }
 }

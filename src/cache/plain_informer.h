@@ -5,16 +5,16 @@
  *
  * An update is told also when a relist brought nothing new; compare resourceVersions to skip it.
  * Thread: as cache/controller.h.  Owner: the program. */
-#ifndef COR_CACHE_INFORMER_H
-#define COR_CACHE_INFORMER_H
+#ifndef COR_CACHE_PLAIN_INFORMER_H
+#define COR_CACHE_PLAIN_INFORMER_H
 
 #include "base/cleanup.h"
 #include "cache/controller.h"
 #include "cache/event_handler.h"
 
-struct cor_informer;
+struct cor_plain_informer;
 
-struct cor_informer_opts {
+struct cor_plain_informer_opts {
     struct cor_controller_opts controller; /* `known`, `process`, `should_resync` and `owner` are
                                               the informer's own and must be NULL */
     const struct cor_index_def *indexes;
@@ -23,19 +23,20 @@ struct cor_informer_opts {
 };
 
 /* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
-int cor_informer_new(const struct cor_informer_opts *opts, struct cor_informer **ret_informer);
+int cor_plain_informer_new(const struct cor_plain_informer_opts *opts,
+                           struct cor_plain_informer **ret_informer);
 
 /* After its controller was stopped, or before it was started. Returns NULL. */
-struct cor_informer *cor_informer_free(struct cor_informer *inf);
-COR_DEFINE_CLEANUP(struct cor_informer, cor_informer_free)
+struct cor_plain_informer *cor_plain_informer_free(struct cor_plain_informer *inf);
+COR_DEFINE_CLEANUP(struct cor_plain_informer, cor_plain_informer_free)
 
 /* To start, step, stop and ask; borrowed. */
-struct cor_controller *cor_informer_controller(struct cor_informer *inf);
+struct cor_controller *cor_plain_informer_controller(struct cor_plain_informer *inf);
 
 /* Live, for reading; borrowed. */
-struct cor_indexer *cor_informer_indexer(struct cor_informer *inf);
+struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf);
 
 /* Starts the controller with the period of its options. */
-void cor_informer_start(struct cor_informer *inf);
+void cor_plain_informer_start(struct cor_plain_informer *inf);
 
 #endif

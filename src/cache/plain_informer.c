@@ -1,4 +1,4 @@
-#include "cache/informer.h"
+#include "cache/plain_informer.h"
 
 #include <assert.h>
 
@@ -6,16 +6,16 @@
 #include "base/mem.h"
 #include "cache/delta_applier.h"
 
-struct cor_informer {
+struct cor_plain_informer {
     struct cor_delta_applier applier;
-    struct cor_informer_opts opts;
+    struct cor_plain_informer_opts opts;
     struct cor_indexer *indexer;
     struct cor_controller *controller;
 };
 
 static void publish(struct cor_delta_applier *a, const struct cor_change *change)
 {
-    const struct cor_informer *inf = COR_CONTAINER_OF(a, struct cor_informer, applier);
+    const struct cor_plain_informer *inf = COR_CONTAINER_OF(a, struct cor_plain_informer, applier);
 
     cor_event_handler_tell(&inf->opts.handler, change);
 }
@@ -25,12 +25,12 @@ static const struct cor_delta_applier_ops applier_ops = {.publish = publish};
 static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                    bool in_initial_list)
 {
-    struct cor_informer *inf = arg;
+    struct cor_plain_informer *inf = arg;
 
     return cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
 }
 
-static int make_controller(struct cor_informer *inf)
+static int make_controller(struct cor_plain_informer *inf)
 {
     struct cor_controller_opts opts = inf->opts.controller;
 
@@ -41,9 +41,11 @@ static int make_controller(struct cor_informer *inf)
     return cor_controller_new(&opts, &inf->controller);
 }
 
-int cor_informer_new(const struct cor_informer_opts *opts, struct cor_informer **ret_informer)
+int cor_plain_informer_new(const struct cor_plain_informer_opts *opts,
+                           struct cor_plain_informer **ret_informer)
 {
-    COR_CLEANUP(cor_informer_freep) struct cor_informer *inf = cor_calloc(1, sizeof(*inf));
+    COR_CLEANUP(cor_plain_informer_freep)
+    struct cor_plain_informer *inf = cor_calloc(1, sizeof(*inf));
     int r;
 
     if (!inf)
@@ -59,7 +61,7 @@ int cor_informer_new(const struct cor_informer_opts *opts, struct cor_informer *
     return r;
 }
 
-struct cor_informer *cor_informer_free(struct cor_informer *inf)
+struct cor_plain_informer *cor_plain_informer_free(struct cor_plain_informer *inf)
 {
     if (!inf)
         return NULL;
@@ -69,17 +71,17 @@ struct cor_informer *cor_informer_free(struct cor_informer *inf)
     return cor_free(inf);
 }
 
-struct cor_controller *cor_informer_controller(struct cor_informer *inf)
+struct cor_controller *cor_plain_informer_controller(struct cor_plain_informer *inf)
 {
     return inf->controller;
 }
 
-struct cor_indexer *cor_informer_indexer(struct cor_informer *inf)
+struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf)
 {
     return inf->indexer;
 }
 
-void cor_informer_start(struct cor_informer *inf)
+void cor_plain_informer_start(struct cor_plain_informer *inf)
 {
     cor_controller_start(inf->controller, inf->opts.controller.reflector.resync_ms);
 }

@@ -1,0 +1,104 @@
+/* A cache of one collection that follows the server, and tells handlers of every change:
+ * client-go's SharedIndexInformer. Informers come from coracle/informers.h, which also starts and
+ * stops them.
+ *
+ * Reading is for any thread, does not wait for the writer, and costs no request. What is read is
+ * shared: objects are never changed. Handlers may be added and removed at any time.
+ * Owner: its cor_informers.  Thread: any; functions that wait, as coracle/runtime.h says. */
+#ifndef CORACLE_INFORMER_H
+#define CORACLE_INFORMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/event_handler.h"
+#include "coracle/indexes.h"
+#include "coracle/label_selector.h"
+#include "coracle/object.h"
+#include "coracle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_handler;
+struct cor_informer;
+
+#define COR_HANDLER_BYTES_MAX (64u << 20) /* what waits for a handler, unless set */
+#define COR_HANDLER_UNBOUNDED SIZE_MAX    /* as client-go */
+
+struct cor_handler_opts {
+    struct cor_event_handler on;
+    uint64_t resync_ms; /* updates without a change, for every object; 0: the informers' default */
+    bool never_resync;
+    size_t bytes_max; /* beyond it pending updates of a key are folded; 0: COR_HANDLER_BYTES_MAX */
+    /* The handler is not called any more, and `arg` may go. The last call; may be NULL. */
+    void (*on_removed)(void *arg);
+};
+
+/* A handler that comes late hears an add for each object that is cached, then what follows: no gap
+ * and no repetition. 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
+COR_API int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
+                                     struct cor_handler **ret_handler);
+
+/* Also from inside the handler. What waits is dropped; a call that is under way goes on, and
+ * on_removed comes after it. The handle is not valid after this. */
+COR_API void cor_handler_remove(struct cor_handler *handler);
+
+/* Has the handler returned from every add of the first list? */
+COR_API bool cor_handler_has_synced(struct cor_handler *handler);
+
+/* At any time; what is cached is indexed at once. All or nothing: -COR_EEXIST (a name is taken),
+ * -COR_ETOOBIG (too many), -COR_ENOMEM, -COR_ECANCELED (stopped), or what a function returned. */
+COR_API int cor_informer_add_indexes(struct cor_informer *inf, const struct cor_index_def *defs,
+                                     size_t n);
+
+/* Has the first list been cached? A controller's workers begin after that. */
+COR_API bool cor_informer_has_synced(struct cor_informer *inf);
+
+/* Wait for it. 0, -COR_ETIMEOUT, -COR_ECANCELED (stopped), -COR_EINVAL (inside a callback of the
+ * runtime), -COR_ENOMEM, -COR_EBUSY (too many wait). */
+COR_API int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeout_ms);
+
+/* Waits until the cache has all up to a resourceVersion that a write returned: read your writes.
+ * Errors as above; -COR_EINVAL also for no resourceVersion. */
+COR_API int cor_informer_wait_for_version(struct cor_informer *inf, struct cor_str version,
+                                          uint64_t timeout_ms);
+
+/* The same by a callback, once, on the runtime's I/O thread or inside the pump: `r` is 0, or
+ * -COR_ECANCELED. Returns 0; 1 when it is so already, and then nothing is called; or as above. */
+COR_API int cor_informer_on_sync(struct cor_informer *inf, void (*fn)(void *arg, int r), void *arg);
+COR_API int cor_informer_on_version(struct cor_informer *inf, struct cor_str version,
+                                    void (*fn)(void *arg, int r), void *arg);
+
+/* Reading. What is given is one instant of the cache, by key. */
+COR_API size_t cor_informer_len(struct cor_informer *inf);
+
+/* The object with one reference; `ns` is empty for resources without namespaces. 0, -COR_ENOTFOUND
+ * (with the Status that a server gives), -COR_ENOMEM. */
+COR_API int cor_informer_get(struct cor_informer *inf, struct cor_str ns, struct cor_str name,
+                             struct cor_object **ret_object, struct cor_status *reterr);
+
+/* The same by a handler's or a work queue's key: "namespace/name", or the name. */
+COR_API int cor_informer_get_by_key(struct cor_informer *inf, struct cor_str key,
+                                    struct cor_object **ret_object);
+
+/* Gets each object, borrowed for the call. Other than 0 ends it, and is returned. */
+typedef int (*cor_each_fn)(void *arg, struct cor_object *object);
+
+/* Of a namespace (empty: all) and a selector (NULL: everything). 0, -COR_ENOMEM, or what `fn`
+ * returned. */
+COR_API int cor_informer_each(struct cor_informer *inf, struct cor_str ns,
+                              const struct cor_label_selector *selector, cor_each_fn fn, void *arg);
+
+/* Those with this value in an index. Also -COR_ENOTFOUND: no such index. */
+COR_API int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index,
+                                       struct cor_str value, cor_each_fn fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+/* The informers of a client, one for each scope: client-go's SharedInformerFactory. However many
+ * there are, they share the runtime's threads and the client's connections.
+ *
+ *   cor_informers_new ──► cor_informers_get … ──► cor_informers_start ──►
+ * cor_informers_wait_for_sync (again after more gets)
+ *
+ * Owner: the maker.  Thread: any. */
+#ifndef CORACLE_INFORMERS_H
+#define CORACLE_INFORMERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/client.h"
+#include "coracle/informer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_informers;
+
+#define COR_INFORMERS_MAX 1024 /* of one set */
+
+/* Changes what is kept of an object: `*object` is a reference of the callee's, to be kept as it is,
+ * or unref'd and replaced. On the runtime's I/O thread or inside the pump, under a lock: it must
+ * not call the informer. A negative return refuses the object. */
+typedef int (*cor_transform_fn)(void *arg, struct cor_object **object, struct cor_status *reterr);
+
+struct cor_informers_opts {
+    uint64_t resync_ms; /* the handlers' default; 0: never */
+    /* A list or a watch failed; it is tried again. On the I/O thread or inside the pump; may be
+     * NULL. */
+    void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);
+    void *arg;
+};
+
+/* `opts` may be NULL. 0 or -COR_ENOMEM. */
+COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
+                              struct cor_informers **ret_informers);
+
+/* Waits: stops them, removes their handlers, frees the caches. Not from inside a callback or
+ * handler. Returns NULL; NULL is fine. */
+COR_API struct cor_informers *cor_informers_free(struct cor_informers *set);
+
+struct cor_informer_opts {
+    struct cor_resource resource;
+    const char *ns; /* NULL: all namespaces, or a resource without any */
+    const char *label_selector, *field_selector;
+    bool metadata_only; /* asks the server for PartialObjectMetadata only */
+    /* What is kept of each object; may be NULL. Informers with different ones are different. */
+    cor_transform_fn transform;
+    void *transform_arg;
+};
+
+/* The one informer of this scope, made when it is first asked for; it lives as long as the set. 0,
+ * -COR_EINVAL (no version or no resource), -COR_ETOOBIG (too many), -COR_ENOMEM. */
+COR_API int cor_informers_get(struct cor_informers *set, const struct cor_informer_opts *opts,
+                              struct cor_informer **ret_informer, struct cor_status *reterr);
+
+/* Starts those that were not started yet. */
+COR_API void cor_informers_start(struct cor_informers *set);
+
+/* Waits until the first list of each that is started is cached. 0, -COR_ETIMEOUT, -COR_ECANCELED
+ * (stopped), -COR_EINVAL (inside a callback of the runtime). */
+COR_API int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms);
+
+/* Ends them for good: handlers hear nothing any more, the caches stay readable. */
+COR_API void cor_informers_stop(struct cor_informers *set);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,286 @@
+/* The public set of informers over the factory of `cache`, which lives on the runtime's loop. Its
+ * informers tell of work on any thread; one mail brings the loop to step them all. */
+#include "coracle/informers.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/informers_int.h"
+#include "client/list_watch.h"
+#include "client/resource_path.h"
+#include "client/rest_int.h"
+
+/* Changes of an informer, and notifications of a handler, that one step takes. */
+#define STEP_MAX 256
+
+static void on_work(void *arg)
+{
+    struct cor_informers *set = arg;
+
+    if (!atomic_exchange(&set->work_is_posted, true))
+        cor_loop_reply(set->runtime->loop, &set->work);
+}
+
+static void finish_closing(struct cor_informers *set)
+{
+    set->factory = cor_informer_factory_free(set->factory);
+    cor_waiter_set(&set->closed);
+}
+
+static void on_work_mail(struct cor_mail *mail)
+{
+    struct cor_informers *set = COR_CONTAINER_OF(mail, struct cor_informers, work);
+
+    atomic_store(&set->work_is_posted, false);
+    if (set->is_closing)
+        finish_closing(set);
+    else if (cor_informer_factory_step(set->factory, STEP_MAX))
+        on_work(set);
+}
+
+static void on_watch_error(void *arg, const struct cor_informer_scope *scope,
+                           const struct cor_status *error)
+{
+    struct cor_informers *set = arg;
+
+    if (set->opts.on_watch_error)
+        set->opts.on_watch_error(set->opts.arg, scope->resource.resource, error);
+}
+
+static int make_driver(void *arg, const struct cor_informer_scope *scope,
+                       struct cor_reflector_driver **ret_driver)
+{
+    struct cor_informers *set = arg;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
+    const struct cor_resource_path at = {.gvr = scope->resource, .ns = scope->ns};
+    struct cor_list_watch_opts opts = {.loop = set->runtime->loop,
+                                       .client = set->client->rest->http,
+                                       .label_selector = scope->label_selector,
+                                       .field_selector = scope->field_selector,
+                                       .token = cor_strz(set->client->token)};
+    struct cor_list_watch *lw;
+    int r;
+
+    cor_buf_init(&path, COR_REST_TARGET_MAX);
+    r = cor_resource_path_write(&at, &path, NULL);
+    opts.path = cor_buf_str(&path);
+    if (r == 0)
+        r = cor_list_watch_new(&opts, &lw);
+    if (r == 0)
+        *ret_driver = cor_list_watch_driver(lw);
+    return r;
+}
+
+static void set_reflector(void *arg, struct cor_reflector_driver *driver,
+                          struct cor_reflector *reflector)
+{
+    cor_list_watch_set_reflector(cor_list_watch_of(driver), reflector);
+}
+
+static void free_driver(void *arg, struct cor_reflector_driver *driver)
+{
+    cor_list_watch_free(cor_list_watch_of(driver));
+}
+
+int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
+                      struct cor_informers **ret_informers)
+{
+    struct cor_informers *set = cor_calloc(1, sizeof(*set));
+    struct cor_informer_factory_opts factory = {
+        .maker = {make_driver, set_reflector, free_driver, set},
+        .resync_ms = opts ? opts->resync_ms : 0,
+        .on_work = on_work,
+        .on_watch_error = on_watch_error,
+        .arg = set,
+    };
+
+    if (!set)
+        return -COR_ENOMEM;
+    if (cor_informer_factory_new(&factory, &set->factory) < 0) {
+        cor_free(set);
+        return -COR_ENOMEM;
+    }
+    set->client = client;
+    set->runtime = client->runtime;
+    if (opts)
+        set->opts = *opts;
+    cor_list_init(&set->informers);
+    cor_list_init(&set->handlers);
+    set->work.on_mail = on_work_mail;
+    atomic_init(&set->work_is_posted, false);
+    atomic_init(&set->is_stopped, false);
+    cor_waiter_init(&set->closed);
+    pthread_mutex_init(&set->lock, NULL);
+    atomic_fetch_add(&client->nusers, 1);
+    *ret_informers = set;
+    return 0;
+}
+
+static void free_informer(struct cor_informer *inf)
+{
+    cor_list_remove(&inf->link);
+    cor_free(inf->group);
+    cor_free(inf->plural);
+    cor_free(inf);
+}
+
+/* Work that is on its way finds the factory here; it finishes the closing then. */
+static void begin_closing(void *arg)
+{
+    struct cor_informers *set = arg;
+
+    set->is_closing = true;
+    cor_informer_factory_stop(set->factory);
+    if (!atomic_load(&set->work_is_posted))
+        finish_closing(set);
+}
+
+struct cor_informers *cor_informers_free(struct cor_informers *set)
+{
+    int r;
+
+    if (!set)
+        return NULL;
+    assert(!cor_loop_is_running(set->runtime->loop));
+    cor_informers_remove_handlers(set);
+    cor_runtime_run(set->runtime, begin_closing, set);
+    r = cor_runtime_wait(set->runtime, &set->closed, COR_WAIT_FOREVER);
+    assert(r == 0);
+    (void)r;
+    while (!cor_list_empty(&set->informers))
+        free_informer(COR_CONTAINER_OF(set->informers.next, struct cor_informer, link));
+    atomic_fetch_sub(&set->client->nusers, 1);
+    cor_waiter_deinit(&set->closed);
+    pthread_mutex_destroy(&set->lock);
+    return cor_free(set);
+}
+
+struct getting {
+    struct cor_informers *set;
+    const struct cor_informer_opts *opts;
+    struct cor_informer *informer;
+    int r;
+};
+
+static struct cor_informer *known(struct cor_informers *set, struct cor_shared_informer *shared)
+{
+    COR_LIST_FOREACH(it, &set->informers) {
+        struct cor_informer *inf = COR_CONTAINER_OF(it, struct cor_informer, link);
+
+        if (inf->shared == shared)
+            return inf;
+    }
+    return NULL;
+}
+
+static struct cor_informer *make_informer(struct cor_informers *set,
+                                          const struct cor_resource *resource,
+                                          struct cor_shared_informer *shared)
+{
+    struct cor_informer *inf = cor_calloc(1, sizeof(*inf));
+
+    if (!inf)
+        return NULL;
+    inf->set = set;
+    inf->shared = shared;
+    inf->group = cor_strdup(resource->group ? resource->group : "");
+    inf->plural = cor_strdup(resource->plural);
+    cor_list_push(&set->informers, &inf->link);
+    if (inf->group && inf->plural)
+        return inf;
+    free_informer(inf);
+    return NULL;
+}
+
+static void get_informer(void *arg)
+{
+    struct getting *g = arg;
+    const struct cor_informer_opts *o = g->opts;
+    const struct cor_informer_scope scope = {
+        .resource = {cor_strz(o->resource.group), cor_strz(o->resource.version),
+                     cor_strz(o->resource.plural)},
+        .ns = cor_strz(o->ns),
+        .label_selector = cor_strz(o->label_selector),
+        .field_selector = cor_strz(o->field_selector),
+        .metadata_only = o->metadata_only,
+        .transform = o->transform,
+        .transform_arg = o->transform_arg,
+    };
+    struct cor_shared_informer *shared;
+
+    g->r = cor_informer_factory_get(g->set->factory, &scope, &shared);
+    if (g->r < 0)
+        return;
+    g->informer = known(g->set, shared);
+    if (!g->informer)
+        g->informer = make_informer(g->set, &o->resource, shared);
+    if (!g->informer)
+        g->r = -COR_ENOMEM;
+}
+
+static bool is_empty(const char *s)
+{
+    return !s || !*s;
+}
+
+int cor_informers_get(struct cor_informers *set, const struct cor_informer_opts *opts,
+                      struct cor_informer **ret_informer, struct cor_status *reterr)
+{
+    struct getting g = {.set = set, .opts = opts};
+
+    if (is_empty(opts->resource.version) || is_empty(opts->resource.plural))
+        return cor_status_set(reterr, -COR_EINVAL, "an informer needs a version and a resource");
+    cor_runtime_run(set->runtime, get_informer, &g);
+    if (g.r < 0)
+        return cor_status_set(reterr, g.r, "make an informer of %s", opts->resource.plural);
+    *ret_informer = g.informer;
+    return 0;
+}
+
+static void start_all(void *arg)
+{
+    cor_informer_factory_start(((struct cor_informers *)arg)->factory);
+}
+
+void cor_informers_start(struct cor_informers *set)
+{
+    cor_runtime_run(set->runtime, start_all, set);
+}
+
+static void stop_all(void *arg)
+{
+    struct cor_informers *set = arg;
+
+    atomic_store(&set->is_stopped, true);
+    cor_informer_factory_stop(set->factory);
+}
+
+void cor_informers_stop(struct cor_informers *set)
+{
+    cor_runtime_run(set->runtime, stop_all, set);
+}
+
+static bool all_synced(void *arg)
+{
+    return cor_informer_factory_wait_for_sync(((struct cor_informers *)arg)->factory, 0, NULL,
+                                              NULL);
+}
+
+int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
+{
+    struct cor_loop *loop = set->runtime->loop;
+    bool synced;
+
+    if (cor_loop_is_running(loop))
+        return -COR_EINVAL;
+    if (cor_loop_is_current(loop)) {
+        synced = cor_loop_run_until(loop, all_synced, set, timeout_ms);
+        cor_pump_rearm(set->runtime->pump);
+    } else {
+        synced = cor_informer_factory_wait_for_sync(set->factory, timeout_ms, NULL, NULL);
+    }
+    if (synced)
+        return 0;
+    return atomic_load(&set->is_stopped) ? -COR_ECANCELED : -COR_ETIMEOUT;
+}

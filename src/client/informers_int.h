@@ -1,0 +1,41 @@
+/* The inside of a client's informers. */
+#ifndef COR_CLIENT_INFORMERS_INT_H
+#define COR_CLIENT_INFORMERS_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "cache/informer_factory.h"
+#include "client/client_int.h"
+#include "coracle/informers.h"
+
+struct cor_informers {
+    struct cor_client *client;
+    struct cor_runtime *runtime;
+    struct cor_informers_opts opts;
+    struct cor_informer_factory *factory; /* the loop's, but for its waits */
+    struct cor_list informers;            /* the loop's */
+    struct cor_mail work;                 /* there is something to step */
+    atomic_bool work_is_posted;
+    atomic_bool is_stopped;
+    bool is_closing; /* the loop's */
+    struct cor_waiter closed;
+
+    pthread_mutex_t lock; /* a leaf; of the handlers of all informers: */
+    struct cor_list handlers;
+    size_t nhandlers;               /* whose memory is not gone yet */
+    struct cor_waiter *no_handlers; /* set when it falls to 0; NULL: nobody waits */
+};
+
+struct cor_informer {
+    struct cor_informers *set;
+    struct cor_list link;
+    struct cor_shared_informer *shared;
+    char *group, *plural;
+};
+
+/* Every handler is on its way out; waits until all are gone. Not on a pool's thread. */
+void cor_informers_remove_handlers(struct cor_informers *set);
+
+#endif

@@ -1,0 +1,474 @@
+/* Informers of the public API against a real server, on both kinds of runtime. */
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "world.h"
+
+/* What a handler heard, in order: "+one " "~one " "-one ". */
+struct ear {
+    pthread_mutex_t lock;
+    char text[4096];
+    atomic_int n, nremoved;
+    struct cor_handler *self;
+    bool removes_itself;
+};
+
+static void ear_init(struct ear *e)
+{
+    memset(e, 0, sizeof(*e));
+    pthread_mutex_init(&e->lock, NULL);
+}
+
+static void note(struct ear *e, char what, struct cor_str name)
+{
+    size_t len;
+
+    pthread_mutex_lock(&e->lock);
+    len = strlen(e->text);
+    snprintf(e->text + len, sizeof(e->text) - len, "%c%.*s ", what, COR_STR_ARG(name));
+    pthread_mutex_unlock(&e->lock);
+    atomic_fetch_add(&e->n, 1);
+}
+
+static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    struct ear *e = arg;
+
+    note(e, in_initial_list ? '!' : '+', cor_object_name(object));
+    if (e->removes_itself)
+        cor_handler_remove(e->self);
+    e->removes_itself = false;
+}
+
+static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
+{
+    note(arg, '~', cor_object_name(object));
+}
+
+static void on_delete(void *arg, struct cor_str key, struct cor_object *object, bool unknown)
+{
+    note(arg, '-', cor_object_name(object));
+}
+
+static void on_removed(void *arg)
+{
+    atomic_fetch_add(&((struct ear *)arg)->nremoved, 1);
+}
+
+static struct cor_handler_opts hear(struct ear *e)
+{
+    return (struct cor_handler_opts){.on = {on_add, on_update, on_delete, NULL, e},
+                                     .on_removed = on_removed};
+}
+
+struct set {
+    struct world w;
+    struct cor_informers *informers;
+    struct cor_informer *inf;
+};
+
+static const struct cor_informer_opts of_configmaps = {.resource = {"", "v1", "configmaps"},
+                                                       .ns = "default"};
+
+static void begin(struct set *s, enum cor_runtime_kind kind)
+{
+    world_begin(&s->w, kind);
+    assert_int_equal(cor_informers_new(s->w.client, NULL, &s->informers), 0);
+    assert_int_equal(cor_informers_get(s->informers, &of_configmaps, &s->inf, NULL), 0);
+}
+
+static void end(struct set *s)
+{
+    assert_null(cor_informers_free(s->informers));
+    world_end(&s->w);
+}
+
+struct wanted {
+    struct ear *ear;
+    const char *text;
+    bool is_part; /* of what was heard */
+};
+
+static bool has_heard(void *arg)
+{
+    struct wanted *wanted = arg;
+    bool same;
+
+    pthread_mutex_lock(&wanted->ear->lock);
+    same = strcmp(wanted->ear->text, wanted->text) == 0 ||
+           (wanted->is_part && strstr(wanted->ear->text, wanted->text));
+    pthread_mutex_unlock(&wanted->ear->lock);
+    return same;
+}
+
+static void await(struct set *s, struct ear *ear, const char *text)
+{
+    struct wanted wanted = {ear, text, false};
+
+    world_run(&s->w, has_heard, &wanted);
+}
+
+static void await_part(struct set *s, struct ear *ear, const char *text)
+{
+    struct wanted wanted = {ear, text, true};
+
+    world_run(&s->w, has_heard, &wanted);
+}
+
+TEST(informers, handlers_hear_what_happens_in_order)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct ear ears[3];
+        struct cor_handler_opts opts;
+        char rv[32];
+
+        begin(&s, kind);
+        world_create(&s.w, "one", "{}", "1");
+        for (int i = 0; i < 3; i++) {
+            ear_init(&ears[i]);
+            opts = hear(&ears[i]);
+            assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
+        }
+        cor_informers_start(s.informers);
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_true(cor_informer_has_synced(s.inf));
+        world_create(&s.w, "two", "{}", "1");
+        world_update(&s.w, "one", "2", rv);
+        world_delete(&s.w, "two");
+        for (int i = 0; i < 3; i++)
+            await(&s, &ears[i], "!one +two ~one -two ");
+        end(&s);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(ears[i].nremoved, 1);
+    }
+}
+
+TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct ear early, late;
+        struct cor_handler_opts opts;
+        struct cor_handler *handler;
+
+        begin(&s, kind);
+        ear_init(&early);
+        ear_init(&late);
+        opts = hear(&early);
+        early.removes_itself = true;
+        world_create(&s.w, "one", "{}", "1");
+        assert_int_equal(cor_informer_add_handler(s.inf, &opts, &early.self), 0);
+        cor_informers_start(s.informers);
+        await(&s, &early, "!one ");
+        world_create(&s.w, "two", "{}", "1");
+        opts = hear(&late);
+        assert_int_equal(cor_informer_add_handler(s.inf, &opts, &handler), 0);
+        world_create(&s.w, "three", "{}", "1");
+        world_run(&s.w, (bool (*)(void *))cor_handler_has_synced, handler);
+        cor_handler_remove(handler);
+        end(&s);
+        assert_string_equal(early.text, "!one ");
+        assert_int_equal(early.nremoved, 1);
+        assert_int_equal(late.nremoved, 1);
+        assert_int_equal(strncmp(late.text, "!one ", 5), 0);
+    }
+}
+
+TEST(informers, a_write_can_be_waited_for)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        char rv[32];
+
+        begin(&s, kind);
+        world_create(&s.w, "one", "{}", "1");
+        cor_informers_start(s.informers);
+        for (int i = 0; i < 5; i++) {
+            struct cor_object *object;
+
+            world_update(&s.w, "one", i % 2 ? "a" : "b", rv);
+            assert_int_equal(cor_informer_wait_for_version(s.inf, cor_strz(rv), PATIENCE_MS), 0);
+            assert_int_equal(
+                cor_informer_get(s.inf, COR_STR("default"), COR_STR("one"), &object, NULL), 0);
+            assert_str(cor_object_resource_version(object), rv);
+            cor_object_unref(object);
+        }
+        assert_int_equal(cor_informer_wait_for_version(s.inf, COR_STR("999999999"), 10),
+                         -COR_ETIMEOUT);
+        assert_int_equal(cor_informer_wait_for_version(s.inf, COR_STR(""), 10), -COR_EINVAL);
+        end(&s);
+    }
+}
+
+static int by_v(void *arg, const struct cor_object *object, struct cor_index_values *out)
+{
+    struct cor_str name = cor_object_name(object);
+
+    return cor_index_values_add(out, cor_str(name.p, 1));
+}
+
+static int count(void *arg, struct cor_object *object)
+{
+    return ++*(int *)arg < 0;
+}
+
+TEST(informers, caches_are_read_by_name_label_and_index)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct cor_label_selector *selector;
+        struct cor_object *object;
+        const struct cor_index_def def = {COR_STR("first-letter"), by_v, NULL};
+        int n = 0;
+
+        begin(&s, kind);
+        assert_int_equal(cor_informer_add_indexes(s.inf, &def, 1), 0);
+        world_create(&s.w, "one", "{\"app\":\"a\"}", "1");
+        world_create(&s.w, "two", "{\"app\":\"a\"}", "1");
+        world_create(&s.w, "three", "{\"app\":\"b\"}", "1");
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informer_wait_for_sync(s.inf, PATIENCE_MS), 0);
+        assert_int_equal(cor_informer_len(s.inf), 3);
+        assert_int_equal(cor_label_selector_parse(COR_STR("app=a"), &selector, NULL), 0);
+        assert_int_equal(cor_informer_each(s.inf, COR_STR("default"), selector, count, &n), 0);
+        assert_int_equal(n, 2);
+        cor_label_selector_free(selector);
+        n = 0;
+        assert_int_equal(
+            cor_informer_each_by_index(s.inf, COR_STR("first-letter"), COR_STR("t"), count, &n), 0);
+        assert_int_equal(n, 2);
+        assert_int_equal(cor_informer_get_by_key(s.inf, COR_STR("default/two"), &object), 0);
+        cor_object_unref(object);
+        assert_int_equal(cor_informer_get(s.inf, COR_STR("x"), COR_STR("two"), &object, NULL),
+                         -COR_ENOTFOUND);
+        end(&s);
+    }
+}
+
+TEST(informers, equal_scopes_share_one_and_others_do_not)
+{
+    struct set s;
+    struct cor_informer *again, *other;
+    struct cor_informer_opts opts = of_configmaps;
+
+    begin(&s, COR_RUNTIME_THREADS);
+    assert_int_equal(cor_informers_get(s.informers, &opts, &again, NULL), 0);
+    opts.label_selector = "app=a";
+    assert_int_equal(cor_informers_get(s.informers, &opts, &other, NULL), 0);
+    assert_ptr_equal(again, s.inf);
+    assert_ptr_not_equal(other, s.inf);
+    opts.resource.version = NULL;
+    assert_int_equal(cor_informers_get(s.informers, &opts, &other, NULL), -COR_EINVAL);
+    end(&s);
+}
+
+static int refuse_two(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    return cor_str_eqz(cor_object_name(*object), "two") ? -COR_EINVALID : 0;
+}
+
+TEST(informers, a_transform_decides_what_is_kept)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct cor_informer *inf;
+        struct cor_informer_opts opts = of_configmaps;
+
+        begin(&s, kind);
+        opts.transform = refuse_two;
+        assert_int_equal(cor_informers_get(s.informers, &opts, &inf, NULL), 0);
+        assert_ptr_not_equal(inf, s.inf);
+        world_create(&s.w, "one", "{}", "1");
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informer_len(inf), 1);
+        end(&s);
+    }
+}
+
+TEST(informers, a_stop_keeps_the_cache_and_ends_the_waits)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct ear ear;
+        struct cor_handler_opts opts;
+
+        begin(&s, kind);
+        ear_init(&ear);
+        opts = hear(&ear);
+        world_create(&s.w, "one", "{}", "1");
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        cor_informers_stop(s.informers);
+        world_create(&s.w, "two", "{}", "1");
+        assert_int_equal(cor_informer_len(s.inf), 1);
+        assert_int_equal(cor_informer_wait_for_version(s.inf, COR_STR("999999999"), PATIENCE_MS),
+                         -COR_ECANCELED);
+        assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), -COR_ECANCELED);
+        end(&s);
+    }
+}
+
+#define READERS 4
+
+struct reader {
+    pthread_t thread;
+    struct set *s;
+    atomic_bool *stop;
+    atomic_int ncalls;
+};
+
+static void *read_and_change(void *arg)
+{
+    struct reader *r = arg;
+    struct ear ear;
+    struct cor_handler_opts opts;
+    struct cor_handler *handler;
+    int n = 0;
+
+    ear_init(&ear);
+    opts = hear(&ear);
+    for (int i = 1; !atomic_load(r->stop); i++) {
+        cor_informer_each(r->s->inf, COR_STR(""), NULL, count, &n);
+        assert_int_equal(cor_informer_add_handler(r->s->inf, &opts, &handler), 0);
+        cor_handler_remove(handler);
+        while (atomic_load(&ear.nremoved) < i)
+            sched_yield();
+        ear.text[0] = '\0';
+        atomic_fetch_add(&r->ncalls, 1);
+    }
+    return NULL;
+}
+
+static bool are_busy(void *arg)
+{
+    struct reader *readers = arg;
+
+    for (int i = 0; i < READERS; i++)
+        if (atomic_load(&readers[i].ncalls) < 20)
+            return false;
+    return true;
+}
+
+TEST(informers, many_threads_read_and_come_and_go)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct reader readers[READERS];
+        atomic_bool stop = false;
+        char name[32];
+
+        begin(&s, kind);
+        cor_informers_start(s.informers);
+        for (int i = 0; i < READERS; i++) {
+            readers[i] = (struct reader){.s = &s, .stop = &stop};
+            assert_int_equal(pthread_create(&readers[i].thread, NULL, read_and_change, &readers[i]),
+                             0);
+        }
+        for (int i = 0; i < 20; i++) {
+            snprintf(name, sizeof(name), "n%d", i);
+            world_create(&s.w, name, "{}", "1");
+        }
+        world_run(&s.w, are_busy, readers);
+        atomic_store(&stop, true);
+        /* A reader may be waiting for its handler to be gone, which a pump does. */
+        for (int i = 0; i < READERS; i++) {
+            while (pthread_tryjoin_np(readers[i].thread, NULL) != 0) {
+                cor_runtime_pump(s.w.rt);
+                sched_yield();
+            }
+        }
+        end(&s);
+    }
+}
+
+TEST(informers, go_on_when_the_server_was_away)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct ear ear;
+        struct cor_handler_opts opts;
+
+        begin(&s, kind);
+        ear_init(&ear);
+        opts = hear(&ear);
+        world_create(&s.w, "one", "{}", "1");
+        assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
+        cor_informers_start(s.informers);
+        await(&s, &ear, "!one ");
+        server_process_kill(&s.w.server);
+        assert_true(server_process_start(&s.w.server));
+        world_create(&s.w, "two", "{}", "1");
+        await_part(&s, &ear, "+two ");
+        end(&s);
+    }
+}
+
+static int threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    int n = -2; /* "." and ".." */
+
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int tcp_sockets(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        int family;
+        socklen_t len = sizeof(family);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
+            (family == AF_INET || family == AF_INET6))
+            n++;
+    }
+    return n;
+}
+
+#define MANY 50
+
+/* Selectors make them 50: the server has fewer resources. */
+TEST(informers, fifty_of_them_need_a_handful_of_threads_and_one_connection)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct cor_informer *inf;
+        struct cor_informer_opts opts = of_configmaps;
+        char selector[32];
+        int nthreads = threads();
+
+        begin(&s, kind);
+        opts.label_selector = selector;
+        for (int i = 0; i < MANY - 1; i++) {
+            snprintf(selector, sizeof(selector), "n=%d", i);
+            assert_int_equal(cor_informers_get(s.informers, &opts, &inf, NULL), 0);
+        }
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_in_range(threads() - nthreads, 0, kind == COR_RUNTIME_PUMPED ? 0 : 3);
+        assert_int_equal(tcp_sockets(), 1);
+        end(&s);
+    }
+}
