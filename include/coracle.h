@@ -22,6 +22,7 @@
 #include "coracle/projection.h"
 #include "coracle/rate_limiter.h"
 #include "coracle/request.h"
+#include "coracle/resolve.h"
 #include "coracle/runtime.h"
 #include "coracle/status.h"
 #include "coracle/str.h"

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "coracle/api.h"
+#include "coracle/resolve.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,8 @@ enum cor_runtime_kind { COR_RUNTIME_THREADS, COR_RUNTIME_PUMPED };
 struct cor_runtime_opts {
     enum cor_runtime_kind kind;
     unsigned handler_threads; /* of COR_RUNTIME_THREADS; 0: COR_RUNTIME_HANDLER_THREADS */
+    cor_resolve_fn resolve;   /* NULL: the system's, on a thread; of a pumped runtime none */
+    void *resolve_arg;
 };
 
 /* `opts` may be NULL. A pumped runtime belongs to the calling thread. 0, -COR_ENOMEM, -COR_EINVAL

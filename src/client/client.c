@@ -1,10 +1,12 @@
 #include "coracle/client.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/client_int.h"
+#include "client/server_url.h"
 
 struct opening {
     struct cor_client *client;
@@ -17,9 +19,37 @@ static void open_rest(void *arg)
 {
     struct opening *o = arg;
     const struct cor_rest_client_opts opts = {.config = o->opts->config,
-                                              .user_agent = o->opts->user_agent};
+                                              .user_agent = o->opts->user_agent,
+                                              .resolve = o->client->runtime->resolve,
+                                              .resolve_arg = o->client->runtime->resolve_arg};
 
     o->r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, o->reterr);
+}
+
+static bool is_numeric(const char *host)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
+}
+
+/* The system's resolver blocks and would need a thread. */
+static int check_names(const struct cor_runtime *rt, const struct cor_client_config *config,
+                       struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_server_url_deinit) struct cor_server_url url = {0};
+    int r;
+
+    if (!rt->pump || rt->resolve)
+        return 0;
+    r = cor_server_url_parse(config, &url, reterr);
+    if (r < 0 || !url.host || is_numeric(url.host))
+        return r;
+    return cor_status_set(
+        reterr, -COR_ENOTSUP,
+        "the server is %s: a runtime without threads looks up no names; give it a "
+        "resolver, or the server as a numeric address",
+        url.host);
 }
 
 int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
@@ -30,6 +60,11 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
 
     if (!client)
         return cor_status_set(reterr, -COR_ENOMEM, "make a client");
+    opening.r = check_names(runtime, opts->config, reterr);
+    if (opening.r < 0) {
+        cor_free(client);
+        return opening.r;
+    }
     client->runtime = runtime;
     client->timeout_ms = opts->timeout_ms;
     cor_list_init(&client->calls);

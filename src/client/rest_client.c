@@ -149,14 +149,17 @@ static const char *proxy_of(const struct cor_rest_client *rc)
     return rc->url.host ? cor_proxy_for(&env, rc->url.is_tls, rc->url.host, rc->url.port) : NULL;
 }
 
-static int open_http(struct cor_rest_client *rc, struct cor_net *net, struct cor_status *reterr)
+static int open_http(struct cor_rest_client *rc, struct cor_net *net,
+                     const struct cor_rest_client_opts *o, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_tls_unrefp) struct cor_tls *tls = NULL;
     struct cor_http_client_opts opts = {.host = rc->url.host,
                                         .port = rc->url.port,
                                         .unix_path = rc->url.unix_path,
                                         .server_name = rc->config.tls_server_name,
-                                        .proxy_url = proxy_of(rc)};
+                                        .proxy_url = proxy_of(rc),
+                                        .resolve = o->resolve,
+                                        .resolve_arg = o->resolve_arg};
     int r = rc->url.is_tls ? make_tls(rc, &tls, reterr) : 0;
 
     if (r < 0)
@@ -204,7 +207,7 @@ static int fill(struct cor_rest_client *rc, struct cor_net *net,
         cor_status_set(reterr, r, "impersonation: too many groups and extras");
     if (r == 0)
         r = cor_credentials_init(&rc->credentials, rc->loop, &rc->config);
-    return r < 0 ? r : open_http(rc, net, reterr);
+    return r < 0 ? r : open_http(rc, net, opts, reterr);
 }
 
 int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts *opts,

@@ -12,6 +12,7 @@
 #include "client/client_config.h"
 #include "meta/status.h"
 #include "net/header.h"
+#include "net/resolver.h"
 
 struct cor_net;
 struct cor_rest_client;
@@ -34,6 +35,8 @@ struct cor_rest_client_opts {
     void (*on_warning)(void *arg, struct cor_str text);
     void *warning_arg;
     bool warns_once; /* the same text is told once */
+    cor_resolve_fn resolve; /* NULL: the system's resolver, on a worker thread */
+    void *resolve_arg;
 };
 
 /* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key), -COR_ENOMEM.

@@ -82,6 +82,8 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
     if (!rt)
         return -COR_ENOMEM;
     rt->kind = opts->kind;
+    rt->resolve = opts->resolve;
+    rt->resolve_arg = opts->resolve_arg;
     atomic_init(&rt->nusers, 0);
     r = cor_loop_new(MAIL_MAX, &rt->loop);
     if (r == 0)

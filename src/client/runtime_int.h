@@ -17,7 +17,9 @@ struct cor_runtime {
     struct cor_net *net;
     struct cor_pump *pump;         /* COR_RUNTIME_PUMPED */
     struct cor_handler_pool *pool; /* COR_RUNTIME_THREADS */
-    atomic_size_t nusers;          /* clients and informers; none is left when it is freed */
+    cor_resolve_fn resolve;
+    void *resolve_arg;
+    atomic_size_t nusers; /* clients and informers; none is left when it is freed */
 };
 
 /* Whoever is made on the runtime says so, and says when its memory is gone. Any thread. */

@@ -3,25 +3,10 @@
 #ifndef COR_NET_RESOLVER_H
 #define COR_NET_RESOLVER_H
 
-#include <stddef.h>
+#include "coracle/resolve.h"
 
 struct cor_net;
 struct cor_resolver;
-
-/* Addresses that are tried at most. */
-#define COR_RESOLVER_ADDRESSES_MAX 8
-/* Bytes of a numeric address with its NUL. */
-#define COR_RESOLVER_ADDRESS_BYTES 46
-
-struct cor_addresses {
-    char at[COR_RESOLVER_ADDRESSES_MAX][COR_RESOLVER_ADDRESS_BYTES];
-    size_t n;
-};
-
-/* A user's way to look names up, for a program that must have no threads beside its own. Called on
- * the loop's thread, never for numeric addresses; it must not block. 0 with at least one address,
- * or a negative code: not known. */
-typedef int (*cor_resolve_fn)(void *arg, const char *host, struct cor_addresses *ret_found);
 
 /* `r` is 0, -COR_EUNREACHABLE (the name is not known), or -COR_ECANCELED. The resolver is gone
  * after it; `found` is borrowed. */

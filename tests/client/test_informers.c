@@ -396,6 +396,16 @@ TEST(informers, many_threads_read_and_come_and_go)
     }
 }
 
+/* A write is not tried again on a connection that broke under it. */
+static bool is_reachable(void *arg)
+{
+    struct set *s = arg;
+    const struct cor_request req = {
+        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = "one"};
+
+    return cor_client_do(s->w.client, &req, NULL, NULL) == 0;
+}
+
 TEST(informers, go_on_when_the_server_was_away)
 {
     FOR_EACH_KIND(kind)
@@ -413,6 +423,7 @@ TEST(informers, go_on_when_the_server_was_away)
         await(&s, &ear, "!one ");
         server_process_kill(&s.w.server);
         assert_true(server_process_start(&s.w.server));
+        world_run(&s.w, is_reachable, &s);
         world_create(&s.w, "two", "{}", "1");
         await_part(&s, &ear, "+two ");
         end(&s);

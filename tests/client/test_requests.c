@@ -278,3 +278,47 @@ TEST(requests, many_threads_call_at_once)
         world_end(&w);
     }
 }
+
+static int resolve(void *arg, const char *host, struct cor_addresses *ret_found)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+    if (strcmp(host, "a.name") != 0)
+        return -COR_ENOTFOUND;
+    snprintf(ret_found->at[0], sizeof(ret_found->at[0]), "127.0.0.1");
+    ret_found->n = 1;
+    return 0;
+}
+
+TEST(requests, names_are_looked_up_without_threads_by_a_resolver_only)
+{
+    struct world w;
+    atomic_int nasked = 0;
+    const struct cor_runtime_opts opts = {
+        .kind = COR_RUNTIME_PUMPED, .resolve = resolve, .resolve_arg = &nasked};
+    struct cor_client_opts client;
+    struct cor_client_config config;
+    struct cor_status why;
+    struct cor_runtime *rt;
+    char path[512], url[64];
+
+    cor_status_init(&why);
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    snprintf(path, sizeof(path), "%s/admin.kubeconfig", w.data);
+    snprintf(url, sizeof(url), "https://a.name:%u", w.server.port);
+    assert_int_equal(cor_client_config_load(path, NULL, &config, NULL), 0);
+    assert_int_equal(cor_client_config_set(&config.server, url), 0);
+    assert_int_equal(cor_client_config_set(&config.tls_server_name, "localhost"), 0);
+    client = (struct cor_client_opts){.config = &config, .timeout_ms = PATIENCE_MS};
+    w.client = cor_client_free(w.client);
+    assert_int_equal(cor_client_new(w.rt, &client, &w.client, &why), -COR_ENOTSUP);
+    assert_non_null(strstr(cor_status_message(&why), "a.name"));
+    cor_status_deinit(&why);
+    assert_int_equal(cor_runtime_new(&opts, &rt), 0);
+    cor_runtime_free(w.rt);
+    w.rt = rt;
+    assert_int_equal(cor_client_new(w.rt, &client, &w.client, NULL), 0);
+    world_create(&w, "one", "{}", "1");
+    assert_true(nasked > 0);
+    cor_client_config_deinit(&config);
+    world_end(&w);
+}
