@@ -70,7 +70,6 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     cor_list_init(&client->calls);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->nusers, 0);
-    client->token = cor_strdup(opts->config->token ? opts->config->token : "");
     cor_runtime_run(runtime, open_rest, &opening);
     if (opening.r < 0) {
         cor_free(client);
@@ -115,6 +114,5 @@ struct cor_client *cor_client_free(struct cor_client *client)
     (void)r;
     cor_waiter_deinit(&closing.done);
     cor_runtime_leave(client->runtime);
-    cor_free(client->token);
     return cor_free(client);
 }

@@ -13,7 +13,6 @@ struct cor_client {
     struct cor_runtime *runtime;
     struct cor_rest_client *rest; /* the loop's */
     uint64_t timeout_ms;
-    char *token;
     struct cor_list calls; /* under way; the loop's */
     atomic_size_t ncalls;  /* and waiting */
     atomic_size_t nusers;  /* informers and others; none is left when it is freed */

@@ -380,8 +380,11 @@ int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_
                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    struct cor_rest_request_opts opts = {
-        .kind = COR_REST_STREAM, .timeout_ms = call->timeout_ms, .cbs = &list_cbs};
+    struct cor_rest_request_opts opts = {.kind = COR_REST_STREAM,
+                                         .accept = call->accept,
+                                         .timeout_ms = call->timeout_ms,
+                                         .deadline_ms = call->deadline_ms,
+                                         .cbs = &list_cbs};
     struct cor_dynamic_request *req;
     int r;
 
@@ -402,8 +405,10 @@ int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct co
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    struct cor_rest_request_opts opts = {
-        .kind = COR_REST_WATCH, .deadline_ms = call->deadline_ms, .cbs = &watch_cbs};
+    struct cor_rest_request_opts opts = {.kind = COR_REST_WATCH,
+                                         .accept = call->accept,
+                                         .deadline_ms = call->deadline_ms,
+                                         .cbs = &watch_cbs};
     struct cor_dynamic_request *req;
     int r;
 

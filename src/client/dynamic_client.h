@@ -74,6 +74,8 @@ struct cor_dynamic_list_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
     uint64_t timeout_ms;
+    uint64_t deadline_ms;  /* as that of a REST request; 0: none */
+    struct cor_str accept; /* empty: application/json */
     /* Each item as it comes in; some may have been given before a failure. A negative return ends
      * the request with that code. */
     cor_list_item_cb on_item;
@@ -87,7 +89,8 @@ int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_
 struct cor_dynamic_watch_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
-    uint64_t deadline_ms; /* a silent server is given up then; 0: never */
+    uint64_t deadline_ms;  /* a silent server is given up then; 0: never */
+    struct cor_str accept; /* empty: application/json */
     /* May be NULL: the server has accepted it. A negative return ends the watch with that code. */
     int (*on_open)(void *arg);
     /* A negative return ends the watch with that code. */

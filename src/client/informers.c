@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "client/informers_int.h"
 #include "client/list_watch.h"
-#include "client/resource_path.h"
-#include "client/rest_int.h"
 
 /* Changes of an informer, and notifications of a handler, that one step takes. */
 #define STEP_MAX 256
@@ -52,21 +50,15 @@ static int make_driver(void *arg, const struct cor_informer_scope *scope,
                        struct cor_reflector_driver **ret_driver)
 {
     struct cor_informers *set = arg;
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
-    const struct cor_resource_path at = {.gvr = scope->resource, .ns = scope->ns};
-    struct cor_list_watch_opts opts = {.loop = set->runtime->loop,
-                                       .client = set->client->rest->http,
-                                       .label_selector = scope->label_selector,
-                                       .field_selector = scope->field_selector,
-                                       .token = cor_strz(set->client->token)};
+    const struct cor_list_watch_opts opts = {.loop = set->runtime->loop,
+                                             .client = set->client->rest,
+                                             .at = {.gvr = scope->resource, .ns = scope->ns},
+                                             .label_selector = scope->label_selector,
+                                             .field_selector = scope->field_selector,
+                                             .metadata_only = scope->metadata_only};
     struct cor_list_watch *lw;
-    int r;
+    int r = cor_list_watch_new(&opts, &lw);
 
-    cor_buf_init(&path, COR_REST_TARGET_MAX);
-    r = cor_resource_path_write(&at, &path, NULL);
-    opts.path = cor_buf_str(&path);
-    if (r == 0)
-        r = cor_list_watch_new(&opts, &lw);
     if (r == 0)
         *ret_driver = cor_list_watch_driver(lw);
     return r;

@@ -1,9 +1,6 @@
 /* Lists and watches one collection of an API server over HTTP: the driver that feeds a reflector,
  * and so an informer. Answers are cut into objects as they come in; none is held as a whole.
  * Contract client.md 1.11, 1.15.
- *
- * A list's items lack kind and apiVersion on the wire; they get the list's, as client-go's
- * dynamic client gives them.
  * Owner: whoever made it.  Thread: the loop's of its client. */
 #ifndef COR_CLIENT_LIST_WATCH_H
 #define COR_CLIENT_LIST_WATCH_H
@@ -11,14 +8,14 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cache/reflector.h"
-#include "http/client.h"
+#include "client/resource_path.h"
+#include "client/rest_client.h"
 
 struct cor_list_watch;
 struct cor_loop;
 
 /* Objects that are handed to the reflector together. */
-#define COR_LIST_WATCH_BATCH      128
-#define COR_LIST_WATCH_OBJECT_MAX (8u << 20)
+#define COR_LIST_WATCH_BATCH 128
 /* How long after its timeout a watch may still be silent before it is given up: the server ends it
  * at the timeout, unless it or the way to it is gone. */
 #define COR_LIST_WATCH_SLACK_MS        30000
@@ -26,13 +23,11 @@ struct cor_loop;
 
 struct cor_list_watch_opts {
     struct cor_loop *loop;
-    struct cor_http_client *client;
-    struct cor_str path;           /* "/api/v1/namespaces/default/pods" */
+    struct cor_rest_client *client;
+    struct cor_resource_path at;   /* of the collection */
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector;
-    bool metadata_only;        /* PartialObjectMetadata in the place of whole objects */
-    struct cor_str token;      /* a bearer token; empty: none */
-    struct cor_str user_agent; /* empty: "coracle/<version>" */
+    bool metadata_only; /* PartialObjectMetadata in the place of whole objects */
 };
 
 /* The strings are copied; `loop` and `client` must stay valid. 0 or -COR_ENOMEM. */

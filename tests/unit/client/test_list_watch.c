@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cache/shared_informer.h"
 #include "client/list_watch.h"
+#include "client/rest_client.h"
 #include "http/server.h"
 #include "loop/loop.h"
 #include "net/net.h"
@@ -17,7 +18,7 @@ struct world {
     struct cor_loop *loop;
     struct cor_net *net;
     struct cor_http_server *server;
-    struct cor_http_client *client;
+    struct cor_rest_client *client;
     struct cor_list_watch *lw;
     struct cor_shared_informer *inf;
     struct cor_buf asked; /* "target\n" of each request */
@@ -116,10 +117,15 @@ static void on_work(void *arg)
 {
 }
 
+static const struct cor_gvr configmaps = {COR_STR(""), COR_STR("v1"), COR_STR("configmaps")};
+
 static void begin_with(struct world *w, const char *list, struct cor_list_watch_opts lw)
 {
     struct cor_http_server_opts server = {.nloops = 1, .on_request = on_request, .arg = w};
-    struct cor_http_client_opts client = {.host = "127.0.0.1"};
+    char secret[] = "secret", url[64];
+    struct cor_client_config config = {.token = secret};
+    struct cor_rest_client_opts client = {.config = &config};
+    uint16_t port;
     struct cor_shared_informer_opts inf = {.on_work = on_work, .transform = refuse_bad};
     struct cor_registration_opts handler = {
         .handler = {hear_add, hear_update, hear_delete, NULL, w}};
@@ -131,8 +137,10 @@ static void begin_with(struct world *w, const char *list, struct cor_list_watch_
     assert_int_equal(cor_net_open(w->loop, &w->net), 0);
     server.loops = &w->loop;
     assert_int_equal(cor_http_server_new(&server, &w->server), 0);
-    assert_int_equal(cor_http_server_listen(w->server, "127.0.0.1", 0, NULL, &client.port), 0);
-    assert_int_equal(cor_http_client_open(w->net, &client, &w->client), 0);
+    assert_int_equal(cor_http_server_listen(w->server, "127.0.0.1", 0, NULL, &port), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
+    config.server = url;
+    assert_int_equal(cor_rest_client_open(w->net, &client, &w->client, NULL), 0);
     lw.loop = w->loop;
     lw.client = w->client;
     assert_int_equal(cor_list_watch_new(&lw, &w->lw), 0);
@@ -146,9 +154,8 @@ static void begin_with(struct world *w, const char *list, struct cor_list_watch_
 static void begin(struct world *w, const char *list)
 {
     begin_with(w, list,
-               (struct cor_list_watch_opts){.path = COR_STR("/api/v1/configmaps"),
-                                            .label_selector = COR_STR("app=a b"),
-                                            .token = COR_STR("secret")});
+               (struct cor_list_watch_opts){.at = {.gvr = configmaps},
+                                            .label_selector = COR_STR("app=a b")});
 }
 
 static void set_flag(void *arg)
@@ -166,7 +173,7 @@ static void end(struct world *w)
     cor_shared_informer_stop(w->inf);
     cor_list_watch_free(w->lw);
     cor_shared_informer_free(w->inf);
-    cor_http_client_close(w->client, set_flag, &w->client_closed);
+    cor_rest_client_close(w->client, set_flag, &w->client_closed);
     assert_true(cor_loop_run_until(w->loop, is_flag, &w->client_closed, PATIENCE_MS));
     cor_http_server_close(w->server, 1000, set_flag, &w->server_closed);
     assert_true(cor_loop_run_until(w->loop, is_flag, &w->server_closed, PATIENCE_MS));
@@ -247,10 +254,9 @@ TEST(list_watch, asks_for_a_namespace_and_a_name)
         "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Da&watch=true&";
     struct world w;
 
-    begin_with(
-        &w, two,
-        (struct cor_list_watch_opts){.path = COR_STR("/api/v1/namespaces/default/configmaps"),
-                                     .field_selector = COR_STR("metadata.name=a")});
+    begin_with(&w, two,
+               (struct cor_list_watch_opts){.at = {.gvr = configmaps, .ns = COR_STR("default")},
+                                            .field_selector = COR_STR("metadata.name=a")});
     await(&w, "add!(a@3)");
     tell(&w, "MODIFIED", "a", 11);
     await(&w, "update(a@11)");
@@ -267,9 +273,8 @@ TEST(list_watch, asks_for_metadata_only)
         "\"resourceVersion\":\"3\"}}]}";
     struct world w;
 
-    begin_with(
-        &w, list,
-        (struct cor_list_watch_opts){.path = COR_STR("/api/v1/configmaps"), .metadata_only = true});
+    begin_with(&w, list,
+               (struct cor_list_watch_opts){.at = {.gvr = configmaps}, .metadata_only = true});
     await(&w, "add!(a@3)");
     tell(&w, "MODIFIED", "a", 11);
     await(&w, "update(a@11)");
