@@ -19,7 +19,7 @@ DENIED = {
 # Third-party header prefix -> the folders that may see it.
 THIRD_PARTY = {
     "yyjson.h": ["src/json"],
-    "uv.h": ["src/loop", "src/net"],
+    "uv.h": ["src/loop", "src/net", "examples"],
     "protobuf-c/": ["src/storage/etcd"],
     "sqlite3.h": ["src/storage/sqlite", "bench", "tests"],
     "openssl/": ["src/net"],

@@ -1,0 +1,54 @@
+/* Which of several processes may act: client-go's leader election on a Lease. There is no fencing:
+ * after a pause of the process two leaders are possible for a while. A leader that could not renew
+ * its lease in time stops being one and does not try again.
+ * Owner: the maker.  Thread: any. */
+#ifndef CORACLE_ELECTION_H
+#define CORACLE_ELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coracle/api.h"
+#include "coracle/client.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_election;
+
+struct cor_election_opts {
+    const char *ns, *name;  /* of the Lease, which is made when it is missing */
+    const char *identity;   /* of this process; no two candidates have the same */
+    uint64_t lease_ms;      /* 0: 15 s; whole seconds are written */
+    uint64_t renew_ms;      /* 0: 10 s; less than the lease */
+    uint64_t retry_ms;      /* 0: 2 s; renew is more than 1.2 times as long */
+    bool release_on_cancel; /* gives the lease back at the end: the next leader need not wait. What
+                               it guards must be over before that */
+
+    /* On the runtime's I/O thread or inside the pump: they must not block. The last may be NULL. */
+    void (*on_started)(void *arg); /* this process leads */
+    void (*on_stopped)(void *arg); /* the election is over, once, also when it never led */
+    void (*on_new_leader)(void *arg, const char *identity); /* also itself */
+    void *arg;
+};
+
+/* Begins to try. 0, -COR_EINVAL (the message names the option), -COR_ENOMEM. */
+COR_API int cor_election_new(struct cor_client *client, const struct cor_election_opts *opts,
+                             struct cor_election **ret_election, struct cor_status *reterr);
+
+/* Ends it, soon: on_stopped tells. Again is fine. */
+COR_API void cor_election_cancel(struct cor_election *election);
+
+/* Waits: cancels it, and comes back after on_stopped; a lease is given back meanwhile. Not from
+ * inside a callback. Returns NULL; NULL is fine. */
+COR_API struct cor_election *cor_election_free(struct cor_election *election);
+
+/* By the record last seen. */
+COR_API bool cor_election_is_leader(const struct cor_election *election);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,136 @@
+/* Leader election of the public API on Leases of a real server, on both kinds of runtime. */
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "world.h"
+
+struct candidate {
+    struct cor_election *election;
+    atomic_int started, stopped, heard;
+    char leader[64];
+};
+
+static void on_started(void *arg)
+{
+    atomic_fetch_add(&((struct candidate *)arg)->started, 1);
+}
+
+static void on_stopped(void *arg)
+{
+    atomic_fetch_add(&((struct candidate *)arg)->stopped, 1);
+}
+
+static void on_new_leader(void *arg, const char *identity)
+{
+    struct candidate *c = arg;
+
+    snprintf(c->leader, sizeof(c->leader), "%s", identity);
+    atomic_fetch_add(&c->heard, 1);
+}
+
+static struct cor_election_opts candidacy(struct candidate *c, const char *identity)
+{
+    return (struct cor_election_opts){.ns = "default",
+                                      .name = "lock",
+                                      .identity = identity,
+                                      .lease_ms = 4000,
+                                      .renew_ms = 3000,
+                                      .retry_ms = 50,
+                                      .release_on_cancel = true,
+                                      .on_started = on_started,
+                                      .on_stopped = on_stopped,
+                                      .on_new_leader = on_new_leader,
+                                      .arg = c};
+}
+
+static void begin(struct world *w, struct candidate *c, const char *identity)
+{
+    const struct cor_election_opts opts = candidacy(c, identity);
+
+    memset(c, 0, sizeof(*c));
+    assert_int_equal(cor_election_new(w->client, &opts, &c->election, NULL), 0);
+}
+
+static bool leads(void *arg)
+{
+    return atomic_load(&((struct candidate *)arg)->started) > 0;
+}
+
+static bool has_heard(void *arg)
+{
+    return atomic_load(&((struct candidate *)arg)->heard) > 0;
+}
+
+TEST(elections, one_leads_and_the_next_takes_over)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct candidate a, b;
+
+        world_begin(&w, kind);
+        begin(&w, &a, "a \"quoted\"");
+        world_run(&w, leads, &a);
+        assert_true(cor_election_is_leader(a.election));
+        begin(&w, &b, "b");
+        world_run(&w, has_heard, &b);
+        assert_string_equal(b.leader, "a \"quoted\"");
+        assert_false(cor_election_is_leader(b.election));
+        assert_int_equal(b.started, 0);
+        assert_null(cor_election_free(a.election));
+        assert_int_equal(a.stopped, 1);
+        world_run(&w, leads, &b);
+        cor_election_cancel(b.election);
+        cor_election_cancel(b.election);
+        assert_null(cor_election_free(b.election));
+        assert_int_equal(b.stopped, 1);
+        world_end(&w);
+    }
+}
+
+TEST(elections, a_lease_says_who_leads)
+{
+    struct world w;
+    struct candidate a;
+    struct cor_object *lease;
+    const struct cor_request get = {.verb = COR_VERB_GET,
+                                    .resource = {"coordination.k8s.io", "v1", "leases"},
+                                    .ns = "default",
+                                    .name = "lock"};
+
+    world_begin(&w, COR_RUNTIME_THREADS);
+    begin(&w, &a, "a");
+    world_run(&w, leads, &a);
+    assert_int_equal(cor_client_do(w.client, &get, &lease, NULL), 0);
+    assert_non_null(strstr(cor_object_json(lease).p, "\"holderIdentity\":\"a\""));
+    assert_non_null(strstr(cor_object_json(lease).p, "\"leaseDurationSeconds\":4"));
+    cor_object_unref(lease);
+    cor_election_free(a.election);
+    assert_int_equal(cor_client_do(w.client, &get, &lease, NULL), 0);
+    assert_non_null(strstr(cor_object_json(lease).p, "\"holderIdentity\":\"\""));
+    cor_object_unref(lease);
+    world_end(&w);
+}
+
+TEST(elections, options_that_cannot_be_are_refused)
+{
+    struct world w;
+    struct candidate c;
+    struct cor_election *election;
+    struct cor_election_opts opts = candidacy(&c, "a");
+    struct cor_status why;
+
+    cor_status_init(&why);
+    world_begin(&w, COR_RUNTIME_THREADS);
+    opts.renew_ms = opts.lease_ms;
+    assert_int_equal(cor_election_new(w.client, &opts, &election, &why), -COR_EINVAL);
+    opts = candidacy(&c, "a");
+    opts.name = NULL;
+    assert_int_equal(cor_election_new(w.client, &opts, &election, &why), -COR_EINVAL);
+    opts = candidacy(&c, "a");
+    opts.on_stopped = NULL;
+    assert_int_equal(cor_election_new(w.client, &opts, &election, &why), -COR_EINVAL);
+    assert_null(cor_election_free(NULL));
+    cor_status_deinit(&why);
+    world_end(&w);
+}
