@@ -28,6 +28,14 @@ struct cor_client_opts {
     const struct cor_client_config *config; /* copied */
     const char *user_agent;                 /* NULL: the library's */
     uint64_t timeout_ms; /* of calls that set none (but watches); 0: none, as client-go */
+    /* At most so many requests a second, so many at once; watches do not count. 0: 5 and 10, as
+     * client-go; qps below 0: no limit. */
+    double qps;
+    uint32_t burst;
+    /* What the server warns of, each text once. On the I/O thread or inside the pump; it must not
+     * call the client. NULL: nobody listens. */
+    void (*on_warning)(void *arg, struct cor_str text);
+    void *arg;
 };
 
 /* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key), -COR_ENOTSUP

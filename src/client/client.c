@@ -20,6 +20,11 @@ static void open_rest(void *arg)
     struct opening *o = arg;
     const struct cor_rest_client_opts opts = {.config = o->opts->config,
                                               .user_agent = o->opts->user_agent,
+                                              .qps = o->opts->qps,
+                                              .burst = o->opts->burst,
+                                              .on_warning = o->opts->on_warning,
+                                              .warning_arg = o->opts->arg,
+                                              .warns_once = true,
                                               .resolve = o->client->runtime->resolve,
                                               .resolve_arg = o->client->runtime->resolve_arg};
 

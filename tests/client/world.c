@@ -7,7 +7,7 @@
 void world_begin(struct world *w, enum cor_runtime_kind kind)
 {
     const struct cor_runtime_opts runtime = {.kind = kind};
-    struct cor_client_opts client = {.config = &w->config, .timeout_ms = PATIENCE_MS};
+    struct cor_client_opts client = {.config = &w->config, .timeout_ms = PATIENCE_MS, .qps = -1};
     struct cor_status why;
     char path[512];
 

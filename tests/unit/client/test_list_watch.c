@@ -124,7 +124,7 @@ static void begin_with(struct world *w, const char *list, struct cor_list_watch_
     struct cor_http_server_opts server = {.nloops = 1, .on_request = on_request, .arg = w};
     char secret[] = "secret", url[64];
     struct cor_client_config config = {.token = secret};
-    struct cor_rest_client_opts client = {.config = &config};
+    struct cor_rest_client_opts client = {.config = &config, .qps = -1};
     uint16_t port;
     struct cor_shared_informer_opts inf = {.on_work = on_work, .transform = refuse_bad};
     struct cor_registration_opts handler = {
