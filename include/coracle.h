@@ -14,6 +14,7 @@
 #include "coracle/err.h"
 #include "coracle/json_path.h"
 #include "coracle/event_handler.h"
+#include "coracle/events.h"
 #include "coracle/indexes.h"
 #include "coracle/informer.h"
 #include "coracle/informers.h"

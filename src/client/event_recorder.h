@@ -16,14 +16,12 @@
 #include "base/clock.h"
 #include "base/rand.h"
 #include "client/event.h"
+#include "coracle/events.h"
 
 struct cor_event_recorder;
 
-#define COR_EVENT_QUEUE_MAX 1000
 #define COR_EVENT_TRIES_MAX 12
 #define COR_EVENT_RETRY_MS  10000
-
-enum cor_event_type { COR_EVENT_NORMAL, COR_EVENT_WARNING };
 
 struct cor_event_request {
     bool is_patch; /* a strategic merge patch of `name`; else a create */

@@ -1,0 +1,40 @@
+/* Events about objects, for people to read (kubectl describe shows them): client-go's
+ * EventRecorder, with its aggregation, so that a busy controller does not flood the server.
+ * Recording never waits and may lose an event: a server that cannot be reached is tried again for
+ * two minutes. Owner: the maker.  Thread: any. */
+#ifndef CORACLE_EVENTS_H
+#define CORACLE_EVENTS_H
+
+#include "coracle/api.h"
+#include "coracle/client.h"
+#include "coracle/object.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct cor_events;
+
+#define COR_EVENT_QUEUE_MAX 1000 /* waiting to be sent */
+
+enum cor_event_type { COR_EVENT_NORMAL, COR_EVENT_WARNING };
+
+/* `component` is who says so, such as "my-controller". 0 or -COR_ENOMEM. */
+COR_API int cor_events_new(struct cor_client *client, const char *component,
+                           struct cor_events **ret_events);
+
+/* Waits: what is queued is tried once each, for 10 s in all. Not from inside a callback. Returns
+ * NULL; NULL is fine. */
+COR_API struct cor_events *cor_events_free(struct cor_events *events);
+
+/* `reason` is one word in CamelCase; a long reason or message is cut. 0, -COR_EINVAL (the object
+ * has no kind or no name), -COR_EBUSY (COR_EVENT_QUEUE_MAX wait), -COR_ENOMEM. */
+COR_API int cor_events_record(struct cor_events *events, const struct cor_object *about,
+                              enum cor_event_type type, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

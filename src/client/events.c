@@ -1,0 +1,240 @@
+/* The event recorder of this folder over HTTP: requests by the dynamic client, a timer of the loop,
+ * and the hops from other threads. */
+#include "coracle/events.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/client_int.h"
+#include "client/dynamic_client.h"
+#include "client/event_recorder.h"
+#include "loop/timer.h"
+
+#define LAST_WORDS_MS 10000
+
+struct cor_events {
+    struct cor_client *client;
+    struct cor_loop *loop;
+    struct cor_event_recorder *recorder;
+    struct cor_dynamic_request *request;
+    struct cor_timer timer; /* the recorder's; both are always set, so that moving cannot fail */
+    struct cor_timer soon;  /* a request that could not be sent is told */
+    struct cor_mail ready, close;
+    atomic_bool ready_is_posted;
+    bool is_closing;
+    struct cor_timer last_words;
+    struct cor_waiter gone;
+};
+
+static void end_if_idle(struct cor_events *ev)
+{
+    if (ev->is_closing && cor_event_recorder_is_idle(ev->recorder) &&
+        !atomic_load(&ev->ready_is_posted))
+        cor_waiter_set(&ev->gone);
+}
+
+/* A server that refused has sent its Status; all else may be better the next time. */
+static bool is_by_server(int r)
+{
+    return r != -COR_EUNREACHABLE && r != -COR_EIO && r != -COR_ETIMEOUT && r != -COR_ECANCELED &&
+           r != -COR_EBUSY && r != -COR_ENOMEM;
+}
+
+static void answer(struct cor_events *ev, int r)
+{
+    cor_event_recorder_answered(ev->recorder, r, r < 0 && is_by_server(r));
+    cor_event_recorder_step(ev->recorder);
+    end_if_idle(ev);
+}
+
+static void on_answer(void *arg, struct cor_object *object, const struct cor_status *error)
+{
+    struct cor_events *ev = arg;
+
+    ev->request = NULL;
+    answer(ev, error ? error->err : 0);
+}
+
+static void on_soon(struct cor_timer *timer)
+{
+    struct cor_events *ev = COR_CONTAINER_OF(timer, struct cor_events, soon);
+
+    cor_timer_set(&ev->soon, UINT64_MAX);
+    answer(ev, -COR_ENOMEM);
+}
+
+static void send_event(void *arg, const struct cor_event_request *request)
+{
+    struct cor_events *ev = arg;
+    struct cor_dynamic_call call = {
+        .client = ev->client->rest,
+        .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("events")}, .ns = request->ns},
+        .on_done = on_answer,
+        .arg = ev};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *event = NULL;
+    int r;
+
+    if (request->is_patch) {
+        call.at.name = request->name;
+        r = cor_dynamic_patch(&call, COR_PATCH_STRATEGIC, request->body, NULL, &ev->request, NULL);
+    } else {
+        r = cor_object_from_json(request->body, &event, NULL);
+        if (r == 0)
+            r = cor_dynamic_create(&call, event, NULL, &ev->request, NULL);
+    }
+    if (r < 0)
+        cor_timer_set(&ev->soon, 0);
+}
+
+static void wake_at(void *arg, uint64_t at_ms)
+{
+    struct cor_events *ev = arg;
+    uint64_t now = cor_clock_mono_ms(cor_clock_real());
+
+    cor_timer_set(&ev->timer, at_ms > now ? at_ms - now : 0);
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    struct cor_events *ev = COR_CONTAINER_OF(timer, struct cor_events, timer);
+
+    cor_timer_set(&ev->timer, UINT64_MAX);
+    cor_event_recorder_step(ev->recorder);
+    end_if_idle(ev);
+}
+
+static void on_ready(void *arg)
+{
+    struct cor_events *ev = arg;
+
+    if (!atomic_exchange(&ev->ready_is_posted, true))
+        cor_loop_reply(ev->loop, &ev->ready);
+}
+
+static void on_ready_mail(struct cor_mail *mail)
+{
+    struct cor_events *ev = COR_CONTAINER_OF(mail, struct cor_events, ready);
+
+    atomic_store(&ev->ready_is_posted, false);
+    cor_event_recorder_step(ev->recorder);
+    end_if_idle(ev);
+}
+
+static void on_last_words_over(struct cor_timer *timer)
+{
+    cor_waiter_set(&COR_CONTAINER_OF(timer, struct cor_events, last_words)->gone);
+}
+
+/* Without memory for its timer the last words are not waited for. */
+static void on_close_mail(struct cor_mail *mail)
+{
+    struct cor_events *ev = COR_CONTAINER_OF(mail, struct cor_events, close);
+
+    ev->is_closing = true;
+    cor_event_recorder_shutdown(ev->recorder);
+    if (cor_timer_set(&ev->last_words, LAST_WORDS_MS) < 0) {
+        cor_waiter_set(&ev->gone);
+        return;
+    }
+    cor_event_recorder_step(ev->recorder);
+    end_if_idle(ev);
+}
+
+/* On the loop. */
+static void free_parts(void *arg)
+{
+    struct cor_events *ev = arg;
+
+    if (ev->request)
+        cor_dynamic_cancel(ev->request);
+    cor_timer_cancel(&ev->timer);
+    cor_timer_cancel(&ev->soon);
+    cor_timer_cancel(&ev->last_words);
+    ev->recorder = cor_event_recorder_free(ev->recorder);
+}
+
+struct starting {
+    struct cor_events *events;
+    int r;
+};
+
+static void set_timers(void *arg)
+{
+    struct starting *s = arg;
+
+    s->r = cor_timer_set(&s->events->timer, UINT64_MAX);
+    if (s->r == 0)
+        s->r = cor_timer_set(&s->events->soon, UINT64_MAX);
+}
+
+static void free_events(struct cor_events *ev)
+{
+    cor_runtime_run(ev->client->runtime, free_parts, ev);
+    cor_waiter_deinit(&ev->gone);
+    cor_free(ev);
+}
+
+int cor_events_new(struct cor_client *client, const char *component, struct cor_events **ret_events)
+{
+    struct cor_events *ev = cor_calloc(1, sizeof(*ev));
+    const struct cor_event_recorder_opts opts = {.component = cor_strz(component),
+                                                 .send = send_event,
+                                                 .wake_at = wake_at,
+                                                 .on_ready = on_ready,
+                                                 .arg = ev};
+    struct starting starting = {.events = ev};
+
+    if (!ev)
+        return -COR_ENOMEM;
+    ev->client = client;
+    ev->loop = client->runtime->loop;
+    ev->ready.on_mail = on_ready_mail;
+    ev->close.on_mail = on_close_mail;
+    cor_waiter_init(&ev->gone);
+    cor_timer_init(&ev->timer, ev->loop, on_timer);
+    cor_timer_init(&ev->soon, ev->loop, on_soon);
+    cor_timer_init(&ev->last_words, ev->loop, on_last_words_over);
+    starting.r = cor_event_recorder_new(&opts, &ev->recorder);
+    if (starting.r == 0)
+        cor_runtime_run(client->runtime, set_timers, &starting);
+    if (starting.r < 0) {
+        free_events(ev);
+        return starting.r;
+    }
+    atomic_fetch_add(&client->nusers, 1);
+    *ret_events = ev;
+    return 0;
+}
+
+struct cor_events *cor_events_free(struct cor_events *ev)
+{
+    struct cor_client *client;
+    int r;
+
+    if (!ev)
+        return NULL;
+    client = ev->client;
+    cor_loop_reply(ev->loop, &ev->close);
+    r = cor_runtime_wait(client->runtime, &ev->gone, COR_WAIT_FOREVER);
+    assert(r == 0); /* inside a callback it would wait for itself */
+    (void)r;
+    free_events(ev);
+    atomic_fetch_sub(&client->nusers, 1);
+    return NULL;
+}
+
+int cor_events_record(struct cor_events *ev, const struct cor_object *about,
+                      enum cor_event_type type, const char *reason, const char *fmt, ...)
+{
+    char message[COR_EVENT_MESSAGE_MAX + 1];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    return cor_event_record(ev->recorder, about, type, reason, "%s", message);
+}

@@ -1,0 +1,71 @@
+/* Events of the public API on a real server, on both kinds of runtime. */
+#include <stdio.h>
+
+#include "world.h"
+
+static struct cor_object *get(struct world *w, const char *name)
+{
+    const struct cor_request req = {
+        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = name};
+    struct cor_object *object;
+
+    assert_int_equal(cor_client_do(w->client, &req, &object, NULL), 0);
+    return object;
+}
+
+static void check_events(struct world *w, size_t n, const char *text)
+{
+    const struct cor_request req = {
+        .verb = COR_VERB_LIST, .resource = {"", "v1", "events"}, .ns = "default"};
+    struct cor_object_list list;
+    bool found = false;
+
+    assert_int_equal(cor_client_list(w->client, &req, &list, NULL), 0);
+    assert_int_equal(list.n, n);
+    for (size_t i = 0; i < list.n; i++)
+        found |= strstr(cor_object_json(list.items[i]).p, text) != NULL;
+    assert_true(found);
+    cor_object_list_deinit(&list);
+}
+
+TEST(events, are_told_to_the_server_before_the_end)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct cor_events *events;
+        struct cor_object *one;
+
+        world_begin(&w, kind);
+        world_create(&w, "one", "{}", "1");
+        one = get(&w, "one");
+        assert_int_equal(cor_events_new(w.client, "tester", &events), 0);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(
+                cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen by %s", "us"), 0);
+        assert_int_equal(cor_events_record(events, one, COR_EVENT_WARNING, "Bad", "%d%%", 7), 0);
+        assert_null(cor_events_free(events));
+        assert_null(cor_events_free(NULL));
+        check_events(&w, 2, "\"count\":3");
+        check_events(&w, 2, "\"message\":\"7%\"");
+        cor_object_unref(one);
+        world_end(&w);
+    }
+}
+
+TEST(events, that_nobody_takes_do_not_hold_up_the_end)
+{
+    struct world w;
+    struct cor_events *events;
+    struct cor_object *one;
+
+    world_begin(&w, COR_RUNTIME_THREADS);
+    world_create(&w, "one", "{}", "1");
+    one = get(&w, "one");
+    server_process_kill(&w.server);
+    assert_int_equal(cor_events_new(w.client, "tester", &events), 0);
+    assert_int_equal(cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen"), 0);
+    cor_events_free(events);
+    cor_object_unref(one);
+    world_end(&w);
+}
