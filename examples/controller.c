@@ -1,0 +1,139 @@
+/* A whole controller, as client-go's sample-controller: of several processes the elected one works,
+ * its workers begin when the caches are synced, and it ends in order when it is interrupted:
+ * controller [WORKERS] */
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "deployment_controller.h"
+
+#define WORKERS_MAX     16
+#define SYNC_TIMEOUT_MS 60000
+
+static sem_t news; /* elected, not any more, or interrupted */
+static volatile sig_atomic_t is_over;
+
+static void on_signal(int signo)
+{
+    is_over = 1;
+    sem_post(&news);
+}
+
+static void on_started_leading(void *arg)
+{
+    *(volatile bool *)arg = true;
+    sem_post(&news);
+}
+
+/* A leader that lost its lease must stop at once: another one may be at work. */
+static void on_stopped_leading(void *arg)
+{
+    is_over = 1;
+    sem_post(&news);
+}
+
+static void *work(void *arg)
+{
+    struct deployment_controller *c = arg;
+    const char *key;
+
+    while (cor_workqueue_get(c->queue, &key) == 0)
+        deployment_controller_work(c, key);
+    return NULL;
+}
+
+static void run_workers(struct deployment_controller *c, int n)
+{
+    pthread_t threads[WORKERS_MAX];
+    int started = 0;
+
+    while (started < n && pthread_create(&threads[started], NULL, work, c) == 0)
+        started++;
+    printf("working\n");
+    fflush(stdout);
+    while (!is_over)
+        sem_wait(&news);
+    cor_workqueue_shutdown(c->queue);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+}
+
+static int lead(struct deployment_controller *c, int nworkers, struct cor_status *why)
+{
+    volatile bool is_leading = false;
+    char identity[128];
+    const struct cor_election_opts opts = {
+        .ns = "default",
+        .name = "deployment-controller",
+        .identity = identity,
+        .release_on_cancel = true,
+        .on_started = on_started_leading,
+        .on_stopped = on_stopped_leading,
+        .arg = (void *)&is_leading,
+    };
+    struct cor_election *election;
+    int r;
+
+    snprintf(identity, sizeof(identity), "example-%d", (int)getpid());
+    r = cor_election_new(c->client, &opts, &election, why);
+    if (r < 0)
+        return r;
+    while (!is_leading && !is_over)
+        sem_wait(&news);
+    if (is_leading)
+        run_workers(c, nworkers);
+    cor_election_free(election);
+    return 0;
+}
+
+static int run(struct cor_client *client, int nworkers, struct cor_status *why)
+{
+    struct deployment_controller c;
+    int r = deployment_controller_open(&c, client, NULL, NULL, why);
+
+    if (r == 0) {
+        cor_informers_start(c.informers);
+        r = cor_informers_wait_for_sync(c.informers, SYNC_TIMEOUT_MS);
+    }
+    if (r == 0)
+        r = lead(&c, nworkers, why);
+    deployment_controller_close(&c);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct cor_client_config config = {0};
+    struct cor_client_opts opts = {.config = &config};
+    struct cor_runtime *runtime = NULL;
+    struct cor_client *client = NULL;
+    int nworkers = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2;
+    struct cor_status why;
+    int r;
+
+    if (nworkers < 1 || nworkers > WORKERS_MAX)
+        return fprintf(stderr, "usage: controller [WORKERS]\n"), 2;
+    sem_init(&news, 0, 0);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+
+    cor_status_init(&why);
+    r = cor_client_config_load(NULL, NULL, &config, &why);
+    if (r == 0)
+        r = cor_runtime_new(NULL, &runtime);
+    if (r == 0)
+        r = cor_client_new(runtime, &opts, &client, &why);
+    if (r == 0)
+        r = run(client, nworkers, &why);
+    if (r < 0)
+        fprintf(stderr, "controller: %s\n", why.err ? cor_status_message(&why) : cor_err_text(r));
+
+    cor_client_free(client);
+    cor_runtime_free(runtime);
+    cor_client_config_deinit(&config);
+    cor_status_deinit(&why);
+    return r < 0;
+}
