@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 int cor_str_cmp(struct cor_str a, struct cor_str b)
 {
@@ -97,4 +98,25 @@ uint64_t cor_str_hash(struct cor_str s)
     h ^= h >> 32;
     h *= 0x9e3779b97f4a7c15u;
     return h ^ (h >> 29);
+}
+
+int cor_str_gather(struct cor_str *const *strings, size_t n, char **ret_block)
+{
+    size_t bytes = 0;
+    char *block, *to;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += strings[i]->n + 1;
+    block = to = cor_alloc(bytes);
+    if (!block)
+        return -COR_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (strings[i]->n > 0)
+            memcpy(to, strings[i]->p, strings[i]->n);
+        to[strings[i]->n] = '\0';
+        strings[i]->p = to;
+        to += strings[i]->n + 1;
+    }
+    *ret_block = block;
+    return 0;
 }

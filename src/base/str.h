@@ -34,6 +34,11 @@ struct cor_str cor_str_trim(struct cor_str s);
 int cor_str_to_u64(struct cor_str s, uint64_t *ret);
 int cor_str_to_i64(struct cor_str s, int64_t *ret);
 
+/* Copies the bytes of all `n` strings into one block, each with a NUL after it, and points them
+ * there: for keeping what a caller's options borrow. cor_free() the block. 0, or -COR_ENOMEM (the
+ * strings are as they were). */
+int cor_str_gather(struct cor_str *const *strings, size_t n, char **ret_block);
+
 /* A length-aware FNV-1a mix, stable across runs and machines. Not for untrusted hash tables. */
 uint64_t cor_str_hash(struct cor_str s);
 

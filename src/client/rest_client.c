@@ -24,6 +24,11 @@
 #define ARCH "unknown"
 #endif
 
+struct cor_loop *cor_rest_client_loop(const struct cor_rest_client *rc)
+{
+    return rc->loop;
+}
+
 const char *cor_rest_user_agent(void)
 {
     return "coracle/" COR_VERSION " (linux/" ARCH ")";

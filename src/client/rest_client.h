@@ -14,6 +14,7 @@
 #include "net/header.h"
 #include "net/resolver.h"
 
+struct cor_loop;
 struct cor_net;
 struct cor_rest_client;
 struct cor_rest_request;
@@ -47,6 +48,8 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
 /* Requests end with -COR_ECANCELED, from a later turn; then `on_closed` (may be NULL), and the
  * memory is gone. */
 void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *arg), void *arg);
+
+struct cor_loop *cor_rest_client_loop(const struct cor_rest_client *rc);
 
 /* "coracle/0.1.0 (linux/amd64)". */
 const char *cor_rest_user_agent(void);

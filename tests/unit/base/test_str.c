@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "test.h"
 
@@ -49,4 +50,26 @@ TEST(str, finds_prefixes_and_suffixes)
     assert_true(cor_str_ends(COR_STR("a.json"), COR_STR(".json")));
     assert_int_equal(cor_str_find(COR_STR("abc"), 'c'), 2);
     assert_int_equal(cor_str_find(COR_STR("abc"), 'd'), -1);
+}
+
+TEST(str, gathers_strings_into_one_block)
+{
+    char first[] = "abc";
+    struct cor_str a = cor_strz(first), b = {NULL, 0}, c = COR_STR("d");
+    struct cor_str *all[] = {&a, &b, &c};
+    char *block = NULL;
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r = cor_str_gather(all, 3, &block);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_true(r == 0 || a.p == first);
+    }
+    first[0] = 'x';
+    assert_str(a, "abc");
+    assert_string_equal(a.p, "abc");
+    assert_str(b, "");
+    assert_string_equal(c.p, "d");
+    assert_ptr_equal(a.p, block);
+    cor_free(block);
 }
