@@ -133,6 +133,12 @@ static inline void world_connect(struct world *w, const struct cor_rest_client_o
     assert_int_equal(cor_rest_client_open(w->net, &o, &w->rc, &why), 0);
 }
 
+/* Without a rate limit and without retries, for tests of what stands above the client. */
+static inline void world_connect_freely(struct world *w)
+{
+    world_connect(w, &(struct cor_rest_client_opts){.qps = -1, .retries_max = -1});
+}
+
 static inline void world_script(struct world *w, const struct answer *script, size_t n)
 {
     w->script = script;

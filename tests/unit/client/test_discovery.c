@@ -68,7 +68,7 @@ static struct cor_discovery *begin(struct world *w, const struct answer *script,
     struct cor_discovery *d;
 
     world_begin(w, NULL);
-    world_connect(w, NULL);
+    world_connect_freely(w);
     world_script(w, script, n);
     opts.client = w->rc;
     assert_int_equal(cor_discovery_new(&opts, &d), 0);

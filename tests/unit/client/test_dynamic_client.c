@@ -113,7 +113,7 @@ static void on_watch_done(void *arg, const struct cor_status *error)
 static void begin(struct world *w, const struct answer *script, size_t n)
 {
     world_begin(w, NULL);
-    world_connect(w, NULL);
+    world_connect_freely(w);
     world_script(w, script, n);
 }
 

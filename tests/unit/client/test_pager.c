@@ -84,7 +84,7 @@ static struct cor_pager_opts opts_of(struct world *w, int64_t limit)
 static void begin(struct world *w, const struct answer *script, size_t n)
 {
     world_begin(w, NULL);
-    world_connect(w, NULL);
+    world_connect_freely(w);
     world_script(w, script, n);
 }
 

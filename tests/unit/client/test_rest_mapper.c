@@ -247,7 +247,7 @@ TEST(mapper_lookup, a_miss_asks_discovery_once_more)
     struct world w;
 
     world_begin(&w, NULL);
-    world_connect(&w, NULL);
+    world_connect_freely(&w);
     WORLD_SCRIPT(&w, script);
     assert_int_equal(cor_discovery_new(&(struct cor_discovery_opts){.client = w.rc}, &d), 0);
     look(&w, d, "", "po", &l);
@@ -278,7 +278,7 @@ TEST(mapper_lookup, is_cancelled_and_survives_failed_allocations)
     struct world w;
 
     world_begin(&w, NULL);
-    world_connect(&w, NULL);
+    world_connect_freely(&w);
     WORLD_SCRIPT(&w, script);
     assert_int_equal(
         cor_discovery_new(&(struct cor_discovery_opts){.client = w.rc}, &opts.discovery), 0);

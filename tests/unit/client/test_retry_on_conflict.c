@@ -74,7 +74,7 @@ static void run(const struct answer *script, size_t n, struct outcome *o, const 
     struct world w;
 
     world_begin(&w, NULL);
-    world_connect(&w, NULL);
+    world_connect_freely(&w);
     world_script(&w, script, n);
     opts = opts_of(&w, o, &rand);
     assert_int_equal(cor_conflict_retry_open(&opts, &o->retry, NULL), 0);
@@ -171,7 +171,7 @@ TEST(retry_on_conflict, is_cancelled)
     struct world w;
 
     world_begin(&w, NULL);
-    world_connect(&w, NULL);
+    world_connect_freely(&w);
     WORLD_SCRIPT(&w, script);
     opts = opts_of(&w, &o, &rand);
     assert_int_equal(cor_conflict_retry_open(&opts, &o.retry, NULL), 0);
@@ -189,7 +189,7 @@ TEST(retry_on_conflict, survives_failed_allocations)
     struct world w;
 
     world_begin(&w, NULL);
-    world_connect(&w, NULL);
+    world_connect_freely(&w);
     FOR_EACH_FAILED_ALLOC(n) {
         struct outcome o = {0};
         int r;
