@@ -18,7 +18,7 @@
 #define TOKEN_BYTES  32
 
 struct pki {
-    const struct cor_credentials_opts *opts;
+    const struct cor_server_credentials_opts *opts;
     char ca_cert[PATH_BYTES], ca_key[PATH_BYTES], cert[PATH_BYTES], key[PATH_BYTES],
         token[PATH_BYTES];
 };
@@ -172,7 +172,8 @@ static int open_serving(const struct pki *pki, const struct cor_cert_pair *ca, b
     return make_serving(pki, host, ca, pair, st);
 }
 
-static int open_own(const struct pki *pki, struct cor_credentials *cred, struct cor_status *st)
+static int open_own(const struct pki *pki, struct cor_server_credentials *cred,
+                    struct cor_status *st)
 {
     struct cor_cert_pair ca;
     int r;
@@ -187,7 +188,8 @@ static int open_own(const struct pki *pki, struct cor_credentials *cred, struct 
     return r;
 }
 
-static int open_given(const struct pki *pki, struct cor_credentials *cred, struct cor_status *st)
+static int open_given(const struct pki *pki, struct cor_server_credentials *cred,
+                      struct cor_status *st)
 {
     int r = load(pki->opts->tls_cert_file, &cred->serving.cert_pem, st);
 
@@ -227,10 +229,11 @@ static int open_token(const struct pki *pki, struct cor_buf *out, struct cor_sta
     return r;
 }
 
-int cor_credentials_open(const struct cor_credentials_opts *opts, struct cor_credentials *ret_cred,
-                         struct cor_status *reterr_status)
+int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
+                                struct cor_server_credentials *ret_cred,
+                                struct cor_status *reterr_status)
 {
-    struct cor_credentials cred = {.is_first = false};
+    struct cor_server_credentials cred = {.is_first = false};
     struct pki pki = {.opts = opts};
     int r;
 
@@ -248,14 +251,14 @@ int cor_credentials_open(const struct cor_credentials_opts *opts, struct cor_cre
     if (r < 0) {
         if (r == -COR_ENOMEM)
             (void)cor_status_set(reterr_status, r, "out of memory");
-        cor_credentials_deinit(&cred);
+        cor_server_credentials_deinit(&cred);
         return r;
     }
     *ret_cred = cred;
     return 0;
 }
 
-void cor_credentials_deinit(struct cor_credentials *cred)
+void cor_server_credentials_deinit(struct cor_server_credentials *cred)
 {
     if (cred->token.p)
         explicit_bzero(cred->token.p, cred->token.n);
@@ -264,7 +267,8 @@ void cor_credentials_deinit(struct cor_credentials *cred)
     cor_cert_pair_deinit(&cred->serving);
 }
 
-static int write_config(const struct cor_credentials *cred, const char *url, struct cor_buf *out)
+static int write_config(const struct cor_server_credentials *cred, const char *url,
+                        struct cor_buf *out)
 {
     int r = cor_buf_addz(out, "apiVersion: v1\nkind: Config\nclusters:\n- name: coracle\n"
                               "  cluster:\n    certificate-authority-data: ");
@@ -281,8 +285,9 @@ static int write_config(const struct cor_credentials *cred, const char *url, str
     return r;
 }
 
-int cor_credentials_write_kubeconfig(const struct cor_credentials *cred, const char *path,
-                                     const char *url, struct cor_status *reterr_status)
+int cor_server_credentials_write_kubeconfig(const struct cor_server_credentials *cred,
+                                            const char *path, const char *url,
+                                            struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text, old;
     int r;

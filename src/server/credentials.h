@@ -13,7 +13,7 @@
 
 #define COR_ADMIN_USER "kubernetes-admin"
 
-struct cor_credentials_opts {
+struct cor_server_credentials_opts {
     const char *dir;           /* exists; DIR/pki is made with mode 0700, its files with 0600 */
     const char *address;       /* numeric: stands in the certificate beside the loopback's */
     const char *tls_cert_file; /* NULL: our own serving certificate */
@@ -21,7 +21,7 @@ struct cor_credentials_opts {
     int64_t now_s; /* Unix time */
 };
 
-struct cor_credentials {
+struct cor_server_credentials {
     struct cor_buf ca_pem; /* what clients trust: our CA, or the given certificate */
     struct cor_cert_pair serving;
     struct cor_buf token; /* of COR_ADMIN_USER, in system:masters */
@@ -31,15 +31,17 @@ struct cor_credentials {
 /* Loads what is there and makes what is not; a serving certificate that does not fit the address
  * or nears its end is made anew. -COR_EIO, -COR_EINVAL (the message names the file), -COR_ENOMEM.
  */
-int cor_credentials_open(const struct cor_credentials_opts *opts, struct cor_credentials *ret_cred,
-                         struct cor_status *reterr_status);
+int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
+                                struct cor_server_credentials *ret_cred,
+                                struct cor_status *reterr_status);
 
 /* Wipes the secrets. Safe on a zeroed struct. */
-void cor_credentials_deinit(struct cor_credentials *cred);
+void cor_server_credentials_deinit(struct cor_server_credentials *cred);
 
 /* Writes the kubeconfig of the administrator for `url` to `path`, mode 0600; leaves a file alone
  * that says the same. -COR_EIO, -COR_ENOMEM. */
-int cor_credentials_write_kubeconfig(const struct cor_credentials *cred, const char *path,
-                                     const char *url, struct cor_status *reterr_status);
+int cor_server_credentials_write_kubeconfig(const struct cor_server_credentials *cred,
+                                            const char *path, const char *url,
+                                            struct cor_status *reterr_status);
 
 #endif

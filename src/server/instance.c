@@ -48,12 +48,13 @@ static int open_engine(struct cor_instance *in, struct cor_status *st)
 static int open_credentials(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_instance_opts *o = &in->opts;
-    const struct cor_credentials_opts opts = {.dir = o->data_dir,
-                                              .address = o->bind_address,
-                                              .tls_cert_file = o->tls_cert_file,
-                                              .tls_key_file = o->tls_key_file,
-                                              .now_s = cor_clock_wall_ms(cor_clock_real()) / 1000};
-    int r = cor_credentials_open(&opts, &in->credentials, st);
+    const struct cor_server_credentials_opts opts = {.dir = o->data_dir,
+                                                     .address = o->bind_address,
+                                                     .tls_cert_file = o->tls_cert_file,
+                                                     .tls_key_file = o->tls_key_file,
+                                                     .now_s = cor_clock_wall_ms(cor_clock_real()) /
+                                                              1000};
+    int r = cor_server_credentials_open(&opts, &in->credentials, st);
 
     if (r < 0)
         return r;
@@ -167,7 +168,7 @@ static int write_kubeconfig(struct cor_instance *in, struct cor_status *st)
 
     if (n >= (int)sizeof(in->kubeconfig))
         return cor_status_set(st, -COR_EINVAL, "--data: the path is too long");
-    return cor_credentials_write_kubeconfig(&in->credentials, in->kubeconfig, in->url, st);
+    return cor_server_credentials_write_kubeconfig(&in->credentials, in->kubeconfig, in->url, st);
 }
 
 static void on_bootstrap(void *arg, int err, const struct cor_status *status)

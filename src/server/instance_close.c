@@ -152,7 +152,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     cor_metrics_free(in->metrics);
     cor_token_table_free(in->tokens);
     cor_tls_unref(in->tls);
-    cor_credentials_deinit(&in->credentials);
+    cor_server_credentials_deinit(&in->credentials);
     cor_status_deinit(&in->bootstrap_status);
     return cor_free(in);
 }

@@ -32,7 +32,7 @@ struct cor_instance {
     struct cor_engine *engine;
     struct cor_metrics *metrics;
     struct cor_token_table *tokens;
-    struct cor_credentials credentials;
+    struct cor_server_credentials credentials;
     struct cor_tls *tls;
     struct cor_api *api;
     struct cor_server *server;
