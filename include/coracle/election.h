@@ -10,6 +10,7 @@
 
 #include "coracle/api.h"
 #include "coracle/client.h"
+#include "coracle/events.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,14 +18,22 @@ extern "C" {
 
 struct cor_election;
 
+#define COR_ELECTION_LABELS_MAX 16
+
 struct cor_election_opts {
-    const char *ns, *name;  /* of the Lease, which is made when it is missing */
-    const char *identity;   /* of this process; no two candidates have the same */
-    uint64_t lease_ms;      /* 0: 15 s; whole seconds are written */
-    uint64_t renew_ms;      /* 0: 10 s; less than the lease */
-    uint64_t retry_ms;      /* 0: 2 s; renew is more than 1.2 times as long */
+    const char *ns, *name;                /* of the Lease, which is made when it is missing */
+    const struct cor_string_pair *labels; /* that the Lease gets; others of it stay */
+    size_t nlabels;                       /* at most COR_ELECTION_LABELS_MAX */
+    const char *identity;                 /* of this process; no two candidates have the same */
+    uint64_t lease_ms;                    /* 0: 15 s; whole seconds are written */
+    uint64_t renew_ms;                    /* 0: 10 s; less than the lease */
+    uint64_t retry_ms;                    /* 0: 2 s; renew is more than 1.2 times as long */
     bool release_on_cancel; /* gives the lease back at the end: the next leader need not wait. What
                                it guards must be over before that */
+
+    /* Is told of "became leader" and "stopped leading", as events on the Lease. NULL: nobody is;
+     * else it must outlive the election. */
+    struct cor_events *events;
 
     /* On the runtime's I/O thread or inside the pump: they must not block. The last may be NULL. */
     void (*on_started)(void *arg); /* this process leads */

@@ -11,15 +11,20 @@
 #include "base/rand.h"
 #include "client/client_int.h"
 #include "client/dynamic_client.h"
-#include "client/lease.h"
+#include "client/lease_record.h"
 #include "loop/timer.h"
+
+_Static_assert(COR_ELECTION_LABELS_MAX == COR_LEASE_LABELS_MAX, "one bound, two names");
 
 struct cor_election {
     struct cor_leader_driver driver;
     struct cor_client *client;
     struct cor_loop *loop;
     struct cor_election_opts opts;
-    char *ns, *name;
+    struct cor_lease_name lease; /* the strings are in `text` */
+    char *text;
+    struct cor_string_pair labels[COR_ELECTION_LABELS_MAX];
+    bool has_led;
     struct cor_leader *leader;
     struct cor_rand rand;
     struct cor_timer timer; /* always set, so that moving it cannot fail */
@@ -72,7 +77,7 @@ static void answer(struct cor_election *e, int r, struct cor_object *lease)
         if (rv.n < sizeof(version))
             memcpy(version, rv.p, rv.n);
         if (e->is_getting)
-            r = cor_lease_read(lease, &record);
+            r = cor_lease_record_read(lease, &record);
     }
     if (e->is_getting)
         cor_leader_got(e->leader, now_ms(e), wall_us(), r, &record, version);
@@ -96,7 +101,7 @@ static struct cor_dynamic_call call_to(struct cor_election *e)
     return (struct cor_dynamic_call){
         .client = e->client->rest,
         .at = {.gvr = {COR_STR("coordination.k8s.io"), COR_STR("v1"), COR_STR("leases")},
-               .ns = cor_strz(e->ns)},
+               .ns = e->lease.ns},
         .timeout_ms = timeout_ms > 1000 ? timeout_ms : 1000,
         .on_done = on_answer,
         .arg = e,
@@ -125,7 +130,7 @@ static void get(struct cor_leader_driver *driver)
     struct cor_dynamic_call call = call_to(e);
 
     e->is_getting = true;
-    call.at.name = cor_strz(e->name);
+    call.at.name = e->lease.name;
     tell_soon(e, cor_dynamic_get(&call, COR_STR(""), &e->request, NULL));
 }
 
@@ -134,7 +139,7 @@ static void create(struct cor_leader_driver *driver, const struct cor_leader_rec
     struct cor_election *e = of(driver);
     const struct cor_dynamic_call call = call_to(e);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *lease = NULL;
-    int r = cor_lease_make(cor_strz(e->ns), cor_strz(e->name), record, &lease, NULL);
+    int r = cor_lease_record_write(record, NULL, &e->lease, &lease, NULL);
 
     e->is_getting = false;
     if (r == 0)
@@ -153,7 +158,7 @@ static void update(struct cor_leader_driver *driver, const struct cor_leader_rec
 
     assert(e->seen && cor_str_eqz(cor_object_resource_version(e->seen), version));
     e->is_getting = false;
-    r = cor_lease_change(e->seen, record, &lease, NULL);
+    r = cor_lease_record_write(record, e->seen, &e->lease, &lease, NULL);
     if (r == 0)
         r = cor_dynamic_update(&call, lease, NULL, &e->request, NULL);
     tell_soon(e, r);
@@ -191,11 +196,20 @@ static void on_timer(struct cor_timer *timer)
     note_leader(e);
 }
 
+static void record(struct cor_election *e, const char *text)
+{
+    if (e->opts.events && e->seen)
+        cor_events_record(e->opts.events, e->seen, COR_EVENT_NORMAL, "LeaderElection", "%s %s",
+                          cor_leader_identity(e->leader), text);
+}
+
 static void on_started(void *arg)
 {
     struct cor_election *e = arg;
 
     atomic_store(&e->is_leader, true);
+    e->has_led = true;
+    record(e, "became leader");
     e->opts.on_started(e->opts.arg);
 }
 
@@ -204,6 +218,8 @@ static void on_stopped(void *arg)
     struct cor_election *e = arg;
 
     atomic_store(&e->is_leader, false);
+    if (e->has_led)
+        record(e, "stopped leading");
     e->opts.on_stopped(e->opts.arg);
     cor_waiter_set(&e->over);
 }
@@ -247,8 +263,7 @@ static void free_election(struct cor_election *e)
 {
     cor_waiter_deinit(&e->over);
     cor_waiter_deinit(&e->gone);
-    cor_free(e->ns);
-    cor_free(e->name);
+    cor_free(e->text);
     cor_free(e);
 }
 
@@ -267,6 +282,30 @@ static void start(void *arg)
         s->r = cor_timer_set(&e->soon, UINT64_MAX);
     if (s->r == 0)
         cor_leader_start(e->leader, now_ms(e), wall_us());
+}
+
+static int copy_lease(struct cor_election *e, const struct cor_election_opts *from)
+{
+    struct cor_str parts[2 + 2 * COR_ELECTION_LABELS_MAX] = {cor_strz(from->ns),
+                                                             cor_strz(from->name)};
+    struct cor_str *strings[COR_ARRAY_LEN(parts)];
+    size_t n = 2;
+    int r;
+
+    for (size_t i = 0; i < from->nlabels; i++) {
+        parts[n++] = cor_strz(from->labels[i].key);
+        parts[n++] = cor_strz(from->labels[i].value);
+    }
+    for (size_t i = 0; i < n; i++)
+        strings[i] = &parts[i];
+    r = cor_str_gather(strings, n, &e->text);
+    if (r < 0)
+        return r;
+    e->lease = (struct cor_lease_name){parts[0], parts[1], e->labels, from->nlabels};
+    for (size_t i = 0; i < from->nlabels; i++)
+        e->labels[i] =
+            (struct cor_string_pair){(char *)parts[2 + 2 * i].p, (char *)parts[3 + 2 * i].p};
+    return 0;
 }
 
 static int make_leader(struct cor_election *e, struct cor_status *reterr)
@@ -296,6 +335,9 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
 
     if (!opts->ns || !*opts->ns || !opts->name || !*opts->name || !opts->identity)
         return cor_status_set(reterr, -COR_EINVAL, "an election needs ns, name and identity");
+    if (opts->nlabels > COR_ELECTION_LABELS_MAX)
+        return cor_status_set(reterr, -COR_EINVAL, "an election has at most %d labels",
+                              COR_ELECTION_LABELS_MAX);
     if (!opts->on_started || !opts->on_stopped)
         return cor_status_set(reterr, -COR_EINVAL, "an election needs on_started and on_stopped");
     e = cor_calloc(1, sizeof(*e));
@@ -305,8 +347,6 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     e->client = client;
     e->loop = client->runtime->loop;
     e->opts = *opts;
-    e->ns = cor_strdup(opts->ns);
-    e->name = cor_strdup(opts->name);
     e->cancel.on_mail = on_cancel_mail;
     e->last.on_mail = on_last_mail;
     cor_timer_init(&e->timer, e->loop, on_timer);
@@ -315,8 +355,8 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     cor_waiter_init(&e->over);
     cor_waiter_init(&e->gone);
     starting.election = e;
-    r = e->ns && e->name ? make_leader(e, reterr)
-                         : cor_status_set(reterr, -COR_ENOMEM, "make an election");
+    r = copy_lease(e, opts);
+    r = r == 0 ? make_leader(e, reterr) : cor_status_set(reterr, r, "make an election");
     if (r == 0) {
         cor_runtime_run(client->runtime, start, &starting);
         r = starting.r;

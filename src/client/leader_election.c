@@ -93,6 +93,11 @@ bool cor_leader_is_leader(const struct cor_leader *l)
     return l->has_observed && strcmp(l->observed.holder, l->identity) == 0;
 }
 
+const char *cor_leader_identity(const struct cor_leader *l)
+{
+    return l->identity;
+}
+
 const char *cor_leader_holder(const struct cor_leader *l)
 {
     return l->observed.holder;

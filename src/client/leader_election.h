@@ -89,6 +89,8 @@ void cor_leader_tick(struct cor_leader *l, uint64_t now_ms, int64_t wall_us);
  * on_stopped tells when all is done. Work that the lock guards must be over before this call. */
 void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us);
 
+const char *cor_leader_identity(const struct cor_leader *l); /* its own */
+
 /* By the record last seen. */
 bool cor_leader_is_leader(const struct cor_leader *l);
 const char *cor_leader_holder(const struct cor_leader *l); /* "" when nobody, or not known yet */

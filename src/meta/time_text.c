@@ -16,6 +16,23 @@ struct cor_str cor_time_print(int64_t unix_s, char *out)
     return cor_str(out, n);
 }
 
+struct cor_str cor_micro_time_print(int64_t unix_us, char *out)
+{
+    int64_t us = unix_us % 1000000, s = unix_us / 1000000;
+    struct cor_str text;
+    int n;
+
+    if (us < 0) {
+        us += 1000000;
+        s--;
+    }
+    text = cor_time_print(s, out);
+    if (text.n == 0)
+        return text;
+    n = snprintf(out + text.n - 1, COR_MICRO_TIME_TEXT_MAX - text.n + 1, ".%06dZ", (int)us);
+    return cor_str(out, text.n - 1 + (size_t)n);
+}
+
 static int read_number(struct cor_str *rest, size_t digits, char after, int *ret)
 {
     int v = 0;
@@ -52,28 +69,49 @@ static int read_offset(struct cor_str rest, int64_t *ret_s)
     return 0;
 }
 
-int cor_time_parse(struct cor_str text, int64_t *ret_unix_s)
+/* Microseconds of the digits after the point; finer ones are dropped. */
+static int64_t read_fraction(struct cor_str *rest)
+{
+    int64_t us = 0, unit = 100000;
+
+    *rest = cor_str_from(*rest, 1);
+    while (rest->n > 0 && rest->p[0] >= '0' && rest->p[0] <= '9') {
+        us += (rest->p[0] - '0') * unit;
+        unit /= 10;
+        *rest = cor_str_from(*rest, 1);
+    }
+    return us;
+}
+
+int cor_micro_time_parse(struct cor_str text, int64_t *ret_unix_us)
 {
     struct tm tm = {0};
-    int64_t offset;
+    int64_t offset, us = 0;
 
     if (read_number(&text, 4, '-', &tm.tm_year) < 0 || read_number(&text, 2, '-', &tm.tm_mon) < 0 ||
         read_number(&text, 2, 'T', &tm.tm_mday) < 0 ||
         read_number(&text, 2, ':', &tm.tm_hour) < 0 || read_number(&text, 2, ':', &tm.tm_min) < 0 ||
         read_number(&text, 2, 0, &tm.tm_sec) < 0)
         return -COR_EINVAL;
-    if (text.n > 1 && text.p[0] == '.') {
-        text = cor_str_from(text, 1);
-        while (text.n > 0 && text.p[0] >= '0' && text.p[0] <= '9')
-            text = cor_str_from(text, 1);
-    }
+    if (text.n > 1 && text.p[0] == '.')
+        us = read_fraction(&text);
     if (read_offset(text, &offset) < 0 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
         tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
         return -COR_EINVAL;
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
-    *ret_unix_s = (int64_t)timegm(&tm) - offset;
+    *ret_unix_us = ((int64_t)timegm(&tm) - offset) * 1000000 + us;
     return 0;
+}
+
+int cor_time_parse(struct cor_str text, int64_t *ret_unix_s)
+{
+    int64_t us;
+    int r = cor_micro_time_parse(text, &us);
+
+    if (r == 0)
+        *ret_unix_s = us / 1000000 - (us % 1000000 < 0);
+    return r;
 }
 
 static struct cor_str print_pair(char *out, int64_t a, char a_unit, int64_t b, char b_unit)

@@ -9,12 +9,18 @@
 
 /* "2025-01-01T00:00:00Z" and its NUL; years 0 to 9999. */
 #define COR_TIME_TEXT_MAX 21
+/* "2025-01-01T00:00:00.000000Z" and its NUL: a MicroTime. */
+#define COR_MICRO_TIME_TEXT_MAX 28
 
 /* RFC 3339 in UTC with seconds; `out` has room for COR_TIME_TEXT_MAX bytes. */
 struct cor_str cor_time_print(int64_t unix_s, char *out);
 
-/* RFC 3339 with any offset; fractions of a second are dropped. 0, -COR_EINVAL. */
+/* The same with microseconds; `out` has room for COR_MICRO_TIME_TEXT_MAX bytes. */
+struct cor_str cor_micro_time_print(int64_t unix_us, char *out);
+
+/* RFC 3339 with any offset; what is finer than the result is dropped. 0, -COR_EINVAL. */
 int cor_time_parse(struct cor_str text, int64_t *ret_unix_s);
+int cor_micro_time_parse(struct cor_str text, int64_t *ret_unix_us);
 
 #define COR_AGE_TEXT_MAX 32
 

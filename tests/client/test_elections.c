@@ -112,6 +112,49 @@ TEST(elections, a_lease_says_who_leads)
     world_end(&w);
 }
 
+static size_t count(struct world *w, const char *text)
+{
+    const struct cor_request req = {
+        .verb = COR_VERB_LIST, .resource = {"", "v1", "events"}, .ns = "default"};
+    struct cor_object_list list;
+    size_t n = 0;
+
+    assert_int_equal(cor_client_list(w->client, &req, &list, NULL), 0);
+    for (size_t i = 0; i < list.n; i++)
+        n += strstr(cor_object_json(list.items[i]).p, text) != NULL;
+    cor_object_list_deinit(&list);
+    return n;
+}
+
+/* Contract 4.2.18, 4.2.19. */
+TEST(elections, label_the_lease_and_tell_of_themselves)
+{
+    static const struct cor_string_pair labels[] = {{(char *)"app", (char *)"test"}};
+    const struct cor_request get = {.verb = COR_VERB_GET,
+                                    .resource = {"coordination.k8s.io", "v1", "leases"},
+                                    .ns = "default",
+                                    .name = "lock"};
+    struct world w;
+    struct candidate a = {0};
+    struct cor_election_opts opts = candidacy(&a, "a");
+    struct cor_object *lease;
+
+    world_begin(&w, COR_RUNTIME_THREADS);
+    opts.labels = labels;
+    opts.nlabels = 1;
+    assert_int_equal(cor_events_new(w.client, "elector", &opts.events), 0);
+    assert_int_equal(cor_election_new(w.client, &opts, &a.election, NULL), 0);
+    world_run(&w, leads, &a);
+    assert_int_equal(cor_client_do(w.client, &get, &lease, NULL), 0);
+    assert_non_null(strstr(cor_object_json(lease).p, "\"labels\":{\"app\":\"test\"}"));
+    cor_object_unref(lease);
+    cor_election_free(a.election);
+    cor_events_free(opts.events);
+    assert_int_equal(count(&w, "\"message\":\"a became leader\""), 1);
+    assert_int_equal(count(&w, "\"message\":\"a stopped leading\""), 1);
+    world_end(&w);
+}
+
 TEST(elections, options_that_cannot_be_are_refused)
 {
     struct world w;

@@ -50,3 +50,24 @@ TEST(time_text, ages_are_human_durations)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_str(cor_age_print(cases[i].s, text), cases[i].text);
 }
+
+/* metav1.MicroTime. */
+TEST(time_text, prints_and_reads_microseconds)
+{
+    char text[COR_MICRO_TIME_TEXT_MAX];
+    int64_t us;
+
+    assert_str(cor_micro_time_print(1735689600000000, text), "2025-01-01T00:00:00.000000Z");
+    assert_str(cor_micro_time_print(1735689600000007, text), "2025-01-01T00:00:00.000007Z");
+    assert_str(cor_micro_time_print(-1, text), "1969-12-31T23:59:59.999999Z");
+    assert_str(cor_micro_time_print(INT64_MAX, text), "");
+    assert_int_equal(cor_micro_time_parse(COR_STR("2025-01-01T00:00:00.000007Z"), &us), 0);
+    assert_int_equal(us, 1735689600000007);
+    assert_int_equal(cor_micro_time_parse(COR_STR("2025-01-01T00:00:00.5+00:00"), &us), 0);
+    assert_int_equal(us, 1735689600500000);
+    assert_int_equal(cor_micro_time_parse(COR_STR("2025-01-01T00:00:00.1234569Z"), &us), 0);
+    assert_int_equal(us, 1735689600123456);
+    assert_int_equal(cor_micro_time_parse(COR_STR("1969-12-31T23:59:59.5Z"), &us), 0);
+    assert_int_equal(us, -500000);
+    assert_int_equal(cor_micro_time_parse(COR_STR("now"), &us), -COR_EINVAL);
+}
