@@ -1,6 +1,7 @@
 #include "json/splitter.h"
 
 #include "base/err.h"
+#include "json/json_int.h"
 
 #define KEY_MAX 1024 /* bytes of a member's name, quotes included */
 
@@ -45,51 +46,60 @@ static bool is_space(char c)
 /* Where the string ends in [p, end): past its quote, or NULL. */
 static const char *skip_string(struct cor_json_splitter *s, const char *p, const char *end)
 {
-    for (; p < end; p++) {
-        if (s->is_escaped)
+    while (p < end) {
+        if (s->is_escaped) {
             s->is_escaped = false;
-        else if (*p == '\\')
-            s->is_escaped = true;
-        else if (*p == '"') {
+            p++;
+            continue;
+        }
+        p = cor_json_find_special(p, end);
+        if (p == end)
+            break;
+        if (*p == '"') {
             s->in_string = false;
             return p + 1;
         }
+        s->is_escaped = *p++ == '\\';
     }
     return NULL;
 }
 
+static const char *skip_scalar(const char *p, const char *end)
+{
+    while (p < end && !is_space(*p) && *p != ',' && *p != ']' && *p != '}')
+        p++;
+    return p < end ? p : NULL;
+}
+
+/* What a byte outside of strings does to the depth; a quote begins a string. */
+enum { PLAIN, QUOTE, OPEN, CLOSE };
+static const unsigned char classes[256] = {
+    ['"'] = QUOTE, ['{'] = OPEN, ['['] = OPEN, ['}'] = CLOSE, [']'] = CLOSE};
+
 /* Where the value under way ends in [p, end), or NULL: it goes on. */
 static const char *skip_value(struct cor_json_splitter *s, const char *p, const char *end)
 {
+    if (s->is_scalar)
+        return skip_scalar(p, end);
     while (p < end) {
+        unsigned char class = PLAIN;
+
         if (s->in_string) {
             p = skip_string(s, p, end);
             if (!p || s->depth == 0)
                 return p;
-            continue;
         }
-        if (s->is_scalar) {
-            if (is_space(*p) || *p == ',' || *p == ']' || *p == '}')
-                return p;
+        while (p < end && (class = classes[(unsigned char)*p]) == PLAIN)
             p++;
-            continue;
-        }
-        switch (*p++) {
-        case '"':
+        if (p == end)
+            break;
+        p++;
+        if (class == QUOTE)
             s->in_string = true;
-            break;
-        case '{':
-        case '[':
+        else if (class == OPEN)
             s->depth++;
-            break;
-        case '}':
-        case ']':
-            if (--s->depth == 0)
-                return p;
-            break;
-        default:
-            break;
-        }
+        else if (--s->depth == 0)
+            return p;
     }
     return NULL;
 }
