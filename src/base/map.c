@@ -15,6 +15,7 @@
 
 #define MAP_FIRST_CAP 8
 #define MAP_MAX       ((size_t)1 << 31)
+#define MAP_KEPT_CAP  1024 /* a map that was larger gives its memory back once it is empty */
 
 struct cor_map_entry {
     const char *key;
@@ -212,6 +213,8 @@ void *cor_map_remove(struct cor_map *m, struct cor_str key)
     if (index != m->n - 1)
         move_last_entry_to(m, index);
     m->n--;
+    if (m->n == 0 && m->cap > MAP_KEPT_CAP)
+        cor_map_deinit(m);
     return value;
 }
 

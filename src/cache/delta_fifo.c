@@ -30,12 +30,22 @@ int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_
 
 static void drop_node(struct cor_delta_fifo *f, struct cor_delta_node *node)
 {
+    struct cor_delta_record *record = node->record;
+
     cor_list_remove(&node->in_order);
     cor_list_remove(&node->in_record);
-    node->record->n--;
+    record->n--;
     f->n--;
     cor_object_unref(node->delta.object);
-    cor_free(node);
+    if (node == &record->first)
+        node->record = NULL;
+    else
+        cor_free(node);
+}
+
+static struct cor_delta_node *node_new(struct cor_delta_record *record)
+{
+    return record->first.record ? cor_alloc(sizeof(struct cor_delta_node)) : &record->first;
 }
 
 static void drop_record(struct cor_delta_fifo *f, struct cor_delta_record *record)
@@ -141,13 +151,11 @@ int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct
         return 0;
     if (f->n >= f->opts.deltas_max)
         return -COR_EBUSY;
-    node = cor_alloc(sizeof(*node));
+    if (!record && (r = record_new(f, key, &record)) < 0)
+        return r;
+    node = node_new(record);
     if (!node)
         return -COR_ENOMEM;
-    if (!record && (r = record_new(f, key, &record)) < 0) {
-        cor_free(node);
-        return r;
-    }
     *node = (struct cor_delta_node){
         .record = record, .seq = ++f->last_seq, .delta = {type, is_tombstone, object}};
     if (object)

@@ -12,20 +12,24 @@
 #include "base/map.h"
 #include "cache/delta_fifo.h"
 
-struct cor_delta_record {
-    struct cor_list link;   /* in records */
-    struct cor_list deltas; /* of this key */
-    size_t n;
-    size_t key_len;
-    char key[];
-};
-
 struct cor_delta_node {
     struct cor_list in_order;
     struct cor_list in_record;
     struct cor_delta_record *record;
     uint64_t seq; /* grows along the order */
     struct cor_delta delta;
+};
+
+/* Most keys have one change, which stands in the record: one block for both, and of a size that the
+ * C library merges with its neighbours at once, so that the memory of a long list goes back to the
+ * system as it is consumed. */
+struct cor_delta_record {
+    struct cor_list link;   /* in records */
+    struct cor_list deltas; /* of this key */
+    size_t n;
+    struct cor_delta_node first; /* free while its `record` is NULL */
+    size_t key_len;
+    char key[];
 };
 
 struct cor_delta_fifo {
@@ -42,15 +46,15 @@ struct cor_delta_fifo {
     uint64_t last_seq;       /* of the newest change */
     struct cor_cache_waiters waiters;
     bool populated, closed;
-    struct cor_delta_staged **staged; /* of the replace under way */
+    struct cor_delta_staged *staged; /* of the replace under way */
     size_t nstaged, staged_cap;
 };
 
 /* An object of a list that is coming in, transformed. */
 struct cor_delta_staged {
     struct cor_object *object;
+    char *key; /* NULL: the one that the object carries */
     size_t key_len;
-    char key[];
 };
 
 /* All run under the lock; `object` is borrowed. 0 or the errors of the store. */

@@ -127,16 +127,21 @@ static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
     cor_delta_fifo_unlock(f);
 }
 
-static void staged_free(struct cor_delta_staged *s)
+static void staged_deinit(struct cor_delta_staged *s)
 {
     cor_object_unref(s->object);
-    cor_free(s);
+    cor_free(s->key);
+}
+
+static struct cor_str staged_key(const struct cor_delta_staged *s)
+{
+    return s->key ? cor_str(s->key, s->key_len) : cor_object_own_key(s->object);
 }
 
 void cor_delta_fifo_unstage(struct cor_delta_fifo *f)
 {
     for (size_t i = 0; i < f->nstaged; i++)
-        staged_free(f->staged[i]);
+        staged_deinit(&f->staged[i]);
     f->staged = cor_free(f->staged);
     f->nstaged = f->staged_cap = 0;
 }
@@ -149,7 +154,7 @@ static int on_replace_begin(struct cor_reflector_store *store, struct cor_status
 static int reserve_staged(struct cor_delta_fifo *f)
 {
     size_t cap = f->staged_cap ? f->staged_cap * 2 : 64;
-    struct cor_delta_staged **staged;
+    struct cor_delta_staged *staged;
 
     if (f->nstaged < f->staged_cap)
         return 0;
@@ -161,25 +166,33 @@ static int reserve_staged(struct cor_delta_fifo *f)
     return 0;
 }
 
+/* The key is of the object before its transform. */
+static int keep_key(struct cor_delta_fifo *f, struct cor_delta_staged *s)
+{
+    if (cor_str_eq(cor_object_own_key(s->object), cor_buf_str(&f->key)))
+        return 0;
+    s->key = cor_memdup(f->key.p, f->key.n);
+    s->key_len = f->key.n;
+    return s->key ? 0 : -COR_ENOMEM;
+}
+
 static int stage_locked(struct cor_delta_fifo *f, struct cor_str key, struct cor_object *object,
                         struct cor_status *reterr)
 {
-    struct cor_delta_staged *s;
+    struct cor_delta_staged s = {.object = object};
     int r = set_key(f, key, object);
 
     if (r < 0)
         return failure(f, r, reterr);
     if (f->nstaged == f->opts.deltas_max)
         return failure(f, -COR_EBUSY, reterr);
-    s = reserve_staged(f) == 0 ? cor_alloc(sizeof(*s) + f->key.n) : NULL;
-    if (!s)
+    if (reserve_staged(f) < 0)
         return no_memory(reterr);
-    s->object = object;
-    s->key_len = f->key.n;
-    memcpy(s->key, f->key.p, f->key.n);
-    r = transform(f, &s->object, reterr);
+    r = transform(f, &s.object, reterr);
+    if (r == 0 && keep_key(f, &s) < 0)
+        r = no_memory(reterr);
     if (r < 0)
-        staged_free(s);
+        staged_deinit(&s);
     else
         f->staged[f->nstaged++] = s;
     return r;
@@ -203,9 +216,9 @@ static int gather_listed(struct cor_delta_fifo *f, struct cor_map *listed)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < f->nstaged; i++) {
-        struct cor_delta_staged *s = f->staged[i];
+        struct cor_delta_staged *s = &f->staged[i];
 
-        r = cor_map_put(listed, cor_str(s->key, s->key_len), s, NULL);
+        r = cor_map_put(listed, staged_key(s), s, NULL);
     }
     return r == -COR_ETOOBIG ? -COR_EBUSY : r;
 }
@@ -261,9 +274,9 @@ static int enqueue_listed(struct cor_delta_fifo *f)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < f->nstaged; i++) {
-        struct cor_delta_staged *s = f->staged[i];
+        struct cor_delta_staged *s = &f->staged[i];
 
-        r = cor_delta_enqueue(f, COR_DELTA_REPLACED, cor_str(s->key, s->key_len), s->object, false);
+        r = cor_delta_enqueue(f, COR_DELTA_REPLACED, staged_key(s), s->object, false);
     }
     return r;
 }

@@ -41,6 +41,24 @@ static void item_unrefp(struct cor_indexed **e)
 
 static const struct cor_btree_type item_type = {item_key, item_ref, item_unref};
 
+static struct cor_str object_item_key(const void *item)
+{
+    return cor_object_own_key(item);
+}
+
+static void object_item_ref(void *item)
+{
+    cor_object_ref(item);
+}
+
+static void object_item_unref(void *item)
+{
+    cor_object_unref(item);
+}
+
+static const struct cor_btree_type object_type = {object_item_key, object_item_ref,
+                                                  object_item_unref};
+
 size_t cor_index_prefix(struct cor_str value, char to[COR_INDEX_PREFIX_MAX])
 {
     to[0] = (char)(value.n >> 8);
@@ -58,8 +76,8 @@ static struct cor_indexed *item_new(struct cor_object *object, struct cor_str pr
     if (!e)
         return NULL;
     cor_ref_init(&e->ref);
-    e->len = (uint32_t)(prefix.n + key.n);
-    e->key_at = (uint32_t)prefix.n;
+    e->len = (uint16_t)(prefix.n + key.n);
+    e->key_at = (uint16_t)prefix.n;
     e->object = cor_object_ref(object);
     if (prefix.n > 0)
         memcpy(e->bytes, prefix.p, prefix.n);
@@ -67,22 +85,16 @@ static struct cor_indexed *item_new(struct cor_object *object, struct cor_str pr
     return e;
 }
 
-static struct cor_str object_key_of(const struct cor_indexed *e)
+/* The object as the tree of all holds it. */
+static int keyed(struct cor_object *object, struct cor_object **ret)
 {
-    return cor_str(e->bytes + e->key_at, e->len - e->key_at);
-}
+    int r = cor_object_with_key(object, ret);
 
-static int item_of_object(struct cor_object *object, struct cor_indexed **ret)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
-    int r;
-
-    cor_buf_init(&key, COR_OBJECT_KEY_MAX);
-    r = cor_object_key(object, &key);
-    if (r < 0)
-        return r;
-    *ret = item_new(object, COR_STR(""), cor_buf_str(&key));
-    return *ret ? 0 : -COR_ENOMEM;
+    if (r == 0 && (*ret)->key_len > COR_OBJECT_KEY_MAX) {
+        *ret = cor_object_unref(*ret);
+        return -COR_ETOOBIG;
+    }
+    return r;
 }
 
 int cor_indexer_new(const struct cor_index_def *defs, size_t n, struct cor_indexer **ret_indexer)
@@ -93,7 +105,7 @@ int cor_indexer_new(const struct cor_index_def *defs, size_t n, struct cor_index
     if (!ix)
         return -COR_ENOMEM;
     pthread_mutex_init(&ix->lock, NULL);
-    ix->all = cor_btree_new(&item_type);
+    ix->all = cor_btree_new(&object_type);
     r = ix->all ? cor_indexer_add_indexes(ix, defs, n) : -COR_ENOMEM;
     if (r < 0) {
         cor_indexer_free(ix);
@@ -134,6 +146,7 @@ const struct cor_index *cor_indexer_find(struct cor_indexer *ix, struct cor_str 
 
 /* Entries gathered for one tree, with a reference to each. */
 struct batch {
+    const struct cor_btree_type *type;
     struct cor_btree_entry *entries;
     size_t n, cap;
 };
@@ -141,35 +154,44 @@ struct batch {
 static void batch_deinit(struct batch *b)
 {
     for (size_t i = 0; i < b->n; i++)
-        item_unref(b->entries[i].item);
+        b->type->unref(b->entries[i].item);
     cor_free(b->entries);
 }
 
-static int batch_add(struct batch *b, struct cor_indexed *take)
+static int batch_add(struct batch *b, void *take, uint64_t fingerprint)
 {
-    if (take && b->n == b->cap) {
+    if (b->n == b->cap) {
         size_t cap = b->cap ? b->cap * 2 : 64;
         struct cor_btree_entry *entries = cor_realloc(b->entries, cap * sizeof(b->entries[0]));
 
         if (!entries) {
-            item_unref(take);
+            b->type->unref(take);
             return -COR_ENOMEM;
         }
         b->entries = entries;
         b->cap = cap;
     }
-    if (!take)
-        return -COR_ENOMEM;
-    b->entries[b->n++] =
-        (struct cor_btree_entry){.item = take, .fingerprint = take->object->fingerprint};
+    b->entries[b->n++] = (struct cor_btree_entry){.item = take, .fingerprint = fingerprint};
     return 0;
+}
+
+static int batch_add_object(struct batch *b, struct cor_object *take)
+{
+    return batch_add(b, take, take->fingerprint);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct cor_btree_entry *x = a, *y = b;
+
+    return cor_str_cmp(item_key(x->item), item_key(y->item));
 }
 
 static int by_key(const void *a, const void *b)
 {
     const struct cor_btree_entry *x = a, *y = b;
 
-    return cor_str_cmp(item_key(x->item), item_key(y->item));
+    return cor_str_cmp(cor_object_own_key(x->item), cor_object_own_key(y->item));
 }
 
 static int by_key_and_place(const void *a, const void *b)
@@ -193,39 +215,36 @@ static void batch_sort(struct batch *b)
         b->entries[i].fingerprint = i;
     qsort(b->entries, b->n, sizeof(b->entries[0]), by_key_and_place);
     for (size_t i = 0; i < b->n; i++) {
-        struct cor_indexed *e = b->entries[i].item;
+        struct cor_object *object = b->entries[i].item;
 
         if (i + 1 < b->n && by_key(&b->entries[i], &b->entries[i + 1]) == 0)
-            item_unref(e);
+            cor_object_unref(object);
         else
-            b->entries[kept++] = (struct cor_btree_entry){e, e->object->fingerprint};
+            b->entries[kept++] = (struct cor_btree_entry){object, object->fingerprint};
     }
     b->n = kept;
 }
 
-static int index_item(struct cor_index *index, const struct cor_indexed *e,
-                      struct cor_index_values *values)
-{
-    cor_index_values_init(values);
-    return index->fn(index->arg, e->object, values);
-}
-
-static struct cor_indexed *item_of_value(const struct cor_indexed *e, struct cor_str value)
+static struct cor_indexed *item_of_value(struct cor_object *object, struct cor_str value)
 {
     char prefix[COR_INDEX_PREFIX_MAX];
     size_t n = cor_index_prefix(value, prefix);
 
-    assert(e);
-    return item_new(e->object, cor_str(prefix, n), object_key_of(e));
+    return item_new(object, cor_str(prefix, n), cor_object_own_key(object));
 }
 
-static int batch_add_values(struct batch *b, struct cor_index *index, const struct cor_indexed *e)
+static int batch_add_values(struct batch *b, struct cor_index *index, struct cor_object *object)
 {
     COR_CLEANUP(cor_index_values_deinit) struct cor_index_values values;
-    int r = index_item(index, e, &values);
+    int r;
 
-    for (size_t i = 0; r == 0 && i < values.n; i++)
-        r = batch_add(b, item_of_value(e, cor_index_values_at(&values, i)));
+    cor_index_values_init(&values);
+    r = index->fn(index->arg, object, &values);
+    for (size_t i = 0; r == 0 && i < values.n; i++) {
+        struct cor_indexed *e = item_of_value(object, cor_index_values_at(&values, i));
+
+        r = e ? batch_add(b, e, object->fingerprint) : -COR_ENOMEM;
+    }
     return r;
 }
 
@@ -237,7 +256,7 @@ static int build_index(struct cor_index *index, const struct batch *objects, str
     for (size_t i = 0; r == 0 && i < objects->n; i++)
         r = batch_add_values(out, index, objects->entries[i].item);
     if (r == 0 && out->n > 0)
-        qsort(out->entries, out->n, sizeof(out->entries[0]), by_key);
+        qsort(out->entries, out->n, sizeof(out->entries[0]), by_value);
     return r;
 }
 
@@ -247,16 +266,14 @@ static int gather_all(struct cor_indexer *ix, struct batch *out)
     int r = 0;
 
     cor_btree_iter_range(&it, cor_btree_live(ix->all), COR_STR(""), (struct cor_str){0});
-    while (r == 0 && cor_btree_iter_next(&it)) {
-        item_ref(it.entry.item);
-        r = batch_add(out, it.entry.item);
-    }
+    while (r == 0 && cor_btree_iter_next(&it))
+        r = batch_add_object(out, cor_object_ref(it.entry.item));
     return r;
 }
 
 static int fill_index(struct cor_index *index, const struct batch *objects)
 {
-    COR_CLEANUP(batch_deinit) struct batch values = {0};
+    COR_CLEANUP(batch_deinit) struct batch values = {&item_type};
     int r = build_index(index, objects, &values);
 
     return r < 0 ? r : cor_btree_replace(index->tree, values.entries, values.n);
@@ -264,7 +281,7 @@ static int fill_index(struct cor_index *index, const struct batch *objects)
 
 static int freshen_locked(struct cor_indexer *ix)
 {
-    COR_CLEANUP(batch_deinit) struct batch all = {0};
+    COR_CLEANUP(batch_deinit) struct batch all = {&object_type};
     int r;
 
     if (!ix->stale)
@@ -287,7 +304,7 @@ static int index_init(struct cor_index *index, const struct cor_index_def *def)
 
 static int add_indexes_locked(struct cor_indexer *ix, const struct cor_index_def *defs, size_t n)
 {
-    COR_CLEANUP(batch_deinit) struct batch all = {0};
+    COR_CLEANUP(batch_deinit) struct batch all = {&object_type};
     size_t had = ix->nindexes;
     int r = 0;
 
@@ -325,17 +342,17 @@ int cor_indexer_add_indexes(struct cor_indexer *ix, const struct cor_index_def *
 
 /* Adds what the index says of `new` (NULL: gone) and takes out what it said of `old` only.
  * `touched`: the tree may have changed. */
-static int update_index(struct cor_index *index, const struct cor_indexed *old,
-                        const struct cor_indexed *new, bool *touched)
+static int update_index(struct cor_index *index, struct cor_object *old, struct cor_object *new,
+                        bool *touched)
 {
     COR_CLEANUP(cor_index_values_deinit) struct cor_index_values before, after;
     int r;
 
     cor_index_values_init(&before);
     cor_index_values_init(&after);
-    r = new ? index->fn(index->arg, new->object, &after) : 0;
+    r = new ? index->fn(index->arg, new, &after) : 0;
     if (r == 0 && old)
-        r = index->fn(index->arg, old->object, &before);
+        r = index->fn(index->arg, old, &before);
     *touched |= r == 0;
     for (size_t i = 0; r == 0 && i < after.n; i++) {
         COR_CLEANUP(item_unrefp)
@@ -358,8 +375,8 @@ static int update_index(struct cor_index *index, const struct cor_indexed *old,
     return r;
 }
 
-static int update_indexes_locked(struct cor_indexer *ix, const struct cor_indexed *old,
-                                 const struct cor_indexed *new)
+static int update_indexes_locked(struct cor_indexer *ix, struct cor_object *old,
+                                 struct cor_object *new)
 {
     bool touched = false;
     int r = 0;
@@ -370,59 +387,57 @@ static int update_indexes_locked(struct cor_indexer *ix, const struct cor_indexe
     return r;
 }
 
-static struct cor_indexed *peek_locked(struct cor_indexer *ix, struct cor_str key)
+static struct cor_object *peek_locked(struct cor_indexer *ix, struct cor_str key)
 {
     struct cor_btree_entry entry;
 
     return cor_btree_peek(cor_btree_live(ix->all), key, &entry) ? entry.item : NULL;
 }
 
-static int put_locked(struct cor_indexer *ix, struct cor_indexed *e, struct cor_indexed **ret_old)
+static int put_locked(struct cor_indexer *ix, struct cor_object *object, void **ret_replaced)
 {
-    struct cor_indexed *old = peek_locked(ix, item_key(e));
-    void *replaced = NULL;
+    struct cor_object *old = peek_locked(ix, cor_object_own_key(object));
     int r = freshen_locked(ix);
 
     if (r == 0 && !old && cor_btree_count(cor_btree_live(ix->all)) >= COR_INDEXER_OBJECTS_MAX)
         r = -COR_ETOOBIG;
     if (r == 0)
-        r = update_indexes_locked(ix, old, e);
+        r = update_indexes_locked(ix, old, object);
     if (r == 0) {
-        r = cor_btree_put(ix->all, e, e->object->fingerprint, &replaced);
+        r = cor_btree_put(ix->all, object, object->fingerprint, ret_replaced);
         ix->stale = r < 0;
     }
-    *ret_old = replaced;
     cor_btree_reclaim(ix->all, RECLAIM_PER_WRITE);
     return r;
 }
 
-/* Gives the object of an entry that left the tree to the caller. */
-static void give_old(struct cor_indexed *old, struct cor_object **ret_old)
+/* The object that left the tree is the caller's, or nobody's. */
+static void give_old(int r, struct cor_object *take_old, struct cor_object **ret_old)
 {
-    if (ret_old)
-        *ret_old = old ? cor_object_ref(old->object) : NULL;
+    if (r == 0 && ret_old)
+        *ret_old = take_old;
+    else
+        cor_object_unref(take_old);
 }
 
 int cor_indexer_put(struct cor_indexer *ix, struct cor_object *object, struct cor_object **ret_old)
 {
-    struct cor_indexed *e, *old = NULL;
-    int r = item_of_object(object, &e);
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *own = NULL;
+    void *replaced = NULL;
+    int r = keyed(object, &own);
 
     if (r < 0)
         return r;
     pthread_mutex_lock(&ix->lock);
-    r = put_locked(ix, e, &old);
-    if (r == 0)
-        give_old(old, ret_old);
-    item_unref(old);
-    item_unref(e);
+    r = put_locked(ix, own, &replaced);
+    give_old(r, replaced, ret_old);
     pthread_mutex_unlock(&ix->lock);
     return r;
 }
 
 int cor_indexer_remove(struct cor_indexer *ix, struct cor_str key, struct cor_object **ret_old)
 {
-    struct cor_indexed *old;
+    struct cor_object *old;
     void *removed = NULL;
     int r;
 
@@ -436,9 +451,7 @@ int cor_indexer_remove(struct cor_indexer *ix, struct cor_str key, struct cor_ob
             ix->stale = r < 0;
         }
     }
-    if (r == 0)
-        give_old(removed, ret_old);
-    item_unref(removed);
+    give_old(r, removed, ret_old);
     cor_btree_reclaim(ix->all, RECLAIM_PER_WRITE);
     pthread_mutex_unlock(&ix->lock);
     return r;
@@ -459,6 +472,8 @@ static int replace_locked(struct cor_indexer *ix, const struct batch *all)
     size_t n = ix->nindexes;
     int r = 0;
 
+    for (size_t i = 0; i < n; i++)
+        values[i].type = &item_type;
     for (size_t i = 0; r == 0 && i < n; i++)
         r = build_index(&ix->indexes[i], all, &values[i]);
     for (size_t i = 0; r == 0 && i < n; i++) {
@@ -477,15 +492,15 @@ static int replace_locked(struct cor_indexer *ix, const struct batch *all)
 
 int cor_indexer_replace(struct cor_indexer *ix, struct cor_object *const *objects, size_t n)
 {
-    COR_CLEANUP(batch_deinit) struct batch all = {0};
+    COR_CLEANUP(batch_deinit) struct batch all = {&object_type};
     int r = n > COR_INDEXER_OBJECTS_MAX ? -COR_ETOOBIG : 0;
 
     for (size_t i = 0; r == 0 && i < n; i++) {
-        struct cor_indexed *e = NULL;
+        struct cor_object *own;
 
-        r = item_of_object(objects[i], &e);
+        r = keyed(objects[i], &own);
         if (r == 0)
-            r = batch_add(&all, e);
+            r = batch_add_object(&all, own);
     }
     if (r < 0)
         return r;

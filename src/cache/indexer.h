@@ -54,6 +54,7 @@ int cor_indexer_get(struct cor_indexer *ix, struct cor_str key, struct cor_objec
 struct cor_object_iter {
     struct cor_btree_snap *snap;
     struct cor_btree_iter it;
+    bool of_index; /* the tree is an index's, see cache/indexer_int.h */
     uint64_t mask; /* objects whose fingerprint lacks one of these bits are passed over */
 };
 

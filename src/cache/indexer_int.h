@@ -14,11 +14,12 @@
 #include "base/ref.h"
 #include "cache/indexer.h"
 
-/* An entry of any tree; immutable. */
+/* An entry of an index's tree; immutable. The tree of all holds the objects themselves, which carry
+ * their keys (cor_object_with_key()). */
 struct cor_indexed {
     struct cor_ref ref;
-    uint32_t len;    /* of `bytes` */
-    uint32_t key_at; /* where the object's key begins: 0 in the tree of all */
+    uint16_t len;    /* of `bytes` */
+    uint16_t key_at; /* where the object's key begins */
     struct cor_object *object;
     char bytes[];
 };

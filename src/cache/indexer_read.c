@@ -7,10 +7,16 @@
 #include "cache/index_values.h"
 #include "cache/object_key.h"
 
-static int iter_begin(struct cor_btree *tree, struct cor_object_iter *it)
+static int begin_all(struct cor_indexer *ix, struct cor_object_iter *it)
 {
     *it = (struct cor_object_iter){0};
-    return cor_btree_snapshot(tree, &it->snap);
+    return cor_btree_snapshot(ix->all, &it->snap);
+}
+
+static int begin_index(const struct cor_index *index, struct cor_object_iter *it)
+{
+    *it = (struct cor_object_iter){.of_index = true};
+    return cor_btree_snapshot(index->tree, &it->snap);
 }
 
 void cor_object_iter_deinit(struct cor_object_iter *it)
@@ -22,14 +28,12 @@ void cor_object_iter_deinit(struct cor_object_iter *it)
 bool cor_object_iter_next(struct cor_object_iter *it, struct cor_object **ret_object,
                           struct cor_str *ret_key)
 {
-    const struct cor_indexed *e;
-
     if (!cor_btree_iter_next_covering(&it->it, it->mask))
         return false;
-    e = it->it.entry.item;
-    *ret_object = e->object;
+    *ret_object =
+        it->of_index ? ((const struct cor_indexed *)it->it.entry.item)->object : it->it.entry.item;
     if (ret_key)
-        *ret_key = cor_str(e->bytes + e->key_at, e->len - e->key_at);
+        *ret_key = cor_object_own_key(*ret_object);
     return true;
 }
 
@@ -54,7 +58,7 @@ int cor_indexer_get(struct cor_indexer *ix, struct cor_str key, struct cor_objec
     if (r < 0)
         return r;
     if (cor_btree_peek(cor_btree_snap_view(snap), key, &entry))
-        *ret_object = cor_object_ref(((const struct cor_indexed *)entry.item)->object);
+        *ret_object = cor_object_ref(entry.item);
     else
         r = -COR_ENOTFOUND;
     cor_btree_snap_unref(snap);
@@ -63,7 +67,7 @@ int cor_indexer_get(struct cor_indexer *ix, struct cor_str key, struct cor_objec
 
 int cor_indexer_list(struct cor_indexer *ix, struct cor_object_iter *ret_it)
 {
-    int r = iter_begin(ix->all, ret_it);
+    int r = begin_all(ix, ret_it);
 
     if (r == 0)
         cor_btree_iter_range(&ret_it->it, cor_btree_snap_view(ret_it->snap), COR_STR(""),
@@ -71,14 +75,9 @@ int cor_indexer_list(struct cor_indexer *ix, struct cor_object_iter *ret_it)
     return r;
 }
 
-static int list_none(struct cor_btree *tree, struct cor_object_iter *ret_it)
+static void show_none(struct cor_object_iter *it)
 {
-    int r = iter_begin(tree, ret_it);
-
-    if (r == 0)
-        cor_btree_iter_range(&ret_it->it, cor_btree_snap_view(ret_it->snap), COR_STR(""),
-                             COR_STR(""));
-    return r;
+    cor_btree_iter_range(&it->it, cor_btree_snap_view(it->snap), COR_STR(""), COR_STR(""));
 }
 
 int cor_indexer_list_namespace(struct cor_indexer *ix, struct cor_str ns,
@@ -87,14 +86,18 @@ int cor_indexer_list_namespace(struct cor_indexer *ix, struct cor_str ns,
     COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix = {0};
     int r;
 
-    if (ns.n >= COR_OBJECT_KEY_MAX)
-        return list_none(ix->all, ret_it);
     cor_buf_init(&prefix, COR_OBJECT_KEY_MAX);
+    if (ns.n >= COR_OBJECT_KEY_MAX) {
+        r = begin_all(ix, ret_it);
+        if (r == 0)
+            show_none(ret_it);
+        return r;
+    }
     r = cor_buf_adds(&prefix, ns);
     if (r == 0)
         r = cor_buf_addc(&prefix, '/');
     if (r == 0)
-        r = iter_begin(ix->all, ret_it);
+        r = begin_all(ix, ret_it);
     if (r == 0)
         cor_btree_iter_prefix(&ret_it->it, cor_btree_snap_view(ret_it->snap), cor_buf_str(&prefix));
     return r;
@@ -109,10 +112,10 @@ int cor_indexer_by_index(struct cor_indexer *ix, struct cor_str index, struct co
 
     if (!found)
         return -COR_ENOTFOUND;
-    if (value.n > COR_INDEX_VALUE_MAX)
-        return list_none(found->tree, ret_it);
-    r = iter_begin(found->tree, ret_it);
-    if (r == 0)
+    r = begin_index(found, ret_it);
+    if (r == 0 && value.n > COR_INDEX_VALUE_MAX)
+        show_none(ret_it);
+    else if (r == 0)
         cor_btree_iter_prefix(&ret_it->it, cor_btree_snap_view(ret_it->snap),
                               cor_str(prefix, cor_index_prefix(value, prefix)));
     return r;
@@ -165,7 +168,7 @@ int cor_indexer_sharing(struct cor_indexer *ix, struct cor_str index,
         return -COR_ENOTFOUND;
     r = found->fn(found->arg, object, &values);
     if (r == 0)
-        r = iter_begin(found->tree, &it);
+        r = begin_index(found, &it);
     for (size_t i = 0; r == 0 && i < values.n; i++)
         r = each_new(&it, &values, i, fn, arg);
     return r;
@@ -177,7 +180,7 @@ int cor_indexer_values(struct cor_indexer *ix, struct cor_str index,
     const struct cor_index *found = cor_indexer_find(ix, index);
     struct cor_btree_view view;
     struct cor_object_iter it;
-    int r = found ? iter_begin(found->tree, &it) : 0;
+    int r = found ? begin_index(found, &it) : 0;
 
     if (!found || r < 0)
         return r;

@@ -4,10 +4,14 @@
 
 int cor_object_key(const struct cor_object *object, struct cor_buf *out)
 {
-    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
+    struct cor_str ns, name;
     size_t before = out->n;
     int r = 0;
 
+    if (object->key_len > 0)
+        return cor_buf_adds(out, cor_object_own_key(object));
+    ns = cor_object_namespace(object);
+    name = cor_object_name(object);
     if (name.n == 0)
         return -COR_EINVAL;
     if (ns.n > 0 && (r = cor_buf_adds(out, ns)) == 0)

@@ -208,7 +208,7 @@ static int assemble(const struct cor_object *head, struct cor_str before, struct
     char rv[RV_MEMBER_MAX];
     size_t rv_len = print_rv(rv, rev, head->rv_lead, after.p[0] != '}');
     size_t len = before.n + rv_len + after.n;
-    struct cor_object *object = cor_alloc(sizeof(*object) + len + 1);
+    struct cor_object *object = cor_alloc(offsetof(struct cor_object, bytes) + len + 1);
 
     if (!object)
         return -COR_ENOMEM;
@@ -225,6 +225,7 @@ static int assemble(const struct cor_object *head, struct cor_str before, struct
     object->owners = moved(head->owners, head, rv_len);
     object->rev = rev;
     object->fingerprint = head->fingerprint;
+    object->key_len = 0;
     memcpy(object->bytes, before.p, before.n);
     memcpy(object->bytes + before.n, rv, rv_len);
     memcpy(object->bytes + before.n + rv_len, after.p, after.n);

@@ -41,6 +41,7 @@ struct cor_object {
     struct cor_span owners; /* the value of metadata.ownerReferences, brackets included */
     cor_rev rev;            /* 0 in the stored form */
     uint64_t fingerprint;   /* of the labels, see meta/fingerprint.h */
+    uint16_t key_len;       /* of the key behind the bytes and their NUL; 0: there is none */
     char bytes[];           /* NUL-terminated; the NUL is not counted */
 };
 
@@ -76,6 +77,17 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object);
 
 COR_DEFINE_CLEANUP(struct cor_object, cor_object_unref)
+
+/* The object's name in a client's cache, "namespace/name" or "name", which it carries along so that
+ * a tree of objects needs no entries; empty when it has none with it. */
+static inline struct cor_str cor_object_own_key(const struct cor_object *object)
+{
+    return cor_str(object->bytes + object->len + 1, object->key_len);
+}
+
+/* Another reference to `object` when it has its key with it, else a copy that has. 0, -COR_ENOMEM,
+ * -COR_EINVAL (no name), -COR_ETOOBIG (a name or namespace that no key has room for). */
+int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object);
 
 /* What look-ups in the object's bytes may rely on. */
 static inline enum cor_json_order cor_object_order(const struct cor_object *object)

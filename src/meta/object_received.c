@@ -26,7 +26,7 @@ static int no_memory(struct cor_status *reterr)
 int cor_object_canonical(struct cor_str json, struct cor_object **ret_object,
                          struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL, *served = NULL;
     const struct cor_object_limits limits = {BYTES_MAX};
     struct cor_str rv;
     uint64_t rev = 0;
@@ -38,7 +38,14 @@ int cor_object_canonical(struct cor_str json, struct cor_object **ret_object,
         return cor_status_set(reterr, -COR_EINVAL,
                               "metadata.resourceVersion: \"%.*s\": a number is expected",
                               COR_STR_ARG(rv));
-    return cor_object_at(stored, rev, ret_object) < 0 ? no_memory(reterr) : 0;
+    r = cor_object_at(stored, rev, &served);
+    if (r == 0)
+        r = cor_object_with_key(served, ret_object);
+    if (r == -COR_ENOMEM)
+        return no_memory(reterr);
+    if (r < 0)
+        *ret_object = COR_STEAL(served);
+    return 0;
 }
 
 /* What the header of an object needs to know of received bytes. */
@@ -49,6 +56,7 @@ struct found {
     bool rv_lead;            /* it is the one in front */
     cor_rev rev;
     struct cor_str labels, owners;
+    struct cor_str name, ns; /* texts */
 };
 
 /* The resourceVersion member as the header wants it: no spaces, digits only. */
@@ -105,6 +113,10 @@ static bool find_in_metadata(struct found *f)
             if (cor_json_type(value) != COR_JSON_OBJECT || !are_sorted(value))
                 return false;
             f->labels = value;
+        } else if (cor_str_eq(key, COR_STR("name")) && !f->name.p) {
+            (void)cor_json_to_raw(cor_json_iter_value(&it), &f->name);
+        } else if (cor_str_eq(key, COR_STR("namespace")) && !f->ns.p) {
+            (void)cor_json_to_raw(cor_json_iter_value(&it), &f->ns);
         } else if (cor_str_eq(key, COR_STR("ownerReferences")) && !f->owners.p) {
             value = cor_json_iter_value(&it);
             if (cor_json_type(value) == COR_JSON_ARRAY)
@@ -175,11 +187,34 @@ static void print(const struct type *type, struct cor_str json, char *to)
     *to = '\0';
 }
 
+/* Bytes of the key; 0: there is none, or it is too long. */
+static size_t key_size(struct cor_str ns, struct cor_str name)
+{
+    size_t n = name.n + (ns.n > 0 ? ns.n + 1 : 0);
+
+    return name.n > 0 && n <= UINT16_MAX ? n : 0;
+}
+
+/* Behind the object's bytes, where `key_len` have room. */
+static void put_key(struct cor_object *object, struct cor_str ns, struct cor_str name)
+{
+    char *to = object->bytes + object->len + 1;
+
+    if (object->key_len == 0)
+        return;
+    if (ns.n > 0) {
+        to = put(to, ns);
+        *to++ = '/';
+    }
+    put(to, name);
+}
+
 static int keep(struct cor_str json, const struct found *f, const struct type *type,
                 enum cor_json_order order, struct cor_object **ret_object)
 {
     size_t shift = type_len(type), len = json.n + shift;
-    struct cor_object *object = cor_alloc(sizeof(*object) + len + 1);
+    size_t key_len = key_size(f->ns, f->name);
+    struct cor_object *object = cor_alloc(offsetof(struct cor_object, bytes) + len + 1 + key_len);
     struct cor_span rv = span(json, f->rv, shift);
 
     if (!object)
@@ -197,8 +232,36 @@ static int keep(struct cor_str json, const struct found *f, const struct type *t
     object->owners = span(json, f->owners, shift);
     object->rev = f->rev;
     object->fingerprint = cor_fingerprint_labels(f->labels);
+    object->key_len = (uint16_t)key_len;
     print(type, json, object->bytes);
+    put_key(object, f->ns, f->name);
     *ret_object = object;
+    return 0;
+}
+
+int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object)
+{
+    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
+    size_t key_len = key_size(ns, name);
+    size_t size = offsetof(struct cor_object, bytes) + object->len + 1;
+    struct cor_object *copy;
+
+    if (object->key_len > 0) {
+        *ret_object = cor_object_ref(object);
+        return 0;
+    }
+    if (key_len == 0)
+        return name.n == 0 ? -COR_EINVAL : -COR_ETOOBIG;
+    copy = cor_alloc(size + key_len);
+    if (!copy)
+        return -COR_ENOMEM;
+    /* Not the count: another thread may be at it. */
+    memcpy((char *)copy + sizeof(copy->ref), (const char *)object + sizeof(copy->ref),
+           size - sizeof(copy->ref));
+    cor_ref_init(&copy->ref);
+    copy->key_len = (uint16_t)key_len;
+    put_key(copy, ns, name);
+    *ret_object = copy;
     return 0;
 }
 

@@ -64,12 +64,15 @@ uint64_t fake_server_now(const struct fake_server *s)
 struct cor_object *fake_object_json(const char *json, int rv)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
-    struct cor_object *bare, *o;
+    struct cor_object *bare, *o, *keyed;
 
     assert_int_equal(cor_object_parse(cor_strz(json), NULL, NULL, NULL, &bare, &status), 0);
     assert_int_equal(cor_object_at(bare, (cor_rev)rv, &o), 0);
     cor_object_unref(bare);
-    return o;
+    if (cor_object_with_key(o, &keyed) < 0)
+        return o;
+    cor_object_unref(o);
+    return keyed;
 }
 
 struct cor_object *fake_object(const char *name, int rv)

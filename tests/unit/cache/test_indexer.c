@@ -19,7 +19,7 @@ static struct cor_object *object(const char *ns, const char *name, const char *t
     snprintf(json, sizeof(json),
              "{\"data\":{\"tags\":\"%s\"},\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"}}",
              tags, name, ns);
-    if (cor_object_parse(cor_strz(json), NULL, NULL, NULL, &o, &status) < 0)
+    if (cor_object_from_json(cor_strz(json), &o, &status) < 0)
         assert_true(failed || test_alloc_failed());
     return o;
 }

@@ -168,6 +168,41 @@ TEST(object_received, refuses_what_is_no_object)
     cor_status_deinit(&why);
 }
 
+TEST(object_received, carries_its_key)
+{
+    static const struct {
+        const char *json, *key;
+    } cases[] = {
+        {POD, "default/web"},
+        {"{\"metadata\":{\"name\":\"a\"}}", "a"},
+        {"{\"metadata\":{\"namespace\":\"\",\"name\":\"a\"}}", "a"},
+        {"{\"metadata\":{\"labels\":{\"b\":\"\",\"a\":\"\"},\"name\":\"x\",\"namespace\":\"n\"}}",
+         "n/x"},
+        {"{\"metadata\":{}}", ""},
+        {"{}", ""},
+    };
+    struct cor_object *object, *at, *keyed;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        object = receive(cases[i].json, "");
+        assert_str(cor_object_own_key(object), cases[i].key);
+        assert_int_equal(cor_object_at(object, 5, &at), 0);
+        assert_str(cor_object_own_key(at), "");
+        assert_int_equal(cor_object_with_key(at, &keyed), cases[i].key[0] ? 0 : -COR_EINVAL);
+        if (cases[i].key[0]) {
+            assert_str(cor_object_own_key(keyed), cases[i].key);
+            assert_str(cor_object_json(keyed), at->bytes);
+            assert_str(cor_object_resource_version(keyed), "5");
+            cor_object_unref(keyed);
+            assert_int_equal(cor_object_with_key(object, &keyed), 0);
+            assert_ptr_equal(keyed, object);
+            cor_object_unref(keyed);
+        }
+        cor_object_unref(at);
+        cor_object_unref(object);
+    }
+}
+
 TEST(object_received, survives_failed_allocations)
 {
     FOR_EACH_FAILED_ALLOC(n) {
