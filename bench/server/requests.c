@@ -13,6 +13,7 @@
 
 #define REQUEST_MAX 8192
 #define PAYLOAD     1024
+#define PAYLOAD_MAX 4096
 #define LABELS      100
 #define OPEN_MS     60000
 #define RUN_MS      600000
@@ -57,11 +58,11 @@ void request_write_get(struct cor_buf *out, size_t i, void *arg)
 static void write_object(struct cor_buf *out, const struct request_object *o, size_t number,
                          bool is_update)
 {
-    static char payload[PAYLOAD + 1];
+    char payload[PAYLOAD_MAX + 1] = "";
     char body[REQUEST_MAX], name[96] = "";
     int n;
 
-    memset(payload, 'x', PAYLOAD);
+    memset(payload, 'x', o->payload ? o->payload : PAYLOAD);
     n = snprintf(body, sizeof(body),
                  "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s-%zu\","
                  "\"labels\":{\"app\":\"a%zu\",\"tier\":\"t%zu\"}},"

@@ -37,7 +37,8 @@ void request_write_get(struct cor_buf *out, size_t i, void *arg);
 
 struct request_object {
     const char *ns, *prefix;
-    size_t first; /* added to `i` */
+    size_t first;   /* added to `i` */
+    size_t payload; /* bytes of data; 0: 1 KB */
 };
 void request_write_create(struct cor_buf *out, size_t i, void *arg);
 void request_write_update(struct cor_buf *out, size_t i, void *arg);

@@ -1,6 +1,5 @@
 #include "sender.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -21,19 +20,6 @@ struct sender {
     int receivers[RECEIVERS_MAX];
     char event[EVENT_MAX];
 };
-
-static int listen_on_loopback(uint16_t *ret_port)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 || listen(fd, SOMAXCONN) < 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-        die("no listener on the loopback");
-    *ret_port = ntohs(a.sin_port);
-    return fd;
-}
 
 /* One chunk with one line, `bytes` of body. */
 static size_t make_event(char *out, size_t bytes)
@@ -94,7 +80,7 @@ void sender_start(size_t bytes, struct target *ret)
     if (bytes == 0 || bytes + 64 > EVENT_MAX)
         die("an event of %zu bytes", bytes);
     *ret = (struct target){.npids = 1, .is_plain = true};
-    s.listener = listen_on_loopback(&ret->port);
+    s.listener = target_listen(&ret->port);
     s.event_n = make_event(s.event, bytes);
     ret->pids[0] = process_fork(run, &s);
     close(s.listener);

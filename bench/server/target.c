@@ -19,17 +19,25 @@
 #define START_MAX_S  60
 #define TOKEN_LINE   TARGET_TOKEN ",bench,bench,\"system:masters\"\n"
 
-uint16_t target_free_port(void)
+int target_listen(uint16_t *ret_port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(a);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 ||
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, n) < 0 || listen(fd, SOMAXCONN) < 0 ||
         getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-        die("no free port on the loopback");
-    close(fd);
-    return ntohs(a.sin_port);
+        die("no listener on the loopback");
+    *ret_port = ntohs(a.sin_port);
+    return fd;
+}
+
+uint16_t target_free_port(void)
+{
+    uint16_t port;
+
+    close(target_listen(&port));
+    return port;
 }
 
 static void write_file(const char *path, const char *text)

@@ -46,6 +46,9 @@ void target_stop(struct target *t);
 uint64_t target_cpu_ns(const struct target *t);
 uint64_t target_memory(const struct target *t, const char *field);
 
+/* A socket that listens on the loopback, for a server inside the benchmark. */
+int target_listen(uint16_t *ret_port);
+
 /* A port of the loopback that nobody uses. */
 uint16_t target_free_port(void);
 

@@ -1,0 +1,40 @@
+/* What ./dev bench client found of the library and of client-go, and the table of it beside the
+ * bars. */
+#ifndef COR_BENCH_FIGURES_H
+#define COR_BENCH_FIGURES_H
+
+#include <stdbool.h>
+
+enum figure {
+    SMALL_CPU,
+    SMALL_WALL,
+    LARGE_CPU,
+    LARGE_WALL,
+    PROJECTED_CPU,
+    METADATA_CPU,
+    OBJECT_BYTES,
+    RUNNING_BYTES,
+    PROJECTED_BYTES,
+    METADATA_BYTES,
+    EVENT_RATE,
+    EVENT_CPU,
+    LOOKUP_RATE,
+    QUEUE_RATE,
+    AGENT_MB,
+    FIGURES,
+};
+
+/* NAN: not measured. */
+struct figures {
+    double coracle[FIGURES], typed[FIGURES], dynamic[FIGURES];
+    double json_bytes; /* of one object */
+    bool is_short;     /* too little work for a verdict */
+};
+
+/* Every figure is NAN. */
+void figures_clear(struct figures *f);
+
+/* True when a bar was missed. */
+bool figures_print(const struct figures *f);
+
+#endif

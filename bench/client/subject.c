@@ -1,0 +1,270 @@
+/* The program that ./dev bench client measures: informers and work queues by the library's public
+ * API. go/main.go is the same by client-go.
+ *
+ *   bench_client_subject sync|events|lookups|queue|agent KIND URL TOKEN NAMESPACE N
+ *
+ * KIND is whole, projected (three fields) or metadata. Prints lines of "NAME VALUE". */
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <coracle.h>
+
+#include "measure.h"
+#include "process.h"
+
+#define HANDLERS    3
+#define LABELS      100
+#define LOOKUPS     100000
+#define QUEUE_KEYS  1000
+#define WAIT_MAX_MS 600000
+
+struct subject {
+    const char *kind, *url, *token, *ns;
+    size_t n;
+    struct cor_runtime *runtime;
+    struct cor_client *client;
+    struct cor_projection *projection;
+    struct cor_informers *informers;
+    struct cor_informer *informer;
+    struct cor_status why;
+    uint64_t began_ns, began_cpu_ns;
+};
+
+static void must(struct subject *s, int r, const char *doing)
+{
+    if (r < 0)
+        die("%s: %s", doing, s->why.err ? cor_status_message(&s->why) : cor_err_text(r));
+}
+
+static void begin(struct subject *s)
+{
+    s->began_ns = measure_now_ns();
+    s->began_cpu_ns = measure_cpu_ns();
+}
+
+static void show_time(const struct subject *s)
+{
+    uint64_t cpu = measure_cpu_ns() - s->began_cpu_ns, wall = measure_now_ns() - s->began_ns;
+
+    printf("wall_ms %f\ncpu_ms %f\n", (double)wall / 1e6, (double)cpu / 1e6);
+}
+
+static void show_memory(void)
+{
+    unsigned long long bytes = process_memory(getpid(), "RssAnon");
+
+    printf("running_bytes %llu\nbytes %llu\n", bytes, bytes);
+}
+
+static void open_client(struct subject *s, enum cor_runtime_kind kind)
+{
+    const struct cor_runtime_opts runtime = {.kind = kind};
+    struct cor_client_config config = {.insecure_skip_tls_verify =
+                                           strncmp(s->url, "https", strlen("https")) == 0};
+    const struct cor_client_opts client = {.config = &config, .qps = -1};
+
+    must(s, cor_client_config_set(&config.server, s->url), "server");
+    must(s, cor_client_config_set(&config.token, s->token), "token");
+    must(s, cor_runtime_new(&runtime, &s->runtime), "runtime");
+    must(s, cor_client_new(s->runtime, &client, &s->client, &s->why), "client");
+    must(s, cor_informers_new(s->client, NULL, &s->informers), "informers");
+    cor_client_config_deinit(&config);
+}
+
+static void open_informer(struct subject *s, struct cor_informer_opts *opts,
+                          const struct cor_str *fields, size_t nfields)
+{
+    const struct cor_projection_opts projection = {.fields = fields, .nfields = nfields};
+
+    opts->metadata_only = strcmp(s->kind, "metadata") == 0;
+    if (strcmp(s->kind, "projected") == 0) {
+        must(s, cor_projection_new(&projection, &s->projection, &s->why), "projection");
+        opts->transform = cor_projection_transform;
+        opts->transform_arg = s->projection;
+    }
+    must(s, cor_informers_get(s->informers, opts, &s->informer, &s->why), "informer");
+}
+
+static void open_maps(struct subject *s)
+{
+    static const struct cor_str fields[] = {COR_STR("metadata.labels.app"),
+                                            COR_STR("metadata.labels.tier"), COR_STR("data.t")};
+    struct cor_informer_opts opts = {.resource = {"", "v1", "configmaps"}, .ns = s->ns};
+
+    open_client(s, COR_RUNTIME_THREADS);
+    open_informer(s, &opts, fields, 3);
+}
+
+static void run_until_synced(struct subject *s)
+{
+    cor_informers_start(s->informers);
+    must(s, cor_informers_wait_for_sync(s->informers, WAIT_MAX_MS), "sync");
+}
+
+static void close_client(struct subject *s)
+{
+    cor_informers_free(s->informers);
+    cor_projection_free(s->projection);
+    cor_client_free(s->client);
+    cor_runtime_free(s->runtime);
+}
+
+static void check_len(const struct subject *s)
+{
+    size_t n = cor_informer_len(s->informer);
+
+    if (n != s->n)
+        die("%zu objects are cached, not %zu", n, s->n);
+}
+
+static void do_sync(struct subject *s)
+{
+    begin(s);
+    open_maps(s);
+    run_until_synced(s);
+    show_time(s);
+    check_len(s);
+    show_memory();
+    close_client(s);
+}
+
+/* What a node agent is: no threads, the pods of one node, three fields of each. */
+static void do_agent(struct subject *s)
+{
+    static const struct cor_str fields[] = {COR_STR("metadata.labels"), COR_STR("metadata.uid"),
+                                            COR_STR("status.podIP")};
+    struct cor_informer_opts opts = {.resource = {"", "v1", "pods"},
+                                     .field_selector = "spec.nodeName=node-1"};
+
+    begin(s);
+    open_client(s, COR_RUNTIME_PUMPED);
+    open_informer(s, &opts, fields, 3);
+    run_until_synced(s);
+    show_time(s);
+    check_len(s);
+    show_memory();
+    close_client(s);
+}
+
+struct counter {
+    atomic_size_t calls;
+    size_t wanted;
+    sem_t first, last;
+};
+
+static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
+{
+    struct counter *c = arg;
+    size_t n = atomic_fetch_add(&c->calls, 1) + 1;
+
+    if (n == 1)
+        sem_post(&c->first);
+    if (n == c->wanted)
+        sem_post(&c->last);
+}
+
+static void do_events(struct subject *s)
+{
+    struct counter c = {.wanted = s->n * HANDLERS};
+    const struct cor_handler_opts handler = {.on = {.on_update = on_update, .arg = &c},
+                                             .bytes_max = COR_HANDLER_UNBOUNDED};
+
+    sem_init(&c.first, 0, 0);
+    sem_init(&c.last, 0, 0);
+    open_maps(s);
+    for (int i = 0; i < HANDLERS; i++)
+        must(s, cor_informer_add_handler(s->informer, &handler, NULL), "handler");
+    cor_informers_start(s->informers);
+    sem_wait(&c.first);
+    begin(s);
+    sem_wait(&c.last);
+    show_time(s);
+    close_client(s);
+}
+
+static int index_app(void *arg, const struct cor_object *object, struct cor_index_values *out)
+{
+    struct cor_str app;
+
+    return cor_object_label(object, COR_STR("app"), &app) ? cor_index_values_add(out, app) : 0;
+}
+
+static int count(void *arg, struct cor_object *object)
+{
+    ++*(size_t *)arg;
+    return 0;
+}
+
+static void do_lookups(struct subject *s)
+{
+    const struct cor_index_def def = {.name = COR_STR("app"), .fn = index_app};
+    size_t found = 0;
+    char value[16];
+
+    open_maps(s);
+    must(s, cor_informer_add_indexes(s->informer, &def, 1), "index");
+    run_until_synced(s);
+    begin(s);
+    for (int i = 0; i < LOOKUPS; i++) {
+        snprintf(value, sizeof(value), "a%d", i % LABELS);
+        must(
+            s,
+            cor_informer_each_by_index(s->informer, COR_STR("app"), cor_strz(value), count, &found),
+            "lookup");
+    }
+    show_time(s);
+    printf("found %zu\n", found);
+    close_client(s);
+}
+
+static void do_queue(struct subject *s)
+{
+    static char keys[QUEUE_KEYS][24];
+    struct cor_workqueue *q;
+    const char *key;
+
+    must(s, cor_workqueue_new(NULL, &q), "queue");
+    for (int i = 0; i < QUEUE_KEYS; i++)
+        snprintf(keys[i], sizeof(keys[i]), "bench/o-%d", i);
+    begin(s);
+    for (size_t round = 0; round < s->n / QUEUE_KEYS; round++) {
+        for (int i = 0; i < QUEUE_KEYS; i++)
+            must(s, cor_workqueue_add(q, keys[i]), "add");
+        for (int i = 0; i < QUEUE_KEYS; i++) {
+            must(s, cor_workqueue_get(q, &key), "get");
+            cor_workqueue_done(q, key);
+        }
+    }
+    show_time(s);
+    cor_workqueue_free(q);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(struct subject *s);
+    } works[] = {{"sync", do_sync},
+                 {"events", do_events},
+                 {"lookups", do_lookups},
+                 {"queue", do_queue},
+                 {"agent", do_agent}};
+
+    for (size_t i = 0; argc == 7 && i < sizeof(works) / sizeof(works[0]); i++)
+        if (strcmp(argv[1], works[i].name) == 0) {
+            struct subject s = {.kind = argv[2], .url = argv[3], .token = argv[4], .ns = argv[5]};
+
+            s.n = strtoul(argv[6], NULL, 10);
+            cor_status_init(&s.why);
+            works[i].run(&s);
+            cor_status_deinit(&s.why);
+            return 0;
+        }
+    fprintf(stderr, "usage: bench_client_subject sync|events|lookups|queue|agent KIND URL TOKEN "
+                    "NAMESPACE N\n");
+    return 2;
+}
