@@ -1,0 +1,79 @@
+/* Promises of received objects: what has a canonical form is received, the header points where the
+ * bytes say, the key is the object's, and a revision that is put in and taken out again leaves the
+ * bytes as they were. */
+#include <string.h>
+
+#include "base/err.h"
+#include "fuzz.h"
+#include "meta/object_received.h"
+#include "json/json.h"
+
+static struct cor_str member(const struct cor_object *object, const char *key,
+                             enum cor_json_type type)
+{
+    struct cor_str value, metadata = cor_str_from(cor_object_json(object), object->meta_at);
+
+    if (cor_json_get(metadata, cor_strz(key), cor_object_order(object), &value) < 0 ||
+        cor_json_type(value) != type)
+        return COR_STR("");
+    return value;
+}
+
+static void check_header(const struct cor_object *object)
+{
+    struct cor_json_limits limits = {.bytes_max = object->len, .depth_max = COR_JSON_DEPTH_MAX};
+    struct cor_str json = cor_object_json(object), rv = cor_object_resource_version(object);
+    struct cor_str labels = cor_object_labels(object), key = cor_object_own_key(object);
+    bool canonical;
+
+    FUZZ_CHECK(cor_json_check(json, &limits, &canonical, NULL) == 0);
+    FUZZ_CHECK(json.p[json.n] == '\0' && json.p[object->meta_at] == '{');
+    FUZZ_CHECK(cor_str_eq(labels, member(object, "labels", COR_JSON_OBJECT)));
+    FUZZ_CHECK((rv.n > 0) == (object->rev > 0));
+    if (rv.n > 0)
+        FUZZ_CHECK(rv.p == member(object, "resourceVersion", COR_JSON_STRING).p + 1);
+    FUZZ_CHECK(cor_object_view(object).json.n == json.n);
+    if (key.n > 0) {
+        struct cor_str name = cor_object_name(object);
+
+        FUZZ_CHECK(name.n > 0 && key.n >= name.n);
+        FUZZ_CHECK(memcmp(key.p + key.n - name.n, name.p, name.n) == 0);
+    }
+}
+
+static void check_revisions(const struct cor_object *object)
+{
+    struct cor_object *later, *back;
+
+    FUZZ_CHECK(cor_object_at(object, 123456789012345, &later) == 0);
+    check_header(later);
+    FUZZ_CHECK(cor_str_eq(cor_object_name(later), cor_object_name(object)));
+    FUZZ_CHECK(cor_object_at(later, object->rev, &back) == 0);
+    FUZZ_CHECK(cor_str_eq(cor_object_json(back), cor_object_json(object)));
+    FUZZ_CHECK(cor_object_same_stored(later, object));
+    cor_object_unref(later);
+    cor_object_unref(back);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cor_str json = cor_str((const char *)data, size);
+    struct cor_object *object = NULL, *typed = NULL, *canonical = NULL;
+
+    if (cor_object_canonical(json, &canonical, NULL) == 0)
+        FUZZ_CHECK(cor_object_from_json(json, &object, NULL) == 0);
+    else
+        (void)cor_object_from_json(json, &object, NULL);
+    if (object) {
+        check_header(object);
+        check_revisions(object);
+    }
+    if (cor_object_received(json, COR_STR("Kind"), COR_STR("g/v1"), &typed, NULL) == 0) {
+        FUZZ_CHECK(cor_object_kind(typed).n > 0 || strstr(typed->bytes, "kind"));
+        check_header(typed);
+    }
+    cor_object_unref(object);
+    cor_object_unref(typed);
+    cor_object_unref(canonical);
+    return 0;
+}
