@@ -27,6 +27,7 @@
 #include "coracle/resolve.h"
 #include "coracle/runtime.h"
 #include "coracle/status.h"
+#include "coracle/status_is.h"
 #include "coracle/str.h"
 #include "coracle/version.h"
 #include "coracle/view.h"

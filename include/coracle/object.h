@@ -44,7 +44,7 @@ COR_API struct cor_str cor_object_api_version(const struct cor_object *object);
 COR_API struct cor_str cor_object_name(const struct cor_object *object);
 COR_API struct cor_str cor_object_namespace(const struct cor_object *object);
 COR_API struct cor_str cor_object_uid(const struct cor_object *object);
-COR_API struct cor_str cor_object_resource_version(const struct cor_object *object); /* digits */
+COR_API struct cor_str cor_object_resource_version(const struct cor_object *object);
 
 /* metadata.labels as JSON, braces included; empty when absent. */
 COR_API struct cor_str cor_object_labels(const struct cor_object *object);

@@ -16,7 +16,7 @@
 #include "json/scan.h"
 
 #define RV_KEY        "\"resourceVersion\":\""
-#define RV_MEMBER_MAX (sizeof(RV_KEY) + 20 + 2)
+#define RV_MEMBER_MAX (sizeof(RV_KEY) + COR_OBJECT_RV_MAX + 2)
 #define NO_METADATA   "\"metadata\":{}"
 /* What a stored form can be longer than its source. */
 #define GROWTH_MAX       (sizeof(NO_METADATA) + 1)
@@ -170,22 +170,19 @@ static const char *find_mistake(struct cor_str bytes, const struct layout *l)
     return NULL;
 }
 
-/* The resourceVersion member at `rev` with its comma; 0 bytes at revision 0. */
-static size_t print_rv(char *to, cor_rev rev, bool lead, bool follow)
+/* The resourceVersion member with its comma; 0 bytes for an empty one. */
+static size_t print_rv(char *to, struct cor_str text, bool lead, bool follow)
 {
-    char digits[20];
-    size_t n = 0, ndigits = 0;
+    size_t n = 0;
 
-    if (rev == 0)
+    if (text.n == 0)
         return 0;
-    for (; rev > 0; rev /= 10)
-        digits[ndigits++] = (char)('0' + rev % 10);
     if (lead)
         to[n++] = ',';
     memcpy(to + n, RV_KEY, sizeof(RV_KEY) - 1);
     n += sizeof(RV_KEY) - 1;
-    while (ndigits > 0)
-        to[n++] = digits[--ndigits];
+    memcpy(to + n, text.p, text.n);
+    n += text.n;
     to[n++] = '"';
     if (!lead && follow)
         to[n++] = ',';
@@ -202,11 +199,11 @@ static struct cor_span moved(struct cor_span s, const struct cor_object *head, s
 
 /* An object with the offsets of `head`, of the two parts of a stored form around resourceVersion.
  */
-static int assemble(const struct cor_object *head, struct cor_str before, struct cor_str after,
-                    cor_rev rev, struct cor_object **ret_object)
+static int assemble_with(const struct cor_object *head, struct cor_str before, struct cor_str after,
+                         struct cor_str rv_text, cor_rev rev, struct cor_object **ret_object)
 {
     char rv[RV_MEMBER_MAX];
-    size_t rv_len = print_rv(rv, rev, head->rv_lead, after.p[0] != '}');
+    size_t rv_len = print_rv(rv, rv_text, head->rv_lead, after.p[0] != '}');
     size_t len = before.n + rv_len + after.n;
     struct cor_object *object = cor_alloc(offsetof(struct cor_object, bytes) + len + 1);
 
@@ -232,6 +229,18 @@ static int assemble(const struct cor_object *head, struct cor_str before, struct
     object->bytes[len] = '\0';
     *ret_object = object;
     return 0;
+}
+
+static int assemble(const struct cor_object *head, struct cor_str before, struct cor_str after,
+                    cor_rev rev, struct cor_object **ret_object)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+
+    for (cor_rev left = rev; left > 0; left /= 10)
+        digits[--at] = (char)('0' + left % 10);
+    return assemble_with(head, before, after, cor_str(digits + at, sizeof(digits) - at), rev,
+                         ret_object);
 }
 
 static int from_layout(struct cor_str stored, const struct layout *l, cor_rev rev,
@@ -394,6 +403,20 @@ int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_objec
     assert(rev <= COR_REV_MAX);
     cor_object_stored_spans(object, &before, &after);
     return assemble(object, before, after, rev, ret_object);
+}
+
+int cor_object_at_text(const struct cor_object *object, struct cor_str rv,
+                       struct cor_object **ret_object)
+{
+    struct cor_str before, after;
+    cor_rev rev = 0;
+
+    if (rv.n > COR_OBJECT_RV_MAX)
+        return -COR_ETOOBIG;
+    if (cor_str_to_u64(rv, &rev) < 0 || rev > COR_REV_MAX)
+        rev = 0;
+    cor_object_stored_spans(object, &before, &after);
+    return assemble_with(object, before, after, rv, rev, ret_object);
 }
 
 struct cor_object *cor_object_ref(struct cor_object *object)

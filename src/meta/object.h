@@ -39,7 +39,7 @@ struct cor_object {
     uint8_t order;     /* enum cor_json_order: COR_JSON_SORTED, or COR_JSON_FIRST if received */
     struct cor_span labels; /* the value of metadata.labels, braces included */
     struct cor_span owners; /* the value of metadata.ownerReferences, brackets included */
-    cor_rev rev;            /* 0 in the stored form */
+    cor_rev rev;            /* 0 in the stored form, and where it is no number */
     uint64_t fingerprint;   /* of the labels, see meta/fingerprint.h */
     uint16_t key_len;       /* of the key behind the bytes and their NUL; 0: there is none */
     char bytes[];           /* NUL-terminated; the NUL is not counted */
@@ -75,6 +75,13 @@ int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object
 /* The same object at another revision, as served form (a DELETED event, a fresh write): one copy.
  * `rev` 0 gives the stored form. 0 or -COR_ENOMEM. */
 int cor_object_at(const struct cor_object *object, cor_rev rev, struct cor_object **ret_object);
+
+/* The same with the resourceVersion of another server, which is no more than a text: kept as it is;
+ * `rev` is its number where it is one, else 0. As JSON has it, without escapes. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG (longer than COR_OBJECT_RV_MAX). */
+#define COR_OBJECT_RV_MAX 128
+int cor_object_at_text(const struct cor_object *object, struct cor_str rv,
+                       struct cor_object **ret_object);
 
 COR_DEFINE_CLEANUP(struct cor_object, cor_object_unref)
 

@@ -29,16 +29,15 @@ int cor_object_canonical(struct cor_str json, struct cor_object **ret_object,
     COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL, *served = NULL;
     const struct cor_object_limits limits = {BYTES_MAX};
     struct cor_str rv;
-    uint64_t rev = 0;
     int r = cor_object_parse(json, &limits, NULL, &rv, &stored, reterr);
 
     if (r < 0)
         return r;
-    if (rv.n > 0 && (cor_str_to_u64(rv, &rev) < 0 || rev > COR_REV_MAX))
+    r = cor_object_at_text(stored, rv, &served);
+    if (r == -COR_ETOOBIG)
         return cor_status_set(reterr, -COR_EINVAL,
-                              "metadata.resourceVersion: \"%.*s\": a number is expected",
-                              COR_STR_ARG(rv));
-    r = cor_object_at(stored, rev, &served);
+                              "metadata.resourceVersion: at most %d bytes are expected",
+                              COR_OBJECT_RV_MAX);
     if (r == 0)
         r = cor_object_with_key(served, ret_object);
     if (r == -COR_ENOMEM)

@@ -1,4 +1,4 @@
-#include "meta/status_is.h"
+#include "coracle/status_is.h"
 
 #include <string.h>
 

@@ -24,6 +24,7 @@ struct world {
     struct cor_buf asked; /* "target\n" of each request */
     char accepts[512];    /* the Accept of each */
     const char *list;     /* what a list is answered with */
+    const char *last;     /* and what one that goes on; NULL: the same */
     int watch_status;
     struct cor_http_response *watch; /* that is open */
     char heard[1024];
@@ -67,7 +68,9 @@ static void on_request(const struct cor_http_request *req, struct cor_http_respo
     cor_buf_addf(&w->asked, "%.*s?%.*s\n", COR_STR_ARG(req->path), COR_STR_ARG(req->query));
     note_accept(w, req);
     if (!is_watch) {
-        cor_http_response_send(resp, 200, json_headers, 1, cor_strz(w->list));
+        bool goes_on = w->last && memmem(req->query.p, req->query.n, "continue=", 9);
+
+        cor_http_response_send(resp, 200, json_headers, 1, cor_strz(goes_on ? w->last : w->list));
     } else if (w->watch_status != 200) {
         cor_http_response_send(resp, w->watch_status, json_headers, 1,
                                COR_STR("{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
@@ -282,6 +285,25 @@ TEST(list_watch, asks_for_metadata_only)
         w.accepts,
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json\n"
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json\n");
+    end(&w);
+}
+
+/* A resourceVersion is a text, and what comes from a server is escaped on its way back. */
+TEST(list_watch, resource_versions_and_tokens_are_no_more_than_texts)
+{
+    struct world w;
+
+    begin(&w, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+              "\"resourceVersion\":\"a/1 b\",\"continue\":\"t&+/=\"},\"items\":[{\"metadata\":{"
+              "\"name\":\"a\",\"resourceVersion\":\"x-1\"}}]}");
+    w.last = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+             "\"resourceVersion\":\"a/1 b\"},\"items\":[]}";
+    await(&w, "add!(a@x-1)");
+    send_raw(&w, "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                 "\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"x-0\"}}}\n");
+    await(&w, "update(a@x-0)");
+    assert_non_null(strstr(w.asked.p, "continue=t%26%2B%2F%3D"));
+    assert_non_null(strstr(w.asked.p, "resourceVersion=a%2F1+b&timeoutSeconds="));
     end(&w);
 }
 

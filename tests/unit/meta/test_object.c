@@ -164,6 +164,35 @@ TEST(object, another_revision_has_the_same_stored_form)
     }
 }
 
+/* Contract: to a client a resourceVersion is a text, compared for equality. */
+TEST(object, keeps_another_servers_resource_version_as_it_is)
+{
+    static const struct {
+        const char *rv;
+        uint64_t rev;
+    } cases[] = {{"v2-opaque.7", 0}, {"007", 7}, {"12", 12}, {"99999999999999999999", 0}, {"", 0}};
+    struct cor_object *stored, *served;
+    char text[COR_OBJECT_RV_MAX + 1];
+
+    assert_int_equal(cor_object_parse(COR_STR("{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}"),
+                                      NULL, NULL, NULL, &stored, NULL),
+                     0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        assert_int_equal(cor_object_at_text(stored, cor_strz(cases[i].rv), &served), 0);
+        assert_str(cor_object_resource_version(served), cases[i].rv);
+        assert_int_equal(served->rev, cases[i].rev);
+        assert_true(cor_object_same_stored(stored, served));
+        cor_object_unref(served);
+    }
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(cor_object_at_text(stored, cor_str(text, sizeof(text)), &served),
+                     -COR_ETOOBIG);
+    assert_int_equal(cor_object_at_text(stored, cor_str(text, sizeof(text) - 1), &served), 0);
+    assert_int_equal(cor_object_resource_version(served).n, COR_OBJECT_RV_MAX);
+    cor_object_unref(served);
+    cor_object_unref(stored);
+}
+
 TEST(object, forms_with_different_content_differ)
 {
     struct cor_object *a = from_stored("{\"metadata\":{\"name\":\"a\"}}", 5, false);

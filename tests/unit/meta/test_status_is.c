@@ -1,5 +1,7 @@
-#include "meta/status_is.h"
+#include "coracle/status_is.h"
 
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "test.h"
 
 static const struct {

@@ -1,0 +1,45 @@
+/* What kind of failure a Status tells of: apimachinery's errors.Is…() (contract 4.10.4). The reason
+ * decides; the HTTP code only where there is no reason, except for too many requests and too large
+ * a request. A Status that nothing was filled into is none of them. Thread: any (pure). */
+#ifndef CORACLE_STATUS_IS_H
+#define CORACLE_STATUS_IS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coracle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+COR_API bool cor_status_is_bad_request(const struct cor_status *st);
+COR_API bool cor_status_is_unauthorized(const struct cor_status *st);
+COR_API bool cor_status_is_forbidden(const struct cor_status *st);
+COR_API bool cor_status_is_not_found(const struct cor_status *st);
+COR_API bool cor_status_is_already_exists(const struct cor_status *st);
+COR_API bool cor_status_is_conflict(const struct cor_status *st);
+COR_API bool cor_status_is_invalid(const struct cor_status *st);
+COR_API bool cor_status_is_gone(const struct cor_status *st);    /* 410 without more: not expired */
+COR_API bool cor_status_is_expired(const struct cor_status *st); /* list again */
+COR_API bool cor_status_is_not_acceptable(const struct cor_status *st);
+COR_API bool cor_status_is_unsupported_media_type(const struct cor_status *st);
+COR_API bool cor_status_is_method_not_supported(const struct cor_status *st);
+COR_API bool cor_status_is_timeout(const struct cor_status *st);
+COR_API bool cor_status_is_server_timeout(const struct cor_status *st); /* try again */
+COR_API bool cor_status_is_too_many_requests(const struct cor_status *st);
+COR_API bool cor_status_is_request_too_large(const struct cor_status *st);
+COR_API bool cor_status_is_internal_error(const struct cor_status *st);
+COR_API bool cor_status_is_service_unavailable(const struct cor_status *st);
+
+/* The answer was no Status: a proxy's, perhaps. */
+COR_API bool cor_status_is_unexpected_answer(const struct cor_status *st);
+
+/* Does it ask the client to wait, and for how long? */
+COR_API bool cor_status_suggests_delay(const struct cor_status *st, int64_t *ret_seconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
