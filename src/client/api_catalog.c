@@ -242,7 +242,7 @@ int cor_catalog_add_api_versions(struct cor_catalog *catalog, struct cor_str bod
 {
     struct cor_str kept, raw;
     struct cor_json_iter it;
-    struct cor_catalog_group *group;
+    struct cor_catalog_group *group = NULL;
     struct cor_catalog_version *version;
     int r = keep_body(catalog, body, &kept);
 
