@@ -1,13 +1,14 @@
 /* Where the library runs. Clients and informers belong to one runtime, and there are two kinds with
  * the same API:
  *
- *   COR_RUNTIME_THREADS  one thread for I/O and timers, and a few that run informers' handlers,
- * each handler on one of them at a time: a handler may block without holding up the I/O or the
- * other handlers (as long as a thread is left). COR_RUNTIME_PUMPED   no threads. The program waits
- * for cor_runtime_fd() in its own loop (epoll, libuv, glib) and calls cor_runtime_pump(), inside of
- * which every callback runs. Host names are resolved only by a resolver of the program's, because
- *                        the system's blocks: without one, the server is a numeric address or a
- *                        local socket.
+ * COR_RUNTIME_THREADS: one thread for I/O and timers, and a few that run informers' handlers, each
+ * handler on one of them at a time. A handler may block without holding up the I/O or the other
+ * handlers, as long as a thread is left.
+ *
+ * COR_RUNTIME_PUMPED: no threads. The program waits for cor_runtime_fd() in its own loop (epoll,
+ * libuv, glib) and calls cor_runtime_pump(), inside of which every callback runs. Host names are
+ * resolved only by a resolver of the program's, because the system's blocks: without one, the
+ * server is a numeric address or a local socket.
  *
  * Functions that do not wait may be called from any thread and from inside callbacks. Those that
  * wait (their name or comment says so) are refused inside a callback of the I/O thread or of the

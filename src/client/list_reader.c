@@ -21,8 +21,8 @@ static int on_value(void *arg, struct cor_str json)
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r;
 
-    r = cor_object_received(json, cor_buf_str(&lr->kind), cor_buf_str(&lr->api_version),
-                                &object, now->reterr);
+    r = cor_object_received(json, cor_buf_str(&lr->kind), cor_buf_str(&lr->api_version), &object,
+                            now->reterr);
     if (r == 0)
         r = lr->on_item(lr->arg, object);
     now->is_told = r < 0;

@@ -35,7 +35,7 @@ struct cor_rest_client_opts {
     /* What a server warns of with its answers; NULL: nobody listens. It may not call the client. */
     void (*on_warning)(void *arg, struct cor_str text);
     void *warning_arg;
-    bool warns_once; /* the same text is told once */
+    bool warns_once;        /* the same text is told once */
     cor_resolve_fn resolve; /* NULL: the system's resolver, on a worker thread */
     void *resolve_arg;
 };

@@ -7,31 +7,41 @@
 #define RESPONSE_KIND(group, version, kind)                                                        \
     "\"responseKind\":{\"group\":\"" group "\",\"version\":\"" version "\",\"kind\":\"" kind "\"}"
 
-#define AGGREGATED_CORE                                                                            \
-    "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\","               \
-    "\"metadata\":{},\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\","               \
-    "\"freshness\":\"Current\",\"resources\":["                                                    \
-    "{\"resource\":\"pods\"," RESPONSE_KIND("", "v1", "Pod") ",\"scope\":\"Namespaced\","          \
-    "\"singularResource\":\"pod\",\"verbs\":[\"get\",\"list\"],\"shortNames\":[\"po\"],"           \
-    "\"categories\":[\"all\"],\"subresources\":[{\"subresource\":\"status\"," RESPONSE_KIND(       \
-        "", "v1", "Pod") ",\"verbs\":[\"get\"]},{\"subresource\":\"attach\"}]},"                   \
-    "{\"resource\":\"nodes\"," RESPONSE_KIND("", "v1", "Node") ",\"scope\":\"Cluster\","           \
-    "\"singularResource\":\"node\",\"verbs\":[\"get\"],\"shortNames\":[\"no\"]},"                  \
-    "{\"resource\":\"kindless\",\"scope\":\"Cluster\",\"singularResource\":\"\","                  \
-    "\"subresources\":[{\"subresource\":\"x\"," RESPONSE_KIND("", "v1", "X") "}]}"                 \
-    "]}]}]}"
+#define AGGREGATED_CORE                                                                                             \
+    "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\","                                \
+    "\"metadata\":{},\"items\":[{\"metadata\":{},\"versions\":[{\"version\":\"v1\","                                \
+    "\"freshness\":\"Current\",\"resources\":["                                                                     \
+    "{\"resource\":\"pods\"," RESPONSE_KIND(                                                                        \
+        "", "v1",                                                                                                   \
+        "Pod") ",\"scope\":\"Namespaced\","                                                                         \
+               "\"singularResource\":\"pod\",\"verbs\":[\"get\",\"list\"],\"shortNames\":[\"po\"],"                 \
+               "\"categories\":[\"all\"],\"subresources\":[{\"subresource\":\"status\"," RESPONSE_KIND(             \
+                   "", "v1",                                                                                        \
+                   "Pod") ",\"verbs\":[\"get\"]},{\"subresource\":\"attach\"}]},"                                   \
+                          "{\"resource\":\"nodes\"," RESPONSE_KIND(                                                 \
+                              "", "v1",                                                                             \
+                              "Node") ",\"scope\":\"Cluster\","                                                     \
+                                      "\"singularResource\":\"node\",\"verbs\":[\"get\"],\"shortNames\":[\"no\"]}," \
+                                      "{\"resource\":\"kindless\",\"scope\":\"Cluster\",\"singularResource\":\"\"," \
+                                      "\"subresources\":[{\"subresource\":\"x\"," RESPONSE_KIND(                    \
+                                          "", "v1", "X") "}]}"                                                      \
+                                                         "]}]}]}"
 
-#define AGGREGATED_APPS(freshness)                                                                 \
-    "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\","               \
-    "\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"apps\"},\"versions\":["                  \
-    "{\"version\":\"v1\",\"freshness\":\"Current\",\"resources\":["                                \
-    "{\"resource\":\"deployments\"," RESPONSE_KIND("apps", "v1", "Deployment") ",\"scope\":"       \
-    "\"Namespaced\",\"singularResource\":\"deployment\",\"verbs\":[\"get\"],"                      \
-    "\"shortNames\":[\"deploy\"],\"categories\":[\"all\"]}]}]},"                                   \
-    "{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{\"version\":\"v1beta1\","          \
-    "\"freshness\":\"" freshness "\",\"resources\":[{\"resource\":\"pods\"," RESPONSE_KIND(        \
-        "metrics.k8s.io", "v1beta1", "PodMetrics") ",\"scope\":\"Namespaced\","                    \
-    "\"singularResource\":\"\",\"verbs\":[\"get\"]}]}]}]}"
+#define AGGREGATED_APPS(freshness)                                                                          \
+    "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\","                        \
+    "\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"apps\"},\"versions\":["                           \
+    "{\"version\":\"v1\",\"freshness\":\"Current\",\"resources\":["                                         \
+    "{\"resource\":\"deployments\"," RESPONSE_KIND(                                                         \
+        "apps", "v1",                                                                                       \
+        "Deployment") ",\"scope\":"                                                                         \
+                      "\"Namespaced\",\"singularResource\":\"deployment\",\"verbs\":[\"get\"],"             \
+                      "\"shortNames\":[\"deploy\"],\"categories\":[\"all\"]}]}]},"                          \
+                      "{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{\"version\":\"v1beta1\"," \
+                      "\"freshness\":\"" freshness                                                          \
+                      "\",\"resources\":[{\"resource\":\"pods\"," RESPONSE_KIND(                            \
+                          "metrics.k8s.io", "v1beta1",                                                      \
+                          "PodMetrics") ",\"scope\":\"Namespaced\","                                        \
+                                        "\"singularResource\":\"\",\"verbs\":[\"get\"]}]}]}]}"
 
 #define LEGACY_VERSIONS "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"
 

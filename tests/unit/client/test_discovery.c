@@ -19,25 +19,27 @@ struct seen {
 
 static void see(struct seen *s, struct cor_str part)
 {
-    strncat(s->text, part.p, part.n);
+    size_t n = strlen(s->text);
+
+    snprintf(s->text + n, sizeof(s->text) - n, "%.*s", COR_STR_ARG(part));
 }
 
 static void see_version(struct seen *s, const struct cor_catalog_group *group,
                         const struct cor_catalog_version *version)
 {
     see(s, group->name);
-    strcat(s->text, cor_str_eq(group->preferred, version->version) ? "/*" : "/");
+    see(s, cor_strz(cor_str_eq(group->preferred, version->version) ? "/*" : "/"));
     see(s, version->version);
-    strcat(s->text, ":");
+    see(s, cor_strz(":"));
     for (size_t i = 0; i < version->nresources; i++) {
         const struct cor_catalog_resource *r = &version->resources[i];
 
-        strcat(s->text, i > 0 ? "," : "");
+        see(s, cor_strz(i > 0 ? "," : ""));
         see(s, r->name);
-        strcat(s->text, r->subresource.n > 0 ? "/" : r->is_namespaced ? "=" : "#");
+        see(s, cor_strz(r->subresource.n > 0 ? "/" : r->is_namespaced ? "=" : "#"));
         see(s, r->subresource.n > 0 ? r->subresource : r->kind.kind);
     }
-    strcat(s->text, " ");
+    see(s, cor_strz(" "));
 }
 
 static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,

@@ -43,7 +43,7 @@ TEST(rest_client, a_body_a_patch_type_and_a_prefix)
     struct heard h;
 
     world_begin(&w, NULL);
-    strcat(w.url, "/prefix/");
+    snprintf(w.url + strlen(w.url), sizeof(w.url) - strlen(w.url), "/prefix/");
     world_connect(&w, NULL);
     WORLD_SCRIPT(&w, script);
     ask_with(&w,

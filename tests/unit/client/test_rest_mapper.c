@@ -125,17 +125,20 @@ TEST(rest_mapper, the_resource_of_a_kind)
     cor_catalog_deinit(&c);
 }
 
+#define HEARD_MAX 512
+
 static void hear_warning(void *arg, const char *text)
 {
-    strncat(arg, text, 200);
-    strcat(arg, ";");
+    size_t n = strlen(arg);
+
+    snprintf((char *)arg + n, HEARD_MAX - n, "%s;", text);
 }
 
 static void expands_to(const struct cor_catalog *catalog, const char *group, const char *resource,
                        const char *expected, const char *warning)
 {
     struct cor_gvr partial = {cor_strz(group), COR_STR(""), cor_strz(resource)}, whole;
-    char heard[512] = "", text[128];
+    char heard[HEARD_MAX] = "", text[128];
 
     whole = cor_rest_mapper_expand(catalog, &partial, hear_warning, heard);
     snprintf(text, sizeof(text), "%.*s.%.*s", COR_STR_ARG(whole.resource),

@@ -151,8 +151,7 @@ TEST(conversion, other_metrics_travel_in_an_annotation)
     for (size_t i = 0; i < COR_ARRAY_LEN(metrics); i++) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf v2 = {.max = 1 << 16}, v1 = {.max = 1 << 16};
         COR_CLEANUP(cor_buf_deinit)
-        struct cor_buf array = {.max = 1 << 16},
-                       text = {.max = 1 << 16};
+        struct cor_buf array = {.max = 1 << 16}, text = {.max = 1 << 16};
 
         assert_int_equal(cor_buf_addf(&array, "[%s]", metrics[i].v1), 0);
         assert_int_equal(

@@ -31,6 +31,11 @@ static void close_compactor(struct fx *fx, struct cor_compactor *c)
     assert_true(cor_loop_run_until(fx->loop, is_true, &closed, FX_TIMEOUT_MS));
 }
 
+static bool never(void *arg)
+{
+    return false;
+}
+
 static bool has_compacted(void *arg)
 {
     return cor_compactor_revision(arg) > 0;
@@ -54,7 +59,9 @@ TEST(compactor, history_before_the_revision_of_an_interval_ago_goes)
     c = open_compactor(&fx, 20);
     wait_compacted(&fx, c);
     assert_true(cor_compactor_revision(c) > first);
-    assert_string_equal(fx_list(&fx, "a", NULL, first), "EEXPIRED");
+    /* The key tells of a compaction before the engine has done it. */
+    while (strcmp(fx_list(&fx, "a", NULL, first), "EEXPIRED") != 0)
+        cor_loop_run_until(fx.loop, never, NULL, 1);
     close_compactor(&fx, c);
     fx_close(&fx);
 }
@@ -70,7 +77,7 @@ TEST(compactor, first_turn_only_writes_the_key)
     fx_open(&fx, ":memory:");
     assert_int_equal(fx_put(&fx, "a", "1", 0, &first), 0);
     before = fx_rev(&fx);
-    c = open_compactor(&fx, 100);
+    c = open_compactor(&fx, 1000);
     do
         text = fx_list(&fx, KEY, NULL, 0);
     while (!*text);
