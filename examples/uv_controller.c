@@ -2,13 +2,21 @@
  * in the program's loop, in which its handlers run. Keys are worked on by libuv's own workers, a
  * few at a time, because reconciling waits for the server: uv_controller */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <uv.h>
 
 #include "deployment_controller.h"
 
 #define WORKERS 2
+
+struct program;
+
+/* A key that one of libuv's workers has. */
+struct job {
+    uv_work_t work;
+    struct program *program;
+    const char *key; /* NULL: the worker is free */
+};
 
 struct program {
     uv_loop_t loop;
@@ -19,16 +27,11 @@ struct program {
     struct cor_runtime *runtime;
     struct cor_client *client;
     struct deployment_controller controller;
-    int nsynced;  /* informers */
-    int nworkers; /* that are busy */
+    int nsynced; /* informers */
+    struct job jobs[WORKERS];
+    int nbusy;
     bool is_over;
     struct cor_status why;
-};
-
-struct job {
-    uv_work_t work;
-    struct program *program;
-    const char *key;
 };
 
 static void hand_out(struct program *p);
@@ -45,9 +48,9 @@ static void on_worked(uv_work_t *work, int status)
     struct job *job = work->data;
     struct program *p = job->program;
 
-    free(job);
-    p->nworkers--;
-    if (p->is_over && p->nworkers == 0)
+    job->key = NULL;
+    p->nbusy--;
+    if (p->is_over && p->nbusy == 0)
         uv_stop(&p->loop);
     else
         hand_out(p);
@@ -58,21 +61,26 @@ static void on_later(uv_timer_t *timer)
     hand_out(timer->data);
 }
 
+static struct job *find_free(struct program *p)
+{
+    for (int i = 0; i < WORKERS; i++)
+        if (!p->jobs[i].key)
+            return &p->jobs[i];
+    return NULL;
+}
+
 /* Gives a key to each worker that is free; otherwise comes back when there is one. */
 static void hand_out(struct program *p)
 {
     uint64_t at_ms = COR_WORKQUEUE_NEVER;
+    struct job *job;
 
-    while (!p->is_over && p->nsynced == 2 && p->nworkers < WORKERS) {
-        struct job *job = malloc(sizeof(*job));
-
-        if (!job || cor_workqueue_try_get(p->controller.queue, &job->key, &at_ms) < 0) {
-            free(job);
+    while (!p->is_over && p->nsynced == 2 && (job = find_free(p))) {
+        if (cor_workqueue_try_get(p->controller.queue, &job->key, &at_ms) < 0)
             break;
-        }
         job->program = p;
         job->work.data = job;
-        p->nworkers++;
+        p->nbusy++;
         uv_queue_work(&p->loop, &job->work, on_work, on_worked);
     }
     if (at_ms != COR_WORKQUEUE_NEVER) {
@@ -115,7 +123,7 @@ static void on_signal(uv_signal_t *handle, int signo)
     struct program *p = handle->data;
 
     p->is_over = true;
-    if (p->nworkers == 0)
+    if (p->nbusy == 0)
         uv_stop(&p->loop);
 }
 

@@ -32,8 +32,8 @@ static void end_handler(struct cor_handler *h)
         h->on_removed(h->arg);
     cor_free(h);
     pthread_mutex_lock(&set->lock);
-    if (--set->nhandlers == 0 && set->no_handlers)
-        cor_waiter_set(set->no_handlers);
+    if (--set->nhandlers == 0 && set->is_removing)
+        cor_waiter_set(&set->no_handlers);
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -172,21 +172,16 @@ static struct cor_handler *take_first(struct cor_informers *set)
 void cor_informers_remove_handlers(struct cor_informers *set)
 {
     struct cor_handler *h;
-    struct cor_waiter none_left;
     bool wait;
 
     while ((h = take_first(set)))
         remove_handler(h);
-    cor_waiter_init(&none_left);
     pthread_mutex_lock(&set->lock);
-    wait = set->nhandlers > 0;
-    if (wait)
-        set->no_handlers = &none_left;
+    wait = set->is_removing = set->nhandlers > 0;
     pthread_mutex_unlock(&set->lock);
     if (wait)
-        cor_runtime_wait(set->runtime, &none_left, COR_WAIT_FOREVER);
+        cor_runtime_wait(set->runtime, &set->no_handlers, COR_WAIT_FOREVER);
     /* Whoever told has left the lock then. */
     pthread_mutex_lock(&set->lock);
     pthread_mutex_unlock(&set->lock);
-    cor_waiter_deinit(&none_left);
 }

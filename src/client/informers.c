@@ -103,6 +103,7 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
     atomic_init(&set->work_is_posted, false);
     atomic_init(&set->is_stopped, false);
     cor_waiter_init(&set->closed);
+    cor_waiter_init(&set->no_handlers);
     pthread_mutex_init(&set->lock, NULL);
     atomic_fetch_add(&client->nusers, 1);
     *ret_informers = set;
@@ -144,6 +145,7 @@ struct cor_informers *cor_informers_free(struct cor_informers *set)
         free_informer(COR_CONTAINER_OF(set->informers.next, struct cor_informer, link));
     atomic_fetch_sub(&set->client->nusers, 1);
     cor_waiter_deinit(&set->closed);
+    cor_waiter_deinit(&set->no_handlers);
     pthread_mutex_destroy(&set->lock);
     return cor_free(set);
 }

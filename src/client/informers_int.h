@@ -24,8 +24,9 @@ struct cor_informers {
 
     pthread_mutex_t lock; /* a leaf; of the handlers of all informers: */
     struct cor_list handlers;
-    size_t nhandlers;               /* whose memory is not gone yet */
-    struct cor_waiter *no_handlers; /* set when it falls to 0; NULL: nobody waits */
+    size_t nhandlers; /* whose memory is not gone yet */
+    bool is_removing; /* all of them: no_handlers is set when they are gone */
+    struct cor_waiter no_handlers;
 };
 
 struct cor_informer {
