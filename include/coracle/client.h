@@ -5,6 +5,7 @@
 #ifndef CORACLE_CLIENT_H
 #define CORACLE_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -84,6 +85,34 @@ COR_API int cor_client_list(struct cor_client *client, const struct cor_request 
                             struct cor_object_list *ret_list, struct cor_status *reterr);
 
 COR_API void cor_object_list_deinit(struct cor_object_list *list); /* safe on a zeroed struct */
+
+/* Makes the object to write of the present one, whose resourceVersion it keeps: a new reference, or
+ * `current` itself when nothing is to be changed. A negative return ends it. Called anew for each
+ * try, on the runtime's I/O thread or inside the pump: it must not block. */
+typedef int (*cor_change_fn)(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                             struct cor_status *reterr);
+
+/* Reads an object (resource, ns and name of the request), has it changed, writes it (to the
+ * subresource, where there is one), and waits for that; again from the start when another writer
+ * was faster, five times: client-go's RetryOnConflict. `ret_object` (NULL: not wanted) gets the
+ * object as it is then. Errors as cor_client_do(); -COR_ECONFLICT when no try is left. */
+COR_API int cor_client_change(struct cor_client *client, const struct cor_request *req,
+                              cor_change_fn fn, void *arg, struct cor_object **ret_object,
+                              struct cor_status *reterr);
+
+#define COR_RESOURCE_TEXT_MAX 254 /* with its NUL */
+
+struct cor_found_resource {
+    char group[COR_RESOURCE_TEXT_MAX], version[COR_RESOURCE_TEXT_MAX];
+    char plural[COR_RESOURCE_TEXT_MAX], kind[COR_RESOURCE_TEXT_MAX];
+    bool is_namespaced;
+};
+
+/* Looks a resource up in what the server serves, and waits for that the first time: `plural` may be
+ * a kind ("Deployment"), a plural, a singular or a short name ("deploy"); group and version may be
+ * absent. 0, -COR_ENOTFOUND, -COR_ECONFLICT (several match), or as cor_client_do(). */
+COR_API int cor_client_find(struct cor_client *client, const struct cor_resource *partial,
+                            struct cor_found_resource *ret_found, struct cor_status *reterr);
 
 #ifdef __cplusplus
 }

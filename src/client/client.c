@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/client_int.h"
+#include "client/discovery.h"
 #include "client/server_url.h"
 
 struct opening {
@@ -101,6 +102,7 @@ static void on_closing(struct cor_mail *mail)
     struct closing *c = COR_CONTAINER_OF(mail, struct closing, mail);
 
     cor_client_cancel_calls(c->client);
+    cor_discovery_free(c->client->discovery);
     cor_rest_client_close(c->client->rest, on_rest_closed, c);
 }
 

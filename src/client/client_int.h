@@ -13,10 +13,14 @@ struct cor_client {
     struct cor_runtime *runtime;
     struct cor_rest_client *rest; /* the loop's */
     uint64_t timeout_ms;
-    struct cor_list calls; /* under way; the loop's */
-    atomic_size_t ncalls;  /* and waiting */
-    atomic_size_t nusers;  /* informers and others; none is left when it is freed */
+    struct cor_discovery *discovery; /* NULL: nobody has asked yet; the loop's */
+    struct cor_list calls;           /* under way; the loop's */
+    atomic_size_t ncalls;            /* and waiting */
+    atomic_size_t nusers;            /* informers and others; none is left when it is freed */
 };
+
+/* 0, or -COR_EINVAL inside a callback of the runtime. */
+int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr);
 
 /* On the loop: every call ends with -COR_ECANCELED. */
 void cor_client_cancel_calls(struct cor_client *client);

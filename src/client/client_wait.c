@@ -68,14 +68,21 @@ static void on_list(void *arg, const struct cor_response *response)
     cor_waiter_set(&w->done);
 }
 
+int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr)
+{
+    if (!cor_loop_is_running(client->runtime->loop))
+        return 0;
+    return cor_status_set(reterr, -COR_EINVAL,
+                          "a call that waits cannot be made inside a callback of its runtime");
+}
+
 static int send_and_wait(struct cor_client *client, const struct cor_request *req,
                          const struct cor_request_cbs *cbs, struct wait *w)
 {
-    int r;
+    int r = cor_client_may_wait(client, w->reterr);
 
-    if (cor_loop_is_running(client->runtime->loop))
-        return cor_status_set(w->reterr, -COR_EINVAL,
-                              "a call that waits cannot be made inside a callback of its runtime");
+    if (r < 0)
+        return r;
     cor_waiter_init(&w->done);
     r = cor_client_send(client, req, cbs, w, NULL);
     if (r < 0)

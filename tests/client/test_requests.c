@@ -322,3 +322,84 @@ TEST(requests, names_are_looked_up_without_threads_by_a_resolver_only)
     cor_client_config_deinit(&config);
     world_end(&w);
 }
+
+struct labeler {
+    struct cor_object *stale; /* what the first try writes */
+    int ntries;
+};
+
+static int relabel(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                   struct cor_status *reterr)
+{
+    struct labeler *l = arg;
+    struct cor_builder *b;
+    int r = cor_builder_new(l->ntries++ == 0 ? l->stale : current, &b);
+
+    if (r < 0)
+        return r;
+    cor_builder_set_label(b, "changed", COR_STR("yes"));
+    r = cor_builder_finish(b, ret_object, reterr);
+    cor_builder_free(b);
+    return r;
+}
+
+static int leave(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                 struct cor_status *reterr)
+{
+    *ret_object = cor_object_ref(current);
+    return 0;
+}
+
+TEST(requests, a_change_is_tried_again_after_a_conflict)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct labeler labeler = {.ntries = 0};
+        struct cor_object *object;
+        struct cor_str value;
+        char rv[32];
+        struct cor_request req = {.resource = configmaps, .ns = "default", .name = "one"};
+
+        world_begin(&w, kind);
+        world_create(&w, "one", "{}", "1");
+        assert_int_equal(get(&w, "one", &labeler.stale), 0);
+        world_update(&w, "one", "2", rv);
+        assert_int_equal(cor_client_change(w.client, &req, relabel, &labeler, &object, NULL), 0);
+        assert_true(cor_object_label(object, COR_STR("changed"), &value));
+        cor_object_unref(object);
+        cor_object_unref(labeler.stale);
+        assert_int_equal(labeler.ntries, 2);
+        assert_int_equal(cor_client_change(w.client, &req, leave, NULL, NULL, NULL), 0);
+        req.name = "two";
+        assert_int_equal(cor_client_change(w.client, &req, leave, NULL, NULL, NULL),
+                         -COR_ENOTFOUND);
+        world_end(&w);
+    }
+}
+
+TEST(requests, a_resource_is_found_by_any_of_its_names)
+{
+    static const char *const names[] = {"deployments", "deployment", "deploy", "Deployment"};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct cor_found_resource found;
+        struct cor_resource unknown = {"", "", "nothing"};
+
+        world_begin(&w, kind);
+        for (size_t i = 0; i < 4; i++) {
+            const struct cor_resource partial = {NULL, NULL, names[i]};
+
+            assert_int_equal(cor_client_find(w.client, &partial, &found, NULL), 0);
+            assert_string_equal(found.group, "apps");
+            assert_string_equal(found.version, "v1");
+            assert_string_equal(found.plural, "deployments");
+            assert_string_equal(found.kind, "Deployment");
+            assert_true(found.is_namespaced);
+        }
+        assert_int_equal(cor_client_find(w.client, &unknown, &found, NULL), -COR_ENOTFOUND);
+        world_end(&w);
+    }
+}

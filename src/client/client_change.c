@@ -1,0 +1,87 @@
+/* A change that is tried again after a conflict, waited for. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/rand.h"
+#include "client/client_int.h"
+#include "client/retry_on_conflict.h"
+
+struct change {
+    struct cor_client *client;
+    const struct cor_request *req;
+    cor_change_fn fn;
+    void *arg;
+    struct cor_rand rand;
+    struct cor_object *object;
+    struct cor_status *reterr;
+    struct cor_waiter done;
+    int r;
+};
+
+static void on_changed(void *arg, struct cor_object *object, const struct cor_status *error)
+{
+    struct change *c = arg;
+
+    if (error) {
+        c->r = error->err;
+        if (c->reterr)
+            cor_status_copy(c->reterr, error);
+    } else {
+        c->object = cor_object_ref(object);
+    }
+    cor_waiter_set(&c->done);
+}
+
+static int make(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                struct cor_status *reterr)
+{
+    struct change *c = arg;
+
+    return c->fn(c->arg, current, ret_object, reterr);
+}
+
+static void begin_change(void *arg)
+{
+    struct change *c = arg;
+    const struct cor_request *req = c->req;
+    const struct cor_conflict_retry_opts opts = {
+        .client = c->client->rest,
+        .at = {.gvr = {cor_strz(req->resource.group), cor_strz(req->resource.version),
+                       cor_strz(req->resource.plural)},
+               .ns = cor_strz(req->ns),
+               .name = cor_strz(req->name),
+               .subresource = cor_strz(req->subresource)},
+        .backoff = COR_RETRY_DEFAULT,
+        .rand = &c->rand,
+        .write = {.dry_run = req->dry_run,
+                  .field_manager = cor_strz(req->field_manager),
+                  .field_validation = cor_strz(req->field_validation)},
+        .timeout_ms = req->timeout_ms > 0 ? req->timeout_ms : c->client->timeout_ms,
+        .change = make,
+        .on_done = on_changed,
+        .arg = c,
+    };
+    struct cor_conflict_retry *retry;
+
+    c->r = cor_conflict_retry_open(&opts, &retry, c->reterr);
+    if (c->r < 0)
+        cor_waiter_set(&c->done);
+}
+
+int cor_client_change(struct cor_client *client, const struct cor_request *req, cor_change_fn fn,
+                      void *arg, struct cor_object **ret_object, struct cor_status *reterr)
+{
+    struct change c = {.client = client, .req = req, .fn = fn, .arg = arg, .reterr = reterr};
+    int r = cor_client_may_wait(client, reterr);
+
+    if (r < 0)
+        return r;
+    cor_rand_init(&c.rand);
+    cor_waiter_init(&c.done);
+    cor_runtime_run(client->runtime, begin_change, &c);
+    cor_runtime_wait(client->runtime, &c.done, COR_WAIT_FOREVER);
+    cor_waiter_deinit(&c.done);
+    if (c.r == 0 && ret_object)
+        *ret_object = COR_STEAL(c.object);
+    cor_object_unref(c.object);
+    return c.r;
+}
