@@ -50,10 +50,17 @@ class Program:
         return os.pread(self.out.fileno(), 1 << 20, 0).decode()
 
     def says(self, line):
+        def found():
+            ended = self.process.poll() is not None
+            if re.search(f"^{line}$", self.text(), re.M):
+                return True
+            assert not ended, "the program has ended"
+            return False
+
         try:
-            until(lambda: re.search(f"^{line}$", self.text(), re.M), line)
+            until(found, line)
         except AssertionError as error:
-            raise AssertionError(f"{error} in {self.text()[-2000:]!r}") from None
+            raise AssertionError(f"{error}; {line!r} is not in {self.text()[-2000:]!r}") from None
         return self
 
     def ends(self):
