@@ -52,6 +52,10 @@ struct cor_net {
 struct cor_block *cor_net_block_get(struct cor_net *net);
 void cor_net_block_put(struct cor_net *net, struct cor_block *block);
 
+/* There is something for the end of the next turn: the loop does not sleep before it, and a program
+ * that pumps the loop is told to run that turn. */
+void cor_net_keep_awake(struct cor_net *net);
+
 /* Sends the output of every dirty stream. Calls nobody back. */
 void cor_net_flush(struct cor_net *net);
 

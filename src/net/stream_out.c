@@ -19,12 +19,14 @@ void cor_stream_mark_dirty(struct cor_stream *s)
 {
     if (cor_list_empty(&s->dirty_link))
         cor_list_push(&s->net->dirty, &s->dirty_link);
+    cor_net_keep_awake(s->net);
 }
 
 void cor_stream_set_wake(struct cor_stream *s)
 {
     if (cor_list_empty(&s->wake_link))
         cor_list_push(&s->net->wakes, &s->wake_link);
+    cor_net_keep_awake(s->net);
 }
 
 void cor_stream_set_drained(struct cor_stream *s)

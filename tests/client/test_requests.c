@@ -1,4 +1,5 @@
 /* The public client's verbs, waiting and with callbacks, on both kinds of runtime. */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -402,4 +403,28 @@ TEST(requests, a_resource_is_found_by_any_of_its_names)
         assert_int_equal(cor_client_find(w.client, &unknown, &found, NULL), -COR_ENOTFOUND);
         world_end(&w);
     }
+}
+
+/* Less than any timer of a client's connection: what wakes the sleeper is the descriptor. */
+#define SLEEP_MAX_MS 25000
+
+TEST(requests, a_program_that_sleeps_on_the_descriptor_misses_nothing)
+{
+    struct world w;
+    struct pollfd p = {.events = POLLIN};
+    const struct cor_request req = {.verb = COR_VERB_LIST, .resource = configmaps, .ns = "default"};
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    p.fd = cor_runtime_fd(w.rt);
+    for (int i = 0; i < 20; i++) {
+        struct heard h = {.w = &w};
+
+        assert_int_equal(cor_client_send(w.client, &req, &cbs, &h, NULL), 0);
+        while (h.done == 0) {
+            assert_int_equal(poll(&p, 1, SLEEP_MAX_MS), 1);
+            assert_int_equal(cor_runtime_pump(w.rt), 0);
+        }
+        assert_int_equal(h.err, 0);
+    }
+    world_end(&w);
 }
