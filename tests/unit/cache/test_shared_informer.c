@@ -499,7 +499,7 @@ static struct cor_registration *hear_every(struct fake *f, struct listener *l, u
 /* Contract 1.17.20, 1.17.21: client-go's TestResyncCheckPeriod. */
 TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_thought_of)
 {
-    struct fake f;
+    struct fake f = {0};
     struct cor_registration *regs[6];
     struct listener l = {"", f.heard[0]};
 
@@ -534,7 +534,7 @@ static void tick(struct fake *f)
 /* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
 TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
 {
-    struct fake f;
+    struct fake f = {0};
     struct listener never = {"never:", f.heard[0]}, two = {"2:", f.heard[0]},
                     three = {"3:", f.heard[0]};
 
@@ -568,7 +568,7 @@ static int drop_version(void *arg, struct cor_object **o, struct cor_status *ret
 /* Contract 1.17.26 to 1.17.28. */
 TEST(shared_informer, objects_without_a_version_look_repeated_to_those_who_do_not_resync)
 {
-    struct fake f;
+    struct fake f = {0};
     struct listener never = {"", f.heard[0]};
 
     begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000},
