@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,24 +15,24 @@
 #define SYNC_TIMEOUT_MS 60000
 
 static sem_t news; /* elected, not any more, or interrupted */
-static volatile sig_atomic_t is_over;
+static atomic_bool is_over;
 
 static void on_signal(int signo)
 {
-    is_over = 1;
+    atomic_store(&is_over, true);
     sem_post(&news);
 }
 
 static void on_started_leading(void *arg)
 {
-    *(volatile bool *)arg = true;
+    atomic_store((atomic_bool *)arg, true);
     sem_post(&news);
 }
 
 /* A leader that lost its lease must stop at once: another one may be at work. */
 static void on_stopped_leading(void *arg)
 {
-    is_over = 1;
+    atomic_store(&is_over, true);
     sem_post(&news);
 }
 
@@ -54,7 +55,7 @@ static void run_workers(struct deployment_controller *c, int n)
         started++;
     printf("working\n");
     fflush(stdout);
-    while (!is_over)
+    while (!atomic_load(&is_over))
         sem_wait(&news);
     cor_workqueue_shutdown(c->queue);
     while (started > 0)
@@ -63,7 +64,7 @@ static void run_workers(struct deployment_controller *c, int n)
 
 static int lead(struct deployment_controller *c, int nworkers, struct cor_status *why)
 {
-    volatile bool is_leading = false;
+    atomic_bool is_leading = false;
     char identity[128];
     const struct cor_election_opts opts = {
         .ns = "default",
@@ -72,7 +73,7 @@ static int lead(struct deployment_controller *c, int nworkers, struct cor_status
         .release_on_cancel = true,
         .on_started = on_started_leading,
         .on_stopped = on_stopped_leading,
-        .arg = (void *)&is_leading,
+        .arg = &is_leading,
     };
     struct cor_election *election;
     int r;
@@ -81,9 +82,9 @@ static int lead(struct deployment_controller *c, int nworkers, struct cor_status
     r = cor_election_new(c->client, &opts, &election, why);
     if (r < 0)
         return r;
-    while (!is_leading && !is_over)
+    while (!atomic_load(&is_leading) && !atomic_load(&is_over))
         sem_wait(&news);
-    if (is_leading)
+    if (atomic_load(&is_leading))
         run_workers(c, nworkers);
     cor_election_free(election);
     return 0;
