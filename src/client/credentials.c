@@ -208,6 +208,7 @@ void cor_credentials_leave(struct cor_credentials_wait *w)
 
 void cor_credentials_refused(struct cor_credentials *c, uint64_t generation)
 {
+    c->token_due_ms = 0;
     if (c->is_exec && !c->is_closing && generation == c->generation && !c->plugin.process)
         run_plugin(c, NULL);
 }

@@ -57,7 +57,8 @@ int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *
 /* Harmless when it does not wait, on an initialised link. */
 void cor_credentials_leave(struct cor_credentials_wait *w);
 
-/* The server answered 401 to what `generation` had: the plugin runs again, unless it has since. */
+/* The server answered 401 to what `generation` had: the plugin runs again, unless it has since; a
+ * token file is read before the next request. */
 void cor_credentials_refused(struct cor_credentials *c, uint64_t generation);
 
 #endif

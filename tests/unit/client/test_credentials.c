@@ -118,6 +118,30 @@ TEST(credentials, a_token_file_is_read_again)
     world_end(&w);
 }
 
+TEST(credentials, a_refusal_has_the_token_file_read_for_the_next_request)
+{
+    static const struct answer script401[] = {{.status = 401, .body = "no"}, {.body = "{}"}};
+    struct world w;
+    struct heard h;
+
+    begin_plugin(&w, NULL, "exit 1");
+    in_folder("token");
+    write_file(path, "one");
+    w.config.token_file = path;
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script401);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, -COR_EUNAUTHORIZED);
+    heard_deinit(&h);
+    assert_true(has_header(&w, "Authorization: Bearer one\n"));
+    write_file(path, "two");
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    heard_deinit(&h);
+    assert_true(has_header(&w, "Authorization: Bearer two\n"));
+    world_end(&w);
+}
+
 static size_t ndone;
 
 static void on_one_done(void *arg, const struct cor_rest_result *result)
