@@ -172,27 +172,35 @@ class Proxy:
     def __init__(self, target, upto=None):
         self.target, self.left = target, upto
         self.is_full = threading.Event()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = self.listen(0)
         self.port = self.listener.getsockname()[1]
         self.pairs, self.lock = set(), threading.Lock()
         self.refuses = False
         self.accepted = 0
         self.watched, self.seen = None, threading.Event()
-        threading.Thread(target=self.accept, daemon=True).start()
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
     @property
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
-    def accept(self):
+    def listen(self, port):
+        return socket.create_server(("127.0.0.1", port))
+
+    def connect(self):
+        far = socket.create_connection(("127.0.0.1", self.target), 2)
+        far.settimeout(None)
+        return far
+
+    def accept(self, listener):
         while True:
             try:
-                near, _ = self.listener.accept()
+                near, _ = listener.accept()
             except OSError:
                 return
             self.accepted += 1
             try:
-                far = None if self.refuses else socket.create_connection(("127.0.0.1", self.target), 2)
+                far = None if self.refuses else self.connect()
             except OSError:
                 far = None
             if not far:
@@ -217,7 +225,7 @@ class Proxy:
             while data := source.recv(65536):
                 if self.left is not None and source is pair[0]:
                     data = self.take(data)
-                sink.sendall(data)
+                self.forward(sink, data)
                 if self.watched and source is pair[0]:
                     if self.watched in tail + data:
                         self.seen.set()
@@ -225,6 +233,9 @@ class Proxy:
         except OSError:
             pass
         self.end(pair)
+
+    def forward(self, sink, data):
+        sink.sendall(data)
 
     def take(self, data):
         with self.lock:
