@@ -27,12 +27,17 @@ const struct etcd_method etcd_method_compact = {KV "Compact", true, CALL_MS};
 const struct etcd_method etcd_method_grant = {"/etcdserverpb.Lease/LeaseGrant", true, CALL_MS};
 const struct etcd_method etcd_method_status = {"/etcdserverpb.Maintenance/Status", true, PROBE_MS};
 
-static void call_free(struct etcd_call *call)
+static void leave_session(struct etcd_call *call)
 {
     if (call->stream)
-        etcd_stream_close(call->stream);
+        etcd_stream_close(COR_STEAL(call->stream));
     etcd_waiter_leave(&call->waiter);
     cor_timer_cancel(&call->timer);
+}
+
+static void call_free(struct etcd_call *call)
+{
+    leave_session(call);
     cor_buf_deinit(&call->request);
     cor_free(call);
 }
@@ -41,6 +46,8 @@ static void finish(struct etcd_call *call, int err, const char *text, struct cor
 {
     const struct etcd_reply reply = {.err = err, .text = text, .message = message};
 
+    /* The last one's on_done may close the session. */
+    leave_session(call);
     call->on_done(call, &reply);
     call_free(call);
 }
