@@ -31,8 +31,9 @@ static const struct command help = {
 };
 
 static const struct command *const rows[] = {
-    &serve,         &store_put,     &store_get,   &store_list,   &store_watch, &store_delete,
-    &store_compact, &store_rewrite, &store_check, &store_backup, &version,     &help,
+    &serve,        &store_put,     &store_get,     &store_list,  &store_watch,
+    &store_delete, &store_compact, &store_rewrite, &store_check, &store_status,
+    &store_backup, &version,       &help,
 };
 
 static const struct command_table table = {rows, COR_ARRAY_LEN(rows)};

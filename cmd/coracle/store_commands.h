@@ -12,6 +12,7 @@ extern const struct command store_delete;
 extern const struct command store_compact;
 extern const struct command store_rewrite;
 extern const struct command store_check;
+extern const struct command store_status;
 extern const struct command store_backup;
 
 #endif

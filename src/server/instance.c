@@ -282,7 +282,10 @@ static int open_all(struct cor_instance *in, struct cor_status *st)
         r = listen_all(in, st);
     if (r == 0)
         r = write_kubeconfig(in, st);
-    return r == 0 ? start_loops(in, st) : r;
+    if (r < 0)
+        return r;
+    cor_instance_announce(in);
+    return start_loops(in, st);
 }
 
 static size_t count_loops(size_t wanted)

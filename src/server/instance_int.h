@@ -62,6 +62,10 @@ struct cor_instance {
     struct cor_worker workers[];
 };
 
+/* Tells others on the same store that this server is there, when it has its address; the engine's
+ * end takes it back. */
+void cor_instance_announce(struct cor_instance *instance);
+
 /* Any thread: one of the answers that the home loop waits for is here. */
 void cor_instance_answer_home(struct cor_instance *instance);
 /* Turns the home loop until no answer is awaited. */

@@ -67,6 +67,11 @@ bool cor_engine_shares_store(const struct cor_engine *engine)
     return engine->ops->shares_store;
 }
 
+int cor_engine_announce(struct cor_engine *engine, struct cor_str key, struct cor_str value)
+{
+    return engine->ops->announce ? engine->ops->announce(engine, key, value) : 0;
+}
+
 static void submit(struct cor_engine *engine, struct cor_engine_req *req, enum cor_engine_op op)
 {
     req->op = op;

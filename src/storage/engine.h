@@ -175,6 +175,14 @@ void cor_feed_close(struct cor_feed *feed);
  * Then only a read with `at` 0 tells the current revision. */
 bool cor_engine_shares_store(const struct cor_engine *engine);
 
+/* Where servers on one etcd say that they are there: a key each, whose value is a JSON object. */
+#define COR_SERVERS_PREFIX "coracle/servers/"
+
+/* Once, from any thread: puts the key as long as the engine is open, where others share the store;
+ * it goes with the process, soon after it when that was killed. Who may not write the key does
+ * without. 0, -COR_ENOMEM, -COR_ETOOBIG (a few KB). */
+int cor_engine_announce(struct cor_engine *engine, struct cor_str key, struct cor_str value);
+
 /* Of all keys of the store. */
 #define COR_STORE_PATH_PREFIX_DEFAULT "/registry"
 

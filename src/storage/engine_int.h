@@ -11,6 +11,8 @@ struct cor_engine_ops {
     void (*submit)(struct cor_engine *engine, struct cor_engine_req *req);
     int (*feed_open)(struct cor_engine *engine, const struct cor_feed_opts *opts,
                      struct cor_feed **ret_feed);
+    /* NULL: nobody else is on the store. */
+    int (*announce)(struct cor_engine *engine, struct cor_str key, struct cor_str value);
     void (*close)(struct cor_engine *engine);
     bool shares_store; /* see cor_engine_shares_store() */
 };

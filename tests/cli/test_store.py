@@ -259,6 +259,15 @@ def test_check_finds_a_damaged_file(p):
     p.store("check").fails(1)
 
 
+def test_status_says_how_large_the_store_is(p):
+    fill(p, 3)
+    assert p.store("status").ok().startswith("revision 4, compacted up to 0, ")
+    status = p.store("status", "-o", "json").json()
+    assert (status["revision"], status["compactRevision"]) == ("4", "0")
+    assert status["fileBytes"] >= status["usedBytes"] > 0
+    assert "servers" not in status, "nobody shares it"
+
+
 def test_an_object_that_cannot_be_read_is_named(p):
     fill(p, 2)
     db = sqlite3.connect(p.data / "store.db")
@@ -273,7 +282,7 @@ def test_an_object_that_cannot_be_read_is_named(p):
 
 
 def test_reads_make_no_store(p):
-    for command in (["get", "configmaps/default/x"], ["list", "configmaps"], ["check"],
+    for command in (["get", "configmaps/default/x"], ["list", "configmaps"], ["check"], ["status"],
                     ["backup", "--to", str(p.folder / "x")]):
         p.store(*command).fails(1, str(p.data))
     assert not p.data.exists() and not (p.folder / "x").exists()

@@ -10,7 +10,7 @@ import sys
 
 from tap import main
 
-COMMANDS = ["put", "get", "list", "watch", "delete", "compact", "check", "backup"]
+COMMANDS = ["put", "get", "list", "watch", "delete", "compact", "check", "status", "backup"]
 ROOT = pathlib.Path(sys.argv[2])
 
 

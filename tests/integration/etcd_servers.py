@@ -551,6 +551,70 @@ def etcd_asks_for_a_user_and_an_expired_login_is_renewed(coracle, flags):
             wrong.cleanup()
 
 
+def listed(coracle, etcd, *flags):
+    """The addresses of the servers that `coracle store status` lists."""
+    out = subprocess.run([coracle, "store", "status", "--etcd-servers", etcd.urls, "-o", "json", *flags],
+                         capture_output=True, text=True, check=True).stdout
+    return {server["address"]: server for server in json.loads(out)["servers"]}
+
+
+@test
+def the_servers_that_are_there_are_listed(coracle, flags):
+    with Cluster() as etcd:
+        status = [coracle, "store", "status", "--etcd-servers", etcd.urls]
+        assert "servers: none\n" in subprocess.run(status, capture_output=True, text=True, check=True).stdout
+        with Server(coracle, "--etcd-servers", etcd.urls, "--etcd-prefix", "/other", *flags) as a, \
+                Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+            wait_for("both", WAIT_S, lambda: listed(coracle, etcd).keys() == {a.url, b.url})
+            servers = listed(coracle, etcd)
+            assert (servers[a.url]["prefix"], servers[b.url]["prefix"]) == ("/other", "/registry")
+            text = subprocess.run(status, capture_output=True, text=True, check=True).stdout
+            for server in servers.values():
+                assert "  ".join(server[key] for key in ("name", "version", "address", "since", "prefix")) in text, text
+            a.stop()
+            assert listed(coracle, etcd).keys() == {b.url}, "one that was stopped is gone at once"
+            # One that is killed goes with its lease, which ends soon.
+            b.process.kill()
+            b.process.wait()
+            b.process = None
+            leases = etcd.members[0].ask("/v3/lease/leases", {})["leases"]
+            assert len(leases) == 1, leases
+            lease = etcd.members[0].ask("/v3/lease/timetolive", {"ID": leases[0]["ID"], "keys": True})
+            assert int(lease["grantedTTL"]) == 30 and int(lease.get("TTL", 0)) <= 30, lease
+            assert lease["keys"] == [base64_of("coracle/servers/" + servers[b.url]["name"])]
+
+
+@test
+def a_server_is_listed_again_when_etcd_has_lost_its_lease(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        wait_for("the server", WAIT_S, lambda: a.url in listed(coracle, etcd))
+        lease = etcd.members[0].ask("/v3/lease/leases", {})["leases"][0]
+        etcd.members[0].ask("/v3/lease/revoke", lease)
+        wait_for("another lease", WAIT_S, lambda: etcd.members[0].ask("/v3/lease/leases", {}).get("leases", [lease]) != [lease])
+        wait_for("the server", WAIT_S, lambda: a.url in listed(coracle, etcd))
+        assert ready(a)
+
+
+@test
+def a_server_stops_although_etcd_is_gone(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        wait_for("the server", WAIT_S, lambda: a.url in listed(coracle, etcd))
+        etcd.members[0].kill()
+        a.stop()
+
+
+@test
+def who_may_not_list_itself_serves_without(coracle, flags):
+    with tempfile.TemporaryDirectory() as name, Cluster(flags=FAST_USERS) as etcd:
+        enable_users(etcd, "/registry/")
+        login = login_flags(name, "narrow")
+        with Server(coracle, "--etcd-servers", etcd.urls, *login, "--v", "4", *flags) as a:
+            wait_for("the log", WAIT_S, lambda: "may not list this server" in a.output())
+            out = subprocess.run([coracle, "store", "status", "--etcd-servers", etcd.urls, *login],
+                                 capture_output=True, text=True, check=True).stdout
+            assert "servers: not known: " in out and "permission denied" in out, out
+
+
 def main():
     only = [word for word in sys.argv[2:] if word.startswith("only=")]
     coracle, flags = sys.argv[1], [word for word in sys.argv[2:] if word not in only]

@@ -25,6 +25,10 @@ const struct etcd_method etcd_method_txn = {KV "Txn", false, CALL_MS};
 const struct etcd_method etcd_method_compact = {KV "Compact", true, CALL_MS};
 /* A lease that nobody knows of expires. */
 const struct etcd_method etcd_method_grant = {"/etcdserverpb.Lease/LeaseGrant", true, CALL_MS};
+/* The second time there is no such lease. */
+const struct etcd_method etcd_method_revoke = {"/etcdserverpb.Lease/LeaseRevoke", true, CALL_MS};
+/* Of a key that nobody else writes. */
+const struct etcd_method etcd_method_put = {KV "Put", true, CALL_MS};
 const struct etcd_method etcd_method_status = {"/etcdserverpb.Maintenance/Status", true, PROBE_MS};
 
 static void leave_session(struct etcd_call *call)

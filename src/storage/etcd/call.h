@@ -17,7 +17,7 @@ struct etcd_method {
 };
 
 extern const struct etcd_method etcd_method_range, etcd_method_txn, etcd_method_compact,
-    etcd_method_grant, etcd_method_status;
+    etcd_method_grant, etcd_method_revoke, etcd_method_put, etcd_method_status;
 /* A range with the time that upstream gives a health check. */
 extern const struct etcd_method etcd_method_probe;
 

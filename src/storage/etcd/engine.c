@@ -51,6 +51,7 @@ static void release(struct etcd_engine *e)
         cor_loop_free(e->loop);
     sem_destroy(&e->done);
     pthread_mutex_destroy(&e->lock);
+    etcd_presence_deinit(&e->presence);
     cor_free((char *)e->prefix.key.p);
     cor_free(e);
 }
@@ -62,11 +63,17 @@ static void on_session_closed(void *arg)
 
 void etcd_engine_check_quiet(struct etcd_engine *e)
 {
-    if (!e->is_stopping || atomic_load(&e->nrequests) > 0 || atomic_load(&e->nfeeds) > 0)
+    if (!e->is_stopping || atomic_load(&e->nrequests) > 0 || atomic_load(&e->nfeeds) > 0 ||
+        e->presence.state != ETCD_PRESENCE_OFF)
         return;
     e->is_stopping = false;
     etcd_feeds_deinit(e);
     etcd_session_close(COR_STEAL(e->session), on_session_closed, e);
+}
+
+static void on_presence_off(void *arg)
+{
+    etcd_engine_check_quiet(arg);
 }
 
 static void on_stop(struct cor_mail *mail)
@@ -74,7 +81,8 @@ static void on_stop(struct cor_mail *mail)
     struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, mail);
 
     e->is_stopping = true;
-    etcd_engine_check_quiet(e);
+    if (etcd_presence_stop(&e->presence, on_presence_off, e))
+        etcd_engine_check_quiet(e);
 }
 
 static void wait_done(struct etcd_engine *e)
@@ -94,10 +102,30 @@ static void engine_close(struct cor_engine *engine)
     release(e);
 }
 
+static void on_announce(struct cor_mail *mail)
+{
+    struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, presence_mail);
+
+    etcd_presence_start(&e->presence, e->session, ETCD_PRESENCE_TTL_S);
+}
+
+static int engine_announce(struct cor_engine *engine, struct cor_str key, struct cor_str value)
+{
+    struct etcd_engine *e = of(engine);
+    int r = etcd_presence_set(&e->presence, key, value);
+
+    if (r < 0)
+        return r;
+    e->presence_mail.on_mail = on_announce;
+    cor_loop_reply(e->loop, &e->presence_mail);
+    return 0;
+}
+
 static const struct cor_engine_ops ops = {
     .range = engine_range,
     .submit = engine_submit,
     .feed_open = etcd_feed_open,
+    .announce = engine_announce,
     .close = engine_close,
     .shares_store = true,
 };
@@ -217,6 +245,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     pthread_mutex_init(&e->lock, NULL);
     sem_init(&e->done, 0, 0);
     e->page_keys = ETCD_PAGE_KEYS_FIRST;
+    etcd_presence_init(&e->presence);
     e->open_status = reterr_status;
     r = prepare(e, config, reterr_status);
     if (r < 0) {

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "storage/engine_int.h"
 #include "storage/etcd/call.h"
+#include "storage/etcd/presence.h"
 #include "storage/etcd/session.h"
 #include "storage/etcd/watch.h"
 #include "storage/feed_index.h"
@@ -44,6 +45,9 @@ struct etcd_engine {
     unsigned open_tries;
     int open_err;
     struct cor_status *open_status; /* while it opens */
+
+    struct etcd_presence presence;
+    struct cor_mail presence_mail;
 
     struct cor_feed_range prefix; /* what etcd's user can read at least; its bytes are ours */
 

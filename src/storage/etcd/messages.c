@@ -211,6 +211,45 @@ int etcd_decode_grant(struct cor_str bytes, int64_t *ret_id)
     return r;
 }
 
+int etcd_encode_revoke(int64_t id, struct cor_buf *out)
+{
+    Etcd__LeaseRevokeRequest m = ETCD__LEASE_REVOKE_REQUEST__INIT;
+
+    m.id = id;
+    return pack(&m.base, out);
+}
+
+int etcd_encode_keep_alive(int64_t id, struct cor_buf *out)
+{
+    Etcd__LeaseKeepAliveRequest m = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
+
+    m.id = id;
+    return pack(&m.base, out);
+}
+
+int etcd_decode_keep_alive(struct cor_str bytes, int64_t *ret_ttl_s)
+{
+    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    Etcd__LeaseKeepAliveResponse *m;
+    int r;
+
+    etcd_arena_init(&arena);
+    r = unpack(bytes, &etcd__lease_keep_alive_response__descriptor, &arena, &m);
+    if (r == 0)
+        *ret_ttl_s = m->ttl > 0 ? m->ttl : 0;
+    return r;
+}
+
+int etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease, struct cor_buf *out)
+{
+    Etcd__PutRequest m = ETCD__PUT_REQUEST__INIT;
+
+    m.key = bytes_of(key);
+    m.value = bytes_of(value);
+    m.lease = lease;
+    return pack(&m.base, out);
+}
+
 int etcd_encode_authenticate(const char *name, const char *password, struct cor_buf *out)
 {
     Etcd__AuthenticateRequest m = ETCD__AUTHENTICATE_REQUEST__INIT;

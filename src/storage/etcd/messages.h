@@ -23,6 +23,14 @@ int etcd_encode_compaction(cor_rev rev, struct cor_buf *out);
 int etcd_encode_grant(int64_t ttl_s, struct cor_buf *out);
 int etcd_decode_grant(struct cor_str bytes, int64_t *ret_id);
 
+int etcd_encode_revoke(int64_t id, struct cor_buf *out);
+int etcd_encode_keep_alive(int64_t id, struct cor_buf *out);
+/* Seconds that it has left; 0: it is gone. */
+int etcd_decode_keep_alive(struct cor_str bytes, int64_t *ret_ttl_s);
+
+/* Whatever the key's version is; the answer is not looked at. */
+int etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease, struct cor_buf *out);
+
 int etcd_encode_authenticate(const char *name, const char *password, struct cor_buf *out);
 int etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token);
 

@@ -14,7 +14,11 @@ struct etcd_stream {
     struct cor_list link;
     const struct etcd_stream_cbs *cbs;
     void *arg;
-    etcd_reply_cb on_reply;                        /* of a unary call */
+    const char *method;
+    etcd_reply_cb on_reply; /* of a unary call */
+    char request[1024];     /* of a unary call; else the last keep-alive */
+    size_t request_len;
+    unsigned nkept;                                /* keep-alives */
     Etcd__WatchRequest *creates[FAKE_WATCHES_MAX]; /* in the order of their ids, from 1 */
     size_t ncreates;
     int64_t canceled; /* the id of the last that was given up */

@@ -280,6 +280,28 @@ TEST(etcd_messages, status_tells_whether_progress_requests_can_be_trusted)
     }
 }
 
+TEST(etcd_messages, a_lease_is_kept_and_revoked_by_its_id)
+{
+    struct cor_buf out;
+    int64_t ttl_s = -1;
+
+    cor_buf_init(&out, MAX);
+    assert_int_equal(etcd_encode_keep_alive(300, &out), 0);
+    assert_bytes(&out, "\x08\xac\x02");
+    cor_buf_reset(&out);
+    assert_int_equal(etcd_encode_revoke(300, &out), 0);
+    assert_bytes(&out, "\x08\xac\x02");
+    cor_buf_reset(&out);
+    assert_int_equal(etcd_encode_put(COR_STR("k"), COR_STR("v"), 300, &out), 0);
+    assert_bytes(&out, "\x0a\x01k\x12\x01v\x18\xac\x02");
+    assert_int_equal(etcd_decode_keep_alive(COR_STR("\x10\xac\x02\x18\x1e"), &ttl_s), 0);
+    assert_int_equal(ttl_s, 30);
+    assert_int_equal(etcd_decode_keep_alive(COR_STR("\x10\xac\x02"), &ttl_s), 0);
+    assert_int_equal(ttl_s, 0);
+    assert_int_equal(etcd_decode_keep_alive(COR_STR("\x18"), &ttl_s), -COR_EINTERNAL);
+    cor_buf_deinit(&out);
+}
+
 TEST(etcd_messages, lease_compaction_and_login)
 {
     struct cor_buf out, token;
