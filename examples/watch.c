@@ -3,6 +3,7 @@
  * apps/v1 deployments". An informer would go on by itself; see informer.c. */
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,16 +33,19 @@ static int on_event(void *arg, const struct cor_watch_event *event)
 
 static void on_done(void *arg, const struct cor_response *response)
 {
-    if (response->error && response->error->err != -COR_ECANCELED)
+    if (response->error && response->error->err != -COR_ECANCELED) {
         fprintf(stderr, "watch: %s\n", cor_status_message(response->error));
+        *(atomic_bool *)arg = true;
+    }
     sem_post(&over);
 }
 
-static int watch(struct cor_client *client, struct cor_resource resource, const char *ns)
+static int watch(struct cor_client *client, struct cor_resource resource, const char *ns,
+                 atomic_bool *failed)
 {
     static const struct cor_request_cbs cbs = {.on_event = on_event, .on_done = on_done};
     const struct cor_request req = {.verb = COR_VERB_WATCH, .resource = resource, .ns = ns};
-    int r = cor_client_send(client, &req, &cbs, NULL, NULL);
+    int r = cor_client_send(client, &req, &cbs, failed, NULL);
 
     if (r == 0)
         sem_wait(&over);
@@ -54,13 +58,15 @@ int main(int argc, char **argv)
     struct cor_client_opts opts = {.config = &config};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
-    struct cor_resource resource = {"", argv[1], argv[2]};
+    struct cor_resource resource;
+    atomic_bool failed = false;
     char *slash;
     struct cor_status why;
     int r;
 
     if (argc < 3)
         return fprintf(stderr, "usage: watch [GROUP/]VERSION PLURAL [NAMESPACE]\n"), 2;
+    resource = (struct cor_resource){"", argv[1], argv[2]};
     slash = strchr(argv[1], '/');
     if (slash) {
         *slash = '\0';
@@ -77,7 +83,7 @@ int main(int argc, char **argv)
     if (r == 0)
         r = cor_client_new(runtime, &opts, &client, &why);
     if (r == 0)
-        r = watch(client, resource, argv[3]);
+        r = watch(client, resource, argv[3], &failed);
     if (r < 0)
         fprintf(stderr, "watch: %s\n", why.err ? cor_status_message(&why) : cor_err_text(r));
 
@@ -86,5 +92,5 @@ int main(int argc, char **argv)
     cor_runtime_free(runtime);
     cor_client_config_deinit(&config);
     cor_status_deinit(&why);
-    return r < 0;
+    return r < 0 || failed;
 }

@@ -21,6 +21,7 @@ int cor_client_config_load(const char *kubeconfig, const char *context,
     struct cor_kubeconfig_files files = cor_kubeconfig_files_from_env();
     const struct cor_kubeconfig_overrides overrides = {.context = context};
     bool is_named = kubeconfig || (context && *context);
+    bool has_list = files.list && *files.list;
     size_t nread = 0;
     int r;
 
@@ -34,8 +35,9 @@ int cor_client_config_load(const char *kubeconfig, const char *context,
         return cor_client_config_in_cluster(NULL, ret_config, reterr);
     if (nread == 0)
         return cor_status_set(reterr, -COR_ENOTFOUND,
-                              "no configuration: there is no kubeconfig file (KUBECONFIG, "
-                              "~/.kube/config), and this is no pod");
+                              "no configuration: there is no %s%s, and this is no pod",
+                              has_list ? files.list : "~/.kube/config",
+                              has_list ? " (KUBECONFIG)" : ", KUBECONFIG is not set");
     return cor_kubeconfig_resolve(kc, &overrides, ret_config, reterr);
 }
 

@@ -63,9 +63,9 @@ class Program:
             raise AssertionError(f"{error}; {line!r} is not in {self.text()[-2000:]!r}") from None
         return self
 
-    def ends(self):
+    def ends(self, expected=0):
         code = self.process.wait(PATIENCE_S)
-        assert code == 0, f"ended with {code}: {self.text()[-3000:]}"
+        assert code == expected, f"ended with {code}: {self.text()[-3000:]}"
         return self.text()
 
     def stops(self):
@@ -114,6 +114,10 @@ def watch_prints_what_happens(server):
         server.create(f"/apis/apps/v1/namespaces/{server.ns}/deployments", deployment("d", 1))
         program.says(f"ADDED {server.ns}/d")
         program.stops()
+    with Program(server, "watch", "v1", "pod") as program:
+        assert "could not find the requested resource" in program.ends(1)
+    with Program(server, "watch") as program:
+        assert "usage: watch" in program.ends(2)
 
 
 def informer_serves_three_handlers(server):

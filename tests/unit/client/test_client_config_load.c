@@ -79,6 +79,10 @@ TEST(client_config_load, says_when_there_is_nothing)
 {
     clear_env();
     check_fails(NULL, NULL, -COR_ENOTFOUND, "this is no pod");
+    check_fails(NULL, NULL, -COR_ENOTFOUND, "there is no ~/.kube/config, KUBECONFIG is not set");
+    setenv("KUBECONFIG", "/nowhere/config", 1);
+    check_fails(NULL, NULL, -COR_ENOTFOUND, "there is no /nowhere/config (KUBECONFIG)");
+    unsetenv("KUBECONFIG");
 }
 
 TEST(client_config_load, prefers_a_pods_account_to_an_empty_file)
