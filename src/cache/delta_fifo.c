@@ -1,5 +1,6 @@
 #include "cache/delta_fifo.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -32,6 +33,7 @@ static void drop_node(struct cor_delta_fifo *f, struct cor_delta_node *node)
 {
     struct cor_delta_record *record = node->record;
 
+    assert(record);
     cor_list_remove(&node->in_order);
     cor_list_remove(&node->in_record);
     record->n--;

@@ -354,7 +354,7 @@ static int update_index(struct cor_index *index, struct cor_object *old, struct 
     if (r == 0 && old)
         r = index->fn(index->arg, old, &before);
     *touched |= r == 0;
-    for (size_t i = 0; r == 0 && i < after.n; i++) {
+    for (size_t i = 0; r == 0 && new &&i < after.n; i++) {
         COR_CLEANUP(item_unrefp)
         struct cor_indexed *e = item_of_value(new, cor_index_values_at(&after, i));
 

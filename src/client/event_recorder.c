@@ -105,8 +105,9 @@ static struct cor_str make_name(struct cor_event_recorder *rec, struct cor_str o
     return cor_str(to, (size_t)n);
 }
 
-static int enqueue_locked(struct cor_event_recorder *rec, struct cor_event *event)
+static int enqueue_locked(struct cor_event_recorder *rec, const struct cor_event *event)
 {
+    struct cor_event named = *event;
     char name[NAME_MAX];
     struct queued *q;
 
@@ -114,11 +115,11 @@ static int enqueue_locked(struct cor_event_recorder *rec, struct cor_event *even
         return -COR_ECANCELED;
     if (rec->n >= COR_EVENT_QUEUE_MAX)
         return -COR_EBUSY;
-    event->event_name = make_name(rec, event->name, event->first_ms, name);
+    named.event_name = make_name(rec, event->name, event->first_ms, name);
     q = cor_alloc(sizeof(*q));
     if (!q)
         return -COR_ENOMEM;
-    if (cor_event_copy(event, &q->event, &q->strings) < 0) {
+    if (cor_event_copy(&named, &q->event, &q->strings) < 0) {
         cor_free(q);
         return -COR_ENOMEM;
     }
@@ -127,7 +128,7 @@ static int enqueue_locked(struct cor_event_recorder *rec, struct cor_event *even
     return 0;
 }
 
-static int enqueue(struct cor_event_recorder *rec, struct cor_event *event)
+static int enqueue(struct cor_event_recorder *rec, const struct cor_event *event)
 {
     int r;
 

@@ -341,6 +341,7 @@ TEST(sqlite_files, a_sync_error_while_closing_keeps_the_log)
     assert_true(fault_vfs_install());
     for (int n = 1; n <= MUCH; n += MUCH - 1) {
         struct cor_write_req w[MUCH];
+        cor_rev acknowledged = 0;
         struct fx fx;
 
         fx_open(&fx, test_tmpdir());
@@ -355,14 +356,17 @@ TEST(sqlite_files, a_sync_error_while_closing_keeps_the_log)
         fx_wait(&fx);
         fx_close(&fx);
         for (int i = 0; i < n; i++) {
-            assert_int_equal(w[i].req.result, 0);
+            /* A checkpoint that fails before the last write ends the writing. */
+            assert_true(w[i].req.result == 0 || (n > 1 && w[i].req.result == -COR_EIO));
+            acknowledged += w[i].req.result == 0;
             cor_write_req_deinit(&w[i]);
         }
+        assert_true(acknowledged > 0);
         assert_int_equal(fault_vfs_fired(), 1);
         fault_vfs_plan(NULL);
         assert_log_kept(fx.dir);
         fx_open(&fx, fx.dir);
-        assert_int_equal(fx_rev(&fx), (cor_rev)n + 1);
+        assert_int_equal(fx_rev(&fx), acknowledged + 1);
         fx_close(&fx);
     }
     fault_vfs_uninstall();
