@@ -45,14 +45,16 @@ struct cor_client_opts {
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);
 
-/* Waits: calls end with -COR_ECANCELED, connections are closed. What was made on the client
+/* Waits: calls end with -COR_ECANCELED, connections are closed; no cor_client_change() or
+ * cor_client_find() may still be under way. What was made on the client
  * (informer factories and others) is freed before. Not from inside a callback. Returns NULL; NULL
  * is fine. */
 COR_API struct cor_client *cor_client_free(struct cor_client *client);
 
 /* Sends a request and returns at once; `cbs` must stay valid until on_done. `ret_call` (NULL: not
- * wanted) is for cancelling, and the caller's to release. 0, -COR_EBUSY (too many), -COR_ENOMEM:
- * then nothing is called. What is wrong with a request is told by on_done. */
+ * wanted) is for cancelling, and the caller's to release. 0, -COR_EBUSY (too many), -COR_ECANCELED
+ * (the client is being freed), -COR_ENOMEM: then nothing is called. What is wrong with a request is
+ * told by on_done. */
 COR_API int cor_client_send(struct cor_client *client, const struct cor_request *req,
                             const struct cor_request_cbs *cbs, void *arg,
                             struct cor_client_call **ret_call);

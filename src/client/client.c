@@ -75,6 +75,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     client->timeout_ms = opts->timeout_ms;
     cor_list_init(&client->calls);
     atomic_init(&client->ncalls, 0);
+    atomic_init(&client->is_closing, false);
     atomic_init(&client->nusers, 0);
     cor_runtime_run(runtime, open_rest, &opening);
     if (opening.r < 0) {
@@ -102,6 +103,11 @@ static void on_closing(struct cor_mail *mail)
     struct closing *c = COR_CONTAINER_OF(mail, struct closing, mail);
 
     cor_client_cancel_calls(c->client);
+    /* One that was sent before the closing was known has its own mail behind this one. */
+    if (atomic_load(&c->client->ncalls) > 0) {
+        cor_loop_reply(c->client->runtime->loop, mail);
+        return;
+    }
     cor_discovery_free(c->client->discovery);
     cor_rest_client_close(c->client->rest, on_rest_closed, c);
 }
@@ -115,6 +121,7 @@ struct cor_client *cor_client_free(struct cor_client *client)
         return NULL;
     assert(atomic_load(&client->nusers) == 0);
     cor_waiter_init(&closing.done);
+    atomic_store(&client->is_closing, true);
     cor_loop_reply(client->runtime->loop, &closing.mail);
     r = cor_runtime_wait(client->runtime, &closing.done, COR_WAIT_FOREVER);
     assert(r == 0); /* inside a callback it would wait for itself */

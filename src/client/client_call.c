@@ -335,6 +335,11 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
         atomic_fetch_sub(&client->ncalls, 1);
         return -COR_EBUSY;
     }
+    /* Counted first: a closing that does not see the count is seen here. */
+    if (atomic_load(&client->is_closing)) {
+        atomic_fetch_sub(&client->ncalls, 1);
+        return -COR_ECANCELED;
+    }
     call = cor_calloc(1, sizeof(*call) + text_bytes(req) + 1);
     if (!call) {
         atomic_fetch_sub(&client->ncalls, 1);

@@ -16,6 +16,7 @@ struct cor_client {
     struct cor_discovery *discovery; /* NULL: nobody has asked yet; the loop's */
     struct cor_list calls;           /* under way; the loop's */
     atomic_size_t ncalls;            /* and waiting */
+    atomic_bool is_closing;          /* no call is taken any more */
     atomic_size_t nusers;            /* informers and others; none is left when it is freed */
 };
 

@@ -279,6 +279,8 @@ static int send_patch(const struct cor_dynamic_call *call, const struct cor_reso
     };
     int r = require_name(at, reterr);
 
+    if (r == 0 && (unsigned)type >= COR_ARRAY_LEN(types))
+        r = cor_status_untyped(reterr, -COR_EINVAL, "there is no patch type %d", (int)type);
     return r < 0
                ? r
                : write_object(call, at,

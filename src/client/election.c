@@ -69,15 +69,16 @@ static void answer(struct cor_election *e, int r, struct cor_object *lease)
 {
     struct cor_leader_record record = {0};
     char version[COR_LEADER_VERSION_MAX + 1] = "";
-    struct cor_str rv;
+    struct cor_str rv = r == 0 ? cor_object_resource_version(lease) : COR_STR("");
 
+    if (r == 0 && e->is_getting)
+        r = cor_lease_record_read(lease, &record);
+    if (rv.n >= sizeof(version))
+        r = -COR_ETOOBIG;
+    /* What is seen and what the election remembers are of one version. */
     if (r == 0) {
         see(e, lease);
-        rv = cor_object_resource_version(lease);
-        if (rv.n < sizeof(version))
-            memcpy(version, rv.p, rv.n);
-        if (e->is_getting)
-            r = cor_lease_record_read(lease, &record);
+        memcpy(version, rv.p, rv.n);
     }
     if (e->is_getting)
         cor_leader_got(e->leader, now_ms(e), wall_us(), r, &record, version);

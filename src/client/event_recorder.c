@@ -233,6 +233,8 @@ void cor_event_recorder_step(struct cor_event_recorder *rec)
         finish(rec, -COR_ECANCELED);
     else if (rec->state == WAITING && cor_clock_mono_ms(rec->opts.clock) >= rec->retry_ms)
         send(rec);
+    else if (rec->state == WAITING)
+        rec->opts.wake_at(rec->opts.arg, rec->retry_ms);
     while (rec->state == IDLE && take_next(rec))
         begin(rec);
 }

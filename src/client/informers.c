@@ -261,6 +261,11 @@ static bool all_synced(void *arg)
                                               NULL);
 }
 
+static bool is_synced_or_stopped(void *arg)
+{
+    return atomic_load(&((struct cor_informers *)arg)->is_stopped) || all_synced(arg);
+}
+
 int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
 {
     struct cor_loop *loop = set->runtime->loop;
@@ -269,7 +274,8 @@ int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
     if (cor_loop_is_running(loop))
         return -COR_EINVAL;
     if (cor_loop_is_current(loop)) {
-        synced = cor_loop_run_until(loop, all_synced, set, timeout_ms);
+        cor_loop_run_until(loop, is_synced_or_stopped, set, timeout_ms);
+        synced = all_synced(set);
         cor_pump_rearm(set->runtime->pump);
     } else {
         synced = cor_informer_factory_wait_for_sync(set->factory, timeout_ms, NULL, NULL);

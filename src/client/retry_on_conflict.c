@@ -84,6 +84,8 @@ static void on_got(void *arg, struct cor_object *current, const struct cor_statu
         return;
     }
     r = retry->opts.change(retry->opts.arg, current, &changed, &why);
+    if (r > 0 || (r == 0 && !changed))
+        r = -COR_EINVAL;
     if (r == 0 && changed == current) {
         finish(retry, current, NULL);
         return;

@@ -7,6 +7,9 @@
 
 static int mistake(const struct cor_client_config *config, struct cor_status *reterr)
 {
+    if (strchr(config->server, '@'))
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "server: user information in the URL is not supported");
     return cor_status_set(reterr, -COR_EINVAL,
                           "server: host must be a URL or a host:port pair: \"%s\"", config->server);
 }

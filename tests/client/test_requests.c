@@ -83,8 +83,15 @@ TEST(requests, a_request_that_makes_no_sense_is_told_of)
     const struct cor_request no_name = {
         .verb = COR_VERB_GET, .resource = configmaps, .ns = "default"};
     const struct cor_request watch = {.verb = COR_VERB_WATCH, .resource = configmaps};
+    const struct cor_request odd_patch = {.verb = COR_VERB_PATCH,
+                                          .resource = configmaps,
+                                          .ns = "default",
+                                          .name = "one",
+                                          .patch_type = 99,
+                                          .patch = COR_STR("{}")};
 
     world_begin(&w, COR_RUNTIME_THREADS);
+    assert_int_equal(cor_client_do(w.client, &odd_patch, NULL, NULL), -COR_EINVAL);
     assert_int_equal(cor_client_do(w.client, &no_object, NULL, NULL), -COR_EINVAL);
     assert_int_equal(cor_client_do(w.client, &no_name, NULL, NULL), -COR_EINVAL);
     assert_int_equal(cor_client_do(w.client, &watch, NULL, NULL), -COR_EINVAL);
@@ -215,6 +222,36 @@ TEST(requests, closing_the_client_ends_what_is_under_way)
             assert_int_equal(h[i].done, 1);
             assert_int_equal(h[i].err, -COR_ECANCELED);
         }
+        world_end(&w);
+    }
+}
+
+static const struct cor_request all_maps = {.verb = COR_VERB_WATCH, .resource = configmaps};
+
+static void send_again(void *arg, const struct cor_response *response);
+
+static const struct cor_request_cbs cbs_again = {on_item, on_event, send_again};
+
+static void send_again(void *arg, const struct cor_response *response)
+{
+    struct heard *h = arg;
+
+    h->err = cor_client_send(h->w->client, &all_maps, &cbs_again, h, NULL);
+    atomic_fetch_add(&h->done, 1);
+}
+
+TEST(requests, one_that_is_sent_again_while_the_client_closes_is_refused)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct heard h = {.w = &w};
+
+        world_begin(&w, kind);
+        assert_int_equal(cor_client_send(w.client, &all_maps, &cbs_again, &h, NULL), 0);
+        w.client = cor_client_free(w.client);
+        assert_int_equal(h.done, 1);
+        assert_int_equal(h.err, -COR_ECANCELED);
         world_end(&w);
     }
 }

@@ -154,7 +154,17 @@ TEST(event_recorder, tries_a_lost_server_twelve_times)
             assert_true(f.wake_ms - now < 10000);
         else
             assert_int_equal(f.wake_ms - now, 10000);
-        cor_clock_manual_advance(&f.clk, f.wake_ms - now);
+        /* A timer that is early is set again. */
+        if (f.wake_ms > now) {
+            uint64_t at = f.wake_ms;
+
+            cor_clock_manual_advance(&f.clk, at - now - 1);
+            f.wake_ms = 0;
+            cor_event_recorder_step(f.rec);
+            assert_int_equal(f.sends, i);
+            assert_int_equal(f.wake_ms, at);
+            cor_clock_manual_advance(&f.clk, 1);
+        }
         cor_event_recorder_step(f.rec);
         assert_int_equal(f.sends, i + 1);
     }

@@ -85,6 +85,7 @@ TEST(server_url, refuses_what_it_cannot_reach)
 
         assert_int_equal(cor_server_url_parse(&config, &url, &why), -COR_EINVAL);
         assert_non_null(strstr(cor_status_message(&why), "server: "));
+        assert_null(strstr(cor_status_message(&why), "u:p"));
         cor_status_deinit(&why);
     }
 }
