@@ -278,10 +278,11 @@ void cor_informer_factory_start(struct cor_informer_factory *f)
 {
     for (size_t i = 0; i < f->n; i++) {
         struct entry *e = f->entries[i];
+        bool is_stopped = cor_shared_informer_is_stopped(e->informer);
         bool now;
 
         pthread_mutex_lock(&f->lock);
-        now = !e->started && !f->shutting_down;
+        now = !e->started && !f->shutting_down && !is_stopped;
         e->started |= now;
         f->running += now;
         pthread_mutex_unlock(&f->lock);

@@ -117,7 +117,11 @@ MESSAGE(config_map, MSG(1, "metadata", meta), STR_MAP(2, "data"), BYTES_MAP(3, "
 MESSAGE(secret, MSG(1, "metadata", meta), BYTES_MAP(2, "data"), STR(3, "type"),
         STR_MAP(4, "stringData"), BOOL_PTR(5, "immutable"));
 MESSAGE(namespace_spec, STRS(1, "finalizers"));
-MESSAGE(namespace, MSG(1, "metadata", meta), MSG(2, "spec", namespace_spec));
+MESSAGE(namespace_condition, STR(1, "type"), STR(2, "status"), TIME(4, "lastTransitionTime"),
+        STR(5, "reason"), STR(6, "message"));
+MESSAGE(namespace_status, STR(1, "phase"), MSGS(2, "conditions", namespace_condition));
+MESSAGE(namespace, MSG(1, "metadata", meta), MSG(2, "spec", namespace_spec),
+        MSG(3, "status", namespace_status));
 MESSAGE(local_reference, STR(1, "name"));
 MESSAGE(service_account, MSG(1, "metadata", meta), MSGS(2, "secrets", reference),
         MSGS(3, "imagePullSecrets", local_reference), BOOL_PTR(4, "automountServiceAccountToken"));

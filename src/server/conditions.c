@@ -34,10 +34,18 @@ static void write_condition(struct cor_json_writer *w, const struct cor_conditio
     cor_json_end_object(w);
 }
 
+/* Nobody has checked what a status holds. */
+static struct cor_json_iter iter_of(struct cor_str conditions)
+{
+    bool is_array = conditions.p && cor_json_type(conditions) == COR_JSON_ARRAY;
+
+    return cor_json_iter(is_array ? conditions : COR_STR("[]"));
+}
+
 int cor_condition_set(struct cor_str conditions, const struct cor_condition *condition,
                       int64_t now_s, struct cor_buf *out)
 {
-    struct cor_json_iter it = cor_json_iter(conditions.p ? conditions : COR_STR("[]"));
+    struct cor_json_iter it = iter_of(conditions);
     struct cor_str none = {NULL, 0};
     struct cor_json_writer w;
     bool is_set = false;
@@ -79,7 +87,7 @@ int cor_condition_set_in(struct cor_str status, const struct cor_condition *cond
 
 struct cor_str cor_condition_status(struct cor_str conditions, const char *type)
 {
-    struct cor_json_iter it = cor_json_iter(conditions.p ? conditions : COR_STR("[]"));
+    struct cor_json_iter it = iter_of(conditions);
 
     while (cor_json_iter_elem(&it)) {
         struct cor_str condition = cor_json_iter_value(&it);

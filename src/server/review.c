@@ -196,6 +196,24 @@ static void check_attributes(struct review_call *review, bool is_self,
                              "disallowed on this kind of request");
 }
 
+/* What Go writes for a member that was never set. */
+static bool is_blank(struct cor_str value)
+{
+    return cor_json_type(value) == COR_JSON_NULL || cor_str_eqz(value, "\"\"") ||
+           cor_str_eqz(value, "{}") || cor_str_eqz(value, "[]");
+}
+
+static bool has_content(struct cor_str object)
+{
+    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_str key;
+
+    while (cor_json_iter_member(&it, &key))
+        if (!is_blank(cor_json_iter_value(&it)))
+            return true;
+    return false;
+}
+
 /* A question has no identity; a local one only says where it is asked. */
 static int check_metadata(struct review_call *review, struct cor_field_errors *errs)
 {
@@ -207,8 +225,9 @@ static int check_metadata(struct review_call *review, struct cor_field_errors *e
     cor_buf_init(&rest, COR_OBJECT_BYTES_MAX_DEFAULT);
     if (cor_api_is_namespaced(review->call.res))
         cor_edits_drop(&edits, COR_STR("namespace"));
+    cor_edits_drop(&edits, COR_STR("managedFields"));
     r = cor_edits_apply(&edits, cor_object_metadata(review->body.object), &rest);
-    if (r == 0 && rest.n > 2)
+    if (r == 0 && has_content(cor_buf_str(&rest)))
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_json(cor_buf_str(&rest)),
                              "must be empty");
     return r;

@@ -114,13 +114,13 @@ static int send_progress(struct etcd_watch_stream *s)
     return r;
 }
 
-/* One that cannot be sent now is asked by the timer. */
+/* One that cannot be sent now is asked by the timer, which is not put off by those that are. */
 static void ask(struct etcd_watch_stream *s)
 {
     s->is_ask_due = false;
     if (send_progress(s) == 0)
         s->asked++;
-    if (cor_timer_set(&s->timer, PROGRESS_RETRY_MS) < 0)
+    if (!cor_timer_is_set(&s->timer) && cor_timer_set(&s->timer, PROGRESS_RETRY_MS) < 0)
         lose(s, ETCD_WAIT_RETRY);
 }
 

@@ -5,7 +5,8 @@
 #include "test.h"
 #include "json/json.h"
 
-/* Bodies as kubectl 1.32 sent them, in base64, and what they mean. */
+/* Bodies as kubectl 1.32 sent them (the status was put together by hand), in base64, and what they
+ * mean. */
 static const struct {
     const char *what, *body, *json;
 } sent[] = {
@@ -28,7 +29,11 @@ static const struct {
      "azhzAAoMCgJ2MRIGU2VjcmV0Eh4KEgoCczESABoAIgAqADIAOABCABIGCgFrEgF2GgAaACIA",
      "{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"data\":{\"k\":\"dg==\"},\"metadata\":{\"name\":\"s1\"}}"},
     {"create namespace", "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhsKEwoDbnN4EgAaACIAKgAyADgAQgASABoCCgAaACIA",
-     "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"nsx\"},\"spec\":{}}"},
+     "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"nsx\"},\"spec\":{},\"status\":{}}"},
+    {"status of a namespace",
+     "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEiEKBQoDbnN4GhgKC1Rlcm1pbmF0aW5nEgkKAUESBFRydWUaACIA",
+     "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"nsx\"},\"status\":{"
+     "\"conditions\":[{\"status\":\"True\",\"type\":\"A\"}],\"phase\":\"Terminating\"}}"},
     {"create serviceaccount",
      "azhzAAoUCgJ2MRIOU2VydmljZUFjY291bnQSFQoTCgNzYXgSABoAIgAqADIAOABCABoAIgA=",
      "{\"kind\":\"ServiceAccount\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"sax\"}}"},

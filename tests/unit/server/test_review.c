@@ -91,6 +91,11 @@ TEST(review, says_what_a_user_may)
         {"/subjectaccessreviews",
          "{\"spec\":{\"user\":\"x\",\"groups\":[\"a\",7],\"resourceAttributes\":{\"verb\":\"get\"}}}",
          "false", &admin},
+        /* As Go clients write it. */
+        {"/subjectaccessreviews",
+         "{\"metadata\":{\"creationTimestamp\":null,\"name\":\"\"},\"spec\":{\"groups\":"
+         "[\"system:masters\"],\"resourceAttributes\":{\"verb\":\"get\"}}}",
+         "true", &admin},
         {"/namespaces/default/localsubjectaccessreviews",
          "{\"spec\":{\"groups\":[\"system:masters\"],\"resourceAttributes\":{\"namespace\":"
          "\"default\"}}}",
