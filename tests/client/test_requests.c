@@ -226,7 +226,8 @@ TEST(requests, closing_the_client_ends_what_is_under_way)
     }
 }
 
-static const struct cor_request all_maps = {.verb = COR_VERB_WATCH, .resource = configmaps};
+static const struct cor_request all_maps = {.verb = COR_VERB_WATCH,
+                                            .resource = {"", "v1", "configmaps"}};
 
 static void send_again(void *arg, const struct cor_response *response);
 
