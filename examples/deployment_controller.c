@@ -82,8 +82,10 @@ static void on_replicaset_gone(void *arg, struct cor_str key, struct cor_object 
 static int add_handlers(struct deployment_controller *c)
 {
     const struct cor_handler_opts of_deployments = {
+        COR_HANDLER_DEFAULTS,
         .on = {on_deployment, on_deployment_update, on_deployment_gone, NULL, c}};
     const struct cor_handler_opts of_replicasets = {
+        COR_HANDLER_DEFAULTS,
         .on = {on_replicaset, on_replicaset_update, on_replicaset_gone, NULL, c}};
     int r = cor_informer_add_handler(c->deployments, &of_deployments, NULL);
 

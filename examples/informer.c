@@ -62,9 +62,11 @@ static void audit_add(void *arg, struct cor_object *pod, bool in_initial_list)
 static int add_handlers(struct cor_informer *pods, atomic_int *count)
 {
     const struct cor_handler_opts handlers[] = {
-        {.on = {.on_add = print_add, .on_update = print_update, .on_delete = print_delete}},
-        {.on = {.on_add = count_add, .on_delete = count_delete, .arg = count}},
-        {.on = {.on_add = audit_add}},
+        {COR_HANDLER_DEFAULTS,
+         .on = {.on_add = print_add, .on_update = print_update, .on_delete = print_delete}},
+        {COR_HANDLER_DEFAULTS,
+         .on = {.on_add = count_add, .on_delete = count_delete, .arg = count}},
+        {COR_HANDLER_DEFAULTS, .on = {.on_add = audit_add}},
     };
     int r = 0;
 

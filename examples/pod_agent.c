@@ -65,6 +65,7 @@ static int watch_pods(struct agent *a, const char *node)
                                             COR_STR("status.podIP")};
     const struct cor_projection_opts projection = {.fields = fields, .nfields = 3};
     const struct cor_handler_opts handler = {
+        COR_HANDLER_DEFAULTS,
         .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete}};
     char selector[300];
     struct cor_informer_opts of_pods = {.resource = {"", "v1", "pods"},

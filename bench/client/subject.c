@@ -171,7 +171,7 @@ static void do_events(struct subject *s)
 {
     struct counter c = {.wanted = s->n * HANDLERS};
     const struct cor_handler_opts handler = {.on = {.on_update = on_update, .arg = &c},
-                                             .bytes_max = COR_HANDLER_UNBOUNDED};
+                                             .bytes_max = 0};
 
     sem_init(&c.first, 0, 0);
     sem_init(&c.last, 0, 0);

@@ -26,14 +26,22 @@ extern "C" {
 struct cor_handler;
 struct cor_informer;
 
-#define COR_HANDLER_BYTES_MAX (64u << 20) /* what waits for a handler, unless set */
-#define COR_HANDLER_UNBOUNDED SIZE_MAX    /* as client-go */
+#define COR_HANDLER_BYTES_MAX (64u << 20)
+
+/* Every handler's options begin with COR_HANDLER_DEFAULTS:
+ *
+ *   const struct cor_handler_opts opts = {COR_HANDLER_DEFAULTS, .on = {.on_add = on_add}};
+ *
+ * A struct that is only zeroed asks for client-go's behaviour: nothing bounds what waits. */
+#define COR_HANDLER_DEFAULTS .bytes_max = COR_HANDLER_BYTES_MAX
 
 struct cor_handler_opts {
+    /* Of what waits for the handler. Beyond it pending updates of one key are folded into one, and
+     * on.on_behind is told; adds and deletions are never lost. 0: no bound, as client-go. */
+    size_t bytes_max;
     struct cor_event_handler on;
     uint64_t resync_ms; /* updates without a change, for every object; 0: the informers' default */
     bool never_resync;
-    size_t bytes_max; /* beyond it pending updates of a key are folded; 0: COR_HANDLER_BYTES_MAX */
     /* The handler is not called any more, and `arg` may go. The last call; may be NULL. */
     void (*on_removed)(void *arg);
 };

@@ -80,10 +80,7 @@ static struct cor_registration_opts registration_opts(struct cor_handler *h,
         ro.resync_ms = 0;
     else if (opts->resync_ms > 0)
         ro.resync_ms = opts->resync_ms;
-    if (opts->bytes_max == COR_HANDLER_UNBOUNDED)
-        ro.bytes_max = 0;
-    else if (opts->bytes_max > 0)
-        ro.bytes_max = opts->bytes_max;
+    ro.bytes_max = opts->bytes_max;
     if (h->set->runtime->pool) {
         ro.on_ready = on_ready;
         ro.arg = h;

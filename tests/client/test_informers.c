@@ -2,69 +2,13 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "world.h"
-
-/* What a handler heard, in order: "+one " "~one " "-one ". */
-struct ear {
-    pthread_mutex_t lock;
-    char text[4096];
-    atomic_int n, nremoved;
-    struct cor_handler *self;
-    bool removes_itself;
-};
-
-static void ear_init(struct ear *e)
-{
-    memset(e, 0, sizeof(*e));
-    pthread_mutex_init(&e->lock, NULL);
-}
-
-static void note(struct ear *e, char what, struct cor_str name)
-{
-    size_t len;
-
-    pthread_mutex_lock(&e->lock);
-    len = strlen(e->text);
-    snprintf(e->text + len, sizeof(e->text) - len, "%c%.*s ", what, COR_STR_ARG(name));
-    pthread_mutex_unlock(&e->lock);
-    atomic_fetch_add(&e->n, 1);
-}
-
-static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
-{
-    struct ear *e = arg;
-
-    note(e, in_initial_list ? '!' : '+', cor_object_name(object));
-    if (e->removes_itself)
-        cor_handler_remove(e->self);
-    e->removes_itself = false;
-}
-
-static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
-{
-    note(arg, '~', cor_object_name(object));
-}
-
-static void on_delete(void *arg, struct cor_str key, struct cor_object *object, bool unknown)
-{
-    note(arg, '-', cor_object_name(object));
-}
-
-static void on_removed(void *arg)
-{
-    atomic_fetch_add(&((struct ear *)arg)->nremoved, 1);
-}
-
-static struct cor_handler_opts hear(struct ear *e)
-{
-    return (struct cor_handler_opts){.on = {on_add, on_update, on_delete, NULL, e},
-                                     .on_removed = on_removed};
-}
+#include "ear.h"
 
 struct set {
     struct world w;
@@ -88,38 +32,6 @@ static void end(struct set *s)
     world_end(&s->w);
 }
 
-struct wanted {
-    struct ear *ear;
-    const char *text;
-    bool is_part; /* of what was heard */
-};
-
-static bool has_heard(void *arg)
-{
-    struct wanted *wanted = arg;
-    bool same;
-
-    pthread_mutex_lock(&wanted->ear->lock);
-    same = strcmp(wanted->ear->text, wanted->text) == 0 ||
-           (wanted->is_part && strstr(wanted->ear->text, wanted->text));
-    pthread_mutex_unlock(&wanted->ear->lock);
-    return same;
-}
-
-static void await(struct set *s, struct ear *ear, const char *text)
-{
-    struct wanted wanted = {ear, text, false};
-
-    world_run(&s->w, has_heard, &wanted);
-}
-
-static void await_part(struct set *s, struct ear *ear, const char *text)
-{
-    struct wanted wanted = {ear, text, true};
-
-    world_run(&s->w, has_heard, &wanted);
-}
-
 TEST(informers, handlers_hear_what_happens_in_order)
 {
     FOR_EACH_KIND(kind)
@@ -133,7 +45,7 @@ TEST(informers, handlers_hear_what_happens_in_order)
         world_create(&s.w, "one", "{}", "1");
         for (int i = 0; i < 3; i++) {
             ear_init(&ears[i]);
-            opts = hear(&ears[i]);
+            opts = ear_opts(&ears[i]);
             assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
         }
         cor_informers_start(s.informers);
@@ -144,11 +56,85 @@ TEST(informers, handlers_hear_what_happens_in_order)
         world_update(&s.w, "one", "2", rv);
         world_delete(&s.w, "two");
         for (int i = 0; i < 3; i++)
-            await(&s, &ears[i], "!one +two ~one -two ");
+            ear_await(&ears[i], &s.w, "!one +two ~one -two ");
         end(&s);
         for (int i = 0; i < 3; i++)
             assert_int_equal(ears[i].nremoved, 1);
     }
+}
+
+/* Blocks in its first add, so that what follows waits for it. */
+struct slow_ear {
+    struct ear ear;
+    sem_t go_on;
+    atomic_int nbehind;
+};
+
+static void on_slow_add(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    struct slow_ear *e = arg;
+
+    ear_on_add(&e->ear, object, in_initial_list);
+    while (sem_wait(&e->go_on) != 0)
+        ;
+}
+
+static void on_slow_update(void *arg, struct cor_object *old, struct cor_object *object)
+{
+    ear_on_update(&((struct slow_ear *)arg)->ear, old, object);
+}
+
+static void on_behind(void *arg, size_t pending_bytes)
+{
+    assert_true(pending_bytes > 0);
+    atomic_fetch_add(&((struct slow_ear *)arg)->nbehind, 1);
+}
+
+/* Three updates come in while the handler is busy. Only a thread of its own lets them wait: a pump
+ * runs a handler before it takes the next answer. */
+static void update_behind_its_back(const struct cor_handler_opts *with, const char *heard,
+                                   int nbehind)
+{
+    struct set s;
+    struct slow_ear e = {.nbehind = 0};
+    struct ear next; /* in the order of news */
+    struct cor_handler_opts opts = *with, of_next = ear_opts(&next);
+    char rv[32];
+
+    ear_init(&e.ear);
+    ear_init(&next);
+    sem_init(&e.go_on, 0, 0);
+    opts.on = (struct cor_event_handler){on_slow_add, on_slow_update, NULL, on_behind, &e};
+    begin(&s, COR_RUNTIME_THREADS);
+    world_create(&s.w, "one", "{}", "1");
+    assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
+    assert_int_equal(cor_informer_add_handler(s.inf, &of_next, NULL), 0);
+    cor_informers_start(s.informers);
+    ear_await(&e.ear, &s.w, "!one ");
+    for (int i = 0; i < 3; i++)
+        world_update(&s.w, "one", i % 2 ? "a" : "b", rv);
+    ear_await(&next, &s.w, "!one ~one ~one ~one ");
+    assert_int_equal(atomic_load(&e.nbehind), nbehind);
+    sem_post(&e.go_on);
+    ear_await(&e.ear, &s.w, heard);
+    world_create(&s.w, "two", "{}", "1");
+    sem_post(&e.go_on);
+    ear_await_part(&e.ear, &s.w, "+two ");
+    end(&s);
+    assert_int_equal(strncmp(e.ear.text, heard, strlen(heard)), 0);
+    sem_destroy(&e.go_on);
+}
+
+TEST(informers, updates_for_a_slow_handler_are_folded_beyond_its_bound)
+{
+    const struct cor_handler_opts small = {.bytes_max = 1};
+    const struct cor_handler_opts unbounded = {.bytes_max = 0};
+    const struct cor_handler_opts defaults = {COR_HANDLER_DEFAULTS};
+
+    assert_int_equal(defaults.bytes_max, 64u << 20);
+    update_behind_its_back(&small, "!one ~one ", 2); /* the add was beyond it, too */
+    update_behind_its_back(&unbounded, "!one ~one ~one ~one ", 0);
+    update_behind_its_back(&defaults, "!one ~one ~one ~one ", 0);
 }
 
 TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
@@ -163,14 +149,14 @@ TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
         begin(&s, kind);
         ear_init(&early);
         ear_init(&late);
-        opts = hear(&early);
+        opts = ear_opts(&early);
         early.removes_itself = true;
         world_create(&s.w, "one", "{}", "1");
         assert_int_equal(cor_informer_add_handler(s.inf, &opts, &early.self), 0);
         cor_informers_start(s.informers);
-        await(&s, &early, "!one ");
+        ear_await(&early, &s.w, "!one ");
         world_create(&s.w, "two", "{}", "1");
-        opts = hear(&late);
+        opts = ear_opts(&late);
         assert_int_equal(cor_informer_add_handler(s.inf, &opts, &handler), 0);
         world_create(&s.w, "three", "{}", "1");
         world_run(&s.w, (bool (*)(void *))cor_handler_has_synced, handler);
@@ -308,7 +294,7 @@ TEST(informers, a_stop_keeps_the_cache_and_ends_the_waits)
 
         begin(&s, kind);
         ear_init(&ear);
-        opts = hear(&ear);
+        opts = ear_opts(&ear);
         world_create(&s.w, "one", "{}", "1");
         cor_informers_start(s.informers);
         assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
@@ -340,7 +326,7 @@ static void *read_and_change(void *arg)
     int n = 0;
 
     ear_init(&ear);
-    opts = hear(&ear);
+    opts = ear_opts(&ear);
     for (int i = 1; !atomic_load(r->stop); i++) {
         cor_informer_each(r->s->inf, COR_STR(""), NULL, count, &n);
         assert_int_equal(cor_informer_add_handler(r->s->inf, &opts, &handler), 0);
@@ -416,16 +402,16 @@ TEST(informers, go_on_when_the_server_was_away)
 
         begin(&s, kind);
         ear_init(&ear);
-        opts = hear(&ear);
+        opts = ear_opts(&ear);
         world_create(&s.w, "one", "{}", "1");
         assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
         cor_informers_start(s.informers);
-        await(&s, &ear, "!one ");
+        ear_await(&ear, &s.w, "!one ");
         server_process_kill(&s.w.server);
         assert_true(server_process_start(&s.w.server));
         world_run(&s.w, is_reachable, &s);
         world_create(&s.w, "two", "{}", "1");
-        await_part(&s, &ear, "+two ");
+        ear_await_part(&ear, &s.w, "+two ");
         end(&s);
     }
 }

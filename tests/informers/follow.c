@@ -84,6 +84,7 @@ static int follow(struct cor_runtime *runtime, struct cor_client *client, const 
     const struct cor_informers_opts opts = {.on_watch_error = on_watch_error};
     const struct cor_informer_opts maps = {.resource = {"", "v1", "configmaps"}, .ns = ns};
     const struct cor_handler_opts handler = {
+        COR_HANDLER_DEFAULTS,
         .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete}};
     struct cor_informers *informers;
     struct cor_informer *informer;
