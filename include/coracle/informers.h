@@ -26,7 +26,8 @@ struct cor_informers;
 
 /* Changes what is kept of an object: `*object` is a reference of the callee's, to be kept as it is,
  * or unref'd and replaced. On the runtime's I/O thread or inside the pump, under a lock: it must
- * not call the informer. A negative return refuses the object. */
+ * not call the informer. A negative return refuses the object: an
+ * event is skipped, a list fails and is tried again. */
 typedef int (*cor_transform_fn)(void *arg, struct cor_object **object, struct cor_status *reterr);
 
 struct cor_informers_opts {

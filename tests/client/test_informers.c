@@ -271,6 +271,8 @@ TEST(informers, a_transform_decides_what_is_kept)
         struct set s;
         struct cor_informer *inf;
         struct cor_informer_opts opts = of_configmaps;
+        struct cor_object *object;
+        char rv[32];
 
         begin(&s, kind);
         opts.transform = refuse_two;
@@ -279,7 +281,15 @@ TEST(informers, a_transform_decides_what_is_kept)
         world_create(&s.w, "one", "{}", "1");
         cor_informers_start(s.informers);
         assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
-        assert_int_equal(cor_informer_len(inf), 1);
+        world_create(&s.w, "two", "{}", "1");
+        world_create(&s.w, "three", "{}", "1");
+        world_update(&s.w, "three", "2", rv);
+        assert_int_equal(cor_informer_wait_for_version(s.inf, cor_strz(rv), PATIENCE_MS), 0);
+        assert_int_equal(cor_informer_wait_for_version(inf, cor_strz(rv), PATIENCE_MS), 0);
+        assert_int_equal(cor_informer_len(s.inf), 3);
+        assert_int_equal(cor_informer_len(inf), 2);
+        assert_int_equal(cor_informer_get_by_key(inf, COR_STR("default/two"), &object),
+                         -COR_ENOTFOUND);
         end(&s);
     }
 }
