@@ -30,11 +30,31 @@ struct cor_informers;
  * event is skipped, a list fails and is tried again. */
 typedef int (*cor_transform_fn)(void *arg, struct cor_object **object, struct cor_status *reterr);
 
+/* How changes wait on their way into a cache. */
+enum cor_informer_fifo {
+    COR_INFORMER_FIFO_IN_ORDER, /* each by itself, as client-go since 1.33 */
+    COR_INFORMER_FIFO_DELTA,    /* gathered by key: client-go's DeltaFIFO */
+};
+
+/* Zeros are client-go 1.34's defaults. */
 struct cor_informers_opts {
     uint64_t resync_ms; /* the handlers' default; 0: never */
+    /* A watch from which nothing has come for so long, not even a bookmark, is given up, and goes
+     * on in a new one without a list: the server, or the way to it, may have died without a word.
+     * Servers send bookmarks about once a minute. 0: only a dead HTTP/2 connection is found (by
+     * pings), and a watch that is silent 30 s after its end (of 5 to 10 minutes). */
+    uint64_t watch_silence_ms;
+    /* The first state comes as a watch (sendInitialEvents) where the server can do that, else as a
+     * list; without it always as a list. */
+    bool stream_initial;
+    enum cor_informer_fifo fifo;
     /* A list or a watch failed; it is tried again. On the I/O thread or inside the pump; may be
      * NULL. */
     void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);
+    /* For debugging, because it holds every object for some minutes: what is cached is looked at
+     * each second, and an object that the program has written into is told of, once. As
+     * on_watch_error, with locks held: it must not call the informers. NULL: off. */
+    void (*on_mutation)(void *arg, const struct cor_object *object);
     void *arg;
 };
 

@@ -46,6 +46,13 @@ static void on_watch_error(void *arg, const struct cor_informer_scope *scope,
         set->opts.on_watch_error(set->opts.arg, scope->resource.resource, error);
 }
 
+static void on_mutation(void *arg, const struct cor_object *object)
+{
+    struct cor_informers *set = arg;
+
+    set->opts.on_mutation(set->opts.arg, object);
+}
+
 static int make_driver(void *arg, const struct cor_informer_scope *scope,
                        struct cor_reflector_driver **ret_driver)
 {
@@ -75,28 +82,39 @@ static void free_driver(void *arg, struct cor_reflector_driver *driver)
     cor_list_watch_free(cor_list_watch_of(driver));
 }
 
+static int make_factory(struct cor_informers *set)
+{
+    const struct cor_informers_opts *o = &set->opts;
+    const struct cor_informer_factory_opts opts = {
+        .maker = {make_driver, set_reflector, free_driver, set},
+        .resync_ms = o->resync_ms,
+        .watch_silence_ms = o->watch_silence_ms,
+        .stream_initial = o->stream_initial,
+        .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
+        .on_work = on_work,
+        .on_watch_error = on_watch_error,
+        .on_mutation = o->on_mutation ? on_mutation : NULL,
+        .arg = set,
+    };
+
+    return cor_informer_factory_new(&opts, &set->factory);
+}
+
 int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                       struct cor_informers **ret_informers)
 {
     struct cor_informers *set = cor_calloc(1, sizeof(*set));
-    struct cor_informer_factory_opts factory = {
-        .maker = {make_driver, set_reflector, free_driver, set},
-        .resync_ms = opts ? opts->resync_ms : 0,
-        .on_work = on_work,
-        .on_watch_error = on_watch_error,
-        .arg = set,
-    };
 
     if (!set)
         return -COR_ENOMEM;
-    if (cor_informer_factory_new(&factory, &set->factory) < 0) {
+    if (opts)
+        set->opts = *opts;
+    if (make_factory(set) < 0) {
         cor_free(set);
         return -COR_ENOMEM;
     }
     set->client = client;
     set->runtime = client->runtime;
-    if (opts)
-        set->opts = *opts;
     cor_list_init(&set->informers);
     cor_list_init(&set->handlers);
     set->work.on_mail = on_work_mail;

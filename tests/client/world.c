@@ -4,10 +4,17 @@
 #include <stdio.h>
 #include <time.h>
 
-void world_begin(struct world *w, enum cor_runtime_kind kind)
+static void connect_client(struct world *w, enum cor_runtime_kind kind)
 {
     const struct cor_runtime_opts runtime = {.kind = kind};
     struct cor_client_opts client = {.config = &w->config, .timeout_ms = PATIENCE_MS, .qps = -1};
+
+    assert_int_equal(cor_runtime_new(&runtime, &w->rt), 0);
+    assert_int_equal(cor_client_new(w->rt, &client, &w->client, NULL), 0);
+}
+
+void world_begin(struct world *w, enum cor_runtime_kind kind)
+{
     struct cor_status why;
     char path[512];
 
@@ -19,8 +26,14 @@ void world_begin(struct world *w, enum cor_runtime_kind kind)
     assert_true(server_process_start(&w->server));
     snprintf(path, sizeof(path), "%s/admin.kubeconfig", w->data);
     assert_int_equal(cor_client_config_load(path, NULL, &w->config, &why), 0);
-    assert_int_equal(cor_runtime_new(&runtime, &w->rt), 0);
-    assert_int_equal(cor_client_new(w->rt, &client, &w->client, &why), 0);
+    connect_client(w, kind);
+}
+
+void world_begin_at(struct world *w, enum cor_runtime_kind kind, const char *url)
+{
+    *w = (struct world){0};
+    assert_int_equal(cor_client_config_set(&w->config.server, url), 0);
+    connect_client(w, kind);
 }
 
 void world_end(struct world *w)

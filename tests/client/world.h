@@ -20,6 +20,9 @@ struct world {
 static const struct cor_resource configmaps = {"", "v1", "configmaps"};
 
 void world_begin(struct world *w, enum cor_runtime_kind kind);
+
+/* The same, with a server of the test's own. */
+void world_begin_at(struct world *w, enum cor_runtime_kind kind, const char *url);
 void world_end(struct world *w);
 
 /* Lets the runtime run until `done` says so; fails after PATIENCE_MS. */

@@ -1,0 +1,204 @@
+/* What the options of a set of informers change, seen in what is asked and heard, on both kinds of
+ * runtime. The server is the test's own, but where an option needs none. */
+#include <stdio.h>
+
+#include "ear.h"
+#include "script.h"
+
+#define MAP(name, rv)                                                                              \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
+    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
+#define LIST(rv, items)                                                                            \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"" rv    \
+    "\"},\"items\":[" items "]}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define STATUS(code, reason)                                                                       \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"" reason       \
+    "\",\"code\":" code ",\"message\":\"as the test wants it\"}"
+#define END_OF_INITIAL                                                                             \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"resourceVersion\":\"7\","       \
+    "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}"
+
+struct set {
+    struct world w;
+    struct script script;
+    struct cor_informers *informers;
+    struct cor_informer *inf;
+    struct ear ear;
+};
+
+static void start(struct set *s, const struct cor_informers_opts *opts)
+{
+    const struct cor_informer_opts of_configmaps = {.resource = configmaps, .ns = "default"};
+    struct cor_handler_opts handler;
+
+    ear_init(&s->ear);
+    handler = ear_opts(&s->ear);
+    assert_int_equal(cor_informers_new(s->w.client, opts, &s->informers), 0);
+    assert_int_equal(cor_informers_get(s->informers, &of_configmaps, &s->inf, NULL), 0);
+    assert_int_equal(cor_informer_add_handler(s->inf, &handler, NULL), 0);
+    cor_informers_start(s->informers);
+}
+
+static void end(struct set *s)
+{
+    cor_informers_free(s->informers);
+    world_end(&s->w);
+    if (s->script.server)
+        script_end(&s->script);
+}
+
+static bool has_watched_twice(void *arg)
+{
+    return script_count(&((struct set *)arg)->script, "watch=true") >= 2;
+}
+
+TEST(informer_options, a_silent_watch_is_given_up_without_a_list)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = "", .stays_open = true, .times = 1},
+        {.to = "watch=true", .body = EVENT("ADDED", MAP("two", "8")), .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
+    };
+    const struct cor_informers_opts opts = {.watch_silence_ms = 100};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+
+        SCRIPT_BEGIN(&s.script, answers);
+        world_begin_at(&s.w, kind, s.script.url);
+        start(&s, &opts);
+        world_run(&s.w, has_watched_twice, &s);
+        ear_await_part(&s.ear, &s.w, "!one +two ");
+        assert_int_equal(script_count(&s.script, "GET"), script_count(&s.script, "watch=true") + 1);
+        end(&s);
+    }
+}
+
+TEST(informer_options, the_first_state_is_streamed_when_that_is_wanted)
+{
+    static const struct script_answer answers[] = {
+        {.to = "sendInitialEvents=true",
+         .body = EVENT("ADDED", MAP("one", "5")) EVENT("BOOKMARK", END_OF_INITIAL),
+         .stays_open = true},
+        {.to = "watch=true", .body = "", .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        for (int streamed = 0; streamed <= 1; streamed++) {
+            const struct cor_informers_opts opts = {.stream_initial = streamed};
+            struct set s;
+
+            SCRIPT_BEGIN(&s.script, answers);
+            world_begin_at(&s.w, kind, s.script.url);
+            start(&s, &opts);
+            ear_await(&s.ear, &s.w, "!one ");
+            assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+            assert_int_equal(script_count(&s.script, "sendInitialEvents=true"), streamed);
+            assert_int_equal(script_count(&s.script, "limit=500"), !streamed);
+            end(&s);
+        }
+    }
+}
+
+TEST(informer_options, a_server_that_cannot_stream_the_first_state_is_listed)
+{
+    static const struct script_answer answers[] = {
+        {.to = "sendInitialEvents=true", .body = STATUS("422", "Invalid"), .status = 422},
+        {.to = "watch=true", .body = "", .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
+    };
+    const struct cor_informers_opts opts = {.stream_initial = true};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+
+        SCRIPT_BEGIN(&s.script, answers);
+        world_begin_at(&s.w, kind, s.script.url);
+        start(&s, &opts);
+        ear_await(&s.ear, &s.w, "!one ");
+        assert_int_equal(script_count(&s.script, "sendInitialEvents=true"), 1);
+        assert_int_equal(script_count(&s.script, "limit=500"), 1);
+        end(&s);
+    }
+}
+
+/* Of what a second list lacks, the deletions come before it in order, and after it by key. */
+TEST(informer_options, changes_wait_in_order_or_gathered_by_key)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = EVENT("ERROR", STATUS("410", "Expired")), .times = 1},
+        {.to = "watch=true", .body = "", .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5")), .times = 1},
+        {.to = "configmaps", .body = LIST("9", MAP("two", "8"))},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        for (enum cor_informer_fifo fifo = COR_INFORMER_FIFO_IN_ORDER;
+             fifo <= COR_INFORMER_FIFO_DELTA; fifo++) {
+            const struct cor_informers_opts opts = {.fifo = fifo};
+            struct set s;
+
+            SCRIPT_BEGIN(&s.script, answers);
+            world_begin_at(&s.w, kind, s.script.url);
+            start(&s, &opts);
+            ear_await(&s.ear, &s.w,
+                      fifo == COR_INFORMER_FIFO_DELTA ? "!one +two -one " : "!one -one +two ");
+            end(&s);
+        }
+    }
+}
+
+struct mutation {
+    struct set *s;
+    atomic_int ntold, nmade;
+};
+
+static void on_mutation(void *arg, const struct cor_object *object)
+{
+    assert_str(cor_object_name(object), "one");
+    atomic_fetch_add(&((struct mutation *)arg)->ntold, 1);
+}
+
+/* Whatever comes in makes the informer look, once a second. */
+static bool is_told(void *arg)
+{
+    struct mutation *m = arg;
+    char name[32];
+
+    if (atomic_load(&m->ntold) > 0)
+        return true;
+    snprintf(name, sizeof(name), "more-%d", atomic_fetch_add(&m->nmade, 1));
+    world_create(&m->s->w, name, "{}", "1");
+    return false;
+}
+
+TEST(informer_options, a_program_that_writes_into_the_cache_is_found)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s = {.script.server = NULL};
+        struct mutation m = {.s = &s};
+        const struct cor_informers_opts opts = {.on_mutation = on_mutation, .arg = &m};
+        struct cor_object *one;
+        char *v;
+
+        world_begin(&s.w, kind);
+        world_create(&s.w, "one", "{}", "1");
+        start(&s, &opts);
+        ear_await(&s.ear, &s.w, "!one ");
+        assert_int_equal(cor_informer_get_by_key(s.inf, COR_STR("default/one"), &one), 0);
+        v = strstr(cor_object_json(one).p, "\"v\":\"1\"");
+        assert_non_null(v);
+        v[strlen("\"v\":\"")] = '2';
+        world_run(&s.w, is_told, &m);
+        assert_int_equal(atomic_load(&m.ntold), 1);
+        cor_object_unref(one);
+        end(&s);
+    }
+}
