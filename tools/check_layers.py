@@ -61,7 +61,7 @@ def violations(root, path):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--root", required=True, type=pathlib.Path)
+    parser.add_argument("--root", default=pathlib.Path(__file__).parent.parent, type=pathlib.Path)
     parser.add_argument("--stamp", type=pathlib.Path)
     args = parser.parse_args()
     root = args.root.resolve()
