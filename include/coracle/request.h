@@ -41,10 +41,23 @@ enum cor_patch_type {
     COR_PATCH_APPLY, /* server-side apply: YAML or JSON; wants a field manager */
 };
 
+/* How a large list is asked for: client-go's pager. */
+enum cor_paging {
+    COR_PAGING_NONE, /* one answer: all, or the page of `limit` and `continue_token` */
+    /* Page after page, the next ones asked for while one is taken; items are given as they come. A
+     * page that has expired (410) ends it with that error: client-go's EachListItem. */
+    COR_PAGING_EACH,
+    /* Page after page; items are given when all are there. When a later page has expired, all is
+     * asked for again in one answer, at the request's resourceVersion: client-go's List. */
+    COR_PAGING_WHOLE,
+};
+
 /* A resource as the server's paths name it: {"apps", "v1", "deployments"}; the core group is "". */
 struct cor_resource {
     const char *group, *version, *plural;
 };
+
+#define COR_PAGE_SIZE 500
 
 struct cor_request {
     enum cor_verb verb;
@@ -64,7 +77,8 @@ struct cor_request {
     const char *resource_version; /* get, too */
     const char *resource_version_match;
     const char *continue_token;
-    int64_t limit;           /* 0: all */
+    int64_t limit;           /* 0: all; of `paging`: COR_PAGE_SIZE */
+    enum cor_paging paging;  /* list */
     uint32_t server_timeout; /* seconds after which the server ends a watch; 0: its own choice */
     bool allow_bookmarks;    /* watch */
     bool send_initial_events;

@@ -10,6 +10,7 @@
 #include "base/ref.h"
 #include "client/client_int.h"
 #include "client/dynamic_client.h"
+#include "client/pager.h"
 #include "loop/timer.h"
 
 struct cor_client_call {
@@ -23,7 +24,8 @@ struct cor_client_call {
     atomic_bool cancel_asked;
     /* The loop's. */
     struct cor_list link;
-    struct cor_dynamic_request *dynamic; /* while under way */
+    struct cor_dynamic_request *dynamic; /* while under way, one of these */
+    struct cor_pager *pager;
     struct cor_timer deadline;
     bool is_done;
     char text[];
@@ -98,6 +100,7 @@ static void finish(struct cor_client_call *call, const struct cor_response *resp
 
     call->is_done = true;
     call->dynamic = NULL;
+    call->pager = NULL;
     cor_list_remove(&call->link);
     cor_timer_cancel(&call->deadline);
     atomic_fetch_sub(&client->ncalls, 1);
@@ -119,6 +122,8 @@ static void break_off(struct cor_client_call *call, int r, const char *text)
 
     if (call->dynamic)
         cor_dynamic_cancel(call->dynamic);
+    if (call->pager)
+        cor_pager_cancel(call->pager);
     cor_status_init(&why);
     cor_status_untyped(&why, r, "%s", text);
     fail(call, &why);
@@ -218,6 +223,51 @@ static struct cor_write_options write_of(const struct cor_request *req)
     };
 }
 
+/* A pager would pause at a positive answer. */
+static int on_page_item(void *arg, struct cor_object *object)
+{
+    int r = on_item(arg, object);
+
+    return r < 0 ? r : 0;
+}
+
+static void on_pages_done(void *arg, struct cor_str resource_version,
+                          const struct cor_status *error)
+{
+    const struct cor_response response = {
+        .error = error, .resource_version = resource_version, .remaining = -1};
+
+    finish(arg, &response);
+}
+
+static void on_whole_list(void *arg, const struct cor_paged_list *list,
+                          const struct cor_status *error)
+{
+    struct cor_status why = {0};
+    int r = 0;
+
+    for (size_t i = 0; list && r == 0 && i < list->n; i++)
+        r = on_page_item(arg, list->objects[i]);
+    if (r < 0) {
+        cor_status_untyped(&why, r, "%s", cor_err_text(r));
+        error = &why;
+    }
+    on_pages_done(arg, list ? list->resource_version : COR_STR(""), error);
+    cor_status_deinit(&why);
+}
+
+static int begin_pages(struct cor_client_call *call, struct cor_status *reterr)
+{
+    static const struct cor_pager_each_cbs each = {on_page_item, on_pages_done};
+    const struct cor_request *req = &call->req;
+    const struct cor_pager_opts opts = {
+        .client = call->client->rest, .at = path_of(req), .query = query_of(req)};
+
+    return req->paging == COR_PAGING_EACH
+               ? cor_pager_each(&opts, COR_PAGER_PREFETCH, &each, call, &call->pager, reterr)
+               : cor_pager_list(&opts, on_whole_list, call, &call->pager, reterr);
+}
+
 static int begin_collection(struct cor_client_call *call, struct cor_status *reterr)
 {
     const struct cor_request *req = &call->req;
@@ -233,6 +283,8 @@ static int begin_collection(struct cor_client_call *call, struct cor_status *ret
                                                  .on_done = on_watch_done,
                                                  .arg = call};
 
+    if (req->verb == COR_VERB_LIST && req->paging != COR_PAGING_NONE)
+        return begin_pages(call, reterr);
     return req->verb == COR_VERB_LIST ? cor_dynamic_list(&list, &query, &call->dynamic, reterr)
                                       : cor_dynamic_watch(&watch, &query, &call->dynamic, reterr);
 }

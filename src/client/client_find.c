@@ -1,15 +1,21 @@
-/* A resource that is looked up in what the server serves, waited for. */
+/* What the server serves, waited for: a resource that is looked up there, and all of them. */
 #include <stdio.h>
 
 #include "base/err.h"
 #include "client/client_int.h"
 #include "client/discovery.h"
 #include "client/rest_mapper.h"
+#include "coracle/discovery.h"
 
 struct search {
     struct cor_client *client;
+    /* Reads the catalog. False: it may have what was wanted when it is asked for anew. */
+    bool (*look)(struct search *s, const struct cor_catalog *catalog);
+    bool anew;
     struct cor_gvr partial;
     struct cor_found_resource *ret;
+    cor_api_resource_fn fn;
+    void *arg;
     struct cor_status *reterr;
     struct cor_waiter done;
     int r;
@@ -46,6 +52,62 @@ static bool look_up(struct search *s, const struct cor_catalog *catalog)
     return s->r != -COR_ENOTFOUND;
 }
 
+static struct cor_api_resource told(const struct cor_catalog_group *group,
+                                    const struct cor_catalog_version *version,
+                                    const struct cor_catalog_resource *r)
+{
+    bool is_own = r->kind.version.n == 0;
+
+    return (struct cor_api_resource){
+        .group = group->name,
+        .version = version->version,
+        .is_preferred = cor_str_eq(version->version, group->preferred),
+        .plural = r->name,
+        .subresource = r->subresource,
+        .singular = r->singular,
+        .kind = r->kind.kind,
+        .kind_group = is_own ? group->name : r->kind.group,
+        .kind_version = is_own ? version->version : r->kind.version,
+        .is_namespaced = r->is_namespaced,
+        .verbs = cor_view(r->verbs),
+        .short_names = cor_view(r->short_names),
+        .categories = cor_view(r->categories),
+    };
+}
+
+static int tell_version(const struct search *s, const struct cor_catalog_group *group,
+                        const struct cor_catalog_version *version)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < version->nresources; i++) {
+        const struct cor_api_resource resource = told(group, version, &version->resources[i]);
+
+        r = s->fn(s->arg, &resource);
+    }
+    return r;
+}
+
+static bool tell_all(struct search *s, const struct cor_catalog *catalog)
+{
+    struct cor_status missing = {0};
+
+    s->r = 0;
+    for (size_t i = 0; s->r == 0 && i < catalog->ngroups; i++) {
+        const struct cor_catalog_group *group = &catalog->groups[i];
+
+        for (size_t j = 0; s->r == 0 && j < group->nversions; j++)
+            s->r = tell_version(s, group, &group->versions[j]);
+    }
+    if (s->r == 0 && cor_catalog_failures(catalog, &missing)) {
+        s->r = missing.err;
+        if (s->reterr)
+            cor_status_move(s->reterr, &missing);
+    }
+    cor_status_deinit(&missing);
+    return true;
+}
+
 static void ask(void *arg);
 
 static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
@@ -57,8 +119,8 @@ static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_ca
         s->r = error->err;
         if (s->reterr)
             cor_status_copy(s->reterr, error);
-    } else if (!look_up(s, catalog) && was_cached) {
-        cor_discovery_invalidate(s->client->discovery);
+    } else if (!s->look(s, catalog) && was_cached) {
+        s->anew = true;
         ask(s);
         return;
     }
@@ -72,6 +134,8 @@ static void ask(void *arg)
     struct cor_discovery_waiter *waiter;
 
     s->r = s->client->discovery ? 0 : cor_discovery_new(&opts, &s->client->discovery);
+    if (s->r == 0 && s->anew)
+        cor_discovery_invalidate(s->client->discovery);
     if (s->r == 0)
         s->r = cor_discovery_get(s->client->discovery, on_catalog, s, &waiter);
     if (s->r < 0) {
@@ -80,21 +144,42 @@ static void ask(void *arg)
     }
 }
 
+static int wait_for(struct search *s)
+{
+    int r = cor_client_may_wait(s->client, s->reterr);
+
+    if (r < 0)
+        return r;
+    cor_waiter_init(&s->done);
+    cor_runtime_run(s->client->runtime, ask, s);
+    cor_runtime_wait(s->client->runtime, &s->done, COR_WAIT_FOREVER);
+    cor_waiter_deinit(&s->done);
+    return s->r;
+}
+
 int cor_client_find(struct cor_client *client, const struct cor_resource *partial,
                     struct cor_found_resource *ret_found, struct cor_status *reterr)
 {
     struct search s = {.client = client,
+                       .look = look_up,
                        .partial = {cor_strz(partial->group), cor_strz(partial->version),
                                    cor_strz(partial->plural)},
                        .ret = ret_found,
                        .reterr = reterr};
-    int r = cor_client_may_wait(client, reterr);
 
-    if (r < 0)
-        return r;
-    cor_waiter_init(&s.done);
-    cor_runtime_run(client->runtime, ask, &s);
-    cor_runtime_wait(client->runtime, &s.done, COR_WAIT_FOREVER);
-    cor_waiter_deinit(&s.done);
-    return s.r;
+    return wait_for(&s);
+}
+
+int cor_client_each_resource(struct cor_client *client, bool anew, cor_api_resource_fn fn,
+                             void *arg, struct cor_status *reterr)
+{
+    struct search s = {
+        .client = client, .look = tell_all, .anew = anew, .fn = fn, .arg = arg, .reterr = reterr};
+
+    return wait_for(&s);
+}
+
+bool cor_api_resource_has(struct cor_view words, const char *word)
+{
+    return cor_catalog_has_word(words.json, cor_strz(word));
 }

@@ -238,7 +238,7 @@ static int give(struct cor_pager *p)
 
 static void end_each(struct cor_pager *p)
 {
-    p->each->on_done(p->arg, p->why.err < 0 ? &p->why : NULL);
+    p->each->on_done(p->arg, cor_buf_str(&p->rv), p->why.err < 0 ? &p->why : NULL);
     free_pager(p);
 }
 
@@ -339,7 +339,7 @@ static int open_pager(struct cor_pager *take_pager, const struct cor_pager_opts 
         return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for a list");
     p->opts = *opts;
     if (p->opts.query.list.limit == 0)
-        p->opts.query.list.limit = COR_PAGER_PAGE;
+        p->opts.query.list.limit = COR_PAGE_SIZE;
     cor_list_init(&p->pages);
     cor_buf_init(&p->rv, RV_MAX);
     cor_buf_init(&p->token, TOKEN_MAX);

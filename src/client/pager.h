@@ -11,7 +11,6 @@
 
 #include "client/dynamic_client.h"
 
-#define COR_PAGER_PAGE        500
 #define COR_PAGER_PREFETCH    10
 #define COR_PAGER_OBJECTS_MAX (4u << 20) /* held at once */
 
@@ -24,7 +23,7 @@ void cor_pager_cancel(struct cor_pager *pager);
 struct cor_pager_opts {
     struct cor_rest_client *client;
     struct cor_resource_path at; /* copied */
-    struct cor_list_query query; /* copied; a limit of 0 is COR_PAGER_PAGE */
+    struct cor_list_query query; /* copied; a limit of 0 is COR_PAGE_SIZE */
     uint64_t timeout_ms;         /* of each page; 0: the REST client's */
 };
 
@@ -47,8 +46,9 @@ struct cor_pager_each_cbs {
     /* Each item in order, borrowed. 0: go on; positive: pause after this one, until
      * cor_pager_resume(); negative: end with that code. */
     int (*on_item)(void *arg, struct cor_object *object);
-    /* A page that has expired is a failure here: items of it have been given. */
-    void (*on_done)(void *arg, const struct cor_status *error);
+    /* The resourceVersion is the first page's, empty before it came. A page that has expired is a
+     * failure here: items have been given. */
+    void (*on_done)(void *arg, struct cor_str resource_version, const struct cor_status *error);
 };
 
 /* `prefetch` pages are fetched ahead of the one that is being taken and the one after it. */

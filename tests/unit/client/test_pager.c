@@ -60,11 +60,12 @@ static int on_item(void *arg, struct cor_object *object)
     return t->count == t->stop ? -COR_EFORBIDDEN : t->count == t->pause;
 }
 
-static void on_each_done(void *arg, const struct cor_status *error)
+static void on_each_done(void *arg, struct cor_str resource_version, const struct cor_status *error)
 {
     struct taken *t = arg;
 
     assert_false(t->is_done);
+    snprintf(t->rv, sizeof(t->rv), "%.*s", COR_STR_ARG(resource_version));
     t->is_done = true;
     t->err = error ? error->err : 0;
 }

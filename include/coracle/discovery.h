@@ -1,0 +1,51 @@
+/* What an API server serves: its groups, their versions, their resources with verbs and short
+ * names: client-go's discovery client behind its memory cache. To look one resource up there is
+ * cor_client_find().
+ * Thread: any that may wait (coracle/runtime.h).  Owner: the client, of all that is shown. */
+#ifndef CORACLE_DISCOVERY_H
+#define CORACLE_DISCOVERY_H
+
+#include <stdbool.h>
+
+#include "coracle/api.h"
+#include "coracle/client.h"
+#include "coracle/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Borrowed for the call that shows it. */
+struct cor_api_resource {
+    struct cor_str group, version; /* that it is served in; the core group is empty */
+    bool is_preferred;             /* the version is the one that the group prefers */
+    struct cor_str plural;         /* "pods" */
+    struct cor_str subresource;    /* "status"; empty: the resource itself */
+    struct cor_str singular;       /* may be empty with older servers */
+    struct cor_str kind;           /* of its objects, in kind_group and kind_version */
+    struct cor_str kind_group, kind_version;
+    bool is_namespaced;
+    /* Arrays of texts, or nothing: {"get","list",…}, {"po"}, {"all"}. */
+    struct cor_view verbs, short_names, categories;
+};
+
+/* Is `word` in one of the arrays? */
+COR_API bool cor_api_resource_has(struct cor_view words, const char *word);
+
+/* Other than 0 ends it, and is returned. On the runtime's I/O thread or inside the pump: it must
+ * not block. */
+typedef int (*cor_api_resource_fn)(void *arg, const struct cor_api_resource *resource);
+
+/* Tells of each resource and subresource, group by group in the server's order, and returns after
+ * the last. What the server said is remembered; `anew` asks again. 0, or what `fn` returned, or
+ * as cor_client_do(). Versions that the server cannot describe now (an aggregated API that is away)
+ * are left out: after the others were told of, it is -COR_ENOTFOUND, and the message has their
+ * names. */
+COR_API int cor_client_each_resource(struct cor_client *client, bool anew, cor_api_resource_fn fn,
+                                     void *arg, struct cor_status *reterr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
