@@ -480,6 +480,45 @@ static int check_finalizers(struct cor_field_errors *errs, const struct cor_obje
     return r;
 }
 
+/* A body that names another object than the one that is there. Upstream judges a scale, which is no
+ * object of its own, in words of its own. */
+static int check_part_uid(struct cor_call *call, const struct cor_object *old,
+                          const struct cor_object *body)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_str want = cor_object_uid(body), have = cor_object_uid(old);
+    struct cor_gr scale = {call->res->group, COR_STR("")};
+    struct cor_gk gk = cor_api_gk(call->res);
+    char resource[128];
+
+    if (want.n == 0 || cor_str_eq(want, have))
+        return 0;
+    if (cor_str_eqz(COR_STR("scale"), call->sub->name)) {
+        snprintf(resource, sizeof(resource), "%.*s/scale", COR_STR_ARG(call->res->plural));
+        scale.resource = cor_strz(resource);
+        return cor_status_conflict(
+            &call->status, &scale, call->name,
+            "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
+            COR_STR_ARG(want), COR_STR_ARG(have));
+    }
+    check_same(&errs, old, body, "uid");
+    return cor_status_invalid(&call->status, &gk, call->name, &errs);
+}
+
+static int update_part(struct cor_call *call, const struct cor_object *old,
+                       const struct cor_object *body, struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    int r = cor_part_update(call, old, body, &object);
+
+    if (r == 0)
+        r = check_part_uid(call, old, body);
+    if (r < 0)
+        return r;
+    *ret_object = COR_STEAL(object);
+    return 0;
+}
+
 int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
                         const struct cor_object *body, struct cor_object **ret_object)
 {
@@ -494,7 +533,7 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
     int r;
 
     if (cor_part_is_written(call))
-        return cor_part_update(call, old, body, ret_object);
+        return update_part(call, old, body, ret_object);
     scratch_init(&s);
     r = edit_metadata(call, old, body, &edit.meta_edits, &s);
     if (r == 0)

@@ -222,6 +222,70 @@ TEST(parts, an_approval_sets_conditions_with_their_times)
     fx_close(&fx);
 }
 
+TEST(parts, another_uid_is_refused)
+{
+    static const char *const targets[] = {PODS "/p/ephemeralcontainers", PODS "/p/resize",
+                                          PODS "/p/status", CSRS "/c/approval", CSRS "/c/status"};
+    struct fx fx;
+
+    open_ready(&fx);
+    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
+    fx_do(&fx, 201, "POST", CSRS, "{\"metadata\":{\"name\":\"c\"}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        const char *status =
+            fx_do(&fx, 422, "PATCH", targets[i], "{\"metadata\":{\"uid\":\"other\"}}");
+
+        assert_at(status, "details.causes",
+                  "[{\"reason\":\"FieldValueInvalid\",\"message\":\"Invalid value: "
+                  "\\\"other\\\": field is immutable\",\"field\":\"metadata.uid\"}]");
+    }
+    fx_do(&fx, 409, "PUT", PODS "/p/resize", "{\"metadata\":{\"name\":\"p\",\"uid\":\"other\"}}");
+    fx_do(&fx, 409, "PUT", CSRS "/c/approval", "{\"metadata\":{\"name\":\"c\",\"uid\":\"other\"}}");
+    fx_close(&fx);
+}
+
+TEST(parts, a_uid_taken_out_or_the_objects_own_is_fine)
+{
+    struct fx fx;
+    char body[256];
+    const char *pod;
+
+    open_ready(&fx);
+    add_pod(&fx, "p", "{\"containers\":[{\"name\":\"c\"}]}");
+    pod = fx_do(
+        &fx, 200, "PATCH", PODS "/p/ephemeralcontainers",
+        "{\"metadata\":{\"uid\":null},\"spec\":{\"ephemeralContainers\":[{\"name\":\"e\"}]}}");
+    assert_int_equal(strlen(fx_at(pod, "metadata.uid")), 36);
+    snprintf(body, sizeof(body), "{\"metadata\":{\"uid\":\"%s\"}}", fx_at(pod, "metadata.uid"));
+    fx_do(&fx, 200, "PATCH", PODS "/p/resize", body);
+    fx_close(&fx);
+}
+
+TEST(scale, another_uid_is_a_conflict)
+{
+    struct fx fx;
+    char expected[256];
+    const char *scale, *status;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", APPS "/deployments", "{\"metadata\":{\"name\":\"d\"},\"spec\":{}}");
+    scale = fx_do(&fx, 200, "PATCH", APPS "/deployments/d/scale", "{\"metadata\":{\"uid\":null}}");
+    status = fx_do(&fx, 409, "PATCH", APPS "/deployments/d/scale",
+                   "{\"metadata\":{\"uid\":\"other\"},\"spec\":{\"replicas\":3}}");
+    snprintf(expected, sizeof(expected),
+             "Operation cannot be fulfilled on deployments/scale.apps \"d\": Precondition failed: "
+             "UID in precondition: other, UID in object meta: %s",
+             fx_at(scale, "metadata.uid"));
+    assert_at(status, "message", expected);
+    assert_at(status, "details",
+              "{\"name\":\"d\",\"group\":\"apps\",\"kind\":\"deployments/scale\"}");
+    fx_do(&fx, 422, "PATCH", APPS "/deployments/d/scale",
+          "{\"metadata\":{\"uid\":\"other\"},\"spec\":{\"replicas\":-1}}");
+    fx_do(&fx, 409, "PUT", APPS "/deployments/d/scale",
+          "{\"metadata\":{\"name\":\"d\",\"uid\":\"other\"},\"spec\":{\"replicas\":3}}");
+    fx_close(&fx);
+}
+
 TEST(subresources, survive_failed_allocations)
 {
     static const struct {
@@ -235,6 +299,8 @@ TEST(subresources, survive_failed_allocations)
          "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":7}}"},
         {"PATCH", PODS "/p/resize?dryRun=All",
          "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{}}}]}}"},
+        {"PATCH", PODS "/p/resize", "{\"metadata\":{\"uid\":\"other\"}}"},
+        {"PATCH", APPS "/deployments/d/scale", "{\"metadata\":{\"uid\":\"other\"}}"},
         {"PATCH", CSRS "/c/approval?dryRun=All",
          "{\"status\":{\"conditions\":[{\"type\":\"Approved\",\"status\":\"True\"}]}}"},
     };
