@@ -31,7 +31,7 @@ int cor_variants_get(struct cor_variants *variants, const struct cor_conversion 
     r = cor_convert_object(conversion->from_stored, type->kind, type->api_version, source, &made);
     if (r < 0)
         return r;
-    if (made->len <= COR_VARIANT_BYTES_MAX) {
+    if ((size_t)source->len + made->len <= COR_VARIANT_BYTES_MAX) {
         slot = &variants->v[variants->next];
         variants->next = (variants->next + 1) % COR_VARIANTS_MAX;
         variant_deinit(slot);

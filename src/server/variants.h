@@ -9,8 +9,8 @@
 #include "meta/object.h"
 
 #define COR_VARIANTS_MAX 16
-/* A larger object is made each time: what is kept stays small. */
-#define COR_VARIANT_BYTES_MAX (64u * 1024)
+/* Of an object and what was made of it, which are kept together. Larger ones are made each time. */
+#define COR_VARIANT_BYTES_MAX (128u * 1024)
 
 struct cor_variant {
     struct cor_object *source, *made; /* references; NULL: unused */

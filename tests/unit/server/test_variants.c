@@ -73,6 +73,22 @@ TEST(variants, large_objects_are_not_kept)
     cor_object_unref(large);
 }
 
+/* The product alone is small: a scale says little of what it scales. */
+TEST(variants, a_large_source_is_not_kept_for_a_small_product)
+{
+    static const struct cor_api_resource scale = {.kind = COR_STR("Scale"),
+                                                  .api_version = COR_STR("autoscaling/v1")};
+    struct cor_variants variants = {.next = 0};
+    struct cor_object *large = event(COR_VARIANT_BYTES_MAX), *made;
+
+    assert_int_equal(cor_variants_get(&variants, &cor_scale_conversion, &scale, large, &made), 0);
+    assert_true(made->len < COR_VARIANT_BYTES_MAX / 2);
+    assert_null(variants.v[0].source);
+    cor_object_unref(made);
+    cor_object_unref(large);
+    cor_variants_deinit(&variants);
+}
+
 TEST(variants, survive_failed_allocations)
 {
     struct cor_variants variants = {.next = 0};
