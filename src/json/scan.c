@@ -24,14 +24,9 @@ enum cor_json_type cor_json_type(struct cor_str value)
     }
 }
 
-static inline bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
 static inline const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && cor_json_is_space(*p))
         p++;
     return p;
 }
@@ -88,7 +83,7 @@ static const char *skip_value(const char *p, const char *end)
         return skip_string(p, end);
     if (*p == '{' || *p == '[')
         return skip_container(p, end, 0);
-    while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space(*p))
+    while (p < end && *p != ',' && *p != '}' && *p != ']' && !cor_json_is_space(*p))
         p++;
     return p;
 }

@@ -19,6 +19,11 @@ enum cor_json_order {
     COR_JSON_FIRST,     /* keys stand anywhere, and the first of equal ones counts */
 };
 
+static inline bool cor_json_is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 /* The type that the first byte of a value announces. */
 enum cor_json_type cor_json_type(struct cor_str value);
 

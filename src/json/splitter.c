@@ -38,11 +38,6 @@ void cor_json_splitter_deinit(struct cor_json_splitter *s)
     cor_buf_deinit(&s->key);
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* Where the string ends in [p, end): past its quote, or NULL. */
 static const char *skip_string(struct cor_json_splitter *s, const char *p, const char *end)
 {
@@ -66,7 +61,7 @@ static const char *skip_string(struct cor_json_splitter *s, const char *p, const
 
 static const char *skip_scalar(const char *p, const char *end)
 {
-    while (p < end && !is_space(*p) && *p != ',' && *p != ']' && *p != '}')
+    while (p < end && !cor_json_is_space(*p) && *p != ',' && *p != ']' && *p != '}')
         p++;
     return p < end ? p : NULL;
 }
@@ -223,7 +218,7 @@ int cor_json_splitter_feed(struct cor_json_splitter *s, struct cor_str bytes)
             r = feed_value(s, &p, end);
         else if (s->state == KEY)
             r = feed_key(s, &p, end);
-        else if (is_space(*p))
+        else if (cor_json_is_space(*p))
             p++;
         else
             r = feed_structure(s, &p);

@@ -101,6 +101,23 @@ static int keep_fields(const struct cor_projection *p, const struct cor_object *
     return cor_view_set_print(p->fields, found, out);
 }
 
+/* The member with one of its commas, wherever white space has put it. Inside of an object's bytes
+ * a bracket stops both ways. */
+static struct cor_str with_comma(const char *begin, const char *end)
+{
+    const char *after = end, *before = begin;
+
+    while (cor_json_is_space(*after))
+        after++;
+    while (cor_json_is_space(before[-1]))
+        before--;
+    if (*after == ',')
+        end = after + 1;
+    else if (before[-1] == ',')
+        begin = before - 1;
+    return cor_str(begin, (size_t)(end - begin));
+}
+
 /* The member in metadata with one of its commas; empty when there is none. */
 static struct cor_str find_managed_fields(const struct cor_object *object)
 {
@@ -109,15 +126,9 @@ static struct cor_str find_managed_fields(const struct cor_object *object)
 
     while (cor_json_iter_member(&it, &key)) {
         struct cor_str value = cor_json_iter_value(&it);
-        const char *begin = key.p - 1, *end = value.p + value.n;
 
-        if (!cor_str_eq(key, COR_STR("managedFields")))
-            continue;
-        if (*end == ',')
-            end++;
-        else if (begin[-1] == ',')
-            begin--;
-        return cor_str(begin, (size_t)(end - begin));
+        if (cor_str_eq(key, COR_STR("managedFields")))
+            return with_comma(key.p - 1, value.p + value.n);
     }
     return cor_str(NULL, 0);
 }

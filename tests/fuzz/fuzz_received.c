@@ -1,9 +1,10 @@
 /* Promises of received objects: what has a canonical form is received, the header points where the
- * bytes say, the key is the object's, and a revision that is put in and taken out again leaves the
- * bytes as they were. */
+ * bytes say, the key is the object's, a revision that is put in and taken out again leaves the
+ * bytes as they were, and so does what drops managedFields leave the rest. */
 #include <string.h>
 
 #include "base/err.h"
+#include "coracle/projection.h"
 #include "fuzz.h"
 #include "meta/object_received.h"
 #include "json/json.h"
@@ -55,6 +56,22 @@ static void check_revisions(const struct cor_object *object)
     cor_object_unref(back);
 }
 
+/* What is left without managedFields is an object with the same header. */
+static void check_projected(struct cor_object *object)
+{
+    const struct cor_projection_opts opts = {.drop_managed_fields = true};
+    struct cor_projection *projection;
+    struct cor_object *kept;
+
+    FUZZ_CHECK(cor_projection_new(&opts, &projection, NULL) == 0);
+    FUZZ_CHECK(cor_projection_apply(projection, object, &kept, NULL) == 0);
+    check_header(kept);
+    FUZZ_CHECK(cor_str_eq(cor_object_name(kept), cor_object_name(object)));
+    FUZZ_CHECK(kept->rev == object->rev);
+    cor_object_unref(kept);
+    cor_projection_free(projection);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cor_str json = cor_str((const char *)data, size);
@@ -67,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (object) {
         check_header(object);
         check_revisions(object);
+        check_projected(object);
     }
     if (cor_object_received(json, COR_STR("Kind"), COR_STR("g/v1"), &typed, NULL) == 0) {
         FUZZ_CHECK(cor_object_kind(typed).n > 0 || strstr(typed->bytes, "kind"));

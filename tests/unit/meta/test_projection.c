@@ -72,6 +72,35 @@ TEST(projection, drops_managed_fields_alone)
         "\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]},\"status\":{\"podIP\":\"10.0.0.1\",\"phase\":\"Running\"}}");
 }
 
+/* Bytes of a server that does not write them as tightly as it could. */
+TEST(projection, drops_managed_fields_among_white_space)
+{
+    static const struct {
+        const char *json, *want;
+    } cases[] = {
+        {"{\"metadata\":{\"managedFields\":[] , \"name\":\"a\"}}",
+         "{\"metadata\":{ \"name\":\"a\"}}"},
+        {"{\"metadata\":{\"name\":\"a\",\n\t\"managedFields\" : [1]\r\n}}",
+         "{\"metadata\":{\"name\":\"a\"\r\n}}"},
+        {"{\"metadata\":{\"name\":\"a\" , \"managedFields\":[] , \"uid\":\"b\"}}",
+         "{\"metadata\":{\"name\":\"a\" ,  \"uid\":\"b\"}}"},
+        {"{\"metadata\":{ \"managedFields\":[{}] }}", "{\"metadata\":{  }}"},
+    };
+    const struct cor_projection_opts opts = {.drop_managed_fields = true};
+    struct cor_projection *p;
+
+    assert_int_equal(cor_projection_new(&opts, &p, NULL), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_object *object;
+
+        assert_int_equal(cor_object_from_json(cor_strz(cases[i].json), &object, NULL), 0);
+        assert_int_equal(cor_projection_transform(p, &object, NULL), 0);
+        assert_str(cor_object_json(object), cases[i].want);
+        cor_object_unref(object);
+    }
+    cor_projection_free(p);
+}
+
 TEST(projection, everything_is_the_same_object)
 {
     const struct cor_projection_opts opts = {0};
