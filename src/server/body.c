@@ -232,9 +232,10 @@ static int check_decodes(struct cor_call *call, const struct cor_object *object,
 
     if (r == 0)
         r = cor_decode_check_kind(call->type, cor_object_api_version(object), kind, why);
-    return r < 0 ? r
-                 : cor_decode_check_metadata(cor_object_json(object),
-                                             kind.n > 0 ? kind : call->type->kind, why);
+    if (r == 0)
+        r = cor_decode_check_metadata(cor_object_json(object), kind.n > 0 ? kind : call->type->kind,
+                                      why);
+    return r < 0 ? r : cor_decode_check_members(cor_object_json(object), call->type, why);
 }
 
 /* From the version that was sent to the one that is stored. */

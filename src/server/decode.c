@@ -1,5 +1,7 @@
 #include "server/decode.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "meta/gvk.h"
 #include "meta/time_text.h"
@@ -13,7 +15,7 @@
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "               \
     "\"json:\\\"kind,omitempty\\\"\" }"
 
-enum type { STRING, UID, INT64, BOOL, TIME, STRING_MAP, STRING_LIST, OWNERS, ENTRIES };
+enum type { STRING, UID, INT64, BOOL, TIME, STRING_MAP, STRING_LIST, OWNERS, ENTRIES, REFERENCE };
 
 static const struct field {
     struct cor_str name;
@@ -45,6 +47,21 @@ static const struct field owner_fields[] = {
     {COR_STR("controller"), BOOL},
 };
 
+static const struct field reference_fields[] = {
+    {COR_STR("apiVersion"), STRING}, {COR_STR("fieldPath"), STRING},
+    {COR_STR("kind"), STRING},       {COR_STR("name"), STRING},
+    {COR_STR("namespace"), STRING},  {COR_STR("resourceVersion"), STRING},
+    {COR_STR("uid"), UID},
+};
+
+/* What verbs read of the rest, in v1. */
+static const struct {
+    struct cor_str kind;
+    struct field field;
+} read_fields[] = {
+    {COR_STR("Binding"), {COR_STR("target"), REFERENCE}},
+};
+
 static const struct {
     const char *go_name;
     enum cor_json_type json;
@@ -58,6 +75,7 @@ static const struct {
     [STRING_LIST] = {"[]string", COR_JSON_ARRAY},
     [OWNERS] = {"[]v1.OwnerReference", COR_JSON_ARRAY},
     [ENTRIES] = {"[]v1.ManagedFieldsEntry", COR_JSON_ARRAY},
+    [REFERENCE] = {"v1.ObjectReference", COR_JSON_OBJECT},
 };
 
 static bool is_null(struct cor_str value)
@@ -140,6 +158,14 @@ static int check_owners(struct cor_str value, const char *path, struct cor_str f
     return r;
 }
 
+static int check_reference(struct cor_str value, struct cor_str field, struct cor_buf *why)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "ObjectReference.%.*s", COR_STR_ARG(field));
+    return check_fields(value, reference_fields, COR_ARRAY_LEN(reference_fields), path, why);
+}
+
 static int check_field(struct cor_str value, const struct field *field, const char *path,
                        struct cor_buf *why)
 {
@@ -157,6 +183,8 @@ static int check_field(struct cor_str value, const struct field *field, const ch
         return check_strings(value, path, field->name, why);
     case OWNERS:
         return check_owners(value, path, field->name, why);
+    case REFERENCE:
+        return check_reference(value, field->name, why);
     case STRING:
     case UID:
     case BOOL:
@@ -200,6 +228,26 @@ int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct c
     }
     return check_fields(metadata, meta_fields, COR_ARRAY_LEN(meta_fields), "ObjectMeta.metadata",
                         why);
+}
+
+int cor_decode_check_members(struct cor_str json, const struct cor_api_resource *resource,
+                             struct cor_buf *why)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(read_fields) && r == 0; i++) {
+        const struct field *field = &read_fields[i].field;
+        struct cor_str value;
+        char path[64];
+
+        if (!cor_str_eq(resource->api_version, COR_STR("v1")) ||
+            !cor_str_eq(resource->kind, read_fields[i].kind) ||
+            cor_json_get(json, field->name, COR_JSON_ANY_ORDER, &value) < 0)
+            continue;
+        snprintf(path, sizeof(path), "%.*s", COR_STR_ARG(resource->kind));
+        r = check_field(value, field, path, why);
+    }
+    return r;
 }
 
 int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why)

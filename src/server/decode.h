@@ -1,5 +1,6 @@
 /* What Kubernetes' decoder finds wrong with a body, in its words: bytes that are no object, a kind
- * that is not the resource's, metadata of the wrong types. Specs are not looked at.
+ * that is not the resource's, metadata of the wrong types. Of the rest only what this
+ * server itself reads is looked at.
  * Each appends the reason to `why`: 0 nothing is wrong, -COR_EINVAL. Out of memory only costs
  * words. Thread: any (pure). */
 #ifndef COR_SERVER_DECODE_H
@@ -19,6 +20,10 @@ int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 
 /* `metadata` and all that is known of it. `json` is an object, its keys in any order. */
 int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct cor_buf *why);
+
+/* Members of the resource's own kind that a verb reads. */
+int cor_decode_check_members(struct cor_str json, const struct cor_api_resource *resource,
+                             struct cor_buf *why);
 
 /* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
  * that can be converted is left to the caller. */

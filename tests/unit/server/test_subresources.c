@@ -8,6 +8,7 @@
 #define CSRS     "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 #define TO_N1(name, more)                                                                          \
     "{\"metadata\":{\"name\":\"" name "\"" more "},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}"
+#define CANNOT "Binding in version \"v1\" cannot be handled as a Binding: json: cannot unmarshal "
 
 static void open_ready(struct fx *fx)
 {
@@ -73,6 +74,20 @@ TEST(binding, is_refused_in_upstreams_words)
         {500, PODS "/free/binding",
          "{\"metadata\":{\"name\":\"free\"},\"target\":{\"kind\":\"Pod\",\"name\":\"n\"}}",
          "target.kind: Unsupported value: \"Pod\": supported values: \"Node\", \"<empty>\""},
+        {400, PODS "/free/binding", "{\"metadata\":{\"name\":\"free\"},\"target\":{\"name\":5}}",
+         CANNOT "number into Go struct field ObjectReference.target.name of type string"},
+        {400, BINDINGS, "{\"metadata\":{\"name\":\"free\"},\"target\":{\"name\":{\"a\":\"n1\"}}}",
+         CANNOT "object into Go struct field ObjectReference.target.name of type string"},
+        {400, PODS "/free/binding",
+         "{\"metadata\":{\"name\":\"free\"},\"target\":{\"kind\":[],\"name\":\"n1\"}}",
+         CANNOT "array into Go struct field ObjectReference.target.kind of type string"},
+        {400, PODS "/free/binding",
+         "{\"metadata\":{\"name\":\"free\"},\"target\":{\"name\":\"n1\",\"uid\":true}}",
+         CANNOT "bool into Go struct field ObjectReference.target.uid of type types.UID"},
+        {400, PODS "/free/binding", "{\"metadata\":{\"name\":\"free\"},\"target\":\"n1\"}",
+         CANNOT "string into Go struct field Binding.target of type v1.ObjectReference"},
+        {500, PODS "/free/binding", "{\"metadata\":{\"name\":\"free\"},\"target\":{\"name\":null}}",
+         "target.name: Required value"},
         {404, PODS "/none/binding", TO_N1("none", ""), "pods \"none\" not found"},
         {400, BINDINGS, "{\"target\":{\"name\":\"n1\"}}", "Name parameter required."},
         {404, "/api/v1/bindings", "{}", "the server could not find the requested resource"},
