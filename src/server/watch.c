@@ -180,6 +180,16 @@ static void end_with(struct watch_call *w, struct cor_status *status)
     send(w);
 }
 
+/* An event that cannot be made must not be left out: the reader is told, and begins anew. */
+static void end_without(struct watch_call *w, int err)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
+    (void)cor_status_internal(&status, "unable to encode watch object: %s", cor_err_text(err));
+    end_with(w, &status);
+}
+
 static void on_event(void *arg, const struct cor_watch_event *event)
 {
     struct watch_call *w = arg;
@@ -202,7 +212,7 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         r = write_table(w, event->type, own.object);
     if (r < 0) {
-        end_with(w, NULL);
+        end_without(w, r);
         return;
     }
     cor_call_add_span(call, cor_strz(heads[event->type]));

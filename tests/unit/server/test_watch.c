@@ -260,3 +260,43 @@ TEST(watch, survives_every_failed_allocation)
     }
     fx_close(&fx);
 }
+
+/* How often the one event could not be made, and what was sent instead. */
+static size_t try_converted_watch(struct fx *fx, const char *target)
+{
+    size_t untold = 0;
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+        const char *first;
+
+        fx_start(fx, &call, "GET", target, "", NULL);
+        if (call.is_bare)
+            continue;
+        first = event(&call, 0);
+        if (call.sink.status != 200 || call.sink.is_aborted || strstr(first, "ADDED"))
+            continue;
+        assert_at(first, "type", "ERROR");
+        assert_at(first, "object.kind", "Status");
+        assert_at(first, "object.code", "500");
+        if (!strstr(fx_at(first, "object.message"), "unable to encode watch object"))
+            continue;
+        assert_at(first, "object.reason", "InternalError");
+        fx_wait(&call);
+        assert_false(call.sink.is_aborted);
+        untold++;
+    }
+    return untold;
+}
+
+TEST(watch, an_event_that_cannot_be_made_ends_it_with_an_error)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", "/api/v1/namespaces/default/events",
+          "{\"metadata\":{\"name\":\"e\"},\"message\":\"m\"}");
+    assert_true(
+        try_converted_watch(&fx, "/apis/events.k8s.io/v1/namespaces/default/events?watch=1") > 0);
+    fx_close(&fx);
+}
