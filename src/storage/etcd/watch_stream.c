@@ -311,6 +311,7 @@ static void on_closed(void *arg, const struct etcd_failure *why)
                                                                         : ETCD_WAIT_RETRY);
         return;
     }
+    end_call(s);
     s->is_busy = s->is_lost = true;
     while ((link = s->places.next) != &s->places) {
         struct etcd_place *place = of_link(link);
@@ -395,7 +396,7 @@ int etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
         return r;
     *place = (struct etcd_place){.cbs = cbs};
     r = take_place(s, create, place);
-    if (r < 0 && cor_list_empty(&s->places))
+    if (r < 0 && cor_list_empty(&s->places) && !s->is_busy)
         stream_free(s);
     return r;
 }

@@ -307,3 +307,95 @@ TEST(etcd_watch_stream, a_failed_allocation_loses_no_event)
         pair_close(&p);
     }
 }
+
+/* Places of their own, below the feeds. */
+
+struct joiner {
+    struct etcd_watch_streams streams;
+    struct etcd_place first, second;
+    int first_err, joined; /* how the first ended; what joining again from there answered */
+};
+
+static struct joiner *joiner;
+
+static void joiner_on_events(struct etcd_place *place, struct etcd_watch_answer *answer)
+{
+}
+
+static void joiner_on_progress(struct etcd_place *place, cor_rev rev)
+{
+}
+
+static void joiner_on_lost(struct etcd_place *place, enum etcd_wait_when when)
+{
+}
+
+static void join_again(struct etcd_place *place, int err, const char *message);
+
+static const struct etcd_place_cbs joiner_cbs = {
+    .on_events = joiner_on_events,
+    .on_progress = joiner_on_progress,
+    .on_end = join_again,
+    .on_lost = joiner_on_lost,
+};
+
+static int join(struct etcd_place *place)
+{
+    const struct etcd_watch_create create = {
+        .key = COR_STR("/a/"), .end = COR_STR("/a0"), .from = 5};
+
+    return etcd_watch_streams_join(&joiner->streams, false, &create, &joiner_cbs, place);
+}
+
+static void join_again(struct etcd_place *place, int err, const char *message)
+{
+    if (place != &joiner->first)
+        return;
+    joiner->first_err = err;
+    joiner->joined = join(&joiner->second);
+}
+
+static void joiner_open(struct joiner *j)
+{
+    fake_session_open(&session);
+    *j = (struct joiner){.first_err = 0};
+    joiner = j;
+    etcd_watch_streams_init(&j->streams, &session);
+    assert_int_equal(join(&j->first), 0);
+}
+
+static void joiner_close(struct joiner *j)
+{
+    etcd_place_leave(&j->first);
+    etcd_place_leave(&j->second);
+    assert_null(j->streams.shared);
+    fake_session_close(&session);
+}
+
+TEST(etcd_watch_stream, one_that_fails_to_join_while_others_are_told_leaves_the_stream_whole)
+{
+    struct joiner j;
+
+    joiner_open(&j);
+    session.send_err = -COR_EBUSY;
+    say_control(stream_at(0), -1, true, 10, REFUSED);
+    assert_int_equal(j.first_err, -COR_EFORBIDDEN);
+    assert_int_equal(j.joined, -COR_EBUSY);
+    session.send_err = 0;
+    assert_null(stream_at(0));
+    assert_int_equal(join(&j.second), 0);
+    assert_watches(stream_at(0), "/a/", 6, false);
+    joiner_close(&j);
+}
+
+TEST(etcd_watch_stream, one_that_joins_while_a_refused_stream_ends_gets_another)
+{
+    struct joiner j;
+
+    joiner_open(&j);
+    fake_stream_fail(stream_at(0), COR_GRPC_PERMISSION_DENIED, REFUSED, false);
+    assert_int_equal(j.first_err, -COR_EFORBIDDEN);
+    assert_int_equal(j.joined, 0);
+    assert_watches(stream_at(0), "/a/", 6, false);
+    joiner_close(&j);
+}
