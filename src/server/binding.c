@@ -118,17 +118,15 @@ static int bind(struct binding_call *binding, const struct cor_object *pod,
 static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct binding_call *binding = arg;
-    COR_CLEANUP(cor_status_deinit) struct cor_status stopped = {0};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *bound = NULL;
 
     binding->decided = binding->call.is_over ? -COR_ECANCELED : check_pod(binding, current);
     if (binding->decided == 0)
         binding->decided = bind(binding, current, &bound);
-    if (binding->decided == 0 && !cor_call_is_dry_run(&binding->call)) {
+    if (binding->decided == 0 && !cor_call_is_dry_run(&binding->call))
         cor_store_change_write(change, COR_STEAL(bound), 0);
-        return;
-    }
-    cor_store_change_refuse(change, cor_status_set(&stopped, -COR_ECANCELED, "stopped"), &stopped);
+    else
+        cor_store_change_stop(change);
 }
 
 static void on_bound(void *arg, const struct cor_store_reply *reply)
@@ -138,11 +136,11 @@ static void on_bound(void *arg, const struct cor_store_reply *reply)
 
     if (!cor_call_end_op(call))
         return;
-    if (reply->err == 0 || (reply->err == -COR_ECANCELED && binding->decided == 0)) {
+    if (reply->err == 0 || (reply->was_stopped && binding->decided == 0)) {
         cor_call_reply_success(call, 201);
         return;
     }
-    if (reply->err != -COR_ECANCELED) {
+    if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
     }

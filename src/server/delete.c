@@ -46,15 +46,6 @@ static int judge(struct cor_delete_op *op, struct cor_object *current)
     return op->decided;
 }
 
-/* The reason of a refusal stays in the call's status; the store only has to stop. */
-static void stop(struct cor_store_change *change)
-{
-    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
-
-    cor_status_init(&status);
-    cor_store_change_refuse(change, cor_status_set(&status, -COR_ECANCELED, "stopped"), &status);
-}
-
 static void delete_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct cor_delete_op *op = arg;
@@ -62,7 +53,7 @@ static void delete_step(void *arg, struct cor_store_change *change, struct cor_o
     if (judge(op, current) == 0 && op->last.step == COR_DELETION_NOW && !op->options->is_dry_run)
         cor_store_change_accept(change);
     else
-        stop(change);
+        cor_store_change_stop(change);
 }
 
 static void mark_step(void *arg, struct cor_store_change *change, struct cor_object *current)
@@ -72,7 +63,7 @@ static void mark_step(void *arg, struct cor_store_change *change, struct cor_obj
     if (judge(op, current) == 0 && op->last.step == COR_DELETION_MARK)
         cor_store_change_write(change, cor_object_ref(op->last.marked), 0);
     else
-        stop(change);
+        cor_store_change_stop(change);
 }
 
 /* A mark that was not stored shows in the answer all the same; without memory for it, it does not.
@@ -102,7 +93,7 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
         keep_object(op, reply->object);
         show_mark(op);
         op->on_done(op, 0);
-    } else if (reply->err != -COR_ECANCELED) {
+    } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         op->on_done(
             op, cor_storage_error_to_api(&call->status, COR_STORAGE_OP_DELETE, &gr, call->name));

@@ -107,13 +107,6 @@ static int mark_pod(struct eviction_call *ev, const struct cor_object *pod,
     return cor_object_edit(&edit, ret_marked, &ev->call.status);
 }
 
-static void refuse(struct cor_store_change *change)
-{
-    COR_CLEANUP(cor_status_deinit) struct cor_status stopped = {0};
-
-    cor_store_change_refuse(change, cor_status_set(&stopped, -COR_ECANCELED, "stopped"), &stopped);
-}
-
 static void mark_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct eviction_call *ev = arg;
@@ -127,7 +120,7 @@ static void mark_step(void *arg, struct cor_store_change *change, struct cor_obj
     if (ev->decided == 0)
         cor_store_change_write(change, COR_STEAL(marked), 0);
     else
-        refuse(change);
+        cor_store_change_stop(change);
 }
 
 static void on_marked(void *arg, const struct cor_store_reply *reply)
@@ -138,7 +131,7 @@ static void on_marked(void *arg, const struct cor_store_reply *reply)
 
     if (!cor_call_end_op(call))
         return;
-    if (r < 0 && r != -COR_ECANCELED) {
+    if (r < 0 && !reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         r = cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, call->name);
     }
@@ -192,7 +185,7 @@ static void budget_step(void *arg, struct cor_store_change *change, struct cor_o
     if (ev->decided == 0 && !ev->options.is_dry_run)
         cor_store_change_write(change, COR_STEAL(taken), 0);
     else
-        refuse(change);
+        cor_store_change_stop(change);
 }
 
 static void on_budget(void *arg, const struct cor_store_reply *reply)
@@ -203,11 +196,11 @@ static void on_budget(void *arg, const struct cor_store_reply *reply)
 
     if (!cor_call_end_op(call))
         return;
-    if (reply->err == 0 || (reply->err == -COR_ECANCELED && ev->decided == 0)) {
+    if (reply->err == 0 || (reply->was_stopped && ev->decided == 0)) {
         start_marking(ev);
         return;
     }
-    if (reply->err != -COR_ECANCELED) {
+    if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &gr,
                                  cor_object_name(ev->budget));

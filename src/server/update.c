@@ -76,15 +76,12 @@ static int judge(struct cor_update_call *update, struct cor_object *current)
 static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct cor_update_call *update = arg;
-    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
 
     update->decided = judge(update, current);
-    if (update->decided == 0 && !update->removes && !cor_call_is_dry_run(&update->call)) {
+    if (update->decided == 0 && !update->removes && !cor_call_is_dry_run(&update->call))
         cor_store_change_write(change, cor_object_ref(update->next), ttl_of(&update->call));
-        return;
-    }
-    cor_status_init(&status);
-    cor_store_change_refuse(change, cor_status_set(&status, -COR_ECANCELED, "stopped"), &status);
+    else
+        cor_store_change_stop(change);
 }
 
 /* What would have been written, at the revision it would have been written over. */
@@ -200,7 +197,7 @@ static void on_updated(void *arg, const struct cor_store_reply *reply)
             cor_namespace_check(call, call->name, create_object);
         else
             create_object(call, 0);
-    } else if (reply->err != -COR_ECANCELED) {
+    } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
     } else if (update->decided < 0) {

@@ -48,6 +48,8 @@ struct cor_store_reply {
     int err;                   /* 0 or negative COR_E… */
     struct cor_status *status; /* err < 0: why; may be moved out. NULL otherwise */
     struct cor_object *object; /* served form, borrowed; NULL on failure, see get and delete */
+    bool was_stopped;          /* by cor_store_change_stop(); err is -COR_ECANCELED then, as it is
+                                * when the engine gave up */
 };
 typedef void (*cor_store_cb)(void *arg, const struct cor_store_reply *reply);
 
@@ -76,7 +78,7 @@ struct cor_preconditions {
 };
 
 /* A guaranteed update or a delete under way, as its step sees it. The step ends with exactly one of
- * the three functions below, before it returns or any time later. */
+ * the functions below, before it returns or any time later. */
 struct cor_store_change;
 typedef void (*cor_store_step)(void *arg, struct cor_store_change *change,
                                struct cor_object *current);
@@ -89,6 +91,9 @@ void cor_store_change_accept(struct cor_store_change *change);
 /* Ends either: `status` is moved out of. The step runs once more when it judged a suggestion that
  * turns out not to be the present state. */
 void cor_store_change_refuse(struct cor_store_change *change, int err, struct cor_status *status);
+/* Ends either, for a reason that is the caller's own: nothing is written, and the reply says that
+ * it was stopped. Runs once more as above. */
+void cor_store_change_stop(struct cor_store_change *change);
 
 struct cor_store_update_opts {
     bool ignore_not_found; /* the step gets NULL for an absent key, and what it writes is created */

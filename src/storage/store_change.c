@@ -20,7 +20,7 @@ void store_change_free(struct cor_store_change *change)
 void store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,
                          struct cor_object *object)
 {
-    struct cor_store_reply reply = {err, err < 0 ? status : NULL, object};
+    struct cor_store_reply reply = {err, err < 0 ? status : NULL, object, change->was_stopped};
     cor_store_cb on_done = change->on_done;
     void *arg = change->arg;
 
@@ -73,6 +73,7 @@ void store_change_judge(struct cor_store_change *change)
     int r;
 
     cor_status_init(&status);
+    change->was_stopped = false;
     r = too_late(change) ? store_timed_out(&change->key, &status) : 0;
     if (r < 0) {
         store_change_finish(change, r, &status, NULL);
@@ -91,6 +92,16 @@ void cor_store_change_refuse(struct cor_store_change *change, int err, struct co
 {
     assert(err < 0 && cor_loop_is_current(change->store->loop));
     refuse(change, err, status);
+}
+
+void cor_store_change_stop(struct cor_store_change *change)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    assert(cor_loop_is_current(change->store->loop));
+    cor_status_init(&status);
+    change->was_stopped = true;
+    refuse(change, cor_status_set(&status, -COR_ECANCELED, "stopped"), &status);
 }
 
 static int take_unreadable(struct cor_store_change *change, struct cor_kv *kv,
@@ -141,6 +152,8 @@ static void on_read(struct cor_engine_req *req)
     if (r == 0 && change->refused < 0 && change->rev == before) {
         r = change->refused;
         cor_status_move(&status, &change->refusal);
+    } else {
+        change->was_stopped = false;
     }
     if (r < 0)
         store_change_finish(change, r, &status, NULL);

@@ -34,6 +34,7 @@ struct cor_store_change {
 
     struct cor_status refusal; /* of a suggestion; holds when the read finds the same revision */
     int refused;               /* its code; 0: none */
+    bool was_stopped;          /* by the step that judged last */
     struct cor_object *next;   /* update: to be written, stored form */
     bool confirm;              /* `next` equals the suggestion; the read decides */
     struct cor_buf scratch;

@@ -28,7 +28,8 @@ static void create_op_free(struct create_op *op)
 static void finish(struct create_op *op, int err, struct cor_object *object)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status = op->status;
-    struct cor_store_reply reply = {err, err < 0 ? &status : NULL, object};
+    struct cor_store_reply reply = {
+        .err = err, .status = err < 0 ? &status : NULL, .object = object};
     cor_store_cb on_done = op->on_done;
     void *arg = op->arg;
 

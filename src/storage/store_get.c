@@ -47,7 +47,7 @@ static void on_read(struct cor_engine_req *req)
     cor_status_init(&status);
     r = take(op, &object, &status);
     get_op_free(op);
-    reply = (struct cor_store_reply){r, r < 0 ? &status : NULL, object};
+    reply = (struct cor_store_reply){.err = r, .status = r < 0 ? &status : NULL, .object = object};
     on_done(arg, &reply);
 }
 

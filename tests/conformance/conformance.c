@@ -281,6 +281,7 @@ void conf_on_reply(void *arg, const struct cor_store_reply *reply)
     assert_false(own->done);
     own->done = true;
     own->err = reply->err;
+    own->was_stopped = reply->was_stopped;
     if (reply->status)
         cor_status_move(&own->status, reply->status);
     assert_int_equal(reply->status != NULL, reply->err < 0);

@@ -68,6 +68,7 @@ struct cor_object *conf_pod(const char *ns, const char *name, const char *node);
 
 struct conf_reply {
     bool done;
+    bool was_stopped;
     int err;
     struct cor_status status;
     struct cor_object *object;
@@ -97,6 +98,7 @@ cor_rev conf_fill(struct conf *c, const char *ns, size_t n);
 
 struct conf_list {
     bool done;
+    bool was_stopped;
     int err;
     struct cor_status status;
     struct cor_object **items;

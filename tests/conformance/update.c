@@ -395,6 +395,49 @@ TEST(conformance, guaranteed_update_with_suggestion_and_conflict_reads_once_more
     conf_close(&c);
 }
 
+static void stop_at(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct refuser *f = arg;
+
+    f->calls++;
+    if (strstr(current->bytes, f->wants))
+        cor_store_change_stop(change);
+    else
+        cor_store_change_write(change, cor_object_ref(f->object), 0);
+}
+
+/* A dry run is one: no engine's failure may look like it. */
+TEST(conformance, guaranteed_update_says_that_its_step_stopped_it)
+{
+    struct conf c;
+
+    conf_open(&c);
+    {
+        struct cor_object *old = conf_put_pod(&c, "ns", "foo", "old");
+        struct cor_object *new = conf_put_pod(&c, "ns", "foo", "new");
+        struct refuser f = {.wants = "\"new\"", .object = new};
+        struct cor_store_update_opts opts = {.suggestion = new, .step = stop_at, .arg = &f};
+        CONF_REPLY stopped = conf_update(&c, KEY, &opts);
+
+        assert_true(stopped.was_stopped);
+        assert_int_equal(stopped.err, -COR_ECANCELED);
+        assert_int_equal(f.calls, 1);
+        /* What it stopped at was not the present state. */
+        f = (struct refuser){.wants = "\"old\"", .object = new};
+        opts.suggestion = old;
+        {
+            CONF_REPLY written = conf_update(&c, KEY, &opts);
+
+            assert_false(written.was_stopped);
+            assert_int_equal(written.err, 0);
+            assert_int_equal(f.calls, 2);
+        }
+        cor_object_unref(old);
+        cor_object_unref(new);
+    }
+    conf_close(&c);
+}
+
 /* 1.7.4: a no-op on a stale suggestion starts over with the live state. */
 TEST(conformance, guaranteed_update_that_changes_nothing_in_a_stale_suggestion_starts_over)
 {

@@ -27,7 +27,8 @@ static void op_free(struct get_op *op)
 
 static void reply(struct get_op *op, int err, struct cor_status *status, struct cor_object *object)
 {
-    struct cor_store_reply answer = {err, err < 0 ? status : NULL, object};
+    struct cor_store_reply answer = {
+        .err = err, .status = err < 0 ? status : NULL, .object = object};
     cor_store_cb on_done = op->on_done;
     void *arg = op->arg;
 

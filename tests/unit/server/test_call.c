@@ -1,6 +1,10 @@
 #include "api_fixture.h"
 
+#include "base/err.h"
+#include "storage/engine_int.h"
+
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+#define BUDGETS    "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 #define PODS       "/api/v1/namespaces/default/pods"
 
 static const struct request {
@@ -42,6 +46,23 @@ static void open_ready(struct fx *fx)
     fx_do(fx, 201, "POST", PODS, "{\"metadata\":{\"name\":\"p\"}}");
 }
 
+/* A pod that runs, and whose eviction takes a disruption of a budget. */
+static void add_guarded_pod(struct fx *fx)
+{
+    fx_do(
+        fx, 201, "POST", PODS,
+        "{\"metadata\":{\"name\":\"runs\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"nodeName\":\"n\"}}");
+    fx_do(
+        fx, 200, "PATCH", PODS "/runs/status",
+        "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+    fx_do(
+        fx, 201, "POST", BUDGETS,
+        "{\"metadata\":{\"name\":\"b\"},\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"x\"}}}}");
+    fx_do(fx, 200, "PATCH", BUDGETS "/b/status",
+          "{\"status\":{\"observedGeneration\":1,\"disruptionsAllowed\":1,\"currentHealthy\":2,"
+          "\"desiredHealthy\":1}}");
+}
+
 /* The client hangs up while the store works: the fixture's close waits until no call is left. */
 TEST(call, a_reader_that_goes_at_once_leaves_nothing_behind)
 {
@@ -80,6 +101,41 @@ TEST(call, survives_every_failed_allocation)
         if (!strstr(requests[i].target, "watch=1"))
             try_request(&requests[i]);
     }
+}
+
+/* A store that gives up every write, as one that closes does. */
+static void cancel_writes(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    cor_engine_req_fail(req, -COR_ECANCELED, "the store is closing");
+}
+
+TEST(call, a_write_that_the_store_gave_up_is_no_success)
+{
+    static const struct request writes[] = {
+        {"PUT", CONFIGMAPS "/a", "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"w\"}}", NULL},
+        {"PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":\"x\"}}", NULL},
+        {"DELETE", CONFIGMAPS "/a", "", NULL},
+        {"DELETE", CONFIGMAPS, "", NULL},
+        {"POST", PODS "/p/binding", "{\"metadata\":{\"name\":\"p\"},\"target\":{\"name\":\"n\"}}",
+         NULL},
+        {"POST", PODS "/p/eviction", "{\"metadata\":{\"name\":\"p\"}}", NULL},
+        {"POST", PODS "/runs/eviction", "{\"metadata\":{\"name\":\"runs\"}}", NULL},
+    };
+    struct cor_engine_ops ops;
+    const struct cor_engine_ops *own;
+    struct fx fx;
+
+    open_ready(&fx);
+    add_guarded_pod(&fx);
+    own = fx.engine->ops;
+    ops = *own;
+    ops.submit = cancel_writes;
+    fx.engine->ops = &ops;
+    for (size_t i = 0; i < COR_ARRAY_LEN(writes); i++)
+        assert_at(fx_do(&fx, 500, writes[i].method, writes[i].target, writes[i].body), "message",
+                  "the store is closing");
+    fx.engine->ops = own;
+    fx_close(&fx);
 }
 
 static bool is_over(void *arg)
