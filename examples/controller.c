@@ -11,15 +11,21 @@
 
 #include "deployment_controller.h"
 
-#define WORKERS_MAX     16
-#define SYNC_TIMEOUT_MS 60000
+#define WORKERS_MAX 16
 
-static sem_t news; /* elected, not any more, or interrupted */
+static sem_t news; /* synced, elected, not any more, or interrupted */
 static atomic_bool is_over;
+static atomic_int nsynced; /* informers */
 
 static void on_signal(int signo)
 {
     atomic_store(&is_over, true);
+    sem_post(&news);
+}
+
+static void on_synced(void *arg, int r)
+{
+    atomic_fetch_add(&nsynced, r == 0);
     sem_post(&news);
 }
 
@@ -92,14 +98,17 @@ static int lead(struct deployment_controller *c, int nworkers, struct cor_status
 
 static int run(struct cor_client *client, int nworkers, struct cor_status *why)
 {
+    const struct deployment_controller_opts opts = {.program = "controller",
+                                                    .on_synced = on_synced};
     struct deployment_controller c;
-    int r = deployment_controller_open(&c, client, NULL, NULL, why);
+    int r = deployment_controller_open(&c, client, &opts, why);
 
     if (r == 0) {
         cor_informers_start(c.informers);
-        r = cor_informers_wait_for_sync(c.informers, SYNC_TIMEOUT_MS);
+        while (atomic_load(&nsynced) < 2 && !atomic_load(&is_over))
+            sem_wait(&news);
     }
-    if (r == 0)
+    if (r == 0 && !atomic_load(&is_over))
         r = lead(&c, nworkers, why);
     deployment_controller_close(&c);
     return r;

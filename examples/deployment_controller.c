@@ -92,24 +92,38 @@ static int add_handlers(struct deployment_controller *c)
     return r < 0 ? r : cor_informer_add_handler(c->replicasets, &of_replicasets, NULL);
 }
 
-int deployment_controller_open(struct deployment_controller *c, struct cor_client *client,
-                               void (*on_ready)(void *arg), void *arg, struct cor_status *why)
+/* No server, no permission: the informer goes on trying. */
+static void on_watch_error(void *arg, struct cor_str plural, const struct cor_status *error)
 {
-    const struct cor_workqueue_opts queue = {.on_ready = on_ready, .arg = arg};
+    const struct deployment_controller *c = arg;
+
+    fprintf(stderr, "%s: %.*s: %s\n", c->program, COR_STR_ARG(plural), cor_status_message(error));
+}
+
+int deployment_controller_open(struct deployment_controller *c, struct cor_client *client,
+                               const struct deployment_controller_opts *opts,
+                               struct cor_status *why)
+{
+    const struct cor_workqueue_opts queue = {.on_ready = opts->on_ready, .arg = opts->arg};
+    const struct cor_informers_opts set = {.on_watch_error = on_watch_error, .arg = c};
     const struct cor_informer_opts of_deployments = {.resource = deployments};
     const struct cor_informer_opts of_replicasets = {.resource = replicasets};
     int r;
 
-    *c = (struct deployment_controller){.client = client};
+    *c = (struct deployment_controller){.program = opts->program, .client = client};
     r = cor_workqueue_new(&queue, &c->queue);
     if (r == 0)
         r = cor_events_new(client, "deployment-controller", &c->events);
     if (r == 0)
-        r = cor_informers_new(client, NULL, &c->informers);
+        r = cor_informers_new(client, &set, &c->informers);
     if (r == 0)
         r = cor_informers_get(c->informers, &of_deployments, &c->deployments, why);
     if (r == 0)
         r = cor_informers_get(c->informers, &of_replicasets, &c->replicasets, why);
+    if (r == 0)
+        r = cor_informer_on_sync(c->deployments, opts->on_synced, opts->arg);
+    if (r == 0)
+        r = cor_informer_on_sync(c->replicasets, opts->on_synced, opts->arg);
     return r < 0 ? r : add_handlers(c);
 }
 

@@ -11,6 +11,7 @@
 #include <coracle.h>
 
 struct deployment_controller {
+    const char *program;
     struct cor_client *client;
     struct cor_informers *informers;
     struct cor_informer *deployments, *replicasets;
@@ -18,10 +19,18 @@ struct deployment_controller {
     struct cor_events *events;
 };
 
-/* Makes the informers and the queue; nothing is started. `on_ready` as in cor_workqueue_opts. 0 or
- * a negative code, with `why` where there is more to say; close it also then. */
+struct deployment_controller_opts {
+    const char *program;                 /* for messages */
+    void (*on_ready)(void *arg);         /* as in cor_workqueue_opts; may be NULL */
+    void (*on_synced)(void *arg, int r); /* once for each of the two informers */
+    void *arg;
+};
+
+/* Makes the informers and the queue; nothing is started. 0 or a negative code, with `why` where
+ * there is more to say; close it also then. */
 int deployment_controller_open(struct deployment_controller *c, struct cor_client *client,
-                               void (*on_ready)(void *arg), void *arg, struct cor_status *why);
+                               const struct deployment_controller_opts *opts,
+                               struct cor_status *why);
 
 /* No worker may be inside. */
 void deployment_controller_close(struct deployment_controller *c);

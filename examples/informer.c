@@ -8,13 +8,25 @@
 
 #include <coracle.h>
 
-#define SYNC_TIMEOUT_MS 60000
-
-static sem_t over;
+static sem_t news; /* synced, or interrupted */
+static atomic_bool is_synced, is_over;
 
 static void on_signal(int signo)
 {
-    sem_post(&over);
+    atomic_store(&is_over, true);
+    sem_post(&news);
+}
+
+static void on_synced(void *arg, int r)
+{
+    atomic_store(&is_synced, r == 0);
+    sem_post(&news);
+}
+
+/* No server, no permission: the informer goes on trying. */
+static void on_watch_error(void *arg, struct cor_str plural, const struct cor_status *error)
+{
+    fprintf(stderr, "informer: %.*s: %s\n", COR_STR_ARG(plural), cor_status_message(error));
 }
 
 static void print(const char *what, struct cor_object *pod)
@@ -75,28 +87,38 @@ static int add_handlers(struct cor_informer *pods, atomic_int *count)
     return r;
 }
 
+static void follow(struct cor_informer *pods, atomic_int *count)
+{
+    while (!atomic_load(&is_synced) && !atomic_load(&is_over))
+        sem_wait(&news);
+    if (!atomic_load(&is_synced))
+        return;
+    printf("synced: %zu pods\n", cor_informer_len(pods));
+    fflush(stdout);
+    while (!atomic_load(&is_over))
+        sem_wait(&news);
+    printf("counted: %d pods\n", atomic_load(count));
+}
+
 static int run(struct cor_client *client, struct cor_status *why)
 {
+    const struct cor_informers_opts set = {.on_watch_error = on_watch_error};
     const struct cor_informer_opts of_pods = {.resource = {"", "v1", "pods"}};
     struct cor_informers *informers;
     struct cor_informer *pods;
     atomic_int count = 0;
-    int r = cor_informers_new(client, NULL, &informers);
+    int r = cor_informers_new(client, &set, &informers);
 
     if (r < 0)
         return r;
     r = cor_informers_get(informers, &of_pods, &pods, why);
     if (r == 0)
         r = add_handlers(pods, &count);
+    if (r == 0)
+        r = cor_informer_on_sync(pods, on_synced, NULL);
     if (r == 0) {
         cor_informers_start(informers);
-        r = cor_informers_wait_for_sync(informers, SYNC_TIMEOUT_MS);
-    }
-    if (r == 0) {
-        printf("synced: %zu pods\n", cor_informer_len(pods));
-        fflush(stdout);
-        sem_wait(&over);
-        printf("counted: %d pods\n", atomic_load(&count));
+        follow(pods, &count);
     }
     cor_informers_free(informers);
     return r;
@@ -111,7 +133,7 @@ int main(void)
     struct cor_status why;
     int r;
 
-    sem_init(&over, 0, 0);
+    sem_init(&news, 0, 0);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
 

@@ -1,5 +1,6 @@
 /* Prints the pods of a namespace, or of all: list_pods [NAMESPACE] */
 #include <stdio.h>
+#include <string.h>
 
 #include <coracle.h>
 
@@ -47,6 +48,12 @@ int main(int argc, char **argv)
     struct cor_status why;
     int r;
 
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+        bool asked = argc == 2 && strcmp(argv[1], "--help") == 0;
+
+        fprintf(asked ? stdout : stderr, "usage: list_pods [NAMESPACE]\n");
+        return asked ? 0 : 2;
+    }
     cor_status_init(&why);
     r = cor_client_config_load(NULL, NULL, &config, &why);
     if (r == 0)

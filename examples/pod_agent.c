@@ -59,10 +59,17 @@ static void on_synced(void *arg, int r)
     fflush(stdout);
 }
 
+/* No server, no permission: the informer goes on trying. */
+static void on_watch_error(void *arg, struct cor_str plural, const struct cor_status *error)
+{
+    fprintf(stderr, "pod_agent: %.*s: %s\n", COR_STR_ARG(plural), cor_status_message(error));
+}
+
 static int watch_pods(struct agent *a, const char *node)
 {
     static const struct cor_str fields[] = {COR_STR("metadata.labels"), COR_STR("metadata.uid"),
                                             COR_STR("status.podIP")};
+    const struct cor_informers_opts set = {.on_watch_error = on_watch_error};
     const struct cor_projection_opts projection = {.fields = fields, .nfields = 3};
     const struct cor_handler_opts handler = {
         COR_HANDLER_DEFAULTS,
@@ -76,7 +83,7 @@ static int watch_pods(struct agent *a, const char *node)
     snprintf(selector, sizeof(selector), "spec.nodeName=%s", node);
     of_pods.transform_arg = a->projection;
     if (r == 0)
-        r = cor_informers_new(a->client, NULL, &a->informers);
+        r = cor_informers_new(a->client, &set, &a->informers);
     if (r == 0)
         r = cor_informers_get(a->informers, &of_pods, &a->pods, &a->why);
     if (r == 0)

@@ -156,15 +156,13 @@ static void close_handles(struct program *p)
 
 static int run(struct program *p)
 {
+    const struct deployment_controller_opts opts = {
+        .program = "uv_controller", .on_ready = wake, .on_synced = on_synced, .arg = p};
     struct deployment_controller *c = &p->controller;
     int r;
 
     open_handles(p);
-    r = deployment_controller_open(c, p->client, wake, p, &p->why);
-    if (r == 0)
-        r = cor_informer_on_sync(c->deployments, on_synced, p);
-    if (r == 0)
-        r = cor_informer_on_sync(c->replicasets, on_synced, p);
+    r = deployment_controller_open(c, p->client, &opts, &p->why);
     if (r == 0) {
         cor_informers_start(c->informers);
         uv_run(&p->loop, UV_RUN_DEFAULT);
