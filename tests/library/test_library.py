@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """TAP: libcoracle as others meet it: what it exports, what it uses, its headers, and the installed files with a
 program outside the tree. Arguments: source root, build folder, shared library, static library, and the folder of
-yyjson's pkg-config file."""
+yyjson's pkg-config file; "" when the installed library brings its own."""
 
+import json
 import os
 import pathlib
 import re
@@ -90,9 +91,11 @@ class Installed:
         prefix = re.search(r"^prefix=(.*)$", self.pc.read_text(), flags=re.M).group(1)
         self.prefix = pathlib.Path(folder) / prefix.lstrip("/")
         self.pc.write_text(self.pc.read_text().replace(f"prefix={prefix}\n", f"prefix={self.prefix}\n"))
+        self.libdir = self.pc.parent.parent
         self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.pc.parent}:{sys.argv[5]}"}
-        yyjson = self.pkg_config("--variable=libdir", "yyjson")
-        self.env["LD_LIBRARY_PATH"] = ":".join([str(self.pc.parent.parent), *yyjson])
+        self.env["LD_LIBRARY_PATH"] = ":".join([str(self.libdir)])
+        if sys.argv[5]:
+            self.env["LD_LIBRARY_PATH"] += ":" + self.pkg_config("--variable=libdir", "yyjson")[0]
 
     def pkg_config(self, *args):
         return run("pkg-config", *args, env=self.env).split()
@@ -106,6 +109,7 @@ class Installed:
             *flags, env=self.env)
         said = run(exe, env=self.env).strip()
         assert [said] == self.pkg_config("--modversion", "coracle"), said
+        return exe
 
 
 def installed_library_serves_programs():
@@ -121,8 +125,45 @@ def installed_library_serves_programs():
         assert "[libcoracle.so.0]" in soname, soname
 
 
+class Skip(Exception):
+    pass
+
+
+def own_rpath():
+    """An rpath that the build was configured with stays in what is installed: whoever set it wants it."""
+    options = json.loads(run("meson", "introspect", BUILD, "--buildoptions"))
+    arguments = [str(option["value"]) for option in options if option["name"] == "c_link_args"]
+    return any("rpath" in a for a in arguments)
+
+
+def check_runpath(installed, file):
+    dynamic = run("readelf", "-d", file)
+    for path in ":".join(re.findall(r"(?:RUNPATH|RPATH).*\[(.*)\]", dynamic)).split(":"):
+        assert not path or path.startswith("$ORIGIN/"), f"{file.name} looks for libraries in {path}"
+        inside = pathlib.Path(os.path.normpath(path.replace("$ORIGIN", str(file.resolve().parent))))
+        assert not path or installed.prefix in inside.parents, f"{file.name} looks for libraries in {path}"
+
+
+def installed_files_need_nothing_of_the_clone():
+    if own_rpath():
+        raise Skip("the build was configured with an rpath of its own")
+    with tempfile.TemporaryDirectory() as folder:
+        installed = Installed(folder)
+        files = [installed.libdir / "libcoracle.so", installed.prefix / "bin/coracle"]
+        for file in files:
+            check_runpath(installed, file)
+        files += [installed.program(CC, "c", static) for static in (False, True)]
+        assert str(ROOT) not in installed.pc.read_text(), installed.pc.read_text()
+        for file in files:
+            found = run("ldd", file, env=installed.env)
+            assert "not found" not in found and str(ROOT) not in found.replace(str(installed.prefix), ""), f"{file}: {found}"
+        said = run(installed.prefix / "bin/coracle", "--version", env={**installed.env, "LD_LIBRARY_PATH": ""})
+        assert said, "coracle does not run"
+
+
 CASES = [exports_what_its_headers_declare, needs_no_signals_and_prints_nothing, is_small,
-         headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one, installed_library_serves_programs]
+         headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one, installed_library_serves_programs,
+         installed_files_need_nothing_of_the_clone]
 
 
 def main():
@@ -136,6 +177,8 @@ def main():
         try:
             case()
             print(f"ok {number} - {what}")
+        except Skip as why:
+            print(f"ok {number} - {what} # SKIP {why}")
         except AssertionError as error:
             failed += 1
             print(f"not ok {number} - {what}")
