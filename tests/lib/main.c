@@ -12,6 +12,7 @@
 #define TESTS_MAX 2048
 
 static struct CMUnitTest tests[TESTS_MAX];
+static const char *test_files[TESTS_MAX]; /* beside `tests` */
 static size_t ntests;
 static _Atomic size_t live, live_bytes;
 static uint64_t seed, random_state;
@@ -122,12 +123,33 @@ static void remove_tmpdirs(void)
         nftw(tmpdirs[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-void test_register(const char *name, test_fn fn)
+void test_register(const char *file, const char *name, test_fn fn)
 {
+    const char *slash = strrchr(file, '/');
+
     if (ntests == TESTS_MAX)
         abort();
+    test_files[ntests] = slash ? slash + 1 : file;
     tests[ntests].name = name;
     tests[ntests++].test_func = fn;
+}
+
+static bool is_file(const char *arg)
+{
+    size_t n = strlen(arg);
+
+    return n > 2 && strcmp(arg + n - 2, ".c") == 0;
+}
+
+/* Forgets the tests of all other files. */
+static void keep_file(const char *file)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < ntests; i++)
+        if (strcmp(test_files[i], file) == 0)
+            tests[kept++] = tests[i];
+    ntests = kept;
 }
 
 static int setup(void **state)
@@ -151,13 +173,21 @@ static int teardown(void **state)
 int main(int argc, char **argv)
 {
     const char *text = getenv("COR_TEST_SEED");
+    const char *file = argc > 1 && is_file(argv[1]) ? argv[1] : NULL;
+    const char *pattern = argv[file ? 2 : 1];
     int failed;
 
     seed = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
     random_state = seed;
     cor_mem_set(&counting);
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
+    if (file)
+        keep_file(file);
+    if (ntests == 0) {
+        fprintf(stderr, "%s has no test in a file %s\n", argv[0], file ? file : "");
+        return 1;
+    }
+    if (pattern)
+        cmocka_set_test_filter(pattern);
     else
         cmocka_set_message_output(CM_OUTPUT_TAP);
     for (size_t i = 0; i < ntests; i++) {

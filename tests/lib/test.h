@@ -6,7 +6,8 @@
  *       ...
  *   }
  *
- * tests/lib/main.c holds main(); run one test with `PROGRAM PATTERN` (cmocka's * and ?). */
+ * tests/lib/main.c holds main(). `PROGRAM test_buf.c` runs the tests of that file, which is how the
+ * suite runs a program of many files; `PROGRAM [test_buf.c] 'buf: grows*'` those of a pattern. */
 #ifndef COR_TEST_H
 #define COR_TEST_H
 
@@ -25,13 +26,13 @@
 
 typedef void (*test_fn)(void **state);
 
-void test_register(const char *name, test_fn fn);
+void test_register(const char *file, const char *name, test_fn fn);
 
 #define TEST(suite, name)                                                                          \
     static void test_##suite##_##name(void **state);                                               \
     __attribute__((constructor)) static void register_##suite##_##name(void)                       \
     {                                                                                              \
-        test_register(#suite ": " #name, test_##suite##_##name);                                   \
+        test_register(__BASE_FILE__, #suite ": " #name, test_##suite##_##name);                    \
     }                                                                                              \
     static void test_##suite##_##name(__attribute__((unused)) void **state)
 
