@@ -45,10 +45,9 @@ struct cor_client_opts {
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);
 
-/* Waits: calls end with -COR_ECANCELED, connections are closed; no cor_client_change() or
- * cor_client_find() may still be under way. What was made on the client
- * (informer factories and others) is freed before. Not from inside a callback. Returns NULL; NULL
- * is fine. */
+/* Waits: calls that are under way end with -COR_ECANCELED, on whatever thread they wait, and
+ * connections are closed. What was made on the client (informer factories and others) is freed
+ * before. Not from inside a callback. Returns NULL; NULL is fine. */
 COR_API struct cor_client *cor_client_free(struct cor_client *client);
 
 /* Sends a request and returns at once; `cbs` must stay valid until on_done. `ret_call` (NULL: not
@@ -97,7 +96,8 @@ typedef int (*cor_change_fn)(void *arg, struct cor_object *current, struct cor_o
 /* Reads an object (resource, ns and name of the request), has it changed, writes it (to the
  * subresource, where there is one), and waits for that; again from the start when another writer
  * was faster, five times: client-go's RetryOnConflict. `ret_object` (NULL: not wanted) gets the
- * object as it is then. Errors as cor_client_do(); -COR_ECONFLICT when no try is left. */
+ * object as it is then. Errors as cor_client_do(); -COR_ECONFLICT when no try is left; -COR_EBUSY
+ * (too many calls), -COR_ECANCELED (the client is being freed). */
 COR_API int cor_client_change(struct cor_client *client, const struct cor_request *req,
                               cor_change_fn fn, void *arg, struct cor_object **ret_object,
                               struct cor_status *reterr);
@@ -112,7 +112,7 @@ struct cor_found_resource {
 
 /* Looks a resource up in what the server serves, and waits for that the first time: `plural` may be
  * a kind ("Deployment"), a plural, a singular or a short name ("deploy"); group and version may be
- * absent. 0, -COR_ENOTFOUND, -COR_ECONFLICT (several match), or as cor_client_do(). */
+ * absent. 0, -COR_ENOTFOUND, -COR_ECONFLICT (several match), or as cor_client_change(). */
 COR_API int cor_client_find(struct cor_client *client, const struct cor_resource *partial,
                             struct cor_found_resource *ret_found, struct cor_status *reterr);
 

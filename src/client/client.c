@@ -74,6 +74,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     client->runtime = runtime;
     client->timeout_ms = opts->timeout_ms;
     cor_list_init(&client->calls);
+    cor_list_init(&client->changes);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->is_closing, false);
     atomic_init(&client->nusers, 0);
@@ -85,6 +86,25 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     cor_runtime_enter(runtime);
     *ret_client = client;
     return 0;
+}
+
+int cor_client_enter(struct cor_client *client)
+{
+    int r = 0;
+
+    /* Counted first: a closing that does not see the count is seen here. */
+    if (atomic_fetch_add(&client->ncalls, 1) >= COR_CLIENT_CALLS_MAX)
+        r = -COR_EBUSY;
+    else if (atomic_load(&client->is_closing))
+        r = -COR_ECANCELED;
+    if (r < 0)
+        cor_client_leave(client);
+    return r;
+}
+
+void cor_client_leave(struct cor_client *client)
+{
+    atomic_fetch_sub(&client->ncalls, 1);
 }
 
 struct closing {
@@ -103,12 +123,13 @@ static void on_closing(struct cor_mail *mail)
     struct closing *c = COR_CONTAINER_OF(mail, struct closing, mail);
 
     cor_client_cancel_calls(c->client);
-    /* One that was sent before the closing was known has its own mail behind this one. */
+    cor_client_cancel_changes(c->client);
+    c->client->discovery = cor_discovery_free(c->client->discovery);
+    /* One that began before the closing was known has its own mail behind this one. */
     if (atomic_load(&c->client->ncalls) > 0) {
         cor_loop_reply(c->client->runtime->loop, mail);
         return;
     }
-    cor_discovery_free(c->client->discovery);
     cor_rest_client_close(c->client->rest, on_rest_closed, c);
 }
 

@@ -103,7 +103,7 @@ static void finish(struct cor_client_call *call, const struct cor_response *resp
     call->pager = NULL;
     cor_list_remove(&call->link);
     cor_timer_cancel(&call->deadline);
-    atomic_fetch_sub(&client->ncalls, 1);
+    cor_client_leave(client);
     call->cbs->on_done(call->arg, response);
     cor_client_call_unref(call);
 }
@@ -382,19 +382,13 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
                     const struct cor_request_cbs *cbs, void *arg, struct cor_client_call **ret_call)
 {
     struct cor_client_call *call;
+    int r = cor_client_enter(client);
 
-    if (atomic_fetch_add(&client->ncalls, 1) >= COR_CLIENT_CALLS_MAX) {
-        atomic_fetch_sub(&client->ncalls, 1);
-        return -COR_EBUSY;
-    }
-    /* Counted first: a closing that does not see the count is seen here. */
-    if (atomic_load(&client->is_closing)) {
-        atomic_fetch_sub(&client->ncalls, 1);
-        return -COR_ECANCELED;
-    }
+    if (r < 0)
+        return r;
     call = cor_calloc(1, sizeof(*call) + text_bytes(req) + 1);
     if (!call) {
-        atomic_fetch_sub(&client->ncalls, 1);
+        cor_client_leave(client);
         return -COR_ENOMEM;
     }
     cor_ref_init(&call->ref);

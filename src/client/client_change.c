@@ -7,6 +7,8 @@
 
 struct change {
     struct cor_client *client;
+    struct cor_list link; /* in its changes, with `retry` */
+    struct cor_conflict_retry *retry;
     const struct cor_request *req;
     cor_change_fn fn;
     void *arg;
@@ -16,6 +18,13 @@ struct change {
     struct cor_waiter done;
     int r;
 };
+
+static void finish(struct change *c)
+{
+    cor_list_remove(&c->link);
+    cor_client_leave(c->client);
+    cor_waiter_set(&c->done);
+}
 
 static void on_changed(void *arg, struct cor_object *object, const struct cor_status *error)
 {
@@ -28,7 +37,7 @@ static void on_changed(void *arg, struct cor_object *object, const struct cor_st
     } else {
         c->object = cor_object_ref(object);
     }
-    cor_waiter_set(&c->done);
+    finish(c);
 }
 
 static int make(void *arg, struct cor_object *current, struct cor_object **ret_object,
@@ -60,26 +69,34 @@ static void begin_change(void *arg)
         .on_done = on_changed,
         .arg = c,
     };
-    struct cor_conflict_retry *retry;
 
-    c->r = cor_conflict_retry_open(&opts, &retry, c->reterr);
+    cor_list_push(&c->client->changes, &c->link);
+    c->r = cor_conflict_retry_open(&opts, &c->retry, c->reterr);
     if (c->r < 0)
-        cor_waiter_set(&c->done);
+        finish(c);
+}
+
+void cor_client_cancel_changes(struct cor_client *client)
+{
+    while (!cor_list_empty(&client->changes)) {
+        struct change *c = COR_CONTAINER_OF(client->changes.next, struct change, link);
+
+        cor_conflict_retry_cancel(c->retry);
+        c->r = cor_status_untyped(c->reterr, -COR_ECANCELED, "the client was closed");
+        finish(c);
+    }
 }
 
 int cor_client_change(struct cor_client *client, const struct cor_request *req, cor_change_fn fn,
                       void *arg, struct cor_object **ret_object, struct cor_status *reterr)
 {
     struct change c = {.client = client, .req = req, .fn = fn, .arg = arg, .reterr = reterr};
-    int r = cor_client_may_wait(client, reterr);
+    int r;
 
+    cor_rand_init(&c.rand);
+    r = cor_client_wait_for(client, begin_change, &c, &c.done, reterr);
     if (r < 0)
         return r;
-    cor_rand_init(&c.rand);
-    cor_waiter_init(&c.done);
-    cor_runtime_run(client->runtime, begin_change, &c);
-    cor_runtime_wait(client->runtime, &c.done, COR_WAIT_FOREVER);
-    cor_waiter_deinit(&c.done);
     if (c.r == 0 && ret_object)
         *ret_object = COR_STEAL(c.object);
     cor_object_unref(c.object);

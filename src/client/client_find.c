@@ -108,6 +108,12 @@ static bool tell_all(struct search *s, const struct cor_catalog *catalog)
     return true;
 }
 
+static void finish(struct search *s)
+{
+    cor_client_leave(s->client);
+    cor_waiter_set(&s->done);
+}
+
 static void ask(void *arg);
 
 static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
@@ -124,7 +130,7 @@ static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_ca
         ask(s);
         return;
     }
-    cor_waiter_set(&s->done);
+    finish(s);
 }
 
 static void ask(void *arg)
@@ -140,21 +146,15 @@ static void ask(void *arg)
         s->r = cor_discovery_get(s->client->discovery, on_catalog, s, &waiter);
     if (s->r < 0) {
         cor_status_set(s->reterr, s->r, "ask what the server serves");
-        cor_waiter_set(&s->done);
+        finish(s);
     }
 }
 
 static int wait_for(struct search *s)
 {
-    int r = cor_client_may_wait(s->client, s->reterr);
+    int r = cor_client_wait_for(s->client, ask, s, &s->done, s->reterr);
 
-    if (r < 0)
-        return r;
-    cor_waiter_init(&s->done);
-    cor_runtime_run(s->client->runtime, ask, s);
-    cor_runtime_wait(s->client->runtime, &s->done, COR_WAIT_FOREVER);
-    cor_waiter_deinit(&s->done);
-    return s->r;
+    return r < 0 ? r : s->r;
 }
 
 int cor_client_find(struct cor_client *client, const struct cor_resource *partial,

@@ -14,16 +14,25 @@ struct cor_client {
     struct cor_rest_client *rest; /* the loop's */
     uint64_t timeout_ms;
     struct cor_discovery *discovery; /* NULL: nobody has asked yet; the loop's */
-    struct cor_list calls;           /* under way; the loop's */
-    atomic_size_t ncalls;            /* and waiting */
+    struct cor_list calls, changes;  /* under way; the loop's */
+    atomic_size_t ncalls;            /* these, searches, and what has not reached the loop yet */
     atomic_bool is_closing;          /* no call is taken any more */
     atomic_size_t nusers;            /* informers and others; none is left when it is freed */
 };
 
-/* 0, or -COR_EINVAL inside a callback of the runtime. */
-int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr);
+/* Before a call begins, on any thread: the client is there until it has been left. 0, -COR_EBUSY
+ * (too many), -COR_ECANCELED (the client is being freed). */
+int cor_client_enter(struct cor_client *client);
+void cor_client_leave(struct cor_client *client);
 
-/* On the loop: every call ends with -COR_ECANCELED. */
+/* Enters the client, runs `begin(arg)` on the loop, and waits for `done`, which is uninitialised.
+ * It is set on the loop, where the client is left just before. 0, -COR_EINVAL (inside a callback of
+ * the runtime), or as cor_client_enter(): then nothing is run. */
+int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), void *arg,
+                        struct cor_waiter *done, struct cor_status *reterr);
+
+/* On the loop: each of them ends with -COR_ECANCELED. */
 void cor_client_cancel_calls(struct cor_client *client);
+void cor_client_cancel_changes(struct cor_client *client);
 
 #endif

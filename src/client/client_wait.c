@@ -68,7 +68,7 @@ static void on_list(void *arg, const struct cor_response *response)
     cor_waiter_set(&w->done);
 }
 
-int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr)
+static int may_wait(const struct cor_client *client, struct cor_status *reterr)
 {
     if (!cor_loop_is_running(client->runtime->loop))
         return 0;
@@ -79,7 +79,8 @@ int cor_client_may_wait(const struct cor_client *client, struct cor_status *rete
 static int send_and_wait(struct cor_client *client, const struct cor_request *req,
                          const struct cor_request_cbs *cbs, struct wait *w)
 {
-    int r = cor_client_may_wait(client, w->reterr);
+    struct cor_runtime *rt = client->runtime; /* the client may be gone before the wait begins */
+    int r = may_wait(client, w->reterr);
 
     if (r < 0)
         return r;
@@ -88,9 +89,27 @@ static int send_and_wait(struct cor_client *client, const struct cor_request *re
     if (r < 0)
         cor_status_set(w->reterr, r, "send a request");
     else
-        cor_runtime_wait(client->runtime, &w->done, COR_WAIT_FOREVER);
+        cor_runtime_wait(rt, &w->done, COR_WAIT_FOREVER);
     cor_waiter_deinit(&w->done);
     return r < 0 ? r : w->r;
+}
+
+int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), void *arg,
+                        struct cor_waiter *done, struct cor_status *reterr)
+{
+    struct cor_runtime *rt = client->runtime; /* as above */
+    int r = may_wait(client, reterr);
+
+    if (r < 0)
+        return r;
+    r = cor_client_enter(client);
+    if (r < 0)
+        return cor_status_set(reterr, r, "begin a call");
+    cor_waiter_init(done);
+    cor_runtime_run(rt, begin, arg);
+    cor_runtime_wait(rt, done, COR_WAIT_FOREVER);
+    cor_waiter_deinit(done);
+    return 0;
 }
 
 int cor_client_do(struct cor_client *client, const struct cor_request *req,

@@ -48,6 +48,7 @@ struct cor_discovery {
     struct cor_list waiters;
     size_t nwaiters;
     struct cor_timer soon; /* always set, so that moving it cannot fail */
+    bool is_closing;
 };
 
 static void go_on(struct cor_discovery *d);
@@ -424,10 +425,12 @@ struct cor_discovery *cor_discovery_free(struct cor_discovery *d)
 
     if (!d)
         return NULL;
+    d->is_closing = true;
     cor_timer_cancel(&d->soon);
     forget(d);
+    cor_status_untyped(&d->why, -COR_ECANCELED, "the client was closed");
     while ((waiter = next_waiter(d)))
-        cor_free(waiter);
+        answer(waiter, NULL, &d->why);
     cor_status_deinit(&d->why);
     return cor_free(d);
 }
@@ -437,6 +440,8 @@ int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *a
 {
     struct cor_discovery_waiter *waiter;
 
+    if (d->is_closing)
+        return -COR_ECANCELED;
     if (d->nwaiters == WAITERS_MAX)
         return -COR_EBUSY;
     waiter = cor_calloc(1, sizeof(*waiter));

@@ -29,7 +29,8 @@ struct cor_discovery_opts {
 /* 0 or -COR_ENOMEM. */
 int cor_discovery_new(const struct cor_discovery_opts *opts, struct cor_discovery **ret_discovery);
 
-/* Ends what is under way; no callback after this. Not from inside a callback. Returns NULL. */
+/* Ends what is under way: who waits is told of -COR_ECANCELED before this returns, and nothing
+ * comes after it. Not from inside a callback. Returns NULL. */
 struct cor_discovery *cor_discovery_free(struct cor_discovery *d);
 COR_DEFINE_CLEANUP(struct cor_discovery, cor_discovery_free)
 
@@ -41,7 +42,7 @@ typedef void (*cor_discovery_cb)(void *arg, const struct cor_catalog *catalog, b
 
 /* One question at a time goes to the server, for all that wait. Versions that could not be read
  * because of a passing trouble are asked for again by each call. 0, -COR_EBUSY (too
- * many wait), -COR_ENOMEM. */
+ * many wait), -COR_ECANCELED (it is being freed), -COR_ENOMEM. */
 int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *arg,
                       struct cor_discovery_waiter **ret_waiter);
 void cor_discovery_cancel(struct cor_discovery_waiter *waiter);

@@ -1,8 +1,11 @@
 /* The public client's verbs, waiting and with callbacks, on both kinds of runtime. */
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "world.h"
 
@@ -257,6 +260,119 @@ TEST(requests, one_that_is_sent_again_while_the_client_closes_is_refused)
     }
 }
 
+/* A server that takes connections and never answers, and a client of it that is freed by another
+ * thread as soon as a request has reached it. */
+struct mute {
+    struct cor_runtime *rt;
+    struct cor_client *client;
+    pthread_t freer;
+    int fd;
+};
+
+static void *free_client(void *arg)
+{
+    struct mute *m = arg;
+    struct pollfd p = {.fd = m->fd, .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+    cor_client_free(m->client);
+    return NULL;
+}
+
+static void mute_begin(struct mute *m, enum cor_runtime_kind kind)
+{
+    const struct cor_runtime_opts runtime = {.kind = kind};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t n = sizeof(at);
+    char url[64];
+    struct cor_client_config config = {.server = url};
+    const struct cor_client_opts opts = {.config = &config};
+
+    m->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(m->fd >= 0);
+    assert_int_equal(bind(m->fd, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(m->fd, 16), 0);
+    assert_int_equal(getsockname(m->fd, (struct sockaddr *)&at, &n), 0);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(at.sin_port));
+    assert_int_equal(cor_runtime_new(&runtime, &m->rt), 0);
+    assert_int_equal(cor_client_new(m->rt, &opts, &m->client, NULL), 0);
+    assert_int_equal(pthread_create(&m->freer, NULL, free_client, m), 0);
+}
+
+static bool is_joined(void *arg)
+{
+    return pthread_tryjoin_np(((struct mute *)arg)->freer, NULL) == 0;
+}
+
+static void mute_end(struct mute *m)
+{
+    struct world w = {.rt = m->rt};
+
+    world_run(&w, is_joined, m);
+    cor_runtime_free(m->rt);
+    close(m->fd);
+}
+
+static int leave(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                 struct cor_status *reterr)
+{
+    *ret_object = cor_object_ref(current);
+    return 0;
+}
+
+TEST(requests, a_change_under_way_ends_when_the_client_is_freed)
+{
+    const struct cor_request req = {.resource = configmaps, .ns = "default", .name = "one"};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct mute m;
+        struct cor_status why;
+
+        cor_status_init(&why);
+        mute_begin(&m, kind);
+        assert_int_equal(cor_client_change(m.client, &req, leave, NULL, NULL, &why),
+                         -COR_ECANCELED);
+        assert_int_equal(why.err, -COR_ECANCELED);
+        cor_status_deinit(&why);
+        mute_end(&m);
+    }
+}
+
+TEST(requests, a_search_under_way_ends_when_the_client_is_freed)
+{
+    const struct cor_resource partial = {NULL, NULL, "pods"};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct mute m;
+        struct cor_found_resource found;
+        struct cor_status why;
+
+        cor_status_init(&why);
+        mute_begin(&m, kind);
+        assert_int_equal(cor_client_find(m.client, &partial, &found, &why), -COR_ECANCELED);
+        assert_int_equal(why.err, -COR_ECANCELED);
+        cor_status_deinit(&why);
+        mute_end(&m);
+    }
+}
+
+TEST(requests, a_call_that_waits_ends_when_the_client_is_freed)
+{
+    const struct cor_request req = {
+        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = "one"};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct mute m;
+
+        mute_begin(&m, kind);
+        assert_int_equal(cor_client_do(m.client, &req, NULL, NULL), -COR_ECANCELED);
+        mute_end(&m);
+    }
+}
+
 TEST(requests, an_unreachable_server_is_told_of)
 {
     struct world w;
@@ -380,13 +496,6 @@ static int relabel(void *arg, struct cor_object *current, struct cor_object **re
     r = cor_builder_finish(b, ret_object, reterr);
     cor_builder_free(b);
     return r;
-}
-
-static int leave(void *arg, struct cor_object *current, struct cor_object **ret_object,
-                 struct cor_status *reterr)
-{
-    *ret_object = cor_object_ref(current);
-    return 0;
 }
 
 TEST(requests, a_change_is_tried_again_after_a_conflict)

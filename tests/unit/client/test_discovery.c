@@ -290,9 +290,45 @@ TEST(discovery, one_question_serves_all_that_wait)
     assert_false(c.is_done);
     assert_int_equal(w.nasked, 2);
     assert_string_equal(a.text, b.text);
-    assert_int_equal(cor_discovery_get(d, on_catalog, &c, &c.waiter), 0);
     cor_discovery_free(d);
-    assert_false(c.is_done);
+    world_end(&w);
+}
+
+struct asker {
+    struct cor_discovery *d;
+    struct seen seen;
+    int again;
+};
+
+static void ask_again(void *arg, const struct cor_catalog *catalog, bool was_cached,
+                      const struct cor_status *error)
+{
+    struct asker *a = arg;
+
+    on_catalog(&a->seen, catalog, was_cached, error);
+    a->again = cor_discovery_get(a->d, ask_again, a, &a->seen.waiter);
+}
+
+static bool is_asked(void *arg)
+{
+    return ((struct world *)arg)->nasked > 0;
+}
+
+TEST(discovery, who_waits_when_it_is_freed_is_told)
+{
+    static const struct answer script[] = {{.move = HOLD}};
+    struct asker a = {.again = 0}, b = {.again = 0};
+    struct world w;
+
+    a.d = b.d = begin(&w, script, 1, false);
+    assert_int_equal(cor_discovery_get(a.d, ask_again, &a, &a.seen.waiter), 0);
+    world_until(&w, is_asked, &w);
+    assert_int_equal(cor_discovery_get(b.d, ask_again, &b, &b.seen.waiter), 0);
+    cor_discovery_free(a.d);
+    assert_true(a.seen.is_done && b.seen.is_done);
+    assert_int_equal(a.seen.err, -COR_ECANCELED);
+    assert_int_equal(b.seen.err, -COR_ECANCELED);
+    assert_int_equal(a.again, -COR_ECANCELED);
     world_end(&w);
 }
 
