@@ -42,7 +42,8 @@ struct cor_handler_opts {
     struct cor_event_handler on;
     uint64_t resync_ms; /* updates without a change, for every object; 0: the informers' default */
     bool never_resync;
-    /* The handler is not called any more, and `arg` may go. The last call; may be NULL. */
+    /* The handler is not called any more, and `arg` may go. The last call, where the others run,
+     * and never inside cor_handler_remove(); may be NULL. */
     void (*on_removed)(void *arg);
 };
 

@@ -13,7 +13,10 @@
  * Functions that do not wait may be called from any thread and from inside callbacks. Those that
  * wait (their name or comment says so) are refused inside a callback of the I/O thread or of the
  * pump; of a pumped runtime they run its callbacks meanwhile when its own thread calls them.
- * Callbacks never come before the call that asked for them has returned. */
+ *
+ * Answers, events and handlers come on the runtime's threads or inside the pump, never inside the
+ * call that asked for them; but where that is another thread they may come before it has returned.
+ * What the call gives back by a pointer (a handle) is written before the first of them. */
 #ifndef CORACLE_RUNTIME_H
 #define CORACLE_RUNTIME_H
 

@@ -118,6 +118,7 @@ struct cor_registration_opts {
      * rules of on_work, and whoever it wakes calls cor_registration_drain(). */
     void (*on_ready)(void *arg);
     void *arg;
+    bool is_held; /* step does not run the handler before cor_registration_release() */
 };
 
 static inline struct cor_registration_opts cor_registration_defaults(void)
@@ -137,6 +138,13 @@ int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
  * returns. The handle is not valid after this. */
 void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
                                         struct cor_registration *registration);
+
+/* Of one that is held: its handler may be run, and may remove itself, from now on. Once. */
+void cor_registration_release(struct cor_registration *registration);
+
+/* Before it is removed by somebody else: what waits is dropped and nothing follows; a call under
+ * way goes on. */
+void cor_registration_close(struct cor_registration *registration);
 
 /* Has the handler returned from every add of the first list? */
 bool cor_registration_has_synced(struct cor_registration *registration);

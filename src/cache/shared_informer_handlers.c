@@ -208,10 +208,10 @@ static struct cor_registration *registration_new(struct cor_shared_informer *inf
     cor_ref_init(&reg->ref);
     cor_list_init(&reg->link);
     reg->informer = inf;
-    reg->in_step = !opts->on_ready;
+    reg->in_step = !opts->on_ready && !opts->is_held;
     reg->asked_ms =
         opts->resync_ms == COR_RESYNC_DEFAULT ? inf->opts.reflector.resync_ms : opts->resync_ms;
-    if (reg->in_step) {
+    if (!opts->on_ready) {
         listener.on_ready = tell_step;
         listener.arg = reg;
     }
@@ -247,6 +247,22 @@ void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
     pthread_mutex_unlock(&inf->lock);
     cor_processor_listener_close(registration->listener);
     cor_registration_unref(registration);
+}
+
+/* Told under the lock: the handler may run and be gone as soon as it is free. */
+void cor_registration_release(struct cor_registration *registration)
+{
+    struct cor_shared_informer *inf = registration->informer;
+
+    pthread_mutex_lock(&inf->lock);
+    registration->in_step = true;
+    tell_step(registration);
+    pthread_mutex_unlock(&inf->lock);
+}
+
+void cor_registration_close(struct cor_registration *registration)
+{
+    cor_processor_listener_close(registration->listener);
 }
 
 bool cor_registration_has_synced(struct cor_registration *registration)

@@ -21,7 +21,7 @@ struct cor_registration {
     struct cor_ref ref;   /* the informer's, and that of whoever drains it */
     struct cor_shared_informer *informer;
     struct cor_processor_listener *listener;
-    bool in_step;          /* drained by step */
+    bool in_step;          /* drained by step, and not held; under the informer's lock */
     uint64_t asked_ms;     /* the period that was asked for */
     uint64_t resync_ms;    /* the period that it gets; 0: never */
     uint64_t resync_at_ms; /* the next time */

@@ -21,7 +21,8 @@ void cor_handler_task_init(struct cor_handler_task *task,
                            bool (*run)(struct cor_handler_task *task),
                            void (*on_retired)(struct cor_handler_task *task))
 {
-    *task = (struct cor_handler_task){.run = run, .on_retired = on_retired};
+    *task = (struct cor_handler_task){
+        .state = COR_HANDLER_TASK_HELD, .run = run, .on_retired = on_retired};
     cor_list_init(&task->link);
 }
 
@@ -35,13 +36,15 @@ static void enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_tas
 /* The lock is not held while it runs. */
 static void run_locked(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
-    bool more;
+    bool more = false;
 
     task->state = COR_HANDLER_TASK_RUNNING;
     task->woken = false;
-    pthread_mutex_unlock(&pool->lock);
-    more = task->run(task);
-    pthread_mutex_lock(&pool->lock);
+    if (!task->retired) {
+        pthread_mutex_unlock(&pool->lock);
+        more = task->run(task);
+        pthread_mutex_lock(&pool->lock);
+    }
     task->state = COR_HANDLER_TASK_IDLE;
     if (task->retired) {
         pthread_mutex_unlock(&pool->lock);
@@ -136,16 +139,22 @@ void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_tas
     pthread_mutex_unlock(&pool->lock);
 }
 
+void cor_handler_pool_release(struct cor_handler_pool *pool, struct cor_handler_task *task)
+{
+    pthread_mutex_lock(&pool->lock);
+    assert(task->state == COR_HANDLER_TASK_HELD);
+    task->state = COR_HANDLER_TASK_IDLE;
+    if (task->woken)
+        enqueue_locked(pool, task);
+    pthread_mutex_unlock(&pool->lock);
+}
+
 void cor_handler_pool_retire(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
-    bool at_once;
-
     pthread_mutex_lock(&pool->lock);
-    assert(!task->retired);
+    assert(!task->retired && task->state != COR_HANDLER_TASK_HELD);
     task->retired = true;
-    at_once = task->state != COR_HANDLER_TASK_RUNNING;
-    cor_list_remove(&task->link);
+    if (task->state == COR_HANDLER_TASK_IDLE)
+        enqueue_locked(pool, task);
     pthread_mutex_unlock(&pool->lock);
-    if (at_once)
-        task->on_retired(task);
 }

@@ -10,12 +10,13 @@
 
 struct cor_handler_pool;
 
-/*        wake             a thread takes it        run() has no more
- *   IDLE ────► QUEUED ──────────────────► RUNNING ──────────────────► IDLE
- *                 ▲                           │ wake, or run() has more
- *                 └───────────────────────────┘ when it returns
- * A retired task goes from RUNNING to on_retired. */
+/*   release      wake            a thread takes it        run() has no more
+ * HELD ──► IDLE ────► QUEUED ──────────────────► RUNNING ──────────────────► IDLE
+ *                        ▲                           │ wake, or run() has more
+ *                        └───────────────────────────┘ when it returns
+ * A retired task is QUEUED or RUNNING, and goes from there to on_retired. */
 enum cor_handler_task_state {
+    COR_HANDLER_TASK_HELD,
     COR_HANDLER_TASK_IDLE,
     COR_HANDLER_TASK_QUEUED,
     COR_HANDLER_TASK_RUNNING,
@@ -25,14 +26,15 @@ enum cor_handler_task_state {
 struct cor_handler_task {
     struct cor_list link;
     enum cor_handler_task_state state;
-    bool woken;   /* while it runs */
+    bool woken;   /* while it is held or runs */
     bool retired; /* no run begins any more */
     /* Does a part of the work. True: there is more. */
     bool (*run)(struct cor_handler_task *task);
-    /* No run is under way and none will be; the owner may free it. */
+    /* On a thread of the pool: no run is under way and none will be; the owner may free it. */
     void (*on_retired)(struct cor_handler_task *task);
 };
 
+/* It is held. */
 void cor_handler_task_init(struct cor_handler_task *task,
                            bool (*run)(struct cor_handler_task *task),
                            void (*on_retired)(struct cor_handler_task *task));
@@ -46,7 +48,11 @@ struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool);
 /* There is work for the task. Takes the pool's lock only, so locks may be held. */
 void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_task *task);
 
-/* Calls on_retired: at once, or from the thread that runs the task, after that. Once. */
+/* It may run from now on, and may be gone when this returns. Once. */
+void cor_handler_pool_release(struct cor_handler_pool *pool, struct cor_handler_task *task);
+
+/* Of one that was released: a thread of the pool calls on_retired, after a run that is under way.
+ * Once. */
 void cor_handler_pool_retire(struct cor_handler_pool *pool, struct cor_handler_task *task);
 
 #endif

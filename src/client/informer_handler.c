@@ -1,10 +1,9 @@
 /* Handlers of an informer on a runtime: with threads, each is a task of the pool; without, the
  * informer's step runs it on the loop.
  *
- *   added ──► (called) ──► removing ──► gone: on_removed, the memory
- *                          no call begins any more; one may be under way */
-#include <stdatomic.h>
-
+ *   held ──► added ──► removing ──► gone: on_removed, the memory
+ *   by whoever adds it, until the handle is written
+ *                      no call begins any more; one may be under way */
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/informers_int.h"
@@ -15,9 +14,8 @@
 struct cor_handler {
     struct cor_informers *set;
     struct cor_shared_informer *shared;
-    struct cor_list link;                            /* in set->handlers, until it is removed */
-    _Atomic(struct cor_registration *) registration; /* NULL: it is being added */
-    atomic_bool is_removing;
+    struct cor_list link; /* in set->handlers, until it is removed */
+    struct cor_registration *registration;
     struct cor_handler_task task; /* COR_RUNTIME_THREADS */
     struct cor_mail removed;      /* COR_RUNTIME_PUMPED */
     void (*on_removed)(void *arg);
@@ -40,13 +38,8 @@ static void end_handler(struct cor_handler *h)
 static bool run_task(struct cor_handler_task *task)
 {
     struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
-    struct cor_registration *registration = atomic_load(&h->registration);
 
-    for (int i = 0; i < RUN_MAX; i++)
-        if (!registration || atomic_load(&h->is_removing) ||
-            cor_registration_drain(registration, 1) == 0)
-            return false;
-    return true;
+    return cor_registration_drain(h->registration, RUN_MAX) == RUN_MAX;
 }
 
 static void on_task_retired(struct cor_handler_task *task)
@@ -84,6 +77,8 @@ static struct cor_registration_opts registration_opts(struct cor_handler *h,
     if (h->set->runtime->pool) {
         ro.on_ready = on_ready;
         ro.arg = h;
+    } else {
+        ro.is_held = true;
     }
     return ro;
 }
@@ -100,7 +95,6 @@ int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_
                              struct cor_handler **ret_handler)
 {
     struct cor_handler *h = cor_calloc(1, sizeof(*h));
-    struct cor_registration *registration;
     struct cor_registration_opts ro;
     int r;
 
@@ -111,21 +105,21 @@ int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_
     h->on_removed = opts->on_removed;
     h->arg = opts->on.arg;
     h->removed.on_mail = on_removed_mail;
-    atomic_init(&h->registration, NULL);
-    atomic_init(&h->is_removing, false);
     cor_handler_task_init(&h->task, run_task, on_task_retired);
     ro = registration_opts(h, opts);
-    r = cor_shared_informer_add_handler(inf->shared, &ro, &registration);
+    r = cor_shared_informer_add_handler(inf->shared, &ro, &h->registration);
     if (r < 0) {
         cor_free(h);
         return r;
     }
     link_handler(h);
-    atomic_store(&h->registration, registration);
-    if (inf->set->runtime->pool)
-        cor_handler_pool_wake(inf->set->runtime->pool, &h->task);
     if (ret_handler)
         *ret_handler = h;
+    /* On another thread it may be called, and remove itself, before this returns. */
+    if (inf->set->runtime->pool)
+        cor_handler_pool_release(inf->set->runtime->pool, &h->task);
+    else
+        cor_registration_release(h->registration);
     return 0;
 }
 
@@ -134,8 +128,8 @@ static void remove_handler(struct cor_handler *h)
 {
     struct cor_runtime *rt = h->set->runtime;
 
-    atomic_store(&h->is_removing, true);
     if (rt->pool) {
+        cor_registration_close(h->registration);
         cor_handler_pool_retire(rt->pool, &h->task);
     } else {
         cor_shared_informer_remove_handler(h->shared, h->registration);

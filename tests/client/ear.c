@@ -40,7 +40,10 @@ static void on_delete(void *arg, struct cor_str key, struct cor_object *object, 
 
 static void on_removed(void *arg)
 {
-    atomic_fetch_add(&((struct ear *)arg)->nremoved, 1);
+    struct ear *e = arg;
+
+    e->removed_on = pthread_self();
+    atomic_fetch_add(&e->nremoved, 1);
 }
 
 struct cor_handler_opts ear_opts(struct ear *e)

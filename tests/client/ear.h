@@ -15,6 +15,7 @@ struct ear {
     atomic_int nremoved;
     struct cor_handler *self;
     bool removes_itself; /* when it hears of an add */
+    pthread_t removed_on;
 };
 
 void ear_init(struct ear *e);

@@ -169,6 +169,85 @@ TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
     }
 }
 
+static bool is_removed(void *arg)
+{
+    return atomic_load(&((struct ear *)arg)->nremoved) > 0;
+}
+
+TEST(informers, a_removal_is_told_of_where_handlers_run)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct ear ear;
+        struct cor_handler_opts opts;
+
+        begin(&s, kind);
+        ear_init(&ear);
+        opts = ear_opts(&ear);
+        assert_int_equal(cor_informer_add_handler(s.inf, &opts, &ear.self), 0);
+        cor_handler_remove(ear.self);
+        if (kind == COR_RUNTIME_PUMPED)
+            assert_int_equal(ear.nremoved, 0);
+        world_run(&s.w, is_removed, &ear);
+        assert_int_equal(!pthread_equal(ear.removed_on, pthread_self()),
+                         kind == COR_RUNTIME_THREADS);
+        end(&s);
+    }
+}
+
+#define COMERS 200
+
+struct comer {
+    struct set *s;
+    atomic_bool is_done;
+};
+
+/* Each handler removes itself by its handle when it is called for the first time. */
+static void *come_and_go(void *arg)
+{
+    struct comer *c = arg;
+    struct ear ear;
+    struct cor_handler_opts opts;
+
+    for (int i = 0; i < COMERS; i++) {
+        ear_init(&ear);
+        ear.removes_itself = true;
+        opts = ear_opts(&ear);
+        assert_int_equal(cor_informer_add_handler(c->s->inf, &opts, &ear.self), 0);
+        while (!is_removed(&ear))
+            sched_yield();
+        assert_string_equal(ear.text, "!one ");
+    }
+    atomic_store(&c->is_done, true);
+    return NULL;
+}
+
+static bool has_come(void *arg)
+{
+    return atomic_load(&((struct comer *)arg)->is_done);
+}
+
+TEST(informers, a_handler_has_its_handle_when_it_is_called)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s;
+        struct comer c = {.s = &s};
+        pthread_t thread;
+
+        begin(&s, kind);
+        world_create(&s.w, "one", "{}", "1");
+        world_create(&s.w, "two", "{}", "1");
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(pthread_create(&thread, NULL, come_and_go, &c), 0);
+        world_run(&s.w, has_come, &c);
+        pthread_join(thread, NULL);
+        end(&s);
+    }
+}
+
 TEST(informers, a_write_can_be_waited_for)
 {
     FOR_EACH_KIND(kind)

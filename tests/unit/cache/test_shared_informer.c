@@ -116,6 +116,45 @@ TEST(shared_informer, a_handler_may_remove_itself_where_it_is_drained)
     end(&f);
 }
 
+/* Its handle is not written before: see above. */
+TEST(shared_informer, a_held_handler_is_not_run_before_its_release)
+{
+    struct fake f;
+    struct remover r = {&f, NULL};
+    struct cor_registration_opts opts = {.handler = {.on_add = remove_self, .arg = &r},
+                                         .is_held = true};
+
+    begin(&f);
+    sync_with(&f, "a1 b2", "10");
+    assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &r.reg), 0);
+    step(&f);
+    assert_string_equal(f.heard[0], "");
+    cor_registration_release(r.reg);
+    step(&f);
+    assert_string_equal(f.heard[0], "add");
+    end(&f);
+}
+
+TEST(shared_informer, a_handler_that_is_closed_hears_nothing_of_what_waits)
+{
+    struct fake f;
+    struct cor_registration_opts opts = {.handler = listener_handler(&f.listeners[0]),
+                                         .on_ready = wake_nobody};
+    struct cor_registration *reg;
+
+    begin(&f);
+    sync_with(&f, "a1 b2", "10");
+    assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
+    assert_int_equal(cor_registration_drain(reg, 1), 1);
+    cor_registration_close(reg);
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
+    step(&f);
+    assert_int_equal(cor_registration_drain(reg, 10), 0);
+    assert_string_equal(f.heard[0], "add(a1!)");
+    cor_shared_informer_remove_handler(f.inf, reg);
+    end(&f);
+}
+
 TEST(shared_informer, the_cache_and_the_handlers_agree_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {

@@ -13,6 +13,7 @@ struct job {
     atomic_bool overlapped;
     sem_t *gate; /* NULL: run() does not block */
     sem_t entered, drained, retired;
+    pthread_t retired_on;
 };
 
 static bool run(struct cor_handler_task *task)
@@ -37,7 +38,10 @@ static bool run(struct cor_handler_task *task)
 
 static void on_retired(struct cor_handler_task *task)
 {
-    sem_post(&COR_CONTAINER_OF(task, struct job, task)->retired);
+    struct job *j = COR_CONTAINER_OF(task, struct job, task);
+
+    j->retired_on = pthread_self();
+    sem_post(&j->retired);
 }
 
 static void job_init(struct job *j, int left, sem_t *gate)
@@ -49,6 +53,12 @@ static void job_init(struct job *j, int left, sem_t *gate)
     sem_init(&j->entered, 0, 0);
     sem_init(&j->drained, 0, 0);
     sem_init(&j->retired, 0, 0);
+}
+
+static void job_start(struct cor_handler_pool *pool, struct job *j, int left, sem_t *gate)
+{
+    job_init(j, left, gate);
+    cor_handler_pool_release(pool, &j->task);
 }
 
 static void job_retire(struct cor_handler_pool *pool, struct job *j)
@@ -63,7 +73,7 @@ TEST(handler_pool, a_task_with_more_to_do_runs_again)
     struct job j;
 
     assert_int_equal(cor_handler_pool_new(2, &pool), 0);
-    job_init(&j, 5, NULL);
+    job_start(pool, &j, 5, NULL);
     cor_handler_pool_wake(pool, &j.task);
     sem_wait(&j.drained);
     assert_int_equal(j.nruns, 5);
@@ -79,8 +89,8 @@ TEST(handler_pool, a_task_that_blocks_keeps_no_other_waiting)
 
     sem_init(&gate, 0, 0);
     assert_int_equal(cor_handler_pool_new(2, &pool), 0);
-    job_init(&slow, 1, &gate);
-    job_init(&fast, 3, NULL);
+    job_start(pool, &slow, 1, &gate);
+    job_start(pool, &fast, 3, NULL);
     cor_handler_pool_wake(pool, &slow.task);
     sem_wait(&slow.entered);
     cor_handler_pool_wake(pool, &fast.task);
@@ -100,7 +110,7 @@ TEST(handler_pool, a_wake_while_it_runs_is_not_lost)
 
     sem_init(&gate, 0, 0);
     assert_int_equal(cor_handler_pool_new(2, &pool), 0);
-    job_init(&j, 1, &gate);
+    job_start(pool, &j, 1, &gate);
     cor_handler_pool_wake(pool, &j.task);
     sem_wait(&j.entered);
     cor_handler_pool_wake(pool, &j.task);
@@ -122,7 +132,7 @@ TEST(handler_pool, a_task_that_runs_is_retired_when_it_returns)
 
     sem_init(&gate, 0, 0);
     assert_int_equal(cor_handler_pool_new(1, &pool), 0);
-    job_init(&j, 10, &gate);
+    job_start(pool, &j, 10, &gate);
     cor_handler_pool_wake(pool, &j.task);
     sem_wait(&j.entered);
     cor_handler_pool_retire(pool, &j.task);
@@ -134,7 +144,7 @@ TEST(handler_pool, a_task_that_runs_is_retired_when_it_returns)
     cor_handler_pool_free(pool);
 }
 
-TEST(handler_pool, a_queued_task_is_retired_at_once)
+TEST(handler_pool, a_queued_task_is_retired_by_a_thread_of_the_pool)
 {
     struct cor_handler_pool *pool;
     struct job first, second;
@@ -142,16 +152,50 @@ TEST(handler_pool, a_queued_task_is_retired_at_once)
 
     sem_init(&gate, 0, 0);
     assert_int_equal(cor_handler_pool_new(1, &pool), 0);
-    job_init(&first, 1, &gate);
-    job_init(&second, 1, NULL);
+    job_start(pool, &first, 1, &gate);
+    job_start(pool, &second, 1, NULL);
     cor_handler_pool_wake(pool, &first.task);
     sem_wait(&first.entered);
     cor_handler_pool_wake(pool, &second.task);
     cor_handler_pool_retire(pool, &second.task);
-    assert_int_equal(sem_trywait(&second.retired), 0);
+    assert_int_equal(sem_trywait(&second.retired), -1);
     sem_post(&gate);
+    sem_wait(&second.retired);
+    assert_false(pthread_equal(second.retired_on, pthread_self()));
     job_retire(pool, &first);
     assert_int_equal(second.nruns, 0);
+    cor_handler_pool_free(pool);
+}
+
+TEST(handler_pool, an_idle_task_is_retired_by_a_thread_of_the_pool)
+{
+    struct cor_handler_pool *pool;
+    struct job j;
+
+    assert_int_equal(cor_handler_pool_new(1, &pool), 0);
+    job_start(pool, &j, 1, NULL);
+    job_retire(pool, &j);
+    assert_false(pthread_equal(j.retired_on, pthread_self()));
+    assert_int_equal(j.nruns, 0);
+    cor_handler_pool_free(pool);
+}
+
+TEST(handler_pool, a_held_task_runs_only_when_it_is_released)
+{
+    struct cor_handler_pool *pool;
+    struct job held, other;
+
+    assert_int_equal(cor_handler_pool_new(1, &pool), 0);
+    job_init(&held, 1, NULL);
+    job_start(pool, &other, 1, NULL);
+    cor_handler_pool_wake(pool, &held.task);
+    cor_handler_pool_wake(pool, &other.task);
+    sem_wait(&other.drained);
+    job_retire(pool, &other);
+    assert_int_equal(held.nruns, 0);
+    cor_handler_pool_release(pool, &held.task);
+    sem_wait(&held.drained);
+    job_retire(pool, &held);
     cor_handler_pool_free(pool);
 }
 
@@ -181,7 +225,7 @@ TEST(handler_pool, a_task_is_on_one_thread_at_a_time)
 
     assert_int_equal(cor_handler_pool_new(4, &pool), 0);
     for (int i = 0; i < 3; i++)
-        job_init(&jobs[i], 0, NULL);
+        job_start(pool, &jobs[i], 0, NULL);
     for (int i = 0; i < WAKERS; i++) {
         wakers[i] = (struct waker){.pool = pool, .jobs = jobs};
         assert_int_equal(pthread_create(&wakers[i].thread, NULL, wake_much, &wakers[i]), 0);
