@@ -14,8 +14,16 @@ void cor_buf_init(struct cor_buf *b, size_t max)
     *b = (struct cor_buf){.max = max};
 }
 
+void cor_buf_init_secret(struct cor_buf *b, size_t max)
+{
+    cor_buf_init(b, max);
+    b->is_secret = true;
+}
+
 void cor_buf_deinit(struct cor_buf *b)
 {
+    if (b->is_secret && b->p)
+        explicit_bzero(b->p, b->cap);
     cor_free(b->p);
     b->p = NULL;
     b->n = b->cap = 0;
@@ -24,6 +32,19 @@ void cor_buf_deinit(struct cor_buf *b)
 void cor_buf_reset(struct cor_buf *b)
 {
     cor_buf_truncate(b, 0);
+}
+
+/* realloc() may leave a copy of the bytes where they were. */
+static char *move_secret(struct cor_buf *b, size_t cap)
+{
+    char *p = cor_alloc(cap + 1);
+
+    if (p && b->p) {
+        memcpy(p, b->p, b->n);
+        explicit_bzero(b->p, b->cap);
+        cor_free(b->p);
+    }
+    return p;
 }
 
 int cor_buf_reserve(struct cor_buf *b, size_t n)
@@ -41,7 +62,7 @@ int cor_buf_reserve(struct cor_buf *b, size_t n)
         cap = need;
     if (cap > b->max)
         cap = b->max;
-    p = cor_realloc(b->p, cap + 1);
+    p = b->is_secret ? move_secret(b, cap) : cor_realloc(b->p, cap + 1);
     if (!p)
         return -COR_ENOMEM;
     b->p = p;

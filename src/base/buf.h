@@ -5,6 +5,7 @@
 #define COR_BASE_BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,10 +17,15 @@ struct cor_buf {
     size_t n;   /* bytes in use */
     size_t cap; /* bytes allocated, the NUL not counted */
     size_t max; /* n never exceeds it */
+    bool is_secret;
 };
 
 /* Cannot fail; nothing is allocated before the first byte. */
 void cor_buf_init(struct cor_buf *b, size_t max);
+
+/* The same for a password, a key, or a text that may hold one: no byte of it goes back to the
+ * allocator, neither when the buffer grows nor when it is freed. */
+void cor_buf_init_secret(struct cor_buf *b, size_t max);
 
 /* Frees the bytes; safe on a zeroed struct. The maximum stays. */
 void cor_buf_deinit(struct cor_buf *b);
@@ -50,8 +56,9 @@ static inline struct cor_str cor_buf_str(const struct cor_buf *b)
     return cor_str(b->p ? b->p : "", b->n);
 }
 
-/* Hands out the NUL-terminated bytes (cor_free() them) and leaves the buffer empty; `ret_n` may be
- * NULL. NULL on -COR_ENOMEM, which can happen only when the buffer is empty. */
+/* Hands out the NUL-terminated bytes (cor_free() or cor_free_secret() them) and leaves the buffer
+ * empty; `ret_n` may be NULL. NULL on -COR_ENOMEM, which can happen only when the buffer is empty.
+ */
 char *cor_buf_steal(struct cor_buf *b, size_t *ret_n);
 
 #endif

@@ -72,6 +72,13 @@ void *cor_free(void *p)
     return NULL;
 }
 
+void *cor_free_secret(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    return cor_free(text);
+}
+
 void cor_freep(void *pp)
 {
     cor_free(*(void **)pp);

@@ -27,6 +27,9 @@ char *cor_strdup(const char *s) __attribute__((malloc, warn_unused_result));
 /* Frees `p` (NULL is fine) and returns NULL: `p = cor_free(p)`. */
 void *cor_free(void *p);
 
+/* The same for text that is overwritten first. */
+void *cor_free_secret(char *text);
+
 /* Cleanup function for COR_CLEANUP on any pointer from this header. */
 void cor_freep(void *pp);
 

@@ -7,18 +7,9 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/cert.h"
-#include "net/crypto.h"
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_MAX        (1u << 20)
-
-/* explicit_bzero() is not optimised away. */
-static void wipe(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    cor_free(secret);
-}
 
 static void free_strings(struct cor_strings *s)
 {
@@ -31,7 +22,7 @@ static void free_pairs(struct cor_string_pairs *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         cor_free(p->items[i].key);
-        wipe(p->items[i].value);
+        cor_free_secret(p->items[i].value);
     }
     cor_free(p->items);
 }
@@ -41,16 +32,16 @@ void cor_client_config_deinit(struct cor_client_config *c)
     cor_free(c->server);
     cor_free(c->tls_server_name);
     cor_free(c->ca_pem);
-    cor_free(c->proxy_url);
+    cor_free_secret(c->proxy_url); /* it may have a password */
     cor_free(c->ns);
     cor_free(c->client_cert_pem);
-    wipe(c->client_key_pem);
+    cor_free_secret(c->client_key_pem);
     cor_free(c->client_cert_file);
     cor_free(c->client_key_file);
-    wipe(c->token);
+    cor_free_secret(c->token);
     cor_free(c->token_file);
     cor_free(c->username);
-    wipe(c->password);
+    cor_free_secret(c->password);
     cor_free(c->exec.command);
     cor_free(c->exec.api_version);
     cor_free(c->exec.interactive_mode);
@@ -158,12 +149,12 @@ int cor_client_config_copy(struct cor_client_config *ret, const struct cor_clien
 static int load(const char *folder, const char *name, char **ret_path, char **ret_text)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     struct cor_str trimmed;
     int r;
 
     cor_buf_init(&path, FILE_MAX);
-    cor_buf_init(&text, FILE_MAX);
+    cor_buf_init_secret(&text, FILE_MAX);
     r = cor_buf_addf(&path, "%s/%s", folder, name);
     if (r == 0)
         r = cor_pem_load(path.p, &text);

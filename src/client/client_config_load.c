@@ -47,9 +47,7 @@ int cor_client_config_set(char **field, const char *text)
 
     if (text && !copy)
         return -COR_ENOMEM;
-    if (*field)
-        explicit_bzero(*field, strlen(*field));
-    cor_free(*field);
+    cor_free_secret(*field);
     *field = copy;
     return 0;
 }

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "net/cert.h"
-#include "net/crypto.h"
 
 #define AUTHORIZATION_MAX (64u * 1024)
 
@@ -27,26 +26,26 @@ static int replace(struct cor_buf *to, const char *before, struct cor_str text)
     struct cor_buf next;
     int r;
 
-    cor_buf_init(&next, to->max);
+    cor_buf_init_secret(&next, to->max);
     r = cor_buf_reserve(&next, strlen(before) + text.n);
     if (r < 0)
         return r;
     cor_buf_addz(&next, before);
     cor_buf_adds(&next, text);
-    cor_secret_buf_deinit(to);
+    cor_buf_deinit(to);
     *to = next;
     return 0;
 }
 
 static int set_basic(struct cor_credentials *c)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf plain;
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf encoded;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf plain;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf encoded;
     const struct cor_client_config *config = c->config;
     int r;
 
-    cor_buf_init(&plain, AUTHORIZATION_MAX / 2);
-    cor_buf_init(&encoded, AUTHORIZATION_MAX);
+    cor_buf_init_secret(&plain, AUTHORIZATION_MAX / 2);
+    cor_buf_init_secret(&encoded, AUTHORIZATION_MAX);
     r = cor_buf_addf(&plain, "%s:%s", config->username, config->password ? config->password : "");
     if (r == 0)
         r = cor_base64_encode(COR_BASE64_STD, cor_buf_str(&plain), &encoded);
@@ -56,10 +55,10 @@ static int set_basic(struct cor_credentials *c)
 /* What cannot be read, or is empty, leaves the last token as it was. */
 static void read_token_file(struct cor_credentials *c)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     struct cor_str token;
 
-    cor_buf_init(&text, AUTHORIZATION_MAX);
+    cor_buf_init_secret(&text, AUTHORIZATION_MAX);
     if (cor_pem_load(c->config->token_file, &text) < 0)
         return;
     token = cor_str_trim(cor_buf_str(&text));
@@ -102,9 +101,9 @@ int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
     int r;
 
     *c = (struct cor_credentials){.loop = loop, .clock = cor_clock_real(), .config = config};
-    cor_buf_init(&c->authorization, AUTHORIZATION_MAX);
+    cor_buf_init_secret(&c->authorization, AUTHORIZATION_MAX);
     cor_buf_init(&c->cert_pem, COR_PEM_MAX);
-    cor_buf_init(&c->key_pem, COR_PEM_MAX);
+    cor_buf_init_secret(&c->key_pem, COR_PEM_MAX);
     cor_list_init(&c->waiting);
     cor_exec_plugin_init(&c->plugin, loop, config);
     r = begin(c);
@@ -116,9 +115,9 @@ int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
 
 void cor_credentials_deinit(struct cor_credentials *c)
 {
-    cor_secret_buf_deinit(&c->authorization);
+    cor_buf_deinit(&c->authorization);
     cor_buf_deinit(&c->cert_pem);
-    cor_secret_buf_deinit(&c->key_pem);
+    cor_buf_deinit(&c->key_pem);
 }
 
 bool cor_credentials_close(struct cor_credentials *c, void (*on_closed)(void *arg), void *arg)
@@ -143,7 +142,7 @@ static int take(struct cor_credentials *c, const struct cor_exec_credential *mad
     if (made->token)
         r = replace(&c->authorization, "Bearer ", cor_strz(made->token));
     else
-        cor_secret_buf_deinit(&c->authorization);
+        cor_buf_deinit(&c->authorization);
     if (r == 0)
         r = set_cert(c, cor_strz(made->cert_pem), cor_strz(made->key_pem));
     if (r < 0)

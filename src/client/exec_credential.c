@@ -11,17 +11,10 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-static void wipe(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    cor_free(secret);
-}
-
 void cor_exec_credential_deinit(struct cor_exec_credential *c)
 {
-    wipe(c->token);
-    wipe(c->key_pem);
+    cor_free_secret(c->token);
+    cor_free_secret(c->key_pem);
     cor_free(c->cert_pem);
     *c = (struct cor_exec_credential){0};
 }

@@ -29,10 +29,8 @@ struct words {
 
 static void words_deinit(struct words *w)
 {
-    for (size_t i = 0; i < w->ncopies; i++) {
-        explicit_bzero(w->copies[i], strlen(w->copies[i]));
-        cor_free(w->copies[i]);
-    }
+    for (size_t i = 0; i < w->ncopies; i++)
+        cor_free_secret(w->copies[i]);
     cor_free(w->copies);
     cor_free(w->at);
 }
@@ -49,7 +47,7 @@ static int add_variable(struct words *w, const char *name, struct cor_str value)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
 
-    cor_buf_init(&text, strlen(name) + value.n + 1);
+    cor_buf_init_secret(&text, strlen(name) + value.n + 1);
     r = cor_buf_addf(&text, "%s=%.*s", name, COR_STR_ARG(value));
     if (r < 0)
         return r;
@@ -81,7 +79,7 @@ static int make_env(const struct cor_client_config *config, bool interactive, st
 
     while (environ && environ[n])
         n++;
-    cor_buf_init(&info, INFO_MAX);
+    cor_buf_init_secret(&info, INFO_MAX); /* the proxy's URL may have a password */
     r = words_init(w, n + exec->env.n + 1, exec->env.n + 1);
     for (size_t i = 0; r == 0 && i < n; i++)
         if (!is_replaced(exec, environ[i]))

@@ -9,7 +9,6 @@
 #include "client/kubeconfig_int.h"
 #include "codec/yaml.h"
 #include "net/cert.h"
-#include "net/crypto.h"
 #include "json/json.h"
 #include "json/scan.h"
 
@@ -208,7 +207,7 @@ static int add_json(const struct reading *r, struct cor_str json)
 int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const char *path,
                        struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf json;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     const struct reading reading = {kc, path, reterr};
     struct cor_json_limits limits = {COR_KUBECONFIG_FILE_MAX, COR_JSON_DEPTH_MAX};
     struct cor_yaml_error yaml_error = {{0}};
@@ -216,7 +215,7 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
     bool is_canonical;
     int r;
 
-    cor_buf_init(&json, COR_KUBECONFIG_FILE_MAX);
+    cor_buf_init_secret(&json, COR_KUBECONFIG_FILE_MAX);
     r = cor_yaml_to_json(text, &json, NULL, &yaml_error);
     if (r == -COR_ENOMEM)
         return no_memory(reterr);
@@ -231,10 +230,10 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
 
 static int load_file(struct cor_kubeconfig *kc, const char *path, struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
 
-    cor_buf_init(&text, COR_KUBECONFIG_FILE_MAX);
+    cor_buf_init_secret(&text, COR_KUBECONFIG_FILE_MAX);
     r = cor_pem_load(path, &text);
     if (r < 0)
         return cor_status_set(reterr, r, "kubeconfig %s: %s", path, cor_err_text(r));

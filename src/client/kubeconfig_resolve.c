@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "client/kubeconfig_int.h"
 #include "net/cert.h"
-#include "net/crypto.h"
 #include "json/scan.h"
 
 #define PEM_MAX (1u << 20)
@@ -35,10 +34,10 @@ static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_s
 static int load(const struct cor_stanza *s, const char *field, const char *path, char **ret,
                 struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
 
-    cor_buf_init(&text, PEM_MAX);
+    cor_buf_init_secret(&text, PEM_MAX);
     r = cor_pem_load(path, &text);
     if (r < 0 && r != -COR_ENOMEM)
         return cor_stanza_mistake(s, field, reterr, "unable to read %s: %s", path, cor_err_text(r));
@@ -206,9 +205,7 @@ static int add_pair(struct cor_string_pairs *pairs, char *take_key, char *take_v
 
     if (!items) {
         cor_free(take_key);
-        if (take_value)
-            explicit_bzero(take_value, strlen(take_value));
-        cor_free(take_value);
+        cor_free_secret(take_value);
         return -COR_ENOMEM;
     }
     pairs->items = items;

@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/kubeconfig_int.h"
-#include "net/crypto.h"
 #include "json/scan.h"
 
 #define MESSAGE_MAX 512
@@ -49,7 +48,7 @@ int cor_stanza_text(struct cor_str value, char **ret)
     }
     memmove(copy, text.p, text.n);
     copy[text.n] = '\0';
-    cor_free(*ret);
+    cor_free_secret(*ret);
     *ret = copy;
     return 0;
 }
@@ -110,11 +109,11 @@ int cor_stanza_data(const struct cor_stanza *s, const char *field, char **ret,
                     struct cor_status *reterr)
 {
     COR_CLEANUP(cor_freep) char *text = NULL;
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf bytes;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf bytes;
     size_t at = 0;
     int r = cor_stanza_string(s, field, &text, reterr);
 
-    cor_buf_init(&bytes, COR_KUBECONFIG_FILE_MAX);
+    cor_buf_init_secret(&bytes, COR_KUBECONFIG_FILE_MAX);
     if (r < 0 || !text || !text[0])
         return r;
     r = cor_base64_decode(COR_BASE64_STD, cor_strz(text), &bytes, &at);

@@ -9,7 +9,6 @@
 #include "http/proxy.h"
 #include "loop/loop.h"
 #include "net/cert.h"
-#include "net/crypto.h"
 #include "net/net.h"
 #include "net/tls.h"
 #include "net/tls_files.h"
@@ -90,13 +89,13 @@ static int set_headers(struct cor_rest_client *rc, const struct cor_rest_client_
 /* Of a certificate and a key that are not both files, the one that is becomes data. */
 static int settle_cert(struct cor_client_config *c, struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf text;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     bool is_cert = c->client_cert_file && !c->client_key_file;
     char **path = is_cert ? &c->client_cert_file : &c->client_key_file;
     char **pem = is_cert ? &c->client_cert_pem : &c->client_key_pem;
     int r;
 
-    cor_buf_init(&text, COR_PEM_MAX);
+    cor_buf_init_secret(&text, COR_PEM_MAX);
     if (!c->client_cert_file == !c->client_key_file)
         return 0;
     r = cor_pem_load(*path, &text);

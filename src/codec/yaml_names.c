@@ -12,7 +12,7 @@ static struct cor_yaml_name *name_new(struct cor_str text)
         return NULL;
     name->n = text.n;
     memcpy(name->text, text.p, text.n);
-    cor_buf_init(&name->json, COR_YAML_ALIAS_BYTES_MAX);
+    cor_buf_init_secret(&name->json, COR_YAML_ALIAS_BYTES_MAX); /* as the file may be */
     return name;
 }
 

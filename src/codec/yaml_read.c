@@ -333,7 +333,7 @@ static int write_binary(struct reader *r, struct cor_str text, struct cor_buf *t
     struct cor_buf bytes;
     int err;
 
-    cor_buf_init(&bytes, text.n);
+    cor_buf_init_secret(&bytes, text.n);
     err = cor_base64_decode(COR_BASE64_STD, text, &bytes, NULL);
     if (err == 0)
         err = cor_json_quote(to, cor_buf_str(&bytes));

@@ -2,7 +2,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/client_int.h"
-#include "net/crypto.h"
 #include "net/stream.h"
 
 #define OUT_MAX (COR_HTTP_CLIENT_BODY_MAX + COR_H1_HEAD_MAX)
@@ -140,11 +139,11 @@ static int write_head(const struct cor_http_call *call, struct cor_buf *out)
 
 int cor_http_h1_start(struct cor_http_link *l, struct cor_http_call *call)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf head;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf head;
     struct cor_str spans[2];
     int r;
 
-    cor_buf_init(&head, COR_H1_HEAD_MAX);
+    cor_buf_init_secret(&head, COR_H1_HEAD_MAX);
     r = write_head(call, &head);
     if (r < 0)
         return r;

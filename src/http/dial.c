@@ -10,7 +10,6 @@
 #include "http/proxy.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
-#include "net/crypto.h"
 #include "net/h1.h"
 #include "net/net.h"
 #include "net/stream.h"
@@ -130,11 +129,11 @@ static const struct cor_h1_cbs h1_cbs = {on_proxy_head, on_proxy_body, on_proxy_
 
 static int ask_for_tunnel(struct cor_dial *d)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf head;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf head;
     struct cor_str bytes;
     int r;
 
-    cor_buf_init(&head, OUT_MAX);
+    cor_buf_init_secret(&head, OUT_MAX);
     d->h1 = cor_h1_new(COR_H1_CLIENT, &h1_limits, &h1_cbs, d);
     if (!d->h1)
         return -COR_ENOMEM;

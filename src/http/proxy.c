@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/url.h"
-#include "net/crypto.h"
 #include "net/h1.h"
 
 #define USERINFO_MAX 4096
@@ -39,12 +38,12 @@ static int take_scheme(struct cor_proxy *p, struct cor_str *url)
 
 static int take_userinfo(struct cor_proxy *p, struct cor_str userinfo)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf plain, coded;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf plain, coded;
     struct cor_str user = cor_str_cut(&userinfo, ':');
     int r;
 
-    cor_buf_init(&plain, USERINFO_MAX);
-    cor_buf_init(&coded, 2 * USERINFO_MAX);
+    cor_buf_init_secret(&plain, USERINFO_MAX);
+    cor_buf_init_secret(&coded, 2 * USERINFO_MAX);
     r = cor_url_unescape(user, COR_URL_PATH, &plain);
     if (r == 0)
         r = cor_buf_addc(&plain, ':');
@@ -119,9 +118,7 @@ int cor_proxy_init(struct cor_proxy *p, const char *url, const char **reterr_tex
 
 void cor_proxy_deinit(struct cor_proxy *p)
 {
-    if (p->authorization)
-        explicit_bzero(p->authorization, strlen(p->authorization));
-    cor_free(p->authorization);
+    cor_free_secret(p->authorization);
     cor_free(p->host);
     *p = (struct cor_proxy){0};
 }

@@ -44,8 +44,6 @@ static void free_process(struct cor_process *p)
         close(p->pidfd);
     if (p->out_fd >= 0)
         close(p->out_fd);
-    if (p->output.p)
-        explicit_bzero(p->output.p, p->output.cap);
     cor_buf_deinit(&p->output);
     cor_free(p);
 }
@@ -268,7 +266,7 @@ int cor_process_open(struct cor_loop *loop, const struct cor_process_opts *opts,
     p->pidfd = p->out_fd = -1;
     p->on_end = opts->on_end;
     p->arg = opts->arg;
-    cor_buf_init(&p->output, opts->output_max);
+    cor_buf_init_secret(&p->output, opts->output_max);
     cor_timer_init(&p->timer, loop, on_timer);
     r = cor_timer_set(&p->timer, opts->timeout_ms);
     if (r == 0)

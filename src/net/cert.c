@@ -21,14 +21,12 @@ COR_DEFINE_CLEANUP(BIO, BIO_free_all)
 void cor_cert_pair_init(struct cor_cert_pair *pair)
 {
     cor_buf_init(&pair->cert_pem, COR_PEM_MAX);
-    cor_buf_init(&pair->key_pem, COR_PEM_MAX);
+    cor_buf_init_secret(&pair->key_pem, COR_PEM_MAX);
 }
 
 void cor_cert_pair_deinit(struct cor_cert_pair *pair)
 {
     cor_buf_deinit(&pair->cert_pem);
-    if (pair->key_pem.p)
-        OPENSSL_cleanse(pair->key_pem.p, pair->key_pem.n);
     cor_buf_deinit(&pair->key_pem);
 }
 

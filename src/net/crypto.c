@@ -48,10 +48,3 @@ void cor_secret_wipe(void *p, size_t n)
 {
     OPENSSL_cleanse(p, n);
 }
-
-void cor_secret_buf_deinit(struct cor_buf *b)
-{
-    if (b->p)
-        OPENSSL_cleanse(b->p, b->cap);
-    cor_buf_deinit(b);
-}

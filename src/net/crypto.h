@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 
 #define COR_SHA256_BYTES 32
@@ -20,7 +19,5 @@ bool cor_secret_eq(struct cor_str a, struct cor_str b);
 
 /* Overwrites with zeros, which no compiler leaves out. */
 void cor_secret_wipe(void *p, size_t n);
-/* The same for all that a buffer has allocated; then frees it. Safe on a zeroed struct. */
-void cor_secret_buf_deinit(struct cor_buf *b);
 
 #endif

@@ -18,22 +18,21 @@ static void close_fd(int *fd)
 int cor_pem_load(const char *path, struct cor_buf *out)
 {
     COR_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char piece[4096];
-    ssize_t n;
-    int r;
+    char piece[4096]; /* it may hold a key */
+    ssize_t n = 1;
+    int r = 0;
 
     if (fd < 0)
         return errno == ENOENT ? -COR_ENOTFOUND : -COR_EIO;
-    while ((n = read(fd, piece, sizeof(piece))) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -COR_EIO;
-        r = cor_buf_add(out, piece, (size_t)n);
-        if (r < 0)
-            return r;
+    while (r == 0 && n != 0) {
+        n = read(fd, piece, sizeof(piece));
+        if (n > 0)
+            r = cor_buf_add(out, piece, (size_t)n);
+        else if (n < 0 && errno != EINTR)
+            r = -COR_EIO;
     }
-    return 0;
+    explicit_bzero(piece, sizeof(piece));
+    return r;
 }
 
 static int write_all(int fd, struct cor_str s)

@@ -238,7 +238,7 @@ int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
     int r;
 
     cor_buf_init(&cred.ca_pem, COR_PEM_MAX);
-    cor_buf_init(&cred.token, COR_PEM_MAX);
+    cor_buf_init_secret(&cred.token, COR_PEM_MAX);
     cor_cert_pair_init(&cred.serving);
     r = set_paths(&pki, reterr_status);
     if (r == 0)
@@ -260,8 +260,6 @@ int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
 
 void cor_server_credentials_deinit(struct cor_server_credentials *cred)
 {
-    if (cred->token.p)
-        explicit_bzero(cred->token.p, cred->token.n);
     cor_buf_deinit(&cred->token);
     cor_buf_deinit(&cred->ca_pem);
     cor_cert_pair_deinit(&cred->serving);

@@ -253,9 +253,9 @@ int cor_token_table_load(struct cor_token_table *table, const char *path,
     struct cor_buf text;
     int r;
 
-    cor_buf_init(&text, COR_TOKEN_FILE_MAX);
+    cor_buf_init_secret(&text, COR_TOKEN_FILE_MAX);
     for (size_t i = 0; i < COLUMNS_MAX; i++)
-        cor_buf_init(&csv.fields[i], COR_TOKEN_FILE_MAX);
+        cor_buf_init_secret(&csv.fields[i], COR_TOKEN_FILE_MAX);
     r = read_file(path, &text, reterr_status);
     csv.rest = cor_buf_str(&text);
     while (r == 0) {
@@ -268,8 +268,6 @@ int cor_token_table_load(struct cor_token_table *table, const char *path,
         (void)cor_status_set(reterr_status, r, "token file '%s': out of memory", path);
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         cor_buf_deinit(&csv.fields[i]);
-    if (text.p)
-        explicit_bzero(text.p, text.n);
     cor_buf_deinit(&text);
     return r;
 }

@@ -5,7 +5,6 @@
 #include "codec/yaml.h"
 #include "meta/field_error.h"
 #include "meta/gvk.h"
-#include "net/crypto.h"
 #include "json/json.h"
 #include "json/scan.h"
 
@@ -235,13 +234,13 @@ static int check_kind(struct cor_str json, struct cor_status *st)
 
 static int decode_strictly(struct cor_str file, struct cor_buf *text, struct cor_status *st)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf json;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     struct cor_str trimmed = cor_str_trim(file), in = file;
     bool is_json = trimmed.n > 0 && *trimmed.p == '{';
     struct decoder d = {.status = st};
     int r = 0;
 
-    cor_buf_init(&json, JSON_MAX);
+    cor_buf_init_secret(&json, JSON_MAX);
     cor_buf_init(&d.words, WORDS_MAX);
     if (!is_json) {
         r = to_json(file, &json, &d);
@@ -377,8 +376,8 @@ int cor_encryption_config_read(struct cor_str file, struct cor_encryption_config
     if (file.n > COR_ENCRYPTION_FILE_MAX)
         return cor_status_set(reterr_status, -COR_ETOOBIG, "the file has more than %u bytes",
                               COR_ENCRYPTION_FILE_MAX);
-    cor_buf_init(&config.text, JSON_MAX);
-    cor_buf_init(&config.strings, JSON_MAX);
+    cor_buf_init_secret(&config.text, JSON_MAX);
+    cor_buf_init_secret(&config.strings, JSON_MAX);
     r = decode_strictly(file, &config.text, reterr_status);
     if (r < 0)
         return r;
@@ -407,7 +406,7 @@ void cor_encryption_config_deinit(struct cor_encryption_config *config)
         cor_free(own->resources);
     }
     cor_free(config->rules);
-    cor_secret_buf_deinit(&config->text);
-    cor_secret_buf_deinit(&config->strings);
+    cor_buf_deinit(&config->text);
+    cor_buf_deinit(&config->strings);
     *config = (struct cor_encryption_config){0};
 }

@@ -3,7 +3,6 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "meta/field_error.h"
-#include "net/crypto.h"
 #include "storage/encryption/config.h"
 
 #define SECRET_MAX  4096
@@ -89,12 +88,12 @@ static const char *wrong_with(struct cor_str resource)
 static void check_secret(const struct cor_encryption_key *key, bool aes,
                          const struct cor_field_path *path, struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf secret;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf secret;
     const struct cor_field_value redacted = cor_field_string(COR_STR("REDACTED"));
     char detail[128];
     int r;
 
-    cor_buf_init(&secret, SECRET_MAX);
+    cor_buf_init_secret(&secret, SECRET_MAX);
     r = cor_base64_decode(COR_BASE64_STD, key->secret, &secret, NULL);
     if (r == -COR_ENOMEM) {
         errs->error = r;

@@ -111,13 +111,13 @@ static void put_in_force(struct cor_dynamic_transformers *d, struct cor_encrypti
 int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bool *ret_changed,
                                     struct cor_status *reterr_status)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf file;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf file;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
     char hash[COR_ENCRYPTION_HASH_MAX];
     struct cor_encryption *fresh;
     int r;
 
-    cor_buf_init(&file, COR_ENCRYPTION_FILE_MAX + 1);
+    cor_buf_init_secret(&file, COR_ENCRYPTION_FILE_MAX + 1);
     cor_status_init(&why);
     r = read_file(dynamic->path, &file, &dynamic->file_is_open, reterr_status);
     if (r < 0)

@@ -3,7 +3,6 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/rand.h"
-#include "net/crypto.h"
 
 /* The pool of a long-lived generator would repeat itself in a virtual machine that is started twice
  * from one snapshot; the kernel knows of that, so each write asks it. */
@@ -62,10 +61,10 @@ static int to_storage(const struct cor_transformer *t, struct cor_str key, struc
 int cor_key_transformer_init(struct cor_key_transformer *kt, enum cor_cipher_kind kind,
                              struct cor_str secret, struct cor_rand *rand)
 {
-    COR_CLEANUP(cor_secret_buf_deinit) struct cor_buf key;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
     int r;
 
-    cor_buf_init(&key, COR_CIPHER_KEY_MAX);
+    cor_buf_init_secret(&key, COR_CIPHER_KEY_MAX);
     r = cor_base64_decode(COR_BASE64_STD, secret, &key, NULL);
     if (r < 0)
         return r == -COR_ENOMEM ? r : -COR_EINVAL;

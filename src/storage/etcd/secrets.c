@@ -26,7 +26,7 @@ static int init_tls(struct etcd_secrets *s, const struct cor_etcd_config *config
     static const char *const alpn[] = {"h2"};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf ca = {.max = COR_PEM_MAX};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cert = {.max = COR_PEM_MAX};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf key = {.max = COR_PEM_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key = {.max = COR_PEM_MAX, .is_secret = true};
     struct cor_tls_opts opts = {.role = COR_TLS_CLIENT, .alpn = alpn, .nalpn = 1};
     int r;
 
@@ -44,8 +44,6 @@ static int init_tls(struct etcd_secrets *s, const struct cor_etcd_config *config
     opts.cert_pem = cor_buf_str(&cert);
     opts.key_pem = cor_buf_str(&key);
     r = cor_tls_new(&opts, &s->tls);
-    if (key.p)
-        explicit_bzero(key.p, key.n);
     if (r == -COR_EINVAL)
         return cor_status_set(reterr_status, r,
                               "etcd's CA, certificate or key is not PEM, or certificate and key do "
@@ -96,7 +94,8 @@ int etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config
 {
     int r;
 
-    *secrets = (struct etcd_secrets){.password = {.max = PASSWORD_MAX}};
+    *secrets = (struct etcd_secrets){0};
+    cor_buf_init_secret(&secrets->password, PASSWORD_MAX);
     r = init_tls(secrets, config, reterr_status);
     if (r == 0)
         r = init_login(secrets, config, reterr_status);
@@ -107,8 +106,6 @@ int etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config
 
 void etcd_secrets_deinit(struct etcd_secrets *secrets)
 {
-    if (secrets->password.p)
-        explicit_bzero(secrets->password.p, secrets->password.n);
     cor_buf_deinit(&secrets->password);
     secrets->user = cor_free(secrets->user);
     secrets->tls = cor_tls_unref(secrets->tls);

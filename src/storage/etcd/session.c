@@ -224,14 +224,12 @@ static void log_in(struct etcd_session *s)
     int r;
 
     cor_buf_reset(&s->token);
-    cor_buf_init(&out, GREETING_BYTES_MAX);
+    cor_buf_init_secret(&out, GREETING_BYTES_MAX);
     r = etcd_encode_authenticate(s->secrets.user, cor_buf_z(&s->secrets.password), &out);
     if (r == 0)
         ask(s, "/etcdserverpb.Auth/Authenticate", cor_buf_str(&out), on_token);
     else
         be_down(s, cor_err_text(r), strlen(cor_err_text(r)));
-    if (out.p)
-        explicit_bzero(out.p, out.n);
     cor_buf_deinit(&out);
 }
 
@@ -326,8 +324,6 @@ static void session_free(struct etcd_session *s)
 {
     etcd_endpoints_deinit(&s->endpoints);
     etcd_secrets_deinit(&s->secrets);
-    if (s->token.p)
-        explicit_bzero(s->token.p, s->token.n);
     cor_buf_deinit(&s->token);
     cor_free(s);
 }
@@ -388,7 +384,7 @@ int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     s->loop = loop;
     s->turn.on_mail = on_turn;
-    cor_buf_init(&s->token, TOKEN_MAX);
+    cor_buf_init_secret(&s->token, TOKEN_MAX);
     cor_list_init(&s->waiting);
     cor_list_init(&s->retrying);
     cor_timer_init(&s->retry_timer, loop, on_retry);

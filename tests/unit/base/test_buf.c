@@ -26,6 +26,45 @@ TEST(buf, refuses_a_byte_past_its_maximum_and_keeps_its_content)
     cor_buf_deinit(&b);
 }
 
+/* That nothing is left behind is shown by tests/unit/client/test_secrets.c, which looks at blocks.
+ */
+TEST(buf, a_secret_one_grows_and_can_be_used_again)
+{
+    struct cor_buf b;
+    char *stolen;
+
+    cor_buf_init_secret(&b, 1000);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 100; i++)
+            assert_int_equal(cor_buf_addf(&b, "%03d", i), 0);
+        assert_int_equal(strncmp(b.p, "000001002", 9), 0);
+        assert_string_equal(b.p + 291, "097098099");
+        cor_buf_deinit(&b);
+        assert_null(b.p);
+        assert_true(b.is_secret);
+    }
+    assert_int_equal(cor_buf_addz(&b, "secret"), 0);
+    stolen = cor_buf_steal(&b, NULL);
+    assert_string_equal(stolen, "secret");
+    assert_null(cor_free_secret(stolen));
+    assert_null(cor_free_secret(NULL));
+    cor_buf_deinit(&b);
+}
+
+TEST(buf, a_secret_one_keeps_its_content_when_memory_runs_out)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_buf b;
+        size_t added = 0;
+
+        cor_buf_init_secret(&b, 1000);
+        for (int i = 0; i < 300; i++)
+            added += cor_buf_addz(&b, "xyz") == 0 ? 3 : 0;
+        assert_int_equal(strlen(cor_buf_z(&b)), added);
+        cor_buf_deinit(&b);
+    }
+}
+
 TEST(buf, keeps_its_content_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {

@@ -198,18 +198,11 @@ TEST(cipher, survives_every_failed_allocation)
     }
 }
 
-TEST(crypto, a_wiped_buffer_is_empty_and_zero)
+TEST(crypto, a_wiped_text_is_zero)
 {
     char secret[] = "secret";
-    struct cor_buf buf;
 
     cor_secret_wipe(secret, sizeof(secret));
     for (size_t i = 0; i < sizeof(secret); i++)
         assert_int_equal(secret[i], 0);
-    cor_buf_init(&buf, 16);
-    cor_secret_buf_deinit(&buf);
-    assert_int_equal(cor_buf_addz(&buf, "secret"), 0);
-    cor_secret_buf_deinit(&buf);
-    assert_int_equal(buf.n, 0);
-    assert_null(buf.p);
 }
