@@ -291,10 +291,7 @@ static int take_redirection(struct cor_http_call *call, int status,
     if (!call->redirect)
         return -COR_ENOMEM;
     call->nredirects++;
-    if (status < 307 && !cor_str_eqz(call->method, "HEAD")) {
-        call->method = COR_STR("GET");
-        call->body = (struct cor_str){0};
-    }
+    call->becomes_get = status < 307 && !cor_str_eqz(call->method, "HEAD");
     return 1;
 }
 
@@ -346,6 +343,10 @@ void cor_http_call_whole(struct cor_http_call *call)
     cor_free(call->moved);
     call->moved = COR_STEAL(call->redirect);
     call->target = cor_strz(call->moved);
+    if (call->becomes_get) {
+        call->method = COR_STR("GET");
+        call->body = (struct cor_str){0};
+    }
     call->needs_fresh = call->was_resent = false;
     wait_again(call);
 }

@@ -38,12 +38,18 @@ static const struct cor_h1_limits limits = {
     .head_max = COR_H1_HEAD_MAX, .headers_max = COR_H1_HEADERS_MAX, .body_max = UINT64_MAX};
 static const struct cor_h1_cbs h1_cbs = {on_head, on_body, on_end};
 
+/* A server that answers before it has the whole request may never read the rest of it. */
+static bool has_unsent(const struct cor_http_link *l)
+{
+    return cor_stream_room(l->stream) < OUT_MAX;
+}
+
 /* The connection waits for its next call, or ends. */
 static void rest(struct cor_http_link *l)
 {
     struct cor_http_client *client = l->client;
 
-    if (!l->keep_alive || l->is_stale || client->is_closing ||
+    if (!l->keep_alive || l->is_stale || client->is_closing || has_unsent(l) ||
         client->nidle == COR_HTTP_CLIENT_IDLE_MAX) {
         cor_http_link_close(l);
         return;

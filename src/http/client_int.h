@@ -40,6 +40,7 @@ struct cor_http_call {
     bool was_resent;  /* and is not a second time */
     bool needs_fresh; /* no connection that has been used before */
     char *redirect;   /* the next target; what comes until the end is passed over */
+    bool becomes_get; /* there, without a body */
     char *moved;      /* the target, after a redirection */
     unsigned nredirects;
     struct cor_timer timer; /* the deadline, or 0 when DUE */

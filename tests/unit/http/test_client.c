@@ -528,3 +528,54 @@ TEST(http_client, only_an_idempotent_request_is_sent_again_when_its_idle_connect
     fix_deinit(&f);
     close(b.listener);
 }
+
+#define LARGE (8u << 20) /* more than sockets take */
+
+/* A server that answers by a head, and reads no more of the connection. */
+static void bare_leave(struct bare *b, struct fix *f, const char *answer, int *ret_fd)
+{
+    bare_await(b, f);
+    assert_true(send(b->fd, answer, strlen(answer), MSG_NOSIGNAL) > 0);
+    *ret_fd = b->fd;
+    b->fd = -1;
+    b->n = 0;
+    b->in[0] = '\0';
+}
+
+static void check_left_upload(const char *answer, const char *next)
+{
+    char *body = cor_calloc(1, LARGE + 1);
+    struct bare b;
+    struct fix f;
+    struct ask a;
+    int left;
+
+    memset(body, 'x', LARGE);
+    bare_listen(&b);
+    fix_init_opts(&f, PLAIN_H1, usual, (struct cor_http_client_opts){.port = b.port});
+    assert_int_equal(ask(&f, &a, "POST", "/", body, 0), 0);
+    bare_leave(&b, &f, answer, &left);
+    if (!strstr(answer, "Location")) {
+        await(&f.h, ask_is_done, &a);
+        assert_int_equal(a.r, 0);
+        ask_deinit(&a);
+        assert_int_equal(ask(&f, &a, "GET", "/next", "", 0), 0);
+    }
+    bare_await(&b, &f);
+    assert_int_equal(strncmp(b.in, next, strlen(next)), 0);
+    bare_answer(&b, &f, &a);
+    fix_deinit(&f);
+    close(left);
+    close(b.fd);
+    close(b.listener);
+    cor_free(body);
+}
+
+TEST(http_client, a_connection_that_took_half_a_request_takes_no_other)
+{
+    check_left_upload("HTTP/1.1 303 S\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n",
+                      "GET /next ");
+    check_left_upload("HTTP/1.1 307 T\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n",
+                      "POST /next ");
+    check_left_upload("HTTP/1.1 413 L\r\nContent-Length: 0\r\n\r\n", "GET /next ");
+}
