@@ -1,7 +1,9 @@
 /* Contract 3.1, over drivers that a test answers. */
+#include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
+#include <semaphore.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -325,16 +327,37 @@ TEST(informer_factory, tells_those_who_wait_that_it_was_stopped)
 
 struct waiter {
     struct cor_informer_factory *factory;
-    atomic_bool done;
+    sem_t begun;
 };
 
 static void *shut_down(void *arg)
 {
     struct waiter *w = arg;
 
+    sem_post(&w->begun);
     cor_informer_factory_shutdown(w->factory);
-    atomic_store(&w->done, true);
     return NULL;
+}
+
+/* A thread that is slow to get there passes too; one that does not wait is found. */
+static void assert_waits(pthread_t thread)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 100 * 1000 * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), ETIMEDOUT);
+}
+
+static void assert_ends(pthread_t thread)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 60;
+    assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), 0);
 }
 
 static void *wait_synced(void *arg)
@@ -373,13 +396,18 @@ TEST(informer_factory, shutdown_waits_for_stop_and_nothing_is_started_after_it)
     get(&f, pods);
     cor_informer_factory_start(f.factory);
     for (int i = 0; i < 2; i++) {
-        waiters[i] = (struct waiter){.factory = f.factory};
+        waiters[i].factory = f.factory;
+        assert_int_equal(sem_init(&waiters[i].begun, 0, 0), 0);
         assert_int_equal(pthread_create(&threads[i], NULL, shut_down, &waiters[i]), 0);
+        assert_int_equal(sem_wait(&waiters[i].begun), 0);
     }
-    assert_false(atomic_load(&waiters[0].done) || atomic_load(&waiters[1].done));
-    cor_informer_factory_stop(f.factory);
     for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+        assert_waits(threads[i]);
+    cor_informer_factory_stop(f.factory);
+    for (int i = 0; i < 2; i++) {
+        assert_ends(threads[i]);
+        sem_destroy(&waiters[i].begun);
+    }
     get(&f, nodes);
     cor_informer_factory_start(f.factory);
     assert_string_equal(f.requests[1], "");
