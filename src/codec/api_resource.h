@@ -74,6 +74,7 @@ enum cor_api_flag {
     COR_API_TTL = 1 << 12,           /* events: they expire */
     COR_API_NO_CACHE = 1 << 13,      /* served from the store unless told otherwise */
     COR_API_ANY_FINALIZER = 1 << 14, /* finalizers need no domain */
+    COR_API_STRING_DATA = 1 << 15,   /* secrets: stringData goes into data */
 };
 
 struct cor_api_resource {

@@ -25,6 +25,9 @@ extern const struct cor_conversion cor_hpa_conversion;
 /* What the scale subresource shows. */
 extern const struct cor_conversion cor_scale_conversion;
 
+/* A Secret as it is kept, of one that a client wrote: the texts of stringData are in data. */
+int cor_secret_fold(struct cor_str json, struct cor_json_writer *w);
+
 /* Appends the object, as the item of a list: without kind and apiVersion. 0, -COR_ENOMEM,
  * -COR_ETOOBIG. */
 int cor_convert_item(cor_convert_fn convert, const struct cor_object *object, struct cor_buf *out);

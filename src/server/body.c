@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "codec/conversion.h"
 #include "codec/protobuf.h"
 #include "codec/yaml.h"
 #include "http/url.h"
@@ -238,16 +239,27 @@ static int check_decodes(struct cor_call *call, const struct cor_object *object,
     return r < 0 ? r : cor_decode_check_members(cor_object_json(object), call->type, why);
 }
 
-/* From the version that was sent to the one that is stored. */
+/* What makes the object that is stored of the one that was sent; NULL: it is the same. */
+static cor_convert_fn to_stored(const struct cor_call *call, const struct cor_object *object)
+{
+    if (call->conversion)
+        return call->conversion->to_stored;
+    if ((call->res->flags & COR_API_STRING_DATA) &&
+        cor_convert_member(cor_object_json(object), "stringData").p)
+        return cor_secret_fold;
+    return NULL;
+}
+
 static int convert(struct cor_call *call, struct cor_body *body)
 {
+    cor_convert_fn fn = to_stored(call, body->object);
     struct cor_object *stored;
     int r;
 
-    if (!call->conversion || !call->conversion->to_stored)
+    if (!fn)
         return 0;
-    r = cor_convert_object(call->conversion->to_stored, call->stored->kind,
-                           call->stored->api_version, body->object, &stored);
+    r = cor_convert_object(fn, call->stored->kind, call->stored->api_version, body->object,
+                           &stored);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
     cor_object_unref(body->object);

@@ -15,7 +15,19 @@
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "               \
     "\"json:\\\"kind,omitempty\\\"\" }"
 
-enum type { STRING, UID, INT64, BOOL, TIME, STRING_MAP, STRING_LIST, OWNERS, ENTRIES, REFERENCE };
+enum type {
+    STRING,
+    UID,
+    INT64,
+    BOOL,
+    TIME,
+    STRING_MAP,
+    STRING_LIST,
+    OWNERS,
+    ENTRIES,
+    REFERENCE,
+    BYTES_MAP
+};
 
 static const struct field {
     struct cor_str name;
@@ -60,6 +72,8 @@ static const struct {
     struct field field;
 } read_fields[] = {
     {COR_STR("Binding"), {COR_STR("target"), REFERENCE}},
+    {COR_STR("Secret"), {COR_STR("data"), BYTES_MAP}},
+    {COR_STR("Secret"), {COR_STR("stringData"), STRING_MAP}},
 };
 
 static const struct {
@@ -76,6 +90,7 @@ static const struct {
     [OWNERS] = {"[]v1.OwnerReference", COR_JSON_ARRAY},
     [ENTRIES] = {"[]v1.ManagedFieldsEntry", COR_JSON_ARRAY},
     [REFERENCE] = {"v1.ObjectReference", COR_JSON_OBJECT},
+    [BYTES_MAP] = {"map[string][]uint8", COR_JSON_OBJECT},
 };
 
 static bool is_null(struct cor_str value)
@@ -189,6 +204,7 @@ static int check_field(struct cor_str value, const struct field *field, const ch
     case UID:
     case BOOL:
     case ENTRIES:
+    case BYTES_MAP:
         break;
     }
     return 0;

@@ -1,5 +1,6 @@
 /* Promises of the converters: whatever an object holds, the other version of it is a canonical
- * object; events come back as they were, and autoscalers settle after one journey. */
+ * object; events come back as they were, autoscalers settle after one journey, and a secret
+ * that was folded stays as it is. */
 #include "base/err.h"
 #include "codec/conversion.h"
 #include "fuzz.h"
@@ -55,6 +56,18 @@ static void check_event(const struct cor_object *object)
     cor_object_unref(back);
 }
 
+static void check_secret(const struct cor_object *object)
+{
+    struct cor_object *folded = convert(cor_secret_fold, object);
+    struct cor_object *again = folded ? convert(cor_secret_fold, folded) : NULL;
+
+    FUZZ_CHECK(!folded || !cor_convert_member(cor_object_json(folded), "stringData").p);
+    if (again)
+        FUZZ_CHECK(cor_object_same_stored(folded, again));
+    cor_object_unref(folded);
+    cor_object_unref(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cor_object *object;
@@ -64,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_event(object);
     check_settles(&cor_hpa_conversion, object);
     cor_object_unref(convert(cor_hpa_conversion.to_stored, object));
+    check_secret(object);
     cor_object_unref(object);
     return 0;
 }
