@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "server/decode.h"
+#include "server/openapi.h"
 
 #define CLAUSES_MAX   32
 #define ACCEPTED_LIST "only the following media types are accepted: "
@@ -201,6 +202,21 @@ bool cor_accept_wants_aggregated(struct cor_str accept)
         if (cor_str_eq(clauses[i].as, COR_STR("APIGroupDiscoveryList")) &&
             cor_str_eq(clauses[i].group, COR_STR("apidiscovery.k8s.io")) &&
             cor_str_eq(clauses[i].version, COR_STR("v2")))
+            return true;
+    }
+    return false;
+}
+
+bool cor_accept_wants_openapi_protobuf(struct cor_str accept)
+{
+    struct clause clauses[CLAUSES_MAX];
+    size_t n = read_clauses(accept, clauses);
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_json(&clauses[i]))
+            return false;
+        if (cor_media_type_is(clauses[i].type, COR_OPENAPI_V2_PROTOBUF) ||
+            cor_media_type_is(clauses[i].type, COR_OPENAPI_V2_PROTOBUF_OLD))
             return true;
     }
     return false;

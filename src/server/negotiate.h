@@ -35,6 +35,9 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
 /* Does the header ask for discovery's aggregated form before the plain one? */
 bool cor_accept_wants_aggregated(struct cor_str accept);
 
+/* Does the header ask for OpenAPI v2 in protobuf, before or instead of JSON? */
+bool cor_accept_wants_openapi_protobuf(struct cor_str accept);
+
 /* The query's `pretty`, else what the client is: browsers and curl get indented JSON. */
 bool cor_wants_pretty(enum cor_tristate pretty, struct cor_str user_agent);
 

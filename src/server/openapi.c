@@ -7,6 +7,7 @@
 #include "json/writer.h"
 
 #define PATH_MAX_BYTES 256
+#define TITLE          "Coracle"
 #define OBJECT_META    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 #define REF            "#/components/schemas/"
 
@@ -42,6 +43,58 @@ int cor_openapi_index(const struct cor_api_resource *resources, size_t nresource
         cor_json_member(&w, COR_STR("serverRelativeURL"), cor_strz(url));
         cor_json_end_object(&w);
     }
+    cor_json_end_object(&w);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+/* A length-delimited field; both numbers are below 128. */
+static int add_field(struct cor_buf *out, unsigned number, struct cor_str value)
+{
+    const char head[] = {(char)(number << 3 | 2), (char)value.n};
+    int r = cor_buf_add(out, head, sizeof(head));
+
+    return r < 0 ? r : cor_buf_adds(out, value);
+}
+
+/* gnostic's message Document: swagger, info (title, version), paths. */
+static int add_v2_protobuf(struct cor_buf *out)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf info = {0};
+    int r;
+
+    cor_buf_init(&info, 127);
+    r = add_field(&info, 1, COR_STR(TITLE));
+    if (r == 0)
+        r = add_field(&info, 2, COR_STR(COR_VERSION));
+    if (r == 0)
+        r = add_field(out, 1, COR_STR("2.0"));
+    if (r == 0)
+        r = add_field(out, 2, cor_buf_str(&info));
+    return r < 0 ? r : add_field(out, 8, COR_STR(""));
+}
+
+static void write_info(struct cor_json_writer *w)
+{
+    cor_json_key(w, COR_STR("info"));
+    cor_json_begin_object(w);
+    cor_json_member(w, COR_STR("title"), COR_STR(TITLE));
+    cor_json_member(w, COR_STR("version"), COR_STR(COR_VERSION));
+    cor_json_end_object(w);
+}
+
+int cor_openapi_v2(bool as_protobuf, struct cor_buf *out)
+{
+    struct cor_json_writer w;
+
+    if (as_protobuf)
+        return add_v2_protobuf(out);
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("swagger"), COR_STR("2.0"));
+    write_info(&w);
+    cor_json_key(&w, COR_STR("paths"));
+    cor_json_begin_object(&w);
     cor_json_end_object(&w);
     cor_json_end_object(&w);
     return cor_json_writer_finish(&w);
@@ -245,11 +298,7 @@ int cor_openapi_version(const struct cor_api_resource *resources, size_t nresour
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("openapi"), COR_STR("3.0.0"));
-    cor_json_key(&w, COR_STR("info"));
-    cor_json_begin_object(&w);
-    cor_json_member(&w, COR_STR("title"), COR_STR("Coracle"));
-    cor_json_member(&w, COR_STR("version"), COR_STR(COR_VERSION));
-    cor_json_end_object(&w);
+    write_info(&w);
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
     for (size_t i = 0; i < nresources; i++) {

@@ -122,7 +122,7 @@ static void reply_version(struct cor_call *call)
 
 static int write_root(struct cor_call *call)
 {
-    static const char *const others[] = {"/healthz",    "/livez",  "/metrics",
+    static const char *const others[] = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
                                          "/openapi/v3", "/readyz", "/version"};
     struct cor_json_writer w;
 
@@ -175,12 +175,26 @@ static bool discovery_reply(struct cor_call *call, struct cor_str path)
     return true;
 }
 
+static void reply_openapi_v2(struct cor_call *call)
+{
+    static const struct cor_http_header vary = {COR_STR("Vary"), COR_STR("Accept")};
+    bool as_protobuf = cor_accept_wants_openapi_protobuf(call->req->accept);
+    int r = cor_openapi_v2(as_protobuf, &call->out);
+
+    if (r == 0 && as_protobuf)
+        cor_call_reply_bytes(call, 200, COR_OPENAPI_V2_PROTOBUF, &vary, 1, cor_buf_str(&call->out));
+    else
+        reply_doc(call, r);
+}
+
 static bool openapi_reply(struct cor_call *call, struct cor_str path)
 {
     const struct cor_api *api = call->loop->api;
     static const struct cor_str root = COR_STR("/openapi/v3");
 
-    if (cor_str_eq(path, root))
+    if (cor_str_eq(path, COR_STR("/openapi/v2")))
+        reply_openapi_v2(call);
+    else if (cor_str_eq(path, root))
         reply_doc(call, cor_openapi_index(api->resources, api->nresources, &call->out));
     else if (cor_str_starts(path, COR_STR("/openapi/v3/")))
         reply_doc(call, cor_openapi_version(api->resources, api->nresources,

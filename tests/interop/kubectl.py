@@ -159,6 +159,41 @@ def objects_are_deleted_and_waited_for(server):
 
 
 @test
+def lists_are_written_with_the_validation_that_is_the_default(server):
+    pair = {"kind": "List", "apiVersion": "v1", "items": [
+        {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}, "data": {"k": "v"}},
+        {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d"}, "spec": {"replicas": 1}}]}
+    for words in (["create"], ["replace"], ["apply"], ["apply"]):
+        told = kubectl(server, *words, "-f", "-", stdin=json.dumps(pair)).splitlines()
+        assert [line.split(" ")[0] for line in told] == ["configmap/a", "deployment.apps/d"], told
+        pair["items"][0]["data"]["k"] += "!"
+    assert kubectl(server, "get", "cm", "a", "-o", "jsonpath={.data.k}") == "v!!!"
+    kubectl(server, "delete", "-f", "-", stdin=json.dumps(pair))
+    typed = {**pair, "kind": "ConfigMapList", "items": pair["items"][:1]}
+    assert kubectl(server, "create", "-f", "-", stdin=json.dumps(typed)) == "configmap/a created\n"
+
+
+@test
+def what_cannot_be_patched_is_created_with_the_validation_that_is_the_default(server):
+    review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+              "spec": {"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": server.ns}}}
+    allowed = kubectl(server, "create", "-f", "-", "-o", "jsonpath={.status.allowed}", stdin=json.dumps(review))
+    assert allowed == "true"
+    kubectl(server, "create", "-f", "-", stdin=json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}}))
+    binding = {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    kubectl(server, "create", "-f", "-", stdin=json.dumps(binding))
+    assert kubectl(server, "get", "pod", "p", "-o", "jsonpath={.spec.nodeName}") == "n"
+
+
+@test
+def the_texts_of_a_secret_become_its_data(server):
+    secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  k: "
+    kubectl(server, "apply", "-f", "-", stdin=secret + "v\n")
+    kubectl(server, "apply", "-f", "-", stdin=secret + "w\n")
+    assert kubectl(server, "get", "secret", "s", "-o", "jsonpath={.data}{.stringData}") == '{"k":"dw=="}'
+
+
+@test
 def other_kinds_are_written_too(server):
     deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "web"},
                   "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},

@@ -110,6 +110,64 @@ TEST(openapi, says_that_patches_validate_fields)
 }
 
 /* kubectl explain finds a kind by its path's operation, then its schema by the same three words. */
+/* kubectl asks for version 2 when it meets a list, and only in protobuf. */
+TEST(openapi, version_2_says_nothing_of_any_kind)
+{
+    static const char *const types[] = {
+        "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+        "application/com.github.proto-openapi.spec.v2.v1.0+protobuf, application/json"};
+    static const char head[] = "\x0a\x03"
+                               "2.0\x12";
+    struct fx fx = {0};
+    const char *doc;
+
+    fx_open(&fx);
+    doc = fx_do(&fx, 200, "GET", "/openapi/v2", "");
+    assert_at(doc, "swagger", "2.0");
+    assert_at(doc, "info.title", "Coracle");
+    assert_at(doc, "paths", "{}");
+    assert_non_null(strstr(fx_do(&fx, 200, "GET", "/", ""), "\"/openapi/v2\""));
+    for (size_t i = 0; i < COR_ARRAY_LEN(types); i++) {
+        struct fx_headers headers = {.accept = types[i]};
+        FX_CALL call;
+        struct cor_str body;
+
+        fx_start(&fx, &call, "GET", "/openapi/v2", "", &headers);
+        fx_wait(&call);
+        body = cor_buf_str(&call.sink.body);
+        assert_int_equal(call.sink.status, 200);
+        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"),
+                   "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+        assert_memory_equal(body.p, head, sizeof(head) - 1);
+        /* The length of info, info, an empty message of paths. */
+        assert_int_equal(body.n, sizeof(head) - 1 + 1 + (unsigned char)body.p[6] + 2);
+        assert_memory_equal(body.p + body.n - 2, "\x42\0", 2);
+    }
+    assert_at(fx_do_with(&fx, 200, "GET", "/openapi/v2", "",
+                         &(struct fx_headers){.accept = "application/json, application/com.github."
+                                                        "proto-openapi.spec.v2@v1.0+protobuf"}),
+              "swagger", "2.0");
+    fx_close(&fx);
+}
+
+TEST(openapi, version_2_survives_failed_allocations)
+{
+    struct fx_headers headers = {.accept =
+                                     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", "/openapi/v2", "", &headers);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 500 ||
+                    call.sink.status == 200);
+    }
+    fx_close(&fx);
+}
+
 TEST(openapi, has_schemas_that_explain_what_all_kinds_have)
 {
     struct fx fx = {0};
