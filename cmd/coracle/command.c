@@ -201,6 +201,11 @@ static int early_flag(const char *flag)
     return EXIT_USAGE;
 }
 
+const char *command_hint(int err)
+{
+    return err == -COR_ELOCKED ? "; stop it, or name another folder with --data" : "";
+}
+
 int command_main(const struct command_table *table, int argc, char *const *argv)
 {
     static const char *const version_word = "version";

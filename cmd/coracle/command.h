@@ -34,6 +34,9 @@ struct command_table {
     size_t nrows;
 };
 
+/* What to do about a failure, to be put behind its message: "; …" or "". */
+const char *command_hint(int err);
+
 /* Finds the command that `argv` begins with, reads its flags and runs it. Returns the exit status;
  * whatever is wrong with the words is said on stderr. */
 int command_main(const struct command_table *table, int argc, char *const *argv);

@@ -145,7 +145,7 @@ static void on_hangup(void *arg)
 
 static int report(const struct cor_status *st)
 {
-    fprintf(stderr, "coracle serve: %s\n", cor_status_message(st));
+    fprintf(stderr, "coracle serve: %s%s\n", cor_status_message(st), command_hint(st->err));
     return st->err == -COR_EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -34,7 +34,8 @@ static void print_status(const struct cor_status *status)
 
 int session_report(struct session *s)
 {
-    fprintf(stderr, "coracle %s: %s\n", s->command, cor_status_message(&s->status));
+    fprintf(stderr, "coracle %s: %s%s\n", s->command, cor_status_message(&s->status),
+            command_hint(s->status.err));
     if (!s->opts->encryption_config && strstr(cor_status_message(&s->status), ENCRYPTED))
         fprintf(stderr, "The store is encrypted: name the server's file with "
                         "--encryption-provider-config\n");

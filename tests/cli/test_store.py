@@ -227,7 +227,8 @@ def test_beside_a_holder_reads_work_and_the_rest_says_who_holds_it(p):
         p.store("backup", "--to", p.folder / "copy.db").ok()
         for command in (["put", "configmaps/default/x"], ["delete", "configmaps/default/tide"], ["compact"],
                         ["watch", "configmaps"]):
-            p.store(*command, stdin=json.dumps(config_map("x"))).fails(1, f"held by process {holder.pid}")
+            held = f"held by process {holder.pid}; stop it, or name another folder with --data"
+            p.store(*command, stdin=json.dumps(config_map("x"))).fails(1, held)
     finally:
         holder.send_signal(signal.SIGTERM)
         holder.communicate(timeout=30)
