@@ -29,6 +29,11 @@ int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_
     return 0;
 }
 
+static struct cor_delta_node *node_of(struct cor_list *in_order)
+{
+    return COR_CONTAINER_OF(in_order, struct cor_delta_node, in_order);
+}
+
 static void drop_node(struct cor_delta_fifo *f, struct cor_delta_node *node)
 {
     struct cor_delta_record *record = node->record;
@@ -59,17 +64,19 @@ static void drop_record(struct cor_delta_fifo *f, struct cor_delta_record *recor
     cor_free(record);
 }
 
+static void drop_change(struct cor_delta_fifo *f, struct cor_delta_node *node)
+{
+    struct cor_delta_record *record = node->record;
+
+    drop_node(f, node);
+    if (record->n == 0)
+        drop_record(f, record);
+}
+
 void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_list *last)
 {
-    while (f->order.prev != last) {
-        struct cor_delta_node *node =
-            COR_CONTAINER_OF(f->order.prev, struct cor_delta_node, in_order);
-        struct cor_delta_record *record = node->record;
-
-        drop_node(f, node);
-        if (record->n == 0)
-            drop_record(f, record);
-    }
+    while (f->order.prev != last)
+        drop_change(f, node_of(f->order.prev));
 }
 
 struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
@@ -78,7 +85,8 @@ struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
         return NULL;
     COR_LIST_FOREACH_SAFE(it, &f->records)
         drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
-    cor_delta_fifo_unstage(f);
+    cor_delta_list_clear(&f->staged);
+    cor_delta_list_clear(&f->listed);
     cor_cache_waiters_deinit(&f->waiters);
     cor_map_deinit(&f->by_key);
     cor_buf_deinit(&f->key);
@@ -141,31 +149,77 @@ static bool is_repeated_deletion(struct cor_delta_fifo *f, struct cor_delta_reco
     return true;
 }
 
-int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
-                      struct cor_object *object, bool is_tombstone)
+/* Before `next` (a link of `order`, or `order` itself), and in the place of its number among the
+ * changes of its key. */
+static int add_node(struct cor_delta_fifo *f, struct cor_str key, const struct cor_delta *delta,
+                    uint64_t seq, struct cor_list *next)
 {
     struct cor_delta_record *record = cor_delta_peek(f, key);
     struct cor_delta_node *node;
+    struct cor_list *newer;
     int r;
+
+    if (!record && (r = record_new(f, key, &record)) < 0)
+        return r;
+    node = node_new(record);
+    if (!node)
+        return -COR_ENOMEM;
+    *node = (struct cor_delta_node){.record = record, .seq = seq, .delta = *delta};
+    if (delta->object)
+        cor_object_ref(delta->object);
+    for (newer = &record->deltas; newer->prev != &record->deltas; newer = newer->prev)
+        if (COR_CONTAINER_OF(newer->prev, struct cor_delta_node, in_record)->seq < seq)
+            break;
+    cor_list_push(newer, &node->in_record);
+    cor_list_push(next, &node->in_order);
+    record->n++;
+    f->n++;
+    return 0;
+}
+
+int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
+                      struct cor_object *object, bool is_tombstone)
+{
+    const struct cor_delta delta = {type, is_tombstone, object};
+    struct cor_delta_record *record = cor_delta_peek(f, key);
 
     if (record && type == COR_DELTA_DELETED &&
         is_repeated_deletion(f, record, object, is_tombstone))
         return 0;
     if (f->n >= f->opts.deltas_max)
         return -COR_EBUSY;
-    if (!record && (r = record_new(f, key, &record)) < 0)
+    return add_node(f, key, &delta, ++f->last_seq, &f->order);
+}
+
+/* The oldest change that came after the list, or the end of the order. */
+static struct cor_list *first_after_list(struct cor_delta_fifo *f)
+{
+    struct cor_list *next = f->order.next;
+
+    while (next != &f->order && node_of(next)->seq < f->listed.seq)
+        next = next->next;
+    return next;
+}
+
+int cor_delta_fifo_unpack(struct cor_delta_fifo *f)
+{
+    struct cor_list *next = first_after_list(f);
+    size_t n = cor_delta_list_len(&f->listed), i;
+    int r = 0;
+
+    for (i = 0; r == 0 && i < n; i++) {
+        const struct cor_delta_listed *e = &f->listed.v[f->listed.at + i];
+        const struct cor_delta delta = {COR_DELTA_REPLACED, false, e->object};
+
+        r = add_node(f, cor_delta_listed_key(e), &delta, f->listed.seq + i, next);
+    }
+    if (r < 0) {
+        while (next->prev != &f->order && node_of(next->prev)->seq >= f->listed.seq)
+            drop_change(f, node_of(next->prev));
         return r;
-    node = node_new(record);
-    if (!node)
-        return -COR_ENOMEM;
-    *node = (struct cor_delta_node){
-        .record = record, .seq = ++f->last_seq, .delta = {type, is_tombstone, object}};
-    if (object)
-        cor_object_ref(object);
-    cor_list_push(&f->order, &node->in_order);
-    cor_list_push(&record->deltas, &node->in_record);
-    record->n++;
-    f->n++;
+    }
+    cor_delta_list_clear(&f->listed);
+    f->n -= n;
     return 0;
 }
 
@@ -182,15 +236,25 @@ static void requeue(struct cor_delta_fifo *f, struct cor_delta_record *record)
     }
 }
 
-/* Gives the oldest change, or all of the oldest key, to the consumer; they leave the queue after
- * it. */
-static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)
+/* The `n` oldest changes of a record after their consumer's answer. */
+static void settle(struct cor_delta_fifo *f, struct cor_delta_record *record, size_t n, int r)
 {
-    struct cor_delta_node *first = COR_CONTAINER_OF(f->order.next, struct cor_delta_node, in_order);
+    if (r == COR_DELTA_REQUEUE && record->n == n) {
+        requeue(f, record);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        drop_node(f, COR_CONTAINER_OF(record->deltas.next, struct cor_delta_node, in_record));
+    if (record->n == 0)
+        drop_record(f, record);
+}
+
+static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)
+{
     struct cor_delta_record *record =
         f->opts.by_key ? COR_CONTAINER_OF(f->records.next, struct cor_delta_record, link)
-                       : first->record;
-    size_t n = f->opts.by_key ? record->n : 1, i = 0, initial_before = f->initial;
+                       : node_of(f->order.next)->record;
+    size_t n = f->opts.by_key ? record->n : 1, i = 0;
     struct cor_delta one, *deltas = &one;
     int r;
 
@@ -204,23 +268,53 @@ static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
         if (++i == n)
             break;
     }
-    if (f->initial > 0)
-        f->initial--;
     r = fn(arg, cor_str(record->key, record->key_len), deltas, n, initial);
     if (n > 1)
         cor_free(deltas);
-    if (r == -COR_ENOMEM) {
+    if (r != -COR_ENOMEM)
+        settle(f, record, n, r);
+    return r;
+}
+
+/* Is the oldest change one of the list? */
+static bool is_listed_next(const struct cor_delta_fifo *f)
+{
+    return cor_delta_list_len(&f->listed) > 0 &&
+           (cor_list_empty(&f->order) || f->listed.seq < node_of(f->order.next)->seq);
+}
+
+static int consume_listed(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)
+{
+    const struct cor_delta_listed *e = cor_delta_list_first(&f->listed);
+    const struct cor_delta delta = {COR_DELTA_REPLACED, false, e->object};
+    int r = fn(arg, cor_delta_listed_key(e), &delta, 1, initial);
+
+    if (r == -COR_ENOMEM)
+        return r;
+    if (r == COR_DELTA_REQUEUE) {
+        if (cor_delta_fifo_unpack(f) < 0)
+            return -COR_ENOMEM;
+        settle(f, node_of(f->order.next)->record, 1, r);
+        return r;
+    }
+    cor_delta_list_drop_first(&f->listed);
+    f->n--;
+    return r;
+}
+
+/* Gives the oldest change, or all of the oldest key, to the consumer; they leave the queue after
+ * it. */
+static int consume_locked(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)
+{
+    size_t initial_before = f->initial;
+    int r;
+
+    if (f->initial > 0)
+        f->initial--;
+    r = is_listed_next(f) ? consume_listed(f, fn, arg, initial)
+                          : consume_record(f, fn, arg, initial);
+    if (r == -COR_ENOMEM)
         f->initial = initial_before;
-        return r;
-    }
-    if (r == COR_DELTA_REQUEUE && record->n == n) {
-        requeue(f, record);
-        return r;
-    }
-    for (i = 0; i < n; i++)
-        drop_node(f, COR_CONTAINER_OF(record->deltas.next, struct cor_delta_node, in_record));
-    if (record->n == 0)
-        drop_record(f, record);
     return r;
 }
 
@@ -234,7 +328,7 @@ static uint64_t consumed_seq(const struct cor_delta_fifo *f)
 {
     if (f->n == 0)
         return f->last_seq;
-    return COR_CONTAINER_OF(f->order.next, struct cor_delta_node, in_order)->seq - 1;
+    return (is_listed_next(f) ? f->listed.seq : node_of(f->order.next)->seq) - 1;
 }
 
 void cor_delta_fifo_unlock(struct cor_delta_fifo *f)

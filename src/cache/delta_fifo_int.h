@@ -1,7 +1,10 @@
-/* The inside of the queue. A change stands in the order of arrival and in the list of its key.
+/* The inside of the queue. A change stands in the order of arrival and in the list of its key, but
+ * for those of one list, which wait as they came: `listed`. They have their place in the order by
+ * their numbers, and become changes as others are when somebody asks for the changes of a key
+ * (cor_delta_fifo_unpack()). By key, that is at once.
  *
- * Invariants, under the lock: a key has a record exactly while it has changes; a record's list is
- * oldest first; `n` counts the changes. */
+ * Invariants, under the lock: a key has a record exactly while it has changes outside `listed`; a
+ * record's list is oldest first; `n` counts the changes, those of `listed` too. */
 #ifndef COR_CACHE_DELTA_FIFO_INT_H
 #define COR_CACHE_DELTA_FIFO_INT_H
 
@@ -11,6 +14,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "cache/delta_fifo.h"
+#include "cache/delta_list.h"
 
 struct cor_delta_node {
     struct cor_list in_order;
@@ -46,15 +50,8 @@ struct cor_delta_fifo {
     uint64_t last_seq;       /* of the newest change */
     struct cor_cache_waiters waiters;
     bool populated, closed;
-    struct cor_delta_staged *staged; /* of the replace under way */
-    size_t nstaged, staged_cap;
-};
-
-/* An object of a list that is coming in, transformed. */
-struct cor_delta_staged {
-    struct cor_object *object;
-    char *key; /* NULL: the one that the object carries */
-    size_t key_len;
+    struct cor_delta_list staged; /* of the replace under way */
+    struct cor_delta_list listed; /* pending, each as COR_DELTA_REPLACED; empty by key */
 };
 
 /* All run under the lock; `object` is borrowed. 0 or the errors of the store. */
@@ -68,12 +65,14 @@ bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f);
 /* The end of a call that changed the queue: lets the lock go and calls whoever waited for it. */
 void cor_delta_fifo_unlock(struct cor_delta_fifo *f);
 
+/* Makes `listed` empty; all or nothing. 0 or -COR_ENOMEM. Before cor_delta_peek(). */
+int cor_delta_fifo_unpack(struct cor_delta_fifo *f);
+
 struct cor_delta_record *cor_delta_peek(struct cor_delta_fifo *f, struct cor_str key);
 
 /* The newest change of a record. */
 const struct cor_delta *cor_delta_newest(const struct cor_delta_record *record);
 
 extern const struct cor_reflector_store_ops cor_delta_fifo_store_ops;
-void cor_delta_fifo_unstage(struct cor_delta_fifo *f);
 
 #endif

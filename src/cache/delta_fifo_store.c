@@ -127,74 +127,28 @@ static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
     cor_delta_fifo_unlock(f);
 }
 
-static void staged_deinit(struct cor_delta_staged *s)
-{
-    cor_object_unref(s->object);
-    cor_free(s->key);
-}
-
-static struct cor_str staged_key(const struct cor_delta_staged *s)
-{
-    return s->key ? cor_str(s->key, s->key_len) : cor_object_own_key(s->object);
-}
-
-void cor_delta_fifo_unstage(struct cor_delta_fifo *f)
-{
-    for (size_t i = 0; i < f->nstaged; i++)
-        staged_deinit(&f->staged[i]);
-    f->staged = cor_free(f->staged);
-    f->nstaged = f->staged_cap = 0;
-}
-
 static int on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     return 0;
 }
 
-static int reserve_staged(struct cor_delta_fifo *f)
-{
-    size_t cap = f->staged_cap ? f->staged_cap * 2 : 64;
-    struct cor_delta_staged *staged;
-
-    if (f->nstaged < f->staged_cap)
-        return 0;
-    staged = cor_realloc(f->staged, cap * sizeof(f->staged[0]));
-    if (!staged)
-        return -COR_ENOMEM;
-    f->staged = staged;
-    f->staged_cap = cap;
-    return 0;
-}
-
 /* The key is of the object before its transform. */
-static int keep_key(struct cor_delta_fifo *f, struct cor_delta_staged *s)
-{
-    if (cor_str_eq(cor_object_own_key(s->object), cor_buf_str(&f->key)))
-        return 0;
-    s->key = cor_memdup(f->key.p, f->key.n);
-    s->key_len = f->key.n;
-    return s->key ? 0 : -COR_ENOMEM;
-}
-
 static int stage_locked(struct cor_delta_fifo *f, struct cor_str key, struct cor_object *object,
                         struct cor_status *reterr)
 {
-    struct cor_delta_staged s = {.object = object};
     int r = set_key(f, key, object);
 
     if (r < 0)
         return failure(f, r, reterr);
-    if (f->nstaged == f->opts.deltas_max)
+    if (cor_delta_list_len(&f->staged) == f->opts.deltas_max)
         return failure(f, -COR_EBUSY, reterr);
-    if (reserve_staged(f) < 0)
+    if (cor_delta_list_reserve(&f->staged) < 0)
         return no_memory(reterr);
-    r = transform(f, &s.object, reterr);
-    if (r == 0 && keep_key(f, &s) < 0)
+    r = transform(f, &object, reterr);
+    if (r == 0 && cor_delta_list_add(&f->staged, cor_buf_str(&f->key), object) < 0)
         r = no_memory(reterr);
     if (r < 0)
-        staged_deinit(&s);
-    else
-        f->staged[f->nstaged++] = s;
+        cor_object_unref(object);
     return r;
 }
 
@@ -215,10 +169,10 @@ static int gather_listed(struct cor_delta_fifo *f, struct cor_map *listed)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < f->nstaged; i++) {
-        struct cor_delta_staged *s = &f->staged[i];
+    for (size_t i = 0; r == 0 && i < f->staged.n; i++) {
+        struct cor_delta_listed *e = &f->staged.v[i];
 
-        r = cor_map_put(listed, staged_key(s), s, NULL);
+        r = cor_map_put(listed, cor_delta_listed_key(e), e, NULL);
     }
     return r == -COR_ETOOBIG ? -COR_EBUSY : r;
 }
@@ -269,14 +223,29 @@ static int knows_nothing(struct cor_delta_fifo *f, bool *ret)
     return r;
 }
 
-static int enqueue_listed(struct cor_delta_fifo *f)
+/* The list waits as it came: nothing is allocated. */
+static int enqueue_whole(struct cor_delta_fifo *f)
+{
+    size_t n = cor_delta_list_len(&f->staged);
+
+    if (n > f->opts.deltas_max - f->n)
+        return -COR_EBUSY;
+    f->listed = f->staged;
+    f->listed.seq = f->last_seq + 1;
+    f->staged = (struct cor_delta_list){0};
+    f->last_seq += n;
+    f->n += n;
+    return 0;
+}
+
+static int enqueue_by_key(struct cor_delta_fifo *f)
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < f->nstaged; i++) {
-        struct cor_delta_staged *s = &f->staged[i];
+    for (size_t i = 0; r == 0 && i < f->staged.n; i++) {
+        const struct cor_delta_listed *e = &f->staged.v[i];
 
-        r = cor_delta_enqueue(f, COR_DELTA_REPLACED, staged_key(s), s->object, false);
+        r = cor_delta_enqueue(f, COR_DELTA_REPLACED, cor_delta_listed_key(e), e->object, false);
     }
     return r;
 }
@@ -302,11 +271,13 @@ static int bury_unlisted(struct cor_delta_fifo *f)
 /* In order, deletions come before what the list has; by key, after it. */
 static int replace_locked(struct cor_delta_fifo *f)
 {
+    int r = cor_delta_fifo_unpack(f);
     const struct cor_list *before = f->order.prev;
-    int r = f->opts.by_key ? enqueue_listed(f) : bury_unlisted(f);
 
     if (r == 0)
-        r = f->opts.by_key ? bury_unlisted(f) : enqueue_listed(f);
+        r = f->opts.by_key ? enqueue_by_key(f) : bury_unlisted(f);
+    if (r == 0)
+        r = f->opts.by_key ? bury_unlisted(f) : enqueue_whole(f);
     if (r < 0)
         cor_delta_truncate(f, before);
     else if (!f->populated)
@@ -326,7 +297,7 @@ static int on_replace_commit(struct cor_reflector_store *store, struct cor_str r
     r = replace_locked(f);
     if (r < 0)
         failure(f, r, reterr);
-    cor_delta_fifo_unstage(f);
+    cor_delta_list_clear(&f->staged);
     tell(f, r == 0 ? rv : COR_STR(""));
     return r;
 }
@@ -336,7 +307,7 @@ static void on_replace_abort(struct cor_reflector_store *store)
     struct cor_delta_fifo *f = of(store);
 
     pthread_mutex_lock(&f->lock);
-    cor_delta_fifo_unstage(f);
+    cor_delta_list_clear(&f->staged);
     pthread_mutex_unlock(&f->lock);
 }
 
@@ -352,7 +323,9 @@ static int on_resync(struct cor_reflector_store *store, struct cor_status *reter
     if (!f->opts.known)
         return 0;
     pthread_mutex_lock(&f->lock);
-    r = cor_indexer_list(f->opts.known, &it);
+    r = cor_delta_fifo_unpack(f);
+    if (r == 0)
+        r = cor_indexer_list(f->opts.known, &it);
     if (r == 0) {
         while (r == 0 && cor_object_iter_next(&it, &object, &key))
             if (!cor_delta_peek(f, key))

@@ -56,12 +56,12 @@ void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_R
 static int put_back_locked(struct cor_delta_fifo *f, struct cor_str key,
                            const struct cor_delta *deltas, size_t n)
 {
+    int r = cor_delta_fifo_unpack(f);
     const struct cor_list *before = f->order.prev;
-    int r = 0;
 
     f->populated = true;
-    if (cor_delta_peek(f, key))
-        return 0;
+    if (r < 0 || cor_delta_peek(f, key))
+        return r;
     for (size_t i = 0; r == 0 && i < n; i++)
         r = cor_delta_enqueue(f, deltas[i].type, key, deltas[i].object, deltas[i].is_tombstone);
     if (r < 0)
