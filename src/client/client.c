@@ -1,6 +1,5 @@
 #include "coracle/client.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 
 #include "base/err.h"
@@ -8,6 +7,7 @@
 #include "client/client_int.h"
 #include "client/discovery.h"
 #include "client/server_url.h"
+#include "net/host.h"
 
 struct opening {
     struct cor_client *client;
@@ -32,13 +32,6 @@ static void open_rest(void *arg)
     o->r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, o->reterr);
 }
 
-static bool is_numeric(const char *host)
-{
-    unsigned char address[sizeof(struct in6_addr)];
-
-    return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
-}
-
 /* The system's resolver blocks and would need a thread. */
 static int check_names(const struct cor_runtime *rt, const struct cor_client_config *config,
                        struct cor_status *reterr)
@@ -49,7 +42,7 @@ static int check_names(const struct cor_runtime *rt, const struct cor_client_con
     if (!rt->pump || rt->resolve)
         return 0;
     r = cor_server_url_parse(config, &url, reterr);
-    if (r < 0 || !url.host || is_numeric(url.host))
+    if (r < 0 || !url.host || cor_host_is_numeric(url.host))
         return r;
     return cor_status_set(
         reterr, -COR_ENOTSUP,

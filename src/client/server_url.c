@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/host.h"
 
 static int mistake(const struct cor_client_config *config, struct cor_status *reterr)
 {
@@ -38,34 +39,6 @@ static char *copy(struct cor_str s)
     return cor_strndup(s.p, s.n);
 }
 
-/* "host", "host:port", "[::1]:port"; user information is refused. */
-static bool split_authority(struct cor_str authority, struct cor_str *ret_host,
-                            struct cor_str *ret_port)
-{
-    bool is_v6 = authority.n > 0 && authority.p[0] == '[';
-    ptrdiff_t end = cor_str_find(authority, is_v6 ? ']' : ':');
-
-    if (cor_str_find(authority, '@') >= 0 || (is_v6 && end < 0))
-        return false;
-    if (end < 0)
-        end = (ptrdiff_t)authority.n;
-    *ret_host = cor_str(authority.p + is_v6, (size_t)end - is_v6);
-    *ret_port = cor_str_from(authority, (size_t)end + is_v6);
-    return ret_host->n > 0;
-}
-
-static bool read_port(struct cor_str text, bool is_tls, uint16_t *ret)
-{
-    uint64_t port = is_tls ? 443 : 80;
-
-    if (text.n > 1 && (text.p[0] != ':' || cor_str_to_u64(cor_str_from(text, 1), &port) < 0))
-        return false;
-    if ((text.n == 1 && text.p[0] != ':') || port == 0 || port > UINT16_MAX)
-        return false;
-    *ret = (uint16_t)port;
-    return true;
-}
-
 static int set_origin(struct cor_server_url *url, struct cor_str authority)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
@@ -81,7 +54,7 @@ static int set_origin(struct cor_server_url *url, struct cor_str authority)
 static int parse(struct cor_str text, const struct cor_client_config *config, bool has_scheme,
                  struct cor_server_url *url, struct cor_status *reterr)
 {
-    struct cor_str path, authority = text, host, port;
+    struct cor_str path, authority = text, host;
     size_t n = 0;
 
     while (n < text.n && text.p[n] != '/' && text.p[n] != '?' && text.p[n] != '#')
@@ -92,7 +65,8 @@ static int parse(struct cor_str text, const struct cor_client_config *config, bo
         path.n--;
     if (cor_str_find(path, '?') >= 0 || cor_str_find(path, '#') >= 0 ||
         cor_str_find(path, ' ') >= 0 || (path.n > 0 && !has_scheme) ||
-        !split_authority(authority, &host, &port) || !read_port(port, url->is_tls, &url->port))
+        cor_str_find(authority, '@') >= 0 ||
+        cor_host_split(authority, url->is_tls ? 443 : 80, &host, &url->port) < 0)
         return mistake(config, reterr);
     url->host = copy(host);
     url->prefix = copy(path);

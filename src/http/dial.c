@@ -1,6 +1,5 @@
 #include "http/dial.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
 
@@ -11,6 +10,7 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "net/h1.h"
+#include "net/host.h"
 #include "net/net.h"
 #include "net/stream.h"
 #include "net/tls.h"
@@ -311,13 +311,6 @@ static void on_timer(struct cor_timer *timer)
         fail(d, -COR_ETIMEOUT, "the connection took too long");
 }
 
-static bool is_numeric(const char *host)
-{
-    unsigned char bytes[16];
-
-    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
-}
-
 /* What needs no look-up connects at once; the failures of that are told from the timer. */
 static int start(struct cor_dial *d)
 {
@@ -326,7 +319,7 @@ static int start(struct cor_dial *d)
 
     if (d->opts.unix_path)
         return connect_stream(d, NULL);
-    if (is_numeric(host))
+    if (cor_host_is_numeric(host))
         found->n = (snprintf(found->at[0], sizeof(found->at[0]), "%s", host), 1);
     else if (!d->opts.resolve)
         return cor_resolver_open(d->net, host, on_resolved, d, &d->resolver);

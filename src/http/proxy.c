@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "http/url.h"
 #include "net/h1.h"
+#include "net/host.h"
 
 #define USERINFO_MAX 4096
 
@@ -59,36 +60,11 @@ static int take_userinfo(struct cor_proxy *p, struct cor_str userinfo)
     return 0;
 }
 
-/* "host", "host:port", "[v6]", "[v6]:port". */
-static int cut_port(struct cor_str *host, struct cor_str *ret_port)
-{
-    const char *end = host->n > 0 && host->p[0] == '[' ? memchr(host->p, ']', host->n) : NULL;
-    struct cor_str inner, rest = *host;
-
-    if (end) {
-        inner = cor_str(host->p + 1, (size_t)(end - host->p) - 1);
-        rest = cor_str_from(*host, inner.n + 2);
-        if (rest.n > 0 && rest.p[0] != ':')
-            return -COR_EINVAL;
-        *ret_port = rest.n > 0 ? cor_str_from(rest, 1) : rest;
-        *host = inner;
-    } else {
-        *host = cor_str_cut(&rest, ':');
-        *ret_port = cor_str(rest.p ? rest.p : "", rest.n);
-    }
-    return host->n > 0 ? 0 : -COR_EINVAL;
-}
-
 static int take_host(struct cor_proxy *p, struct cor_str host)
 {
-    struct cor_str port;
-    uint64_t n = p->is_tls ? 443 : 80;
-
-    if (cut_port(&host, &port) < 0 || memchr(host.p, ' ', host.n) || memchr(host.p, '\0', host.n))
+    if (cor_host_split(host, p->is_tls ? 443 : 80, &host, &p->port) < 0 ||
+        memchr(host.p, ' ', host.n) || memchr(host.p, '\0', host.n))
         return -COR_EINVAL;
-    if (port.n > 0 && (cor_str_to_u64(port, &n) < 0 || n == 0 || n > UINT16_MAX))
-        return -COR_EINVAL;
-    p->port = (uint16_t)n;
     p->host = cor_strndup(host.p, host.n);
     return p->host ? 0 : -COR_ENOMEM;
 }
@@ -229,18 +205,17 @@ static bool is_name_below(struct cor_str host, struct cor_str entry)
 static bool entry_matches(struct cor_str entry, struct cor_str host, const struct address *address,
                           uint16_t port)
 {
-    struct cor_str entry_port = {"", 0};
+    uint16_t entry_port = port;
     struct address a;
-    uint64_t n;
     bool is_v4;
 
     if (cor_str_eqz(entry, "*"))
         return true;
     if (cor_str_find(entry, '/') >= 0)
         return address && is_in_range(entry, *address);
-    if (!read_address(entry, &a, &is_v4) && cut_port(&entry, &entry_port) < 0)
+    if (!read_address(entry, &a, &is_v4) && cor_host_split(entry, port, &entry, &entry_port) < 0)
         return false;
-    if (entry_port.n > 0 && (cor_str_to_u64(entry_port, &n) < 0 || n != port))
+    if (entry_port != port)
         return false;
     if (read_address(entry, &a, &is_v4))
         return address && memcmp(a.bytes, address->bytes, 16) == 0;

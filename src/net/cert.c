@@ -1,7 +1,5 @@
 #include "net/cert.h"
 
-#include <arpa/inet.h>
-
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
@@ -9,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/err.h"
+#include "net/host.h"
 
 #define CLOCK_SKEW_S 3600
 #define SERIAL_BYTES 16
@@ -78,13 +77,6 @@ static int add_extension(X509 *cert, X509 *issuer, int nid, const char *value)
     return ok ? 0 : -COR_EINTERNAL;
 }
 
-static bool is_address(const char *text)
-{
-    unsigned char bytes[16];
-
-    return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
-}
-
 static int add_alternative_names(X509 *cert, const struct cor_cert_opts *opts)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
@@ -94,7 +86,7 @@ static int add_alternative_names(X509 *cert, const struct cor_cert_opts *opts)
     for (size_t i = 0; i < opts->ndns_names && r == 0; i++)
         r = cor_buf_addf(&text, "%sDNS:%s", text.n ? "," : "", opts->dns_names[i]);
     for (size_t i = 0; i < opts->naddresses && r == 0; i++) {
-        if (!is_address(opts->addresses[i]))
+        if (!cor_host_is_numeric(opts->addresses[i]))
             return -COR_EINVAL;
         r = cor_buf_addf(&text, "%sIP:%s", text.n ? "," : "", opts->addresses[i]);
     }

@@ -1,7 +1,6 @@
 /* The TLS part of a stream. OpenSSL reads and writes through a BIO that knows only memory: the
  * bytes that the socket just gave, and the loop's scratch, whose content is sent right after each
  * OpenSSL call, before anybody is called back. */
-#include <arpa/inet.h>
 #include <pthread.h>
 
 #include <openssl/bio.h>
@@ -12,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "net/host.h"
 #include "net/net_int.h"
 
 static BIO_METHOD *bio_method;
@@ -60,9 +60,7 @@ static void make_bio_method(void)
 
 static int set_server_name(SSL *ssl, const char *name)
 {
-    unsigned char address[16];
-
-    if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
+    if (cor_host_is_numeric(name))
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1 ? 0 : -COR_EINVAL;
     return SSL_set_tlsext_host_name(ssl, name) == 1 && SSL_set1_host(ssl, name) == 1 ? 0
                                                                                      : -COR_EINVAL;

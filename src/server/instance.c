@@ -1,6 +1,5 @@
 #include "server/instance_int.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/cert.h"
+#include "net/host.h"
 #include "net/tls.h"
 #include "storage/compactor.h"
 
@@ -241,10 +241,7 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
 
 static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
 {
-    struct in6_addr address;
-
-    if (inet_pton(AF_INET, o->bind_address, &address) != 1 &&
-        inet_pton(AF_INET6, o->bind_address, &address) != 1)
+    if (!cor_host_is_numeric(o->bind_address))
         return cor_status_set(st, -COR_EINVAL, "--bind-address \"%s\" is not a numeric address",
                               o->bind_address);
     if (!o->tls_cert_file != !o->tls_key_file)

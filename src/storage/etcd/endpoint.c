@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/host.h"
 
 #define PORT_DEFAULT 2379
 
@@ -11,36 +12,6 @@ static int bad_url(struct cor_str url, struct cor_status *reterr_status)
     return cor_status_set(reterr_status, -COR_EINVAL,
                           "--etcd-servers: \"%.*s\" is no URL such as https://127.0.0.1:2379",
                           COR_STR_ARG(url));
-}
-
-/* Cuts the host off "host:port" or "[host]:port"; what is left is ":port" or empty. */
-static struct cor_str cut_host(struct cor_str *rest)
-{
-    bool is_bracketed = rest->n > 0 && rest->p[0] == '[';
-    ptrdiff_t end = cor_str_find(*rest, is_bracketed ? ']' : ':');
-    struct cor_str host;
-
-    if (is_bracketed && end < 0)
-        return cor_str("", 0);
-    if (end < 0)
-        end = (ptrdiff_t)rest->n;
-    host = cor_str(rest->p + is_bracketed, (size_t)end - is_bracketed);
-    *rest = cor_str_from(*rest, (size_t)end + is_bracketed);
-    return host;
-}
-
-static int read_port(struct cor_str text, uint16_t *ret_port)
-{
-    uint64_t port;
-
-    *ret_port = PORT_DEFAULT;
-    if (text.n == 0)
-        return 0;
-    if (text.p[0] != ':' || cor_str_to_u64(cor_str_from(text, 1), &port) < 0 || port == 0 ||
-        port > UINT16_MAX)
-        return -COR_EINVAL;
-    *ret_port = (uint16_t)port;
-    return 0;
 }
 
 static int parse(struct cor_str url, struct etcd_endpoints *all, struct cor_status *reterr_status)
@@ -58,8 +29,7 @@ static int parse(struct cor_str url, struct etcd_endpoints *all, struct cor_stat
     rest = cor_str_from(url, is_tls ? 8 : 7);
     if (cor_str_ends(rest, COR_STR("/")))
         rest.n--;
-    host = cut_host(&rest);
-    if (host.n == 0 || cor_str_find(host, '/') >= 0 || read_port(rest, &e->port) < 0)
+    if (cor_host_split(rest, PORT_DEFAULT, &host, &e->port) < 0 || cor_str_find(host, '/') >= 0)
         return bad_url(url, reterr_status);
     e->host = cor_strndup(host.p, host.n);
     if (!e->host)

@@ -1,0 +1,18 @@
+/* Hosts as text: numeric addresses, and the "host:port" of a URL. Thread: any. */
+#ifndef COR_NET_HOST_H
+#define COR_NET_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* Is it an IPv4 or IPv6 address, without brackets, that needs no look-up? */
+bool cor_host_is_numeric(const char *host);
+
+/* "host", "host:port", "[v6]" or "[v6]:port". The host is borrowed, without its brackets, and not
+ * looked at further; no port, or an empty one, is `default_port`. 0, or -COR_EINVAL. */
+int cor_host_split(struct cor_str authority, uint16_t default_port, struct cor_str *ret_host,
+                   uint16_t *ret_port);
+
+#endif
