@@ -3,6 +3,7 @@
 #include "cache/reflector_int.h"
 
 #include "cache/watch_error.h"
+#include "coracle/status_is.h"
 
 #define PAGE_SIZE_DEFAULT 500
 #define SLOW_MS           10000
@@ -130,7 +131,7 @@ static void fail_list(struct cor_reflector *r, const struct cor_status *cause)
 
 void cor_reflector_list_error(struct cor_reflector *r, const struct cor_status *status)
 {
-    if (r->list.token.n > 0 && cor_watch_error_expired_reason(status)) {
+    if (r->list.token.n > 0 && cor_status_is_expired(status)) {
         cor_reflector_unstage(r);
         cor_buf_reset(&r->list.token);
         r->list.full = true;

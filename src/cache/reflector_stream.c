@@ -4,6 +4,7 @@
 #include "cache/reflector_int.h"
 
 #include "cache/watch_error.h"
+#include "coracle/status_is.h"
 
 #define LATE_MS 10000
 #define SLOW_MS 10000
@@ -42,7 +43,7 @@ static void fall_back(struct cor_reflector *r, const struct cor_status *why)
 /* When even the newest state is answered with 410, asking again would not end: a list decides. */
 void cor_reflector_stream_error(struct cor_reflector *r, const struct cor_status *status)
 {
-    if (cor_watch_error_unreachable(status) || cor_watch_error_too_many_requests(status)) {
+    if (cor_watch_error_unreachable(status) || cor_status_is_too_many_requests(status)) {
         cor_object_set_clear(&r->stream.set);
         cor_reflector_say(r, COR_REFLECTOR_STREAM_RETRY, status);
         cor_reflector_pause(r, COR_REFLECTOR_STREAM_PAUSE, cor_reflector_backoff_until(r));

@@ -3,6 +3,7 @@
 #include "cache/reflector_int.h"
 
 #include "cache/watch_error.h"
+#include "coracle/status_is.h"
 
 #define TIMEOUT_MIN_MS   (5u * 60 * 1000)
 #define SHORT_MS         1000
@@ -166,7 +167,7 @@ static void pause(struct cor_reflector *r, const struct cor_status *why, uint64_
 
 void cor_reflector_watch_refused(struct cor_reflector *r, const struct cor_status *status)
 {
-    if (cor_watch_error_unreachable(status) || cor_watch_error_too_many_requests(status))
+    if (cor_watch_error_unreachable(status) || cor_status_is_too_many_requests(status))
         pause(r, status, cor_reflector_backoff_until(r));
     else
         cor_reflector_end_round(r, status);
@@ -194,7 +195,7 @@ void cor_reflector_watch_error(struct cor_reflector *r, const struct cor_status 
         cor_retry_with_deadline_after(&r->watch.retry, r->now_ms);
     if (cor_watch_error_expired(status)) {
         cor_reflector_say(r, COR_REFLECTOR_WATCH_EXPIRED, status);
-    } else if (cor_watch_error_too_many_requests(status)) {
+    } else if (cor_status_is_too_many_requests(status)) {
         pause(r, status, cor_reflector_backoff_until(r));
         return;
     } else if (internal && cor_retry_with_deadline_should(&r->watch.retry, r->now_ms)) {

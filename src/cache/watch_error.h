@@ -1,5 +1,5 @@
 /* What a failed list or watch means to a reader that wants to go on, told from the Status as
- * client-go's reflector tells it.
+ * client-go's reflector tells it; coracle/status_is.h has the rest.
  * Thread: any (pure). */
 #ifndef COR_CACHE_WATCH_ERROR_H
 #define COR_CACHE_WATCH_ERROR_H
@@ -11,13 +11,8 @@
 /* 410: reason Expired or, from servers before 1.18, Gone. */
 bool cor_watch_error_expired(const struct cor_status *st);
 
-/* Reason Expired only: what ends a list between two of its pages. */
-bool cor_watch_error_expired_reason(const struct cor_status *st);
-
 /* The revision asked for lies ahead of the server's. */
 bool cor_watch_error_too_large_rv(const struct cor_status *st);
-
-bool cor_watch_error_too_many_requests(const struct cor_status *st);
 
 /* Nobody listens there (-COR_EUNREACHABLE): the same request may succeed when the server is back.
  */

@@ -17,8 +17,6 @@ TEST(watch_error, expired_and_gone_are_one)
     assert_true(cor_watch_error_expired(&gone));
     assert_true(cor_watch_error_expired(&bare));
     assert_false(cor_watch_error_expired(&not_found));
-    assert_true(cor_watch_error_expired_reason(&expired));
-    assert_false(cor_watch_error_expired_reason(&gone));
 }
 
 TEST(watch_error, too_large_by_cause_by_legacy_cause_message_and_by_legacy_message)
@@ -42,17 +40,6 @@ TEST(watch_error, too_large_by_cause_by_legacy_cause_message_and_by_legacy_messa
     cor_status_bad_request(&st, "Too large resource version: 20, current: 10");
     assert_false(cor_watch_error_too_large_rv(&st));
     cor_status_deinit(&st);
-}
-
-TEST(watch_error, too_many_requests_by_reason_or_by_code)
-{
-    struct cor_status by_reason = of(-COR_EINTERNAL, 0, "TooManyRequests");
-    struct cor_status by_code = of(-COR_EINTERNAL, 429, "Timeout");
-    struct cor_status neither = of(-COR_EINTERNAL, 500, "InternalError");
-
-    assert_true(cor_watch_error_too_many_requests(&by_reason));
-    assert_true(cor_watch_error_too_many_requests(&by_code));
-    assert_false(cor_watch_error_too_many_requests(&neither));
 }
 
 TEST(watch_error, internal_by_reason_or_by_code_without_a_reason)
