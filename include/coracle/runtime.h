@@ -8,7 +8,7 @@
  * COR_RUNTIME_PUMPED: no threads. The program waits for cor_runtime_fd() in its own loop (epoll,
  * libuv, glib) and calls cor_runtime_pump(), inside of which every callback runs. Host names are
  * resolved only by a resolver of the program's, because the system's blocks: without one, the
- * server is a numeric address or a local socket.
+ * server, or the proxy before it, is a numeric address or a local socket.
  *
  * Functions that do not wait may be called from any thread and from inside callbacks. Those that
  * wait (their name or comment says so) are refused inside a callback of the I/O thread or of the

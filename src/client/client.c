@@ -7,6 +7,7 @@
 #include "client/client_int.h"
 #include "client/discovery.h"
 #include "client/server_url.h"
+#include "http/proxy.h"
 #include "net/host.h"
 
 struct opening {
@@ -32,23 +33,32 @@ static void open_rest(void *arg)
     o->r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, o->reterr);
 }
 
-/* The system's resolver blocks and would need a thread. */
+/* The system's resolver blocks and would need a thread. A server's name behind a proxy is looked up
+ * by the proxy. What is wrong with a proxy's URL is told by who opens the client. */
 static int check_names(const struct cor_runtime *rt, const struct cor_client_config *config,
                        struct cor_status *reterr)
 {
     COR_CLEANUP(cor_server_url_deinit) struct cor_server_url url = {0};
+    COR_CLEANUP(cor_proxy_deinit) struct cor_proxy proxy = {0};
+    const char *proxy_url, *host, *what;
     int r;
 
     if (!rt->pump || rt->resolve)
         return 0;
     r = cor_server_url_parse(config, &url, reterr);
-    if (r < 0 || !url.host || cor_host_is_numeric(url.host))
+    if (r < 0)
         return r;
-    return cor_status_set(
-        reterr, -COR_ENOTSUP,
-        "the server is %s: a runtime without threads looks up no names; give it a "
-        "resolver, or the server as a numeric address",
-        url.host);
+    proxy_url = cor_server_url_proxy(&url, config);
+    if (proxy_url && cor_proxy_init(&proxy, proxy_url, NULL) < 0)
+        return 0;
+    host = proxy_url ? proxy.host : url.host;
+    what = proxy_url ? "proxy" : "server";
+    if (!host || cor_host_is_numeric(host))
+        return 0;
+    return cor_status_set(reterr, -COR_ENOTSUP,
+                          "the %s is %s: a runtime without threads looks up no names; give it a "
+                          "resolver, or the %s as a numeric address",
+                          what, host, what);
 }
 
 int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "client/rest_int.h"
 #include "coracle/version.h"
-#include "http/proxy.h"
 #include "loop/loop.h"
 #include "net/cert.h"
 #include "net/net.h"
@@ -143,16 +142,6 @@ static int make_tls(struct cor_rest_client *rc, struct cor_tls **ret, struct cor
     return r < 0 ? bad_tls(r, c, reterr) : 0;
 }
 
-/* The configuration's, else the environment's, as Go's clients have it. */
-static const char *proxy_of(const struct cor_rest_client *rc)
-{
-    struct cor_proxy_env env = cor_proxy_env_get();
-
-    if (rc->config.proxy_url && rc->config.proxy_url[0])
-        return rc->config.proxy_url;
-    return rc->url.host ? cor_proxy_for(&env, rc->url.is_tls, rc->url.host, rc->url.port) : NULL;
-}
-
 static int open_http(struct cor_rest_client *rc, struct cor_net *net,
                      const struct cor_rest_client_opts *o, struct cor_status *reterr)
 {
@@ -161,7 +150,7 @@ static int open_http(struct cor_rest_client *rc, struct cor_net *net,
                                         .port = rc->url.port,
                                         .unix_path = rc->url.unix_path,
                                         .server_name = rc->config.tls_server_name,
-                                        .proxy_url = proxy_of(rc),
+                                        .proxy_url = cor_server_url_proxy(&rc->url, &rc->config),
                                         .resolve = o->resolve,
                                         .resolve_arg = o->resolve_arg};
     int r = rc->url.is_tls ? make_tls(rc, &tls, reterr) : 0;

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/proxy.h"
 #include "net/host.h"
 
 static int mistake(const struct cor_client_config *config, struct cor_status *reterr)
@@ -104,6 +105,17 @@ int cor_server_url_parse(const struct cor_client_config *config, struct cor_serv
     *ret_url = url;
     url = (struct cor_server_url){0};
     return 0;
+}
+
+const char *cor_server_url_proxy(const struct cor_server_url *url,
+                                 const struct cor_client_config *config)
+{
+    struct cor_proxy_env env = cor_proxy_env_get();
+
+    if (!url->host)
+        return NULL;
+    return is_set(config->proxy_url) ? config->proxy_url
+                                     : cor_proxy_for(&env, url->is_tls, url->host, url->port);
 }
 
 void cor_server_url_deinit(struct cor_server_url *url)

@@ -24,6 +24,11 @@ struct cor_server_url {
 int cor_server_url_parse(const struct cor_client_config *config, struct cor_server_url *ret_url,
                          struct cor_status *reterr);
 
+/* The URL of the proxy that the server is reached through: the configuration's, else the
+ * environment's, as Go's clients have it. Borrowed from either; NULL: none. */
+const char *cor_server_url_proxy(const struct cor_server_url *url,
+                                 const struct cor_client_config *config);
+
 /* Safe on a zeroed struct. */
 void cor_server_url_deinit(struct cor_server_url *url);
 

@@ -478,6 +478,66 @@ TEST(requests, names_are_looked_up_without_threads_by_a_resolver_only)
     world_end(&w);
 }
 
+static int refuse(void *arg, const char *host, struct cor_addresses *ret_found)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+    assert_string_equal(host, "a.proxy");
+    return -COR_ENOTFOUND;
+}
+
+static int new_behind(struct cor_runtime *rt, const char *server, const char *proxy,
+                      struct cor_client **ret_client, struct cor_status *reterr)
+{
+    const struct cor_client_config config = {.server = (char *)server, .proxy_url = (char *)proxy};
+    const struct cor_client_opts opts = {.config = &config};
+
+    return cor_client_new(rt, &opts, ret_client, reterr);
+}
+
+static void expect_no_proxy(struct cor_runtime *rt, const char *server, const char *proxy)
+{
+    struct cor_client *client;
+    struct cor_status why;
+
+    cor_status_init(&why);
+    assert_int_equal(new_behind(rt, server, proxy, &client, &why), -COR_ENOTSUP);
+    assert_non_null(strstr(cor_status_message(&why), "the proxy is a.proxy"));
+    cor_status_deinit(&why);
+}
+
+/* The name that is dialled is the proxy's; the server's is the proxy's to look up. */
+TEST(requests, a_proxy_is_looked_up_without_threads_by_a_resolver_only)
+{
+    atomic_int nasked = 0;
+    const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
+    const struct cor_runtime_opts resolving = {
+        .kind = COR_RUNTIME_PUMPED, .resolve = refuse, .resolve_arg = &nasked};
+    const struct cor_request req = {
+        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = "one"};
+    struct cor_client *client;
+    struct cor_runtime *rt;
+
+    assert_int_equal(cor_runtime_new(&pumped, &rt), 0);
+    expect_no_proxy(rt, "https://192.0.2.1:6443", "http://a.proxy:3128");
+    expect_no_proxy(rt, "https://a.name:6443", "http://a.proxy:3128");
+    setenv("HTTPS_PROXY", "http://a.proxy:3128", 1);
+    expect_no_proxy(rt, "https://192.0.2.1:6443", NULL);
+    unsetenv("HTTPS_PROXY");
+    assert_int_equal(new_behind(rt, "https://a.name:6443", "http://127.0.0.1:1", &client, NULL), 0);
+    cor_client_free(client);
+    assert_int_equal(new_behind(rt, "unix:///x", "http://a.proxy:3128", &client, NULL), 0);
+    cor_client_free(client);
+    assert_int_equal(new_behind(rt, "https://a.name:6443", "socks5://a.proxy", &client, NULL),
+                     -COR_EINVAL);
+    cor_runtime_free(rt);
+    assert_int_equal(cor_runtime_new(&resolving, &rt), 0);
+    assert_int_equal(new_behind(rt, "http://192.0.2.1", "http://a.proxy:3128", &client, NULL), 0);
+    assert_int_equal(cor_client_do(client, &req, NULL, NULL), -COR_EUNREACHABLE);
+    assert_true(nasked > 0);
+    cor_client_free(client);
+    cor_runtime_free(rt);
+}
+
 struct labeler {
     struct cor_object *stale; /* what the first try writes */
     int ntries;
