@@ -1,6 +1,6 @@
-/* What kind of failure a Status tells of: apimachinery's errors.Is…() (contract 4.10.4). The reason
- * decides; the HTTP code only where there is no reason, except for too many requests and too large
- * a request. A Status that nothing was filled into is none of them. Thread: any (pure). */
+/* What kind of failure a Status tells of: apimachinery's errors.Is…(). The reason decides; the HTTP
+ * code only where there is no reason, except for too many requests and too large a request. A
+ * Status that nothing was filled into is none of them. Thread: any (pure). */
 #ifndef CORACLE_STATUS_IS_H
 #define CORACLE_STATUS_IS_H
 

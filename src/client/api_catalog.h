@@ -1,5 +1,5 @@
 /* What an API server serves: its groups, their versions, their resources, read from the documents
- * of discovery, aggregated (apidiscovery.k8s.io v2, v2beta1) or one by one (contract 4.15).
+ * of discovery, aggregated (apidiscovery.k8s.io v2, v2beta1) or one by one.
  *
  * Strings are spans of the documents, which the catalog keeps; lists of words (verbs, short names,
  * categories) are JSON arrays among them.

@@ -12,8 +12,8 @@ static bool is_pod(void)
     return host && *host;
 }
 
-/* Files without a current context give way to what a pod has, as upstream's empty configurations do
- * (contract 4.5.24). */
+/* Files without a current context give way to what a pod has, as upstream's empty configurations
+ * do. */
 int cor_client_config_load(const char *kubeconfig, const char *context,
                            struct cor_client_config *ret_config, struct cor_status *reterr)
 {

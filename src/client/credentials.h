@@ -1,6 +1,6 @@
 /* Who a client is to its server: a token, a token file that is read again, basic authentication, or
- * a plugin that makes tokens and certificates. Contract 4.6, 4.12.5, 4.12.6. Certificates of the
- * configuration are the HTTP client's business.
+ * a plugin that makes tokens and certificates. Certificates of the configuration are the HTTP
+ * client's business.
  * Owner: the REST client.  Thread: the loop's. No function calls back before it returns. */
 #ifndef COR_CLIENT_CREDENTIALS_H
 #define COR_CLIENT_CREDENTIALS_H

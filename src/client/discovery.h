@@ -1,6 +1,6 @@
 /* Asks an API server what it serves, and remembers the answer: client-go's discovery client behind
- * its memory cache (contract 4.15). The aggregated form is asked for first, two requests for all;
- * a server that does not have it is asked version by version.
+ * its memory cache. The aggregated form is asked for first, two requests for all; a server that
+ * does not have it is asked version by version.
  * Owner: whoever made it.  Thread: the loop's of its REST client. No function calls back before it
  * returns. */
 #ifndef COR_CLIENT_DISCOVERY_H

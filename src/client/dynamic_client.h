@@ -1,5 +1,5 @@
-/* All verbs on objects of any type: client-go's dynamic client (contract 4.14). What comes and goes
- * are cor_objects; a failure is the server's Status, or says what happened on the way.
+/* All verbs on objects of any type: client-go's dynamic client. What comes and goes are
+ * cor_objects; a failure is the server's Status, or says what happened on the way.
  *
  * Every function that asks returns 0, or the failure of a request that cannot be sent, with its
  * cause in `reterr`: -COR_EINVAL (a name is missing, or no path segment), -COR_EBUSY, -COR_ETOOBIG,
@@ -95,7 +95,7 @@ struct cor_dynamic_watch_call {
     int (*on_open)(void *arg);
     /* A negative return ends the watch with that code. */
     cor_watch_event_cb on_event;
-    /* `error` NULL: the stream ended, or broke after it was open (contract 1.15, 4.9.8). */
+    /* `error` NULL: the stream ended, or broke after it was open. */
     void (*on_done)(void *arg, const struct cor_status *error);
     void *arg;
 };

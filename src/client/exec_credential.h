@@ -1,5 +1,5 @@
 /* What goes in and out of a credential plugin: ExecCredential of client.authentication.k8s.io, v1
- * and v1beta1 (contract 4.6). No process here. Thread: one at a time.  Owner: whoever embeds it. */
+ * and v1beta1. No process here. Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_CLIENT_EXEC_CREDENTIAL_H
 #define COR_CLIENT_EXEC_CREDENTIAL_H
 

@@ -1,5 +1,5 @@
-/* Runs a credential plugin: its arguments, its environment, its terminal, and what its end means
- * (contract 4.6). One run at a time.
+/* Runs a credential plugin: its arguments, its environment, its terminal, and what its end means.
+ * One run at a time.
  * Owner: whoever embeds it.  Thread: the loop's. No function calls back before it returns. */
 #ifndef COR_CLIENT_EXEC_PLUGIN_H
 #define COR_CLIENT_EXEC_PLUGIN_H

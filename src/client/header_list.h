@@ -20,8 +20,8 @@ void cor_header_list_deinit(struct cor_header_list *l);
 /* 0, -COR_ETOOBIG (the list is full), -COR_ENOMEM; unchanged on failure. */
 int cor_header_list_add(struct cor_header_list *l, struct cor_str name, struct cor_str value);
 
-/* Impersonate-User, -Uid, -Group and -Extra-… of the configuration (contract 4.12.7); nothing
- * without a user. Same errors. */
+/* Impersonate-User, -Uid, -Group and -Extra-… of the configuration; nothing without a user. Same
+ * errors. */
 int cor_header_list_impersonate(struct cor_header_list *l, const struct cor_client_config *config);
 
 #endif

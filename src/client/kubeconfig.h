@@ -1,5 +1,5 @@
 /* kubeconfig files: which are read, how they are merged, and what a context of them means.
- * Behaviour: client-go's clientcmd (contract 4.5).
+ * Behaviour: client-go's clientcmd.
  * Thread: one at a time.  Owner: whoever made it. */
 #ifndef COR_CLIENT_KUBECONFIG_H
 #define COR_CLIENT_KUBECONFIG_H

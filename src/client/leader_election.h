@@ -1,5 +1,5 @@
 /* Which of several processes may act: client-go's leader election as a state machine without I/O. A
- * driver does the requests on the lock (a Lease) and the timer. Behaviour: contract 4.2.
+ * driver does the requests on the lock (a Lease) and the timer. Behaviour: client-go's.
  *
  * There is no fencing: after a pause of the process two leaders are possible for a while. Times of
  * other machines are never compared with this one's: a lock is held until it has not changed for

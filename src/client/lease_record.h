@@ -1,4 +1,4 @@
-/* What a Lease says of an election, read and written (contract 4.2.12, 4.2.18).
+/* What a Lease says of an election, read and written.
  * Thread: any (values). */
 #ifndef COR_CLIENT_LEASE_RECORD_H
 #define COR_CLIENT_LEASE_RECORD_H

@@ -1,7 +1,6 @@
-/* Finds a mapping with discovery: client-go's deferred mapper (contract 4.16.5). On a miss, what
- * was remembered is forgotten and discovery asked once more, so that a type that came later is
- * found. Owner: of a lookup, its discovery.  Thread: that one's loop. No function calls back before
- * it returns. */
+/* Finds a mapping with discovery: client-go's deferred mapper. On a miss, what was remembered is
+ * forgotten and discovery asked once more, so that a type that came later is found. Owner: of a
+ * lookup, its discovery.  Thread: that one's loop. No function calls back before it returns. */
 #ifndef COR_CLIENT_MAPPER_LOOKUP_H
 #define COR_CLIENT_MAPPER_LOOKUP_H
 

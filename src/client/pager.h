@@ -1,5 +1,5 @@
-/* A large list in pages: client-go's pager (contract 4.1). Either all of it, gathered, or item by
- * item with pages fetched ahead while the taker pauses.
+/* A large list in pages: client-go's pager. Either all of it, gathered, or item by item with pages
+ * fetched ahead while the taker pauses.
  * Owner: the REST client that it runs on.  Thread: that one's loop. No function calls back before
  * it returns. */
 #ifndef COR_CLIENT_PAGER_H

@@ -1,5 +1,5 @@
 /* The options of Kubernetes' verbs as a request carries them: in the query, or of a deletion in the
- * body. What is empty, false or unset is left out (contract 4.8.6).
+ * body. What is empty, false or unset is left out.
  * Thread: any (values).  Owner: of the bytes, whoever they were taken from. */
 #ifndef COR_CLIENT_REQUEST_OPTIONS_H
 #define COR_CLIENT_REQUEST_OPTIONS_H

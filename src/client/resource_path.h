@@ -1,5 +1,5 @@
 /* Where a resource, an object or one of its subresources stands on an API server: client-go's
- * request building (contract 4.8.1, 4.8.3, 4.14.2, 4.14.3).
+ * request building.
  * Thread: any (values).  Owner: of the bytes, whoever they were taken from. */
 #ifndef COR_CLIENT_RESOURCE_PATH_H
 #define COR_CLIENT_RESOURCE_PATH_H

@@ -1,5 +1,5 @@
 /* A request's attempts: each waits for its turn, is called, and is looked at: an answer, an error,
- * or a reason to try again. Contract 4.9. */
+ * or a reason to try again. */
 #include <ctype.h>
 #include <string.h>
 

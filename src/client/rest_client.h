@@ -1,6 +1,6 @@
 /* Talks to one API server: the requests of everything above it (dynamic client, discovery,
  * list-watch, leases, events) with one set of connections, credentials and limits. Behaviour:
- * client-go's rest package (contract 4.7 to 4.12).
+ * client-go's rest package.
  * Owner: its opener.  Thread: the loop's of `net`. No function calls back before it returns. */
 #ifndef COR_CLIENT_REST_CLIENT_H
 #define COR_CLIENT_REST_CLIENT_H

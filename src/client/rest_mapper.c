@@ -144,7 +144,6 @@ static bool narrow_group(struct matches *m, const struct cor_catalog_group *grou
     return false;
 }
 
-/* Contract 4.16.1. */
 static bool choose(const struct cor_catalog *catalog, struct matches *m)
 {
     if (m->n == 1 || narrow(m, COR_STR(""), COR_STR("v1")))

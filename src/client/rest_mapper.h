@@ -1,6 +1,6 @@
 /* From a kind to its resource and back, over what discovery has found: client-go's RESTMapper with
- * its shortcuts and categories (contract 4.16). Of several matches the core group's v1 wins, then
- * each group's preferred version in the order of discovery, then its others.
+ * its shortcuts and categories. Of several matches the core group's v1 wins, then each group's
+ * preferred version in the order of discovery, then its others.
  *
  * Results point into the catalog. No match is -COR_ENOTFOUND and several that nothing decides
  * between are -COR_ECONFLICT, both in upstream's words; any function may return -COR_ENOMEM.

@@ -1,5 +1,5 @@
 /* Reads an object, has it changed, and writes it; again from the start when another writer was
- * faster: client-go's RetryOnConflict around get and update (contract 4.13.1, 4.13.2).
+ * faster: client-go's RetryOnConflict around get and update.
  * Owner: the REST client that it runs on.  Thread: that one's loop. No function calls back before
  * it returns. */
 #ifndef COR_CLIENT_RETRY_ON_CONFLICT_H

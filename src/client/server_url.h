@@ -1,5 +1,5 @@
 /* Where an API server listens, out of a configuration's `server`: a URL, a host, or a host and a
- * port (contract 4.7.4), or "unix:///path" for a local socket.
+ * port, or "unix:///path" for a local socket.
  * Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_CLIENT_SERVER_URL_H
 #define COR_CLIENT_SERVER_URL_H

@@ -1,5 +1,5 @@
 /* Warnings that a server sends along with its answers (RFC 7234's Warning header, code 299).
- * Contract 4.10.6. Thread: one at a time.  Owner: the REST client. */
+ * Thread: one at a time.  Owner: the REST client. */
 #ifndef COR_CLIENT_WARNING_H
 #define COR_CLIENT_WARNING_H
 
