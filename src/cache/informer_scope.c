@@ -1,9 +1,6 @@
 #include "cache/informer_scope.h"
 
-#include <string.h>
-
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/str.h"
 
 #define STRINGS 7
 
@@ -49,21 +46,11 @@ int cor_informer_scope_copy(const struct cor_informer_scope *scope,
 {
     struct cor_informer_scope copy = *scope;
     struct cor_str *strings[STRINGS];
-    size_t n = 0;
-    char *p;
+    int r;
 
     strings_of(&copy, strings);
-    for (size_t i = 0; i < STRINGS; i++)
-        n += strings[i]->n;
-    p = *ret_strings = cor_alloc(n + 1);
-    if (!p)
-        return -COR_ENOMEM;
-    for (size_t i = 0; i < STRINGS; i++) {
-        if (strings[i]->n > 0)
-            memcpy(p, strings[i]->p, strings[i]->n);
-        strings[i]->p = p;
-        p += strings[i]->n;
-    }
-    *ret_scope = copy;
-    return 0;
+    r = cor_str_gather(strings, STRINGS, ret_strings);
+    if (r == 0)
+        *ret_scope = copy;
+    return r;
 }

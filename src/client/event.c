@@ -1,25 +1,9 @@
 #include "client/event.h"
 
-#include <string.h>
-
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "meta/time_text.h"
 #include "json/writer.h"
-
-#define STRINGS 13
-
-static void strings_of(struct cor_event *event, struct cor_str *ret[STRINGS])
-{
-    struct cor_str *all[STRINGS] = {
-        &event->kind,       &event->api_version,      &event->ns,         &event->name,
-        &event->uid,        &event->resource_version, &event->field_path, &event->type,
-        &event->reason,     &event->message,          &event->component,  &event->host,
-        &event->event_name,
-    };
-
-    memcpy(ret, all, sizeof(all));
-}
 
 void cor_event_set_about(struct cor_event *event, const struct cor_object *object)
 {
@@ -39,24 +23,17 @@ struct cor_str cor_event_namespace(const struct cor_event *event)
 int cor_event_copy(const struct cor_event *event, struct cor_event *ret_event, char **ret_strings)
 {
     struct cor_event copy = *event;
-    struct cor_str *strings[STRINGS];
-    size_t n = 0;
-    char *p;
+    struct cor_str *strings[] = {
+        &copy.kind,       &copy.api_version,      &copy.ns,         &copy.name,
+        &copy.uid,        &copy.resource_version, &copy.field_path, &copy.type,
+        &copy.reason,     &copy.message,          &copy.component,  &copy.host,
+        &copy.event_name,
+    };
+    int r = cor_str_gather(strings, COR_ARRAY_LEN(strings), ret_strings);
 
-    strings_of(&copy, strings);
-    for (size_t i = 0; i < STRINGS; i++)
-        n += strings[i]->n;
-    p = *ret_strings = cor_alloc(n + 1);
-    if (!p)
-        return -COR_ENOMEM;
-    for (size_t i = 0; i < STRINGS; i++) {
-        if (strings[i]->n > 0)
-            memcpy(p, strings[i]->p, strings[i]->n);
-        strings[i]->p = p;
-        p += strings[i]->n;
-    }
-    *ret_event = copy;
-    return 0;
+    if (r == 0)
+        *ret_event = copy;
+    return r;
 }
 
 static void member(struct cor_json_writer *w, const char *key, struct cor_str value)

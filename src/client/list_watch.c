@@ -240,28 +240,14 @@ static void on_soon(struct cor_timer *timer)
     cor_status_deinit(&why);
 }
 
-/* One allocation for all strings. */
 static int copy_strings(struct cor_list_watch *lw, const struct cor_list_watch_opts *from)
 {
     struct cor_str *to[] = {&lw->opts.at.gvr.group,    &lw->opts.at.gvr.version,
                             &lw->opts.at.gvr.resource, &lw->opts.at.ns,
                             &lw->opts.label_selector,  &lw->opts.field_selector};
-    size_t n = 0;
-    char *p;
 
     lw->opts = *from;
-    for (size_t i = 0; i < COR_ARRAY_LEN(to); i++)
-        n += to[i]->n;
-    p = lw->strings = cor_alloc(n + 1);
-    if (!p)
-        return -COR_ENOMEM;
-    for (size_t i = 0; i < COR_ARRAY_LEN(to); i++) {
-        if (to[i]->n > 0)
-            memcpy(p, to[i]->p, to[i]->n);
-        *to[i] = cor_str(p, to[i]->n);
-        p += to[i]->n;
-    }
-    return 0;
+    return cor_str_gather(to, COR_ARRAY_LEN(to), &lw->strings);
 }
 
 int cor_list_watch_new(const struct cor_list_watch_opts *opts, struct cor_list_watch **ret_lw)
