@@ -378,51 +378,54 @@ int cor_dynamic_delete_collection(const struct cor_dynamic_call *call,
     return r < 0 ? r : remove_at(call, NOTHING, opts, &target, ret_req, reterr);
 }
 
-int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_list_query *query,
-                     struct cor_dynamic_request **ret_req, struct cor_status *reterr)
+/* A list or watch, whose reader `take_req` has. */
+static int read_collection(struct cor_rest_client *client, const struct cor_resource_path *at,
+                           const struct cor_list_query *query, struct cor_rest_request_opts opts,
+                           struct cor_dynamic_request *take_req,
+                           struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    struct cor_rest_request_opts opts = {.kind = COR_REST_STREAM,
-                                         .accept = call->accept,
-                                         .timeout_ms = call->timeout_ms,
-                                         .deadline_ms = call->deadline_ms,
-                                         .cbs = &list_cbs};
-    struct cor_dynamic_request *req;
     int r;
 
     cor_buf_init(&target, COR_REST_TARGET_MAX);
-    r = write_collection(&call->at, query, false, &target, reterr);
-    if (r < 0)
+    r = write_collection(at, query, opts.kind == COR_REST_WATCH, &target, reterr);
+    if (r < 0) {
+        free_request(take_req);
         return r;
-    req = new_request(LIST);
+    }
+    opts.target = cor_buf_str(&target);
+    return send_request(client, take_req, &opts, ret_req, reterr);
+}
+
+int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_list_query *query,
+                     struct cor_dynamic_request **ret_req, struct cor_status *reterr)
+{
+    const struct cor_rest_request_opts opts = {.kind = COR_REST_STREAM,
+                                               .accept = call->accept,
+                                               .timeout_ms = call->timeout_ms,
+                                               .deadline_ms = call->deadline_ms,
+                                               .cbs = &list_cbs};
+    struct cor_dynamic_request *req = new_request(LIST);
+
     if (!req)
         return no_room(-COR_ENOMEM, reterr);
     req->list_call = *call;
     cor_list_reader_init(&req->list, call->on_item, call->arg);
-    opts.target = cor_buf_str(&target);
-    return send_request(call->client, req, &opts, ret_req, reterr);
+    return read_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
 }
 
 int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct cor_list_query *query,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf target;
-    struct cor_rest_request_opts opts = {.kind = COR_REST_WATCH,
-                                         .accept = call->accept,
-                                         .deadline_ms = call->deadline_ms,
-                                         .cbs = &watch_cbs};
-    struct cor_dynamic_request *req;
-    int r;
+    const struct cor_rest_request_opts opts = {.kind = COR_REST_WATCH,
+                                               .accept = call->accept,
+                                               .deadline_ms = call->deadline_ms,
+                                               .cbs = &watch_cbs};
+    struct cor_dynamic_request *req = new_request(WATCH);
 
-    cor_buf_init(&target, COR_REST_TARGET_MAX);
-    r = write_collection(&call->at, query, true, &target, reterr);
-    if (r < 0)
-        return r;
-    req = new_request(WATCH);
     if (!req)
         return no_room(-COR_ENOMEM, reterr);
     req->watch_call = *call;
     cor_watch_reader_init(&req->watch, call->on_event, call->arg);
-    opts.target = cor_buf_str(&target);
-    return send_request(call->client, req, &opts, ret_req, reterr);
+    return read_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
 }
