@@ -133,6 +133,20 @@ static inline void world_connect(struct world *w, const struct cor_rest_client_o
     assert_int_equal(cor_rest_client_open(w->net, &o, &w->rc, &why), 0);
 }
 
+/* The configuration is refused, and the message has `part`. */
+static inline void world_refuse(struct world *w, const char *part)
+{
+    struct cor_status why = {0};
+
+    assert_int_equal(cor_rest_client_open(w->net,
+                                          &(struct cor_rest_client_opts){.config = &w->config},
+                                          &w->rc, &why),
+                     -COR_EINVAL);
+    assert_non_null(strstr(cor_status_message(&why), part));
+    assert_null(strstr(cor_status_message(&why), "SECRET"));
+    cor_status_deinit(&why);
+}
+
 /* Without a rate limit and without retries, for tests of what stands above the client. */
 static inline void world_connect_freely(struct world *w)
 {
