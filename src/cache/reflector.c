@@ -407,7 +407,7 @@ int cor_reflector_new(const struct cor_reflector_opts *opts, struct cor_reflecto
     r->driver = driver;
     r->store = store;
     r->told_wake_ms = COR_REFLECTOR_NEVER;
-    cor_buf_init(&r->list.token, COR_REFLECTOR_TOKEN_MAX);
+    cor_page_walk_init(&r->list.walk);
     cor_object_set_init(&r->stream.set, r->opts.objects_max);
     rc = describe(r, opts);
     if (rc < 0)
@@ -423,7 +423,7 @@ struct cor_reflector *cor_reflector_free(struct cor_reflector *r)
     assert(r->state == COR_REFLECTOR_IDLE || r->state == COR_REFLECTOR_STOPPED);
     assert(!r->busy);
     cor_object_set_deinit(&r->stream.set);
-    cor_buf_deinit(&r->list.token);
+    cor_page_walk_deinit(&r->list.walk);
     cor_free(r->name);
     cor_free(r->type_description);
     cor_free(r->expected_api_version);

@@ -8,8 +8,7 @@
 #include "cache/object_set.h"
 #include "cache/reflector.h"
 #include "cache/retry_with_deadline.h"
-
-#define COR_REFLECTOR_TOKEN_MAX (64u * 1024)
+#include "meta/page_walk.h"
 
 struct cor_reflector_rv {
     size_t n;
@@ -39,7 +38,7 @@ struct cor_reflector {
     struct {
         struct cor_reflector_rv asked_rv; /* of the list, when it began */
         struct cor_reflector_rv rv;       /* of its first page */
-        struct cor_buf token;             /* of the page asked for; empty: the first */
+        struct cor_page_walk walk;        /* to the page asked for */
         int64_t page_size;
         uint64_t began_ms;
         size_t objects;

@@ -78,7 +78,7 @@ static void ask_from_start(struct cor_reflector *r, struct cor_str rv)
 {
     cor_reflector_unstage(r);
     cor_reflector_rv_set(&r->list.asked_rv, rv);
-    cor_buf_reset(&r->list.token);
+    cor_page_walk_reset(&r->list.walk);
     r->list.paged = false;
     r->list.full = false;
     cor_reflector_request(r, COR_REFLECTOR_LISTING);
@@ -102,7 +102,7 @@ void cor_reflector_list_begin(struct cor_reflector *r)
 void cor_reflector_list_send(struct cor_reflector *r)
 {
     struct cor_list_options opts = {
-        .continue_token = cor_buf_str(&r->list.token),
+        .continue_token = cor_buf_str(&r->list.walk.token),
         .limit = r->list.full ? 0 : r->list.page_size,
         .recursive = true,
     };
@@ -131,9 +131,9 @@ static void fail_list(struct cor_reflector *r, const struct cor_status *cause)
 
 void cor_reflector_list_error(struct cor_reflector *r, const struct cor_status *status)
 {
-    if (r->list.token.n > 0 && cor_status_is_expired(status)) {
+    if (r->list.walk.token.n > 0 && cor_status_is_expired(status)) {
         cor_reflector_unstage(r);
-        cor_buf_reset(&r->list.token);
+        cor_page_walk_reset(&r->list.walk);
         r->list.full = true;
         cor_reflector_request(r, COR_REFLECTOR_LISTING);
         return;
@@ -179,14 +179,8 @@ static void finish(struct cor_reflector *r)
 /* Returns whether there is another page to ask for. */
 static bool next_page(struct cor_reflector *r, struct cor_str token, struct cor_status *reterr)
 {
-    int rc;
-
-    cor_buf_reset(&r->list.token);
-    rc = cor_buf_adds(&r->list.token, token);
-    if (rc < 0) {
-        cor_status_set(reterr, rc, "continue token of %zu bytes: %s", token.n, cor_err_text(rc));
+    if (cor_page_walk_next(&r->list.walk, token, reterr) < 0)
         return false;
-    }
     r->list.paged = true;
     cor_reflector_request(r, COR_REFLECTOR_LISTING);
     return true;
@@ -208,7 +202,7 @@ static int stage_all(struct cor_reflector *r, const struct cor_list_page *page,
 void cor_reflector_list_take(struct cor_reflector *r, const struct cor_list_page *page)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    bool is_first = r->list.token.n == 0;
+    bool is_first = r->list.walk.token.n == 0;
 
     if (stage_all(r, page, &st) < 0) {
         if (page->more_parts)

@@ -2,11 +2,11 @@
 
 #include "base/err.h"
 #include "meta/object_received.h"
+#include "meta/page_walk.h"
 #include "json/scan.h"
 
-#define TYPE_MAX  256
-#define RV_MAX    128
-#define TOKEN_MAX (64u * 1024)
+#define TYPE_MAX 256
+#define RV_MAX   128
 
 struct reading {
     struct cor_list_reader *lr;
@@ -89,7 +89,7 @@ void cor_list_reader_init(struct cor_list_reader *lr, cor_list_item_cb on_item, 
     cor_buf_init(&lr->kind, TYPE_MAX);
     cor_buf_init(&lr->api_version, TYPE_MAX);
     cor_buf_init(&lr->rv, RV_MAX);
-    cor_buf_init(&lr->token, TOKEN_MAX);
+    cor_buf_init(&lr->token, COR_PAGE_TOKEN_MAX);
 }
 
 void cor_list_reader_deinit(struct cor_list_reader *lr)

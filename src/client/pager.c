@@ -6,10 +6,10 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "loop/timer.h"
+#include "meta/page_walk.h"
 
-#define RV_MAX    128
-#define TOKEN_MAX (64u * 1024)
-#define NEVER     UINT64_MAX
+#define RV_MAX 128
+#define NEVER  UINT64_MAX
 
 struct page {
     struct cor_list link;
@@ -30,7 +30,8 @@ struct cor_pager {
     struct page *filling; /* by req */
     struct cor_list pages;
     size_t npages, nobjects;
-    struct cor_buf rv, token;
+    struct cor_buf rv;
+    struct cor_page_walk walk;
     struct cor_timer soon; /* always set, so that moving it cannot fail */
     struct cor_status why;
     bool is_paged, is_full; /* continued; the fallback is under way */
@@ -68,7 +69,7 @@ static void free_pager(struct cor_pager *p)
     cor_timer_cancel(&p->soon);
     drop_pages(p);
     cor_buf_deinit(&p->rv);
-    cor_buf_deinit(&p->token);
+    cor_page_walk_deinit(&p->walk);
     cor_status_deinit(&p->why);
     cor_free(p->text);
     cor_free(p);
@@ -116,26 +117,18 @@ static void go_on(struct cor_pager *p);
 static int ask(struct cor_pager *p, struct cor_status *reterr);
 
 /* The first page's revision is the list's, and the last page's token is empty. */
-static int keep_meta(struct cor_pager *p, const struct cor_list_meta *meta)
-{
-    int r = p->rv.n == 0 ? cor_buf_adds(&p->rv, meta->resource_version) : 0;
-
-    cor_buf_reset(&p->token);
-    return r < 0 ? r : cor_buf_adds(&p->token, meta->continue_token);
-}
-
 static void take_page(struct cor_pager *p, const struct cor_list_meta *meta)
 {
-    int r = keep_meta(p, meta);
+    int r = p->rv.n == 0 ? cor_buf_adds(&p->rv, meta->resource_version) : 0;
 
     cor_list_push(&p->pages, &p->filling->link);
     p->npages++;
     p->filling = NULL;
-    p->is_complete = p->token.n == 0 || p->is_full;
-    if (r < 0) {
-        p->is_complete = true;
+    p->is_complete = r < 0 || meta->continue_token.n == 0 || p->is_full;
+    if (r < 0)
         cor_status_untyped(&p->why, r, "%s", cor_err_text(r));
-    }
+    else if (!p->is_complete)
+        p->is_complete = cor_page_walk_next(&p->walk, meta->continue_token, &p->why) < 0;
 }
 
 /* A list that was to be gathered has expired under way. */
@@ -148,7 +141,7 @@ static void begin_full_list(struct cor_pager *p)
 {
     drop_pages(p);
     cor_buf_reset(&p->rv);
-    cor_buf_reset(&p->token);
+    cor_page_walk_reset(&p->walk);
     p->is_full = true;
 }
 
@@ -185,9 +178,9 @@ static int ask(struct cor_pager *p, struct cor_status *reterr)
         query.list.limit = 0;
         query.list.continue_token = COR_STR("");
     }
-    if (p->token.n > 0) {
+    if (p->walk.token.n > 0) {
         p->is_paged = true;
-        query.list.continue_token = cor_buf_str(&p->token);
+        query.list.continue_token = cor_buf_str(&p->walk.token);
         query.list.resource_version = query.list.resource_version_match = COR_STR("");
     }
     return cor_dynamic_list(&call, &query, &p->req, reterr);
@@ -342,7 +335,7 @@ static int open_pager(struct cor_pager *take_pager, const struct cor_pager_opts 
         p->opts.query.list.limit = COR_PAGE_SIZE;
     cor_list_init(&p->pages);
     cor_buf_init(&p->rv, RV_MAX);
-    cor_buf_init(&p->token, TOKEN_MAX);
+    cor_page_walk_init(&p->walk);
     cor_timer_init(&p->soon, cor_rest_client_loop(opts->client), on_soon);
     r = copy_strings(p);
     if (r == 0)

@@ -1,3 +1,4 @@
+#include "meta/page_walk.h"
 #include "script.h"
 
 /* The list phase as scripts, after client-go's reflector_test.go. */
@@ -336,6 +337,38 @@ TEST(reflector_list, a_list_above_the_maximum_fails)
     script_page(&s, "a@1 b@2 c@3", "10", "");
     script_expect(&s, "L(0,500) begin stage(a@1) stage(b@2) abort "
                       "end(unable to sync list result: more than 2 objects)");
+    script_deinit(&s);
+}
+
+TEST(reflector_list, a_page_that_leads_to_itself_fails)
+{
+    struct script s;
+
+    script_init(&s);
+    script_start(&s);
+    script_page(&s, "a@1", "10", "next");
+    script_page(&s, "a@1", "10", "next");
+    script_expect(&s,
+                  "L(0,500) begin stage(a@1) L(,500,next) stage(a@1) abort "
+                  "end(failed to list <unspecified>: the list has no end: the server repeats its "
+                  "continue token)");
+    script_tick(&s);
+    script_expect(&s, "L(0,500)");
+    script_deinit(&s);
+}
+
+TEST(reflector_list, pages_without_end_fail_at_the_maximum)
+{
+    struct script s;
+
+    script_init(&s);
+    script_start(&s);
+    for (int i = 1; i < COR_PAGES_MAX; i++) {
+        script_page(&s, "", "10", i % 2 ? "a" : "b");
+        script_forget(&s);
+    }
+    script_page(&s, "", "10", "c");
+    script_expect(&s, "end(failed to list <unspecified>: the list has more than 100000 pages)");
     script_deinit(&s);
 }
 

@@ -351,6 +351,31 @@ TEST(list_watch, an_answer_that_is_no_list_is_asked_for_again)
     end(&w);
 }
 
+/* The server gives the same page, and the same token, to whatever it is asked. */
+TEST(list_watch, a_server_that_repeats_a_page_is_asked_again_later)
+{
+    static const char page[] =
+        "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
+        "\"10\",\"continue\":\"t\"},\"items\":[{\"metadata\":{\"name\":\"a\"}}]}";
+    static const char first[] =
+        "/api/v1/configmaps?labelSelector=app%3Da+b&resourceVersion=0&limit=500\n";
+    static const char second[] =
+        "/api/v1/configmaps?labelSelector=app%3Da+b&limit=500&continue=t\n";
+    struct world w;
+
+    begin(&w, page);
+    w.awaited = "never";
+    while (cor_list_watch_stats(w.lw).lists < 3)
+        cor_loop_run_until(w.loop, has_heard, &w, 100);
+    assert_string_equal(w.heard, "");
+    w.list = two;
+    await(&w, "add!(a@3) add!(b@7)");
+    assert_int_equal(strncmp(w.asked.p, first, strlen(first)), 0);
+    assert_int_equal(strncmp(w.asked.p + strlen(first), second, strlen(second)), 0);
+    assert_int_equal(strncmp(w.asked.p + strlen(first) + strlen(second), first, strlen(first)), 0);
+    end(&w);
+}
+
 /* The reflector cancels the request while its answer is being cut. */
 TEST(list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
 {

@@ -153,6 +153,34 @@ TEST(pager, a_later_page_that_expired_is_a_full_list)
     world_end(&w);
 }
 
+static void begin_each(struct world *w, struct taken *t, unsigned prefetch)
+{
+    struct cor_pager_opts opts = opts_of(w, 1);
+
+    assert_int_equal(cor_pager_each(&opts, prefetch, &each_cbs, t, &t->pager, NULL), 0);
+}
+
+TEST(pager, a_page_that_leads_to_itself_is_a_failure)
+{
+    static const struct answer script[] = {PAGE("9", "t", ITEM("a")), PAGE("9", "t", ITEM("b")),
+                                           PAGE("9", "t", ITEM("c"))};
+    struct taken t;
+    struct world w;
+
+    begin(&w, script, 3);
+    gather(&w, &t, 1);
+    assert_int_equal(t.err, -COR_EINVAL);
+    assert_int_equal(w.nasked, 2);
+    WORLD_SCRIPT(&w, script);
+    t = (struct taken){0};
+    begin_each(&w, &t, 0);
+    world_until(&w, is_flag, &t.is_done);
+    assert_int_equal(t.err, -COR_EINVAL);
+    assert_string_equal(t.names, "ab");
+    assert_int_equal(w.nasked, 2);
+    world_end(&w);
+}
+
 TEST(pager, other_failures_are_told)
 {
     static const struct answer first[] = {EXPIRED("Expired")};
@@ -180,13 +208,6 @@ TEST(pager, other_failures_are_told)
     world_end(&w);
 }
 
-static void begin_each(struct world *w, struct taken *t, unsigned prefetch)
-{
-    struct cor_pager_opts opts = opts_of(w, 1);
-
-    assert_int_equal(cor_pager_each(&opts, prefetch, &each_cbs, t, &t->pager, NULL), 0);
-}
-
 struct count {
     struct world *w;
     size_t n;
@@ -200,8 +221,8 @@ static bool has_asked(void *arg)
 /* Contract 4.1.7: n + 2 pages are asked for while the first is taken. */
 TEST(pager, fetches_ahead_of_a_taker_that_pauses)
 {
-    static const struct answer script[] = {PAGE("9", "t", ITEM("a")), PAGE("9", "t", ITEM("b")),
-                                           PAGE("9", "t", ITEM("c")), PAGE("9", "t", ITEM("d")),
+    static const struct answer script[] = {PAGE("9", "1", ITEM("a")), PAGE("9", "2", ITEM("b")),
+                                           PAGE("9", "3", ITEM("c")), PAGE("9", "4", ITEM("d")),
                                            PAGE("9", "", ITEM("e"))};
     struct taken t = {.pause = 1};
     struct world w;
