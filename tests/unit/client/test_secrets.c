@@ -1,5 +1,5 @@
 /* No block that a secret is read into, or made from, goes back with it, or is left behind by
- * realloc(). A program of its own, because it takes the place of the tests' allocator. */
+ * realloc(). A file of its own, because it takes the place of the tests' allocator. */
 #include <malloc.h>
 #include <stdio.h>
 
