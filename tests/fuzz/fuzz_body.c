@@ -168,7 +168,7 @@ static void check(const struct answer *a)
     FUZZ_CHECK(code == (uint64_t)a->sink.status);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct answer first, second;
     struct cor_str body;

@@ -34,7 +34,7 @@ static const struct cor_transformer *transformer(size_t i)
     return cor_encryption_peek(made[i], &pods);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     size_t i = size ? (data[0] & 0x7f) % (sizeof(providers) / sizeof(providers[0])) : 0;
     const struct cor_transformer *t = transformer(i);

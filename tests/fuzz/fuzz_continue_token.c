@@ -70,7 +70,7 @@ static void try_key(struct cor_str key)
     cor_buf_deinit(&token);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str in = cor_str((const char *)data, size);
     struct cor_buf token;

@@ -68,7 +68,7 @@ static void check_secret(const struct cor_object *object)
     cor_object_unref(again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_object *object;
 

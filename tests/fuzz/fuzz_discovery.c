@@ -46,7 +46,7 @@ static void ask_all(const struct cor_catalog *catalog)
     cor_status_deinit(&why);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str text = cor_str((const char *)data, size);
     struct cor_catalog c = {0};

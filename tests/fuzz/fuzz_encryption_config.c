@@ -39,7 +39,7 @@ static void check_round_trip(const struct cor_encryption *e, struct cor_str reso
     cor_buf_deinit(&plain);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str file = cor_str((const char *)data, size);
     struct cor_encryption_config config;

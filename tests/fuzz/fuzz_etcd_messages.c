@@ -36,7 +36,7 @@ static void try_watch(struct cor_str bytes)
     etcd_watch_answer_deinit(&answer);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str bytes = cor_str((const char *)data, size);
     struct etcd_member_status status;

@@ -173,7 +173,7 @@ static void play(struct etcd_session *s, struct subject *subjects, uint8_t what,
     run_waiting(s);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct etcd_session session = {.stream = NULL};
     struct etcd_watch_streams streams;

@@ -6,7 +6,7 @@
 #include "client/exec_credential.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_exec_credential c = {0};
     struct cor_status why = {0};

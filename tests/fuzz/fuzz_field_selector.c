@@ -79,7 +79,7 @@ static void check(struct cor_str text, const struct cor_field_labels *labels)
     cor_status_deinit(&status);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     check(cor_str((const char *)data, size), &table);
     check(cor_str((const char *)data, size), NULL);

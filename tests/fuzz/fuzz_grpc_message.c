@@ -45,7 +45,7 @@ static uint64_t run(struct cor_str in, size_t cut)
     return hash + (uint64_t)(r == 0 ? is_midway : -r * 100);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str in;
 

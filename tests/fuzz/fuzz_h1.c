@@ -83,7 +83,7 @@ static uint64_t run(enum cor_h1_role role, struct cor_str in, size_t cut)
     return seen.hash + (uint64_t)(r < 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     enum cor_h1_role role;
     struct cor_str in;

@@ -220,7 +220,7 @@ static void open_streams(struct user *u)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct user u = {0};
     struct cor_str in;

@@ -190,7 +190,7 @@ static void end(struct run *r)
     cor_loop_free(r->loop);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct run r = {0};
     struct cor_http_client_opts opts = {.host = "127.0.0.1"};

@@ -88,7 +88,7 @@ static void check_canonical(struct cor_str in, const struct cor_json_traits *tra
     cor_buf_deinit(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str in = cor_str((const char *)data, size);
     struct cor_json_error err;

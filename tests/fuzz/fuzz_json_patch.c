@@ -67,7 +67,7 @@ static void check_replaced(struct cor_str doc)
     cor_buf_deinit(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str patch = cor_str((const char *)data, size);
     struct cor_str source = cor_str_cut(&patch, '\n');

@@ -53,7 +53,7 @@ static void evaluate(const struct cor_json_path *path, struct cor_str in)
     cor_buf_deinit(&json);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str json = cor_str((const char *)data, size);
     struct cor_str text = cor_str_cut(&json, '\n');

@@ -24,7 +24,7 @@ static void check(int r, struct cor_status *st)
     cor_status_deinit(st);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str text = cor_str((const char *)data, size);
     struct cor_kubeconfig *kc = cor_kubeconfig_new();

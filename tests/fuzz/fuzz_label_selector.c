@@ -65,7 +65,7 @@ static void check_own_labels(const struct cor_label_selector *selector, struct c
     cor_buf_deinit(&canonical);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str labels = cor_str((const char *)data, size);
     struct cor_str text = cor_str_cut(&labels, '\n');

@@ -73,7 +73,7 @@ static void check_served(const struct cor_object *stored, cor_rev rev)
     cor_object_unref(back);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str json = cor_str((const char *)data, size);
     struct cor_object *parsed = NULL, *read = NULL;

@@ -64,7 +64,7 @@ static int read_watch(struct cor_str text, size_t step, struct sum *sum)
     return r;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str text = cor_str((const char *)data, size);
     struct sum whole = {0}, cut = {0};

@@ -7,7 +7,7 @@
 
 #define OUT_MAX (1u << 24)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     const struct cor_json_limits limits = {OUT_MAX, COR_JSON_DEPTH_MAX};
     struct cor_buf out;

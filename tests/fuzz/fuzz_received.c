@@ -72,7 +72,7 @@ static void check_projected(struct cor_object *object)
     cor_projection_free(projection);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str json = cor_str((const char *)data, size);
     struct cor_object *object = NULL, *typed = NULL, *canonical = NULL;

@@ -42,7 +42,7 @@ static int split(enum cor_json_split kind, struct cor_str in, size_t step, struc
     return r;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str in = cor_str((const char *)data, size);
     struct cor_buf whole, parts;

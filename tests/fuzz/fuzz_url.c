@@ -104,7 +104,7 @@ static void check_inside(const struct cor_request_info *info, struct cor_str par
     FUZZ_CHECK(cor_str_find(part, '/') < 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str rest, path, query;
     struct cor_request_info info;

@@ -56,7 +56,7 @@ static void read_with(const struct cor_str *texts, size_t n, struct cor_view vie
     cor_view_set_free(set);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str json = cor_str((const char *)data, size);
     struct cor_str texts[PATHS_MAX];

@@ -4,7 +4,7 @@
 #include "client/warning.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str rest = cor_str((const char *)data, size);
     struct cor_buf text;

@@ -38,7 +38,7 @@ static void check_round_trip(struct cor_str json)
     cor_buf_deinit(&twice);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_yaml_error err = {""};
     struct cor_buf out, dups, canonical;

@@ -1,4 +1,5 @@
-/* Runs a fuzz target over every file of a corpus folder: one line of TAP per file. */
+/* Runs a fuzz target over every file of its corpus: one line of TAP per file of the folder.
+ * replay fuzz_NAME.c FOLDER */
 #include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
@@ -7,9 +8,34 @@
 #include "fuzz.h"
 
 #define FILE_BYTES_MAX (4u << 20)
+#define TARGETS_MAX    128
+
+static struct {
+    const char *file;
+    fuzz_fn fn;
+} targets[TARGETS_MAX];
+static size_t ntargets;
+
+void fuzz_register(const char *file, fuzz_fn fn)
+{
+    const char *slash = strrchr(file, '/');
+
+    if (ntargets == TARGETS_MAX)
+        abort();
+    targets[ntargets].file = slash ? slash + 1 : file;
+    targets[ntargets++].fn = fn;
+}
+
+static fuzz_fn find_target(const char *file)
+{
+    for (size_t i = 0; i < ntargets; i++)
+        if (strcmp(targets[i].file, file) == 0)
+            return targets[i].fn;
+    return NULL;
+}
 
 /* Each input has a block of its own size, so that a read past its end is seen by ASan. */
-static bool replay(const char *path)
+static bool replay(fuzz_fn target, const char *path)
 {
     uint8_t *data;
     long size;
@@ -23,7 +49,7 @@ static bool replay(const char *path)
         data = cor_alloc((size_t)size);
         ok = data && fread(data, 1, (size_t)size, f) == (size_t)size;
         if (ok)
-            LLVMFuzzerTestOneInput(data, (size_t)size);
+            target(data, (size_t)size);
         cor_free(data);
     }
     fclose(f);
@@ -32,7 +58,8 @@ static bool replay(const char *path)
 
 int main(int argc, char **argv)
 {
-    DIR *folder = argc == 2 ? opendir(argv[1]) : NULL;
+    fuzz_fn target = argc == 3 ? find_target(argv[1]) : NULL;
+    DIR *folder = target ? opendir(argv[2]) : NULL;
     const struct dirent *entry;
     unsigned n = 0, failed = 0;
 
@@ -42,8 +69,8 @@ int main(int argc, char **argv)
 
         if (entry->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
-        ok = replay(path);
+        snprintf(path, sizeof(path), "%s/%s", argv[2], entry->d_name);
+        ok = replay(target, path);
         printf("%sok %u - %s\n", ok ? "" : "not ", ++n, entry->d_name);
         fflush(stdout);
         failed += !ok;
@@ -51,7 +78,7 @@ int main(int argc, char **argv)
     if (folder)
         closedir(folder);
     if (n == 0)
-        printf("not ok %u - a folder with at least one input\n", ++n);
+        printf("not ok %u - a known target and a folder with at least one input\n", ++n);
     printf("1..%u\n", n);
     return folder && failed == 0 ? 0 : 1;
 }
