@@ -7,7 +7,7 @@
 #include "net/tls.h"
 #include "server_process.h"
 
-#define CLOSE_MS 30000
+#define CLOSE_MS 180000
 
 struct http_client *http_client_open(struct cor_loop *loop, const struct server_process *server,
                                      bool is_h2)

@@ -20,7 +20,7 @@
 #define WRITERS         6
 #define WATCHERS        24
 #define SECONDS         4
-#define SETTLE_MS       30000
+#define SETTLE_MS       180000
 #define POLL_MS         5
 #define HISTORY_SECONDS 240 /* compaction leaves at least as much */
 

@@ -19,7 +19,7 @@
 #define AWAY_MS    60
 #define PAUSE_MS   4000 /* long enough for a stream to fill up, now and then */
 #define CHECK_MS   100
-#define LIST_MS    30000
+#define LIST_MS    180000
 #define PAGE_LIMIT 7
 
 /* A segment that waits for the history to reach it. */
