@@ -92,9 +92,14 @@ static const char *backend(const struct session *s)
     return cor_engine_backend(s->opts->backend, &s->opts->etcd);
 }
 
+bool session_has_files(const struct session *s)
+{
+    return strcmp(backend(s), "sqlite") == 0;
+}
+
 int session_check_files(struct session *s)
 {
-    if (strcmp(backend(s), "sqlite") == 0)
+    if (session_has_files(s))
         return EXIT_OK;
     cor_status_set(&s->status, -COR_EINVAL,
                    "flag --storage-backend: \"%s\" has no files here; expected sqlite", backend(s));

@@ -101,7 +101,9 @@ int session_open_store(struct session *s, bool read_only);
 int session_transformer(struct session *s, const struct store_key *key,
                         const struct cor_transformer **ret_transformer);
 
-/* For work on the store's files, without an engine: are there any? */
+/* For work on the store's files, without an engine: are there any? The second says so to the user.
+ */
+bool session_has_files(const struct session *s);
 int session_check_files(struct session *s);
 
 /* At any time after session_init(). */

@@ -6,6 +6,7 @@
 #include "meta/key.h"
 #include "session.h"
 #include "storage/encryption/config.h"
+#include "storage/maintenance.h"
 #include "storage/rewriter.h"
 #include "store_commands.h"
 
@@ -23,6 +24,7 @@ struct rewrite {
     struct store_key key;  /* the last one that was looked at, for its resource */
     const struct cor_transformer *transformer; /* of that resource; NULL: it is left alone */
     uint64_t said_ms;
+    bool is_through; /* all values were seen */
     int exit_status;
 };
 
@@ -131,7 +133,11 @@ static void on_done(void *arg, int err, struct cor_status *status,
     if (err < 0) {
         cor_status_move(&rw->session.status, status);
         rw->exit_status = session_report(&rw->session);
-    } else if (session_wants_json(&rw->session)) {
+        rw->session.done = true;
+        return;
+    }
+    rw->is_through = true;
+    if (session_wants_json(&rw->session)) {
         printf("{\"keys\":%" PRIu64 ",\"rewritten\":%" PRIu64 ",\"failed\":%" PRIu64 "}\n",
                counts->seen, counts->rewritten, counts->failed);
     } else {
@@ -141,6 +147,15 @@ static void on_done(void *arg, int err, struct cor_status *status,
         putchar('\n');
     }
     rw->session.done = true;
+}
+
+/* What was replaced must not be read off the disk, nor out of history without the old key. */
+static int scrub(struct session *s)
+{
+    if (!session_has_files(s))
+        return EXIT_OK;
+    s->engine = cor_engine_close(s->engine);
+    return cor_store_scrub(s->opts->data, &s->status) < 0 ? session_report(s) : EXIT_OK;
 }
 
 static int rewrite_store(struct rewrite *rw)
@@ -172,6 +187,8 @@ static int rewrite_store(struct rewrite *rw)
     if (cor_rewriter_start(&opts, &s->status) < 0)
         return session_report(s);
     session_wait(s);
+    if (rw->is_through && scrub(s) != EXIT_OK)
+        rw->exit_status = EXIT_FAILED;
     return rw->exit_status == EXIT_OK ? session_finish_output(s) : rw->exit_status;
 }
 
@@ -217,7 +234,9 @@ const struct command store_rewrite = {
         "Reads every value and writes those anew that the first key of the first provider did not\n"
         "write: after a rotation of keys, or to begin or end encryption. Says on standard error,\n"
         "once a second, how far it is. It may be stopped at any time and run again. A write that\n"
-        "comes between is never lost. History keeps the old values until it is compacted.\n",
+        "comes between is never lost. In the end a store of SQLite forgets its history and its file\n"
+        "is written anew, so that no old value can be read in it; on etcd old values stay until it is\n"
+        "compacted and defragmented.\n",
     .flags = flags,
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,

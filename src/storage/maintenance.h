@@ -1,5 +1,6 @@
-/* Looking after a store on disk: is it sound, and a copy of it. Both work beside a process that
- * holds the store, change nothing in it, and see it at one revision.
+/* Looking after a store on disk: is it sound, a copy of it, and nothing in it of what is gone. The
+ * first two work beside a process that holds the store, change nothing in it, and see it at one
+ * revision; the third holds it.
  * Thread: any; they block for as long as it takes. */
 #ifndef COR_STORAGE_MAINTENANCE_H
 #define COR_STORAGE_MAINTENANCE_H
@@ -32,5 +33,12 @@ int cor_store_check(const char *dir, void (*on_finding)(void *arg, const char *f
 int cor_store_backup(const char *dir, const char *dest,
                      void (*on_progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes),
                      void *arg, struct cor_status *reterr_status);
+
+/* Drops all history and writes the file anew, so that no byte of an old value is left in the
+ * store's files (what the disk below keeps is another matter). The revision stays. Needs room for a
+ * second store. -COR_ELOCKED, -COR_ENOTFOUND, -COR_ESCHEMA, -COR_EBUSY (somebody reads the old
+ * state: try again), -COR_ENOSPC, -COR_EREADONLY, -COR_EIO, -COR_ENOMEM; the store is whole then
+ * too. */
+int cor_store_scrub(const char *dir, struct cor_status *reterr_status);
 
 #endif

@@ -94,6 +94,27 @@ def test_encryption_begins_and_ends_with_a_rewrite(p):
     assert p.store("get", "configmaps/default/a").json()["data"] == {"level": "clear"}
 
 
+def test_after_a_rewrite_no_file_has_the_clear_text_any_more(p):
+    many = {f"k{i}": f"plain secret {i} " * 400 for i in range(6)}
+    for name in ("a", "b", "gone"):
+        put(p, name, (), **many).ok()
+        put(p, name, (), level="plain secret").ok()
+    p.store("delete", "configmaps/default/gone").ok()
+    p.store("compact").ok()  # leaves free pages behind
+    put(p, "a", (), level="plain secret again").ok()
+    assert b"plain secret" in on_disk(p)
+    begin = config(p, provider("aesgcm", "key1"), provider("identity"))
+    assert p.store("rewrite", *begin).ok().startswith("rewrote 2 of ")
+    assert b"plain secret" not in on_disk(p)
+    p.store("check").ok()
+    assert p.store("get", "configmaps/default/a", *begin).json()["data"] == {"level": "plain secret again"}
+    before = p.store("status", "-o", "json").json()
+    assert p.store("rewrite", *begin, "-o", "json").json()["rewritten"] == 0
+    assert p.store("status", "-o", "json").json()["revision"] == before["revision"]
+    put(p, "c", begin, level="plain secret").ok()
+    p.store("check").ok()
+
+
 def test_another_prefix_is_read_written_and_rewritten(p):
     elsewhere = "--etcd-prefix", "elsewhere"
     put(p, "a", elsewhere, level="clear").ok()

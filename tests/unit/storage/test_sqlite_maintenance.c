@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
+#include "fault_vfs.h"
 #include "storage/maintenance.h"
 
 struct findings {
@@ -184,4 +186,149 @@ TEST(sqlite_maintenance, a_backup_that_fails_leaves_no_file)
     assert_int_equal(cor_store_backup(test_tmpdir(), dest, NULL, NULL, &st), -COR_ENOTFOUND);
     assert_int_equal(access(dest, F_OK), -1);
     cor_status_deinit(&st);
+}
+
+/* Does any file of the folder have these bytes? */
+static bool on_disk(const char *dir, const char *text)
+{
+    static const char *const names[] = {"store.db", "store.db-wal"};
+    bool found = false;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
+        char path[128];
+        FILE *file;
+
+        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+        file = fopen(path, "rb");
+        if (!file)
+            continue;
+        for (size_t matched = 0; !found;) {
+            int c = fgetc(file);
+
+            if (c == EOF)
+                break;
+            matched = c == text[matched] ? matched + 1 : (size_t)(c == text[0]);
+            found = text[matched] == '\0';
+        }
+        fclose(file);
+    }
+    return found;
+}
+
+static void fill_with_secrets(struct fx *fx)
+{
+    cor_rev rev;
+
+    for (int i = 0; i < 50; i++) {
+        char key[16];
+
+        snprintf(key, sizeof(key), "/s%d", i);
+        fx_put(fx, key, "a clear secret that is long enough to be found", 0, &rev);
+        if (i % 2)
+            fx_put(fx, key, "sealed", rev, &rev);
+        else
+            fx_delete(fx, key, rev, &rev);
+    }
+    assert_int_equal(fx_compact(fx, rev - 10), 0);
+}
+
+static int scrub(const char *dir)
+{
+    struct cor_status st;
+    int r;
+
+    cor_status_init(&st);
+    r = cor_store_scrub(dir, &st);
+    cor_status_deinit(&st);
+    return r;
+}
+
+TEST(sqlite_maintenance, a_scrubbed_store_has_the_present_state_and_nothing_else)
+{
+    struct cor_store_summary before, after;
+    struct fx fx;
+
+    fx_open(&fx, test_tmpdir());
+    fill_with_secrets(&fx);
+    assert_int_equal(scrub(fx.dir), -COR_ELOCKED);
+    fx_close(&fx);
+    assert_sound(fx.dir, &before);
+    assert_true(on_disk(fx.dir, "a clear secret"));
+    assert_int_equal(scrub(fx.dir), 0);
+    assert_sound(fx.dir, &after);
+    assert_false(on_disk(fx.dir, "a clear secret"));
+    assert_true(on_disk(fx.dir, "sealed"));
+    assert_int_equal(after.rev, before.rev);
+    assert_int_equal(after.compact_rev, before.rev);
+    assert_int_equal(after.keys, before.keys);
+    assert_int_equal(after.rows, before.keys);
+    fx_open(&fx, fx.dir);
+    assert_int_equal(fx_put(&fx, "/next", "1", 0, NULL), 0);
+    assert_int_equal(fx_rev(&fx), before.rev + 1);
+    fx_close(&fx);
+    assert_sound(fx.dir, &after);
+}
+
+TEST(sqlite_maintenance, a_scrub_keeps_the_revision_of_a_last_deletion)
+{
+    struct cor_store_summary sum;
+    struct fx fx;
+    cor_rev rev;
+
+    fx_open(&fx, test_tmpdir());
+    fx_close(&fx);
+    assert_int_equal(scrub(fx.dir), 0);
+    fx_open(&fx, fx.dir);
+    fx_put(&fx, "/a", "1", 0, &rev);
+    fx_delete(&fx, "/a", rev, &rev);
+    fx_close(&fx);
+    assert_int_equal(scrub(fx.dir), 0);
+    assert_sound(fx.dir, &sum);
+    assert_int_equal(sum.rev, rev);
+    assert_int_equal(sum.rows, 1);
+    assert_int_equal(sum.keys, 0);
+}
+
+/* Each write of a scrub meets a full disk once; what is there afterwards is the store. */
+TEST(sqlite_maintenance, a_scrub_that_the_disk_has_no_room_for_changes_nothing)
+{
+    struct cor_store_summary before, after;
+    struct fx fx;
+    int r = -1;
+
+    fx_open(&fx, test_tmpdir());
+    fill_with_secrets(&fx);
+    fx_close(&fx);
+    assert_sound(fx.dir, &before);
+    assert_true(fault_vfs_install());
+    for (uint64_t n = 1; r < 0; n++) {
+        const struct fault_plan plan = {
+            .action = FAULT_FULL, .on = FAULT_WRITE, .nth = n, .persistent = true};
+
+        fault_vfs_plan(&plan);
+        r = scrub(fx.dir);
+        assert_true(r == 0 || r == -COR_ENOSPC);
+        fault_vfs_plan(NULL);
+        assert_sound(fx.dir, &after);
+        assert_int_equal(after.rev, before.rev);
+        assert_int_equal(after.keys, before.keys);
+    }
+    fault_vfs_uninstall();
+    assert_false(on_disk(fx.dir, "a clear secret"));
+}
+
+TEST(sqlite_maintenance, a_scrub_survives_failed_allocations)
+{
+    struct cor_store_summary sum;
+    struct fx fx;
+
+    fx_open(&fx, test_tmpdir());
+    fill_with_secrets(&fx);
+    fx_close(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r = scrub(fx.dir);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+    }
+    assert_sound(fx.dir, &sum);
 }
