@@ -25,7 +25,7 @@ struct cor_caches_opts {
     struct cor_engine *engine;
     struct cor_loop *const *loops; /* those that read; the first is home to lists and timers */
     size_t nloops;
-    size_t bytes_max;              /* of all windows and kept roots; 0: the default */
+    size_t bytes_max; /* of all windows, kept roots, numbers for lagging watches; 0: the default */
     const struct cor_clock *clock; /* NULL: the real one */
 };
 

@@ -126,7 +126,7 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     assert(reader->loop && cor_loop_is_current(store->loop));
     cor_list_init(&reader->dirty);
     cor_list_init(&reader->watches);
-    watcher_index_init(&reader->index, store_key_str(&cacher->prefix));
+    watcher_index_init(&reader->index, store_key_str(&cacher->prefix), &cacher->caches->bytes);
     reader->turn.on_mail = dispatch_on_turn;
     atomic_init(&reader->needs, UINT64_MAX);
     pthread_mutex_lock(&cacher->cache.lock);

@@ -6,18 +6,28 @@
 #include "base/mem.h"
 
 #define BUCKETS_MAX (1u << 24)
+/* Places for numbers that a bucket begins with; doubled and halved. */
+#define NUMBERS_MIN 16
 
-void watcher_index_init(struct watcher_index *ix, struct cor_str prefix)
+void watcher_index_init(struct watcher_index *ix, struct cor_str prefix, _Atomic size_t *weight)
 {
     ix->prefix = prefix;
+    ix->weight = weight;
     for (size_t i = 0; i < BUCKET_KINDS; i++)
         cor_map_init(&ix->maps[i], BUCKETS_MAX);
     cor_list_init(&ix->empties);
 }
 
+static void drop_numbers(struct watcher_bucket *b)
+{
+    atomic_fetch_sub(b->weight, b->cap * sizeof(*b->numbers));
+    b->numbers = cor_free(b->numbers);
+    b->head = b->nnumbers = b->cap = 0;
+}
+
 static void bucket_free(struct watcher_bucket *bucket)
 {
-    cor_free(bucket->numbers);
+    drop_numbers(bucket);
     cor_free(bucket);
 }
 
@@ -55,6 +65,7 @@ int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, 
             memcpy(bucket->bytes, text.p, text.n);
         bucket->text = cor_str(bucket->bytes, text.n);
         bucket->kind = kind;
+        bucket->weight = ix->weight;
         cor_list_init(&bucket->idle);
         cor_list_init(&bucket->lagging);
         cor_list_init(&bucket->empty);
@@ -155,9 +166,8 @@ static uint64_t *number_at(const struct watcher_bucket *b, size_t i)
     return &b->numbers[(b->head + i) & (b->cap - 1)];
 }
 
-static int grow(struct watcher_bucket *b)
+static int resize(struct watcher_bucket *b, size_t cap)
 {
-    size_t cap = b->cap ? b->cap * 2 : 16;
     uint64_t *numbers = cor_alloc(cap * sizeof(*numbers));
 
     if (!numbers)
@@ -165,6 +175,7 @@ static int grow(struct watcher_bucket *b)
     for (size_t i = 0; i < b->nnumbers; i++)
         numbers[i] = *number_at(b, i);
     cor_free(b->numbers);
+    atomic_fetch_add(b->weight, (cap - b->cap) * sizeof(*numbers));
     b->numbers = numbers;
     b->cap = cap;
     b->head = 0;
@@ -176,7 +187,7 @@ void watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
     /* ALL has every number: there is nothing to keep. */
     if (b->kind == BUCKET_ALL || b->is_partial)
         return;
-    if (b->nnumbers == b->cap && grow(b) < 0) {
+    if (b->nnumbers == b->cap && resize(b, b->cap ? b->cap * 2 : NUMBERS_MIN) < 0) {
         b->is_partial = true;
         return;
     }
@@ -203,9 +214,10 @@ uint64_t watcher_bucket_after(const struct watcher_bucket *b, uint64_t number)
 
 void watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
 {
+    size_t cap;
+
     if (cor_list_empty(&b->lagging)) {
-        b->numbers = cor_free(b->numbers);
-        b->head = b->nnumbers = b->cap = 0;
+        drop_numbers(b);
         b->is_partial = false;
         return;
     }
@@ -213,4 +225,9 @@ void watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
         b->head = (b->head + 1) & (b->cap - 1);
         b->nnumbers--;
     }
+    cap = b->cap;
+    while (cap > NUMBERS_MIN && b->nnumbers <= cap / 4)
+        cap /= 2;
+    if (cap < b->cap)
+        (void)resize(b, cap); /* else it stays as large as it is */
 }

@@ -8,6 +8,8 @@
 #ifndef COR_STORAGE_CACHER_WATCHER_INDEX_H
 #define COR_STORAGE_CACHER_WATCHER_INDEX_H
 
+#include <stdatomic.h>
+
 #include "base/list.h"
 #include "base/map.h"
 #include "storage/cacher/window.h"
@@ -28,8 +30,9 @@ struct watcher_bucket {
     struct cor_list empty;   /* among the index's empties */
     struct cor_list turn;    /* among the buckets with offers */
     struct watcher_offer *offers, *last_offer;
-    bool is_partial;   /* there was no memory for a number: walk the window */
-    uint64_t *numbers; /* a ring of `cap`, `nnumbers` in use from `head` on */
+    bool is_partial;        /* there was no memory for a number: walk the window */
+    uint64_t *numbers;      /* a ring of `cap`, `nnumbers` in use from `head` on */
+    _Atomic size_t *weight; /* the index's */
     size_t head, nnumbers, cap;
     enum watcher_bucket_kind kind;
     struct cor_str text; /* what it is for */
@@ -43,10 +46,12 @@ struct watcher_bucket {
 struct watcher_index {
     struct cor_str prefix; /* of all keys; borrowed */
     struct cor_map maps[BUCKET_KINDS];
+    _Atomic size_t *weight;  /* what the numbers of buckets weigh is added there */
     struct cor_list empties; /* buckets without watches, kept until no event is under way */
 };
 
-void watcher_index_init(struct watcher_index *ix, struct cor_str prefix);
+/* `weight` is borrowed, and other threads may change it too. */
+void watcher_index_init(struct watcher_index *ix, struct cor_str prefix, _Atomic size_t *weight);
 /* No watch may be left. */
 void watcher_index_deinit(struct watcher_index *ix);
 

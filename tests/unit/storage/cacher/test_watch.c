@@ -197,6 +197,26 @@ TEST(cacher_watch, a_lagging_watcher_walks_its_own_events_only)
     fake_close(&f);
 }
 
+TEST(cacher_watch, what_is_kept_for_a_lagging_watcher_counts_as_history)
+{
+    enum { EVENTS = 500 };
+    struct fake_watch a;
+    size_t with;
+
+    fake_open(&f, 0);
+    open_from(&a, f.rev, "spec.nodeName=node-a");
+    fake_settle(&f);
+    cor_watch_pause(a.watch);
+    for (int i = 0; i < EVENTS; i++)
+        fake_put(&f, "ns", "p", "node-a", NULL);
+    fake_settle(&f);
+    assert_int_equal(stats().lagging, 1);
+    with = cor_caches_stats(f.caches).bytes;
+    fake_watch_close(&a);
+    assert_true(cor_caches_stats(f.caches).bytes + EVENTS * sizeof(uint64_t) <= with);
+    fake_close(&f);
+}
+
 TEST(cacher_watch, a_lagging_watcher_whose_event_was_evicted_ends_plainly)
 {
     struct fake_watch slow, fast;

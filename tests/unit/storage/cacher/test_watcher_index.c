@@ -37,13 +37,14 @@ static bool has(struct watcher_bucket **buckets, size_t n, const struct watcher_
 
 TEST(watcher_index, an_event_finds_key_parents_old_and_new_trigger_and_all)
 {
+    _Atomic size_t bytes = 0;
     struct watcher_index ix;
     struct watcher_bucket *key, *other, *ns, *a, *b, *z, *all, *found[WATCHER_BUCKETS_MAX];
     struct cor_cache_entry *old = pod("/r/pods/ns/p", "a"), *now = pod("/r/pods/ns/p", "b");
     struct cor_window_event event = {.now = now, .old = old};
     size_t n;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
     assert_int_equal(watcher_index_match(&ix, &event, found), 0);
     assert_int_equal(watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &key), 0);
     assert_int_equal(watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/q"), &other), 0);
@@ -76,10 +77,11 @@ TEST(watcher_index, an_event_finds_key_parents_old_and_new_trigger_and_all)
 
 TEST(watcher_index, a_bucket_is_shared_and_survives_until_its_last_watch_has_left)
 {
+    _Atomic size_t bytes = 0;
     struct watcher_index ix;
     struct watcher_bucket *first, *second;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
     assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &first), 0);
     assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
     assert_ptr_equal(first, second);
@@ -97,11 +99,12 @@ TEST(watcher_index, a_bucket_is_shared_and_survives_until_its_last_watch_has_lef
 
 TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
 {
+    _Atomic size_t bytes = 0;
     struct watcher_index ix;
     struct watcher_bucket *b;
     struct cor_list lagging;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
     assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
     cor_list_init(&lagging);
     cor_list_push(&b->lagging, &lagging);
@@ -111,13 +114,23 @@ TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
     assert_int_equal(watcher_bucket_after(b, 6), 7);
     assert_int_equal(watcher_bucket_after(b, 3500), 3507);
     assert_int_equal(watcher_bucket_after(b, 999 * 7), UINT64_MAX);
+    assert_int_equal(atomic_load(&bytes), 1024 * sizeof(uint64_t));
     watcher_bucket_trim(b, 700);
     assert_int_equal(b->nnumbers, 900);
     assert_int_equal(watcher_bucket_after(b, 0), 700);
+    assert_int_equal(atomic_load(&bytes), 1024 * sizeof(uint64_t));
+    /* What the window has lost is given back, also while somebody lags. */
+    watcher_bucket_trim(b, 900 * 7);
+    assert_int_equal(watcher_bucket_after(b, 0), 900 * 7);
+    assert_int_equal(watcher_bucket_after(b, 998 * 7), 999 * 7);
+    assert_int_equal(atomic_load(&bytes), 256 * sizeof(uint64_t));
+    watcher_bucket_push(b, 1000 * 7);
+    assert_int_equal(watcher_bucket_after(b, 999 * 7), 1000 * 7);
     cor_list_remove(&lagging);
     watcher_bucket_trim(b, 0);
     assert_int_equal(b->nnumbers, 0);
     assert_null(b->numbers);
+    assert_int_equal(atomic_load(&bytes), 0);
     watcher_index_leave(&ix, b);
     watcher_index_deinit(&ix);
 }
@@ -125,11 +138,12 @@ TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
 /* Without memory for a number the window itself is walked, so nothing is missed. */
 TEST(watcher_index, a_number_that_finds_no_memory_makes_every_number_count)
 {
+    _Atomic size_t bytes = 0;
     struct watcher_index ix;
     struct watcher_bucket *b;
     struct cor_list lagging;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"));
+    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
     assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
     cor_list_init(&lagging);
     cor_list_push(&b->lagging, &lagging);
@@ -148,11 +162,12 @@ TEST(watcher_index, a_number_that_finds_no_memory_makes_every_number_count)
 TEST(watcher_index, joining_survives_every_failed_allocation)
 {
     FOR_EACH_FAILED_ALLOC(n) {
+        _Atomic size_t bytes = 0;
         struct watcher_index ix;
         struct watcher_bucket *b;
         int r;
 
-        watcher_index_init(&ix, COR_STR("/r/pods/"));
+        watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
         r = watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &b);
         assert_true(r == 0 || r == -COR_ENOMEM);
         if (r == 0)
