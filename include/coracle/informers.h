@@ -39,10 +39,10 @@ enum cor_informer_fifo {
 /* Zeros are client-go 1.34's defaults. */
 struct cor_informers_opts {
     uint64_t resync_ms; /* the handlers' default; 0: never */
-    /* A watch from which nothing has come for so long, not even a bookmark, is given up, and goes
-     * on in a new one without a list: the server, or the way to it, may have died without a word.
-     * Servers send bookmarks about once a minute. 0: only a dead HTTP/2 connection is found (by
-     * pings), and a watch that is silent 30 s after its end (of 5 to 10 minutes). */
+    /* A watch from which nothing has come for so long, no answer and not even a bookmark, is given
+     * up, and goes on in a new one without a list: the server, or the way to it, may have died
+     * without a word. Servers send bookmarks about once a minute. 0: only a dead HTTP/2 connection
+     * is found (by pings), and a watch that is silent 30 s after its end (of 5 to 10 minutes). */
     uint64_t watch_silence_ms;
     /* The first state comes as a watch (sendInitialEvents) where the server can do that, else as a
      * list; without it always as a list. */

@@ -151,12 +151,11 @@ static uint64_t wake_ms(const struct cor_reflector *r)
     switch (r->state) {
     case COR_REFLECTOR_STREAM_OPENING:
     case COR_REFLECTOR_STREAMING:
-        return r->stream.late_ms;
+        return earlier(r->stream.late_ms, cor_reflector_watch_silent_at(r));
     case COR_REFLECTOR_STREAM_PAUSE:
     case COR_REFLECTOR_ROUND_PAUSE:
         return r->pause_until_ms;
     case COR_REFLECTOR_WATCH_OPENING:
-        return r->watch.resync_ms;
     case COR_REFLECTOR_WATCHING:
         return earlier(r->watch.resync_ms, cor_reflector_watch_silent_at(r));
     case COR_REFLECTOR_WATCH_PAUSE:

@@ -54,7 +54,7 @@ struct cor_reflector_opts {
     int64_t page_size;               /* 0: 500 where paging helps, as upstream decides */
     uint64_t resync_ms;              /* 0: never */
     uint64_t watch_timeout_min_ms;   /* values below five minutes are not heeded */
-    uint64_t watch_silence_ms;       /* an open watch that is silent for longer, bookmarks included,
+    uint64_t watch_silence_ms;       /* a watch that is silent for longer, from its request on,
                                         is given up for a new one; 0: that is the driver's business */
     uint64_t internal_retry_ms;      /* watches again while 500s last no longer; 0: never */
     uint64_t round_delay_ms;         /* between rounds; 0: the backoff of 0.8 s to 30 s */

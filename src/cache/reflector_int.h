@@ -110,8 +110,11 @@ void cor_reflector_watch_refused(struct cor_reflector *r, const struct cor_statu
 void cor_reflector_watch_error(struct cor_reflector *r, const struct cor_status *status);
 void cor_reflector_watch_end(struct cor_reflector *r);
 void cor_reflector_watch_tick(struct cor_reflector *r);
-/* When the open watch will have been silent for too long. */
+/* When the watch or stream that was asked for will have been silent for too long. */
 uint64_t cor_reflector_watch_silent_at(const struct cor_reflector *r);
+
+/* Drops one that has been; the caller opens the next. */
+bool cor_reflector_watch_give_up_silent(struct cor_reflector *r);
 /* The stream of a watch or streamed list begins or begins to count anew. */
 void cor_reflector_watch_count(struct cor_reflector *r);
 bool cor_reflector_watch_was_short(struct cor_reflector *r, struct cor_status *ret);

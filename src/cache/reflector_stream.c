@@ -173,6 +173,10 @@ void cor_reflector_stream_tick(struct cor_reflector *r)
     bool heard = r->watch.events > 0;
     uint64_t silent = r->now_ms - (heard ? r->watch.heard_ms : r->watch.began_ms);
 
+    if (cor_reflector_watch_give_up_silent(r)) {
+        cor_reflector_stream_open(r);
+        return;
+    }
     if (r->now_ms < r->stream.late_ms)
         return;
     r->stream.late_ms = r->now_ms + LATE_MS;

@@ -257,25 +257,24 @@ uint64_t cor_reflector_watch_silent_at(const struct cor_reflector *r)
     return r->opts.watch_silence_ms > 0 ? heard_ms + r->opts.watch_silence_ms : COR_REFLECTOR_NEVER;
 }
 
-static void give_up_silent(struct cor_reflector *r)
+bool cor_reflector_watch_give_up_silent(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
+    if (r->now_ms < cor_reflector_watch_silent_at(r))
+        return false;
     cor_status_set(&st, -COR_ETIMEOUT, "%s: nothing came from the watch for %llu ms", r->name,
                    (unsigned long long)r->opts.watch_silence_ms);
     cor_reflector_say(r, COR_REFLECTOR_WATCH_SILENT, &st);
     cor_reflector_drop(r);
-    cor_reflector_watch_open(r);
+    return true;
 }
 
 void cor_reflector_watch_tick(struct cor_reflector *r)
 {
     if (!resync(r))
         return;
-    if (r->state == COR_REFLECTOR_WATCHING && r->now_ms >= cor_reflector_watch_silent_at(r)) {
-        give_up_silent(r);
-        return;
-    }
-    if (r->state == COR_REFLECTOR_WATCH_PAUSE && r->now_ms >= r->pause_until_ms)
+    if (r->state == COR_REFLECTOR_WATCH_PAUSE ? r->now_ms >= r->pause_until_ms
+                                              : cor_reflector_watch_give_up_silent(r))
         cor_reflector_watch_open(r);
 }

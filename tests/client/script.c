@@ -51,6 +51,9 @@ static void on_request(const struct cor_http_request *req, struct cor_http_respo
     a = answer_to(s, asked);
     if (!a) {
         cor_http_response_send(resp, 404, json, 1, COR_STR("{}"));
+    } else if (a->is_silent) {
+        cor_http_response_set_cbs(resp, &open_cbs, s);
+        cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);
     } else if (a->stays_open) {
         cor_http_response_set_cbs(resp, &open_cbs, s);
         cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);

@@ -17,6 +17,7 @@ struct script_answer {
     const char *body;
     int status;      /* 0: 200 */
     bool stays_open; /* the body is a beginning, and nothing follows */
+    bool is_silent;  /* not even a head comes */
     int times;       /* 0: always */
 };
 

@@ -357,6 +357,28 @@ TEST(reflector_stream, a_missing_bookmark_is_told_every_ten_silent_seconds)
     script_deinit(&s);
 }
 
+TEST(reflector_stream, one_that_falls_silent_is_asked_for_anew)
+{
+    struct script s;
+
+    script_init(&s);
+    s.opts.stream_initial = true;
+    s.opts.watch_silence_ms = 7000;
+    script_start(&s);
+    assert_int_equal(script_tick(&s), 7000); /* not even opened */
+    script_expect(&s, "S() say(WATCH_SILENT) cancel S()");
+    script_opened(&s);
+    s.now += 1000;
+    script_event(&s, COR_WATCH_ADDED, "a", 1);
+    assert_int_equal(script_tick(&s), 7000);
+    script_expect(&s, "say(WATCH_SILENT) cancel S()");
+    script_opened(&s);
+    script_event(&s, COR_WATCH_ADDED, "b", 2);
+    script_end_bookmark(&s, 7);
+    script_expect(&s, "say(SLOW) begin stage(b@2) commit(7)");
+    script_deinit(&s);
+}
+
 TEST(reflector_stream, stop_during_streaming_leaves_the_store_alone)
 {
     struct script s;

@@ -639,3 +639,23 @@ TEST(reflector_watch, a_silent_watch_is_given_up_for_a_new_one)
     script_expect(&s, "say(WATCH_SILENT) cancel W(11)");
     script_deinit(&s);
 }
+
+TEST(reflector_watch, a_watch_that_is_not_answered_is_given_up_as_a_silent_one)
+{
+    struct script s;
+
+    script_init(&s);
+    s.opts.watch_silence_ms = 90000;
+    script_to_watching(&s);
+    s.now += 2000;
+    script_ended(&s, 0);
+    script_expect(&s, "W(10)");
+    assert_int_equal(script_tick(&s), 90000);
+    script_expect(&s, "say(WATCH_SILENT) cancel W(10)");
+    assert_int_equal(script_tick(&s), 90000);
+    script_expect(&s, "say(WATCH_SILENT) cancel W(10)");
+    script_opened(&s);
+    script_event(&s, COR_WATCH_MODIFIED, "a", 11);
+    script_expect(&s, "update(a@11)");
+    script_deinit(&s);
+}
