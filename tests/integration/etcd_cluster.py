@@ -3,6 +3,7 @@ $COR_ETCD names the program, else the one in $PATH is taken. Only Python's own m
 
 import base64
 import ctypes
+import http.client
 import json
 import os
 import pathlib
@@ -17,7 +18,6 @@ import time
 import urllib.request
 
 START_S = 120
-HISTORY_S = 60
 PR_SET_PDEATHSIG = 1
 
 
@@ -29,6 +29,10 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
 
 
 def die_with_parent():
@@ -51,11 +55,15 @@ class Member:
         self.cluster, self.name = cluster, name
         self.client, self.peer = free_port(), free_port()
         self.data = cluster.folder / name
-        self.process = None
+        self.process, self.is_paused = None, False
 
     @property
     def url(self):
         return f"{self.cluster.scheme}://127.0.0.1:{self.client}"
+
+    @property
+    def answers(self):
+        return self.process is not None and not self.is_paused
 
     @property
     def peer_url(self):
@@ -77,13 +85,16 @@ class Member:
         self.process.send_signal(number)
 
     def pause(self):
+        self.is_paused = True
         self.signal(signal.SIGSTOP)
 
     def resume(self):
         self.signal(signal.SIGCONT)
+        self.is_paused = False
 
     def kill(self):
         process, self.process = self.process, None
+        self.is_paused = False
         if process:
             process.kill()
             process.wait()
@@ -139,31 +150,49 @@ class Cluster:
 
     def leader(self):
         """The member that a live one calls the leader."""
-        statuses = {m: m.status() for m in self.members if m.process}
+        statuses = {m: m.status() for m in self.members if m.answers}
         for status in statuses.values():
             for member, own in statuses.items():
                 if status and own and status.get("leader", "0") == own["header"]["member_id"]:
                     return member
         return None
 
-    def events(self, start, end, prefix):
-        """What etcd itself has as history: (revision, deleted, key), start < revision <= end. There is a later one."""
-        last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        body = {"create_request": {"key": base64.b64encode(prefix.encode()).decode(),
-                                   "range_end": base64.b64encode(last.encode()).decode(),
-                                   "start_revision": start + 1}}
-        member = next(m for m in self.members if m.process)
+
+class History(threading.Thread):
+    """What etcd itself tells of a prefix: (revision, deleted, key). It goes on at another member when one is away."""
+
+    def __init__(self, cluster, prefix, start):
+        super().__init__(daemon=True)
+        self.cluster, self.prefix, self.position = cluster, prefix, start
+        self.events, self.error = [], None
+        self.done = threading.Event()
+
+    def run(self):
+        turn = 0
+        while not self.done.is_set() and not self.error:
+            turn += 1
+            try:
+                self.follow(self.cluster.members[turn % len(self.cluster.members)])
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.05)
+
+    def follow(self, member):
+        last = self.prefix[:-1] + chr(ord(self.prefix[-1]) + 1)
+        body = {"create_request": {"key": base64_of(self.prefix), "range_end": base64_of(last), "start_revision": self.position + 1}}
         request = urllib.request.Request(member.url + "/v3/watch", json.dumps(body).encode())
-        events = []
-        with urllib.request.urlopen(request, timeout=HISTORY_S, context=self.context) as answer:
+        # A member that is paused says nothing: another one is asked.
+        with urllib.request.urlopen(request, timeout=1, context=self.cluster.context) as answer:
             for line in answer:
-                for event in json.loads(line)["result"].get("events", []):
+                result = json.loads(line)["result"]
+                if result.get("compact_revision"):
+                    self.error = f"history after {self.position} was compacted: {result}"
+                    return
+                for event in result.get("events", []):
                     kv = event["kv"]
-                    revision = int(kv["mod_revision"])
-                    if revision > end:
-                        return events
-                    events.append((revision, event.get("type") == "DELETE", base64.b64decode(kv["key"]).decode()))
-        raise AssertionError("etcd ended the watch of its history")
+                    self.position = int(kv["mod_revision"])
+                    self.events.append((self.position, event.get("type") == "DELETE", base64.b64decode(kv["key"]).decode()))
+                if self.done.is_set():
+                    return
 
 
 class Proxy:

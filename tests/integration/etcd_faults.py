@@ -3,7 +3,8 @@
 etcd_faults.py PROGRAM [--rounds N] [FLAG...]
 
 Two servers on three members; writers and watchers at both. Meanwhile members are killed, paused and restarted, the
-leader among them, and connections are cut. At the end etcd's own history is the measure."""
+leader among them, connections are cut, and history is compacted behind the watchers. At the end what etcd itself told
+is the measure. Without --rounds each kind of fault comes once, and soon ends."""
 
 import collections
 import http.client
@@ -14,7 +15,7 @@ import threading
 import time
 import traceback
 
-from etcd_cluster import Cluster, Proxy, program, wait_for
+from etcd_cluster import Cluster, History, Proxy, base64_of, program, wait_for
 from fixture import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -30,6 +31,7 @@ class Writer(threading.Thread):
         self.number, self.servers, self.stop = number, servers, stop
         self.acknowledged = []  # (revision, deleted, name)
         self.known = {}         # name -> set of values that may be there; None: absent
+        self.taken = collections.Counter()  # by server
         self.unknown = self.refused = 0
         self.random = random.Random(number)
         self.error = None
@@ -60,6 +62,7 @@ class Writer(threading.Thread):
             body = answer.json()
             after = None if delete else value
             self.known[name] = {after}
+            self.taken[server] += 1
             if not delete:
                 self.acknowledged.append((int(body["metadata"]["resourceVersion"]), False, name))
         elif answer.status == 404 and delete:
@@ -129,62 +132,97 @@ class Watcher(threading.Thread):
 
 
 class Faults:
-    """What can go wrong; each puts things right again."""
+    """What can go wrong; each puts things right again. In the short form each is as short as it can be."""
 
-    def __init__(self, cluster, proxies):
-        self.cluster, self.proxies = cluster, proxies
+    def __init__(self, cluster, proxies, short):
+        self.cluster, self.proxies, self.short = cluster, proxies, short
         self.injected = collections.Counter()
 
-    def wait_quorum(self):
-        wait_for("a leader", SETTLE_S, self.cluster.leader)
+    def last(self, least, most):
+        time.sleep(least if self.short else random.uniform(least, most))
 
-    def kill(self, member, kind):
-        self.injected[kind] += 1
+    def leader(self):
+        return wait_for("a leader", SETTLE_S, self.cluster.leader)
+
+    def kill(self, member):
         member.kill()
-        time.sleep(random.uniform(0.2, 1.5))
+        self.last(0.2, 1.5)
         member.start()
-        self.wait_quorum()
+        return 1
+
+    def pause(self, member):
+        member.pause()
+        self.last(0.5, 4)
 
     def a_member_is_killed(self):
-        self.kill(random.choice(self.cluster.members), "member killed")
+        return self.kill(random.choice(self.cluster.members))
 
     def the_leader_is_killed(self):
-        self.kill(wait_for("a leader", SETTLE_S, self.cluster.leader), "leader killed")
+        return self.kill(self.leader())
 
     def a_member_is_paused(self):
         member = random.choice(self.cluster.members)
-        self.injected["member paused"] += 1
-        member.pause()
-        time.sleep(random.uniform(0.5, 4))
+        self.pause(member)
         member.resume()
-        self.wait_quorum()
+        return 1
 
     def the_leader_is_paused(self):
-        member = wait_for("a leader", SETTLE_S, self.cluster.leader)
-        self.injected["leader paused"] += 1
-        member.pause()
-        time.sleep(random.uniform(0.5, 4))
+        member = self.leader()
+        self.pause(member)
+        # The others choose one of themselves; then the old one wakes up and does not know.
+        wait_for("another leader", SETTLE_S, lambda: self.cluster.leader() not in (None, member))
         member.resume()
-        self.wait_quorum()
+        return 1
 
     def connections_are_cut(self):
+        cut = 0
         for _ in range(5):
-            for proxy in self.proxies:
-                self.injected["connection cut"] += proxy.cut()
-            time.sleep(random.uniform(0, 0.3))
+            cut += sum(proxy.cut() for proxy in self.proxies)
+            self.last(0.1, 0.3)
+        return cut
 
     def all_members_are_restarted(self):
-        self.injected["all members restarted"] += 1
         for member in self.cluster.members:
             member.kill()
-        time.sleep(random.uniform(0, 0.5))
+        self.last(0, 0.5)
         for member in self.cluster.members:
             member.start()
-        self.wait_quorum()
+        return 1
+
+    def inject(self, fault):
+        """Returns how many of its kind there were."""
+        count = fault()
+        self.leader()
+        self.injected[fault.__name__.replace("_", " ")] += count
+        return count
 
     def all(self):
         return [self.connections_are_cut, self.a_member_is_killed, self.the_leader_is_killed, self.a_member_is_paused,
                 self.the_leader_is_paused, self.all_members_are_restarted]
+
+
+class Compactor(threading.Thread):
+    """Compacts all the time, up to what every follower has seen: nobody has a reason to lose its place."""
+
+    def __init__(self, cluster, followers):
+        super().__init__(daemon=True)
+        self.cluster, self.followers = cluster, followers
+        self.count = self.upto = 0
+        self.stop = threading.Event()
+
+    def run(self):
+        while not self.stop.wait(0.1):
+            upto = min(follower.position for follower in self.followers)
+            member = random.choice(self.cluster.members)
+            if upto <= self.upto or not member.answers:
+                continue
+            try:
+                # As servers do it: each looks at this key.
+                member.ask("/v3/kv/put", {"key": base64_of("compact_rev_key"), "value": base64_of(str(upto))}, timeout=2)
+                member.ask("/v3/kv/compaction", {"revision": upto}, timeout=2)
+            except (OSError, http.client.HTTPException):
+                continue
+            self.count, self.upto = self.count + 1, upto
 
 
 def check_writes(server, writers):
@@ -210,8 +248,25 @@ def check_history(history, writers, watchers):
         assert watcher.events == history
 
 
+def taken(writers, server):
+    return sum(writer.taken[server] for writer in writers)
+
+
 def position(server):
     return int(server.get(MAPS).expect(200).json()["metadata"]["resourceVersion"])
+
+
+def inject_all(faults, rounds, writers, servers):
+    """Each kind in turn; after each both servers take writes again."""
+    kinds = faults.all()
+    for i in range(rounds or len(kinds)):
+        fault = kinds[i % len(kinds)]
+        count = faults.inject(fault)
+        began, before = time.monotonic(), [taken(writers, server) for server in servers]
+        wait_for("writes after " + fault.__name__, SETTLE_S, lambda: any(w.error for w in writers) or
+                 all(taken(writers, server) > n for server, n in zip(servers, before)))
+        print(f"# {fault.__name__.replace('_', ' ')}: {count}; both servers took writes after {time.monotonic() - began:.2f} s",
+              flush=True)
 
 
 def play(coracle, rounds, flags):
@@ -224,46 +279,46 @@ def play(coracle, rounds, flags):
             stop = threading.Event()
             writers = [Writer(i, [a, b], stop) for i in range(WRITERS)]
             watchers = [Watcher(server, start) for server in (a, b) for _ in range(2)]
-            faults = Faults(cluster, proxies)
-            for thread in writers + watchers:
+            history = History(cluster, "/registry/configmaps/default/", start)
+            compactor = Compactor(cluster, [*watchers, history])
+            faults = Faults(cluster, proxies, short=rounds is None)
+            for thread in writers + watchers + [history, compactor]:
                 thread.start()
-            for i in range(rounds):
-                time.sleep(0.5)
-                fault = faults.all()[i % len(faults.all())]
-                fault()
-            before = sum(len(w.acknowledged) for w in writers)
-            wait_for("writes after the faults", SETTLE_S, lambda: sum(len(w.acknowledged) for w in writers) > before)
+            inject_all(faults, rounds, writers, (a, b))
             stop.set()
             for writer in writers:
                 writer.join(SETTLE_S)
                 assert not writer.error and not writer.is_alive(), writer.error
+            compactor.stop.set()
+            compactor.join(SETTLE_S)
             end = wait_for("a read", SETTLE_S, lambda: a.get(MAPS).status == 200 and position(a))
             a.create(MAPS, config_map("zz-last"))
-            last = position(a)
-            wait_for("the watchers", SETTLE_S, lambda: any(w.error for w in watchers) or all(w.position >= end for w in watchers))
-            for watcher in watchers:
-                assert not watcher.error, watcher.error
-                watcher.done.set()
+            followers = [*watchers, history]
+            wait_for("the watchers", SETTLE_S, lambda: any(f.error for f in followers) or all(f.position >= end for f in followers))
+            for follower in followers:
+                assert not follower.error, follower.error
+                follower.done.set()
+            # Each of them sees one more event, and then that it is done.
             b.create(MAPS, config_map("zz-very-last"))
-            history = [(r, d, key.rsplit("/", 1)[1]) for r, d, key in cluster.events(start, end, "/registry/configmaps/default/")]
-            for watcher in watchers:
-                watcher.join(SETTLE_S)
-                watcher.events = [event for event in watcher.events if event[0] <= end]
+            for follower in followers:
+                follower.join(SETTLE_S)
+                follower.events = [event for event in follower.events if event[0] <= end]
+            told = [(revision, deleted, key.rsplit("/", 1)[1]) for revision, deleted, key in history.events]
             check_writes(b, writers)
-            check_history(history, writers, watchers)
-            acknowledged = sum(len(w.acknowledged) for w in writers)
-            print(f"# {sum(faults.injected.values())} faults injected: {dict(faults.injected)}")
-            print(f"# {acknowledged} writes acknowledged, {sum(w.unknown for w in writers)} of unknown outcome, "
-                  f"{sum(w.refused for w in writers)} refused; {len(history)} events at each of {len(watchers)} watchers "
-                  f"over {sum(w.streams for w in watchers)} streams")
-            assert acknowledged > 0 and last > end
+            check_history(told, writers, watchers)
+            print(f"# {sum(faults.injected.values())} faults injected: {dict(faults.injected)}; "
+                  f"{compactor.count} compactions meanwhile, up to revision {compactor.upto} of {end}")
+            print(f"# {sum(len(w.acknowledged) for w in writers)} writes acknowledged, "
+                  f"{sum(w.unknown for w in writers)} of unknown outcome, {sum(w.refused for w in writers)} refused; "
+                  f"{len(told)} events at each of {len(watchers)} watchers over {sum(w.streams for w in watchers)} streams")
+            assert start < compactor.upto <= end
         for proxy in proxies:
             proxy.close()
 
 
 def main():
     arguments = sys.argv[1:]
-    rounds = 2
+    rounds = None
     if "--rounds" in arguments:
         at = arguments.index("--rounds")
         rounds = int(arguments[at + 1])
