@@ -1,6 +1,7 @@
 #include "conformance.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "etcd.h"
@@ -118,6 +119,32 @@ static void wipe(struct cor_engine *engine)
     cor_loop_free(loop);
 }
 
+/* The one that with_etcd.py has started, or one of the program's own. */
+static void set_etcd(struct cor_etcd_config *etcd)
+{
+    static char ca[256], cert[256], key[256], password[256];
+    const char *folder = getenv("COR_ETCD_FOLDER");
+
+    etcd->servers = getenv("COR_ETCD_URLS");
+    if (!etcd->servers) {
+        etcd->servers = test_etcd_url();
+        return;
+    }
+    snprintf(ca, sizeof(ca), "%s/ca.crt", folder);
+    snprintf(cert, sizeof(cert), "%s/tls.crt", folder);
+    snprintf(key, sizeof(key), "%s/tls.key", folder);
+    snprintf(password, sizeof(password), "%s/password", folder);
+    if (access(ca, R_OK) == 0) {
+        etcd->ca_file = ca;
+        etcd->cert_file = cert;
+        etcd->key_file = key;
+    }
+    if (access(password, R_OK) == 0) {
+        etcd->user = "root";
+        etcd->password_file = password;
+    }
+}
+
 struct cor_engine *conf_engine_open(void)
 {
     struct cor_engine_config config = {
@@ -130,7 +157,7 @@ struct cor_engine *conf_engine_open(void)
 
     cor_status_init(&status);
     if (conf_is_etcd())
-        config.etcd.servers = test_etcd_url();
+        set_etcd(&config.etcd);
     r = cor_engine_open(&config, &engine, &status);
     if (r < 0)
         fail_msg("engine: %s", cor_status_message(&status));

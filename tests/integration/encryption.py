@@ -4,6 +4,7 @@
 import base64
 import hashlib
 import json
+import os
 import pathlib
 import re
 import signal
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import etcd_cluster
 from etcd_cluster import wait_for
 from fixture import Server, main, test
 
@@ -54,7 +56,10 @@ def create(server, name):
                          {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": name}, "data": {"a": SECRET}})
 
 
-def stored(server, key_):
+def stored(server, path):
+    key_ = f"{server.prefix}/{path}"
+    if server.on_etcd:
+        return etcd_cluster.stored(key_)
     db = sqlite3.connect(f"file:{server.data}/store.db?mode=ro", uri=True)
     try:
         return bytes(db.execute("SELECT value FROM log WHERE key = ? ORDER BY rev DESC LIMIT 1", (key_,)).fetchone()[0])
@@ -63,11 +68,13 @@ def stored(server, key_):
 
 
 def stored_secret(server, name):
-    return stored(server, f"/registry/secrets/default/{name}")
+    return stored(server, f"secrets/default/{name}")
 
 
-def on_disk(server):
-    return b"".join(file.read_bytes() for file in server.data.iterdir() if file.is_file())
+def on_disk(server, data):
+    """Is it in any file of the store?"""
+    folder = pathlib.Path(os.environ["COR_ETCD_FOLDER"]) if server.on_etcd else server.data
+    return any(data in file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
 
 @test
@@ -81,12 +88,12 @@ def nothing_of_a_secret_is_on_disk_in_clear(_):
             items = server.get("/api/v1/secrets").expect(200).json()["items"]
             assert [item["data"] for item in items] == [{"a": SECRET}]
             assert stored_secret(server, "tide").startswith(b"k8s:enc:aesgcm:v1:k1:")
-            assert SECRET.encode() not in on_disk(server)
-            assert stored(server, "/registry/namespaces/default").startswith(b"{"), "no rule names namespaces"
+            assert not on_disk(server, SECRET.encode())
+            assert stored(server, "namespaces/default").startswith(b"{"), "no rule names namespaces"
             server.restart()
             got = server.get("/api/v1/namespaces/default/secrets/tide").expect(200).json()
             assert got["data"] == {"a": SECRET}
-            assert SECRET.encode() not in on_disk(server)
+            assert not on_disk(server, SECRET.encode())
 
 
 @test
@@ -107,7 +114,8 @@ def a_key_is_rotated_while_the_server_runs(_):
             assert again["metadata"]["resourceVersion"] == put["metadata"]["resourceVersion"]
             assert len(server.get("/api/v1/secrets").expect(200).json()["items"]) == 3
             server.stop()
-            rewrite = subprocess.run([PROGRAM, "store", "rewrite", "--data", server.data, "--encryption-provider-config", path],
+            where = server.on_etcd or ["--data", server.data]
+            rewrite = subprocess.run([PROGRAM, "store", "rewrite", *where, "--encryption-provider-config", path],
                                      capture_output=True, text=True, check=True)
             assert rewrite.stdout.startswith("rewrote 1 of "), rewrite.stdout
             write_config(folder, "aescbc", "k2")
@@ -180,8 +188,9 @@ def a_broken_file_leaves_the_old_one_in_force(_):
 @test
 def a_secret_that_cannot_be_read_stops_nothing_else(_):
     with tempfile.TemporaryDirectory() as folder:
-        path, name = write_config(folder, "aesgcm", "k1"), "/registry/secrets/default/tide"
+        path = write_config(folder, "aesgcm", "k1")
         with Server(PROGRAM, "--encryption-provider-config", path, *FLAGS) as server:
+            name = server.prefix + "/secrets/default/tide"
             create(server, "tide")
             write_config(folder, "aesgcm", "k2")
             server.restart()

@@ -50,6 +50,33 @@ def wait_for(what, seconds, condition):
     raise AssertionError(f"{what} did not happen within {seconds} s")
 
 
+def ask(url, body, context=None, token=None, timeout=5):
+    """A call through a member's JSON gateway."""
+    request = urllib.request.Request(url, json.dumps(body or {}).encode(), {"Content-Type": "application/json"})
+    if token:
+        request.add_header("Authorization", token)
+    with urllib.request.urlopen(request, timeout=timeout, context=context) as answer:
+        return json.load(answer)
+
+
+def tls_context(folder):
+    context = ssl.create_default_context(cafile=folder / "ca.crt")
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    return context
+
+
+def log_in(url, context=None):
+    return ask(url + "/v3/auth/authenticate", {"name": "root", "password": "pw"}, context)["token"]
+
+
+def stored(key):
+    """The value of a key in the etcd that with_etcd.py has started."""
+    url, folder = os.environ["COR_ETCD_URLS"].split(",")[0], pathlib.Path(os.environ["COR_ETCD_FOLDER"])
+    context = tls_context(folder) if url.startswith("https") else None
+    token = log_in(url, context) if (folder / "password").exists() else None
+    return base64.b64decode(ask(url + "/v3/kv/range", {"key": base64_of(key)}, context, token)["kvs"][0]["value"])
+
+
 class Member:
     def __init__(self, cluster, name):
         self.cluster, self.name = cluster, name
@@ -100,12 +127,7 @@ class Member:
             process.wait()
 
     def ask(self, path, body=None, timeout=5, token=None):
-        """A call through the member's JSON gateway."""
-        request = urllib.request.Request(self.url + path, json.dumps(body or {}).encode(), {"Content-Type": "application/json"})
-        if token:
-            request.add_header("Authorization", token)
-        with urllib.request.urlopen(request, timeout=timeout, context=self.cluster.context) as answer:
-            return json.load(answer)
+        return ask(self.url + path, body, self.cluster.context, token or self.cluster.token, timeout)
 
     def status(self):
         try:
@@ -114,24 +136,58 @@ class Member:
             return None
 
 
+def make_certificates(folder):
+    """A CA, and tls.crt with tls.key for both sides. It names no user: else the gateway refuses it where users log in."""
+    def run(*command):
+        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+
+    (folder / "ext").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key",
+        "-out", "ca.crt", "-subj", "/CN=etcd-ca", "-days", "2")
+    run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "tls.key",
+        "-out", "tls.csr", "-subj", "/O=etcd")
+    run("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tls.crt",
+        "-days", "2", "-extfile", "ext")
+
+
 class Cluster:
-    def __init__(self, size=1, tls=None, flags=()):
-        """`tls`: a folder with ca.crt, tls.crt and tls.key, which serve for both sides."""
+    def __init__(self, size=1, tls=False, users=False, flags=()):
+        """`tls`: with certificates at both sides; `users`: root must log in."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cor-etcd-"))
         self.scheme = "https" if tls else "http"
         self.flags = [str(flag) for flag in flags]
-        self.context = None
+        self.context, self.tls, self.users, self.token = None, tls, users, None
+        if users:
+            # Passwords are not what is tested.
+            self.flags += ["--bcrypt-cost", "4"]
         if tls:
-            self.flags += ["--cert-file", f"{tls}/tls.crt", "--key-file", f"{tls}/tls.key",
-                           "--trusted-ca-file", f"{tls}/ca.crt", "--client-cert-auth"]
-            self.context = ssl.create_default_context(cafile=f"{tls}/ca.crt")
-            self.context.load_cert_chain(f"{tls}/tls.crt", f"{tls}/tls.key")
+            make_certificates(self.folder)
+            self.flags += ["--cert-file", f"{self.folder}/tls.crt", "--key-file", f"{self.folder}/tls.key",
+                           "--trusted-ca-file", f"{self.folder}/ca.crt", "--client-cert-auth"]
+            self.context = tls_context(self.folder)
         self.members = [Member(self, f"m{i}") for i in range(size)]
+
+    @classmethod
+    def chosen(cls):
+        """As $COR_ETCD_CLUSTER has it: how many members, and what they ask for, "3 tls users"; else one member."""
+        size, *words = (os.environ.get("COR_ETCD_CLUSTER") or "1").split()
+        return cls(int(size), tls="tls" in words, users="users" in words)
+
+    def login(self):
+        """The flags of a server that is let in, without --etcd-servers."""
+        names = [("cafile", "ca.crt"), ("certfile", "tls.crt"), ("keyfile", "tls.key")] if self.tls else []
+        flags = [f"--etcd-{flag}={self.folder / name}" for flag, name in names]
+        if self.users:
+            (self.folder / "password").write_text("pw\n")
+            flags += ["--etcd-username=root", f"--etcd-password-file={self.folder / 'password'}"]
+        return flags
 
     def __enter__(self):
         for member in self.members:
             member.start()
         self.wait_ready()
+        if self.users:
+            self.token = enable_users(self)
         return self
 
     def __exit__(self, kind, value, trace):
@@ -156,6 +212,21 @@ class Cluster:
                 if status and own and status.get("leader", "0") == own["header"]["member_id"]:
                     return member
         return None
+
+
+def enable_users(etcd, prefix=None):
+    """A user `root`, and one `narrow` who has the keys of a prefix; the password is pw. Returns root's token."""
+    tell = etcd.members[0].ask
+    for user in ("root", "narrow"):
+        tell("/v3/auth/user/add", {"name": user, "password": "pw"})
+        tell("/v3/auth/role/add", {"name": user})
+        tell("/v3/auth/user/grant", {"user": user, "role": user})
+    if prefix:
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        tell("/v3/auth/role/grant", {"name": "narrow", "perm": {"permType": "READWRITE", "key": base64_of(prefix),
+                                                               "range_end": base64_of(end)}})
+    tell("/v3/auth/enable")
+    return log_in(etcd.members[0].url, etcd.context)
 
 
 class History(threading.Thread):

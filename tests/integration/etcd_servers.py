@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from etcd_cluster import Cluster, Proxy, die_with_parent, free_port, program, wait_for
+from etcd_cluster import Cluster, Proxy, base64_of, die_with_parent, enable_users, free_port, program, wait_for
 from fixture import Server, Skip, config_map, report
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -46,10 +46,6 @@ class Shared:
     def end():
         if Shared.cluster:
             Shared.cluster.__exit__(None, None, None)
-
-
-def base64_of(text):
-    return base64.b64encode(text.encode()).decode()
 
 
 def revision(server):
@@ -415,57 +411,27 @@ def kube_apiserver_converts_to_the_same_versions(coracle, flags):
             same(kube, a, *paths("horizontalpodautoscalers", name, "apis/autoscaling/v1", "apis/autoscaling/v2"))
 
 
-def make_certificates(folder):
-    def run(*command):
-        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
-
-    (folder / "ext").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
-    run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key",
-        "-out", "ca.crt", "-subj", "/CN=etcd-ca", "-days", "2")
-    run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "tls.key",
-        "-out", "tls.csr", "-subj", "/CN=etcd")
-    run("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tls.crt",
-        "-days", "2", "-extfile", "ext")
-
-
 @test
 def etcd_is_reached_over_tls_by_address_and_name_with_a_client_certificate(coracle, flags):
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        make_certificates(folder)
-        with Cluster(tls=folder) as etcd:
-            files = ["--etcd-cafile", folder / "ca.crt", "--etcd-certfile", folder / "tls.crt", "--etcd-keyfile", folder / "tls.key"]
-            with Server(coracle, "--etcd-servers", etcd.urls, *map(str, files), *flags) as a:
-                watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
-                made = a.create(MAPS, config_map("secret"))
-                assert next(watch)["object"] == made
-                watch.close()
-            by_name = etcd.urls.replace("127.0.0.1", "localhost")
-            with Server(coracle, "--etcd-servers", by_name, *map(str, files), *flags) as b:
-                assert b.get(f"{MAPS}/secret").expect(200).json() == made
-            without = Server(coracle, "--etcd-servers", etcd.urls, "--etcd-cafile", str(folder / "ca.crt"), *flags)
-            try:
-                without.start()
-                raise AssertionError("it must not start without a certificate")
-            except AssertionError as error:
-                assert "etcd cannot be reached" in str(error), error
-            finally:
-                without.cleanup()
-
-
-def enable_users(etcd, prefix=None):
-    """A user `root`, and one `narrow` who has the keys of a prefix; the password is pw. Returns root's token."""
-    ask = etcd.members[0].ask
-    for user in ("root", "narrow"):
-        ask("/v3/auth/user/add", {"name": user, "password": "pw"})
-        ask("/v3/auth/role/add", {"name": user})
-        ask("/v3/auth/user/grant", {"user": user, "role": user})
-    if prefix:
-        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        ask("/v3/auth/role/grant", {"name": "narrow", "perm": {"permType": "READWRITE", "key": base64_of(prefix),
-                                                               "range_end": base64_of(end)}})
-    ask("/v3/auth/enable")
-    return ask("/v3/auth/authenticate", {"name": "root", "password": "pw"})["token"]
+    with Cluster(tls=True) as etcd:
+        login = etcd.login()
+        with Server(coracle, "--etcd-servers", etcd.urls, *login, *flags) as a:
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+            made = a.create(MAPS, config_map("secret"))
+            assert next(watch)["object"] == made
+            watch.close()
+        by_name = etcd.urls.replace("127.0.0.1", "localhost")
+        with Server(coracle, "--etcd-servers", by_name, *login, *flags) as b:
+            assert b.get(f"{MAPS}/secret").expect(200).json() == made
+        ca = [flag for flag in login if "cafile" in flag]
+        without = Server(coracle, "--etcd-servers", etcd.urls, *ca, *flags)
+        try:
+            without.start()
+            raise AssertionError("it must not start without a certificate")
+        except AssertionError as error:
+            assert "etcd cannot be reached" in str(error), error
+        finally:
+            without.cleanup()
 
 
 def login_flags(folder, user):

@@ -1,6 +1,6 @@
 """A real server in a process of its own, an HTTP client for it, and a small TAP frame. Only Python's own modules."""
 
-import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -13,8 +13,6 @@ import subprocess
 import sys
 import tempfile
 import traceback
-
-import etcd_cluster
 
 START_S = 120
 # Longer than a request lasts by itself: a mutating one has 34 s.
@@ -66,10 +64,18 @@ class Watch:
 
 
 class Server:
+    """On the etcd of with_etcd.py, if there is one."""
+
     def __init__(self, program, *flags, data=None):
-        self.program, self.flags = program, flags
+        self.program = program
         self.own_data = data is None
         self.data = pathlib.Path(data or tempfile.mkdtemp(prefix="coracle-"))
+        self.prefix, self.on_etcd = "/registry", []
+        if os.environ.get("COR_ETCD_URLS"):
+            # As each folder is a store of its own, so is each prefix.
+            self.prefix = "/" + hashlib.sha256(str(self.data).encode()).hexdigest()[:16]
+            self.on_etcd = [*os.environ["COR_SERVER_FLAGS"].split(), "--etcd-prefix", self.prefix]
+        self.flags = (*self.on_etcd, *flags)
         self.process = None
 
     def __enter__(self):
@@ -210,25 +216,9 @@ def report(tests, play):
     return failed
 
 
-@contextlib.contextmanager
-def serving(program, flags):
-    """A server; with the flag --on-etcd, over an etcd of its own."""
-    if "--on-etcd" not in flags:
-        with Server(program, *flags) as server:
-            yield server
-        return
-    with etcd_cluster.Cluster() as etcd:
-        rest = [flag for flag in flags if flag != "--on-etcd"]
-        with Server(program, "--etcd-servers", etcd.urls, *rest) as server:
-            yield server
-
-
 def run(program, flags):
     """One server for all tests of a module; each has a namespace of its own to play in."""
-    if "--on-etcd" in flags and not etcd_cluster.program():
-        print("1..0 # SKIP there is no etcd: install etcd-server, or name one in COR_ETCD")
-        return 0
-    with serving(program, flags) as server:
+    with Server(program, *flags) as server:
         def play(function):
             server.ns = f"t{TESTS.index(function) + 1}"
             server.create("/api/v1/namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": server.ns}})

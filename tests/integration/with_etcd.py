@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a test program whose servers are on an etcd of its own: with_etcd.py PROGRAM [ARGUMENT...]
-The server's flags are in COR_SERVER_FLAGS."""
+"""Runs a test program on an etcd of its own: with_etcd.py PROGRAM [ARGUMENT...]
+COR_ETCD_CLUSTER says which (etcd_cluster.py). COR_SERVER_FLAGS gets the flags of a server that is let in; what looks at
+the store itself finds the members in COR_ETCD_URLS, and certificates, password and data in COR_ETCD_FOLDER."""
 
 import os
 import subprocess
@@ -13,9 +14,10 @@ def main():
     if not program():
         print("1..0 # SKIP there is no etcd: install etcd-server, or name one in COR_ETCD")
         return 0
-    with Cluster() as etcd:
-        flags = os.environ.get("COR_SERVER_FLAGS", "") + f" --etcd-servers={etcd.urls}"
-        return subprocess.run(sys.argv[1:], env=dict(os.environ, COR_SERVER_FLAGS=flags)).returncode
+    with Cluster.chosen() as etcd:
+        flags = " ".join([os.environ.get("COR_SERVER_FLAGS", ""), f"--etcd-servers={etcd.urls}", *etcd.login()])
+        variables = {"COR_SERVER_FLAGS": flags, "COR_ETCD_URLS": etcd.urls, "COR_ETCD_FOLDER": str(etcd.folder)}
+        return subprocess.run(sys.argv[1:], env={**os.environ, **variables}).returncode
 
 
 if __name__ == "__main__":
