@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import ssl
 import subprocess
@@ -234,20 +235,64 @@ def values(etcd, prefix):
     return [base64.b64decode(kv["value"]) for kv in found["kvs"]]
 
 
+def encryption_file(folder, providers):
+    """Each provider with the resource that it encrypts; what is clear can be read too."""
+    path = pathlib.Path(folder) / "encryption.json"
+    path.touch(0o600)
+    keys = {"keys": [{"name": "k", "secret": base64.b64encode(b"k" * 32).decode()}]}
+    rules = [{"resources": [resource], "providers": [{kind: keys}, {"identity": {}}]} for kind, resource in providers.items()]
+    path.write_text(json.dumps({"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1", "resources": rules}))
+    return path
+
+
+def fill(coracle, etcd, flags, count):
+    with Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        connection = a.connect()
+        for i in range(count):
+            a.request("POST", MAPS, config_map(f"m{i:03}", v="x" * 1000), connection=connection).expect(201)
+        connection.close()
+
+
+class Valve(Proxy):
+    """Has passed so many bytes to the target: then it waits until it is opened."""
+
+    def __init__(self, target, upto):
+        self.opened = threading.Event()
+        super().__init__(target, upto)
+
+    def take(self, data):
+        self.left -= len(data)
+        if self.left <= 0:
+            self.is_full.set()
+            self.opened.wait()
+        return data
+
+
+@test
+def a_rewrite_that_takes_long_tells_how_far_it_is(coracle, flags):
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd:
+        fill(coracle, etcd, flags, 130)
+        valve = Valve(etcd.members[0].client, upto=20_000)
+        command = [coracle, "store", "rewrite", "--encryption-provider-config",
+                   str(encryption_file(name, {"secretbox": "configmaps"})), "--etcd-servers", valve.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as rewrite:
+            assert valve.is_full.wait(WAIT_S)
+            # It speaks once a second, when a page is done.
+            time.sleep(1.1)
+            valve.opened.set()
+            out, told = rewrite.communicate(timeout=WAIT_S)
+        valve.close()
+        assert rewrite.returncode == 0 and out.startswith("rewrote 130 of "), (out, told)
+        seen, total, rewritten = map(int, re.match(r"(\d+) of (\d+) keys, (\d+) rewritten\n", told).groups())
+        assert 0 < rewritten <= seen < total and f" of {total} keys" in out, (out, told)
+
+
 @test
 def a_rewrite_that_was_killed_is_finished_by_the_next(coracle, flags):
-    count, secret = 300, base64.b64encode(b"k" * 32).decode()
+    count = 300
     with tempfile.TemporaryDirectory() as name, Cluster() as etcd:
-        config = pathlib.Path(name) / "encryption.json"
-        config.touch(0o600)
-        providers = [{"secretbox": {"keys": [{"name": "k", "secret": secret}]}}, {"identity": {}}]
-        config.write_text(json.dumps({"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1",
-                                      "resources": [{"resources": ["configmaps"], "providers": providers}]}))
-        with Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
-            connection = a.connect()
-            for i in range(count):
-                a.request("POST", MAPS, config_map(f"m{i:03}", v="x" * 1000), connection=connection).expect(201)
-            connection.close()
+        config = encryption_file(name, {"secretbox": "configmaps"})
+        fill(coracle, etcd, flags, count)
         rewrite = [coracle, "store", "rewrite", "--encryption-provider-config", str(config), "--etcd-servers"]
         # Of some 400 KB of writes etcd gets 100 KB.
         proxy = Proxy(etcd.members[0].client, upto=100_000)
@@ -283,7 +328,7 @@ def a_namespace_made_at_one_can_be_written_to_at_the_other_at_once(coracle, flag
 class KubeApiserver:
     """The real one, with JSON in the store, as $COR_KUBE_APISERVER names it."""
 
-    def __init__(self, etcd, folder):
+    def __init__(self, etcd, folder, *flags):
         program_name = os.environ.get("COR_KUBE_APISERVER")
         if not program_name:
             raise Skip("name a kube-apiserver in COR_KUBE_APISERVER")
@@ -294,7 +339,7 @@ class KubeApiserver:
                         f"--token-auth-file={folder}/tokens.csv", f"--cert-dir={folder}/certs", f"--secure-port={self.port}",
                         f"--service-account-key-file={folder}/sa.key", f"--service-account-signing-key-file={folder}/sa.key",
                         "--service-account-issuer=https://test", "--service-cluster-ip-range=10.0.0.0/24",
-                        "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--bind-address=127.0.0.1"]
+                        "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--bind-address=127.0.0.1", *flags]
 
     def __enter__(self):
         log = open(self.folder / "log", "w")
@@ -347,6 +392,33 @@ def kube_apiserver_reads_what_was_written_here_and_the_other_way(coracle, flags)
         assert status == 200, read
         assert a.get(MAPS + "/ours").status == 404
         watch.close()
+
+
+@test
+def kube_apiserver_reads_what_was_encrypted_here_and_the_other_way(coracle, flags):
+    """By the same file; each provider has a resource."""
+    things = {"aesgcm": ("configmaps", {"data": {"k": "v"}}), "aescbc": ("secrets", {"data": {"k": "dg=="}}),
+              "secretbox": ("serviceaccounts", {"secrets": [{"name": "s"}]})}
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd:
+        option = f"--encryption-provider-config={encryption_file(name, {kind: thing[0] for kind, thing in things.items()})}"
+        with KubeApiserver(etcd, pathlib.Path(name), option) as kube, \
+                Server(coracle, "--etcd-servers", etcd.urls, option, *flags) as a:
+            for kind, (resource, content) in things.items():
+                path, key = f"/api/v1/namespaces/default/{resource}", f"/registry/{resource}/default/"
+                watch = a.watch(f"{path}?watch=1&resourceVersion={revision(a)}")
+                status, theirs = kube.request("POST", path, {"metadata": {"name": "theirs"}, **content})
+                assert status == 201, theirs
+                read = a.get(path + "/theirs").expect(200).json()
+                assert read["metadata"]["uid"] == theirs["metadata"]["uid"]
+                assert {field: read[field] for field in content} == content and next(watch)["object"] == read
+                watch.close()
+                ours = a.create(path, {"metadata": {"name": "ours"}, **content})
+                assert all(value.startswith(f"k8s:enc:{kind}:v1:k:".encode()) for value in values(etcd, key)), values(etcd, key)
+                for made in (ours, a.request("PUT", path + "/theirs", {**read, **content, "metadata": {
+                        **read["metadata"], "labels": {"changed": "here"}}}).expect(200).json()):
+                    status, got = kube.request("GET", f"{path}/{made['metadata']['name']}")
+                    assert status == 200 and got["metadata"] == made["metadata"], (got, made)
+                    assert {field: got[field] for field in content} == content
 
 
 # What Kubernetes shows and nothing here can do: connections to nodes, and tokens that are signed.
