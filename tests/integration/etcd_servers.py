@@ -229,6 +229,31 @@ def servers_agree_on_compaction_and_old_revisions_are_gone(coracle, flags):
         assert answer.json()["reason"] == "Expired"
 
 
+@test
+def a_server_whose_place_was_compacted_while_it_was_cut_off_begins_anew(coracle, flags):
+    with Cluster() as etcd:
+        proxy = Proxy(etcd.members[0].client)
+        with Server(coracle, "--etcd-servers", proxy.url, *flags) as a, Server(coracle, "--etcd-servers", etcd.urls, *flags) as b:
+            start = revision(a)
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={start}")
+            proxy.refuses = True
+            proxy.cut()
+            made = [b.create(MAPS, config_map(f"o{i}")) for i in range(5)]
+            etcd.members[0].ask("/v3/kv/compaction", {"revision": made[-1]["metadata"]["resourceVersion"]})
+            proxy.refuses = False
+            told = list(watch)
+            assert all((event["type"], event["object"].get("code")) == ("ERROR", 410) for event in told), told
+            wait_for("a read", WAIT_S, lambda: a.get(MAPS).status == 200)
+            listed = a.get(MAPS).expect(200).json()
+            assert {item["metadata"]["name"] for item in made} <= {item["metadata"]["name"] for item in listed["items"]}
+            old = next(a.watch(f"{MAPS}?watch=1&resourceVersion={start}"))
+            assert (old["type"], old["object"]["reason"]) == ("ERROR", "Expired"), old
+            watch = a.watch(f"{MAPS}?watch=1&resourceVersion={listed['metadata']['resourceVersion']}")
+            assert b.create(MAPS, config_map("after")) == next(watch)["object"]
+            watch.close()
+        proxy.close()
+
+
 def values(etcd, prefix):
     last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     found = etcd.members[0].ask("/v3/kv/range", {"key": base64_of(prefix), "range_end": base64_of(last)}, timeout=30)
