@@ -29,10 +29,11 @@ struct cor_loop;
 struct cor_metrics;
 struct cor_status;
 
-/* One of /healthz, /livez and /readyz. It answers at once, from any loop. */
+/* One of /healthz, /livez and /readyz. It answers at once, from any loop. Why it failed is told by
+ * its own path (/readyz/etcd), which is not public. */
 struct cor_health_check {
     const char *name;
-    bool (*is_ok)(void *arg);
+    bool (*is_ok)(void *arg, char reterr_why[COR_READY_MESSAGE_MAX]);
     void *arg;
     bool live, ready; /* which endpoints it counts for; healthz has all live ones */
 };

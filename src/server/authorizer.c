@@ -8,15 +8,13 @@
 
 bool cor_path_is_public(struct cor_str path)
 {
-    static const char *const roots[] = {"/healthz", "/livez", "/readyz"};
+    static const char *const paths[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
 
-    for (size_t i = 0; i < COR_ARRAY_LEN(roots); i++) {
-        struct cor_str root = cor_strz(roots[i]);
-
-        if (cor_str_starts(path, root) && (path.n == root.n || path.p[root.n] == '/'))
+    for (size_t i = 0; i < COR_ARRAY_LEN(paths); i++) {
+        if (cor_str_eqz(path, paths[i]))
             return true;
     }
-    return cor_str_eqz(path, "/version") || cor_str_eqz(path, "/version/");
+    return false;
 }
 
 static int add_word(struct cor_buf *out, const char *before, struct cor_str value)

@@ -11,7 +11,7 @@
 /* kube-apiserver's words. Without a mode only system:masters may do anything. */
 enum cor_authz_mode { COR_AUTHZ_MASTERS, COR_AUTHZ_ALWAYS_ALLOW, COR_AUTHZ_ALWAYS_DENY };
 
-/* /healthz, /livez, /readyz with what is below them, and /version. */
+/* /healthz, /livez, /readyz and /version. Not what is below them: a single check says more. */
 bool cor_path_is_public(struct cor_str path);
 
 /* What somebody wants to do: a verb on a resource, or on another path. */

@@ -1,8 +1,10 @@
 /* ComponentStatuses: what this server knows of its parts. Only the store is one. */
 #include "base/err.h"
 #include "server/list.h"
+#include "json/writer.h"
 
-#define STORE "etcd-0"
+#define STORE            "etcd-0"
+#define OBJECT_BYTES_MAX 4096
 
 struct component_call {
     struct cor_list_call list;
@@ -26,28 +28,36 @@ static void cursor_free(struct cor_list_cursor *cursor)
 
 static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
 
-static bool is_store_ok(const struct cor_api *api)
+static bool is_store_ok(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX])
 {
     for (size_t i = 0; i < api->nchecks; i++) {
         if (cor_str_eqz(COR_STR("etcd"), api->checks[i].name))
-            return api->checks[i].is_ok(api->checks[i].arg);
+            return api->checks[i].is_ok(api->checks[i].arg, reterr_why);
     }
     return true;
 }
 
 static int make_object(struct component_call *c)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     struct cor_call *call = &c->list.call;
-    struct cor_str json =
-        is_store_ok(call->loop->api)
-            ? COR_STR("{\"kind\":\"ComponentStatus\",\"apiVersion\":\"v1\",\"conditions\":[{"
-                      "\"message\":\"ok\",\"status\":\"True\",\"type\":\"Healthy\"}],\"metadata\":{"
-                      "\"name\":\"" STORE "\"}}")
-            : COR_STR("{\"kind\":\"ComponentStatus\",\"apiVersion\":\"v1\",\"conditions\":[{"
-                      "\"message\":\"the store fails its health check\",\"status\":\"False\","
-                      "\"type\":\"Healthy\"}],\"metadata\":{\"name\":\"" STORE "\"}}");
+    char message[COR_READY_MESSAGE_MAX] = "ok";
+    bool ok = is_store_ok(call->loop->api, message);
+    int r;
 
-    return cor_object_from_stored(json, 0, &c->object, NULL, &call->status);
+    cor_buf_init(&json, OBJECT_BYTES_MAX);
+    r = cor_buf_addz(&json, "{\"kind\":\"ComponentStatus\",\"apiVersion\":\"v1\","
+                            "\"conditions\":[{\"message\":");
+    if (r == 0)
+        r = cor_json_quote(&json, cor_strz(message));
+    if (r == 0)
+        r = cor_buf_addf(&json,
+                         ",\"status\":\"%s\",\"type\":\"Healthy\"}],"
+                         "\"metadata\":{\"name\":\"" STORE "\"}}",
+                         ok ? "True" : "False");
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    return cor_object_from_stored(cor_buf_str(&json), 0, &c->object, NULL, &call->status);
 }
 
 static void reply_one(struct component_call *c)

@@ -87,6 +87,7 @@ static int write_unknown_excludes(struct cor_call *call, enum endpoint endpoint)
 static int write_checks(struct cor_call *call, enum endpoint endpoint, const char *name)
 {
     const struct cor_api *api = call->loop->api;
+    char why[COR_READY_MESSAGE_MAX];
     bool ok = true;
     int r =
         cor_buf_addz(&call->out, is_excluded(call->req->query, "ping") ? "[+]ping excluded: ok\n"
@@ -99,7 +100,7 @@ static int write_checks(struct cor_call *call, enum endpoint endpoint, const cha
             continue;
         if (is_excluded(call->req->query, check->name)) {
             r = cor_buf_addf(&call->out, "[+]%s excluded: ok\n", check->name);
-        } else if (check->is_ok(check->arg)) {
+        } else if (check->is_ok(check->arg, why)) {
             r = cor_buf_addf(&call->out, "[+]%s ok\n", check->name);
         } else {
             ok = false;
@@ -129,10 +130,23 @@ static void reply_endpoint(struct cor_call *call, enum endpoint endpoint, const 
     }
 }
 
-/* /healthz/NAME */
+static void reply_cause(struct cor_call *call, const char *why)
+{
+    int r = cor_buf_addf(&call->out, "internal server error: %s\n", why);
+
+    if (r == 0) {
+        cor_call_reply_bytes(call, 500, TEXT_TYPE, &nosniff, 1, cor_buf_str(&call->out));
+        return;
+    }
+    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_call_fail(call);
+}
+
+/* /healthz/NAME: who may read it is told the cause. */
 static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct cor_str name)
 {
     const struct cor_api *api = call->loop->api;
+    char why[COR_READY_MESSAGE_MAX];
 
     if (cor_str_eq(name, COR_STR("ping"))) {
         cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
@@ -143,11 +157,10 @@ static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct co
 
         if (!counts(check, endpoint) || !cor_str_eqz(name, check->name))
             continue;
-        if (check->is_ok(check->arg))
+        if (check->is_ok(check->arg, why))
             cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
         else
-            cor_call_reply_bytes(call, 500, TEXT_TYPE, &nosniff, 1,
-                                 COR_STR("internal server error: reason withheld\n"));
+            reply_cause(call, why);
         return true;
     }
     return false;

@@ -305,6 +305,7 @@ int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance 
     in->opts = *opts;
     in->nworkers = n;
     atomic_init(&in->engine_ok, true);
+    pthread_mutex_init(&in->engine_lock, NULL);
     cor_status_init(&in->bootstrap_status);
     r = open_all(in, reterr_status);
     if (r < 0) {

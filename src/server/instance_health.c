@@ -1,33 +1,62 @@
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/log.h"
 #include "server/instance_int.h"
 
 #define ENGINE_CHECK_MS 2000
 
-static bool is_engine_ok(void *arg)
+static bool is_engine_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    return atomic_load(&((struct cor_instance *)arg)->engine_ok);
+    struct cor_instance *in = arg;
+
+    if (atomic_load(&in->engine_ok))
+        return true;
+    pthread_mutex_lock(&in->engine_lock);
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "%s", in->engine_why);
+    pthread_mutex_unlock(&in->engine_lock);
+    return false;
 }
 
-static bool is_always_ok(void *arg)
+static bool is_always_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
     return true;
 }
 
-static bool is_synced(void *arg)
+static bool is_synced(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    return cor_api_is_synced(((struct cor_instance *)arg)->api);
+    const struct cor_api *api = ((struct cor_instance *)arg)->api;
+
+    if (cor_api_is_synced(api))
+        return true;
+    if (!cor_api_sync_failed(api, reterr_why))
+        snprintf(reterr_why, COR_READY_MESSAGE_MAX, "watch caches are not filled yet");
+    return false;
 }
 
-static bool is_not_draining(void *arg)
+static bool is_not_draining(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    return !atomic_load(&((struct cor_instance *)arg)->draining);
+    if (!atomic_load(&((struct cor_instance *)arg)->draining))
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "process is shutting down");
+    return false;
 }
 
-/* /readyz withholds the reason, as upstream's; the log has it, once. */
+/* The cause stands before the verdict, for loops that read it meanwhile. */
+static bool exchange_verdict(struct cor_instance *in, const struct cor_engine_req *req)
+{
+    if (req->result < 0) {
+        pthread_mutex_lock(&in->engine_lock);
+        snprintf(in->engine_why, sizeof(in->engine_why), "%s", cor_status_message(&req->status));
+        pthread_mutex_unlock(&in->engine_lock);
+    }
+    return atomic_exchange(&in->engine_ok, req->result == 0);
+}
+
+/* /readyz withholds the reason, as upstream's; /readyz/etcd and the log have it, the log once. */
 static void judge_engine(struct cor_instance *in, const struct cor_engine_req *req)
 {
-    bool was_ok = atomic_exchange(&in->engine_ok, req->result == 0);
+    bool was_ok = exchange_verdict(in, req);
 
     if (was_ok && req->result < 0)
         COR_LOG_ERROR("the store fails its health check",

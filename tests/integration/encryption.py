@@ -202,6 +202,8 @@ def a_secret_that_cannot_be_read_stops_nothing_else(_):
             if "--watch-cache=true" in FLAGS:
                 assert name in server.output(), server.output()
                 server.get("/readyz").expect(500)
+                cause = server.get("/readyz/informer-sync").expect(500).body
+                assert name.encode() in cause, cause
             write_config(folder, "aesgcm", "k2", "k1")
             reload(server)
             deadline = time.monotonic() + REACT_S

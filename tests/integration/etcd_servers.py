@@ -156,7 +156,11 @@ def without_etcd_writes_fail_cached_reads_go_on_and_it_recovers(coracle, flags):
             a.get(MAPS + "/before?resourceVersion=0").expect(200)
         assert a.get(MAPS + "/before").status == 500
         wait_for("unreadiness", WAIT_S, lambda: not ready(a))
-        assert b"[-]etcd failed" in a.get("/readyz").body
+        assert b"[-]etcd failed: reason withheld" in a.get("/readyz", token=None).body
+        cause = a.get("/readyz/etcd").expect(500).body.decode()
+        assert cause.startswith("internal server error: etcd cannot be reached: "), cause
+        assert f"127.0.0.1:{etcd.members[0].client}" in cause, cause
+        a.get("/readyz/etcd", token=None).expect(401)
         why = [line for line in a.output().splitlines() if "etcd cannot be reached" in line]
         assert why, "the log says why"
         assert all(line.count("127.0.0.1") <= 1 for line in why), why

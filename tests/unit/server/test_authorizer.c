@@ -82,9 +82,9 @@ TEST(authorizer, always_allow_lets_every_known_user_in)
 
 TEST(authorizer, nobody_sees_only_health_and_version)
 {
-    static const char *const open[] = {"/healthz", "/healthz/ping", "/livez",
-                                       "/readyz",  "/version",      "/version/"};
-    static const char *const closed[] = {"/", "/healthzz", "/metrics", "/api", "/version/x"};
+    static const char *const open[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
+    static const char *const closed[] = {"/",        "/healthzz", "/healthz/ping", "/readyz/etcd",
+                                         "/metrics", "/api",      "/version/x"};
     struct cor_identity nobody = who("system:anonymous", NULL, 0);
     struct cor_status st = {0};
 

@@ -6,9 +6,12 @@
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-static bool is_ok(void *arg)
+static bool is_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    return *(const bool *)arg;
+    if (*(const bool *)arg)
+        return true;
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "this is why");
+    return false;
 }
 
 TEST(discovery, lists_versions_groups_and_resources)
@@ -212,7 +215,15 @@ TEST(health, answers_ok_or_names_what_failed)
     assert_string_equal(fx_do(&fx, 200, "GET", "/readyz?verbose&exclude=informer-sync", ""),
                         "[+]ping ok\n[+]engine ok\n[+]informer-sync excluded: ok\n"
                         "readyz check passed");
-    fx_do(&fx, 500, "GET", "/readyz/informer-sync", "");
+    assert_string_equal(fx_do(&fx, 500, "GET", "/readyz/informer-sync", ""),
+                        "internal server error: this is why");
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", "/readyz/informer-sync", "", NULL);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.status >= 200);
+    }
     assert_string_equal(fx_do(&fx, 200, "GET", "/healthz/ping", ""), "ok");
     caches = true;
     assert_string_equal(fx_do(&fx, 200, "GET", "/readyz", ""), "ok");

@@ -277,8 +277,9 @@ TEST(component_status, tells_of_the_store)
     fx_close(&fx);
 }
 
-static bool is_never(void *arg)
+static bool is_never(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
+    snprintf(reterr_why, COR_READY_MESSAGE_MAX, "\"m1\" is away");
     return false;
 }
 
@@ -288,7 +289,14 @@ TEST(component_status, tells_of_a_store_that_fails)
     struct fx fx = {.opts = {.checks = checks, .nchecks = 1}};
 
     fx_open(&fx);
-    assert_at(fx_do(&fx, 200, "GET", "/api/v1/componentstatuses", ""),
-              "items[0].conditions[0].status", "False");
+    assert_at(fx_do(&fx, 200, "GET", "/api/v1/componentstatuses", ""), "items[0].conditions[0]",
+              "{\"message\":\"\\\"m1\\\" is away\",\"status\":\"False\",\"type\":\"Healthy\"}");
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "GET", "/api/v1/componentstatuses/etcd-0", "", NULL);
+        fx_wait(&call);
+        assert_true(call.is_bare || call.sink.status >= 200);
+    }
     fx_close(&fx);
 }
