@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ import time
 import urllib.request
 
 START_S = 120
+HISTORY_S = 15
 PR_SET_PDEATHSIG = 1
 
 
@@ -151,12 +153,14 @@ def make_certificates(folder):
 
 
 class Cluster:
-    def __init__(self, size=1, tls=False, users=False, flags=()):
-        """`tls`: with certificates at both sides; `users`: root must log in."""
+    def __init__(self, size=1, tls=False, users=False, compacted=False, flags=()):
+        """`tls`: with certificates at both sides; `users`: root must log in; `compacted`: history does not last."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cor-etcd-"))
         self.scheme = "https" if tls else "http"
         self.flags = [str(flag) for flag in flags]
         self.context, self.tls, self.users, self.token = None, tls, users, None
+        self.compactor = Compactor(self, self.old_revision, 1) if compacted else None
+        self.revisions = []
         if users:
             # Passwords are not what is tested.
             self.flags += ["--bcrypt-cost", "4"]
@@ -169,9 +173,9 @@ class Cluster:
 
     @classmethod
     def chosen(cls):
-        """As $COR_ETCD_CLUSTER has it: how many members, and what they ask for, "3 tls users"; else one member."""
+        """As $COR_ETCD_CLUSTER has it: how many members, and what they ask for, "3 tls users compacted"; else one member."""
         size, *words = (os.environ.get("COR_ETCD_CLUSTER") or "1").split()
-        return cls(int(size), tls="tls" in words, users="users" in words)
+        return cls(int(size), **{word: True for word in words})
 
     def login(self):
         """The flags of a server that is let in, without --etcd-servers."""
@@ -188,14 +192,24 @@ class Cluster:
         self.wait_ready()
         if self.users:
             self.token = enable_users(self)
+        if self.compactor:
+            self.compactor.start()
         return self
 
     def __exit__(self, kind, value, trace):
+        if self.compactor:
+            self.compactor.end()
+            print(f"# history was compacted up to revision {self.compactor.upto} of {max(self.revisions, default=0)}", flush=True)
         for member in self.members:
             if member.process:
                 member.resume()
             member.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def old_revision(self):
+        """That of the 15th call before; 0: there were fewer."""
+        self.revisions.append(int(self.members[0].ask("/v3/kv/range", {"key": base64_of("compact_rev_key")})["header"]["revision"]))
+        return self.revisions[-HISTORY_S - 1] if len(self.revisions) > HISTORY_S else 0
 
     @property
     def urls(self):
@@ -227,6 +241,34 @@ def enable_users(etcd, prefix=None):
                                                                "range_end": base64_of(end)}})
     tell("/v3/auth/enable")
     return log_in(etcd.members[0].url, etcd.context)
+
+
+class Compactor(threading.Thread):
+    """Compacts again and again up to what `upto` returns, as servers do it."""
+
+    def __init__(self, cluster, upto, every):
+        super().__init__(daemon=True)
+        self.cluster, self.wanted, self.every = cluster, upto, every
+        self.count = self.upto = 0
+        self.stop = threading.Event()
+
+    def run(self):
+        while not self.stop.wait(self.every):
+            member = random.choice(self.cluster.members)
+            try:
+                upto = self.wanted() if member.answers else 0
+                if upto <= self.upto:
+                    continue
+                # Each server looks at this key.
+                member.ask("/v3/kv/put", {"key": base64_of("compact_rev_key"), "value": base64_of(str(upto))}, timeout=2)
+                member.ask("/v3/kv/compaction", {"revision": upto}, timeout=2)
+            except (OSError, http.client.HTTPException):
+                continue
+            self.count, self.upto = self.count + 1, upto
+
+    def end(self):
+        self.stop.set()
+        self.join()
 
 
 class History(threading.Thread):

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 
-from etcd_cluster import Cluster, History, Proxy, base64_of, program, wait_for
+from etcd_cluster import Cluster, Compactor, History, Proxy, program, wait_for
 from fixture import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -201,30 +201,6 @@ class Faults:
                 self.the_leader_is_paused, self.all_members_are_restarted]
 
 
-class Compactor(threading.Thread):
-    """Compacts all the time, up to what every follower has seen: nobody has a reason to lose its place."""
-
-    def __init__(self, cluster, followers):
-        super().__init__(daemon=True)
-        self.cluster, self.followers = cluster, followers
-        self.count = self.upto = 0
-        self.stop = threading.Event()
-
-    def run(self):
-        while not self.stop.wait(0.1):
-            upto = min(follower.position for follower in self.followers)
-            member = random.choice(self.cluster.members)
-            if upto <= self.upto or not member.answers:
-                continue
-            try:
-                # As servers do it: each looks at this key.
-                member.ask("/v3/kv/put", {"key": base64_of("compact_rev_key"), "value": base64_of(str(upto))}, timeout=2)
-                member.ask("/v3/kv/compaction", {"revision": upto}, timeout=2)
-            except (OSError, http.client.HTTPException):
-                continue
-            self.count, self.upto = self.count + 1, upto
-
-
 def check_writes(server, writers):
     listed = {item["metadata"]["name"]: item["data"]["v"] for item in server.get(MAPS).expect(200).json()["items"]
               if item["metadata"]["name"].startswith("w")}
@@ -280,20 +256,20 @@ def play(coracle, rounds, flags):
             writers = [Writer(i, [a, b], stop) for i in range(WRITERS)]
             watchers = [Watcher(server, start) for server in (a, b) for _ in range(2)]
             history = History(cluster, "/registry/configmaps/default/", start)
-            compactor = Compactor(cluster, [*watchers, history])
+            followers = [*watchers, history]
+            # Only what all have seen: nobody has a reason to lose its place.
+            compactor = Compactor(cluster, lambda: min(follower.position for follower in followers), 0.1)
             faults = Faults(cluster, proxies, short=rounds is None)
-            for thread in writers + watchers + [history, compactor]:
+            for thread in writers + followers + [compactor]:
                 thread.start()
             inject_all(faults, rounds, writers, (a, b))
             stop.set()
             for writer in writers:
                 writer.join(SETTLE_S)
                 assert not writer.error and not writer.is_alive(), writer.error
-            compactor.stop.set()
-            compactor.join(SETTLE_S)
+            compactor.end()
             end = wait_for("a read", SETTLE_S, lambda: a.get(MAPS).status == 200 and position(a))
             a.create(MAPS, config_map("zz-last"))
-            followers = [*watchers, history]
             wait_for("the watchers", SETTLE_S, lambda: any(f.error for f in followers) or all(f.position >= end for f in followers))
             for follower in followers:
                 assert not follower.error, follower.error
