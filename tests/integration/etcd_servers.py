@@ -2,6 +2,7 @@
 """Servers on one etcd: two of them, and one whose etcd goes away. etcd_servers.py PROGRAM [only=WORD] [FLAG...]"""
 
 import base64
+import concurrent.futures
 import http.client
 import json
 import os
@@ -21,6 +22,7 @@ from fixture import Server, Skip, config_map, report
 MAPS = "/api/v1/namespaces/default/configmaps"
 TESTS = []
 WAIT_S = 60
+AT_ONCE = 4
 # Passwords are not what is tested.
 FAST_USERS = ["--bcrypt-cost", "4"]
 
@@ -31,17 +33,18 @@ def test(function):
 
 
 class Shared:
-    """One etcd for the tests that do not hurt it; each has names of its own."""
-    cluster = None
+    """One etcd for the tests that do not hurt it, one after the other; each has names of its own."""
+    cluster, turn = None, threading.Lock()
 
     def __enter__(self):
+        Shared.turn.acquire()
         if not Shared.cluster:
             Shared.cluster = Cluster()
             Shared.cluster.__enter__()
         return Shared.cluster
 
     def __exit__(self, kind, value, trace):
-        pass
+        Shared.turn.release()
 
     @staticmethod
     def end():
@@ -207,7 +210,7 @@ def an_unknown_outcome_is_not_called_a_failure_that_may_be_repeated(coracle, fla
             assert answers[0].status == 504, answers[0].body
             assert answers[0].json()["reason"] == "Timeout"
             assert "Retry-After" not in answers[0].headers
-            wait_for("recovery", 10, lambda: a.get(MAPS).status == 200)
+            wait_for("recovery", WAIT_S, lambda: a.get(MAPS).status == 200)
         proxy.close()
 
 
@@ -689,10 +692,13 @@ def main():
         print("1..0 # SKIP there is no etcd: install etcd-server, or name one in COR_ETCD")
         return 0
     tests = [t for t in TESTS if not only or only[0][5:] in t.__name__]
-    try:
-        return report(tests, lambda function: function(coracle, flags))
-    finally:
-        Shared.end()
+    # They mostly wait, for leases, logins and time limits.
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        played = {function: pool.submit(function, coracle, flags) for function in tests}
+        try:
+            return report(tests, lambda function: played[function].result())
+        finally:
+            Shared.end()
 
 
 if __name__ == "__main__":
