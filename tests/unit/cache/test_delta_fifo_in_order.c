@@ -3,6 +3,7 @@
 #include "delta_log.h"
 #include "test.h"
 
+/* Contract 1.7.1, 1.7.13. */
 TEST(delta_fifo_in_order, gives_each_change_in_the_order_of_arrival)
 {
     struct delta_log log;
@@ -17,6 +18,7 @@ TEST(delta_fifo_in_order, gives_each_change_in_the_order_of_arrival)
     delta_log_end(&log);
 }
 
+/* Contract 1.7.3. */
 TEST(delta_fifo_in_order, deletions_are_given_out_whoever_knows_the_object)
 {
     struct delta_log log;
@@ -28,6 +30,7 @@ TEST(delta_fifo_in_order, deletions_are_given_out_whoever_knows_the_object)
     delta_log_end(&log);
 }
 
+/* Contract 1.7.5. */
 TEST(delta_fifo_in_order, a_list_buries_first_what_it_lacks)
 {
     struct delta_log log;
@@ -44,6 +47,7 @@ TEST(delta_fifo_in_order, a_list_buries_first_what_it_lacks)
     delta_log_end(&log);
 }
 
+/* Contract 1.7.5. */
 TEST(delta_fifo_in_order, a_list_buries_in_the_order_of_what_is_still_pending)
 {
     struct delta_log log;
@@ -76,6 +80,7 @@ TEST(delta_fifo_in_order, a_list_buries_all_that_it_lacks_or_fails)
     }
 }
 
+/* Contract 1.7.8. */
 TEST(delta_fifo_in_order, the_first_list_counts_all_that_is_pending)
 {
     struct delta_log log;
@@ -93,6 +98,7 @@ TEST(delta_fifo_in_order, the_first_list_counts_all_that_is_pending)
     delta_log_end(&log);
 }
 
+/* Contract 1.7.7. */
 TEST(delta_fifo_in_order, two_lists_repeat_themselves)
 {
     struct delta_log log;
@@ -104,6 +110,7 @@ TEST(delta_fifo_in_order, two_lists_repeat_themselves)
     delta_log_end(&log);
 }
 
+/* Contract 1.7.9. */
 TEST(delta_fifo_in_order, resync_repeats_what_is_known_and_not_pending)
 {
     struct delta_log log;
@@ -125,6 +132,7 @@ static int refuse_r(void *arg, struct cor_object **object, struct cor_status *re
     return 0;
 }
 
+/* Contract 1.7.6. */
 TEST(delta_fifo_in_order, a_list_with_an_object_that_is_refused_changes_nothing)
 {
     struct delta_log log = {0};

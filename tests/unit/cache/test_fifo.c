@@ -67,6 +67,7 @@ static void replace(struct cor_fifo *f, const char *names)
     assert_int_equal(s->ops->replace_commit(s, COR_STR("9"), &status), 0);
 }
 
+/* Contract 1.5.1. */
 TEST(fifo, keeps_the_newest_state_at_the_first_place)
 {
     struct cor_fifo *f = begin(0);
@@ -85,6 +86,7 @@ TEST(fifo, keeps_the_newest_state_at_the_first_place)
     cor_fifo_free(f);
 }
 
+/* Contract 1.5.2. */
 TEST(fifo, passes_over_what_was_deleted)
 {
     struct cor_fifo *f = begin(0);
@@ -102,6 +104,7 @@ TEST(fifo, passes_over_what_was_deleted)
     cor_fifo_free(f);
 }
 
+/* Contract 1.5.3. */
 TEST(fifo, a_list_takes_the_place_of_all_that_waits)
 {
     struct cor_fifo *f = begin(0);
@@ -113,6 +116,7 @@ TEST(fifo, a_list_takes_the_place_of_all_that_waits)
     cor_fifo_free(f);
 }
 
+/* Contract 1.4.6, 1.4.8, 1.4.9. */
 TEST(fifo, is_synced_when_the_first_list_was_popped)
 {
     struct cor_fifo *f = begin(0);
@@ -138,6 +142,7 @@ TEST(fifo, is_synced_when_the_first_list_was_popped)
     cor_fifo_free(f);
 }
 
+/* Contract 1.4.10. */
 TEST(fifo, puts_back_what_is_not_newer_already)
 {
     struct cor_fifo *f = begin(0);
@@ -166,6 +171,7 @@ static void *pop_until_closed(void *arg)
     return r == -COR_ECANCELED ? arg : NULL;
 }
 
+/* Contract 1.4.2. */
 TEST(fifo, close_gives_out_what_waits_and_wakes_all)
 {
     struct cor_fifo *f = begin(0);

@@ -113,6 +113,7 @@ static void assert_values(struct cor_indexer *ix, const char *expected)
     cor_buf_deinit(&b);
 }
 
+/* Contract 1.1.2, 1.1.3. */
 TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
 {
     struct cor_indexer *ix = begin();
@@ -138,6 +139,7 @@ TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.5. */
 TEST(indexer, lists_all_or_one_namespace_by_key)
 {
     struct cor_indexer *ix = begin();
@@ -156,6 +158,7 @@ TEST(indexer, lists_all_or_one_namespace_by_key)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.8, 1.1.11, 1.1.12. */
 TEST(indexer, follows_objects_with_several_values_through_their_changes)
 {
     struct cor_indexer *ix = begin();
@@ -180,6 +183,7 @@ TEST(indexer, follows_objects_with_several_values_through_their_changes)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.9. */
 TEST(indexer, an_index_shows_the_object_that_get_shows)
 {
     struct cor_indexer *ix = begin();
@@ -259,6 +263,7 @@ TEST(indexer, values_that_begin_alike_are_kept_apart)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.15, 1.1.16. */
 TEST(indexer, an_unknown_index_is_an_error_save_for_its_values)
 {
     struct cor_indexer *ix = begin();
@@ -269,6 +274,7 @@ TEST(indexer, an_unknown_index_is_an_error_save_for_its_values)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.6, 1.2.4. */
 TEST(indexer, replace_makes_the_whole_content_and_the_last_of_equal_keys_counts)
 {
     struct cor_indexer *ix = begin();
@@ -291,6 +297,7 @@ TEST(indexer, replace_makes_the_whole_content_and_the_last_of_equal_keys_counts)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.18, 1.1.20. */
 TEST(indexer, indexes_may_be_added_later_all_or_none)
 {
     struct cor_indexer *ix;
@@ -308,6 +315,7 @@ TEST(indexer, indexes_may_be_added_later_all_or_none)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.17. */
 TEST(indexer, an_object_that_an_index_refuses_is_not_stored)
 {
     struct cor_indexer *ix = begin();
@@ -373,6 +381,7 @@ TEST(indexer, the_empty_value_is_a_value_and_what_is_too_long_is_nowhere)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.1. */
 TEST(indexer, an_iterator_shows_one_instant)
 {
     struct cor_indexer *ix = begin();

@@ -52,6 +52,7 @@ static struct cor_lister begin(void)
     return (struct cor_lister){ix, pods};
 }
 
+/* Contract 1.22.1, 1.22.2. */
 TEST(lister, lists_by_namespace_and_labels)
 {
     struct cor_lister l = begin();
@@ -85,6 +86,7 @@ TEST(lister, a_callback_ends_the_list)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.22.3. */
 TEST(lister, gets_an_object_or_says_not_found_in_the_servers_words)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};

@@ -35,6 +35,7 @@ TEST(mutation_detector, says_nothing_of_objects_that_stay_as_they_are)
     cor_mutation_detector_free(d);
 }
 
+/* Contract 1.21.2. */
 TEST(mutation_detector, looks_every_second_and_tells_once_of_a_change)
 {
     struct cor_mutation_detector *d = begin();
@@ -54,6 +55,7 @@ TEST(mutation_detector, looks_every_second_and_tells_once_of_a_change)
     cor_mutation_detector_free(d);
 }
 
+/* Contract 1.21.2. */
 TEST(mutation_detector, keeps_an_object_for_one_rotation_more)
 {
     struct cor_mutation_detector *d = begin();

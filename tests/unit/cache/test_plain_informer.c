@@ -53,6 +53,7 @@ static void step(struct fake *f)
         ;
 }
 
+/* Contract 1.8.1, 1.8.5, 1.10.7. */
 TEST(plain_informer, tells_its_handler_while_it_applies)
 {
     struct fake f;
@@ -98,6 +99,7 @@ TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
     end(&f);
 }
 
+/* Contract 1.8.4. */
 TEST(plain_informer, drops_a_change_that_an_index_refuses)
 {
     struct fake f;

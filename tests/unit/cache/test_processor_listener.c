@@ -68,6 +68,7 @@ static void tell(struct cor_processor_listener *l, enum cor_change_kind kind, co
     cor_object_unref(b);
 }
 
+/* Contract 1.18.1. */
 TEST(processor_listener, tells_everything_while_its_handler_keeps_up)
 {
     struct cor_processor_listener *l = begin(0);
@@ -120,6 +121,7 @@ TEST(processor_listener, zero_is_no_bound_and_nothing_is_folded)
     cor_processor_listener_free(l);
 }
 
+/* Contract 1.18.4. */
 TEST(processor_listener, a_closed_one_drops_what_waits_and_what_comes)
 {
     struct cor_processor_listener *l = begin(0);

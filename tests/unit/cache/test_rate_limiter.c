@@ -9,6 +9,7 @@ static uint64_t when(struct cor_rate_limiter *l, const char *key)
     return cor_rate_limiter_when(l, key, 0);
 }
 
+/* Contract 2.3.2. */
 TEST(rate_limiter, exponential_doubles_per_key_until_forgotten)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_exponential(1, 1000 * 1000);
@@ -27,6 +28,7 @@ TEST(rate_limiter, exponential_doubles_per_key_until_forgotten)
     cor_rate_limiter_free(l);
 }
 
+/* Contract 2.3.2. */
 TEST(rate_limiter, exponential_stops_at_its_maximum_however_often_it_fails)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_exponential(1, 1000);
@@ -40,6 +42,7 @@ TEST(rate_limiter, exponential_stops_at_its_maximum_however_often_it_fails)
     cor_rate_limiter_free(l);
 }
 
+/* Contract 2.3.4. */
 TEST(rate_limiter, fast_slow_is_fast_first)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_fast_slow(5, 10000, 3);
@@ -53,6 +56,7 @@ TEST(rate_limiter, fast_slow_is_fast_first)
     cor_rate_limiter_free(l);
 }
 
+/* Contract 2.3.5. */
 TEST(rate_limiter, bucket_takes_tokens_of_the_future)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_bucket(10, 2);
@@ -66,6 +70,7 @@ TEST(rate_limiter, bucket_takes_tokens_of_the_future)
     cor_rate_limiter_free(l);
 }
 
+/* Contract 2.3.6. */
 TEST(rate_limiter, max_of_asks_all_and_takes_the_longest)
 {
     struct cor_rate_limiter *l =
@@ -81,6 +86,7 @@ TEST(rate_limiter, max_of_asks_all_and_takes_the_longest)
     cor_rate_limiter_free(l);
 }
 
+/* Contract 2.3.8. */
 TEST(rate_limiter, the_controllers_begins_at_5_ms_and_holds_crowds_to_10_a_second)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_controller();

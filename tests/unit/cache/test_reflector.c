@@ -2,6 +2,7 @@
 
 /* Resync, stop and life. */
 
+/* Contract 1.13.9. */
 TEST(reflector, without_a_period_there_is_no_resync)
 {
     struct script s;
@@ -12,6 +13,7 @@ TEST(reflector, without_a_period_there_is_no_resync)
     script_deinit(&s);
 }
 
+/* Contract 1.13.9. */
 TEST(reflector, resync_runs_each_period_beside_the_watch)
 {
     struct script s;
@@ -49,6 +51,7 @@ TEST(reflector, resync_goes_on_while_a_watch_waits)
     script_deinit(&s);
 }
 
+/* Contract 1.12.8, 1.13.9. */
 TEST(reflector, should_resync_decides)
 {
     struct script s;
@@ -65,6 +68,7 @@ TEST(reflector, should_resync_decides)
     script_deinit(&s);
 }
 
+/* Contract 1.13.10. */
 TEST(reflector, a_failed_resync_ends_the_watch_and_is_no_error)
 {
     struct script s;
@@ -120,6 +124,7 @@ TEST(reflector, an_early_tick_does_no_harm)
     script_deinit(&s);
 }
 
+/* Contract 1.13.7. */
 TEST(reflector, stopped_before_start_neither_lists_nor_watches)
 {
     struct script s;
@@ -132,6 +137,7 @@ TEST(reflector, stopped_before_start_neither_lists_nor_watches)
     script_deinit(&s);
 }
 
+/* Contract 1.13.2, 1.13.7. */
 TEST(reflector, stop_cancels_what_is_under_way_exactly_once_and_tells_no_error)
 {
     struct script s;

@@ -19,6 +19,7 @@ static void to_watching(struct script *s)
     script_forget(s);
 }
 
+/* Contract 1.16.1, 1.16.4. */
 TEST(reflector_stream, the_state_is_replaced_at_the_end_bookmark_and_the_stream_goes_on)
 {
     struct script s;
@@ -50,6 +51,7 @@ TEST(reflector_stream, an_empty_state_is_replaced_too)
     script_deinit(&s);
 }
 
+/* Contract 1.16.3. */
 TEST(reflector_stream, updates_and_deletes_during_streaming_are_honoured)
 {
     struct script s;
@@ -67,6 +69,7 @@ TEST(reflector_stream, updates_and_deletes_during_streaming_are_honoured)
     script_deinit(&s);
 }
 
+/* Contract 1.16.2. */
 TEST(reflector_stream, only_the_annotation_true_ends_it)
 {
     struct script s;
@@ -83,6 +86,7 @@ TEST(reflector_stream, only_the_annotation_true_ends_it)
     script_deinit(&s);
 }
 
+/* Contract 1.16.9. */
 TEST(reflector_stream, a_server_without_it_is_listed_in_the_same_round)
 {
     static const int errors[] = {-COR_EINVALID, -COR_EINVAL, -COR_EINTERNAL, -COR_ENOTSUP};
@@ -104,6 +108,7 @@ TEST(reflector_stream, a_server_without_it_is_listed_in_the_same_round)
     }
 }
 
+/* Contract 1.16.9. */
 TEST(reflector_stream, any_other_error_within_the_stream_falls_back_too)
 {
     struct script s;
@@ -116,6 +121,7 @@ TEST(reflector_stream, any_other_error_within_the_stream_falls_back_too)
     script_deinit(&s);
 }
 
+/* Contract 1.16.9. */
 TEST(reflector_stream, a_very_short_stream_falls_back)
 {
     struct script s;
@@ -128,6 +134,7 @@ TEST(reflector_stream, a_very_short_stream_falls_back)
     script_deinit(&s);
 }
 
+/* Contract 1.16.7. */
 TEST(reflector_stream, retries_429_and_refused_connections_with_backoff)
 {
     struct script s;
@@ -150,6 +157,7 @@ TEST(reflector_stream, retries_429_and_refused_connections_with_backoff)
     script_deinit(&s);
 }
 
+/* Contract 1.16.6. */
 TEST(reflector_stream, stopping_a_watcher_before_sync_starts_from_scratch)
 {
     struct script s;
@@ -201,6 +209,7 @@ TEST(reflector_stream, each_round_may_start_from_scratch_at_once)
     script_deinit(&s);
 }
 
+/* Contract 1.16.15. */
 TEST(reflector_stream, after_sync_an_ended_stream_is_an_ordinary_watch)
 {
     struct script s;
@@ -244,6 +253,7 @@ TEST(reflector_stream, resync_starts_at_the_bookmark)
     script_deinit(&s);
 }
 
+/* Contract 1.16.8. */
 TEST(reflector_stream, an_expired_or_too_large_rv_is_asked_for_again_without_one_at_once)
 {
     static const int errors[] = {-COR_EEXPIRED, -COR_EFUTURE};
@@ -335,6 +345,7 @@ TEST(reflector_stream, events_of_other_types_are_skipped)
     script_deinit(&s);
 }
 
+/* Contract 1.16.11. */
 TEST(reflector_stream, a_missing_bookmark_is_told_every_ten_silent_seconds)
 {
     struct script s;
@@ -379,6 +390,7 @@ TEST(reflector_stream, one_that_falls_silent_is_asked_for_anew)
     script_deinit(&s);
 }
 
+/* Contract 1.16.5, 1.16.10. */
 TEST(reflector_stream, stop_during_streaming_leaves_the_store_alone)
 {
     struct script s;

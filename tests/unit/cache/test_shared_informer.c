@@ -269,7 +269,7 @@ static void note_wait(void *arg, int r)
     trace_note(arg, "told(%d)", r);
 }
 
-/* Contract 1.19 without polling. */
+/* Contract 1.19.1 without polling. */
 TEST(shared_informer, tells_once_when_the_first_list_is_cached)
 {
     struct fake f;

@@ -44,6 +44,7 @@ static void assert_gets(struct cor_workqueue *q, const char *expected)
         cor_workqueue_done(q, key);
 }
 
+/* Contract 2.1.1 to 2.1.3. */
 TEST(workqueue, hands_out_in_the_order_of_first_adding)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -60,6 +61,7 @@ TEST(workqueue, hands_out_in_the_order_of_first_adding)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.1.5, 2.1.6. */
 TEST(workqueue, a_key_added_during_its_work_comes_back_once_after_done)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -81,6 +83,7 @@ TEST(workqueue, a_key_added_during_its_work_comes_back_once_after_done)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.1.7. */
 TEST(workqueue, done_without_get_is_harmless)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -94,6 +97,7 @@ TEST(workqueue, done_without_get_is_harmless)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.1.2, 2.1.4. */
 TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -112,6 +116,7 @@ TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.1.12. */
 TEST(workqueue, a_key_that_came_back_before_shutdown_is_delivered_after_it)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -126,6 +131,7 @@ TEST(workqueue, a_key_that_came_back_before_shutdown_is_delivered_after_it)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.2.1, 2.2.3. */
 TEST(workqueue, a_delayed_key_comes_when_its_time_has)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -145,6 +151,7 @@ TEST(workqueue, a_delayed_key_comes_when_its_time_has)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.2.2. */
 TEST(workqueue, of_two_delays_the_earlier_counts)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -166,6 +173,7 @@ TEST(workqueue, of_two_delays_the_earlier_counts)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.2.3. */
 TEST(workqueue, delayed_keys_come_in_the_order_of_their_times)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -180,6 +188,7 @@ TEST(workqueue, delayed_keys_come_in_the_order_of_their_times)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.2.4. */
 TEST(workqueue, an_add_does_not_cancel_a_delay)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -192,6 +201,7 @@ TEST(workqueue, an_add_does_not_cancel_a_delay)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.4.1. */
 TEST(workqueue, rate_limited_keys_wait_longer_until_forgotten)
 {
     struct cor_workqueue *q = begin(cor_rate_limiter_new_exponential(1, 1000 * 1000));
@@ -233,6 +243,7 @@ TEST(workqueue, has_a_maximum_of_keys)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.5.1, 2.5.2. */
 TEST(workqueue, counts_its_work)
 {
     struct cor_workqueue *q = begin(NULL);

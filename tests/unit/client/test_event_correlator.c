@@ -42,6 +42,7 @@ TEST(event_correlator, an_event_alone_is_sent_as_it_is)
     cor_event_correlator_free(c);
 }
 
+/* Contract 4.3.10. */
 TEST(event_correlator, equal_events_are_one_with_a_count)
 {
     struct cor_event_correlator *c = begin();
@@ -58,6 +59,7 @@ TEST(event_correlator, equal_events_are_one_with_a_count)
     cor_event_correlator_free(c);
 }
 
+/* Contract 4.3.10, 4.3.14. */
 TEST(event_correlator, another_container_or_message_or_object_is_another_event)
 {
     struct cor_event_correlator *c = begin();
@@ -88,6 +90,7 @@ static int similar(struct cor_event_correlator *c, int i, uint64_t now_ms, struc
     return cor_event_correlate(c, &e, now_ms, ret);
 }
 
+/* Contract 4.3.9. */
 TEST(event_correlator, the_tenth_of_similar_events_stands_for_those_that_follow)
 {
     struct cor_event_correlator *c = begin();
@@ -109,6 +112,7 @@ TEST(event_correlator, the_tenth_of_similar_events_stands_for_those_that_follow)
     cor_event_correlator_free(c);
 }
 
+/* Contract 4.3.9. */
 TEST(event_correlator, events_further_apart_than_ten_minutes_are_not_similar)
 {
     struct cor_event_correlator *c = begin();
@@ -126,6 +130,7 @@ TEST(event_correlator, events_further_apart_than_ten_minutes_are_not_similar)
     cor_event_correlator_free(c);
 }
 
+/* Contract 4.3.11. */
 TEST(event_correlator, too_many_events_of_one_object_are_not_sent)
 {
     struct cor_event_correlator *c = begin();

@@ -82,6 +82,7 @@ static void record(struct fake *f, const char *name, const char *message)
     cor_event_recorder_step(f->rec);
 }
 
+/* Contract 4.3.1, 4.3.2. */
 TEST(event_recorder, creates_an_event_about_an_object)
 {
     struct fake f;
@@ -102,6 +103,7 @@ TEST(event_recorder, creates_an_event_about_an_object)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.8. */
 TEST(event_recorder, patches_the_count_of_an_equal_one)
 {
     struct fake f;
@@ -123,6 +125,7 @@ TEST(event_recorder, patches_the_count_of_an_equal_one)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.6. */
 TEST(event_recorder, sends_one_at_a_time_in_order)
 {
     struct fake f;
@@ -138,6 +141,7 @@ TEST(event_recorder, sends_one_at_a_time_in_order)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.6. */
 TEST(event_recorder, tries_a_lost_server_twelve_times)
 {
     struct fake f;
@@ -175,6 +179,7 @@ TEST(event_recorder, tries_a_lost_server_twelve_times)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.7. */
 TEST(event_recorder, gives_up_what_a_server_refuses)
 {
     struct fake f;
@@ -190,6 +195,7 @@ TEST(event_recorder, gives_up_what_a_server_refuses)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.2. */
 TEST(event_recorder, an_object_without_a_namespace_is_told_of_in_default)
 {
     struct cor_object *node = parse("{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{"
@@ -216,6 +222,7 @@ TEST(event_recorder, an_object_without_a_namespace_is_told_of_in_default)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.3. */
 TEST(event_recorder, refuses_more_than_it_may_queue_and_all_after_shutdown)
 {
     struct cor_object *o = pod("a");
@@ -231,6 +238,7 @@ TEST(event_recorder, refuses_more_than_it_may_queue_and_all_after_shutdown)
     cor_event_recorder_free(f.rec);
 }
 
+/* Contract 4.3.6. */
 TEST(event_recorder, tries_once_after_shutdown)
 {
     struct fake f;

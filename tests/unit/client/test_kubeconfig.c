@@ -61,6 +61,7 @@ static int resolve_one(const char *cluster, const char *user, struct cor_client_
     return resolve(kc, NULL, c);
 }
 
+/* Contract 4.5.12. */
 TEST(kubeconfig, the_current_context_or_a_named_one_is_resolved)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -138,6 +139,7 @@ TEST(kubeconfig, flags_say_more_than_files)
     cor_client_config_deinit(&c);
 }
 
+/* Contract 4.5.12. */
 TEST(kubeconfig, flags_may_stand_without_a_context)
 {
     struct cor_client_config c;
@@ -157,6 +159,7 @@ TEST(kubeconfig, flags_may_stand_without_a_context)
     assert_string_equal(message, "user \"w\" does not exist");
 }
 
+/* Contract 4.5.7, 4.5.8 and sequence 56. */
 TEST(kubeconfig, of_equal_names_in_two_files_the_first_counts_whole)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -179,6 +182,7 @@ TEST(kubeconfig, of_equal_names_in_two_files_the_first_counts_whole)
     cor_client_config_deinit(&c);
 }
 
+/* Contract 4.5.9. */
 TEST(kubeconfig, a_name_twice_in_one_file_is_refused)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -188,6 +192,7 @@ TEST(kubeconfig, a_name_twice_in_one_file_is_refused)
     assert_string_equal(message, "kubeconfig f: users: duplicate name \"a\" in list");
 }
 
+/* Contract 4.5.5. */
 TEST(kubeconfig, an_empty_file_is_an_empty_config)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -222,6 +227,7 @@ TEST(kubeconfig, mistakes_name_file_line_and_field)
     }
 }
 
+/* Contract 4.5.14. */
 TEST(kubeconfig, wrong_fields_of_a_context_are_named)
 {
     static const struct {
@@ -291,6 +297,7 @@ TEST(kubeconfig, wrong_fields_of_a_context_are_named)
     }
 }
 
+/* Contract 4.5.12. */
 TEST(kubeconfig, missing_names_are_told)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -340,6 +347,7 @@ TEST(kubeconfig, client_certificates_are_named_and_begin_at_the_file)
     cor_client_config_deinit(&c);
 }
 
+/* Contract 4.5.10. */
 TEST(kubeconfig, relative_paths_begin_at_the_file)
 {
     struct cor_client_config c;
@@ -366,6 +374,7 @@ TEST(kubeconfig, relative_paths_begin_at_the_file)
     cor_client_config_deinit(&c);
 }
 
+/* Contract 4.5.19. */
 TEST(kubeconfig, a_prefix_has_no_query_and_no_fragment)
 {
     static const char *const cases[][2] = {
@@ -402,6 +411,7 @@ TEST(kubeconfig, all_files_together_have_a_maximum)
     assert_string_equal(message, "kubeconfig f: users: more than 10000 entries");
 }
 
+/* Contract 4.5.15, 4.5.17. */
 TEST(kubeconfig, data_is_decoded_and_plain_http_gets_no_credentials)
 {
     struct cor_client_config c;
@@ -424,6 +434,7 @@ TEST(kubeconfig, data_is_decoded_and_plain_http_gets_no_credentials)
     cor_client_config_deinit(&c);
 }
 
+/* Contract 4.5.22. */
 TEST(kubeconfig, impersonation_is_read_whole)
 {
     struct cor_client_config c;
@@ -443,6 +454,7 @@ TEST(kubeconfig, impersonation_is_read_whole)
     cor_client_config_deinit(&c);
 }
 
+/* Contract 4.5.1 to 4.5.4. */
 TEST(kubeconfig, files_are_chosen_by_upstreams_rules)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};

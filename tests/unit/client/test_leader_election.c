@@ -137,6 +137,7 @@ static void become_leader(struct fake *f, bool release)
     assert_log(f, "get create(me,0) LEADER(me) STARTED");
 }
 
+/* Contract 4.2.7. */
 TEST(leader_election, a_lock_that_is_not_there_is_created)
 {
     struct fake f;
@@ -149,6 +150,7 @@ TEST(leader_election, a_lock_that_is_not_there_is_created)
     assert_log(&f, "STOPPED");
 }
 
+/* Contract 4.2.6. */
 TEST(leader_election, a_leader_renews_without_a_get)
 {
     struct fake f;
@@ -162,6 +164,7 @@ TEST(leader_election, a_leader_renews_without_a_get)
     end(&f);
 }
 
+/* Contract 4.2.8, 4.2.10. */
 TEST(leader_election, sequence_49_a_lock_is_free_when_it_has_not_changed_for_its_own_duration)
 {
     struct fake f;
@@ -186,6 +189,7 @@ TEST(leader_election, sequence_49_a_lock_is_free_when_it_has_not_changed_for_its
     end(&f);
 }
 
+/* Contract 4.2.8, 4.2.9. */
 TEST(leader_election, a_lock_that_changes_stays_held)
 {
     struct fake f;
@@ -200,6 +204,7 @@ TEST(leader_election, a_lock_that_changes_stays_held)
     end(&f);
 }
 
+/* Contract 4.2.9. */
 TEST(leader_election, a_lock_without_a_holder_is_free_at_once)
 {
     struct fake f;
@@ -214,6 +219,7 @@ TEST(leader_election, a_lock_without_a_holder_is_free_at_once)
     end(&f);
 }
 
+/* Contract 4.2.11. */
 TEST(leader_election, sequence_51_a_conflict_is_looked_at)
 {
     struct fake f;
@@ -240,6 +246,7 @@ TEST(leader_election, sequence_51_a_conflict_is_looked_at)
     end(&f);
 }
 
+/* Contract 4.2.13. */
 TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
 {
     struct fake f;
@@ -256,6 +263,7 @@ TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
     end(&f);
 }
 
+/* Contract 4.2.14. */
 TEST(leader_election, sequence_50_a_leader_that_is_cancelled_gives_the_lock_back)
 {
     struct fake f;
@@ -271,6 +279,7 @@ TEST(leader_election, sequence_50_a_leader_that_is_cancelled_gives_the_lock_back
     end(&f);
 }
 
+/* Contract 4.2.14. */
 TEST(leader_election, a_release_does_not_wait_for_ever)
 {
     struct fake f;
@@ -282,6 +291,7 @@ TEST(leader_election, a_release_does_not_wait_for_ever)
     end(&f);
 }
 
+/* Contract 4.2.2. */
 TEST(leader_election, one_who_never_led_is_told_that_it_is_over_too)
 {
     struct fake f;
@@ -292,6 +302,7 @@ TEST(leader_election, one_who_never_led_is_told_that_it_is_over_too)
     end(&f);
 }
 
+/* Contract 4.2.1. */
 TEST(leader_election, wrong_options_are_named)
 {
     static const struct {
@@ -318,6 +329,7 @@ TEST(leader_election, wrong_options_are_named)
     }
 }
 
+/* Contract 4.2.17. */
 TEST(leader_election, a_leader_that_is_not_renewed_is_stale)
 {
     struct fake f;

@@ -229,6 +229,7 @@ static const char two[] = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"m
                           "\"resourceVersion\":\"3\"}},{\"metadata\":{\"name\":\"b\","
                           "\"resourceVersion\":\"7\"}}]}";
 
+/* Contract 1.11.3, 3.2.1. */
 TEST(list_watch, an_informer_follows_a_server)
 {
     static const char requests[] =
@@ -268,6 +269,7 @@ TEST(list_watch, asks_for_a_namespace_and_a_name)
     end(&w);
 }
 
+/* Contract 3.3.1. */
 TEST(list_watch, asks_for_metadata_only)
 {
     static const char list[] =

@@ -247,6 +247,7 @@ TEST(pager, fetches_ahead_of_a_taker_that_pauses)
     }
 }
 
+/* Contract 4.1.7. */
 TEST(pager, an_item_ends_it)
 {
     static const struct answer script[] = {PAGE("9", "t", ITEM("a") "," ITEM("b")),

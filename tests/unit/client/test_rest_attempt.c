@@ -5,6 +5,7 @@ static const char busy[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason
                            "\"TooManyRequests\",\"code\":429,\"message\":\"later\",\"details\":{"
                            "\"retryAfterSeconds\":1}}";
 
+/* Contract 4.9.3. */
 TEST(rest_attempt, an_answer_with_retry_after_is_tried_again_with_any_verb)
 {
     static const struct answer script[] = {
@@ -30,6 +31,7 @@ TEST(rest_attempt, an_answer_with_retry_after_is_tried_again_with_any_verb)
     world_end(&w);
 }
 
+/* Contract 4.9.3 and sequence 53. */
 TEST(rest_attempt, no_number_of_seconds_means_no_other_attempt)
 {
     static const struct answer script[] = {
@@ -52,15 +54,22 @@ TEST(rest_attempt, no_number_of_seconds_means_no_other_attempt)
     world_end(&w);
 }
 
+/* `n` refusals that ask to be asked again. */
+static void refuse_times(struct answer *script, size_t n, int status)
+{
+    for (size_t i = 0; i < n; i++)
+        script[i] =
+            (struct answer){.status = status, .body = busy, .header = "Retry-After", .value = "0"};
+}
+
+/* Contract 4.9.3. */
 TEST(rest_attempt, ends_after_ten_retries_with_the_last_answer)
 {
     struct answer script[11];
     struct world w;
     struct heard h;
 
-    for (size_t i = 0; i < COR_ARRAY_LEN(script); i++)
-        script[i] =
-            (struct answer){.status = 429, .body = busy, .header = "Retry-After", .value = "0"};
+    refuse_times(script, 11, 429);
     world_begin(&w, NULL);
     world_connect(&w, &(struct cor_rest_client_opts){.qps = -1});
     WORLD_SCRIPT(&w, script);
@@ -73,6 +82,33 @@ TEST(rest_attempt, ends_after_ten_retries_with_the_last_answer)
     world_end(&w);
 }
 
+/* Contract, sequence 53. */
+TEST(rest_attempt, succeeds_at_the_eleventh_attempt_with_any_verb)
+{
+    static const char *const verbs[] = {"GET", "POST"};
+    struct answer script[22];
+    struct world w;
+    struct heard h;
+
+    refuse_times(script, 22, 503);
+    script[10] = script[21] = (struct answer){.body = "{}"};
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = -1});
+    WORLD_SCRIPT(&w, script);
+    for (size_t i = 0; i < COR_ARRAY_LEN(verbs); i++) {
+        ask_with(
+            &w,
+            (struct cor_rest_request_opts){.method = cor_strz(verbs[i]), .target = COR_STR("/x")},
+            &h);
+        assert_int_equal(h.err, 0);
+        assert_int_equal(h.code, 200);
+        assert_int_equal(w.nasked, 11 * (i + 1));
+        heard_deinit(&h);
+    }
+    world_end(&w);
+}
+
+/* Contract 4.9.4 and sequence 54. */
 TEST(rest_attempt, a_read_that_broke_is_tried_again_after_a_second)
 {
     static const struct answer script[] = {{.move = CUT}, {.body = "{}"}};
@@ -92,6 +128,7 @@ TEST(rest_attempt, a_read_that_broke_is_tried_again_after_a_second)
     world_end(&w);
 }
 
+/* Contract 4.9.4 and sequence 54. */
 TEST(rest_attempt, a_write_that_broke_is_not)
 {
     static const struct answer script[] = {{.move = CUT}, {.body = "{}"}};
@@ -109,6 +146,7 @@ TEST(rest_attempt, a_write_that_broke_is_not)
     world_end(&w);
 }
 
+/* Contract 4.9.4. */
 TEST(rest_attempt, a_refused_connection_is_told_at_once)
 {
     struct world w;
@@ -124,6 +162,7 @@ TEST(rest_attempt, a_refused_connection_is_told_at_once)
     world_end(&w);
 }
 
+/* Contract 4.9.5. */
 TEST(rest_attempt, a_deadline_ends_the_wait_for_another_attempt)
 {
     static const struct answer script[] = {
@@ -140,6 +179,7 @@ TEST(rest_attempt, a_deadline_ends_the_wait_for_another_attempt)
     world_end(&w);
 }
 
+/* Contract 4.9.5. */
 TEST(rest_attempt, the_last_failure_tells_of_the_one_before)
 {
     static const struct answer script[] = {{.move = CUT}, {.move = HOLD}};
@@ -156,6 +196,7 @@ TEST(rest_attempt, the_last_failure_tells_of_the_one_before)
     world_end(&w);
 }
 
+/* Contract 4.9.8. */
 TEST(rest_attempt, a_watch_that_never_opens_ends_empty)
 {
     static const struct answer script[] = {{.move = CUT}, {.move = CUT}};
@@ -175,6 +216,7 @@ TEST(rest_attempt, a_watch_that_never_opens_ends_empty)
     world_end(&w);
 }
 
+/* Contract 4.9.5. */
 TEST(rest_attempt, a_cancel_ends_every_wait)
 {
     static const struct answer script[] = {

@@ -31,11 +31,13 @@ TEST(rest_client, a_whole_answer)
     world_end(&w);
 }
 
+/* Contract 4.7.6. */
 TEST(rest_client, the_user_agent_has_client_gos_shape)
 {
     assert_non_null(strstr(cor_rest_user_agent(), "coracle/" COR_VERSION " (linux/"));
 }
 
+/* Contract 4.7.9. */
 TEST(rest_client, a_body_a_patch_type_and_a_prefix)
 {
     static const struct answer script[] = {{.status = 201, .body = "{}"}};
@@ -62,6 +64,7 @@ TEST(rest_client, a_body_a_patch_type_and_a_prefix)
     world_end(&w);
 }
 
+/* Contract 4.10.2, 4.10.3. */
 TEST(rest_client, a_refusal_is_its_status)
 {
     static const struct answer script[] = {
@@ -115,6 +118,7 @@ static void note_warning(void *arg, struct cor_str text)
     cor_buf_addf(arg, "%.*s\n", COR_STR_ARG(text));
 }
 
+/* Contract 4.10.6. */
 TEST(rest_client, tells_what_the_server_warns_of)
 {
     static const struct answer script[] = {
@@ -187,6 +191,7 @@ TEST(rest_client, an_answer_beyond_the_maximum_is_refused)
     world_end(&w);
 }
 
+/* Contract 4.8.8. */
 TEST(rest_client, a_deadline_ends_a_request_that_is_not_answered)
 {
     static const struct answer script[] = {{.move = HOLD}};
@@ -286,6 +291,7 @@ TEST(rest_client, basic_authentication)
     world_end(&w);
 }
 
+/* Contract 4.12.1. */
 TEST(rest_client, tls_with_a_client_certificate)
 {
     static const struct answer script[] = {{.body = "{}"}};

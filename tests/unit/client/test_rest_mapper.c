@@ -271,6 +271,31 @@ TEST(mapper_lookup, a_miss_asks_discovery_once_more)
     world_end(&w);
 }
 
+/* Contract 4.16.4 and sequence 57: one version cannot be had, the others are found. */
+TEST(mapper_lookup, finds_among_what_a_broken_version_leaves)
+{
+    static const struct answer script[] = {
+        {.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+        {.body = AGGREGATED_APPS("Stale"), .content_type = AGGREGATED},
+        {.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+        {.body = AGGREGATED_APPS("Stale"), .content_type = AGGREGATED}};
+    struct cor_discovery *d;
+    struct looked l;
+    struct world w;
+
+    world_begin(&w, NULL);
+    world_connect_freely(&w);
+    WORLD_SCRIPT(&w, script);
+    assert_int_equal(cor_discovery_new(&(struct cor_discovery_opts){.client = w.rc}, &d), 0);
+    look(&w, d, "Deployment", "", &l);
+    assert_string_equal(l.text, "apps/v1 deployments Deployment");
+    look(&w, d, "", "po", &l);
+    assert_string_equal(l.text, "/v1 pods Pod");
+    assert_int_equal(w.nasked, 4);
+    cor_discovery_free(d);
+    world_end(&w);
+}
+
 TEST(mapper_lookup, is_cancelled_and_survives_failed_allocations)
 {
     static const struct answer script[] = {{.body = AGGREGATED_CORE, .content_type = AGGREGATED},

@@ -26,6 +26,7 @@ static bool is_crowd_done(void *arg)
     return ((struct crowd *)arg)->ndone == 6;
 }
 
+/* Contract 4.7.1. */
 TEST(rest_throttle, a_burst_goes_at_once_and_the_rest_in_order_by_the_rate)
 {
     struct crowd crowd = {0};
@@ -52,6 +53,7 @@ TEST(rest_throttle, a_burst_goes_at_once_and_the_rest_in_order_by_the_rate)
     world_end(&w);
 }
 
+/* Contract 4.9.1. */
 TEST(rest_throttle, a_watch_does_not_wait)
 {
     struct world w;
@@ -68,6 +70,7 @@ TEST(rest_throttle, a_watch_does_not_wait)
     world_end(&w);
 }
 
+/* Contract 4.9.2. */
 TEST(rest_throttle, who_cannot_get_a_turn_in_time_is_told_at_once)
 {
     struct world w;
@@ -87,6 +90,7 @@ TEST(rest_throttle, who_cannot_get_a_turn_in_time_is_told_at_once)
     world_end(&w);
 }
 
+/* Contract 4.7.1. */
 TEST(rest_throttle, below_zero_there_is_no_limit)
 {
     struct world w;
@@ -102,7 +106,7 @@ TEST(rest_throttle, below_zero_there_is_no_limit)
     world_end(&w);
 }
 
-/* Waiting for a turn is no part of the request's own time. */
+/* Contract 4.8.8, 4.9.1: waiting for a turn is no part of the request's own time. */
 TEST(rest_throttle, a_timeout_begins_after_the_wait)
 {
     struct world w;

@@ -111,6 +111,7 @@ TEST(retry_on_conflict, gives_up_after_its_steps)
     assert_int_equal(o.changes, 5);
 }
 
+/* Contract 4.13.2. */
 TEST(retry_on_conflict, has_client_gos_two_backoffs)
 {
     assert_int_equal(COR_RETRY_DEFAULT.steps, 5);
@@ -121,6 +122,7 @@ TEST(retry_on_conflict, has_client_gos_two_backoffs)
     assert_true(COR_RETRY_BACKOFF.factor == 5.0 && COR_RETRY_BACKOFF.jitter == 0.1);
 }
 
+/* Contract 4.13.1. */
 TEST(retry_on_conflict, other_failures_end_it_at_once)
 {
     static const struct answer missing[] = {

@@ -45,6 +45,7 @@ TEST(server_url, a_url_a_host_or_a_host_and_port)
     }
 }
 
+/* Contract 4.7.4. */
 TEST(server_url, without_a_scheme_anything_of_tls_makes_it_https)
 {
     struct cor_server_url url =
