@@ -137,6 +137,7 @@ TEST(informers, updates_for_a_slow_handler_are_folded_beyond_its_bound)
     update_behind_its_back(&defaults, "!one ~one ~one ~one ", 0);
 }
 
+/* Contract 1.17.13, 1.17.15. */
 TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
 {
     FOR_EACH_KIND(kind)
@@ -287,6 +288,7 @@ static int count(void *arg, struct cor_object *object)
     return ++*(int *)arg < 0;
 }
 
+/* Contract 1.22.1 to 1.22.3, 3.2.2, 3.2.4. */
 TEST(informers, caches_are_read_by_name_label_and_index)
 {
     FOR_EACH_KIND(kind)
@@ -321,6 +323,7 @@ TEST(informers, caches_are_read_by_name_label_and_index)
     }
 }
 
+/* Contract 3.1.1, 3.2.1. */
 TEST(informers, equal_scopes_share_one_and_others_do_not)
 {
     struct set s;
@@ -373,6 +376,7 @@ TEST(informers, a_transform_decides_what_is_kept)
     }
 }
 
+/* Contract 1.17.8. */
 TEST(informers, a_stop_keeps_the_cache_and_ends_the_waits)
 {
     FOR_EACH_KIND(kind)

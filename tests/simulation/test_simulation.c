@@ -1,7 +1,7 @@
 /* Histories of an informer: a model server, a network with faults, and
  * simulated time, from a seed. Whatever happens, each handler hears a legal
- * sequence; once it is quiet, the cache equals a list, each handler has heard
- * exactly of what is there, and whoever waited for a write was told when it was
+ * sequence (contract 1.17.32 to 1.17.35, 1.27.12); once it is quiet, the cache equals a list, each
+ * handler has heard exactly of what is there, and whoever waited for a write was told when it was
  * cached. While the server is away, the informer asks less and less often.
  *
  * COR_SIM_HISTORIES: how many (100); COR_SIM_SEED: this one alone. `./dev

@@ -53,7 +53,7 @@ static void step(struct fake *f)
         ;
 }
 
-/* Contract 1.8.1, 1.8.5, 1.10.7. */
+/* Contract 1.8.1 to 1.8.3, 1.8.5, 1.8.6, 1.10.5, 1.10.7. */
 TEST(plain_informer, tells_its_handler_while_it_applies)
 {
     struct fake f;

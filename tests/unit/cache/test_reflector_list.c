@@ -3,7 +3,7 @@
 
 /* The list phase as scripts, after client-go's reflector_test.go. */
 
-/* Contract 1.14.12. */
+/* Contract 1.14.12, 4.1.2, 4.1.3. */
 TEST(reflector_list, pages_are_staged_one_after_the_other_under_the_first_ones_rv)
 {
     struct script s;

@@ -3,7 +3,12 @@
  * error handler, and when the cache (synced) and a handler (0:synced) have the first list.
  *
  * Not here: 37 (panics) has no counterpart in C, 40 is in test_informer_factory.c, 48 in
- * test_workqueue_threads.c; 49 to 57 are about leader election and the REST client. */
+ * test_workqueue_threads.c; 49 to 57 are about leader election and the REST client.
+ *
+ * They show these behaviours: 1.4.5 and 1.4.7 (row 1), 1.6.12 and 1.7.5 (19, 23), 1.8.2 (3,
+ * 4), 1.8.3 (5), 1.17.2 and 1.17.4 (38), 1.17.5 (1, 2), 1.17.8 and 1.17.12 (39), 1.17.10
+ * and 1.17.22 (35), 1.17.11 (33), 1.17.13, 1.17.17 and 1.17.18 (31), 1.17.15 (32), 1.17.24
+ * (34), 1.17.29 (22), 1.17.35 (19). */
 #include <stdio.h>
 
 #include "base/err.h"

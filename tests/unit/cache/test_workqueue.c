@@ -44,7 +44,7 @@ static void assert_gets(struct cor_workqueue *q, const char *expected)
         cor_workqueue_done(q, key);
 }
 
-/* Contract 2.1.1 to 2.1.3. */
+/* Contract 2.1.1 to 2.1.3, 2.1.8. */
 TEST(workqueue, hands_out_in_the_order_of_first_adding)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -97,7 +97,7 @@ TEST(workqueue, done_without_get_is_harmless)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.1.2, 2.1.4. */
+/* Contract 2.1.2, 2.1.4, 2.1.14, 2.2.6. */
 TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
 {
     struct cor_workqueue *q = begin(NULL);
