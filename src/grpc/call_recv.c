@@ -209,6 +209,7 @@ static enum cor_grpc_code code_of_reset(uint32_t code)
     case COR_H2_CANCEL:
         return COR_GRPC_CANCELLED;
     case COR_H2_ENHANCE_YOUR_CALM:
+    case COR_H2_NO_MEMORY:
         return COR_GRPC_RESOURCE_EXHAUSTED;
     default:
         return COR_GRPC_INTERNAL;
@@ -223,6 +224,8 @@ static void on_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
     call->stream = NULL;
     if (code == COR_H2_LOST)
         snprintf(text, sizeof(text), "the connection was lost");
+    else if (code == COR_H2_NO_MEMORY)
+        snprintf(text, sizeof(text), "no memory for the answer");
     else
         snprintf(text, sizeof(text), "the server reset the stream with code %u", code);
     cor_grpc_call_fail(call, code_of_reset(code), text, code == COR_H2_REFUSED_STREAM);

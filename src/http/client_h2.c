@@ -78,6 +78,8 @@ static void on_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
     }
     if (code == COR_H2_REFUSED_STREAM)
         cor_http_call_lost(call, -COR_EUNREACHABLE, "the server refused the request", true);
+    else if (code == COR_H2_NO_MEMORY)
+        cor_http_call_end(call, -COR_ENOMEM, "no memory for the answer");
     else
         cor_http_call_end(call, -COR_EIO, "the server broke the stream off");
     settle(l);

@@ -34,6 +34,7 @@ struct cor_h2_stream {
     bool has_head;  /* client: the final head has come */
     bool is_reset;  /* by us */
     bool is_broken; /* reset for the peer\'s fault; the user is told when nghttp2 has closed it */
+    bool lacks_memory; /* reset for want of it; the user is told likewise */
     uint32_t code;
     enum cor_h2_out out;
     size_t unconsumed;

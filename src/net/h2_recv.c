@@ -205,6 +205,7 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
 {
     struct cor_h2 *h = arg;
     struct cor_h2_block *b = &h->block;
+    struct cor_h2_stream *s;
     struct cor_str n = {(const char *)name, name_n}, v = {(const char *)value, value_n};
 
     b->size += name_n + value_n + FIELD_OVERHEAD;
@@ -214,9 +215,12 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
     }
     if (b->size > h->limits->head_max || b->n == h->limits->headers_max)
         b->is_too_big = true;
-    if (b->is_too_big)
+    if (b->is_too_big || add_field(b, n, v) == 0)
         return 0;
-    return add_field(b, n, v) < 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
+    s = stream_of(ng, frame->hd.stream_id);
+    if (s)
+        s->lacks_memory = true;
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 static void on_request_block(struct cor_h2 *h, struct cor_h2_stream *s, bool is_last)

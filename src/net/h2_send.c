@@ -73,7 +73,7 @@ void cor_h2_stream_closed(struct cor_h2_stream *s, uint32_t code)
 {
     nghttp2_session_set_stream_user_data(s->h->ng, s->id, NULL);
     s->is_gone = true;
-    s->code = s->is_broken ? NGHTTP2_PROTOCOL_ERROR : code;
+    s->code = s->is_broken ? NGHTTP2_PROTOCOL_ERROR : s->lacks_memory ? COR_H2_NO_MEMORY : code;
     stop_waiting(s);
     if (code != NGHTTP2_NO_ERROR)
         cor_list_remove(&s->end_link);

@@ -34,6 +34,8 @@ enum cor_h2_code {
 };
 /* Never on the wire: the code that a user of cor_h2_drop_all() may give when a connection broke. */
 #define COR_H2_LOST UINT32_MAX
+/* Neither: there was no memory for the head or the trailers that came, and the stream was reset. */
+#define COR_H2_NO_MEMORY (UINT32_MAX - 1)
 
 /* Borrowed while the callback runs. */
 struct cor_h2_head {
@@ -60,7 +62,7 @@ struct cor_h2_stream_cbs {
     /* After a short write: there is room. */
     void (*on_writable)(struct cor_h2_stream *s, void *arg);
     /* The stream is gone. COR_H2_NO_ERROR: complete, or (client) the rest of the request is not
-     * wanted; else the peer's code, or that of cor_h2_drop_all(). */
+     * wanted; else the peer's code, COR_H2_NO_MEMORY, or that of cor_h2_drop_all(). */
     void (*on_closed)(struct cor_h2_stream *s, uint32_t code, void *arg);
 };
 
