@@ -110,7 +110,7 @@ static void succeed(struct cor_discovery *d)
 static bool is_transient(const struct cor_status *error)
 {
     return error->err == -COR_EUNREACHABLE || error->err == -COR_EIO || error->err == -COR_EBUSY ||
-           (error->code >= 500 && error->reason[0] != '\0');
+           error->err == -COR_ENOMEM || (error->code >= 500 && error->reason[0] != '\0');
 }
 
 /* Every parameter of a media type that has the value, whatever their order. */

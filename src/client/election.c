@@ -360,7 +360,7 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     r = r == 0 ? make_leader(e, reterr) : cor_status_set(reterr, r, "make an election");
     if (r == 0) {
         cor_runtime_run(client->runtime, start, &starting);
-        r = starting.r;
+        r = starting.r < 0 ? cor_status_set(reterr, starting.r, "make an election") : 0;
     }
     if (r < 0) {
         cor_runtime_run(client->runtime, free_parts, e);

@@ -157,6 +157,11 @@ static bool choose(const struct cor_catalog *catalog, struct matches *m)
     return false;
 }
 
+static int no_memory(int r, struct cor_status *reterr)
+{
+    return cor_status_untyped(reterr, r, "%s", cor_err_text(r));
+}
+
 /* "<partial> matches multiple resources [a b]". */
 static int ambiguous(const struct cor_gvr *partial, const struct matches *m,
                      struct cor_status *reterr)
@@ -176,7 +181,8 @@ static int ambiguous(const struct cor_gvr *partial, const struct matches *m,
     }
     if (r == 0)
         r = cor_buf_addc(&text, ']');
-    return r < 0 ? r : cor_status_untyped(reterr, -COR_ECONFLICT, "%s", cor_buf_z(&text));
+    return r < 0 ? no_memory(r, reterr)
+                 : cor_status_untyped(reterr, -COR_ECONFLICT, "%s", cor_buf_z(&text));
 }
 
 static int no_resource(const struct cor_gvr *partial, struct cor_status *reterr)
@@ -187,7 +193,7 @@ static int no_resource(const struct cor_gvr *partial, struct cor_status *reterr)
     cor_buf_init(&text, TEXT_MAX);
     r = cor_gvr_print(partial, &text);
     return r < 0
-               ? r
+               ? no_memory(r, reterr)
                : cor_status_untyped(reterr, -COR_ENOTFOUND, "no matches for %s", cor_buf_z(&text));
 }
 
@@ -207,7 +213,7 @@ static int no_kind(const struct cor_gk *gk, struct cor_str version, struct cor_s
         r = cor_buf_addz(&text, version.n > 0 ? " in version " : " in group ");
     if (r == 0)
         r = cor_quote(cor_buf_str(&gv), &text);
-    return r < 0 ? r
+    return r < 0 ? no_memory(r, reterr)
                  : cor_status_untyped(reterr, -COR_ENOTFOUND, "no matches for kind %s",
                                       cor_buf_z(&text));
 }

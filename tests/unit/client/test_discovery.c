@@ -368,3 +368,65 @@ TEST(discovery, survives_failed_allocations)
     }
     world_end(&w);
 }
+
+struct question {
+    struct world *w;
+    struct seen *s;
+};
+
+/* Both documents, or all versions but the one that was not sent. */
+static bool is_asked_or_over(void *arg)
+{
+    const struct question *q = arg;
+
+    return q->s->is_done || q->w->nasked >= 2;
+}
+
+/* Lets both attempts lack the n-th allocation after the groups were asked for. */
+static bool starve_a_version(struct world *w, struct cor_discovery *d, size_t n, struct seen *s)
+{
+    static const struct answer documents[] = {{.body = LEGACY_VERSIONS}, {.body = LEGACY_GROUPS}};
+    static const struct answer versions[] = {
+        {.body = LEGACY_APPS}, {.body = LEGACY_APPS}, {.body = LEGACY_APPS}};
+    struct question q = {w, s};
+    bool has_failed = false;
+
+    *s = (struct seen){0};
+    assert_int_equal(cor_discovery_get(d, on_catalog, s, &s->waiter), 0);
+    for (int attempt = 0; attempt < 2 && !s->is_done; attempt++) {
+        WORLD_SCRIPT(w, documents);
+        world_until(w, is_asked_or_over, &q);
+        WORLD_SCRIPT(w, versions);
+        test_fail_alloc(n, false);
+        world_until(w, is_asked_or_over, &q);
+        has_failed |= test_alloc_failed();
+        test_fail_alloc(0, false);
+    }
+    world_until(w, is_flag, &s->is_done);
+    return has_failed;
+}
+
+TEST(discovery, a_version_that_had_no_memory_is_asked_for_again)
+{
+    static const struct answer again[] = {{.body = LEGACY_APPS}};
+    size_t nstarved = 0;
+    bool has_failed = true;
+
+    for (size_t n = 1; has_failed; n++) {
+        struct world w;
+        struct cor_discovery *d = begin(&w, NULL, 0, true);
+        struct seen s;
+
+        has_failed = starve_a_version(&w, d, n, &s);
+        if (strstr(s.failures, "out of memory")) {
+            nstarved++;
+            WORLD_SCRIPT(&w, again);
+            get(&w, d, &s);
+            assert_int_equal(w.nasked, 1);
+            assert_string_equal(s.failures, "");
+        }
+        cor_discovery_free(d);
+        world_end(&w);
+    }
+    assert_true(nstarved > 0);
+}

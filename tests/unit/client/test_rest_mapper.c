@@ -179,25 +179,50 @@ TEST(rest_mapper, categories)
     cor_catalog_deinit(&c);
 }
 
-TEST(rest_mapper, survives_failed_allocations)
+TEST(rest_mapper, says_what_it_found_or_that_there_is_no_memory)
 {
-    struct cor_gvr same = {COR_STR(""), COR_STR(""), COR_STR("same")};
-    struct cor_gk stone = {COR_STR("garden"), COR_STR("Stone")};
+    const struct cor_gvr same = {COR_STR(""), COR_STR(""), COR_STR("same")};
+    const struct cor_gvr nothing = {COR_STR(""), COR_STR(""), COR_STR("nothing")};
+    const struct cor_gk stone = {COR_STR("garden"), COR_STR("Stone")};
+    struct cor_catalog c = garden_catalog();
 
     FOR_EACH_FAILED_ALLOC(n) {
-        struct cor_catalog c = {0};
-        struct cor_rest_mapping m;
-        struct cor_status why = {0};
-        int r = cor_catalog_add_aggregated(&c, cor_strz(garden));
+        struct cor_catalog other = {0};
+        int r = cor_catalog_add_aggregated(&other, cor_strz(garden));
 
-        if (r == 0)
-            r = cor_rest_mapping_of_resource(&c, &same, &m, &why);
-        assert_true(r == -COR_ECONFLICT || test_alloc_failed());
-        r = cor_rest_mapping_of_kind(&c, &stone, COR_STR(""), &m, &why);
-        assert_true(r == -COR_ENOTFOUND || test_alloc_failed());
-        cor_status_deinit(&why);
-        cor_catalog_deinit(&c);
+        assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
+        cor_catalog_deinit(&other);
     }
+    for (int i = 0; i < 3; i++) {
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct cor_rest_mapping m;
+            struct cor_status why = {0};
+            int r = i == 0   ? cor_rest_mapping_of_resource(&c, &same, &m, &why)
+                    : i == 1 ? cor_rest_mapping_of_resource(&c, &nothing, &m, &why)
+                             : cor_rest_mapping_of_kind(&c, &stone, COR_STR(""), &m, &why);
+
+            assert_true(r == (i == 0 ? -COR_ECONFLICT : -COR_ENOTFOUND) ||
+                        (r == -COR_ENOMEM && test_alloc_failed()));
+            assert_int_equal(why.err, r);
+            cor_status_deinit(&why);
+        }
+    }
+    cor_catalog_deinit(&c);
+}
+
+TEST(rest_mapper, a_warning_that_has_no_memory_is_left_out)
+{
+    const struct cor_gvr ing = {COR_STR(""), COR_STR(""), COR_STR("ing")};
+    struct cor_catalog c = garden_catalog();
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        char heard[HEARD_MAX] = "";
+        struct cor_gvr whole = cor_rest_mapper_expand(&c, &ing, hear_warning, heard);
+
+        assert_str(whole.resource, "ingresses");
+        assert_int_equal(heard[0] == '\0', test_alloc_failed());
+    }
+    cor_catalog_deinit(&c);
 }
 
 struct looked {
