@@ -20,21 +20,37 @@ static uint64_t now_ms(const struct cor_credentials *c)
     return cor_loop_now_ms(c->loop);
 }
 
+/* A secret that may take another's place. */
+static int compose(struct cor_buf *out, const char *before, struct cor_str text)
+{
+    int r = cor_buf_reserve(out, strlen(before) + text.n);
+
+    if (r < 0)
+        return r;
+    cor_buf_addz(out, before);
+    return cor_buf_adds(out, text);
+}
+
+/* What was there is left in `with`. */
+static void exchange(struct cor_buf *to, struct cor_buf *with)
+{
+    struct cor_buf old = *to;
+
+    *to = *with;
+    *with = old;
+}
+
 /* Replaces a secret; unchanged on failure. */
 static int replace(struct cor_buf *to, const char *before, struct cor_str text)
 {
-    struct cor_buf next;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf next;
     int r;
 
     cor_buf_init_secret(&next, to->max);
-    r = cor_buf_reserve(&next, strlen(before) + text.n);
-    if (r < 0)
-        return r;
-    cor_buf_addz(&next, before);
-    cor_buf_adds(&next, text);
-    cor_buf_deinit(to);
-    *to = next;
-    return 0;
+    r = compose(&next, before, text);
+    if (r == 0)
+        exchange(to, &next);
+    return r;
 }
 
 static int set_basic(struct cor_credentials *c)
@@ -64,19 +80,6 @@ static void read_token_file(struct cor_credentials *c)
     token = cor_str_trim(cor_buf_str(&text));
     if (token.n > 0 && replace(&c->authorization, "Bearer ", token) == 0)
         c->token_due_ms = now_ms(c) + COR_TOKEN_FILE_MS;
-}
-
-static int set_cert(struct cor_credentials *c, struct cor_str cert, struct cor_str key)
-{
-    int r;
-
-    if (cor_str_eq(cert, cor_buf_str(&c->cert_pem)) && cor_str_eq(key, cor_buf_str(&c->key_pem)))
-        return 0;
-    r = replace(&c->cert_pem, "", cert);
-    if (r == 0)
-        r = replace(&c->key_pem, "", key);
-    c->cert_version++;
-    return r;
 }
 
 static int begin(struct cor_credentials *c)
@@ -135,18 +138,29 @@ static bool is_fresh(const struct cor_credentials *c)
            (!c->expires || cor_clock_wall_ms(c->clock) / 1000 <= c->expires_at_s);
 }
 
+/* All of it or nothing: a certificate without its key would end every connection. */
 static int take(struct cor_credentials *c, const struct cor_exec_credential *made)
 {
-    int r = 0;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf authorization;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf cert;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
+    int r;
 
-    if (made->token)
-        r = replace(&c->authorization, "Bearer ", cor_strz(made->token));
-    else
-        cor_buf_deinit(&c->authorization);
+    cor_buf_init_secret(&authorization, AUTHORIZATION_MAX);
+    cor_buf_init(&cert, COR_PEM_MAX);
+    cor_buf_init_secret(&key, COR_PEM_MAX);
+    r = made->token ? compose(&authorization, "Bearer ", cor_strz(made->token)) : 0;
     if (r == 0)
-        r = set_cert(c, cor_strz(made->cert_pem), cor_strz(made->key_pem));
+        r = compose(&cert, "", cor_strz(made->cert_pem));
+    if (r == 0)
+        r = compose(&key, "", cor_strz(made->key_pem));
     if (r < 0)
         return r;
+    c->cert_version += !cor_str_eq(cor_buf_str(&cert), cor_buf_str(&c->cert_pem)) ||
+                       !cor_str_eq(cor_buf_str(&key), cor_buf_str(&c->key_pem));
+    exchange(&c->authorization, &authorization);
+    exchange(&c->cert_pem, &cert);
+    exchange(&c->key_pem, &key);
     c->expires = made->expires;
     c->expires_at_s = made->expires_at_s;
     c->generation++;
