@@ -42,6 +42,16 @@ TEST(rate_limiter, exponential_stops_at_its_maximum_however_often_it_fails)
     cor_rate_limiter_free(l);
 }
 
+TEST(rate_limiter, exponential_doubles_as_long_as_the_maximum_is_not_reached)
+{
+    struct cor_rate_limiter *l = cor_rate_limiter_new_exponential(5, 23);
+    static const uint64_t expected[] = {5, 10, 20, 23, 23};
+
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(when(l, "one"), expected[i]);
+    cor_rate_limiter_free(l);
+}
+
 /* Contract 2.3.4. */
 TEST(rate_limiter, fast_slow_is_fast_first)
 {

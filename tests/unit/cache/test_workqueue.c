@@ -75,7 +75,9 @@ TEST(workqueue, a_key_added_during_its_work_comes_back_once_after_done)
     assert_int_equal(cor_workqueue_len(q), 0);
     assert_gets(q, "");
     cor_workqueue_add(q, "b");
+    assert_int_equal(ready_calls, 2);
     cor_workqueue_done(q, key);
+    assert_int_equal(ready_calls, 3);
     assert_int_equal(cor_workqueue_len(q), 2);
     assert_gets(q, "b");
     assert_gets(q, "a");

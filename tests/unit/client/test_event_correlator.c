@@ -63,14 +63,15 @@ TEST(event_correlator, equal_events_are_one_with_a_count)
 TEST(event_correlator, another_container_or_message_or_object_is_another_event)
 {
     struct cor_event_correlator *c = begin();
-    struct cor_event others[4] = {pod, pod, pod, pod}, e;
+    struct cor_event others[5] = {pod, pod, pod, pod, pod}, e;
 
     others[0].field_path = COR_STR("spec.containers{a}");
     others[1].message = COR_STR("another image");
     others[2].uid = COR_STR("u2");
     others[3].reason = COR_STR("Started");
+    others[4].type = COR_STR("Warning");
     assert_int_equal(cor_event_correlate(c, &pod, 0, &e), 0);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         assert_int_equal(cor_event_correlate(c, &others[i], 0, &e), 0);
         assert_int_equal(e.count, 1);
     }

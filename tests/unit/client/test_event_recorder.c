@@ -125,6 +125,21 @@ TEST(event_recorder, patches_the_count_of_an_equal_one)
     cor_event_recorder_free(f.rec);
 }
 
+/* Its namespace is gone, or is going. */
+TEST(event_recorder, a_new_event_that_is_not_found_is_given_up)
+{
+    struct fake f;
+
+    begin(&f);
+    record(&f, "web", "hello");
+    cor_event_recorder_answered(f.rec, -COR_ENOTFOUND, true);
+    assert_int_equal(f.sends, 1);
+    assert_int_equal(f.given_up, 1);
+    assert_int_equal(f.why, -COR_ENOTFOUND);
+    assert_true(cor_event_recorder_is_idle(f.rec));
+    cor_event_recorder_free(f.rec);
+}
+
 /* Contract 4.3.6. */
 TEST(event_recorder, sends_one_at_a_time_in_order)
 {

@@ -311,6 +311,7 @@ TEST(leader_election, wrong_options_are_named)
     } cases[] = {
         {10000, 10000, 2000, "me", "leaseDuration must be greater than renewDeadline"},
         {15000, 10000, 9000, "me", "renewDeadline must be greater than retryPeriod*JitterFactor"},
+        {15000, 12000, 10000, "me", "renewDeadline must be greater than retryPeriod*JitterFactor"},
         {15000, 10000, 2000, "", "identity: 1 to 1023 bytes are expected"},
     };
 
@@ -366,5 +367,122 @@ TEST(leader_election, a_renewal_counts_although_the_wall_clock_stands_still)
     }
     assert_null(strstr(f.log, "get"));
     f.log[0] = '\0';
+    end(&f);
+}
+
+/* Up to its last millisecond, and not longer. */
+TEST(leader_election, a_lock_is_held_for_exactly_its_duration)
+{
+    struct fake f;
+
+    begin(&f, false);
+    got(&f, "other", 20, 5);
+    wait_ms(&f, 19999);
+    got(&f, "other", 20, 5);
+    assert_log(&f, "get LEADER(other) get");
+    end(&f);
+    begin(&f, false);
+    got(&f, "other", 20, 5);
+    wait_ms(&f, 20000);
+    got(&f, "other", 20, 5);
+    assert_log(&f, "get LEADER(other) get update(me,4@v1)");
+    end(&f);
+}
+
+/* The holder's clock may be an hour slow or fast: its lease counts from when it was seen. */
+TEST(leader_election, the_clock_of_the_holder_does_not_count)
+{
+    static const int64_t hours[] = {-INT64_C(3600000000), INT64_C(3600000000)};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fake f;
+
+        begin(&f, false);
+        got(&f, "other", 20, hours[i]);
+        assert_log(&f, "get LEADER(other)");
+        wait_ms(&f, 10000);
+        got(&f, "other", 20, hours[i]);
+        assert_log(&f, "get");
+        wait_ms(&f, 10000);
+        got(&f, "other", 20, hours[i]);
+        assert_log(&f, "get update(me,4@v1)");
+        end(&f);
+    }
+}
+
+TEST(leader_election, a_renewal_keeps_the_time_of_acquiring)
+{
+    struct fake f;
+    int64_t acquired_us, renewed_us;
+
+    become_leader(&f, false);
+    acquired_us = f.written.acquire_us;
+    renewed_us = f.written.renew_us;
+    wait_ms(&f, 2000);
+    assert_log(&f, "update(me,0@v1)");
+    assert_int_equal(f.written.acquire_us, acquired_us);
+    assert_true(f.written.renew_us > renewed_us);
+    end(&f);
+}
+
+static void lose_to_other(struct fake *f)
+{
+    become_leader(f, true);
+    wait_ms(f, 2000);
+    written(f, -COR_ECONFLICT, NULL);
+    got(f, "other", 15, 78);
+    assert_log(f, "update(me,0@v1) get LEADER(other)");
+}
+
+TEST(leader_election, one_who_lost_the_lock_has_nothing_to_give_back)
+{
+    struct fake f;
+
+    lose_to_other(&f);
+    cor_leader_cancel(f.l, f.now, 1);
+    assert_log(&f, "STOPPED");
+    end(&f);
+}
+
+TEST(leader_election, a_lock_that_another_took_meanwhile_is_not_given_back)
+{
+    struct fake f;
+
+    become_leader(&f, true);
+    cor_leader_cancel(f.l, f.now, 1);
+    got(&f, "other", 15, 99);
+    assert_log(&f, "get STOPPED");
+    end(&f);
+}
+
+TEST(leader_election, candidates_do_not_come_back_all_at_once)
+{
+    uint64_t shortest_ms = UINT64_MAX, longest_ms = 0;
+    struct fake f;
+
+    begin(&f, false);
+    for (int i = 0; i < 50; i++) {
+        uint64_t pause_ms;
+
+        got(&f, "other", 20, i);
+        pause_ms = f.wake - f.now;
+        shortest_ms = pause_ms < shortest_ms ? pause_ms : shortest_ms;
+        longest_ms = pause_ms > longest_ms ? pause_ms : longest_ms;
+        wait_ms(&f, pause_ms);
+    }
+    assert_true(shortest_ms >= 2000 && longest_ms < 4400);
+    assert_true(longest_ms - shortest_ms > 1000);
+    end(&f);
+}
+
+TEST(leader_election, a_lock_that_was_removed_begins_anew)
+{
+    struct fake f;
+
+    begin(&f, false);
+    got(&f, "other", 20, 5);
+    wait_ms(&f, f.wake - f.now);
+    cor_leader_got(f.l, f.now, 1, -COR_ENOTFOUND, NULL, NULL);
+    assert_log(&f, "get LEADER(other) get create(me,0)");
     end(&f);
 }

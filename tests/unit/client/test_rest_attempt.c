@@ -1,6 +1,8 @@
 /* Attempts, retries and what they wait for. Contract 4.9. */
 #include "rest_fixture.h"
 
+#include "client/rest_int.h"
+
 static const char busy[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
                            "\"TooManyRequests\",\"code\":429,\"message\":\"later\",\"details\":{"
                            "\"retryAfterSeconds\":1}}";
@@ -28,6 +30,56 @@ TEST(rest_attempt, an_answer_with_retry_after_is_tried_again_with_any_verb)
     assert_int_equal(w.nasked, 4);
     assert_str(cor_buf_str(&w.bodies), "BBBB");
     heard_deinit(&h);
+    world_end(&w);
+}
+
+/* As client-go's, which sleeps for it. */
+TEST(rest_attempt, a_negative_retry_after_is_no_wait)
+{
+    static const struct answer script[] = {
+        {.status = 429, .body = busy, .header = "Retry-After", .value = "-3"}, {.body = "{}"}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    assert_int_equal(w.nasked, 2);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+static bool is_delayed(void *arg)
+{
+    return ((struct cor_rest_request *)arg)->state == COR_REST_DELAYED;
+}
+
+/* The first is 384 ms when its milliseconds overflow. */
+TEST(rest_attempt, an_endless_retry_after_is_not_a_short_one)
+{
+    static const struct answer script[] = {
+        {.status = 503, .body = "x", .header = "Retry-After", .value = "18446744073709552"},
+        {.status = 503, .body = "x", .header = "Retry-After", .value = "9223372036854775807"}};
+    struct world w;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    for (size_t i = 0; i < 2; i++) {
+        struct heard h;
+        struct cor_rest_request *req;
+        const struct cor_rest_request_opts opts = {
+            .target = COR_STR("/x"), .cbs = &heard_cbs, .arg = &h};
+
+        heard_init(&h);
+        assert_int_equal(cor_rest_request_open(w.rc, &opts, &req), 0);
+        world_until(&w, is_delayed, req);
+        assert_true(req->timer.due.at > cor_loop_now_ms(w.loop) + UINT64_C(86400000));
+        cor_rest_request_cancel(req);
+        heard_deinit(&h);
+    }
     world_end(&w);
 }
 
