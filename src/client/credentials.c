@@ -135,7 +135,7 @@ bool cor_credentials_close(struct cor_credentials *c, void (*on_closed)(void *ar
 static bool is_fresh(const struct cor_credentials *c)
 {
     return c->generation > 0 &&
-           (!c->expires || cor_clock_wall_ms(c->clock) / 1000 <= c->expires_at_s);
+           (!c->expires || cor_clock_wall_ms(c->clock) <= c->expires_at_s * 1000);
 }
 
 /* All of it or nothing: a certificate without its key would end every connection. */

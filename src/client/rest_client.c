@@ -198,8 +198,11 @@ static int fill(struct cor_rest_client *rc, struct cor_net *net,
         r = set_headers(rc, opts);
     if (r == -COR_ETOOBIG)
         cor_status_set(reterr, r, "impersonation: too many groups and extras");
-    if (r == 0)
-        r = cor_credentials_init(&rc->credentials, rc->loop, &rc->config);
+    if (r < 0)
+        return r;
+    r = cor_credentials_init(&rc->credentials, rc->loop, &rc->config);
+    if (r == -COR_ETOOBIG)
+        return cor_status_set(reterr, -COR_EINVAL, "token, username and password: too long");
     return r < 0 ? r : open_http(rc, net, opts, reterr);
 }
 

@@ -213,7 +213,11 @@ TEST(credentials, what_has_expired_is_made_again)
         heard_deinit(&h);
     }
     assert_int_equal(nruns(), 1);
-    cor_clock_manual_advance(&clock, 61000);
+    cor_clock_manual_advance(&clock, 60000);
+    ask(&w, "/x", &h);
+    heard_deinit(&h);
+    assert_int_equal(nruns(), 1);
+    cor_clock_manual_advance(&clock, 1);
     ask(&w, "/x", &h);
     heard_deinit(&h);
     assert_int_equal(nruns(), 2);
@@ -498,6 +502,7 @@ TEST(credentials, survives_every_failed_allocation_of_a_plugins_run)
         struct cor_rest_request *req;
         int r;
 
+        world_arm(&w, n);
         w.rc->credentials.generation = 0;
         heard_init(&h);
         r = cor_rest_request_open(w.rc, &opts, &req);
@@ -506,5 +511,106 @@ TEST(credentials, survives_every_failed_allocation_of_a_plugins_run)
         assert_true((r == 0 && h.err == 0) || test_alloc_failed());
         heard_deinit(&h);
     }
+    world_end(&w);
+}
+
+/* Several requests were sent with what the server has come to refuse; the first brings another. */
+TEST(credentials, the_second_to_be_refused_finds_what_the_first_brought)
+{
+    struct cor_credentials *c;
+    struct world w;
+    struct heard h;
+
+    begin_plugin(&w, NULL, counting(""));
+    world_connect(&w, NULL);
+    c = &w.rc->credentials;
+    ask(&w, "/x", &h);
+    heard_deinit(&h);
+    assert_int_equal(c->generation, 1);
+    cor_credentials_refused(c, 1);
+    assert_non_null(c->plugin.process);
+    ask(&w, "/x", &h);
+    heard_deinit(&h);
+    assert_int_equal(c->generation, 2);
+    cor_credentials_refused(c, 1);
+    assert_null(c->plugin.process);
+    assert_int_equal(nruns(), 2);
+    world_end(&w);
+}
+
+TEST(credentials, a_client_that_closes_starts_no_plugin)
+{
+    struct cor_credentials *c;
+    struct world w;
+    struct heard h;
+
+    begin_plugin(&w, NULL, counting(""));
+    world_connect(&w, NULL);
+    c = &w.rc->credentials;
+    ask(&w, "/x", &h);
+    heard_deinit(&h);
+    c->is_closing = true;
+    cor_credentials_refused(c, c->generation);
+    assert_null(c->plugin.process);
+    world_end(&w);
+}
+
+struct waiting {
+    struct cor_credentials_wait wait;
+    int ncalls, err;
+};
+
+static void on_credential(struct cor_credentials_wait *wait, const struct cor_status *error)
+{
+    struct waiting *w = COR_CONTAINER_OF(wait, struct waiting, wait);
+
+    w->ncalls++;
+    w->err = error ? error->err : 0;
+}
+
+static int told_of_failure(struct cor_credentials *c)
+{
+    struct waiting waiting = {.wait.on_ready = on_credential};
+    struct cor_status why = {.err = -COR_EIO, .reason = ""};
+
+    cor_list_init(&waiting.wait.link);
+    cor_list_push(&c->waiting, &waiting.wait.link);
+    c->plugin.on_done(c->plugin.arg, NULL, &why);
+    assert_int_equal(waiting.ncalls, 1);
+    return waiting.err;
+}
+
+TEST(credentials, a_refresh_that_failed_is_told_of_only_when_nothing_is_left)
+{
+    struct cor_clock_manual clock;
+    struct world w;
+    struct heard h;
+
+    cor_clock_manual_init(&clock, 0, 1000 * INT64_C(1767225600)); /* 2026-01-01 */
+    begin_plugin(&w, NULL, counting(",\"expirationTimestamp\":\"2026-01-01T00:01:00Z\""));
+    world_connect(&w, NULL);
+    w.rc->credentials.clock = &clock.clock;
+    ask(&w, "/x", &h);
+    heard_deinit(&h);
+    assert_int_equal(told_of_failure(&w.rc->credentials), 0);
+    cor_clock_manual_advance(&clock, 60001);
+    assert_int_equal(told_of_failure(&w.rc->credentials), -COR_EIO);
+    world_end(&w);
+}
+
+TEST(credentials, a_token_that_is_too_long_is_named)
+{
+    static char token[100 * 1024];
+    struct cor_rest_client_opts opts = {0};
+    struct cor_status why = {0};
+    struct world w;
+
+    memset(token, 't', sizeof(token) - 1);
+    world_begin(&w, NULL);
+    w.config.token = token;
+    opts.config = &w.config;
+    assert_int_equal(cor_rest_client_open(w.net, &opts, &w.rc, &why), -COR_EINVAL);
+    assert_string_equal(cor_status_message(&why), "token, username and password: too long");
+    cor_status_deinit(&why);
     world_end(&w);
 }
