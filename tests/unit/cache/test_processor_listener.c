@@ -133,3 +133,34 @@ TEST(processor_listener, a_closed_one_drops_what_waits_and_what_comes)
     assert_string_equal(heard, "");
     cor_processor_listener_free(l);
 }
+
+TEST(processor_listener, exactly_its_bound_is_not_behind)
+{
+    struct cor_processor_listener_stats stats;
+    struct cor_processor_listener *l = begin(0);
+
+    tell(l, COR_CHANGE_ADD, "a", 0, 1);
+    cor_processor_listener_stats(l, &stats);
+    cor_processor_listener_free(l);
+    l = begin(stats.pending_bytes);
+    tell(l, COR_CHANGE_ADD, "a", 0, 1);
+    assert_int_equal(behind, 0);
+    tell(l, COR_CHANGE_UPDATE, "a", 1, 2);
+    assert_int_equal(behind, 1);
+    cor_processor_listener_free(l);
+}
+
+/* What is told of an object's earlier life does not end the folding of its present one. */
+TEST(processor_listener, updates_are_folded_into_the_newest_of_their_key)
+{
+    struct cor_processor_listener *l = begin(1);
+
+    tell(l, COR_CHANGE_ADD, "a", 0, 1);
+    tell(l, COR_CHANGE_DELETE, "a", 0, 2);
+    tell(l, COR_CHANGE_ADD, "a", 0, 3);
+    assert_int_equal(cor_processor_listener_drain(l, 1), 1);
+    tell(l, COR_CHANGE_UPDATE, "a", 3, 4);
+    cor_processor_listener_drain(l, SIZE_MAX);
+    assert_string_equal(heard, "add1 gone(a) add4 ");
+    cor_processor_listener_free(l);
+}

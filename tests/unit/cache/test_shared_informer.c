@@ -571,6 +571,25 @@ static void tick(struct fake *f)
 }
 
 /* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
+/* Nothing is made up for: the next period begins now. */
+TEST(shared_informer, a_resync_that_comes_late_comes_once)
+{
+    struct fake f = {0};
+    struct listener two = {"2:", f.heard[0]};
+
+    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000}});
+    hear_every(&f, &two, 2000);
+    sync_with(&f, "a1", "10");
+    fake_server_pass(&f.server, 10000);
+    step(&f);
+    assert_string_equal(f.heard[0], "2:update(a1-1)");
+    tick(&f);
+    assert_string_equal(f.heard[0], "2:update(a1-1)");
+    tick(&f);
+    assert_string_equal(f.heard[0], "2:update(a1-1) 2:update(a1-1)");
+    end(&f);
+}
+
 TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
 {
     struct fake f = {0};

@@ -23,7 +23,8 @@ struct answer {
     int status; /* 0: 200 */
     const char *body;
     const char *header, *value; /* besides the Content-Type */
-    const char *content_type;   /* NULL: application/json */
+    const char *more_header, *more_value;
+    const char *content_type; /* NULL: application/json */
     enum move move;
 };
 
@@ -65,11 +66,12 @@ static const struct cor_http_response_cbs held_cbs = {NULL, on_held_gone, on_hel
 
 static inline void play(struct world *w, const struct answer *a, struct cor_http_response *resp)
 {
-    struct cor_http_header headers[2] = {
+    struct cor_http_header headers[3] = {
         {COR_STR("Content-Type"), cor_strz(a->content_type ? a->content_type : "application/json")},
-        {cor_strz(a->header), cor_strz(a->value)}};
+        {cor_strz(a->header), cor_strz(a->value)},
+        {cor_strz(a->more_header), cor_strz(a->more_value)}};
     int status = a->status ? a->status : 200;
-    size_t n = a->header ? 2 : 1;
+    size_t n = a->more_header ? 3 : a->header ? 2 : 1;
 
     if (a->move == CUT) {
         cor_http_response_abort(resp);
@@ -259,6 +261,20 @@ static inline void ask_with(struct world *w, struct cor_rest_request_opts opts, 
 static inline void ask(struct world *w, const char *target, struct heard *h)
 {
     ask_with(w, (struct cor_rest_request_opts){.target = cor_strz(target)}, h);
+}
+
+/* From now on the n-th allocation fails. A connection is open before, so that as many come before
+ * it as in the run before: a run that happens to connect would end FOR_EACH_FAILED_ALLOC early. */
+static inline void world_arm(struct world *w, size_t n)
+{
+    struct heard h;
+
+    test_fail_alloc(0, false);
+    world_script(w, NULL, 0);
+    ask(w, "/before", &h);
+    assert_int_equal(h.err, 0);
+    heard_deinit(&h);
+    test_fail_alloc(n, false);
 }
 
 #endif

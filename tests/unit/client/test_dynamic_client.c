@@ -500,6 +500,7 @@ TEST(dynamic_client, survives_failed_allocations)
             struct cor_dynamic_call call = call_of(&t, "a");
             int r;
 
+            world_arm(&w, n);
             world_script(&w, scripts[verb], 1);
             t.is_done = false;
             r = verb == 0   ? cor_dynamic_get(&call, COR_STR("5"), &t.req, NULL)

@@ -495,3 +495,14 @@ TEST(kubeconfig, any_allocation_may_fail)
         cor_kubeconfig_free(kc);
     }
 }
+
+TEST(kubeconfig, an_empty_current_context_leaves_it_to_the_next_file)
+{
+    struct cor_kubeconfig *kc = cor_kubeconfig_new();
+
+    assert_int_equal(add(kc, "current-context: \"\"\n", "f"), 0);
+    assert_int_equal(add(kc, "current-context: two\n", "g"), 0);
+    assert_int_equal(add(kc, "current-context: three\n", "h"), 0);
+    assert_str(cor_kubeconfig_current_context(kc), "two");
+    cor_kubeconfig_free(kc);
+}

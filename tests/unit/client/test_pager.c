@@ -314,6 +314,7 @@ TEST(pager, survives_failed_allocations)
             struct taken t = {0};
             int r;
 
+            world_arm(&w, n);
             WORLD_SCRIPT(&w, script);
             r = gathers ? cor_pager_list(&opts, on_list, &t, &t.pager, NULL)
                         : cor_pager_each(&opts, 1, &each_cbs, &t, &t.pager, NULL);

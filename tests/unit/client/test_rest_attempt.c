@@ -33,6 +33,57 @@ TEST(rest_attempt, an_answer_with_retry_after_is_tried_again_with_any_verb)
     world_end(&w);
 }
 
+/* The first attempt did nothing; of the second nobody knows. */
+TEST(rest_attempt, a_write_that_broke_after_a_retry_is_not_tried_again)
+{
+    static const struct answer script[] = {
+        {.status = 503, .body = "x", .header = "Retry-After", .value = "0"},
+        {.move = CUT},
+        {.body = "{}"}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w, (struct cor_rest_request_opts){.method = COR_STR("POST"), .target = COR_STR("/x")},
+             &h);
+    assert_int_equal(h.err, -COR_EIO);
+    assert_int_equal(w.nasked, 2);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+static void count_warning(void *arg, struct cor_str text)
+{
+    ++*(int *)arg;
+}
+
+TEST(rest_attempt, only_the_last_attempt_warns)
+{
+    static const struct answer script[] = {
+        {.status = 503,
+         .body = "x",
+         .header = "Retry-After",
+         .value = "0",
+         .more_header = "Warning",
+         .more_value = "299 - \"early\""},
+        {.body = "{}", .header = "Warning", .value = "299 - \"late\""}};
+    int nwarnings = 0;
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(
+        &w, &(struct cor_rest_client_opts){.on_warning = count_warning, .warning_arg = &nwarnings});
+    WORLD_SCRIPT(&w, script);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    assert_int_equal(nwarnings, 1);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
 /* As client-go's, which sleeps for it. */
 TEST(rest_attempt, a_negative_retry_after_is_no_wait)
 {
@@ -335,6 +386,7 @@ TEST(rest_attempt, survives_every_failed_allocation_of_a_retry)
         struct cor_rest_request *req;
         int r;
 
+        world_arm(&w, n);
         WORLD_SCRIPT(&w, script);
         heard_init(&h);
         r = cor_rest_request_open(w.rc, &opts, &req);

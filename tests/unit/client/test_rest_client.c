@@ -342,12 +342,11 @@ TEST(rest_client, survives_every_failed_allocation)
     w.config.token = (char *)"secret";
     w.config.impersonate_user = (char *)"jane";
     FOR_EACH_FAILED_ALLOC(n) {
-        int r = cor_rest_client_open(w.net, &(struct cor_rest_client_opts){.config = &w.config},
-                                     &w.rc, NULL);
+        int r = cor_rest_client_open(
+            w.net, &(struct cor_rest_client_opts){.config = &w.config, .qps = -1}, &w.rc, NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
     }
-    WORLD_SCRIPT(&w, script);
     FOR_EACH_FAILED_ALLOC(n) {
         struct heard h;
         struct cor_rest_request_opts opts = {
@@ -355,6 +354,8 @@ TEST(rest_client, survives_every_failed_allocation)
         struct cor_rest_request *req;
         int r;
 
+        world_arm(&w, n);
+        WORLD_SCRIPT(&w, script);
         heard_init(&h);
         r = cor_rest_request_open(w.rc, &opts, &req);
         if (r == 0)

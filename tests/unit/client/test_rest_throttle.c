@@ -1,6 +1,8 @@
 /* The rate limit, through the client. Contract 4.7.1, 4.9.1, 4.9.2. */
 #include "rest_fixture.h"
 
+#include "client/rest_throttle.h"
+
 struct crowd {
     size_t ndone;
     int order[16];
@@ -121,4 +123,29 @@ TEST(rest_throttle, a_timeout_begins_after_the_wait)
     assert_int_equal(w.nasked, 2);
     heard_deinit(&h);
     world_end(&w);
+}
+
+TEST(rest_throttle, a_newcomer_stands_behind_those_who_wait)
+{
+    struct cor_rest_turn first = {0}, second = {0}, third = {0};
+    struct cor_rest_throttle t = {0};
+    struct cor_loop *loop;
+
+    cor_list_init(&first.link);
+    cor_list_init(&second.link);
+    cor_list_init(&third.link);
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    assert_int_equal(cor_rest_throttle_init(&t, loop, 0.001, 1), 0);
+    assert_true(cor_rest_throttle_enter(&t, &first));
+    assert_false(cor_rest_throttle_enter(&t, &second));
+    /* The next token is 1,000 s away, and the second's. */
+    assert_false(cor_rest_throttle_has_turn(&t, 1500 * 1000));
+    assert_true(cor_rest_throttle_has_turn(&t, 2500 * 1000));
+    t.bucket.tokens = 1; /* it has come, and the loop has not seen it yet */
+    assert_false(cor_rest_throttle_enter(&t, &third));
+    cor_rest_throttle_leave(&t, &third);
+    cor_rest_throttle_leave(&t, &second);
+    assert_true(cor_rest_throttle_enter(&t, &third));
+    cor_rest_throttle_deinit(&t);
+    cor_loop_free(loop);
 }

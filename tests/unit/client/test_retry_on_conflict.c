@@ -196,6 +196,7 @@ TEST(retry_on_conflict, survives_failed_allocations)
         struct outcome o = {0};
         int r;
 
+        world_arm(&w, n);
         WORLD_SCRIPT(&w, script);
         opts = opts_of(&w, &o, &rand);
         r = cor_conflict_retry_open(&opts, &o.retry, NULL);
