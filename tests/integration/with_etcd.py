@@ -4,6 +4,7 @@ COR_ETCD_CLUSTER says which (etcd_cluster.py). COR_SERVER_FLAGS gets the flags o
 the store itself finds the members in COR_ETCD_URLS, and certificates, password and data in COR_ETCD_FOLDER."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -14,6 +15,8 @@ def main():
     if not program():
         print("1..0 # SKIP there is no etcd: install etcd-server, or name one in COR_ETCD")
         return 0
+    # A run that is ended leaves no folder behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with Cluster.chosen() as etcd:
         flags = " ".join([os.environ.get("COR_SERVER_FLAGS", ""), f"--etcd-servers={etcd.urls}", *etcd.login()])
         variables = {"COR_SERVER_FLAGS": flags, "COR_ETCD_URLS": etcd.urls, "COR_ETCD_FOLDER": str(etcd.folder)}
