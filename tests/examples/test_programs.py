@@ -209,6 +209,9 @@ def a_server_that_is_away_is_told_of(server):
             with Program([FOLDER / f"example_{name}", *args], KUBECONFIG=str(config)) as program:
                 program.says(f"{name}: {what}: .*127.0.0.1:1.*")
                 program.stops(number)
+    for name, args in (("list_pods", []), ("watch", ["v1", "pods"]), ("crud", ["default"])):
+        with Program([FOLDER / f"example_{name}", *args], KUBECONFIG=str(config)) as program:
+            assert re.search(f"^{name}: .*127.0.0.1:1", program.ends(1), re.M), program.text
 
 
 TESTS = [list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
