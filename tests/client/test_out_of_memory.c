@@ -189,6 +189,34 @@ TEST(out_of_memory, a_list_is_whole_or_an_error)
     world_end(&w);
 }
 
+TEST(out_of_memory, pages_are_a_whole_list_or_an_error)
+{
+    struct world w;
+    char name[16];
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof(name), "cm-%d", i);
+        world_create(&w, name, "{}", "1");
+    }
+    for (enum cor_paging paging = COR_PAGING_EACH; paging <= COR_PAGING_WHOLE; paging++)
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct cor_request req = to(COR_VERB_LIST, NULL);
+            struct cor_object_list list = {0};
+            struct cor_status why = {0};
+            int r;
+
+            req.limit = 1;
+            req.paging = paging;
+            arm(&w, n);
+            r = cor_client_list(w.client, &req, &list, &why);
+            check(r, &why);
+            assert_int_equal(list.n, r == 0 ? 3 : 0);
+            cor_object_list_deinit(&list);
+        }
+    world_end(&w);
+}
+
 static int relabel(void *arg, struct cor_object *current, struct cor_object **ret_object,
                    struct cor_status *reterr)
 {
@@ -259,6 +287,31 @@ TEST(out_of_memory, a_resource_is_found_or_looked_for_again)
         assert_true(r == -COR_ENOTFOUND || r == -COR_ENOMEM);
         assert_int_equal(why.err, r);
         cor_status_deinit(&why);
+    }
+    world_end(&w);
+}
+
+static int count(void *arg, const struct cor_api_resource *resource)
+{
+    ++*(int *)arg;
+    return 0;
+}
+
+TEST(out_of_memory, what_is_served_is_listed_or_asked_for_again)
+{
+    struct world w;
+    int all = 0;
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    assert_int_equal(cor_client_each_resource(w.client, false, count, &all, NULL), 0);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_status why = {0};
+        int r, told = 0;
+
+        arm(&w, n);
+        r = cor_client_each_resource(w.client, true, count, &told, &why);
+        check(r, &why);
+        assert_int_equal(told, r == 0 ? all : 0);
     }
     world_end(&w);
 }
