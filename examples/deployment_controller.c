@@ -106,6 +106,7 @@ int deployment_controller_open(struct deployment_controller *c, struct cor_clien
 {
     const struct cor_workqueue_opts queue = {.on_ready = opts->on_ready, .arg = opts->arg};
     const struct cor_informers_opts set = {.on_watch_error = on_watch_error, .arg = c};
+    const struct cor_events_opts events = {.component = "deployment-controller"};
     const struct cor_informer_opts of_deployments = {.resource = deployments};
     const struct cor_informer_opts of_replicasets = {.resource = replicasets};
     int r;
@@ -113,7 +114,7 @@ int deployment_controller_open(struct deployment_controller *c, struct cor_clien
     *c = (struct deployment_controller){.program = opts->program, .client = client};
     r = cor_workqueue_new(&queue, &c->queue);
     if (r == 0)
-        r = cor_events_new(client, "deployment-controller", &c->events);
+        r = cor_events_new(client, &events, &c->events);
     if (r == 0)
         r = cor_informers_new(client, &set, &c->informers);
     if (r == 0)

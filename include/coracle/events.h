@@ -1,13 +1,14 @@
 /* Events about objects, for people to read (kubectl describe shows them): client-go's
  * EventRecorder, with its aggregation, so that a busy controller does not flood the server.
  * Recording never waits and may lose an event: a server that cannot be reached is tried again for
- * two minutes. Owner: the maker.  Thread: any. */
+ * two minutes, one that refuses is not. Owner: the maker.  Thread: any. */
 #ifndef CORACLE_EVENTS_H
 #define CORACLE_EVENTS_H
 
 #include "coracle/api.h"
 #include "coracle/client.h"
 #include "coracle/object.h"
+#include "coracle/str.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,8 +20,24 @@ struct cor_events;
 
 enum cor_event_type { COR_EVENT_NORMAL, COR_EVENT_WARNING };
 
-/* `component` is who says so, such as "my-controller". 0 or -COR_ENOMEM. */
-COR_API int cor_events_new(struct cor_client *client, const char *component,
+/* An event that nobody will read: what it was about, and what it said. */
+struct cor_lost_event {
+    struct cor_str about_kind, about_ns, about_name;
+    struct cor_str reason, message;
+};
+
+struct cor_events_opts {
+    const char *component; /* who says so, such as "my-controller" */
+    const char *host;      /* where; may be NULL */
+    /* An event was given up: the server refused it, or could not be reached; `r` is why. On the
+     * runtime's I/O thread or inside the pump: it must not block, nor free the events. NULL: nobody
+     * listens. */
+    void (*on_given_up)(void *arg, const struct cor_lost_event *event, int r);
+    void *arg;
+};
+
+/* The texts are copied. 0 or -COR_ENOMEM. */
+COR_API int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
                            struct cor_events **ret_events);
 
 /* Waits: what is queued is tried once each, for 10 s in all. Not from inside a callback. Returns

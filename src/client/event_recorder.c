@@ -253,7 +253,7 @@ static void wait_for_retry(struct cor_event_recorder *rec)
     rec->opts.wake_at(rec->opts.arg, rec->retry_ms);
 }
 
-void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool by_server)
+void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_final)
 {
     if (rec->state != SENDING)
         return;
@@ -263,7 +263,7 @@ void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool by_
         return;
     }
     rec->tries++;
-    if (r < 0 && !by_server && rec->tries < COR_EVENT_TRIES_MAX && !is_shut(rec)) {
+    if (r < 0 && !is_final && rec->tries < COR_EVENT_TRIES_MAX && !is_shut(rec)) {
         wait_for_retry(rec);
         return;
     }

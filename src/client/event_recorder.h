@@ -62,8 +62,9 @@ int cor_event_record(struct cor_event_recorder *rec, const struct cor_object *ab
 /* Sends what is due. */
 void cor_event_recorder_step(struct cor_event_recorder *rec);
 
-/* The answer to send: 0, or an error; `by_server`: it was the server that refused, by a Status. */
-void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool by_server);
+/* The answer to send: 0, or an error; `is_final`: another try would end the same, as when the
+ * server has refused by a Status. */
+void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_final);
 
 /* Nothing is taken any more; what is queued is tried once each. */
 void cor_event_recorder_shutdown(struct cor_event_recorder *rec);

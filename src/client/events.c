@@ -23,6 +23,8 @@ struct cor_events {
     struct cor_dynamic_request *request;
     struct cor_timer timer; /* the recorder's; both are always set, so that moving cannot fail */
     struct cor_timer soon;  /* a request that could not be sent is told */
+    int unsent;             /* why it could not */
+    struct cor_events_opts opts;
     struct cor_mail ready, close;
     atomic_bool ready_is_posted;
     bool is_closing;
@@ -37,16 +39,9 @@ static void end_if_idle(struct cor_events *ev)
         cor_waiter_set(&ev->gone);
 }
 
-/* A server that refused has sent its Status; all else may be better the next time. */
-static bool is_by_server(int r)
+static void answer(struct cor_events *ev, int r, bool is_final)
 {
-    return r != -COR_EUNREACHABLE && r != -COR_EIO && r != -COR_ETIMEOUT && r != -COR_ECANCELED &&
-           r != -COR_EBUSY && r != -COR_ENOMEM;
-}
-
-static void answer(struct cor_events *ev, int r)
-{
-    cor_event_recorder_answered(ev->recorder, r, r < 0 && is_by_server(r));
+    cor_event_recorder_answered(ev->recorder, r, is_final);
     cor_event_recorder_step(ev->recorder);
     end_if_idle(ev);
 }
@@ -56,7 +51,9 @@ static void on_answer(void *arg, struct cor_object *object, const struct cor_sta
     struct cor_events *ev = arg;
 
     ev->request = NULL;
-    answer(ev, error ? error->err : 0);
+    /* With a code the server has answered; what it refuses now it is not asked for again, not even
+     * when it is too busy (contract 4.3.7). */
+    answer(ev, error ? error->err : 0, error && error->code != 0);
 }
 
 static void on_soon(struct cor_timer *timer)
@@ -64,7 +61,7 @@ static void on_soon(struct cor_timer *timer)
     struct cor_events *ev = COR_CONTAINER_OF(timer, struct cor_events, soon);
 
     cor_timer_set(&ev->soon, UINT64_MAX);
-    answer(ev, -COR_ENOMEM);
+    answer(ev, ev->unsent, ev->unsent != -COR_ENOMEM && ev->unsent != -COR_EBUSY);
 }
 
 static void send_event(void *arg, const struct cor_event_request *request)
@@ -86,8 +83,23 @@ static void send_event(void *arg, const struct cor_event_request *request)
         if (r == 0)
             r = cor_dynamic_create(&call, event, NULL, &ev->request, NULL);
     }
-    if (r < 0)
+    if (r < 0) {
+        ev->unsent = r;
         cor_timer_set(&ev->soon, 0);
+    }
+}
+
+static void on_given_up(void *arg, const struct cor_event *event, int r)
+{
+    const struct cor_events *ev = arg;
+    const struct cor_lost_event lost = {.about_kind = event->kind,
+                                        .about_ns = event->ns,
+                                        .about_name = event->name,
+                                        .reason = event->reason,
+                                        .message = event->message};
+
+    if (ev->opts.on_given_up)
+        ev->opts.on_given_up(ev->opts.arg, &lost, r);
 }
 
 static void wake_at(void *arg, uint64_t at_ms)
@@ -178,19 +190,23 @@ static void free_events(struct cor_events *ev)
     cor_free(ev);
 }
 
-int cor_events_new(struct cor_client *client, const char *component, struct cor_events **ret_events)
+int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
+                   struct cor_events **ret_events)
 {
     struct cor_events *ev = cor_calloc(1, sizeof(*ev));
-    const struct cor_event_recorder_opts opts = {.component = cor_strz(component),
-                                                 .send = send_event,
-                                                 .wake_at = wake_at,
-                                                 .on_ready = on_ready,
-                                                 .arg = ev};
+    const struct cor_event_recorder_opts recorder = {.component = cor_strz(opts->component),
+                                                     .host = cor_strz(opts->host),
+                                                     .send = send_event,
+                                                     .wake_at = wake_at,
+                                                     .on_ready = on_ready,
+                                                     .on_given_up = on_given_up,
+                                                     .arg = ev};
     struct starting starting = {.events = ev};
 
     if (!ev)
         return -COR_ENOMEM;
     ev->client = client;
+    ev->opts = *opts;
     ev->loop = client->runtime->loop;
     ev->ready.on_mail = on_ready_mail;
     ev->close.on_mail = on_close_mail;
@@ -198,7 +214,7 @@ int cor_events_new(struct cor_client *client, const char *component, struct cor_
     cor_timer_init(&ev->timer, ev->loop, on_timer);
     cor_timer_init(&ev->soon, ev->loop, on_soon);
     cor_timer_init(&ev->last_words, ev->loop, on_last_words_over);
-    starting.r = cor_event_recorder_new(&opts, &ev->recorder);
+    starting.r = cor_event_recorder_new(&recorder, &ev->recorder);
     if (starting.r == 0)
         cor_runtime_run(client->runtime, set_timers, &starting);
     if (starting.r < 0) {

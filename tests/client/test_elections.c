@@ -142,7 +142,9 @@ TEST(elections, label_the_lease_and_tell_of_themselves)
     world_begin(&w, COR_RUNTIME_THREADS);
     opts.labels = labels;
     opts.nlabels = 1;
-    assert_int_equal(cor_events_new(w.client, "elector", &opts.events), 0);
+    assert_int_equal(
+        cor_events_new(w.client, &(struct cor_events_opts){.component = "elector"}, &opts.events),
+        0);
     assert_int_equal(cor_election_new(w.client, &opts, &a.election, NULL), 0);
     world_run(&w, leads, &a);
     assert_int_equal(cor_client_do(w.client, &get, &lease, NULL), 0);

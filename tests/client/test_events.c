@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "loop/timer.h"
+#include "script.h"
 #include "world.h"
 
 #define LAST_WORDS_MS 10000 /* as src/client/events.c has it */
@@ -58,7 +59,8 @@ TEST(events, are_told_to_the_server_before_the_end)
         world_begin(&w, kind);
         world_create(&w, "one", "{}", "1");
         one = get(&w, "one");
-        assert_int_equal(cor_events_new(w.client, "tester", &events), 0);
+        assert_int_equal(
+            cor_events_new(w.client, &(struct cor_events_opts){.component = "tester"}, &events), 0);
         for (int i = 0; i < 3; i++)
             assert_int_equal(
                 cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen by %s", "us"), 0);
@@ -85,7 +87,8 @@ TEST(events, that_nobody_takes_do_not_hold_up_the_end)
         one = get(&w, "one");
         server_process_kill(&w.server);
         atomic_store(&nlast_words, 0);
-        assert_int_equal(cor_events_new(w.client, "tester", &events), 0);
+        assert_int_equal(
+            cor_events_new(w.client, &(struct cor_events_opts){.component = "tester"}, &events), 0);
         for (int i = 0; i < 3; i++)
             assert_int_equal(cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen %d", i),
                              0);
@@ -93,5 +96,73 @@ TEST(events, that_nobody_takes_do_not_hold_up_the_end)
         assert_int_equal(atomic_load(&nlast_words), 1);
         cor_object_unref(one);
         world_end(&w);
+    }
+}
+
+struct losses {
+    atomic_int n;
+    int why;
+    char text[128];
+};
+
+static void on_given_up(void *arg, const struct cor_lost_event *event, int r)
+{
+    struct losses *l = arg;
+
+    l->why = r;
+    snprintf(l->text, sizeof(l->text), "%.*s %.*s/%.*s %.*s: %.*s", COR_STR_ARG(event->about_kind),
+             COR_STR_ARG(event->about_ns), COR_STR_ARG(event->about_name),
+             COR_STR_ARG(event->reason), COR_STR_ARG(event->message));
+    atomic_fetch_add(&l->n, 1);
+}
+
+static bool is_lost(void *arg)
+{
+    return atomic_load(&((struct losses *)arg)->n) > 0;
+}
+
+static const struct script_answer busy[] = {
+    {"POST", "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"TooManyRequests\"}", 429,
+     false, 1},
+    {"POST", "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Timeout\"}", 504, false, 1},
+    {"POST", "", 503, false, 0},
+};
+
+/* One after the other: an event that is tried again would hold up those behind it. */
+TEST(events, that_a_busy_server_refuses_are_given_up_and_told_of)
+{
+    static const int whys[] = {-COR_EBUSY, -COR_ETIMEOUT, -COR_EINTERNAL};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct losses lost = {0};
+        const struct cor_events_opts opts = {
+            .component = "tester", .on_given_up = on_given_up, .arg = &lost};
+        struct cor_events *events;
+        struct cor_object *one;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, busy);
+        world_begin_at(&w, kind, s.url);
+        assert_int_equal(
+            cor_object_from_json(COR_STR("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                         "\"metadata\":{\"namespace\":\"a\",\"name\":\"b\"}}"),
+                                 &one, NULL),
+            0);
+        assert_int_equal(cor_events_new(w.client, &opts, &events), 0);
+        for (int i = 0; i < 3; i++) {
+            atomic_store(&lost.n, 0);
+            assert_int_equal(cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "%d", i), 0);
+            world_run(&w, is_lost, &lost);
+            assert_int_equal(lost.why, whys[i]);
+            assert_int_equal(lost.text[strlen(lost.text) - 1], '0' + i);
+            assert_int_equal(script_count(&s, "POST"), i + 1);
+        }
+        assert_string_equal(lost.text, "ConfigMap a/b Seen: 2");
+        cor_events_free(events);
+        cor_object_unref(one);
+        world_end(&w);
+        script_end(&s);
     }
 }

@@ -547,6 +547,7 @@ static bool has_events(struct world *w)
 
 TEST(out_of_memory, events_are_told_or_lost_and_the_end_comes)
 {
+    const struct cor_events_opts events_opts = {.component = "tester"};
     struct world w;
     struct cor_object *one;
 
@@ -559,7 +560,7 @@ TEST(out_of_memory, events_are_told_or_lost_and_the_end_comes)
         int r;
 
         arm(&w, n);
-        r = cor_events_new(w.client, "tester", &events);
+        r = cor_events_new(w.client, &events_opts, &events);
         for (int i = 0; r == 0 && i < 2; i++)
             r = cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen");
         why.err = r;
