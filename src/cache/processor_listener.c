@@ -16,7 +16,7 @@ struct cor_processor_listener {
     struct cor_list pending;
     struct cor_map newest; /* while behind: key -> its newest pending notification */
     bool is_behind, closed;
-    size_t initial; /* adds of the initial list whose handler has not returned */
+    size_t initial; /* adds of the initial list whose handler has not returned, or never will */
     struct cor_processor_listener_stats stats;
 };
 
@@ -71,17 +71,13 @@ void cor_notification_free(struct cor_notification *n)
     cor_free(n);
 }
 
+/* Initial adds that are dropped stay counted: their handler will never have seen them. */
 static void drop_pending_locked(struct cor_processor_listener *l)
 {
     struct cor_list *link;
 
-    while ((link = cor_list_pop(&l->pending))) {
-        struct cor_notification *n = COR_CONTAINER_OF(link, struct cor_notification, link);
-
-        if (n->kind == COR_CHANGE_ADD && n->flag)
-            l->initial--;
-        cor_notification_free(n);
-    }
+    while ((link = cor_list_pop(&l->pending)))
+        cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
     l->stats.pending = l->stats.pending_bytes = 0;
     cor_map_deinit(&l->newest);
 }
@@ -128,12 +124,12 @@ static bool push_locked(struct cor_processor_listener *l, struct cor_notificatio
 {
     bool was_empty = cor_list_empty(&l->pending);
 
+    l->initial += n->kind == COR_CHANGE_ADD && n->flag;
     if (l->closed || (l->is_behind && fold_locked(l, n))) {
         cor_notification_free(n);
         return false;
     }
     cor_list_push(&l->pending, &n->link);
-    l->initial += n->kind == COR_CHANGE_ADD && n->flag;
     l->stats.pending++;
     l->stats.pending_bytes += cost(n);
     if (l->is_behind) {

@@ -62,7 +62,8 @@ size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max
  * on. */
 void cor_processor_listener_close(struct cor_processor_listener *l);
 
-/* Has the handler returned from every add of the initial list that was given to it? */
+/* Has the handler returned from every add of the initial list? One that was dropped it never saw.
+ */
 bool cor_processor_listener_saw_initial(struct cor_processor_listener *l);
 
 struct cor_processor_listener_stats {

@@ -55,17 +55,23 @@ static struct cor_processor_listener *begin(size_t bytes_max)
     return l;
 }
 
-static void tell(struct cor_processor_listener *l, enum cor_change_kind kind, const char *key,
-                 int old, int new)
+static void tell_flagged(struct cor_processor_listener *l, enum cor_change_kind kind, bool flag,
+                         const char *key, int old, int new)
 {
     struct cor_object *a = old ? at(old) : NULL, *b = at(new);
-    const struct cor_change change = {kind, false, cor_strz(key), a, b};
+    const struct cor_change change = {kind, flag, cor_strz(key), a, b};
     struct cor_notification *n = cor_notification_new(l, &change);
 
     assert_non_null(n);
     cor_notification_push(n);
     cor_object_unref(a);
     cor_object_unref(b);
+}
+
+static void tell(struct cor_processor_listener *l, enum cor_change_kind kind, const char *key,
+                 int old, int new)
+{
+    tell_flagged(l, kind, false, key, old, new);
 }
 
 /* Contract 1.18.1. */
@@ -162,5 +168,23 @@ TEST(processor_listener, updates_are_folded_into_the_newest_of_their_key)
     tell(l, COR_CHANGE_UPDATE, "a", 3, 4);
     cor_processor_listener_drain(l, SIZE_MAX);
     assert_string_equal(heard, "add1 gone(a) add4 ");
+    cor_processor_listener_free(l);
+}
+
+/* Contract 1.17.17: what was dropped has not been seen. */
+TEST(processor_listener, a_closed_one_never_saw_the_initial_adds_that_it_dropped)
+{
+    struct cor_processor_listener *l = begin(0);
+
+    assert_true(cor_processor_listener_saw_initial(l));
+    tell_flagged(l, COR_CHANGE_ADD, true, "a", 0, 1);
+    cor_processor_listener_close(l);
+    assert_false(cor_processor_listener_saw_initial(l));
+    cor_processor_listener_free(l);
+
+    l = begin(0);
+    cor_processor_listener_close(l);
+    tell_flagged(l, COR_CHANGE_ADD, true, "a", 0, 1);
+    assert_false(cor_processor_listener_saw_initial(l));
     cor_processor_listener_free(l);
 }
