@@ -86,14 +86,6 @@ COR_PRINTF(2, 3) static bool putf(struct line *l, const char *fmt, ...)
     return put(l, small, (size_t)n);
 }
 
-/* Controls of the C1 block reach a terminal like escape sequences, U+2028 and U+2029 end a line for
- * some readers, and the bidirectional controls reorder what a human sees. */
-static bool is_unsafe(uint32_t cp)
-{
-    return (cp >= 0x7f && cp < 0xa0) || (cp >= 0x2028 && cp <= 0x202e) ||
-           (cp >= 0x2066 && cp <= 0x2069);
-}
-
 static char short_escape(uint32_t cp)
 {
     switch (cp) {
@@ -123,7 +115,7 @@ static bool put_escaped(struct line *l, const char *p, size_t n, uint32_t cp)
             return putf(l, "\\ufffd");
         return putf(l, "\\x%02x", (unsigned char)*p);
     }
-    if (cp < 0x20 || is_unsafe(cp)) {
+    if (cor_utf8_is_control(cp)) {
         if (l->format == COR_LOG_JSON || cp > 0xff)
             return putf(l, "\\u%04x", (unsigned)cp);
         return putf(l, "\\x%02x", (unsigned)cp);

@@ -1,7 +1,6 @@
 #include "base/utf8.h"
 
 #include <assert.h>
-#include <stdbool.h>
 
 /* By the number of bytes: what the first byte adds to the code point, and the smallest code point
  * that needs so many. */
@@ -58,4 +57,10 @@ ptrdiff_t cor_utf8_find_invalid(struct cor_str s)
         at += n;
     }
     return -1;
+}
+
+bool cor_utf8_is_control(uint32_t cp)
+{
+    return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x2028 && cp <= 0x202e) ||
+           (cp >= 0x2066 && cp <= 0x2069);
 }

@@ -4,6 +4,7 @@
 #ifndef COR_BASE_UTF8_H
 #define COR_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,11 @@
 /* The length in bytes of the first code point of `s`, which is not empty; `ret_cp` gets it. An
  * invalid byte counts alone, as COR_UTF8_INVALID. */
 size_t cor_utf8_first(struct cor_str s, uint32_t *ret_cp);
+
+/* May it do something to a terminal or to what a human sees? Controls do; those of the C1 block
+ * reach a terminal like escape sequences, U+2028 and U+2029 end a line for some readers, and the
+ * bidirectional controls reorder text. */
+bool cor_utf8_is_control(uint32_t cp);
 
 /* Position of the first invalid byte, or -1. */
 ptrdiff_t cor_utf8_find_invalid(struct cor_str s);

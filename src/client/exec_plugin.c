@@ -7,11 +7,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "loop/loop.h"
 
 #define INFO_NAME "KUBERNETES_EXEC_INFO"
 #define INFO_MAX  (128u * 1024 - sizeof(INFO_NAME) - 1) /* what the kernel takes of one variable */
 #define HOUR_MS   UINT64_C(3600000)
+#define HINT_MAX  4096
 
 static const char help[] =
     "\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.\n"
@@ -134,15 +136,39 @@ static bool may_hint(struct cor_exec_plugin *p)
     return p->nhints < COR_EXEC_HINTS_PER_HOUR && ++p->nhints > 0;
 }
 
+/* The hint is printed, and a kubeconfig may be somebody else's: what could steer a terminal is
+ * shown by its number, as client-go does; white space stays. What has no room is left out. */
+static void add_hint(struct cor_str hint, struct cor_buf *out)
+{
+    while (hint.n > 0) {
+        uint32_t cp;
+        size_t n = cor_utf8_first(hint, &cp);
+        int r;
+
+        if (cp == COR_UTF8_INVALID)
+            r = cor_buf_addz(out, "\xef\xbf\xbd");
+        else if (cor_utf8_is_control(cp) && (cp < '\t' || cp > '\r'))
+            r = cor_buf_addf(out, "U+%04X", (unsigned)cp);
+        else
+            r = cor_buf_add(out, hint.p, n);
+        if (r < 0)
+            return;
+        hint = cor_str_from(hint, n);
+    }
+}
+
 static int not_started(struct cor_exec_plugin *p, int r, struct cor_status *reterr)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf hint;
     const struct cor_exec_config *exec = &p->config->exec;
     bool hints = r == -COR_ENOTFOUND && may_hint(p);
-    const char *hint = hints && exec->install_hint ? exec->install_hint : "";
 
+    cor_buf_init(&hint, HINT_MAX);
+    if (hints)
+        add_hint(cor_strz(exec->install_hint), &hint);
     if (r == -COR_ENOTFOUND)
         return cor_status_set(reterr, r, "exec: executable %s not found%s%s%s", exec->command,
-                              hints ? help : "", hint[0] ? "\n\n" : "", hint);
+                              hints ? help : "", hint.n > 0 ? "\n\n" : "", cor_buf_z(&hint));
     return cor_status_set(reterr, r, "exec: executable %s could not be started: %s", exec->command,
                           cor_err_text(r));
 }

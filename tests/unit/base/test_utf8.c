@@ -52,3 +52,14 @@ TEST(utf8, says_where_the_first_invalid_byte_is)
     assert_int_equal(cor_utf8_find_invalid(COR_STR("na\xc3\xafve")), -1);
     assert_int_equal(cor_utf8_find_invalid(COR_STR("\xe2\x82\xac\xe2\x82")), 3);
 }
+
+TEST(utf8, knows_what_could_steer_a_terminal)
+{
+    static const uint32_t controls[] = {0, '\n', 0x1b, 0x7f, 0x9b, 0x2028, 0x202e, 0x2066};
+    static const uint32_t others[] = {' ', 'a', 0xa0, 0x301, 0x2027, 0x202f, 0x1f600};
+
+    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+        assert_true(cor_utf8_is_control(controls[i]));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(cor_utf8_is_control(others[i]));
+}

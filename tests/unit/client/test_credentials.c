@@ -331,6 +331,24 @@ TEST(credentials, a_missing_plugin_comes_with_its_hint_ten_times)
     world_end(&w);
 }
 
+/* Contract 4.5.23. */
+TEST(credentials, a_hint_cannot_steer_a_terminal)
+{
+    struct world w;
+    struct heard h;
+
+    begin_plugin(&w, NULL, "");
+    w.config.exec.command = (char *)"no-such-plugin";
+    w.config.exec.install_hint = (char *)"\x1b[1mbold\x1b[0m\ttu\xcc\x81na\r\n\xc2\x9b"
+                                         "2J\xff";
+    world_connect(&w, NULL);
+    ask(&w, "/x", &h);
+    assert_non_null(strstr(cor_status_message(&h.error),
+                           "\n\nU+001B[1mboldU+001B[0m\ttu\xcc\x81na\r\nU+009B2J\xef\xbf\xbd"));
+    heard_deinit(&h);
+    world_end(&w);
+}
+
 /* Contract 4.6.3. */
 TEST(credentials, a_terminal_that_must_be_there)
 {
