@@ -13,9 +13,10 @@
 #include "net/net_int.h"
 #include "net/tls.h"
 
-/* A peer that vanished without a word is noticed after this and the kernel's probes; as long as
- * kube-apiserver waits. */
-#define KEEPALIVE_S 180
+/* A peer that vanished without a word is noticed after this and the kernel's probes: as long as
+ * kube-apiserver waits, and as client-go's connections do. */
+#define KEEPALIVE_S        180
+#define CLIENT_KEEPALIVE_S 30
 
 static void drop_output(struct cor_stream *s)
 {
@@ -184,7 +185,7 @@ static void learn_peer(struct cor_stream *s, int fd)
 }
 
 /* The socket is connected. */
-static void start(struct cor_stream *s)
+static void start(struct cor_stream *s, unsigned keepalive_s)
 {
     uv_os_fd_t fd;
 
@@ -192,7 +193,7 @@ static void start(struct cor_stream *s)
         learn_peer(s, fd);
     if (!s->peer.is_unix) {
         uv_tcp_nodelay(&s->uv.tcp, 1);
-        uv_tcp_keepalive(&s->uv.tcp, 1, KEEPALIVE_S);
+        uv_tcp_keepalive(&s->uv.tcp, 1, keepalive_s);
     }
     s->state = s->ssl ? COR_STREAM_HANDSHAKE : COR_STREAM_OPEN;
     cor_stream_read_start(s);
@@ -227,7 +228,7 @@ int cor_stream_open(struct cor_net *net, int take_fd, const struct cor_stream_op
         cor_stream_close(s, NULL, NULL);
         return -COR_EIO;
     }
-    start(s);
+    start(s, KEEPALIVE_S);
     /* A server's handshake begins with what the client sends. */
     if (!s->ssl || !s->tls->is_server) {
         s->open_is_due = true;
@@ -249,7 +250,7 @@ static void on_connect(uv_connect_t *req, int status)
         cor_stream_over(s, -COR_EUNREACHABLE);
         return;
     }
-    start(s);
+    start(s, CLIENT_KEEPALIVE_S);
     if (s->ssl)
         cor_tls_session_start(s);
     else

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -86,12 +87,44 @@ TEST(stream, a_refused_connection_is_told)
     pair_deinit(&p);
 }
 
+/* The socket of this process that is bound to the port. */
+static int socket_at(unsigned port)
+{
+    for (int fd = 3; fd < 1024; fd++) {
+        struct sockaddr_in at = {0};
+        socklen_t n = sizeof(at);
+
+        if (getsockname(fd, (struct sockaddr *)&at, &n) == 0 && at.sin_family == AF_INET &&
+            ntohs(at.sin_port) == port)
+            return fd;
+    }
+    return -1;
+}
+
+/* Contract 4.12.2. */
+TEST(stream, a_client_probes_a_silent_server_as_client_go_does)
+{
+    socklen_t int_n = sizeof(int);
+    int idle_s = 0;
+    unsigned port;
+    struct pair p;
+
+    pair_init(&p);
+    assert_int_equal(pair_connect(&p, NULL, NULL, NULL), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    assert_int_equal(sscanf(cor_stream_peer(p.server.stream)->address, "127.0.0.1:%u", &port), 1);
+    assert_int_equal(getsockopt(socket_at(port), IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, &int_n), 0);
+    assert_int_equal(idle_s, 30);
+    pair_deinit(&p);
+}
+
 /* A peer that vanished without a word would hold its watch for ever. */
 TEST(stream, a_silent_tcp_peer_is_probed)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(any), int_n = sizeof(int);
     int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0), on = 0;
+    int idle_s = 0;
     struct pair p;
 
     pair_init(&p);
@@ -102,6 +135,8 @@ TEST(stream, a_silent_tcp_peer_is_probed)
     assert_int_equal(cor_stream_open(p.net, fd, &p.server_opts, &p.server.stream), 0);
     assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &int_n), 0);
     assert_true(on);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, &int_n), 0);
+    assert_int_equal(idle_s, 180);
     pair_deinit(&p);
     close(listener);
 }
