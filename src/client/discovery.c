@@ -247,6 +247,7 @@ static int ask(struct cor_discovery *d, struct fetch *f, struct cor_str path, co
                const struct cor_rest_cbs *cbs)
 {
     struct cor_rest_request_opts opts = {
+        .is_discovery = true,
         .target = path,
         .accept = cor_strz(accept),
         .timeout_ms = d->opts.timeout_ms ? d->opts.timeout_ms : COR_DISCOVERY_TIMEOUT_MS,

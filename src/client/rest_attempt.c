@@ -47,11 +47,16 @@ static void set_error(struct cor_rest_request *req, int r, const char *text)
     req->error.code = 0;
 }
 
+static struct cor_rest_throttle *throttle_of(struct cor_rest_request *req)
+{
+    return req->opts.is_discovery ? &req->rc->discovery_throttle : &req->rc->throttle;
+}
+
 void cor_rest_request_stop(struct cor_rest_request *req)
 {
     struct cor_http_call *call = COR_STEAL(req->call);
 
-    cor_rest_throttle_leave(&req->rc->throttle, &req->turn);
+    cor_rest_throttle_leave(throttle_of(req), &req->turn);
     cor_credentials_leave(&req->identity);
     if (call)
         cor_http_call_cancel(call);
@@ -313,7 +318,7 @@ static void attempt(struct cor_rest_request *req)
 
 static void wait_turn(struct cor_rest_request *req)
 {
-    struct cor_rest_throttle *throttle = &req->rc->throttle;
+    struct cor_rest_throttle *throttle = throttle_of(req);
 
     if (!cor_rest_throttle_has_turn(throttle, left_ms(req))) {
         cor_rest_request_end_soon(req, -COR_ETIMEOUT,

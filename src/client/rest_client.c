@@ -40,6 +40,7 @@ static void free_client(struct cor_rest_client *rc)
     cor_client_config_deinit(&rc->config);
     cor_tls_files_free(rc->tls_files);
     cor_rest_throttle_deinit(&rc->throttle);
+    cor_rest_throttle_deinit(&rc->discovery_throttle);
     cor_warner_deinit(&rc->warner);
     cor_free(rc);
 }
@@ -194,6 +195,9 @@ static int fill(struct cor_rest_client *rc, struct cor_net *net,
         r = cor_server_url_parse(&rc->config, &rc->url, reterr);
     if (r == 0)
         r = cor_rest_throttle_init(&rc->throttle, rc->loop, opts->qps, opts->burst);
+    if (r == 0)
+        r = cor_rest_throttle_init(&rc->discovery_throttle, rc->loop, opts->qps,
+                                   opts->burst ? opts->burst : COR_REST_DISCOVERY_BURST);
     if (r == 0)
         r = set_headers(rc, opts);
     if (r == -COR_ETOOBIG)

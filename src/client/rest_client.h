@@ -19,16 +19,19 @@ struct cor_net;
 struct cor_rest_client;
 struct cor_rest_request;
 
-#define COR_REST_REQUESTS_MAX 1000        /* under way or waiting, of one client */
-#define COR_REST_BODY_MAX     (64u << 20) /* of a whole answer, unless the request says otherwise */
-#define COR_REST_TARGET_MAX   (64u * 1024)
-#define COR_REST_RETRIES      10 /* after the first attempt */
+#define COR_REST_REQUESTS_MAX    1000        /* under way or waiting, of one client */
+#define COR_REST_BODY_MAX        (64u << 20) /* of a whole answer, unless the request says otherwise */
+#define COR_REST_TARGET_MAX      (64u * 1024)
+#define COR_REST_RETRIES         10 /* after the first attempt */
+#define COR_REST_DISCOVERY_BURST 300
 
 struct cor_rest_client_opts {
     const struct cor_client_config *config; /* copied */
     const char *user_agent;                 /* NULL: cor_rest_user_agent() */
     uint64_t timeout_ms;                    /* of requests that set none; 0: none */
-    /* At most so many requests a second, so many at once: 0: 5 and 10; qps below 0: no limit. */
+    /* At most so many requests a second, so many at once: 0: 5 and 10; qps below 0: no limit.
+     * Discovery, which asks for many documents at once, is counted by itself, and without a burst
+     * of the caller's has COR_REST_DISCOVERY_BURST. */
     double qps;
     uint32_t burst;
     int retries_max; /* 0: COR_REST_RETRIES; below 0: none */
@@ -90,6 +93,7 @@ struct cor_rest_cbs {
 
 struct cor_rest_request_opts {
     enum cor_rest_kind kind;
+    bool is_discovery;           /* waits in the line of discovery, see COR_REST_DISCOVERY_BURST */
     struct cor_str method;       /* empty: GET */
     struct cor_str target;       /* path and query, escaped: "/api/v1/pods?limit=500" */
     struct cor_str accept;       /* empty: application/json */

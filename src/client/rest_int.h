@@ -27,7 +27,7 @@ struct cor_rest_client {
     struct cor_credentials credentials;
     uint64_t cert_version; /* of the plugin's, that `http` shows */
     size_t nclosing;       /* HTTP client and plugin, until they are closed */
-    struct cor_rest_throttle throttle;
+    struct cor_rest_throttle throttle, discovery_throttle;
     struct cor_warner warner;
     uint64_t timeout_ms;
     int retries_max;

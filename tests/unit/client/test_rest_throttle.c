@@ -72,6 +72,26 @@ TEST(rest_throttle, a_watch_does_not_wait)
     world_end(&w);
 }
 
+/* Contract 4.15.1: many documents are asked for at once. */
+TEST(rest_throttle, discovery_has_a_line_and_a_burst_of_its_own)
+{
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = 0.001});
+    for (int i = 0; i < 30; i++) {
+        ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .is_discovery = true},
+                 &h);
+        assert_int_equal(h.err, 0);
+        heard_deinit(&h);
+    }
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
 /* Contract 4.9.2. */
 TEST(rest_throttle, who_cannot_get_a_turn_in_time_is_told_at_once)
 {
