@@ -35,10 +35,13 @@ struct cor_election_opts {
      * else it must outlive the election. */
     struct cor_events *events;
 
-    /* On the runtime's I/O thread or inside the pump: they must not block. The last may be NULL. */
+    /* On the runtime's I/O thread or inside the pump: they must not block. */
     void (*on_started)(void *arg); /* this process leads */
     void (*on_stopped)(void *arg); /* the election is over, once, also when it never led */
-    void (*on_new_leader)(void *arg, const char *identity); /* also itself */
+    void (*on_new_leader)(void *arg, const char *identity); /* also itself; may be NULL */
+    /* A request on the Lease failed, and is tried again: forbidden, out of reach, or another
+     * candidate was faster (-COR_ECONFLICT, -COR_EEXIST). May be NULL. */
+    void (*on_error)(void *arg, const struct cor_status *error);
     void *arg;
 };
 
@@ -55,6 +58,15 @@ COR_API struct cor_election *cor_election_free(struct cor_election *election);
 
 /* By the record last seen. */
 COR_API bool cor_election_is_leader(const struct cor_election *election);
+
+/* Who leads, by the same: the identity goes to `to`, cut to `cap` bytes with its NUL; "" when
+ * nobody does, or it is not known yet. Returns its whole length. */
+COR_API size_t cor_election_leader(struct cor_election *election, char *to, size_t cap);
+
+/* For a health check: the record last seen names this process, which has not renewed it for
+ * lease_ms and `tolerance_ms` more; also when the election is over and the lease was not given
+ * back. Never so for one that did not lead. */
+COR_API bool cor_election_is_stale(struct cor_election *election, uint64_t tolerance_ms);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,9 @@
 #include "coracle/election.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -24,15 +26,19 @@ struct cor_election {
     struct cor_lease_name lease; /* the strings are in `text` */
     char *text;
     struct cor_string_pair labels[COR_ELECTION_LABELS_MAX];
-    bool has_led;
+    bool has_led, is_over;
     struct cor_leader *leader;
     struct cor_rand rand;
     struct cor_timer timer; /* always set, so that moving it cannot fail */
     struct cor_timer soon;  /* a request that could not be sent is told; likewise */
     struct cor_dynamic_request *request;
-    bool is_getting;         /* the request is a get */
-    struct cor_object *seen; /* the Lease as it was last read or written */
+    bool is_getting;          /* the request is a get */
+    struct cor_status unsent; /* why a request could not be sent */
+    struct cor_object *seen;  /* the Lease as it was last read or written */
     atomic_bool is_leader;
+    pthread_mutex_t lock; /* a leaf; of what was last seen, for any thread: */
+    char holder[COR_LEADER_IDENTITY_MAX + 1];
+    uint64_t lapses_at_ms; /* of the machine's clock; UINT64_MAX: another leads, or nobody */
     atomic_bool cancel_asked;
     struct cor_mail cancel, last; /* the second comes after the first */
     struct cor_waiter over, gone;
@@ -53,9 +59,48 @@ static int64_t wall_us(void)
     return (int64_t)cor_clock_wall_ms(cor_clock_real()) * 1000;
 }
 
+static void note_record(struct cor_election *e)
+{
+    uint64_t at_ms = cor_leader_lapses_at_ms(e->leader);
+
+    pthread_mutex_lock(&e->lock);
+    snprintf(e->holder, sizeof(e->holder), "%s", cor_leader_holder(e->leader));
+    /* The loop's clock stands still within a turn. */
+    e->lapses_at_ms =
+        at_ms == UINT64_MAX ? UINT64_MAX : cor_clock_mono_ms(cor_clock_real()) + at_ms - now_ms(e);
+    pthread_mutex_unlock(&e->lock);
+}
+
 static void note_leader(struct cor_election *e)
 {
-    atomic_store(&e->is_leader, cor_leader_is_leader(e->leader));
+    atomic_store(&e->is_leader, !e->is_over && cor_leader_is_leader(e->leader));
+    note_record(e);
+}
+
+static void tell_error(const struct cor_election *e, const struct cor_status *error)
+{
+    if (e->opts.on_error)
+        e->opts.on_error(e->opts.arg, error);
+}
+
+/* What came of a request: the Lease, or why there is none. */
+static int read_lease(struct cor_election *e, struct cor_object *lease,
+                      struct cor_leader_record *ret, char version[COR_LEADER_VERSION_MAX + 1])
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_str rv = cor_object_resource_version(lease);
+    int r = e->is_getting ? cor_lease_record_read(lease, ret) : 0;
+
+    if (rv.n > COR_LEADER_VERSION_MAX)
+        r = -COR_ETOOBIG;
+    if (r < 0) {
+        cor_status_untyped(&why, r, "the Lease %.*s/%.*s cannot be read: %s",
+                           COR_STR_ARG(e->lease.ns), COR_STR_ARG(e->lease.name), cor_err_text(r));
+        tell_error(e, &why);
+        return r;
+    }
+    memcpy(version, rv.p, rv.n);
+    return 0;
 }
 
 static void see(struct cor_election *e, struct cor_object *lease)
@@ -69,17 +114,12 @@ static void answer(struct cor_election *e, int r, struct cor_object *lease)
 {
     struct cor_leader_record record = {0};
     char version[COR_LEADER_VERSION_MAX + 1] = "";
-    struct cor_str rv = r == 0 ? cor_object_resource_version(lease) : COR_STR("");
 
-    if (r == 0 && e->is_getting)
-        r = cor_lease_record_read(lease, &record);
-    if (rv.n >= sizeof(version))
-        r = -COR_ETOOBIG;
+    if (r == 0)
+        r = read_lease(e, lease, &record, version);
     /* What is seen and what the election remembers are of one version. */
-    if (r == 0) {
+    if (r == 0)
         see(e, lease);
-        memcpy(version, rv.p, rv.n);
-    }
     if (e->is_getting)
         cor_leader_got(e->leader, now_ms(e), wall_us(), r, &record, version);
     else
@@ -92,6 +132,8 @@ static void on_answer(void *arg, struct cor_object *object, const struct cor_sta
     struct cor_election *e = arg;
 
     e->request = NULL;
+    if (error && !(e->is_getting && error->err == -COR_ENOTFOUND)) /* it is made then */
+        tell_error(e, error);
     answer(e, error ? error->err : 0, object);
 }
 
@@ -121,8 +163,10 @@ static void on_soon(struct cor_timer *timer)
     struct cor_election *e = COR_CONTAINER_OF(timer, struct cor_election, soon);
 
     cor_timer_set(&e->soon, UINT64_MAX);
-    if (!e->request && !cor_leader_is_over(e->leader))
-        answer(e, -COR_EIO, NULL);
+    if (e->request || cor_leader_is_over(e->leader))
+        return;
+    tell_error(e, &e->unsent);
+    answer(e, -COR_EIO, NULL);
 }
 
 static void get(struct cor_leader_driver *driver)
@@ -132,7 +176,7 @@ static void get(struct cor_leader_driver *driver)
 
     e->is_getting = true;
     call.at.name = e->lease.name;
-    tell_soon(e, cor_dynamic_get(&call, COR_STR(""), &e->request, NULL));
+    tell_soon(e, cor_dynamic_get(&call, COR_STR(""), &e->request, &e->unsent));
 }
 
 static void create(struct cor_leader_driver *driver, const struct cor_leader_record *record)
@@ -140,11 +184,11 @@ static void create(struct cor_leader_driver *driver, const struct cor_leader_rec
     struct cor_election *e = of(driver);
     const struct cor_dynamic_call call = call_to(e);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *lease = NULL;
-    int r = cor_lease_record_write(record, NULL, &e->lease, &lease, NULL);
+    int r = cor_lease_record_write(record, NULL, &e->lease, &lease, &e->unsent);
 
     e->is_getting = false;
     if (r == 0)
-        r = cor_dynamic_create(&call, lease, NULL, &e->request, NULL);
+        r = cor_dynamic_create(&call, lease, NULL, &e->request, &e->unsent);
     tell_soon(e, r);
 }
 
@@ -159,9 +203,9 @@ static void update(struct cor_leader_driver *driver, const struct cor_leader_rec
 
     assert(e->seen && cor_str_eqz(cor_object_resource_version(e->seen), version));
     e->is_getting = false;
-    r = cor_lease_record_write(record, e->seen, &e->lease, &lease, NULL);
+    r = cor_lease_record_write(record, e->seen, &e->lease, &lease, &e->unsent);
     if (r == 0)
-        r = cor_dynamic_update(&call, lease, NULL, &e->request, NULL);
+        r = cor_dynamic_update(&call, lease, NULL, &e->request, &e->unsent);
     tell_soon(e, r);
 }
 
@@ -218,7 +262,8 @@ static void on_stopped(void *arg)
 {
     struct cor_election *e = arg;
 
-    atomic_store(&e->is_leader, false);
+    e->is_over = true;
+    note_leader(e);
     if (e->has_led)
         record(e, "stopped leading");
     e->opts.on_stopped(e->opts.arg);
@@ -229,6 +274,7 @@ static void on_new_leader(void *arg, const char *identity)
 {
     struct cor_election *e = arg;
 
+    note_record(e);
     if (e->opts.on_new_leader)
         e->opts.on_new_leader(e->opts.arg, identity);
 }
@@ -264,6 +310,8 @@ static void free_election(struct cor_election *e)
 {
     cor_waiter_deinit(&e->over);
     cor_waiter_deinit(&e->gone);
+    pthread_mutex_destroy(&e->lock);
+    cor_status_deinit(&e->unsent);
     cor_free(e->text);
     cor_free(e);
 }
@@ -353,6 +401,8 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     cor_timer_init(&e->timer, e->loop, on_timer);
     cor_timer_init(&e->soon, e->loop, on_soon);
     cor_rand_init(&e->rand);
+    pthread_mutex_init(&e->lock, NULL);
+    e->lapses_at_ms = UINT64_MAX;
     cor_waiter_init(&e->over);
     cor_waiter_init(&e->gone);
     starting.election = e;
@@ -400,4 +450,24 @@ struct cor_election *cor_election_free(struct cor_election *e)
 bool cor_election_is_leader(const struct cor_election *e)
 {
     return atomic_load(&e->is_leader);
+}
+
+size_t cor_election_leader(struct cor_election *e, char *to, size_t cap)
+{
+    int n;
+
+    pthread_mutex_lock(&e->lock);
+    n = snprintf(to, cap, "%s", e->holder);
+    pthread_mutex_unlock(&e->lock);
+    return (size_t)n;
+}
+
+bool cor_election_is_stale(struct cor_election *e, uint64_t tolerance_ms)
+{
+    uint64_t now = cor_clock_mono_ms(cor_clock_real()), at_ms;
+
+    pthread_mutex_lock(&e->lock);
+    at_ms = e->lapses_at_ms;
+    pthread_mutex_unlock(&e->lock);
+    return at_ms != UINT64_MAX && now > at_ms && now - at_ms > tolerance_ms;
 }

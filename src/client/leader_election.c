@@ -108,9 +108,16 @@ bool cor_leader_is_over(const struct cor_leader *l)
     return l->state == OVER;
 }
 
+uint64_t cor_leader_lapses_at_ms(const struct cor_leader *l)
+{
+    return cor_leader_is_leader(l) ? l->observed_ms + l->opts.lease_ms : UINT64_MAX;
+}
+
 bool cor_leader_is_stale(const struct cor_leader *l, uint64_t now_ms, uint64_t tolerance_ms)
 {
-    return cor_leader_is_leader(l) && now_ms > l->observed_ms + l->opts.lease_ms + tolerance_ms;
+    uint64_t at_ms = cor_leader_lapses_at_ms(l);
+
+    return at_ms != UINT64_MAX && now_ms > at_ms + tolerance_ms;
 }
 
 /* Is the lock as it was seen still held by its holder? By the record's own duration. */

@@ -96,6 +96,10 @@ bool cor_leader_is_leader(const struct cor_leader *l);
 const char *cor_leader_holder(const struct cor_leader *l); /* "" when nobody, or not known yet */
 bool cor_leader_is_over(const struct cor_leader *l);
 
+/* When the lease that this process holds is over unless it is renewed; UINT64_MAX when it holds
+ * none. */
+uint64_t cor_leader_lapses_at_ms(const struct cor_leader *l);
+
 /* For a health check: this process holds the lock, but could not renew it for the lease and
  * `tolerance_ms` more. */
 bool cor_leader_is_stale(const struct cor_leader *l, uint64_t now_ms, uint64_t tolerance_ms);
