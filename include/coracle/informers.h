@@ -15,6 +15,7 @@
 #include "coracle/api.h"
 #include "coracle/client.h"
 #include "coracle/informer.h"
+#include "coracle/reflector_report.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,8 +27,8 @@ struct cor_informers;
 
 /* Changes what is kept of an object: `*object` is a reference of the callee's, to be kept as it is,
  * or unref'd and replaced. On the runtime's I/O thread or inside the pump, under a lock: it must
- * not call the informer. A negative return refuses the object: an
- * event is skipped, a list fails and is tried again. */
+ * not call the informer. A negative return refuses the object: an event is skipped (on_report
+ * tells), a list fails and is tried again. */
 typedef int (*cor_transform_fn)(void *arg, struct cor_object **object, struct cor_status *reterr);
 
 /* How changes wait on their way into a cache. */
@@ -51,6 +52,10 @@ struct cor_informers_opts {
     /* A list or a watch failed; it is tried again. On the I/O thread or inside the pump; may be
      * NULL. */
     void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);
+    /* What the library does not write to a log: objects that were left out, watches that ended or
+     * fell silent, slow lists. `status` says more. Like on_watch_error; may be NULL. */
+    void (*on_report)(void *arg, struct cor_str plural, enum cor_reflector_report what,
+                      const struct cor_status *status);
     /* For debugging, because it holds every object for some minutes: what is cached is looked at
      * each second, and an object that the program has written into is told of, once. As
      * on_watch_error, with locks held: it must not call the informers. NULL: off. */
@@ -70,6 +75,7 @@ struct cor_informer_opts {
     struct cor_resource resource;
     const char *ns; /* NULL: all namespaces, or a resource without any */
     const char *label_selector, *field_selector;
+    uint64_t resync_ms; /* its handlers' default, of who asks for it first; 0: the set's */
     bool metadata_only; /* asks the server for PartialObjectMetadata only */
     /* What is kept of each object; may be NULL. Informers with different ones are different. */
     cor_transform_fn transform;

@@ -11,6 +11,7 @@ struct cor_controller {
     struct cor_delta_fifo *fifo;
     struct cor_reflector *reflector;
     struct cor_rand rand;
+    struct cor_status refused; /* by `process`, and not told of yet */
     atomic_bool stopped;
     bool started;
 };
@@ -106,6 +107,7 @@ struct cor_controller *cor_controller_free(struct cor_controller *c)
         return NULL;
     cor_reflector_free(c->reflector);
     cor_delta_fifo_free(c->fifo);
+    cor_status_deinit(&c->refused);
     return cor_free(c);
 }
 
@@ -140,7 +142,8 @@ struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c)
     return c->fifo;
 }
 
-/* What a refusal was does not matter to the loop, but for memory, which may come back. */
+/* What a refusal was does not matter to the loop, but for memory, which may come back. It is told
+ * of when the queue's lock is left. */
 static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                    bool in_initial_list)
 {
@@ -149,7 +152,17 @@ static int process(void *arg, struct cor_str key, const struct cor_delta *deltas
 
     if (r >= 0 || r == -COR_ENOMEM)
         return r;
+    cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
+                       cor_err_text(r));
     return c->opts.retry_on_error ? COR_DELTA_REQUEUE : 0;
+}
+
+static void tell_refusal(struct cor_controller *c)
+{
+    if (c->refused.err == 0)
+        return;
+    on_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
+    cor_status_deinit(&c->refused);
 }
 
 bool cor_controller_step(struct cor_controller *c, size_t max)
@@ -158,6 +171,7 @@ bool cor_controller_step(struct cor_controller *c, size_t max)
     for (size_t i = 0; i < max && !c->stopped; i++) {
         int r = cor_delta_fifo_try_pop(c->fifo, process, c);
 
+        tell_refusal(c);
         if (r == -COR_EBUSY || r == -COR_ECANCELED)
             return false;
         if (r == -COR_ENOMEM)

@@ -121,6 +121,15 @@ static void on_watch_error(void *arg, const struct cor_status *error)
         f->opts.on_watch_error(f->opts.arg, &e->scope, error);
 }
 
+static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+{
+    const struct entry *e = arg;
+    const struct cor_informer_factory *f = e->factory;
+
+    if (f->opts.on_report)
+        f->opts.on_report(f->opts.arg, &e->scope, what, status);
+}
+
 static void on_mutation(void *arg, const struct cor_object *object)
 {
     const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
@@ -128,8 +137,13 @@ static void on_mutation(void *arg, const struct cor_object *object)
     f->opts.on_mutation(f->opts.arg, object);
 }
 
-static uint64_t resync_of(const struct cor_informer_factory *f, const struct cor_gvr *resource)
+static uint64_t resync_of(const struct cor_informer_factory *f,
+                          const struct cor_informer_scope *scope)
 {
+    const struct cor_gvr *resource = &scope->resource;
+
+    if (scope->resync_ms > 0)
+        return scope->resync_ms;
     for (size_t i = 0; i < f->opts.nresync; i++) {
         const struct cor_gvr *other = &f->opts.resync[i].resource;
 
@@ -155,7 +169,7 @@ static int make_informer(struct entry *e)
     struct cor_shared_informer_opts opts = {
         .reflector = {.name = e->scope.resource.resource,
                       .expected = expected(&e->scope),
-                      .resync_ms = resync_of(f, &e->scope.resource),
+                      .resync_ms = resync_of(f, &e->scope),
                       .stream_initial = f->opts.stream_initial,
                       .watch_silence_ms = f->opts.watch_silence_ms},
         .driver = e->driver,
@@ -164,6 +178,7 @@ static int make_informer(struct entry *e)
         .by_key = f->opts.by_key,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
+        .on_report = on_report,
         .on_mutation = f->opts.on_mutation ? on_mutation : NULL,
         .arg = e,
     };

@@ -53,8 +53,10 @@ struct cor_informer_factory_opts {
     void (*on_work)(void *arg);    /* as cor_shared_informer_opts */
     void (*on_watch_error)(void *arg, const struct cor_informer_scope *scope,
                            const struct cor_status *error);
+    void (*on_report)(void *arg, const struct cor_informer_scope *scope,
+                      enum cor_reflector_report what, const struct cor_status *status);
     cor_mutation_fn on_mutation; /* as cor_shared_informer_opts */
-    void *arg;                   /* of these four */
+    void *arg;                   /* of these five */
 };
 
 /* 0 or -COR_ENOMEM. */

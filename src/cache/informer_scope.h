@@ -23,6 +23,7 @@ struct cor_informer_scope {
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector; /* such as "spec.nodeName=n1" or "metadata.name=x"; empty: all */
     bool metadata_only;            /* objects are PartialObjectMetadata */
+    uint64_t resync_ms;            /* 0: the factory's; does not tell scopes apart */
     cor_list_tweak_fn tweak;       /* may be NULL */
     void *tweak_arg;
     cor_transform_fn transform; /* before the factory's; may be NULL */

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "cache/reflector_event.h"
 #include "cache/reflector_ops.h"
+#include "coracle/reflector_report.h"
 #include "meta/gvk.h"
 #include "meta/status.h"
 
@@ -28,23 +29,6 @@ struct cor_reflector;
 
 /* Longer resourceVersions are not understood. */
 #define COR_REFLECTOR_RV_MAX 127
-
-/* Things an operator may want to know of; nothing need be done about them. */
-enum cor_reflector_report {
-    COR_REFLECTOR_UNEXPECTED_TYPE, /* an event of another kind was skipped */
-    COR_REFLECTOR_UNREADABLE,      /* an event or its resourceVersion was not understood: skipped */
-    COR_REFLECTOR_UNKNOWN_EVENT,   /* an event of an unknown type was skipped */
-    COR_REFLECTOR_STORE_FAILED,    /* the store did not take an event */
-    COR_REFLECTOR_RESYNC_FAILED,
-    COR_REFLECTOR_WATCH_EXPIRED, /* relists */
-    COR_REFLECTOR_WATCH_FAILED,  /* relists */
-    COR_REFLECTOR_WATCH_RETRY,   /* refused, 429 or 500: watches again without a list */
-    COR_REFLECTOR_WATCH_SILENT,  /* nothing came for too long: watches again without a list */
-    COR_REFLECTOR_STREAM_FAILED, /* falls back to a list */
-    COR_REFLECTOR_STREAM_RETRY,
-    COR_REFLECTOR_STREAM_LATE, /* the end of the initial events does not come */
-    COR_REFLECTOR_SLOW,        /* a list or streamed list took more than 10 s */
-};
 
 struct cor_reflector_opts {
     struct cor_str name;             /* for messages; copied */

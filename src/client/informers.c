@@ -46,6 +46,15 @@ static void on_watch_error(void *arg, const struct cor_informer_scope *scope,
         set->opts.on_watch_error(set->opts.arg, scope->resource.resource, error);
 }
 
+static void on_report(void *arg, const struct cor_informer_scope *scope,
+                      enum cor_reflector_report what, const struct cor_status *status)
+{
+    struct cor_informers *set = arg;
+
+    if (set->opts.on_report)
+        set->opts.on_report(set->opts.arg, scope->resource.resource, what, status);
+}
+
 static void on_mutation(void *arg, const struct cor_object *object)
 {
     struct cor_informers *set = arg;
@@ -93,6 +102,7 @@ static int make_factory(struct cor_informers *set)
         .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
+        .on_report = on_report,
         .on_mutation = o->on_mutation ? on_mutation : NULL,
         .arg = set,
     };
@@ -215,6 +225,7 @@ static void get_informer(void *arg)
         .ns = cor_strz(o->ns),
         .label_selector = cor_strz(o->label_selector),
         .field_selector = cor_strz(o->field_selector),
+        .resync_ms = o->resync_ms,
         .metadata_only = o->metadata_only,
         .transform = o->transform,
         .transform_arg = o->transform_arg,

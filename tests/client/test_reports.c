@@ -1,0 +1,266 @@
+/* What the library does not write to any log is told to who asks: informers' reports, and errors of
+ * an election. On both kinds of runtime, with a server of the test's own. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "script.h"
+#include "world.h"
+
+#define MAP(name, rv)                                                                              \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
+    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
+#define EVENT(object) "{\"type\":\"ADDED\",\"object\":" object "}\n"
+
+struct reports {
+    atomic_int n[COR_REFLECTOR_SLOW + 1];
+    char refused[128], failed[128];
+};
+
+static void on_report(void *arg, struct cor_str plural, enum cor_reflector_report what,
+                      const struct cor_status *status)
+{
+    struct reports *r = arg;
+
+    assert_str(plural, "configmaps");
+    if (what == COR_REFLECTOR_CHANGE_REFUSED)
+        snprintf(r->refused, sizeof(r->refused), "%s", cor_status_message(status));
+    if (what == COR_REFLECTOR_STORE_FAILED)
+        snprintf(r->failed, sizeof(r->failed), "%s", cor_status_message(status));
+    atomic_fetch_add(&r->n[what], 1);
+}
+
+static int refuse_bad(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    return cor_str_eqz(cor_object_name(*object), "bad") ? -COR_EINVALID : 0;
+}
+
+static int by_name(void *arg, const struct cor_object *object, struct cor_index_values *out)
+{
+    if (cor_str_eqz(cor_object_name(object), "odd"))
+        return -COR_EINVALID;
+    return cor_index_values_add(out, cor_object_name(object));
+}
+
+static bool has_all(void *arg)
+{
+    struct reports *r = arg;
+
+    return atomic_load(&r->n[COR_REFLECTOR_STORE_FAILED]) > 0 &&
+           atomic_load(&r->n[COR_REFLECTOR_CHANGE_REFUSED]) > 0;
+}
+
+static bool has_good(void *arg)
+{
+    return cor_informer_len(arg) == 2;
+}
+
+TEST(reports, objects_that_are_left_out_are_told_of)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true",
+         .body = EVENT(MAP("bad", "6")) EVENT(MAP("odd", "7")) EVENT(MAP("two", "8")),
+         .stays_open = true},
+        {.to = "configmaps",
+         .body = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{"
+                 "\"resourceVersion\":\"5\"},\"items\":[" MAP("one", "4") "]}"},
+    };
+    const struct cor_index_def index = {COR_STR("name"), by_name, NULL};
+    const struct cor_informer_opts of_configmaps = {.resource = configmaps,
+                                                    .transform = refuse_bad};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct reports reports = {0};
+        const struct cor_informers_opts opts = {.on_report = on_report, .arg = &reports};
+        struct cor_informers *set;
+        struct cor_informer *inf;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        assert_int_equal(cor_informers_new(w.client, &opts, &set), 0);
+        assert_int_equal(cor_informers_get(set, &of_configmaps, &inf, NULL), 0);
+        assert_int_equal(cor_informer_add_indexes(inf, &index, 1), 0);
+        cor_informers_start(set);
+        world_run(&w, has_all, &reports);
+        world_run(&w, has_good, inf);
+        assert_non_null(strstr(reports.refused, "default/odd"));
+        assert_true(reports.failed[0] != '\0');
+        cor_informers_free(set);
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
+struct candidate {
+    atomic_int nerrors;
+    int code;
+};
+
+static void ignore(void *arg)
+{
+}
+
+static void on_error(void *arg, const struct cor_status *error)
+{
+    struct candidate *c = arg;
+
+    c->code = error->code;
+    atomic_fetch_add(&c->nerrors, 1);
+}
+
+static bool has_errors(void *arg)
+{
+    return atomic_load(&((struct candidate *)arg)->nerrors) >= 2;
+}
+
+TEST(reports, a_lease_that_is_forbidden_is_told_of)
+{
+    static const struct script_answer answers[] = {
+        {.to = "leases",
+         .body = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\","
+                 "\"code\":403}",
+         .status = 403},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        struct candidate c = {0};
+        const struct cor_election_opts opts = {.ns = "default",
+                                               .name = "lock",
+                                               .identity = "a",
+                                               .retry_ms = 10,
+                                               .on_started = ignore,
+                                               .on_stopped = ignore,
+                                               .on_error = on_error,
+                                               .arg = &c};
+        struct cor_election *election;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        assert_int_equal(cor_election_new(w.client, &opts, &election, NULL), 0);
+        world_run(&w, has_errors, &c);
+        assert_int_equal(c.code, 403);
+        assert_false(cor_election_is_stale(election, 0));
+        cor_election_free(election);
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
+static void on_flag(void *arg)
+{
+    atomic_store((atomic_bool *)arg, true);
+}
+
+static bool is_set(void *arg)
+{
+    return atomic_load((atomic_bool *)arg);
+}
+
+static bool is_stale(void *arg)
+{
+    return cor_election_is_stale(arg, 0);
+}
+
+/* Contract 4.2.16, 4.2.17. The lease is made, and cannot be renewed. */
+TEST(reports, a_leader_that_cannot_renew_is_known_and_becomes_stale)
+{
+    static const struct script_answer answers[] = {
+        {.to = "POST",
+         .body = "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\",\"metadata\":{"
+                 "\"name\":\"lock\",\"namespace\":\"default\",\"resourceVersion\":\"1\"}}",
+         .status = 201,
+         .times = 1},
+        {.to = "PUT", .body = "", .status = 500},
+        {.to = "GET", .body = "{}", .status = 404, .times = 1},
+        {.to = "GET", .body = "", .status = 500},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        atomic_bool over = false;
+        const struct cor_election_opts opts = {.ns = "default",
+                                               .name = "lock",
+                                               .identity = "candidate",
+                                               .lease_ms = 1000,
+                                               .renew_ms = 500,
+                                               .retry_ms = 50,
+                                               .on_started = ignore,
+                                               .on_stopped = on_flag,
+                                               .arg = &over};
+        struct cor_election *election;
+        char leader[5], whole[32];
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        assert_int_equal(cor_election_new(w.client, &opts, &election, NULL), 0);
+        world_run(&w, is_set, (void *)&over);
+        assert_false(cor_election_is_leader(election));
+        assert_int_equal(cor_election_leader(election, whole, sizeof(whole)), 9);
+        assert_string_equal(whole, "candidate");
+        assert_int_equal(cor_election_leader(election, leader, sizeof(leader)), 9);
+        assert_string_equal(leader, "cand");
+        world_run(&w, is_stale, election);
+        assert_false(cor_election_is_stale(election, 10 * PATIENCE_MS));
+        cor_election_free(election);
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
+struct resyncs {
+    atomic_int n;
+};
+
+static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
+{
+    atomic_fetch_add(&((struct resyncs *)arg)->n, 1);
+}
+
+static bool is_resynced(void *arg)
+{
+    return atomic_load(&((struct resyncs *)arg)->n) > 1;
+}
+
+/* Contract 3.1.2: a period of its own, where the set has none. */
+TEST(reports, an_informer_may_have_a_resync_of_its_own)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = "", .stays_open = true},
+        {.to = "configmaps",
+         .body = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{"
+                 "\"resourceVersion\":\"5\"},\"items\":[" MAP("one", "4") "]}"},
+    };
+    const struct cor_informer_opts of_configmaps = {.resource = configmaps, .resync_ms = 1000};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct resyncs resyncs = {0};
+        struct cor_handler_opts handler = cor_handler_defaults();
+        struct cor_informers *set;
+        struct cor_informer *inf;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        assert_int_equal(cor_informers_new(w.client, NULL, &set), 0);
+        assert_int_equal(cor_informers_get(set, &of_configmaps, &inf, NULL), 0);
+        handler.on.on_update = on_update;
+        handler.on.arg = &resyncs;
+        assert_int_equal(cor_informer_add_handler(inf, &handler, NULL), 0);
+        cor_informers_start(set);
+        world_run(&w, is_resynced, &resyncs);
+        assert_int_equal(script_count(&s, "limit=500"), 1);
+        cor_informers_free(set);
+        world_end(&w);
+        script_end(&s);
+    }
+}
