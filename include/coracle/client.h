@@ -30,7 +30,7 @@ struct cor_client_opts {
     const char *user_agent;                 /* NULL: the library's */
     uint64_t timeout_ms; /* of calls that set none (but watches); 0: none, as client-go */
     /* At most so many requests a second, so many at once; watches do not count. 0: 5 and 10, as
-     * client-go; qps below 0: no limit. */
+     * client-go, and 5 and 300 of discovery, which is counted by itself; qps below 0: no limit. */
     double qps;
     uint32_t burst;
     /* What the server warns of, each text once. On the I/O thread or inside the pump; it must not
@@ -96,8 +96,9 @@ typedef int (*cor_change_fn)(void *arg, struct cor_object *current, struct cor_o
 /* Reads an object (resource, ns and name of the request), has it changed, writes it (to the
  * subresource, where there is one), and waits for that; again from the start when another writer
  * was faster, five times: client-go's RetryOnConflict. `ret_object` (NULL: not wanted) gets the
- * object as it is then. Errors as cor_client_do(); -COR_ECONFLICT when no try is left; -COR_EBUSY
- * (too many calls), -COR_ECANCELED (the client is being freed). */
+ * object as it is then; timeout_ms is for all of it together. Errors as cor_client_do();
+ * -COR_ECONFLICT when no try is left; -COR_EBUSY (too many calls), -COR_ECANCELED (the client is
+ * being freed). */
 COR_API int cor_client_change(struct cor_client *client, const struct cor_request *req,
                               cor_change_fn fn, void *arg, struct cor_object **ret_object,
                               struct cor_status *reterr);

@@ -38,7 +38,8 @@ enum cor_patch_type {
     COR_PATCH_JSON,
     COR_PATCH_MERGE,
     COR_PATCH_STRATEGIC,
-    COR_PATCH_APPLY, /* server-side apply: YAML or JSON; wants a field manager */
+    COR_PATCH_APPLY, /* server-side apply: YAML or JSON without managedFields; wants a field manager
+                      */
 };
 
 /* How a large list is asked for: client-go's pager. */
@@ -65,8 +66,10 @@ struct cor_request {
     const char *ns;          /* absent: not namespaced, or all namespaces */
     const char *name;        /* of a create or update absent: the object's */
     const char *subresource; /* "status", "scale", … */
-    uint64_t timeout_ms;     /* from now until the answer is whole; 0: the client's. A watch: 0 is
-                                without end */
+    uint64_t timeout_ms;     /* from now until the answer is whole; 0: the client's. The server is
+                                told of it. A request whose turn under the client's limit of
+                                requests would come later fails at once. A watch: 0 is without
+                                end */
 
     struct cor_object *object; /* create, update; borrowed */
     enum cor_patch_type patch_type;

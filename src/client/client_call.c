@@ -223,6 +223,14 @@ static struct cor_write_options write_of(const struct cor_request *req)
     };
 }
 
+/* The server is told of it, too, but for a watch, which has its own way to end. */
+static uint64_t deadline_of(const struct cor_client_call *call)
+{
+    if (call->req.timeout_ms > 0 || call->req.verb == COR_VERB_WATCH)
+        return call->req.timeout_ms;
+    return call->client->timeout_ms;
+}
+
 /* A pager would pause at a positive answer. */
 static int on_page_item(void *arg, struct cor_object *object)
 {
@@ -261,7 +269,11 @@ static int begin_pages(struct cor_client_call *call, struct cor_status *reterr)
     static const struct cor_pager_each_cbs each = {on_page_item, on_pages_done};
     const struct cor_request *req = &call->req;
     const struct cor_pager_opts opts = {
-        .client = call->client->rest, .at = path_of(req), .query = query_of(req)};
+        .client = call->client->rest,
+        .at = path_of(req),
+        .query = query_of(req),
+        .timeout_ms = deadline_of(call),
+    };
 
     return req->paging == COR_PAGING_EACH
                ? cor_pager_each(&opts, COR_PAGER_PREFETCH, &each, call, &call->pager, reterr)
@@ -274,6 +286,8 @@ static int begin_collection(struct cor_client_call *call, struct cor_status *ret
     const struct cor_list_query query = query_of(req);
     const struct cor_dynamic_list_call list = {.client = call->client->rest,
                                                .at = path_of(req),
+                                               .timeout_ms = deadline_of(call),
+                                               .deadline_ms = deadline_of(call),
                                                .on_item = on_item,
                                                .on_done = on_list_done,
                                                .arg = call};
@@ -295,8 +309,12 @@ static int begin_object(struct cor_client_call *call, struct cor_status *reterr)
     const struct cor_list_query which = query_of(req);
     const struct cor_removal_options removal = removal_of(req);
     const struct cor_write_options write = write_of(req);
-    const struct cor_dynamic_call to = {
-        .client = call->client->rest, .at = path_of(req), .on_done = on_object_done, .arg = call};
+    const struct cor_dynamic_call to = {.client = call->client->rest,
+                                        .at = path_of(req),
+                                        .timeout_ms = deadline_of(call),
+                                        .deadline_ms = deadline_of(call),
+                                        .on_done = on_object_done,
+                                        .arg = call};
 
     if (!req->object && (req->verb == COR_VERB_CREATE || req->verb == COR_VERB_UPDATE))
         return cor_status_set(reterr, -COR_EINVAL, "the request has no object");
@@ -318,13 +336,6 @@ static int begin_object(struct cor_client_call *call, struct cor_status *reterr)
         break;
     }
     return cor_status_set(reterr, -COR_EINVAL, "there is no verb %d", (int)req->verb);
-}
-
-static uint64_t deadline_of(const struct cor_client_call *call)
-{
-    if (call->req.timeout_ms > 0 || call->req.verb == COR_VERB_WATCH)
-        return call->req.timeout_ms;
-    return call->client->timeout_ms;
 }
 
 static void on_start(struct cor_mail *mail)

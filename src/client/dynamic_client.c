@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/object_received.h"
+#include "json/json.h"
 #include "json/scan.h"
 
 #define BODY_MAX 4096 /* of DeleteOptions */
@@ -191,6 +192,7 @@ static int ask(const struct cor_dynamic_call *call, enum kind kind,
     req->object_call = *call;
     opts.target = cor_buf_str(target);
     opts.timeout_ms = call->timeout_ms;
+    opts.deadline_ms = call->deadline_ms;
     opts.cbs = &object_cbs;
     return send_request(call->client, req, &opts, ret_req, reterr);
 }
@@ -290,20 +292,31 @@ static int send_patch(const struct cor_dynamic_call *call, const struct cor_reso
                               opts, ret_req, reterr);
 }
 
+static int check_managed_fields(struct cor_str metadata, enum cor_json_order order,
+                                struct cor_status *reterr)
+{
+    struct cor_str fields;
+
+    if (cor_json_get(metadata, COR_STR("managedFields"), order, &fields) < 0 ||
+        cor_json_type(fields) != COR_JSON_ARRAY || fields.n == sizeof("[]") - 1)
+        return 0;
+    return cor_status_untyped(reterr, -COR_EINVAL,
+                              "cannot apply an object with managed fields already set");
+}
+
 int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,
                       struct cor_str patch, const struct cor_write_options *opts,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
-    return send_patch(call, &call->at, type, patch, opts, ret_req, reterr);
-}
+    struct cor_str metadata;
+    bool is_canonical;
+    int r = 0;
 
-static bool has_managed_fields(const struct cor_object *object)
-{
-    struct cor_str metadata = cor_str_from(cor_object_json(object), object->meta_at), fields;
-
-    return cor_json_get(metadata, COR_STR("managedFields"), cor_object_order(object), &fields) ==
-               0 &&
-           cor_json_type(fields) == COR_JSON_ARRAY && fields.n > sizeof("[]") - 1;
+    if (type == COR_PATCH_APPLY &&
+        cor_json_check(patch, &COR_JSON_LIMITS_DEFAULT, &is_canonical, NULL) == 0 &&
+        cor_json_get(patch, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0)
+        r = check_managed_fields(metadata, COR_JSON_ANY_ORDER, reterr);
+    return r < 0 ? r : send_patch(call, &call->at, type, patch, opts, ret_req, reterr);
 }
 
 int cor_dynamic_apply(const struct cor_dynamic_call *call, const struct cor_object *object,
@@ -311,11 +324,12 @@ int cor_dynamic_apply(const struct cor_dynamic_call *call, const struct cor_obje
                       struct cor_status *reterr)
 {
     struct cor_resource_path at = path_of(call, object);
+    int r = check_managed_fields(cor_str_from(cor_object_json(object), object->meta_at),
+                                 cor_object_order(object), reterr);
 
-    if (has_managed_fields(object))
-        return cor_status_untyped(reterr, -COR_EINVAL,
-                                  "cannot apply an object with managed fields already set");
-    return send_patch(call, &at, COR_PATCH_APPLY, cor_object_json(object), opts, ret_req, reterr);
+    return r < 0 ? r
+                 : send_patch(call, &at, COR_PATCH_APPLY, cor_object_json(object), opts, ret_req,
+                              reterr);
 }
 
 static int remove_at(const struct cor_dynamic_call *call, enum kind kind,

@@ -31,7 +31,8 @@ void cor_dynamic_cancel(struct cor_dynamic_request *req);
 struct cor_dynamic_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
-    uint64_t timeout_ms; /* 0: the REST client's */
+    uint64_t timeout_ms;  /* 0: the REST client's */
+    uint64_t deadline_ms; /* as that of a REST request; 0: none */
     /* `error` NULL: it is done, and `object`, borrowed, is what the server answered: the object, or
      * of a deletion also a Status of success. NULL after a deletion of a collection. */
     void (*on_done)(void *arg, struct cor_object *object, const struct cor_status *error);
@@ -51,6 +52,7 @@ int cor_dynamic_update(const struct cor_dynamic_call *call, const struct cor_obj
                        const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
                        struct cor_status *reterr);
 
+/* An apply in JSON must not have managedFields (-COR_EINVAL); one in YAML the server looks at. */
 int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,
                       struct cor_str patch, const struct cor_write_options *opts,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr);

@@ -19,6 +19,7 @@ struct cor_conflict_retry {
     struct cor_conflict_retry_opts opts; /* the strings are in `text` */
     char *text;
     struct cor_backoff backoff;
+    uint64_t end_ms;        /* of the loop's clock; NEVER: it has its time */
     struct cor_timer timer; /* always set, so that moving it cannot fail */
     struct cor_dynamic_request *req;
 };
@@ -44,6 +45,29 @@ static void finish(struct cor_conflict_retry *retry, struct cor_object *object,
     free_retry(retry);
 }
 
+static uint64_t now_ms(const struct cor_conflict_retry *retry)
+{
+    return cor_loop_now_ms(cor_rest_client_loop(retry->opts.client));
+}
+
+/* A request with what is left of the time. */
+static int next_call(struct cor_conflict_retry *retry, struct cor_dynamic_call *ret_call,
+                     struct cor_status *reterr)
+{
+    uint64_t now = now_ms(retry), left = 0;
+
+    if (retry->end_ms != NEVER && retry->end_ms <= now)
+        return cor_status_untyped(reterr, -COR_ETIMEOUT, "the deadline of the change has passed");
+    if (retry->end_ms != NEVER)
+        left = retry->end_ms - now;
+    *ret_call = (struct cor_dynamic_call){.client = retry->opts.client,
+                                          .at = retry->opts.at,
+                                          .timeout_ms = left,
+                                          .deadline_ms = left,
+                                          .arg = retry};
+    return 0;
+}
+
 static void on_written(void *arg, struct cor_object *object, const struct cor_status *error)
 {
     struct cor_conflict_retry *retry = arg;
@@ -51,9 +75,7 @@ static void on_written(void *arg, struct cor_object *object, const struct cor_st
 
     retry->req = NULL;
     if (error && error->err == -COR_ECONFLICT &&
-        cor_backoff_retry(&retry->backoff,
-                          cor_loop_now_ms(cor_rest_client_loop(retry->opts.client)),
-                          retry->opts.rand, &delay_ms))
+        cor_backoff_retry(&retry->backoff, now_ms(retry), retry->opts.rand, &delay_ms))
         cor_timer_set(&retry->timer, delay_ms);
     else
         finish(retry, object, error);
@@ -62,12 +84,12 @@ static void on_written(void *arg, struct cor_object *object, const struct cor_st
 static int write_changed(struct cor_conflict_retry *retry, const struct cor_object *object,
                          struct cor_status *reterr)
 {
-    struct cor_dynamic_call call = {.client = retry->opts.client,
-                                    .at = retry->opts.at,
-                                    .timeout_ms = retry->opts.timeout_ms,
-                                    .on_done = on_written,
-                                    .arg = retry};
+    struct cor_dynamic_call call;
+    int r = next_call(retry, &call, reterr);
 
+    if (r < 0)
+        return r;
+    call.on_done = on_written;
     return cor_dynamic_update(&call, object, &retry->opts.write, &retry->req, reterr);
 }
 
@@ -100,12 +122,12 @@ static void on_got(void *arg, struct cor_object *current, const struct cor_statu
 
 static int ask(struct cor_conflict_retry *retry, struct cor_status *reterr)
 {
-    struct cor_dynamic_call call = {.client = retry->opts.client,
-                                    .at = retry->opts.at,
-                                    .timeout_ms = retry->opts.timeout_ms,
-                                    .on_done = on_got,
-                                    .arg = retry};
+    struct cor_dynamic_call call;
+    int r = next_call(retry, &call, reterr);
 
+    if (r < 0)
+        return r;
+    call.on_done = on_got;
     call.at.subresource = COR_STR("");
     return cor_dynamic_get(&call, COR_STR(""), &retry->req, reterr);
 }
@@ -141,6 +163,7 @@ int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
     if (!retry)
         return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for an update");
     retry->opts = *opts;
+    retry->end_ms = opts->timeout_ms > 0 ? cor_loop_now_ms(loop) + opts->timeout_ms : NEVER;
     cor_backoff_init(&retry->backoff, &opts->backoff, cor_loop_now_ms(loop));
     cor_timer_init(&retry->timer, loop, on_timer);
     r = copy_strings(retry);

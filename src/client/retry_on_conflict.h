@@ -21,7 +21,7 @@ struct cor_conflict_retry_opts {
     struct cor_backoff_opts backoff;
     struct cor_rand *rand;          /* must stay valid */
     struct cor_write_options write; /* copied */
-    uint64_t timeout_ms;            /* of each request; 0: the REST client's */
+    uint64_t timeout_ms;            /* of all of it; 0: the REST client's, of each request */
     /* Makes the object to write of the present one, with its resourceVersion. A new reference;
      * `current` itself: nothing is to be changed, and all is done. A failure ends it. Called anew
      * for each try. */

@@ -92,9 +92,22 @@ TEST(requests, a_request_that_makes_no_sense_is_told_of)
                                           .name = "one",
                                           .patch_type = 99,
                                           .patch = COR_STR("{}")};
+    const struct cor_request managed = {
+        .verb = COR_VERB_PATCH,
+        .resource = configmaps,
+        .ns = "default",
+        .name = "one",
+        .patch_type = COR_PATCH_APPLY,
+        .field_manager = "us",
+        .patch = COR_STR("{\"metadata\": {\"managedFields\": [{\"manager\": \"us\"}]}}")};
+    struct cor_status why = {0};
 
     world_begin(&w, COR_RUNTIME_THREADS);
     assert_int_equal(cor_client_do(w.client, &odd_patch, NULL, NULL), -COR_EINVAL);
+    assert_int_equal(cor_client_do(w.client, &managed, NULL, &why), -COR_EINVAL);
+    assert_string_equal(cor_status_message(&why),
+                        "cannot apply an object with managed fields already set");
+    cor_status_deinit(&why);
     assert_int_equal(cor_client_do(w.client, &no_object, NULL, NULL), -COR_EINVAL);
     assert_int_equal(cor_client_do(w.client, &no_name, NULL, NULL), -COR_EINVAL);
     assert_int_equal(cor_client_do(w.client, &watch, NULL, NULL), -COR_EINVAL);

@@ -1,0 +1,133 @@
+/* The time that a request has: the server is told of it, what cannot be in time fails early, and a
+ * change has one for all its requests. On both kinds of runtime, with a server of the test's own.
+ */
+#include <stdio.h>
+
+#include "script.h"
+#include "world.h"
+
+#define MAP                                                                                        \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"one\","                \
+    "\"namespace\":\"default\",\"resourceVersion\":\"5\"}}"
+#define LIST                                                                                       \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"7\"},"  \
+    "\"items\":[" MAP "]}"
+
+static const struct cor_request get_one = {.verb = COR_VERB_GET,
+                                           .resource = {"", "v1", "configmaps"},
+                                           .ns = "default",
+                                           .name = "one",
+                                           .timeout_ms = 61000};
+
+/* Contract 4.8.8; not a watch, whose end is timeoutSeconds (4.14.7). */
+TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = ""},
+        {.to = "configmaps/one", .body = MAP},
+        {.to = "configmaps", .body = LIST},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_request list = {
+            .verb = COR_VERB_LIST, .resource = configmaps, .ns = "default", .timeout_ms = 61500};
+        struct cor_object_list got;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        assert_int_equal(cor_client_do(w.client, &get_one, NULL, NULL), 0);
+        assert_int_equal(script_count(&s, "GET /api/v1/namespaces/default/configmaps/one"
+                                          "?timeout=61s"),
+                         1);
+        assert_int_equal(cor_client_list(w.client, &list, &got, NULL), 0);
+        cor_object_list_deinit(&got);
+        assert_int_equal(script_count(&s, "timeout=61500ms"), 1);
+        list.paging = COR_PAGING_WHOLE;
+        assert_int_equal(cor_client_list(w.client, &list, &got, NULL), 0);
+        cor_object_list_deinit(&got);
+        assert_int_equal(script_count(&s, "timeout=61500ms"), 2);
+        list.timeout_ms = 0;
+        list.paging = COR_PAGING_NONE;
+        assert_int_equal(cor_client_list(w.client, &list, &got, NULL), 0);
+        cor_object_list_deinit(&got);
+        assert_int_equal(script_count(&s, "timeout=60s"), 1); /* the client's */
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
+/* Contract 4.9.2: one request in a thousand seconds, and the next one has a minute. */
+TEST(timeouts, a_turn_that_comes_too_late_fails_at_once)
+{
+    static const struct script_answer answers[] = {{.to = "configmaps/one", .body = MAP}};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_client_opts opts = {.qps = 0.001, .burst = 1};
+        struct cor_status why = {0};
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        cor_client_free(w.client);
+        opts.config = &w.config;
+        assert_int_equal(cor_client_new(w.rt, &opts, &w.client, NULL), 0);
+        assert_int_equal(cor_client_do(w.client, &get_one, NULL, NULL), 0);
+        assert_int_equal(cor_client_do(w.client, &get_one, NULL, &why), -COR_ETIMEOUT);
+        assert_non_null(strstr(cor_status_message(&why), "client rate limiter Wait"));
+        assert_int_equal(script_count(&s, "GET"), 1);
+        cor_status_deinit(&why);
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
+static int keep_trying(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                       struct cor_status *reterr)
+{
+    struct cor_builder *b;
+    int r = cor_builder_new(current, &b);
+
+    ++*(int *)arg;
+    if (r < 0)
+        return r;
+    cor_builder_set_label(b, "changed", COR_STR("yes"));
+    r = cor_builder_finish(b, ret_object, reterr);
+    cor_builder_free(b);
+    return r;
+}
+
+/* The write is not answered, and begins with less than there was at first. */
+TEST(timeouts, a_change_has_one_for_all_its_requests)
+{
+    static const struct script_answer answers[] = {
+        {.to = "PUT",
+         .body = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Conflict\"}",
+         .status = 409,
+         .times = 3},
+        {.to = "PUT", .body = "{", .stays_open = true},
+        {.to = "GET", .body = MAP},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_request req = get_one;
+        struct script s;
+        struct world w;
+        int ntries = 0;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        req.timeout_ms = 2000;
+        assert_int_equal(cor_client_change(w.client, &req, keep_trying, &ntries, NULL, NULL),
+                         -COR_ETIMEOUT);
+        assert_true(ntries <= 4);
+        assert_int_equal(script_count(&s, "timeout=2s"), 1); /* the first has all of it */
+        world_end(&w);
+        script_end(&s);
+    }
+}
