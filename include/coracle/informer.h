@@ -82,6 +82,11 @@ COR_API int cor_informer_on_sync(struct cor_informer *inf, void (*fn)(void *arg,
 COR_API int cor_informer_on_version(struct cor_informer *inf, struct cor_str version,
                                     void (*fn)(void *arg, int r), void *arg);
 
+#define COR_INFORMER_VERSION_MAX 128 /* with its NUL */
+
+/* The resourceVersion up to which the cache has everything; "" before the first list. */
+COR_API void cor_informer_last_version(struct cor_informer *inf, char to[COR_INFORMER_VERSION_MAX]);
+
 /* Reading. What is given is one instant of the cache, by key. */
 COR_API size_t cor_informer_len(struct cor_informer *inf);
 
@@ -105,6 +110,16 @@ COR_API int cor_informer_each(struct cor_informer *inf, struct cor_str ns,
 /* Those with this value in an index. Also -COR_ENOTFOUND: no such index. */
 COR_API int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index,
                                        struct cor_str value, cor_each_fn fn, void *arg);
+
+/* Those that have a value of the index in common with `object`, which need not be cached; each
+ * once. The index function runs on this thread; also what it returned. */
+COR_API int cor_informer_each_sharing(struct cor_informer *inf, struct cor_str index,
+                                      const struct cor_object *object, cor_each_fn fn, void *arg);
+
+/* Each value that some object has in an index, once, in no stated order; none when there is no such
+ * index. 0, -COR_ENOMEM, or what `fn` returned. */
+COR_API int cor_informer_each_value(struct cor_informer *inf, struct cor_str index,
+                                    int (*fn)(void *arg, struct cor_str value), void *arg);
 
 #ifdef __cplusplus
 }

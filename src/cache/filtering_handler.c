@@ -1,4 +1,4 @@
-#include "cache/filtering_handler.h"
+#include "coracle/filtering_handler.h"
 
 #include "cache/object_key.h"
 
@@ -15,26 +15,18 @@ static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
         f->to.on_add(f->to.arg, object, in_initial_list);
 }
 
-/* The name of an object of the cache, in `to`. */
-static struct cor_str key_of(const struct cor_object *object, char to[COR_OBJECT_KEY_MAX])
+/* The name of an object of the cache, which has room for it, in `to`. */
+static struct cor_str key_of(const struct cor_object *object, char to[COR_OBJECT_KEY_MAX + 1])
 {
-    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
-    size_t n = 0;
-
-    if (ns.n > 0) {
-        memcpy(to, ns.p, ns.n);
-        to[ns.n] = '/';
-        n = ns.n + 1;
-    }
-    memcpy(to + n, name.p, name.n);
-    return cor_str(to, n + name.n);
+    return cor_str(to, cor_object_key_join(cor_object_namespace(object), cor_object_name(object),
+                                           to, COR_OBJECT_KEY_MAX + 1));
 }
 
 static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
 {
     const struct cor_filtering_handler *f = arg;
     bool was = passes(f, old), is = passes(f, object);
-    char key[COR_OBJECT_KEY_MAX];
+    char key[COR_OBJECT_KEY_MAX + 1];
 
     if (was && is && f->to.on_update)
         f->to.on_update(f->to.arg, old, object);

@@ -1,5 +1,7 @@
 #include "cache/object_key.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 
 int cor_object_key(const struct cor_object *object, struct cor_buf *out)
@@ -37,4 +39,12 @@ int cor_object_key_split(struct cor_str key, struct cor_str *ret_ns, struct cor_
     *ret_ns = first;
     *ret_name = rest;
     return 0;
+}
+
+size_t cor_object_key_join(struct cor_str ns, struct cor_str name, char *to, size_t cap)
+{
+    int n =
+        snprintf(to, cap, "%.*s%s%.*s", COR_STR_ARG(ns), ns.n > 0 ? "/" : "", COR_STR_ARG(name));
+
+    return (size_t)n;
 }

@@ -5,6 +5,8 @@
 #include "cache/lister.h"
 #include "client/informers_int.h"
 
+_Static_assert(COR_INFORMER_VERSION_MAX == COR_CACHE_WAITER_RV_MAX + 1, "one bound, two names");
+
 static struct cor_lister lister(const struct cor_informer *inf)
 {
     return (struct cor_lister){
@@ -55,9 +57,26 @@ int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index, s
     return r;
 }
 
+int cor_informer_each_sharing(struct cor_informer *inf, struct cor_str index,
+                              const struct cor_object *object, cor_each_fn fn, void *arg)
+{
+    return cor_indexer_sharing(cor_shared_informer_indexer(inf->shared), index, object, fn, arg);
+}
+
+int cor_informer_each_value(struct cor_informer *inf, struct cor_str index,
+                            int (*fn)(void *arg, struct cor_str value), void *arg)
+{
+    return cor_indexer_values(cor_shared_informer_indexer(inf->shared), index, fn, arg);
+}
+
 int cor_informer_add_indexes(struct cor_informer *inf, const struct cor_index_def *defs, size_t n)
 {
     return cor_shared_informer_add_indexes(inf->shared, defs, n);
+}
+
+void cor_informer_last_version(struct cor_informer *inf, char to[COR_INFORMER_VERSION_MAX])
+{
+    cor_shared_informer_last_rv(inf->shared, to);
 }
 
 bool cor_informer_has_synced(struct cor_informer *inf)

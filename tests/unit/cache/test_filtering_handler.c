@@ -1,7 +1,7 @@
 /* Contract 1.9.2 and 1.9.3. */
 #include <stdio.h>
 
-#include "cache/filtering_handler.h"
+#include "coracle/filtering_handler.h"
 #include "fake_server.h"
 #include "test.h"
 

@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "cache/filtering_handler.h"
 #include "cache/shared_informer.h"
+#include "coracle/filtering_handler.h"
 #include "coracle/workqueue.h"
 #include "fake_server.h"
 #include "test.h"
