@@ -20,7 +20,6 @@
 extern "C" {
 #endif
 
-struct cor_clock;
 struct cor_workqueue;
 
 #define COR_WORKQUEUE_KEYS_MAX (1u << 20) /* waiting, queued or with a worker, unless set */
@@ -28,7 +27,6 @@ struct cor_workqueue;
 
 struct cor_workqueue_opts {
     struct cor_rate_limiter *take_limiter; /* NULL: the controller's */
-    const struct cor_clock *clock;         /* NULL: the machine's */
     size_t keys_max;                       /* 0: COR_WORKQUEUE_KEYS_MAX */
     /* A key may be ready earlier than was known: call try_get soon. Called without a lock held, on
      * the thread whose call caused it; may be NULL. */
@@ -61,8 +59,8 @@ COR_API uint32_t cor_workqueue_requeues(struct cor_workqueue *q, const char *key
  * queue is shut down and what was queued has been handed out. */
 COR_API int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key);
 
-/* The same without waiting. -COR_EBUSY: none is ready; try again at `*reterr_at_ms` of the queue's
- * clock (COR_WORKQUEUE_NEVER: only on_ready will tell). */
+/* The same without waiting. -COR_EBUSY: none is ready; try again at `*reterr_at_ms`, milliseconds
+ * of CLOCK_MONOTONIC (COR_WORKQUEUE_NEVER: only on_ready will tell). */
 COR_API int cor_workqueue_try_get(struct cor_workqueue *q, const char **ret_key,
                                   uint64_t *reterr_at_ms);
 

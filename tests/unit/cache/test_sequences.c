@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "cache/shared_informer.h"
+#include "cache/workqueue.h"
 #include "coracle/filtering_handler.h"
-#include "coracle/workqueue.h"
 #include "fake_server.h"
 #include "test.h"
 
@@ -204,7 +204,6 @@ static bool option(const char *options, const char *name, uint64_t *ret)
 static void world_init(struct world *w, const char *options)
 {
     struct cor_shared_informer_opts opts = {.on_watch_error = on_watch_error, .arg = w};
-    struct cor_workqueue_opts queue;
 
     *w = (struct world){.listeners = {{"", w->trace}, {"1:", w->trace}}};
     fake_server_init(&w->server, w->trace);
@@ -220,8 +219,7 @@ static void world_init(struct world *w, const char *options)
     assert_int_equal(cor_shared_informer_new(&opts, &w->inf), 0);
     w->server.to = cor_shared_informer_reflector(w->inf);
     assert_int_equal(cor_shared_informer_on_synced(w->inf, on_synced, w, &(uint64_t){0}), 0);
-    queue = (struct cor_workqueue_opts){.clock = &w->server.clk.clock};
-    assert_int_equal(cor_workqueue_new(&queue, &w->queue), 0);
+    assert_int_equal(cor_workqueue_new_at(&w->server.clk.clock, NULL, &w->queue), 0);
 }
 
 static void world_deinit(struct world *w)
