@@ -127,12 +127,23 @@ void sim_handler_add(struct sim_handler *h)
         opts.arg = h;
     }
     for (int key = 0; key < SIM_KEYS; key++)
-        h->has[key] = h->repeats[key] = 0;
+        h->has[key] = 0;
+    h->added_ms = sim_now(h->time);
+    h->resync_ms = opts.resync_ms == COR_RESYNC_DEFAULT ? h->informer_resync_ms : opts.resync_ms;
     sim_check(cor_shared_informer_add_handler(h->inf, &opts, &h->reg) == 0, "memory");
+}
+
+/* No period is shorter than the one that was asked for. */
+uint64_t sim_handler_resyncs_max(const struct sim_handler *h)
+{
+    if (!h->reg || h->informer_resync_ms == 0 || h->resync_ms == 0)
+        return h->resyncs_max;
+    return h->resyncs_max + (sim_now(h->time) - h->added_ms) / h->resync_ms + 1;
 }
 
 void sim_handler_remove(struct sim_handler *h)
 {
+    h->resyncs_max = sim_handler_resyncs_max(h);
     sim_cancel(h->time, &h->drain);
     cor_shared_informer_remove_handler(h->inf, COR_STEAL(h->reg));
 }

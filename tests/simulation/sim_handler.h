@@ -17,12 +17,18 @@ struct sim_handler {
     struct cor_registration *reg; /* NULL: not registered */
     struct sim_event drain;       /* of one that step does not run */
     cor_rev has[SIM_KEYS];        /* the revision it was told of; 0: none */
-    uint64_t repeats[SIM_KEYS];   /* updates that changed nothing */
+    uint64_t repeats[SIM_KEYS];   /* updates that changed nothing, of all its registrations */
+    uint64_t informer_resync_ms;  /* 0: nothing is ever resynced */
+    uint64_t resync_ms, added_ms; /* what it asked for, and when; 0: never */
+    uint64_t resyncs_max;         /* of its registrations before this one */
     uint64_t calls;
 };
 
 void sim_handler_init(struct sim_handler *h, const struct sim_server *server, struct sim_time *time,
                       struct cor_shared_informer *inf, const bool *slow);
+
+/* As often at most it may have been resynced until now. */
+uint64_t sim_handler_resyncs_max(const struct sim_handler *h);
 
 /* Registers it, with options at random. Out of memory it stays unregistered. */
 void sim_handler_add(struct sim_handler *h);
