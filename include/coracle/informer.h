@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "coracle/api.h"
 #include "coracle/event_handler.h"
@@ -28,7 +29,8 @@ struct cor_informer;
 
 #define COR_HANDLER_BYTES_MAX (64u << 20)
 
-/* Every handler's options begin with COR_HANDLER_DEFAULTS:
+/* Every handler's options begin with COR_HANDLER_DEFAULTS, or, in C++ before 20, which has no
+ * designated initialisers, with cor_handler_defaults():
  *
  *   const struct cor_handler_opts opts = {COR_HANDLER_DEFAULTS, .on = {.on_add = on_add}};
  *
@@ -40,12 +42,24 @@ struct cor_handler_opts {
      * on.on_behind is told; adds and deletions are never lost. 0: no bound, as client-go. */
     size_t bytes_max;
     struct cor_event_handler on;
-    uint64_t resync_ms; /* updates without a change, for every object; 0: the informers' default */
+    /* Updates without a change, for every object; at least a second. 0: the informer's. Without
+     * effect on an informer whose own is 0; one that has been started is not made to resync more
+     * often than it does. */
+    uint64_t resync_ms;
     bool never_resync;
     /* The handler is not called any more, and `arg` may go. The last call, where the others run,
      * and never inside cor_handler_remove(); may be NULL. */
     void (*on_removed)(void *arg);
 };
+
+static inline struct cor_handler_opts cor_handler_defaults(void)
+{
+    struct cor_handler_opts opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.bytes_max = COR_HANDLER_BYTES_MAX;
+    return opts;
+}
 
 /* A handler that comes late hears an add for each object that is cached, then what follows: no gap
  * and no repetition. 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */

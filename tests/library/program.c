@@ -58,12 +58,37 @@ static int check_queue(void)
     return bad ? fail("the queue has lost its key") : 0;
 }
 
+static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    (void)object;
+    *(bool *)arg = in_initial_list;
+}
+
+/* What a handler begins with is the same in both languages. */
+static int check_handler(void)
+{
+    struct cor_handler_opts opts = cor_handler_defaults();
+    bool seen = false;
+#ifndef __cplusplus
+    const struct cor_handler_opts initialised = {COR_HANDLER_DEFAULTS};
+
+    if (initialised.bytes_max != opts.bytes_max)
+        return fail("two defaults");
+#endif
+    opts.on.on_add = on_add;
+    opts.on.arg = &seen;
+    opts.on.on_add(opts.on.arg, NULL, true);
+    return opts.bytes_max != COR_HANDLER_BYTES_MAX || !seen || opts.resync_ms || opts.on_removed
+               ? fail("the defaults are not as documented")
+               : 0;
+}
+
 int main(void)
 {
     static const struct cor_mem_fns fns = {count_alloc, realloc, free};
 
     cor_mem_set(&fns);
-    if (check_object() || check_queue())
+    if (check_object() || check_queue() || check_handler())
         return 1;
     if (allocations == 0)
         return fail("the allocator was not asked");

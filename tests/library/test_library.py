@@ -105,7 +105,8 @@ class Installed:
         flags = self.pkg_config("--cflags", "--libs", *(["--static"] if static else []), "coracle")
         if static:
             flags = ["-l:libcoracle.a" if f == "-lcoracle" else f for f in flags]
-        run(*compiler, "-Wall", "-Wextra", "-Werror", "-x", language, ROOT / "tests/library/program.c", "-x", "none", "-o", exe,
+        standard = "-std=c++11" if language == "c++" else "-std=c11"
+        run(*compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", standard, "-x", language, ROOT / "tests/library/program.c", "-x", "none", "-o", exe,
             *flags, env=self.env)
         said = run(exe, env=self.env).strip()
         assert [said] == self.pkg_config("--modversion", "coracle"), said
