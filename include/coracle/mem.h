@@ -1,5 +1,7 @@
-/* The one place the library's memory comes from. What libuv, OpenSSL, nghttp2 and libyaml allocate
- * for themselves is theirs; each has a setting of its own. */
+/* The one place the library's memory comes from; yyjson and nghttp2 are given it too. What libuv
+ * and OpenSSL allocate is theirs: they have settings for the whole process (uv_replace_allocator,
+ * CRYPTO_set_mem_functions), which belong to the program. libyaml, which reads kubeconfigs, has
+ * none. */
 #ifndef CORACLE_MEM_H
 #define CORACLE_MEM_H
 
