@@ -54,6 +54,30 @@ TEST(requests, every_verb_that_waits)
     }
 }
 
+/* Over TLS and HTTP/2. The frame of the tests counts by cor_mem_set(), and looks for what is left.
+ */
+TEST(requests, what_a_connection_takes_comes_from_the_allocator)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_client_opts opts = {.qps = -1};
+        struct cor_object *object;
+        struct world w;
+        size_t before;
+
+        world_begin(&w, kind);
+        world_create(&w, "one", "{}", "1");
+        cor_client_free(w.client);
+        opts.config = &w.config;
+        assert_int_equal(cor_client_new(w.rt, &opts, &w.client, NULL), 0);
+        before = test_live_allocs();
+        assert_int_equal(get(&w, "one", &object), 0);
+        cor_object_unref(object);
+        assert_true(test_live_allocs() > before + 3);
+        world_end(&w);
+    }
+}
+
 TEST(requests, an_update_of_an_old_object_is_a_conflict)
 {
     FOR_EACH_KIND(kind)

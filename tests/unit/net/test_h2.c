@@ -30,6 +30,18 @@ static int duo_pump(struct duo *d)
     return h2_pump(&d->client, &d->server);
 }
 
+/* nghttp2 has several blocks of its own in each of the two sessions, which are one block each. */
+TEST(h2, what_nghttp2_holds_comes_from_the_allocator)
+{
+    size_t before = test_live_allocs();
+    struct duo d;
+
+    duo_init(&d);
+    assert_true(test_live_allocs() > before + 6);
+    duo_deinit(&d);
+    assert_int_equal(test_live_allocs(), before);
+}
+
 TEST(h2, a_request_gets_its_response)
 {
     struct duo d;
