@@ -261,6 +261,18 @@ def a_server_whose_place_was_compacted_while_it_was_cut_off_begins_anew(coracle,
         proxy.close()
 
 
+@test
+def a_watch_goes_on_after_a_restart_although_older_history_was_compacted(coracle, flags):
+    with Cluster() as etcd, Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        start = a.create(MAPS, config_map("old"))["metadata"]["resourceVersion"]
+        etcd.members[0].ask("/v3/kv/compaction", {"revision": start})
+        made = [a.create(MAPS, config_map(f"r{i}")) for i in range(5)]
+        a.restart()
+        watch = a.watch(f"{MAPS}?watch=1&resourceVersion={made[0]['metadata']['resourceVersion']}")
+        assert [next(watch)["object"] for _ in made[1:]] == made[1:]
+        watch.close()
+
+
 def values(etcd, prefix):
     last = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     found = etcd.members[0].ask("/v3/kv/range", {"key": base64_of(prefix), "range_end": base64_of(last)}, timeout=30)

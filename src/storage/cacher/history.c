@@ -24,13 +24,14 @@ struct history_reading {
     struct store_feed feed;
     struct cor_mail mail; /* the command, then its answer */
     uint64_t generation;
+    cor_rev asked;       /* by the first watch; `start` is that or before */
     cor_rev start, base; /* events after `start` up to `base` are read */
     struct cor_window_event *events;
     size_t *bytes;
     size_t begin, n, cap; /* [begin, n) are still there */
     size_t total_bytes;
     struct cor_map latest; /* by key: the newest entry, with a reference */
-    bool complete, stopped;
+    bool complete, stopped, expired;
     int err;
 };
 
@@ -224,12 +225,38 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
 
 static void on_broken(struct store_feed *feed, int err, const char *message)
 {
+    COR_CONTAINER_OF(feed, struct history_reading, feed)->expired = err == -COR_EEXPIRED;
     store_feed_close(feed);
+}
+
+static int open_feed(struct history_reading *h)
+{
+    int r = store_feed_open(&h->feed, h->cacher->caches->engine, h->cacher->caches->home,
+                            store_key_str(&h->cacher->prefix), store_key_end(&h->cacher->prefix),
+                            h->start, CREDIT);
+
+    if (r == 0)
+        cor_feed_progress(h->feed.feed);
+    return r;
+}
+
+/* Another server may have compacted what is only read to spare; what was asked for may be there. */
+static bool begin_later(struct history_reading *h)
+{
+    if (!h->expired || h->stopped || h->n > 0 || h->start >= h->asked)
+        return false;
+    h->expired = false;
+    h->feed.feed = NULL; /* the old one is gone, and the next may not come to be */
+    h->start = h->asked;
+    return open_feed(h) == 0;
 }
 
 static void on_closed(struct store_feed *feed)
 {
-    prepend(COR_CONTAINER_OF(feed, struct history_reading, feed));
+    struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
+
+    if (!begin_later(h))
+        prepend(h);
 }
 
 static void on_status(struct cor_engine_req *req)
@@ -240,14 +267,8 @@ static void on_status(struct cor_engine_req *req)
 
     h->start = h->start < spare ? h->start : spare;
     h->start = h->start > oldest ? h->start : oldest;
-    if (h->stopped || req->result < 0 || h->start >= h->base ||
-        store_feed_open(&h->feed, h->cacher->caches->engine, h->cacher->caches->home,
-                        store_key_str(&h->cacher->prefix), store_key_end(&h->cacher->prefix),
-                        h->start, CREDIT) < 0) {
+    if (h->stopped || req->result < 0 || h->start >= h->base || open_feed(h) < 0)
         prepend(h);
-        return;
-    }
-    cor_feed_progress(h->feed.feed);
 }
 
 static void on_wanted(struct cor_mail *mail)
@@ -271,7 +292,7 @@ static void on_wanted(struct cor_mail *mail)
     h->feed.on_closed = on_closed;
     cor_engine_req_init(&h->status.req, cacher->caches->home, on_status);
     pthread_mutex_lock(&cacher->cache.lock);
-    h->start = cacher->history_from;
+    h->asked = h->start = cacher->history_from;
     h->base = cacher->cache.window.base;
     h->generation = cacher->ready.generation;
     pthread_mutex_unlock(&cacher->cache.lock);
