@@ -122,10 +122,15 @@ static bool is_lost(void *arg)
 }
 
 static const struct script_answer busy[] = {
-    {"POST", "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"TooManyRequests\"}", 429,
-     false, 1},
-    {"POST", "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Timeout\"}", 504, false, 1},
-    {"POST", "", 503, false, 0},
+    {.to = "POST",
+     .body = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"TooManyRequests\"}",
+     .status = 429,
+     .times = 1},
+    {.to = "POST",
+     .body = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Timeout\"}",
+     .status = 504,
+     .times = 1},
+    {.to = "POST", .body = "", .status = 503},
 };
 
 /* One after the other: an event that is tried again would hold up those behind it. */
