@@ -271,6 +271,9 @@ static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
     r = fn(arg, cor_str(record->key, record->key_len), deltas, n, initial);
     if (n > 1)
         cor_free(deltas);
+    /* A list may have newer changes of the key. */
+    if (r == COR_DELTA_REQUEUE && cor_delta_fifo_unpack(f) < 0)
+        r = -COR_ENOMEM;
     if (r != -COR_ENOMEM)
         settle(f, record, n, r);
     return r;

@@ -136,6 +136,18 @@ TEST(delta_fifo_list, an_object_may_be_put_back_unless_newer_changes_are_pending
     }
 }
 
+TEST(delta_fifo_list, nothing_older_is_put_back_behind_it)
+{
+    struct delta_log log;
+
+    delta_log_begin(&log, false, "");
+    delta_log_add(&log, "a", 1);
+    delta_log_replace(&log, "a2");
+    assert_int_equal(cor_delta_fifo_try_pop(log.fifo, ask_again, NULL), COR_DELTA_REQUEUE);
+    assert_string_equal(delta_log_pop_all(&log), "a:Replaced2");
+    delta_log_end(&log);
+}
+
 static int put_back(struct delta_log *log)
 {
     const struct cor_delta delta = {COR_DELTA_DELETED, true, NULL};
