@@ -167,6 +167,19 @@ void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_reflect
         finish(r, cor_reflector_event_rv(event));
 }
 
+/* Each try begins from nothing, so a second one that falls silent leaves it to a list. */
+static void give_up_silent(struct cor_reflector *r)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+
+    if (r->stream.ends++ == 0) {
+        cor_reflector_stream_open(r);
+        return;
+    }
+    cor_status_set(&st, -COR_ETIMEOUT, "%s: the initial events fell silent twice", r->name);
+    fall_back(r, &st);
+}
+
 void cor_reflector_stream_tick(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
@@ -174,7 +187,7 @@ void cor_reflector_stream_tick(struct cor_reflector *r)
     uint64_t silent = r->now_ms - (heard ? r->watch.heard_ms : r->watch.began_ms);
 
     if (cor_reflector_watch_give_up_silent(r)) {
-        cor_reflector_stream_open(r);
+        give_up_silent(r);
         return;
     }
     if (r->now_ms < r->stream.late_ms)
