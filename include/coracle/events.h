@@ -40,7 +40,8 @@ struct cor_events_opts {
 COR_API int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
                            struct cor_events **ret_events);
 
-/* Waits: what is queued is tried once each, for 10 s in all. Not from inside a callback. Returns
+/* Waits: what is queued is tried once each, for 10 s in all; what is left then is dropped, and
+ * on_given_up is not called for it. Not from inside a callback. Returns
  * NULL; NULL is fine. */
 COR_API struct cor_events *cor_events_free(struct cor_events *events);
 

@@ -15,6 +15,8 @@
 #include "loop/timer.h"
 
 #define LAST_WORDS_MS 10000
+/* Of a request, where the client has no timeout: those behind it wait. */
+#define REQUEST_MS 30000
 
 struct cor_events {
     struct cor_client *client;
@@ -52,7 +54,7 @@ static void on_answer(void *arg, struct cor_object *object, const struct cor_sta
 
     ev->request = NULL;
     /* With a code the server has answered; what it refuses now it is not asked for again, not even
-     * when it is too busy (contract 4.3.7). */
+     * when it is too busy. */
     answer(ev, error ? error->err : 0, error && error->code != 0);
 }
 
@@ -70,6 +72,7 @@ static void send_event(void *arg, const struct cor_event_request *request)
     struct cor_dynamic_call call = {
         .client = ev->client->rest,
         .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("events")}, .ns = request->ns},
+        .timeout_ms = ev->client->timeout_ms ? ev->client->timeout_ms : REQUEST_MS,
         .on_done = on_answer,
         .arg = ev};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *event = NULL;

@@ -171,3 +171,41 @@ TEST(events, that_a_busy_server_refuses_are_given_up_and_told_of)
         script_end(&s);
     }
 }
+
+/* The first request is never answered. */
+TEST(events, that_a_server_takes_and_says_nothing_of_are_given_up_in_time)
+{
+    static const struct script_answer silent[] = {{.to = "POST", .is_silent = true}};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct losses lost = {0};
+        const struct cor_events_opts opts = {
+            .component = "tester", .on_given_up = on_given_up, .arg = &lost};
+        struct cor_client_opts hasty = {.timeout_ms = 100, .qps = -1};
+        struct cor_client *client;
+        struct cor_events *events;
+        struct cor_object *one;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, silent);
+        world_begin_at(&w, kind, s.url);
+        hasty.config = &w.config;
+        assert_int_equal(cor_client_new(w.rt, &hasty, &client, NULL), 0);
+        assert_int_equal(
+            cor_object_from_json(COR_STR("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\","
+                                         "\"metadata\":{\"namespace\":\"a\",\"name\":\"b\"}}"),
+                                 &one, NULL),
+            0);
+        assert_int_equal(cor_events_new(client, &opts, &events), 0);
+        assert_int_equal(cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "it"), 0);
+        cor_events_free(events);
+        assert_int_equal(atomic_load(&lost.n), 1);
+        assert_int_equal(lost.why, -COR_ETIMEOUT);
+        cor_object_unref(one);
+        cor_client_free(client);
+        world_end(&w);
+        script_end(&s);
+    }
+}
