@@ -16,7 +16,8 @@
  *
  * Answers, events and handlers come on the runtime's threads or inside the pump, never inside the
  * call that asked for them; but where that is another thread they may come before it has returned.
- * What the call gives back by a pointer (a handle) is written before the first of them. */
+ * What the call gives back by a pointer (a handle) is written before the first of them. One is
+ * different: a handler's on_behind (coracle/event_handler.h). */
 #ifndef CORACLE_RUNTIME_H
 #define CORACLE_RUNTIME_H
 
