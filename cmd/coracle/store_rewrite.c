@@ -24,7 +24,7 @@ struct rewrite {
     struct store_key key;  /* the last one that was looked at, for its resource */
     const struct cor_transformer *transformer; /* of that resource; NULL: it is left alone */
     uint64_t said_ms;
-    bool is_through; /* all values were seen */
+    bool is_clean; /* all values were seen, and could be read */
     int exit_status;
 };
 
@@ -136,7 +136,7 @@ static void on_done(void *arg, int err, struct cor_status *status,
         rw->session.done = true;
         return;
     }
-    rw->is_through = true;
+    rw->is_clean = counts->failed == 0;
     if (session_wants_json(&rw->session)) {
         printf("{\"keys\":%" PRIu64 ",\"rewritten\":%" PRIu64 ",\"failed\":%" PRIu64 "}\n",
                counts->seen, counts->rewritten, counts->failed);
@@ -187,7 +187,7 @@ static int rewrite_store(struct rewrite *rw)
     if (cor_rewriter_start(&opts, &s->status) < 0)
         return session_report(s);
     session_wait(s);
-    if (rw->is_through && scrub(s) != EXIT_OK)
+    if (rw->is_clean && scrub(s) != EXIT_OK)
         rw->exit_status = EXIT_FAILED;
     return rw->exit_status == EXIT_OK ? session_finish_output(s) : rw->exit_status;
 }

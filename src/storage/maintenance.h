@@ -36,9 +36,10 @@ int cor_store_backup(const char *dir, const char *dest,
 
 /* Drops all history and writes the file anew, so that no byte of an old value is left in the
  * store's files (what the disk below keeps is another matter). The revision stays. Needs room for a
- * second store. -COR_ELOCKED, -COR_ENOTFOUND, -COR_ESCHEMA, -COR_EBUSY (somebody reads the old
- * state: try again), -COR_ENOSPC, -COR_EREADONLY, -COR_EIO, -COR_ENOMEM; the store is whole then
- * too. */
+ * copy beside it and for one in SQLite's folder for temporary files. A folder without a store
+ * becomes an empty one. -COR_ELOCKED, -COR_ESCHEMA, -COR_ECORRUPT, -COR_EBUSY (somebody reads the
+ * old state: try again), -COR_ENOSPC, -COR_EREADONLY, -COR_EIO, -COR_ENOMEM; the store is whole
+ * then too. */
 int cor_store_scrub(const char *dir, struct cor_status *reterr_status);
 
 #endif

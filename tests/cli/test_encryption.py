@@ -115,6 +115,19 @@ def test_after_a_rewrite_no_file_has_the_clear_text_any_more(p):
     p.store("check").ok()
 
 
+def test_what_cannot_be_read_keeps_its_history(p):
+    old = config(p, provider("aesgcm", "key1"))
+    put(p, "a", old, level="first").ok()
+    first = value(p, "a")
+    put(p, "a", old, level="second").ok()
+    new = config(p, provider("aesgcm", "key2"))
+    p.store("rewrite", *new).fails(1, "/registry/configmaps/default/a: ")
+    assert first in on_disk(p), "the operator may have forgotten a key"
+    both = config(p, provider("aesgcm", "key2"), provider("aesgcm", "key1"))
+    p.store("rewrite", *both).ok()
+    assert first not in on_disk(p)
+
+
 def test_another_prefix_is_read_written_and_rewritten(p):
     elsewhere = "--etcd-prefix", "elsewhere"
     put(p, "a", elsewhere, level="clear").ok()

@@ -290,7 +290,7 @@ TEST(sqlite_maintenance, a_scrub_keeps_the_revision_of_a_last_deletion)
 }
 
 /* Each write of a scrub meets a full disk once; what is there afterwards is the store. */
-TEST(sqlite_maintenance, a_scrub_that_the_disk_has_no_room_for_changes_nothing)
+TEST(sqlite_maintenance, a_scrub_that_the_disk_has_no_room_for_leaves_the_store_whole)
 {
     struct cor_store_summary before, after;
     struct fx fx;
