@@ -242,10 +242,13 @@ static int check_decodes(struct cor_call *call, const struct cor_object *object,
 /* What makes the object that is stored of the one that was sent; NULL: it is the same. */
 static cor_convert_fn to_stored(const struct cor_call *call, const struct cor_object *object)
 {
+    struct cor_str ignored;
+
     if (call->conversion)
         return call->conversion->to_stored;
     if ((call->res->flags & COR_API_STRING_DATA) &&
-        cor_convert_member(cor_object_json(object), "stringData").p)
+        cor_json_get(cor_object_json(object), COR_STR("stringData"), COR_JSON_SORTED, &ignored) ==
+            0)
         return cor_secret_fold;
     return NULL;
 }

@@ -39,6 +39,10 @@ TEST(secrets, a_new_ones_string_data_becomes_data)
     assert_data(
         &fx, fx_do(&fx, 201, "POST", SECRETS, "{\"metadata\":{\"name\":\"c\"},\"stringData\":{}}"),
         SECRETS "/c", "");
+    assert_data(
+        &fx,
+        fx_do(&fx, 201, "POST", SECRETS, "{\"metadata\":{\"name\":\"d\"},\"stringData\":null}"),
+        SECRETS "/d", "");
     fx_close(&fx);
 }
 
