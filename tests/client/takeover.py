@@ -15,10 +15,10 @@ from program import PATIENCE_S, Program  # noqa: E402
 
 SERVER, CANDIDATE = sys.argv[1:3]
 SECOND_NS = 10**9
-LEASE_S = 3
+LEASE_S = 8  # long enough for a machine that stalls
 
 
-def candidate(server, identity, lease_ms=LEASE_S * 1000, renew_ms=2000, retry_ms=200):
+def candidate(server, identity, lease_ms=LEASE_S * 1000, renew_ms=6000, retry_ms=200):
     return Program([CANDIDATE, server.ns, identity, lease_ms, renew_ms, retry_ms],
                    KUBECONFIG=str(server.data / "admin.kubeconfig"))
 
@@ -57,7 +57,7 @@ def a_killed_leader_is_followed_when_its_lease_has_run_out(server):
     with candidate(server, "first") as first:
         leads(first)
         with candidate(server, "second") as second:
-            see_renewals(server, 3 * LEASE_S * 5)
+            see_renewals(server, LEASE_S * 5 + 5)
             assert "leads" not in second.text, "two lead"
             first.kill()
             killed_ns = time.time_ns()
