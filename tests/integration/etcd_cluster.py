@@ -286,7 +286,7 @@ class History(threading.Thread):
             turn += 1
             try:
                 self.follow(self.cluster.members[turn % len(self.cluster.members)])
-            except (OSError, http.client.HTTPException, ValueError):
+            except (OSError, http.client.HTTPException, KeyError, ValueError):
                 time.sleep(0.05)
 
     def follow(self, member):

@@ -38,9 +38,14 @@ class Shared:
 
     def __enter__(self):
         Shared.turn.acquire()
-        if not Shared.cluster:
-            Shared.cluster = Cluster()
-            Shared.cluster.__enter__()
+        try:
+            if not Shared.cluster:
+                cluster = Cluster()
+                cluster.__enter__()
+                Shared.cluster = cluster
+        except BaseException:
+            Shared.turn.release()
+            raise
         return Shared.cluster
 
     def __exit__(self, kind, value, trace):
