@@ -19,7 +19,7 @@
 #define DIR_MAX   1024
 #define NS        "bench"
 #define LIST_PATH "/api/v1/namespaces/" NS "/configmaps"
-/* The bars of the issue. */
+/* What must hold. */
 #define CREATE_BAR (1.0 / 8)
 #define PUT_BAR_US 60
 #define H2_BAR     1.3

@@ -98,7 +98,6 @@ cor_rev conf_fill(struct conf *c, const char *ns, size_t n);
 
 struct conf_list {
     bool done;
-    bool was_stopped;
     int err;
     struct cor_status status;
     struct cor_object **items;

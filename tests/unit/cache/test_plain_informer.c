@@ -117,7 +117,7 @@ TEST(plain_informer, drops_a_change_that_an_index_refuses)
     end(&f);
 }
 
-/* The retry_on_error, as client-go had it up to 1.32 (contract 1.4.10). */
+/* Contract 1.4.10: retry_on_error, as client-go had it up to 1.32. */
 TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {
     struct fake f;

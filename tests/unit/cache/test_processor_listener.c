@@ -116,7 +116,7 @@ TEST(processor_listener, beyond_its_bound_updates_are_folded_and_nothing_else)
     cor_processor_listener_free(l);
 }
 
-/* Issue: 0 is no bound, as client-go (contract 1.18.1). */
+/* Contract 1.18.1. */
 TEST(processor_listener, zero_is_no_bound_and_nothing_is_folded)
 {
     struct cor_processor_listener *l = begin(0);

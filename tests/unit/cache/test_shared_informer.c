@@ -492,7 +492,6 @@ TEST(shared_informer, reports_what_client_go_would_log)
     end(&f);
 }
 
-/* Issue: 64 MiB for a handler unless it is told otherwise. */
 TEST(shared_informer, bounds_what_waits_for_a_handler_by_default)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -570,7 +569,6 @@ static void tick(struct fake *f)
     step(f);
 }
 
-/* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
 /* Nothing is made up for: the next period begins now. */
 TEST(shared_informer, a_resync_that_comes_late_comes_once)
 {
@@ -590,6 +588,7 @@ TEST(shared_informer, a_resync_that_comes_late_comes_once)
     end(&f);
 }
 
+/* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
 TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
 {
     struct fake f = {0};

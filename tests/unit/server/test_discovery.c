@@ -112,7 +112,6 @@ TEST(openapi, says_that_patches_validate_fields)
     fx_close(&fx);
 }
 
-/* kubectl explain finds a kind by its path's operation, then its schema by the same three words. */
 /* kubectl asks for version 2 when it meets a list, and only in protobuf. */
 TEST(openapi, version_2_says_nothing_of_any_kind)
 {
@@ -171,6 +170,7 @@ TEST(openapi, version_2_survives_failed_allocations)
     fx_close(&fx);
 }
 
+/* kubectl explain finds a kind by its path's operation, then its schema by the same three words. */
 TEST(openapi, has_schemas_that_explain_what_all_kinds_have)
 {
     struct fx fx = {0};
