@@ -114,8 +114,10 @@ class Member:
         self.process.send_signal(number)
 
     def pause(self):
+        """It stands still when this returns; until its threads have seen the signal they go on."""
         self.is_paused = True
         self.signal(signal.SIGSTOP)
+        wait_for("the pause", START_S, lambda: os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG))
 
     def resume(self):
         self.signal(signal.SIGCONT)
