@@ -31,6 +31,7 @@ class Writer(threading.Thread):
         self.number, self.servers, self.stop = number, servers, stop
         self.acknowledged = []  # (revision, deleted, name)
         self.known = {}         # name -> set of values that may be there; None: absent
+        self.late = collections.defaultdict(set)  # name -> values that may still come to be there while it is absent
         self.taken = collections.Counter()  # by server
         self.unknown = self.refused = 0
         self.random = random.Random(number)
@@ -47,13 +48,14 @@ class Writer(threading.Thread):
 
     def write(self, name, value):
         server = self.random.choice(self.servers)
-        delete = self.random.random() < 0.2
+        delete, create = self.random.random() < 0.2, False
         try:
             if delete:
                 answer = server.request("DELETE", f"{MAPS}/{name}")
             else:
                 answer = server.request("PUT", f"{MAPS}/{name}", config_map(name, v=value))
-                if answer.status == 404:
+                create = answer.status == 404
+                if create:
                     answer = server.request("POST", MAPS, config_map(name, v=value))
         except (OSError, http.client.HTTPException):
             raise
@@ -71,6 +73,9 @@ class Writer(threading.Thread):
             # 409: what was unknown before has happened after all.
             self.unknown += 1
             may_be.add(None if delete else value)
+            # A member that was paused with it makes it when it goes on, if nobody else has until then.
+            if create:
+                self.late[name].add(value)
         elif answer.status in (500, 429):
             self.refused += 1
             reason = answer.json().get("reason")
@@ -206,7 +211,8 @@ def check_writes(server, writers):
               if item["metadata"]["name"].startswith("w")}
     for writer in writers:
         for name, values in writer.known.items():
-            assert listed.get(name) in values, f"{name} is {listed.get(name)!r}, may be {values}"
+            late = writer.late[name] if None in values else set()
+            assert listed.get(name) in values | late, f"{name} is {listed.get(name)!r}, may be {values | late}"
     return listed
 
 
