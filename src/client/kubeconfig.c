@@ -42,6 +42,7 @@ static void stanza_free(struct cor_stanza *s)
     cor_free(s->path);
     cor_free(s->folder);
     cor_free(s->where);
+    cor_yaml_lines_unref(s->lines);
     if (s->json.p) {
         explicit_bzero((char *)s->json.p, s->json.n);
         cor_free((char *)s->json.p);
@@ -65,13 +66,20 @@ struct cor_kubeconfig *cor_kubeconfig_free(struct cor_kubeconfig *kc)
 struct reading {
     struct cor_kubeconfig *kc;
     const char *path;
+    struct cor_yaml_lines *lines;
     struct cor_status *reterr;
 };
 
+int cor_kubeconfig_mistake(const char *path, const struct cor_yaml_lines *lines, const char *where,
+                           const char *text, struct cor_status *reterr)
+{
+    return cor_status_set(reterr, -COR_EINVAL, "kubeconfig %s: line %zu: %s: %s", path,
+                          cor_yaml_lines_find(lines, cor_strz(where)), where, text);
+}
+
 static int mistake(const struct reading *r, const char *where, const char *expected)
 {
-    return cor_status_set(r->reterr, -COR_EINVAL, "kubeconfig %s: %s: %s", r->path, where,
-                          expected);
+    return cor_kubeconfig_mistake(r->path, r->lines, where, expected, r->reterr);
 }
 
 static int refused(const struct reading *r, enum cor_stanza_kind kind, int q)
@@ -93,6 +101,7 @@ static struct cor_stanza *stanza_new(const struct reading *r, const char *where,
     s->path = cor_strdup(r->path);
     s->folder = cor_strndup(r->path, slash ? (size_t)(slash - r->path) + 1 : 0);
     s->where = cor_strdup(where);
+    s->lines = cor_yaml_lines_ref(r->lines);
     s->json = cor_str(cor_memdup(json.p, json.n), json.n);
     if (s->path && s->folder && s->where && s->json.p)
         return s;
@@ -133,9 +142,9 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
                                 : mistake(r, where.p, "name: a string is expected");
     }
     if (cor_map_peek(seen, cor_strz(s->name))) {
-        q = cor_status_set(r->reterr, -COR_EINVAL,
-                           "kubeconfig %s: %s: duplicate name \"%s\" in list", r->path,
-                           kinds[kind].list, s->name);
+        q = cor_status_set(
+            r->reterr, -COR_EINVAL, "kubeconfig %s: line %zu: %s: duplicate name \"%s\" in list",
+            r->path, cor_yaml_lines_find(r->lines, cor_buf_str(&where)), kinds[kind].list, s->name);
         stanza_free(s);
         return q;
     }
@@ -208,7 +217,7 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
                        struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
-    const struct reading reading = {kc, path, reterr};
+    COR_CLEANUP(cor_yaml_lines_unrefp) struct cor_yaml_lines *lines = NULL;
     struct cor_json_limits limits = {COR_KUBECONFIG_FILE_MAX, COR_JSON_DEPTH_MAX};
     struct cor_yaml_error yaml_error = {{0}};
     struct cor_json_error json_error;
@@ -225,7 +234,10 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
     if (r < 0)
         return cor_status_set(reterr, r, "kubeconfig %s: %s", path,
                               r == -COR_ETOOBIG ? "too large" : json_error.message);
-    return add_json(&reading, cor_str_trim(cor_buf_str(&json)));
+    if (cor_yaml_lines_read(text, &lines) < 0)
+        return no_memory(reterr);
+    return add_json(&(const struct reading){kc, path, lines, reterr},
+                    cor_str_trim(cor_buf_str(&json)));
 }
 
 static int load_file(struct cor_kubeconfig *kc, const char *path, struct cor_status *reterr)

@@ -5,15 +5,17 @@
 
 #include "base/map.h"
 #include "client/kubeconfig.h"
+#include "codec/yaml_lines.h"
 
 enum cor_stanza_kind { COR_STANZA_CLUSTER, COR_STANZA_USER, COR_STANZA_CONTEXT, COR_STANZA_KINDS };
 
 struct cor_stanza {
     char *name;
-    char *path;          /* of its file */
-    char *folder;        /* of its file, with a final slash; "" for the working directory */
-    char *where;         /* "clusters[2].cluster" */
-    struct cor_str json; /* an object; owned */
+    char *path;   /* of its file */
+    char *folder; /* of its file, with a final slash; "" for the working directory */
+    char *where;  /* "clusters[2].cluster" */
+    struct cor_yaml_lines *lines; /* of its file */
+    struct cor_str json;          /* an object; owned */
 };
 
 struct cor_kubeconfig {
@@ -39,7 +41,11 @@ int cor_stanza_data(const struct cor_stanza *s, const char *field, char **ret,
 /* The text of a JSON string. 0, -COR_EINVAL (no string, or with a NUL), -COR_ENOMEM. */
 int cor_stanza_text(struct cor_str value, char **ret);
 
-/* -COR_EINVAL with "FILE: WHERE.FIELD: <message>". */
+/* -COR_EINVAL with "kubeconfig FILE: line N: WHERE: <text>". */
+int cor_kubeconfig_mistake(const char *path, const struct cor_yaml_lines *lines, const char *where,
+                           const char *text, struct cor_status *reterr);
+
+/* The same of a field of a stanza. */
 int cor_stanza_mistake(const struct cor_stanza *s, const char *field, struct cor_status *reterr,
                        const char *fmt, ...) COR_PRINTF(4, 5);
 

@@ -14,14 +14,14 @@
 int cor_stanza_mistake(const struct cor_stanza *s, const char *field, struct cor_status *reterr,
                        const char *fmt, ...)
 {
-    char message[MESSAGE_MAX];
+    char message[MESSAGE_MAX], where[MESSAGE_MAX];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    return cor_status_set(reterr, -COR_EINVAL, "kubeconfig %s: %s.%s: %s", s->path, s->where, field,
-                          message);
+    snprintf(where, sizeof(where), "%s.%s", s->where, field);
+    return cor_kubeconfig_mistake(s->path, s->lines, where, message, reterr);
 }
 
 static int no_memory(struct cor_status *reterr)

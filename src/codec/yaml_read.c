@@ -11,6 +11,7 @@
 #include "codec/yaml.h"
 #include "codec/yaml_names.h"
 #include "codec/yaml_scalar.h"
+#include "codec/yaml_wipe.h"
 #include "meta/quote.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -560,7 +561,7 @@ static int read_all(struct reader *r)
             return fail_parse(r);
         err = on_event(r, &ev);
         at_end = ev.type == YAML_STREAM_END_EVENT;
-        yaml_event_delete(&ev);
+        cor_yaml_event_delete(&ev);
     }
     return fail_write(r, err);
 }
@@ -583,7 +584,7 @@ int cor_yaml_to_json(struct cor_str in, struct cor_buf *out, struct cor_buf *dup
     }
     cor_free(r.frames);
     cor_yaml_names_deinit(&r.anchors);
-    yaml_parser_delete(&r.parser);
+    cor_yaml_parser_delete(&r.parser);
     if (err < 0)
         cor_buf_truncate(out, before);
     return err;

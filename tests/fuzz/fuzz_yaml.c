@@ -1,7 +1,9 @@
 /* Promises of the YAML reader and writer: what is accepted is JSON (but for its depth); writing it
- * as YAML and reading that again settles; a refusal has words and leaves nothing. */
+ * as YAML and reading that again settles; its lines are known; a refusal has words and leaves
+ * nothing. */
 #include "base/err.h"
 #include "codec/yaml.h"
+#include "codec/yaml_lines.h"
 #include "fuzz.h"
 #include "json/json.h"
 
@@ -38,6 +40,16 @@ static void check_round_trip(struct cor_str json)
     cor_buf_deinit(&twice);
 }
 
+/* Where things are is known of whatever is YAML. */
+static void check_lines(struct cor_str text)
+{
+    struct cor_yaml_lines *lines;
+
+    FUZZ_CHECK(cor_yaml_lines_read(text, &lines) == 0);
+    (void)cor_yaml_lines_find(lines, COR_STR("a[0].b"));
+    cor_yaml_lines_unref(lines);
+}
+
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_yaml_error err = {""};
@@ -49,6 +61,8 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     cor_buf_init(&dups, 4096);
     cor_buf_init(&canonical, OUT_MAX);
     r = cor_yaml_to_json(cor_str((const char *)data, size), &out, &dups, &err);
+    if (r == 0)
+        check_lines(cor_str((const char *)data, size));
     if (r < 0)
         FUZZ_CHECK(out.n == 0 && err.message[0]);
     else if (cor_json_check(cor_buf_str(&out), &limits, &is_canonical, NULL) < 0)

@@ -189,7 +189,7 @@ TEST(kubeconfig, a_name_twice_in_one_file_is_refused)
 
     assert_int_equal(add(kc, "users: [{name: a, user: {}}, {name: a, user: {}}]", "f"),
                      -COR_EINVAL);
-    assert_string_equal(message, "kubeconfig f: users: duplicate name \"a\" in list");
+    assert_string_equal(message, "kubeconfig f: line 1: users: duplicate name \"a\" in list");
 }
 
 /* Contract 4.5.5. */
@@ -210,13 +210,16 @@ TEST(kubeconfig, mistakes_name_file_line_and_field)
         const char *text, *expected;
     } cases[] = {
         {"a: [1", "kubeconfig f: yaml: line 1:"},
-        {"- 1\n", "kubeconfig f: document: an object is expected"},
-        {"clusters: {}\n", "kubeconfig f: clusters: a list is expected"},
-        {"clusters: [1]\n", "kubeconfig f: clusters[0]: an object is expected"},
-        {"clusters: [{name: 1}]\n", "kubeconfig f: clusters[0]: name: a string is expected"},
+        {"- 1\n", "kubeconfig f: line 1: document: an object is expected"},
+        {"clusters: {}\n", "kubeconfig f: line 1: clusters: a list is expected"},
+        {"clusters: [1]\n", "kubeconfig f: line 1: clusters[0]: an object is expected"},
+        {"clusters: [{name: 1}]\n",
+         "kubeconfig f: line 1: clusters[0]: name: a string is expected"},
         {"users: [{name: a}, {name: b, user: 1}]\n",
-         "kubeconfig f: users[1].user: an object is expected"},
-        {"current-context: [1]\n", "kubeconfig f: current-context: a string is expected"},
+         "kubeconfig f: line 1: users[1].user: an object is expected"},
+        {"# mine\nusers:\n- name: a\n  user:\n    token: t\n- name: b\n  user: 1\n",
+         "kubeconfig f: line 7: users[1].user: an object is expected"},
+        {"current-context: [1]\n", "kubeconfig f: line 1: current-context: a string is expected"},
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
@@ -292,7 +295,8 @@ TEST(kubeconfig, wrong_fields_of_a_context_are_named)
         char expected[512];
 
         assert_int_equal(resolve_one(cases[i].cluster, cases[i].user, &c), -COR_EINVAL);
-        snprintf(expected, sizeof(expected), "kubeconfig dir/f: %s", cases[i].expected);
+        snprintf(expected, sizeof(expected), "kubeconfig dir/f: line %c: %s",
+                 cases[i].expected[0] == 'c' ? '3' : '4', cases[i].expected);
         assert_memory_equal(message, expected, strlen(expected));
     }
 }
@@ -310,8 +314,8 @@ TEST(kubeconfig, missing_names_are_told)
     assert_int_equal(resolve(kc, "x", &c), -COR_ENOTFOUND);
     assert_string_equal(message, "cluster \"gone\" was not found for context \"x\"");
     assert_int_equal(resolve(kc, "bare", &c), -COR_EINVAL);
-    assert_string_equal(message,
-                        "kubeconfig f: contexts[1].context.cluster: cluster was not specified");
+    assert_string_equal(
+        message, "kubeconfig f: line 1: contexts[1].context.cluster: cluster was not specified");
 }
 
 static void write_file(const char *path, const char *text)
