@@ -4,7 +4,6 @@
  *   bench_etcd CORACLE ETCD DATA_DIR [--short] */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -116,7 +115,8 @@ static void print(const struct sizes *sizes, const struct figures *c, const stru
 
 static struct figures measure_kube(const struct sizes *sizes, const char *dir, const char *url)
 {
-    const struct target_program kube = {.program = getenv("COR_KUBE_APISERVER"), .etcd_url = url};
+    const struct target_program kube = {.program = process_named("COR_KUBE_APISERVER"),
+                                        .etcd_url = url};
     struct figures f = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     char own[DIR_MAX];
     struct target t;

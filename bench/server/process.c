@@ -79,6 +79,13 @@ bool process_is_gone(pid_t pid)
     return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
+const char *process_named(const char *variable)
+{
+    const char *name = getenv(variable);
+
+    return name && name[0] ? name : NULL;
+}
+
 void process_stop(pid_t pid)
 {
     const struct timespec turn = {.tv_nsec = STOP_TURN_NS};

@@ -23,6 +23,9 @@ void process_stop(pid_t pid);
 /* Has it ended by itself? */
 bool process_is_gone(pid_t pid);
 
+/* The program that an environment variable names; NULL when it is not set, or empty. */
+const char *process_named(const char *variable);
+
 /* User and system time so far, of all its threads, also of those that have ended. */
 uint64_t process_cpu_ns(pid_t pid);
 

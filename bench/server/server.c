@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -424,8 +423,8 @@ static void find_peers(struct bench *b)
             b->nginx.program = places[i];
     if (!b->nginx.program)
         say("nginx: skipped; it is not installed");
-    b->kube.program = getenv("COR_KUBE_APISERVER");
-    b->kube.helper = getenv("COR_ETCD");
+    b->kube.program = process_named("COR_KUBE_APISERVER");
+    b->kube.helper = process_named("COR_ETCD");
 }
 
 static void raise_file_limit(void)
