@@ -29,8 +29,9 @@ int cor_store_scrub(const char *dir, struct cor_status *reterr_status)
     COR_CLEANUP(cor_sqlite_db_freep) struct cor_sqlite_db *db = NULL;
     int r = cor_data_dir_open(dir, false, &folder, reterr_status);
 
-    if (r == 0)
-        r = cor_sqlite_db_open(cor_data_dir_store(folder), COR_SQLITE_OWNER, &db, reterr_status);
+    if (r < 0)
+        return r;
+    r = cor_sqlite_db_open(cor_data_dir_store(folder), COR_SQLITE_OWNER, &db, reterr_status);
     if (r < 0)
         return r;
     r = cor_sqlite_db_exec(db, drop_history);
