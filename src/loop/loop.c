@@ -116,9 +116,9 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     r = uv_loop_close(&loop->uv);
     assert(r == 0); /* somebody's handle is still open */
     (void)r;
+    cor_mailbox_deinit(&loop->mailbox);
     close(loop->wake_fd);
     cor_timers_deinit(loop);
-    cor_mailbox_deinit(&loop->mailbox);
     return cor_free(loop);
 }
 

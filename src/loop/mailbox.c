@@ -1,6 +1,7 @@
 #include "loop/mailbox.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -13,66 +14,69 @@ void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg
     mb->max = max;
     mb->wake = wake;
     mb->arg = arg;
+    atomic_init(&mb->nwaking, 0);
 }
 
 void cor_mailbox_deinit(struct cor_mailbox *mb)
 {
     assert(cor_list_empty(&mb->queue));
+    while (atomic_load_explicit(&mb->nwaking, memory_order_acquire) > 0)
+        sched_yield(); /* for as long as a write() takes */
     pthread_mutex_destroy(&mb->lock);
 }
 
-/* True when the receiver sleeps, as far as the mailbox knows. */
-static bool push_locked(struct cor_mailbox *mb, struct cor_mail *mail)
+/* Unlocks, and wakes a receiver that sleeps, as far as the mailbox knows. The count is the last
+ * that is touched: the receiver may have the mail without being woken, and free the mailbox. */
+static void unlock_and_wake(struct cor_mailbox *mb, bool was_empty)
+{
+    if (was_empty)
+        atomic_fetch_add_explicit(&mb->nwaking, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&mb->lock);
+    if (!was_empty)
+        return;
+    mb->wake(mb->arg);
+    atomic_fetch_sub_explicit(&mb->nwaking, 1, memory_order_release);
+}
+
+static void push_and_unlock(struct cor_mailbox *mb, struct cor_mail *mail)
 {
     bool was_empty = cor_list_empty(&mb->queue);
 
     cor_list_push(&mb->queue, &mail->link);
     mb->len++;
-    return was_empty;
+    unlock_and_wake(mb, was_empty);
 }
 
 int cor_mailbox_post(struct cor_mailbox *mb, struct cor_mail *mail)
 {
-    bool wake;
-
     assert(mail->on_mail);
     pthread_mutex_lock(&mb->lock);
     if (mb->len >= mb->max) {
         pthread_mutex_unlock(&mb->lock);
         return -COR_EBUSY;
     }
-    wake = push_locked(mb, mail);
-    pthread_mutex_unlock(&mb->lock);
-    if (wake)
-        mb->wake(mb->arg);
+    push_and_unlock(mb, mail);
     return 0;
 }
 
 void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail)
 {
-    bool wake;
-
     assert(mail->on_mail);
     pthread_mutex_lock(&mb->lock);
-    wake = push_locked(mb, mail);
-    pthread_mutex_unlock(&mb->lock);
-    if (wake)
-        mb->wake(mb->arg);
+    push_and_unlock(mb, mail);
 }
 
 void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_list *mails, size_t n)
 {
-    bool wake;
+    bool was_empty;
 
     if (n == 0)
         return;
     pthread_mutex_lock(&mb->lock);
-    wake = cor_list_empty(&mb->queue);
+    was_empty = cor_list_empty(&mb->queue);
     cor_list_splice(&mb->queue, mails);
     mb->len += n;
-    pthread_mutex_unlock(&mb->lock);
-    if (wake)
-        mb->wake(mb->arg);
+    unlock_and_wake(mb, was_empty);
 }
 
 size_t cor_mailbox_deliver(struct cor_mailbox *mb)

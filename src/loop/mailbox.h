@@ -5,6 +5,7 @@
 #define COR_LOOP_MAILBOX_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/list.h"
@@ -22,11 +23,13 @@ struct cor_mailbox {
     size_t max;
     void (*wake)(void *arg); /* any thread, lock released; when the queue was empty */
     void *arg;
+    atomic_uint nwaking; /* senders that are about to call it, or inside */
 };
 
 void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg);
 
-/* The queue must be empty, and no thread inside post or reply. */
+/* The queue must be empty. A sender whose mail was delivered already may still be about to wake:
+ * waits for it, so that what `wake` uses may go afterwards. */
 void cor_mailbox_deinit(struct cor_mailbox *mb);
 
 /* 0, or -COR_EBUSY (the mailbox holds its maximum; the mail is still the sender's). */

@@ -1,4 +1,5 @@
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "base/err.h"
@@ -236,4 +237,63 @@ TEST(mailbox, loses_nothing_and_keeps_each_senders_order_among_threads)
     cor_mailbox_deinit(&sleeper.mb);
     pthread_cond_destroy(&sleeper.cond);
     pthread_mutex_destroy(&sleeper.lock);
+}
+
+struct meeting {
+    struct cor_mailbox mb;
+    struct note note;
+    pthread_barrier_t entered, leave;
+    atomic_bool is_gone;
+};
+
+static void wake_slowly(void *arg)
+{
+    struct meeting *m = arg;
+
+    pthread_barrier_wait(&m->entered);
+    pthread_barrier_wait(&m->leave);
+    assert_false(atomic_load(&m->is_gone));
+}
+
+static void *send_one(void *arg)
+{
+    struct meeting *m = arg;
+
+    cor_mailbox_reply(&m->mb, &m->note.mail);
+    return NULL;
+}
+
+static void *end_it(void *arg)
+{
+    struct meeting *m = arg;
+
+    cor_mailbox_deinit(&m->mb);
+    atomic_store(&m->is_gone, true);
+    return NULL;
+}
+
+/* The receiver was awake and has the mail before it is woken for it. */
+TEST(mailbox, does_not_end_while_a_sender_wakes_it)
+{
+    struct meeting m = {.note.mail.on_mail = on_note};
+    pthread_t sender, receiver;
+
+    ndelivered = 0;
+    cor_mailbox_init(&m.mb, 1, wake_slowly, &m);
+    pthread_barrier_init(&m.entered, NULL, 2);
+    pthread_barrier_init(&m.leave, NULL, 2);
+    assert_int_equal(pthread_create(&sender, NULL, send_one, &m), 0);
+    pthread_barrier_wait(&m.entered);
+    assert_int_equal(cor_mailbox_deliver(&m.mb), 1);
+    assert_int_equal(pthread_create(&receiver, NULL, end_it, &m), 0);
+    for (int i = 0; i < 100; i++) {
+        assert_false(atomic_load(&m.is_gone));
+        sched_yield();
+    }
+    pthread_barrier_wait(&m.leave);
+    pthread_join(sender, NULL);
+    pthread_join(receiver, NULL);
+    assert_true(atomic_load(&m.is_gone));
+    pthread_barrier_destroy(&m.entered);
+    pthread_barrier_destroy(&m.leave);
 }
