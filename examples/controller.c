@@ -14,11 +14,12 @@
 #define WORKERS_MAX 16
 
 static sem_t news; /* synced, elected, not any more, or interrupted */
-static atomic_bool is_over;
+static atomic_bool is_over, is_wanted = true;
 static atomic_int nsynced; /* informers */
 
 static void on_signal(int signo)
 {
+    atomic_store(&is_wanted, false);
     atomic_store(&is_over, true);
     sem_post(&news);
 }
@@ -33,6 +34,11 @@ static void on_started_leading(void *arg)
 {
     atomic_store((atomic_bool *)arg, true);
     sem_post(&news);
+}
+
+static void on_lease_error(void *arg, const struct cor_status *error)
+{
+    fprintf(stderr, "controller: lease: %s\n", cor_status_message(error));
 }
 
 /* A leader that lost its lease must stop at once: another one may be at work. */
@@ -79,6 +85,7 @@ static int lead(struct deployment_controller *c, int nworkers, struct cor_status
         .release_on_cancel = true,
         .on_started = on_started_leading,
         .on_stopped = on_stopped_leading,
+        .on_error = on_lease_error,
         .arg = &is_leading,
     };
     struct cor_election *election;
@@ -92,8 +99,10 @@ static int lead(struct deployment_controller *c, int nworkers, struct cor_status
         sem_wait(&news);
     if (atomic_load(&is_leading))
         run_workers(c, nworkers);
+    if (atomic_load(&is_wanted))
+        fprintf(stderr, "controller: the lease is lost\n");
     cor_election_free(election);
-    return 0;
+    return atomic_load(&is_wanted) ? -COR_ECANCELED : 0;
 }
 
 static int run(struct cor_client *client, int nworkers, struct cor_status *why)

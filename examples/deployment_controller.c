@@ -257,7 +257,7 @@ static int reconcile(struct deployment_controller *c, const char *key, struct co
     int r = cor_informer_get_by_key(c->deployments, cor_strz(key), &deployment);
 
     if (r == -COR_ENOTFOUND)
-        return 0; /* deleted; what it owned goes with it */
+        return 0; /* deleted; the garbage collector takes what it owned */
     if (r < 0)
         return r;
     r = cor_informer_get_by_key(c->replicasets, cor_strz(key), &replicaset);
