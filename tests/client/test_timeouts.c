@@ -19,7 +19,7 @@ static const struct cor_request get_one = {.verb = COR_VERB_GET,
                                            .name = "one",
                                            .timeout_ms = 61000};
 
-/* Contract 4.8.8; not a watch, whose end is timeoutSeconds (4.14.7). */
+/* Contract 4.7.7, 4.8.8; not a watch, whose end is timeoutSeconds (4.14.7). */
 TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
 {
     static const struct script_answer answers[] = {

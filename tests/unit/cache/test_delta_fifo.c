@@ -54,7 +54,7 @@ TEST(delta_fifo, drops_deletions_of_what_nobody_knows)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.5. */
+/* Contract 1.6.5, 1.6.8. */
 TEST(delta_fifo, of_deletions_in_a_row_the_one_with_the_true_last_state_stays)
 {
     struct delta_log log;

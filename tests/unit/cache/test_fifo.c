@@ -171,7 +171,7 @@ static void *pop_until_closed(void *arg)
     return r == -COR_ECANCELED ? arg : NULL;
 }
 
-/* Contract 1.4.2. */
+/* Contract 1.4.2, 1.4.3. */
 TEST(fifo, close_gives_out_what_waits_and_wakes_all)
 {
     struct cor_fifo *f = begin(0);
@@ -196,6 +196,7 @@ TEST(fifo, close_gives_out_what_waits_and_wakes_all)
     cor_fifo_free(f);
 }
 
+/* Contract 1.2.2. */
 TEST(fifo, is_bounded_and_wants_names)
 {
     struct cor_fifo *f = begin(2);

@@ -113,7 +113,7 @@ static void assert_values(struct cor_indexer *ix, const char *expected)
     cor_buf_deinit(&b);
 }
 
-/* Contract 1.1.2, 1.1.3. */
+/* Contract 1.1.2 to 1.1.4. */
 TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
 {
     struct cor_indexer *ix = begin();
@@ -158,7 +158,7 @@ TEST(indexer, lists_all_or_one_namespace_by_key)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.8, 1.1.11, 1.1.12. */
+/* Contract 1.1.8, 1.1.10 to 1.1.12, 1.1.14. */
 TEST(indexer, follows_objects_with_several_values_through_their_changes)
 {
     struct cor_indexer *ix = begin();

@@ -137,7 +137,7 @@ TEST(reflector, stopped_before_start_neither_lists_nor_watches)
     script_deinit(&s);
 }
 
-/* Contract 1.13.2, 1.13.7. */
+/* Contract 1.13.2, 1.13.7, 1.14.15. */
 TEST(reflector, stop_cancels_what_is_under_way_exactly_once_and_tells_no_error)
 {
     struct script s;

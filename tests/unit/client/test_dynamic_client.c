@@ -390,7 +390,7 @@ static int watch(struct told *t)
 
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 
-/* Contract 1.26.1, 4.14.7. */
+/* Contract 1.26.1, 4.11.3, 4.14.7. */
 TEST(dynamic_client, a_watch_gives_events)
 {
     static const struct answer script[] = {

@@ -269,7 +269,7 @@ TEST(list_watch, asks_for_a_namespace_and_a_name)
     end(&w);
 }
 
-/* Contract 3.3.1. */
+/* Contract 3.3.1, 4.14.9. */
 TEST(list_watch, asks_for_metadata_only)
 {
     static const char list[] =

@@ -16,7 +16,7 @@ static struct cor_str path_of(struct cor_resource_path at, struct cor_buf *to)
 static const struct cor_gvr pods = {COR_STR(""), COR_STR("v1"), COR_STR("pods")};
 static const struct cor_gvr deployments = {COR_STR("apps"), COR_STR("v1"), COR_STR("deployments")};
 
-/* Contract 4.14.2. */
+/* Contract 4.7.5, 4.8.1, 4.14.2. */
 TEST(resource_path, stands_under_api_or_apis)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf to;
