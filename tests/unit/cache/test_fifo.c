@@ -7,6 +7,8 @@
 #include "fake_server.h"
 #include "test.h"
 
+#define MANY 500 /* of each producer */
+
 static char trace[TRACE_MAX];
 
 static struct cor_fifo *begin(size_t keys_max)
@@ -193,6 +195,58 @@ TEST(fifo, close_gives_out_what_waits_and_wakes_all)
     assert_int_equal(put(f, "b", 2), 0);
     assert_int_equal(cor_fifo_try_pop(f, take, NULL), 0);
     assert_int_equal(cor_fifo_try_pop(f, take, NULL), -COR_ECANCELED);
+    cor_fifo_free(f);
+}
+
+struct producer {
+    struct cor_fifo *f;
+    char letter;
+};
+
+static void *produce(void *arg)
+{
+    const struct producer *p = arg;
+
+    for (int i = 0; i < MANY; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%c%d", p->letter, i);
+        if (put(p->f, name, i + 1) < 0)
+            return NULL;
+    }
+    return arg;
+}
+
+static int next[2];
+
+static int take_in_order(void *arg, struct cor_str key, struct cor_object *o, bool in_initial_list)
+{
+    char expected[16];
+    int *at = &next[key.p[0] - 'a'];
+
+    snprintf(expected, sizeof(expected), "%c%d", key.p[0], (*at)++);
+    assert_str(key, expected);
+    return 0;
+}
+
+/* Contract 1.5.5: client-go's TestFIFO_basic. */
+TEST(fifo, keeps_the_order_of_each_of_two_producers)
+{
+    struct cor_fifo *f = begin(0);
+    struct producer producers[] = {{f, 'a'}, {f, 'b'}};
+    pthread_t threads[2];
+
+    next[0] = next[1] = 0;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
+    for (int i = 0; i < 2 * MANY; i++)
+        assert_int_equal(cor_fifo_pop(f, take_in_order, NULL), 0);
+    for (size_t i = 0; i < 2; i++) {
+        void *ended;
+
+        pthread_join(threads[i], &ended);
+        assert_ptr_equal(ended, &producers[i]);
+    }
     cor_fifo_free(f);
 }
 

@@ -116,6 +116,20 @@ TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.1.11: only workers are waited for. */
+TEST(workqueue, a_drain_does_not_wait_for_what_is_only_queued)
+{
+    struct cor_workqueue *q = begin(NULL);
+    const char *key;
+
+    cor_workqueue_add(q, "a");
+    cor_workqueue_shutdown_with_drain(q);
+    assert_int_equal(cor_workqueue_len(q), 1);
+    assert_gets(q, "a");
+    assert_int_equal(cor_workqueue_get(q, &key), -COR_ECANCELED);
+    cor_workqueue_free(q);
+}
+
 /* Contract 2.1.12. */
 TEST(workqueue, a_key_that_came_back_before_shutdown_is_delivered_after_it)
 {
