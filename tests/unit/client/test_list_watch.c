@@ -371,7 +371,7 @@ TEST(list_watch, a_server_that_repeats_a_page_is_asked_again_later)
         cor_loop_run_until(w.loop, has_heard, &w, 100);
     assert_string_equal(w.heard, "");
     w.list = two;
-    await(&w, "add!(a@3) add!(b@7)");
+    await(&w, "add!(b@7)"); /* the page may have been given once more before it */
     assert_int_equal(strncmp(w.asked.p, first, strlen(first)), 0);
     assert_int_equal(strncmp(w.asked.p + strlen(first), second, strlen(second)), 0);
     assert_int_equal(strncmp(w.asked.p + strlen(first) + strlen(second), first, strlen(first)), 0);
