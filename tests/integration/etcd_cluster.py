@@ -289,7 +289,7 @@ class History(threading.Thread):
             try:
                 self.follow(self.cluster.members[turn % len(self.cluster.members)])
             except (OSError, http.client.HTTPException, KeyError, ValueError):
-                time.sleep(0.05)
+                self.done.wait(0.05)
 
     def follow(self, member):
         last = self.prefix[:-1] + chr(ord(self.prefix[-1]) + 1)

@@ -144,6 +144,7 @@ class Faults:
         self.injected = collections.Counter()
 
     def last(self, least, most):
+        """How long what is wrong stays so: the fault itself, nothing is waited for."""
         time.sleep(least if self.short else random.uniform(least, most))
 
     def leader(self):

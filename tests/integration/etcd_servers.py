@@ -326,7 +326,7 @@ def a_rewrite_that_takes_long_tells_how_far_it_is(coracle, flags):
                    str(encryption_file(name, {"secretbox": "configmaps"})), "--etcd-servers", valve.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as rewrite:
             assert valve.is_full.wait(WAIT_S)
-            # It speaks once a second, when a page is done.
+            # The delay is what is tested: it speaks when a page is done and a second has passed.
             time.sleep(1.1)
             valve.opened.set()
             out, told = rewrite.communicate(timeout=WAIT_S)
