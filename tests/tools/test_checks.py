@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TAP: check_layers.py and check_bans.py on small made-up trees. Argument: the source root."""
+"""TAP: check_layers.py, check_bans.py and check_citations.py on small made-up trees. Argument: the source root."""
 
 import pathlib
 import subprocess
@@ -39,6 +39,22 @@ BANS = [
     ("comments and strings do not count", "src/json/x.c", "/* free(p)\n atoi(x) */ puts(\"gets(x)\");\n", None),
     ("a test does not sleep", "tests/unit/x.c", "usleep(10);\n", "tests/unit/x.c:1: usleep()"),
 ]
+PAGE = "docs/internals/client-behaviours.md"
+# (what, the page below its section of three behaviours, a test, expected)
+CITATIONS = [
+    ("each number has a test or a reason", "- 1.4.2: Go: why.\n", "/* Contract 1.4.1, 1.4.3: so. */\n", None),
+    ("a range is each of its numbers", "", "/* Contract 1.4.1 to\n * 1.4.3. */\n", None),
+    ("a number without either is named", "- 1.4.2 and 1.4.3: Go: why.\n", "/* 1.4.1 */\n",
+     "1.4.1 has neither a test nor a line here"),
+    ("a reason is one line of words", "- 1.4.1, 1.4.2:\n", "/* Contract 1.4.2 and 1.4.3 */\n",
+     "1.4.1 has neither a test nor a line here"),
+    ("a reason is refused where there is a test", "- 1.4.1: Go: why.\n", "/* Contract 1.4.1 to 1.4.3 */\n",
+     "1.4.1 has a line here, and a test in tests/x.c"),
+    ("a number that is not there cannot be cited", "", "/* Contract 1.4.1 to 1.4.4 */\n",
+     "tests/x.c: 1.4.4 is not in the catalogue"),
+    ("a number that is not there needs no reason", "- 1.5.1: Go: why.\n", "/* Contract 1.4.1 to 1.4.3 */\n",
+     "1.5.1 is in no section"),
+]
 
 
 def run(script, tree, names):
@@ -47,24 +63,34 @@ def run(script, tree, names):
     return done.returncode, done.stderr
 
 
-def verdict(script, args_of, path, content, expected):
+def verdict(script, args, files, expected):
     with tempfile.TemporaryDirectory() as tree:
-        file = pathlib.Path(tree) / path
-        file.parent.mkdir(parents=True)
-        file.write_text(content)
-        code, text = run(script, tree, args_of(path))
+        for path, content in files.items():
+            file = pathlib.Path(tree) / path
+            file.parent.mkdir(parents=True)
+            file.write_text(content)
+        code, text = run(script, tree, args)
     if expected is None:
         return code == 0 and not text, text
     return code == 1 and expected in text and len(text.splitlines()) == 1, text
 
 
+def cases():
+    for what, path, content, expected in LAYERS:
+        yield what, "check_layers.py", ["--root", "."], {path: content}, expected
+    for what, path, content, expected in BANS:
+        yield what, "check_bans.py", [path], {path: content}, expected
+    for what, lines, test, expected in CITATIONS:
+        files = {PAGE: "# Page\n\n## 1.4 Queues (3)\n" + lines, "tests/x.c": test}
+        yield what, "check_citations.py", ["--root", "."], files, expected
+
+
 def main():
-    cases = [("check_layers.py", lambda p: ["--root", "."], c) for c in LAYERS]
-    cases += [("check_bans.py", lambda p: [p], c) for c in BANS]
-    print(f"1..{len(cases)}")
+    todo = list(cases())
+    print(f"1..{len(todo)}")
     failed = 0
-    for number, (script, args_of, (what, path, content, expected)) in enumerate(cases, 1):
-        ok, text = verdict(script, args_of, path, content, expected)
+    for number, (what, script, args, files, expected) in enumerate(todo, 1):
+        ok, text = verdict(script, args, files, expected)
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
         if not ok:
             failed += 1

@@ -111,7 +111,7 @@ static void small_pages(void *arg, struct cor_list_options *opts)
     opts->limit = 7;
 }
 
-/* 3.1.1 */
+/* Contract 3.1.1 */
 TEST(informer_factory, makes_one_informer_for_each_scope)
 {
     struct fake f;
@@ -147,7 +147,7 @@ TEST(informer_factory, tells_scopes_apart_that_would_print_alike)
     cor_buf_deinit(&y);
 }
 
-/* 3.1.3: namespace and tweak options of the factory. */
+/* Contract 3.1.3: namespace and tweak options of the factory. */
 TEST(informer_factory, gives_its_options_to_every_scope)
 {
     struct fake f;
@@ -170,7 +170,7 @@ TEST(informer_factory, gives_its_options_to_every_scope)
     assert_string_equal(f.requests[0], "L(0,7) W(10) cancel");
 }
 
-/* 3.1.2 */
+/* Contract 3.1.2 */
 TEST(informer_factory, resyncs_by_type_or_by_default)
 {
     const struct cor_resync_of of_nodes = {nodes, 5000};
@@ -198,7 +198,7 @@ TEST(informer_factory, resyncs_by_type_or_by_default)
     end(&f);
 }
 
-/* 3.1.4, 3.1.5 */
+/* Contract 3.1.4, 3.1.5 */
 TEST(informer_factory, starts_only_what_is_new)
 {
     struct fake f;
@@ -264,7 +264,7 @@ static void note_synced(void *arg, const struct cor_informer_scope *scope, bool 
                synced);
 }
 
-/* 3.1.7 */
+/* Contract 3.1.7 */
 TEST(informer_factory, tells_by_type_what_is_synced)
 {
     struct fake f;
@@ -382,7 +382,7 @@ TEST(informer_factory, wakes_a_thread_that_waits_for_the_lists)
     end(&f);
 }
 
-/* 3.1.8 and sequence 40. */
+/* Contract 3.1.8 and sequence 40. */
 TEST(informer_factory, shutdown_waits_for_stop_and_nothing_is_started_after_it)
 {
     struct waiter waiters[2];

@@ -76,7 +76,7 @@ TEST(plain_informer, tells_its_handler_while_it_applies)
     end(&f);
 }
 
-/* 1.9.4, 1.10.9 */
+/* Contract 1.9.4, 1.10.9 */
 TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 {
     struct fake f;
@@ -154,7 +154,7 @@ TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
     end(&f);
 }
 
-/* 1.10.3 */
+/* Contract 1.10.3 */
 TEST(plain_informer, applies_nothing_after_stop)
 {
     struct fake f;

@@ -204,7 +204,7 @@ TEST(pager, other_failures_are_told)
     assert_int_equal(w.nasked, 3);
     WORLD_SCRIPT(&w, no_list);
     gather(&w, &t, 1);
-    assert_int_equal(t.err, -COR_EINVAL); /* 4.1.9 */
+    assert_int_equal(t.err, -COR_EINVAL); /* Contract 4.1.9 */
     world_end(&w);
 }
 
