@@ -3,11 +3,15 @@
  *
  *   crash_writer DATA_DIR SEED LOG FEED_LOG MS KNOWN_REV
  *
- * It runs for MS milliseconds, or until it dies. LOG gets one line before each request and one
- * after: I <op> <key> P|D <hash>    will be asked        A <op> <rev>           was acknowledged C
- * <op>                     lost its compare      X <op> <error> <text>  failed and FEED_LOG one per
- * event: E <rev> <key> P|D <hash>. Each line is one write() to a file in append mode, so that a
- * line that is there was there before the next step, whatever kills the process. */
+ * It runs for MS milliseconds and until a planned fault is met, or until it dies. LOG gets one line
+ * before each request and one after:
+ *   I <op> <key> P|D <hash>  will be asked
+ *   A <op> <rev>             was acknowledged
+ *   C <op>                   lost its compare, or its lease has ended
+ *   X <op> <error> <text>    failed
+ * and FEED_LOG one per event: E <rev> <key> P|D <hash>. Each line is one write() to a file in
+ * append mode, so that a line that is there was there before the next step, whatever kills the
+ * process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,14 +30,16 @@
 #include "loop/loop.h"
 #include "storage/engine.h"
 
-#define LOOPS      2
-#define CHAINS     8
-#define KEYS       96
-#define VALUE_MAX  6000
-#define ERRORS_MAX 20 /* a chain stops after so many failures */
-#define LEASED     16 /* the first so many keys */
-#define LEASE_S    2  /* longer than a run, so that it never ends under the writer */
-#define KEY_PREFIX "/registry/crash/"
+#define LOOPS              2
+#define CHAINS             8
+#define KEYS               96
+#define VALUE_MAX          6000
+#define ERRORS_MAX         20 /* a chain stops after so many failures */
+#define LEASED             16 /* the first so many keys */
+#define LEASE_S            2  /* longer than most runs; one that has ended refuses the write */
+#define KEY_PREFIX         "/registry/crash/"
+#define FAULT_WAIT_MS      20000 /* for a fault that a slow run has not met yet */
+#define WRITES_AFTER_FAULT 3     /* of each chain */
 
 struct worker;
 
@@ -43,7 +49,7 @@ struct chain {
     struct worker *worker;
     uint64_t op; /* unique within the process */
     size_t key;
-    unsigned errors;
+    unsigned errors, after_fault;
     bool busy;
     char key_text[64];
     char value[VALUE_MAX];
@@ -61,7 +67,7 @@ struct worker {
     bool compacting, waiting;
     unsigned number;
     uint64_t ops;
-    uint64_t end_ms;
+    uint64_t end_ms, lease_end_ms;
 };
 
 static int log_fd, feed_fd;
@@ -126,6 +132,25 @@ static void start(struct chain *c)
     cor_engine_write(w->engine, &c->req);
 }
 
+static bool lease_has_ended(const struct chain *c, int result)
+{
+    return result == -COR_ENOTFOUND && c->req.lease != 0 &&
+           cor_loop_now_ms(c->worker->loop) >= c->worker->lease_end_ms;
+}
+
+/* A fault that is planned is waited for, and writes follow it, however slow the machine is. */
+static bool goes_on(struct chain *c)
+{
+    uint64_t now_ms = cor_loop_now_ms(c->worker->loop);
+    uint64_t end_ms = c->worker->end_ms;
+
+    if (now_ms < end_ms || !getenv(FAULT_VFS_ENV))
+        return now_ms < end_ms;
+    if (fault_vfs_fired() == 0)
+        return now_ms < end_ms + FAULT_WAIT_MS;
+    return c->after_fault++ < WRITES_AFTER_FAULT;
+}
+
 static void on_written(struct cor_engine_req *req)
 {
     struct chain *c = COR_CONTAINER_OF(req, struct chain, req.req);
@@ -138,13 +163,15 @@ static void on_written(struct cor_engine_req *req)
     } else if (req->result == -COR_ECONFLICT) {
         put_line(log_fd, "C %" PRIu64, c->op);
         w->known[c->key] = c->req.ret_prev ? c->req.ret_prev->mod_rev : 0;
+    } else if (lease_has_ended(c, req->result)) {
+        put_line(log_fd, "C %" PRIu64, c->op);
     } else {
         put_line(log_fd, "X %" PRIu64 " %s %s", c->op, cor_err_name(req->result),
                  cor_status_message(&req->status));
         c->errors++;
     }
     cor_write_req_deinit(&c->req);
-    if (cor_loop_now_ms(w->loop) < w->end_ms && c->errors < ERRORS_MAX)
+    if (goes_on(c) && c->errors < ERRORS_MAX)
         start(c);
 }
 
@@ -183,6 +210,7 @@ static void prepare(struct worker *w)
 {
     cor_engine_req_init(&w->lease.req, w->loop, on_lease);
     w->lease.ttl_s = LEASE_S;
+    w->lease_end_ms = cor_loop_now_ms(w->loop) + LEASE_S * 1000;
     w->waiting = true;
     cor_engine_lease(w->engine, &w->lease);
     wait_answer(w);
