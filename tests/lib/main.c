@@ -177,7 +177,8 @@ int main(int argc, char **argv)
     const char *pattern = argv[file ? 2 : 1];
     int failed;
 
-    seed = text ? strtoull(text, NULL, 10) : (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
+    seed = text && *text ? strtoull(text, NULL, 10)
+                         : (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
     random_state = seed;
     cor_mem_set(&counting);
     if (file)
