@@ -17,7 +17,14 @@ static void on_drain(struct cor_http_response *resp, void *arg)
     cor_http_response_end(resp);
 }
 
+/* A client that is gone may not be known to be when the server ends. */
+static void on_silent_drain(struct cor_http_response *resp, void *arg)
+{
+    cor_http_response_send(resp, 503, NULL, 0, COR_STR(""));
+}
+
 static const struct cor_http_response_cbs open_cbs = {NULL, on_gone, on_drain};
+static const struct cor_http_response_cbs silent_cbs = {NULL, on_gone, on_silent_drain};
 
 static const struct script_answer *answer_to(struct script *s, const char *asked)
 {
@@ -52,7 +59,7 @@ static void on_request(const struct cor_http_request *req, struct cor_http_respo
     if (!a) {
         cor_http_response_send(resp, 404, json, 1, COR_STR("{}"));
     } else if (a->is_silent) {
-        cor_http_response_set_cbs(resp, &open_cbs, s);
+        cor_http_response_set_cbs(resp, &silent_cbs, s);
         cor_http_response_set_deadline(resp, COR_HTTP_NO_DEADLINE);
     } else if (a->stays_open) {
         cor_http_response_set_cbs(resp, &open_cbs, s);
