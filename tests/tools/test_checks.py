@@ -83,6 +83,8 @@ def cases():
     for what, lines, test, expected in CITATIONS:
         files = {PAGE: "# Page\n\n## 1.4 Queues (3)\n" + lines, "tests/x.c": test}
         yield what, "check_citations.py", ["--root", "."], files, expected
+    files = {PAGE: "# Page\n\n## 1.4 Queues (1)\n", "tests/tools/x.py": "# Contract 1.4.1\n"}
+    yield "an example of a citation is none", "check_citations.py", ["--root", "."], files, "1.4.1 has neither"
 
 
 def main():
