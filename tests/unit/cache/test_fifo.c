@@ -118,7 +118,24 @@ TEST(fifo, a_list_takes_the_place_of_all_that_waits)
     cor_fifo_free(f);
 }
 
-/* Contract 1.4.6, 1.4.8, 1.4.9. */
+/* Contract 1.5.4. */
+TEST(fifo, a_resync_brings_nothing_back)
+{
+    struct cor_fifo *f = begin(0);
+    struct cor_reflector_store *s = cor_fifo_store(f);
+
+    replace(f, "abcd");
+    cor_fifo_try_pop(f, take, NULL);
+    del(f, "b");
+    assert_int_equal(s->ops->resync(s, NULL), 0);
+    pop_all(f);
+    assert_string_equal(trace, "c9! d9!");
+    assert_int_equal(s->ops->resync(s, NULL), 0);
+    assert_int_equal(cor_fifo_try_pop(f, take, NULL), -COR_EBUSY);
+    cor_fifo_free(f);
+}
+
+/* Contract 1.4.5, 1.4.6, 1.4.8, 1.4.9. */
 TEST(fifo, is_synced_when_the_first_list_was_popped)
 {
     struct cor_fifo *f = begin(0);
@@ -133,6 +150,8 @@ TEST(fifo, is_synced_when_the_first_list_was_popped)
     assert_string_equal(trace, "a9! b9!");
     replace(f, "c");
     assert_true(cor_fifo_has_synced(f));
+    pop_all(f);
+    assert_string_equal(trace, "c9");
     cor_fifo_free(f);
     f = begin(0);
     replace(f, "");

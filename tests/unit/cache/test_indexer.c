@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cache/indexer.h"
+#include "cache/object_key.h"
 #include "test.h"
 #include "json/scan.h"
 
@@ -113,6 +114,28 @@ static void assert_values(struct cor_indexer *ix, const char *expected)
     cor_buf_deinit(&b);
 }
 
+static struct cor_object *with_uid(const char *uid)
+{
+    struct cor_object *o = NULL;
+    char json[128];
+
+    snprintf(json, sizeof(json),
+             "{\"data\":{\"tags\":\"x\"},\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\","
+             "\"uid\":\"%s\"}}",
+             uid);
+    assert_int_equal(cor_object_from_json(cor_strz(json), &o, NULL), 0);
+    return o;
+}
+
+static int get_like(struct cor_indexer *ix, const struct cor_object *probe, struct cor_object **ret)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
+
+    cor_buf_init(&key, COR_OBJECT_KEY_MAX);
+    assert_int_equal(cor_object_key(probe, &key), 0);
+    return cor_indexer_get(ix, cor_buf_str(&key), ret);
+}
+
 /* Contract 1.1.2 to 1.1.4. */
 TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
 {
@@ -136,6 +159,29 @@ TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
     cor_object_unref(old);
     assert_int_equal(cor_indexer_len(ix), 0);
     cor_object_unref(a);
+    cor_indexer_free(ix);
+}
+
+/* Contract 1.2.3, 1.3.6: client-go's doTestStore. Only the name counts, not what is in the object
+ * or which uid it has. */
+TEST(indexer, any_object_of_a_name_finds_the_one_that_is_stored)
+{
+    struct cor_indexer *ix = begin();
+    struct cor_object *first = with_uid("1"), *second = with_uid("2");
+    struct cor_object *probe = object("ns", "a", "z"), *got;
+
+    assert_int_equal(cor_indexer_put(ix, first, NULL), 0);
+    assert_int_equal(get_like(ix, probe, &got), 0);
+    assert_ptr_equal(got, first);
+    cor_object_unref(got);
+    assert_int_equal(cor_indexer_put(ix, second, NULL), 0);
+    assert_int_equal(cor_indexer_len(ix), 1);
+    assert_int_equal(get_like(ix, first, &got), 0);
+    assert_ptr_equal(got, second);
+    cor_object_unref(got);
+    cor_object_unref(first);
+    cor_object_unref(second);
+    cor_object_unref(probe);
     cor_indexer_free(ix);
 }
 
@@ -315,6 +361,24 @@ TEST(indexer, indexes_may_be_added_later_all_or_none)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.21. */
+TEST(indexer, the_name_of_an_index_is_any_text)
+{
+    static const struct cor_index_def defs[] = {
+        {{"namespace", 9}, by_tag, NULL}, {{"", 0}, by_tag, NULL}, {{"a b/\xff", 5}, by_tag, NULL}};
+    struct cor_indexer *ix;
+
+    assert_int_equal(cor_indexer_new(defs, COR_ARRAY_LEN(defs), &ix), 0);
+    put(ix, "", "a", "x");
+    for (size_t i = 0; i < COR_ARRAY_LEN(defs); i++) {
+        struct cor_object_iter it;
+
+        assert_int_equal(cor_indexer_by_index(ix, defs[i].name, COR_STR("x"), &it), 0);
+        assert_string_equal(show(&it), "a");
+    }
+    cor_indexer_free(ix);
+}
+
 /* Contract 1.1.17. */
 TEST(indexer, an_object_that_an_index_refuses_is_not_stored)
 {
@@ -324,6 +388,8 @@ TEST(indexer, an_object_that_an_index_refuses_is_not_stored)
     put(ix, "", "a", "x");
     assert_int_equal(cor_indexer_put(ix, bad[1], NULL), -COR_EINVALID);
     assert_int_equal(cor_indexer_replace(ix, bad, 2), -COR_EINVALID);
+    assert_int_equal(cor_indexer_sharing(ix, COR_STR("tag"), bad[1], stop_at_once, NULL),
+                     -COR_EINVALID);
     assert_string_equal(list(ix), "a");
     assert_string_equal(tagged(ix, "x"), "a");
     cor_object_unref(bad[0]);

@@ -55,6 +55,29 @@ TEST(indexer_store, follows_lists_and_events)
     cor_indexer_free(ix);
 }
 
+/* Contract 1.1.7, 1.2.6. */
+TEST(indexer_store, a_resync_changes_nothing)
+{
+    struct cor_object *a = fake_object("a", 1);
+    struct cor_indexer_store *store;
+    struct cor_reflector_store *s;
+    struct cor_indexer *ix;
+    char shown[TRACE_MAX];
+
+    assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
+    assert_int_equal(cor_indexer_store_new(ix, &store), 0);
+    s = cor_indexer_store(store);
+    assert_int_equal(s->ops->resync(s, NULL), 0);
+    assert_int_equal(cor_indexer_len(ix), 0);
+    assert_int_equal(s->ops->add(s, COR_STR(""), a, COR_STR("1"), NULL), 0);
+    assert_int_equal(s->ops->resync(s, NULL), 0);
+    show(ix, shown);
+    assert_string_equal(shown, "a1");
+    cor_indexer_store_free(store);
+    cor_indexer_free(ix);
+    cor_object_unref(a);
+}
+
 TEST(indexer_store, keeps_what_it_had_when_memory_runs_out)
 {
     struct cor_object *old = fake_object("a", 1), *new = fake_object("b", 2);
