@@ -37,8 +37,11 @@ static void put_known(struct delta_log *log, const char *names)
 
 void delta_log_begin(struct delta_log *log, bool by_key, const char *known)
 {
-    struct cor_delta_fifo_opts opts = {.by_key = by_key};
+    delta_log_begin_with(log, (struct cor_delta_fifo_opts){.by_key = by_key}, known);
+}
 
+void delta_log_begin_with(struct delta_log *log, struct cor_delta_fifo_opts opts, const char *known)
+{
     *log = (struct delta_log){0};
     if (known) {
         assert_int_equal(cor_indexer_new(NULL, 0, &log->known), 0);

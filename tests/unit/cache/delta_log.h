@@ -14,6 +14,8 @@ struct delta_log {
 
 /* `known`: space-separated names, or NULL for a queue without known objects. */
 void delta_log_begin(struct delta_log *log, bool by_key, const char *known);
+void delta_log_begin_with(struct delta_log *log, struct cor_delta_fifo_opts opts,
+                          const char *known);
 void delta_log_end(struct delta_log *log);
 
 int delta_log_add(struct delta_log *log, const char *name, int rv);

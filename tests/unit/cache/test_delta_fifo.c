@@ -242,34 +242,27 @@ static void *pop_one(void *arg)
     return (void *)(intptr_t)cor_delta_fifo_pop(arg, nothing, NULL);
 }
 
-/* Contract 1.4.2. */
+/* Contract 1.4.2, 1.7.12. */
 TEST(delta_fifo, close_gives_out_what_is_pending_and_wakes_all_who_wait)
 {
-    struct delta_log log;
-    pthread_t waiting[10];
+    for (int by_key = 0; by_key < 2; by_key++) {
+        struct delta_log log;
+        pthread_t waiting[10];
 
-    delta_log_begin(&log, true, NULL);
-    for (size_t i = 0; i < 10; i++)
-        assert_int_equal(pthread_create(&waiting[i], NULL, pop_one, log.fifo), 0);
-    cor_delta_fifo_close(log.fifo);
-    for (size_t i = 0; i < 10; i++) {
-        void *r;
+        delta_log_begin(&log, by_key, NULL);
+        for (size_t i = 0; i < 10; i++)
+            assert_int_equal(pthread_create(&waiting[i], NULL, pop_one, log.fifo), 0);
+        cor_delta_fifo_close(log.fifo);
+        for (size_t i = 0; i < 10; i++) {
+            void *r;
 
-        pthread_join(waiting[i], &r);
-        assert_int_equal((intptr_t)r, -COR_ECANCELED);
+            pthread_join(waiting[i], &r);
+            assert_int_equal((intptr_t)r, -COR_ECANCELED);
+        }
+        assert_true(cor_delta_fifo_is_closed(log.fifo));
+        assert_int_equal(delta_log_add(&log, "a", 1), 0);
+        assert_int_equal(cor_delta_fifo_pop(log.fifo, nothing, NULL), 0);
+        assert_int_equal(cor_delta_fifo_pop(log.fifo, nothing, NULL), -COR_ECANCELED);
+        delta_log_end(&log);
     }
-    assert_int_equal(delta_log_add(&log, "a", 1), 0);
-    assert_int_equal(cor_delta_fifo_pop(log.fifo, nothing, NULL), 0);
-    assert_int_equal(cor_delta_fifo_pop(log.fifo, nothing, NULL), -COR_ECANCELED);
-    delta_log_end(&log);
-}
-
-TEST(delta_fifo, an_object_without_a_name_is_refused)
-{
-    struct delta_log log;
-
-    delta_log_begin(&log, true, NULL);
-    assert_int_equal(delta_log_add(&log, "", 1), -COR_EINVAL);
-    assert_string_equal(delta_log_pop_all(&log), "");
-    delta_log_end(&log);
 }

@@ -80,7 +80,7 @@ TEST(delta_fifo_in_order, a_list_buries_all_that_it_lacks_or_fails)
     }
 }
 
-/* Contract 1.7.8. */
+/* Contract 1.4.5, 1.7.8, 1.7.12. */
 TEST(delta_fifo_in_order, the_first_list_counts_all_that_is_pending)
 {
     struct delta_log log;
