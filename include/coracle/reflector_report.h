@@ -19,6 +19,8 @@ enum cor_reflector_report {
     COR_REFLECTOR_STREAM_RETRY,
     COR_REFLECTOR_STREAM_LATE, /* the end of the initial events does not come */
     COR_REFLECTOR_SLOW,        /* a list or streamed list took more than 10 s */
+    COR_REFLECTOR_SLOW_CHANGE, /* one took more than 100 ms (its index functions, or a machine that
+                                  is busy) while more than ten waited behind it */
 };
 
 #endif

@@ -6,12 +6,17 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+#define SLOW_MS    100
+#define SLOW_DEPTH 10
+
 struct cor_controller {
     struct cor_controller_opts opts;
     struct cor_delta_fifo *fifo;
     struct cor_reflector *reflector;
     struct cor_rand rand;
     struct cor_status refused; /* by `process`, and not told of yet */
+    struct cor_status slow;    /* as above: what took its time */
+    uint64_t since_ms;         /* when the last change was processed, or the step began */
     atomic_bool stopped;
     bool started;
 };
@@ -108,6 +113,7 @@ struct cor_controller *cor_controller_free(struct cor_controller *c)
     cor_reflector_free(c->reflector);
     cor_delta_fifo_free(c->fifo);
     cor_status_deinit(&c->refused);
+    cor_status_deinit(&c->slow);
     return cor_free(c);
 }
 
@@ -142,6 +148,17 @@ struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c)
     return c->fifo;
 }
 
+/* How many wait can be asked when the queue's lock is left. */
+static void note_slowness(struct cor_controller *c, struct cor_str key)
+{
+    uint64_t now = now_ms(c), took = now - c->since_ms;
+
+    c->since_ms = now;
+    if (took > SLOW_MS)
+        cor_status_set(&c->slow, -COR_ETIMEOUT, "%.*s took %llu ms to be applied", COR_STR_ARG(key),
+                       (unsigned long long)took);
+}
+
 /* What a refusal was does not matter to the loop, but for memory, which may come back. It is told
  * of when the queue's lock is left. */
 static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
@@ -150,6 +167,7 @@ static int process(void *arg, struct cor_str key, const struct cor_delta *deltas
     struct cor_controller *c = arg;
     int r = c->opts.process(c->opts.owner, key, deltas, n, in_initial_list);
 
+    note_slowness(c, key);
     if (r >= 0 || r == -COR_ENOMEM)
         return r;
     cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
@@ -165,13 +183,31 @@ static void tell_refusal(struct cor_controller *c)
     cor_status_deinit(&c->refused);
 }
 
+static void tell_slowness(struct cor_controller *c)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status told = {0};
+    size_t depth;
+
+    if (c->slow.err == 0)
+        return;
+    depth = cor_delta_fifo_len(c->fifo);
+    if (depth > SLOW_DEPTH) {
+        cor_status_set(&told, -COR_ETIMEOUT, "%s, %zu changes wait behind it",
+                       cor_status_message(&c->slow), depth);
+        on_report(c, COR_REFLECTOR_SLOW_CHANGE, &told);
+    }
+    cor_status_deinit(&c->slow);
+}
+
 bool cor_controller_step(struct cor_controller *c, size_t max)
 {
+    c->since_ms = now_ms(c);
     /* What is queued at stop is not processed any more. */
     for (size_t i = 0; i < max && !c->stopped; i++) {
         int r = cor_delta_fifo_try_pop(c->fifo, process, c);
 
         tell_refusal(c);
+        tell_slowness(c);
         if (r == -COR_EBUSY || r == -COR_ECANCELED)
             return false;
         if (r == -COR_ENOMEM)

@@ -13,7 +13,7 @@
 #define EVENT(object) "{\"type\":\"ADDED\",\"object\":" object "}\n"
 
 struct reports {
-    atomic_int n[COR_REFLECTOR_SLOW + 1];
+    atomic_int n[COR_REFLECTOR_SLOW_CHANGE + 1];
     char refused[128], failed[128];
 };
 

@@ -30,7 +30,9 @@ static void on_list(struct cor_reflector_driver *d, const struct cor_list_option
 static void on_watch(struct cor_reflector_driver *d, const struct cor_list_options *opts,
                      uint32_t timeout_s)
 {
-    assert_true(timeout_s >= 300 && timeout_s < 600 && opts->allow_bookmarks);
+    uint32_t min_s = of(d)->timeout_min_s;
+
+    assert_true(timeout_s >= min_s && timeout_s < 2 * min_s && opts->allow_bookmarks);
     trace_note(of(d)->trace, "%c(%.*s)", opts->send_initial_events == COR_TRUE ? 'S' : 'W',
                COR_STR_ARG(opts->resource_version));
 }
@@ -50,8 +52,10 @@ static const struct cor_reflector_driver_ops driver_ops = {on_list, on_watch, on
 
 void fake_server_init(struct fake_server *s, char trace[TRACE_MAX])
 {
-    *s = (struct fake_server){
-        .driver = {&driver_ops}, .wake_ms = COR_REFLECTOR_NEVER, .trace = trace};
+    *s = (struct fake_server){.driver = {&driver_ops},
+                              .wake_ms = COR_REFLECTOR_NEVER,
+                              .timeout_min_s = 300,
+                              .trace = trace};
     cor_clock_manual_init(&s->clk, 1000, 0);
     trace[0] = '\0';
 }

@@ -16,7 +16,8 @@ struct fake_server {
     struct cor_clock_manual clk;
     struct cor_reflector *to;
     uint64_t wake_ms;
-    char *trace; /* TRACE_MAX; borrowed */
+    uint32_t timeout_min_s; /* of a watch; checked */
+    char *trace;            /* TRACE_MAX; borrowed */
 };
 
 /* `trace` gets the requests; words are separated by spaces. */
