@@ -53,7 +53,7 @@ static void step(struct fake *f)
         ;
 }
 
-/* Contract 1.8.1 to 1.8.3, 1.8.5, 1.8.6, 1.10.5, 1.10.7. */
+/* Contract 1.8.1 to 1.8.3, 1.8.5, 1.8.6, 1.9.1, 1.10.5, 1.10.7. */
 TEST(plain_informer, tells_its_handler_while_it_applies)
 {
     struct fake f;
@@ -76,7 +76,7 @@ TEST(plain_informer, tells_its_handler_while_it_applies)
     end(&f);
 }
 
-/* Contract 1.9.4, 1.10.9 */
+/* Contract 1.9.4, 1.10.9. */
 TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 {
     struct fake f;
@@ -96,6 +96,101 @@ TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
     fake_server_list(&f.server, "a1", "20");
     step(&f);
     assert_string_equal(f.heard, "update(a1-1) update(a1-1)");
+    end(&f);
+}
+
+/* Contract 1.3.3, 1.6.12: nobody has the object, and its handler copes. */
+TEST(plain_informer, a_deletion_by_key_alone_takes_what_is_cached_by_that_key)
+{
+    struct fake f;
+    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_reflector_store *store;
+
+    begin(&f, &opts);
+    fake_server_list(&f.server, "a1 b2", "10");
+    step(&f);
+    store = cor_delta_fifo_store(cor_controller_queue(cor_plain_informer_controller(f.inf)));
+    assert_int_equal(store->ops->del(store, COR_STR("a"), NULL, COR_STR("11"), NULL), 0);
+    step(&f);
+    assert_string_equal(f.heard, "add(a1!) add(b2!) lost(a?)");
+    assert_int_equal(cor_indexer_len(cor_plain_informer_indexer(f.inf)), 1);
+    end(&f);
+}
+
+/* Contract 1.10.6. */
+TEST(plain_informer, has_the_indexes_it_is_given_or_none)
+{
+    struct fake f;
+    struct cor_object_iter it;
+    struct cor_object *o;
+
+    for (size_t n = 0; n < 2; n++) {
+        struct cor_plain_informer_opts opts = options(&f);
+        const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+
+        opts.indexes = &index;
+        opts.nindexes = n;
+        begin(&f, &opts);
+        fake_server_list(&f.server, "a1 b2", "10");
+        step(&f);
+        assert_string_equal(f.heard, "add(a1!) add(b2!)");
+        if (n == 0) {
+            assert_int_equal(cor_indexer_by_index(cor_plain_informer_indexer(f.inf),
+                                                  COR_STR("name"), COR_STR("b"), &it),
+                             -COR_ENOTFOUND);
+        } else {
+            assert_int_equal(cor_indexer_by_index(cor_plain_informer_indexer(f.inf),
+                                                  COR_STR("name"), COR_STR("b"), &it),
+                             0);
+            assert_true(cor_object_iter_next(&it, &o, NULL));
+            assert_str(cor_object_name(o), "b");
+            cor_object_iter_deinit(&it);
+        }
+        end(&f);
+    }
+}
+
+static int move_up(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    struct cor_object *moved;
+
+    assert_int_equal(cor_object_at(*object, (*object)->rev + 100, &moved), 0);
+    cor_object_unref(*object);
+    *object = moved;
+    return 0;
+}
+
+/* Contract 1.10.10: client-go's TestTransformingInformer and TestTransformingInformerRace. */
+TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
+{
+    struct fake f;
+    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_object *o;
+
+    opts.controller.transform = move_up;
+    opts.controller.reflector.resync_ms = 3000;
+    begin(&f, &opts);
+    fake_server_list(&f.server, "a1 b2", "10");
+    fake_server_opened(&f.server);
+    step(&f);
+    assert_string_equal(f.heard, "add(a101!) add(b102!)");
+    f.heard[0] = '\0';
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
+    fake_server_pass(&f.server, 3000);
+    fake_server_event(&f.server, COR_WATCH_DELETED, "b", 12);
+    step(&f);
+    assert_string_equal(f.heard, "update(a101-111) update(b102-102) delete(b112)");
+    f.heard[0] = '\0';
+    fake_server_pass(&f.server, 3000);
+    step(&f);
+    fake_server_error(&f.server, -COR_EEXPIRED);
+    fake_server_wake(&f.server);
+    fake_server_list(&f.server, "c20", "20");
+    step(&f);
+    assert_string_equal(f.heard, "update(a111-111) lost(a111) add(c120)");
+    assert_int_equal(cor_indexer_get(cor_plain_informer_indexer(f.inf), COR_STR("c"), &o), 0);
+    assert_str(cor_object_resource_version(o), "120");
+    cor_object_unref(o);
     end(&f);
 }
 
@@ -154,7 +249,7 @@ TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
     end(&f);
 }
 
-/* Contract 1.10.3 */
+/* Contract 1.10.3. */
 TEST(plain_informer, applies_nothing_after_stop)
 {
     struct fake f;
@@ -169,6 +264,94 @@ TEST(plain_informer, applies_nothing_after_stop)
     cor_plain_informer_start(f.inf);
     assert_string_equal(f.requests, "L(0,500) W(10) cancel");
     end(&f);
+}
+
+#define NAMES 5
+
+/* The revision that a handler was told last of each name; 0 when it is gone. */
+struct follower {
+    uint64_t last[NAMES];
+    int nupdates;
+};
+
+static uint64_t *last_of(struct follower *f, struct cor_str name)
+{
+    return &f->last[name.p[0] - 'a'];
+}
+
+static void follow_add(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    uint64_t *last = last_of(arg, cor_object_name(o));
+
+    assert_int_equal(*last, 0);
+    *last = o->rev;
+}
+
+static void follow_update(void *arg, struct cor_object *old, struct cor_object *o)
+{
+    uint64_t *last = last_of(arg, cor_object_name(o));
+
+    assert_int_equal(old->rev, *last);
+    *last = o->rev;
+    ((struct follower *)arg)->nupdates++;
+}
+
+static void follow_delete(void *arg, struct cor_str key, struct cor_object *o, bool unknown)
+{
+    assert_int_not_equal(*last_of(arg, key), 0);
+    *last_of(arg, key) = 0;
+}
+
+/* One of the names comes, changes or goes; the server has it at `rvs`, 0 when it is gone. */
+static void change_at_random(struct fake *f, int rvs[NAMES], int rv)
+{
+    size_t i = test_random() % NAMES;
+    char name[2] = {(char)('a' + i), '\0'};
+
+    if (rvs[i] == 0) {
+        fake_server_event(&f->server, COR_WATCH_ADDED, name, rv);
+        rvs[i] = rv;
+    } else if (test_random() % 3) {
+        fake_server_event(&f->server, COR_WATCH_MODIFIED, name, rv);
+        rvs[i] = rv;
+    } else {
+        fake_server_event(&f->server, COR_WATCH_DELETED, name, rv);
+        rvs[i] = 0;
+    }
+}
+
+/* Contract 1.10.10: client-go's TestUpdate and TestHammerController; resyncs come between events,
+ * and every update begins where the one before it ended. */
+TEST(plain_informer, tells_a_chain_of_states_whatever_comes_between)
+{
+    for (int by_key = 0; by_key < 2; by_key++) {
+        struct follower follower = {0};
+        int rvs[NAMES] = {0};
+        struct fake f;
+        struct cor_plain_informer_opts opts = options(&f);
+
+        opts.handler = (struct cor_event_handler){.on_add = follow_add,
+                                                  .on_update = follow_update,
+                                                  .on_delete = follow_delete,
+                                                  .arg = &follower};
+        opts.controller.by_key = by_key;
+        opts.controller.reflector.resync_ms = 3000;
+        begin(&f, &opts);
+        fake_server_list(&f.server, "", "10");
+        fake_server_opened(&f.server);
+        for (int rv = 11; rv < 2000; rv++) {
+            change_at_random(&f, rvs, rv);
+            if (test_random() % 4 == 0)
+                fake_server_pass(&f.server, 3000);
+            if (test_random() % 4 == 0)
+                cor_controller_step(cor_plain_informer_controller(f.inf), test_random() % 3 + 1);
+        }
+        step(&f);
+        assert_true(follower.nupdates > 0);
+        for (int i = 0; i < NAMES; i++)
+            assert_int_equal(follower.last[i], rvs[i]);
+        end(&f);
+    }
 }
 
 TEST(plain_informer, tells_each_change_once_when_memory_runs_out)
