@@ -113,7 +113,7 @@ static void on_waited(void *arg, int r)
     *(int *)arg = r;
 }
 
-/* Contract 1.10.2, 1.11.1. */
+/* Contract 1.10.2, 1.10.5, 1.11.1. */
 TEST(controller, runs_once_and_ends_for_good)
 {
     uint64_t id;
@@ -123,10 +123,12 @@ TEST(controller, runs_once_and_ends_for_good)
     begin(&f, (struct cor_controller_opts){0});
     assert_int_equal(cor_delta_fifo_wait_synced(cor_controller_queue(f.c), on_waited, &waited, &id),
                      0);
+    assert_str(cor_reflector_last_sync_rv(f.server.to), "");
     cor_controller_start(f.c, 0);
     cor_controller_start(f.c, 0);
     assert_string_equal(f.requests, "L(0,500)");
     fake_server_list(&f.server, "a1 b2", "10");
+    assert_str(cor_reflector_last_sync_rv(f.server.to), "10");
     fake_server_opened(&f.server);
     assert_true(cor_controller_step(f.c, 1));
     assert_false(cor_controller_is_stopped(f.c));

@@ -42,6 +42,7 @@ TEST(delta_fifo, drops_deletions_of_what_nobody_knows)
 
     delta_log_begin(&log, true, NULL);
     delta_log_delete(&log, "a", 1);
+    assert_true(cor_delta_fifo_has_synced(log.fifo));
     assert_string_equal(delta_log_pop_all(&log), "");
     delta_log_add(&log, "a", 2);
     delta_log_delete(&log, "a", 3);
@@ -205,6 +206,7 @@ TEST(delta_fifo, takes_changes_back_unless_newer_ones_are_pending)
                      0);
     assert_int_equal(cor_delta_fifo_add_if_not_present(log.fifo, COR_STR("b"), kept.deltas, kept.n),
                      0);
+    assert_int_equal(cor_delta_fifo_add_if_not_present(log.fifo, COR_STR("c"), kept.deltas, 0), 0);
     assert_string_equal(delta_log_pop_all(&log), "b:Added3 a:Added1,Updated2");
     kept_deinit(&kept);
     delta_log_end(&log);

@@ -53,7 +53,28 @@ TEST(delta_fifo_common, a_key_that_is_told_is_taken_as_it_is)
     cor_object_unref(o);
 }
 
-/* Contract 1.2.2, 1.7.4. */
+/* Objects by their names; 0, or what refused one of them. */
+static int list_names(struct delta_log *log, const char *const names[], size_t n)
+{
+    struct cor_reflector_store *store = cor_delta_fifo_store(log->fifo);
+    int r = store->ops->replace_begin(store, NULL);
+
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        struct cor_object *o;
+        char json[64];
+
+        snprintf(json, sizeof(json), "{\"metadata\":{\"name\":\"%s\"}}", names[i]);
+        assert_int_equal(cor_object_from_json(cor_strz(json), &o, NULL), 0);
+        r = store->ops->replace_add(store, COR_STR(""), o, NULL);
+        cor_object_unref(o);
+    }
+    if (r == 0)
+        return store->ops->replace_commit(store, COR_STR("1"), NULL);
+    store->ops->replace_abort(store);
+    return r;
+}
+
+/* Contract 1.2.2, 1.7.4, 1.7.6. */
 TEST(delta_fifo_common, an_object_without_a_name_is_refused_when_it_comes)
 {
     for (int by_key = 0; by_key < 2; by_key++) {
@@ -63,6 +84,7 @@ TEST(delta_fifo_common, an_object_without_a_name_is_refused_when_it_comes)
         assert_int_equal(delta_log_add(&log, "", 1), -COR_EINVAL);
         assert_int_equal(delta_log_update(&log, "", 1), -COR_EINVAL);
         assert_int_equal(delta_log_delete(&log, "", 1), -COR_EINVAL);
+        assert_int_equal(list_names(&log, (const char *const[]){"a", "", "b"}, 3), -COR_EINVAL);
         assert_false(cor_delta_fifo_has_synced(log.fifo));
         assert_string_equal(delta_log_pop_all(&log), "");
         delta_log_end(&log);

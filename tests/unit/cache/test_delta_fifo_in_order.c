@@ -132,7 +132,7 @@ static int refuse_r(void *arg, struct cor_object **object, struct cor_status *re
     return 0;
 }
 
-/* Contract 1.7.6. */
+/* Unlike client-go's, which keeps what came before it. */
 TEST(delta_fifo_in_order, a_list_with_an_object_that_is_refused_changes_nothing)
 {
     struct delta_log log = {0};

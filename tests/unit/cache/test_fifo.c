@@ -104,6 +104,14 @@ TEST(fifo, passes_over_what_was_deleted)
     assert_string_equal(trace, "b4 c3");
     assert_int_equal(cor_fifo_try_pop(f, take, NULL), -COR_EBUSY);
     cor_fifo_free(f);
+    f = begin(0);
+    replace(f, "ab");
+    del(f, "a");
+    del(f, "b");
+    assert_false(cor_fifo_has_synced(f));
+    assert_int_equal(cor_fifo_try_pop(f, take, NULL), -COR_EBUSY);
+    assert_true(cor_fifo_has_synced(f));
+    cor_fifo_free(f);
 }
 
 /* Contract 1.5.3. */
@@ -113,6 +121,7 @@ TEST(fifo, a_list_takes_the_place_of_all_that_waits)
 
     put(f, "x", 1);
     replace(f, "ab");
+    assert_true(cor_fifo_has_synced(f));
     pop_all(f);
     assert_string_equal(trace, "a9 b9");
     cor_fifo_free(f);

@@ -1,4 +1,3 @@
-/* Contract 1.9.2 and 1.9.3. */
 #include <stdio.h>
 
 #include "coracle/filtering_handler.h"
@@ -32,6 +31,7 @@ static void tell(struct cor_filtering_handler *f, enum cor_change_kind kind, int
     cor_object_unref(b);
 }
 
+/* Contract 1.9.3. */
 TEST(filtering_handler, turns_updates_into_what_they_mean_behind_the_filter)
 {
     static const struct {
@@ -60,6 +60,7 @@ TEST(filtering_handler, turns_updates_into_what_they_mean_behind_the_filter)
     }
 }
 
+/* Contract 1.9.2. */
 TEST(filtering_handler, a_function_that_is_missing_is_not_called)
 {
     struct cor_filtering_handler f = {.passes = is_even};

@@ -212,6 +212,30 @@ TEST(plain_informer, drops_a_change_that_an_index_refuses)
     end(&f);
 }
 
+/* Contract 1.8.4. */
+TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refuses)
+{
+    struct fake f;
+    struct cor_plain_informer_opts opts = options(&f);
+    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+
+    opts.indexes = &index;
+    opts.nindexes = 1;
+    opts.controller.by_key = true;
+    f.refusals = 1;
+    begin(&f, &opts);
+    fake_server_list(&f.server, "x1", "10");
+    fake_server_opened(&f.server);
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "x", 11);
+    step(&f);
+    assert_string_equal(f.heard, "");
+    assert_int_equal(cor_indexer_len(cor_plain_informer_indexer(f.inf)), 0);
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "x", 12);
+    step(&f);
+    assert_string_equal(f.heard, "add(x12)");
+    end(&f);
+}
+
 /* Contract 1.4.10: retry_on_error, as client-go had it up to 1.32. */
 TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {

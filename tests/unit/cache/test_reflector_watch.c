@@ -305,7 +305,7 @@ TEST(reflector_watch, a_410_event_relists_from_the_last_rv_without_an_error)
     script_deinit(&s);
 }
 
-/* Contract 1.15.3. */
+/* Contract 1.11.4, 1.15.3: nothing is cancelled, there is no watch. */
 TEST(reflector_watch, a_410_on_opening_a_watch_is_an_error_and_relists_from_the_last_rv)
 {
     struct script s;
