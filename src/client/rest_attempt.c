@@ -29,10 +29,12 @@ static uint64_t left_ms(const struct cor_rest_request *req)
                                               : 0;
 }
 
-/* As Go's url.Error: `Get "https://host/path": <what happened>`. */
+/* As Go's url.Error: `Get "https://host/path": <what happened>`. What broke in its answer is not
+ * tried again here, since a part of that may have been handed over. */
 static void set_error(struct cor_rest_request *req, int r, const char *text)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf verb;
+    bool has_head = r == -COR_EIO && req->code != 0;
     bool has_previous = req->previous && strcmp(req->previous, text) != 0;
 
     cor_buf_init(&verb, COR_REST_TARGET_MAX);
@@ -40,10 +42,11 @@ static void set_error(struct cor_rest_request *req, int r, const char *text)
     for (size_t i = 1; i < verb.n; i++)
         verb.p[i] = (char)tolower((unsigned char)verb.p[i]);
     req->has_error = true;
-    cor_status_untyped(&req->error, r, "%s \"%s%s\": %s%s%s", cor_buf_z(&verb), req->rc->url.origin,
-                       cor_buf_z(&req->target), text[0] ? text : cor_err_text(r),
-                       has_previous ? " - error from a previous attempt: " : "",
-                       has_previous ? req->previous : "");
+    cor_status_untyped(
+        &req->error, r, "%s \"%s%s\": %s%s%s%s", cor_buf_z(&verb), req->rc->url.origin,
+        cor_buf_z(&req->target), has_head ? "the answer broke off, please retry: " : "",
+        text[0] ? text : cor_err_text(r), has_previous ? " - error from a previous attempt: " : "",
+        has_previous ? req->previous : "");
     req->error.code = 0;
 }
 
@@ -96,6 +99,13 @@ static void read_retry_after(struct cor_rest_request *req, const struct cor_http
     req->retry_after_s = seconds < 0 ? 0 : seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
 }
 
+static bool is_encoded(const struct cor_http_header *headers, size_t n)
+{
+    struct cor_str value = cor_header_find(headers, n, COR_STR("Content-Encoding"));
+
+    return value.n > 0 && !cor_header_name_eq(value, COR_STR("identity"));
+}
+
 static void set_body_max(struct cor_rest_request *req, size_t max)
 {
     cor_buf_deinit(&req->body);
@@ -109,7 +119,8 @@ static int on_head(void *arg, int code, const struct cor_http_header *headers, s
     struct cor_str type = cor_header_find(headers, nheaders, COR_STR("Content-Type"));
 
     req->code = code;
-    req->is_text = !type.p || cor_str_starts(type, COR_STR("text/"));
+    req->is_encoded = is_encoded(headers, nheaders);
+    req->is_text = !req->is_encoded && (!type.p || cor_str_starts(type, COR_STR("text/")));
     read_retry_after(req, headers, nheaders);
     if (is_success(code) || !asks_for_retry(req))
         cor_warner_read(&req->rc->warner, headers, nheaders);
@@ -117,6 +128,8 @@ static int on_head(void *arg, int code, const struct cor_http_header *headers, s
         set_body_max(req, ERROR_MAX);
         return 0;
     }
+    if (req->is_encoded)
+        return -COR_EINVAL;
     set_body_max(req, req->opts.body_max ? req->opts.body_max : COR_REST_BODY_MAX);
     return req->opts.cbs->on_head ? req->opts.cbs->on_head(req->opts.arg, &head) : 0;
 }
@@ -198,6 +211,8 @@ static void on_call_done(void *arg, int r, const char *text)
     bool is_broken = r < 0 && is_transient(req, r);
 
     req->call = NULL;
+    if (r == -COR_EINVAL && req->is_encoded && is_success(req->code))
+        text = "the answer has a Content-Encoding, and none was asked for";
     if (req->code == 401)
         cor_credentials_refused(&req->rc->credentials, req->generation);
     if (req->code != 0 && asks_for_retry(req)) {

@@ -75,8 +75,9 @@ struct cor_rest_head {
 struct cor_rest_result {
     /* NULL: the answer is complete. Of an answer that tells of a failure: its Status. Else code 0
      * and no reason, and in `err` what happened: -COR_EUNREACHABLE (no connection, the server
-     * has seen nothing), -COR_EIO (it broke), -COR_ETIMEOUT, -COR_EINVAL (TLS, or no HTTP),
-     * -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or what a callback returned. */
+     * has seen nothing), -COR_EIO (it broke), -COR_ETIMEOUT, -COR_EINVAL (TLS, no HTTP, or an
+     * answer that is compressed unasked), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or
+     * what a callback returned. */
     const struct cor_status *error;
     int code;            /* of the answer; 0: there was none */
     struct cor_str body; /* COR_REST_WHOLE, without an error */

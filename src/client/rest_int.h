@@ -70,6 +70,7 @@ struct cor_rest_request {
     int code;
     int64_t retry_after_s; /* that the server asked for; below 0: it did not */
     bool is_text;          /* the answer's type */
+    bool is_encoded;       /* it is compressed, which nobody asked for */
     struct cor_buf body;
 
     char *previous; /* what broke an attempt before this one */

@@ -17,14 +17,14 @@
 
 #define PATIENCE_MS 60000
 
-enum move { SEND, HOLD, CUT, CUT_IN_BODY };
+enum move { SEND, HOLD, CUT };
 
 struct answer {
     int status; /* 0: 200 */
     const char *body;
     const char *header, *value; /* besides the Content-Type */
     const char *more_header, *more_value;
-    const char *content_type; /* NULL: application/json */
+    const char *content_type; /* NULL: application/json; "": none */
     enum move move;
 };
 
@@ -66,12 +66,13 @@ static const struct cor_http_response_cbs held_cbs = {NULL, on_held_gone, on_hel
 
 static inline void play(struct world *w, const struct answer *a, struct cor_http_response *resp)
 {
-    struct cor_http_header headers[3] = {
-        {COR_STR("Content-Type"), cor_strz(a->content_type ? a->content_type : "application/json")},
-        {cor_strz(a->header), cor_strz(a->value)},
-        {cor_strz(a->more_header), cor_strz(a->more_value)}};
+    const char *type = a->content_type ? a->content_type : "application/json";
+    const struct cor_http_header all[3] = {{COR_STR("Content-Type"), cor_strz(type)},
+                                           {cor_strz(a->header), cor_strz(a->value)},
+                                           {cor_strz(a->more_header), cor_strz(a->more_value)}};
+    const struct cor_http_header *headers = all + (type[0] == '\0');
     int status = a->status ? a->status : 200;
-    size_t n = a->more_header ? 3 : a->header ? 2 : 1;
+    size_t n = (size_t)(all - headers) + (a->more_header ? 3 : a->header ? 2 : 1);
 
     if (a->move == CUT) {
         cor_http_response_abort(resp);
