@@ -53,7 +53,7 @@ static void refused(struct cor_resource_path at, const char *message)
     cor_status_deinit(&why);
 }
 
-/* Contract 4.8.3, 4.14.3. */
+/* Contract 4.7.3, 4.8.3, 4.14.3. */
 TEST(resource_path, refuses_what_is_no_segment)
 {
     refused((struct cor_resource_path){.gvr = pods, .ns = COR_STR("..")},

@@ -102,6 +102,58 @@ TEST(rest_attempt, a_negative_retry_after_is_no_wait)
     world_end(&w);
 }
 
+/* Contract 4.9.6: the answer is read to its end before the next attempt. */
+TEST(rest_attempt, retries_stay_on_their_connection)
+{
+    char large[3 * 1024];
+    const struct answer script[] = {
+        {.status = 503, .body = large, .header = "Retry-After", .value = "0"},
+        {.status = 503, .body = large, .header = "Retry-After", .value = "0"},
+        {.body = "{}"}};
+    struct cor_http_server_stats stats;
+    struct world w;
+    struct heard h;
+
+    memset(large, 'x', sizeof(large) - 1);
+    large[sizeof(large) - 1] = '\0';
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    assert_int_equal(w.nasked, 3);
+    cor_http_server_stats(w.server, &stats);
+    assert_int_equal(stats.accepted, 1);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+/* Contract 4.9.5, 4.9.9: turn, call, decision; and from the turn again. The second is 1,000 s away.
+ */
+TEST(rest_attempt, a_retry_needs_another_turn)
+{
+    static const struct answer script[] = {
+        {.status = 503, .body = "x", .header = "Retry-After", .value = "0"}, {.body = "{}"}};
+    static const enum cor_rest_kind kinds[] = {COR_REST_WHOLE, COR_REST_STREAM};
+    struct world w;
+    struct heard h;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        world_begin(&w, NULL);
+        world_connect(&w, &(struct cor_rest_client_opts){.qps = 0.001, .burst = 1});
+        WORLD_SCRIPT(&w, script);
+        ask_with(&w,
+                 (struct cor_rest_request_opts){
+                     .kind = kinds[i], .target = COR_STR("/x"), .deadline_ms = 100000},
+                 &h);
+        assert_int_equal(h.err, -COR_ETIMEOUT);
+        assert_non_null(strstr(cor_status_message(&h.error), "client rate limiter Wait returned"));
+        assert_int_equal(w.nasked, 1);
+        heard_deinit(&h);
+        world_end(&w);
+    }
+}
+
 static bool is_delayed(void *arg)
 {
     return ((struct cor_rest_request *)arg)->state == COR_REST_DELAYED;

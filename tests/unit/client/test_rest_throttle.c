@@ -72,6 +72,25 @@ TEST(rest_throttle, a_watch_does_not_wait)
     world_end(&w);
 }
 
+TEST(rest_throttle, all_api_groups_have_one_limit)
+{
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = 0.001, .burst = 1});
+    ask(&w, "/api/v1/pods", &h);
+    heard_deinit(&h);
+    ask_with(&w,
+             (struct cor_rest_request_opts){.target = COR_STR("/apis/apps/v1/deployments"),
+                                            .deadline_ms = 100000},
+             &h);
+    assert_int_equal(h.err, -COR_ETIMEOUT);
+    assert_int_equal(w.nasked, 1);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
 /* Contract 4.15.1: many documents are asked for at once. */
 TEST(rest_throttle, discovery_has_a_line_and_a_burst_of_its_own)
 {
