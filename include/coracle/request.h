@@ -66,10 +66,10 @@ struct cor_request {
     const char *ns;          /* absent: not namespaced, or all namespaces */
     const char *name;        /* of a create or update absent: the object's */
     const char *subresource; /* "status", "scale", … */
-    uint64_t timeout_ms;     /* from now until the answer is whole; 0: the client's. The server is
-                                told of it. A request whose turn under the client's limit of
-                                requests would come later fails at once. A watch: 0 is without
-                                end */
+    uint64_t timeout_ms; /* from now until the answer, or the last of its pages, is whole; 0: the
+                            client's. The server is told of it. A request whose turn under the
+                            client's limit of requests would come later fails at once. A watch:
+                            0 is without end */
 
     struct cor_object *object; /* create, update; borrowed */
     enum cor_patch_type patch_type;

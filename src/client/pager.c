@@ -25,6 +25,7 @@ struct cor_pager {
     const struct cor_pager_each_cbs *each; /* NULL: gather */
     void *arg;
     unsigned prefetch;
+    uint64_t end_ms; /* as cor_rest_client_end_ms() has it */
 
     struct cor_dynamic_request *req;
     struct page *filling; /* by req */
@@ -164,12 +165,15 @@ static int ask(struct cor_pager *p, struct cor_status *reterr)
 {
     struct cor_dynamic_list_call call = {.client = p->opts.client,
                                          .at = p->opts.at,
-                                         .timeout_ms = p->opts.timeout_ms,
                                          .on_item = on_item,
                                          .on_done = on_page_done,
                                          .arg = p};
     struct cor_list_query query = p->opts.query;
+    int r = cor_rest_client_left_ms(call.client, p->end_ms, &call.timeout_ms);
 
+    if (r < 0)
+        return cor_status_untyped(reterr, r, "the deadline of the list has passed");
+    call.deadline_ms = call.timeout_ms;
     p->filling = free_page(p->filling);
     p->filling = cor_calloc(1, sizeof(*p->filling));
     if (!p->filling)
@@ -331,6 +335,7 @@ static int open_pager(struct cor_pager *take_pager, const struct cor_pager_opts 
     if (!p)
         return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for a list");
     p->opts = *opts;
+    p->end_ms = cor_rest_client_end_ms(opts->client, opts->timeout_ms);
     if (p->opts.query.list.limit == 0)
         p->opts.query.list.limit = COR_PAGE_SIZE;
     cor_list_init(&p->pages);

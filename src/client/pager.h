@@ -24,7 +24,7 @@ struct cor_pager_opts {
     struct cor_rest_client *client;
     struct cor_resource_path at; /* copied */
     struct cor_list_query query; /* copied; a limit of 0 is COR_PAGE_SIZE */
-    uint64_t timeout_ms;         /* of each page; 0: the REST client's */
+    uint64_t timeout_ms;         /* of all pages; 0: the REST client's, of each */
 };
 
 struct cor_paged_list {

@@ -27,6 +27,24 @@ struct cor_loop *cor_rest_client_loop(const struct cor_rest_client *rc)
     return rc->loop;
 }
 
+uint64_t cor_rest_client_end_ms(const struct cor_rest_client *rc, uint64_t timeout_ms)
+{
+    uint64_t now = cor_loop_now_ms(rc->loop);
+
+    return timeout_ms > 0 && timeout_ms < UINT64_MAX - now ? now + timeout_ms : 0;
+}
+
+int cor_rest_client_left_ms(const struct cor_rest_client *rc, uint64_t end_ms,
+                            uint64_t *ret_left_ms)
+{
+    uint64_t now = cor_loop_now_ms(rc->loop);
+
+    if (end_ms > 0 && end_ms <= now)
+        return -COR_ETIMEOUT;
+    *ret_left_ms = end_ms > 0 ? end_ms - now : 0;
+    return 0;
+}
+
 const char *cor_rest_user_agent(void)
 {
     return "coracle/" COR_VERSION " (linux/" ARCH ")";

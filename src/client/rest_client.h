@@ -54,6 +54,13 @@ void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *a
 
 struct cor_loop *cor_rest_client_loop(const struct cor_rest_client *rc);
 
+/* The time that several requests have together: when it ends, on the loop's clock (0: never), and
+ * what is left of it for the next one, as its timeout and deadline (0: no end). -COR_ETIMEOUT:
+ * nothing is. */
+uint64_t cor_rest_client_end_ms(const struct cor_rest_client *rc, uint64_t timeout_ms);
+int cor_rest_client_left_ms(const struct cor_rest_client *rc, uint64_t end_ms,
+                            uint64_t *ret_left_ms);
+
 /* "coracle/0.1.0 (linux/amd64)". */
 const char *cor_rest_user_agent(void);
 

@@ -89,11 +89,11 @@ static int copy_text(struct cor_rest_request *req, const struct cor_rest_request
 static int fill(struct cor_rest_request *req, const struct cor_rest_request_opts *opts)
 {
     struct cor_rest_client *rc = req->rc;
+    uint64_t end_ms = cor_rest_client_end_ms(rc, opts->deadline_ms);
     int r = copy_text(req, opts);
 
     req->timeout_ms = opts->timeout_ms ? opts->timeout_ms : rc->timeout_ms;
-    req->deadline_ms =
-        opts->deadline_ms ? cor_loop_now_ms(rc->loop) + opts->deadline_ms : COR_REST_NEVER;
+    req->deadline_ms = end_ms > 0 ? end_ms : COR_REST_NEVER;
     if (r == 0)
         r = write_target(req, opts->target, req->timeout_ms);
     if (r == 0)

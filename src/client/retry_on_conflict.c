@@ -19,7 +19,7 @@ struct cor_conflict_retry {
     struct cor_conflict_retry_opts opts; /* the strings are in `text` */
     char *text;
     struct cor_backoff backoff;
-    uint64_t end_ms;        /* of the loop's clock; NEVER: it has its time */
+    uint64_t end_ms;        /* as cor_rest_client_end_ms() has it */
     struct cor_timer timer; /* always set, so that moving it cannot fail */
     struct cor_dynamic_request *req;
 };
@@ -54,12 +54,11 @@ static uint64_t now_ms(const struct cor_conflict_retry *retry)
 static int next_call(struct cor_conflict_retry *retry, struct cor_dynamic_call *ret_call,
                      struct cor_status *reterr)
 {
-    uint64_t now = now_ms(retry), left = 0;
+    uint64_t left;
+    int r = cor_rest_client_left_ms(retry->opts.client, retry->end_ms, &left);
 
-    if (retry->end_ms != NEVER && retry->end_ms <= now)
-        return cor_status_untyped(reterr, -COR_ETIMEOUT, "the deadline of the change has passed");
-    if (retry->end_ms != NEVER)
-        left = retry->end_ms - now;
+    if (r < 0)
+        return cor_status_untyped(reterr, r, "the deadline of the change has passed");
     *ret_call = (struct cor_dynamic_call){.client = retry->opts.client,
                                           .at = retry->opts.at,
                                           .timeout_ms = left,
@@ -163,7 +162,7 @@ int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
     if (!retry)
         return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for an update");
     retry->opts = *opts;
-    retry->end_ms = opts->timeout_ms > 0 ? cor_loop_now_ms(loop) + opts->timeout_ms : NEVER;
+    retry->end_ms = cor_rest_client_end_ms(opts->client, opts->timeout_ms);
     cor_backoff_init(&retry->backoff, &opts->backoff, cor_loop_now_ms(loop));
     cor_timer_init(&retry->timer, loop, on_timer);
     r = copy_strings(retry);

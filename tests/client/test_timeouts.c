@@ -9,9 +9,10 @@
 #define MAP                                                                                        \
     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"one\","                \
     "\"namespace\":\"default\",\"resourceVersion\":\"5\"}}"
-#define LIST                                                                                       \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"7\"},"  \
-    "\"items\":[" MAP "]}"
+#define PAGE(rv, token)                                                                            \
+    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"" rv    \
+    "\",\"continue\":\"" token "\"},\"items\":[" MAP "]}"
+#define LIST PAGE("7", "")
 
 static const struct cor_request get_one = {.verb = COR_VERB_GET,
                                            .resource = {"", "v1", "configmaps"},
@@ -59,6 +60,17 @@ TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
     }
 }
 
+/* A client of one request in a thousand seconds. */
+static void begin_slowly(struct world *w, enum cor_runtime_kind kind, const struct script *s)
+{
+    struct cor_client_opts opts = {.qps = 0.001, .burst = 1};
+
+    world_begin_at(w, kind, s->url);
+    cor_client_free(w->client);
+    opts.config = &w->config;
+    assert_int_equal(cor_client_new(w->rt, &opts, &w->client, NULL), 0);
+}
+
 /* Contract 4.9.2: one request in a thousand seconds, and the next one has a minute. */
 TEST(timeouts, a_turn_that_comes_too_late_fails_at_once)
 {
@@ -66,16 +78,12 @@ TEST(timeouts, a_turn_that_comes_too_late_fails_at_once)
 
     FOR_EACH_KIND(kind)
     {
-        struct cor_client_opts opts = {.qps = 0.001, .burst = 1};
         struct cor_status why = {0};
         struct script s;
         struct world w;
 
         SCRIPT_BEGIN(&s, answers);
-        world_begin_at(&w, kind, s.url);
-        cor_client_free(w.client);
-        opts.config = &w.config;
-        assert_int_equal(cor_client_new(w.rt, &opts, &w.client, NULL), 0);
+        begin_slowly(&w, kind, &s);
         assert_int_equal(cor_client_do(w.client, &get_one, NULL, NULL), 0);
         assert_int_equal(cor_client_do(w.client, &get_one, NULL, &why), -COR_ETIMEOUT);
         assert_non_null(strstr(cor_status_message(&why), "client rate limiter Wait"));
@@ -83,6 +91,38 @@ TEST(timeouts, a_turn_that_comes_too_late_fails_at_once)
         cor_status_deinit(&why);
         world_end(&w);
         script_end(&s);
+    }
+}
+
+/* The same of a later page: it has no minute left when the time is the list's. */
+TEST(timeouts, a_page_that_comes_too_late_fails_at_once)
+{
+    static const struct script_answer answers[] = {
+        {.to = "limit=1", .body = PAGE("7", "more")},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        for (enum cor_paging paging = COR_PAGING_EACH; paging <= COR_PAGING_WHOLE; paging++) {
+            const struct cor_request list = {.verb = COR_VERB_LIST,
+                                             .resource = configmaps,
+                                             .limit = 1,
+                                             .paging = paging,
+                                             .timeout_ms = 61000};
+            struct cor_object_list got;
+            struct cor_status why = {0};
+            struct script s;
+            struct world w;
+
+            SCRIPT_BEGIN(&s, answers);
+            begin_slowly(&w, kind, &s);
+            assert_int_equal(cor_client_list(w.client, &list, &got, &why), -COR_ETIMEOUT);
+            assert_non_null(strstr(cor_status_message(&why), "client rate limiter Wait"));
+            assert_int_equal(script_count(&s, "GET"), 1);
+            cor_status_deinit(&why);
+            world_end(&w);
+            script_end(&s);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ struct taken {
     char rv[16];
     bool is_done, is_paged;
     int err;
+    bool was_throttled;
     int pause, stop, cancel; /* after so many items */
     int count;
 };
@@ -32,14 +33,20 @@ static void take(struct taken *t, const struct cor_object *object)
     t->count++;
 }
 
+static void take_end(struct taken *t, const struct cor_status *error)
+{
+    assert_false(t->is_done);
+    t->is_done = true;
+    t->err = error ? error->err : 0;
+    t->was_throttled = error && strstr(cor_status_message(error), "client rate limiter Wait");
+}
+
 static void on_list(void *arg, const struct cor_paged_list *list, const struct cor_status *error)
 {
     struct taken *t = arg;
 
-    assert_false(t->is_done);
     assert_true(!list == !!error);
-    t->is_done = true;
-    t->err = error ? error->err : 0;
+    take_end(t, error);
     if (!list)
         return;
     for (size_t i = 0; i < list->n; i++)
@@ -64,10 +71,8 @@ static void on_each_done(void *arg, struct cor_str resource_version, const struc
 {
     struct taken *t = arg;
 
-    assert_false(t->is_done);
     snprintf(t->rv, sizeof(t->rv), "%.*s", COR_STR_ARG(resource_version));
-    t->is_done = true;
-    t->err = error ? error->err : 0;
+    take_end(t, error);
 }
 
 static const struct cor_pager_each_cbs each_cbs = {on_item, on_each_done};
@@ -211,6 +216,7 @@ TEST(pager, other_failures_are_told)
 struct count {
     struct world *w;
     size_t n;
+    bool *is_done;
 };
 
 static bool has_asked(void *arg)
@@ -232,7 +238,7 @@ TEST(pager, fetches_ahead_of_a_taker_that_pauses)
         begin(&w, script, 5);
         t = (struct taken){.pause = 1};
         begin_each(&w, &t, n);
-        world_until(&w, has_asked, &(struct count){&w, n + 2});
+        world_until(&w, has_asked, &(struct count){&w, n + 2, NULL});
         /* Long enough for one that is not to come; a slow machine can only miss it. */
         cor_loop_run_until(w.loop, is_flag, &never, 20);
         assert_int_equal(w.nasked, n + 2);
@@ -299,6 +305,63 @@ TEST(pager, a_failing_page_comes_after_the_items_before_it)
     world_until(&w, is_flag, &t.is_done);
     assert_int_equal(t.err, -COR_EEXPIRED);
     assert_string_equal(t.names, "a");
+    world_end(&w);
+}
+
+/* Contract 4.9.2: the second page's turn is 1,000 s away, the list has 100. */
+TEST(pager, a_page_whose_turn_comes_too_late_fails_at_once)
+{
+    static const struct answer script[] = {PAGE("9", "t", ITEM("a")), PAGE("9", "", ITEM("b"))};
+
+    for (int gathers = 0; gathers < 2; gathers++) {
+        struct cor_pager_opts opts;
+        struct taken t = {0};
+        struct world w;
+
+        world_begin(&w, NULL);
+        world_connect(&w, &(struct cor_rest_client_opts){.qps = 0.001, .burst = 1});
+        WORLD_SCRIPT(&w, script);
+        opts = opts_of(&w, 1);
+        opts.timeout_ms = 100000;
+        assert_int_equal(gathers ? cor_pager_list(&opts, on_list, &t, &t.pager, NULL)
+                                 : cor_pager_each(&opts, 0, &each_cbs, &t, &t.pager, NULL),
+                         0);
+        world_until(&w, is_flag, &t.is_done);
+        assert_int_equal(t.err, -COR_ETIMEOUT);
+        assert_true(t.was_throttled);
+        assert_int_equal(w.nasked, 1);
+        world_end(&w);
+    }
+}
+
+static bool has_two_or_end(void *arg)
+{
+    struct count *c = arg;
+
+    return has_asked(c) || *c->is_done;
+}
+
+/* The taker pauses until the time of the list is over. */
+TEST(pager, a_list_has_one_time_for_all_its_pages)
+{
+    static const struct answer script[] = {PAGE("9", "1", ITEM("a")), PAGE("9", "2", ITEM("b")),
+                                           PAGE("9", "", ITEM("c"))};
+    struct cor_pager_opts opts;
+    struct taken t = {.pause = 1};
+    struct world w;
+    bool never = false;
+
+    begin(&w, script, 3);
+    opts = opts_of(&w, 1);
+    opts.timeout_ms = 300;
+    assert_int_equal(cor_pager_each(&opts, 0, &each_cbs, &t, &t.pager, NULL), 0);
+    world_until(&w, has_two_or_end, &(struct count){&w, 2, &t.is_done});
+    cor_loop_run_until(w.loop, is_flag, &never, 301);
+    if (!t.is_done)
+        cor_pager_resume(t.pager);
+    world_until(&w, is_flag, &t.is_done);
+    assert_int_equal(t.err, -COR_ETIMEOUT);
+    assert_true(w.nasked <= 2);
     world_end(&w);
 }
 

@@ -367,6 +367,20 @@ TEST(rest_client, a_deadline_ends_a_request_that_is_not_answered)
     world_end(&w);
 }
 
+TEST(rest_client, a_deadline_beyond_the_clock_is_none)
+{
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, NULL);
+    ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .deadline_ms = UINT64_MAX},
+             &h);
+    assert_int_equal(h.err, 0);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
 TEST(rest_client, closing_ends_what_is_under_way)
 {
     static const struct answer script[] = {{.move = HOLD}};
