@@ -12,8 +12,7 @@
 /* A whole answer of success up to so large may be a Status that tells of a failure. */
 #define STATUS_MAX (64u * 1024)
 /* The wait after an attempt that broke, as after an answer that asks for it. */
-#define BROKEN_WAIT_S 1
-#define WAIT_MAX_S    (INT64_C(1) << 30)
+#define BROKEN_WAIT_MS 1000
 
 static uint64_t now_ms(const struct cor_rest_request *req)
 {
@@ -96,7 +95,9 @@ static void read_retry_after(struct cor_rest_request *req, const struct cor_http
     req->retry_after_s = -1;
     if (!value.p || cor_str_to_i64(cor_str_trim(value), &seconds) < 0)
         return;
-    req->retry_after_s = seconds < 0 ? 0 : seconds < WAIT_MAX_S ? seconds : WAIT_MAX_S;
+    req->retry_after_s = seconds < 0                     ? 0
+                         : seconds < COR_REST_WAIT_MAX_S ? seconds
+                                                         : COR_REST_WAIT_MAX_S;
 }
 
 static bool is_encoded(const struct cor_http_header *headers, size_t n)
@@ -155,9 +156,18 @@ static bool is_transient(const struct cor_rest_request *req, int r)
            (r == -COR_ETIMEOUT && req->opts.kind == COR_REST_WATCH && left_ms(req) > 0);
 }
 
-static void retry_in(struct cor_rest_request *req, int64_t seconds)
+/* What the server asks for, or the back-off where that is longer. */
+static uint64_t refused_wait_ms(struct cor_rest_request *req)
 {
-    uint64_t wait_ms = (uint64_t)seconds * 1000, left = left_ms(req);
+    uint64_t asked = (uint64_t)req->retry_after_s * 1000;
+    uint64_t backoff = cor_backoff_next(&req->backoff, now_ms(req), NULL);
+
+    return asked > backoff ? asked : backoff;
+}
+
+static void retry_in(struct cor_rest_request *req, uint64_t wait_ms)
+{
+    uint64_t left = left_ms(req);
 
     req->state = COR_REST_DELAYED;
     cor_timer_set(&req->timer, wait_ms < left ? wait_ms : left);
@@ -216,10 +226,11 @@ static void on_call_done(void *arg, int r, const char *text)
     if (req->code == 401)
         cor_credentials_refused(&req->rc->credentials, req->generation);
     if (req->code != 0 && asks_for_retry(req)) {
-        retry_in(req, req->retry_after_s);
+        retry_in(req, refused_wait_ms(req));
     } else if (is_broken && req->attempt <= req->rc->retries_max) {
         keep_previous(req, text);
-        retry_in(req, BROKEN_WAIT_S);
+        cor_backoff_reset(&req->backoff);
+        retry_in(req, BROKEN_WAIT_MS);
     } else {
         /* An empty watch then, as client-go's; its reader watches again. */
         finish(req, is_broken && req->opts.kind == COR_REST_WATCH ? 0 : r, text);

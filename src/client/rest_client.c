@@ -1,6 +1,7 @@
 #include "client/rest_client.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -94,6 +95,30 @@ void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *a
     rc->nclosing = 1;
     cor_http_client_close(rc->http, on_part_closed, rc);
     rc->nclosing += cor_credentials_close(&rc->credentials, on_part_closed, rc);
+}
+
+static int64_t env_seconds(const char *name)
+{
+    int64_t seconds;
+
+    if (cor_str_to_i64(cor_strz(getenv(name)), &seconds) < 0)
+        return -1;
+    return seconds < COR_REST_WAIT_MAX_S ? seconds : COR_REST_WAIT_MAX_S;
+}
+
+/* client-go's, that only these two turn on; without a maximum it does not grow. */
+static struct cor_backoff_opts read_backoff(void)
+{
+    int64_t base_s = env_seconds("KUBE_CLIENT_BACKOFF_BASE");
+    int64_t max_s = env_seconds("KUBE_CLIENT_BACKOFF_DURATION");
+
+    if (base_s < 0 || max_s < 0)
+        return (struct cor_backoff_opts){0};
+    return (struct cor_backoff_opts){.initial_ms = (uint64_t)base_s * 1000,
+                                     .max_ms = (uint64_t)max_s * 1000,
+                                     .reset_ms = (uint64_t)max_s * 2000,
+                                     .factor = max_s > 0 ? 2 : 0,
+                                     .steps = COR_BACKOFF_STEPS_MAX};
 }
 
 static int set_headers(struct cor_rest_client *rc, const struct cor_rest_client_opts *opts)
@@ -239,6 +264,7 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->loop = cor_net_loop(net);
     rc->timeout_ms = opts->timeout_ms;
     rc->retries_max = opts->retries_max == 0 ? COR_REST_RETRIES : opts->retries_max;
+    rc->backoff = read_backoff();
     cor_list_init(&rc->requests);
     cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
     r = fill(rc, net, opts, reterr);

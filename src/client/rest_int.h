@@ -2,6 +2,7 @@
 #ifndef COR_CLIENT_REST_INT_H
 #define COR_CLIENT_REST_INT_H
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "client/credentials.h"
@@ -16,6 +17,7 @@
 #define COR_REST_NEVER UINT64_MAX
 /* Of a call, the authorization among them; the HTTP client adds its own. */
 #define COR_REST_HEADERS_MAX 56
+#define COR_REST_WAIT_MAX_S  (INT64_C(1) << 30) /* between attempts */
 
 struct cor_rest_client {
     struct cor_loop *loop;
@@ -31,6 +33,7 @@ struct cor_rest_client {
     struct cor_warner warner;
     uint64_t timeout_ms;
     int retries_max;
+    struct cor_backoff_opts backoff; /* of requests that are tried again; initial_ms 0: none */
     struct cor_list requests;
     size_t nrequests;
     bool is_closing;
@@ -73,6 +76,7 @@ struct cor_rest_request {
     bool is_encoded;       /* it is compressed, which nobody asked for */
     struct cor_buf body;
 
+    struct cor_backoff backoff;
     char *previous; /* what broke an attempt before this one */
     bool has_error;
     struct cor_status error;

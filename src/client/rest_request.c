@@ -121,6 +121,7 @@ int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_requ
     req->turn.on_turn = cor_rest_request_on_turn;
     req->identity.on_ready = cor_rest_request_on_identity;
     cor_timer_init(&req->timer, rc->loop, cor_rest_request_on_timer);
+    cor_backoff_init(&req->backoff, &rc->backoff, cor_loop_now_ms(rc->loop));
     cor_buf_init(&req->target, COR_REST_TARGET_MAX);
     r = fill(req, opts);
     if (r < 0) {

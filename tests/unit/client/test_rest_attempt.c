@@ -186,6 +186,86 @@ TEST(rest_attempt, an_endless_retry_after_is_not_a_short_one)
     world_end(&w);
 }
 
+/* After so many questions the request waits so long. */
+struct step {
+    size_t nasked;
+    uint64_t wait_ms;
+};
+
+struct backing_off {
+    struct world *w;
+    struct cor_rest_request *req;
+    size_t nasked;
+};
+
+static bool is_backing_off(void *arg)
+{
+    const struct backing_off *b = arg;
+
+    return b->w->nasked == b->nasked && b->req->state == COR_REST_DELAYED;
+}
+
+/* Waits are not waited for. */
+static void expect_steps(const struct answer *script, size_t nscript, const struct step *steps,
+                         size_t n)
+{
+    struct cor_rest_request_opts opts = {.target = COR_STR("/x"), .cbs = &heard_cbs};
+    struct backing_off b;
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    world_connect(&w, &(struct cor_rest_client_opts){.qps = -1});
+    world_script(&w, script, nscript);
+    heard_init(&h);
+    opts.arg = &h;
+    b = (struct backing_off){.w = &w};
+    assert_int_equal(cor_rest_request_open(w.rc, &opts, &b.req), 0);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t before = cor_loop_now_ms(w.loop);
+
+        if (i > 0)
+            cor_timer_set(&b.req->timer, 0);
+        b.nasked = steps[i].nasked;
+        world_until(&w, is_backing_off, &b);
+        assert_in_range(b.req->timer.due.at, before + steps[i].wait_ms,
+                        cor_loop_now_ms(w.loop) + steps[i].wait_ms);
+    }
+    cor_rest_request_cancel(b.req);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+#define LATER(seconds)                                                                             \
+    {                                                                                              \
+        .status = 503, .body = "x", .header = "Retry-After", .value = seconds                      \
+    }
+
+/* Contract 4.9.5, 4.9.7: it doubles up to its maximum, what the server asks for may be longer, and
+ * an attempt that broke begins it anew (which needs two cuts: a reused connection that breaks is
+ * replaced first). */
+TEST(rest_attempt, the_environment_may_turn_a_backoff_on)
+{
+    static const struct answer script[] = {
+        LATER("0"), LATER("0"), LATER("0"), LATER("900"), {.move = CUT}, {.move = CUT}, LATER("0"),
+    };
+    static const struct answer in_a_second[] = {LATER("1")};
+    static const struct step doubles[] = {{1, 100000}, {2, 200000}, {3, 250000},
+                                          {4, 900000}, {6, 1000},   {7, 100000}};
+    static const struct step stays[] = {{1, 100000}, {2, 100000}};
+    static const struct step none[] = {{1, 1000}};
+
+    setenv("KUBE_CLIENT_BACKOFF_BASE", "100", 1);
+    setenv("KUBE_CLIENT_BACKOFF_DURATION", "250", 1);
+    expect_steps(script, COR_ARRAY_LEN(script), doubles, COR_ARRAY_LEN(doubles));
+    setenv("KUBE_CLIENT_BACKOFF_DURATION", "0", 1);
+    expect_steps(script, COR_ARRAY_LEN(script), stays, COR_ARRAY_LEN(stays));
+    setenv("KUBE_CLIENT_BACKOFF_DURATION", "4m", 1);
+    expect_steps(in_a_second, 1, none, COR_ARRAY_LEN(none));
+    unsetenv("KUBE_CLIENT_BACKOFF_BASE");
+    unsetenv("KUBE_CLIENT_BACKOFF_DURATION");
+}
+
 /* Contract 4.9.3 and sequence 53. */
 TEST(rest_attempt, no_number_of_seconds_means_no_other_attempt)
 {
