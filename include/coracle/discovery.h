@@ -19,10 +19,13 @@ extern "C" {
 struct cor_api_resource {
     struct cor_str group, version; /* that it is served in; the core group is empty */
     bool is_preferred;             /* the version is the one that the group prefers */
-    struct cor_str plural;         /* "pods" */
-    struct cor_str subresource;    /* "status"; empty: the resource itself */
-    struct cor_str singular;       /* may be empty with older servers */
-    struct cor_str kind;           /* of its objects, in kind_group and kind_version */
+    /* Of the versions that serve this resource it is the one to use: the group's preferred, else
+     * the first. False for subresources. */
+    bool is_chosen;
+    struct cor_str plural;      /* "pods" */
+    struct cor_str subresource; /* "status"; empty: the resource itself */
+    struct cor_str singular;    /* may be empty with older servers */
+    struct cor_str kind;        /* of its objects, in kind_group and kind_version */
     struct cor_str kind_group, kind_version;
     bool is_namespaced;
     /* Arrays of texts, or nothing: {"get","list",…}, {"po"}, {"all"}. */

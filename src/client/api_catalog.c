@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -322,6 +324,41 @@ int cor_catalog_set_resources(struct cor_catalog *catalog, struct cor_catalog_ve
     while (r == 0 && cor_json_iter_elem(&it))
         r = read_resource(version, cor_json_iter_value(&it));
     version->is_known = true;
+    return r;
+}
+
+static int choose(struct cor_catalog_version *version, bool is_preferred, struct cor_map *chosen)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < version->nresources; i++) {
+        struct cor_catalog_resource *resource = &version->resources[i];
+        struct cor_catalog_resource *other = cor_map_peek(chosen, resource->name);
+
+        resource->is_chosen = resource->subresource.n == 0 && (!other || is_preferred);
+        if (!resource->is_chosen)
+            continue;
+        if (other)
+            other->is_chosen = false;
+        r = cor_map_put(chosen, resource->name, resource, NULL);
+    }
+    return r;
+}
+
+int cor_catalog_choose(struct cor_catalog *catalog)
+{
+    COR_CLEANUP(cor_map_deinit) struct cor_map chosen; /* of one group, by their plurals */
+    int r = 0;
+
+    cor_map_init(&chosen, (size_t)COR_CATALOG_VERSIONS_MAX * COR_CATALOG_RESOURCES_MAX);
+    for (size_t i = 0; i < catalog->ngroups; i++) {
+        struct cor_catalog_group *group = &catalog->groups[i];
+
+        cor_map_clear(&chosen);
+        for (size_t j = 0; r == 0 && j < group->nversions; j++)
+            r = choose(&group->versions[j],
+                       cor_str_eq(group->versions[j].version, group->preferred), &chosen);
+    }
     return r;
 }
 

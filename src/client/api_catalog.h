@@ -25,6 +25,7 @@ struct cor_catalog_resource {
     struct cor_str singular;    /* may be empty with older servers */
     struct cor_gvk kind;        /* without a group and version: those of its list */
     bool is_namespaced;
+    bool is_chosen; /* its version is the one to use: see cor_catalog_choose() */
     struct cor_str verbs, short_names, categories; /* JSON arrays, or empty */
 };
 
@@ -66,6 +67,10 @@ int cor_catalog_add_api_groups(struct cor_catalog *catalog, struct cor_str body)
 /* The APIResourceList of one version, which has been added. What the version had is replaced. */
 int cor_catalog_set_resources(struct cor_catalog *catalog, struct cor_catalog_version *version,
                               struct cor_str body);
+
+/* Marks one of each resource, when all are known: that of the group's preferred version, else the
+ * first. 0 or -COR_ENOMEM. */
+int cor_catalog_choose(struct cor_catalog *catalog);
 
 /* NULL: it has none. */
 struct cor_catalog_version *cor_catalog_version_of(const struct cor_catalog *catalog,

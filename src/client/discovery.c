@@ -359,10 +359,16 @@ static void finish(struct cor_discovery *d)
 {
     struct cor_status why = {0};
     bool has_failed = cor_catalog_failures(&d->catalog, &why);
+    int r = cor_catalog_choose(&d->catalog);
 
     cor_status_deinit(&why);
     if (has_failed && d->attempt > 0 && d->attempt < COR_DISCOVERY_ATTEMPTS) {
         begin(d);
+        return;
+    }
+    if (r < 0) {
+        cor_status_untyped(&d->why, r, "no memory for what the server serves");
+        fail(d);
         return;
     }
     d->attempt = 0;

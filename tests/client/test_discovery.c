@@ -137,6 +137,57 @@ TEST(discovery, tells_of_what_is_there_and_of_what_is_not)
     }
 }
 
+#define VERSION(gv, v) "{\"groupVersion\":\"" gv "\",\"version\":\"" v "\"}"
+#define GROUP(name, versions, preferred)                                                           \
+    "{\"name\":\"" name "\",\"versions\":[" versions "],\"preferredVersion\":" preferred "}"
+#define SEA(v)          VERSION("sea.io/" v, v)
+#define LAKE            VERSION("lake.io/v1", "v1")
+#define RESOURCE(r)     "{\"name\":\"" r "\",\"kind\":\"Boat\",\"verbs\":[\"get\"]}"
+#define RESOURCES(list) "{\"kind\":\"APIResourceList\",\"resources\":[" list "]}"
+
+static const struct script_answer three_versions[] = {
+    {.to = "/sea.io/v1beta1", .body = RESOURCES(RESOURCE("rafts") "," RESOURCE("tugs"))},
+    {.to = "/sea.io/v1", .body = RESOURCES(RESOURCE("boats") "," RESOURCE("rafts"))},
+    {.to = "/sea.io/v2", .body = RESOURCES(RESOURCE("boats") "," RESOURCE("boats/status"))},
+    {.to = "/lake.io/v1", .body = RESOURCES(RESOURCE("boats"))},
+    {.to = "GET /apis",
+     .body = "{\"kind\":\"APIGroupList\",\"groups\":[" GROUP(
+         "sea.io", SEA("v1") "," SEA("v2") "," SEA("v1beta1"), SEA("v2")) "," GROUP("lake.io", LAKE,
+                                                                                    "{}") "]}"},
+    {.to = "GET /api", .body = "{\"kind\":\"APIVersions\",\"versions\":[]}"},
+};
+
+static int see_chosen(void *arg, const struct cor_api_resource *r)
+{
+    struct seen *s = arg;
+    size_t n = strlen(s->text);
+
+    if (r->is_chosen)
+        snprintf(s->text + n, sizeof(s->text) - n, "%.*s/%.*s/%.*s ", COR_STR_ARG(r->version),
+                 COR_STR_ARG(r->plural), COR_STR_ARG(r->subresource));
+    s->n++;
+    return 0;
+}
+
+/* Contract 4.15.8. */
+TEST(discovery, one_version_of_each_resource_is_chosen)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct script script;
+        struct seen seen = {.n = 0};
+
+        SCRIPT_BEGIN(&script, three_versions);
+        world_begin_at(&w, kind, script.url);
+        assert_int_equal(cor_client_each_resource(w.client, false, see_chosen, &seen, NULL), 0);
+        assert_int_equal(seen.n, 7);
+        assert_string_equal(seen.text, "v1/rafts/ v2/boats/ v1beta1/tugs/ v1/boats/ ");
+        world_end(&w);
+        script_end(&script);
+    }
+}
+
 TEST(discovery, a_server_that_is_away_is_an_error)
 {
     FOR_EACH_KIND(kind)
