@@ -232,8 +232,10 @@ static void wait_again(struct cor_http_call *call)
 static bool may_resend(const struct cor_http_call *call, bool is_unseen)
 {
     const struct cor_http_link *l = call->at;
+    bool is_draining = l->conn && cor_client_conn_is_draining(l->conn);
+    unsigned max = is_unseen && is_draining ? COR_HTTP_CLIENT_GOAWAY_MAX : 1;
 
-    if (call->was_resent || call->has_head || !call->request || call->client->is_closing)
+    if (call->nresent >= max || call->has_head || !call->request || call->client->is_closing)
         return false;
     return is_unseen ||
            (call->is_idempotent && l->nserved > 1 && !(l->h1 && cor_h1_is_begun(l->h1)));
@@ -245,7 +247,8 @@ void cor_http_call_lost(struct cor_http_call *call, int r, const char *text, boo
         cor_http_call_end(call, r, text);
         return;
     }
-    call->was_resent = call->needs_fresh = true;
+    call->nresent++;
+    call->needs_fresh = true;
     wait_again(call);
 }
 
@@ -347,7 +350,8 @@ void cor_http_call_whole(struct cor_http_call *call)
         call->method = COR_STR("GET");
         call->body = (struct cor_str){0};
     }
-    call->needs_fresh = call->was_resent = false;
+    call->needs_fresh = false;
+    call->nresent = 0;
     wait_again(call);
 }
 

@@ -403,3 +403,8 @@ struct cor_h2 *cor_client_conn_h2(const struct cor_client_conn *c)
 {
     return c->h2;
 }
+
+bool cor_client_conn_is_draining(const struct cor_client_conn *c)
+{
+    return c->is_draining;
+}

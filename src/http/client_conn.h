@@ -62,4 +62,7 @@ void cor_client_conn_close(struct cor_client_conn *c, void (*on_closed)(void *ar
 /* For opening streams, from on_open until on_drain or on_end. */
 struct cor_h2 *cor_client_conn_h2(const struct cor_client_conn *c);
 
+/* The server has said GOAWAY; on_drain may be yet to come. */
+bool cor_client_conn_is_draining(const struct cor_client_conn *c);
+
 #endif

@@ -37,12 +37,11 @@ struct cor_http_call {
     bool is_idempotent;
     bool has_head;    /* of the answer, or of a redirection */
     bool is_ended;    /* HTTP/2: the answer is whole */
-    bool was_resent;  /* and is not a second time */
     bool needs_fresh; /* no connection that has been used before */
     char *redirect;   /* the next target; what comes until the end is passed over */
     bool becomes_get; /* there, without a body */
     char *moved;      /* the target, after a redirection */
-    unsigned nredirects;
+    unsigned nredirects, nresent;
     struct cor_timer timer; /* the deadline, or 0 when DUE */
     int r;
     char text[120];

@@ -4,7 +4,7 @@
 #include "raw_server.h"
 
 /* An HTTP/2 server that does what a test wants: it keeps requests for /hold, answers others,
- * refuses as many as it is told to, takes so many streams. */
+ * refuses as many as it is told to, leaves as many with a GOAWAY, takes so many streams. */
 struct peer {
     struct raw_server raw;
     struct cor_loop *loop;
@@ -12,7 +12,7 @@ struct peer {
     struct cor_h2_limits limits;
     struct cor_http_client *client;
     struct cor_h2_stream *held[100];
-    size_t nheld, nrequests, refusals, nends;
+    size_t nheld, nrequests, refusals, goaways, nends;
     size_t nreads;                      /* pieces that came */
     bool is_mute, answers_early, drops; /* the connection of the next request */
     bool sends_no_resets;
@@ -70,6 +70,8 @@ static void on_end_hold(struct cor_h2_stream *s, void *arg)
 static const struct cor_h2_stream_cbs hold_cbs = {on_head,     on_body,     NULL,
                                                   on_end_hold, on_writable, on_closed};
 
+#define GOAWAY_BEFORE_ALL "\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
 static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
 {
     struct peer *p = peer_of(arg);
@@ -79,6 +81,11 @@ static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, v
         p->drops = false;
         cor_stream_fail(((struct raw_conn *)arg)->stream, -COR_EIO);
         return -COR_EINTERNAL;
+    }
+    if (p->goaways > 0) {
+        p->goaways--;
+        cor_h2_stream_set_cbs(s, &hold_cbs, arg);
+        return cor_stream_write(((struct raw_conn *)arg)->stream, &COR_STR(GOAWAY_BEFORE_ALL), 1);
     }
     if (p->refusals > 0) {
         p->refusals--;
@@ -317,6 +324,25 @@ TEST(http_client_h2, a_refused_request_is_sent_again_once_whatever_its_method)
         assert_str(cor_buf_str(&a.text), refusals == 1 ? "200 " : "");
         assert_str(cor_buf_str(&p.body), refusals == 1 ? "body" : "");
         assert_int_equal(p.nrequests, 2);
+        ask_deinit(&a);
+        peer_deinit(&p);
+    }
+}
+
+/* Go's client tries as often. */
+TEST(http_client_h2, a_request_that_meets_goaways_is_sent_again_up_to_six_times)
+{
+    struct peer p;
+    struct ask a;
+
+    for (size_t goaways = 6; goaways <= 7; goaways++) {
+        peer_init(&p, 10, 0, 0);
+        p.goaways = goaways;
+        call(&p, &a, "POST", "/ok", COR_STR("body"));
+        until(&p, ask_is_done, &a);
+        assert_int_equal(a.r, goaways == 6 ? 0 : -COR_EUNREACHABLE);
+        assert_int_equal(p.nrequests, 7);
+        assert_int_equal(p.raw.nconns, 7);
         ask_deinit(&a);
         peer_deinit(&p);
     }
