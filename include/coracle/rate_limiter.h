@@ -37,6 +37,11 @@ COR_API struct cor_rate_limiter *cor_rate_limiter_new_bucket(double qps, uint32_
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_max_of(struct cor_rate_limiter *take_a,
                                                              struct cor_rate_limiter *take_b);
 
+/* The delays of another, at most `max_ms`; it counts as before. Takes it, also when it fails; NULL
+ * when it is NULL. */
+COR_API struct cor_rate_limiter *cor_rate_limiter_new_capped(struct cor_rate_limiter *take,
+                                                             uint64_t max_ms);
+
 /* What controllers use: the longer of exponential 5 ms to 1000 s and a bucket of 10 qps, burst
  * 100. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_controller(void);

@@ -11,7 +11,7 @@
 #define CONTROLLER_QPS     10
 #define CONTROLLER_BURST   100
 
-enum kind { EXPONENTIAL, FAST_SLOW, BUCKET, MAX_OF };
+enum kind { EXPONENTIAL, FAST_SLOW, BUCKET, MAX_OF, CAPPED };
 
 struct failures {
     uint32_t n;
@@ -34,6 +34,10 @@ struct cor_rate_limiter {
             bool begun; /* the bucket's clock has been set */
         } bucket;
         struct cor_rate_limiter *of[2];
+        struct {
+            struct cor_rate_limiter *of;
+            uint64_t max_ms;
+        } capped;
     };
 };
 
@@ -96,6 +100,19 @@ struct cor_rate_limiter *cor_rate_limiter_new_max_of(struct cor_rate_limiter *ta
     return l;
 }
 
+struct cor_rate_limiter *cor_rate_limiter_new_capped(struct cor_rate_limiter *take, uint64_t max_ms)
+{
+    struct cor_rate_limiter *l = take ? limiter_new(CAPPED) : NULL;
+
+    if (l) {
+        l->capped.of = take;
+        l->capped.max_ms = max_ms;
+    } else {
+        cor_rate_limiter_free(take);
+    }
+    return l;
+}
+
 struct cor_rate_limiter *cor_rate_limiter_new_controller(void)
 {
     return cor_rate_limiter_new_max_of(
@@ -113,6 +130,8 @@ struct cor_rate_limiter *cor_rate_limiter_free(struct cor_rate_limiter *l)
     if (l->kind == MAX_OF) {
         cor_rate_limiter_free(l->of[0]);
         cor_rate_limiter_free(l->of[1]);
+    } else if (l->kind == CAPPED) {
+        cor_rate_limiter_free(l->capped.of);
     }
     return cor_free(l);
 }
@@ -170,6 +189,9 @@ uint64_t cor_rate_limiter_when(struct cor_rate_limiter *l, const char *key, uint
                                                            : l->fast_slow.slow_ms;
     case BUCKET:
         return when_bucket(l, now_ms);
+    case CAPPED:
+        a = cor_rate_limiter_when(l->capped.of, key, now_ms);
+        return a < l->capped.max_ms ? a : l->capped.max_ms;
     case MAX_OF:
         break;
     }
@@ -183,6 +205,8 @@ void cor_rate_limiter_forget(struct cor_rate_limiter *l, const char *key)
     if (l->kind == MAX_OF) {
         cor_rate_limiter_forget(l->of[0], key);
         cor_rate_limiter_forget(l->of[1], key);
+    } else if (l->kind == CAPPED) {
+        cor_rate_limiter_forget(l->capped.of, key);
     } else {
         cor_free(cor_map_remove(&l->failures, cor_strz(key)));
     }
@@ -193,6 +217,8 @@ uint32_t cor_rate_limiter_requeues(const struct cor_rate_limiter *l, const char 
     const struct failures *f = cor_map_peek(&l->failures, cor_strz(key));
     uint32_t a, b;
 
+    if (l->kind == CAPPED)
+        return cor_rate_limiter_requeues(l->capped.of, key);
     if (l->kind != MAX_OF)
         return f ? f->n : 0;
     a = cor_rate_limiter_requeues(l->of[0], key);

@@ -28,9 +28,10 @@ TEST(rate_limiter, exponential_doubles_per_key_until_forgotten)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.2. */
+/* Contract 2.3.2, 2.3.3: the second is client-go's DefaultItemBased. */
 TEST(rate_limiter, exponential_stops_at_its_maximum_however_often_it_fails)
 {
+    struct cor_rate_limiter *item_based = cor_rate_limiter_new_exponential(1, 1000 * 1000);
     struct cor_rate_limiter *l = cor_rate_limiter_new_exponential(1, 1000);
 
     for (int i = 0; i < 5; i++)
@@ -39,7 +40,13 @@ TEST(rate_limiter, exponential_stops_at_its_maximum_however_often_it_fails)
     for (int i = 0; i < 1000; i++)
         when(l, "one");
     assert_int_equal(when(l, "one"), 1000);
+    for (int i = 0; i < 19; i++)
+        when(item_based, "one");
+    assert_int_equal(when(item_based, "one"), 524288);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(when(item_based, "one"), 1000 * 1000);
     cor_rate_limiter_free(l);
+    cor_rate_limiter_free(item_based);
 }
 
 TEST(rate_limiter, exponential_doubles_as_long_as_the_maximum_is_not_reached)
@@ -96,6 +103,23 @@ TEST(rate_limiter, max_of_asks_all_and_takes_the_longest)
     cor_rate_limiter_free(l);
 }
 
+/* Contract 2.3.7: client-go's TestWithMaxWaitRateLimiter. */
+TEST(rate_limiter, capped_is_never_longer_than_its_maximum_and_counts_as_before)
+{
+    struct cor_rate_limiter *l =
+        cor_rate_limiter_new_capped(cor_rate_limiter_new_fast_slow(5, 1000 * 1000, 3), 500);
+    static const uint64_t expected[] = {5, 5, 5, 500, 500};
+
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(when(l, "one"), expected[i]);
+    assert_int_equal(cor_rate_limiter_requeues(l, "one"), 5);
+    assert_int_equal(cor_rate_limiter_requeues(l, "two"), 0);
+    cor_rate_limiter_forget(l, "one");
+    assert_int_equal(cor_rate_limiter_requeues(l, "one"), 0);
+    assert_int_equal(when(l, "one"), 5);
+    cor_rate_limiter_free(l);
+}
+
 /* Contract 2.3.8. */
 TEST(rate_limiter, the_controllers_begins_at_5_ms_and_holds_crowds_to_10_a_second)
 {
@@ -114,7 +138,8 @@ TEST(rate_limiter, the_controllers_begins_at_5_ms_and_holds_crowds_to_10_a_secon
 TEST(rate_limiter, a_failure_that_cannot_be_remembered_counts_as_none)
 {
     FOR_EACH_FAILED_ALLOC(n) {
-        struct cor_rate_limiter *l = cor_rate_limiter_new_controller();
+        struct cor_rate_limiter *l =
+            cor_rate_limiter_new_capped(cor_rate_limiter_new_controller(), 1000);
 
         if (l)
             assert_int_equal(when(l, "one"), 5);

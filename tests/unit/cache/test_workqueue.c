@@ -116,6 +116,27 @@ TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.2.7: at once, where client-go's loop notices within ten seconds. */
+TEST(workqueue, a_drain_drops_what_is_delayed)
+{
+    struct cor_workqueue *q = begin(NULL);
+    struct cor_workqueue_stats s;
+
+    cor_workqueue_add(q, "a");
+    cor_workqueue_add_after(q, "late", 10);
+    cor_workqueue_shutdown_with_drain(q);
+    cor_workqueue_stats(q, &s);
+    assert_int_equal(s.delayed, 0);
+    assert_int_equal(cor_workqueue_add_after(q, "later", 10), -COR_ECANCELED);
+    cor_clock_manual_advance(&clk, 100);
+    assert_gets(q, "a");
+    assert_gets(q, "");
+    assert_int_equal(at, COR_WORKQUEUE_NEVER);
+    cor_workqueue_shutdown(q);
+    assert_true(cor_workqueue_is_shutting_down(q));
+    cor_workqueue_free(q);
+}
+
 /* Contract 2.1.11: only workers are waited for. */
 TEST(workqueue, a_drain_does_not_wait_for_what_is_only_queued)
 {
@@ -240,6 +261,26 @@ TEST(workqueue, rate_limited_keys_wait_longer_until_forgotten)
     cor_workqueue_free(q);
 }
 
+/* Contract 2.4.2: done forgets nothing, forget does. */
+TEST(workqueue, failures_of_a_key_are_remembered_until_it_is_forgotten)
+{
+    struct cor_workqueue *q = begin(cor_rate_limiter_new_exponential(1, 1000 * 1000));
+    size_t live = test_live_allocs();
+
+    cor_workqueue_add_rate_limited(q, "one");
+    cor_clock_manual_advance(&clk, 1);
+    assert_gets(q, "one");
+    assert_gets(q, "");
+    assert_int_equal(cor_workqueue_requeues(q, "one"), 1);
+    cor_workqueue_add(q, "one");
+    assert_gets(q, "one");
+    assert_int_equal(cor_workqueue_requeues(q, "one"), 1);
+    assert_true(test_live_allocs() > live);
+    cor_workqueue_forget(q, "one");
+    assert_int_equal(cor_workqueue_requeues(q, "one"), 0);
+    cor_workqueue_free(q);
+}
+
 TEST(workqueue, has_a_maximum_of_keys)
 {
     struct cor_workqueue *q;
@@ -257,7 +298,7 @@ TEST(workqueue, has_a_maximum_of_keys)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.5.1, 2.5.2. */
+/* Contract 2.5.1 to 2.5.3. */
 TEST(workqueue, counts_its_work)
 {
     struct cor_workqueue *q = begin(NULL);

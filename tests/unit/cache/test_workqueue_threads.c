@@ -91,13 +91,47 @@ TEST(workqueue_threads, every_add_is_followed_by_work_and_no_key_is_with_two_wor
     queue = cor_workqueue_free(queue);
 }
 
+static void *fail_and_forget(void *arg)
+{
+    char own[16];
+
+    snprintf(own, sizeof(own), "own-%d", (int)(intptr_t)arg);
+    for (uint32_t i = 1; i <= ADDS; i++) {
+        cor_workqueue_add_rate_limited(queue, own);
+        cor_workqueue_add_rate_limited(queue, "shared");
+        if (cor_workqueue_requeues(queue, own) != i)
+            atomic_fetch_add(&overlaps, 1);
+    }
+    cor_workqueue_forget(queue, own);
+    return NULL;
+}
+
+/* Contract 2.3.1: a limiter is asked by every thread that has its queue. */
+TEST(workqueue_threads, failures_of_a_key_are_counted_whoever_tells_of_them)
+{
+    struct cor_workqueue_opts opts = {.take_limiter =
+                                          cor_rate_limiter_new_exponential(60000, 60000)};
+    pthread_t producers[PRODUCERS];
+
+    assert_int_equal(cor_workqueue_new(&opts, &queue), 0);
+    for (size_t i = 0; i < PRODUCERS; i++)
+        assert_int_equal(pthread_create(&producers[i], NULL, fail_and_forget, (void *)(intptr_t)i),
+                         0);
+    for (size_t i = 0; i < PRODUCERS; i++)
+        pthread_join(producers[i], NULL);
+    assert_int_equal(atomic_load(&overlaps), 0);
+    assert_int_equal(cor_workqueue_requeues(queue, "shared"), PRODUCERS * ADDS);
+    assert_int_equal(cor_workqueue_requeues(queue, "own-3"), 0);
+    queue = cor_workqueue_free(queue);
+}
+
 static void *drain(void *arg)
 {
     cor_workqueue_shutdown_with_drain(queue);
     return NULL;
 }
 
-/* Contract 2.1.10 and sequence 48. */
+/* Contract 2.1.10, 2.1.13 and sequence 48. */
 TEST(workqueue_threads, a_drain_waits_for_the_worker)
 {
     const char *key;
