@@ -32,6 +32,7 @@ static void end(struct set *s)
     world_end(&s->w);
 }
 
+/* Contract 1.18.3, 1.18.5. */
 TEST(informers, handlers_hear_what_happens_in_order)
 {
     FOR_EACH_KIND(kind)
@@ -137,7 +138,7 @@ TEST(informers, updates_for_a_slow_handler_are_folded_beyond_its_bound)
     update_behind_its_back(&defaults, "!one ~one ~one ~one ", 0);
 }
 
-/* Contract 1.17.13, 1.17.15. */
+/* Contract 1.17.13, 1.17.15, 1.18.3. */
 TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
 {
     FOR_EACH_KIND(kind)

@@ -1,4 +1,3 @@
-/* Contract 1.22. */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -67,6 +66,47 @@ TEST(lister, lists_by_namespace_and_labels)
     seen[0] = '\0';
     assert_int_equal(cor_lister_each(&l, COR_STR(""), &nothing, note, NULL), 0);
     assert_string_equal(seen, "");
+    cor_indexer_free(ix);
+}
+
+#define MANY 20000
+
+static int count(void *arg, struct cor_object *o)
+{
+    (*(size_t *)arg)++;
+    return 0;
+}
+
+/* Contract 1.22.4, 1.22.5: client-go's TestListAll. Nothing is a list without a call. */
+TEST(lister, lists_a_large_cache_whole_or_what_is_selected)
+{
+    static const struct {
+        const char *selector;
+        size_t n;
+    } cases[] = {{"", MANY},
+                 {"app=web", MANY / 4},
+                 {"app in (web,db)", MANY / 2},
+                 {"app=none", 0},
+                 {"!app", 0}};
+    static const char *const apps[] = {"web", "db", "cache", "queue"};
+    const struct cor_lister l = begin();
+    char name[16];
+
+    assert_int_equal(cor_indexer_replace(ix, NULL, 0), 0);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "o%d", i);
+        put(i % 2 ? "odd" : "even", name, apps[i / 2 % 4]);
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *s = NULL;
+        size_t all = 0, odd = 0;
+
+        assert_int_equal(cor_label_selector_parse(cor_strz(cases[i].selector), &s, NULL), 0);
+        assert_int_equal(cor_lister_each(&l, COR_STR(""), s, count, &all), 0);
+        assert_int_equal(all, cases[i].n);
+        assert_int_equal(cor_lister_each(&l, COR_STR("odd"), s, count, &odd), 0);
+        assert_int_equal(odd, cases[i].n / 2);
+    }
     cor_indexer_free(ix);
 }
 

@@ -1,4 +1,3 @@
-/* Contract 1.21. */
 #include "base/err.h"
 #include "cache/mutation_detector.h"
 #include "fake_server.h"
@@ -35,7 +34,7 @@ TEST(mutation_detector, says_nothing_of_objects_that_stay_as_they_are)
     cor_mutation_detector_free(d);
 }
 
-/* Contract 1.21.2. */
+/* Contract 1.21.2, 1.21.3. */
 TEST(mutation_detector, looks_every_second_and_tells_once_of_a_change)
 {
     struct cor_mutation_detector *d = begin();

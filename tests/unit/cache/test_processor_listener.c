@@ -171,6 +171,35 @@ TEST(processor_listener, updates_are_folded_into_the_newest_of_their_key)
     cor_processor_listener_free(l);
 }
 
+static struct cor_processor_listener *asked;
+static bool saw_inside;
+
+static void ask_inside(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    saw_inside |= cor_processor_listener_saw_initial(asked);
+}
+
+/* Contract 1.20.1: one counter of adds that go through in order. */
+TEST(processor_listener, has_seen_the_first_list_when_its_handler_has_returned_from_all_of_it)
+{
+    const struct cor_processor_listener_opts opts = {.handler = {.on_add = ask_inside}};
+
+    saw_inside = false;
+    assert_int_equal(cor_processor_listener_new(&opts, &asked), 0);
+    tell_flagged(asked, COR_CHANGE_ADD, true, "a", 0, 1);
+    tell_flagged(asked, COR_CHANGE_ADD, true, "b", 0, 2);
+    tell(asked, COR_CHANGE_UPDATE, "a", 1, 3);
+    assert_false(cor_processor_listener_saw_initial(asked));
+    assert_int_equal(cor_processor_listener_drain(asked, 1), 1);
+    assert_false(cor_processor_listener_saw_initial(asked));
+    assert_int_equal(cor_processor_listener_drain(asked, 1), 1);
+    assert_true(cor_processor_listener_saw_initial(asked));
+    assert_false(saw_inside);
+    tell(asked, COR_CHANGE_ADD, "c", 0, 4);
+    assert_true(cor_processor_listener_saw_initial(asked));
+    asked = cor_processor_listener_free(asked);
+}
+
 /* Contract 1.17.17: what was dropped has not been seen. */
 TEST(processor_listener, a_closed_one_never_saw_the_initial_adds_that_it_dropped)
 {

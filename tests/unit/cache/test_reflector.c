@@ -137,7 +137,7 @@ TEST(reflector, stopped_before_start_neither_lists_nor_watches)
     script_deinit(&s);
 }
 
-/* Contract 1.13.2, 1.13.7, 1.14.15. */
+/* Contract 1.13.2, 1.13.7, 1.14.15, 1.27.11. */
 TEST(reflector, stop_cancels_what_is_under_way_exactly_once_and_tells_no_error)
 {
     struct script s;
@@ -166,6 +166,37 @@ TEST(reflector, stop_cancels_what_is_under_way_exactly_once_and_tells_no_error)
     script_expect(&s, "");
     assert_true(s.wake_ms == COR_REFLECTOR_NEVER);
     script_deinit(&s);
+}
+
+/* Contract 1.27.11; also between pages and in the back-off of a streamed list, where client-go does
+ * not look. */
+TEST(reflector, a_stop_is_heard_wherever_it_waits)
+{
+    enum { PAGES, BACKOFF, OPENING, STREAM_BACKOFF, PLACES };
+
+    for (int place = 0; place < PLACES; place++) {
+        struct script s;
+
+        script_init(&s);
+        s.opts.stream_initial = place == STREAM_BACKOFF;
+        script_start(&s);
+        if (place == PAGES)
+            script_page(&s, "a@1", "10", "t");
+        else if (place == BACKOFF)
+            script_list_fails(&s, -COR_EUNREACHABLE);
+        else if (place == OPENING)
+            script_page(&s, "", "10", "");
+        else
+            script_ended(&s, -COR_EBUSY);
+        assert_int_equal(s.wake_ms != COR_REFLECTOR_NEVER,
+                         place == BACKOFF || place == STREAM_BACKOFF);
+        script_forget(&s);
+        cor_reflector_stop(s.r, s.now);
+        script_expect(&s, place == PAGES ? "abort cancel" : place == OPENING ? "cancel" : "");
+        assert_true(s.wake_ms == COR_REFLECTOR_NEVER);
+        assert_int_equal(cor_reflector_state(s.r), COR_REFLECTOR_STOPPED);
+        script_deinit(&s);
+    }
 }
 
 TEST(reflector, inputs_after_stop_are_ignored)

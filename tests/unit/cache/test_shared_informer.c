@@ -377,7 +377,7 @@ static void note_mutation(void *arg, const struct cor_object *o)
     (*(int *)arg)++;
 }
 
-/* Contract 1.21. */
+/* Contract 1.21.2, 1.21.3. */
 TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
 {
     struct fake f;

@@ -1,6 +1,5 @@
 /* Many threads around one informer: readers of the cache and its indexes, handlers that come and go
- * on threads of their own, waits for writes, while the informer's thread takes changes in (contract
- * 1.17.16, 1.27.5). */
+ * on threads of their own, waits for writes, while the informer's thread takes changes in. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -175,6 +174,29 @@ static void change_much(struct fake_server *s)
         ;
 }
 
+static void *read_once(void *arg)
+{
+    const struct cor_lister lister = {.indexer = cor_shared_informer_indexer(inf)};
+    char rv[COR_CACHE_WAITER_RV_MAX + 1];
+    size_t n = 0;
+
+    cor_shared_informer_last_rv(inf, rv);
+    if (cor_lister_each(&lister, COR_STR(""), NULL, count, &n) < 0 || n != OBJECTS ||
+        !cor_shared_informer_has_synced(inf) || rv[0] == '\0')
+        atomic_fetch_add(&torn, 1);
+    return NULL;
+}
+
+static void read_after_stop(void)
+{
+    pthread_t reader;
+
+    assert_int_equal(pthread_create(&reader, NULL, read_once, NULL), 0);
+    pthread_join(reader, NULL);
+    assert_int_equal(atomic_load(&torn), 0);
+}
+
+/* Contract 1.17.16, 1.27.5. */
 TEST(shared_informer_threads, readers_handlers_and_waits_beside_the_informer)
 {
     static struct hearer hearers[HANDLERS];
@@ -212,6 +234,7 @@ TEST(shared_informer_threads, readers_handlers_and_waits_beside_the_informer)
         sem_destroy(&hearers[i].ready);
     assert_int_equal(atomic_load(&torn), 0);
     cor_shared_informer_stop(inf);
+    read_after_stop();
     inf = cor_shared_informer_free(inf);
 }
 
