@@ -85,6 +85,12 @@ struct cor_request {
     uint32_t server_timeout; /* seconds after which the server ends a watch; 0: its own choice */
     bool allow_bookmarks;    /* watch */
     bool send_initial_events;
+    /* A watch that goes on when its stream ends or breaks, from the last event that was told: every
+     * event, in order, once; client-go's RetryWatcher. It begins at `resource_version`, which is
+     * that of a list or an object, and a second passes at least from one start to the next. It ends
+     * with an ERROR event, and the same in on_done: when the server has forgotten that revision
+     * (410: list again), does not allow it (401, 403), or sends what cannot be resumed (500). */
+    bool resumes;
 
     /* create, update, patch */
     bool dry_run; /* delete, too */
@@ -124,7 +130,8 @@ struct cor_request_cbs {
     int (*on_item)(void *arg, struct cor_object *item);
     /* Each event of a watch; likewise. */
     int (*on_event)(void *arg, const struct cor_watch_event *event);
-    /* Always, once, and last. A watch that the server ended has no error. */
+    /* Always, once, and last. A watch that the server ended has no error; one that resumes always
+     * has. */
     void (*on_done)(void *arg, const struct cor_response *response);
 };
 

@@ -11,6 +11,7 @@
 #include "client/client_int.h"
 #include "client/dynamic_client.h"
 #include "client/pager.h"
+#include "client/resuming_watch.h"
 #include "loop/timer.h"
 
 struct cor_client_call {
@@ -26,6 +27,7 @@ struct cor_client_call {
     struct cor_list link;
     struct cor_dynamic_request *dynamic; /* while under way, one of these */
     struct cor_pager *pager;
+    struct cor_resuming_watch *resuming;
     struct cor_timer deadline;
     bool is_done;
     char text[];
@@ -101,6 +103,7 @@ static void finish(struct cor_client_call *call, const struct cor_response *resp
     call->is_done = true;
     call->dynamic = NULL;
     call->pager = NULL;
+    call->resuming = NULL;
     cor_list_remove(&call->link);
     cor_timer_cancel(&call->deadline);
     cor_client_leave(client);
@@ -124,6 +127,8 @@ static void break_off(struct cor_client_call *call, int r, const char *text)
         cor_dynamic_cancel(call->dynamic);
     if (call->pager)
         cor_pager_cancel(call->pager);
+    if (call->resuming)
+        cor_resuming_watch_cancel(call->resuming);
     cor_status_init(&why);
     cor_status_untyped(&why, r, "%s", text);
     fail(call, &why);
@@ -280,6 +285,27 @@ static int begin_pages(struct cor_client_call *call, struct cor_status *reterr)
                : cor_pager_list(&opts, on_whole_list, call, &call->pager, reterr);
 }
 
+static int begin_watch(struct cor_client_call *call, struct cor_status *reterr)
+{
+    const struct cor_request *req = &call->req;
+    const struct cor_list_query query = query_of(req);
+    const struct cor_dynamic_watch_call watch = {.client = call->client->rest,
+                                                 .at = path_of(req),
+                                                 .on_event = on_event,
+                                                 .on_done = on_watch_done,
+                                                 .arg = call};
+    const struct cor_resuming_watch_opts resuming = {.client = call->client->rest,
+                                                     .at = path_of(req),
+                                                     .query = query,
+                                                     .tells_bookmarks = req->allow_bookmarks,
+                                                     .on_event = on_event,
+                                                     .on_done = on_watch_done,
+                                                     .arg = call};
+
+    return req->resumes ? cor_resuming_watch_open(&resuming, &call->resuming, reterr)
+                        : cor_dynamic_watch(&watch, &query, &call->dynamic, reterr);
+}
+
 static int begin_collection(struct cor_client_call *call, struct cor_status *reterr)
 {
     const struct cor_request *req = &call->req;
@@ -291,16 +317,11 @@ static int begin_collection(struct cor_client_call *call, struct cor_status *ret
                                                .on_item = on_item,
                                                .on_done = on_list_done,
                                                .arg = call};
-    const struct cor_dynamic_watch_call watch = {.client = call->client->rest,
-                                                 .at = path_of(req),
-                                                 .on_event = on_event,
-                                                 .on_done = on_watch_done,
-                                                 .arg = call};
 
     if (req->verb == COR_VERB_LIST && req->paging != COR_PAGING_NONE)
         return begin_pages(call, reterr);
     return req->verb == COR_VERB_LIST ? cor_dynamic_list(&list, &query, &call->dynamic, reterr)
-                                      : cor_dynamic_watch(&watch, &query, &call->dynamic, reterr);
+                                      : begin_watch(call, reterr);
 }
 
 static int begin_object(struct cor_client_call *call, struct cor_status *reterr)

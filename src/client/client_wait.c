@@ -146,6 +146,66 @@ int cor_client_list(struct cor_client *client, const struct cor_request *req,
     return r;
 }
 
+struct until {
+    struct wait wait;
+    const cor_watch_condition_fn *conditions;
+    size_t n, met;
+    void *arg;
+};
+
+static int on_watched(void *arg, const struct cor_watch_event *event)
+{
+    struct until *u = COR_CONTAINER_OF(arg, struct until, wait);
+    int r = 1;
+
+    if (event->type == COR_WATCH_ERROR) {
+        take_error(&u->wait, event->status);
+        return u->wait.r;
+    }
+    cor_object_unref(u->wait.object);
+    u->wait.object = cor_object_ref(event->object);
+    while (r > 0 && u->met < u->n) {
+        r = u->conditions[u->met](u->arg, event);
+        u->met += r > 0;
+    }
+    if (r < 0)
+        u->wait.r = cor_status_set(u->wait.reterr, r, "a condition of the watch");
+    return u->met == u->n ? -COR_ECANCELED : u->wait.r;
+}
+
+static void on_watch_over(void *arg, const struct cor_response *response)
+{
+    struct until *u = COR_CONTAINER_OF(arg, struct until, wait);
+
+    if (u->met < u->n && u->wait.r == 0) {
+        if (response->error)
+            take_error(&u->wait, response->error);
+        else
+            u->wait.r = cor_status_set(u->wait.reterr, -COR_EIO,
+                                       "the watch ended before its conditions were met");
+    }
+    cor_waiter_set(&u->wait.done);
+}
+
+int cor_client_watch_until(struct cor_client *client, const struct cor_request *req,
+                           const cor_watch_condition_fn *conditions, size_t n, void *arg,
+                           struct cor_object **ret_object, struct cor_status *reterr)
+{
+    static const struct cor_request_cbs cbs = {.on_event = on_watched, .on_done = on_watch_over};
+    struct until u = {.wait = {.reterr = reterr}, .conditions = conditions, .n = n, .arg = arg};
+    int r;
+
+    if (req->verb != COR_VERB_WATCH || n == 0)
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "a watch and at least one condition are expected");
+    r = send_and_wait(client, req, &cbs, &u.wait);
+    if (r == 0 && ret_object)
+        *ret_object = u.wait.object;
+    else
+        cor_object_unref(u.wait.object);
+    return r;
+}
+
 void cor_object_list_deinit(struct cor_object_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
