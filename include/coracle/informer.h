@@ -98,7 +98,8 @@ COR_API int cor_informer_on_version(struct cor_informer *inf, struct cor_str ver
 
 #define COR_INFORMER_VERSION_MAX 128 /* with its NUL */
 
-/* The resourceVersion up to which the cache has everything; "" before the first list. */
+/* The resourceVersion that was listed or watched last; "" before the first list. The cache may be a
+ * moment behind it: cor_informer_wait_for_version() waits for that. */
 COR_API void cor_informer_last_version(struct cor_informer *inf, char to[COR_INFORMER_VERSION_MAX]);
 
 /* Reading. What is given is one instant of the cache, by key. */

@@ -387,8 +387,11 @@ static int describe(struct cor_reflector *r, const struct cor_reflector_opts *op
     if (rc < 0)
         return rc;
     r->type_description = cor_buf_steal(&text, NULL);
-    r->name = cor_strndup(opts->name.n > 0 ? opts->name.p : "", opts->name.n);
-    return r->type_description && r->name ? 0 : -COR_ENOMEM;
+    if (!r->type_description)
+        return -COR_ENOMEM;
+    r->name = opts->name.n > 0 ? cor_strndup(opts->name.p, opts->name.n)
+                               : cor_strdup(r->type_description);
+    return r->name ? 0 : -COR_ENOMEM;
 }
 
 int cor_reflector_new(const struct cor_reflector_opts *opts, struct cor_reflector_driver *driver,

@@ -31,7 +31,7 @@ struct cor_reflector;
 #define COR_REFLECTOR_RV_MAX 127
 
 struct cor_reflector_opts {
-    struct cor_str name;             /* for messages; copied */
+    struct cor_str name;             /* for messages; copied. Empty: the type's description */
     struct cor_str type_description; /* for messages; empty: `expected` or "<unspecified>" */
     struct cor_gvk expected;         /* events of another type are skipped; no kind: all are good */
     size_t objects_max;              /* a longer list fails; 0: 16 Mi */

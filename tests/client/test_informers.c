@@ -32,7 +32,7 @@ static void end(struct set *s)
     world_end(&s->w);
 }
 
-/* Contract 1.18.3, 1.18.5. */
+/* Contract 1.17.32, 1.18.3, 1.18.5. */
 TEST(informers, handlers_hear_what_happens_in_order)
 {
     FOR_EACH_KIND(kind)
@@ -196,6 +196,62 @@ TEST(informers, a_removal_is_told_of_where_handlers_run)
                          kind == COR_RUNTIME_THREADS);
         end(&s);
     }
+}
+
+/* A call that goes on until another handler has been removed, when the end of the informers has
+ * begun, and a moment longer, in which that end must not come. */
+struct long_call {
+    sem_t entered, removed, freed;
+    atomic_bool returned, outlived;
+};
+
+static void on_add_and_wait(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    struct long_call *c = arg;
+    struct timespec until;
+
+    sem_post(&c->entered);
+    while (sem_wait(&c->removed) != 0)
+        ;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    atomic_store(&c->outlived, sem_timedwait(&c->freed, &until) == 0);
+    atomic_store(&c->returned, true);
+}
+
+static void post(void *arg)
+{
+    sem_post(arg);
+}
+
+/* Contract 1.17.3. Without threads no call can be under way. */
+TEST(informers, their_end_waits_for_a_call_that_is_under_way)
+{
+    struct set s;
+    struct long_call c = {.returned = false};
+    struct cor_handler_opts opts = cor_handler_defaults(), other = cor_handler_defaults();
+
+    sem_init(&c.entered, 0, 0);
+    sem_init(&c.removed, 0, 0);
+    sem_init(&c.freed, 0, 0);
+    begin(&s, COR_RUNTIME_THREADS);
+    world_create(&s.w, "one", "{}", "1");
+    opts.on = (struct cor_event_handler){.on_add = on_add_and_wait, .arg = &c};
+    assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
+    other.on.arg = &c.removed;
+    other.on_removed = post;
+    assert_int_equal(cor_informer_add_handler(s.inf, &other, NULL), 0);
+    cor_informers_start(s.informers);
+    while (sem_wait(&c.entered) != 0)
+        ;
+    cor_informers_free(s.informers);
+    sem_post(&c.freed);
+    assert_true(atomic_load(&c.returned));
+    assert_false(atomic_load(&c.outlived));
+    world_end(&s.w);
+    sem_destroy(&c.entered);
+    sem_destroy(&c.removed);
+    sem_destroy(&c.freed);
 }
 
 #define COMERS 200

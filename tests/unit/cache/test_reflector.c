@@ -1,5 +1,7 @@
 #include "script.h"
 
+#include <stdio.h>
+
 /* Resync, stop and life. */
 
 /* Contract 1.13.9. */
@@ -307,6 +309,73 @@ TEST(reflector, callbacks_are_optional)
     script_error_event(&s, -COR_EINTERNAL);
     script_tick(&s);
     script_expect(&s, "cancel L(10,0)");
+    script_deinit(&s);
+}
+
+static void note_message(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+{
+    struct script *s = arg;
+
+    snprintf(s->log, sizeof(s->log), "%s", cor_status_message(status));
+}
+
+static void assert_message(struct script *s, const char *name, const char *expected)
+{
+    s->opts.name = cor_strz(name);
+    s->opts.on_report = note_message;
+    script_start(s);
+    script_page(s, "", "10", "");
+    script_opened(s);
+    script_event(s, COR_WATCH_UNKNOWN, "a", 11);
+    assert_string_equal(s->log, expected);
+    s->log_n = 0;
+    script_deinit(s);
+}
+
+TEST(reflector, one_without_a_name_goes_by_its_types_description)
+{
+    struct script s;
+
+    script_init(&s);
+    assert_message(&s, "pods of a test", "pods of a test: unknown watch event");
+    script_init(&s);
+    s.opts.type_description = COR_STR("*v1.Pod");
+    assert_message(&s, "", "*v1.Pod: unknown watch event");
+}
+
+/* Contract 1.12.1, 1.12.9: what it was made with holds for its life. */
+TEST(reflector, options_are_copied_when_it_is_made)
+{
+    char kind[] = "ConfigMap", name[] = "maps";
+    struct script s;
+
+    script_init(&s);
+    s.opts = (struct cor_reflector_opts){
+        .name = cor_strz(name),
+        .expected = {COR_STR(""), COR_STR("v1"), cor_strz(kind)},
+        .resync_ms = 5000,
+        .watch_timeout_min_ms = 1800000,
+        .stream_initial = true,
+        .rand = s.opts.rand,
+        .on_report = s.opts.on_report,
+        .arg = s.opts.arg,
+    };
+    assert_int_equal(script_new(&s), 0);
+    memset(kind, '?', sizeof(kind) - 1);
+    memset(name, '?', sizeof(name) - 1);
+    s.opts = (struct cor_reflector_opts){0};
+    cor_reflector_start(s.r, s.now);
+    script_expect(&s, "S()");
+    assert_in_range(s.timeout_s, 1800, 3599);
+    script_opened(&s);
+    script_event(&s, COR_WATCH_ADDED, "a", 1);
+    script_end_bookmark(&s, 7);
+    script_expect(&s, "begin stage(a@1) commit(7)");
+    assert_int_equal(s.wake_ms, s.now + 5000);
+    script_error_event(&s, -COR_EEXPIRED);
+    script_forget(&s);
+    script_tick(&s);
+    script_expect(&s, "S(7)");
     script_deinit(&s);
 }
 

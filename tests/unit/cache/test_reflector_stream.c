@@ -331,6 +331,7 @@ TEST(reflector_stream, more_objects_than_the_maximum_fall_back)
     script_deinit(&s);
 }
 
+/* Contract 1.16.12. */
 TEST(reflector_stream, events_of_other_types_are_skipped)
 {
     struct script s;
@@ -339,9 +340,16 @@ TEST(reflector_stream, events_of_other_types_are_skipped)
     script_opened(&s);
     script_event_json(&s, COR_WATCH_ADDED,
                       "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{}}", 1);
+    script_event_json(&s, COR_WATCH_ADDED,
+                      "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":{}}",
+                      1);
+    script_event_json(
+        &s, COR_WATCH_ADDED,
+        "{\"kind\":\"Table\",\"apiVersion\":\"example.com/v1\",\"metadata\":{\"name\":\"t\"}}", 1);
     script_event(&s, COR_WATCH_UNKNOWN, "a", 2);
     script_end_bookmark(&s, 7);
-    script_expect(&s, "S() say(UNEXPECTED_TYPE) say(UNKNOWN_EVENT) begin commit(7)");
+    script_expect(&s, "S() say(UNEXPECTED_TYPE) say(UNEXPECTED_TYPE) say(UNKNOWN_EVENT) begin "
+                      "stage(t@1) commit(7)");
     script_deinit(&s);
 }
 
@@ -366,6 +374,23 @@ TEST(reflector_stream, a_missing_bookmark_is_told_every_ten_silent_seconds)
     script_expect(&s, "say(SLOW) begin stage(a@1) commit(7)");
     assert_true(s.wake_ms == COR_REFLECTOR_NEVER);
     script_deinit(&s);
+}
+
+/* Contract 1.16.16. */
+TEST(reflector_stream, one_of_more_than_ten_seconds_is_told)
+{
+    for (uint64_t over = 0; over <= 1; over++) {
+        struct script s;
+
+        init(&s);
+        script_opened(&s);
+        script_event(&s, COR_WATCH_ADDED, "a", 1);
+        s.now += 10000 + over;
+        script_end_bookmark(&s, 7);
+        script_expect(&s, over ? "S() say(SLOW) begin stage(a@1) commit(7)"
+                               : "S() begin stage(a@1) commit(7)");
+        script_deinit(&s);
+    }
 }
 
 TEST(reflector_stream, one_that_falls_silent_twice_is_left_to_a_list)

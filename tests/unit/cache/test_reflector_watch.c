@@ -35,7 +35,7 @@ TEST(reflector_watch, an_empty_collection_is_replaced_by_nothing)
     script_deinit(&s);
 }
 
-/* Contract 1.15.8, 1.15.9. */
+/* Contract 1.15.8, 1.15.9, 1.15.14. */
 TEST(reflector_watch, events_go_to_the_store_by_their_type_and_move_the_rv)
 {
     struct script s;

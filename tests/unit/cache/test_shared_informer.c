@@ -5,65 +5,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cache/lister.h"
-#include "cache/shared_informer.h"
 #include "cache/shared_informer_int.h"
-#include "fake_server.h"
+#include "fake_informer.h"
 #include "test.h"
-
-struct fake {
-    struct fake_server server;
-    struct cor_shared_informer *inf;
-    char requests[TRACE_MAX]; /* since the last look */
-    char heard[2][TRACE_MAX];
-    struct listener listeners[2];
-};
-
-static void begin_with(struct fake *f, struct cor_shared_informer_opts opts)
-{
-    *f = (struct fake){.listeners = {{"", f->heard[0]}, {"", f->heard[1]}}};
-    fake_server_init(&f->server, f->requests);
-    opts.driver = &f->server.driver;
-    opts.clock = &f->server.clk.clock;
-    assert_int_equal(cor_shared_informer_new(&opts, &f->inf), 0);
-    f->server.to = cor_shared_informer_reflector(f->inf);
-}
-
-static void begin(struct fake *f)
-{
-    begin_with(f, (struct cor_shared_informer_opts){0});
-}
-
-static void end(struct fake *f)
-{
-    cor_shared_informer_stop(f->inf);
-    cor_shared_informer_free(f->inf);
-}
-
-static void step(struct fake *f)
-{
-    while (cor_shared_informer_step(f->inf, 3))
-        ;
-}
-
-/* Started, listed, and watching. */
-static void sync_with(struct fake *f, const char *objects, const char *rv)
-{
-    cor_shared_informer_start(f->inf);
-    fake_server_list(&f->server, objects, rv);
-    fake_server_opened(&f->server);
-    step(f);
-    f->requests[0] = f->heard[0][0] = f->heard[1][0] = '\0';
-}
-
-static struct cor_registration *hear(struct fake *f, int i)
-{
-    struct cor_registration_opts opts = cor_registration_defaults();
-    struct cor_registration *reg;
-
-    opts.handler = listener_handler(&f->listeners[i]);
-    assert_int_equal(cor_shared_informer_add_handler(f->inf, &opts, &reg), 0);
-    return reg;
-}
 
 struct remover {
     struct fake *f;
@@ -84,15 +28,15 @@ TEST(shared_informer, a_handler_may_remove_itself)
     struct remover r = {&f, NULL};
     struct cor_registration_opts opts = {.handler = {.on_add = remove_self, .arg = &r}};
 
-    begin(&f);
+    fake_begin(&f);
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &r.reg), 0);
-    hear(&f, 1);
+    fake_hear(&f, 1);
     cor_shared_informer_start(f.inf);
     fake_server_list(&f.server, "a1 b2", "10");
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "add");
     assert_string_equal(f.heard[1], "add(a1!) add(b2!)");
-    end(&f);
+    fake_end(&f);
 }
 
 static void wake_nobody(void *arg)
@@ -106,14 +50,14 @@ TEST(shared_informer, a_handler_may_remove_itself_where_it_is_drained)
     struct cor_registration_opts opts = {.handler = {.on_add = remove_self, .arg = &r},
                                          .on_ready = wake_nobody};
 
-    begin(&f);
+    fake_begin(&f);
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &r.reg), 0);
     cor_shared_informer_start(f.inf);
     fake_server_list(&f.server, "a1 b2", "10");
-    step(&f);
+    fake_step(&f);
     assert_int_equal(cor_registration_drain(r.reg, 10), 1);
     assert_string_equal(f.heard[0], "add");
-    end(&f);
+    fake_end(&f);
 }
 
 /* Its handle is not written before: see above. */
@@ -124,15 +68,15 @@ TEST(shared_informer, a_held_handler_is_not_run_before_its_release)
     struct cor_registration_opts opts = {.handler = {.on_add = remove_self, .arg = &r},
                                          .is_held = true};
 
-    begin(&f);
-    sync_with(&f, "a1 b2", "10");
+    fake_begin(&f);
+    fake_sync_with(&f, "a1 b2", "10");
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &r.reg), 0);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "");
     cor_registration_release(r.reg);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "add");
-    end(&f);
+    fake_end(&f);
 }
 
 TEST(shared_informer, a_handler_that_is_closed_hears_nothing_of_what_waits)
@@ -142,17 +86,17 @@ TEST(shared_informer, a_handler_that_is_closed_hears_nothing_of_what_waits)
                                          .on_ready = wake_nobody};
     struct cor_registration *reg;
 
-    begin(&f);
-    sync_with(&f, "a1 b2", "10");
+    fake_begin(&f);
+    fake_sync_with(&f, "a1 b2", "10");
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
     assert_int_equal(cor_registration_drain(reg, 1), 1);
     cor_registration_close(reg);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
-    step(&f);
+    fake_step(&f);
     assert_int_equal(cor_registration_drain(reg, 10), 0);
     assert_string_equal(f.heard[0], "add(a1!)");
     cor_shared_informer_remove_handler(f.inf, reg);
-    end(&f);
+    fake_end(&f);
 }
 
 TEST(shared_informer, the_cache_and_the_handlers_agree_when_memory_runs_out)
@@ -162,20 +106,20 @@ TEST(shared_informer, the_cache_and_the_handlers_agree_when_memory_runs_out)
         struct cor_object *got;
 
         test_fail_alloc(0, false);
-        begin(&f);
-        hear(&f, 0);
-        sync_with(&f, "a1", "10");
+        fake_begin(&f);
+        fake_hear(&f, 0);
+        fake_sync_with(&f, "a1", "10");
         fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
         fake_server_event(&f.server, COR_WATCH_ADDED, "b", 12);
         test_fail_alloc(n, false);
-        step(&f);
+        fake_step(&f);
         test_fail_alloc(0, false);
         assert_int_equal(cor_indexer_get(cor_shared_informer_indexer(f.inf), COR_STR("b"), &got),
                          0);
         cor_object_unref(got);
         assert_non_null(strstr(f.heard[0], "update(a1-11)"));
         assert_non_null(strstr(f.heard[0], "add(b12)"));
-        end(&f);
+        fake_end(&f);
     }
 }
 
@@ -197,8 +141,8 @@ TEST(shared_informer, is_not_synced_before_its_list_is_cached_when_memory_runs_o
         bool more = true;
 
         test_fail_alloc(0, false);
-        begin(&f);
-        hear(&f, 0);
+        fake_begin(&f);
+        fake_hear(&f, 0);
         cor_shared_informer_start(f.inf);
         fake_server_list(&f.server, "a1 b2", "10");
         test_fail_alloc(n, false);
@@ -208,7 +152,7 @@ TEST(shared_informer, is_not_synced_before_its_list_is_cached_when_memory_runs_o
                 assert_true(is_cached(&f, "a") && is_cached(&f, "b"));
         }
         assert_string_equal(f.heard[0], "add(a1!) add(b2!)");
-        end(&f);
+        fake_end(&f);
     }
 }
 
@@ -218,16 +162,16 @@ TEST(shared_informer, repeats_no_change_of_a_key_when_memory_runs_out)
         struct fake f;
 
         test_fail_alloc(0, false);
-        begin_with(&f, (struct cor_shared_informer_opts){.by_key = true});
-        hear(&f, 0);
-        sync_with(&f, "a1", "10");
+        fake_begin_with(&f, (struct cor_shared_informer_opts){.by_key = true});
+        fake_hear(&f, 0);
+        fake_sync_with(&f, "a1", "10");
         fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
         fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 12);
         fake_server_event(&f.server, COR_WATCH_DELETED, "a", 13);
         test_fail_alloc(n, false);
-        step(&f);
+        fake_step(&f);
         assert_string_equal(f.heard[0], "update(a1-11) update(a11-12) delete(a13)");
-        end(&f);
+        fake_end(&f);
     }
 }
 
@@ -248,20 +192,20 @@ TEST(shared_informer, follows_an_object_that_the_transform_renames)
 {
     struct fake f;
 
-    begin_with(&f, (struct cor_shared_informer_opts){.transform = rename_object});
-    hear(&f, 0);
+    fake_begin_with(&f, (struct cor_shared_informer_opts){.transform = rename_object});
+    fake_hear(&f, 0);
     cor_shared_informer_start(f.inf);
     fake_server_list(&f.server, "a1", "10");
     fake_server_opened(&f.server);
-    step(&f);
+    fake_step(&f);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
-    step(&f);
+    fake_step(&f);
     assert_true(is_cached(&f, "A"));
     fake_server_event(&f.server, COR_WATCH_DELETED, "a", 12);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "add(A1!) update(A1-11) delete(A12)");
     assert_false(is_cached(&f, "A"));
-    end(&f);
+    fake_end(&f);
 }
 
 static void note_wait(void *arg, int r)
@@ -275,19 +219,19 @@ TEST(shared_informer, tells_once_when_the_first_list_is_cached)
     struct fake f;
     uint64_t id;
 
-    begin(&f);
+    fake_begin(&f);
     assert_int_equal(cor_shared_informer_on_synced(f.inf, note_wait, f.heard[0], &id), 0);
     cor_shared_informer_start(f.inf);
     fake_server_list(&f.server, "a1 b2", "10");
     assert_true(cor_shared_informer_step(f.inf, 1));
     assert_string_equal(f.heard[0], "");
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "told(0)");
     assert_int_equal(cor_shared_informer_on_synced(f.inf, note_wait, f.heard[0], &id), 1);
     assert_false(cor_shared_informer_cancel_wait(f.inf, id));
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "told(0)");
-    end(&f);
+    fake_end(&f);
 }
 
 TEST(shared_informer, tells_those_who_wait_that_it_was_stopped)
@@ -295,7 +239,7 @@ TEST(shared_informer, tells_those_who_wait_that_it_was_stopped)
     struct fake f;
     uint64_t id, other;
 
-    begin(&f);
+    fake_begin(&f);
     assert_int_equal(cor_shared_informer_on_synced(f.inf, note_wait, f.heard[0], &id), 0);
     assert_int_equal(cor_shared_informer_on_rv(f.inf, COR_STR("10"), note_wait, f.heard[0], &other),
                      0);
@@ -305,7 +249,7 @@ TEST(shared_informer, tells_those_who_wait_that_it_was_stopped)
     assert_int_not_equal(strlen(f.heard[0]), 0);
     assert_null(strchr(f.heard[0], ' '));
     assert_int_equal(cor_shared_informer_on_synced(f.inf, note_wait, NULL, &id), -COR_ECANCELED);
-    end(&f);
+    fake_end(&f);
 }
 
 static void wait_rv(struct fake *f, const char *rv, int expected)
@@ -320,19 +264,19 @@ TEST(shared_informer, tells_when_a_write_is_in_the_cache)
 {
     struct fake f;
 
-    begin(&f);
-    sync_with(&f, "a1", "10");
+    fake_begin(&f);
+    fake_sync_with(&f, "a1", "10");
     wait_rv(&f, "9", 1);
     wait_rv(&f, "10", 1);
     wait_rv(&f, "12", 0);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "");
     fake_server_event(&f.server, COR_WATCH_ADDED, "b", 13);
     assert_string_equal(f.heard[0], "");
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "told(0)");
-    end(&f);
+    fake_end(&f);
 }
 
 TEST(shared_informer, a_bookmark_counts_once_what_came_before_it_is_cached)
@@ -340,36 +284,36 @@ TEST(shared_informer, a_bookmark_counts_once_what_came_before_it_is_cached)
     struct fake f;
     char rv[COR_CACHE_WAITER_RV_MAX + 1];
 
-    begin(&f);
-    sync_with(&f, "a1", "10");
+    fake_begin(&f);
+    fake_sync_with(&f, "a1", "10");
     wait_rv(&f, "100", 0);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
     fake_server_bookmark(&f.server, 120, false);
     assert_string_equal(f.heard[0], "");
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "told(0)");
     wait_rv(&f, "130", 0);
     fake_server_bookmark(&f.server, 130, false);
     assert_string_equal(f.heard[0], "told(0) told(0)");
     cor_shared_informer_last_rv(f.inf, rv);
     assert_string_equal(rv, "130");
-    end(&f);
+    fake_end(&f);
 }
 
 TEST(shared_informer, a_relist_tells_those_who_wait_for_what_it_has)
 {
     struct fake f;
 
-    begin(&f);
-    sync_with(&f, "a1", "10");
+    fake_begin(&f);
+    fake_sync_with(&f, "a1", "10");
     wait_rv(&f, "15", 0);
     fake_server_error(&f.server, -COR_EEXPIRED);
     fake_server_wake(&f.server);
     fake_server_list(&f.server, "a14", "20");
     assert_string_equal(f.heard[0], "");
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "told(0)");
-    end(&f);
+    fake_end(&f);
 }
 
 static void note_mutation(void *arg, const struct cor_object *o)
@@ -384,20 +328,21 @@ TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
     struct cor_object *o;
     int found = 0;
 
-    begin_with(&f, (struct cor_shared_informer_opts){.on_mutation = note_mutation, .arg = &found});
-    sync_with(&f, "a1", "10");
+    fake_begin_with(&f,
+                    (struct cor_shared_informer_opts){.on_mutation = note_mutation, .arg = &found});
+    fake_sync_with(&f, "a1", "10");
     assert_int_equal(cor_indexer_get(cor_shared_informer_indexer(f.inf), COR_STR("a"), &o), 0);
     cor_clock_manual_advance(&f.server.clk, 1000);
-    step(&f);
+    fake_step(&f);
     assert_int_equal(found, 0);
     o->bytes[o->len - 1] = '!';
-    step(&f);
+    fake_step(&f);
     assert_int_equal(found, 0);
     cor_clock_manual_advance(&f.server.clk, 1000);
-    step(&f);
+    fake_step(&f);
     assert_int_equal(found, 1);
     cor_object_unref(o);
-    end(&f);
+    fake_end(&f);
 }
 
 /* What a projection leaves: the fields that the machine itself reads. */
@@ -450,15 +395,15 @@ TEST(shared_informer, lives_on_objects_that_a_projection_has_cut)
     struct fake f;
     int n = 0;
 
-    begin_with(&f, (struct cor_shared_informer_opts){.transform = project});
-    hear(&f, 0);
+    fake_begin_with(&f, (struct cor_shared_informer_opts){.transform = project});
+    fake_hear(&f, 0);
     cor_shared_informer_start(f.inf);
     before = test_live_bytes();
     cor_reflector_list_page(f.server.to, fake_server_now(&f.server), &page);
     fake_server_opened(&f.server);
     cor_object_unref(list[0]);
     cor_object_unref(list[1]);
-    step(&f);
+    fake_step(&f);
     assert_true(test_live_bytes() < before);
     lister = (struct cor_lister){.indexer = cor_shared_informer_indexer(f.inf)};
     assert_int_equal(cor_label_selector_parse(COR_STR("team=red"), &red, &status), 0);
@@ -470,9 +415,9 @@ TEST(shared_informer, lives_on_objects_that_a_projection_has_cut)
     cor_object_unref(got);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
     fake_server_event(&f.server, COR_WATCH_DELETED, "b", 12);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "add(a1!) add(b2!) update(a1-11) delete(b12)");
-    end(&f);
+    fake_end(&f);
 }
 
 static void note_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
@@ -485,11 +430,12 @@ TEST(shared_informer, reports_what_client_go_would_log)
     struct fake f;
     int expired = 0;
 
-    begin_with(&f, (struct cor_shared_informer_opts){.on_report = note_report, .arg = &expired});
-    sync_with(&f, "a1", "10");
+    fake_begin_with(&f,
+                    (struct cor_shared_informer_opts){.on_report = note_report, .arg = &expired});
+    fake_sync_with(&f, "a1", "10");
     fake_server_error(&f.server, -COR_EEXPIRED);
     assert_int_equal(expired, 1);
-    end(&f);
+    fake_end(&f);
 }
 
 TEST(shared_informer, bounds_what_waits_for_a_handler_by_default)
@@ -534,14 +480,15 @@ static struct cor_registration *hear_every(struct fake *f, struct listener *l, u
     return reg;
 }
 
-/* Contract 1.17.20, 1.17.21: client-go's TestResyncCheckPeriod. */
+/* Contract 1.17.10, 1.17.20, 1.17.21: client-go's TestResyncCheckPeriod. */
 TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_thought_of)
 {
     struct fake f = {0};
     struct cor_registration *regs[6];
     struct listener l = {"", f.heard[0]};
 
-    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 12 * 3600000}});
+    fake_begin_with(&f,
+                    (struct cor_shared_informer_opts){.reflector = {.resync_ms = 12 * 3600000}});
     regs[0] = hear_every(&f, &l, COR_RESYNC_DEFAULT);
     assert_int_equal(f.inf->resync_check_ms, 12 * 3600000);
     regs[1] = hear_every(&f, &l, 60000);
@@ -560,13 +507,28 @@ TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_
     assert_int_equal(regs[4]->resync_ms, 5000);
     assert_int_equal(regs[5]->resync_ms, 0);
     assert_int_equal(f.inf->resync_check_ms, 5000);
-    end(&f);
+    fake_end(&f);
+}
+
+/* Contract 1.17.22. */
+TEST(shared_informer, one_that_never_resyncs_gives_no_handler_a_period)
+{
+    struct fake f = {0};
+    struct listener l = {"", f.heard[0]};
+
+    fake_begin(&f);
+    assert_int_equal(hear_every(&f, &l, COR_RESYNC_DEFAULT)->resync_ms, 0);
+    assert_int_equal(hear_every(&f, &l, 5000)->resync_ms, 0);
+    fake_sync_with(&f, "a1", "10");
+    assert_int_equal(hear_every(&f, &l, 5000)->resync_ms, 0);
+    assert_true(f.server.wake_ms == COR_REFLECTOR_NEVER);
+    fake_end(&f);
 }
 
 static void tick(struct fake *f)
 {
     fake_server_pass(&f->server, 1000);
-    step(f);
+    fake_step(f);
 }
 
 /* Nothing is made up for: the next period begins now. */
@@ -575,17 +537,17 @@ TEST(shared_informer, a_resync_that_comes_late_comes_once)
     struct fake f = {0};
     struct listener two = {"2:", f.heard[0]};
 
-    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000}});
+    fake_begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000}});
     hear_every(&f, &two, 2000);
-    sync_with(&f, "a1", "10");
+    fake_sync_with(&f, "a1", "10");
     fake_server_pass(&f.server, 10000);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "2:update(a1-1)");
     tick(&f);
     assert_string_equal(f.heard[0], "2:update(a1-1)");
     tick(&f);
     assert_string_equal(f.heard[0], "2:update(a1-1) 2:update(a1-1)");
-    end(&f);
+    fake_end(&f);
 }
 
 /* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
@@ -595,11 +557,11 @@ TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
     struct listener never = {"never:", f.heard[0]}, two = {"2:", f.heard[0]},
                     three = {"3:", f.heard[0]};
 
-    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000}});
+    fake_begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000}});
     hear_every(&f, &never, 0);
     hear_every(&f, &two, 2000);
     hear_every(&f, &three, 3000);
-    sync_with(&f, "a1", "10");
+    fake_sync_with(&f, "a1", "10");
     tick(&f);
     assert_string_equal(f.heard[0], "");
     tick(&f);
@@ -609,7 +571,7 @@ TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
     tick(&f);
     assert_string_equal(f.heard[0], "2:update(a1-1) 3:update(a1-1) 2:update(a1-1)");
     assert_string_equal(f.requests, "");
-    end(&f);
+    fake_end(&f);
 }
 
 static int drop_version(void *arg, struct cor_object **o, struct cor_status *reterr)
@@ -628,18 +590,18 @@ TEST(shared_informer, objects_without_a_version_look_repeated_to_those_who_do_no
     struct fake f = {0};
     struct listener never = {"", f.heard[0]};
 
-    begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000},
-                                                     .transform = drop_version});
+    fake_begin_with(&f, (struct cor_shared_informer_opts){.reflector = {.resync_ms = 1000},
+                                                          .transform = drop_version});
     hear_every(&f, &never, 0);
-    sync_with(&f, "a1", "10");
+    fake_sync_with(&f, "a1", "10");
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "update(a-)");
     tick(&f);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 12);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "update(a-)");
-    end(&f);
+    fake_end(&f);
 }
 
 /* Contract 1.17.14. */
@@ -648,17 +610,17 @@ TEST(shared_informer, a_handler_may_be_removed_before_start_and_after_stop)
     struct fake f;
     struct cor_registration *after;
 
-    begin(&f);
-    cor_shared_informer_remove_handler(f.inf, hear(&f, 0));
-    after = hear(&f, 1);
-    sync_with(&f, "a1", "10");
+    fake_begin(&f);
+    cor_shared_informer_remove_handler(f.inf, fake_hear(&f, 0));
+    after = fake_hear(&f, 1);
+    fake_sync_with(&f, "a1", "10");
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
-    step(&f);
+    fake_step(&f);
     assert_string_equal(f.heard[0], "");
     assert_string_equal(f.heard[1], "update(a1-11)");
     cor_shared_informer_stop(f.inf);
     cor_shared_informer_remove_handler(f.inf, after);
-    end(&f);
+    fake_end(&f);
 }
 
 static int by_name(void *arg, const struct cor_object *o, struct cor_index_values *out)
@@ -674,8 +636,8 @@ TEST(shared_informer, takes_indexes_while_it_runs)
     struct cor_object *o;
     struct fake f;
 
-    begin(&f);
-    sync_with(&f, "a1 b2", "10");
+    fake_begin(&f);
+    fake_sync_with(&f, "a1 b2", "10");
     assert_int_equal(cor_shared_informer_add_indexes(f.inf, &def, 1), 0);
     assert_int_equal(cor_indexer_by_index(cor_shared_informer_indexer(f.inf), COR_STR("name"),
                                           COR_STR("b"), &it),
@@ -684,5 +646,5 @@ TEST(shared_informer, takes_indexes_while_it_runs)
     assert_false(cor_object_iter_next(&it, &o, NULL));
     cor_object_iter_deinit(&it);
     assert_int_equal(cor_shared_informer_add_indexes(f.inf, &def, 1), -COR_EEXIST);
-    end(&f);
+    fake_end(&f);
 }
