@@ -57,9 +57,8 @@ struct cor_informers_opts {
     void (*on_report)(void *arg, struct cor_str plural, enum cor_reflector_report what,
                       const struct cor_status *status);
     /* For debugging, because it holds every object for some minutes: what is cached is looked at
-     * when something comes in, at most once a second, and an object that the program has written
-     * into is told of, once. As on_watch_error, with locks held: it must not call the informers.
-     * NULL: off. */
+     * every second, and an object that the program has written into is told of, once. As
+     * on_watch_error, with locks held: it must not call the informers. NULL: off. */
     void (*on_mutation)(void *arg, const struct cor_object *object);
     void *arg;
 };

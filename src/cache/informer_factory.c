@@ -316,6 +316,14 @@ bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max)
     return more;
 }
 
+void cor_informer_factory_check_mutations(struct cor_informer_factory *f)
+{
+    struct entry *e;
+
+    for (size_t i = 0; (e = started(f, &i));)
+        cor_shared_informer_check_mutations(e->informer);
+}
+
 void cor_informer_factory_stop(struct cor_informer_factory *f)
 {
     for (size_t i = 0; i < f->n; i++)

@@ -82,6 +82,9 @@ void cor_informer_factory_start(struct cor_informer_factory *f);
 /* Steps every informer that was started. True while there is more. */
 bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max);
 
+/* cor_shared_informer_check_mutations() of every informer that was started. */
+void cor_informer_factory_check_mutations(struct cor_informer_factory *f);
+
 /* Stops all informers for good; what client-go's closed stop channel is. */
 void cor_informer_factory_stop(struct cor_informer_factory *f);
 

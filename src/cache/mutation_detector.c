@@ -18,7 +18,7 @@ struct cor_mutation_detector {
     struct cor_list young, old; /* of this retain period, and of the one before */
     size_t nyoung;
     uint64_t key[2];
-    uint64_t looked_ms, rotated_ms;
+    uint64_t rotated_ms;
 };
 
 int cor_mutation_detector_new(const struct cor_mutation_detector_opts *opts, uint64_t now_ms,
@@ -32,7 +32,7 @@ int cor_mutation_detector_new(const struct cor_mutation_detector_opts *opts, uin
     cor_rand_init(&rand);
     cor_rand_bytes(&rand, d->key, sizeof(d->key));
     d->opts = *opts;
-    d->looked_ms = d->rotated_ms = now_ms;
+    d->rotated_ms = now_ms;
     cor_list_init(&d->young);
     cor_list_init(&d->old);
     *ret_detector = d;
@@ -100,11 +100,8 @@ static void look_at(struct cor_mutation_detector *d, struct cor_list *list)
     }
 }
 
-void cor_mutation_detector_tick(struct cor_mutation_detector *d, uint64_t now_ms)
+void cor_mutation_detector_look(struct cor_mutation_detector *d, uint64_t now_ms)
 {
-    if (now_ms - d->looked_ms < COR_MUTATION_PERIOD_MS)
-        return;
-    d->looked_ms = now_ms;
     look_at(d, &d->young);
     look_at(d, &d->old);
     if (now_ms - d->rotated_ms < COR_MUTATION_RETAIN_MS)

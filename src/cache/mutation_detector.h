@@ -40,7 +40,7 @@ COR_DEFINE_CLEANUP(struct cor_mutation_detector, cor_mutation_detector_free)
 /* Holds a reference of its own. 0 or -COR_ENOMEM. */
 int cor_mutation_detector_add(struct cor_mutation_detector *d, struct cor_object *object);
 
-/* Looks at all that it holds if a period has passed since the last look. */
-void cor_mutation_detector_tick(struct cor_mutation_detector *d, uint64_t now_ms);
+/* Looks at all that it holds; to be called every COR_MUTATION_PERIOD_MS. */
+void cor_mutation_detector_look(struct cor_mutation_detector *d, uint64_t now_ms);
 
 #endif

@@ -172,7 +172,6 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
     bool more = cor_controller_step(inf->controller, max);
 
     more |= drain_handlers(inf, max);
-    cor_shared_informer_check_mutations(inf);
     return more;
 }
 
@@ -181,6 +180,6 @@ void cor_shared_informer_check_mutations(struct cor_shared_informer *inf)
     if (!inf->detector)
         return;
     pthread_mutex_lock(&inf->lock);
-    cor_mutation_detector_tick(inf->detector, now_ms(inf));
+    cor_mutation_detector_look(inf->detector, now_ms(inf));
     pthread_mutex_unlock(&inf->lock);
 }

@@ -80,8 +80,8 @@ struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
 int cor_shared_informer_add_indexes(struct cor_shared_informer *inf,
                                     const struct cor_index_def *defs, size_t n);
 
-/* Looks for changed objects if a second has passed since the last look; step does it, too. Nothing
- * when the detector is off. */
+/* Looks for changed objects; whoever runs the informer has a timer call it every
+ * COR_MUTATION_PERIOD_MS. Nothing when the detector is off. */
 void cor_shared_informer_check_mutations(struct cor_shared_informer *inf);
 
 /* Has the first list been applied to the cache? */

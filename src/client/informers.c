@@ -62,6 +62,15 @@ static void on_mutation(void *arg, const struct cor_object *object)
     set->opts.on_mutation(set->opts.arg, object);
 }
 
+/* The heap of timers has the room that this one left. */
+static void on_look(struct cor_timer *timer)
+{
+    struct cor_informers *set = COR_CONTAINER_OF(timer, struct cor_informers, look);
+
+    cor_timer_set(&set->look, COR_MUTATION_PERIOD_MS);
+    cor_informer_factory_check_mutations(set->factory);
+}
+
 static int make_driver(void *arg, const struct cor_informer_scope *scope,
                        struct cor_reflector_driver **ret_driver)
 {
@@ -110,6 +119,28 @@ static int make_factory(struct cor_informers *set)
     return cor_informer_factory_new(&opts, &set->factory);
 }
 
+struct starting {
+    struct cor_informers *set;
+    int r;
+};
+
+static void start_looking(void *arg)
+{
+    struct starting *s = arg;
+
+    s->r = cor_timer_set(&s->set->look, COR_MUTATION_PERIOD_MS);
+}
+
+static int make_look(struct cor_informers *set)
+{
+    struct starting s = {.set = set};
+
+    cor_timer_init(&set->look, set->runtime->loop, on_look);
+    if (set->opts.on_mutation)
+        cor_runtime_run(set->runtime, start_looking, &s);
+    return s.r;
+}
+
 int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                       struct cor_informers **ret_informers)
 {
@@ -119,12 +150,13 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
         return -COR_ENOMEM;
     if (opts)
         set->opts = *opts;
-    if (make_factory(set) < 0) {
+    set->client = client;
+    set->runtime = client->runtime;
+    if (make_factory(set) < 0 || make_look(set) < 0) {
+        cor_informer_factory_free(set->factory);
         cor_free(set);
         return -COR_ENOMEM;
     }
-    set->client = client;
-    set->runtime = client->runtime;
     cor_list_init(&set->informers);
     cor_list_init(&set->handlers);
     set->work.on_mail = on_work_mail;
@@ -146,13 +178,22 @@ static void free_informer(struct cor_informer *inf)
     cor_free(inf);
 }
 
+static void stop_all(void *arg)
+{
+    struct cor_informers *set = arg;
+
+    atomic_store(&set->is_stopped, true);
+    cor_timer_cancel(&set->look);
+    cor_informer_factory_stop(set->factory);
+}
+
 /* Work that is on its way finds the factory here; it finishes the closing then. */
 static void begin_closing(void *arg)
 {
     struct cor_informers *set = arg;
 
     set->is_closing = true;
-    cor_informer_factory_stop(set->factory);
+    stop_all(set);
     if (!atomic_load(&set->work_is_posted))
         finish_closing(set);
 }
@@ -269,14 +310,6 @@ static void start_all(void *arg)
 void cor_informers_start(struct cor_informers *set)
 {
     cor_runtime_run(set->runtime, start_all, set);
-}
-
-static void stop_all(void *arg)
-{
-    struct cor_informers *set = arg;
-
-    atomic_store(&set->is_stopped, true);
-    cor_informer_factory_stop(set->factory);
 }
 
 void cor_informers_stop(struct cor_informers *set)

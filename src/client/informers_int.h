@@ -9,6 +9,7 @@
 #include "cache/informer_factory.h"
 #include "client/client_int.h"
 #include "coracle/informers.h"
+#include "loop/timer.h"
 
 struct cor_informers {
     struct cor_client *client;
@@ -17,6 +18,7 @@ struct cor_informers {
     struct cor_informer_factory *factory; /* the loop's, but for its waits */
     struct cor_list informers;            /* the loop's */
     struct cor_mail work;                 /* there is something to step */
+    struct cor_timer look;                /* for changed objects; where that is wanted */
     atomic_bool work_is_posted;
     atomic_bool is_stopped;
     bool is_closing; /* the loop's */

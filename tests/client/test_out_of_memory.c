@@ -390,9 +390,13 @@ static void on_removed(void *arg)
     *(int *)arg = -1;
 }
 
+static void on_mutation(void *arg, const struct cor_object *object)
+{
+}
+
 TEST(out_of_memory, informers_and_their_handlers_are_made_or_not)
 {
-    const struct cor_informers_opts set_opts = {.resync_ms = 1000};
+    const struct cor_informers_opts set_opts = {.resync_ms = 1000, .on_mutation = on_mutation};
     const struct cor_informer_opts opts = {
         .resource = configmaps, .ns = "default", .label_selector = "a=b"};
     const struct cor_index_def index = {COR_STR("name"), by_name, NULL};
@@ -423,6 +427,28 @@ TEST(out_of_memory, informers_and_their_handlers_are_made_or_not)
         }
         cor_informers_free(set);
         assert_int_equal(nadds, r == 0 ? -1 : 0);
+    }
+    world_end(&w);
+}
+
+#define MANY_SETS 40
+
+/* So many that the loop's timers need more room for them. */
+TEST(out_of_memory, sets_that_look_for_mutations_are_made_or_not)
+{
+    const struct cor_informers_opts opts = {.on_mutation = on_mutation};
+    struct cor_informers *sets[MANY_SETS];
+    struct world w;
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int i = 0;
+
+        while (i < MANY_SETS && cor_informers_new(w.client, &opts, &sets[i]) == 0)
+            i++;
+        assert_int_equal(i < MANY_SETS, test_alloc_failed());
+        while (i > 0)
+            cor_informers_free(sets[--i]);
     }
     world_end(&w);
 }

@@ -332,14 +332,10 @@ TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
                     (struct cor_shared_informer_opts){.on_mutation = note_mutation, .arg = &found});
     fake_sync_with(&f, "a1", "10");
     assert_int_equal(cor_indexer_get(cor_shared_informer_indexer(f.inf), COR_STR("a"), &o), 0);
-    cor_clock_manual_advance(&f.server.clk, 1000);
-    fake_step(&f);
+    cor_shared_informer_check_mutations(f.inf);
     assert_int_equal(found, 0);
     o->bytes[o->len - 1] = '!';
-    fake_step(&f);
-    assert_int_equal(found, 0);
-    cor_clock_manual_advance(&f.server.clk, 1000);
-    fake_step(&f);
+    cor_shared_informer_check_mutations(f.inf);
     assert_int_equal(found, 1);
     cor_object_unref(o);
     fake_end(&f);
