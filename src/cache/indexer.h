@@ -64,6 +64,9 @@ void cor_object_iter_deinit(struct cor_object_iter *it); /* safe on a zeroed str
 bool cor_object_iter_next(struct cor_object_iter *it, struct cor_object **ret_object,
                           struct cor_str *ret_key);
 
+/* How many are left. Of all objects, or those of a namespace; an index's may be fewer. */
+size_t cor_object_iter_left(const struct cor_object_iter *it);
+
 /* All, or those of one namespace, by key. 0 or -COR_ENOMEM. */
 int cor_indexer_list(struct cor_indexer *ix, struct cor_object_iter *ret_it);
 int cor_indexer_list_namespace(struct cor_indexer *ix, struct cor_str ns,

@@ -37,6 +37,11 @@ bool cor_object_iter_next(struct cor_object_iter *it, struct cor_object **ret_ob
     return true;
 }
 
+size_t cor_object_iter_left(const struct cor_object_iter *it)
+{
+    return cor_btree_iter_remaining(&it->it);
+}
+
 size_t cor_indexer_len(struct cor_indexer *ix)
 {
     struct cor_object_iter it;
@@ -44,7 +49,7 @@ size_t cor_indexer_len(struct cor_indexer *ix)
 
     if (cor_indexer_list(ix, &it) < 0)
         return 0;
-    n = cor_btree_iter_remaining(&it.it);
+    n = cor_object_iter_left(&it);
     cor_object_iter_deinit(&it);
     return n;
 }

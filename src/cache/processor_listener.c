@@ -1,5 +1,6 @@
 #include "cache/processor_listener.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -12,7 +13,10 @@
 
 struct cor_processor_listener {
     struct cor_processor_listener_opts opts;
-    pthread_mutex_t lock; /* a leaf */
+    pthread_mutex_t lock;            /* a leaf */
+    struct cor_object_iter snapshot; /* comes before `pending` */
+    size_t snapshot_left;
+    bool snapshot_is_out; /* with whoever drains, who reads it without the lock and releases it */
     struct cor_list pending;
     struct cor_map newest; /* while behind: key -> its newest pending notification */
     bool is_behind, closed;
@@ -71,11 +75,20 @@ void cor_notification_free(struct cor_notification *n)
     cor_free(n);
 }
 
+static void release_snapshot_locked(struct cor_processor_listener *l)
+{
+    if (l->snapshot_is_out)
+        return;
+    cor_object_iter_deinit(&l->snapshot);
+    l->snapshot_left = 0;
+}
+
 /* Initial adds that are dropped stay counted: their handler will never have seen them. */
 static void drop_pending_locked(struct cor_processor_listener *l)
 {
     struct cor_list *link;
 
+    release_snapshot_locked(l);
     while ((link = cor_list_pop(&l->pending)))
         cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
     l->stats.pending = l->stats.pending_bytes = 0;
@@ -122,7 +135,7 @@ static bool fold_locked(struct cor_processor_listener *l, struct cor_notificatio
 static bool push_locked(struct cor_processor_listener *l, struct cor_notification *n,
                         bool *ret_behind)
 {
-    bool was_empty = cor_list_empty(&l->pending);
+    bool was_empty = cor_list_empty(&l->pending) && l->snapshot_left == 0;
 
     l->initial += n->kind == COR_CHANGE_ADD && n->flag;
     if (l->closed || (l->is_behind && fold_locked(l, n))) {
@@ -157,6 +170,75 @@ void cor_notification_push(struct cor_notification *take)
         l->opts.on_ready(l->opts.arg);
 }
 
+void cor_processor_listener_begin_with(struct cor_processor_listener *l,
+                                       const struct cor_object_iter *take_snapshot)
+{
+    size_t n = cor_object_iter_left(take_snapshot);
+
+    pthread_mutex_lock(&l->lock);
+    assert(!l->closed && !l->snapshot.snap && cor_list_empty(&l->pending));
+    l->snapshot = *take_snapshot;
+    l->snapshot_left = n;
+    l->initial += n;
+    if (n == 0)
+        release_snapshot_locked(l);
+    pthread_mutex_unlock(&l->lock);
+    if (n > 0 && l->opts.on_ready)
+        l->opts.on_ready(l->opts.arg);
+}
+
+/* Is there one, for the thread that drains? */
+static bool take_snapshot_out(struct cor_processor_listener *l)
+{
+    bool is_out;
+
+    pthread_mutex_lock(&l->lock);
+    is_out = l->snapshot_is_out = l->snapshot_left > 0;
+    pthread_mutex_unlock(&l->lock);
+    return is_out;
+}
+
+static void put_snapshot_back(struct cor_processor_listener *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->snapshot_is_out = false;
+    if (l->closed || l->snapshot_left == 0)
+        release_snapshot_locked(l);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* The handler has returned from an add of the snapshot. True: it may hear the next. */
+static bool count_snapshot_add(struct cor_processor_listener *l)
+{
+    bool goes_on;
+
+    pthread_mutex_lock(&l->lock);
+    l->initial--;
+    l->snapshot_left--;
+    goes_on = !l->closed;
+    pthread_mutex_unlock(&l->lock);
+    return goes_on;
+}
+
+static size_t drain_snapshot(struct cor_processor_listener *l, size_t max)
+{
+    struct cor_object *object;
+    struct cor_str key;
+    size_t done = 0;
+    bool goes_on = true;
+
+    if (max == 0 || !take_snapshot_out(l))
+        return 0;
+    while (goes_on && done < max && cor_object_iter_next(&l->snapshot, &object, &key)) {
+        cor_event_handler_tell(&l->opts.handler,
+                               &(struct cor_change){COR_CHANGE_ADD, true, key, NULL, object});
+        goes_on = count_snapshot_add(l);
+        done++;
+    }
+    put_snapshot_back(l);
+    return done;
+}
+
 static struct cor_notification *pop(struct cor_processor_listener *l)
 {
     struct cor_notification *n = NULL;
@@ -181,7 +263,7 @@ static struct cor_notification *pop(struct cor_processor_listener *l)
 
 size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max)
 {
-    size_t done = 0;
+    size_t done = drain_snapshot(l, max);
     struct cor_notification *n;
 
     for (; done < max && (n = pop(l)); done++) {
@@ -220,5 +302,6 @@ void cor_processor_listener_stats(struct cor_processor_listener *l,
 {
     pthread_mutex_lock(&l->lock);
     *ret = l->stats;
+    ret->pending += l->snapshot_left;
     pthread_mutex_unlock(&l->lock);
 }

@@ -2,7 +2,8 @@
  * threads. Whoever runs the handler calls cor_processor_listener_drain(), never two at a time.
  *
  * What waits is bounded in bytes. Beyond the bound nothing is lost: updates of a key that has an
- * add or an update waiting are folded into it, so that the handler sees the newest state.
+ * add or an update waiting are folded into it, so that the handler sees the newest state. The
+ * snapshot that a late handler begins with is the cache's own, and does not count.
  * Thread: any; the handler runs on the thread that drains.  Owner: the processor. */
 #ifndef COR_CACHE_PROCESSOR_LISTENER_H
 #define COR_CACHE_PROCESSOR_LISTENER_H
@@ -14,6 +15,7 @@
 #include "base/list.h"
 #include "base/str.h"
 #include "cache/event_handler.h"
+#include "cache/indexer.h"
 #include "meta/object.h"
 
 #define COR_LISTENER_BYTES_MAX (64u << 20) /* what informers use unless told otherwise */
@@ -34,6 +36,11 @@ int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
 
 /* No drain may be under way. What waits is dropped. Returns NULL. */
 struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_listener *l);
+
+/* Before anything is pushed: the handler hears an add of the initial list for each object of the
+ * iterator, which the listener takes, and then what is pushed. Nothing is allocated. */
+void cor_processor_listener_begin_with(struct cor_processor_listener *l,
+                                       const struct cor_object_iter *take_snapshot);
 
 /* What a handler is told. Made before the cache changes, so that the change and its news are never
  * apart: pushing cannot fail. */
@@ -67,8 +74,8 @@ void cor_processor_listener_close(struct cor_processor_listener *l);
 bool cor_processor_listener_saw_initial(struct cor_processor_listener *l);
 
 struct cor_processor_listener_stats {
-    size_t pending;       /* notifications */
-    size_t pending_bytes; /* of them, with the objects that they hold */
+    size_t pending;       /* notifications, and what is left of the snapshot */
+    size_t pending_bytes; /* of the notifications, with the objects that they hold */
     uint64_t folded;      /* updates, since it was made */
 };
 void cor_processor_listener_stats(struct cor_processor_listener *l,

@@ -140,49 +140,20 @@ int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *de
     return r;
 }
 
-/* An add for each object of the cache. */
-static int make_snapshot(struct cor_shared_informer *inf, struct cor_registration *reg,
-                         struct cor_list *news)
-{
-    struct cor_object_iter it;
-    struct cor_object *object;
-    struct cor_str key;
-    int r = cor_indexer_list(inf->indexer, &it);
-
-    if (r < 0)
-        return r;
-    while (r == 0 && cor_object_iter_next(&it, &object, &key)) {
-        const struct cor_change change = {COR_CHANGE_ADD, true, key, NULL, object};
-        struct cor_notification *n = cor_notification_new(reg->listener, &change);
-
-        if (n)
-            cor_list_push(news, &n->link);
-        else
-            r = -COR_ENOMEM;
-    }
-    cor_object_iter_deinit(&it);
-    return r;
-}
-
 static int register_locked(struct cor_shared_informer *inf, struct cor_registration *reg)
 {
-    struct cor_list news;
-    int r = 0;
+    struct cor_object_iter snapshot;
 
-    cor_list_init(&news);
     if (cor_controller_is_stopped(inf->controller))
         return -COR_ECANCELED;
-    if (inf->started)
-        r = make_snapshot(inf, reg, &news);
-    if (r < 0) {
-        free_all(&news);
-        return r;
-    }
+    if (inf->started && cor_indexer_list(inf->indexer, &snapshot) < 0)
+        return -COR_ENOMEM;
     cor_informer_set_resync(inf, reg);
     reg->is_syncing = true;
     reg->id = ++inf->next_id;
     cor_list_push(&inf->handlers, &reg->link);
-    push_all(&news);
+    if (inf->started)
+        cor_processor_listener_begin_with(reg->listener, &snapshot);
     return 0;
 }
 
