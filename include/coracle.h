@@ -18,6 +18,7 @@
 #include "coracle/filtering_handler.h"
 #include "coracle/indexes.h"
 #include "coracle/informer.h"
+#include "coracle/informer_request.h"
 #include "coracle/informers.h"
 #include "coracle/json_path.h"
 #include "coracle/label_selector.h"

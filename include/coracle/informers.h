@@ -15,6 +15,7 @@
 #include "coracle/api.h"
 #include "coracle/client.h"
 #include "coracle/informer.h"
+#include "coracle/informer_request.h"
 #include "coracle/reflector_report.h"
 
 #ifdef __cplusplus
@@ -60,6 +61,10 @@ struct cor_informers_opts {
      * every second, and an object that the program has written into is told of, once. As
      * on_watch_error, with locks held: it must not call the informers. NULL: off. */
     void (*on_mutation)(void *arg, const struct cor_object *object);
+    /* Of every informer of the set; each may be NULL. An informer's own tweak is called after
+     * this one, and its own transform before this. */
+    cor_tweak_fn tweak;
+    cor_transform_fn transform;
     void *arg;
 };
 
@@ -80,6 +85,9 @@ struct cor_informer_opts {
     /* What is kept of each object; may be NULL. Informers with different ones are different. */
     cor_transform_fn transform;
     void *transform_arg;
+    /* Changes what is asked of the server; likewise. */
+    cor_tweak_fn tweak;
+    void *tweak_arg;
 };
 
 /* The one informer of this scope, made when it is first asked for; it lives as long as the set. 0,

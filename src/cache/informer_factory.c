@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "cache/tweaked_driver.h"
 
 #define KEY_MAX (64u * 1024)
 
@@ -15,7 +14,6 @@ struct entry {
     char *strings; /* of the scope */
     char *key;
     struct cor_reflector_driver *driver;
-    struct cor_tweaked_driver tweaked;
     struct cor_shared_informer *informer;
     bool started;
 };
@@ -166,7 +164,7 @@ static struct cor_gvk expected(const struct cor_informer_scope *scope)
 static int make_informer(struct entry *e)
 {
     const struct cor_informer_factory *f = e->factory;
-    struct cor_shared_informer_opts opts = {
+    const struct cor_shared_informer_opts opts = {
         .reflector = {.name = e->scope.resource.resource,
                       .expected = expected(&e->scope),
                       .resync_ms = resync_of(f, &e->scope),
@@ -183,10 +181,6 @@ static int make_informer(struct entry *e)
         .arg = e,
     };
 
-    if (e->scope.tweak) {
-        cor_tweaked_driver_init(&e->tweaked, e->driver, e->scope.tweak, e->scope.tweak_arg);
-        opts.driver = &e->tweaked.driver;
-    }
     return cor_shared_informer_new(&opts, &e->informer);
 }
 

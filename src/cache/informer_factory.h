@@ -20,7 +20,8 @@ struct cor_informer_factory;
 
 /* What does the I/O of the informers. All are called on the factory's thread. */
 struct cor_driver_maker {
-    /* 0 or negative. `scope` stays valid until free_driver. Its tweak is the factory's business. */
+    /* 0 or negative. `scope` stays valid until free_driver; its tweak is the driver's to
+     * call. */
     int (*make_driver)(void *arg, const struct cor_informer_scope *scope,
                        struct cor_reflector_driver **ret_driver);
     /* Where the driver's answers go; once, after it was made. */
@@ -42,7 +43,7 @@ struct cor_informer_factory_opts {
     size_t nresync;
     /* For cor_informer_factory_scope(); must stay valid. */
     struct cor_str ns, label_selector, field_selector;
-    cor_list_tweak_fn tweak;
+    cor_tweak_fn tweak;
     void *tweak_arg;
 
     bool stream_initial;           /* as cor_reflector_opts */

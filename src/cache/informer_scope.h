@@ -10,11 +10,6 @@
 #include "base/str.h"
 #include "coracle/informers.h"
 #include "meta/gvk.h"
-#include "meta/list_options.h"
-
-/* Changes the options of each list and watch after the reflector filled them; it may override any
- * of them. On the informer's thread. */
-typedef void (*cor_list_tweak_fn)(void *arg, struct cor_list_options *opts);
 
 struct cor_informer_scope {
     struct cor_gvr resource;
@@ -24,7 +19,7 @@ struct cor_informer_scope {
     struct cor_str field_selector; /* such as "spec.nodeName=n1" or "metadata.name=x"; empty: all */
     bool metadata_only;            /* objects are PartialObjectMetadata */
     uint64_t resync_ms;            /* 0: the factory's; does not tell scopes apart */
-    cor_list_tweak_fn tweak;       /* may be NULL */
+    cor_tweak_fn tweak;            /* may be NULL */
     void *tweak_arg;
     cor_transform_fn transform; /* before the factory's; may be NULL */
     void *transform_arg;

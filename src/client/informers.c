@@ -71,16 +71,25 @@ static void on_look(struct cor_timer *timer)
     cor_informer_factory_check_mutations(set->factory);
 }
 
+static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    const struct cor_informers *set = arg;
+
+    return set->opts.transform(set->opts.arg, object, reterr);
+}
+
 static int make_driver(void *arg, const struct cor_informer_scope *scope,
                        struct cor_reflector_driver **ret_driver)
 {
     struct cor_informers *set = arg;
-    const struct cor_list_watch_opts opts = {.loop = set->runtime->loop,
-                                             .client = set->client->rest,
-                                             .at = {.gvr = scope->resource, .ns = scope->ns},
-                                             .label_selector = scope->label_selector,
-                                             .field_selector = scope->field_selector,
-                                             .metadata_only = scope->metadata_only};
+    const struct cor_list_watch_opts opts = {
+        .loop = set->runtime->loop,
+        .client = set->client->rest,
+        .at = {.gvr = scope->resource, .ns = scope->ns},
+        .label_selector = scope->label_selector,
+        .field_selector = scope->field_selector,
+        .metadata_only = scope->metadata_only,
+        .tweaks = {{set->opts.tweak, set->opts.arg}, {scope->tweak, scope->tweak_arg}}};
     struct cor_list_watch *lw;
     int r = cor_list_watch_new(&opts, &lw);
 
@@ -109,6 +118,7 @@ static int make_factory(struct cor_informers *set)
         .watch_silence_ms = o->watch_silence_ms,
         .stream_initial = o->stream_initial,
         .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
+        .transform = o->transform ? transform : NULL,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
         .on_report = on_report,
@@ -270,6 +280,8 @@ static void get_informer(void *arg)
         .metadata_only = o->metadata_only,
         .transform = o->transform,
         .transform_arg = o->transform_arg,
+        .tweak = o->tweak,
+        .tweak_arg = o->tweak_arg,
     };
     struct cor_shared_informer *shared;
 

@@ -136,12 +136,49 @@ static struct cor_str accept(const struct cor_list_watch *lw)
                          "application/json");
 }
 
-static struct cor_list_query query_of(const struct cor_list_watch *lw,
-                                      const struct cor_list_options *opts)
+static struct cor_informer_request
+request_of(const struct cor_list_watch *lw, const struct cor_list_options *opts, uint32_t timeout_s)
 {
-    return (struct cor_list_query){.label_selector = lw->opts.label_selector,
-                                   .field_selector = lw->opts.field_selector,
-                                   .list = *opts};
+    return (struct cor_informer_request){
+        .verb = lw->request == LIST ? COR_VERB_LIST : COR_VERB_WATCH,
+        .send_initial_events = opts->send_initial_events == COR_TRUE,
+        .label_selector = lw->opts.label_selector,
+        .field_selector = lw->opts.field_selector,
+        .resource_version = opts->resource_version,
+        .resource_version_match = opts->resource_version_match,
+        .continue_token = opts->continue_token,
+        .limit = opts->limit,
+        .server_timeout = timeout_s,
+        .allow_bookmarks = opts->allow_bookmarks,
+    };
+}
+
+/* What the reflector asks for, as the program wants it. */
+static struct cor_list_query query_of(const struct cor_list_watch *lw,
+                                      const struct cor_list_options *opts, uint32_t timeout_s)
+{
+    struct cor_informer_request req = request_of(lw, opts, timeout_s);
+    struct cor_list_query query = {.list = *opts};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(lw->opts.tweaks); i++)
+        if (lw->opts.tweaks[i].fn)
+            lw->opts.tweaks[i].fn(lw->opts.tweaks[i].arg, &req);
+    query.label_selector = req.label_selector;
+    query.field_selector = req.field_selector;
+    query.list.resource_version = req.resource_version;
+    query.list.resource_version_match = req.resource_version_match;
+    query.list.continue_token = req.continue_token;
+    query.list.limit = req.limit;
+    query.list.allow_bookmarks = req.allow_bookmarks;
+    query.timeout_s = req.server_timeout;
+    return query;
+}
+
+/* A server that was not told when to end is given `untold_ms`. */
+static uint64_t deadline_of(const struct cor_list_query *query, uint64_t untold_ms)
+{
+    return query->timeout_s ? (uint64_t)query->timeout_s * 1000 + COR_LIST_WATCH_SLACK_MS
+                            : untold_ms;
 }
 
 /* A driver must not answer before it returns. */
@@ -154,10 +191,9 @@ static void tell_soon(struct cor_list_watch *lw, int r)
 static void on_list(struct cor_reflector_driver *d, const struct cor_list_options *opts)
 {
     struct cor_list_watch *lw = of(d);
-    const struct cor_list_query query = query_of(lw, opts);
+    struct cor_list_query query;
     struct cor_dynamic_list_call call = {.client = lw->opts.client,
                                          .at = lw->opts.at,
-                                         .deadline_ms = COR_LIST_WATCH_LIST_TIMEOUT_MS,
                                          .on_item = on_item,
                                          .on_done = on_list_done,
                                          .arg = lw};
@@ -165,6 +201,8 @@ static void on_list(struct cor_reflector_driver *d, const struct cor_list_option
     end_request(lw);
     lw->request = LIST;
     lw->stats.lists++;
+    query = query_of(lw, opts, 0);
+    call.deadline_ms = deadline_of(&query, COR_LIST_WATCH_LIST_TIMEOUT_MS);
     call.accept = accept(lw);
     tell_soon(lw, cor_dynamic_list(&call, &query, &lw->call, &lw->why));
 }
@@ -173,11 +211,9 @@ static void on_watch(struct cor_reflector_driver *d, const struct cor_list_optio
                      uint32_t timeout_s)
 {
     struct cor_list_watch *lw = of(d);
-    struct cor_list_query query = query_of(lw, opts);
+    struct cor_list_query query;
     struct cor_dynamic_watch_call call = {.client = lw->opts.client,
                                           .at = lw->opts.at,
-                                          .deadline_ms =
-                                              (uint64_t)timeout_s * 1000 + COR_LIST_WATCH_SLACK_MS,
                                           .on_open = on_open,
                                           .on_event = on_event,
                                           .on_done = on_watch_done,
@@ -186,7 +222,8 @@ static void on_watch(struct cor_reflector_driver *d, const struct cor_list_optio
     end_request(lw);
     lw->request = WATCH;
     lw->stats.watches++;
-    query.timeout_s = timeout_s;
+    query = query_of(lw, opts, timeout_s);
+    call.deadline_ms = deadline_of(&query, 0);
     call.accept = accept(lw);
     tell_soon(lw, cor_dynamic_watch(&call, &query, &lw->call, &lw->why));
 }

@@ -10,6 +10,7 @@
 #include "cache/reflector.h"
 #include "client/resource_path.h"
 #include "client/rest_client.h"
+#include "coracle/informer_request.h"
 
 struct cor_list_watch;
 struct cor_loop;
@@ -21,13 +22,20 @@ struct cor_loop;
 #define COR_LIST_WATCH_SLACK_MS        30000
 #define COR_LIST_WATCH_LIST_TIMEOUT_MS 120000
 
+/* Changes what a request asks for. */
+struct cor_list_tweak {
+    cor_tweak_fn fn; /* may be NULL */
+    void *arg;
+};
+
 struct cor_list_watch_opts {
     struct cor_loop *loop;
     struct cor_rest_client *client;
     struct cor_resource_path at;   /* of the collection */
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector;
-    bool metadata_only; /* PartialObjectMetadata in the place of whole objects */
+    bool metadata_only;              /* PartialObjectMetadata in the place of whole objects */
+    struct cor_list_tweak tweaks[2]; /* one after the other */
 };
 
 /* The strings are copied; `loop` and `client` must stay valid. 0 or -COR_ENOMEM. */

@@ -269,6 +269,58 @@ TEST(list_watch, asks_for_a_namespace_and_a_name)
     end(&w);
 }
 
+static void change_all(void *arg, struct cor_informer_request *req)
+{
+    bool is_list = req->verb == COR_VERB_LIST;
+
+    assert_str(req->label_selector, "app=a");
+    assert_str(req->field_selector, "metadata.name=a");
+    assert_str(req->resource_version, is_list ? "0" : "10");
+    assert_int_equal(req->limit, is_list ? 500 : 0);
+    assert_int_equal(req->allow_bookmarks, !is_list);
+    assert_int_equal(req->server_timeout > 0, !is_list);
+    req->label_selector = COR_STR("app=b");
+    req->field_selector = COR_STR("");
+    req->resource_version = COR_STR("5");
+    req->resource_version_match = is_list ? COR_STR("NotOlderThan") : COR_STR("");
+    req->limit = is_list ? 7 : 0;
+    req->allow_bookmarks = false;
+    req->server_timeout = 3;
+}
+
+/* Tells what it is; that is all it may do. */
+static void change_what_it_is(void *arg, struct cor_informer_request *req)
+{
+    assert_str(req->label_selector, "app=b");
+    *(int *)arg += 1;
+    req->verb = COR_VERB_DELETE;
+    req->send_initial_events = true;
+}
+
+/* Contract 3.1.3: on every list and watch, after the reflector filled the options. */
+TEST(list_watch, tweaks_change_what_is_asked)
+{
+    static const char requests[] =
+        "/api/v1/configmaps?labelSelector=app%3Db&resourceVersion=5&"
+        "resourceVersionMatch=NotOlderThan&limit=7&timeoutSeconds=3\n"
+        "/api/v1/configmaps?labelSelector=app%3Db&watch=true&resourceVersion=5&timeoutSeconds=3\n";
+    int ncalls = 0;
+    struct world w;
+
+    begin_with(
+        &w, two,
+        (struct cor_list_watch_opts){.at = {.gvr = configmaps},
+                                     .label_selector = COR_STR("app=a"),
+                                     .field_selector = COR_STR("metadata.name=a"),
+                                     .tweaks = {{change_all, NULL}, {change_what_it_is, &ncalls}}});
+    await(&w, "add!(a@3)");
+    tell(&w, "MODIFIED", "a", 11);
+    await(&w, "update(a@11)");
+    assert_str(cor_buf_str(&w.asked), requests);
+    assert_int_equal(ncalls, 2);
+    end(&w);
+}
+
 /* Contract 3.3.1, 4.14.9. */
 TEST(list_watch, asks_for_metadata_only)
 {
