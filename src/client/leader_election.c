@@ -189,21 +189,26 @@ static void send(struct cor_leader *l, enum request request)
         l->driver->ops->update(l->driver, &l->wanted, l->version);
 }
 
-/* The record that makes, or keeps, this process the holder. */
-static void want_lock(struct cor_leader *l)
+/* The record of a lock that was nobody's. */
+static void want_new_lock(struct cor_leader *l)
 {
-    bool keep = cor_leader_is_leader(l);
-    int32_t transitions = l->has_observed ? l->observed.transitions : 0;
-
-    if (l->has_observed && !keep && transitions < INT32_MAX)
-        transitions++;
     l->wanted = (struct cor_leader_record){
         .duration_s = (int32_t)(l->opts.lease_ms / 1000),
-        .acquire_us = keep ? l->observed.acquire_us : l->wall_us,
+        .acquire_us = l->wall_us,
         .renew_us = l->wall_us,
-        .transitions = transitions,
     };
     memcpy(l->wanted.holder, l->identity, sizeof(l->wanted.holder));
+}
+
+/* The record that makes, or keeps, this process the holder of the lock that was observed. */
+static void want_lock(struct cor_leader *l)
+{
+    want_new_lock(l);
+    l->wanted.transitions = l->observed.transitions;
+    if (cor_leader_is_leader(l))
+        l->wanted.acquire_us = l->observed.acquire_us;
+    else if (l->wanted.transitions < INT32_MAX)
+        l->wanted.transitions++;
 }
 
 static void begin_round(struct cor_leader *l)
@@ -311,8 +316,7 @@ void cor_leader_got(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, int 
         return;
     }
     if (r == -COR_ENOTFOUND) {
-        l->has_observed = false;
-        want_lock(l);
+        want_new_lock(l);
         send(l, CREATE);
         set_wake(l);
         return;

@@ -116,6 +116,7 @@ static bool has_errors(void *arg)
     return atomic_load(&((struct candidate *)arg)->nerrors) >= 2;
 }
 
+/* Contract 4.2.20: a request on a Lease has half of the renew deadline. */
 TEST(reports, a_lease_that_is_forbidden_is_told_of)
 {
     static const struct script_answer answers[] = {
@@ -145,6 +146,7 @@ TEST(reports, a_lease_that_is_forbidden_is_told_of)
         assert_int_equal(cor_election_new(w.client, &opts, &election, NULL), 0);
         world_run(&w, has_errors, &c);
         assert_int_equal(c.code, 403);
+        assert_true(script_count(&s, "timeout=5s") >= 2);
         assert_false(cor_election_is_stale(election, 0));
         cor_election_free(election);
         world_end(&w);
@@ -167,7 +169,7 @@ static bool is_stale(void *arg)
     return cor_election_is_stale(arg, 0);
 }
 
-/* Contract 4.2.16, 4.2.17. The lease is made, and cannot be renewed. */
+/* Contract 4.2.16, 4.2.17, 4.2.20. The lease is made, and cannot be renewed. */
 TEST(reports, a_leader_that_cannot_renew_is_known_and_becomes_stale)
 {
     static const struct script_answer answers[] = {
@@ -207,6 +209,7 @@ TEST(reports, a_leader_that_cannot_renew_is_known_and_becomes_stale)
         assert_string_equal(whole, "candidate");
         assert_int_equal(cor_election_leader(election, leader, sizeof(leader)), 9);
         assert_string_equal(leader, "cand");
+        assert_int_equal(script_count(&s, "timeout=1s"), script_count(&s, "leases"));
         world_run(&w, is_stale, election);
         assert_false(cor_election_is_stale(election, 10 * PATIENCE_MS));
         cor_election_free(election);

@@ -79,10 +79,10 @@ static void on_new_leader(void *arg, const char *identity)
     note(arg, "LEADER(%s)", identity);
 }
 
-static void begin(struct fake *f, bool release)
+static void begin_as(struct fake *f, const char *identity, bool release)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    struct cor_leader_opts opts = {.identity = "me",
+    struct cor_leader_opts opts = {.identity = identity,
                                    .release_on_cancel = release,
                                    .rand = &f->rand,
                                    .on_started = on_started,
@@ -94,6 +94,11 @@ static void begin(struct fake *f, bool release)
     cor_rand_init_seeded(&f->rand, 7);
     assert_int_equal(cor_leader_new(&opts, &f->driver, &f->l, &st), 0);
     cor_leader_start(f->l, f->now, 1);
+}
+
+static void begin(struct fake *f, bool release)
+{
+    begin_as(f, "me", release);
 }
 
 static void end(struct fake *f)
@@ -246,7 +251,7 @@ TEST(leader_election, sequence_51_a_conflict_is_looked_at)
     end(&f);
 }
 
-/* Contract 4.2.13. */
+/* Contract 4.2.3, 4.2.13. */
 TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
 {
     struct fake f;
@@ -260,6 +265,8 @@ TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
     wait_ms(&f, 10000);
     assert_log(&f, "update(me,0@v1) cancel STOPPED");
     assert_int_equal(f.wake, UINT64_MAX);
+    wait_ms(&f, 60000);
+    assert_log(&f, "");
     end(&f);
 }
 
@@ -353,7 +360,7 @@ TEST(leader_election, a_record_without_a_sound_duration_or_count_is_taken_over)
     end(&f);
 }
 
-/* Contract 4.2, 6: what counts is when the write was seen, not what it says. */
+/* Contract 4.2.6: what counts is when the write was seen, not what it says. */
 TEST(leader_election, a_renewal_counts_although_the_wall_clock_stands_still)
 {
     struct fake f;
@@ -455,6 +462,7 @@ TEST(leader_election, a_lock_that_another_took_meanwhile_is_not_given_back)
     end(&f);
 }
 
+/* Contract 4.2.5. */
 TEST(leader_election, candidates_do_not_come_back_all_at_once)
 {
     uint64_t shortest_ms = UINT64_MAX, longest_ms = 0;
@@ -485,4 +493,73 @@ TEST(leader_election, a_lock_that_was_removed_begins_anew)
     cor_leader_got(f.l, f.now, 1, -COR_ENOTFOUND, NULL, NULL);
     assert_log(&f, "get LEADER(other) get create(me,0)");
     end(&f);
+}
+
+/* Contract 4.2.7: what was seen is forgotten when another record is known to be there, not before.
+ * A leader whose lock was removed, and which cannot make it anew, still leads: it renews, becomes
+ * stale, and gives back. */
+TEST(leader_election, a_leader_whose_lock_was_removed_leads_until_the_deadline)
+{
+    struct fake f;
+
+    become_leader(&f, true);
+    wait_ms(&f, 2000);
+    written(&f, -COR_ENOTFOUND, NULL);
+    cor_leader_got(f.l, f.now, 77, -COR_ENOTFOUND, NULL, NULL);
+    assert_int_equal(f.written.acquire_us, 77);
+    written(&f, -COR_EUNREACHABLE, NULL);
+    assert_log(&f, "update(me,0@v1) get create(me,0)");
+    assert_true(cor_leader_is_leader(f.l));
+    assert_string_equal(cor_leader_holder(f.l), "me");
+    assert_true(cor_leader_is_stale(f.l, f.now + 13001, 0));
+    wait_ms(&f, 2000);
+    assert_log(&f, "update(me,0@v1)");
+    wait_ms(&f, 8000);
+    assert_log(&f, "cancel get");
+    wait_ms(&f, 10000);
+    assert_log(&f, "cancel STOPPED");
+    end(&f);
+}
+
+/* Contract 4.2.8: a lock that comes back as it was has not changed. */
+TEST(leader_election, a_lock_that_was_gone_for_a_moment_is_held_no_longer)
+{
+    struct fake f;
+
+    begin(&f, false);
+    got(&f, "other", 20, 5);
+    wait_ms(&f, f.wake - f.now);
+    cor_leader_got(f.l, f.now, 1, -COR_ENOTFOUND, NULL, NULL);
+    written(&f, -COR_EEXIST, NULL);
+    f.now = 100000 + 20000 - 1;
+    cor_leader_tick(f.l, f.now, 1);
+    got(&f, "other", 20, 5);
+    assert_log(&f, "get LEADER(other) get create(me,0) get");
+    f.now += f.wake - f.now;
+    cor_leader_tick(f.l, f.now, 1);
+    got(&f, "other", 20, 5);
+    assert_log(&f, "get update(me,4@v1)");
+    end(&f);
+}
+
+/* Contract 4.2.15: nothing fences a leader that sleeps. One that is awake stops before another may
+ * begin: the renew deadline and a retry are over sooner than the lease. */
+TEST(leader_election, two_lead_while_the_first_one_sleeps)
+{
+    struct fake first, second;
+
+    become_leader(&first, false);
+    begin_as(&second, "you", false);
+    cor_leader_got(second.l, second.now, 1, 0, &first.written, "v1");
+    second.now += 15000;
+    cor_leader_tick(second.l, second.now, 1);
+    cor_leader_got(second.l, second.now, 1, 0, &first.written, "v1");
+    written(&second, 0, "v2");
+    assert_log(&second, "get LEADER(me) get update(you,1@v1) LEADER(you) STARTED");
+    assert_true(cor_leader_is_leader(first.l) && cor_leader_is_leader(second.l));
+    first.now = second.now;
+    cor_leader_tick(first.l, first.now, 1);
+    assert_log(&first, "STOPPED");
+    end(&second);
+    end(&first);
 }
