@@ -210,3 +210,87 @@ TEST(informer_scopes, metadata_only_follows_adds_updates_and_deletions)
         end(&s);
     }
 }
+
+/* Every set has an end of its own, where client-go has one for each Start. */
+TEST(informer_scopes, sets_of_one_client_end_by_themselves)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct set s, other;
+        struct ear *ear, *of_other;
+
+        begin(&s, kind, NULL);
+        other = (struct set){.n = 0};
+        assert_int_equal(cor_informers_new(s.w.client, NULL, &other.informers), 0);
+        ear = follow(&s, (struct cor_informer_opts){.ns = "default"});
+        of_other = follow(&other, (struct cor_informer_opts){.ns = "default"});
+        start(&s);
+        start(&other);
+        create_in(&s, "default", "one", "{}");
+        ear_await(ear, &s.w, "+one ");
+        ear_await(of_other, &s.w, "+one ");
+        cor_informers_stop(other.informers);
+        create_in(&s, "default", "two", "{}");
+        ear_await(ear, &s.w, "+one +two ");
+        ear_await(of_other, &s.w, "+one ");
+        cor_informers_free(other.informers);
+        end(&s);
+    }
+}
+
+/* Contract 3.1.11: there is no way back for what was stopped; it is still the scope's informer, and
+ * readable. */
+TEST(informer_scopes, what_was_stopped_stays_and_is_not_started_again)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_informer *again;
+        const struct cor_informer_opts opts = {.resource = configmaps, .ns = "default"};
+        struct set s;
+
+        begin(&s, kind, NULL);
+        create_in(&s, "default", "one", "{}");
+        follow(&s, opts);
+        start(&s);
+        cor_informers_stop(s.informers);
+        assert_int_equal(cor_informers_get(s.informers, &opts, &again, NULL), 0);
+        assert_ptr_equal(again, s.inf[0]);
+        cor_informers_start(s.informers);
+        assert_int_equal(cor_informer_add_handler(again, &(struct cor_handler_opts){0}, NULL),
+                         -COR_ECANCELED);
+        assert_int_equal(cor_informer_len(again), 1);
+        end(&s);
+    }
+}
+
+static void on_watch_error(void *arg, struct cor_str plural, const struct cor_status *error)
+{
+    assert_true(cor_str_eqz(plural, "boats"));
+    assert_int_equal(error->err, -COR_ENOTFOUND);
+    atomic_store((atomic_bool *)arg, true);
+}
+
+static bool is_set(void *arg)
+{
+    return atomic_load((atomic_bool *)arg);
+}
+
+/* Any resource may be asked for; whether there is one, the server says. */
+TEST(informer_scopes, a_resource_that_the_server_lacks_is_told_of)
+{
+    FOR_EACH_KIND(kind)
+    {
+        const struct cor_informer_opts boats = {.resource = {"example.com", "v1", "boats"}};
+        atomic_bool is_told = false;
+        const struct cor_informers_opts opts = {.on_watch_error = on_watch_error,
+                                                .arg = (void *)&is_told};
+        struct set s;
+
+        begin(&s, kind, &opts);
+        assert_int_equal(cor_informers_get(s.informers, &boats, &s.inf[0], NULL), 0);
+        cor_informers_start(s.informers);
+        world_run(&s.w, is_set, (void *)&is_told);
+        assert_false(cor_informer_has_synced(s.inf[0]));
+        end(&s);
+    }
+}

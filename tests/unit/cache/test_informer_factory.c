@@ -308,6 +308,7 @@ TEST(informer_factory, calls_once_when_all_are_synced)
     end(&f);
 }
 
+/* Contract 3.1.11 */
 TEST(informer_factory, tells_those_who_wait_that_it_was_stopped)
 {
     struct fake f;
@@ -320,6 +321,10 @@ TEST(informer_factory, tells_those_who_wait_that_it_was_stopped)
     cor_informer_factory_stop(f.factory);
     assert_string_equal(f.told, "ECANCELED");
     assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), -COR_ECANCELED);
+    cor_informer_factory_start(f.factory);
+    assert_ptr_equal(get(&f, pods), get(&f, pods));
+    assert_string_equal(f.requests[0], "L(0,500) cancel");
+    assert_int_equal(f.made, 2);
     end(&f);
 }
 
