@@ -81,6 +81,34 @@ COR_API void cor_client_config_deinit(struct cor_client_config *config);
 COR_API int cor_client_config_load(const char *kubeconfig, const char *context,
                                    struct cor_client_config *ret_config, struct cor_status *reterr);
 
+/* What a program's flags say over what is read, as kubectl's do. NULL, "" and false say nothing;
+ * each other word takes the place of its own in the context, cluster or user that is chosen, and
+ * what they are after is checked as a whole. Files are named from the working directory. */
+struct cor_client_config_overrides {
+    const char *context, *cluster, *user; /* names, which must be there */
+    const char *ns;
+    const char *server; /* clears the cluster's tls-server-name */
+    const char *tls_server_name;
+    const char *ca_file; /* this or the next: in the place of both, and of data */
+    bool insecure_skip_tls_verify;
+    const char *proxy_url;
+
+    const char *token, *token_file; /* either: in the place of both */
+    const char *username, *password;
+    const char *client_cert_file, *client_key_file;
+    const char *impersonate_user, *impersonate_uid;
+    const char *const *impersonate_groups; /* if any, in the place of all */
+    size_t nimpersonate_groups;
+};
+
+/* As cor_client_config_load(), with the flags of a program over it; without a context a `server` is
+ * enough, and then no pod is looked for. What a pod has may be overridden too, but not by a user
+ * name, a password or a certificate (-COR_EINVAL). `overrides` may be NULL. */
+COR_API int cor_client_config_load_with(const char *kubeconfig,
+                                        const struct cor_client_config_overrides *overrides,
+                                        struct cor_client_config *ret_config,
+                                        struct cor_status *reterr);
+
 /* What a pod has: KUBERNETES_SERVICE_HOST and _PORT, and the files of its service account under
  * `folder` (NULL: /var/run/secrets/kubernetes.io/serviceaccount). -COR_ENOTFOUND: this is no pod;
  * -COR_ENOMEM. */

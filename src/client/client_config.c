@@ -11,7 +11,7 @@
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 #define FILE_MAX        (1u << 20)
 
-static void free_strings(struct cor_strings *s)
+void cor_strings_deinit(struct cor_strings *s)
 {
     for (size_t i = 0; i < s->n; i++)
         cor_free(s->items[i]);
@@ -47,11 +47,11 @@ void cor_client_config_deinit(struct cor_client_config *c)
     cor_free(c->exec.interactive_mode);
     cor_free(c->exec.install_hint);
     cor_free(c->exec.cluster_config);
-    free_strings(&c->exec.args);
+    cor_strings_deinit(&c->exec.args);
     free_pairs(&c->exec.env);
     cor_free(c->impersonate_user);
     cor_free(c->impersonate_uid);
-    free_strings(&c->impersonate_groups);
+    cor_strings_deinit(&c->impersonate_groups);
     free_pairs(&c->impersonate_extra);
     *c = (struct cor_client_config){0};
 }
@@ -62,7 +62,7 @@ static int copy_text(char **to, const char *from)
     return from && !*to ? -COR_ENOMEM : 0;
 }
 
-static int copy_strings(struct cor_strings *to, const struct cor_strings *from)
+int cor_strings_copy(struct cor_strings *to, const struct cor_strings *from)
 {
     int r = 0;
 
@@ -131,11 +131,11 @@ int cor_client_config_copy(struct cor_client_config *ret, const struct cor_clien
     to.disable_compression = from->disable_compression;
     to.exec.provide_cluster_info = from->exec.provide_cluster_info;
     if (r == 0)
-        r = copy_strings(&to.exec.args, &from->exec.args);
+        r = cor_strings_copy(&to.exec.args, &from->exec.args);
     if (r == 0)
         r = copy_pairs(&to.exec.env, &from->exec.env);
     if (r == 0)
-        r = copy_strings(&to.impersonate_groups, &from->impersonate_groups);
+        r = cor_strings_copy(&to.impersonate_groups, &from->impersonate_groups);
     if (r == 0)
         r = copy_pairs(&to.impersonate_extra, &from->impersonate_extra);
     if (r < 0)
@@ -145,26 +145,40 @@ int cor_client_config_copy(struct cor_client_config *ret, const struct cor_clien
     return 0;
 }
 
-/* The file's text without white space at its ends. 0, -COR_ENOMEM, or what reading it gave. */
-static int load(const char *folder, const char *name, char **ret_path, char **ret_text)
+int cor_client_config_read(const char *path, char **ret_text)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     struct cor_str trimmed;
+    char *copy;
     int r;
 
-    cor_buf_init(&path, FILE_MAX);
     cor_buf_init_secret(&text, FILE_MAX);
-    r = cor_buf_addf(&path, "%s/%s", folder, name);
-    if (r == 0)
-        r = cor_pem_load(path.p, &text);
+    r = cor_pem_load(path, &text);
     if (r < 0)
         return r;
     trimmed = cor_str_trim(cor_buf_str(&text));
-    *ret_text = cor_strndup(trimmed.p, trimmed.n);
-    if (ret_path)
+    copy = cor_strndup(trimmed.p, trimmed.n);
+    if (!copy)
+        return -COR_ENOMEM;
+    *ret_text = copy;
+    return 0;
+}
+
+/* 0, -COR_ENOMEM, or what reading it gave. */
+static int load(const char *folder, const char *name, char **ret_path, char **ret_text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
+    int r;
+
+    cor_buf_init(&path, FILE_MAX);
+    r = cor_buf_addf(&path, "%s/%s", folder, name);
+    if (r == 0)
+        r = cor_client_config_read(path.p, ret_text);
+    if (r == 0 && ret_path) {
         *ret_path = cor_strndup(path.p, path.n);
-    return *ret_text && (!ret_path || *ret_path) ? 0 : -COR_ENOMEM;
+        r = *ret_path ? 0 : -COR_ENOMEM;
+    }
+    return r;
 }
 
 static int set_server(struct cor_client_config *c, const char *host, const char *port)

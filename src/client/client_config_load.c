@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/client_config.h"
+#include "client/config_overrides.h"
 #include "client/kubeconfig.h"
 
 static bool is_pod(void)
@@ -12,16 +13,38 @@ static bool is_pod(void)
     return host && *host;
 }
 
+static bool is_set(const char *s)
+{
+    return s && s[0];
+}
+
+static int load_pod(const struct cor_client_config_overrides *o,
+                    struct cor_client_config *ret_config, struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
+    int r = cor_client_config_in_cluster(NULL, &c, reterr);
+
+    if (r == 0)
+        r = cor_override_pod(&c, o, reterr);
+    if (r < 0)
+        return r;
+    *ret_config = c;
+    c = (struct cor_client_config){0};
+    return 0;
+}
+
 /* Files without a current context give way to what a pod has, as upstream's empty configurations
  * do. */
-int cor_client_config_load(const char *kubeconfig, const char *context,
-                           struct cor_client_config *ret_config, struct cor_status *reterr)
+int cor_client_config_load_with(const char *kubeconfig,
+                                const struct cor_client_config_overrides *overrides,
+                                struct cor_client_config *ret_config, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
     struct cor_kubeconfig_files files = cor_kubeconfig_files_from_env();
-    const struct cor_kubeconfig_overrides overrides = {.context = context};
-    bool is_named = kubeconfig || (context && *context);
-    bool has_list = files.list && *files.list;
+    const struct cor_client_config_overrides none = {0}, *o = overrides ? overrides : &none;
+    bool is_named = kubeconfig || is_set(o->context) || is_set(o->cluster) || is_set(o->user) ||
+                    is_set(o->server);
+    bool has_list = is_set(files.list);
     size_t nread = 0;
     int r;
 
@@ -32,13 +55,21 @@ int cor_client_config_load(const char *kubeconfig, const char *context,
     if (r < 0)
         return r;
     if (!is_named && is_pod() && cor_kubeconfig_current_context(kc).n == 0)
-        return cor_client_config_in_cluster(NULL, ret_config, reterr);
-    if (nread == 0)
+        return load_pod(o, ret_config, reterr);
+    if (nread == 0 && !is_set(o->server))
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "no configuration: there is no %s%s, and this is no pod",
                               has_list ? files.list : "~/.kube/config",
                               has_list ? " (KUBECONFIG)" : ", KUBECONFIG is not set");
-    return cor_kubeconfig_resolve(kc, &overrides, ret_config, reterr);
+    return cor_kubeconfig_resolve(kc, o, ret_config, reterr);
+}
+
+int cor_client_config_load(const char *kubeconfig, const char *context,
+                           struct cor_client_config *ret_config, struct cor_status *reterr)
+{
+    const struct cor_client_config_overrides overrides = {.context = context};
+
+    return cor_client_config_load_with(kubeconfig, &overrides, ret_config, reterr);
 }
 
 int cor_client_config_set(char **field, const char *text)

@@ -43,21 +43,13 @@ struct cor_kubeconfig_files cor_kubeconfig_files_from_env(void);
 /* "" when no file has one. */
 struct cor_str cor_kubeconfig_current_context(const struct cor_kubeconfig *kc);
 
-/* What a program's flags say over the files; NULL and "": nothing. */
-struct cor_kubeconfig_overrides {
-    const char *context, *cluster, *user; /* names */
-    const char *ns;
-    const char *server; /* clears the cluster's tls-server-name */
-    const char *tls_server_name;
-};
-
 /* What a context says, checked: the current one unless `overrides` (may be NULL) names another.
  * Without a context the overrides must have a cluster or a server. The config is initialised on
  * success. -COR_ENOTFOUND: no context, cluster or user of that name; -COR_EINVAL: a field is wrong
  * or missing, or the file that it names cannot be read (the message names it); -COR_ENOMEM.
  * A server that is not https (or a local socket) gets no credentials. */
 int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
-                           const struct cor_kubeconfig_overrides *overrides,
+                           const struct cor_client_config_overrides *overrides,
                            struct cor_client_config *ret_config, struct cor_status *reterr);
 
 #endif

@@ -8,11 +8,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "client/config_overrides.h"
 #include "client/kubeconfig_int.h"
-#include "net/cert.h"
 #include "json/scan.h"
-
-#define PEM_MAX (1u << 20)
 
 static int no_memory(struct cor_status *reterr)
 {
@@ -34,16 +32,13 @@ static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_s
 static int load(const struct cor_stanza *s, const char *field, const char *path, char **ret,
                 struct cor_status *reterr)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
-    int r;
+    int r = cor_client_config_read(path, ret);
 
-    cor_buf_init_secret(&text, PEM_MAX);
-    r = cor_pem_load(path, &text);
-    if (r < 0 && r != -COR_ENOMEM)
-        return cor_stanza_mistake(s, field, reterr, "unable to read %s: %s", path, cor_err_text(r));
-    if (r == 0)
-        *ret = cor_strndup(cor_buf_str(&text).n ? text.p : "", text.n);
-    return *ret ? 0 : no_memory(reterr);
+    if (r == -COR_ENOMEM)
+        return no_memory(reterr);
+    return r < 0 ? cor_stanza_mistake(s, field, reterr, "unable to read %s: %s", path,
+                                      cor_err_text(r))
+                 : 0;
 }
 
 static int read_ca(const struct cor_stanza *s, struct cor_client_config *c,
@@ -61,6 +56,18 @@ static int read_ca(const struct cor_stanza *s, struct cor_client_config *c,
                                   "certificate-authority-data and certificate-authority are both "
                                   "specified. certificate-authority-data will override");
     return load(s, "certificate-authority", path, &c->ca_pem, reterr);
+}
+
+/* Flags that say anything of it say all. */
+static int read_trust(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
+                      struct cor_client_config *c, struct cor_status *reterr)
+{
+    int r;
+
+    if (cor_overrides_have_trust(o))
+        return cor_override_trust(c, o, reterr);
+    r = cor_stanza_bool(s, "insecure-skip-tls-verify", &c->insecure_skip_tls_verify, reterr);
+    return r < 0 ? r : read_ca(s, c, reterr);
 }
 
 static bool has_scheme(const char *url, const char *const schemes[], size_t n)
@@ -99,17 +106,7 @@ static void clean_server(char *server)
         path[strcspn(path, "?#")] = '\0';
 }
 
-/* Absent overrides leave the field. */
-static int override(char **field, const char *with, struct cor_status *reterr)
-{
-    if (!is_set(with))
-        return 0;
-    cor_free(*field);
-    *field = cor_strdup(with);
-    return *field ? 0 : no_memory(reterr);
-}
-
-static int read_server(const struct cor_stanza *s, const struct cor_kubeconfig_overrides *o,
+static int read_server(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
                        struct cor_client_config *c, struct cor_status *reterr)
 {
     int r = cor_stanza_string(s, "server", &c->server, reterr);
@@ -119,8 +116,8 @@ static int read_server(const struct cor_stanza *s, const struct cor_kubeconfig_o
     if (r == 0 && is_set(o->server))
         c->tls_server_name = cor_free(c->tls_server_name);
     if (r == 0)
-        r = override(&c->server, o->server, reterr);
-    return r < 0 ? r : override(&c->tls_server_name, o->tls_server_name, reterr);
+        r = cor_override_text(&c->server, o->server, reterr);
+    return r < 0 ? r : cor_override_text(&c->tls_server_name, o->tls_server_name, reterr);
 }
 
 /* What the cluster has for plugins: the extension of that name, as it is. */
@@ -145,7 +142,7 @@ static int read_extension(const struct cor_stanza *s, struct cor_client_config *
     return 0;
 }
 
-static int read_cluster(const struct cor_stanza *s, const struct cor_kubeconfig_overrides *o,
+static int read_cluster(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
                         struct cor_client_config *c, struct cor_status *reterr)
 {
     int r = read_server(s, o, c, reterr);
@@ -153,13 +150,13 @@ static int read_cluster(const struct cor_stanza *s, const struct cor_kubeconfig_
     if (r == 0)
         r = read_extension(s, c, reterr);
     if (r == 0)
-        r = cor_stanza_bool(s, "insecure-skip-tls-verify", &c->insecure_skip_tls_verify, reterr);
-    if (r == 0)
         r = cor_stanza_bool(s, "disable-compression", &c->disable_compression, reterr);
     if (r == 0)
         r = cor_stanza_string(s, "proxy-url", &c->proxy_url, reterr);
     if (r == 0)
-        r = read_ca(s, c, reterr);
+        r = cor_override_text(&c->proxy_url, o->proxy_url, reterr);
+    if (r == 0)
+        r = read_trust(s, o, c, reterr);
     if (r == 0)
         r = check_cluster(s, c, reterr);
     if (r == 0)
@@ -366,8 +363,9 @@ static int read_extra(const struct cor_stanza *s, struct cor_client_config *c,
     return 0;
 }
 
-static int read_impersonation(const struct cor_stanza *s, struct cor_client_config *c,
-                              struct cor_status *reterr)
+static int read_impersonation(const struct cor_stanza *s,
+                              const struct cor_client_config_overrides *o,
+                              struct cor_client_config *c, struct cor_status *reterr)
 {
     struct cor_str groups = COR_STR("");
     int r = cor_stanza_string(s, "as", &c->impersonate_user, reterr);
@@ -379,11 +377,10 @@ static int read_impersonation(const struct cor_stanza *s, struct cor_client_conf
         r = read_strings(s, "as-groups", groups, &c->impersonate_groups, reterr);
     if (r == 0)
         r = read_extra(s, c, reterr);
-    if (r == 0 && !is_set(c->impersonate_user) &&
-        (is_set(c->impersonate_uid) || c->impersonate_groups.n > 0 || c->impersonate_extra.n > 0))
-        return cor_stanza_mistake(s, "as", reterr,
-                                  "requesting uid, groups or user-extra without impersonating a "
-                                  "user is not allowed");
+    if (r == 0)
+        r = cor_override_impersonation(c, o, reterr);
+    if (r == 0 && cor_impersonates_nobody(c))
+        return cor_stanza_mistake(s, "as", reterr, COR_NOBODY_TEXT);
     return r;
 }
 
@@ -424,8 +421,8 @@ static int check_client_cert(const struct cor_stanza *s, const struct cor_client
     return r < 0 ? r : check_readable(s, "client-key", c->client_key_file, reterr);
 }
 
-static int read_client_cert(const struct cor_stanza *s, struct cor_client_config *c,
-                            struct cor_status *reterr)
+static int read_client_cert(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
+                            struct cor_client_config *c, struct cor_status *reterr)
 {
     int r = cor_stanza_data(s, "client-certificate-data", &c->client_cert_pem, reterr);
 
@@ -435,6 +432,10 @@ static int read_client_cert(const struct cor_stanza *s, struct cor_client_config
         r = cor_stanza_path(s, "client-certificate", &c->client_cert_file, reterr);
     if (r == 0)
         r = cor_stanza_path(s, "client-key", &c->client_key_file, reterr);
+    if (r == 0)
+        r = cor_override_text(&c->client_cert_file, o->client_cert_file, reterr);
+    if (r == 0)
+        r = cor_override_text(&c->client_key_file, o->client_key_file, reterr);
     if (r < 0)
         return r;
     r = check_client_cert(s, c, reterr);
@@ -444,37 +445,38 @@ static int read_client_cert(const struct cor_stanza *s, struct cor_client_config
     return r;
 }
 
-static int read_token(const struct cor_stanza *s, struct cor_client_config *c,
-                      struct cor_status *reterr)
+static int read_token(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
+                      struct cor_client_config *c, struct cor_status *reterr)
 {
-    int r = cor_stanza_string(s, "token", &c->token, reterr);
+    int r;
 
+    if (cor_overrides_have_token(o))
+        return cor_override_token(c, o, reterr);
+    r = cor_stanza_string(s, "token", &c->token, reterr);
     if (r == 0)
         r = cor_stanza_path(s, "tokenFile", &c->token_file, reterr);
     if (r == 0 && c->token_file && !is_set(c->token)) {
         c->token = cor_free(c->token);
         r = load(s, "tokenFile", c->token_file, &c->token, reterr);
-        if (r == 0 && c->token) {
-            struct cor_str trimmed = cor_str_trim(cor_strz(c->token));
-
-            memmove(c->token, trimmed.p, trimmed.n);
-            c->token[trimmed.n] = '\0';
-        }
     }
     return r;
 }
 
-static int read_credentials(const struct cor_stanza *s, struct cor_client_config *c,
-                            struct cor_status *reterr)
+static int read_credentials(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
+                            struct cor_client_config *c, struct cor_status *reterr)
 {
-    int r = read_client_cert(s, c, reterr);
+    int r = read_client_cert(s, o, c, reterr);
 
     if (r == 0)
-        r = read_token(s, c, reterr);
+        r = read_token(s, o, c, reterr);
     if (r == 0)
         r = cor_stanza_string(s, "username", &c->username, reterr);
     if (r == 0)
         r = cor_stanza_string(s, "password", &c->password, reterr);
+    if (r == 0)
+        r = cor_override_text(&c->username, o->username, reterr);
+    if (r == 0)
+        r = cor_override_text(&c->password, o->password, reterr);
     if (r == 0)
         r = read_exec(s, &c->exec, reterr);
     if (r == 0 && is_set(c->token) && (is_set(c->username) || is_set(c->password)))
@@ -495,7 +497,7 @@ static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *
 
     *ret = NULL;
     if (r == 0)
-        r = override(&name, with, reterr);
+        r = cor_override_text(&name, with, reterr);
     if (r < 0 || !is_set(name))
         return r;
     *ret = peek(kc, kind, name);
@@ -515,7 +517,7 @@ static const struct cor_stanza nothing = {.name = (char *)"",
                                           .json = {"{}", 2}};
 
 static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
-                   const struct cor_kubeconfig_overrides *o, struct cor_client_config *c,
+                   const struct cor_client_config_overrides *o, struct cor_client_config *c,
                    struct cor_status *reterr)
 {
     static const char *const secure[] = {"https://", "unix://"};
@@ -530,23 +532,24 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
         r = read_cluster(cluster ? cluster : &nothing, o, c, reterr);
     /* Credentials are not for a connection that anyone can read; a server without a scheme is
      * spoken to in plain HTTP. */
-    if (r == 0 && user && has_scheme(c->server, secure, COR_ARRAY_LEN(secure)))
-        r = read_credentials(user, c, reterr);
-    if (r == 0 && user)
-        r = read_impersonation(user, c, reterr);
+    user = user ? user : &nothing;
+    if (r == 0 && has_scheme(c->server, secure, COR_ARRAY_LEN(secure)))
+        r = read_credentials(user, o, c, reterr);
+    if (r == 0)
+        r = read_impersonation(user, o, c, reterr);
     if (r == 0)
         r = cor_stanza_string(context, "namespace", &c->ns, reterr);
     if (r == 0)
-        r = override(&c->ns, o->ns, reterr);
-    return r < 0 || is_set(c->ns) ? r : override(&c->ns, "default", reterr);
+        r = cor_override_text(&c->ns, o->ns, reterr);
+    return r < 0 || is_set(c->ns) ? r : cor_override_text(&c->ns, "default", reterr);
 }
 
 int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
-                           const struct cor_kubeconfig_overrides *overrides,
+                           const struct cor_client_config_overrides *overrides,
                            struct cor_client_config *ret_config, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
-    const struct cor_kubeconfig_overrides none = {0}, *o = overrides ? overrides : &none;
+    const struct cor_client_config_overrides none = {0}, *o = overrides ? overrides : &none;
     const char *name = is_set(o->context) ? o->context : kc->current_context;
     const struct cor_stanza *stanza = &nothing;
     int r;

@@ -1,4 +1,4 @@
-/* Contract 4.5, 24-28. */
+/* What a pod has, and copies of a configuration. */
 #include <stdio.h>
 
 #include "base/err.h"

@@ -101,6 +101,45 @@ TEST(client_config_load, prefers_a_pods_account_to_an_empty_file)
     clear_env();
 }
 
+static void check_server_over(const char *file, struct cor_client_config_overrides overrides,
+                              const char *server, const char *token)
+{
+    struct cor_client_config config;
+
+    assert_int_equal(cor_client_config_load_with(file, &overrides, &config, NULL), 0);
+    assert_string_equal(config.server, server);
+    assert_int_equal(config.token == NULL, token == NULL);
+    if (token)
+        assert_string_equal(config.token, token);
+    cor_client_config_deinit(&config);
+}
+
+/* The two flags of client-go's BuildConfigFromFlags, and others; a server alone is enough, also in
+ * a pod, whose account is not for it. */
+TEST(client_config_load, takes_the_flags_of_a_program)
+{
+    const char *file = write_file("two", two_contexts);
+
+    clear_env();
+    check_server_over(file, (struct cor_client_config_overrides){0}, "https://a:1", NULL);
+    check_server_over(file, (struct cor_client_config_overrides){.server = "https://m"},
+                      "https://m", NULL);
+    check_server_over(file, (struct cor_client_config_overrides){.context = "b", .token = "t"},
+                      "https://b:2", "t");
+    check_server_over(file, (struct cor_client_config_overrides){.cluster = "b"}, "https://b:2",
+                      NULL);
+    check_server_over(NULL, (struct cor_client_config_overrides){.server = "https://m"},
+                      "https://m", NULL);
+    setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+    setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+    check_server_over(NULL,
+                      (struct cor_client_config_overrides){.server = "https://m", .token = "t"},
+                      "https://m", "t");
+    setenv("KUBECONFIG", file, 1);
+    check_server_over(NULL, (struct cor_client_config_overrides){0}, "https://a:1", NULL);
+    clear_env();
+}
+
 TEST(client_config_load, survives_failed_allocations)
 {
     const char *file = write_file("two", two_contexts);

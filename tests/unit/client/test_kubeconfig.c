@@ -40,8 +40,8 @@ static int add(struct cor_kubeconfig *kc, const char *text, const char *path)
 static int resolve(struct cor_kubeconfig *kc, const char *context, struct cor_client_config *c)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    int r =
-        cor_kubeconfig_resolve(kc, &(struct cor_kubeconfig_overrides){.context = context}, c, &st);
+    int r = cor_kubeconfig_resolve(kc, &(struct cor_client_config_overrides){.context = context}, c,
+                                   &st);
 
     snprintf(message, sizeof(message), "%s", r < 0 ? cor_status_message(&st) : "");
     return r;
@@ -83,7 +83,7 @@ TEST(kubeconfig, the_current_context_or_a_named_one_is_resolved)
     cor_client_config_deinit(&c);
 }
 
-static int resolve_over(const char *text, struct cor_kubeconfig_overrides overrides,
+static int resolve_over(const char *text, struct cor_client_config_overrides overrides,
                         struct cor_client_config *c)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -110,14 +110,15 @@ TEST(kubeconfig, flags_say_more_than_files)
 {
     struct cor_client_config c;
 
-    assert_int_equal(resolve_over(tuned, (struct cor_kubeconfig_overrides){0}, &c), 0);
+    assert_int_equal(resolve_over(tuned, (struct cor_client_config_overrides){0}, &c), 0);
     assert_string_equal(c.tls_server_name, "t");
     assert_string_equal(c.ns, "work");
     assert_null(c.exec.cluster_config);
     cor_client_config_deinit(&c);
     assert_int_equal(
         resolve_over(tuned,
-                     (struct cor_kubeconfig_overrides){.cluster = "b", .user = "v", .ns = "m"}, &c),
+                     (struct cor_client_config_overrides){.cluster = "b", .user = "v", .ns = "m"},
+                     &c),
         0);
     assert_string_equal(c.server, "https://b");
     assert_string_equal(c.token, "t2");
@@ -125,14 +126,14 @@ TEST(kubeconfig, flags_say_more_than_files)
     assert_string_equal(c.exec.cluster_config, "{\"k\":[1,\"x\"]}");
     cor_client_config_deinit(&c);
     assert_int_equal(
-        resolve_over(tuned, (struct cor_kubeconfig_overrides){.server = "https://s"}, &c), 0);
+        resolve_over(tuned, (struct cor_client_config_overrides){.server = "https://s"}, &c), 0);
     assert_string_equal(c.server, "https://s");
     assert_null(c.tls_server_name);
     assert_string_equal(c.token, "t1");
     cor_client_config_deinit(&c);
     assert_int_equal(resolve_over(tuned,
-                                  (struct cor_kubeconfig_overrides){.server = "https://s",
-                                                                    .tls_server_name = "z"},
+                                  (struct cor_client_config_overrides){.server = "https://s",
+                                                                       .tls_server_name = "z"},
                                   &c),
                      0);
     assert_string_equal(c.tls_server_name, "z");
@@ -144,17 +145,23 @@ TEST(kubeconfig, flags_may_stand_without_a_context)
 {
     struct cor_client_config c;
 
-    assert_int_equal(resolve_over("", (struct cor_kubeconfig_overrides){.server = "http://s"}, &c),
-                     0);
+    assert_int_equal(
+        resolve_over("", (struct cor_client_config_overrides){.server = "http://s"}, &c), 0);
     assert_string_equal(c.server, "http://s");
     assert_string_equal(c.ns, "default");
     cor_client_config_deinit(&c);
-    assert_int_equal(resolve_over("", (struct cor_kubeconfig_overrides){.user = "u"}, &c),
+    assert_int_equal(
+        resolve_over("", (struct cor_client_config_overrides){.server = "https://s", .token = "t"},
+                     &c),
+        0);
+    assert_string_equal(c.token, "t");
+    cor_client_config_deinit(&c);
+    assert_int_equal(resolve_over("", (struct cor_client_config_overrides){.user = "u"}, &c),
                      -COR_ENOTFOUND);
-    assert_int_equal(resolve_over(tuned, (struct cor_kubeconfig_overrides){.cluster = "c"}, &c),
+    assert_int_equal(resolve_over(tuned, (struct cor_client_config_overrides){.cluster = "c"}, &c),
                      -COR_ENOTFOUND);
     assert_string_equal(message, "cluster \"c\" does not exist");
-    assert_int_equal(resolve_over(tuned, (struct cor_kubeconfig_overrides){.user = "w"}, &c),
+    assert_int_equal(resolve_over(tuned, (struct cor_client_config_overrides){.user = "w"}, &c),
                      -COR_ENOTFOUND);
     assert_string_equal(message, "user \"w\" does not exist");
 }
@@ -348,6 +355,26 @@ TEST(kubeconfig, client_certificates_are_named_and_begin_at_the_file)
     assert_int_equal(resolve(kc, NULL, &c), 0);
     assert_string_equal(c.client_cert_file, crt);
     assert_string_equal(c.client_key_file, key);
+    cor_client_config_deinit(&c);
+}
+
+/* Contract 4.5.16: the token of the stanza beside its file, or what the file says now. */
+TEST(kubeconfig, a_token_and_its_file_are_both_kept)
+{
+    struct cor_client_config c;
+    char path[256], user[512];
+
+    snprintf(path, sizeof(path), "%s/token", test_tmpdir());
+    write_file(path, " t2 \n");
+    snprintf(user, sizeof(user), "{token: t1, tokenFile: '%s'}", path);
+    assert_int_equal(resolve_one("{server: 'https://x'}", user, &c), 0);
+    assert_string_equal(c.token, "t1");
+    assert_string_equal(c.token_file, path);
+    cor_client_config_deinit(&c);
+    snprintf(user, sizeof(user), "{tokenFile: '%s'}", path);
+    assert_int_equal(resolve_one("{server: 'https://x'}", user, &c), 0);
+    assert_string_equal(c.token, "t2");
+    assert_string_equal(c.token_file, path);
     cor_client_config_deinit(&c);
 }
 
