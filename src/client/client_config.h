@@ -2,8 +2,16 @@
 #ifndef COR_CLIENT_CLIENT_CONFIG_H
 #define COR_CLIENT_CLIENT_CONFIG_H
 
+#include <stdbool.h>
+
 #include "coracle/client_config.h"
 #include "meta/status.h"
+
+/* Of a field of a configuration: an empty text is absent, too. */
+static inline bool cor_config_has(const char *field)
+{
+    return field && field[0];
+}
 
 /* 0, or -COR_ENOMEM (nothing is left to release then). */
 int cor_client_config_copy(struct cor_client_config *ret, const struct cor_client_config *from);

@@ -13,11 +13,6 @@ static bool is_pod(void)
     return host && *host;
 }
 
-static bool is_set(const char *s)
-{
-    return s && s[0];
-}
-
 static int load_pod(const struct cor_client_config_overrides *o,
                     struct cor_client_config *ret_config, struct cor_status *reterr)
 {
@@ -42,9 +37,9 @@ int cor_client_config_load_with(const char *kubeconfig,
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
     struct cor_kubeconfig_files files = cor_kubeconfig_files_from_env();
     const struct cor_client_config_overrides none = {0}, *o = overrides ? overrides : &none;
-    bool is_named = kubeconfig || is_set(o->context) || is_set(o->cluster) || is_set(o->user) ||
-                    is_set(o->server);
-    bool has_list = is_set(files.list);
+    bool is_named = kubeconfig || cor_config_has(o->context) || cor_config_has(o->cluster) ||
+                    cor_config_has(o->user) || cor_config_has(o->server);
+    bool has_list = cor_config_has(files.list);
     size_t nread = 0;
     int r;
 
@@ -56,7 +51,7 @@ int cor_client_config_load_with(const char *kubeconfig,
         return r;
     if (!is_named && is_pod() && cor_kubeconfig_current_context(kc).n == 0)
         return load_pod(o, ret_config, reterr);
-    if (nread == 0 && !is_set(o->server))
+    if (nread == 0 && !cor_config_has(o->server))
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "no configuration: there is no %s%s, and this is no pod",
                               has_list ? files.list : "~/.kube/config",

@@ -3,11 +3,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-static bool is_set(const char *s)
-{
-    return s && s[0];
-}
-
 static int no_memory(struct cor_status *reterr)
 {
     return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
@@ -15,7 +10,7 @@ static int no_memory(struct cor_status *reterr)
 
 int cor_override_text(char **field, const char *with, struct cor_status *reterr)
 {
-    if (is_set(with) && cor_client_config_set(field, with) < 0)
+    if (cor_config_has(with) && cor_client_config_set(field, with) < 0)
         return no_memory(reterr);
     return 0;
 }
@@ -33,7 +28,7 @@ static int load(const char *what, const char *path, char **ret, struct cor_statu
 
 bool cor_overrides_have_trust(const struct cor_client_config_overrides *o)
 {
-    return o->insecure_skip_tls_verify || is_set(o->ca_file);
+    return o->insecure_skip_tls_verify || cor_config_has(o->ca_file);
 }
 
 int cor_override_trust(struct cor_client_config *c, const struct cor_client_config_overrides *o,
@@ -43,12 +38,12 @@ int cor_override_trust(struct cor_client_config *c, const struct cor_client_conf
         return 0;
     c->insecure_skip_tls_verify = o->insecure_skip_tls_verify;
     c->ca_pem = cor_free(c->ca_pem);
-    return is_set(o->ca_file) ? load("ca_file", o->ca_file, &c->ca_pem, reterr) : 0;
+    return cor_config_has(o->ca_file) ? load("ca_file", o->ca_file, &c->ca_pem, reterr) : 0;
 }
 
 bool cor_overrides_have_token(const struct cor_client_config_overrides *o)
 {
-    return is_set(o->token) || is_set(o->token_file);
+    return cor_config_has(o->token) || cor_config_has(o->token_file);
 }
 
 int cor_override_token(struct cor_client_config *c, const struct cor_client_config_overrides *o,
@@ -100,8 +95,8 @@ int cor_override_impersonation(struct cor_client_config *c,
 
 bool cor_impersonates_nobody(const struct cor_client_config *c)
 {
-    return !is_set(c->impersonate_user) &&
-           (is_set(c->impersonate_uid) || c->impersonate_groups.n > 0 ||
+    return !cor_config_has(c->impersonate_user) &&
+           (cor_config_has(c->impersonate_uid) || c->impersonate_groups.n > 0 ||
             c->impersonate_extra.n > 0);
 }
 
@@ -110,8 +105,8 @@ int cor_override_pod(struct cor_client_config *c, const struct cor_client_config
 {
     int r;
 
-    if (is_set(o->username) || is_set(o->password) || is_set(o->client_cert_file) ||
-        is_set(o->client_key_file))
+    if (cor_config_has(o->username) || cor_config_has(o->password) ||
+        cor_config_has(o->client_cert_file) || cor_config_has(o->client_key_file))
         return cor_status_set(reterr, -COR_EINVAL,
                               "overrides: a user name, password or client certificate is not "
                               "expected beside a pod's account");

@@ -10,11 +10,6 @@
 
 #define AUTHORIZATION_MAX (64u * 1024)
 
-static bool is_set(const char *s)
-{
-    return s && s[0];
-}
-
 static uint64_t now_ms(const struct cor_credentials *c)
 {
     return cor_loop_now_ms(c->loop);
@@ -84,9 +79,9 @@ static void read_token_file(struct cor_credentials *c)
 
 static int begin(struct cor_credentials *c)
 {
-    if (is_set(c->config->token))
+    if (cor_config_has(c->config->token))
         return replace(&c->authorization, "Bearer ", cor_strz(c->config->token));
-    return is_set(c->config->username) ? set_basic(c) : 0;
+    return cor_config_has(c->config->username) ? set_basic(c) : 0;
 }
 
 /* A plugin stands back where the configuration has anything else. */
@@ -94,8 +89,9 @@ static bool needs_plugin(const struct cor_credentials *c)
 {
     const struct cor_client_config *config = c->config;
 
-    return is_set(config->exec.command) && c->authorization.n == 0 && !is_set(config->token_file) &&
-           !is_set(config->client_cert_pem) && !is_set(config->client_cert_file);
+    return cor_config_has(config->exec.command) && c->authorization.n == 0 &&
+           !cor_config_has(config->token_file) && !cor_config_has(config->client_cert_pem) &&
+           !cor_config_has(config->client_cert_file);
 }
 
 int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
@@ -204,7 +200,7 @@ int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *
 {
     int r;
 
-    if (is_set(c->config->token_file) && now_ms(c) >= c->token_due_ms)
+    if (cor_config_has(c->config->token_file) && now_ms(c) >= c->token_due_ms)
         read_token_file(c);
     if (!c->is_exec || (is_fresh(c) && !c->plugin.process))
         return 1;

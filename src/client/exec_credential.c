@@ -19,14 +19,9 @@ void cor_exec_credential_deinit(struct cor_exec_credential *c)
     *c = (struct cor_exec_credential){0};
 }
 
-static bool is_set(const char *s)
-{
-    return s && s[0];
-}
-
 static void write_optional(struct cor_json_writer *w, const char *key, const char *value)
 {
-    if (is_set(value))
+    if (cor_config_has(value))
         cor_json_member(w, cor_strz(key), cor_strz(value));
 }
 
@@ -105,7 +100,7 @@ static int read_string(struct cor_str object, const char *where, const char *fie
     if (r < 0)
         return cor_status_set(reterr, r, "decoding stdout: %s%s: a string is expected", where,
                               field);
-    if (!is_set(*ret))
+    if (!cor_config_has(*ret))
         *ret = cor_free(*ret);
     return 0;
 }

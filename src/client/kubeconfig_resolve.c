@@ -17,11 +17,6 @@ static int no_memory(struct cor_status *reterr)
     return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
 }
 
-static bool is_set(const char *s)
-{
-    return s && s[0];
-}
-
 static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_stanza_kind kind,
                                      const char *name)
 {
@@ -84,11 +79,11 @@ static int check_cluster(const struct cor_stanza *s, const struct cor_client_con
     static const char *const servers[] = {"http://", "https://", "unix://"};
     static const char *const proxies[] = {"http://", "https://", "socks5://"};
 
-    if (!is_set(c->server))
+    if (!cor_config_has(c->server))
         return cor_stanza_mistake(s, "server", reterr, "no server found");
     if (strstr(c->server, "://") && !has_scheme(c->server, servers, COR_ARRAY_LEN(servers)))
         return cor_stanza_mistake(s, "server", reterr, "http, https or unix is expected");
-    if (is_set(c->proxy_url) && !has_scheme(c->proxy_url, proxies, COR_ARRAY_LEN(proxies)))
+    if (cor_config_has(c->proxy_url) && !has_scheme(c->proxy_url, proxies, COR_ARRAY_LEN(proxies)))
         return cor_stanza_mistake(s, "proxy-url", reterr, "http, https or socks5 is expected");
     if (c->insecure_skip_tls_verify && c->ca_pem)
         return cor_stanza_mistake(s, "insecure-skip-tls-verify", reterr,
@@ -113,7 +108,7 @@ static int read_server(const struct cor_stanza *s, const struct cor_client_confi
 
     if (r == 0)
         r = cor_stanza_string(s, "tls-server-name", &c->tls_server_name, reterr);
-    if (r == 0 && is_set(o->server))
+    if (r == 0 && cor_config_has(o->server))
         c->tls_server_name = cor_free(c->tls_server_name);
     if (r == 0)
         r = cor_override_text(&c->server, o->server, reterr);
@@ -271,20 +266,20 @@ static int check_exec(const struct cor_stanza *exec, struct cor_exec_config *c,
     static const char v1beta1[] = "client.authentication.k8s.io/v1beta1";
     static const char v1[] = "client.authentication.k8s.io/v1";
 
-    if (!is_set(c->command))
+    if (!cor_config_has(c->command))
         return cor_stanza_mistake(exec, "command", reterr, "command must be specified");
-    if (!is_set(c->api_version))
+    if (!cor_config_has(c->api_version))
         return cor_stanza_mistake(exec, "apiVersion", reterr, "apiVersion must be specified");
     if (strcmp(c->api_version, v1) != 0 && strcmp(c->api_version, v1beta1) != 0)
         return cor_stanza_mistake(exec, "apiVersion", reterr, "%s or %s is expected", v1, v1beta1);
-    if (!is_set(c->interactive_mode) && strcmp(c->api_version, v1beta1) == 0) {
+    if (!cor_config_has(c->interactive_mode) && strcmp(c->api_version, v1beta1) == 0) {
         cor_free(c->interactive_mode);
         c->interactive_mode = cor_strdup("IfAvailable");
         return c->interactive_mode ? 0 : no_memory(reterr);
     }
-    if (!is_set(c->interactive_mode) || (strcmp(c->interactive_mode, "Never") != 0 &&
-                                         strcmp(c->interactive_mode, "IfAvailable") != 0 &&
-                                         strcmp(c->interactive_mode, "Always") != 0))
+    if (!cor_config_has(c->interactive_mode) || (strcmp(c->interactive_mode, "Never") != 0 &&
+                                                 strcmp(c->interactive_mode, "IfAvailable") != 0 &&
+                                                 strcmp(c->interactive_mode, "Always") != 0))
         return cor_stanza_mistake(exec, "interactiveMode", reterr,
                                   "Never, IfAvailable or Always is expected");
     return 0;
@@ -455,7 +450,7 @@ static int read_token(const struct cor_stanza *s, const struct cor_client_config
     r = cor_stanza_string(s, "token", &c->token, reterr);
     if (r == 0)
         r = cor_stanza_path(s, "tokenFile", &c->token_file, reterr);
-    if (r == 0 && c->token_file && !is_set(c->token)) {
+    if (r == 0 && c->token_file && !cor_config_has(c->token)) {
         c->token = cor_free(c->token);
         r = load(s, "tokenFile", c->token_file, &c->token, reterr);
     }
@@ -479,7 +474,8 @@ static int read_credentials(const struct cor_stanza *s, const struct cor_client_
         r = cor_override_text(&c->password, o->password, reterr);
     if (r == 0)
         r = read_exec(s, &c->exec, reterr);
-    if (r == 0 && is_set(c->token) && (is_set(c->username) || is_set(c->password)))
+    if (r == 0 && cor_config_has(c->token) &&
+        (cor_config_has(c->username) || cor_config_has(c->password)))
         return cor_stanza_mistake(s, "token", reterr,
                                   "more than one authentication method found; found [token "
                                   "basicAuth], only one is allowed");
@@ -498,10 +494,10 @@ static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *
     *ret = NULL;
     if (r == 0)
         r = cor_override_text(&name, with, reterr);
-    if (r < 0 || !is_set(name))
+    if (r < 0 || !cor_config_has(name))
         return r;
     *ret = peek(kc, kind, name);
-    if (!*ret && is_set(with))
+    if (!*ret && cor_config_has(with))
         return cor_status_set(reterr, -COR_ENOTFOUND, "%s \"%s\" does not exist", field, name);
     if (!*ret)
         return cor_status_set(reterr, -COR_ENOTFOUND, "%s \"%s\" was not found for context \"%s\"",
@@ -526,7 +522,7 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
 
     if (r == 0)
         r = find_named(kc, context, COR_STANZA_USER, o->user, &user, reterr);
-    if (r == 0 && !cluster && !is_set(o->server))
+    if (r == 0 && !cluster && !cor_config_has(o->server))
         return cor_stanza_mistake(context, "cluster", reterr, "cluster was not specified");
     if (r == 0)
         r = read_cluster(cluster ? cluster : &nothing, o, c, reterr);
@@ -541,7 +537,7 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
         r = cor_stanza_string(context, "namespace", &c->ns, reterr);
     if (r == 0)
         r = cor_override_text(&c->ns, o->ns, reterr);
-    return r < 0 || is_set(c->ns) ? r : cor_override_text(&c->ns, "default", reterr);
+    return r < 0 || cor_config_has(c->ns) ? r : cor_override_text(&c->ns, "default", reterr);
 }
 
 int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
@@ -550,15 +546,15 @@ int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
 {
     COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
     const struct cor_client_config_overrides none = {0}, *o = overrides ? overrides : &none;
-    const char *name = is_set(o->context) ? o->context : kc->current_context;
+    const char *name = cor_config_has(o->context) ? o->context : kc->current_context;
     const struct cor_stanza *stanza = &nothing;
     int r;
 
-    if (!is_set(name) && !is_set(o->cluster) && !is_set(o->server))
+    if (!cor_config_has(name) && !cor_config_has(o->cluster) && !cor_config_has(o->server))
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "invalid configuration: no configuration has been provided, try "
                               "setting KUBERNETES_MASTER environment variable");
-    if (is_set(name))
+    if (cor_config_has(name))
         stanza = peek(kc, COR_STANZA_CONTEXT, name);
     if (!stanza)
         return cor_status_set(reterr, -COR_ENOTFOUND,

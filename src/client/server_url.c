@@ -16,15 +16,10 @@ static int mistake(const struct cor_client_config *config, struct cor_status *re
                           "server: host must be a URL or a host:port pair: \"%s\"", config->server);
 }
 
-static bool is_set(const char *s)
-{
-    return s && s[0];
-}
-
 static bool wants_tls(const struct cor_client_config *c)
 {
-    return c->insecure_skip_tls_verify || is_set(c->ca_pem) || is_set(c->client_cert_pem) ||
-           is_set(c->client_cert_file);
+    return c->insecure_skip_tls_verify || cor_config_has(c->ca_pem) ||
+           cor_config_has(c->client_cert_pem) || cor_config_has(c->client_cert_file);
 }
 
 static bool skip(struct cor_str *s, const char *prefix)
@@ -78,7 +73,8 @@ int cor_server_url_parse(const struct cor_client_config *config, struct cor_serv
                          struct cor_status *reterr)
 {
     COR_CLEANUP(cor_server_url_deinit) struct cor_server_url url = {0};
-    struct cor_str text = is_set(config->server) ? cor_strz(config->server) : COR_STR("localhost");
+    struct cor_str text =
+        cor_config_has(config->server) ? cor_strz(config->server) : COR_STR("localhost");
     bool has_scheme = true;
     int r;
 
@@ -114,8 +110,9 @@ const char *cor_server_url_proxy(const struct cor_server_url *url,
 
     if (!url->host)
         return NULL;
-    return is_set(config->proxy_url) ? config->proxy_url
-                                     : cor_proxy_for(&env, url->is_tls, url->host, url->port);
+    return cor_config_has(config->proxy_url)
+               ? config->proxy_url
+               : cor_proxy_for(&env, url->is_tls, url->host, url->port);
 }
 
 void cor_server_url_deinit(struct cor_server_url *url)
