@@ -129,6 +129,18 @@ static int set_headers(struct cor_rest_client *rc, const struct cor_rest_client_
     return r < 0 ? r : cor_header_list_impersonate(&rc->headers, opts->config);
 }
 
+static int check_config(const struct cor_client_config *c, struct cor_status *reterr)
+{
+    if (cor_config_has(c->ca_pem) && c->insecure_skip_tls_verify)
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "certificate-authority: specifying a root certificates file with the "
+                              "insecure flag is not allowed");
+    if (cor_config_has(c->username) && (cor_config_has(c->token) || cor_config_has(c->token_file)))
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "username/password or bearer token may be set, but not both");
+    return 0;
+}
+
 /* Of a certificate and a key that are not both files, the one that is becomes data. */
 static int settle_cert(struct cor_client_config *c, struct cor_status *reterr)
 {
@@ -230,8 +242,10 @@ int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr)
 static int fill(struct cor_rest_client *rc, struct cor_net *net,
                 const struct cor_rest_client_opts *opts, struct cor_status *reterr)
 {
-    int r = cor_client_config_copy(&rc->config, opts->config);
+    int r = check_config(opts->config, reterr);
 
+    if (r == 0)
+        r = cor_client_config_copy(&rc->config, opts->config);
     if (r == 0)
         r = settle_cert(&rc->config, reterr);
     if (r == 0)

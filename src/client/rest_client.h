@@ -43,8 +43,8 @@ struct cor_rest_client_opts {
     void *resolve_arg;
 };
 
-/* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key), -COR_ENOMEM.
- */
+/* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key; a CA beside the
+ * insecure flag; a password beside a token), -COR_ENOMEM. */
 int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts *opts,
                          struct cor_rest_client **ret_client, struct cor_status *reterr);
 

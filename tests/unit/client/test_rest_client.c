@@ -500,6 +500,28 @@ TEST(rest_client, refuses_a_key_that_is_none)
     world_end(&w);
 }
 
+/* Contract 4.12.1, 4.12.6: of configurations that were made by hand, too. */
+TEST(rest_client, refuses_what_contradicts_itself)
+{
+    static const struct cor_client_config ca_and_insecure = {.ca_pem = (char *)"SECRET",
+                                                             .insecure_skip_tls_verify = true},
+                                          two_identities = {.username = (char *)"jane",
+                                                            .password = (char *)"SECRET",
+                                                            .token = (char *)"SECRET"},
+                                          file_and_password = {.username = (char *)"jane",
+                                                               .token_file = (char *)"/token"};
+    struct world w;
+
+    world_begin(&w, NULL);
+    w.config = ca_and_insecure;
+    world_refuse(&w, "specifying a root certificates file with the insecure flag is not allowed");
+    w.config = two_identities;
+    world_refuse(&w, "username/password or bearer token may be set, but not both");
+    w.config = file_and_password;
+    world_refuse(&w, "username/password or bearer token may be set, but not both");
+    world_end(&w);
+}
+
 TEST(rest_client, survives_every_failed_allocation)
 {
     static const struct answer script[] = {{.body = "{\"kind\":\"Pod\"}"}};
