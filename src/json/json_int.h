@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include <yyjson.h>
 
@@ -109,33 +112,54 @@ static inline bool cor_json_is_special(unsigned char c)
     return c < 0x20 || c == '"' || c == '\\';
 }
 
-/* The first control byte, quote or backslash from `p` on, or `end`. */
-static inline const char *cor_json_find_special(const char *p, const char *end)
+#ifdef __SSE2__
+/* One bit for each of the 16 bytes at `p` that is a control byte, a quote or a backslash; with
+ * `high` also for those that are not ASCII, which are negative here. */
+static inline unsigned cor_json_special_mask16(const char *p, bool high)
 {
+    __m128i x = _mm_loadu_si128((const void *)p);
+    __m128i control = high ? _mm_cmplt_epi8(x, _mm_set1_epi8(0x20))
+                           : _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+    __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
+    __m128i backslash = _mm_cmpeq_epi8(x, _mm_set1_epi8('\\'));
+
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(control, _mm_or_si128(quote, backslash)));
+}
+#endif
+
+static inline const char *cor_json_find_stop(const char *p, const char *end, bool high)
+{
+#ifdef __SSE2__
+    for (; end - p >= 16; p += 16) {
+        unsigned m = cor_json_special_mask16(p, high);
+
+        if (m)
+            return p + __builtin_ctz(m);
+    }
+#endif
     for (; end - p >= 8; p += 8) {
-        uint64_t m = cor_json_special_mask(cor_json_load8(p));
+        uint64_t x = cor_json_load8(p);
+        uint64_t m = cor_json_special_mask(x) | (high ? x & COR_JSON_EACH_BYTE(0x80) : 0);
 
         if (m)
             return p + __builtin_ctzll(m) / 8;
     }
-    while (p < end && !cor_json_is_special((unsigned char)*p))
+    while (p < end && !cor_json_is_special((unsigned char)*p) &&
+           !(high && (unsigned char)*p >= 0x80))
         p++;
     return p;
+}
+
+/* The first control byte, quote or backslash from `p` on, or `end`. */
+static inline const char *cor_json_find_special(const char *p, const char *end)
+{
+    return cor_json_find_stop(p, end, false);
 }
 
 /* The same, but it stops at bytes that are not ASCII too. */
 static inline const char *cor_json_find_special_or_high(const char *p, const char *end)
 {
-    for (; end - p >= 8; p += 8) {
-        uint64_t x = cor_json_load8(p);
-        uint64_t m = cor_json_special_mask(x) | (x & COR_JSON_EACH_BYTE(0x80));
-
-        if (m)
-            return p + __builtin_ctzll(m) / 8;
-    }
-    while (p < end && !cor_json_is_special((unsigned char)*p) && (unsigned char)*p < 0x80)
-        p++;
-    return p;
+    return cor_json_find_stop(p, end, true);
 }
 
 /* The four hex digits at `p` as a number, or -1. */

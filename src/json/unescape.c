@@ -146,8 +146,11 @@ int cor_json_raw_cmp(struct cor_str raw_a, struct cor_str raw_b)
     return compare(reader(raw_a, true), reader(raw_b, true));
 }
 
+/* Nearly all keys differ in their first byte. */
 int cor_json_raw_cmp_text(struct cor_str raw, struct cor_str text)
 {
+    if (raw.n > 0 && text.n > 0 && raw.p[0] != text.p[0] && raw.p[0] != '\\')
+        return (unsigned char)raw.p[0] - (unsigned char)text.p[0];
     if (!has_escape(raw))
         return cor_str_cmp(raw, text);
     return compare(reader(raw, true), reader(text, false));

@@ -262,20 +262,20 @@ static int from_layout(struct cor_str stored, const struct layout *l, cor_rev re
                     ret_object);
 }
 
-static int from_canonical(struct cor_buf *b, cor_rev rev, struct cor_object **ret_object)
+/* `l` is where things stand in `b`. */
+static int from_canonical(struct cor_buf *b, struct layout *l, cor_rev rev,
+                          struct cor_object **ret_object)
 {
-    struct layout l;
     int r = cor_buf_reserve(b, GROWTH_MAX);
 
     if (r < 0)
         return r;
-    find_layout(cor_buf_str(b), &l);
-    if (!is_stored_form(&l)) {
-        make_stored_form(b, &l);
-        find_layout(cor_buf_str(b), &l);
-        assert(is_stored_form(&l));
+    if (!is_stored_form(l)) {
+        make_stored_form(b, l);
+        find_layout(cor_buf_str(b), l);
+        assert(is_stored_form(l));
     }
-    return from_layout(cor_buf_str(b), &l, rev, ret_object);
+    return from_layout(cor_buf_str(b), l, rev, ret_object);
 }
 
 static int no_memory(struct cor_status *status)
@@ -314,19 +314,20 @@ static int find_rv(struct cor_str json, struct cor_str *ret_rv, struct cor_statu
 static int parse_canonical(struct cor_str json, struct cor_buf *canonical, struct cor_str *ret_rv,
                            struct cor_object **ret_object, struct cor_status *status)
 {
-    struct cor_str rv;
+    struct cor_str rv = COR_STR("");
     struct layout l;
     const char *mistake;
-    int r;
+    int r = 0;
 
     find_layout(cor_buf_str(canonical), &l);
     mistake = find_mistake(cor_buf_str(canonical), &l);
     if (mistake)
         return cor_status_set(status, -COR_EINVAL, "%s", mistake);
-    r = find_rv(json, &rv, status);
+    if (l.rv.len > 0)
+        r = find_rv(json, &rv, status);
     if (r < 0)
         return r;
-    if (from_canonical(canonical, 0, ret_object) < 0)
+    if (from_canonical(canonical, &l, 0, ret_object) < 0)
         return no_memory(status);
     if (ret_rv)
         *ret_rv = rv;
@@ -366,7 +367,7 @@ static int rebuild(struct cor_str bytes, const struct cor_json_limits *limits, c
     mistake = find_mistake(cor_buf_str(&canonical), &l);
     if (mistake)
         return cor_status_set(status, -COR_ECORRUPT, "%s", mistake);
-    if (from_canonical(&canonical, rev, ret_object) < 0)
+    if (from_canonical(&canonical, &l, rev, ret_object) < 0)
         return no_memory(status);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "test.h"
 #include "json/json.h"
+#include "json/json_int.h"
 #include "json/scan.h"
 
 static const struct cor_str spaced = COR_STR(
@@ -136,8 +137,34 @@ TEST(scan, decodes_escapes_into_the_callers_buffer)
         assert_int_equal(cor_json_unescape(raw, buf, cap, &text), -COR_ETOOBIG);
 }
 
+/* Long enough for each of the steps that strings are read by, one after the other. */
+TEST(scan, stops_at_special_bytes_wherever_they_stand)
+{
+    char text[48];
+
+    for (size_t n = 0; n <= sizeof(text); n++) {
+        for (size_t at = 0; at <= n; at++) {
+            for (int c = 0; c < 256; c++) {
+                bool special = at < n && (c < 0x20 || c == '"' || c == '\\');
+                bool high = at < n && c >= 0x80;
+
+                memset(text, 'x', sizeof(text));
+                if (at < n)
+                    text[at] = (char)c;
+                assert_ptr_equal(cor_json_find_special(text, text + n), text + (special ? at : n));
+                assert_ptr_equal(cor_json_find_special_or_high(text, text + n),
+                                 text + (special || high ? at : n));
+            }
+        }
+    }
+}
+
 TEST(scan, compares_texts_through_escapes)
 {
+    assert_true(cor_json_raw_cmp_text(COR_STR("\xc3\xa9"), COR_STR("z")) > 0);
+    assert_true(cor_json_raw_cmp_text(COR_STR("a\\u0062"), COR_STR("b")) < 0);
+    assert_true(cor_json_raw_cmp_text(COR_STR("\\u007a"), COR_STR("b")) > 0);
+    assert_true(cor_json_raw_cmp_text(COR_STR(""), COR_STR("b")) < 0);
     assert_true(cor_json_raw_eq(COR_STR("a\\u0062c"), COR_STR("abc")));
     assert_true(cor_json_raw_eq(COR_STR("abc"), COR_STR("abc")));
     assert_false(cor_json_raw_eq(COR_STR("ab"), COR_STR("abc")));
