@@ -11,25 +11,36 @@ static int hex(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* How many bytes at the start stand for themselves. */
+static size_t count_literal(struct cor_str in, enum cor_url_part part)
+{
+    size_t n = 0;
+
+    while (n < in.n && in.p[n] != '%' && !(in.p[n] == '+' && part == COR_URL_QUERY))
+        n++;
+    return n;
+}
+
 int cor_url_unescape(struct cor_str in, enum cor_url_part part, struct cor_buf *out)
 {
     size_t mark = out->n;
     int r = 0;
 
-    for (size_t i = 0; i < in.n && r == 0; i++) {
-        char c = in.p[i];
+    while (in.n > 0 && r == 0) {
+        size_t n = count_literal(in, part);
 
-        if (c == '+' && part == COR_URL_QUERY) {
-            c = ' ';
-        } else if (c == '%') {
-            if (i + 2 >= in.n || hex(in.p[i + 1]) < 0 || hex(in.p[i + 2]) < 0) {
-                r = -COR_EINVAL;
-                break;
-            }
-            c = (char)(hex(in.p[i + 1]) * 16 + hex(in.p[i + 2]));
-            i += 2;
+        if (n > 0) {
+            r = cor_buf_add(out, in.p, n);
+        } else if (in.p[0] == '+') {
+            n = 1;
+            r = cor_buf_addc(out, ' ');
+        } else if (in.n < 3 || hex(in.p[1]) < 0 || hex(in.p[2]) < 0) {
+            r = -COR_EINVAL;
+        } else {
+            n = 3;
+            r = cor_buf_addc(out, (char)(hex(in.p[1]) * 16 + hex(in.p[2])));
         }
-        r = cor_buf_addc(out, c);
+        in = cor_str_from(in, n);
     }
     if (r < 0)
         cor_buf_truncate(out, mark);
