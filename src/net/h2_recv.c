@@ -12,6 +12,8 @@
 #define BLOCK_OVERSIZE 4
 /* RFC 9113, 6.5.2: what each field counts beside its bytes. */
 #define FIELD_OVERHEAD 32
+/* Most heads fit, and it is one that the allocator has at hand. */
+#define BLOCK_FIRST_BYTES 1000
 
 void cor_h2_block_reset(struct cor_h2_block *b)
 {
@@ -45,9 +47,11 @@ static int reserve_field(struct cor_h2_block *b)
 
 static int add_field(struct cor_h2_block *b, struct cor_str name, struct cor_str value)
 {
-    size_t at = b->bytes.n;
+    size_t at = b->bytes.n, n = name.n + value.n;
 
-    if (reserve_field(b) < 0 || cor_buf_reserve(&b->bytes, name.n + value.n) < 0)
+    if (!b->bytes.p && n < BLOCK_FIRST_BYTES && b->bytes.max >= BLOCK_FIRST_BYTES)
+        n = BLOCK_FIRST_BYTES;
+    if (reserve_field(b) < 0 || cor_buf_reserve(&b->bytes, n) < 0)
         return -COR_ENOMEM;
     cor_buf_adds(&b->bytes, name);
     cor_buf_adds(&b->bytes, value);
