@@ -346,6 +346,8 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
     json_limits.bytes_max =
         limits && limits->bytes_max ? limits->bytes_max : COR_OBJECT_BYTES_MAX_DEFAULT;
     cor_buf_init(&canonical, json_limits.bytes_max + GROWTH_MAX);
+    if (json.n <= json_limits.bytes_max && cor_buf_reserve(&canonical, json.n + GROWTH_MAX) < 0)
+        return no_memory(reterr_status);
     r = cor_json_canonicalize(json, &json_limits, &canonical, dups, &why);
     if (r < 0)
         return json_failure(reterr_status, r, -COR_EINVAL, json_limits.bytes_max, &why);

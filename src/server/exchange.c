@@ -68,6 +68,7 @@ static struct exchange *exchange_new(struct cor_server *s, const struct cor_http
                                      struct cor_http_response *resp)
 {
     struct exchange *ex = cor_calloc(1, sizeof(*ex));
+    struct cor_str method = http->method_name;
 
     if (!ex)
         return NULL;
@@ -78,8 +79,10 @@ static struct exchange *exchange_new(struct cor_server *s, const struct cor_http
     ex->shard = http->loop;
     ex->received_us = http->received_us;
     /* The request may be gone when the numbers are written. */
-    snprintf(ex->method_name, sizeof(ex->method_name), "%.*s", COR_STR_ARG(http->method_name));
-    ex->method = cor_strz(ex->method_name);
+    method.n = method.n < sizeof(ex->method_name) ? method.n : sizeof(ex->method_name) - 1;
+    if (method.n > 0)
+        memcpy(ex->method_name, method.p, method.n);
+    ex->method = cor_str(ex->method_name, method.n);
     return ex;
 }
 

@@ -96,8 +96,9 @@ static int set_system_fields(struct cor_call *call, struct cor_edits *meta, stru
     r = cor_api_add_uuid(call->loop, &uid);
     if (r == 0)
         r = set_quoted(meta, COR_STR("uid"), cor_buf_str(&uid), &s->uid);
-    snprintf(s->created, sizeof(s->created), "\"%.*s\"", COR_STR_ARG(now));
-    cor_edits_set(meta, COR_STR("creationTimestamp"), cor_strz(s->created));
+    s->created[0] = s->created[now.n + 1] = '"';
+    memcpy(s->created + 1, now.p, now.n);
+    cor_edits_set(meta, COR_STR("creationTimestamp"), cor_str(s->created, now.n + 2));
     cor_edits_drop(meta, COR_STR("deletionTimestamp"));
     cor_edits_drop(meta, COR_STR("deletionGracePeriodSeconds"));
     if (call->res->flags & COR_API_GENERATION_CREATE)

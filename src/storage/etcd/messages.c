@@ -396,7 +396,8 @@ int etcd_decode_watch(struct cor_str bytes, struct etcd_watch_answer *ret_answer
     answer.canceled = m->canceled;
     answer.is_fragment = m->fragment;
     answer.compact_rev = from_int(m->compact_revision);
-    snprintf(answer.reason, sizeof(answer.reason), "%s", m->cancel_reason);
+    if (m->canceled)
+        snprintf(answer.reason, sizeof(answer.reason), "%s", m->cancel_reason);
     r = take_events(m, &answer);
     if (r < 0) {
         etcd_watch_answer_deinit(&answer);

@@ -1,4 +1,4 @@
-#include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -25,7 +25,11 @@ static void stream_free(struct etcd_stream *stream)
 /* The message ends in NUL only here. */
 static void copy_text(char *to, size_t size, struct cor_str from)
 {
-    snprintf(to, size, "%.*s", (int)(from.n < size ? from.n : size - 1), from.p ? from.p : "");
+    size_t n = from.n < size ? from.n : size - 1;
+
+    if (n > 0)
+        memcpy(to, from.p, n);
+    to[n] = '\0';
 }
 
 static void on_message(struct cor_grpc_call *call, struct cor_str message, void *arg)
