@@ -34,6 +34,7 @@
 #include "coracle/status.h"
 #include "coracle/status_is.h"
 #include "coracle/str.h"
+#include "coracle/until.h"
 #include "coracle/version.h"
 #include "coracle/view.h"
 #include "coracle/watch_type.h"

@@ -87,21 +87,6 @@ COR_API int cor_client_list(struct cor_client *client, const struct cor_request 
 
 COR_API void cor_object_list_deinit(struct cor_object_list *list); /* safe on a zeroed struct */
 
-/* Is this event of a watch what was waited for? Positive: it is; 0: not yet; negative ends the wait
- * with that code. Never an ERROR event. On the runtime's I/O thread or inside the pump: it must not
- * block. */
-typedef int (*cor_watch_condition_fn)(void *arg, const struct cor_watch_event *event);
-
-/* Sends a watch and waits until each of the `n` conditions was met, one after the other; an event
- * that met one is shown to the next before another is read. client-go's Until for a request that
- * `resumes`, and UntilWithoutRetry for others. `ret_object` (NULL: not wanted) gets the object of
- * the last event. 0; -COR_EIO (the watch ended before), -COR_ETIMEOUT (after the request's
- * timeout_ms; 0: it waits without end), what a condition returned, the error of an ERROR event,
- * or as cor_client_do(). */
-COR_API int cor_client_watch_until(struct cor_client *client, const struct cor_request *req,
-                                   const cor_watch_condition_fn *conditions, size_t n, void *arg,
-                                   struct cor_object **ret_object, struct cor_status *reterr);
-
 /* Makes the object to write of the present one, whose resourceVersion it keeps: a new reference, or
  * `current` itself when nothing is to be changed. A negative return ends it. Called anew for each
  * try, on the runtime's I/O thread or inside the pump: it must not block. */

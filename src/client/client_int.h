@@ -25,6 +25,15 @@ struct cor_client {
 int cor_client_enter(struct cor_client *client);
 void cor_client_leave(struct cor_client *client);
 
+/* 0, or -COR_EINVAL: inside a callback of the runtime. */
+int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr);
+
+/* Sends a request and waits for `done`, which its on_done sets. 0, or as cor_client_may_wait() and
+ * cor_client_send(): then nothing is called. */
+int cor_client_send_and_wait(struct cor_client *client, const struct cor_request *req,
+                             const struct cor_request_cbs *cbs, void *arg, struct cor_waiter *done,
+                             struct cor_status *reterr);
+
 /* Enters the client, runs `begin(arg)` on the loop, and waits for `done`, which is uninitialised.
  * It is set on the loop, where the client is left just before. 0, -COR_EINVAL (inside a callback of
  * the runtime), or as cor_client_enter(): then nothing is run. */

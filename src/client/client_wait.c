@@ -68,7 +68,7 @@ static void on_list(void *arg, const struct cor_response *response)
     cor_waiter_set(&w->done);
 }
 
-static int may_wait(const struct cor_client *client, struct cor_status *reterr)
+int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr)
 {
     if (!cor_loop_is_running(client->runtime->loop))
         return 0;
@@ -76,20 +76,28 @@ static int may_wait(const struct cor_client *client, struct cor_status *reterr)
                           "a call that waits cannot be made inside a callback of its runtime");
 }
 
-static int send_and_wait(struct cor_client *client, const struct cor_request *req,
-                         const struct cor_request_cbs *cbs, struct wait *w)
+int cor_client_send_and_wait(struct cor_client *client, const struct cor_request *req,
+                             const struct cor_request_cbs *cbs, void *arg, struct cor_waiter *done,
+                             struct cor_status *reterr)
 {
     struct cor_runtime *rt = client->runtime; /* the client may be gone before the wait begins */
-    int r = may_wait(client, w->reterr);
+    int r = cor_client_may_wait(client, reterr);
 
     if (r < 0)
         return r;
-    cor_waiter_init(&w->done);
-    r = cor_client_send(client, req, cbs, w, NULL);
+    r = cor_client_send(client, req, cbs, arg, NULL);
     if (r < 0)
-        cor_status_set(w->reterr, r, "send a request");
-    else
-        cor_runtime_wait(rt, &w->done, COR_WAIT_FOREVER);
+        return cor_status_set(reterr, r, "send a request");
+    return cor_runtime_wait(rt, done, COR_WAIT_FOREVER);
+}
+
+static int send_and_wait(struct cor_client *client, const struct cor_request *req,
+                         const struct cor_request_cbs *cbs, struct wait *w)
+{
+    int r;
+
+    cor_waiter_init(&w->done);
+    r = cor_client_send_and_wait(client, req, cbs, w, &w->done, w->reterr);
     cor_waiter_deinit(&w->done);
     return r < 0 ? r : w->r;
 }
@@ -98,7 +106,7 @@ int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), voi
                         struct cor_waiter *done, struct cor_status *reterr)
 {
     struct cor_runtime *rt = client->runtime; /* as above */
-    int r = may_wait(client, reterr);
+    int r = cor_client_may_wait(client, reterr);
 
     if (r < 0)
         return r;
@@ -143,66 +151,6 @@ int cor_client_list(struct cor_client *client, const struct cor_request *req,
         *ret_list = w.list;
     else
         cor_object_list_deinit(&w.list);
-    return r;
-}
-
-struct until {
-    struct wait wait;
-    const cor_watch_condition_fn *conditions;
-    size_t n, met;
-    void *arg;
-};
-
-static int on_watched(void *arg, const struct cor_watch_event *event)
-{
-    struct until *u = COR_CONTAINER_OF(arg, struct until, wait);
-    int r = 1;
-
-    if (event->type == COR_WATCH_ERROR) {
-        take_error(&u->wait, event->status);
-        return u->wait.r;
-    }
-    cor_object_unref(u->wait.object);
-    u->wait.object = cor_object_ref(event->object);
-    while (r > 0 && u->met < u->n) {
-        r = u->conditions[u->met](u->arg, event);
-        u->met += r > 0;
-    }
-    if (r < 0)
-        u->wait.r = cor_status_set(u->wait.reterr, r, "a condition of the watch");
-    return u->met == u->n ? -COR_ECANCELED : u->wait.r;
-}
-
-static void on_watch_over(void *arg, const struct cor_response *response)
-{
-    struct until *u = COR_CONTAINER_OF(arg, struct until, wait);
-
-    if (u->met < u->n && u->wait.r == 0) {
-        if (response->error)
-            take_error(&u->wait, response->error);
-        else
-            u->wait.r = cor_status_set(u->wait.reterr, -COR_EIO,
-                                       "the watch ended before its conditions were met");
-    }
-    cor_waiter_set(&u->wait.done);
-}
-
-int cor_client_watch_until(struct cor_client *client, const struct cor_request *req,
-                           const cor_watch_condition_fn *conditions, size_t n, void *arg,
-                           struct cor_object **ret_object, struct cor_status *reterr)
-{
-    static const struct cor_request_cbs cbs = {.on_event = on_watched, .on_done = on_watch_over};
-    struct until u = {.wait = {.reterr = reterr}, .conditions = conditions, .n = n, .arg = arg};
-    int r;
-
-    if (req->verb != COR_VERB_WATCH || n == 0)
-        return cor_status_set(reterr, -COR_EINVAL,
-                              "a watch and at least one condition are expected");
-    r = send_and_wait(client, req, &cbs, &u.wait);
-    if (r == 0 && ret_object)
-        *ret_object = u.wait.object;
-    else
-        cor_object_unref(u.wait.object);
     return r;
 }
 

@@ -91,8 +91,8 @@ static void link_handler(struct cor_handler *h)
     pthread_mutex_unlock(&h->set->lock);
 }
 
-int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
-                             struct cor_handler **ret_handler)
+int cor_informer_add_held_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
+                                  struct cor_handler **ret_handler)
 {
     struct cor_handler *h = cor_calloc(1, sizeof(*h));
     struct cor_registration_opts ro;
@@ -113,13 +113,29 @@ int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_
         return r;
     }
     link_handler(h);
-    if (ret_handler)
-        *ret_handler = h;
-    /* On another thread it may be called, and remove itself, before this returns. */
-    if (inf->set->runtime->pool)
-        cor_handler_pool_release(inf->set->runtime->pool, &h->task);
+    *ret_handler = h;
+    return 0;
+}
+
+void cor_handler_release(struct cor_handler *h)
+{
+    if (h->set->runtime->pool)
+        cor_handler_pool_release(h->set->runtime->pool, &h->task);
     else
         cor_registration_release(h->registration);
+}
+
+int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
+                             struct cor_handler **ret_handler)
+{
+    struct cor_handler *h;
+    int r = cor_informer_add_held_handler(inf, opts, &h);
+
+    if (r < 0)
+        return r;
+    if (ret_handler)
+        *ret_handler = h;
+    cor_handler_release(h);
     return 0;
 }
 

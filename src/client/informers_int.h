@@ -38,6 +38,13 @@ struct cor_informer {
     char *group, *plural;
 };
 
+/* As cor_informer_add_handler(), but it is not called before it is released: what it is to hear
+ * waits. Released once, and before it is removed or its set is freed; on another thread it may be
+ * called, and remove itself, before that returns. */
+int cor_informer_add_held_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
+                                  struct cor_handler **ret_handler);
+void cor_handler_release(struct cor_handler *handler);
+
 /* Every handler is on its way out; waits until all are gone. Not on a pool's thread. */
 void cor_informers_remove_handlers(struct cor_informers *set);
 
