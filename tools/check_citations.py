@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Every behaviour of client-go in the catalogue has a test that cites it ("Contract 1.4.2"), or a line in
-docs/internals/client-behaviours.md that says why not; never both. Says each that has neither, and each that is unknown."""
+docs/internals/client-behaviours.md that says why not; never both. Says each that has neither, each that is unknown, and each
+test that such a line names and that is not there."""
 
 import argparse
 import pathlib
@@ -33,15 +34,24 @@ def read_page(text):
     return known, excused
 
 
+def named_tests(text):
+    """Names of the tests that lines of the page point to: "test indexer: a_name, fifo: another_name"."""
+    for line in re.findall(rf"^- {LIST}: (.*(?:\n  .*)*)", text, re.M):
+        for _, place in re.findall(r"(\btest) ((?:[\w/.-]+:\s+\w+(?:,\s+)?)+)", line):
+            yield from re.findall(r":\s+(\w+)", place)
+
+
 def read_tests(root):
-    cited = {}
+    cited, names = {}, set()
     examples = root / "tests" / "tools"  # of citations, in the test of this script
     for path in sorted((root / "tests").rglob("*")):
         if path.suffix in SUFFIXES and examples not in path.parents:
-            for numbers in re.findall(rf"Contract ({LIST})", path.read_text(errors="replace")):
+            text = path.read_text(errors="replace")
+            names.update(re.findall(r"^TEST\(\w+,\s*(\w+)\)", text, re.M))
+            for numbers in re.findall(rf"Contract ({LIST})", text):
                 for number in expand(numbers):
                     cited.setdefault(number, path.relative_to(root))
-    return cited
+    return cited, names
 
 
 def complaints(known, excused, cited):
@@ -62,8 +72,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path("."))
     root = parser.parse_args().root
-    known, excused = read_page((root / PAGE).read_text())
-    found = list(complaints(known, excused, read_tests(root)))
+    page = (root / PAGE).read_text()
+    known, excused = read_page(page)
+    cited, names = read_tests(root)
+    found = list(complaints(known, excused, cited))
+    found += [f"{PAGE}: there is no test {name}" for name in named_tests(page) if name not in names]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

@@ -52,6 +52,8 @@ CITATIONS = [
      "1.4.1 has a line here, and a test in tests/x.c"),
     ("a number that is not there cannot be cited", "", "/* Contract 1.4.1 to 1.4.4 */\n",
      "tests/x.c: 1.4.4 is not in the catalogue"),
+    ("a test that a reason names is there", "- 1.4.1: different: so;\n  test x: a_b, y: c.\n",
+     "/* Contract 1.4.2 to 1.4.3 */\nTEST(x, a_b)\nTEST(y, d)\n", "there is no test c"),
     ("a number that is not there needs no reason", "- 1.5.1: Go: why.\n", "/* Contract 1.4.1 to 1.4.3 */\n",
      "1.5.1 is in no section"),
 ]
