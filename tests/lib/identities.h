@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "net/cert.h"
+#include "test.h"
 
 /* A CA with a server certificate for localhost and 127.0.0.1, and a client certificate. */
 struct identities {

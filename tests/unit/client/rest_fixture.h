@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "client/rest_client.h"
 #include "http/server.h"
+#include "identities.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "net/peer.h"
@@ -125,6 +126,21 @@ static inline void world_begin(struct world *w, struct cor_tls *tls)
     assert_int_equal(cor_http_server_listen(w->server, "127.0.0.1", 0, tls, &w->port), 0);
     snprintf(w->url, sizeof(w->url), "%s://127.0.0.1:%u", tls ? "https" : "http", w->port);
     w->config.server = w->url;
+}
+
+/* A server that would rather speak HTTP/2. */
+static inline void world_tls(struct identities *ids, struct cor_tls **ret)
+{
+    static const char *const alpn[] = {"h2", "http/1.1"};
+
+    identities_init(ids);
+    assert_int_equal(
+        cor_tls_new(&(struct cor_tls_opts){.cert_pem = cor_buf_str(&ids->server.cert_pem),
+                                           .key_pem = cor_buf_str(&ids->server.key_pem),
+                                           .alpn = alpn,
+                                           .nalpn = COR_ARRAY_LEN(alpn)},
+                    ret),
+        0);
 }
 
 static inline void world_connect(struct world *w, const struct cor_rest_client_opts *opts)

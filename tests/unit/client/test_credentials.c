@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "client/rest_int.h"
-#include "identities.h"
 #include "json/writer.h"
 
 #define V1 "client.authentication.k8s.io/v1"
