@@ -165,14 +165,15 @@ static int settle_cert(struct cor_client_config *c, struct cor_status *reterr)
 static struct cor_tls_opts tls_opts(const struct cor_rest_client *rc)
 {
     static const char *const alpn[] = {"h2", "http/1.1"};
+    size_t first = rc->is_h1_only ? 1 : 0;
 
     return (struct cor_tls_opts){.role = COR_TLS_CLIENT,
                                  .cert_pem = cor_strz(rc->config.client_cert_pem),
                                  .key_pem = cor_strz(rc->config.client_key_pem),
                                  .ca_pem = cor_strz(rc->config.ca_pem),
                                  .is_insecure = rc->config.insecure_skip_tls_verify,
-                                 .alpn = alpn,
-                                 .nalpn = COR_ARRAY_LEN(alpn)};
+                                 .alpn = alpn + first,
+                                 .nalpn = COR_ARRAY_LEN(alpn) - first};
 }
 
 static int bad_tls(int r, const struct cor_client_config *c, struct cor_status *reterr)
@@ -198,6 +199,21 @@ static int make_tls(struct cor_rest_client *rc, struct cor_tls **ret, struct cor
     return r < 0 ? bad_tls(r, c, reterr) : 0;
 }
 
+/* As client-go reads them: what is no number is the default; a silence of 0 has no pings. */
+static uint64_t read_silence_ms(void)
+{
+    int64_t seconds = env_seconds("HTTP2_READ_IDLE_TIMEOUT_SECONDS");
+
+    return seconds < 0 ? 0 : seconds == 0 ? COR_REST_NEVER : (uint64_t)seconds * 1000;
+}
+
+static uint64_t read_ping_ms(void)
+{
+    int64_t seconds = env_seconds("HTTP2_PING_TIMEOUT_SECONDS");
+
+    return seconds < 0 ? 0 : (uint64_t)seconds * 1000;
+}
+
 static int open_http(struct cor_rest_client *rc, struct cor_net *net,
                      const struct cor_rest_client_opts *o, struct cor_status *reterr)
 {
@@ -207,6 +223,8 @@ static int open_http(struct cor_rest_client *rc, struct cor_net *net,
                                         .unix_path = rc->url.unix_path,
                                         .server_name = rc->config.tls_server_name,
                                         .proxy_url = cor_server_url_proxy(&rc->url, &rc->config),
+                                        .silence_ms = read_silence_ms(),
+                                        .ping_ms = read_ping_ms(),
                                         .resolve = o->resolve,
                                         .resolve_arg = o->resolve_arg};
     int r = rc->url.is_tls ? make_tls(rc, &tls, reterr) : 0;
@@ -279,6 +297,7 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->timeout_ms = opts->timeout_ms;
     rc->retries_max = opts->retries_max == 0 ? COR_REST_RETRIES : opts->retries_max;
     rc->backoff = read_backoff();
+    rc->is_h1_only = cor_config_has(getenv("DISABLE_HTTP2"));
     cor_list_init(&rc->requests);
     cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
     r = fill(rc, net, opts, reterr);

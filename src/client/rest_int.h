@@ -27,6 +27,7 @@ struct cor_rest_client {
     struct cor_header_list headers; /* of every request */
     struct cor_client_config config;
     struct cor_credentials credentials;
+    bool is_h1_only;       /* DISABLE_HTTP2 is set */
     uint64_t cert_version; /* of the plugin's, that `http` shows */
     size_t nclosing;       /* HTTP client and plugin, until they are closed */
     struct cor_rest_throttle throttle, discovery_throttle;

@@ -1,6 +1,8 @@
 #include "rest_fixture.h"
 
+#include "client/rest_int.h"
 #include "coracle/version.h"
+#include "http/client_int.h"
 
 TEST(rest_client, a_whole_answer)
 {
@@ -276,6 +278,49 @@ TEST(rest_client, tls_with_a_client_certificate)
     assert_int_equal(h.err, 0);
     heard_deinit(&h);
     world_end(&w);
+    cor_tls_unref(tls);
+    identities_deinit(&ids);
+}
+
+/* Asks once; what the server heard begins with `agent`, and these are the times of HTTP/2. */
+static void expect_http(struct cor_tls *tls, const struct identities *ids, const char *agent,
+                        uint64_t silence_ms, uint64_t ping_ms)
+{
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, tls);
+    w.config.ca_pem = ids->ca.cert_pem.p;
+    world_connect(&w, NULL);
+    ask(&w, "/x", &h);
+    assert_int_equal(h.err, 0);
+    assert_non_null(strstr(w.headers.p, agent));
+    assert_int_equal(w.rc->http->opts.silence_ms, silence_ms);
+    assert_int_equal(w.rc->http->opts.ping_ms, ping_ms);
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+/* Contract 4.12.2: names of headers are lower case in HTTP/2 only. */
+TEST(rest_client, the_environment_may_change_what_http_2_does)
+{
+    struct identities ids;
+    struct cor_tls *tls;
+
+    world_tls(&ids, &tls);
+    expect_http(tls, &ids, "user-agent: ", 30000, 15000);
+    setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "7", 1);
+    setenv("HTTP2_PING_TIMEOUT_SECONDS", "3", 1);
+    expect_http(tls, &ids, "user-agent: ", 7000, 3000);
+    setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "7s", 1);
+    setenv("HTTP2_PING_TIMEOUT_SECONDS", "0", 1);
+    expect_http(tls, &ids, "user-agent: ", 30000, 15000);
+    setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "0", 1);
+    setenv("DISABLE_HTTP2", "1", 1);
+    expect_http(tls, &ids, "User-Agent: ", UINT64_MAX, 15000);
+    unsetenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS");
+    unsetenv("HTTP2_PING_TIMEOUT_SECONDS");
+    unsetenv("DISABLE_HTTP2");
     cor_tls_unref(tls);
     identities_deinit(&ids);
 }
