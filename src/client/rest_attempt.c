@@ -244,6 +244,13 @@ static bool has_own(const struct cor_rest_request *req, struct cor_str name)
     return cor_header_find(req->headers.at, req->headers.n, name).p != NULL;
 }
 
+/* A request that acts for another has none of the client's impersonation. */
+static bool replaces(const struct cor_rest_request *req, struct cor_str name)
+{
+    return has_own(req, name) || (cor_str_starts(name, COR_STR("Impersonate-")) &&
+                                  has_own(req, COR_STR("Impersonate-User")));
+}
+
 /* The request's own headers win over the client's. */
 static size_t join_headers(const struct cor_rest_request *req,
                            struct cor_http_header to[COR_REST_HEADERS_MAX])
@@ -256,7 +263,7 @@ static size_t join_headers(const struct cor_rest_request *req,
     for (size_t i = 0; i < req->headers.n; i++)
         to[n++] = req->headers.at[i];
     for (size_t i = 0; i < common->n; i++)
-        if (!has_own(req, common->at[i].name))
+        if (!replaces(req, common->at[i].name))
             to[n++] = common->at[i];
     if (identity.value.n > 0 && !has_own(req, identity.name))
         to[n++] = identity;

@@ -27,7 +27,6 @@ TEST(rest_client, a_whole_answer)
     world_end(&w);
 }
 
-/* Contract 4.7.6. */
 TEST(rest_client, the_user_agent_has_client_gos_shape)
 {
     assert_non_null(strstr(cor_rest_user_agent(), "coracle/" COR_VERSION " (linux/"));
@@ -231,6 +230,37 @@ TEST(rest_client, says_who_it_is_and_for_whom_it_acts)
              &h);
     assert_null(strstr(w.headers.p, "secret"));
     assert_non_null(strstr(w.headers.p, "authorization: Mine\n"));
+    heard_deinit(&h);
+    world_end(&w);
+}
+
+/* Contract 4.12.6: an identity is never made of two. */
+TEST(rest_client, a_request_that_acts_for_another_does_so_alone)
+{
+    static const struct answer script[] = {{.body = "{}"}};
+    static const struct cor_http_header own[] = {
+        {COR_STR("impersonate-user"), COR_STR("bob")},
+        {COR_STR("User-Agent"), COR_STR("mine/1")},
+    };
+    static char *groups[] = {(char *)"system:masters"};
+    static struct cor_string_pair extra[] = {{(char *)"scope", (char *)"all"}};
+    struct world w;
+    struct heard h;
+
+    world_begin(&w, NULL);
+    w.config.impersonate_user = (char *)"jane";
+    w.config.impersonate_uid = (char *)"u-1";
+    w.config.impersonate_groups = (struct cor_strings){groups, 1};
+    w.config.impersonate_extra = (struct cor_string_pairs){extra, 1};
+    world_connect(&w, NULL);
+    WORLD_SCRIPT(&w, script);
+    ask_with(&w,
+             (struct cor_rest_request_opts){
+                 .target = COR_STR("/x"), .headers = own, .nheaders = COR_ARRAY_LEN(own)},
+             &h);
+    assert_non_null(strstr(w.headers.p, "impersonate-user: bob\nUser-Agent: mine/1\n"));
+    assert_null(strstr(w.headers.p, "Impersonate-"));
+    assert_null(strstr(w.headers.p, cor_rest_user_agent()));
     heard_deinit(&h);
     world_end(&w);
 }
