@@ -71,6 +71,10 @@ struct cor_request {
                             client's limit of requests would come later fails at once. A watch:
                             0 is without end */
 
+    /* All but deletions: of objects the metadata alone is asked for, as PartialObjectMetadata; a
+     * server that knows no such form answers with whole ones. */
+    bool metadata_only;
+
     struct cor_object *object; /* create, update; borrowed */
     enum cor_patch_type patch_type;
     struct cor_str patch;

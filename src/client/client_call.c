@@ -203,6 +203,7 @@ static struct cor_list_query query_of(const struct cor_request *req)
                  .allow_bookmarks = req->allow_bookmarks,
                  .send_initial_events = req->send_initial_events ? COR_TRUE : COR_UNSET},
         .timeout_s = req->server_timeout,
+        .metadata_only = req->metadata_only,
     };
 }
 
@@ -330,8 +331,10 @@ static int begin_object(struct cor_client_call *call, struct cor_status *reterr)
     const struct cor_list_query which = query_of(req);
     const struct cor_removal_options removal = removal_of(req);
     const struct cor_write_options write = write_of(req);
+    bool removes = req->verb == COR_VERB_DELETE || req->verb == COR_VERB_DELETE_COLLECTION;
     const struct cor_dynamic_call to = {.client = call->client->rest,
                                         .at = path_of(req),
+                                        .metadata_only = req->metadata_only && !removes,
                                         .timeout_ms = deadline_of(call),
                                         .deadline_ms = deadline_of(call),
                                         .on_done = on_object_done,

@@ -180,6 +180,18 @@ static int require_name(const struct cor_resource_path *at, struct cor_status *r
     return at->name.n > 0 ? 0 : cor_status_untyped(reterr, -COR_EINVAL, "name is required");
 }
 
+/* client-go's metadata client asks so; a server that knows no such form sends whole objects. */
+static struct cor_str accept(enum kind kind, bool metadata_only)
+{
+    if (!metadata_only)
+        return COR_STR("");
+    return kind == LIST
+               ? COR_STR("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+                         "application/json")
+               : COR_STR("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+                         "application/json");
+}
+
 /* A request of one answer; `target` has the query already. */
 static int ask(const struct cor_dynamic_call *call, enum kind kind,
                struct cor_rest_request_opts opts, const struct cor_buf *target,
@@ -191,6 +203,7 @@ static int ask(const struct cor_dynamic_call *call, enum kind kind,
         return no_room(-COR_ENOMEM, reterr);
     req->object_call = *call;
     opts.target = cor_buf_str(target);
+    opts.accept = accept(kind, call->metadata_only);
     opts.timeout_ms = call->timeout_ms;
     opts.deadline_ms = call->deadline_ms;
     opts.cbs = &object_cbs;
@@ -415,7 +428,7 @@ int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_
                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     const struct cor_rest_request_opts opts = {.kind = COR_REST_STREAM,
-                                               .accept = call->accept,
+                                               .accept = accept(LIST, query->metadata_only),
                                                .timeout_ms = call->timeout_ms,
                                                .deadline_ms = call->deadline_ms,
                                                .cbs = &list_cbs};
@@ -432,7 +445,7 @@ int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct co
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     const struct cor_rest_request_opts opts = {.kind = COR_REST_WATCH,
-                                               .accept = call->accept,
+                                               .accept = accept(WATCH, query->metadata_only),
                                                .deadline_ms = call->deadline_ms,
                                                .cbs = &watch_cbs};
     struct cor_dynamic_request *req = new_request(WATCH);

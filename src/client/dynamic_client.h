@@ -33,6 +33,7 @@ struct cor_dynamic_call {
     struct cor_resource_path at;
     uint64_t timeout_ms;  /* 0: the REST client's */
     uint64_t deadline_ms; /* as that of a REST request; 0: none */
+    bool metadata_only;   /* the answer is to be a PartialObjectMetadata; not of deletions */
     /* `error` NULL: it is done, and `object`, borrowed, is what the server answered: the object, or
      * of a deletion also a Status of success. NULL after a deletion of a collection. */
     void (*on_done)(void *arg, struct cor_object *object, const struct cor_status *error);
@@ -76,8 +77,7 @@ struct cor_dynamic_list_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
     uint64_t timeout_ms;
-    uint64_t deadline_ms;  /* as that of a REST request; 0: none */
-    struct cor_str accept; /* empty: application/json */
+    uint64_t deadline_ms; /* as that of a REST request; 0: none */
     /* Each item as it comes in; some may have been given before a failure. A negative return ends
      * the request with that code. */
     cor_list_item_cb on_item;
@@ -91,8 +91,7 @@ int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_
 struct cor_dynamic_watch_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
-    uint64_t deadline_ms;  /* a silent server is given up then; 0: never */
-    struct cor_str accept; /* empty: application/json */
+    uint64_t deadline_ms; /* a silent server is given up then; 0: never */
     /* May be NULL: the server has accepted it. A negative return ends the watch with that code. */
     int (*on_open)(void *arg);
     /* A negative return ends the watch with that code. */

@@ -124,18 +124,6 @@ static void on_watch_done(void *arg, const struct cor_status *error)
     cor_reflector_watch_ended(lw->reflector, now_ms(lw), error);
 }
 
-/* client-go's metadata client asks so; a server that knows no such form sends whole objects. */
-static struct cor_str accept(const struct cor_list_watch *lw)
-{
-    if (!lw->opts.metadata_only)
-        return COR_STR("");
-    return lw->request == LIST
-               ? COR_STR("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
-                         "application/json")
-               : COR_STR("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
-                         "application/json");
-}
-
 static struct cor_informer_request
 request_of(const struct cor_list_watch *lw, const struct cor_list_options *opts, uint32_t timeout_s)
 {
@@ -158,7 +146,7 @@ static struct cor_list_query query_of(const struct cor_list_watch *lw,
                                       const struct cor_list_options *opts, uint32_t timeout_s)
 {
     struct cor_informer_request req = request_of(lw, opts, timeout_s);
-    struct cor_list_query query = {.list = *opts};
+    struct cor_list_query query = {.list = *opts, .metadata_only = lw->opts.metadata_only};
 
     for (size_t i = 0; i < COR_ARRAY_LEN(lw->opts.tweaks); i++)
         if (lw->opts.tweaks[i].fn)
@@ -203,7 +191,6 @@ static void on_list(struct cor_reflector_driver *d, const struct cor_list_option
     lw->stats.lists++;
     query = query_of(lw, opts, 0);
     call.deadline_ms = deadline_of(&query, COR_LIST_WATCH_LIST_TIMEOUT_MS);
-    call.accept = accept(lw);
     tell_soon(lw, cor_dynamic_list(&call, &query, &lw->call, &lw->why));
 }
 
@@ -224,7 +211,6 @@ static void on_watch(struct cor_reflector_driver *d, const struct cor_list_optio
     lw->stats.watches++;
     query = query_of(lw, opts, timeout_s);
     call.deadline_ms = deadline_of(&query, 0);
-    call.accept = accept(lw);
     tell_soon(lw, cor_dynamic_watch(&call, &query, &lw->call, &lw->why));
 }
 

@@ -16,6 +16,7 @@ struct cor_list_query {
     struct cor_str label_selector, field_selector;
     struct cor_list_options list;
     uint32_t timeout_s; /* when the server ends a watch, or a list; 0: its own choice */
+    bool metadata_only; /* not in the query: what is accepted as an answer */
 };
 
 /* CreateOptions, UpdateOptions and PatchOptions. */
