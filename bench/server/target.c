@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "held_port.h"
 #include "measure.h"
 #include "process.h"
 
@@ -36,7 +37,8 @@ uint16_t target_free_port(void)
 {
     uint16_t port;
 
-    close(target_listen(&port));
+    if (held_port(&port) < 0)
+        die("no port of the loopback");
     return port;
 }
 

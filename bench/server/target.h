@@ -49,7 +49,7 @@ uint64_t target_memory(const struct target *t, const char *field);
 /* A socket that listens on the loopback, for a server inside the benchmark. */
 int target_listen(uint16_t *ret_port);
 
-/* A port of the loopback that nobody uses. */
+/* A port of the loopback that is the benchmark's until it ends; a server may listen there. */
 uint16_t target_free_port(void);
 
 #endif

@@ -578,22 +578,28 @@ static int threads(void)
     return n;
 }
 
-static int tcp_sockets(void)
+static int tcp_connections(void)
 {
     int n = 0;
 
     for (int fd = 0; fd < 1024; fd++) {
-        int family;
-        socklen_t len = sizeof(family);
+        struct sockaddr_storage peer;
+        socklen_t len = sizeof(peer);
 
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) == 0 &&
-            (family == AF_INET || family == AF_INET6))
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+            (peer.ss_family == AF_INET || peer.ss_family == AF_INET6))
             n++;
     }
     return n;
 }
 
 #define MANY 50
+
+/* A thread that was joined may be listed for a moment more. */
+static bool has_few_threads(void *arg)
+{
+    return threads() <= *(int *)arg;
+}
 
 /* Selectors make them 50: the server has fewer resources. */
 TEST(informers, fifty_of_them_need_a_handful_of_threads_and_one_connection)
@@ -604,7 +610,7 @@ TEST(informers, fifty_of_them_need_a_handful_of_threads_and_one_connection)
         struct cor_informer *inf;
         struct cor_informer_opts opts = of_configmaps;
         char selector[32];
-        int nthreads = threads();
+        int nthreads = threads() + (kind == COR_RUNTIME_PUMPED ? 0 : 3);
 
         begin(&s, kind);
         opts.label_selector = selector;
@@ -614,8 +620,8 @@ TEST(informers, fifty_of_them_need_a_handful_of_threads_and_one_connection)
         }
         cor_informers_start(s.informers);
         assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
-        assert_in_range(threads() - nthreads, 0, kind == COR_RUNTIME_PUMPED ? 0 : 3);
-        assert_int_equal(tcp_sockets(), 1);
+        world_run(&s.w, has_few_threads, &nthreads);
+        assert_int_equal(tcp_connections(), 1);
         end(&s);
     }
 }

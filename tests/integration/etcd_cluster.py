@@ -19,6 +19,7 @@ import time
 import urllib.request
 
 START_S = 120
+PATIENCE_S = 60
 HISTORY_S = 15
 PR_SET_PDEATHSIG = 1
 
@@ -27,10 +28,13 @@ def program():
     return shutil.which(os.environ.get("COR_ETCD") or "etcd")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def held_port():
+    """A socket whose port stays ours until it is closed: the kernel gives it to nobody else, but a server, which sets
+    SO_REUSEADDR too, may listen there, end, and listen again."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
 
 
 def base64_of(text):
@@ -52,7 +56,7 @@ def wait_for(what, seconds, condition):
     raise AssertionError(f"{what} did not happen within {seconds} s")
 
 
-def ask(url, body, context=None, token=None, timeout=5):
+def ask(url, body, context=None, token=None, timeout=PATIENCE_S):
     """A call through a member's JSON gateway."""
     request = urllib.request.Request(url, json.dumps(body or {}).encode(), {"Content-Type": "application/json"})
     if token:
@@ -82,7 +86,8 @@ def stored(key):
 class Member:
     def __init__(self, cluster, name):
         self.cluster, self.name = cluster, name
-        self.client, self.peer = free_port(), free_port()
+        self.holders = [held_port(), held_port()]
+        self.client, self.peer = (holder.getsockname()[1] for holder in self.holders)
         self.data = cluster.folder / name
         self.process, self.is_paused = None, False
 
@@ -130,7 +135,7 @@ class Member:
             process.kill()
             process.wait()
 
-    def ask(self, path, body=None, timeout=5, token=None):
+    def ask(self, path, body=None, timeout=PATIENCE_S, token=None):
         return ask(self.url + path, body, self.cluster.context, token or self.cluster.token, timeout)
 
     def status(self):
@@ -206,6 +211,8 @@ class Cluster:
             if member.process:
                 member.resume()
             member.kill()
+            for holder in member.holders:
+                holder.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def old_revision(self):
@@ -296,7 +303,7 @@ class History(threading.Thread):
         body = {"create_request": {"key": base64_of(self.prefix), "range_end": base64_of(last), "start_revision": self.position + 1}}
         request = urllib.request.Request(member.url + "/v3/watch", json.dumps(body).encode())
         # A member that is paused says nothing: another one is asked.
-        with urllib.request.urlopen(request, timeout=1, context=self.cluster.context) as answer:
+        with urllib.request.urlopen(request, timeout=5, context=self.cluster.context) as answer:
             for line in answer:
                 result = json.loads(line)["result"]
                 if result.get("compact_revision"):
@@ -352,6 +359,10 @@ class Proxy:
                 continue
             with self.lock:
                 self.pairs.add((near, far))
+            if self.refuses:
+                # A cut may have come too early for it.
+                self.end((near, far))
+                continue
             threading.Thread(target=self.pump, args=(near, far, (near, far)), daemon=True).start()
             threading.Thread(target=self.pump, args=(far, near, (near, far)), daemon=True).start()
 

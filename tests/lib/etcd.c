@@ -13,9 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "held_port.h"
 #include "test.h"
 
-#define START_MS 20000
+#define START_MS 120000
 #define POLL_MS  20
 
 static char url[64], peer_url[64], dir[128];
@@ -53,16 +54,13 @@ void test_etcd_or_skip(void)
     exit(0);
 }
 
-static unsigned free_port(void)
+/* Until the program ends. */
+static unsigned own_port(void)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    uint16_t own = 0;
 
-    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&a, n) == 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &n), 0);
-    close(fd);
-    return ntohs(a.sin_port);
+    assert_true(held_port(&own) >= 0);
+    return own;
 }
 
 static void pause_ms(long ms)
@@ -144,9 +142,9 @@ const char *test_etcd_url(void)
 
     if (url[0])
         return url;
-    port = free_port();
+    port = own_port();
     snprintf(url, sizeof(url), "http://127.0.0.1:%u", port);
-    snprintf(peer_url, sizeof(peer_url), "http://127.0.0.1:%u", free_port());
+    snprintf(peer_url, sizeof(peer_url), "http://127.0.0.1:%u", own_port());
     snprintf(dir, sizeof(dir), "%s/cor-etcd-XXXXXX", tmp ? tmp : "/tmp");
     assert_non_null(mkdtemp(dir));
     atexit(end);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "held_port.h"
 
 #define FLAGS_MAX 32
 #define FILE_MAX  (64u * 1024)
@@ -80,7 +81,9 @@ bool server_process_start(struct server_process *sp)
     int ends[2];
     bool is_up;
 
-    if (pipe(ends) < 0)
+    if (sp->port_fd == 0)
+        sp->port_fd = held_port(&sp->port);
+    if (sp->port_fd < 0 || pipe(ends) < 0)
         return false;
     sp->pid = fork();
     if (sp->pid == 0) {
@@ -122,6 +125,9 @@ bool server_process_has_ended(struct server_process *sp, bool *ret_is_clean)
 void server_process_deinit(struct server_process *sp)
 {
     server_process_kill(sp);
+    if (sp->port_fd > 0)
+        close(sp->port_fd);
+    sp->port_fd = 0;
     cor_buf_deinit(&sp->token);
     cor_buf_deinit(&sp->ca);
 }

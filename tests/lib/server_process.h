@@ -15,6 +15,7 @@ struct server_process {
     const char *data;
     pid_t pid; /* 0: not running */
     uint16_t port;
+    int port_fd; /* holds the port; 0: none yet */
     struct cor_buf token;
     struct cor_buf ca;
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client_fixture.h"
+#include "held_port.h"
 
 #define BIG 5000000
 
@@ -26,6 +27,7 @@ struct site {
     const char *dir;
     char conf[200];
     uint16_t port;
+    int port_fd;
     pid_t pid;
     bool client_closed, net_closed;
 };
@@ -40,18 +42,6 @@ static void write_file(const struct site *s, const char *name, const char *text,
     assert_non_null(f);
     assert_int_equal(fwrite(text, 1, n, f), n);
     fclose(f);
-}
-
-static uint16_t free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, n), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n), 0);
-    close(fd);
-    return ntohs(at.sin_port);
 }
 
 static void write_site(struct site *s, bool is_h2)
@@ -90,7 +80,9 @@ static void site_init(struct site *s, bool is_h2)
     memset(s, 0, sizeof(*s));
     s->dir = test_tmpdir();
     identities_init(&s->ids);
-    s->port = opts.port = free_port();
+    s->port_fd = held_port(&s->port);
+    assert_true(s->port_fd >= 0);
+    opts.port = s->port;
     write_site(s, is_h2);
     snprintf(s->conf, sizeof(s->conf), "%s/conf", s->dir);
     assert_int_equal(posix_spawn(&s->pid, NGINX, NULL, NULL, argv, environ), 0);
@@ -123,6 +115,7 @@ static void site_deinit(struct site *s)
     identities_deinit(&s->ids);
     kill(s->pid, SIGTERM);
     waitpid(s->pid, NULL, 0);
+    close(s->port_fd);
 }
 
 static void get(struct site *s, struct ask *a, const char *target)
