@@ -20,7 +20,7 @@ from fixture import Server, main, test
 
 PROGRAM = sys.argv[1]
 FLAGS = sys.argv[2:]
-REACT_S = 30
+REACT_S = 120
 SECRET = "dmVyeSBzZWNyZXQ="
 
 

@@ -270,6 +270,7 @@ def play(coracle, rounds, flags):
             for thread in writers + followers + [compactor]:
                 thread.start()
             inject_all(faults, rounds, writers, (a, b))
+            wait_for("a compaction", SETTLE_S, lambda: compactor.upto > start or any(thread.error for thread in writers + followers))
             stop.set()
             for writer in writers:
                 writer.join(SETTLE_S)
