@@ -26,11 +26,18 @@ static void on_silent_drain(struct cor_http_response *resp, void *arg)
 static const struct cor_http_response_cbs open_cbs = {NULL, on_gone, on_drain};
 static const struct cor_http_response_cbs silent_cbs = {NULL, on_gone, on_silent_drain};
 
+static bool is_for(struct script *s, size_t i, const char *asked)
+{
+    const struct script_answer *a = &s->answers[i];
+
+    return strstr(asked, a->to) && (a->times == 0 || s->given[i] < a->times) &&
+           (!a->after || script_count(s, a->after) > 0);
+}
+
 static const struct script_answer *answer_to(struct script *s, const char *asked)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (strstr(asked, s->answers[i].to) &&
-            (s->answers[i].times == 0 || s->given[i] < s->answers[i].times)) {
+        if (is_for(s, i, asked)) {
             s->given[i]++;
             return &s->answers[i];
         }

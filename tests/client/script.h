@@ -15,10 +15,11 @@ struct cor_loop;
 struct script_answer {
     const char *to;
     const char *body;
-    int status;      /* 0: 200 */
-    bool stays_open; /* the body is a beginning, and nothing follows */
-    bool is_silent;  /* not even a head comes */
-    int times;       /* 0: always */
+    int status;        /* 0: 200 */
+    bool stays_open;   /* the body is a beginning, and nothing follows */
+    bool is_silent;    /* not even a head comes */
+    int times;         /* 0: always */
+    const char *after; /* only when a request with this part has come before; NULL: always */
 };
 
 struct script {

@@ -33,8 +33,8 @@ static struct cor_election_opts candidacy(struct candidate *c, const char *ident
     return (struct cor_election_opts){.ns = "default",
                                       .name = "lock",
                                       .identity = identity,
-                                      .lease_ms = 4000,
-                                      .renew_ms = 3000,
+                                      .lease_ms = 2 * PATIENCE_MS,
+                                      .renew_ms = PATIENCE_MS,
                                       .retry_ms = 50,
                                       .release_on_cancel = true,
                                       .on_started = on_started,
@@ -103,7 +103,7 @@ TEST(elections, a_lease_says_who_leads)
     world_run(&w, leads, &a);
     assert_int_equal(cor_client_do(w.client, &get, &lease, NULL), 0);
     assert_non_null(strstr(cor_object_json(lease).p, "\"holderIdentity\":\"a\""));
-    assert_non_null(strstr(cor_object_json(lease).p, "\"leaseDurationSeconds\":4"));
+    assert_non_null(strstr(cor_object_json(lease).p, "\"leaseDurationSeconds\":120"));
     cor_object_unref(lease);
     cor_election_free(a.election);
     assert_int_equal(cor_client_do(w.client, &get, &lease, NULL), 0);
