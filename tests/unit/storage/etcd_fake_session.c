@@ -2,9 +2,29 @@
 
 #include "base/err.h"
 #include "loop/loop.h"
+#include "loop/timer.h"
 #include "test.h"
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS        60000
+#define PROGRESS_RETRY_MS 100 /* as src/storage/etcd/watch_stream.c has it */
+
+/* The linker brings the library's calls here. */
+int __wrap_cor_timer_set(struct cor_timer *timer, uint64_t delay_ms);
+int __real_cor_timer_set(struct cor_timer *timer, uint64_t delay_ms);
+
+static bool repeats_questions;
+
+void fake_session_repeat_questions(void)
+{
+    repeats_questions = true;
+}
+
+int __wrap_cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
+{
+    bool is_never = delay_ms == PROGRESS_RETRY_MS && !repeats_questions;
+
+    return __real_cor_timer_set(timer, is_never ? UINT64_MAX : delay_ms);
+}
 
 struct cor_loop *etcd_session_loop(const struct etcd_session *s)
 {
@@ -202,6 +222,7 @@ void fake_session_close(struct etcd_session *s)
     assert_true(cor_list_empty(&s->streams));
     assert_true(cor_list_empty(&s->waiting));
     cor_loop_free(s->loop);
+    repeats_questions = false;
 }
 
 void fake_stream_reply(struct etcd_stream *stream, struct cor_str message)

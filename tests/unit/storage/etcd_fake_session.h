@@ -35,6 +35,10 @@ struct etcd_session {
     unsigned blamed;
 };
 
+/* Questions for progress are asked again after a tenth of a second, in the session that is opened
+ * next. Without, who does not wait for that does not meet it, however slow the machine is. */
+void fake_session_repeat_questions(void);
+
 /* With a loop of its own, that the test runs. */
 void fake_session_open(struct etcd_session *s);
 void fake_session_close(struct etcd_session *s);

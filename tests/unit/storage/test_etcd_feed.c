@@ -139,6 +139,7 @@ TEST(etcd_feed, progress_that_etcd_dropped_is_asked_for_again)
     struct sink first, old;
     struct etcd_stream *own;
 
+    fake_session_repeat_questions();
     open_engine(true);
     start_at_10(&first, "/a/", "/a0", SIZE_MAX);
     sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);

@@ -186,6 +186,7 @@ TEST(etcd_watch_stream, progress_says_nothing_of_a_watch_that_is_not_announced)
 {
     struct pair p;
 
+    fake_session_repeat_questions();
     pair_open(&p);
     say_created(p.shared, 1, 10);
     while (p.shared->progress < 1)
@@ -246,6 +247,7 @@ TEST(etcd_watch_stream, a_watch_that_others_hold_up_goes_on_alone)
 {
     struct pair p;
 
+    fake_session_repeat_questions();
     pair_open(&p);
     say_created(p.shared, 1, 10);
     say_created(p.shared, 2, 10);
