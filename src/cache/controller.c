@@ -16,7 +16,6 @@ struct cor_controller {
     struct cor_rand rand;
     struct cor_status refused; /* by `process`, and not told of yet */
     struct cor_status slow;    /* as above: what took its time */
-    uint64_t since_ms;         /* when the last change was processed, or the step began */
     atomic_bool stopped;
     bool started;
 };
@@ -149,11 +148,8 @@ struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c)
 }
 
 /* How many wait can be asked when the queue's lock is left. */
-static void note_slowness(struct cor_controller *c, struct cor_str key)
+static void note_slowness(struct cor_controller *c, struct cor_str key, uint64_t took)
 {
-    uint64_t now = now_ms(c), took = now - c->since_ms;
-
-    c->since_ms = now;
     if (took > SLOW_MS)
         cor_status_set(&c->slow, -COR_ETIMEOUT, "%.*s took %llu ms to be applied", COR_STR_ARG(key),
                        (unsigned long long)took);
@@ -165,9 +161,10 @@ static int process(void *arg, struct cor_str key, const struct cor_delta *deltas
                    bool in_initial_list)
 {
     struct cor_controller *c = arg;
+    uint64_t began_ms = now_ms(c);
     int r = c->opts.process(c->opts.owner, key, deltas, n, in_initial_list);
 
-    note_slowness(c, key);
+    note_slowness(c, key, now_ms(c) - began_ms);
     if (r >= 0 || r == -COR_ENOMEM)
         return r;
     cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
@@ -201,7 +198,6 @@ static void tell_slowness(struct cor_controller *c)
 
 bool cor_controller_step(struct cor_controller *c, size_t max)
 {
-    c->since_ms = now_ms(c);
     /* What is queued at stop is not processed any more. */
     for (size_t i = 0; i < max && !c->stopped; i++) {
         int r = cor_delta_fifo_try_pop(c->fifo, process, c);

@@ -9,7 +9,10 @@ struct fake {
     struct cor_controller *c;
     char requests[TRACE_MAX], heard[TRACE_MAX];
     bool refuse_resync;
-    uint64_t takes_ms; /* each change */
+    uint64_t takes_ms;      /* each change */
+    uint64_t tells_ms;      /* each report */
+    uint64_t called_ms;     /* what waits for the first list */
+    const char *is_refused; /* a key */
 };
 
 static int process(void *owner, struct cor_str key, const struct cor_delta *deltas, size_t n,
@@ -19,7 +22,7 @@ static int process(void *owner, struct cor_str key, const struct cor_delta *delt
 
     trace_note(f->heard, "%.*s:%zu%s", COR_STR_ARG(key), n, in_initial_list ? "!" : "");
     cor_clock_manual_advance(&f->server.clk, f->takes_ms);
-    return 0;
+    return f->is_refused && cor_str_eq(key, cor_strz(f->is_refused)) ? -COR_EINVAL : 0;
 }
 
 static bool should_resync(void *owner)
@@ -41,6 +44,7 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
 
     if (what == COR_REFLECTOR_SLOW_CHANGE)
         trace_note(f->heard, "slow(%s)", cor_status_message(status));
+    cor_clock_manual_advance(&f->server.clk, f->tells_ms);
 }
 
 static void begin(struct fake *f, struct cor_controller_opts opts)
@@ -171,6 +175,33 @@ TEST(controller, tells_of_a_change_that_holds_up_more_than_ten_others)
         assert_null(strstr(f.heard, "slow"));
         end(&f);
     }
+}
+
+static void wait_a_while(void *arg, int r)
+{
+    struct fake *f = arg;
+
+    cor_clock_manual_advance(&f->server.clk, f->called_ms);
+}
+
+TEST(controller, blames_no_change_for_the_time_of_callbacks_before_it)
+{
+    uint64_t id;
+    struct fake f;
+
+    begin(&f, (struct cor_controller_opts){0});
+    f.tells_ms = f.called_ms = 1000;
+    f.is_refused = "a";
+    cor_controller_start(f.c, 0);
+    fake_server_list(&f.server, "a1 b2", "10");
+    fake_server_opened(&f.server);
+    assert_int_equal(cor_delta_fifo_wait_synced(cor_controller_queue(f.c), wait_a_while, &f, &id),
+                     0);
+    for (int i = 0; i < 13; i++)
+        fake_server_event(&f.server, COR_WATCH_ADDED, (char[2]){(char)('c' + i)}, 11 + i);
+    assert_true(cor_controller_step(f.c, 4));
+    assert_string_equal(f.heard, "a:1! b:1! c:1 d:1");
+    end(&f);
 }
 
 TEST(controller, goes_on_when_there_is_no_memory_to_tell_of_a_slow_change)
