@@ -40,7 +40,8 @@ struct cor_informer;
 struct cor_handler_opts {
     /* Of what waits for the handler. Beyond it pending updates of one key are folded into one, and
      * on.on_behind is told; adds and deletions are never lost. The objects that a late handler
-     * begins with do not count: they are the cache's. 0: no bound, as client-go. */
+     * begins with do not count: they are the cache's, and one that leaves it stays in memory until
+     * the handler has heard of all of them. 0: no bound, as client-go. */
     size_t bytes_max;
     struct cor_event_handler on;
     /* Updates without a change, for every object; at least a second. 0: the informer's. Without

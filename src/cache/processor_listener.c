@@ -13,7 +13,7 @@
 
 struct cor_processor_listener {
     struct cor_processor_listener_opts opts;
-    pthread_mutex_t lock;            /* a leaf */
+    pthread_mutex_t lock;            /* a leaf, but for that of the snapshot's tree */
     struct cor_object_iter snapshot; /* comes before `pending` */
     size_t snapshot_left;
     bool snapshot_is_out; /* with whoever drains, who reads it without the lock and releases it */
