@@ -47,8 +47,8 @@ struct cor_sync_until_opts {
 /* The same over a cache of its own, which survives everything that an informer does: it lists again
  * after a 410, and may miss what was between (UntilWithSync). `ret_object` gets NULL when the
  * precondition was enough. 0; -COR_ETIMEOUT (the message has the last error of a list or watch),
- * what a condition returned, -COR_EINVAL (no condition, no resource, inside a callback),
- * -COR_ENOMEM. The client must not be freed meanwhile. */
+ * what a condition or the precondition returned, -COR_EINVAL (no condition, no resource, inside a
+ * callback or a handler), -COR_ENOMEM. The client must not be freed meanwhile. */
 COR_API int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until_opts *opts,
                                   struct cor_object **ret_object, struct cor_status *reterr);
 

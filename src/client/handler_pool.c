@@ -129,6 +129,14 @@ struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool)
     return cor_free(pool);
 }
 
+bool cor_handler_pool_is_current(const struct cor_handler_pool *pool)
+{
+    for (unsigned i = 0; i < pool->nthreads; i++)
+        if (pthread_equal(pool->threads[i], pthread_self()))
+            return true;
+    return false;
+}
+
 void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
     pthread_mutex_lock(&pool->lock);

@@ -45,6 +45,9 @@ int cor_handler_pool_new(unsigned nthreads, struct cor_handler_pool **ret_pool);
 /* Joins the threads. Every task is retired, and its on_retired has been called. Returns NULL. */
 struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool);
 
+/* Is this one of its threads, which is inside a task then? */
+bool cor_handler_pool_is_current(const struct cor_handler_pool *pool);
+
 /* There is work for the task. Takes the pool's lock only, so locks may be held. */
 void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_task *task);
 

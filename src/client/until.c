@@ -173,6 +173,17 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
     return r != 0 ? r : cor_runtime_wait(set->runtime, &u->done, left_ms(end_ms));
 }
 
+/* Its cache has a handler, for which a thread of the pool must be left, also to end it. */
+static int may_sync(const struct cor_client *client, struct cor_status *reterr)
+{
+    const struct cor_handler_pool *pool = client->runtime->pool;
+
+    if (pool && cor_handler_pool_is_current(pool))
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "a wait for a cache cannot be made inside a handler of its runtime");
+    return cor_client_may_wait(client, reterr);
+}
+
 int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until_opts *opts,
                           struct cor_object **ret_object, struct cor_status *reterr)
 {
@@ -180,7 +191,7 @@ int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until
         .conditions = opts->conditions, .n = opts->n, .arg = opts->arg, .reterr = reterr};
     const struct cor_informers_opts of_set = {.on_watch_error = on_failure, .arg = &u};
     struct cor_informers *set = NULL;
-    int r = cor_client_may_wait(client, reterr);
+    int r = may_sync(client, reterr);
 
     if (r < 0)
         return r;

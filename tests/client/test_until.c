@@ -1,6 +1,7 @@
 /* Waits for events of watches and of caches, on both kinds of runtime. The servers are the test's
  * own.
  */
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "script.h"
@@ -384,6 +385,60 @@ TEST(until, a_wait_inside_a_callback_is_refused)
         world_end(&w);
         script_end(&script);
     }
+}
+
+struct inside {
+    struct cor_client *client;
+    struct shown shown;
+    sem_t told;
+    int r;
+};
+
+static void wait_in_handler(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    struct inside *in = arg;
+    struct cor_sync_until_opts opts = sync_opts(&in->shown);
+
+    opts.timeout_ms = 1;
+    in->r = cor_client_sync_until(in->client, &opts, NULL, NULL);
+    sem_post(&in->told);
+}
+
+/* It has the only thread that the handler of its own cache could run on. */
+TEST(until, a_wait_for_a_cache_inside_a_handler_is_refused)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = "", .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
+    };
+    const struct cor_runtime_opts one_thread = {.handler_threads = 1};
+    const struct cor_informer_opts scope = {.resource = configmaps, .ns = "default"};
+    struct inside in = {0};
+    const struct cor_handler_opts on = {COR_HANDLER_DEFAULTS,
+                                        .on = {.on_add = wait_in_handler, .arg = &in}};
+    struct cor_informers *set;
+    struct cor_informer *informer;
+    struct cor_runtime *rt;
+    struct script script;
+
+    SCRIPT_BEGIN(&script, answers);
+    const struct cor_client_config config = {.server = script.url};
+    const struct cor_client_opts opts = {.config = &config};
+
+    sem_init(&in.told, 0, 0);
+    assert_int_equal(cor_runtime_new(&one_thread, &rt), 0);
+    assert_int_equal(cor_client_new(rt, &opts, &in.client, NULL), 0);
+    assert_int_equal(cor_informers_new(in.client, NULL, &set), 0);
+    assert_int_equal(cor_informers_get(set, &scope, &informer, NULL), 0);
+    assert_int_equal(cor_informer_add_handler(informer, &on, NULL), 0);
+    cor_informers_start(set);
+    sem_wait(&in.told);
+    assert_int_equal(in.r, -COR_EINVAL);
+    cor_informers_free(set);
+    cor_client_free(in.client);
+    cor_runtime_free(rt);
+    sem_destroy(&in.told);
+    script_end(&script);
 }
 
 TEST(until, a_wait_for_a_cache_begins_or_not_when_memory_runs_out)
