@@ -127,6 +127,13 @@ static void on_failure(void *arg, struct cor_str plural, const struct cor_status
     cor_status_copy(&((struct until *)arg)->failure, error);
 }
 
+static uint64_t end_of(uint64_t timeout_ms)
+{
+    uint64_t now = cor_clock_mono_ms(cor_clock_real());
+
+    return timeout_ms > 0 && timeout_ms < UINT64_MAX - now ? now + timeout_ms : UINT64_MAX;
+}
+
 static uint64_t left_ms(uint64_t end_ms)
 {
     uint64_t now = cor_clock_mono_ms(cor_clock_real());
@@ -142,7 +149,10 @@ static int look_first(const struct until *u, const struct cor_sync_until_opts *o
 {
     int r = cor_informer_wait_for_sync(informer, left_ms(end_ms));
 
-    if (r == 0 && (r = opts->precondition(opts->arg, informer)) < 0)
+    if (r < 0)
+        return cor_status_set(u->reterr, r, "wait for the first list of a cache");
+    r = opts->precondition(opts->arg, informer);
+    if (r < 0)
         cor_status_set(u->reterr, r, "the precondition of the wait");
     return r;
 }
@@ -154,8 +164,7 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
         COR_HANDLER_DEFAULTS,
         .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete, .arg = u},
         .never_resync = true};
-    uint64_t now_ms = cor_clock_mono_ms(cor_clock_real());
-    uint64_t end_ms = opts->timeout_ms > 0 ? now_ms + opts->timeout_ms : UINT64_MAX;
+    uint64_t end_ms = end_of(opts->timeout_ms);
     struct cor_informer *informer;
     struct cor_handler *handler;
     int r = cor_informers_get(set, &opts->scope, &informer, u->reterr);

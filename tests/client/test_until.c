@@ -441,6 +441,29 @@ TEST(until, a_wait_for_a_cache_inside_a_handler_is_refused)
     script_end(&script);
 }
 
+TEST(until, the_longest_timeout_of_a_wait_for_a_cache_does_not_pass_at_once)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = EVENT("DELETED", MAP("one", "18")), .stays_open = true},
+        {.to = "configmaps", .body = LIST("17", MAP("one", "5"))},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        struct shown shown = {0};
+        struct cor_sync_until_opts opts = sync_opts(&shown);
+        struct script script;
+        struct world w;
+
+        SCRIPT_BEGIN(&script, answers);
+        world_begin_at(&w, kind, script.url);
+        opts.timeout_ms = UINT64_MAX - 1;
+        assert_int_equal(cor_client_sync_until(w.client, &opts, NULL, NULL), 0);
+        world_end(&w);
+        script_end(&script);
+    }
+}
+
 TEST(until, a_wait_for_a_cache_begins_or_not_when_memory_runs_out)
 {
     static const struct script_answer answers[] = {{.to = "configmaps", .is_silent = true}};
@@ -452,11 +475,19 @@ TEST(until, a_wait_for_a_cache_begins_or_not_when_memory_runs_out)
     SCRIPT_BEGIN(&script, answers);
     world_begin_at(&w, COR_RUNTIME_PUMPED, script.url);
     opts.timeout_ms = 1;
-    FOR_EACH_FAILED_ALLOC(n) {
-        int r = cor_client_sync_until(w.client, &opts, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        opts.precondition = i == 0 ? NULL : has_two;
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct cor_status why;
+            int r;
 
-        test_fail_alloc(0, false);
-        assert_true(r == -COR_ETIMEOUT || (r == -COR_ENOMEM && test_alloc_failed()));
+            cor_status_init(&why);
+            r = cor_client_sync_until(w.client, &opts, NULL, &why);
+            test_fail_alloc(0, false);
+            assert_true(r == -COR_ETIMEOUT || (r == -COR_ENOMEM && test_alloc_failed()));
+            assert_int_equal(why.err, r);
+            cor_status_deinit(&why);
+        }
     }
     world_end(&w);
     script_end(&script);
