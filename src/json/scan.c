@@ -205,6 +205,26 @@ int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order 
     return 0;
 }
 
+void cor_json_get_each(struct cor_str object, const struct cor_str *keys, size_t n,
+                       struct cor_str *ret_values)
+{
+    struct cor_json_iter it =
+        cor_json_iter(cor_json_type(object) == COR_JSON_OBJECT ? object : COR_STR(""));
+    struct cor_str raw;
+    size_t i = 0;
+
+    for (size_t j = 0; j < n; j++)
+        ret_values[j] = (struct cor_str){NULL, 0};
+    while (i < n && cor_json_iter_member(&it, &raw)) {
+        int c = cor_json_raw_cmp_text(raw, keys[i]);
+
+        while (c > 0 && ++i < n)
+            c = cor_json_raw_cmp_text(raw, keys[i]);
+        if (c == 0)
+            ret_values[i++] = cor_json_iter_value(&it);
+    }
+}
+
 int cor_json_to_raw(struct cor_str value, struct cor_str *ret_raw)
 {
     if (cor_json_type(value) != COR_JSON_STRING || value.n < 2)

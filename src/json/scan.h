@@ -63,6 +63,11 @@ struct cor_str cor_json_first_value(struct cor_str bytes);
 int cor_json_get(struct cor_str object, struct cor_str key, enum cor_json_order order,
                  struct cor_str *ret_value);
 
+/* Several members of an object below the outermost one, in one walk: both its keys and `keys` stand
+ * in byte order. What is absent has a p of NULL. */
+void cor_json_get_each(struct cor_str object, const struct cor_str *keys, size_t n,
+                       struct cor_str *ret_values);
+
 /* 0, or -COR_EINVAL when the value has another type; int64 also -COR_ETOOBIG, and a number with a
  * fraction or an exponent is none. */
 int cor_json_to_raw(struct cor_str value, struct cor_str *ret_raw);

@@ -347,46 +347,66 @@ static void check_generation(struct cor_str value, const struct cor_field_path *
                              "must be greater than or equal to 0");
 }
 
+enum member {
+    ANNOTATIONS,
+    FINALIZERS,
+    GENERATE_NAME,
+    GENERATION,
+    LABELS,
+    NAME,
+    NAMESPACE,
+    OWNERS,
+    NMEMBERS,
+};
+
+static const struct cor_str member_names[NMEMBERS] = {
+    COR_STR("annotations"), COR_STR("finalizers"),      COR_STR("generateName"),
+    COR_STR("generation"),  COR_STR("labels"),          COR_STR("name"),
+    COR_STR("namespace"),   COR_STR("ownerReferences"),
+};
+
+/* In the order of upstream's errors. */
 static const struct {
-    struct cor_str name;
+    enum member member;
     void (*check)(struct cor_str value, const struct cor_field_path *path,
                   struct cor_field_errors *errs);
 } parts[] = {
-    {COR_STR("generation"), check_generation},
-    {COR_STR("labels"), cor_object_meta_check_labels},
-    {COR_STR("annotations"), cor_object_meta_check_annotations},
-    {COR_STR("ownerReferences"), check_owners},
-    {COR_STR("finalizers"), check_finalizers},
+    {GENERATION, check_generation},
+    {LABELS, cor_object_meta_check_labels},
+    {ANNOTATIONS, cor_object_meta_check_annotations},
+    {OWNERS, check_owners},
+    {FINALIZERS, check_finalizers},
 };
 
-/* The text of a string member; "" when absent. */
-static struct cor_str text_member(struct cor_str object, struct cor_str key,
-                                  struct cor_buf *scratch, struct cor_field_errors *errs)
+/* The text of a string; "" when it is none. */
+static struct cor_str text_value(struct cor_str value, struct cor_buf *scratch,
+                                 struct cor_field_errors *errs)
 {
-    struct cor_str text = COR_STR("");
+    struct cor_str raw, text = COR_STR("");
 
-    note(errs, text_of(raw_member(object, key), scratch, &text));
+    if (cor_json_to_raw(value, &raw) == 0)
+        note(errs, text_of(raw, scratch, &text));
     return text;
 }
 
-static void check_generate_name(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+static void check_generate_name(struct cor_str value, const struct cor_object_meta_rules *rules,
                                 const struct cor_field_path *root, struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = metadata.n};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = value.n};
     struct cor_field_path path = cor_field_child(root, COR_STR("generateName"));
-    struct cor_str prefix = text_member(metadata, COR_STR("generateName"), &scratch, errs);
+    struct cor_str prefix = text_value(value, &scratch, errs);
     struct cor_complaints wrong = cor_name_check_prefix(rules->name, prefix);
 
     if (prefix.n > 0)
         complain(errs, &path, prefix, &wrong);
 }
 
-static void check_name(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+static void check_name(struct cor_str value, const struct cor_object_meta_rules *rules,
                        const struct cor_field_path *root, struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = metadata.n};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = value.n};
     struct cor_field_path path = cor_field_child(root, COR_STR("name"));
-    struct cor_str name = text_member(metadata, COR_STR("name"), &scratch, errs);
+    struct cor_str name = text_value(value, &scratch, errs);
     struct cor_complaints wrong = cor_name_check(rules->name, name);
 
     if (name.n > 0)
@@ -396,12 +416,12 @@ static void check_name(struct cor_str metadata, const struct cor_object_meta_rul
                              "name or generateName is required");
 }
 
-static void check_namespace(struct cor_str metadata, const struct cor_object_meta_rules *rules,
+static void check_namespace(struct cor_str value, const struct cor_object_meta_rules *rules,
                             const struct cor_field_path *root, struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = metadata.n};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {.max = value.n};
     struct cor_field_path path = cor_field_child(root, COR_STR("namespace"));
-    struct cor_str ns = text_member(metadata, COR_STR("namespace"), &scratch, errs);
+    struct cor_str ns = text_value(value, &scratch, errs);
     struct cor_complaints wrong = cor_name_check(COR_NAME_DNS1123_LABEL, ns);
 
     if (rules->is_namespaced && ns.n == 0)
@@ -418,20 +438,19 @@ void cor_object_meta_check(struct cor_str metadata, const struct cor_object_meta
 {
     const struct cor_field_path root = cor_field_root(COR_STR("metadata"));
     const struct cor_field_path finalizers_path = cor_field_child(&root, COR_STR("finalizers"));
-    struct cor_str finalizers;
+    struct cor_str values[NMEMBERS];
 
-    check_generate_name(metadata, rules, &root, errs);
-    check_name(metadata, rules, &root, errs);
-    check_namespace(metadata, rules, &root, errs);
+    cor_json_get_each(metadata, member_names, NMEMBERS, values);
+    check_generate_name(values[GENERATE_NAME], rules, &root, errs);
+    check_name(values[NAME], rules, &root, errs);
+    check_namespace(values[NAMESPACE], rules, &root, errs);
     for (size_t i = 0; i < COR_ARRAY_LEN(parts); i++) {
-        struct cor_field_path path = cor_field_child(&root, parts[i].name);
-        struct cor_str value;
+        struct cor_field_path path = cor_field_child(&root, member_names[parts[i].member]);
+        struct cor_str value = values[parts[i].member];
 
-        if (cor_json_get(metadata, parts[i].name, COR_JSON_SORTED, &value) == 0 &&
-            cor_json_type(value) != COR_JSON_NULL)
+        if (value.p && cor_json_type(value) != COR_JSON_NULL)
             parts[i].check(value, &path, errs);
     }
-    if (!rules->any_finalizer &&
-        cor_json_get(metadata, COR_STR("finalizers"), COR_JSON_SORTED, &finalizers) == 0)
-        check_finalizer_domains(finalizers, &finalizers_path, errs);
+    if (!rules->any_finalizer && values[FINALIZERS].p)
+        check_finalizer_domains(values[FINALIZERS], &finalizers_path, errs);
 }

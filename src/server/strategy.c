@@ -118,14 +118,15 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
 /* Lists and maps without anything in them are left out, as typed decoding leaves them out. */
 static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
 {
-    static const char *const keys[] = {"annotations", "finalizers", "labels", "managedFields",
-                                       "ownerReferences"};
+    static const struct cor_str keys[] = {COR_STR("annotations"), COR_STR("finalizers"),
+                                          COR_STR("labels"), COR_STR("managedFields"),
+                                          COR_STR("ownerReferences")};
+    struct cor_str values[COR_ARRAY_LEN(keys)];
 
+    cor_json_get_each(cor_object_metadata(body), keys, COR_ARRAY_LEN(keys), values);
     for (size_t i = 0; i < COR_ARRAY_LEN(keys); i++) {
-        struct cor_str value = cor_object_meta_member(body, cor_strz(keys[i]));
-
-        if (!value.p || value.n == 2)
-            cor_edits_drop(meta, cor_strz(keys[i]));
+        if (!values[i].p || values[i].n == 2 || cor_json_type(values[i]) == COR_JSON_NULL)
+            cor_edits_drop(meta, keys[i]);
     }
 }
 

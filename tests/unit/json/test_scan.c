@@ -102,6 +102,28 @@ TEST(scan, gets_from_canonical_bytes_and_stops_early)
                      -COR_ENOTFOUND);
 }
 
+TEST(scan, gets_several_members_in_one_walk)
+{
+    static const struct cor_str keys[] = {COR_STR("a"), COR_STR("ab"), COR_STR("c"), COR_STR("x"),
+                                          COR_STR("z")};
+    struct cor_str v[COR_ARRAY_LEN(keys)];
+
+    cor_json_get_each(COR_STR("{\"A\":[0],\"ab\":{\"c\":1},\"b\":2,\"c\":null,\"z\":\"]\"}"), keys,
+                      COR_ARRAY_LEN(keys), v);
+    assert_null(v[0].p);
+    assert_str(v[1], "{\"c\":1}");
+    assert_str(v[2], "null");
+    assert_null(v[3].p);
+    assert_str(v[4], "\"]\"");
+    cor_json_get_each(COR_STR("{\"a\":1}"), keys, COR_ARRAY_LEN(keys), v);
+    assert_str(v[0], "1");
+    assert_null(v[4].p);
+    cor_json_get_each(COR_STR("[\"a\",1]"), keys, COR_ARRAY_LEN(keys), v);
+    assert_null(v[0].p);
+    cor_json_get_each((struct cor_str){NULL, 0}, keys, COR_ARRAY_LEN(keys), v);
+    assert_null(v[0].p);
+}
+
 TEST(scan, converts_scalars_of_the_right_type)
 {
     struct cor_str raw;
