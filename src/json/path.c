@@ -156,6 +156,11 @@ int cor_json_path_first_from(const struct cor_json_path *path, size_t nsteps, st
     return 0;
 }
 
+bool cor_json_path_begins(const struct cor_json_path *path, struct cor_str key)
+{
+    return path->n > 0 && path->steps[0].kind == STEP_KEY && cor_str_eq(path->steps[0].text, key);
+}
+
 int cor_json_path_first(const struct cor_json_path *path, struct cor_str json,
                         enum cor_json_order order, struct cor_str *ret_value)
 {

@@ -22,6 +22,9 @@ int cor_json_path_first(const struct cor_json_path *path, struct cor_str json,
 int cor_json_path_first_from(const struct cor_json_path *path, size_t nsteps, struct cor_str json,
                              enum cor_json_order order, struct cor_str *ret_value);
 
+/* Is its first step the member `key`? */
+bool cor_json_path_begins(const struct cor_json_path *path, struct cor_str key);
+
 /* Returns whether to go on. */
 typedef bool (*cor_json_match_cb)(struct cor_str value, void *arg);
 

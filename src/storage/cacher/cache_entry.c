@@ -6,12 +6,22 @@
 /* What the allocator adds to a block. */
 #define BLOCK_BYTES 16
 
+/* Where metadata is, is known: what stands before it is not read. */
+static int find(const struct cor_object *object, const struct cor_json_path *path,
+                struct cor_str *ret_value)
+{
+    bool is_meta = cor_json_path_begins(path, COR_STR("metadata"));
+    struct cor_str json = cor_str_from(cor_object_json(object), is_meta ? object->meta_at : 0);
+
+    return cor_json_path_first_from(path, is_meta ? 1 : 0, json, COR_JSON_SORTED, ret_value);
+}
+
 static struct cor_span find_trigger(const struct cor_object *object,
                                     const struct cor_json_path *path)
 {
     struct cor_str value;
 
-    if (!path || cor_json_path_first(path, cor_object_json(object), COR_JSON_SORTED, &value) < 0)
+    if (!path || find(object, path, &value) < 0)
         return (struct cor_span){0};
     if (value.n < 2 || value.p[0] != '"')
         return (struct cor_span){0};

@@ -128,6 +128,20 @@ TEST(path, a_dot_is_the_whole_value)
     expect("$[0]", "");
 }
 
+TEST(path, knows_its_first_member)
+{
+    COR_CLEANUP(cor_json_path_freep)
+    struct cor_json_path *member = NULL, *all = NULL, *whole = NULL;
+
+    assert_int_equal(cor_json_path_new(COR_STR("metadata.name"), &member, NULL), 0);
+    assert_int_equal(cor_json_path_new(COR_STR("[*].metadata"), &all, NULL), 0);
+    assert_int_equal(cor_json_path_new(COR_STR("."), &whole, NULL), 0);
+    assert_true(cor_json_path_begins(member, COR_STR("metadata")));
+    assert_false(cor_json_path_begins(member, COR_STR("name")));
+    assert_false(cor_json_path_begins(all, COR_STR("metadata")));
+    assert_false(cor_json_path_begins(whole, COR_STR("metadata")));
+}
+
 TEST(path, takes_the_last_of_equal_keys_in_any_order)
 {
     COR_CLEANUP(cor_json_path_freep) struct cor_json_path *path = NULL;

@@ -7,6 +7,7 @@
 #include "base/rand.h"
 #include "storage/cacher/snapshot.h"
 #include "test.h"
+#include "json/path.h"
 
 #define KEYS 40
 #define REVS 1500
@@ -95,6 +96,31 @@ static void check_state(const struct cor_cache_snapshot *s, cor_rev rev, const c
     }
     assert_null(cor_cache_iter_next(&it));
     assert_int_equal(cor_cache_snapshot_count(s, cor_strz(prefix), cor_strz(from)), count);
+}
+
+TEST(cache_entry, finds_its_trigger_inside_and_outside_of_metadata)
+{
+    static const struct {
+        const char *path, *found;
+    } cases[] = {{"metadata.name", "n"}, {"metadata.x", ""}, {"metadata", ""}, {"data.name", "d"}};
+    struct cor_object *object;
+
+    assert_int_equal(cor_object_from_stored(
+                         COR_STR("{\"kind\":\"K\",\"apiVersion\":\"v1\",\"data\":{"
+                                 "\"name\":\"d\"},\"metadata\":{\"name\":\"n\"},\"x\":\"y\"}"),
+                         7, &object, NULL, NULL),
+                     0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_json_path_freep) struct cor_json_path *path = NULL;
+        struct cor_cache_entry *e;
+
+        assert_int_equal(cor_json_path_new(cor_strz(cases[i].path), &path, NULL), 0);
+        e = cor_cache_entry_new(COR_STR("/k"), cor_object_ref(object), path);
+        assert_non_null(e);
+        assert_str(cor_cache_entry_trigger(e), cases[i].found);
+        cor_cache_entry_unref(e);
+    }
+    cor_object_unref(object);
 }
 
 TEST(watch_cache, exact_reads_at_every_revision_equal_a_model)
