@@ -103,6 +103,18 @@ COR_API int cor_client_change(struct cor_client *client, const struct cor_reques
                               cor_change_fn fn, void *arg, struct cor_object **ret_object,
                               struct cor_status *reterr);
 
+/* What a server answered, borrowed. Its return is that of cor_client_get_path(). On the runtime's
+ * I/O thread or inside the pump: it must not block. */
+typedef int (*cor_path_fn)(void *arg, struct cor_str body);
+
+/* Gets what the server has at a path that is no resource, with a query if wanted, and waits:
+ * "/version", "/readyz?verbose", "/openapi/v3". The path is sent as it is, below that of the
+ * server's URL; timeout_ms as that of a request. 0 or what `fn` returned; -COR_EINVAL (no absolute
+ * path, or a character that is to be escaped), -COR_ETOOBIG (more than 64 MB), or as
+ * cor_client_do(). */
+COR_API int cor_client_get_path(struct cor_client *client, const char *path, uint64_t timeout_ms,
+                                cor_path_fn fn, void *arg, struct cor_status *reterr);
+
 #define COR_RESOURCE_TEXT_MAX 254 /* with its NUL */
 
 struct cor_found_resource {

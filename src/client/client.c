@@ -78,6 +78,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     client->timeout_ms = opts->timeout_ms;
     cor_list_init(&client->calls);
     cor_list_init(&client->changes);
+    cor_list_init(&client->reads);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->is_closing, false);
     atomic_init(&client->nusers, 0);
@@ -127,6 +128,7 @@ static void on_closing(struct cor_mail *mail)
 
     cor_client_cancel_calls(c->client);
     cor_client_cancel_changes(c->client);
+    cor_client_cancel_reads(c->client);
     c->client->discovery = cor_discovery_free(c->client->discovery);
     /* One that began before the closing was known has its own mail behind this one. */
     if (atomic_load(&c->client->ncalls) > 0) {

@@ -13,11 +13,11 @@ struct cor_client {
     struct cor_runtime *runtime;
     struct cor_rest_client *rest; /* the loop's */
     uint64_t timeout_ms;
-    struct cor_discovery *discovery; /* NULL: nobody has asked yet; the loop's */
-    struct cor_list calls, changes;  /* under way; the loop's */
-    atomic_size_t ncalls;            /* these, searches, and what has not reached the loop yet */
-    atomic_bool is_closing;          /* no call is taken any more */
-    atomic_size_t nusers;            /* informers and others; none is left when it is freed */
+    struct cor_discovery *discovery;       /* NULL: nobody has asked yet; the loop's */
+    struct cor_list calls, changes, reads; /* under way; the loop's */
+    atomic_size_t ncalls;   /* these, searches, and what has not reached the loop yet */
+    atomic_bool is_closing; /* no call is taken any more */
+    atomic_size_t nusers;   /* informers and others; none is left when it is freed */
 };
 
 /* Before a call begins, on any thread: the client is there until it has been left. 0, -COR_EBUSY
@@ -43,5 +43,6 @@ int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), voi
 /* On the loop: each of them ends with -COR_ECANCELED. */
 void cor_client_cancel_calls(struct cor_client *client);
 void cor_client_cancel_changes(struct cor_client *client);
+void cor_client_cancel_reads(struct cor_client *client);
 
 #endif

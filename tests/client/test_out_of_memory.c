@@ -316,6 +316,25 @@ TEST(out_of_memory, what_is_served_is_listed_or_asked_for_again)
     world_end(&w);
 }
 
+static int read_it(void *arg, struct cor_str body)
+{
+    return 0;
+}
+
+TEST(out_of_memory, a_path_is_read_or_not)
+{
+    struct world w;
+
+    world_begin(&w, COR_RUNTIME_PUMPED);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_status why = {0};
+
+        arm(&w, n);
+        check(cor_client_get_path(w.client, "/version", 0, read_it, NULL, &why), &why);
+    }
+    world_end(&w);
+}
+
 struct heard {
     bool is_done;
     int err;

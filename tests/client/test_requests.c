@@ -376,6 +376,28 @@ TEST(requests, a_change_under_way_ends_when_the_client_is_freed)
     }
 }
 
+static int read_nothing(void *arg, struct cor_str body)
+{
+    return -COR_EINTERNAL;
+}
+
+TEST(requests, a_read_of_a_path_ends_when_the_client_is_freed)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct mute m;
+        struct cor_status why;
+
+        cor_status_init(&why);
+        mute_begin(&m, kind);
+        assert_int_equal(cor_client_get_path(m.client, "/version", 0, read_nothing, NULL, &why),
+                         -COR_ECANCELED);
+        assert_int_equal(why.err, -COR_ECANCELED);
+        cor_status_deinit(&why);
+        mute_end(&m);
+    }
+}
+
 TEST(requests, a_search_under_way_ends_when_the_client_is_freed)
 {
     const struct cor_resource partial = {NULL, NULL, "pods"};
