@@ -1,3 +1,6 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "test.h"
@@ -159,18 +162,32 @@ TEST(scan, decodes_escapes_into_the_callers_buffer)
         assert_int_equal(cor_json_unescape(raw, buf, cap, &text), -COR_ETOOBIG);
 }
 
-/* Long enough for each of the steps that strings are read by, one after the other. */
+/* One page, behind which nothing may be read. */
+static char *page_with_guard(size_t size)
+{
+    char *page = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(page, MAP_FAILED);
+    assert_int_equal(mprotect(page + size, size, PROT_NONE), 0);
+    return page;
+}
+
+/* Long enough for each of the steps that strings are read by, one after the other; at every
+ * alignment, and up to the end of a page. */
 TEST(scan, stops_at_special_bytes_wherever_they_stand)
 {
-    char text[48];
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    char *page = page_with_guard(size);
 
-    for (size_t n = 0; n <= sizeof(text); n++) {
+    for (size_t n = 0; n <= 48; n++) {
+        char *text = page + size - n;
+
         for (size_t at = 0; at <= n; at++) {
             for (int c = 0; c < 256; c++) {
                 bool special = at < n && (c < 0x20 || c == '"' || c == '\\');
                 bool high = at < n && c >= 0x80;
 
-                memset(text, 'x', sizeof(text));
+                memset(text, 'x', n);
                 if (at < n)
                     text[at] = (char)c;
                 assert_ptr_equal(cor_json_find_special(text, text + n), text + (special ? at : n));
@@ -179,6 +196,7 @@ TEST(scan, stops_at_special_bytes_wherever_they_stand)
             }
         }
     }
+    assert_int_equal(munmap(page, 2 * size), 0);
 }
 
 TEST(scan, compares_texts_through_escapes)
