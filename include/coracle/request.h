@@ -93,7 +93,8 @@ struct cor_request {
      * event, in order, once; client-go's RetryWatcher. It begins at `resource_version`, which is
      * that of a list or an object, and a second passes at least from one start to the next. It ends
      * with an ERROR event, and the same in on_done: when the server has forgotten that revision
-     * (410: list again), does not allow it (401, 403), or sends what cannot be resumed (500). */
+     * (410: list again), does not allow it (401, 403), or sends what cannot be resumed, or an event
+     * of more than 8 MiB (500). */
     bool resumes;
 
     /* create, update, patch */

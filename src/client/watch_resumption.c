@@ -47,10 +47,11 @@ enum cor_watch_verdict cor_watch_resumption_judge(const struct cor_watch_event *
     return end_with(ret_why, "an event has a type that is not known");
 }
 
+/* An event that is too large would come again with every watch. */
 enum cor_watch_verdict cor_watch_resumption_judge_end(const struct cor_status *error)
 {
-    if (error &&
-        (error->code == 410 || cor_status_is_forbidden(error) || cor_status_is_unauthorized(error)))
+    if (error && (error->code == 410 || error->err == -COR_ETOOBIG ||
+                  cor_status_is_forbidden(error) || cor_status_is_unauthorized(error)))
         return COR_WATCH_END;
     return COR_WATCH_AGAIN;
 }

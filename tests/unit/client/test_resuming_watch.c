@@ -1,5 +1,8 @@
 /* A watch that resumes against a server with a script. The pause between watches is a millisecond
  * here; test_watch_resumption.c has the real one. */
+#include <stdio.h>
+
+#include "client/list_reader.h"
 #include "client/resuming_watch.h"
 #include "client/watch_resumption.h"
 #include "rest_fixture.h"
@@ -145,6 +148,18 @@ TEST(resuming_watch, ends_where_it_could_not_go_on)
 
     RUN(no_revision, "+6 !500 ", "5 ", -COR_EINTERNAL);
     RUN(no_type, "!500 ", "5 ", -COR_EINTERNAL);
+}
+
+/* It would come again with every watch. */
+TEST(resuming_watch, ends_at_an_event_that_is_too_large)
+{
+    static char body[COR_LIST_READER_OBJECT_MAX + 1000];
+    const struct answer script[] = {{.body = body}};
+    int n =
+        snprintf(body, sizeof(body), EVENT("ADDED", POD("a", "6")) "{\"type\":\"ADDED\",\"x\":\"");
+
+    memset(body + n, 'x', sizeof(body) - 1 - (size_t)n);
+    RUN(script, "+6 !500 ", "5 ", -COR_ETOOBIG);
 }
 
 /* Contract 1.24.6: they are not told; what is no Status and no JSON counts among them. */

@@ -121,7 +121,8 @@ TEST(watch_resumption, an_error_event_of_410_ends_it_and_others_do_not)
     }
 }
 
-/* Contract 1.24.7; but a 410 on opening ends it, where client-go asks for ever. */
+/* Contract 1.24.7; but a 410 on opening ends it, and an event that is larger than what is read,
+ * where client-go asks for ever or reads anything. */
 TEST(watch_resumption, only_what_cannot_be_mended_ends_it_on_opening)
 {
     static const struct {
@@ -132,6 +133,7 @@ TEST(watch_resumption, only_what_cannot_be_mended_ends_it_on_opening)
         {-COR_EFORBIDDEN, 403, "Forbidden", COR_WATCH_END},
         {-COR_EUNAUTHORIZED, 401, "Unauthorized", COR_WATCH_END},
         {-COR_EEXPIRED, 410, "Expired", COR_WATCH_END},
+        {-COR_ETOOBIG, 500, "", COR_WATCH_END},
         {-COR_EUNREACHABLE, 0, "", COR_WATCH_AGAIN},
         {-COR_EIO, 0, "", COR_WATCH_AGAIN},
         {-COR_ETIMEOUT, 504, "Timeout", COR_WATCH_AGAIN},
