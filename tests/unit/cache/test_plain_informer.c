@@ -1,4 +1,8 @@
 /* Contract 1.8, 1.9 and 1.10: the plain informer and its controller. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "base/err.h"
 #include "cache/plain_informer.h"
 #include "fake_server.h"
@@ -53,8 +57,8 @@ static void step(struct fake *f)
         ;
 }
 
-/* Contract 1.8.1 to 1.8.3, 1.8.5, 1.8.6, 1.9.1, 1.10.5, 1.10.7. */
-TEST(plain_informer, tells_its_handler_while_it_applies)
+/* Contract 1.8.1 to 1.8.3, 1.8.6, 1.9.1, 1.10.5. */
+TEST(plain_informer, tells_its_handler_what_it_applies)
 {
     struct fake f;
     struct cor_plain_informer_opts opts = options(&f);
@@ -73,6 +77,104 @@ TEST(plain_informer, tells_its_handler_while_it_applies)
     assert_string_equal(f.heard,
                         "add(a1!) add(b2!) update(a1-11) add(n12) delete(b13) delete(u14)");
     assert_int_equal(cor_indexer_len(cor_plain_informer_indexer(f.inf)), 2);
+    end(&f);
+}
+
+static void note_cached(struct fake *f, const char *what, struct cor_str key)
+{
+    struct cor_object_iter it;
+    struct cor_object *o = NULL, *indexed;
+    struct cor_str rv;
+    bool is_indexed;
+
+    cor_indexer_get(cor_plain_informer_indexer(f->inf), key, &o);
+    assert_int_equal(
+        cor_indexer_by_index(cor_plain_informer_indexer(f->inf), COR_STR("name"), key, &it), 0);
+    is_indexed = cor_object_iter_next(&it, &indexed, NULL);
+    cor_object_iter_deinit(&it);
+    rv = o ? cor_object_resource_version(o) : COR_STR("none");
+    trace_note(f->heard, "%s:%.*s%s", what, COR_STR_ARG(rv), is_indexed ? "" : "?");
+    cor_object_unref(o);
+}
+
+static void look_at_add(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    note_cached(arg, "add", cor_object_name(o));
+}
+
+static void look_at_update(void *arg, struct cor_object *old, struct cor_object *o)
+{
+    note_cached(arg, "update", cor_object_name(o));
+}
+
+static void look_at_delete(void *arg, struct cor_str key, struct cor_object *o, bool unknown)
+{
+    note_cached(arg, "delete", key);
+}
+
+/* Contract 1.8.5. */
+TEST(plain_informer, its_cache_and_indexes_have_what_its_handler_is_told)
+{
+    struct fake f;
+    struct cor_plain_informer_opts opts = options(&f);
+    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+
+    opts.indexes = &index;
+    opts.nindexes = 1;
+    opts.handler =
+        (struct cor_event_handler){look_at_add, look_at_update, look_at_delete, NULL, &f};
+    begin(&f, &opts);
+    fake_server_list(&f.server, "a1", "10");
+    fake_server_opened(&f.server);
+    fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
+    fake_server_event(&f.server, COR_WATCH_DELETED, "a", 12);
+    step(&f);
+    assert_string_equal(f.heard, "add:1 update:11 delete:none?");
+    end(&f);
+}
+
+/* One who asks the queue something while the handler runs. */
+struct asker {
+    struct fake *f;
+    pthread_t thread;
+    atomic_bool asks, returns; /* the handler */
+};
+
+static void *ask_queue(void *arg)
+{
+    struct asker *a = arg;
+
+    atomic_store(&a->asks, true);
+    cor_controller_has_synced(cor_plain_informer_controller(a->f->inf));
+    return atomic_load(&a->returns) ? NULL : arg;
+}
+
+static void be_asked(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    struct asker *a = arg;
+
+    assert_int_equal(pthread_create(&a->thread, NULL, ask_queue, a), 0);
+    while (!atomic_load(&a->asks))
+        sched_yield();
+    for (int i = 0; i < 100; i++)
+        sched_yield();
+    atomic_store(&a->returns, true);
+}
+
+/* Contract 1.10.7. */
+TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
+{
+    struct fake f;
+    struct cor_plain_informer_opts opts = options(&f);
+    struct asker a = {.f = &f};
+    void *early;
+
+    opts.handler = (struct cor_event_handler){.on_add = be_asked, .arg = &a};
+    begin(&f, &opts);
+    fake_server_list(&f.server, "a1", "10");
+    step(&f);
+    pthread_join(a.thread, &early);
+    assert_null(early);
     end(&f);
 }
 

@@ -341,6 +341,32 @@ TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
     fake_end(&f);
 }
 
+/* Contract 1.21.2: what an update brings is watched, what a deletion brings is not. */
+TEST(shared_informer, looks_for_mutations_of_what_it_caches)
+{
+    static const struct {
+        enum cor_watch_type type;
+        int found;
+    } cases[] = {{COR_WATCH_ADDED, 1}, {COR_WATCH_MODIFIED, 1}, {COR_WATCH_DELETED, 0}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_object *o = fake_object("a", 11);
+        struct fake f;
+        int found = 0;
+
+        fake_begin_with(
+            &f, (struct cor_shared_informer_opts){.on_mutation = note_mutation, .arg = &found});
+        fake_sync_with(&f, cases[i].type == COR_WATCH_ADDED ? "" : "a1", "10");
+        fake_server_object(&f.server, cases[i].type, o);
+        fake_step(&f);
+        o->bytes[o->len - 1] = '!';
+        cor_shared_informer_check_mutations(f.inf);
+        assert_int_equal(found, cases[i].found);
+        cor_object_unref(o);
+        fake_end(&f);
+    }
+}
+
 /* What a projection leaves: the fields that the machine itself reads. */
 static int project(void *arg, struct cor_object **o, struct cor_status *reterr)
 {
