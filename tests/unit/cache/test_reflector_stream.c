@@ -331,7 +331,6 @@ TEST(reflector_stream, more_objects_than_the_maximum_fall_back)
     script_deinit(&s);
 }
 
-/* Contract 1.16.12. */
 TEST(reflector_stream, events_of_other_types_are_skipped)
 {
     struct script s;
