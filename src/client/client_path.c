@@ -26,12 +26,11 @@ static void on_done(void *arg, const struct cor_rest_result *result)
 {
     struct path_read *p = arg;
 
-    if (!result->error)
-        p->r = p->fn(p->arg, result->body);
-    else
-        p->r = result->error->err;
+    p->r = result->error ? result->error->err : p->fn(p->arg, result->body);
     if (result->error && p->reterr)
         cor_status_copy(p->reterr, result->error);
+    else if (p->r < 0)
+        cor_status_untyped(p->reterr, p->r, "what was read was refused: %s", cor_err_text(p->r));
     finish(p);
 }
 

@@ -41,6 +41,9 @@ TEST(paths, of_a_real_server)
         g.r = 7;
         assert_int_equal(get(&w, "/livez?verbose", &g, NULL), 7);
         assert_non_null(strstr(g.text, "livez check passed"));
+        g.r = -COR_ECORRUPT;
+        assert_int_equal(get(&w, "/readyz", &g, &why), -COR_ECORRUPT);
+        assert_int_equal(why.err, -COR_ECORRUPT);
         assert_int_equal(get(&w, "/nothing", &g, &why), -COR_ENOTFOUND);
         assert_int_equal(why.code, 404);
         assert_int_equal(g.n, 0);
