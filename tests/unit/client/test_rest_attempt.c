@@ -241,7 +241,7 @@ static void expect_steps(const struct answer *script, size_t nscript, const stru
         .status = 503, .body = "x", .header = "Retry-After", .value = seconds                      \
     }
 
-/* Contract 4.9.5: it doubles up to its maximum, what the server asks for may be longer, and
+/* Contract 4.9.5, 4.9.7: it doubles up to its maximum, what the server asks for may be longer, and
  * an attempt that broke begins it anew (which needs two cuts: a reused connection that breaks is
  * replaced first). */
 TEST(rest_attempt, the_environment_may_turn_a_backoff_on)
