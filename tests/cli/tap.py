@@ -10,7 +10,7 @@ import sys
 import tempfile
 import traceback
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 class Outcome:

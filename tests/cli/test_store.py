@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 
-from tap import config_map, main
+from tap import TIMEOUT_S, config_map, main
 
 
 def put(p, key, obj, *flags):
@@ -170,26 +170,30 @@ def test_list_reads_an_older_revision(p):
     p.store("list", "configmaps", "--resource-version", "x").fails(1, "resource version")
 
 
+def watch_events(p, count, *args):
+    """So many events, after which nothing comes."""
+    watch = p.start("watch", "configmaps", *args)
+    lines = "".join(watch.stdout.readline() for _ in range(count))
+    watch.send_signal(signal.SIGINT)
+    rest, err = watch.communicate(timeout=TIMEOUT_S)
+    assert (watch.returncode, rest, err) == (0, "", "")
+    return events(lines)
+
+
 def test_watch_tells_history_and_ends_on_sigint(p):
     put(p, "configmaps/default/tide", config_map("tide", level="low")).ok()
     put(p, "configmaps/default/tide", config_map("tide", level="high")).ok()
     put(p, "secrets/default/other", config_map("other")).ok()
     p.store("delete", "configmaps/default/tide").ok()
-    watch = p.start("watch", "configmaps", "--from", "1")
-    lines = "".join(watch.stdout.readline() for _ in range(3))
-    watch.send_signal(signal.SIGINT)
-    rest, err = watch.communicate(timeout=30)
-    assert (watch.returncode, rest, err) == (0, "", "")
-    assert events(lines) == [("ADDED", "tide", "2"), ("MODIFIED", "tide", "3"), ("DELETED", "tide", "5")]
+    assert watch_events(p, 3, "--from", "1") == [("ADDED", "tide", "2"), ("MODIFIED", "tide", "3"), ("DELETED", "tide", "5")]
 
 
 def test_watch_without_from_begins_with_the_present(p):
     fill(p, 2)
     put(p, "configmaps/default/cm-0", config_map("cm-0", changed="yes")).ok()
-    seen = p.store("watch", "configmaps", "--timeout", "1").ok()
-    assert events(seen) == [("ADDED", "cm-0", "4"), ("ADDED", "cm-1", "3")]
-    chosen = p.store("watch", "configmaps", "--timeout", "1", "-l", "parity=odd").ok()
-    assert events(chosen) == [("ADDED", "cm-1", "3")]
+    assert watch_events(p, 2) == [("ADDED", "cm-0", "4"), ("ADDED", "cm-1", "3")]
+    assert watch_events(p, 1, "-l", "parity=odd") == [("ADDED", "cm-1", "3")]
+    p.store("watch", "configmaps", "--timeout", "1").ok()
 
 
 def test_delete_prints_the_last_state_and_keeps_preconditions(p):
@@ -231,7 +235,7 @@ def test_beside_a_holder_reads_work_and_the_rest_says_who_holds_it(p):
             p.store(*command, stdin=json.dumps(config_map("x"))).fails(1, held)
     finally:
         holder.send_signal(signal.SIGTERM)
-        holder.communicate(timeout=30)
+        holder.communicate(timeout=TIMEOUT_S)
     assert holder.returncode == 0
     put(p, "configmaps/default/x", config_map("x")).ok()
 

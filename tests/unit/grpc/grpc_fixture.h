@@ -527,7 +527,7 @@ static bool one_done(void *arg)
 /* A unary call to its end. */
 static void ask(struct world *w, const char *method, struct cor_str message)
 {
-    struct cor_grpc_call_opts opts = {.method = cor_strz(method), .timeout_ms = 10000};
+    struct cor_grpc_call_opts opts = {.method = cor_strz(method), .timeout_ms = PATIENCE_MS};
 
     w->done = 0;
     cor_buf_reset(&w->log);

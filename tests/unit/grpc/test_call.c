@@ -230,6 +230,11 @@ TEST(grpc_call, a_unary_reply_above_the_maximum_ends_the_call)
     world_deinit(&w);
 }
 
+static bool has_head(void *arg)
+{
+    return ((struct world *)arg)->head[0] != '\0';
+}
+
 TEST(grpc_call, a_deadline_ends_the_call_here_and_is_told_to_the_server)
 {
     struct cor_grpc_call_opts opts = {.method = COR_STR("/t/Hang"), .timeout_ms = 30};
@@ -243,6 +248,7 @@ TEST(grpc_call, a_deadline_ends_the_call_here_and_is_told_to_the_server)
     world_run(&w, one_done);
     assert_int_equal(w.last.code, COR_GRPC_DEADLINE_EXCEEDED);
     assert_false(w.last.is_untouched);
+    world_run(&w, has_head);
     assert_non_null(strstr(w.head, "|grpc-timeout=30m|"));
     world_deinit(&w);
 }

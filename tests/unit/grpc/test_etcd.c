@@ -264,7 +264,7 @@ TEST(grpc_etcd, a_stopped_etcd_is_noticed_by_its_silence)
     struct world w;
 
     etcd_world(&w,
-               (struct cor_grpc_channel_opts){.keepalive_ms = 100, .keepalive_timeout_ms = 200});
+               (struct cor_grpc_channel_opts){.keepalive_ms = 500, .keepalive_timeout_ms = 2000});
     etcd_put(&w, "a", COR_STR("1"));
     assert_int_equal(cor_grpc_call_open(w.ch, &opts, &call_cbs, &w, &call), 0);
     w.done = 0;

@@ -365,6 +365,11 @@ TEST(stream, reading_may_be_stopped)
     pair_deinit(&p);
 }
 
+static bool got_five_or_failed(void *arg)
+{
+    return server_got_five(arg) || test_alloc_failed();
+}
+
 TEST(stream, failed_allocations_end_it_cleanly)
 {
     FOR_EACH_FAILED_ALLOC(i) {
@@ -386,8 +391,10 @@ TEST(stream, failed_allocations_end_it_cleanly)
         if (r == 0)
             r = write_one(p.client.stream, COR_STR("hello"));
         assert_true(r == 0 || r == -COR_ENOMEM);
-        if (r == 0 && cor_loop_run_until(p.loop, both_open, &p, test_alloc_failed() ? 100 : 2000))
-            cor_loop_run_until(p.loop, server_got_five, &p, test_alloc_failed() ? 100 : 2000);
+        if (r == 0) {
+            assert_true(cor_loop_run_until(p.loop, got_five_or_failed, &p, PATIENCE_MS));
+            cor_loop_run_until(p.loop, server_got_five, &p, 100);
+        }
         assert_true(test_alloc_failed() || p.server.got_n == 5);
         pair_deinit(&p);
     }
@@ -395,9 +402,9 @@ TEST(stream, failed_allocations_end_it_cleanly)
 
 #define CROWD 40
 
-static bool never(void *arg)
+static bool is_released(void *arg)
 {
-    return false;
+    return test_live_bytes() < *(size_t *)arg;
 }
 
 /* An event for ten thousand watchers must not need a block for each of them at once. */
@@ -408,7 +415,7 @@ TEST(stream, a_turn_with_much_output_sends_early_and_gives_its_memory_back)
     struct cor_stream *streams[CROWD];
     struct end ends[CROWD] = {0};
     int fds[CROWD][2];
-    size_t before;
+    size_t before, most;
     struct pair p;
 
     pair_init(&p);
@@ -423,8 +430,8 @@ TEST(stream, a_turn_with_much_output_sends_early_and_gives_its_memory_back)
     assert_true(test_live_bytes() - before < 8u << 20);
     for (size_t i = 0; i < CROWD; i++)
         cor_stream_close(streams[i], NULL, NULL);
-    cor_loop_run_until(p.loop, never, NULL, 1);
-    assert_true(test_live_bytes() < before + (5u << 18));
+    most = before + (5u << 18);
+    assert_true(cor_loop_run_until(p.loop, is_released, &most, PATIENCE_MS));
     for (size_t i = 0; i < CROWD; i++)
         close(fds[i][1]);
     pair_deinit(&p);
