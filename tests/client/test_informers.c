@@ -354,6 +354,7 @@ TEST(informers, caches_are_read_by_name_label_and_index)
         struct cor_label_selector *selector;
         struct cor_object *object;
         const struct cor_index_def def = {COR_STR("first-letter"), by_v, NULL};
+        struct cor_status why;
         int n = 0;
 
         begin(&s, kind);
@@ -374,8 +375,12 @@ TEST(informers, caches_are_read_by_name_label_and_index)
         assert_int_equal(n, 2);
         assert_int_equal(cor_informer_get_by_key(s.inf, COR_STR("default/two"), &object), 0);
         cor_object_unref(object);
-        assert_int_equal(cor_informer_get(s.inf, COR_STR("x"), COR_STR("two"), &object, NULL),
+        cor_status_init(&why);
+        assert_int_equal(cor_informer_get(s.inf, COR_STR("x"), COR_STR("two"), &object, &why),
                          -COR_ENOTFOUND);
+        assert_string_equal(cor_status_message(&why), "configmaps \"two\" not found");
+        assert_true(cor_status_is_not_found(&why));
+        cor_status_deinit(&why);
         end(&s);
     }
 }

@@ -238,6 +238,7 @@ TEST(dynamic_client, a_failure_is_the_servers_status)
         {.body = FAILURE(404, "NotFound", "gone")},
         {.body = "{\"kind\":\"Status\"}"},
         {.body = "nothing"},
+        {.body = ""},
     };
     struct cor_dynamic_call call;
     struct world w;
@@ -251,6 +252,7 @@ TEST(dynamic_client, a_failure_is_the_servers_status)
     expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_ENOTFOUND);
     assert_int_equal(t.code, 404);
     expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINTERNAL);
+    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINVAL);
     expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINVAL);
     cor_buf_deinit(&t.text);
     world_end(&w);

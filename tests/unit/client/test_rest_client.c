@@ -312,6 +312,35 @@ TEST(rest_client, tls_with_a_client_certificate)
     identities_deinit(&ids);
 }
 
+/* Contract 4.12.1. */
+TEST(rest_client, a_server_has_to_be_who_the_configuration_says)
+{
+    static const struct {
+        const char *name;
+        int err;
+    } cases[] = {
+        {NULL, 0}, {"localhost", 0}, {"api.example.org", -COR_EINVAL}, {"127.0.0.2", -COR_EINVAL}};
+    struct identities ids;
+    struct cor_tls *tls;
+
+    world_tls(&ids, &tls);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct world w;
+        struct heard h;
+
+        world_begin(&w, tls);
+        w.config.ca_pem = ids.ca.cert_pem.p;
+        w.config.tls_server_name = (char *)cases[i].name;
+        world_connect(&w, NULL);
+        ask(&w, "/x", &h);
+        assert_int_equal(h.err, cases[i].err);
+        heard_deinit(&h);
+        world_end(&w);
+    }
+    cor_tls_unref(tls);
+    identities_deinit(&ids);
+}
+
 /* Asks once; what the server heard begins with `agent`, and these are the times of HTTP/2. */
 static void expect_http(struct cor_tls *tls, const struct identities *ids, const char *agent,
                         uint64_t silence_ms, uint64_t ping_ms)

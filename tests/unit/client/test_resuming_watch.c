@@ -265,12 +265,14 @@ TEST(resuming_watch, nothing_is_told_after_a_cancel)
     struct cor_resuming_watch_opts opts;
     struct world w;
     struct told t;
+    size_t n;
 
     begin(&w, held, COR_ARRAY_LEN(held));
     t = told(&w);
     opts = opts_of(&t, "5");
     assert_int_equal(cor_resuming_watch_open(&opts, &t.watch, NULL), 0);
     world_until(&w, has_held, &w);
+    n = t.text.n;
     cor_resuming_watch_cancel(t.watch);
     world_until(&w, is_left, &w);
 
@@ -279,9 +281,10 @@ TEST(resuming_watch, nothing_is_told_after_a_cancel)
     assert_int_equal(cor_resuming_watch_open(&opts, &t.watch, NULL), 0);
     world_until(&w, has_asked, &w);
     cor_resuming_watch_cancel(t.watch);
-    assert_false(t.is_done);
-    cor_buf_deinit(&t.text);
     world_end(&w);
+    assert_false(t.is_done);
+    assert_int_equal(t.text.n, n);
+    cor_buf_deinit(&t.text);
 }
 
 /* Contract 1.24.1. */

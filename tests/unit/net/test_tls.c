@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "identities.h"
+#include "net/net_int.h"
 #include "stream_fixture.h"
 
 static struct cor_tls *make(enum cor_tls_role role, const struct cor_cert_pair *own,
@@ -181,12 +182,17 @@ static void check_refused(const struct identities *ids, const struct cor_cert_pa
     cor_tls_unref(client);
 }
 
+/* Contract 4.12.1: nothing older than TLS 1.2; a CA is in the place of the system's. */
 TEST(tls, a_client_refuses_strangers_and_wrong_names)
 {
     struct identities ids, others;
+    struct cor_tls *tls;
 
     identities_init(&ids);
     identities_init(&others);
+    tls = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    assert_int_equal(SSL_CTX_get_min_proto_version(tls->ctx), TLS1_2_VERSION);
+    cor_tls_unref(tls);
     check_refused(&ids, &others.ca, "localhost");
     check_refused(&ids, NULL, "localhost");
     check_refused(&ids, &ids.ca, "example.org");
