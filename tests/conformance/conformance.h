@@ -125,7 +125,8 @@ struct conf_watch {
     struct cor_watch *reader_watch; /* in place of it, when it goes through a cache */
     struct conf_event events[512];
     size_t n, at;
-    bool ended; /* plainly */
+    bool has_progress; /* bookmarks come by time: of those in a row the last is kept */
+    bool ended;        /* plainly */
     bool closed;
 };
 void conf_watch_open(struct conf *c, struct conf_watch *w, const char *key,

@@ -1,5 +1,11 @@
 #include "conformance.h"
 
+static void event_deinit(struct conf_event *e)
+{
+    cor_object_unref(e->object);
+    cor_status_deinit(&e->status);
+}
+
 static void on_event(void *arg, const struct cor_watch_event *event)
 {
     struct conf_watch *w = arg;
@@ -9,6 +15,9 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     w->ended = !event;
     if (!event)
         return;
+    if (w->has_progress && event->type == COR_WATCH_BOOKMARK && w->n > w->at &&
+        w->events[w->n - 1].type == COR_WATCH_BOOKMARK)
+        event_deinit(&w->events[--w->n]);
     e = &w->events[w->n++];
     assert_true(w->n < COR_ARRAY_LEN(w->events));
     assert_false(w->closed);
@@ -57,7 +66,7 @@ void conf_watch_open(struct conf *c, struct conf_watch *w, const char *key,
     struct cor_status status;
     int r;
 
-    *w = (struct conf_watch){.c = c};
+    *w = (struct conf_watch){.c = c, .has_progress = opts->progress_ms > 0};
     own.on_event = on_event;
     own.arg = w;
     cor_status_init(&status);
@@ -169,8 +178,6 @@ void conf_watch_close(struct conf_watch *w)
     else
         cor_store_watch_close(w->watch, on_closed, w);
     conf_wait(w->c, &w->closed);
-    for (size_t i = 0; i < w->n; i++) {
-        cor_object_unref(w->events[i].object);
-        cor_status_deinit(&w->events[i].status);
-    }
+    for (size_t i = 0; i < w->n; i++)
+        event_deinit(&w->events[i]);
 }

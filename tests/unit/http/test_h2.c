@@ -632,10 +632,11 @@ static void next_cause(struct cor_buf *out, uint32_t id)
     add_frame(out, WINDOW_UPDATE, 0, id, COR_STR("\x7f\xff\xff\xff"));
 }
 
-/* CVE-2023-44487, and its mirror image CVE-2025-8671. */
+/* CVE-2023-44487, and its mirror image CVE-2025-8671. nghttp2 has the same limit for the first, in
+ * whole seconds and with a code of its own: on a slow machine it may come before ours. */
 TEST(h2, rapid_resets_end_the_connection)
 {
-    attack(next_reset, COR_H2_RESETS_BURST * 2, COR_H2_ENHANCE_YOUR_CALM);
+    attack(next_reset, COR_H2_RESETS_BURST * 2, 0);
     attack(next_cause, COR_H2_RESETS_BURST * 2, COR_H2_ENHANCE_YOUR_CALM);
 }
 
