@@ -110,7 +110,9 @@ struct cor_rest_request_opts {
     /* Beyond those and the client's own; one of the same name wins over the client's. */
     const struct cor_http_header *headers;
     size_t nheaders;
-    uint64_t timeout_ms;  /* told to the server too, as `timeout`; 0: the client's */
+    /* Told to the server too, as `timeout`; 0: the client's. More than it can read (292 years) is
+     * none. */
+    uint64_t timeout_ms;
     uint64_t deadline_ms; /* from now, waiting included; not told to the server; 0: none */
     size_t body_max;      /* COR_REST_WHOLE; 0: COR_REST_BODY_MAX */
     const struct cor_rest_cbs *cbs; /* must stay valid */

@@ -7,6 +7,9 @@
 #include "client/rest_int.h"
 #include "loop/loop.h"
 
+/* The largest time of Kubernetes, which counts nanoseconds; a server refuses a longer one. */
+#define TIMEOUT_MAX_MS ((uint64_t)INT64_MAX / 1000000)
+
 struct cor_rest_request *cor_rest_request_of(struct cor_list *link)
 {
     return COR_CONTAINER_OF(link, struct cor_rest_request, link);
@@ -93,6 +96,8 @@ static int fill(struct cor_rest_request *req, const struct cor_rest_request_opts
     int r = copy_text(req, opts);
 
     req->timeout_ms = opts->timeout_ms ? opts->timeout_ms : rc->timeout_ms;
+    if (req->timeout_ms > TIMEOUT_MAX_MS)
+        req->timeout_ms = 0;
     req->deadline_ms = end_ms > 0 ? end_ms : COR_REST_NEVER;
     if (r == 0)
         r = write_target(req, opts->target, req->timeout_ms);

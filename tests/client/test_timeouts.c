@@ -60,6 +60,32 @@ TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
     }
 }
 
+/* All but the first are more nanoseconds than Kubernetes counts: a server would refuse them. */
+TEST(timeouts, a_time_that_is_too_long_to_be_told_is_none)
+{
+    static const struct script_answer answers[] = {{.to = "configmaps/one", .body = MAP}};
+    static const uint64_t times[] = {9223372036854, 9223372036855, UINT64_MAX - 1, UINT64_MAX};
+
+    FOR_EACH_KIND(kind)
+    {
+        struct cor_request req = get_one;
+        struct script s;
+        struct world w;
+
+        SCRIPT_BEGIN(&s, answers);
+        world_begin_at(&w, kind, s.url);
+        for (size_t i = 0; i < COR_ARRAY_LEN(times); i++) {
+            req.timeout_ms = times[i];
+            assert_int_equal(cor_client_do(w.client, &req, NULL, NULL), 0);
+        }
+        assert_int_equal(script_count(&s, "GET "), 4);
+        assert_int_equal(script_count(&s, "timeout="), 1);
+        assert_int_equal(script_count(&s, "timeout=9223372036854ms"), 1);
+        world_end(&w);
+        script_end(&s);
+    }
+}
+
 /* A client of one request in a thousand seconds. */
 static void begin_slowly(struct world *w, enum cor_runtime_kind kind, const struct script *s)
 {
