@@ -39,8 +39,8 @@ struct cor_client_opts {
     void *arg;
 };
 
-/* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate or key, or a
- * configuration that contradicts itself), -COR_ENOTSUP (a pumped runtime without a resolver, and
+/* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate, key or token file, or
+ * a configuration that contradicts itself), -COR_ENOTSUP (a pumped runtime without a resolver, and
  * the server, or its proxy, is a name: the message says so), -COR_ENOMEM. */
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);

@@ -63,24 +63,32 @@ static int set_basic(struct cor_credentials *c)
     return r < 0 ? r : replace(&c->authorization, "Basic ", cor_buf_str(&encoded));
 }
 
-/* What cannot be read, or is empty, leaves the last token as it was. */
-static void read_token_file(struct cor_credentials *c)
+/* What cannot be read, or is empty (-COR_EINVALID), leaves the last token as it was. */
+static int read_token_file(struct cor_credentials *c)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     struct cor_str token;
+    int r;
 
     cor_buf_init_secret(&text, AUTHORIZATION_MAX);
-    if (cor_pem_load(c->config->token_file, &text) < 0)
-        return;
+    r = cor_pem_load(c->config->token_file, &text);
+    if (r < 0)
+        return r;
     token = cor_str_trim(cor_buf_str(&text));
-    if (token.n > 0 && replace(&c->authorization, "Bearer ", token) == 0)
+    if (token.n == 0)
+        return -COR_EINVALID;
+    r = replace(&c->authorization, "Bearer ", token);
+    if (r == 0)
         c->token_due_ms = now_ms(c) + COR_TOKEN_FILE_MS;
+    return r;
 }
 
 static int begin(struct cor_credentials *c)
 {
     if (cor_config_has(c->config->token))
         return replace(&c->authorization, "Bearer ", cor_strz(c->config->token));
+    if (cor_config_has(c->config->token_file))
+        return read_token_file(c);
     return cor_config_has(c->config->username) ? set_basic(c) : 0;
 }
 
@@ -201,7 +209,7 @@ int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *
     int r;
 
     if (cor_config_has(c->config->token_file) && now_ms(c) >= c->token_due_ms)
-        read_token_file(c);
+        (void)read_token_file(c); /* the last one is still there */
     if (!c->is_exec || (is_fresh(c) && !c->plugin.process))
         return 1;
     r = c->plugin.process ? 0 : run_plugin(c, reterr);

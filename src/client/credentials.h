@@ -40,7 +40,9 @@ struct cor_credentials_wait {
     void (*on_ready)(struct cor_credentials_wait *w, const struct cor_status *error);
 };
 
-/* `config` must stay valid. 0, -COR_ETOOBIG, -COR_ENOMEM; nothing is left to release then. */
+/* `config` must stay valid. 0, -COR_ETOOBIG, -COR_ENOMEM, and where the file is all there is of a
+ * token, what cor_pem_load() returns, -COR_EINVALID when it is empty; nothing is left to release
+ * then. */
 int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
                          const struct cor_client_config *config);
 

@@ -282,6 +282,10 @@ static int fill(struct cor_rest_client *rc, struct cor_net *net,
     r = cor_credentials_init(&rc->credentials, rc->loop, &rc->config);
     if (r == -COR_ETOOBIG)
         return cor_status_set(reterr, -COR_EINVAL, "token, username and password: too long");
+    if (r < 0 && r != -COR_ENOMEM)
+        return cor_status_set(reterr, -COR_EINVAL, "token_file: no token in %s: %s",
+                              rc->config.token_file,
+                              r == -COR_EINVALID ? "it is empty" : cor_err_text(r));
     return r < 0 ? r : open_http(rc, net, opts, reterr);
 }
 

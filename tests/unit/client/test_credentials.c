@@ -85,6 +85,7 @@ static bool has_header(struct world *w, const char *line)
 /* Contract 4.12.5 and sequence 55. */
 TEST(credentials, a_token_file_is_read_again)
 {
+    uint64_t began_ms;
     struct world w;
     struct heard h;
 
@@ -94,9 +95,12 @@ TEST(credentials, a_token_file_is_read_again)
     w.config.token = (char *)"zero";
     w.config.token_file = path;
     world_connect(&w, NULL);
+    began_ms = cor_loop_now_ms(w.loop);
     ask(&w, "/x", &h);
     heard_deinit(&h);
     assert_true(has_header(&w, "Authorization: Bearer one\n"));
+    assert_in_range(w.rc->credentials.token_due_ms, began_ms + 50000,
+                    cor_loop_now_ms(w.loop) + 50000);
     write_file(path, "two");
     ask(&w, "/x", &h);
     heard_deinit(&h);
@@ -114,6 +118,39 @@ TEST(credentials, a_token_file_is_read_again)
         ask(&w, "/x", &h);
         heard_deinit(&h);
         assert_true(has_header(&w, "Authorization: Bearer two\n"));
+    }
+    world_end(&w);
+}
+
+/* Contract 4.12.5: nobody becomes anonymous. */
+TEST(credentials, a_token_file_without_a_token_is_named)
+{
+    struct world w;
+
+    begin_plugin(&w, NULL, "exit 1");
+    in_folder("token");
+    w.config.server = (char *)"https://127.0.0.1:1";
+    w.config.token_file = path;
+    world_refuse(&w, path);
+    write_file(path, " \n");
+    world_refuse(&w, "it is empty");
+    world_end(&w);
+}
+
+TEST(credentials, a_token_file_is_read_or_there_is_no_memory)
+{
+    struct world w;
+
+    begin_plugin(&w, NULL, "exit 1");
+    in_folder("token");
+    write_file(path, "one");
+    w.config.server = w.url;
+    w.config.token_file = path;
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r = cor_rest_client_open(w.net, &(struct cor_rest_client_opts){.config = &w.config},
+                                     &w.rc, NULL);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
     }
     world_end(&w);
 }
@@ -269,19 +306,32 @@ TEST(credentials, a_request_with_its_own_needs_no_plugin)
 }
 
 /* Contract 4.6.8. */
-TEST(credentials, nor_does_a_configuration_with_a_token)
+TEST(credentials, nor_does_a_configuration_with_an_identity_of_its_own)
 {
+    struct identities ids;
     struct world w;
     struct heard h;
 
-    begin_plugin(&w, NULL, counting(""));
-    w.config.token = (char *)"mine";
-    world_connect(&w, NULL);
-    ask(&w, "/x", &h);
-    heard_deinit(&h);
-    assert_int_equal(nruns(), 0);
-    assert_true(has_header(&w, "Authorization: Bearer mine\n"));
-    world_end(&w);
+    identities_init(&ids);
+    for (int i = 0; i < 3; i++) {
+        begin_plugin(&w, NULL, counting(""));
+        if (i == 0) {
+            w.config.token = (char *)"mine";
+        } else if (i == 1) {
+            w.config.username = (char *)"jane";
+        } else {
+            w.config.client_cert_pem = ids.client.cert_pem.p;
+            w.config.client_key_pem = ids.client.key_pem.p;
+        }
+        world_connect(&w, NULL);
+        ask(&w, "/x", &h);
+        assert_int_equal(h.err, 0);
+        heard_deinit(&h);
+        assert_int_equal(nruns(), 0);
+        assert_int_equal(has_header(&w, "Authorization: "), i < 2);
+        world_end(&w);
+    }
+    identities_deinit(&ids);
 }
 
 static void expect_failure(const char *text, int err, const char *message)

@@ -489,7 +489,7 @@ TEST(kubeconfig, impersonation_is_read_whole)
 TEST(kubeconfig, files_are_chosen_by_upstreams_rules)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    char a[256], list[1024], missing[256];
+    char a[256], bad[256], list[1024], missing[256];
     const char *dir = test_tmpdir();
     size_t nread;
     struct cor_kubeconfig_files files = {.explicit_path = missing};
@@ -507,6 +507,15 @@ TEST(kubeconfig, files_are_chosen_by_upstreams_rules)
     files = (struct cor_kubeconfig_files){.home = dir};
     assert_int_equal(cor_kubeconfig_load(kc, &files, &nread, &st), 0);
     assert_int_equal(nread, 0);
+    files = (struct cor_kubeconfig_files){.list = missing, .home = dir};
+    assert_int_equal(cor_kubeconfig_load(kc, &files, &nread, &st), 0);
+    assert_int_equal(nread, 0);
+    snprintf(bad, sizeof(bad), "%s/bad", dir);
+    write_file(bad, "clusters: [");
+    snprintf(list, sizeof(list), "%s:%s", a, bad);
+    files.list = list;
+    assert_int_equal(cor_kubeconfig_load(kc, &files, &nread, &st), -COR_EINVAL);
+    assert_non_null(strstr(cor_status_message(&st), bad));
     cor_kubeconfig_free(kc);
 }
 
