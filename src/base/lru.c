@@ -11,13 +11,16 @@ void cor_lru_init(struct cor_lru *l, size_t max, void (*drop)(struct cor_lru_lin
     l->drop = drop;
 }
 
+void cor_lru_drop(struct cor_lru *l, struct cor_lru_link *link)
+{
+    cor_list_remove(&link->link);
+    cor_map_remove(&l->map, link->key);
+    l->drop(link);
+}
+
 static void drop_oldest(struct cor_lru *l)
 {
-    struct cor_lru_link *oldest =
-        COR_CONTAINER_OF(cor_list_pop(&l->order), struct cor_lru_link, link);
-
-    cor_map_remove(&l->map, oldest->key);
-    l->drop(oldest);
+    cor_lru_drop(l, COR_CONTAINER_OF(l->order.next, struct cor_lru_link, link));
 }
 
 void cor_lru_deinit(struct cor_lru *l)

@@ -32,6 +32,9 @@ struct cor_lru_link *cor_lru_use(struct cor_lru *l, struct cor_str key);
 /* Adds one whose key is set and not there. 0, or -COR_ENOMEM (it was not taken). */
 int cor_lru_add(struct cor_lru *l, struct cor_lru_link *link);
 
+/* Drops one that is there. */
+void cor_lru_drop(struct cor_lru *l, struct cor_lru_link *link);
+
 static inline size_t cor_lru_len(const struct cor_lru *l)
 {
     return cor_map_len(&l->map);

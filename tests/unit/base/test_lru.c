@@ -60,6 +60,21 @@ TEST(lru, drops_what_was_not_used_for_longest)
     assert_string_equal(dropped, "bcade");
 }
 
+TEST(lru, drops_the_one_that_it_is_told_to)
+{
+    struct cor_lru l;
+
+    begin(&l, 3);
+    add(&l, 'a');
+    add(&l, 'b');
+    cor_lru_drop(&l, cor_lru_use(&l, COR_STR("a")));
+    assert_string_equal(dropped, "a");
+    assert_null(cor_lru_use(&l, COR_STR("a")));
+    assert_int_equal(cor_lru_len(&l), 1);
+    cor_lru_deinit(&l);
+    assert_string_equal(dropped, "ab");
+}
+
 TEST(lru, takes_nothing_without_memory)
 {
     FOR_EACH_FAILED_ALLOC(n) {
