@@ -85,22 +85,18 @@ struct cor_event_correlator *cor_event_correlator_free(struct cor_event_correlat
 
 static int add_key(struct cor_event_correlator *c, struct cor_str part)
 {
-    int r = cor_buf_adds(&c->key, part);
-
-    return r < 0 ? r : cor_buf_addc(&c->key, '\0');
+    return cor_event_add_key(&c->key, &part, 1);
 }
 
 /* Who says it, of which object, of which type: what the three keys begin with. */
 static int set_key(struct cor_event_correlator *c, const struct cor_event *e)
 {
-    const struct cor_str parts[] = {e->component, e->host, e->kind,        e->ns,
-                                    e->name,      e->uid,  e->api_version, e->type};
-    int r = 0;
+    const struct cor_event_ref *about = &e->about;
+    const struct cor_str parts[] = {e->component, e->host,    about->kind,        about->ns,
+                                    about->name,  about->uid, about->api_version, e->type};
 
     cor_buf_reset(&c->key);
-    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(parts); i++)
-        r = add_key(c, parts[i]);
-    return r;
+    return cor_event_add_key(&c->key, parts, COR_ARRAY_LEN(parts));
 }
 
 static struct cor_str keep_key(struct cor_event_correlator *c, char *to)
@@ -226,7 +222,7 @@ int cor_event_correlate(struct cor_event_correlator *c, const struct cor_event *
     int r = aggregate(c, &e, now_ms);
 
     if (r == 0)
-        r = add_key(c, e.field_path);
+        r = add_key(c, e.about.field_path);
     if (r == 0)
         r = add_key(c, e.message);
     if (r >= 0)

@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "client/event_correlator.h"
+#include "client/event_series.h"
 #include "meta/validation.h"
 
 #define BODY_MAX (16u * 1024)
@@ -22,7 +23,7 @@ struct queued {
 struct cor_event_recorder {
     struct cor_event_recorder_opts opts;
     struct cor_rand rand;
-    char *component, *host;
+    char *component, *host, *instance;
     pthread_mutex_t lock; /* of the queue; a leaf */
     struct cor_list queue;
     size_t n;
@@ -32,13 +33,19 @@ struct cor_event_recorder {
     /* The event under way, on the recorder's thread. */
     enum { IDLE, SENDING, WAITING } state;
     struct cor_event_correlator *correlator;
-    struct queued *current;
-    struct cor_event event; /* what is sent for it */
+    struct cor_event_series *series; /* in place of the correlator; NULL: core/v1 */
+    struct queued *current;          /* NULL: a count that is due */
+    struct cor_event event;          /* what is sent for it */
     struct cor_buf body;
     bool is_patch;
     unsigned tries;
     uint64_t retry_ms;
 };
+
+static char *copy(struct cor_str text)
+{
+    return cor_strndup(text.n ? text.p : "", text.n);
+}
 
 int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
                            struct cor_event_recorder **ret_recorder)
@@ -57,9 +64,13 @@ int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
     cor_rand_init(&rec->rand);
     if (!rec->opts.rand)
         rec->opts.rand = &rec->rand;
-    rec->component = cor_strndup(opts->component.n ? opts->component.p : "", opts->component.n);
-    rec->host = cor_strndup(opts->host.n ? opts->host.p : "", opts->host.n);
-    if (!rec->component || !rec->host || cor_event_correlator_new(&rec->correlator) < 0)
+    rec->component = copy(opts->component);
+    rec->host = copy(opts->host);
+    rec->instance = copy(opts->instance);
+    if (!rec->component || !rec->host || !rec->instance ||
+        cor_event_correlator_new(&rec->correlator) < 0)
+        return -COR_ENOMEM;
+    if (opts->series && cor_event_series_new(&rec->series) < 0)
         return -COR_ENOMEM;
     *ret_recorder = COR_STEAL(rec);
     return 0;
@@ -83,9 +94,11 @@ struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *re
         queued_free(COR_CONTAINER_OF(link, struct queued, link));
     queued_free(rec->current);
     cor_event_correlator_free(rec->correlator);
+    cor_event_series_free(rec->series);
     cor_buf_deinit(&rec->body);
     cor_free(rec->component);
     cor_free(rec->host);
+    cor_free(rec->instance);
     pthread_mutex_destroy(&rec->lock);
     return cor_free(rec);
 }
@@ -115,7 +128,7 @@ static int enqueue_locked(struct cor_event_recorder *rec, const struct cor_event
         return -COR_ECANCELED;
     if (rec->n >= COR_EVENT_QUEUE_MAX)
         return -COR_EBUSY;
-    named.event_name = make_name(rec, event->name, event->first_ms, name);
+    named.event_name = make_name(rec, event->about.name, event->first_ms, name);
     q = cor_alloc(sizeof(*q));
     if (!q)
         return -COR_ENOMEM;
@@ -140,48 +153,67 @@ static int enqueue(struct cor_event_recorder *rec, const struct cor_event *event
     return r;
 }
 
-int cor_event_record(struct cor_event_recorder *rec, const struct cor_object *about,
-                     enum cor_event_type type, const char *reason, const char *fmt, ...)
+static struct cor_str cut(const char *text, size_t max)
 {
-    char message[COR_EVENT_MESSAGE_MAX + 1];
+    return cor_str(text, strnlen(text, max));
+}
+
+int cor_event_record(struct cor_event_recorder *rec, const struct cor_event_told *told)
+{
     struct cor_event event = {
-        .type = type == COR_EVENT_WARNING ? COR_STR("Warning") : COR_STR("Normal"),
-        .reason = cor_str(reason, strnlen(reason, COR_EVENT_REASON_MAX)),
+        .type = told->type == COR_EVENT_WARNING ? COR_STR("Warning") : COR_STR("Normal"),
+        .reason = cut(told->reason, COR_EVENT_REASON_MAX),
+        .message = cut(told->message, COR_EVENT_MESSAGE_MAX),
+        .action = cut(told->action ? told->action : told->reason, COR_EVENT_ACTION_MAX),
         .component = cor_strz(rec->component),
         .host = cor_strz(rec->host),
         .count = 1,
     };
-    va_list ap;
+    int r = cor_event_ref_to(told->about, &event.about);
 
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof(message), fmt, ap);
-    va_end(ap);
-    event.message = cor_strz(message);
-    cor_event_set_about(&event, about);
-    if (event.kind.n == 0 || event.name.n == 0)
-        return -COR_EINVAL;
+    if (r < 0)
+        return r;
+    if (told->related)
+        (void)cor_event_ref_to(told->related, &event.related);
     event.first_ms = event.last_ms = cor_clock_wall_ms(rec->opts.clock);
     return enqueue(rec, &event);
 }
 
+void cor_event_recorder_fall_back(struct cor_event_recorder *rec)
+{
+    rec->series = cor_event_series_free(rec->series);
+}
+
 static void finish(struct cor_event_recorder *rec, int r)
 {
+    const struct cor_event *told = rec->current ? &rec->current->event : &rec->event;
+
     if (r < 0 && rec->opts.on_given_up)
-        rec->opts.on_given_up(rec->opts.arg, &rec->current->event, r);
+        rec->opts.on_given_up(rec->opts.arg, told, r);
+    if (!rec->current)
+        cor_event_series_written(rec->series, true);
     queued_free(COR_STEAL(rec->current));
     rec->state = IDLE;
 }
 
+static int write_body(struct cor_event_recorder *rec)
+{
+    cor_buf_reset(&rec->body);
+    if (rec->series)
+        return rec->is_patch ? cor_event_write_v1_patch(&rec->event, &rec->body)
+                             : cor_event_write_v1(&rec->event, &rec->body);
+    return rec->is_patch ? cor_event_write_patch(&rec->event, &rec->body)
+                         : cor_event_write(&rec->event, &rec->body);
+}
+
 static void send(struct cor_event_recorder *rec)
 {
-    struct cor_event_request request = {.is_patch = rec->is_patch,
+    struct cor_event_request request = {.is_series = rec->series != NULL,
+                                        .is_patch = rec->is_patch,
                                         .ns = cor_event_namespace(&rec->event),
                                         .name = rec->event.event_name};
-    int r;
+    int r = write_body(rec);
 
-    cor_buf_reset(&rec->body);
-    r = rec->is_patch ? cor_event_write_patch(&rec->event, &rec->body)
-                      : cor_event_write(&rec->event, &rec->body);
     if (r < 0) {
         finish(rec, r);
         return;
@@ -203,18 +235,32 @@ static bool take_next(struct cor_event_recorder *rec)
     return link != NULL;
 }
 
-static void begin(struct cor_event_recorder *rec)
+static int correlate(struct cor_event_recorder *rec)
 {
     uint64_t now_ms = cor_clock_mono_ms(rec->opts.clock);
-    int r = cor_event_correlate(rec->correlator, &rec->current->event, now_ms, &rec->event);
+    struct cor_event event = rec->current->event;
 
-    if (r != 0) {
-        finish(rec, r < 0 ? r : 0);
-        return;
-    }
+    if (!rec->series)
+        return cor_event_correlate(rec->correlator, &rec->current->event, now_ms, &rec->event);
+    event.host = cor_strz(rec->instance);
+    return cor_event_series_add(rec->series, &event, now_ms, &rec->event);
+}
+
+static void send_first(struct cor_event_recorder *rec)
+{
     rec->tries = 0;
     rec->is_patch = rec->event.count > 1;
     send(rec);
+}
+
+static void begin(struct cor_event_recorder *rec)
+{
+    int r = correlate(rec);
+
+    if (r == 0)
+        send_first(rec);
+    else
+        finish(rec, r < 0 ? r : 0);
 }
 
 static bool is_shut(struct cor_event_recorder *rec)
@@ -227,6 +273,19 @@ static bool is_shut(struct cor_event_recorder *rec)
     return shut;
 }
 
+/* Counts are written when no event waits. */
+static void write_counts(struct cor_event_recorder *rec)
+{
+    uint64_t now_ms = cor_clock_mono_ms(rec->opts.clock);
+    uint64_t due_ms;
+
+    while (rec->state == IDLE && cor_event_series_take_due(rec->series, now_ms, &rec->event))
+        send_first(rec);
+    due_ms = cor_event_series_due_ms(rec->series);
+    if (rec->state == IDLE && due_ms != UINT64_MAX)
+        rec->opts.wake_at(rec->opts.arg, due_ms);
+}
+
 void cor_event_recorder_step(struct cor_event_recorder *rec)
 {
     if (rec->state == WAITING && is_shut(rec))
@@ -237,16 +296,22 @@ void cor_event_recorder_step(struct cor_event_recorder *rec)
         rec->opts.wake_at(rec->opts.arg, rec->retry_ms);
     while (rec->state == IDLE && take_next(rec))
         begin(rec);
+    if (rec->state == IDLE && rec->series && !is_shut(rec))
+        write_counts(rec);
 }
 
-/* The first wait is drawn, so that many programs do not come back at once. */
+/* The first wait is drawn, or a quarter of each, so that many programs do not come back at once. */
 static void wait_for_retry(struct cor_event_recorder *rec)
 {
-    double share;
+    double share = 1;
 
     pthread_mutex_lock(&rec->lock);
-    share = rec->tries == 1 ? cor_rand_unit(rec->opts.rand) : 1;
+    if (rec->series)
+        share = 1 + cor_rand_unit(rec->opts.rand) / 4;
+    else if (rec->tries == 1)
+        share = cor_rand_unit(rec->opts.rand);
     pthread_mutex_unlock(&rec->lock);
+    rec->is_patch = rec->event.count > 1;
     rec->retry_ms =
         cor_clock_mono_ms(rec->opts.clock) + (uint64_t)(share * (double)COR_EVENT_RETRY_MS);
     rec->state = WAITING;
@@ -260,6 +325,15 @@ void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_
     if (r == -COR_ENOTFOUND && rec->is_patch) {
         rec->is_patch = false;
         send(rec);
+        return;
+    }
+    /* One that was not there a moment ago. */
+    if (r == -COR_EEXIST && rec->series && rec->event.count > 1)
+        is_final = false;
+    if (r < 0 && !is_final && !rec->current) {
+        cor_event_series_written(rec->series, false);
+        rec->state = IDLE;
+        cor_event_recorder_step(rec);
         return;
     }
     rec->tries++;

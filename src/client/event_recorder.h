@@ -1,5 +1,6 @@
 /* Records events about objects: client-go's EventRecorder, with its queue, correlator and retries,
- * without I/O. Recording never waits; whoever runs the recorder sends one request at a time.
+ * without I/O. Recording never waits; whoever runs the recorder sends one request at a time. They
+ * are events of core/v1, or of events.k8s.io/v1 with series: client-go's tools/events.
  *
  * A server that cannot be reached is tried again, twelve times in all, ten seconds apart; what a
  * server refuses is given up.
@@ -24,13 +25,16 @@ struct cor_event_recorder;
 #define COR_EVENT_RETRY_MS  10000
 
 struct cor_event_request {
-    bool is_patch; /* a strategic merge patch of `name`; else a create */
+    bool is_series; /* of events.k8s.io/v1; else of core/v1 */
+    bool is_patch;  /* a strategic merge patch of `name`; else a create */
     struct cor_str ns, name;
     struct cor_str body;
 };
 
 struct cor_event_recorder_opts {
     struct cor_str component, host; /* who says so; copied */
+    bool series;                    /* events.k8s.io/v1 */
+    struct cor_str instance;        /* who says so in a series, in place of the host; copied */
     const struct cor_clock *clock;  /* NULL: the machine's */
     struct cor_rand *rand;          /* NULL: the kernel's; must stay valid */
     /* Sends it; what it is given is borrowed for the call. Answered by
@@ -53,11 +57,21 @@ int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
 struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *rec);
 COR_DEFINE_CLEANUP(struct cor_event_recorder, cor_event_recorder_free)
 
-/* Queues an event; a long reason or message is cut. 0, -COR_EINVAL (the object has no kind or no
- * name), -COR_EBUSY (COR_EVENT_QUEUE_MAX wait), -COR_ECANCELED (after shutdown), -COR_ENOMEM. */
-int cor_event_record(struct cor_event_recorder *rec, const struct cor_object *about,
-                     enum cor_event_type type, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+struct cor_event_told {
+    const struct cor_object *about;
+    const struct cor_object *related; /* may be NULL; without a kind or a name it is left out */
+    enum cor_event_type type;
+    const char *reason, *message;
+    const char *action; /* NULL: the reason */
+};
+
+/* Queues an event; long texts are cut. 0, -COR_EINVAL (the object has no kind or no name),
+ * -COR_EBUSY (COR_EVENT_QUEUE_MAX wait), -COR_ECANCELED (after shutdown), -COR_ENOMEM. */
+int cor_event_record(struct cor_event_recorder *rec, const struct cor_event_told *told);
+
+/* The server has no events.k8s.io/v1: all are told as core/v1, without action and related object.
+ * Before the first step. */
+void cor_event_recorder_fall_back(struct cor_event_recorder *rec);
 
 /* Sends what is due. */
 void cor_event_recorder_step(struct cor_event_recorder *rec);
@@ -69,7 +83,7 @@ void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_
 /* Nothing is taken any more; what is queued is tried once each. */
 void cor_event_recorder_shutdown(struct cor_event_recorder *rec);
 
-/* Is nothing queued, sent or waiting for its next try? */
+/* Is nothing queued, sent or waiting for its next try? Series that are counted do not matter. */
 bool cor_event_recorder_is_idle(struct cor_event_recorder *rec);
 
 #endif

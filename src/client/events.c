@@ -1,11 +1,13 @@
 /* The event recorder of this folder over HTTP: requests by the dynamic client, a timer of the loop,
- * and the hops from other threads. */
+ * and the hops from other threads. For series the server is first asked for their API; the recorder
+ * takes no step before that. */
 #include "coracle/events.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -16,13 +18,18 @@
 
 #define LAST_WORDS_MS 10000
 /* Of a request, where the client has no timeout: those behind it wait. */
-#define REQUEST_MS 30000
+#define REQUEST_MS   30000
+#define INSTANCE_MAX 128
 
 struct cor_events {
     struct cor_client *client;
     struct cor_loop *loop;
     struct cor_event_recorder *recorder;
     struct cor_dynamic_request *request;
+    /* Does the server have the API of series? With core/v1 it is known at once. */
+    enum { API_KNOWN, API_UNKNOWN, API_ASKED, API_WAITING } api;
+    struct cor_rest_request *question;
+    unsigned nasked;
     struct cor_timer timer; /* the recorder's; both are always set, so that moving cannot fail */
     struct cor_timer soon;  /* a request that could not be sent is told */
     int unsent;             /* why it could not */
@@ -34,6 +41,11 @@ struct cor_events {
     struct cor_waiter gone;
 };
 
+static uint64_t timeout_ms(const struct cor_events *ev)
+{
+    return ev->client->timeout_ms ? ev->client->timeout_ms : REQUEST_MS;
+}
+
 static void end_if_idle(struct cor_events *ev)
 {
     if (ev->is_closing && cor_event_recorder_is_idle(ev->recorder) &&
@@ -41,11 +53,65 @@ static void end_if_idle(struct cor_events *ev)
         cor_waiter_set(&ev->gone);
 }
 
+static void learn_api(struct cor_events *ev, bool has_it)
+{
+    if (!has_it)
+        cor_event_recorder_fall_back(ev->recorder);
+    ev->api = API_KNOWN;
+}
+
+static void ask_later(struct cor_events *ev)
+{
+    if (ev->is_closing || ++ev->nasked >= COR_EVENT_TRIES_MAX) {
+        learn_api(ev, false);
+        return;
+    }
+    ev->api = API_WAITING;
+    cor_timer_set(&ev->timer, COR_EVENT_RETRY_MS);
+}
+
+static void step(struct cor_events *ev);
+
+static void on_api(void *arg, const struct cor_rest_result *result)
+{
+    struct cor_events *ev = arg;
+
+    ev->question = NULL;
+    if (!result->error || result->error->code != 0)
+        learn_api(ev, !result->error);
+    else
+        ask_later(ev);
+    step(ev);
+}
+
+static void ask(struct cor_events *ev)
+{
+    static const struct cor_rest_cbs cbs = {.on_done = on_api};
+    const struct cor_rest_request_opts opts = {.is_discovery = true,
+                                               .target = COR_STR("/apis/events.k8s.io/v1"),
+                                               .timeout_ms = timeout_ms(ev),
+                                               .cbs = &cbs,
+                                               .arg = ev};
+
+    if (cor_rest_request_open(ev->client->rest, &opts, &ev->question) == 0)
+        ev->api = API_ASKED;
+    else
+        ask_later(ev);
+}
+
+static void step(struct cor_events *ev)
+{
+    if (ev->api == API_UNKNOWN && !cor_event_recorder_is_idle(ev->recorder))
+        ask(ev);
+    if (ev->api == API_KNOWN)
+        cor_event_recorder_step(ev->recorder);
+    end_if_idle(ev);
+}
+
 static void answer(struct cor_events *ev, int r, bool is_final)
 {
     cor_event_recorder_answered(ev->recorder, r, is_final);
-    cor_event_recorder_step(ev->recorder);
-    end_if_idle(ev);
+    step(ev);
 }
 
 static void on_answer(void *arg, struct cor_object *object, const struct cor_status *error)
@@ -71,8 +137,10 @@ static void send_event(void *arg, const struct cor_event_request *request)
     struct cor_events *ev = arg;
     struct cor_dynamic_call call = {
         .client = ev->client->rest,
-        .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("events")}, .ns = request->ns},
-        .timeout_ms = ev->client->timeout_ms ? ev->client->timeout_ms : REQUEST_MS,
+        .at = {.gvr = {request->is_series ? COR_STR("events.k8s.io") : COR_STR(""), COR_STR("v1"),
+                       COR_STR("events")},
+               .ns = request->ns},
+        .timeout_ms = timeout_ms(ev),
         .on_done = on_answer,
         .arg = ev};
     COR_CLEANUP(cor_object_unrefp) struct cor_object *event = NULL;
@@ -95,9 +163,9 @@ static void send_event(void *arg, const struct cor_event_request *request)
 static void on_given_up(void *arg, const struct cor_event *event, int r)
 {
     const struct cor_events *ev = arg;
-    const struct cor_lost_event lost = {.about_kind = event->kind,
-                                        .about_ns = event->ns,
-                                        .about_name = event->name,
+    const struct cor_lost_event lost = {.about_kind = event->about.kind,
+                                        .about_ns = event->about.ns,
+                                        .about_name = event->about.name,
                                         .reason = event->reason,
                                         .message = event->message};
 
@@ -118,8 +186,9 @@ static void on_timer(struct cor_timer *timer)
     struct cor_events *ev = COR_CONTAINER_OF(timer, struct cor_events, timer);
 
     cor_timer_set(&ev->timer, UINT64_MAX);
-    cor_event_recorder_step(ev->recorder);
-    end_if_idle(ev);
+    if (ev->api == API_WAITING)
+        ev->api = API_UNKNOWN;
+    step(ev);
 }
 
 static void on_ready(void *arg)
@@ -135,8 +204,7 @@ static void on_ready_mail(struct cor_mail *mail)
     struct cor_events *ev = COR_CONTAINER_OF(mail, struct cor_events, ready);
 
     atomic_store(&ev->ready_is_posted, false);
-    cor_event_recorder_step(ev->recorder);
-    end_if_idle(ev);
+    step(ev);
 }
 
 static void on_last_words_over(struct cor_timer *timer)
@@ -155,8 +223,9 @@ static void on_close_mail(struct cor_mail *mail)
         cor_waiter_set(&ev->gone);
         return;
     }
-    cor_event_recorder_step(ev->recorder);
-    end_if_idle(ev);
+    if (ev->api == API_WAITING)
+        learn_api(ev, false);
+    step(ev);
 }
 
 /* On the loop. */
@@ -166,6 +235,8 @@ static void free_parts(void *arg)
 
     if (ev->request)
         cor_dynamic_cancel(ev->request);
+    if (ev->question)
+        cor_rest_request_cancel(ev->question);
     cor_timer_cancel(&ev->timer);
     cor_timer_cancel(&ev->soon);
     cor_timer_cancel(&ev->last_words);
@@ -193,12 +264,28 @@ static void free_events(struct cor_events *ev)
     cor_free(ev);
 }
 
+/* "component-host", of which a server takes 128 bytes. */
+static struct cor_str name_instance(const struct cor_events_opts *opts, char to[INSTANCE_MAX + 1])
+{
+    char host[INSTANCE_MAX + 1] = "";
+
+    if (opts->host)
+        snprintf(host, sizeof(host), "%s", opts->host);
+    else
+        (void)gethostname(host, sizeof(host) - 1);
+    snprintf(to, INSTANCE_MAX + 1, "%s-%s", opts->component, host);
+    return cor_strz(to);
+}
+
 int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
                    struct cor_events **ret_events)
 {
     struct cor_events *ev = cor_calloc(1, sizeof(*ev));
+    char instance[INSTANCE_MAX + 1];
     const struct cor_event_recorder_opts recorder = {.component = cor_strz(opts->component),
                                                      .host = cor_strz(opts->host),
+                                                     .series = opts->series,
+                                                     .instance = name_instance(opts, instance),
                                                      .send = send_event,
                                                      .wake_at = wake_at,
                                                      .on_ready = on_ready,
@@ -210,6 +297,7 @@ int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts
         return -COR_ENOMEM;
     ev->client = client;
     ev->opts = *opts;
+    ev->api = opts->series ? API_UNKNOWN : API_KNOWN;
     ev->loop = client->runtime->loop;
     ev->ready.on_mail = on_ready_mail;
     ev->close.on_mail = on_close_mail;
@@ -246,14 +334,41 @@ struct cor_events *cor_events_free(struct cor_events *ev)
     return NULL;
 }
 
+static int record(struct cor_events *ev, const struct cor_event_told *told, const char *fmt,
+                  va_list args)
+{
+    struct cor_event_told whole = *told;
+    char message[COR_EVENT_MESSAGE_MAX + 1];
+
+    vsnprintf(message, sizeof(message), fmt, args);
+    whole.message = message;
+    return cor_event_record(ev->recorder, &whole);
+}
+
 int cor_events_record(struct cor_events *ev, const struct cor_object *about,
                       enum cor_event_type type, const char *reason, const char *fmt, ...)
 {
-    char message[COR_EVENT_MESSAGE_MAX + 1];
+    const struct cor_event_told told = {.about = about, .type = type, .reason = reason};
     va_list args;
+    int r;
 
     va_start(args, fmt);
-    vsnprintf(message, sizeof(message), fmt, args);
+    r = record(ev, &told, fmt, args);
     va_end(args);
-    return cor_event_record(ev->recorder, about, type, reason, "%s", message);
+    return r;
+}
+
+int cor_events_record_action(struct cor_events *ev, const struct cor_object *about,
+                             const struct cor_object *related, enum cor_event_type type,
+                             const char *reason, const char *action, const char *fmt, ...)
+{
+    const struct cor_event_told told = {
+        .about = about, .related = related, .type = type, .reason = reason, .action = action};
+    va_list args;
+    int r;
+
+    va_start(args, fmt);
+    r = record(ev, &told, fmt, args);
+    va_end(args);
+    return r;
 }

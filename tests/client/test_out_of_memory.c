@@ -582,9 +582,9 @@ static bool has_events(struct world *w)
     return has_any;
 }
 
-TEST(out_of_memory, events_are_told_or_lost_and_the_end_comes)
+static void tell_or_lose_events(bool series)
 {
-    const struct cor_events_opts events_opts = {.component = "tester"};
+    const struct cor_events_opts events_opts = {.component = "tester", .series = series};
     struct world w;
     struct cor_object *one;
 
@@ -608,4 +608,14 @@ TEST(out_of_memory, events_are_told_or_lost_and_the_end_comes)
     assert_true(has_events(&w));
     cor_object_unref(one);
     world_end(&w);
+}
+
+TEST(out_of_memory, events_are_told_or_lost_and_the_end_comes)
+{
+    tell_or_lose_events(false);
+}
+
+TEST(out_of_memory, events_of_a_series_are_told_or_lost_and_the_end_comes)
+{
+    tell_or_lose_events(true);
 }

@@ -6,11 +6,11 @@
 #include "test.h"
 
 static const struct cor_event pod = {
-    .kind = COR_STR("Pod"),
-    .api_version = COR_STR("v1"),
-    .ns = COR_STR("default"),
-    .name = COR_STR("web"),
-    .uid = COR_STR("u1"),
+    .about = {.kind = COR_STR("Pod"),
+              .api_version = COR_STR("v1"),
+              .ns = COR_STR("default"),
+              .name = COR_STR("web"),
+              .uid = COR_STR("u1")},
     .type = COR_STR("Normal"),
     .reason = COR_STR("Pulled"),
     .message = COR_STR("the image"),
@@ -65,9 +65,9 @@ TEST(event_correlator, another_container_or_message_or_object_is_another_event)
     struct cor_event_correlator *c = begin();
     struct cor_event others[5] = {pod, pod, pod, pod, pod}, e;
 
-    others[0].field_path = COR_STR("spec.containers{a}");
+    others[0].about.field_path = COR_STR("spec.containers{a}");
     others[1].message = COR_STR("another image");
-    others[2].uid = COR_STR("u2");
+    others[2].about.uid = COR_STR("u2");
     others[3].reason = COR_STR("Started");
     others[4].type = COR_STR("Warning");
     assert_int_equal(cor_event_correlate(c, &pod, 0, &e), 0);
@@ -142,7 +142,7 @@ TEST(event_correlator, too_many_events_of_one_object_are_not_sent)
     assert_int_equal(cor_event_correlate(c, &pod, 0, &e), COR_EVENT_SKIP);
     other.reason = COR_STR("Started");
     assert_int_equal(cor_event_correlate(c, &other, 0, &e), COR_EVENT_SKIP);
-    other.name = COR_STR("db");
+    other.about.name = COR_STR("db");
     assert_int_equal(cor_event_correlate(c, &other, 0, &e), 0);
     assert_int_equal(cor_event_correlate(c, &pod, 300000, &e), 0);
     assert_int_equal(e.count, 27);

@@ -157,24 +157,27 @@ TEST(lacking_memory, what_a_plugin_is_told_is_written_or_not)
 
 TEST(lacking_memory, an_event_is_written_or_not)
 {
-    const struct cor_event e = {.kind = COR_STR("Pod"),
-                                .name = COR_STR("p"),
-                                .ns = COR_STR("ns"),
-                                .type = COR_STR("Normal"),
-                                .reason = COR_STR("Reason"),
-                                .message = COR_STR("a message that is not short"),
-                                .component = COR_STR("component"),
-                                .host = COR_STR("host"),
-                                .event_name = COR_STR("p.1"),
-                                .count = 2};
+    static int (*const writers[])(const struct cor_event *, struct cor_buf *) = {
+        cor_event_write, cor_event_write_patch, cor_event_write_v1, cor_event_write_v1_patch};
+    const struct cor_event e = {
+        .about = {.kind = COR_STR("Pod"), .name = COR_STR("p"), .ns = COR_STR("ns")},
+        .related = {.kind = COR_STR("Node"), .name = COR_STR("n")},
+        .action = COR_STR("Action"),
+        .type = COR_STR("Normal"),
+        .reason = COR_STR("Reason"),
+        .message = COR_STR("a message that is not short"),
+        .component = COR_STR("component"),
+        .host = COR_STR("host"),
+        .event_name = COR_STR("p.1"),
+        .count = 2};
 
-    for (int is_patch = 0; is_patch < 2; is_patch++) {
+    for (size_t i = 0; i < COR_ARRAY_LEN(writers); i++) {
         FOR_EACH_FAILED_ALLOC(n) {
             COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
             int r;
 
             cor_buf_init(&out, 1u << 14);
-            r = is_patch ? cor_event_write_patch(&e, &out) : cor_event_write(&e, &out);
+            r = writers[i](&e, &out);
             assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         }
     }
@@ -184,7 +187,7 @@ TEST(lacking_memory, an_event_is_written_or_not)
 TEST(lacking_memory, a_combined_event_is_made_or_not)
 {
     FOR_EACH_FAILED_ALLOC(n) {
-        struct cor_event e = {.name = COR_STR("p"), .event_name = COR_STR("p.1")}, out;
+        struct cor_event e = {.about.name = COR_STR("p"), .event_name = COR_STR("p.1")}, out;
         struct cor_event_correlator *c;
         char message[32];
         int r = 0;
