@@ -35,7 +35,7 @@ struct cor_tls_files;
 #define COR_HTTP_CLIENT_BODY_MAX     (16u << 20) /* of a request */
 #define COR_HTTP_CLIENT_HEADERS_MAX  60          /* of a request */
 #define COR_HTTP_CLIENT_REDIRECT_MAX 10
-#define COR_HTTP_CLIENT_GOAWAY_MAX   6 /* times that a call is sent again after GOAWAYs */
+#define COR_HTTP_CLIENT_GOAWAY_MAX   7 /* times that a call is sent again after GOAWAYs */
 
 struct cor_http_client_opts {
     const char *host; /* a name or a numeric address; NULL: `unix_path`. Copied, as all strings */
