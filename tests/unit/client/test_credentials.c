@@ -211,10 +211,11 @@ TEST(credentials, one_run_of_a_plugin_serves_all_who_wait)
     world_end(&w);
 }
 
-/* Contract 4.6.5. */
+/* Contract 4.6.5, 4.6.7: another token goes over the same connection. */
 TEST(credentials, a_refusal_runs_the_plugin_once_more_for_the_next_request)
 {
     static const struct answer script401[] = {{.status = 401, .body = "no"}, {.body = "{}"}};
+    struct cor_http_server_stats stats;
     struct world w;
     struct heard h;
 
@@ -229,6 +230,8 @@ TEST(credentials, a_refusal_runs_the_plugin_once_more_for_the_next_request)
     heard_deinit(&h);
     assert_int_equal(nruns(), 2);
     assert_true(has_header(&w, "Authorization: Bearer t2\n"));
+    cor_http_server_stats(w.server, &stats);
+    assert_int_equal(stats.accepted, 1);
     world_end(&w);
 }
 

@@ -143,6 +143,33 @@ TEST(discovery, a_stale_version_is_a_failure_of_its_own)
     world_end(&w);
 }
 
+#define SHIP(version, freshness)                                                                   \
+    "{\"version\":\"" version "\",\"freshness\":\"" freshness                                      \
+    "\",\"resources\":[{\"resource\":\"ships\"," RESPONSE_KIND(                                    \
+        "sea.io", version, "Ship") ",\"scope\":\"Cluster\",\"verbs\":[\"get\"]}]}"
+
+/* Contract 4.15.5: asked for twice, as there is a failure. */
+TEST(discovery, the_first_version_that_is_not_stale_is_preferred)
+{
+    static const char ships[] =
+        "{\"items\":[{\"metadata\":{\"name\":\"sea.io\"},\"versions\":[" SHIP(
+            "v3", "Stale") "," SHIP("v2", "Current") "," SHIP("v1", "Current") "]}]}";
+    static const struct answer script[] = {{.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+                                           {.body = ships, .content_type = AGGREGATED},
+                                           {.body = AGGREGATED_CORE, .content_type = AGGREGATED},
+                                           {.body = ships, .content_type = AGGREGATED}};
+    struct cor_discovery *d;
+    struct world w;
+    struct seen s;
+
+    d = begin(&w, script, COR_ARRAY_LEN(script), false);
+    get(&w, d, &s);
+    assert_non_null(strstr(s.text, "sea.io/*v2:ships#Ship sea.io/v1:ships#Ship "));
+    assert_null(strstr(s.text, "v3:ships"));
+    cor_discovery_free(d);
+    world_end(&w);
+}
+
 /* Contract 4.15.4, 4.15.9. */
 TEST(discovery, an_older_server_is_asked_version_by_version)
 {
