@@ -150,6 +150,31 @@ TEST(event_correlator, too_many_events_of_one_object_are_not_sent)
     cor_event_correlator_free(c);
 }
 
+/* Its count after `n` other objects had events of their own. */
+static uint32_t count_after(size_t n)
+{
+    struct cor_event_correlator *c = begin();
+    struct cor_event other = pod, e;
+    char uid[16];
+
+    assert_int_equal(cor_event_correlate(c, &pod, 0, &e), 0);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(uid, sizeof(uid), "other-%zu", i);
+        other.about.uid = cor_strz(uid);
+        assert_int_equal(cor_event_correlate(c, &other, 0, &e), 0);
+    }
+    assert_int_equal(cor_event_correlate(c, &pod, 0, &e), 0);
+    cor_event_correlator_free(c);
+    return e.count;
+}
+
+/* Contract 4.3.12. */
+TEST(event_correlator, the_4096_last_seen_are_remembered)
+{
+    assert_int_equal(count_after(4095), 2);
+    assert_int_equal(count_after(4096), 1);
+}
+
 TEST(event_correlator, a_long_message_is_cut_when_it_is_combined)
 {
     struct cor_event_correlator *c = begin();
