@@ -133,6 +133,48 @@ TEST(secrets, of_large_files_leave_no_trace)
     cor_mem_set(NULL);
 }
 
+/* Those of the flags, and those whose place they take; some are refused, whole or half-way. */
+TEST(secrets, of_overrides_leave_no_trace)
+{
+    static const char text[] =
+        START "clusters: [{name: x, cluster: {server: 'https://x', proxy-url: 'http://u:" SECRET
+              "@p:1'}}]\nusers:\n- name: x\n  user:\n    token: " SECRET "\n";
+    static const struct {
+        struct cor_client_config_overrides overrides;
+        int r;
+    } cases[] = {
+        {{.token = "other", .proxy_url = "http://q"}, 0},
+        {{.token = SECRET "2", .proxy_url = "http://u:" SECRET "@q"}, 0},
+        {{.token_file = "token"}, 0},
+        {{.username = "u", .password = SECRET}, -COR_EINVAL},
+        {{.token_file = "token", .proxy_url = SECRET}, -COR_EINVAL},
+        {{.token = SECRET, .token_file = "token", .impersonate_uid = "1"}, -COR_EINVAL},
+    };
+    char path[512];
+
+    write_file("token", SECRET "\n", path);
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_client_config_overrides o = cases[i].overrides;
+        COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+        struct cor_client_config c;
+        struct cor_kubeconfig *kc;
+
+        o.token_file = o.token_file ? path : NULL;
+        cor_mem_set(&looking);
+        nfound = 0;
+        kc = cor_kubeconfig_new();
+        assert_int_equal(cor_kubeconfig_add(kc, COR_STR(text), "f", NULL), 0);
+        assert_int_equal(cor_kubeconfig_resolve(kc, &o, &c, &st), cases[i].r);
+        if (cases[i].r == 0)
+            cor_client_config_deinit(&c);
+        cor_kubeconfig_free(kc);
+        assert_null(strstr(cor_status_message(&st), SECRET));
+        cor_status_deinit(&st);
+        cor_mem_set(NULL);
+        assert_int_equal(nfound, 0);
+    }
+}
+
 struct run {
     bool is_done;
     size_t token_bytes;
