@@ -152,7 +152,7 @@ static void begin_pod(struct cor_client_config *c)
     cor_client_config_set(&c->ns, "pods");
 }
 
-/* Contract 4.5.27, 4.5.28. Another server's credentials are not the pod's: with `server` no pod is
+/* Contract 4.5.28. Another server's credentials are not the pod's: with `server` no pod is
  * looked for (client_config_load). */
 TEST(config_overrides, a_pods_token_goes_with_its_file_and_its_ca_for_another)
 {

@@ -199,7 +199,6 @@ TEST(kubeconfig, a_name_twice_in_one_file_is_refused)
     assert_string_equal(message, "kubeconfig f: line 1: users: duplicate name \"a\" in list");
 }
 
-/* Contract 4.5.5. */
 TEST(kubeconfig, an_empty_file_is_an_empty_config)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
