@@ -17,10 +17,16 @@ void cor_reflector_watch_count(struct cor_reflector *r)
     r->watch.rv_stands = false;
 }
 
+/* A period of 0, or one that the clock cannot show, never passes. */
+static uint64_t end_of(uint64_t period_ms, uint64_t from_ms)
+{
+    return period_ms > 0 && period_ms < COR_REFLECTOR_NEVER - from_ms ? from_ms + period_ms
+                                                                      : COR_REFLECTOR_NEVER;
+}
+
 static void arm_resync(struct cor_reflector *r)
 {
-    r->watch.resync_ms =
-        r->opts.resync_ms > 0 ? r->now_ms + r->opts.resync_ms : COR_REFLECTOR_NEVER;
+    r->watch.resync_ms = end_of(r->opts.resync_ms, r->now_ms);
 }
 
 void cor_reflector_watch_begin(struct cor_reflector *r)
@@ -254,7 +260,7 @@ uint64_t cor_reflector_watch_silent_at(const struct cor_reflector *r)
 {
     uint64_t heard_ms = r->watch.events > 0 ? r->watch.heard_ms : r->watch.began_ms;
 
-    return r->opts.watch_silence_ms > 0 ? heard_ms + r->opts.watch_silence_ms : COR_REFLECTOR_NEVER;
+    return end_of(r->opts.watch_silence_ms, heard_ms);
 }
 
 bool cor_reflector_watch_give_up_silent(struct cor_reflector *r)

@@ -663,6 +663,20 @@ TEST(reflector_watch, a_silent_watch_is_given_up_for_a_new_one)
     script_deinit(&s);
 }
 
+TEST(reflector_watch, periods_beyond_the_clock_never_pass)
+{
+    struct script s;
+
+    script_init(&s);
+    s.opts.watch_silence_ms = s.opts.resync_ms = UINT64_MAX - 1;
+    script_to_watching(&s);
+    s.now += 1000;
+    cor_reflector_tick(s.r, s.now);
+    script_expect(&s, "");
+    assert_true(s.wake_ms == COR_REFLECTOR_NEVER);
+    script_deinit(&s);
+}
+
 TEST(reflector_watch, a_watch_that_is_not_answered_is_given_up_as_a_silent_one)
 {
     struct script s;
