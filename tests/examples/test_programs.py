@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
 import fixture  # noqa: E402
+from etcd_cluster import wait_for  # noqa: E402
 from program import PATIENCE_S, Program  # noqa: E402
 
 SERVER, FOLDER, SANITIZERS = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
@@ -41,6 +42,18 @@ def example(server, name, *args):
 def status(program, field):
     text = pathlib.Path(f"/proc/{program.process.pid}/status").read_text()
     return int(re.search(rf"^{field}:\s+(\d+)", text, re.M).group(1))
+
+
+def await_rest(program):
+    """Until all its threads sleep: each of its handlers has done what there was to do."""
+    def states():
+        for file in pathlib.Path(f"/proc/{program.process.pid}/task").glob("*/stat"):
+            try:
+                yield file.read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                yield "gone"
+
+    wait_for("rest", PATIENCE_S, lambda: set(states()) == {"S"})
 
 
 def pod(name, node=None, **labels):
@@ -101,6 +114,7 @@ def informer_serves_three_handlers(server):
         program.says(f"updated {server.ns}/two")
         server.request("DELETE", pods + "/two?gracePeriodSeconds=0").expect(200)
         program.says(f"deleted {server.ns}/two")
+        await_rest(program)
         total = len(server.get("/api/v1/pods").expect(200).json()["items"])
         assert f"counted: {total} pods\n" in program.stops()
 
