@@ -526,8 +526,8 @@ static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *con
         return cor_stanza_mistake(context, "cluster", reterr, "cluster was not specified");
     if (r == 0)
         r = read_cluster(cluster ? cluster : &nothing, o, c, reterr);
-    /* Credentials are not for a connection that anyone can read; a server without a scheme is
-     * spoken to in plain HTTP. */
+    /* Credentials are not for a connection that anyone can read, nor for one that does not say
+     * that nobody can. */
     user = user ? user : &nothing;
     if (r == 0 && has_scheme(c->server, secure, COR_ARRAY_LEN(secure)))
         r = read_credentials(user, o, c, reterr);
