@@ -1,5 +1,7 @@
 #include "storage/compactor.h"
 
+#include <stdio.h>
+
 #include "engine_fixture.h"
 
 #define KEY "compact_rev_key"
@@ -66,25 +68,47 @@ TEST(compactor, history_before_the_revision_of_an_interval_ago_goes)
     fx_close(&fx);
 }
 
+/* Looks at the store after the first turn, which is at revision 3. False: the second turn came
+ * before all was seen. */
+static bool sees_first_turn(struct fx *fx, struct cor_compactor *c)
+{
+    const char *text;
+    char old[16];
+    cor_rev compacted, rev;
+
+    do
+        text = fx_list(fx, KEY, NULL, 0);
+    while (!*text);
+    compacted = cor_compactor_revision(c);
+    snprintf(old, sizeof(old), "%s", fx_list(fx, "a", NULL, 2));
+    rev = fx_rev(fx);
+    if (strcmp(fx_list(fx, KEY, NULL, 0), KEY "=0@3") != 0)
+        return false;
+    assert_int_equal(compacted, 0);
+    assert_string_equal(old, "a=1@2");
+    assert_int_equal(rev, 3);
+    return true;
+}
+
 /* 1.10.2: the first turn writes the key and compacts nothing; 1.10.4: every turn is a revision. */
 TEST(compactor, first_turn_only_writes_the_key)
 {
     struct cor_compactor *c;
     struct fx fx;
-    cor_rev first, before;
-    const char *text;
+    const cor_rev before = 2;
+    bool is_seen;
 
-    fx_open(&fx, ":memory:");
-    assert_int_equal(fx_put(&fx, "a", "1", 0, &first), 0);
-    before = fx_rev(&fx);
-    c = open_compactor(&fx, 1000);
-    do
-        text = fx_list(&fx, KEY, NULL, 0);
-    while (!*text);
-    assert_non_null(strstr(text, KEY "=0@"));
-    assert_int_equal(cor_compactor_revision(c), 0);
-    assert_string_equal(fx_list(&fx, "a", NULL, first), "a=1@2");
-    assert_int_equal(fx_rev(&fx), before + 1);
+    do {
+        fx_open(&fx, ":memory:");
+        assert_int_equal(fx_put(&fx, "a", "1", 0, NULL), 0);
+        assert_int_equal(fx_rev(&fx), before);
+        c = open_compactor(&fx, 1000);
+        is_seen = sees_first_turn(&fx, c);
+        if (!is_seen) { /* the machine stood still for a second */
+            close_compactor(&fx, c);
+            fx_close(&fx);
+        }
+    } while (!is_seen);
     wait_compacted(&fx, c);
     assert_true(fx_rev(&fx) >= before + 2);
     assert_int_equal(cor_compactor_revision(c), before + 1);
