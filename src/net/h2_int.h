@@ -115,5 +115,7 @@ int cor_h2_count_reset(struct cor_h2 *h);
 
 void cor_h2_block_reset(struct cor_h2_block *b);
 void cor_h2_block_deinit(struct cor_h2_block *b);
+/* Frees it when it is larger than what most heads take. */
+void cor_h2_block_trim(struct cor_h2_block *b);
 
 #endif

@@ -12,8 +12,9 @@
 #define BLOCK_OVERSIZE 4
 /* RFC 9113, 6.5.2: what each field counts beside its bytes. */
 #define FIELD_OVERHEAD 32
-/* Most heads fit, and it is one that the allocator has at hand. */
-#define BLOCK_FIRST_BYTES 1000
+/* Most heads fit, so they are kept between requests. */
+#define BLOCK_FIRST_BYTES  1000
+#define BLOCK_FIRST_FIELDS 16
 
 void cor_h2_block_reset(struct cor_h2_block *b)
 {
@@ -30,9 +31,15 @@ void cor_h2_block_deinit(struct cor_h2_block *b)
     b->n = b->cap = 0;
 }
 
+void cor_h2_block_trim(struct cor_h2_block *b)
+{
+    if (b->bytes.cap > BLOCK_FIRST_BYTES || b->cap > BLOCK_FIRST_FIELDS)
+        cor_h2_block_deinit(b);
+}
+
 static int reserve_field(struct cor_h2_block *b)
 {
-    size_t cap = b->cap ? b->cap * 2 : 16;
+    size_t cap = b->cap ? b->cap * 2 : BLOCK_FIRST_FIELDS;
     struct cor_http_header *headers;
 
     if (b->n < b->cap)

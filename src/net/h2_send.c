@@ -57,7 +57,7 @@ void cor_h2_stream_free(struct cor_h2_stream *s)
     cor_list_remove(&s->gone_link);
     cor_list_remove(&s->link);
     if (--h->nstreams == 0 && !h->in_recv)
-        cor_h2_block_deinit(&h->block);
+        cor_h2_block_trim(&h->block);
     cor_free(s);
 }
 

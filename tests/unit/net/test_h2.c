@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "h2_fixture.h"
+#include "net/h2_int.h"
 
 struct duo {
     struct h2_end client, server;
@@ -106,6 +107,26 @@ TEST(h2, a_response_may_be_written_from_inside_on_request)
     assert_int_equal(duo_pump(&d), 0);
     assert_int_equal(t->body.n, 200000);
     assert_null(t->s);
+    duo_deinit(&d);
+}
+
+TEST(h2, the_room_for_a_large_head_goes_with_the_last_stream)
+{
+    char path[5000];
+    struct duo d;
+
+    memset(path, 'p', sizeof(path));
+    path[0] = '/';
+    path[sizeof(path) - 1] = '\0';
+    duo_init(&d);
+    assert_int_equal(h2_request(&d.client, "/x", 0, NULL), 0);
+    assert_int_equal(duo_pump(&d), 0);
+    assert_non_null(d.server.h->block.bytes.p);
+    assert_in_range(d.server.h->block.bytes.cap, 1, 1024);
+    assert_int_equal(h2_request(&d.client, path, 0, NULL), 0);
+    assert_int_equal(duo_pump(&d), 0);
+    assert_null(d.server.h->block.bytes.p);
+    assert_null(d.server.h->block.headers);
     duo_deinit(&d);
 }
 
