@@ -13,7 +13,7 @@
 #include "process.h"
 #include "target.h"
 
-#define ROUNDS    9
+#define ROUNDS    25
 #define LANES_MAX 64
 #define MAIL_MAX  1024
 #define RUN_MS    600000
