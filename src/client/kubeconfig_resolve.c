@@ -17,6 +17,13 @@ static int no_memory(struct cor_status *reterr)
     return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
 }
 
+/* Stands for a stanza that nobody wrote. */
+static const struct cor_stanza nothing = {.name = (char *)"",
+                                          .path = (char *)"",
+                                          .folder = (char *)"",
+                                          .where = (char *)"overrides",
+                                          .json = {"{}", 2}};
+
 static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_stanza_kind kind,
                                      const char *name)
 {
@@ -73,8 +80,9 @@ static bool has_scheme(const char *url, const char *const schemes[], size_t n)
     return false;
 }
 
-static int check_cluster(const struct cor_stanza *s, const struct cor_client_config *c,
-                         struct cor_status *reterr)
+/* What is wrong with an override is not the file's mistake. */
+static int check_cluster(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
+                         const struct cor_client_config *c, struct cor_status *reterr)
 {
     static const char *const servers[] = {"http://", "https://", "unix://"};
     static const char *const proxies[] = {"http://", "https://", "socks5://"};
@@ -82,9 +90,14 @@ static int check_cluster(const struct cor_stanza *s, const struct cor_client_con
     if (!cor_config_has(c->server))
         return cor_stanza_mistake(s, "server", reterr, "no server found");
     if (strstr(c->server, "://") && !has_scheme(c->server, servers, COR_ARRAY_LEN(servers)))
-        return cor_stanza_mistake(s, "server", reterr, "http, https or unix is expected");
+        return cor_stanza_mistake(cor_config_has(o->server) ? &nothing : s, "server", reterr,
+                                  "http, https or unix is expected");
     if (cor_config_has(c->proxy_url) && !has_scheme(c->proxy_url, proxies, COR_ARRAY_LEN(proxies)))
-        return cor_stanza_mistake(s, "proxy-url", reterr, "http, https or socks5 is expected");
+        return cor_config_has(o->proxy_url)
+                   ? cor_stanza_mistake(&nothing, "proxy_url", reterr,
+                                        "http, https or socks5 is expected")
+                   : cor_stanza_mistake(s, "proxy-url", reterr,
+                                        "http, https or socks5 is expected");
     if (c->insecure_skip_tls_verify && c->ca_pem)
         return cor_stanza_mistake(s, "insecure-skip-tls-verify", reterr,
                                   "specifying a root certificates file with the insecure flag is "
@@ -153,7 +166,7 @@ static int read_cluster(const struct cor_stanza *s, const struct cor_client_conf
     if (r == 0)
         r = read_trust(s, o, c, reterr);
     if (r == 0)
-        r = check_cluster(s, c, reterr);
+        r = check_cluster(s, o, c, reterr);
     if (r == 0)
         clean_server(c->server);
     return r;
@@ -504,13 +517,6 @@ static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *
                               field, name, context->name);
     return 0;
 }
-
-/* Stands for a stanza that nobody wrote. */
-static const struct cor_stanza nothing = {.name = (char *)"",
-                                          .path = (char *)"",
-                                          .folder = (char *)"",
-                                          .where = (char *)"overrides",
-                                          .json = {"{}", 2}};
 
 static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
                    const struct cor_client_config_overrides *o, struct cor_client_config *c,

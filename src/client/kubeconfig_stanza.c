@@ -21,6 +21,8 @@ int cor_stanza_mistake(const struct cor_stanza *s, const char *field, struct cor
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     snprintf(where, sizeof(where), "%s.%s", s->where, field);
+    if (!s->path[0]) /* overrides: no file has the line */
+        return cor_status_set(reterr, -COR_EINVAL, "%s: %s", where, message);
     return cor_kubeconfig_mistake(s->path, s->lines, where, message, reterr);
 }
 

@@ -129,7 +129,8 @@ TEST(config_overrides, flags_that_do_not_fit_are_named)
         {{.ca_file = "/dev/null", .insecure_skip_tls_verify = true}, "with the insecure flag"},
         {{.ca_file = "/nowhere"}, "overrides.ca_file: unable to read /nowhere: not found"},
         {{.token_file = "/nowhere"}, "overrides.token_file: unable to read /nowhere: not found"},
-        {{.proxy_url = "ftp://p"}, "http, https or socks5 is expected"},
+        {{.proxy_url = "ftp://p"}, "overrides.proxy_url: http, https or socks5 is expected"},
+        {{.server = "ftp://s"}, "overrides.server: http, https or unix is expected"},
         {{.impersonate_uid = "1"}, "without impersonating a user"},
         {{.nimpersonate_groups = COR_STRINGS_MAX + 1}, "at most 1000 are expected"},
     };
