@@ -166,6 +166,7 @@ static int make_informer(struct entry *e)
     const struct cor_informer_factory *f = e->factory;
     const struct cor_shared_informer_opts opts = {
         .reflector = {.name = e->scope.resource.resource,
+                      .type_description = e->scope.resource.resource,
                       .expected = expected(&e->scope),
                       .resync_ms = resync_of(f, &e->scope),
                       .stream_initial = f->opts.stream_initial,

@@ -267,6 +267,7 @@ static void on_watch_error(void *arg, struct cor_str plural, const struct cor_st
 {
     assert_true(cor_str_eqz(plural, "boats"));
     assert_int_equal(error->err, -COR_ENOTFOUND);
+    assert_non_null(strstr(cor_status_message(error), "failed to list boats: "));
     atomic_store((atomic_bool *)arg, true);
 }
 
