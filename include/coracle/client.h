@@ -61,7 +61,8 @@ COR_API int cor_client_send(struct cor_client *client, const struct cor_request 
 /* Ends it soon; on_done tells with -COR_ECANCELED, unless it was done already. */
 COR_API void cor_client_call_cancel(struct cor_client_call *call);
 
-/* Only the handle goes, not the call. NULL is fine; returns NULL. */
+/* Only the handle goes, not the call; at any time, also after the client. NULL is fine; returns
+ * NULL. */
 COR_API struct cor_client_call *cor_client_call_unref(struct cor_client_call *call);
 
 /* Sends a request and waits: get, create, update, patch, delete and delete collection. `ret_object`
@@ -80,8 +81,8 @@ struct cor_object_list {
     int64_t remaining;
 };
 
-/* Sends a list and waits for it. `ret_list` is released by cor_object_list_deinit(). Errors as
- * above; -COR_ETOOBIG beyond COR_CLIENT_LIST_MAX. */
+/* Sends a list and waits for it. `ret_list` is released by cor_object_list_deinit(); a failure
+ * leaves it as it was. Errors as above; -COR_ETOOBIG beyond COR_CLIENT_LIST_MAX. */
 COR_API int cor_client_list(struct cor_client *client, const struct cor_request *req,
                             struct cor_object_list *ret_list, struct cor_status *reterr);
 

@@ -1,8 +1,9 @@
 /* How to reach an API server and who to be there: out of kubeconfig files, of a pod's service
  * account, or set by hand. Plain strings; NULL is absent. Files are named, not read, where they may
- * change under a running client (client certificate, token).
+ * change under a running client (client certificate, token). A configuration is filled by success
+ * only; a failure leaves it as it was, and one that was zeroed may be released in both cases.
  *
- *   struct cor_client_config config;
+ *   struct cor_client_config config = {0};
  *
  *   if (cor_client_config_load(NULL, NULL, &config, &why) < 0)
  *       ...
@@ -51,7 +52,8 @@ struct cor_exec_config {
 };
 
 struct cor_client_config {
-    char *server; /* a URL: http, https or unix; the path of the first two is a prefix */
+    char *server; /* a URL: http, https or unix; the path of the first two is a prefix. Without a
+                     scheme it is plain HTTP, or TLS with a CA or a certificate below */
     char *tls_server_name;
     char *ca_pem; /* NULL: the system's roots */
     bool insecure_skip_tls_verify;
@@ -87,7 +89,8 @@ COR_API int cor_client_config_load(const char *kubeconfig, const char *context,
 struct cor_client_config_overrides {
     const char *context, *cluster, *user; /* names, which must be there */
     const char *ns;
-    const char *server; /* clears the cluster's tls-server-name */
+    const char *server; /* clears the cluster's tls-server-name. As in a kubeconfig, credentials
+                           go to https and unix only, not to a server without a scheme */
     const char *tls_server_name;
     const char *ca_file; /* this or the next: in the place of both, and of data */
     bool insecure_skip_tls_verify;

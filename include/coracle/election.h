@@ -6,6 +6,7 @@
 #define CORACLE_ELECTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "coracle/api.h"
@@ -45,7 +46,8 @@ struct cor_election_opts {
     void *arg;
 };
 
-/* Begins to try. 0, -COR_EINVAL (the message names the option), -COR_ENOMEM. */
+/* Begins to try. `opts` and its texts are copied. 0, -COR_EINVAL (the message names the option),
+ * -COR_ENOMEM. */
 COR_API int cor_election_new(struct cor_client *client, const struct cor_election_opts *opts,
                              struct cor_election **ret_election, struct cor_status *reterr);
 

@@ -36,8 +36,8 @@ struct cor_events_opts {
      * sent; else, and when it does not answer twelve times, of core/v1. An event that repeats, of
      * the same objects, type, reason and action, is written at once the first and the second time;
      * from then on the count is written every half hour, and when the event did not come for six
-     * minutes. What was counted since is lost with the events. They are reported by
-     * "component-host", where without a host the machine's name is taken. */
+     * minutes. Its message stays the first one's. What was counted since is lost with the events.
+     * They are reported by "component-host", where without a host the machine's name is taken. */
     bool series;
     /* An event was given up: the server refused it, or could not be reached; `r` is why. On the
      * runtime's I/O thread or inside the pump: it must not block, nor free the events. NULL: nobody

@@ -64,7 +64,8 @@ static inline struct cor_handler_opts cor_handler_defaults(void)
 }
 
 /* A handler that comes late hears an add for each object that is cached, then what follows: no gap
- * and no repetition. 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
+ * and no repetition. `opts` is copied. `ret_handler` (NULL: not wanted) is the informer's, until
+ * cor_handler_remove() or the end of the set. 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
 COR_API int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
                                      struct cor_handler **ret_handler);
 

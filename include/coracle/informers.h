@@ -68,7 +68,8 @@ struct cor_informers_opts {
     void *arg;
 };
 
-/* `opts` may be NULL. 0 or -COR_ENOMEM. */
+/* `opts` may be NULL, and is copied; its `arg` stays valid until the set is freed. 0 or
+ * -COR_ENOMEM. */
 COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                               struct cor_informers **ret_informers);
 
@@ -90,7 +91,8 @@ struct cor_informer_opts {
     void *tweak_arg;
 };
 
-/* The one informer of this scope, made when it is first asked for; it lives as long as the set. 0,
+/* The one informer of this scope, made when it is first asked for; it lives as long as the set. The
+ * texts are copied; what the arguments of transform and tweak point to lives as long, too. 0,
  * -COR_EINVAL (no version or no resource), -COR_ETOOBIG (too many), -COR_ENOMEM. */
 COR_API int cor_informers_get(struct cor_informers *set, const struct cor_informer_opts *opts,
                               struct cor_informer **ret_informer, struct cor_status *reterr);
@@ -102,7 +104,8 @@ COR_API void cor_informers_start(struct cor_informers *set);
  * (stopped), -COR_EINVAL (inside a callback of the runtime). */
 COR_API int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms);
 
-/* Ends them for good: handlers hear nothing any more, the caches stay readable. */
+/* Ends them for good: handlers hear nothing any more, but for a call that is under way, which is
+ * not waited for; the caches stay readable. A handler may call it. */
 COR_API void cor_informers_stop(struct cor_informers *set);
 
 #ifdef __cplusplus

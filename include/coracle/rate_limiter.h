@@ -46,7 +46,7 @@ COR_API struct cor_rate_limiter *cor_rate_limiter_new_capped(struct cor_rate_lim
  * 100. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_controller(void);
 
-/* Returns NULL. */
+/* NULL is fine; returns NULL. Not one that a queue or another limiter has taken. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_free(struct cor_rate_limiter *l);
 
 /* Counts a failure of the key and returns its delay in milliseconds. Out of memory, the key is

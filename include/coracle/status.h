@@ -1,6 +1,6 @@
 /* What a server, or the library in its place, says about a failure: Kubernetes' Status object.
  * Functions that can fill one take `struct cor_status *reterr`, which may be NULL; it is written on
- * failure only.
+ * failure only, and what it held before is released then, so that one does for call after call.
  *
  *   struct cor_status why;
  *

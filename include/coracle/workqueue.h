@@ -37,7 +37,7 @@ struct cor_workqueue_opts {
 /* `opts` may be NULL. Takes the limiter, also when it fails. 0 or -COR_ENOMEM. */
 COR_API int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q);
 
-/* Returns NULL. Keys that are still here are forgotten. */
+/* Keys that are still here are forgotten. NULL is fine; returns NULL. */
 COR_API struct cor_workqueue *cor_workqueue_free(struct cor_workqueue *q);
 
 /* 0 also when the key is there already. -COR_ENOMEM, -COR_EBUSY (the maximum), -COR_ECANCELED (the
