@@ -142,6 +142,33 @@ TEST(config_overrides, flags_that_do_not_fit_are_named)
     }
 }
 
+/* There is no file whose line could be named. */
+TEST(config_overrides, flags_without_a_file_are_named_too)
+{
+    static const struct {
+        struct cor_client_config_overrides overrides;
+        const char *says;
+    } cases[] = {
+        {{.server = "ftp://s"}, "overrides.server: http, https or unix is expected"},
+        {{.server = "https://s", .proxy_url = "ftp://p"},
+         "overrides.proxy_url: http, https or socks5 is expected"},
+        {{.server = "https://s", .token = "t", .username = "u"},
+         "overrides.token: more than one authentication method found"},
+        {{.server = "https://s", .client_cert_file = "/dev/null"},
+         "client-key-data or client-key must be specified"},
+        {{.server = "https://s", .ca_file = "/dev/null", .insecure_skip_tls_verify = true},
+         "with the insecure flag"},
+        {{.server = "https://s", .impersonate_uid = "1"}, "without impersonating a user"},
+    };
+    struct cor_client_config c;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        assert_int_equal(resolve_over("", cases[i].overrides, &c), -COR_EINVAL);
+        assert_non_null(strstr(message, cases[i].says));
+        assert_null(strstr(message, "kubeconfig"));
+    }
+}
+
 /* A configuration as cor_client_config_in_cluster() makes it. */
 static void begin_pod(struct cor_client_config *c)
 {
