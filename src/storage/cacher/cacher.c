@@ -220,6 +220,7 @@ int cacher_install(struct cor_cacher *cacher, cor_rev rev)
     pthread_mutex_lock(&cacher->cache.lock);
     if (cacher->history == HISTORY_DONE)
         cacher->history = HISTORY_NONE;
+    cacher->history_bytes = 0;
     cor_ready_set(&cacher->ready, caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
     return 0;

@@ -162,6 +162,7 @@ struct cor_cacher {
     struct cor_ready ready;         /* under cache.lock */
     struct cacher_reader **readers; /* one place per loop; under cache.lock */
     enum history_state history;     /* under cache.lock */
+    size_t history_bytes;           /* read since the list; under cache.lock */
 
     /* The writer's while it is LIVE or installs a list, else the home loop's: see source.c. */
     struct cor_reflector *reflector;

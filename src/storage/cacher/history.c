@@ -1,5 +1,6 @@
-/* A watch from before the window: what the engine still has is read, once per list, and put in
- * front of the window, so that clients resume after a restart of the server.
+/* A watch from before the window: what the engine still has is read and put in front of the window,
+ * so that clients resume after a restart of the server. One from before that makes it grow again,
+ * until a reading does not reach what was asked for, or all of them have used up their bytes.
  *
  *   history_want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look
  * again
@@ -14,7 +15,7 @@
 /* Somewhat more is read than the first watch asks for: others are likely to come. */
 #define SPAN_REVS 4096
 #define CREDIT    256
-/* The part of the byte budget that may go into it. */
+/* The part of the byte budget that may go into it, from one list to the next. */
 #define BYTES_SHARE 4
 #define KEYS_MAX    (1u << 24)
 
@@ -29,7 +30,7 @@ struct history_reading {
     struct cor_window_event *events;
     size_t *bytes;
     size_t begin, n, cap; /* [begin, n) are still there */
-    size_t total_bytes;
+    size_t total_bytes, bytes_max;
     struct cor_map latest; /* by key: the newest entry, with a reference */
     bool complete, stopped, expired;
     int err;
@@ -56,11 +57,14 @@ static void reading_free(struct history_reading *h)
     cor_free(h);
 }
 
-/* Readers look again, whether it helped or not. */
-static void finish(struct cor_cacher *cacher, uint64_t generation)
+/* Readers look again, whether it helped or not; one that it did not help would ask for ever. */
+static void finish(struct cor_cacher *cacher, uint64_t generation, size_t bytes, bool helped)
 {
+    bool may_ask = helped || cacher->ready.generation != generation;
+
     pthread_mutex_lock(&cacher->cache.lock);
-    cacher->history = cacher->ready.generation == generation ? HISTORY_DONE : HISTORY_NONE;
+    cacher->history = may_ask ? HISTORY_NONE : HISTORY_DONE;
+    cacher->history_bytes += bytes;
     pthread_mutex_unlock(&cacher->cache.lock);
     cacher_touch(cacher);
 }
@@ -71,6 +75,7 @@ static void on_prepend(struct cor_mail *mail)
     struct history_reading *h = COR_CONTAINER_OF(mail, struct history_reading, mail);
     struct cor_cacher *cacher = h->cacher;
     bool fits = cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
+    bool helped = false;
 
     if (fits && h->complete && cacher->fill == FILL_LIVE) {
         cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
@@ -78,8 +83,9 @@ static void on_prepend(struct cor_mail *mail)
 
         h->n = h->begin + cor_watch_cache_prepend(&cacher->cache, n ? &h->events[h->begin] : NULL,
                                                   n ? &h->bytes[h->begin] : NULL, n, start);
+        helped = cacher->cache.window.base <= h->asked;
     }
-    finish(cacher, h->generation);
+    finish(cacher, h->generation, helped ? h->total_bytes : 0, helped);
     mail->on_mail = on_answer;
     caches_answer(cacher->caches, mail);
 }
@@ -89,7 +95,7 @@ static void on_give_up(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
 
     history_init(cacher);
-    finish(cacher, cacher->ready.generation);
+    finish(cacher, cacher->ready.generation, 0, false);
 }
 
 /* The home loop's. */
@@ -199,7 +205,7 @@ static int add(struct history_reading *h, const struct cor_feed_event *change)
 
 static void drop_oldest(struct history_reading *h)
 {
-    while (h->begin < h->n && h->total_bytes > h->cacher->caches->bytes_max / BYTES_SHARE) {
+    while (h->begin < h->n && h->total_bytes > h->bytes_max) {
         h->total_bytes -= h->bytes[h->begin];
         drop_event(h, h->begin++);
     }
@@ -295,6 +301,8 @@ static void on_wanted(struct cor_mail *mail)
     h->asked = h->start = cacher->history_from;
     h->base = cacher->cache.window.base;
     h->generation = cacher->ready.generation;
+    h->bytes_max = cacher->caches->bytes_max / BYTES_SHARE;
+    h->bytes_max -= h->bytes_max < cacher->history_bytes ? h->bytes_max : cacher->history_bytes;
     pthread_mutex_unlock(&cacher->cache.lock);
     cacher->reading = h;
     cor_engine_status(cacher->caches->engine, &h->status);

@@ -102,6 +102,55 @@ TEST(history, within_the_budget_the_youngest_are_kept)
     fake_close(&f);
 }
 
+static bool is_up_to_date(void *arg)
+{
+    const struct fake_watch *w = arg;
+
+    return w->error || w->last == f.rev;
+}
+
+/* More is read than the first one asks for, but not all that there is. */
+TEST(history, a_watch_from_further_back_makes_it_grow_again)
+{
+    struct fake_watch w;
+    cor_rev last;
+
+    restart_with_history(0, 4500, NULL);
+    last = f.rev;
+    for (cor_rev back = 10; back <= 4490; back += 2240) {
+        open_from(&w, last - back);
+        fake_wait(&f, is_up_to_date, &w);
+        assert_int_equal(w.error, 0);
+        assert_int_equal(w.n, back);
+        assert_int_equal(w.last, last);
+        fake_watch_close(&w);
+    }
+    fake_close(&f);
+}
+
+/* Each reading has what the others left of the quarter. */
+TEST(history, that_grows_again_stays_within_the_budget)
+{
+    struct fake_watch w;
+    char filler[1001];
+    cor_rev last;
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    restart_with_history(32u << 20, 8300, filler);
+    last = f.rev;
+    open_from(&w, last - 10);
+    fake_wait(&f, is_up_to_date, &w);
+    assert_int_equal(w.n, 10);
+    fake_watch_close(&w);
+    open_from(&w, last - 8290);
+    fake_wait(&f, is_up_to_date, &w);
+    assert_int_equal(w.error, 410);
+    fake_watch_close(&w);
+    assert_in_range(cor_caches_stats(f.caches).bytes, 4u << 20, 10u << 20);
+    fake_close(&f);
+}
+
 TEST(history, survives_every_failed_allocation_without_a_gap)
 {
     fake_open(&f, 0);
