@@ -205,7 +205,7 @@ static int set_namespace(struct cor_client_config *c, const char *folder)
         r = load(folder, "namespace", NULL, &c->ns);
         if (r == -COR_ENOMEM)
             return r;
-        if (r < 0 || !c->ns[0]) {
+        if (r < 0 || !c->ns || !c->ns[0]) {
             cor_free(c->ns);
             c->ns = cor_strdup("default");
         }
