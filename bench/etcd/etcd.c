@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "measure.h"
 #include "process.h"
 #include "protocols.h"
 #include "puts.h"
@@ -15,6 +16,7 @@
 #include "watchers.h"
 
 #define WRITERS   16
+#define ROUNDS    7
 #define DIR_MAX   1024
 #define NS        "bench"
 #define LIST_PATH "/api/v1/namespaces/" NS "/configmaps"
@@ -24,19 +26,24 @@
 #define H2_BAR     1.3
 
 struct sizes {
-    size_t objects, gets, lists, latencies, puts;
+    size_t objects, gets, lists, latencies, puts, rounds;
 };
 
 static const struct sizes whole = {
-    .objects = 5000, .gets = 5000, .lists = 20, .latencies = 500, .puts = 10000};
+    .objects = 5000, .gets = 5000, .lists = 20, .latencies = 500, .puts = 10000, .rounds = ROUNDS};
 static const struct sizes brief = {
-    .objects = 100, .gets = 100, .lists = 2, .latencies = 10, .puts = 100};
+    .objects = 100, .gets = 100, .lists = 2, .latencies = 10, .puts = 100, .rounds = 1};
 
 struct figures {
     double create_us, create_rate, create_p50_ms;
     double get_us, get_p50_ms;
     double list_ms, list_wall_ms;
     double watch_p50_ms, watch_p99_ms;
+};
+
+struct side {
+    const struct target *target;
+    struct figures *figures;
 };
 
 static struct requests_result run(const struct target *t, size_t conns, size_t n,
@@ -66,19 +73,23 @@ static void latency(const struct sizes *sizes, const struct target *t, struct fi
     client_close(client);
 }
 
-static struct figures measure(const struct sizes *sizes, const struct target *t)
+static struct requests_result create(const struct sizes *sizes, const struct target *t,
+                                     const char *ns)
 {
-    struct request_object o = {.ns = NS, .prefix = "o"};
-    struct request_path one = {LIST_PATH "/o-1"}, all = {LIST_PATH};
-    struct figures f;
-    struct requests_result r;
+    struct request_object o = {.ns = ns, .prefix = "o"};
 
     (void)run(t, 1, 1, request_write_namespace, &o);
+    return run(t, WRITERS, sizes->objects, request_write_create, &o);
+}
+
+static struct figures measure(const struct sizes *sizes, const struct target *t)
+{
+    struct request_path one = {LIST_PATH "/o-1"}, all = {LIST_PATH};
+    struct figures f = {0};
+    struct requests_result r;
+
     latency(sizes, t, &f);
-    r = run(t, WRITERS, sizes->objects, request_write_create, &o);
-    f.create_us = r.cpu_us;
-    f.create_rate = r.per_second;
-    f.create_p50_ms = r.p50_ms;
+    (void)create(sizes, t, NS);
     r = run(t, WRITERS, sizes->gets, request_write_get, &one);
     f.get_us = r.cpu_us;
     f.get_p50_ms = r.p50_ms;
@@ -86,6 +97,36 @@ static struct figures measure(const struct sizes *sizes, const struct target *t)
     f.list_ms = r.cpu_us / 1e3;
     f.list_wall_ms = r.p50_ms;
     return f;
+}
+
+static void take_creates(struct figures *f, const struct requests_result *results, size_t n)
+{
+    uint64_t cpu[ROUNDS], rate[ROUNDS], p50[ROUNDS];
+
+    for (size_t i = 0; i < n; i++) {
+        cpu[i] = (uint64_t)(results[i].cpu_us * 1e3);
+        rate[i] = (uint64_t)results[i].per_second;
+        p50[i] = (uint64_t)(results[i].p50_ms * 1e3);
+    }
+    f->create_us = (double)measure_percentile(cpu, n, 50) / 1e3;
+    f->create_rate = (double)measure_percentile(rate, n, 50);
+    f->create_p50_ms = (double)measure_percentile(p50, n, 50) / 1e3;
+}
+
+/* In turns, so that what else the machine does falls on both; the medians count. */
+static void compare_creates(const struct sizes *sizes, const struct side *sides, size_t n)
+{
+    struct requests_result results[2][ROUNDS];
+
+    for (size_t i = 0; i < sizes->rounds; i++) {
+        char ns[32];
+
+        snprintf(ns, sizeof(ns), NS "-%zu", i);
+        for (size_t j = 0; j < n; j++)
+            results[j][i] = create(sizes, sides[j].target, ns);
+    }
+    for (size_t j = 0; j < n; j++)
+        take_creates(sides[j].figures, results[j], sizes->rounds);
 }
 
 static void print_row(const char *what, double coracle, double kube)
@@ -113,23 +154,28 @@ static void print(const struct sizes *sizes, const struct figures *c, const stru
     print_row("write to watcher, p99 ms", c->watch_p99_ms, k->watch_p99_ms);
 }
 
-static struct figures measure_kube(const struct sizes *sizes, const char *dir, const char *url)
+/* Beside kube-apiserver, if there is one. */
+static void measure_both(const struct sizes *sizes, const char *dir, const char *url,
+                         const struct target *coracle, struct figures *c, struct figures *k)
 {
-    const struct target_program kube = {.program = process_named("COR_KUBE_APISERVER"),
-                                        .etcd_url = url};
-    struct figures f = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    const struct target_program program = {.program = process_named("COR_KUBE_APISERVER"),
+                                           .etcd_url = url};
     char own[DIR_MAX];
-    struct target t;
+    struct target kube;
+    const struct side sides[] = {{coracle, c}, {&kube, k}};
 
-    if (!kube.program) {
+    *c = measure(sizes, coracle);
+    *k = (struct figures){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!program.program) {
         fprintf(stderr, "bench: kube-apiserver: skipped; name it by COR_KUBE_APISERVER\n");
-        return f;
+        compare_creates(sizes, sides, 1);
+        return;
     }
     snprintf(own, sizeof(own), "%s/kube", dir);
-    target_start_kube(&kube, own, &t);
-    f = measure(sizes, &t);
-    target_stop(&t);
-    return f;
+    target_start_kube(&program, own, &kube);
+    *k = measure(sizes, &kube);
+    compare_creates(sizes, sides, 2);
+    target_stop(&kube);
 }
 
 /* True when it was missed; `short` runs judge nothing. */
@@ -179,10 +225,9 @@ int main(int argc, char **argv)
     coracle = (struct target_program){.program = argv[1], .etcd_url = url};
     snprintf(dir, sizeof(dir), "%s/coracle", argv[3]);
     target_start_coracle(&coracle, dir, &t);
-    c = measure(sizes, &t);
+    measure_both(sizes, argv[3], url, &t, &c, &k);
     protocols = protocols_measure(&t, LIST_PATH "/o-1?resourceVersion=0", sizes->gets, WRITERS);
     target_stop(&t);
-    k = measure_kube(sizes, argv[3], url);
     target_stop(&etcd);
     print(sizes, &c, &k);
     return print_bars(is_short, &c, &k, &protocols, put_us, bare_us);
