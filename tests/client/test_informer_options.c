@@ -2,19 +2,10 @@
  * runtime. The server is the test's own, but where an option needs none. */
 #include <stdio.h>
 
+#include "configmap_words.h"
 #include "ear.h"
 #include "script.h"
 
-#define MAP(name, rv)                                                                              \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
-    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
-#define LIST(rv, items)                                                                            \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"" rv    \
-    "\"},\"items\":[" items "]}"
-#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
-#define STATUS(code, reason)                                                                       \
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"" reason       \
-    "\",\"code\":" code ",\"message\":\"as the test wants it\"}"
 #define END_OF_INITIAL                                                                             \
     "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"resourceVersion\":\"7\","       \
     "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}"

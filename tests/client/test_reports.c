@@ -4,13 +4,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "configmap_words.h"
 #include "script.h"
 #include "world.h"
-
-#define MAP(name, rv)                                                                              \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
-    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
-#define EVENT(object) "{\"type\":\"ADDED\",\"object\":" object "}\n"
 
 struct reports {
     atomic_int n[COR_REFLECTOR_SLOW_CHANGE + 1];
@@ -59,7 +55,8 @@ TEST(reports, objects_that_are_left_out_are_told_of)
 {
     static const struct script_answer answers[] = {
         {.to = "watch=true",
-         .body = EVENT(MAP("bad", "6")) EVENT(MAP("odd", "7")) EVENT(MAP("two", "8")),
+         .body = EVENT("ADDED", MAP("bad", "6")) EVENT("ADDED", MAP("odd", "7"))
+             EVENT("ADDED", MAP("two", "8")),
          .stays_open = true},
         {.to = "configmaps",
          .body = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{"

@@ -1,18 +1,9 @@
 /* Whose code runs where, and what it may call there, on both kinds of runtime. */
 #include <stdatomic.h>
 
+#include "configmap_words.h"
 #include "ear.h"
 #include "script.h"
-
-#define MAP(name, rv)                                                                              \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
-    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
-#define LIST                                                                                       \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"7\"},"  \
-    "\"items\":[" MAP("one", "5") "]}"
-#define FORBIDDEN                                                                                  \
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"Forbidden\","  \
-    "\"code\":403,\"message\":\"as the test wants it\"}"
 
 enum place { TRANSFORM, INDEX, ERROR, ADD, UPDATE, PLACES };
 
@@ -123,11 +114,11 @@ static void start(struct who *who)
 TEST(threads, the_cache_is_made_on_one_and_handlers_run_without_a_lock_on_others)
 {
     static const struct script_answer answers[] = {
-        {.to = "watch=true", .status = 403, .body = FORBIDDEN, .times = 1},
+        {.to = "watch=true", .status = 403, .body = STATUS("403", "Forbidden"), .times = 1},
         {.to = "watch=true",
          .body = "{\"type\":\"MODIFIED\",\"object\":" MAP("one", "8") "}",
          .stays_open = true},
-        {.to = "configmaps", .body = LIST},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
     };
 
     FOR_EACH_KIND(kind)

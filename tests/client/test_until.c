@@ -4,29 +4,9 @@
 #include <semaphore.h>
 #include <stdio.h>
 
+#include "configmap_words.h"
 #include "script.h"
 #include "world.h"
-
-#define MAP(name, rv)                                                                              \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
-    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
-#define LIST(rv, items)                                                                            \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"" rv    \
-    "\"},\"items\":[" items "]}"
-#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
-#define STATUS(code, reason)                                                                       \
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"" reason       \
-    "\",\"code\":" code ",\"message\":\"too old\"}"
-#define EXPIRED EVENT("ERROR", STATUS("410", "Expired"))
-
-static struct cor_request watch_from(const char *version, bool resumes)
-{
-    return (struct cor_request){.verb = COR_VERB_WATCH,
-                                .resource = configmaps,
-                                .ns = "default",
-                                .resource_version = version,
-                                .resumes = resumes};
-}
 
 /* What was shown to which condition: "1one ". */
 struct shown {
@@ -129,7 +109,7 @@ TEST(until, a_wait_ends_with_its_watch)
         assert_int_equal(
             cor_client_watch_until(w.client, &expired, conditions, 3, &shown, NULL, &why),
             -COR_EEXPIRED);
-        assert_string_equal(cor_status_message(&why), "too old");
+        assert_string_equal(cor_status_message(&why), "as the test wants it");
         assert_int_equal(cor_client_watch_until(w.client, &late, conditions, 3, &shown, NULL, &why),
                          -COR_ETIMEOUT);
         assert_string_equal(shown.text, "1one 1one ");

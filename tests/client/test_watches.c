@@ -2,25 +2,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "configmap_words.h"
 #include "script.h"
 #include "world.h"
-
-#define MAP(name, rv)                                                                              \
-    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" name                 \
-    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
-#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
-#define EXPIRED                                                                                    \
-    EVENT("ERROR", "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","            \
-                   "\"reason\":\"Expired\",\"code\":410,\"message\":\"too old\"}")
-
-static struct cor_request watch_from(const char *version, bool resumes)
-{
-    return (struct cor_request){.verb = COR_VERB_WATCH,
-                                .resource = configmaps,
-                                .ns = "default",
-                                .resource_version = version,
-                                .resumes = resumes};
-}
 
 struct heard {
     pthread_mutex_t lock;

@@ -125,3 +125,12 @@ void world_delete(struct world *w, const char *name)
 
     must(w, &req, NULL);
 }
+
+struct cor_request watch_from(const char *version, bool resumes)
+{
+    return (struct cor_request){.verb = COR_VERB_WATCH,
+                                .resource = configmaps,
+                                .ns = "default",
+                                .resource_version = version,
+                                .resumes = resumes};
+}

@@ -28,6 +28,9 @@ void world_end(struct world *w);
 /* Lets the runtime run until `done` says so; fails after PATIENCE_MS. */
 void world_run(struct world *w, bool (*done)(void *arg), void *arg);
 
+/* Of the config maps of namespace "default". */
+struct cor_request watch_from(const char *version, bool resumes);
+
 /* Waits. A ConfigMap of namespace "default" with data.v; the answer's resourceVersion goes to `rv`.
  */
 void world_create(struct world *w, const char *name, const char *labels, const char *v);
