@@ -13,6 +13,7 @@ struct fake {
     struct cor_plain_informer *inf;
     char requests[TRACE_MAX], heard[TRACE_MAX];
     struct listener listener;
+    struct cor_index_def index;
     int refusals; /* how often the index still refuses an object called "x" */
 };
 
@@ -35,6 +36,17 @@ static struct cor_plain_informer_opts options(struct fake *f)
     fake_server_init(&f->server, f->requests);
     opts.controller.driver = &f->server.driver;
     opts.controller.clock = &f->server.clk.clock;
+    return opts;
+}
+
+/* With an index that refuses "x" as often as f->refusals says. */
+static struct cor_plain_informer_opts indexed_options(struct fake *f)
+{
+    struct cor_plain_informer_opts opts = options(f);
+
+    f->index = (struct cor_index_def){COR_STR("name"), index_or_refuse, f};
+    opts.indexes = &f->index;
+    opts.nindexes = 1;
     return opts;
 }
 
@@ -116,11 +128,8 @@ static void look_at_delete(void *arg, struct cor_str key, struct cor_object *o, 
 TEST(plain_informer, its_cache_and_indexes_have_what_its_handler_is_told)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
-    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+    struct cor_plain_informer_opts opts = indexed_options(&f);
 
-    opts.indexes = &index;
-    opts.nindexes = 1;
     opts.handler =
         (struct cor_event_handler){look_at_add, look_at_update, look_at_delete, NULL, &f};
     begin(&f, &opts);
@@ -227,10 +236,8 @@ TEST(plain_informer, has_the_indexes_it_is_given_or_none)
     struct cor_object *o;
 
     for (size_t n = 0; n < 2; n++) {
-        struct cor_plain_informer_opts opts = options(&f);
-        const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+        struct cor_plain_informer_opts opts = indexed_options(&f);
 
-        opts.indexes = &index;
         opts.nindexes = n;
         begin(&f, &opts);
         fake_server_list(&f.server, "a1 b2", "10");
@@ -300,11 +307,8 @@ TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
 TEST(plain_informer, drops_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
-    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+    struct cor_plain_informer_opts opts = indexed_options(&f);
 
-    opts.indexes = &index;
-    opts.nindexes = 1;
     f.refusals = 1;
     begin(&f, &opts);
     fake_server_list(&f.server, "x1 a2", "10");
@@ -318,11 +322,8 @@ TEST(plain_informer, drops_a_change_that_an_index_refuses)
 TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
-    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+    struct cor_plain_informer_opts opts = indexed_options(&f);
 
-    opts.indexes = &index;
-    opts.nindexes = 1;
     opts.controller.by_key = true;
     f.refusals = 1;
     begin(&f, &opts);
@@ -342,11 +343,8 @@ TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refus
 TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
-    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+    struct cor_plain_informer_opts opts = indexed_options(&f);
 
-    opts.indexes = &index;
-    opts.nindexes = 1;
     opts.controller.retry_on_error = true;
     f.refusals = 2;
     begin(&f, &opts);
@@ -359,11 +357,8 @@ TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
-    const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+    struct cor_plain_informer_opts opts = indexed_options(&f);
 
-    opts.indexes = &index;
-    opts.nindexes = 1;
     opts.controller.retry_on_error = true;
     f.refusals = 1;
     begin(&f, &opts);
@@ -505,11 +500,8 @@ TEST(plain_informer, is_made_or_not_made_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_plain_informer_opts opts = options(&f);
-        const struct cor_index_def index = {COR_STR("name"), index_or_refuse, &f};
+        struct cor_plain_informer_opts opts = indexed_options(&f);
 
-        opts.indexes = &index;
-        opts.nindexes = 1;
         if (cor_plain_informer_new(&opts, &f.inf) == 0)
             cor_plain_informer_free(f.inf);
     }
