@@ -141,6 +141,40 @@ const char *fx_do(struct fx *fx, int status, const char *method, const char *tar
     return fx_do_with(fx, status, method, target, body, NULL);
 }
 
+void fx_fail_each_alloc(struct fx *fx, const char *method, const char *target, const char *body,
+                        const struct fx_headers *headers)
+{
+    const char *whole;
+    FX_CALL first;
+    int status;
+
+    fx_start(fx, &first, method, target, body, headers);
+    fx_wait(&first);
+    assert_false(first.is_bare || first.sink.is_aborted);
+    whole = keep(cor_buf_str(&first.sink.body));
+    status = first.sink.status;
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+        struct cor_str answer;
+
+        fx_start(fx, &call, method, target, body, headers);
+        fx_wait(&call);
+        answer = cor_buf_str(&call.sink.body);
+        if (call.is_bare || call.sink.is_aborted)
+            continue;
+        if (call.sink.status == 500) {
+            if ((answer.n == 0 || !memmem(answer.p, answer.n, "Failure", 7)) &&
+                !cor_str_eq(answer, COR_STR("out of memory\n")))
+                fail_msg("%s %s without allocation %zu: 500 %.*s", method, target, n,
+                         COR_STR_ARG(answer));
+            continue;
+        }
+        if (call.sink.status != status || !cor_str_eq(answer, cor_strz(whole)))
+            fail_msg("%s %s without allocation %zu: %d %.*s\ninstead of: %d %s", method, target, n,
+                     call.sink.status, COR_STR_ARG(answer), status, whole);
+    }
+}
+
 const char *fx_at(const char *json, const char *path)
 {
     COR_CLEANUP(cor_json_path_freep) struct cor_json_path *compiled = NULL;

@@ -52,6 +52,13 @@ const char *fx_do(struct fx *fx, int status, const char *method, const char *tar
 const char *fx_do_with(struct fx *fx, int status, const char *method, const char *target,
                        const char *body, const struct fx_headers *headers);
 
+/* Repeats a request that changes nothing with each of its allocations failed in turn. An answer
+ * that says success must be, byte for byte, the one that the request gets with memory; every other
+ * one must be a Status of 500 (or, when there is no memory for one, its text), or must be broken
+ * off. */
+void fx_fail_each_alloc(struct fx *fx, const char *method, const char *target, const char *body,
+                        const struct fx_headers *headers);
+
 /* The value at a path (json/path.h) in JSON, without quotes; "" when there is none. Stays as above.
  */
 const char *fx_at(const char *json, const char *path);
