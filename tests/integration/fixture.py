@@ -64,7 +64,9 @@ class Watch:
 
 
 class Server:
-    """On the etcd of with_etcd.py, if there is one."""
+    """On the etcd of with_etcd.py, if there is one. A subclass may run the program under another one (`under`)."""
+
+    under = ()
 
     def __init__(self, program, *flags, data=None):
         self.program = program
@@ -99,7 +101,7 @@ class Server:
     def start(self, port=0):
         read_end, write_end = os.pipe()
         self.log = tempfile.TemporaryFile("w+")
-        command = [self.program, "serve", "--data", str(self.data), "--port", str(port), "--die-with-parent",
+        command = [*self.under, self.program, "serve", "--data", str(self.data), "--port", str(port), "--die-with-parent",
                    "--ready-fd", str(write_end), *self.flags]
         self.process = subprocess.Popen(command, pass_fds=[write_end], stdout=self.log, stderr=self.log)
         os.close(write_end)

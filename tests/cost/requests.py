@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""What requests cost the server, in instructions. requests.py PROGRAM [BEFORE]
+
+A real server runs under callgrind and is asked over its Unix socket, one request after the other. Each kind of request is
+sent to two servers, a few times and some more times: the difference is what the requests cost, without start and end.
+With BEFORE, the program of an earlier commit, both are counted, and more than 3 % in addition is a failure."""
+
+import json
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
+from fixture import Server, UnixConnection, config_map  # noqa: E402
+
+PROGRAMS = sys.argv[1:]
+ALLOWED = 1.03
+MAPS = "/api/v1/namespaces/default/configmaps"
+WATCHERS = 100
+OBJECTS = 500
+
+
+class CountedServer(Server):
+    """A server under callgrind, reached by its Unix socket: what TLS costs would hide what a request costs."""
+
+    under = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
+
+    def __init__(self, program):
+        self.folder = tempfile.mkdtemp(prefix="cost-")
+        super().__init__(program, "--unix-socket", self.folder + "/s")
+
+    def cleanup(self):
+        super().cleanup()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def connect(self, cert=None):
+        return UnixConnection(self.folder + "/s")
+
+    def instructions(self):
+        """Ends the server and returns how many instructions it ran in its whole life."""
+        self.stop()
+        return int(re.search(r"Collected : (\d+)", self.output())[1])
+
+
+def a_map(name):
+    """A ConfigMap of about 1 KB."""
+    return json.dumps(config_map(name, labels={"app": "cost"}, **{f"key{n}": "v" * 60 for n in range(12)}))
+
+
+def fill(server, connection):
+    for n in range(OBJECTS):
+        server.request("POST", MAPS, a_map(f"old-{n}"), connection=connection).expect(201)
+
+
+def get(server, connection, n):
+    server.request("GET", f"{MAPS}/old-{n % OBJECTS}", connection=connection).expect(200)
+
+
+def list_all(server, connection, n):
+    server.request("GET", MAPS, connection=connection).expect(200)
+
+
+def create(server, connection, n):
+    server.request("POST", MAPS, a_map(f"new-{n}"), connection=connection).expect(201)
+
+
+def update(server, connection, n):
+    body = json.loads(a_map(f"old-{n % OBJECTS}"))
+    body["data"]["turn"] = str(n)
+    server.request("PUT", f"{MAPS}/old-{n % OBJECTS}", body, connection=connection).expect(200)
+
+
+def count(program, send, times, watchers=0):
+    """Instructions of a server that was filled and then asked `times` times, with watchers that read what they are sent."""
+    with CountedServer(program) as server:
+        connection = server.connect()
+        fill(server, connection)
+        watches = [server.watch(MAPS + "?watch=1&timeoutSeconds=3000&allowWatchBookmarks=false") for _ in range(watchers)]
+        for watch in watches:
+            for _ in range(OBJECTS):
+                next(watch)
+        for n in range(times):
+            send(server, connection, n)
+            for watch in watches:
+                next(watch)
+        for watch in watches:
+            watch.close()
+        connection.close()
+        return server.instructions()
+
+
+def cost(program, send, few, many, watchers=0):
+    return (count(program, send, many, watchers) - count(program, send, few, watchers)) / (many - few)
+
+
+def delivery(program):
+    """An update that many watchers are told of, shared among them."""
+    return cost(program, update, 20, 120, WATCHERS) / WATCHERS
+
+
+MEASURED = {
+    "GET of 1 KB": lambda program: cost(program, get, 100, 1100),
+    f"LIST of {OBJECTS}": lambda program: cost(program, list_all, 5, 25),
+    "create": lambda program: cost(program, create, 100, 600),
+    "update": lambda program: cost(program, update, 100, 600),
+    "delivery of an event": delivery,
+}
+
+
+def main():
+    if not shutil.which("valgrind"):
+        print("cost: valgrind is not installed")
+        return 0
+    failed = 0
+    for name, measure in MEASURED.items():
+        costs = [measure(program) for program in PROGRAMS]
+        line = f"{name:22} {costs[0]:12,.0f} instructions"
+        if len(costs) > 1:
+            ratio = costs[0] / costs[1]
+            failed |= ratio > ALLOWED
+            line += f"   before {costs[1]:12,.0f}   {ratio:.3f}x{'   TOO MUCH' if ratio > ALLOWED else ''}"
+        print(line, flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
