@@ -80,3 +80,22 @@ int cor_quote(struct cor_str s, struct cor_buf *out)
         cor_buf_truncate(out, mark);
     return r;
 }
+
+int cor_quote_html(struct cor_str s, struct cor_buf *out)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < s.n; i++) {
+        char c = s.p[i];
+
+        if (c == '&')
+            r = cor_buf_addz(out, "&amp;");
+        else if (c == '<')
+            r = cor_buf_addz(out, "&lt;");
+        else if (c == '>')
+            r = cor_buf_addz(out, "&gt;");
+        else
+            r = cor_buf_addc(out, c);
+    }
+    return r;
+}

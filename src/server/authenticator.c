@@ -95,4 +95,6 @@ int cor_authenticate(const struct cor_authenticator *auth, const struct cor_http
 void cor_identity_deinit(struct cor_identity *identity)
 {
     identity->groups = cor_free(identity->groups);
+    identity->extras = cor_free(identity->extras);
+    identity->text = cor_free(identity->text);
 }

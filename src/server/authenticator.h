@@ -23,8 +23,10 @@ struct cor_authenticator {
 struct cor_identity {
     struct cor_user user;
     bool is_anonymous;
-    struct cor_str *groups; /* owned; NULL when the user's are somebody else's */
-    char name[48];          /* of a user that has no name of its own */
+    struct cor_str *groups;        /* owned; NULL when the user's are somebody else's */
+    struct cor_user_extra *extras; /* owned; NULL when there are none */
+    char *text;    /* owned: the names of an impersonated user; NULL: they are borrowed */
+    char name[48]; /* of a user that has no name of its own */
 };
 
 /* The order is upstream's: certificate, token, then (ours) Unix credentials, then nobody, which is

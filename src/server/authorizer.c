@@ -50,26 +50,6 @@ static int describe(struct cor_buf *out, const struct cor_user *user,
     return r;
 }
 
-/* Nothing that a browser would take for HTML. */
-static int add_sanitized(struct cor_buf *out, struct cor_str text)
-{
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < text.n; i++) {
-        char c = text.p[i];
-
-        if (c == '&')
-            r = cor_buf_addz(out, "&amp;");
-        else if (c == '<')
-            r = cor_buf_addz(out, "&lt;");
-        else if (c == '>')
-            r = cor_buf_addz(out, "&gt;");
-        else
-            r = cor_buf_addc(out, c);
-    }
-    return r;
-}
-
 static int add_subject(struct cor_buf *out, const struct cor_request_info *info)
 {
     int r;
@@ -96,7 +76,7 @@ static int forbid(const struct cor_user *user, const struct cor_request_info *in
     if (r == 0)
         r = describe(&text, user, info, verb);
     if (r == 0)
-        r = add_sanitized(&message, cor_buf_str(&text));
+        r = cor_quote_html(cor_buf_str(&text), &message);
     if (r == 0 && reason)
         r = cor_buf_addf(&message, ": %s", reason);
     (void)cor_status_set(st, -COR_EFORBIDDEN, "%s", r == 0 ? cor_buf_z(&message) : "forbidden");

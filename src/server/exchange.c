@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 #include "server/api_int.h"
 #include "server/http_sink.h"
+#include "server/impersonation.h"
 #include "server/negotiate.h"
 #include "server/server_int.h"
 #include "json/pretty.h"
@@ -23,7 +24,7 @@
 enum flight { NOT_COUNTED, COUNTED_READING, COUNTED_MUTATING };
 
 /* One request on its way through the filters, upstream's order: request info, deadline,
- * authentication, in-flight limits, authorization, verb. */
+ * authentication, impersonation, in-flight limits, authorization, verb. */
 struct exchange {
     struct cor_http_sink sink;
     struct cor_server *server;
@@ -38,6 +39,7 @@ struct exchange {
     enum flight flight;
     bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
+    bool is_plain; /* the status' message is the whole answer, as text */
 };
 
 static void exchange_free(struct exchange *ex, int code)
@@ -113,6 +115,13 @@ static void answer(struct exchange *ex, int code, struct reply *reply, struct co
     exchange_free(ex, code);
 }
 
+static void answer_text(struct exchange *ex, int code, struct reply *reply, struct cor_str text)
+{
+    reply_header(reply, COR_STR("Content-Type"), COR_STR("text/plain; charset=utf-8"));
+    reply_header(reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
+    answer(ex, code, reply, text);
+}
+
 static void answer_status(struct exchange *ex)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json, pretty;
@@ -122,6 +131,10 @@ static void answer_status(struct exchange *ex)
 
     cor_buf_init(&json, STATUS_BYTES_MAX);
     cor_buf_init(&pretty, 4 * STATUS_BYTES_MAX);
+    if (ex->is_plain) {
+        answer_text(ex, ex->status.code, &reply, cor_strz(cor_status_message(&ex->status)));
+        return;
+    }
     (void)cor_status_write(&ex->status, &json);
     if (cor_wants_pretty(COR_UNSET, agent)) {
         if (cor_json_pretty(cor_buf_str(&json), 0, &pretty) == 0)
@@ -141,10 +154,8 @@ static void answer_busy(struct exchange *ex)
 
     cor_request_metrics_refused(&ex->server->request_metrics, ex->shard, &ex->request.info,
                                 ex->method, 429);
-    reply_header(&reply, COR_STR("Content-Type"), COR_STR("text/plain; charset=utf-8"));
     reply_header(&reply, COR_STR("Retry-After"), COR_STR("1"));
-    reply_header(&reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
-    answer(ex, 429, &reply, COR_STR("Too many requests, please try again later.\n"));
+    answer_text(ex, 429, &reply, COR_STR("Too many requests, please try again later.\n"));
 }
 
 static void answer_metrics(struct exchange *ex)
@@ -269,6 +280,14 @@ static int authenticate(struct exchange *ex)
     return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
 }
 
+static int impersonate(struct exchange *ex)
+{
+    int r = cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
+
+    ex->is_plain = r == -COR_EINVAL;
+    return r;
+}
+
 static bool is_metrics(const struct exchange *ex)
 {
     return !ex->request.info.is_resource && ex->http->method == COR_HTTP_GET &&
@@ -303,6 +322,8 @@ void cor_server_on_request(const struct cor_http_request *req, struct cor_http_r
     r = read_request(ex);
     if (r == 0)
         r = authenticate(ex);
+    if (r == 0)
+        r = impersonate(ex);
     if (r == 0)
         r = set_deadline(ex);
     if (r == 0 && !enter_flight(ex)) {

@@ -90,9 +90,30 @@ static int no_memory(struct cor_call *call, int r)
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
+/* The values of one key stand one after the other. */
+static void write_extras(struct cor_json_writer *w, const struct cor_user *user)
+{
+    const struct cor_user_extra *extra = user->extras, *end = extra + user->nextras;
+
+    cor_json_key(w, COR_STR("extra"));
+    cor_json_begin_object(w);
+    while (extra < end) {
+        struct cor_str key = extra->key;
+
+        cor_json_key(w, key);
+        cor_json_begin_array(w);
+        for (; extra < end && cor_str_eq(extra->key, key); extra++)
+            cor_json_string(w, extra->value);
+        cor_json_end_array(w);
+    }
+    cor_json_end_object(w);
+}
+
 static void write_user(struct cor_json_writer *w, const struct cor_user *user)
 {
     cor_json_begin_object(w);
+    if (user->nextras > 0)
+        write_extras(w, user);
     if (user->ngroups > 0) {
         cor_json_key(w, COR_STR("groups"));
         cor_json_begin_array(w);

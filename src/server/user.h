@@ -7,10 +7,17 @@
 
 #include "base/str.h"
 
+/* One value of one key. A key with several values has several of these, one after the other. */
+struct cor_user_extra {
+    struct cor_str key, value;
+};
+
 struct cor_user {
     struct cor_str name, uid;
     const struct cor_str *groups;
     size_t ngroups;
+    const struct cor_user_extra *extras; /* sorted by key */
+    size_t nextras;
 };
 
 #endif

@@ -48,6 +48,64 @@ def always_allow_lets_users_in(server):
             other.get("/api/v1/pods", token=None).expect(401)
 
 
+WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+MAY = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def whoami(server, **headers):
+    review = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+    return server.request("POST", WHO, review, **headers).expect(201).json()["status"]["userInfo"]
+
+
+@test
+def a_master_acts_as_somebody_else_with_that_ones_rights(server):
+    """Contract access 2.9."""
+    as_bob = {"Impersonate_User": "bob"}
+    status = server.request("POST", server.maps, config_map("of-bob"), **as_bob).expect(403).json()
+    assert status["message"] == ('configmaps is forbidden: User "bob" cannot create resource "configmaps" in API group "" '
+                                 f'in the namespace "{server.ns}"'), status
+    server.get(server.maps + "/of-bob").expect(404)
+    server.get(server.maps + "?watch=1", **as_bob).expect(403)
+    server.get("/metrics", **as_bob).expect(403)
+    server.get("/healthz", **as_bob).expect(200)
+    server.request("POST", server.maps, config_map("of-a-master"), Impersonate_User="bob",
+                   Impersonate_Group="system:masters").expect(201)
+    assert whoami(server, **as_bob) == {"username": "bob", "groups": ["system:authenticated"]}
+    assert whoami(server, Impersonate_User="system:serviceaccount:ns:sa", Impersonate_Uid="7",
+                  **{"Impersonate-Extra-Acme.com%2FTeam": "blue"}) == {
+        "username": "system:serviceaccount:ns:sa", "uid": "7", "extra": {"acme.com/team": ["blue"]},
+        "groups": ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]}
+    review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+              "spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
+    assert server.create(MAY, review)["status"]["allowed"]
+    assert not server.request("POST", MAY, review, **as_bob).expect(201).json()["status"]["allowed"]
+    # Somebody who was made nobody is told so as upstream tells it, not asked for credentials.
+    server.get("/api/v1/pods", Impersonate_User="system:anonymous").expect(403)
+
+
+@test
+def only_who_may_acts_as_somebody_else(server):
+    with tempfile.TemporaryDirectory() as folder:
+        with Server(PROGRAM, "--token-auth-file", token_file(folder), *FLAGS) as other:
+            status = other.get("/healthz", token="t-ann", Impersonate_User="bob").expect(403).json()
+            assert status["message"] == ('users "bob" is forbidden: User "ann" cannot impersonate resource "users" in API '
+                                         'group "" at the cluster scope'), status
+            assert status["details"] == {"name": "bob", "kind": "users"}, status
+            other.get("/healthz", token=None, Impersonate_User="bob").expect(401)
+            other.get("/api/v1/pods", token="t-root", Impersonate_User="ann").expect(403)
+
+
+@test
+def groups_of_nobody_are_refused(server):
+    for headers, asked in (({"Impersonate_Group": "gg"}, "{Group  gg    }"),
+                           ({"Impersonate_Uid": "u"}, "{UID  u  authentication.k8s.io/v1  }"),
+                           ({"Impersonate_Extra_A": "v"}, "{UserExtra  v  authentication.k8s.io/v1  a}")):
+        answer = server.get("/api/v1/pods", **headers).expect(500)
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8", answer.headers
+        assert answer.body.decode() == (f'Internal Server Error: "/api/v1/pods": requested [{asked}] '
+                                        'without impersonating a user\n'), answer.body
+
+
 @test
 def a_unix_socket_knows_its_peer(server):
     with tempfile.TemporaryDirectory() as folder:
