@@ -18,8 +18,9 @@ struct cor_api_options {
     struct cor_str label_selector, field_selector;
     struct cor_str resource_version, resource_version_match, continue_token;
     struct cor_str propagation_policy, field_validation, field_manager, include_object, dry_run;
+    struct cor_str uid; /* a precondition of a deletion, as its resource_version is */
     int64_t limit, timeout_seconds, grace_period_seconds;
-    bool has_grace_period, has_dry_run, is_export;
+    bool has_grace_period, has_propagation_policy, has_dry_run, is_export;
     enum cor_tristate watch, allow_bookmarks, send_initial_events, orphan_dependents, pretty, force;
     struct cor_buf text;
 };

@@ -9,7 +9,8 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-#define BODY_MAX (64u * 1024)
+#define BODY_MAX          (64u * 1024)
+#define IGNORE_READ_ERROR "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 static const struct cor_field_path policy_path = {.name = COR_STR("propagationPolicy")};
 static const struct cor_field_path dry_run_path = {.name = COR_STR("dryRun")};
@@ -21,13 +22,12 @@ void cor_delete_options_deinit(struct cor_delete_options *options)
     *options = (struct cor_delete_options){0};
 }
 
+/* `policy` was given; an empty one is refused too. */
 static void read_policy(struct cor_str policy, struct cor_delete_options *options,
                         struct cor_field_errors *errs)
 {
     static const char *const known[] = {"Foreground", "Background", "Orphan", "nil"};
 
-    if (policy.n == 0)
-        return;
     if (cor_str_eq(policy, COR_STR("Background")))
         options->propagation = COR_PROPAGATE_BACKGROUND;
     else if (cor_str_eq(policy, COR_STR("Foreground")))
@@ -69,23 +69,53 @@ static struct cor_str get(struct cor_str object, const char *key)
     return value;
 }
 
-static int copy_text(struct cor_str value, char **ret)
+static int copy_text(struct cor_str text, char **ret)
 {
-    struct cor_str raw;
-
-    if (!value.p || cor_json_to_raw(value, &raw) < 0)
-        return 0;
-    *ret = cor_strndup(raw.p, raw.n);
+    *ret = cor_strndup(text.p, text.n);
     return *ret ? 0 : -COR_ENOMEM;
 }
 
-static int refuse_field(struct cor_call *call, const char *field, struct cor_str value,
-                        const char *go_type)
+/* Where options stand: alone as the body of a DELETE, or as a member of an Eviction. */
+struct place {
+    struct cor_call *call;
+    bool in_eviction;
+};
+
+/* `type` is the Go struct that has the member, `path` the way to it within the options. */
+static int refuse_field(const struct place *at, const char *type, const char *path,
+                        struct cor_str value, const char *go_type)
 {
-    return cor_status_untyped(
-        &call->status, -COR_EINVAL,
-        "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type %s",
-        cor_json_go_type(cor_json_type(value)), field, go_type);
+    const char *got = cor_json_go_type(cor_json_type(value));
+
+    if (at->in_eviction)
+        return cor_status_bad_request(
+            &at->call->status,
+            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal %s "
+            "into Go struct field %s.deleteOptions%s%s of type %s",
+            got, type, path[0] ? "." : "", path, go_type);
+    return cor_status_untyped(&at->call->status, -COR_EINVAL,
+                              "json: cannot unmarshal %s into Go struct field %s.%s of type %s",
+                              got, type, path, go_type);
+}
+
+/* A precondition of the wrong type is refused: without it, more would be deleted than was asked. */
+static int read_preconditions(const struct place *at, struct cor_str preconditions,
+                              struct cor_delete_options *options)
+{
+    struct cor_str uid = get(preconditions, "uid");
+    struct cor_str version = get(preconditions, "resourceVersion"), raw;
+    int r = 0;
+
+    if (uid.p && cor_json_to_raw(uid, &raw) < 0)
+        return refuse_field(at, "Preconditions", "preconditions.uid", uid, "types.UID");
+    if (uid.p)
+        r = copy_text(raw, &options->uid);
+    if (r == 0 && version.p && cor_json_to_raw(version, &raw) < 0)
+        return refuse_field(at, "Preconditions", "preconditions.resourceVersion", version,
+                            "string");
+    if (r == 0 && version.p)
+        r = copy_text(raw, &options->resource_version);
+    return r < 0 ? cor_status_set(&at->call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
 /* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
@@ -108,44 +138,47 @@ static int check_kind(struct cor_call *call, struct cor_str json)
                               COR_STR_ARG(kind), COR_STR_ARG(version));
 }
 
-static int from_json(struct cor_call *call, struct cor_str json, struct cor_delete_options *options,
-                     struct cor_field_errors *errs)
+static int from_json(const struct place *at, struct cor_str json,
+                     struct cor_delete_options *options, struct cor_field_errors *errs)
 {
     struct cor_str grace = get(json, "gracePeriodSeconds");
     struct cor_str policy = get(json, "propagationPolicy"), raw = COR_STR("");
     struct cor_str orphan = get(json, "orphanDependents");
     struct cor_str preconditions = get(json, "preconditions");
     struct cor_str dry_run = get(json, "dryRun");
+    struct cor_str ignore = get(json, IGNORE_READ_ERROR);
     bool b = false;
-    int r = 0;
 
     if (grace.p && cor_json_to_i64(grace, &options->grace_s) < 0)
-        return refuse_field(call, "gracePeriodSeconds", grace, "int64");
+        return refuse_field(at, "DeleteOptions", "gracePeriodSeconds", grace, "int64");
     if (policy.p && cor_json_to_raw(policy, &raw) < 0)
-        return refuse_field(call, "propagationPolicy", policy, "v1.DeletionPropagation");
+        return refuse_field(at, "DeleteOptions", "propagationPolicy", policy,
+                            "v1.DeletionPropagation");
     if (orphan.p && cor_json_to_bool(orphan, &b) < 0)
-        return refuse_field(call, "orphanDependents", orphan, "bool");
+        return refuse_field(at, "DeleteOptions", "orphanDependents", orphan, "bool");
     if (preconditions.p && cor_json_type(preconditions) != COR_JSON_OBJECT)
-        return refuse_field(call, "preconditions", preconditions, "v1.Preconditions");
+        return refuse_field(at, "DeleteOptions", "preconditions", preconditions,
+                            "v1.Preconditions");
     if (dry_run.p && cor_json_type(dry_run) != COR_JSON_ARRAY)
-        return refuse_field(call, "dryRun", dry_run, "[]string");
+        return refuse_field(at, "DeleteOptions", "dryRun", dry_run, "[]string");
+    /* Upstream's gate of this option is off, and so it does nothing; its type is checked. */
+    if (ignore.p && cor_json_type(ignore) != COR_JSON_BOOL)
+        return refuse_field(at, "DeleteOptions", IGNORE_READ_ERROR, ignore, "bool");
     options->has_grace = grace.p != NULL;
     if (orphan.p)
         options->orphan_dependents = b ? COR_TRUE : COR_FALSE;
-    read_policy(raw, options, errs);
+    if (policy.p)
+        read_policy(raw, options, errs);
     if (dry_run.p)
         read_dry_run(dry_run, options, errs);
-    if (preconditions.p)
-        r = copy_text(get(preconditions, "uid"), &options->uid);
-    if (r == 0 && preconditions.p)
-        r = copy_text(get(preconditions, "resourceVersion"), &options->resource_version);
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return preconditions.p ? read_preconditions(at, preconditions, options) : 0;
 }
 
 static int from_body(struct cor_call *call, struct cor_delete_options *options,
                      struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0}, why = {0};
+    const struct place at = {.call = call};
     struct cor_str body;
     int r = cor_body_json(call, &scratch, &body);
 
@@ -163,20 +196,28 @@ static int from_body(struct cor_call *call, struct cor_delete_options *options,
     if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
     r = check_kind(call, cor_buf_str(&json));
-    return r < 0 ? r : from_json(call, cor_buf_str(&json), options, errs);
+    return r < 0 ? r : from_json(&at, cor_buf_str(&json), options, errs);
 }
 
-static void from_query(struct cor_call *call, struct cor_delete_options *options,
-                       struct cor_field_errors *errs)
+/* Preconditions stand in the query under their own names. */
+static int from_query(struct cor_call *call, struct cor_delete_options *options,
+                      struct cor_field_errors *errs)
 {
     const struct cor_api_options *o = &call->opts;
+    int r = 0;
 
     options->has_grace = o->has_grace_period;
     options->grace_s = o->grace_period_seconds;
     options->orphan_dependents = o->orphan_dependents;
-    read_policy(o->propagation_policy, options, errs);
+    if (o->has_propagation_policy)
+        read_policy(o->propagation_policy, options, errs);
     options->is_dry_run = o->has_dry_run;
     cor_dry_run_check(call->req->query, errs);
+    if (o->uid.n > 0)
+        r = copy_text(o->uid, &options->uid);
+    if (r == 0 && o->resource_version.n > 0)
+        r = copy_text(o->resource_version, &options->resource_version);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
 static int warn_of_orphans(struct cor_call *call, const struct cor_delete_options *options)
@@ -213,8 +254,14 @@ int cor_delete_options_from(struct cor_call *call, struct cor_str json,
                             struct cor_delete_options *ret_options)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    const struct place at = {.call = call, .in_eviction = true};
     struct cor_delete_options options = {0};
-    int r = from_json(call, json, &options, &errs);
+    int r;
+
+    if (cor_json_type(json) == COR_JSON_OBJECT || cor_json_type(json) == COR_JSON_NULL)
+        r = from_json(&at, json, &options, &errs);
+    else
+        r = refuse_field(&at, "Eviction", "", json, "v1.DeleteOptions");
 
     return finish(call, r, &errs, &options, ret_options);
 }
@@ -228,7 +275,7 @@ int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *re
     if (call->req->body.n > 0)
         r = from_body(call, &options, &errs);
     else
-        from_query(call, &options, &errs);
+        r = from_query(call, &options, &errs);
     r = finish(call, r, &errs, &options, ret_options);
     return r < 0 ? r : warn_of_orphans(call, &options);
 }

@@ -23,7 +23,7 @@ struct cor_delete_options {
 
 /* 0, or a failure (400, 415, 422) in the call's status. */
 int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options);
-/* The same of options that stand in another object: canonical JSON. */
+/* The same of the `deleteOptions` of an Eviction: canonical JSON. */
 int cor_delete_options_from(struct cor_call *call, struct cor_str json,
                             struct cor_delete_options *ret_options);
 void cor_delete_options_deinit(struct cor_delete_options *options); /* safe on a zeroed struct */

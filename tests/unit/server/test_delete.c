@@ -56,6 +56,58 @@ TEST(delete, preconditions_must_hold)
     fx_close(&fx);
 }
 
+/* As upstream's conversion of a query: without a body, preconditions stand there by their names. */
+TEST(delete, preconditions_of_the_query_must_hold)
+{
+    static const char *const refused[] = {CONFIGMAPS "/c?uid=x", CONFIGMAPS "/c?resourceVersion=1",
+                                          CONFIGMAPS "/c?resourceVersion=abc", CONFIGMAPS "?uid=x",
+                                          CONFIGMAPS "?resourceVersion=1"};
+    struct fx fx;
+    const char *cm;
+    char target[256];
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(refused); i++)
+        assert_at(fx_do(&fx, 409, "DELETE", refused[i], ""), "reason", "Conflict");
+    snprintf(target, sizeof(target), CONFIGMAPS "/c?uid=%s&resourceVersion=%s",
+             fx_at(cm, "metadata.uid"), fx_at(cm, "metadata.resourceVersion"));
+    fx_do(&fx, 200, "DELETE", target, "");
+    fx_close(&fx);
+}
+
+TEST(delete, options_of_the_wrong_type_delete_nothing)
+{
+#define FIELD(type, path, got, want)                                                               \
+    "json: cannot unmarshal " got " into Go struct field " type "." path " of type " want
+    static const struct {
+        const char *body, *message;
+    } rows[] = {
+        {"{\"preconditions\":{\"uid\":1}}",
+         FIELD("Preconditions", "preconditions.uid", "number", "types.UID")},
+        {"{\"preconditions\":{\"resourceVersion\":{}}}",
+         FIELD("Preconditions", "preconditions.resourceVersion", "object", "string")},
+        {"{\"preconditions\":\"x\"}",
+         FIELD("DeleteOptions", "preconditions", "string", "v1.Preconditions")},
+        {"{\"ignoreStoreReadErrorWithClusterBreakingPotential\":\"x\"}",
+         FIELD("DeleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential", "string",
+               "bool")},
+    };
+#undef FIELD
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"c\"}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++)
+        assert_at(fx_do(&fx, 500, "DELETE", CONFIGMAPS "/c", rows[i].body), "message",
+                  rows[i].message);
+    /* An empty policy is given, and is none. */
+    fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c?propagationPolicy=", "");
+    fx_do(&fx, 422, "DELETE", CONFIGMAPS "/c", "{\"propagationPolicy\":\"\"}");
+    fx_do(&fx, 200, "GET", CONFIGMAPS "/c", "");
+    fx_close(&fx);
+}
+
 static const struct {
     const char *what, *target, *query, *body, *finalizers;
 } policies[] = {

@@ -136,6 +136,18 @@ TEST(eviction, is_refused_in_upstreams_words)
                    "{\"metadata\":{\"name\":\"p\"},\"deleteOptions\":{\"preconditions\":{\"uid\":"
                    "\"x\"}}}");
     assert_at(status, "details.kind", "Pod");
+    status = fx_do(&fx, 400, "POST", PODS "/p/eviction",
+                   "{\"metadata\":{\"name\":\"p\"},\"deleteOptions\":\"x\"}");
+    assert_at(status, "message",
+              "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal "
+              "string into Go struct field Eviction.deleteOptions of type v1.DeleteOptions");
+    status =
+        fx_do(&fx, 400, "POST", PODS "/p/eviction",
+              "{\"metadata\":{\"name\":\"p\"},\"deleteOptions\":{\"preconditions\":{\"uid\":1}}}");
+    assert_at(status, "message",
+              "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal "
+              "number into Go struct field Preconditions.deleteOptions.preconditions.uid of type "
+              "types.UID");
     fx_do(&fx, 201, "POST", PODS "/p/eviction?dryRun=All", "{\"metadata\":{\"name\":\"p\"}}");
     assert_at(fx_do(&fx, 200, "GET", PODS "/p", ""), "metadata.deletionTimestamp", "");
     fx_do(&fx, 201, "POST", BUDGETS,
