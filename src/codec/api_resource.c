@@ -54,6 +54,15 @@ FIELDS(csr_fields, NULL, {.label = "metadata.name"}, {.label = "spec.signerName"
 FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metadata.name"},
        {.label = "spec.nodeName"}, {.label = "spec.driver"});
 
+/* What kube-apiserver itself would do with these objects, and this server does not yet. */
+#define NO_CUSTOM      "custom resources are not served"
+#define NO_AGGREGATION "requests are not forwarded to other API servers"
+#define NO_WEBHOOKS    "webhooks are not called"
+#define NO_POLICIES    "admission policies are not evaluated"
+#define NO_RBAC        "roles are not evaluated"
+#define NO_QUOTA       "quotas are not enforced"
+#define NO_LIMITS      "limits are not enforced"
+
 #define NAMES(g, v, k, p, s)                                                                       \
     .group = COR_STR(g), .version = COR_STR(v), .kind = COR_STR(k), .plural = COR_STR(p),          \
     .singular = COR_STR(s), .list_kind = COR_STR(k "List"),                                        \
@@ -164,7 +173,7 @@ static const struct cor_api_resource builtins[] = {
      .hash = "r2yiGXH7wu8=", .field_labels = &event_fields},
     {NAMES("", "v1", "LimitRange", "limitranges", "limitrange"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"limits"}, .hash = "EBKMFVe6cwo="},
+     .inert = NO_LIMITS, .verbs = COR_VERBS_ALL, .short_names = {"limits"}, .hash = "EBKMFVe6cwo="},
     {NAMES("", "v1", "Namespace", "namespaces", "namespace"),
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_VERBS_ALL & ~COR_VERB_BIT(DELETECOLLECTION), .short_names = {"ns"},
@@ -200,7 +209,7 @@ static const struct cor_api_resource builtins[] = {
      .initial_status = "{\"replicas\":0}", .field_labels = &rc_fields, SUBS(scalable_subs)},
     {NAMES("", "v1", "ResourceQuota", "resourcequotas", "resourcequota"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
-     .verbs = COR_VERBS_ALL, .short_names = {"quota"},
+     .inert = NO_QUOTA, .verbs = COR_VERBS_ALL, .short_names = {"quota"},
      .hash = "8uhSgffRX6w=", .initial_status = "{}", SUBS(status_only)},
     {NAMES("", "v1", "Secret", "secrets", "secret"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_STRING_DATA,
@@ -218,7 +227,7 @@ static const struct cor_api_resource builtins[] = {
      .field_labels = &service_fields, SUBS(service_subs)},
     /* apiregistration.k8s.io/v1 */
     {NAMES("apiregistration.k8s.io", "v1", "APIService", "apiservices", "apiservice"),
-     .flags = COR_API_ANY_FINALIZER, .verbs = COR_VERBS_ALL, .category = "api-extensions",
+     .flags = COR_API_ANY_FINALIZER, .inert = NO_AGGREGATION, .verbs = COR_VERBS_ALL, .category = "api-extensions",
      .hash = "InPBPD7+PqM=", .initial_status = "{}", SUBS(status_only)},
     /* apps/v1 */
     {NAMES("apps", "v1", "ControllerRevision", "controllerrevisions", "controllerrevision"),
@@ -332,17 +341,17 @@ static const struct cor_api_resource builtins[] = {
     /* rbac.authorization.k8s.io/v1 */
     {NAMES("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings",
            "clusterrolebinding"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE, .inert = NO_RBAC, .verbs = COR_VERBS_ALL,
      .hash = "48tpQ8gZHFc=", .name_rule = COR_NAME_PATH_SEGMENT},
     {NAMES("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", "clusterrole"),
-     .flags = COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE, .verbs = COR_VERBS_ALL,
+     .flags = COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE, .inert = NO_RBAC, .verbs = COR_VERBS_ALL,
      .hash = "bYE5ZWDrJ44=", .name_rule = COR_NAME_PATH_SEGMENT},
     {NAMES("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", "rolebinding"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE,
-     .verbs = COR_VERBS_ALL, .hash = "eGsCzGH6b1g=", .name_rule = COR_NAME_PATH_SEGMENT},
+     .inert = NO_RBAC, .verbs = COR_VERBS_ALL, .hash = "eGsCzGH6b1g=", .name_rule = COR_NAME_PATH_SEGMENT},
     {NAMES("rbac.authorization.k8s.io", "v1", "Role", "roles", "role"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE,
-     .verbs = COR_VERBS_ALL, .hash = "7FuwZcIIItM=", .name_rule = COR_NAME_PATH_SEGMENT},
+     .inert = NO_RBAC, .verbs = COR_VERBS_ALL, .hash = "7FuwZcIIItM=", .name_rule = COR_NAME_PATH_SEGMENT},
     /* storage.k8s.io/v1 */
     {NAMES("storage.k8s.io", "v1", "CSIDriver", "csidrivers", "csidriver"),
      .flags = COR_API_GENERATION_UPDATE | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
@@ -367,25 +376,25 @@ static const struct cor_api_resource builtins[] = {
     {NAMES("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
            "mutatingwebhookconfigurations", "mutatingwebhookconfiguration"),
      .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "Sqi0GUgDaX0="},
+     .inert = NO_WEBHOOKS, .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "Sqi0GUgDaX0="},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicy",
            "validatingadmissionpolicies", "validatingadmissionpolicy"),
      .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "6OxvlMmQ6is=",
+     .inert = NO_POLICIES, .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "6OxvlMmQ6is=",
      .status_meta = COR_STATUS_META_KEEP_ALL, .initial_status = "{}", SUBS(status_only)},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingAdmissionPolicyBinding",
            "validatingadmissionpolicybindings", "validatingadmissionpolicybinding"),
      .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "v9715VZqakg="},
+     .inert = NO_POLICIES, .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "v9715VZqakg="},
     {NAMES("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
            "validatingwebhookconfigurations", "validatingwebhookconfiguration"),
      .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "B0wHjQmsGNk="},
+     .inert = NO_WEBHOOKS, .verbs = COR_VERBS_ALL, .category = "api-extensions", .hash = "B0wHjQmsGNk="},
     /* apiextensions.k8s.io/v1 */
     {NAMES("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions",
            "customresourcedefinition"),
      .flags = COR_API_ANY_FINALIZER | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
-     .verbs = COR_VERBS_ALL, .short_names = {"crd", "crds"}, .category = "api-extensions",
+     .inert = NO_CUSTOM, .verbs = COR_VERBS_ALL, .short_names = {"crd", "crds"}, .category = "api-extensions",
      .hash = "jfWCUB31mvA=", .initial_status = "{}", SUBS(status_only)},
     /* scheduling.k8s.io/v1 */
     {NAMES("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass"),

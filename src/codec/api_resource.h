@@ -95,6 +95,7 @@ struct cor_api_resource {
     size_t nsubresources;
     const struct cor_conversion *conversion; /* NULL: stored as it is served */
     struct cor_str stored_as;                /* the api_version that is stored, of a conversion */
+    const char *inert; /* objects are stored and do nothing: what the server lacks; NULL: they work */
 };
 
 /* The built-in resources, groups in discovery's order, a group's versions by preference, and within

@@ -81,6 +81,22 @@ static void check_manager(struct cor_str manager, struct cor_field_errors *errs)
     }
 }
 
+/* Nobody should believe that a write has done more than it has. */
+static int warn_of_inert(struct cor_call *call)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    int r;
+
+    if (!call->res->inert)
+        return 0;
+    cor_buf_init(&text, COR_WARNINGS_BYTES_MAX);
+    r = cor_buf_addf(&text, "%.*s is stored but has no effect on this server: %s",
+                     COR_STR_ARG(call->res->kind), call->res->inert);
+    if (r == 0)
+        r = cor_warnings_add(&call->warnings, cor_buf_str(&text));
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
 int cor_write_options_validate(struct cor_call *call, const char *kind)
 {
     static const char *const validations[] = {"", "Ignore", "Strict", "Warn"};
@@ -103,7 +119,7 @@ int cor_write_options_validate(struct cor_call *call, const char *kind)
                                            cor_field_string(o->field_validation), validations,
                                            COR_ARRAY_LEN(validations));
     if (errs.n == 0 && errs.error == 0)
-        return 0;
+        return warn_of_inert(call);
     return cor_status_invalid(&call->status, &gk, COR_STR(""), &errs);
 }
 

@@ -39,8 +39,8 @@ int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const ch
 struct cor_field_errors;
 void cor_dry_run_check(struct cor_str query, struct cor_field_errors *errs);
 
-/* dryRun, fieldManager, fieldValidation, force. `kind` is "CreateOptions" … 0, or -COR_EINVALID in
- * `status`. */
+/* dryRun, fieldManager, fieldValidation, force. `kind` is "CreateOptions" … Also warns when objects
+ * of this resource have no effect. 0, or -COR_EINVALID or -COR_ENOMEM in `status`. */
 int cor_write_options_validate(struct cor_call *call, const char *kind);
 
 static inline bool cor_call_is_dry_run(const struct cor_call *call)

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "api_fixture.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
@@ -244,5 +246,73 @@ TEST(create, survives_every_failed_allocation)
     }
     test_fail_alloc(0, false);
     assert_true(created >= 1);
+    fx_close(&fx);
+}
+
+static void expect_inert(struct fx *fx, const char *method, const char *target, const char *body,
+                         const char *warning)
+{
+    struct fx_headers headers = {.content_type = strcmp(method, "PATCH") == 0
+                                                     ? "application/merge-patch+json"
+                                                     : "application/json"};
+    FX_CALL call;
+
+    fx_start(fx, &call, method, target, body, &headers);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status / 100, 2);
+    assert_str(cor_buffer_sink_header(&call.sink, "Warning"), warning);
+}
+
+/* What kube-apiserver itself acts on, and this server only keeps. */
+TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
+{
+    static const struct {
+        const char *path, *kind, *lacks;
+    } rows[] = {
+        {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition",
+         "custom resources are not served"},
+        {"/apis/apiregistration.k8s.io/v1/apiservices", "APIService",
+         "requests are not forwarded to other API servers"},
+        {"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+         "MutatingWebhookConfiguration", "webhooks are not called"},
+        {"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+         "ValidatingWebhookConfiguration", "webhooks are not called"},
+        {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+         "ValidatingAdmissionPolicy", "admission policies are not evaluated"},
+        {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+         "ValidatingAdmissionPolicyBinding", "admission policies are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/clusterroles", "ClusterRole",
+         "roles are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding",
+         "roles are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", "Role",
+         "roles are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "RoleBinding",
+         "roles are not evaluated"},
+        {"/api/v1/namespaces/default/resourcequotas", "ResourceQuota", "quotas are not enforced"},
+        {"/api/v1/namespaces/default/limitranges", "LimitRange", "limits are not enforced"},
+    };
+    const struct cor_api_resource *resources;
+    size_t n, inert = 0;
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        char warning[256], target[256];
+        const char *made;
+
+        snprintf(warning, sizeof(warning),
+                 "299 - \"%s is stored but has no effect on this server: %s\"", rows[i].kind,
+                 rows[i].lacks);
+        snprintf(target, sizeof(target), "%s/x", rows[i].path);
+        expect_inert(&fx, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x\"}}", warning);
+        expect_inert(&fx, "PATCH", target, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", warning);
+        made = fx_do(&fx, 200, "GET", target, "");
+        expect_inert(&fx, "PUT", target, made, warning);
+    }
+    resources = cor_api_builtins(&n);
+    for (size_t i = 0; i < n; i++)
+        inert += resources[i].inert != NULL;
+    assert_int_equal(inert, COR_ARRAY_LEN(rows));
     fx_close(&fx);
 }
