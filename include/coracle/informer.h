@@ -44,6 +44,9 @@ struct cor_handler_opts {
      * the handler has heard of all of them. 0: no bound, as client-go. */
     size_t bytes_max;
     struct cor_event_handler on;
+    /* What reports call it (COR_REFLECTOR_SLOW_HANDLER); copied. NULL: by its number among the
+     * informer's handlers, in the order of adding. */
+    const char *name;
     /* Updates without a change, for every object; at least a second. 0: the informer's. Without
      * effect on an informer whose own is 0; one that has been started is not made to resync more
      * often than it does. */

@@ -1,4 +1,4 @@
-/* What an informer's list and watch meets on its way; client-go writes such things to its log.
+/* What an informer meets on its way; client-go writes such things to its log.
  * Thread: any (values). */
 #ifndef CORACLE_REFLECTOR_REPORT_H
 #define CORACLE_REFLECTOR_REPORT_H
@@ -17,10 +17,12 @@ enum cor_reflector_report {
     COR_REFLECTOR_WATCH_SILENT,  /* nothing came for too long: watches again without a list */
     COR_REFLECTOR_STREAM_FAILED, /* falls back to a list */
     COR_REFLECTOR_STREAM_RETRY,
-    COR_REFLECTOR_STREAM_LATE, /* the end of the initial events does not come */
-    COR_REFLECTOR_SLOW,        /* a list or streamed list took more than 10 s */
-    COR_REFLECTOR_SLOW_CHANGE, /* one took more than 100 ms (its index functions, or a machine that
-                                  is busy) while more than ten waited behind it */
+    COR_REFLECTOR_STREAM_LATE,  /* the end of the initial events does not come */
+    COR_REFLECTOR_SLOW,         /* a list or streamed list took more than 10 s */
+    COR_REFLECTOR_SLOW_CHANGE,  /* one took more than 100 ms (its index functions, or a machine that
+                                   is busy) while more than ten waited behind it */
+    COR_REFLECTOR_SLOW_HANDLER, /* a call of a handler took more than 100 ms, or does not return
+                                   while others wait; the status names the handler */
 };
 
 #endif

@@ -2,11 +2,16 @@
  * the same API:
  *
  * COR_RUNTIME_THREADS: one thread for I/O and timers, and a few that run informers' handlers, each
- * handler on one of them at a time. A handler may block without holding up the I/O or the other
- * handlers, as long as a thread is left.
+ * handler on one of them at a time. Handlers take turns of a few milliseconds, or of one call that
+ * takes longer. A handler that blocks delays neither the I/O nor the other handlers: while all
+ * threads are inside handlers and others wait, threads are added, up to handler_threads_max, and
+ * they go again after a second without work. Beyond that many handlers that block at the same time,
+ * the others wait for one of them to return.
  *
  * COR_RUNTIME_PUMPED: no threads. The program waits for cor_runtime_fd() in its own loop (epoll,
- * libuv, glib) and calls cor_runtime_pump(), inside of which every callback runs. Host names are
+ * libuv, glib) and calls cor_runtime_pump(), inside of which every callback runs. A handler that
+ * blocks therefore blocks the pump; but a pump ends after one long call, and between two calls of a
+ * slow handler every other handler has its turn, and so do I/O and timers. Host names are
  * resolved only by a resolver of the program's, because the system's blocks: without one, the
  * server, or the proxy before it, is a numeric address or a local socket.
  *
@@ -39,13 +44,17 @@ enum cor_runtime_kind { COR_RUNTIME_THREADS, COR_RUNTIME_PUMPED };
 
 struct cor_runtime_opts {
     enum cor_runtime_kind kind;
-    unsigned handler_threads; /* of COR_RUNTIME_THREADS; 0: COR_RUNTIME_HANDLER_THREADS */
-    cor_resolve_fn resolve;   /* NULL: the system's, on a thread; of a pumped runtime none */
+    /* Of COR_RUNTIME_THREADS: those that are always there (0: COR_RUNTIME_HANDLER_THREADS), and
+     * how many there may be with those that are added while handlers block (0:
+     * COR_RUNTIME_HANDLER_THREADS_MAX). */
+    unsigned handler_threads, handler_threads_max;
+    cor_resolve_fn resolve; /* NULL: the system's, on a thread; of a pumped runtime none */
     void *resolve_arg;
 };
 
 /* `opts` may be NULL. A pumped runtime belongs to the calling thread. 0, -COR_ENOMEM, -COR_EINVAL
- * (handler_threads beyond its maximum), -COR_EIO (no thread or descriptor could be had). */
+ * (handler_threads beyond handler_threads_max, or that beyond its own), -COR_EIO (no thread or
+ * descriptor could be had). */
 COR_API int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime);
 
 /* Waits until its threads are gone. Everything that was made on it must be freed before, and no

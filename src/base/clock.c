@@ -12,6 +12,14 @@ static uint64_t real_mono_us(__attribute__((unused)) const struct cor_clock *c)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+static uint64_t real_coarse_ms(__attribute__((unused)) const struct cor_clock *c)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
 static int64_t real_wall_ms(__attribute__((unused)) const struct cor_clock *c)
 {
     struct timespec ts;
@@ -22,6 +30,7 @@ static int64_t real_wall_ms(__attribute__((unused)) const struct cor_clock *c)
 
 static const struct cor_clock_ops real_ops = {
     .mono_us = real_mono_us,
+    .coarse_ms = real_coarse_ms,
     .wall_ms = real_wall_ms,
 };
 
@@ -37,6 +46,11 @@ static uint64_t manual_mono_us(const struct cor_clock *c)
     return atomic_load(&COR_CONTAINER_OF(c, struct cor_clock_manual, clock)->mono_us);
 }
 
+static uint64_t manual_coarse_ms(const struct cor_clock *c)
+{
+    return manual_mono_us(c) / 1000;
+}
+
 static int64_t manual_wall_ms(const struct cor_clock *c)
 {
     return atomic_load(&COR_CONTAINER_OF(c, struct cor_clock_manual, clock)->wall_us) / 1000;
@@ -44,6 +58,7 @@ static int64_t manual_wall_ms(const struct cor_clock *c)
 
 static const struct cor_clock_ops manual_ops = {
     .mono_us = manual_mono_us,
+    .coarse_ms = manual_coarse_ms,
     .wall_ms = manual_wall_ms,
 };
 

@@ -11,6 +11,7 @@ struct cor_clock;
 
 struct cor_clock_ops {
     uint64_t (*mono_us)(const struct cor_clock *c);
+    uint64_t (*coarse_ms)(const struct cor_clock *c);
     int64_t (*wall_ms)(const struct cor_clock *c);
 };
 
@@ -31,6 +32,13 @@ static inline uint64_t cor_clock_mono_us(const struct cor_clock *c)
 static inline uint64_t cor_clock_mono_ms(const struct cor_clock *c)
 {
     return cor_clock_mono_us(c) / 1000;
+}
+
+/* Monotonic time as of the kernel's last tick, a few milliseconds ago at most: for code that asks
+ * after every small step. It is not to be compared with cor_clock_mono_ms(). */
+static inline uint64_t cor_clock_coarse_ms(const struct cor_clock *c)
+{
+    return c->ops->coarse_ms(c);
 }
 
 /* Milliseconds since 1970-01-01T00:00:00Z. */

@@ -25,6 +25,7 @@ struct cor_informer_factory {
     pthread_cond_t ended;
     struct entry **entries;
     size_t n, cap;
+    size_t next;    /* to be stepped; the factory's thread only */
     size_t running; /* started and not stopped */
     bool shutting_down;
 };
@@ -37,6 +38,8 @@ int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
     if (!f)
         return -COR_ENOMEM;
     f->opts = *opts;
+    if (!f->opts.clock)
+        f->opts.clock = cor_clock_real();
     cor_map_init(&f->by_key, COR_INFORMERS_MAX);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->ended, NULL);
@@ -301,13 +304,23 @@ void cor_informer_factory_start(struct cor_informer_factory *f)
     }
 }
 
+/* Once around, beginning after the informer that was stepped last. Time that a handler took is up
+ * for all of them: the next step goes on with the next informer. */
 bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max)
 {
-    struct entry *e;
+    uint64_t began_ms = cor_clock_coarse_ms(f->opts.clock);
     bool more = false;
 
-    for (size_t i = 0; (e = started(f, &i));)
+    for (size_t left = f->n; left > 0; left--) {
+        struct entry *e = f->entries[f->next];
+
+        f->next = (f->next + 1) % f->n;
+        if (!e->started)
+            continue;
         more |= cor_shared_informer_step(e->informer, max);
+        if (left > 1 && cor_clock_coarse_ms(f->opts.clock) - began_ms >= COR_TURN_MS)
+            return true;
+    }
     return more;
 }
 

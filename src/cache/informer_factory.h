@@ -80,7 +80,9 @@ int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_in
 /* Starts the informers that were not started yet. Nothing after shutdown began. */
 void cor_informer_factory_start(struct cor_informer_factory *f);
 
-/* Steps every informer that was started. True while there is more. */
+/* Steps the informers that were started, one after the other, for about COR_TURN_MS or until a
+ * handler had a long call; the next step goes on with the next informer. True while there is more.
+ */
 bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max);
 
 /* cor_shared_informer_check_mutations() of every informer that was started. */

@@ -220,23 +220,43 @@ static bool count_snapshot_add(struct cor_processor_listener *l)
     return goes_on;
 }
 
-static size_t drain_snapshot(struct cor_processor_listener *l, size_t max)
+static void begin_turn(struct cor_turn *turn)
+{
+    if (turn->clock)
+        turn->began_ms = turn->at_ms = cor_clock_coarse_ms(turn->clock);
+}
+
+/* A call has returned. */
+static void count_call(struct cor_turn *turn)
+{
+    uint64_t now_ms, took_ms;
+
+    turn->has_more = ++turn->n >= turn->max;
+    if (!turn->clock)
+        return;
+    now_ms = cor_clock_coarse_ms(turn->clock);
+    took_ms = now_ms - turn->at_ms;
+    if (took_ms > turn->longest_ms)
+        turn->longest_ms = took_ms;
+    turn->at_ms = now_ms;
+    turn->has_more |= now_ms - turn->began_ms >= COR_TURN_MS;
+}
+
+static void tell_snapshot(struct cor_processor_listener *l, struct cor_turn *turn)
 {
     struct cor_object *object;
     struct cor_str key;
-    size_t done = 0;
     bool goes_on = true;
 
-    if (max == 0 || !take_snapshot_out(l))
-        return 0;
-    while (goes_on && done < max && cor_object_iter_next(&l->snapshot, &object, &key)) {
+    if (!take_snapshot_out(l))
+        return;
+    while (goes_on && !turn->has_more && cor_object_iter_next(&l->snapshot, &object, &key)) {
         cor_event_handler_tell(&l->opts.handler,
                                &(struct cor_change){COR_CHANGE_ADD, true, key, NULL, object});
         goes_on = count_snapshot_add(l);
-        done++;
+        count_call(turn);
     }
     put_snapshot_back(l);
-    return done;
 }
 
 static struct cor_notification *pop(struct cor_processor_listener *l)
@@ -261,12 +281,14 @@ static struct cor_notification *pop(struct cor_processor_listener *l)
     return n;
 }
 
-size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max)
+void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_turn *turn)
 {
-    size_t done = drain_snapshot(l, max);
     struct cor_notification *n;
 
-    for (; done < max && (n = pop(l)); done++) {
+    assert(turn->max > 0 && turn->n == 0 && !turn->has_more);
+    begin_turn(turn);
+    tell_snapshot(l, turn);
+    while (!turn->has_more && (n = pop(l))) {
         cor_event_handler_tell(
             &l->opts.handler, &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
         if (n->kind == COR_CHANGE_ADD && n->flag) {
@@ -275,8 +297,16 @@ size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max
             pthread_mutex_unlock(&l->lock);
         }
         cor_notification_free(n);
+        count_call(turn);
     }
-    return done;
+}
+
+size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max)
+{
+    struct cor_turn turn = {.max = max};
+
+    cor_processor_listener_turn(l, &turn);
+    return turn.n;
 }
 
 void cor_processor_listener_close(struct cor_processor_listener *l)

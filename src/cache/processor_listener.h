@@ -1,5 +1,5 @@
 /* One handler's notifications on their way to it: client-go's processorListener without its
- * threads. Whoever runs the handler calls cor_processor_listener_drain(), never two at a time.
+ * threads. Whoever runs the handler calls cor_processor_listener_turn(), never two at a time.
  *
  * What waits is bounded in bytes. Beyond the bound nothing is lost: updates of a key that has an
  * add or an update waiting are folded into it, so that the handler sees the newest state. The
@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "cache/event_handler.h"
@@ -62,7 +63,25 @@ void cor_notification_free(struct cor_notification *n);
 /* Queues it for the listener it was made for, which takes it; dropped when that is closed. */
 void cor_notification_push(struct cor_notification *take);
 
-/* Runs the handler for at most `max` notifications, without a lock held. Returns how many. */
+#define COR_TURN_MS         5   /* after so long no call of a turn begins any more */
+#define COR_SLOW_HANDLER_MS 100 /* a call that takes longer is reported */
+
+/* One turn of a handler. A turn ends after `max` calls, or with the first call that ends
+ * COR_TURN_MS or more after the turn began: a handler that is slow has one call in a turn. */
+struct cor_turn {
+    size_t max;                    /* at least 1 */
+    const struct cor_clock *clock; /* NULL: time does not end the turn */
+    /* What came of it. */
+    size_t n;            /* calls */
+    bool has_more;       /* the turn was ended, so that there may be more to tell */
+    uint64_t longest_ms; /* of a call; 0 without a clock */
+    uint64_t began_ms, at_ms;
+};
+
+/* Runs the handler without a lock held. The caller sets `max` and `clock`, and zeros the rest. */
+void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_turn *turn);
+
+/* A turn of `max` calls without a clock. Returns how many there were. */
 size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max);
 
 /* What waits is dropped and nothing is taken any more; a call of the handler that is under way goes

@@ -133,36 +133,67 @@ bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf)
     return cor_controller_is_stopped(inf->controller);
 }
 
-/* The handler after the one with this id that step drains, with a reference; NULL: no more. A
- * handler may remove itself or others while it runs, so no link is kept meanwhile. */
+/* The handler after the one with this id that step runs, with a reference, and after the last the
+ * first again; NULL: there is none. A handler may remove itself or others while it runs, so no link
+ * is kept meanwhile. */
 static struct cor_registration *next_in_step(struct cor_shared_informer *inf, uint64_t id)
 {
-    struct cor_registration *found = NULL;
+    struct cor_registration *first = NULL, *found = NULL;
 
     pthread_mutex_lock(&inf->lock);
     COR_LIST_FOREACH(it, &inf->handlers) {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
 
-        if (reg->id <= id || !reg->in_step)
+        if (!reg->in_step)
             continue;
-        cor_ref_get(&reg->ref);
+        if (!first)
+            first = reg;
+        if (reg->id <= id)
+            continue;
         found = reg;
         break;
     }
+    if (!found)
+        found = first;
+    if (found)
+        cor_ref_get(&found->ref);
     pthread_mutex_unlock(&inf->lock);
     return found;
 }
 
-static bool drain_handlers(struct cor_shared_informer *inf, size_t max)
+/* True: the handler may have more to hear. */
+static bool run_handler(struct cor_shared_informer *inf, struct cor_registration *reg, size_t max)
 {
-    struct cor_registration *reg;
-    uint64_t id = 0;
-    bool more = false;
+    struct cor_turn turn = {.max = max, .clock = inf->opts.clock};
 
-    while ((reg = next_in_step(inf, id))) {
-        id = reg->id;
-        more |= cor_processor_listener_drain(reg->listener, max) == max;
+    cor_processor_listener_turn(reg->listener, &turn);
+    if (turn.longest_ms >= COR_SLOW_HANDLER_MS && reg->on_slow)
+        reg->on_slow(reg->arg, turn.longest_ms);
+    return turn.has_more;
+}
+
+/* Once around, beginning after the handler that was served last: handlers have ids that grow, so
+ * the round is over when it is back at the id it began with, or past it. */
+static bool run_handlers(struct cor_shared_informer *inf, size_t max)
+{
+    uint64_t began_ms = cor_clock_coarse_ms(inf->opts.clock);
+    uint64_t from = inf->served_id;
+    bool more = false, wrapped = false;
+    struct cor_registration *reg;
+
+    while ((reg = next_in_step(inf, inf->served_id))) {
+        wrapped |= reg->id <= inf->served_id;
+        if (wrapped && reg->id > from) {
+            cor_registration_unref(reg);
+            break;
+        }
+        inf->served_id = reg->id;
+        more |= run_handler(inf, reg, max);
         cor_registration_unref(reg);
+        if (cor_clock_coarse_ms(inf->opts.clock) - began_ms >= COR_TURN_MS)
+            return true;
+        if (wrapped && inf->served_id == from)
+            break;
     }
     return more;
 }
@@ -171,7 +202,7 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
 {
     bool more = cor_controller_step(inf->controller, max);
 
-    more |= drain_handlers(inf, max);
+    more |= run_handlers(inf, max);
     return more;
 }
 

@@ -69,8 +69,10 @@ void cor_shared_informer_stop(struct cor_shared_informer *inf);
 /* For the driver's inputs. */
 struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *inf);
 
-/* Applies at most `max` pending changes to the cache and runs at most `max` notifications of each
- * handler that is not drained elsewhere. True while there is more. */
+/* Applies at most `max` pending changes to the cache and gives each handler that is not drained
+ * elsewhere a turn of at most `max` calls (cache/processor_listener.h), one after the other. It
+ * ends after COR_TURN_MS or the first long call, and the next step goes on with the next handler.
+ * True while there is more. */
 bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max);
 
 /* Live; for reading, and for adding indexes (see cor_shared_informer_add_indexes()). */
@@ -117,6 +119,9 @@ struct cor_registration_opts {
     /* NULL: step runs the handler. Else it is called when there is something to drain, under the
      * rules of on_work, and whoever it wakes calls cor_registration_drain(). */
     void (*on_ready)(void *arg);
+    /* A turn in step had a call that took so long, COR_SLOW_HANDLER_MS or more. On the informer's
+     * thread, without a lock held; may be NULL. */
+    void (*on_slow)(void *arg, uint64_t ms);
     void *arg;
     bool is_held; /* step does not run the handler before cor_registration_release() */
 };
@@ -149,7 +154,9 @@ void cor_registration_close(struct cor_registration *registration);
 /* Has the handler returned from every add of the first list? */
 bool cor_registration_has_synced(struct cor_registration *registration);
 
-/* Runs the handler for at most `max` notifications; one thread at a time. Returns how many. */
+/* Runs the handler for one turn, as cor_processor_listener_turn() and _drain() do; one thread at a
+ * time. */
+void cor_registration_turn(struct cor_registration *registration, struct cor_turn *turn);
 size_t cor_registration_drain(struct cor_registration *registration, size_t max);
 
 #endif

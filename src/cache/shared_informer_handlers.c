@@ -180,6 +180,8 @@ static struct cor_registration *registration_new(struct cor_shared_informer *inf
     cor_list_init(&reg->link);
     reg->informer = inf;
     reg->in_step = !opts->on_ready && !opts->is_held;
+    reg->on_slow = opts->on_slow;
+    reg->arg = opts->arg;
     reg->asked_ms =
         opts->resync_ms == COR_RESYNC_DEFAULT ? inf->opts.reflector.resync_ms : opts->resync_ms;
     if (!opts->on_ready) {
@@ -242,12 +244,17 @@ bool cor_registration_has_synced(struct cor_registration *registration)
            cor_processor_listener_saw_initial(registration->listener);
 }
 
+void cor_registration_turn(struct cor_registration *registration, struct cor_turn *turn)
+{
+    cor_ref_get(&registration->ref);
+    cor_processor_listener_turn(registration->listener, turn);
+    cor_registration_unref(registration);
+}
+
 size_t cor_registration_drain(struct cor_registration *registration, size_t max)
 {
-    size_t n;
+    struct cor_turn turn = {.max = max};
 
-    cor_ref_get(&registration->ref);
-    n = cor_processor_listener_drain(registration->listener, max);
-    cor_registration_unref(registration);
-    return n;
+    cor_registration_turn(registration, &turn);
+    return turn.n;
 }

@@ -26,6 +26,8 @@ struct cor_registration {
     uint64_t resync_ms;    /* the period that it gets; 0: never */
     uint64_t resync_at_ms; /* the next time */
     bool is_syncing;       /* hears of changes without a new resourceVersion */
+    void (*on_slow)(void *arg, uint64_t ms); /* may be NULL */
+    void *arg;
 };
 
 struct cor_shared_informer {
@@ -38,6 +40,7 @@ struct cor_shared_informer {
     struct cor_delta_applier applier;
     struct cor_list news; /* of the change that is being applied */
     uint64_t next_id;
+    uint64_t served_id; /* the handler that step gave a turn last; the next step begins after it */
     uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */
     bool started;
 };

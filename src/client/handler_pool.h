@@ -1,14 +1,20 @@
-/* The threads that run informers' handlers. A task runs on one thread at a time, and a task that
- * blocks keeps one thread and no other task.
+/* The threads that run informers' handlers. A task runs on one thread at a time. One that blocks
+ * keeps its thread and no other task: while every thread is inside a task and others wait, threads
+ * are added up to a bound, and they go again when they are idle. The pool has no clock of its own:
+ * it asks for a patrol, which its owner has a timer call.
  * Owner: the runtime.  Thread: any. */
 #ifndef COR_CLIENT_HANDLER_POOL_H
 #define COR_CLIENT_HANDLER_POOL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 
 struct cor_handler_pool;
+
+#define COR_HANDLER_PATROL_MS 10
+#define COR_HANDLER_IDLE_MS   1000 /* then a thread that was added goes */
 
 /*   release      wake            a thread takes it        run() has no more
  * HELD ──► IDLE ────► QUEUED ──────────────────► RUNNING ──────────────────► IDLE
@@ -22,28 +28,54 @@ enum cor_handler_task_state {
     COR_HANDLER_TASK_RUNNING,
 };
 
-/* Embedded by its owner; all under the pool's lock, but for the functions. */
-struct cor_handler_task {
-    struct cor_list link;
-    enum cor_handler_task_state state;
-    bool woken;   /* while it is held or runs */
-    bool retired; /* no run begins any more */
-    /* Does a part of the work. True: there is more. */
+struct cor_handler_task;
+
+struct cor_handler_task_ops {
+    /* Does a part of the work, which takes some milliseconds unless it blocks. True: there is more.
+     */
     bool (*run)(struct cor_handler_task *task);
     /* On a thread of the pool: no run is under way and none will be; the owner may free it. */
     void (*on_retired)(struct cor_handler_task *task);
+    /* A run has been under way for so long, and a patrol has seen it; once in a run. With the
+     * pool's lock held: it must not call the pool. May be NULL. */
+    void (*on_stuck)(struct cor_handler_task *task, uint64_t ms);
 };
 
-/* It is held. */
-void cor_handler_task_init(struct cor_handler_task *task,
-                           bool (*run)(struct cor_handler_task *task),
-                           void (*on_retired)(struct cor_handler_task *task));
+/* Embedded by its owner; all under the pool's lock, but for the functions. */
+struct cor_handler_task {
+    struct cor_list link;
+    const struct cor_handler_task_ops *ops;
+    enum cor_handler_task_state state;
+    bool woken;   /* while it is held or runs */
+    bool retired; /* no run begins any more */
+};
+
+/* It is held. `ops` must stay valid. */
+void cor_handler_task_init(struct cor_handler_task *task, const struct cor_handler_task_ops *ops);
+
+struct cor_handler_pool_opts {
+    unsigned nthreads;     /* that are always there; at least 1 */
+    unsigned nthreads_max; /* with those that are added; at least nthreads */
+    uint64_t idle_ms;      /* 0: COR_HANDLER_IDLE_MS */
+    /* Tasks may have to wait for those that run: cor_handler_pool_patrol() is to be called in
+     * COR_HANDLER_PATROL_MS. On any thread, with the pool's lock held: it must not call the pool.
+     * NULL: nobody patrols, and the pool keeps its size. */
+    void (*on_crowded)(void *arg);
+    void *arg;
+};
 
 /* 0, -COR_ENOMEM, -COR_EIO (no thread could be had). */
-int cor_handler_pool_new(unsigned nthreads, struct cor_handler_pool **ret_pool);
+int cor_handler_pool_new(const struct cor_handler_pool_opts *opts,
+                         struct cor_handler_pool **ret_pool);
 
-/* Joins the threads. Every task is retired, and its on_retired has been called. Returns NULL. */
+/* Joins the threads. Every task is retired, and its on_retired has been called; nobody patrols any
+ * more. Returns NULL. */
 struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool);
+
+/* Looks whether tasks wait while nothing has moved, adds a thread then, and tells of runs that are
+ * stuck. One caller at a time. True: it wants to be called again after COR_HANDLER_PATROL_MS; else
+ * when on_crowded asks for it. */
+bool cor_handler_pool_patrol(struct cor_handler_pool *pool);
 
 /* Is this one of its threads, which is inside a task then? */
 bool cor_handler_pool_is_current(const struct cor_handler_pool *pool);

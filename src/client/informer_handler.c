@@ -4,6 +4,9 @@
  *   held ──► added ──► removing ──► gone: on_removed, the memory
  *   by whoever adds it, until the handle is written
  *                      no call begins any more; one may be under way */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/informers_int.h"
@@ -13,13 +16,17 @@
 
 struct cor_handler {
     struct cor_informers *set;
-    struct cor_shared_informer *shared;
+    struct cor_informer *informer;
     struct cor_list link; /* in set->handlers, until it is removed */
+    struct cor_list slow; /* in set->slow */
+    uint64_t slow_ms;     /* the longest call that was not reported yet; under set->lock */
+    bool is_inside;       /* that call, when it was seen; likewise */
     struct cor_registration *registration;
     struct cor_handler_task task; /* COR_RUNTIME_THREADS */
     struct cor_mail removed;      /* COR_RUNTIME_PUMPED */
     void (*on_removed)(void *arg);
     void *arg;
+    char name[]; /* for reports */
 };
 
 static void end_handler(struct cor_handler *h)
@@ -28,27 +35,98 @@ static void end_handler(struct cor_handler *h)
 
     if (h->on_removed)
         h->on_removed(h->arg);
-    cor_free(h);
     pthread_mutex_lock(&set->lock);
+    cor_list_remove(&h->slow);
+    cor_free(h);
     if (--set->nhandlers == 0 && set->is_removing)
         cor_waiter_set(&set->no_handlers);
     pthread_mutex_unlock(&set->lock);
 }
 
+/* The report is the loop's to make. */
+static void note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
+{
+    pthread_mutex_lock(&h->set->lock);
+    if (ms >= h->slow_ms) {
+        h->slow_ms = ms;
+        h->is_inside = is_inside;
+    }
+    if (cor_list_empty(&h->slow))
+        cor_list_push(&h->set->slow, &h->slow);
+    pthread_mutex_unlock(&h->set->lock);
+    cor_informers_wake(h->set);
+}
+
+static void on_slow(void *arg, uint64_t ms)
+{
+    note_slow(arg, ms, false);
+}
+
+/* Takes one off and says what is to be said of it. False: there is none. */
+static bool take_slow(struct cor_informers *set, struct cor_informer **ret_informer,
+                      struct cor_status *ret)
+{
+    struct cor_handler *h = NULL;
+    struct cor_list *link;
+
+    pthread_mutex_lock(&set->lock);
+    link = cor_list_pop(&set->slow);
+    if (link) {
+        h = COR_CONTAINER_OF(link, struct cor_handler, slow);
+        *ret_informer = h->informer;
+        cor_status_set(ret, -COR_ETIMEOUT,
+                       h->is_inside ? "handler %s of %s has been in one call for %llu ms"
+                                    : "handler %s of %s took %llu ms for one call",
+                       h->name, h->informer->plural, (unsigned long long)h->slow_ms);
+        h->slow_ms = 0;
+    }
+    pthread_mutex_unlock(&set->lock);
+    return h;
+}
+
+void cor_informers_tell_slow(struct cor_informers *set)
+{
+    struct cor_informer *inf;
+    struct cor_status st;
+
+    cor_status_init(&st);
+    while (take_slow(set, &inf, &st)) {
+        if (set->opts.on_report)
+            set->opts.on_report(set->opts.arg, cor_strz(inf->plural), COR_REFLECTOR_SLOW_HANDLER,
+                                &st);
+        cor_status_deinit(&st);
+    }
+}
+
 static bool run_task(struct cor_handler_task *task)
 {
     struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
+    struct cor_turn turn = {.max = RUN_MAX, .clock = cor_clock_real()};
 
-    return cor_registration_drain(h->registration, RUN_MAX) == RUN_MAX;
+    cor_registration_turn(h->registration, &turn);
+    if (turn.longest_ms >= COR_SLOW_HANDLER_MS)
+        note_slow(h, turn.longest_ms, false);
+    return turn.has_more;
+}
+
+static void on_task_stuck(struct cor_handler_task *task, uint64_t ms)
+{
+    note_slow(COR_CONTAINER_OF(task, struct cor_handler, task), ms, true);
 }
 
 static void on_task_retired(struct cor_handler_task *task)
 {
     struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
 
-    cor_shared_informer_remove_handler(h->shared, h->registration);
+    cor_shared_informer_remove_handler(h->informer->shared, h->registration);
     end_handler(h);
 }
+
+static const struct cor_handler_task_ops task_ops = {
+    .run = run_task,
+    .on_retired = on_task_retired,
+    .on_stuck = on_task_stuck,
+};
 
 /* From a turn of the loop, in which no call of the handler can be under way. */
 static void on_removed_mail(struct cor_mail *mail)
@@ -74,12 +152,12 @@ static struct cor_registration_opts registration_opts(struct cor_handler *h,
     else if (opts->resync_ms > 0)
         ro.resync_ms = opts->resync_ms;
     ro.bytes_max = opts->bytes_max;
-    if (h->set->runtime->pool) {
+    ro.on_slow = on_slow;
+    ro.arg = h;
+    if (h->set->runtime->pool)
         ro.on_ready = on_ready;
-        ro.arg = h;
-    } else {
+    else
         ro.is_held = true;
-    }
     return ro;
 }
 
@@ -91,21 +169,37 @@ static void link_handler(struct cor_handler *h)
     pthread_mutex_unlock(&h->set->lock);
 }
 
+static struct cor_handler *handler_new(struct cor_informer *inf, const char *name)
+{
+    size_t room = name ? strlen(name) + 1 : sizeof("#4294967295");
+    struct cor_handler *h = cor_calloc(1, sizeof(*h) + room);
+    unsigned number = atomic_fetch_add(&inf->nadded, 1) + 1;
+
+    if (!h)
+        return NULL;
+    if (name)
+        memcpy(h->name, name, room);
+    else
+        snprintf(h->name, room, "#%u", number);
+    h->set = inf->set;
+    h->informer = inf;
+    cor_list_init(&h->slow);
+    return h;
+}
+
 int cor_informer_add_held_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
                                   struct cor_handler **ret_handler)
 {
-    struct cor_handler *h = cor_calloc(1, sizeof(*h));
+    struct cor_handler *h = handler_new(inf, opts->name);
     struct cor_registration_opts ro;
     int r;
 
     if (!h)
         return -COR_ENOMEM;
-    h->set = inf->set;
-    h->shared = inf->shared;
     h->on_removed = opts->on_removed;
     h->arg = opts->on.arg;
     h->removed.on_mail = on_removed_mail;
-    cor_handler_task_init(&h->task, run_task, on_task_retired);
+    cor_handler_task_init(&h->task, &task_ops);
     ro = registration_opts(h, opts);
     r = cor_shared_informer_add_handler(inf->shared, &ro, &h->registration);
     if (r < 0) {
@@ -148,7 +242,7 @@ static void remove_handler(struct cor_handler *h)
         cor_registration_close(h->registration);
         cor_handler_pool_retire(rt->pool, &h->task);
     } else {
-        cor_shared_informer_remove_handler(h->shared, h->registration);
+        cor_shared_informer_remove_handler(h->informer->shared, h->registration);
         cor_loop_reply(rt->loop, &h->removed);
     }
 }

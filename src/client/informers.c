@@ -12,12 +12,15 @@
 /* Changes of an informer, and notifications of a handler, that one step takes. */
 #define STEP_MAX 256
 
-static void on_work(void *arg)
+void cor_informers_wake(struct cor_informers *set)
 {
-    struct cor_informers *set = arg;
-
     if (!atomic_exchange(&set->work_is_posted, true))
         cor_loop_reply(set->runtime->loop, &set->work);
+}
+
+static void on_work(void *arg)
+{
+    cor_informers_wake(arg);
 }
 
 static void finish_closing(struct cor_informers *set)
@@ -31,9 +34,12 @@ static void on_work_mail(struct cor_mail *mail)
     struct cor_informers *set = COR_CONTAINER_OF(mail, struct cor_informers, work);
 
     atomic_store(&set->work_is_posted, false);
-    if (set->is_closing)
+    if (set->is_closing) {
         finish_closing(set);
-    else if (cor_informer_factory_step(set->factory, STEP_MAX))
+        return;
+    }
+    cor_informers_tell_slow(set);
+    if (cor_informer_factory_step(set->factory, STEP_MAX))
         on_work(set);
 }
 
@@ -169,6 +175,7 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
     }
     cor_list_init(&set->informers);
     cor_list_init(&set->handlers);
+    cor_list_init(&set->slow);
     set->work.on_mail = on_work_mail;
     atomic_init(&set->work_is_posted, false);
     atomic_init(&set->is_stopped, false);

@@ -26,8 +26,9 @@ struct cor_informers {
 
     pthread_mutex_t lock; /* a leaf; of the handlers of all informers: */
     struct cor_list handlers;
-    size_t nhandlers; /* whose memory is not gone yet */
-    bool is_removing; /* all of them: no_handlers is set when they are gone */
+    struct cor_list slow; /* those that a report is to name */
+    size_t nhandlers;     /* whose memory is not gone yet */
+    bool is_removing;     /* all of them: no_handlers is set when they are gone */
     struct cor_waiter no_handlers;
 };
 
@@ -36,7 +37,14 @@ struct cor_informer {
     struct cor_list link;
     struct cor_shared_informer *shared;
     char *group, *plural;
+    atomic_uint nadded; /* handlers, to name those without a name */
 };
+
+/* There is something for the loop to do. Any thread; locks may be held. */
+void cor_informers_wake(struct cor_informers *set);
+
+/* Reports the handlers that were slow. On the loop. */
+void cor_informers_tell_slow(struct cor_informers *set);
 
 /* As cor_informer_add_handler(), but it is not called before it is released: what it is to hear
  * waits. Released once, and before it is removed or its set is freed; on another thread it may be

@@ -10,6 +10,7 @@
 /* Other threads' mail; what it asks for is bounded where it is taken. */
 #define MAIL_MAX     (1u << 16)
 #define CLOSE_MAX_MS (60 * 1000u)
+#define NO_PATROL_MS (UINT64_C(1000) * 86400 * 365)
 
 static int make_pumped(struct cor_runtime *rt)
 {
@@ -29,18 +30,58 @@ static int start_loop(struct cor_runtime *rt)
     return r;
 }
 
-static int make_threaded(struct cor_runtime *rt, unsigned handler_threads)
+static void on_crowded(void *arg)
 {
+    struct cor_runtime *rt = arg;
+
+    cor_loop_reply(rt->loop, &rt->crowded);
+}
+
+/* The timer is moved, which cannot fail. */
+static void on_crowded_mail(struct cor_mail *mail)
+{
+    struct cor_runtime *rt = COR_CONTAINER_OF(mail, struct cor_runtime, crowded);
+
+    if (rt->pool)
+        cor_timer_set(&rt->patrol, COR_HANDLER_PATROL_MS);
+}
+
+/* The heap of timers has the room that this one left. */
+static void on_patrol(struct cor_timer *timer)
+{
+    struct cor_runtime *rt = COR_CONTAINER_OF(timer, struct cor_runtime, patrol);
+
+    cor_timer_set(&rt->patrol, NO_PATROL_MS);
+    if (cor_handler_pool_patrol(rt->pool))
+        cor_timer_set(&rt->patrol, COR_HANDLER_PATROL_MS);
+}
+
+/* The loop is not started, or is stopped. */
+static void free_pool(struct cor_runtime *rt)
+{
+    cor_timer_cancel(&rt->patrol);
+    rt->pool = cor_handler_pool_free(rt->pool);
+}
+
+static int make_threaded(struct cor_runtime *rt, const struct cor_runtime_opts *opts)
+{
+    const struct cor_handler_pool_opts pool = {
+        .nthreads = opts->handler_threads,
+        .nthreads_max = opts->handler_threads_max,
+        .on_crowded = on_crowded,
+        .arg = rt,
+    };
     int r;
 
-    if (handler_threads == 0)
-        handler_threads = COR_RUNTIME_HANDLER_THREADS;
-    r = cor_handler_pool_new(handler_threads, &rt->pool);
+    rt->crowded.on_mail = on_crowded_mail;
+    cor_timer_init(&rt->patrol, rt->loop, on_patrol);
+    r = cor_timer_set(&rt->patrol, NO_PATROL_MS);
+    if (r == 0)
+        r = cor_handler_pool_new(&pool, &rt->pool);
+    if (r == 0)
+        r = start_loop(rt);
     if (r < 0)
-        return r;
-    r = start_loop(rt);
-    if (r < 0)
-        rt->pool = cor_handler_pool_free(rt->pool);
+        free_pool(rt);
     return r;
 }
 
@@ -70,27 +111,33 @@ static void free_idle(struct cor_runtime *rt)
 
 int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime)
 {
-    static const struct cor_runtime_opts defaults;
+    struct cor_runtime_opts o = {0};
     struct cor_runtime *rt;
     int r;
 
-    if (!opts)
-        opts = &defaults;
-    if (opts->handler_threads > COR_RUNTIME_HANDLER_THREADS_MAX)
+    if (opts)
+        o = *opts;
+    if (o.handler_threads_max == 0)
+        o.handler_threads_max = COR_RUNTIME_HANDLER_THREADS_MAX;
+    if (o.handler_threads == 0)
+        o.handler_threads = o.handler_threads_max < COR_RUNTIME_HANDLER_THREADS
+                                ? o.handler_threads_max
+                                : COR_RUNTIME_HANDLER_THREADS;
+    if (o.handler_threads_max > COR_RUNTIME_HANDLER_THREADS_MAX ||
+        o.handler_threads > o.handler_threads_max)
         return -COR_EINVAL;
     rt = cor_calloc(1, sizeof(*rt));
     if (!rt)
         return -COR_ENOMEM;
-    rt->kind = opts->kind;
-    rt->resolve = opts->resolve;
-    rt->resolve_arg = opts->resolve_arg;
+    rt->kind = o.kind;
+    rt->resolve = o.resolve;
+    rt->resolve_arg = o.resolve_arg;
     atomic_init(&rt->nusers, 0);
     r = cor_loop_new(MAIL_MAX, &rt->loop);
     if (r == 0)
         r = cor_net_open(rt->loop, &rt->net);
     if (r == 0)
-        r = rt->kind == COR_RUNTIME_PUMPED ? make_pumped(rt)
-                                           : make_threaded(rt, opts->handler_threads);
+        r = rt->kind == COR_RUNTIME_PUMPED ? make_pumped(rt) : make_threaded(rt, &o);
     if (r < 0)
         free_idle(rt);
     else
@@ -104,9 +151,10 @@ struct cor_runtime *cor_runtime_free(struct cor_runtime *rt)
         return NULL;
     assert(atomic_load(&rt->nusers) == 0);
     assert(!cor_loop_is_running(rt->loop));
-    cor_handler_pool_free(rt->pool);
-    if (rt->kind == COR_RUNTIME_THREADS)
+    if (rt->kind == COR_RUNTIME_THREADS) {
         cor_loop_stop(rt->loop);
+        free_pool(rt);
+    }
     free_idle(rt);
     return NULL;
 }

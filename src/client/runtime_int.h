@@ -9,6 +9,7 @@
 #include "coracle/runtime.h"
 #include "loop/loop.h"
 #include "loop/pump.h"
+#include "loop/timer.h"
 #include "net/net.h"
 
 struct cor_runtime {
@@ -16,7 +17,9 @@ struct cor_runtime {
     struct cor_loop *loop;
     struct cor_net *net;
     struct cor_pump *pump;         /* COR_RUNTIME_PUMPED */
-    struct cor_handler_pool *pool; /* COR_RUNTIME_THREADS */
+    struct cor_handler_pool *pool; /* COR_RUNTIME_THREADS, as are: */
+    struct cor_mail crowded;       /* the pool wants to be patrolled */
+    struct cor_timer patrol;       /* always set, so that it can be moved without memory */
     cor_resolve_fn resolve;
     void *resolve_arg;
     atomic_size_t nusers; /* clients and informers; none is left when it is freed */

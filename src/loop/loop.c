@@ -11,6 +11,9 @@
 #include "base/mem.h"
 #include "loop/loop_int.h"
 
+/* How long a program that pumps is kept from its own work, but for a callback that takes longer. */
+#define RUN_READY_MS 5
+
 /* What cor_loop_run_until() waits for, while it runs. */
 struct until {
     bool (*done)(void *arg);
@@ -223,6 +226,7 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
 
 uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
 {
+    uint64_t until_ns = uv_hrtime() + RUN_READY_MS * UINT64_C(1000000);
     sigset_t old;
     int timeout_ms;
 
@@ -232,7 +236,7 @@ uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
     do {
         uv_run(&loop->uv, UV_RUN_NOWAIT);
         timeout_ms = uv_backend_timeout(&loop->uv);
-    } while (timeout_ms == 0 && --turns_max > 0);
+    } while (timeout_ms == 0 && --turns_max > 0 && uv_hrtime() < until_ns);
     loop->running = false;
     unblock_sigpipe(&old);
     return cor_loop_next_ms(loop);

@@ -35,8 +35,9 @@ void cor_loop_stop(struct cor_loop *loop);
 bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
                         uint64_t timeout_ms);
 
-/* For loop/pump.h: runs what is ready, in at most `turns_max` turns, without sleeping. Not from
- * inside the loop's own callbacks. Returns cor_loop_next_ms(). */
+/* For loop/pump.h: runs what is ready, in at most `turns_max` turns, without sleeping; no turn
+ * begins after a few milliseconds. Not from inside the loop's own callbacks. Returns
+ * cor_loop_next_ms(). */
 uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max);
 
 /* Milliseconds until a timer falls due; 0: a turn has something to do already; UINT64_MAX: only the

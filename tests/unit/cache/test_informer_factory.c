@@ -441,3 +441,46 @@ TEST(informer_factory, is_as_before_when_memory_runs_out)
         end(&f);
     }
 }
+
+struct slow_listener {
+    struct fake *f;
+    const char *name;
+    uint64_t takes_ms;
+};
+
+static void take_time(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    struct slow_listener *l = arg;
+
+    trace_note(l->f->told, "%s:%.*s", l->name, COR_STR_ARG(cor_object_name(o)));
+    cor_clock_manual_advance(&l->f->clk, l->takes_ms);
+}
+
+static void listen_slowly(struct cor_shared_informer *inf, struct slow_listener *l)
+{
+    struct cor_registration_opts opts = cor_registration_defaults();
+    struct cor_registration *reg;
+
+    opts.handler = (struct cor_event_handler){.on_add = take_time, .arg = l};
+    assert_int_equal(cor_shared_informer_add_handler(inf, &opts, &reg), 0);
+}
+
+TEST(informer_factory, between_two_long_calls_of_one_informer_the_others_are_stepped)
+{
+    struct fake f;
+    struct slow_listener slow = {&f, "slow", 3000}, quick = {&f, "quick", 0};
+
+    begin(&f);
+    listen_slowly(get(&f, pods), &slow);
+    listen_slowly(get(&f, nodes), &quick);
+    cor_informer_factory_start(f.factory);
+    fake_server_list(&f.servers[0], "a1 b2", "10");
+    fake_server_list(&f.servers[1], "x1 y2", "10");
+    assert_true(cor_informer_factory_step(f.factory, 8));
+    assert_string_equal(f.told, "slow:a");
+    assert_true(cor_informer_factory_step(f.factory, 8));
+    assert_string_equal(f.told, "slow:a quick:x quick:y slow:b");
+    step(&f);
+    assert_string_equal(f.told, "slow:a quick:x quick:y slow:b");
+    end(&f);
+}

@@ -217,3 +217,50 @@ TEST(processor_listener, a_closed_one_never_saw_the_initial_adds_that_it_dropped
     assert_false(cor_processor_listener_saw_initial(l));
     cor_processor_listener_free(l);
 }
+
+static void take_long(void *arg, struct cor_object *old, struct cor_object *o)
+{
+    hear_update(NULL, old, o);
+    cor_clock_manual_advance(arg, COR_TURN_MS);
+}
+
+static void take_short(void *arg, struct cor_object *old, struct cor_object *o)
+{
+    hear_update(NULL, old, o);
+    cor_clock_manual_advance(arg, 2);
+}
+
+static struct cor_turn one_turn(void (*on_update)(void *, struct cor_object *, struct cor_object *),
+                                size_t max)
+{
+    struct cor_clock_manual clk;
+    struct cor_processor_listener_opts opts = {.handler = {.on_update = on_update, .arg = &clk}};
+    struct cor_turn turn = {.max = max, .clock = &clk.clock};
+    struct cor_processor_listener *l;
+
+    cor_clock_manual_init(&clk, 77, 0);
+    heard[0] = '\0';
+    assert_int_equal(cor_processor_listener_new(&opts, &l), 0);
+    for (int i = 1; i <= 4; i++)
+        tell(l, COR_CHANGE_UPDATE, "a", i, i + 1);
+    cor_processor_listener_turn(l, &turn);
+    cor_processor_listener_free(l);
+    return turn;
+}
+
+TEST(processor_listener, a_turn_ends_with_a_long_call_when_its_time_is_up_or_after_so_many)
+{
+    struct cor_turn turn = one_turn(take_long, 10);
+
+    assert_string_equal(heard, "1-2 ");
+    assert_true(turn.has_more);
+    assert_int_equal(turn.longest_ms, COR_TURN_MS);
+    turn = one_turn(take_short, 10);
+    assert_string_equal(heard, "1-2 2-3 3-4 ");
+    assert_true(turn.has_more);
+    assert_int_equal(turn.longest_ms, 2);
+    turn = one_turn(take_short, 2);
+    assert_string_equal(heard, "1-2 2-3 ");
+    assert_int_equal(turn.n, 2);
+    assert_true(turn.has_more);
+}

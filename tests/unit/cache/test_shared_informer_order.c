@@ -186,3 +186,93 @@ TEST(shared_informer_order, one_that_was_made_anew_behind_its_back_is_an_update)
     assert_string_equal(f.heard[0], "first-second");
     fake_end(&f);
 }
+
+/* Handlers that are run in step: what each hears is one letter, and the slow ones move the clock.
+ */
+struct turns {
+    struct fake *f;
+    char letter;
+    uint64_t takes_ms;
+    uint64_t slow_ms;
+};
+
+static void note_turn(void *arg, struct cor_object *o, bool in_initial_list)
+{
+    struct turns *t = arg;
+
+    trace_note(t->f->heard[0], "%c%.*s", t->letter, COR_STR_ARG(cor_object_name(o)));
+    cor_clock_manual_advance(&t->f->server.clk, t->takes_ms);
+}
+
+static void note_slow(void *arg, uint64_t ms)
+{
+    ((struct turns *)arg)->slow_ms = ms;
+}
+
+static void hear_turns(struct fake *f, struct turns *t)
+{
+    struct cor_registration_opts opts = cor_registration_defaults();
+    struct cor_registration *reg;
+
+    opts.handler = (struct cor_event_handler){.on_add = note_turn, .arg = t};
+    opts.on_slow = note_slow;
+    opts.arg = t;
+    t->f = f;
+    assert_int_equal(cor_shared_informer_add_handler(f->inf, &opts, &reg), 0);
+}
+
+static void assert_step(struct fake *f, const char *heard)
+{
+    f->heard[0][0] = '\0';
+    cor_shared_informer_step(f->inf, 8);
+    assert_string_equal(f->heard[0], heard);
+}
+
+TEST(shared_informer_order, a_step_ends_with_a_long_call_and_the_next_goes_on_after_it)
+{
+    struct turns slow = {.letter = 'S', .takes_ms = 3000}, quick = {.letter = 'q'};
+    struct turns other = {.letter = 'T', .takes_ms = 40};
+    struct fake f;
+
+    fake_begin(&f);
+    hear_turns(&f, &slow);
+    hear_turns(&f, &quick);
+    hear_turns(&f, &other);
+    cor_shared_informer_start(f.inf);
+    fake_server_list(&f.server, "a1 b2 c3", "10");
+    assert_step(&f, "Sa");
+    assert_step(&f, "qa qb qc Ta");
+    assert_step(&f, "Sb");
+    assert_step(&f, "Tb");
+    assert_step(&f, "Sc");
+    assert_step(&f, "Tc");
+    assert_step(&f, "");
+    assert_int_equal(slow.slow_ms, 3000);
+    assert_int_equal(other.slow_ms, 0);
+    fake_end(&f);
+}
+
+/* The handler that was served last is gone when the next step begins. */
+TEST(shared_informer_order, turns_go_on_when_handlers_come_and_go)
+{
+    struct turns first = {.letter = 'S', .takes_ms = 3000}, second = {.letter = 'q'};
+    struct turns late = {.letter = 'l'};
+    struct cor_registration_opts opts = cor_registration_defaults();
+    struct cor_registration *reg;
+    struct fake f;
+
+    fake_begin(&f);
+    opts.handler = (struct cor_event_handler){.on_add = note_turn, .arg = &first};
+    first.f = &f;
+    assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
+    hear_turns(&f, &second);
+    cor_shared_informer_start(f.inf);
+    fake_server_list(&f.server, "a1 b2", "10");
+    assert_step(&f, "Sa");
+    cor_shared_informer_remove_handler(f.inf, reg);
+    assert_step(&f, "qa qb");
+    hear_turns(&f, &late);
+    assert_step(&f, "la lb");
+    assert_step(&f, "");
+    fake_end(&f);
+}

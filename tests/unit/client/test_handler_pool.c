@@ -1,6 +1,8 @@
+#include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "client/handler_pool.h"
@@ -9,7 +11,7 @@
 struct job {
     struct cor_handler_task task;
     atomic_int left; /* calls of run() that are wanted */
-    atomic_int inside, nruns;
+    atomic_int inside, nruns, nstuck;
     atomic_bool overlapped;
     sem_t *gate; /* NULL: run() does not block */
     sem_t entered, drained, retired;
@@ -44,10 +46,28 @@ static void on_retired(struct cor_handler_task *task)
     sem_post(&j->retired);
 }
 
+static void on_stuck(struct cor_handler_task *task, uint64_t ms)
+{
+    struct job *j = COR_CONTAINER_OF(task, struct job, task);
+
+    assert_true(ms >= 100);
+    atomic_fetch_add(&j->nstuck, 1);
+}
+
+static const struct cor_handler_task_ops job_ops = {run, on_retired, on_stuck};
+
+/* Nobody patrols. */
+static int new_pool(unsigned nthreads, struct cor_handler_pool **ret_pool)
+{
+    const struct cor_handler_pool_opts opts = {.nthreads = nthreads, .nthreads_max = nthreads};
+
+    return cor_handler_pool_new(&opts, ret_pool);
+}
+
 static void job_init(struct job *j, int left, sem_t *gate)
 {
     memset(j, 0, sizeof(*j));
-    cor_handler_task_init(&j->task, run, on_retired);
+    cor_handler_task_init(&j->task, &job_ops);
     atomic_init(&j->left, left);
     j->gate = gate;
     sem_init(&j->entered, 0, 0);
@@ -72,7 +92,7 @@ TEST(handler_pool, a_task_with_more_to_do_runs_again)
     struct cor_handler_pool *pool;
     struct job j;
 
-    assert_int_equal(cor_handler_pool_new(2, &pool), 0);
+    assert_int_equal(new_pool(2, &pool), 0);
     job_start(pool, &j, 5, NULL);
     cor_handler_pool_wake(pool, &j.task);
     sem_wait(&j.drained);
@@ -89,7 +109,7 @@ TEST(handler_pool, a_task_that_blocks_keeps_no_other_waiting)
     sem_t gate;
 
     sem_init(&gate, 0, 0);
-    assert_int_equal(cor_handler_pool_new(2, &pool), 0);
+    assert_int_equal(new_pool(2, &pool), 0);
     job_start(pool, &slow, 1, &gate);
     job_start(pool, &fast, 3, NULL);
     cor_handler_pool_wake(pool, &slow.task);
@@ -110,7 +130,7 @@ TEST(handler_pool, a_wake_while_it_runs_is_not_lost)
     sem_t gate;
 
     sem_init(&gate, 0, 0);
-    assert_int_equal(cor_handler_pool_new(2, &pool), 0);
+    assert_int_equal(new_pool(2, &pool), 0);
     job_start(pool, &j, 1, &gate);
     cor_handler_pool_wake(pool, &j.task);
     sem_wait(&j.entered);
@@ -132,7 +152,7 @@ TEST(handler_pool, a_task_that_runs_is_retired_when_it_returns)
     sem_t gate;
 
     sem_init(&gate, 0, 0);
-    assert_int_equal(cor_handler_pool_new(1, &pool), 0);
+    assert_int_equal(new_pool(1, &pool), 0);
     job_start(pool, &j, 10, &gate);
     cor_handler_pool_wake(pool, &j.task);
     sem_wait(&j.entered);
@@ -152,7 +172,7 @@ TEST(handler_pool, a_queued_task_is_retired_by_a_thread_of_the_pool)
     sem_t gate;
 
     sem_init(&gate, 0, 0);
-    assert_int_equal(cor_handler_pool_new(1, &pool), 0);
+    assert_int_equal(new_pool(1, &pool), 0);
     job_start(pool, &first, 1, &gate);
     job_start(pool, &second, 1, NULL);
     cor_handler_pool_wake(pool, &first.task);
@@ -173,7 +193,7 @@ TEST(handler_pool, an_idle_task_is_retired_by_a_thread_of_the_pool)
     struct cor_handler_pool *pool;
     struct job j;
 
-    assert_int_equal(cor_handler_pool_new(1, &pool), 0);
+    assert_int_equal(new_pool(1, &pool), 0);
     job_start(pool, &j, 1, NULL);
     job_retire(pool, &j);
     assert_false(pthread_equal(j.retired_on, pthread_self()));
@@ -186,7 +206,7 @@ TEST(handler_pool, a_held_task_runs_only_when_it_is_released)
     struct cor_handler_pool *pool;
     struct job held, other;
 
-    assert_int_equal(cor_handler_pool_new(1, &pool), 0);
+    assert_int_equal(new_pool(1, &pool), 0);
     job_init(&held, 1, NULL);
     job_start(pool, &other, 1, NULL);
     cor_handler_pool_wake(pool, &held.task);
@@ -225,7 +245,7 @@ TEST(handler_pool, a_task_is_on_one_thread_at_a_time)
     struct waker wakers[WAKERS];
     struct job jobs[3];
 
-    assert_int_equal(cor_handler_pool_new(4, &pool), 0);
+    assert_int_equal(new_pool(4, &pool), 0);
     for (int i = 0; i < 3; i++)
         job_start(pool, &jobs[i], 0, NULL);
     for (int i = 0; i < WAKERS; i++) {
@@ -242,12 +262,125 @@ TEST(handler_pool, a_task_is_on_one_thread_at_a_time)
     cor_handler_pool_free(pool);
 }
 
+/* A pool whose patrols are the test's to make. */
+struct patrolled {
+    struct cor_handler_pool *pool;
+    atomic_int nasked;
+};
+
+static void on_crowded(void *arg)
+{
+    atomic_fetch_add(&((struct patrolled *)arg)->nasked, 1);
+}
+
+static void patrolled_begin(struct patrolled *p, unsigned nthreads, unsigned max, uint64_t idle_ms)
+{
+    const struct cor_handler_pool_opts opts = {.nthreads = nthreads,
+                                               .nthreads_max = max,
+                                               .idle_ms = idle_ms,
+                                               .on_crowded = on_crowded,
+                                               .arg = p};
+
+    atomic_init(&p->nasked, 0);
+    assert_int_equal(cor_handler_pool_new(&opts, &p->pool), 0);
+}
+
+/* Patrols, as a timer would, until the semaphore can be had. */
+static void patrol_until(struct patrolled *p, sem_t *done)
+{
+    const struct timespec period = {0, 2 * 1000 * 1000};
+    time_t end = time(NULL) + 60;
+
+    while (sem_trywait(done) != 0) {
+        assert_true(time(NULL) < end);
+        cor_handler_pool_patrol(p->pool);
+        nanosleep(&period, NULL);
+    }
+}
+
+static int threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    const struct dirent *e;
+    int n = 0;
+
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+TEST(handler_pool, threads_are_added_while_all_are_blocked_and_go_when_they_are_idle)
+{
+    const struct timespec period = {0, 2 * 1000 * 1000};
+    time_t end = time(NULL) + 60;
+    struct patrolled p;
+    struct job slow[3], fast;
+    int before = threads();
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    patrolled_begin(&p, 1, 8, 20);
+    for (int i = 0; i < 3; i++) {
+        job_start(p.pool, &slow[i], 1, &gate);
+        cor_handler_pool_wake(p.pool, &slow[i].task);
+        patrol_until(&p, &slow[i].entered);
+    }
+    assert_true(atomic_load(&p.nasked) > 0);
+    assert_true(threads() >= before + 3);
+    job_start(p.pool, &fast, 3, NULL);
+    cor_handler_pool_wake(p.pool, &fast.task);
+    patrol_until(&p, &fast.drained);
+    for (int i = 0; i < 3; i++)
+        sem_post(&gate);
+    while (threads() > before + 1) {
+        assert_true(time(NULL) < end);
+        nanosleep(&period, NULL);
+    }
+    for (int i = 0; i < 3; i++)
+        job_retire(p.pool, &slow[i]);
+    job_retire(p.pool, &fast);
+    cor_handler_pool_free(p.pool);
+}
+
+TEST(handler_pool, no_more_threads_are_added_than_its_bound)
+{
+    struct patrolled p;
+    struct job jobs[4];
+    int before = threads();
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    patrolled_begin(&p, 1, 2, 0);
+    for (int i = 0; i < 4; i++) {
+        job_start(p.pool, &jobs[i], 1, &gate);
+        cor_handler_pool_wake(p.pool, &jobs[i].task);
+    }
+    patrol_until(&p, &jobs[0].entered);
+    patrol_until(&p, &jobs[1].entered);
+    /* Nothing is left to look for once both were told of. */
+    while (cor_handler_pool_patrol(p.pool))
+        ;
+    assert_int_equal(atomic_load(&jobs[0].nstuck), 1);
+    assert_int_equal(atomic_load(&jobs[1].nstuck), 1);
+    assert_int_equal(threads(), before + 2);
+    assert_int_equal(atomic_load(&jobs[2].nruns) + atomic_load(&jobs[3].nruns), 0);
+    for (int i = 0; i < 4; i++)
+        sem_post(&gate);
+    for (int i = 0; i < 4; i++)
+        sem_wait(&jobs[i].drained);
+    for (int i = 0; i < 4; i++)
+        job_retire(p.pool, &jobs[i]);
+    cor_handler_pool_free(p.pool);
+}
+
 TEST(handler_pool, survives_failed_allocations)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_handler_pool *pool;
 
-        if (cor_handler_pool_new(2, &pool) == 0)
+        if (new_pool(2, &pool) == 0)
             cor_handler_pool_free(pool);
     }
     assert_null(cor_handler_pool_free(NULL));
