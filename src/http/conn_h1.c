@@ -1,28 +1,37 @@
 /* HTTP/1.1 on a connection: one request at a time to the handler. While a response is made the
  * socket is read on, because only so a client that goes away is noticed; what a pipelining client
- * sends meanwhile waits, within a limit. */
+ * sends meanwhile waits, within a limit. The parser pauses between head and body, so that the
+ * handler sees the head before a byte of the body is taken; the body of a request that was answered
+ * then is read and dropped when it is short, and else the connection ends. */
 #include <assert.h>
 
 #include "base/err.h"
 #include "http/server_int.h"
 
 #define SPANS_AT_ONCE 32
+/* A body up to this long, of a request that has been answered, is read and dropped to keep the
+ * connection. */
+#define SKIP_MAX (64u * 1024)
 
 static int on_head(const struct cor_h1_head *head, void *arg)
 {
     struct cor_conn *c = arg;
     struct cor_http_response *resp = &c->resp;
+    int r;
 
-    c->keep_alive = head->keep_alive;
+    c->keep_alive = head->keep_alive && !c->worker->is_draining;
     c->wants_continue = head->expects_continue && head->length > 0;
     resp->request.headers = head->headers;
     resp->request.nheaders = head->nheaders;
-    return cor_response_begin(resp, head->method, head->target, head->length);
+    r = cor_response_begin(resp, head->method, head->target);
+    return r == 0 && head->length > 0 ? COR_H1_PAUSE : r;
 }
 
 static int on_body(struct cor_str piece, void *arg)
 {
-    return cor_response_take_body(&((struct cor_conn *)arg)->resp, piece);
+    struct cor_conn *c = arg;
+
+    return c->is_skipping ? 0 : cor_response_take_body(&c->resp, piece);
 }
 
 static int on_message_end(void *arg)
@@ -59,12 +68,25 @@ static void finish(struct cor_conn *c)
         cor_conn_end(c);
         return;
     }
-    cor_h1_next(c->h1, false);
+    c->is_skipping = !cor_h1_is_done(c->h1);
+    if (c->is_skipping) {
+        cor_h1_release_head(c->h1);
+        c->begun_ms = cor_conn_now_ms(c);
+    } else {
+        cor_h1_next(c->h1, false);
+        c->begun_ms = 0;
+    }
     c->state = COR_CONN_READING;
-    c->begun_ms = 0;
     if (c->pending.n > 0)
         cor_stream_want_writable(c->stream);
     settle(c);
+}
+
+/* An answer to a request whose body has not come: can the rest of it be passed over? A client that
+ * waits for 100 Continue may or may not send its body. */
+static bool can_skip(const struct cor_conn *c)
+{
+    return cor_h1_is_done(c->h1) || (!c->wants_continue && cor_h1_head(c->h1)->length <= SKIP_MAX);
 }
 
 static void write_out(struct cor_conn *c, const struct cor_str *spans, size_t n)
@@ -90,6 +112,7 @@ static void on_start(struct cor_http_response *resp, int status,
                                  .nheaders = nheaders};
     struct cor_str head;
 
+    c->keep_alive = msg.keep_alive = c->keep_alive && can_skip(c);
     cor_buf_reset(out);
     if (cor_h1_write_response(out, status, &msg, &c->framing) < 0) {
         cor_stream_fail(c->stream, -COR_ENOMEM);
@@ -198,6 +221,11 @@ static void refuse(struct cor_conn *c, int r)
 {
     const struct cor_h1_error *error = cor_h1_error(c->h1);
 
+    if (c->is_skipping) {
+        cor_conn_end(c);
+        return;
+    }
+    cor_response_tell_gone(&c->resp, -COR_ECANCELED);
     if (error->status != 500) {
         answer_error(c, error->status, error->text);
         return;
@@ -221,13 +249,61 @@ static void keep_for_later(struct cor_conn *c, struct cor_str bytes)
         cor_stream_want_writable(c->stream);
 }
 
+static void keep_rest(struct cor_conn *c, struct cor_str bytes)
+{
+    if (c->state == COR_CONN_READING || c->state == COR_CONN_RESPONDING)
+        keep_for_later(c, bytes);
+}
+
 static void say_continue(struct cor_conn *c)
 {
     struct cor_str go_on = COR_STR(COR_H1_CONTINUE);
 
     c->wants_continue = false;
-    if (!cor_h1_is_done(c->h1))
-        cor_stream_write(c->stream, &go_on, 1);
+    cor_stream_write(c->stream, &go_on, 1);
+}
+
+/* The head is complete. True: the request is accepted. */
+static bool show_head(struct cor_conn *c)
+{
+    c->state = COR_CONN_RESPONDING;
+    cor_response_show_head(&c->resp, cor_h1_head(c->h1)->length);
+    if (c->resp.lacks_head)
+        cor_h1_release_head(c->h1);
+    if (c->resp.state != COR_RESPONSE_ACCEPTED)
+        return false;
+    c->state = COR_CONN_READING;
+    return true;
+}
+
+/* The request is whole, and accepted. */
+static void dispatch(struct cor_conn *c)
+{
+    c->state = COR_CONN_RESPONDING;
+    if (c->worker->is_draining)
+        c->keep_alive = false;
+    cor_response_dispatch(&c->resp);
+}
+
+/* The body of a request that was answered has been passed over. */
+static void end_skipping(struct cor_conn *c)
+{
+    c->is_skipping = false;
+    if (!c->keep_alive) {
+        cor_conn_end(c);
+        return;
+    }
+    cor_h1_next(c->h1, false);
+    c->begun_ms = 0;
+    settle(c);
+}
+
+/* The message is not whole yet. */
+static void wait_for_more(struct cor_conn *c)
+{
+    if (c->begun_ms == 0)
+        c->begun_ms = cor_conn_now_ms(c);
+    settle(c);
 }
 
 /* Takes input up to the end of one request. */
@@ -236,26 +312,35 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     size_t used;
     int r = cor_h1_feed(c->h1, bytes, &used);
 
+    bytes = cor_str_from(bytes, used);
+    if (r == 0 && cor_h1_is_paused(c->h1)) {
+        if (!show_head(c)) {
+            if (c->state == COR_CONN_RESPONDING)
+                settle(c);
+            keep_rest(c, bytes);
+            return;
+        }
+        if (c->wants_continue && bytes.n == 0)
+            say_continue(c);
+        c->wants_continue = false;
+        r = cor_h1_feed(c->h1, bytes, &used);
+        bytes = cor_str_from(bytes, used);
+    }
     if (r < 0) {
         refuse(c, r);
         return;
     }
-    if (c->wants_continue)
-        say_continue(c);
     if (!cor_h1_is_done(c->h1)) {
-        if (c->begun_ms == 0)
-            c->begun_ms = cor_conn_now_ms(c);
-        settle(c);
+        wait_for_more(c);
         return;
     }
-    c->state = COR_CONN_RESPONDING;
-    if (c->worker->is_draining)
-        c->keep_alive = false;
-    cor_response_dispatch(&c->resp);
+    if (c->is_skipping)
+        end_skipping(c);
+    else if (c->resp.state == COR_RESPONSE_ACCEPTED || show_head(c))
+        dispatch(c);
     if (c->state == COR_CONN_RESPONDING)
         settle(c);
-    if (c->state == COR_CONN_READING || c->state == COR_CONN_RESPONDING)
-        keep_for_later(c, cor_str_from(bytes, used));
+    keep_rest(c, bytes);
 }
 
 void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes)
@@ -304,7 +389,7 @@ void cor_conn_h1_timer(struct cor_conn *c)
         cor_conn_cut(c);
     else if (c->state == COR_CONN_RESPONDING || c->resp.has_request)
         on_deadline(c);
-    else if (!cor_h1_is_begun(c->h1))
+    else if (!cor_h1_is_begun(c->h1) || c->is_skipping)
         cor_conn_cut(c);
     else
         answer_error(c, 408, "the request's head took too long");

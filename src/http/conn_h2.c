@@ -16,7 +16,7 @@ struct exchange {
     bool is_dispatching; /* the handler's on_request runs: the memory stays until it returns */
     bool is_over;
     size_t charged; /* of its own memory to the budget of bodies, until the handler has it */
-    struct cor_http_header headers[]; /* of the request; their text follows */
+    struct cor_http_header headers[]; /* of the request, when it is kept; their text follows */
 };
 
 static const struct cor_h2_stream_cbs stream_cbs;
@@ -215,12 +215,29 @@ static struct cor_str keep(char **text, struct cor_str s)
     return copy;
 }
 
+static void copy_head(struct exchange *x, const struct cor_h2_head *head)
+{
+    struct cor_http_request *req = &x->resp.request;
+    char *text = (char *)(x->headers + head->nheaders);
+
+    for (size_t i = 0; i < head->nheaders; i++) {
+        x->headers[i].name = keep(&text, head->headers[i].name);
+        x->headers[i].value = keep(&text, head->headers[i].value);
+    }
+    req->headers = x->headers;
+    req->method_name = keep(&text, head->method);
+    req->target = keep(&text, head->path);
+}
+
+/* A handler that wants to see the head by itself sees the session's; another one gets a copy that
+ * lasts. */
 static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_head *head)
 {
-    size_t n = head->nheaders * sizeof(head->headers[0]);
-    size_t bytes = sizeof(struct exchange) + n + head_text_bytes(head);
+    bool keeps_head = !c->worker->server->opts.on_head;
+    size_t n = keeps_head ? head->nheaders * sizeof(head->headers[0]) + head_text_bytes(head) : 0;
+    size_t bytes = sizeof(struct exchange) + n;
     struct exchange *x = cor_alloc(bytes);
-    char *text;
+    struct cor_http_request *req;
 
     if (!x)
         return NULL;
@@ -229,18 +246,30 @@ static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_hea
     if (!charge(x, bytes))
         return cor_free(x);
     cor_timer_init(&x->timer, c->worker->loop, on_timer);
-    text = (char *)x->headers + n;
-    for (size_t i = 0; i < head->nheaders; i++) {
-        x->headers[i].name = keep(&text, head->headers[i].name);
-        x->headers[i].value = keep(&text, head->headers[i].value);
-    }
-    x->resp.request.headers = x->headers;
-    x->resp.request.nheaders = head->nheaders;
-    x->resp.request.method_name = keep(&text, head->method);
-    x->resp.request.target = keep(&text, head->path);
+    req = &x->resp.request;
+    req->headers = head->headers;
+    req->nheaders = head->nheaders;
+    req->method_name = head->method;
+    req->target = head->path;
+    if (keeps_head)
+        copy_head(x, head);
     cor_list_push(&c->exchanges, &x->link);
     c->nexchanges++;
     return x;
+}
+
+/* False: it has been answered, and may be over. */
+static bool show_head(struct exchange *x, uint64_t length)
+{
+    bool is_accepted;
+
+    x->is_dispatching = true;
+    cor_response_show_head(&x->resp, length);
+    x->is_dispatching = false;
+    is_accepted = !x->is_over && x->resp.state == COR_RESPONSE_ACCEPTED;
+    if (x->is_over)
+        free_exchange(x);
+    return is_accepted;
 }
 
 static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
@@ -255,13 +284,13 @@ static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, v
     x->stream = s;
     req = &x->resp.request;
     cor_h2_stream_set_cbs(s, &stream_cbs, x);
-    r = cor_response_begin(&x->resp, req->method_name, req->target, head->length);
+    r = cor_response_begin(&x->resp, req->method_name, req->target);
     if (c->nexchanges == 1)
         settle_conn(c);
     settle(&x->resp);
     if (r < 0)
         cor_response_refuse(&x->resp, r);
-    else if (head->expects_continue && head->length > 0)
+    else if (show_head(x, head->length) && head->expects_continue && head->length > 0)
         (void)cor_h2_continue(s);
     return 0;
 }
@@ -272,7 +301,7 @@ static int on_body(struct cor_h2_stream *s, struct cor_str piece, void *arg)
     int r;
 
     /* It has been refused, and the answer waits for its reader. */
-    if (x->resp.state != COR_RESPONSE_NONE)
+    if (x->resp.state != COR_RESPONSE_ACCEPTED)
         return 0;
     r = cor_response_take_body(&x->resp, piece);
     if (r < 0)
@@ -286,7 +315,7 @@ static void on_end(struct cor_h2_stream *s, void *arg)
 {
     struct exchange *x = arg;
 
-    if (x->resp.state != COR_RESPONSE_NONE)
+    if (x->resp.state != COR_RESPONSE_ACCEPTED)
         return;
     discharge(x);
     x->is_dispatching = true;

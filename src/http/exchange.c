@@ -17,28 +17,63 @@ static void count(_Atomic uint64_t *counter)
 
 bool cor_response_is_held(const struct cor_http_response *resp)
 {
-    return resp->state == COR_RESPONSE_HELD || resp->state == COR_RESPONSE_STARTED;
+    return resp->state == COR_RESPONSE_HELD || resp->state == COR_RESPONSE_STARTED ||
+           (resp->state == COR_RESPONSE_ACCEPTED && resp->cbs);
 }
 
-int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target,
-                       uint64_t length)
+int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target)
 {
     struct cor_conn *c = resp->conn;
     struct cor_http_request *req = &resp->request;
-    size_t first = length < BODY_FIRST_BYTES ? (size_t)length : BODY_FIRST_BYTES;
-    int r;
 
     resp->has_request = true;
     resp->deadline_ms = cor_conn_now_ms(c) + cor_conn_limits(c)->request_timeout_ms;
     req->peer = cor_stream_peer(c->stream);
     req->received_us = cor_clock_mono_us(cor_clock_real());
     req->loop = c->worker->index;
-    r = cor_request_set_target(req, method, target);
-    if (r < 0)
-        return r;
-    if (length != COR_HTTP_LENGTH_UNKNOWN && length > cor_conn_limits(c)->body_max)
+    return cor_request_set_target(req, method, target);
+}
+
+/* The handler has taken what it needs of the head. */
+static void forget_head(struct cor_http_response *resp)
+{
+    struct cor_http_request *req = &resp->request;
+
+    resp->lacks_head = true;
+    req->method_name = req->target = req->path = req->query = (struct cor_str){0};
+    req->headers = NULL;
+    req->nheaders = 0;
+}
+
+static int expect_body(struct cor_http_response *resp, uint64_t length)
+{
+    size_t first = length < BODY_FIRST_BYTES ? (size_t)length : BODY_FIRST_BYTES;
+
+    if (length != COR_HTTP_LENGTH_UNKNOWN && length > cor_conn_limits(resp->conn)->body_max)
         return -COR_ETOOBIG;
     return first > 0 ? cor_buf_reserve(&resp->body, first) : 0;
+}
+
+void cor_response_show_head(struct cor_http_response *resp, uint64_t length)
+{
+    struct cor_http_worker *w = resp->conn->worker;
+    const struct cor_http_server_opts *opts = &w->server->opts;
+    int r;
+
+    count(&w->requests);
+    if (opts->on_head) {
+        resp->state = COR_RESPONSE_HELD;
+        opts->on_head(&resp->request, resp, opts->arg);
+        if (resp->has_request)
+            forget_head(resp);
+        if (resp->state != COR_RESPONSE_HELD)
+            return;
+        assert(resp->cbs && resp->cbs->on_gone);
+    }
+    resp->state = COR_RESPONSE_ACCEPTED;
+    r = expect_body(resp, length);
+    if (r < 0)
+        cor_response_refuse(resp, r);
 }
 
 int cor_response_take_body(struct cor_http_response *resp, struct cor_str piece)
@@ -60,7 +95,7 @@ void cor_response_dispatch(struct cor_http_response *resp)
     struct cor_http_worker *w = resp->conn->worker;
     const struct cor_http_server_opts *opts = &w->server->opts;
 
-    count(&w->requests);
+    assert(resp->state == COR_RESPONSE_ACCEPTED);
     resp->state = COR_RESPONSE_HELD;
     resp->request.body = cor_buf_str(&resp->body);
     opts->on_request(&resp->request, resp, opts->arg);
@@ -84,7 +119,7 @@ void cor_response_tell_gone(struct cor_http_response *resp, int why)
 {
     if (!cor_response_is_held(resp))
         return;
-    assert(resp->cbs && resp->cbs->on_gone);
+    assert(resp->cbs->on_gone);
     resp->state = COR_RESPONSE_NONE;
     resp->cbs->on_gone(resp, why, resp->arg);
 }
@@ -127,6 +162,7 @@ void cor_response_error(struct cor_http_response *resp, int status, const char *
 
 void cor_response_refuse(struct cor_http_response *resp, int r)
 {
+    cor_response_tell_gone(resp, -COR_ECANCELED);
     if (r == -COR_EINVAL)
         cor_response_error(resp, 400, "malformed request target");
     else if (r == -COR_EBUSY)

@@ -1,6 +1,8 @@
-/* One request, complete: it is shown to the handler after the last byte of its body has arrived.
+/* One request: on_head gets it without its body, on_request after the last byte of it has arrived.
  * Owner: the connection.  Thread: the connection's loop.
- * Lifetime: that of the response that came with it (http/response.h); nothing in it changes. */
+ * Lifetime: that of the response that came with it (http/response.h). A server with an on_head
+ * frees the head when that returns: name of the method, target, path, query and headers are empty
+ * then. */
 #ifndef COR_HTTP_REQUEST_H
 #define COR_HTTP_REQUEST_H
 

@@ -30,6 +30,11 @@ void cor_http_response_set_cbs(struct cor_http_response *resp,
     resp->arg = arg;
 }
 
+void *cor_http_response_arg(const struct cor_http_response *resp)
+{
+    return resp->arg;
+}
+
 const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp)
 {
     return &resp->request;

@@ -1,12 +1,13 @@
 /* The answer to one request, streamed. It may be produced while the handler runs or any time later.
  * Thread: the connection's loop.
  *
- * Lifetime: the handler holds request and response from its on_request call until one of three
- * things, and touches neither afterwards:
+ * Lifetime: the handler holds request and response from its first call (on_head, or on_request when
+ * it has none) until one of three things, and touches neither afterwards:
  *   cor_http_response_end()    it has said everything
  *   cor_http_response_abort()  it gives up; the client sees a broken connection
  *   on_gone                    the client went away, was cut, or the deadline passed
- * A handler that returns from on_request before the end must have set its callbacks.
+ * A handler that returns before the end must have set its callbacks. Between on_head and on_request
+ * only the deadline may be changed; an answer would have to be given by on_head.
  *
  * Output is copied and sent once per loop turn. A response buffers COR_HTTP_RESPONSE_MAX bytes at
  * most: a write takes what there is room for, and on_writable tells when there is room again.
@@ -34,9 +35,9 @@ struct cor_http_response_cbs {
     /* A write was short, and there is room again. May be NULL when writes fit. */
     void (*on_writable)(struct cor_http_response *resp, void *arg);
     /* Over before its end; the memory goes when this returns. `why`: -COR_ECANCELED (the client
-     * closed or broke off, or the server's drain time is up), -COR_ETIMEOUT (deadline, or the
-     * client stopped reading for as long as a request may take), -COR_ENOMEM. When the response had
-     * not been started at its deadline, the client has been sent a 504. */
+     * closed or broke off, its body was refused, or the server's drain time is up), -COR_ETIMEOUT
+     * (deadline, or the client stopped reading for as long as a request may take), -COR_ENOMEM.
+     * When the response had not been started at its deadline, the client has been sent a 504. */
     void (*on_gone)(struct cor_http_response *resp, int why, void *arg);
     /* The server shuts down: end long streams soon. May be NULL (short requests finish anyway). */
     void (*on_drain)(struct cor_http_response *resp, void *arg);
@@ -45,6 +46,9 @@ struct cor_http_response_cbs {
 /* `cbs` must stay valid; may be called again to hand the response on. */
 void cor_http_response_set_cbs(struct cor_http_response *resp,
                                const struct cor_http_response_cbs *cbs, void *arg);
+
+/* What was set with the callbacks. */
+void *cor_http_response_arg(const struct cor_http_response *resp);
 
 const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp);
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);

@@ -64,11 +64,13 @@ struct cor_http_server {
 };
 
 /* What the handler has of a response.
- *   NONE ──► HELD (on_request) ──► STARTED ──► ENDED (the tail goes out) ──► NONE
- *                 │                   │
- *                 └── the deadline: 504 ──► NONE */
+ *   NONE ──► ACCEPTED (on_head; the body comes) ──► HELD (on_request) ──► STARTED
+ *                 │                                   │                     │
+ *                 └── a 4xx, or the deadline: 504 ────┘                     └──► ENDED (the tail
+ * goes out) and from everywhere to NONE. */
 enum cor_http_response_state {
     COR_RESPONSE_NONE,
+    COR_RESPONSE_ACCEPTED,
     COR_RESPONSE_HELD,
     COR_RESPONSE_STARTED,
     COR_RESPONSE_ENDED,
@@ -97,6 +99,7 @@ struct cor_http_response {
     bool is_short;    /* on_writable is due */
     bool is_bodiless; /* what is written goes nowhere */
     bool has_request; /* the head could be parsed */
+    bool lacks_head;  /* it has been freed */
     uint64_t left;    /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
     uint64_t bytes;   /* body bytes taken */
     uint64_t deadline_ms;
@@ -137,7 +140,8 @@ struct cor_conn {
 
     /* HTTP/1.1 */
     bool keep_alive;
-    bool wants_continue; /* 100 Continue is to be sent when the body is acceptable */
+    bool wants_continue; /* 100 Continue is to be sent when the request is accepted */
+    bool is_skipping;    /* what comes is the body of a request that has been answered */
     enum cor_h1_framing framing;
     struct cor_http_response resp;
 
@@ -200,11 +204,15 @@ void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
 void cor_response_reset(struct cor_http_response *resp);
 bool cor_response_is_held(const struct cor_http_response *resp);
 
-/* The head has been read: deadline, the connection's part of the request, room for a body of
- * `length` bytes, or of COR_HTTP_LENGTH_UNKNOWN. 0, -COR_EINVAL (the target is none of a server's),
- * -COR_ETOOBIG, -COR_ENOMEM. */
-int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target,
-                       uint64_t length);
+/* The head has been read: deadline, and the connection's part of the request. 0, -COR_EINVAL (the
+ * target is none of a server's). */
+int cor_response_begin(struct cor_http_response *resp, struct cor_str method,
+                       struct cor_str target);
+
+/* Shows the head to the handler, who may answer, and frees it. When the request is accepted the
+ * response is in ACCEPTED; a body of `length` bytes (or of COR_HTTP_LENGTH_UNKNOWN) has room, or
+ * has been refused. The response may be over when this returns. */
+void cor_response_show_head(struct cor_http_response *resp, uint64_t length);
 
 /* More of the request's body. 0, -COR_EBUSY (too many bodies at once), -COR_ETOOBIG, -COR_ENOMEM.
  */

@@ -15,6 +15,7 @@ struct cor_h1 {
     bool to_head;
     bool in_value;   /* the last header field has got its value's first byte */
     bool is_interim; /* a 1xx response, which is not shown */
+    bool is_paused;  /* after the head, because on_head asked for it */
     int r;           /* the code of a failure found in a callback */
     size_t extra;    /* bytes of trailers and chunk extensions */
     uint64_t body_bytes;
@@ -233,6 +234,10 @@ static int on_headers_complete(llhttp_t *parser)
     r = h->cbs->on_head(&h->head, h->arg);
     if (r < 0)
         return fail(h, r, 500, "refused");
+    if (r == COR_H1_PAUSE) {
+        h->is_paused = true;
+        return HPE_PAUSED;
+    }
     if (h->head.length != COR_H1_LENGTH_UNKNOWN && h->head.length > h->limits->body_max)
         return fail(h, -COR_ETOOBIG, 413, "body too large");
     return h->to_head ? 1 : 0;
@@ -291,14 +296,19 @@ struct cor_h1 *cor_h1_new(enum cor_h1_role role, const struct cor_h1_limits *lim
     return h;
 }
 
-static void forget(struct cor_h1 *h)
+static void free_fields(struct cor_h1 *h)
 {
     cor_buf_deinit(&h->bytes);
     h->headers = cor_free(h->headers);
     h->nheaders = h->headers_cap = 0;
+}
+
+static void forget(struct cor_h1 *h)
+{
+    free_fields(h);
     h->target_n = h->extra = 0;
     h->body_bytes = 0;
-    h->in_value = h->is_interim = false;
+    h->in_value = h->is_interim = h->is_paused = false;
     h->head = (struct cor_h1_head){0};
     h->phase = PHASE_IDLE;
 }
@@ -361,7 +371,11 @@ int cor_h1_feed(struct cor_h1 *h, struct cor_str in, size_t *ret_used)
 
     assert(h->phase != PHASE_FAILED);
     *ret_used = 0;
-    while (in.n > 0 && h->phase != PHASE_DONE) {
+    if (h->is_paused) {
+        h->is_paused = false;
+        llhttp_resume(&h->parser);
+    }
+    while (in.n > 0 && h->phase != PHASE_DONE && !h->is_paused) {
         used = 0;
         r = feed(h, in, &used);
         *ret_used += used;
@@ -392,6 +406,25 @@ int cor_h1_finish(struct cor_h1 *h)
 bool cor_h1_is_done(const struct cor_h1 *h)
 {
     return h->phase == PHASE_DONE;
+}
+
+bool cor_h1_is_paused(const struct cor_h1 *h)
+{
+    return h->is_paused;
+}
+
+void cor_h1_release_head(struct cor_h1 *h)
+{
+    assert(h->phase == PHASE_BODY || h->phase == PHASE_DONE);
+    free_fields(h);
+    h->head.target = (struct cor_str){0};
+    h->head.headers = NULL;
+    h->head.nheaders = 0;
+}
+
+size_t cor_h1_head_bytes(const struct cor_h1 *h)
+{
+    return h->bytes.cap + h->headers_cap * sizeof(*h->headers);
 }
 
 bool cor_h1_is_begun(const struct cor_h1 *h)

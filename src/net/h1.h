@@ -34,7 +34,9 @@ struct cor_h1_head {
 };
 
 /* Each returns 0, or a negative code that cor_h1_feed() then returns; no session function but
- * cor_h1_head() may be called from them. */
+ * cor_h1_head() may be called from them. on_head may also return COR_H1_PAUSE: the feed ends after
+ * the head, and the next one goes on with the body. */
+#define COR_H1_PAUSE 1
 struct cor_h1_cbs {
     int (*on_head)(const struct cor_h1_head *head, void *arg);
     int (*on_body)(struct cor_str piece, void *arg);
@@ -57,7 +59,8 @@ struct cor_h1 *cor_h1_new(enum cor_h1_role role, const struct cor_h1_limits *lim
                           const struct cor_h1_cbs *cbs, void *arg);
 struct cor_h1 *cor_h1_free(struct cor_h1 *h);
 
-/* Takes bytes up to the end of the message at most; `ret_used` says how many (always set).
+/* Takes bytes up to the end of the message at most, or to the end of its head when on_head paused;
+ * `ret_used` says how many (always set).
  * 0, or -COR_EINVAL (malformed), -COR_ETOOBIG (a limit), -COR_ENOTSUP, -COR_ENOMEM, or a callback's
  * code; after a failure the session can only be freed, and cor_h1_error() says what to answer. */
 int cor_h1_feed(struct cor_h1 *h, struct cor_str in, size_t *ret_used);
@@ -68,6 +71,16 @@ int cor_h1_finish(struct cor_h1 *h);
 
 /* Has the message ended? Then cor_h1_next() must come before more input. */
 bool cor_h1_is_done(const struct cor_h1 *h);
+
+/* Did the last feed end because on_head paused? */
+bool cor_h1_is_paused(const struct cor_h1 *h);
+
+/* Frees the head's memory early, from after on_head on: target and headers are empty then, the
+ * other members of cor_h1_head() stay. */
+void cor_h1_release_head(struct cor_h1 *h);
+
+/* Bytes that are allocated for the head. */
+size_t cor_h1_head_bytes(const struct cor_h1 *h);
 
 /* Has any byte of the current message been seen? */
 bool cor_h1_is_begun(const struct cor_h1 *h);

@@ -15,6 +15,9 @@
 /* Most heads fit, so they are kept between requests. */
 #define BLOCK_FIRST_BYTES  1000
 #define BLOCK_FIRST_FIELDS 16
+/* A buffer up to this large waits for the next head while streams are open. */
+#define BLOCK_KEPT_BYTES  4096
+#define BLOCK_KEPT_FIELDS 64
 
 void cor_h2_block_reset(struct cor_h2_block *b)
 {
@@ -34,6 +37,13 @@ void cor_h2_block_deinit(struct cor_h2_block *b)
 void cor_h2_block_trim(struct cor_h2_block *b)
 {
     if (b->bytes.cap > BLOCK_FIRST_BYTES || b->cap > BLOCK_FIRST_FIELDS)
+        cor_h2_block_deinit(b);
+}
+
+/* A head has been shown: the memory of a large one does not wait for the end of the streams. */
+static void block_shown(struct cor_h2_block *b)
+{
+    if (b->bytes.cap > BLOCK_KEPT_BYTES || b->cap > BLOCK_KEPT_FIELDS)
         cor_h2_block_deinit(b);
 }
 
@@ -322,6 +332,7 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
         s = stream_of(ng, frame->hd.stream_id);
         if (s)
             on_block(h, s, frame);
+        block_shown(&h->block);
         break;
     case NGHTTP2_DATA:
         s = stream_of(ng, frame->hd.stream_id);

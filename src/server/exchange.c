@@ -23,13 +23,23 @@
 
 enum flight { NOT_COUNTED, COUNTED_READING, COUNTED_MUTATING };
 
-/* One request on its way through the filters, upstream's order: request info, deadline,
- * authentication, impersonation, in-flight limits, authorization, verb. */
+/* One request on its way through the filters, in upstream's order: request info, authentication,
+ * impersonation, deadline, in-flight limits, authorization. They run when the head has come, before
+ * a byte of the body is read; the verb runs when the body is whole.
+ *
+ *   cor_server_on_head ──► filters ──► refused: answered
+ *                             └──► accepted ──► cor_server_on_request ──► verb ──► on_over
+ *                                       └──► on_gone_early: the client leaves, its body is refused
+ *
+ * Until the end of the filters the request's strings are those of the head. What the verb needs of
+ * them is copied then (`kept`), because the head is freed; a watch that has begun needs none of it.
+ */
 struct exchange {
     struct cor_http_sink sink;
     struct cor_server *server;
-    const struct cor_http_request *http;
+    const struct cor_http_request *http; /* NULL after the filters */
     struct cor_api_request request;
+    char *kept; /* the strings of `request` but for the path and the body */
     struct cor_identity identity;
     struct cor_status status;
     size_t shard;
@@ -58,7 +68,26 @@ static void exchange_free(struct exchange *ex, int code)
     cor_request_info_deinit(&ex->request.info);
     cor_identity_deinit(&ex->identity);
     cor_status_deinit(&ex->status);
+    cor_free(ex->kept);
     cor_free(ex);
+}
+
+static void release_kept(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+
+    ex->kept = cor_free(ex->kept);
+    req->query = req->accept = req->content_type = (struct cor_str){0};
+    req->user_agent = req->if_none_match = req->audit_id = (struct cor_str){0};
+}
+
+/* A watch has read its options, and its head has been sent. */
+static void on_started(struct cor_http_sink *sink)
+{
+    struct exchange *ex = COR_CONTAINER_OF(sink, struct exchange, sink);
+
+    if (ex->is_watching)
+        release_kept(ex);
 }
 
 static void on_over(struct cor_http_sink *sink)
@@ -75,6 +104,7 @@ static struct exchange *exchange_new(struct cor_server *s, const struct cor_http
     if (!ex)
         return NULL;
     cor_http_sink_init(&ex->sink, resp, on_over);
+    ex->sink.on_started = on_started;
     cor_status_init(&ex->status);
     ex->server = s;
     ex->http = http;
@@ -102,7 +132,7 @@ static void reply_header(struct reply *reply, struct cor_str name, struct cor_st
 static void answer(struct exchange *ex, int code, struct reply *reply, struct cor_str body)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid;
-    struct cor_str audit_id = cor_http_request_header(ex->http, COR_STR("audit-id"));
+    struct cor_str audit_id = ex->request.audit_id;
 
     cor_buf_init(&uuid, 64);
     if (audit_id.n == 0) {
@@ -125,7 +155,6 @@ static void answer_text(struct exchange *ex, int code, struct reply *reply, stru
 static void answer_status(struct exchange *ex)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json, pretty;
-    struct cor_str agent = cor_http_request_header(ex->http, COR_STR("user-agent"));
     struct reply reply = {.n = 0};
     struct cor_buf *body = &json;
 
@@ -136,7 +165,7 @@ static void answer_status(struct exchange *ex)
         return;
     }
     (void)cor_status_write(&ex->status, &json);
-    if (cor_wants_pretty(COR_UNSET, agent)) {
+    if (cor_wants_pretty(COR_UNSET, ex->request.user_agent)) {
         if (cor_json_pretty(cor_buf_str(&json), 0, &pretty) == 0)
             body = &pretty;
     } else {
@@ -214,27 +243,52 @@ static bool is_reading(const struct exchange *ex)
     const struct cor_request_info *info = &ex->request.info;
 
     if (!info->is_resource)
-        return ex->http->method == COR_HTTP_GET || ex->http->method == COR_HTTP_HEAD;
+        return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
     return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
            info->verb == COR_VERB_WATCH;
 }
 
-/* False: there are too many. system:masters always gets in, and then does not count. */
-static bool enter_flight(struct exchange *ex)
+/* The counter of its kind, and the maximum; 0: there is none. */
+static _Atomic uint64_t *flight_of(const struct exchange *ex, uint64_t *ret_max)
 {
     struct cor_server *s = ex->server;
     bool reading = is_reading(ex);
-    _Atomic uint64_t *count = reading ? &s->reading : &s->mutating;
-    uint64_t max = reading ? s->reading_max : s->mutating_max;
 
-    if (is_long(ex) || max == 0)
+    *ret_max = is_long(ex) ? 0 : reading ? s->reading_max : s->mutating_max;
+    return reading ? &s->reading : &s->mutating;
+}
+
+static bool is_master(const struct exchange *ex)
+{
+    return cor_user_is_in(&ex->identity.user, COR_STR(COR_GROUP_MASTERS));
+}
+
+/* Is there a place for one more? Asked when the head has come, so that a body which would be
+ * refused is not read. No place is taken yet: clients that dribble their bodies would hold all of
+ * them. */
+static bool has_place(const struct exchange *ex)
+{
+    uint64_t max;
+    const _Atomic uint64_t *count = flight_of(ex, &max);
+
+    return max == 0 || atomic_load_explicit(count, memory_order_relaxed) < max || is_master(ex);
+}
+
+/* Takes a place, when the request is whole. False: there are too many. system:masters always gets
+ * in, and then does not count. */
+static bool enter_flight(struct exchange *ex)
+{
+    uint64_t max;
+    _Atomic uint64_t *count = flight_of(ex, &max);
+
+    if (max == 0)
         return true;
     if (atomic_fetch_add(count, 1) < max) {
-        ex->flight = reading ? COUNTED_READING : COUNTED_MUTATING;
+        ex->flight = count == &ex->server->reading ? COUNTED_READING : COUNTED_MUTATING;
         return true;
     }
     atomic_fetch_sub(count, 1);
-    return cor_user_is_in(&ex->identity.user, COR_STR(COR_GROUP_MASTERS));
+    return is_master(ex);
 }
 
 static int authorize(struct exchange *ex)
@@ -254,11 +308,8 @@ static int read_request(struct exchange *ex)
 {
     const struct cor_http_request *http = ex->http;
     struct cor_api_request *req = &ex->request;
-    int r = cor_request_info_init(&req->info, http->method, http->path, http->query);
+    int r;
 
-    if (r < 0)
-        return cor_status_set(&ex->status, r, "%s",
-                              r == -COR_EINVAL ? "invalid URL escape" : cor_err_text(r));
     req->method = http->method;
     req->query = http->query;
     req->accept = cor_http_request_header(http, COR_STR("accept"));
@@ -266,10 +317,42 @@ static int read_request(struct exchange *ex)
     req->user_agent = cor_http_request_header(http, COR_STR("user-agent"));
     req->if_none_match = cor_http_request_header(http, COR_STR("if-none-match"));
     req->audit_id = cor_http_request_header(http, COR_STR("audit-id"));
-    req->body = http->body;
     req->user = &ex->identity.user;
     ex->is_dry_run =
         http->query.n > 0 && memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
+    r = cor_request_info_init(&req->info, http->method, http->path, http->query);
+    if (r < 0)
+        return cor_status_set(&ex->status, r, "%s",
+                              r == -COR_EINVAL ? "invalid URL escape" : cor_err_text(r));
+    return 0;
+}
+
+/* The head goes: copies what the verb reads of it. */
+static int keep_head(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+    struct cor_str *const strings[] = {&req->query,      &req->accept,        &req->content_type,
+                                       &req->user_agent, &req->if_none_match, &req->audit_id};
+    size_t n = 0;
+    char *at;
+
+    ex->http = NULL;
+    for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++)
+        n += strings[i]->n;
+    if (n == 0)
+        return 0;
+    at = ex->kept = cor_alloc(n);
+    if (!at) {
+        release_kept(ex);
+        return cor_status_set(&ex->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++) {
+        if (strings[i]->n == 0)
+            continue;
+        memcpy(at, strings[i]->p, strings[i]->n);
+        strings[i]->p = at;
+        at += strings[i]->n;
+    }
     return 0;
 }
 
@@ -290,7 +373,7 @@ static int impersonate(struct exchange *ex)
 
 static bool is_metrics(const struct exchange *ex)
 {
-    return !ex->request.info.is_resource && ex->http->method == COR_HTTP_GET &&
+    return !ex->request.info.is_resource && ex->request.method == COR_HTTP_GET &&
            cor_str_eqz(ex->request.info.path, "/metrics");
 }
 
@@ -309,8 +392,16 @@ static void dispatch(struct exchange *ex)
     cor_api_call(cor_api_loop(ex->server->api, ex->shard), &ex->request, &ex->sink.sink);
 }
 
-void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
-                           void *arg)
+static void on_gone_early(struct cor_http_response *resp, int why, void *arg)
+{
+    exchange_free(arg, 0);
+}
+
+/* While the body comes. */
+static const struct cor_http_response_cbs waiting_cbs = {.on_gone = on_gone_early};
+
+void cor_server_on_head(const struct cor_http_request *req, struct cor_http_response *resp,
+                        void *arg)
 {
     struct exchange *ex = exchange_new(arg, req, resp);
     int r;
@@ -326,14 +417,28 @@ void cor_server_on_request(const struct cor_http_request *req, struct cor_http_r
         r = impersonate(ex);
     if (r == 0)
         r = set_deadline(ex);
-    if (r == 0 && !enter_flight(ex)) {
+    if (r == 0 && !has_place(ex)) {
         answer_busy(ex);
         return;
     }
     if (r == 0)
         r = authorize(ex);
     if (r == 0)
-        dispatch(ex);
+        r = keep_head(ex);
+    if (r == 0)
+        cor_http_response_set_cbs(resp, &waiting_cbs, ex);
     else
         answer_status(ex);
+}
+
+void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
+                           void *arg)
+{
+    struct exchange *ex = cor_http_response_arg(resp);
+
+    ex->request.body = req->body;
+    if (enter_flight(ex))
+        dispatch(ex);
+    else
+        answer_busy(ex);
 }

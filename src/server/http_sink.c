@@ -40,6 +40,8 @@ static void sink_start(struct cor_sink *sink, int status, const struct cor_http_
 
     own->status = status;
     cor_http_response_start(own->response, status, headers, nheaders, length);
+    if (own->on_started)
+        own->on_started(own);
 }
 
 static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,

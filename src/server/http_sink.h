@@ -10,9 +10,10 @@ struct cor_http_sink {
     struct cor_http_response *response;
     const struct cor_sink_cbs *cbs;
     void *cb_arg;
-    int status;                                  /* of the answer; 0: not started */
-    uint64_t bytes;                              /* of the body, so far */
-    void (*on_over)(struct cor_http_sink *sink); /* ended or gone: the memory may go */
+    int status;                                     /* of the answer; 0: not started */
+    uint64_t bytes;                                 /* of the body, so far */
+    void (*on_over)(struct cor_http_sink *sink);    /* ended or gone: the memory may go */
+    void (*on_started)(struct cor_http_sink *sink); /* the head of the answer is out; or NULL */
 };
 
 void cor_http_sink_init(struct cor_http_sink *sink, struct cor_http_response *response,

@@ -131,6 +131,7 @@ int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_s
     struct cor_http_server_opts http_opts = {.loops = opts->loops,
                                              .nloops = opts->nloops,
                                              .limits = opts->limits,
+                                             .on_head = cor_server_on_head,
                                              .on_request = cor_server_on_request,
                                              .on_error = on_error,
                                              .arg = s};

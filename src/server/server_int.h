@@ -19,7 +19,9 @@ struct cor_server {
     _Atomic uint64_t reading, mutating; /* requests that count now */
 };
 
-/* The handler of the HTTP server: exchange.c. */
+/* The handlers of the HTTP server: exchange.c. */
+void cor_server_on_head(const struct cor_http_request *req, struct cor_http_response *resp,
+                        void *arg);
 void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
                            void *arg);
 

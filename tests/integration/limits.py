@@ -129,6 +129,59 @@ def no_limit_is_no_limit(server):
                 connection.close()
 
 
+def head_of_a_post(folder, length, token=None):
+    """Sends the head of a request only; its body of `length` bytes does not come."""
+    connection = UnixConnection(folder + "/s.sock")
+    connection.putrequest("POST", MAPS)
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", str(length))
+    if token:
+        connection.putheader("Authorization", "Bearer " + token)
+    connection.endheaders()
+    return connection
+
+
+@test
+def a_request_is_refused_before_its_body_is_read(server):
+    with tempfile.TemporaryDirectory() as folder, limited(folder) as other:
+        connection = head_of_a_post(folder, 3_000_000, "t-nobody")
+        answer = connection.getresponse()
+        assert answer.status == 401, answer.status
+        assert answer.headers["Connection"] == "close", answer.headers
+        connection.close()
+        # A short one is passed over, and the connection serves the next request.
+        connection = head_of_a_post(folder, 4, "t-nobody")
+        answer = connection.getresponse()
+        assert answer.status == 401 and answer.read(), answer.status
+        connection.send(b"four")
+        connection.request("GET", MAPS)
+        assert connection.getresponse().status == 200
+        connection.close()
+        # One who is refused does not learn what this server takes.
+        connection = head_of_a_post(folder, 30_000_000, "t-nobody")
+        assert connection.getresponse().status == 401
+        connection.close()
+        connection = head_of_a_post(folder, 30_000_000, "t-ann")
+        assert connection.getresponse().status == 413
+        connection.close()
+        other.get(MAPS).expect(200)
+
+
+@test
+def a_body_that_has_not_come_takes_no_place_of_another_request(server):
+    with tempfile.TemporaryDirectory() as folder, limited(folder) as other:
+        waiting = [head_of_a_post(folder, 1000, "t-ann") for _ in range(5)]
+        for connection in waiting:
+            connection.send(b"{")
+        for i in range(5):
+            other.request("POST", MAPS, config_map(f"beside-{i}"), token="t-ann").expect(201)
+        # The place is taken when the body is whole.
+        waiting[0].send(json.dumps(config_map("late")).encode()[1:].ljust(999))
+        assert waiting[0].getresponse().status == 201
+        for connection in waiting:
+            connection.close()
+
+
 def streams_offered(folder):
     """SETTINGS_MAX_CONCURRENT_STREAMS of the server's first frame."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:

@@ -25,6 +25,10 @@ enum protocol { H1, H2 };
 /* What clients speak that are opened from now on. */
 static enum protocol protocol;
 
+/* The on_head of servers that are made from now on; NULL: they have none. */
+static void (*head_handler)(const struct cor_http_request *req, struct cor_http_response *resp,
+                            void *arg);
+
 /* A test that must hold over both protocols. */
 #define TEST_BOTH(suite, name)                                                                     \
     static void both_##suite##_##name(void);                                                       \
@@ -73,6 +77,7 @@ struct http {
     size_t nheld, ngone, ndrained, nwritable;
     int why;
     bool ends_on_drain;
+    bool holds;    /* a server with an on_head: holds requests, instead of echoing them */
     uint64_t left; /* what stream_out() has still to write */
 };
 
@@ -449,6 +454,18 @@ static void handler(const struct cor_http_request *req, struct cor_http_response
     }
 }
 
+/* The same for a request whose head was seen before and is gone: it is held or echoed. */
+static void handle_whole(const struct cor_http_request *req, struct cor_http_response *resp,
+                         void *arg)
+{
+    struct http *h = arg;
+    struct cor_http_request as = *req;
+
+    assert_int_equal(req->path.n + req->target.n + req->query.n + req->nheaders, 0);
+    as.path = h->holds ? COR_STR("/hold") : COR_STR("/echo");
+    handler(&as, resp, arg);
+}
+
 static const char *handler_on_error(const struct cor_http_request *req, int status,
                                     const char *message, struct cor_buf *out, void *arg)
 {
@@ -462,7 +479,8 @@ static inline void http_init(struct http *h, struct cor_http_limits limits, stru
 {
     struct cor_http_server_opts opts = {.nloops = 1,
                                         .limits = limits,
-                                        .on_request = handler,
+                                        .on_head = head_handler,
+                                        .on_request = head_handler ? handle_whole : handler,
                                         .on_error = handler_on_error,
                                         .arg = h};
 

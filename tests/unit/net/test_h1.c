@@ -358,6 +358,45 @@ TEST(h1, a_callback_may_refuse)
     cor_h1_free(h);
 }
 
+static int pause_after_head(const struct cor_h1_head *head, void *arg)
+{
+    int r = on_head(head, arg);
+
+    return r < 0 ? r : COR_H1_PAUSE;
+}
+
+TEST(h1, a_feed_may_end_after_the_head_and_the_head_be_freed)
+{
+    static const struct cor_h1_cbs pausing = {pause_after_head, on_body, on_end};
+    struct cor_str in = COR_STR("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                "3\r\nabc\r\n0\r\nTrailer: b\r\n\r\nrest");
+    struct log log = {0};
+    size_t used, live = test_live_bytes();
+
+    for (size_t cut = 1; cut < in.n; cut++) {
+        log.h = cor_h1_new(COR_H1_SERVER, &wide, &pausing, &log);
+        cor_buf_init(&log.text, 1 << 16);
+        used = 0;
+        for (struct cor_str rest = in; !cor_h1_is_paused(log.h); rest = cor_str_from(rest, used))
+            assert_int_equal(
+                cor_h1_feed(log.h, cor_str(rest.p, cut < rest.n ? cut : rest.n), &used), 0);
+        assert_null(strstr(cor_buf_z(&log.text), "abc"));
+        assert_true(cor_h1_head_bytes(log.h) > 0);
+        cor_h1_release_head(log.h);
+        assert_int_equal(cor_h1_head_bytes(log.h), 0);
+        assert_int_equal(cor_h1_head(log.h)->nheaders, 0);
+        assert_int_equal(cor_h1_head(log.h)->length, COR_H1_LENGTH_UNKNOWN);
+        assert_int_equal(
+            cor_h1_feed(log.h, COR_STR("3\r\nabc\r\n0\r\nTrailer: b\r\n\r\nrest"), &used), 0);
+        assert_true(cor_h1_is_done(log.h));
+        assert_string_equal(cor_buf_z(&log.text),
+                            "POST /x 1.1 ka len=?|Host=a|Transfer-Encoding=chunked|abc|.");
+        cor_h1_free(log.h);
+        cor_buf_deinit(&log.text);
+    }
+    assert_int_equal(test_live_bytes(), live);
+}
+
 TEST(h1, long_messages_survive_any_cut)
 {
     struct cor_buf in;
