@@ -16,7 +16,8 @@ static bool counts(const struct cor_health_check *check, enum endpoint endpoint)
     return endpoint == READYZ ? check->ready : check->live;
 }
 
-static bool is_excluded(struct cor_str query, const char *check)
+/* 1: a parameter excludes the check; 0: none does; -COR_ENOMEM. */
+static int is_excluded(struct cor_str query, const char *check)
 {
     struct cor_str name, value;
     int r;
@@ -24,18 +25,20 @@ static bool is_excluded(struct cor_str query, const char *check)
     while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
         char text[EXCLUDE_MAX];
         struct cor_buf decoded;
-        bool hit;
+        bool is_hit;
 
         if (r < 0 || !cor_url_query_is(name, COR_STR("exclude")) || value.n >= sizeof(text))
             continue;
         cor_buf_init(&decoded, sizeof(text));
-        hit = cor_url_unescape(value, COR_URL_QUERY, &decoded) == 0 &&
-              cor_str_eqz(cor_buf_str(&decoded), check);
+        r = cor_url_unescape(value, COR_URL_QUERY, &decoded);
+        is_hit = r == 0 && cor_str_eqz(cor_buf_str(&decoded), check);
         cor_buf_deinit(&decoded);
-        if (hit)
-            return true;
+        if (is_hit)
+            return 1;
+        if (r == -COR_ENOMEM)
+            return r;
     }
-    return false;
+    return 0;
 }
 
 static bool is_verbose(struct cor_str query)
@@ -70,9 +73,12 @@ static int write_unknown_excludes(struct cor_call *call, enum endpoint endpoint)
     cor_buf_init(&text, COR_API_OPTIONS_BYTES_MAX);
     while (r == 0 && (more = cor_url_query_next(&query, &name, &value)) != 0) {
         cor_buf_reset(&text);
-        if (more < 0 || !cor_url_query_is(name, COR_STR("exclude")) ||
-            cor_url_unescape(value, COR_URL_QUERY, &text) < 0 ||
-            is_check(call->loop->api, endpoint, cor_buf_str(&text)))
+        if (more < 0 || !cor_url_query_is(name, COR_STR("exclude")))
+            continue;
+        more = cor_url_unescape(value, COR_URL_QUERY, &text);
+        if (more == -COR_ENOMEM)
+            return more;
+        if (more < 0 || is_check(call->loop->api, endpoint, cor_buf_str(&text)))
             continue;
         r = cor_buf_addz(&call->out,
                          n++ > 0 ? ", "
@@ -83,30 +89,34 @@ static int write_unknown_excludes(struct cor_call *call, enum endpoint endpoint)
     return r == 0 && n > 0 ? cor_buf_addc(&call->out, '\n') : r;
 }
 
+/* Appends the line of one check, and clears `ok` when it fails. 0, -COR_ENOMEM. */
+static int write_check(struct cor_call *call, const struct cor_health_check *check, bool *ok)
+{
+    char why[COR_READY_MESSAGE_MAX];
+    int r = is_excluded(call->req->query, check->name);
+
+    if (r < 0)
+        return r;
+    if (r == 1)
+        return cor_buf_addf(&call->out, "[+]%s excluded: ok\n", check->name);
+    if (check->is_ok(check->arg, why))
+        return cor_buf_addf(&call->out, "[+]%s ok\n", check->name);
+    *ok = false;
+    return cor_buf_addf(&call->out, "[-]%s failed: reason withheld\n", check->name);
+}
+
 /* One line per check, then the verdict. Returns whether all is well; -COR_ENOMEM. */
 static int write_checks(struct cor_call *call, enum endpoint endpoint, const char *name)
 {
     const struct cor_api *api = call->loop->api;
-    char why[COR_READY_MESSAGE_MAX];
     bool ok = true;
-    int r =
-        cor_buf_addz(&call->out, is_excluded(call->req->query, "ping") ? "[+]ping excluded: ok\n"
-                                                                       : "[+]ping ok\n");
+    int r = is_excluded(call->req->query, "ping");
 
-    for (size_t i = 0; i < api->nchecks && r == 0; i++) {
-        const struct cor_health_check *check = &api->checks[i];
-
-        if (!counts(check, endpoint))
-            continue;
-        if (is_excluded(call->req->query, check->name)) {
-            r = cor_buf_addf(&call->out, "[+]%s excluded: ok\n", check->name);
-        } else if (check->is_ok(check->arg, why)) {
-            r = cor_buf_addf(&call->out, "[+]%s ok\n", check->name);
-        } else {
-            ok = false;
-            r = cor_buf_addf(&call->out, "[-]%s failed: reason withheld\n", check->name);
-        }
-    }
+    if (r >= 0)
+        r = cor_buf_addz(&call->out, r == 1 ? "[+]ping excluded: ok\n" : "[+]ping ok\n");
+    for (size_t i = 0; i < api->nchecks && r == 0; i++)
+        if (counts(&api->checks[i], endpoint))
+            r = write_check(call, &api->checks[i], &ok);
     if (r == 0)
         r = write_unknown_excludes(call, endpoint);
     if (r == 0)

@@ -53,9 +53,9 @@ const char *fx_do_with(struct fx *fx, int status, const char *method, const char
                        const char *body, const struct fx_headers *headers);
 
 /* Repeats a request that changes nothing with each of its allocations failed in turn. An answer
- * that says success must be, byte for byte, the one that the request gets with memory; every other
- * one must be a Status of 500 (or, when there is no memory for one, its text), or must be broken
- * off. */
+ * that says success must be, identities aside, the one that the request gets with memory; every
+ * other one must be a Status of 500 (or, when there is no memory for one, its text), or must be
+ * broken off. */
 void fx_fail_each_alloc(struct fx *fx, const char *method, const char *target, const char *body,
                         const struct fx_headers *headers);
 
