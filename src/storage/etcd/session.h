@@ -97,8 +97,8 @@ void etcd_stream_close(struct etcd_stream *stream);
 bool etcd_session_wants_login(const struct etcd_session *s, const char *message);
 /* It will not be otherwise next time. */
 bool etcd_is_refusal(const char *message);
-/* Etcd's answer to a call: a member that has no leader cannot serve, another may; the session goes
- * on to it. */
+/* Why a call or a stream ended. A member that has no leader cannot serve, but another one may: the
+ * session goes on to it. Other reasons are ignored. */
 void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why);
 
 #endif

@@ -306,6 +306,7 @@ static void on_closed(void *arg, const struct etcd_failure *why)
     struct cor_list *link;
 
     s->call = NULL;
+    etcd_session_blame_member(s->all->session, why);
     if (!etcd_is_refusal(why->message)) {
         lose(s, etcd_session_wants_login(s->all->session, why->message) ? ETCD_WAIT_LOGIN
                                                                         : ETCD_WAIT_RETRY);

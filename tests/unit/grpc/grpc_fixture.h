@@ -23,6 +23,7 @@
 #define PATIENCE_MS 60000
 
 struct world;
+struct served;
 
 /* A connection at the server. */
 struct peer {
@@ -53,6 +54,8 @@ struct world {
     char head[2048];    /* the last request's, "name=value|" */
     bool says_nothing;  /* accepts, and then is silent */
     struct cor_str raw; /* says this instead of HTTP/2 */
+    /* Answers a call instead of the script of the method's name; NULL: that script. */
+    void (*answer)(struct served *c);
     struct cor_grpc_channel *ch;
     bool channel_closed, listener_closed, net_closed;
     int ups, downs;
@@ -142,7 +145,7 @@ static void served_pour(struct served *c)
         served_status(c, "0", "");
 }
 
-static void served_whole(struct served *c)
+static void served_by_name(struct served *c)
 {
     static const struct cor_http_header trailers_only[] = {
         {COR_STR("content-type"), COR_STR("application/grpc")},
@@ -207,6 +210,14 @@ static void served_whole(struct served *c)
         c->ends = true;
         served_pour(c);
     }
+}
+
+static void served_whole(struct served *c)
+{
+    if (c->peer->w->answer)
+        c->peer->w->answer(c);
+    else
+        served_by_name(c);
 }
 
 static int served_on_head(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
@@ -406,7 +417,7 @@ static inline void world_open(struct world *w)
     assert_int_equal(world_open_with(w, (struct cor_grpc_channel_opts){.recv_max = 8u << 20}), 0);
 }
 
-static bool is_up(void *arg)
+static inline bool is_up(void *arg)
 {
     struct world *w = arg;
 
@@ -525,7 +536,7 @@ static bool one_done(void *arg)
 }
 
 /* A unary call to its end. */
-static void ask(struct world *w, const char *method, struct cor_str message)
+static inline void ask(struct world *w, const char *method, struct cor_str message)
 {
     struct cor_grpc_call_opts opts = {.method = cor_strz(method), .timeout_ms = PATIENCE_MS};
 

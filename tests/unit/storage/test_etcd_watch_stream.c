@@ -93,6 +93,17 @@ TEST(etcd_watch_stream, a_lost_stream_resumes_each_watch_at_its_own_revision)
     pair_close(&p);
 }
 
+/* A watch may be all that a server asks of etcd: it must not wait for a call to notice. */
+TEST(etcd_watch_stream, a_member_that_lost_its_leader_is_blamed)
+{
+    struct pair p;
+
+    pair_open(&p);
+    fake_stream_fail(p.shared, COR_GRPC_UNAVAILABLE, "etcdserver: no leader", false);
+    assert_int_equal(session.blamed, 1);
+    pair_close(&p);
+}
+
 TEST(etcd_watch_stream, one_that_leaves_is_given_up_by_its_id)
 {
     struct pair p;
