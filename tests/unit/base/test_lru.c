@@ -83,6 +83,7 @@ TEST(lru, takes_nothing_without_memory)
 
         begin(&l, 2);
         r = add(&l, 'a');
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         assert_int_equal(cor_lru_len(&l), r == 0 ? 1 : 0);
         cor_lru_deinit(&l);
     }

@@ -242,6 +242,7 @@ static void fail_each_allocation(cor_convert_fn fn, const char *json)
         int r = cor_convert_object(fn, COR_STR("K"), COR_STR("v"), object, &made);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_int_equal(r == 0, made != NULL);
         cor_object_unref(made);
     }
 }

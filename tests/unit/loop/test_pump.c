@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "loop/pump.h"
@@ -197,7 +198,11 @@ TEST(pump, survives_failed_allocations)
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_pump *pump = NULL;
 
-        if (cor_pump_new(loop, &pump) == 0)
+        int r = cor_pump_new(loop, &pump);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_int_equal(r == 0, pump != NULL);
+        if (r == 0)
             cor_pump_free(pump);
     }
     assert_null(cor_pump_free(NULL));

@@ -133,8 +133,12 @@ TEST(builder, survives_failed_allocations)
             cor_builder_set_label(b, "a", COR_STR("b"));
             cor_builder_append_json(b, "spec.list", COR_STR("{\"a\":1}"));
             cor_builder_remove(b, "spec.other");
-            if (cor_builder_finish(b, &object, NULL) == 0)
-                assert_str(cor_object_name(object), "web");
+            if (cor_builder_finish(b, &object, NULL) == 0) {
+                assert_false(test_alloc_failed());
+                assert_str(cor_object_json(object),
+                           "{\"metadata\":{\"labels\":{\"a\":\"b\"},\"name\":\"web\"},\"spec\":"
+                           "{\"list\":[{\"a\":1}]}}");
+            }
         }
         cor_object_unref(object);
         cor_builder_free(b);

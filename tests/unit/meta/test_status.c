@@ -212,6 +212,36 @@ TEST(status, out_of_memory_never_costs_the_code)
     }
 }
 
+/* Without memory for all of it a copy says so, and has the code. */
+TEST(status, a_copy_that_says_success_is_whole)
+{
+    struct cor_status st = {0};
+    size_t nfailed = 0;
+
+    cor_status_too_large_rv(&st, 9, 5, 1);
+    cor_status_set_details(&st, COR_STR("n"), COR_STR("g"), COR_STR("k"));
+    assert_int_equal(cor_status_set_continue(&st, COR_STR("token")), 0);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_status copy = {0};
+        int r = cor_status_copy(&copy, &st);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_int_equal(copy.err, -COR_EFUTURE);
+        assert_int_equal(copy.code, 504);
+        nfailed += r < 0;
+        if (r == 0) {
+            assert_string_equal(copy.message, st.message);
+            check_details(&copy, "n", "g", "k");
+            assert_string_equal(copy.continue_token, "token");
+            assert_int_equal(copy.ncauses, 1);
+        }
+        cor_status_deinit(&copy);
+    }
+    /* The message, three details, the token, the list of causes, and the cause's two texts. */
+    assert_true(nfailed >= 7);
+    cor_status_deinit(&st);
+}
+
 static void check_json(const struct cor_status *st, const char *want)
 {
     struct cor_buf b;
@@ -267,16 +297,22 @@ TEST(status, absent_parts_are_not_written)
 
 TEST(status, a_failed_write_leaves_the_text_as_it_was)
 {
+    static const char whole[] =
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
+        "\"Internal error occurred: broken\",\"reason\":\"InternalError\",\"details\":{\"causes\":[{"
+        "\"message\":\"broken\"}]},\"code\":500}";
     struct cor_status st = {0};
 
     cor_status_internal(&st, "broken");
+    check_json(&st, whole);
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_buf b;
         int r;
 
         cor_buf_init(&b, 4096);
         r = cor_status_write(&st, &b);
-        assert_true(r == 0 || (r == -COR_ENOMEM && b.n == 0));
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_string_equal(cor_buf_z(&b), r == 0 ? whole : "");
         cor_buf_deinit(&b);
     }
     cor_status_deinit(&st);

@@ -2,6 +2,8 @@
 
 #include "api_fixture.h"
 
+#include <stdio.h>
+
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
 static void open_ready(struct fx *fx)
@@ -241,6 +243,16 @@ TEST(create, survives_every_failed_allocation)
         assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 201 ||
                     call.sink.status == 500);
         created += call.sink.status == 201;
+        if (call.sink.status == 201) {
+            const char *answer = cor_buf_z(&call.sink.body);
+            char target[256];
+
+            assert_at(answer, "metadata.labels", "{\"x\":\"y\"}");
+            assert_at(answer, "data", "{\"k\":\"2\"}");
+            snprintf(target, sizeof(target), CONFIGMAPS "/%s", fx_at(answer, "metadata.name"));
+            assert_at(fx_do(&fx, 200, "GET", target, ""), "metadata.resourceVersion",
+                      fx_at(answer, "metadata.resourceVersion"));
+        }
         if (call.sink.status == 201)
             break;
     }

@@ -245,6 +245,22 @@ TEST(delete_collection, deletes_what_is_selected)
     fx_close(&fx);
 }
 
+/* `a` has no finalizers, `b` has one; 2 is the collection of both. */
+static void assert_deleted(struct fx *fx, size_t which, const char *answer)
+{
+    if (which != 1)
+        fx_do(fx, 404, "GET", CONFIGMAPS "/a", "");
+    if (which != 0)
+        assert_string_not_equal(
+            fx_at(fx_do(fx, 200, "GET", CONFIGMAPS "/b", ""), "metadata.deletionTimestamp"), "");
+    if (which == 0)
+        assert_at(answer, "status", "Success");
+    if (which == 1)
+        assert_string_not_equal(fx_at(answer, "metadata.deletionTimestamp"), "");
+    if (which == 2)
+        assert_at(answer, "kind", "ConfigMapList");
+}
+
 TEST(delete, survives_every_failed_allocation)
 {
     static const char *const bodies[] = {
@@ -263,8 +279,15 @@ TEST(delete, survives_every_failed_allocation)
 
             fx_start(&fx, &call, "DELETE", targets[t], "{\"preconditions\":{}}", NULL);
             fx_wait(&call);
+            test_fail_alloc(0, false);
             assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 200 ||
-                        call.sink.status == 404 || call.sink.status == 500);
+                        call.sink.status == 500);
+            if (call.sink.status == 200 && !call.sink.is_aborted)
+                assert_deleted(&fx, t, cor_buf_z(&call.sink.body));
+            fx_do(&fx, 0, "POST", CONFIGMAPS, bodies[0]);
+            fx_do(&fx, 0, "DELETE", CONFIGMAPS "/b", "");
+            fx_do(&fx, 0, "PATCH", CONFIGMAPS "/b", "{\"metadata\":{\"finalizers\":null}}");
+            fx_do(&fx, 0, "POST", CONFIGMAPS, bodies[1]);
         }
         fx_close(&fx);
     }

@@ -293,14 +293,26 @@ static void fail_allocations(const char *method, const char *target, const char 
     open_ready(&fx);
     fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"n\":\"0\"}}");
     FOR_EACH_FAILED_ALLOC(n) {
+        const char *after;
         FX_CALL call;
 
         fx_start(&fx, &call, method, target, body, NULL);
         fx_wait(&call);
         assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 200 ||
                     call.sink.status == 500);
+        test_fail_alloc(0, false);
+        after = fx_do(&fx, 200, "GET", CONFIGMAPS "/a", "");
+        if (call.sink.status == 200 && !call.sink.is_aborted) {
+            assert_at(after, "data.n", "1");
+            assert_int_equal(call.sink.body.n, strlen(after) + 1);
+            assert_memory_equal(call.sink.body.p, after, strlen(after));
+        } else if (strcmp(fx_at(after, "data.n"), "1") != 0) {
+            assert_at(after, "data.n", "0");
+        }
+        /* The next one changes it again. */
+        fx_do(&fx, 200, "PUT", CONFIGMAPS "/a",
+              "{\"metadata\":{\"name\":\"a\"},\"data\":{\"n\":\"0\"}}");
     }
-    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""), "data.n", "1");
     fx_close(&fx);
 }
 

@@ -256,6 +256,13 @@ TEST(watch, survives_every_failed_allocation)
 
             assert_true(cor_loop_run_until(fx.loop, has_lines, &want, FX_TIMEOUT_MS) ||
                         call.sink.is_done);
+            if (call.sink.status == 200 && !call.sink.is_done && !call.sink.is_aborted) {
+                const char *first = event(&call, 0);
+
+                if (!strstr(first, "\"type\":\"ADDED\"") && !strstr(first, "ERROR"))
+                    fail_msg("without allocation %zu: %s", n, first);
+                assert_true(strstr(first, "ERROR") || strstr(first, "\"name\":\"a\""));
+            }
         }
     }
     fx_close(&fx);
