@@ -46,6 +46,10 @@ bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
     return message[0] == 'l';
 }
 
+void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
+{
+}
+
 bool etcd_is_refusal(const char *message)
 {
     return message[0] == 'p';

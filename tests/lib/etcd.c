@@ -60,6 +60,7 @@ static unsigned own_port(void)
     uint16_t own = 0;
 
     assert_true(held_port(&own) >= 0);
+    test_keep_fds();
     return own;
 }
 

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <ftw.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "loop/loop.h"
 #include "test.h"
 
 #define TESTS_MAX 2048
@@ -16,6 +18,9 @@ static const char *test_files[TESTS_MAX]; /* beside `tests` */
 static size_t ntests;
 static _Atomic size_t live, live_bytes;
 static uint64_t seed, random_state;
+/* Descriptors above are not looked at. */
+#define FDS_MAX 4096
+static bool is_fd_known[FDS_MAX]; /* open before the test, or kept until the program ends */
 static char tmpdirs[256][64];
 static size_t ntmpdirs;
 
@@ -152,8 +157,73 @@ static void keep_file(const char *file)
     ntests = kept;
 }
 
+/* Runs over this process' open descriptors. True, and which one: another is there. */
+static bool next_fd(DIR *dir, int *ret_fd)
+{
+    struct dirent *entry;
+
+    while ((entry = readdir(dir))) {
+        if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(dir))
+            continue;
+        *ret_fd = atoi(entry->d_name);
+        return true;
+    }
+    return false;
+}
+
+void test_keep_fds(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int fd;
+
+    while (dir && next_fd(dir, &fd))
+        if (fd < FDS_MAX)
+            is_fd_known[fd] = true;
+    if (dir)
+        closedir(dir);
+}
+
+/* Counts, and names, the descriptors that a test left open. */
+static size_t fds_left(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t left = 0;
+    int fd;
+
+    while (dir && next_fd(dir, &fd)) {
+        char link[32], target[256];
+        ssize_t n;
+
+        if (fd >= FDS_MAX || is_fd_known[fd])
+            continue;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        n = readlink(link, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+        print_error("descriptor %d (%s) left open\n", fd, target);
+        left++;
+    }
+    if (dir)
+        closedir(dir);
+    return left;
+}
+
+/* Only of programs that have loops. */
+extern __typeof__(cor_loop_new) cor_loop_new __attribute__((weak));
+extern __typeof__(cor_loop_free) cor_loop_free __attribute__((weak));
+
+/* libuv makes a pipe for signals with the first loop, and keeps it. */
+static void open_what_stays(void)
+{
+    struct cor_loop *loop;
+
+    if (cor_loop_new && cor_loop_new(1, &loop) == 0)
+        cor_loop_free(loop);
+}
+
 static int setup(void **state)
 {
+    memset(is_fd_known, 0, sizeof(is_fd_known));
+    test_keep_fds();
     *state = (void *)(uintptr_t)test_live_allocs();
     return 0;
 }
@@ -163,6 +233,8 @@ static int teardown(void **state)
     size_t before = (size_t)(uintptr_t)*state;
 
     test_fail_alloc(0, false);
+    if (fds_left() > 0)
+        return -1;
     if (test_live_allocs() == before)
         return 0;
     print_error("%zu allocations left behind (seed %llu)\n", test_live_allocs() - before,
@@ -181,6 +253,7 @@ int main(int argc, char **argv)
                          : (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
     random_state = seed;
     cor_mem_set(&counting);
+    open_what_stays();
     if (file)
         keep_file(file);
     if (ntests == 0) {

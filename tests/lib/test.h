@@ -1,5 +1,6 @@
 /* The suite's small frame around cmocka: TEST() registers itself, every test ends with a check that
- * nothing it allocated is left, and FOR_EACH_FAILED_ALLOC fails each allocation in turn.
+ * nothing it allocated is left and no descriptor it opened, and FOR_EACH_FAILED_ALLOC fails each
+ * allocation in turn.
  *
  *   TEST(buf, grows_up_to_its_maximum)
  *   {
@@ -40,6 +41,10 @@ void test_register(const char *file, const char *name, test_fn fn);
 size_t test_live_allocs(void);
 /* Their bytes, with what the C library rounded up. */
 size_t test_live_bytes(void);
+
+/* Descriptors that are open now may stay open after the test, because something keeps them until
+ * the program ends. */
+void test_keep_fds(void);
 
 /* Makes the n-th allocation from now on this thread fail (1 = the next), and all after it while
  * `persistent`. 0 turns it off. */
