@@ -45,6 +45,14 @@ TEST(yaml_write, lines_become_literal_blocks)
     check("{\"t\":\"\\u0001\",\"u\":\"\\u00e9\\u4e16\"}", "t: \"\\x01\"\nu: é世\n");
 }
 
+/* A key is sorted and written as what it says, not as JSON escapes it. */
+TEST(yaml_write, escaped_keys_are_decoded)
+{
+    check("{\"a\\u0062\":1,\"aa\":2,\"\\u00e9\":3,\"x\\\"y\":4,\"a\\\\b\":5,\"\\/p\":6}",
+          "/p: 6\na\\b: 5\naa: 2\nab: 1\nx\"y: 4\né: 3\n");
+    check("{\"\\u0031\":1,\"\\u0079es\":2}", "\"1\": 1\n\"yes\": 2\n");
+}
+
 TEST(yaml_write, numbers_keep_their_kind)
 {
     check("[1,-5,18446744073709551615,1.50,1000000.0,1e3]",

@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 
+#include "base/err.h"
+#include "storage/engine_int.h"
+
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
 static void open_ready(struct fx *fx)
@@ -222,6 +225,49 @@ TEST(create, a_namespace_begins_active_with_its_finalizer_and_label)
     assert_at(ns, "details.causes",
               "[{\"reason\":\"NamespaceTerminating\",\"message\":\"namespace team is being "
               "terminated\",\"field\":\"metadata.namespace\"}]");
+    fx_close(&fx);
+}
+
+static size_t nwrites;
+
+/* A store in which every name is taken. */
+static void refuse_creates(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    nwrites++;
+    cor_engine_req_fail(req, -COR_ECONFLICT, NULL);
+}
+
+/* Clients try again only when they are told to wait. */
+TEST(create, a_name_that_could_not_be_generated_may_be_tried_again)
+{
+    struct cor_engine_ops ops;
+    const struct cor_engine_ops *own;
+    const char *body;
+    struct fx fx;
+    FX_CALL call;
+
+    open_ready(&fx);
+    own = fx.engine->ops;
+    ops = *own;
+    ops.submit = refuse_creates;
+    fx.engine->ops = &ops;
+    nwrites = 0;
+    fx_start(&fx, &call, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"web-\"}}", NULL);
+    fx_wait(&call);
+    fx.engine->ops = own;
+    assert_int_equal(nwrites, 8);
+    assert_int_equal(call.sink.status, 409);
+    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    body = cor_buf_z(&call.sink.body);
+    assert_at(body, "reason", "AlreadyExists");
+    assert_at(body, "details.retryAfterSeconds", "1");
+    assert_at(body, "details.kind", "configmaps");
+    assert_memory_equal(fx_at(body, "details.name"), "web-", 4);
+    assert_non_null(strstr(fx_at(body, "message"),
+                           "\" already exists, the server was not able to generate a unique name "
+                           "for the object"));
+    fx_call_deinit(&call);
+    call = (struct fx_call){0};
     fx_close(&fx);
 }
 

@@ -371,8 +371,8 @@ TEST(sqlite_engine, opening_survives_failed_allocations)
 
             cor_status_init(&st);
             r = cor_engine_open(&config, &engine, &st);
-            if (r < 0)
-                assert_int_equal(r, -COR_ENOMEM);
+            assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+            assert_int_equal(r == 0, engine != NULL);
             test_fail_alloc(0, false);
             cor_engine_close(engine);
             cor_status_deinit(&st);

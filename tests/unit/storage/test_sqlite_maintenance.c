@@ -289,6 +289,30 @@ TEST(sqlite_maintenance, a_scrub_keeps_the_revision_of_a_last_deletion)
     assert_int_equal(sum.keys, 0);
 }
 
+/* What somebody still reads in the old file cannot be overwritten: the secrets are still there. */
+TEST(sqlite_maintenance, a_scrub_beside_a_reader_says_that_the_store_is_busy)
+{
+    struct cor_status st = {0};
+    char path[256];
+    struct fx fx;
+    sqlite3 *db;
+
+    fx_open(&fx, test_tmpdir());
+    fill_with_secrets(&fx);
+    fx_close(&fx);
+    snprintf(path, sizeof(path), "%s/store.db", fx.dir);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT COUNT(*) FROM log", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(cor_store_scrub(fx.dir, &st), -COR_EBUSY);
+    assert_non_null(strstr(cor_status_message(&st), "locked"));
+    cor_status_deinit(&st);
+    assert_true(on_disk(fx.dir, "a clear secret"));
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(scrub(fx.dir), 0);
+    assert_false(on_disk(fx.dir, "a clear secret"));
+}
+
 /* Each write of a scrub meets a full disk once; what is there afterwards is the store. */
 TEST(sqlite_maintenance, a_scrub_that_the_disk_has_no_room_for_leaves_the_store_whole)
 {

@@ -640,6 +640,58 @@ TEST(cacher_watch, closing_needs_no_feed)
     fake_close(&f);
 }
 
+/* Without its feed a cache would never hear of a change. */
+TEST(cacher_watch, caches_whose_feed_is_refused_are_not_opened)
+{
+    struct cor_caches_opts opts = {.loops = &f.loop, .nloops = 1};
+    struct cor_caches *caches = NULL;
+
+    fake_open(&f, 0);
+    opts.engine = &f.engine;
+    f.refuse_feeds = true;
+    assert_int_equal(cor_caches_open(&opts, &caches), -COR_EBUSY);
+    assert_null(caches);
+    f.refuse_feeds = false;
+    fake_close(&f);
+}
+
+static void note_get(void *arg, const struct cor_store_reply *reply)
+{
+    assert_int_equal(reply->err, 0);
+    *(cor_rev *)arg = reply->object->rev;
+}
+
+TEST(cacher_watch, a_reader_that_is_opened_without_memory_reads_or_fails)
+{
+    struct cor_store_get_opts opts = {.resource_version = COR_STR("0")};
+    cor_rev rev;
+
+    fake_open(&f, 0);
+    rev = fake_put(&f, "ns", "p", "a", NULL);
+    cor_reader_free(f.reader);
+    FOR_EACH_FAILED_ALLOC(n) {
+        cor_rev got = 0;
+        int r = cor_cacher_reader_new(f.cacher, f.store, &f.reader);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r < 0)
+            continue;
+        test_fail_alloc(0, false);
+        assert_int_equal(
+            cor_reader_get(f.reader, COR_STR("/pods/ns/p"), &opts, note_get, &got, NULL), 0);
+        fake_settle(&f);
+        assert_int_equal(got, rev);
+        /* What the cache cannot answer is read from the store. */
+        opts.resource_version = COR_STR("");
+        got = 0;
+        assert_int_equal(
+            cor_reader_get(f.reader, COR_STR("/pods/ns/p"), &opts, note_get, &got, NULL), 0);
+        fake_settle(&f);
+        assert_int_equal(got, rev);
+    }
+    fake_close(&f);
+}
+
 static void wait_until_ready(void)
 {
     assert_true(cor_loop_run_until(f.loop, (bool (*)(void *))cor_cacher_is_ready, f.cacher,
