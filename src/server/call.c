@@ -220,6 +220,12 @@ void cor_call_end(struct cor_call *call)
     over(call);
 }
 
+void cor_call_abort(struct cor_call *call)
+{
+    cor_sink_abort(call->sink);
+    over(call);
+}
+
 void cor_call_pump(struct cor_call *call)
 {
     for (;;) {
@@ -236,8 +242,7 @@ void cor_call_pump(struct cor_call *call)
         if (r == COR_REFILL_WAIT)
             return;
         if (r < 0) {
-            cor_sink_abort(call->sink);
-            over(call);
+            cor_call_abort(call);
             return;
         }
         if (r == 0) {

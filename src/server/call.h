@@ -99,6 +99,8 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
 void cor_call_pump(struct cor_call *call);
 /* Ends a stream from outside of refill. */
 void cor_call_end(struct cor_call *call);
+/* The same for an answer that is not whole: its reader sees a broken connection or stream. */
+void cor_call_abort(struct cor_call *call);
 
 static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
 {

@@ -52,6 +52,8 @@ static void delete_next(struct collection_call *c)
     if (!object) {
         c->replay = *c->source;
         c->replay.ops = &replay_ops;
+        c->source->on_lost = cor_list_call_lost;
+        c->source->lost_arg = &c->list;
         c->list.cursor = &c->replay;
         cor_list_call_reply(&c->list);
         return;

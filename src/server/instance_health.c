@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -116,6 +117,21 @@ static uint64_t read_cache_evicted(void *arg)
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).evicted;
 }
 
+static uint64_t read_cache_pinned(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).pinned;
+}
+
+static uint64_t read_ended_lists(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_lists;
+}
+
+static uint64_t read_ended_watches(void *arg)
+{
+    return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_watches;
+}
+
 static uint64_t read_cache_rev(void *arg)
 {
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
@@ -127,6 +143,9 @@ static uint64_t read_cache_lag(void *arg)
 
     return stats.seen > stats.rev ? stats.seen - stats.rev : 0;
 }
+
+#define ENDED_HELP                                                                                 \
+    "Slow lists and watches that were ended because what they kept in memory was over the budget."
 
 int cor_instance_add_metrics(struct cor_instance *in)
 {
@@ -165,12 +184,25 @@ int cor_instance_add_metrics(struct cor_instance *in)
           "Segments of events that left a window by the byte budget.", COR_METRIC_COUNTER},
          "",
          read_cache_evicted},
+        {{"coracle_watch_cache_pinned_bytes",
+          "What lists and watches that are being read alone keep in memory, beside the history.",
+          COR_METRIC_GAUGE},
+         "",
+         read_cache_pinned},
+        {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
+         "verb=\"list\"",
+         read_ended_lists},
+        {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
+         "verb=\"watch\"",
+         read_ended_watches},
     };
-    struct cor_metric *metric;
+    struct cor_metric *metric = NULL;
     int r = cor_metrics_new(in->nworkers, &in->metrics);
 
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
-        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+        /* Rows of one metric with several labels stand together. */
+        if (i == 0 || strcmp(rows[i].desc.name, rows[i - 1].desc.name) != 0)
+            r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
         if (r == 0)
             r = cor_metric_add_read(metric, rows[i].labels, rows[i].read, in);
     }

@@ -225,6 +225,12 @@ static int write_whole(struct cor_list_call *list)
     return r < 0 ? r : cor_buf_addz(&list->call.out, "]}");
 }
 
+/* A list that is cut short must not look whole: the client repeats it. */
+void cor_list_call_lost(void *arg)
+{
+    cor_call_abort(&((struct cor_list_call *)arg)->call);
+}
+
 void cor_list_call_reply(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
@@ -235,6 +241,7 @@ void cor_list_call_reply(struct cor_list_call *list)
     if (r == 0 && call->accept.is_yaml) {
         r = write_whole(list);
         if (r == 0) {
+            list->cursor = cor_list_cursor_free(list->cursor);
             cor_call_reply_json(call, 200);
             return;
         }
@@ -249,6 +256,8 @@ void cor_list_call_reply(struct cor_list_call *list)
     call->refill = refill;
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
+    list->cursor->on_lost = cor_list_call_lost;
+    list->cursor->lost_arg = list;
     cor_call_start(call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
     cor_call_pump(call);
 }

@@ -23,6 +23,8 @@ int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts
 
 /* Answers with what is in the cursor. */
 void cor_list_call_reply(struct cor_list_call *list);
+/* A cursor's on_lost, with the list as its argument: cuts the answer. */
+void cor_list_call_lost(void *arg);
 
 void cor_list_call_deinit(struct cor_call *call);
 

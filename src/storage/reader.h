@@ -23,6 +23,10 @@ struct cor_list_cursor {
     cor_rev rev;                /* of the whole list, and of all its pages */
     const char *continue_token; /* "": nothing is left; borrowed from the cursor */
     int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */
+    /* What the list shows takes memory that is needed, and its reader is slow: whoever has set this
+     * gives the answer up and frees the cursor, at once. NULL: the cursor is not asked for. */
+    void (*on_lost)(void *arg);
+    void *lost_arg;
 };
 
 struct cor_list_cursor_ops {

@@ -313,7 +313,7 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
 static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *opts,
                        struct cor_status *reterr_status)
 {
-    int r = cor_watch_cache_init(&cacher->cache);
+    int r = cor_watch_cache_init(&cacher->cache, &opts->caches->pins);
 
     if (r == 0 && opts->trigger_field)
         r = cor_json_path_new(cor_strz(opts->trigger_field), &cacher->trigger, NULL);

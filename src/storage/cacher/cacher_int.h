@@ -65,8 +65,10 @@ struct cor_caches {
     cor_rev compact_rev; /* the engine's, as far as it is known */
     size_t bytes_max;
     struct cor_time_budget time_budget;
-    _Atomic size_t bytes;
+    _Atomic size_t bytes;       /* of histories */
+    struct cor_pin_totals pins; /* of what snapshots alone hold */
     _Atomic uint64_t evicted, put_off;
+    _Atomic uint64_t ended_lists, ended_watches; /* for what their snapshots held */
 
     /* The home loop's. */
     struct cor_timer timer;  /* the next tick, or the next attempt; always set */
@@ -140,8 +142,9 @@ struct consistency_check {
     uint64_t due_ms;
     struct cor_rand rand;
     struct cor_mail turn;
-    struct cor_cache_snapshot snapshot;
+    struct cor_cache_snapshot snapshot; /* until its digest is made */
     struct cor_cache_iter iter;
+    cor_rev rev; /* of the snapshot */
     struct cor_range_req range;
     struct cor_buf from; /* where its page begins */
     uint64_t ours, theirs;
@@ -171,7 +174,7 @@ struct cor_cacher {
     struct cor_rand rand;
     uint64_t now_ms, wake_ms;       /* of the reflector */
     struct cor_btree_entry *staged; /* the list so far */
-    size_t nstaged, staged_cap;
+    size_t nstaged, staged_cap, staged_bytes;
     char why[COR_READY_MESSAGE_MAX]; /* its last report */
 
     /* The writer's. */
@@ -240,6 +243,8 @@ void history_want_locked(struct cor_cacher *cacher, cor_rev from);
 void history_stop(struct cor_cacher *cacher);
 void cacher_ended(struct cor_cacher *cacher);
 
+/* The writer's, with the cache's lock held: some of the reader's snapshots are to be let go. */
+void cacher_reader_ask_back(struct cacher_reader *reader);
 /* In reader.c, on the reader's loop: there is news. */
 void cacher_reader_news(struct cacher_reader *reader);
 void caches_loop_news(struct caches_loop *loop);

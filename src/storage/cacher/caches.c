@@ -36,6 +36,9 @@ struct cor_caches_stats cor_caches_stats(const struct cor_caches *c)
     return (struct cor_caches_stats){
         .bytes = atomic_load(&c->bytes),
         .bytes_max = c->bytes_max,
+        .pinned = atomic_load(&c->pins.held) + atomic_load(&c->pins.leaving),
+        .ended_lists = atomic_load(&c->ended_lists),
+        .ended_watches = atomic_load(&c->ended_watches),
         .evicted = atomic_load(&c->evicted),
         .put_off = atomic_load(&c->put_off),
         .seen = atomic_load(&c->seen),

@@ -25,7 +25,8 @@ struct cor_caches_opts {
     struct cor_engine *engine;
     struct cor_loop *const *loops; /* those that read; the first is home to lists and timers */
     size_t nloops;
-    size_t bytes_max; /* of all windows, kept roots, numbers for lagging watches; 0: the default */
+    size_t bytes_max; /* of all windows, kept roots, what snapshots alone hold, and numbers for
+                       * lagging watches; 0: the default */
     const struct cor_clock *clock; /* NULL: the real one */
 };
 
@@ -39,7 +40,9 @@ void cor_caches_close(struct cor_caches *caches, void (*on_closed)(void *arg), v
 struct cor_caches_stats {
     size_t bytes; /* of history, as the budget counts it */
     size_t bytes_max;
-    uint64_t evicted; /* segments that left by the byte budget */
+    size_t pinned; /* what snapshots of lists and watches alone hold, beside `bytes` */
+    uint64_t ended_lists, ended_watches; /* slow ones, for what their snapshots held */
+    uint64_t evicted;                    /* segments that left by the byte budget */
     uint64_t put_off; /* batches that left an eviction for later, for lagging watchers' sake */
     cor_rev rev;      /* all caches that are ready are complete up to here */
     cor_rev seen; /* what clients may have seen: `rev`, or ahead of it while a batch is applied */

@@ -78,7 +78,7 @@ static void read_page(struct cor_cacher *cacher)
     cor_range_req_init(&check->range, cacher->caches->home, on_read);
     check->range.key = cor_buf_str(&check->from);
     check->range.end = store_key_end(&cacher->prefix);
-    check->range.at = check->snapshot.rev;
+    check->range.at = check->rev;
     cor_engine_range(cacher->caches->engine, &check->range);
 }
 
@@ -107,6 +107,14 @@ static void on_read(struct cor_engine_req *req)
         read_page(cacher);
 }
 
+/* The digest is all that is needed of the snapshot: the store's answers may take their time. */
+static void begin_reading(struct cor_cacher *cacher)
+{
+    cacher->check.rev = cacher->check.snapshot.rev;
+    cor_cache_snapshot_deinit(&cacher->check.snapshot);
+    read_page(cacher);
+}
+
 static void on_turn(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, check.turn);
@@ -124,7 +132,7 @@ static void on_turn(struct cor_mail *mail)
     else if (entry)
         cor_loop_reply(cacher->caches->home, mail);
     else
-        read_page(cacher);
+        begin_reading(cacher);
 }
 
 /* The snapshot's own revision counts, not the published one: the store is read at it. */

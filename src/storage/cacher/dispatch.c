@@ -333,11 +333,6 @@ void dispatch_on_turn(struct cor_mail *mail)
     dispatch(reader);
 }
 
-void cacher_reader_news(struct cacher_reader *reader)
-{
-    dispatch(reader);
-}
-
 /* A watch that is behind. */
 
 static uint64_t next_place(const struct cacher_watch *w)

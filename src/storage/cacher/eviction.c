@@ -1,16 +1,20 @@
 /* What leaves the caches, decided by the writer after every batch:
  *
  * 1. Events that are older than 75 s, but for the last 100 and some of a resource.
- * 2. When the history of all resources together weighs more than the budget: the oldest segment of
- *    all, but for the last 100 and some events of a resource. While lagging watchers still need it,
- *    this is put off, for as long as the time budget lasts.
- * 3. Roots whose events have gone, and roots below the engine's compacted revision.
- * 4. Nodes and items that nothing shows any more, a bounded number per batch. */
+ * 2. When the history of all resources, and what snapshots alone hold, weigh more than the budget:
+ *    while snapshots have more than half of it, or no event may leave, the oldest of them, by
+ * asking the loop of its list or watch to end it. A snapshot is left a second from when the budget
+ * first asked for it, so that a list that is read at full speed comes to its end.
+ * 3. Otherwise the oldest segment of all, but for the last 100 and some events of a resource. While
+ *    lagging watchers still need it, this is put off, for as long as the time budget lasts.
+ * 4. Roots whose events have gone, and roots below the engine's compacted revision.
+ * 5. Nodes and items that nothing shows any more, a bounded number per batch. */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/clock.h"
 
 #define RECLAIM_NODES 64
+#define PIN_GRACE_MS  1000
 
 static void weigh(struct cor_caches *c, struct cor_cacher *cacher)
 {
@@ -66,13 +70,89 @@ static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
     return needed < oldest->number + oldest->end;
 }
 
+static size_t over(const struct cor_caches *c)
+{
+    size_t used = atomic_load(&c->bytes) + atomic_load(&c->pins.held);
+
+    return used > c->bytes_max ? used - c->bytes_max : 0;
+}
+
+/* The oldest snapshot that is charged and may be asked for. Each that is charged is noted. */
+static struct cor_pin *find_pin_locked(struct cor_cacher *cacher, uint64_t now_ms)
+{
+    const struct cor_pins *pins = &cacher->cache.pins;
+    struct cor_pin *pin = cor_pins_oldest_locked(pins), *found = NULL;
+
+    for (; pin; pin = cor_pins_younger_locked(pins, pin)) {
+        if (pin->due_ms == 0)
+            pin->due_ms = now_ms + PIN_GRACE_MS;
+        if (!found && pin->owner && !pin->is_leaving && pin->due_ms <= now_ms)
+            found = pin;
+    }
+    return found;
+}
+
+/* The cacher with the oldest of these; the store's revision orders them over all caches. */
+static struct cor_cacher *find_oldest_pinned(struct cor_caches *c, uint64_t now_ms)
+{
+    struct cor_cacher *found = NULL;
+    cor_rev found_rev = UINT64_MAX;
+
+    for (size_t i = 0; i < c->ncachers; i++) {
+        struct cor_cacher *cacher = c->cachers[i];
+        const struct cor_pin *pin;
+
+        pthread_mutex_lock(&cacher->cache.lock);
+        pin = find_pin_locked(cacher, now_ms);
+        if (pin && pin->rev < found_rev) {
+            found = cacher;
+            found_rev = pin->rev;
+        }
+        pthread_mutex_unlock(&cacher->cache.lock);
+    }
+    return found;
+}
+
+/* Asks for the oldest snapshots of one cache until the budget is met or there is none left to ask
+ * for. Their bytes are not counted from now on. False: there was none. */
+static bool ask_back(struct cor_caches *c)
+{
+    uint64_t now_ms = caches_now_ms(c);
+    struct cor_cacher *cacher = atomic_load(&c->pins.held) ? find_oldest_pinned(c, now_ms) : NULL;
+    struct cor_pins *pins;
+    struct cor_pin *pin;
+
+    if (!cacher)
+        return false;
+    pins = &cacher->cache.pins;
+    pthread_mutex_lock(&cacher->cache.lock);
+    for (pin = find_pin_locked(cacher, now_ms); pin && over(c);
+         pin = cor_pins_younger_locked(pins, pin)) {
+        if (!pin->owner || pin->is_leaving || pin->due_ms > now_ms)
+            continue;
+        cor_pins_leave_locked(pins, pin);
+        cacher_reader_ask_back(pin->owner);
+    }
+    pthread_mutex_unlock(&cacher->cache.lock);
+    cacher->touched = true;
+    return true;
+}
+
 static void evict_by_bytes(struct cor_caches *c)
 {
-    struct cor_cacher *oldest;
+    while (over(c) > 0) {
+        bool much = atomic_load(&c->pins.held) > c->bytes_max / 2;
+        struct cor_cacher *oldest;
+        uint64_t now_us;
 
-    while (atomic_load(&c->bytes) > c->bytes_max && (oldest = find_oldest(c))) {
-        uint64_t now_us = cor_clock_mono_us(c->clock);
-
+        if (much && ask_back(c))
+            continue;
+        oldest = find_oldest(c);
+        if (!oldest && !much && ask_back(c))
+            continue;
+        if (!oldest)
+            break;
+        now_us = cor_clock_mono_us(c->clock);
         if (is_needed(c, oldest) && cor_time_budget_wait(&c->time_budget, now_us)) {
             atomic_fetch_add(&c->put_off, 1);
             return;

@@ -10,11 +10,13 @@
 struct tree_cursor {
     struct cor_list_cursor base;
     struct cacher_reader *reader;
+    struct cor_list link; /* in the reader's cursors */
     struct cor_cache_snapshot snapshot;
     struct cor_cache_iter iter;
     const struct cor_predicate *predicate;
     size_t left; /* objects that it may still give */
     struct cor_buf token;
+    size_t prefix_len;
     char prefix[];
 };
 
@@ -49,6 +51,7 @@ static void cursor_free(struct cor_list_cursor *base)
     struct tree_cursor *cursor = (struct tree_cursor *)base;
 
     cursor->reader->busy--;
+    cor_list_remove(&cursor->link);
     cor_cache_snapshot_deinit(&cursor->snapshot);
     cor_buf_deinit(&cursor->token);
     cor_free(cursor);
@@ -114,38 +117,65 @@ static size_t count_one(const struct tree_cursor *cursor, struct cor_str key)
     return !cursor->predicate || cor_predicate_matches(cursor->predicate, entry->object);
 }
 
-int cacher_cursor_new(struct cacher_reader *reader, struct cor_cache_snapshot *take_snapshot,
-                      struct cor_str prefix, struct cor_str from, size_t limit,
-                      const struct cor_predicate *predicate, struct cor_list_cursor **ret_cursor)
+int cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
+                      struct cor_list_cursor **ret_cursor, struct cor_cache_snapshot **ret_snapshot)
 {
     struct tree_cursor *cursor = cor_calloc(1, sizeof(*cursor) + prefix.n + 1);
-    bool one = prefix.n == 0 || prefix.p[prefix.n - 1] != '/';
-    int r = 0;
 
-    if (!cursor) {
-        cor_cache_snapshot_deinit(take_snapshot);
+    if (!cursor)
         return -COR_ENOMEM;
-    }
     memcpy(cursor->prefix, prefix.p, prefix.n);
-    prefix.p = cursor->prefix;
+    cursor->prefix_len = prefix.n;
+    cursor->base.ops = &cursor_ops;
     cursor->reader = reader;
-    cursor->snapshot = *take_snapshot;
-    *take_snapshot = (struct cor_cache_snapshot){0};
-    cursor->base = (struct cor_list_cursor){&cursor_ops, cursor->snapshot.rev, "", -1};
-    cursor->predicate = predicate;
-    cursor->left = limit ? limit : SIZE_MAX;
     cor_buf_init(&cursor->token, TOKEN_MAX);
     reader->busy++;
+    cor_list_push(&reader->cursors, &cursor->link);
+    *ret_cursor = &cursor->base;
+    *ret_snapshot = &cursor->snapshot;
+    return 0;
+}
+
+int cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, size_t limit,
+                        const struct cor_predicate *predicate)
+{
+    struct tree_cursor *cursor = (struct tree_cursor *)base;
+    struct cor_str prefix = cor_str(cursor->prefix, cursor->prefix_len);
+    bool one = prefix.n == 0 || prefix.p[prefix.n - 1] != '/';
+
+    base->rev = cursor->snapshot.rev;
+    base->continue_token = "";
+    base->remaining = -1;
+    cursor->predicate = predicate;
+    cursor->left = limit ? limit : SIZE_MAX;
+    cor_cache_snapshot_set_owner(&cursor->snapshot, cursor->reader);
     cor_cache_iter_init(&cursor->iter, &cursor->snapshot, prefix, from.n ? from : prefix,
                         predicate ? cor_predicate_mask(predicate) : 0);
     if (one)
         cursor->left = count_one(cursor, prefix);
     else if (limit > 0)
-        r = set_page(cursor, prefix, limit);
-    if (r < 0) {
-        cursor_free(&cursor->base);
-        return r;
-    }
-    *ret_cursor = &cursor->base;
+        return set_page(cursor, prefix, limit);
     return 0;
+}
+
+/* A callback frees its own cursor, and perhaps others: each is in one of the lists at any time. */
+void cacher_cursors_let_go(struct cacher_reader *reader)
+{
+    struct cor_list todo, *link;
+
+    cor_list_init(&todo);
+    cor_list_splice(&todo, &reader->cursors);
+    while ((link = cor_list_pop(&todo))) {
+        struct tree_cursor *cursor = COR_CONTAINER_OF(link, struct tree_cursor, link);
+
+        cor_list_push(&reader->cursors, link);
+        if (!cor_cache_snapshot_is_leaving(&cursor->snapshot))
+            continue;
+        if (cursor->base.on_lost) {
+            atomic_fetch_add(&reader->cacher->caches->ended_lists, 1);
+            cursor->base.on_lost(cursor->base.lost_arg);
+        } else {
+            cor_cache_snapshot_stay(&cursor->snapshot);
+        }
+    }
 }

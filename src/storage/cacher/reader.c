@@ -6,11 +6,26 @@ bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop 
     bool wanted;
 
     pthread_mutex_lock(&loop->lock);
-    wanted = reader->nwatches > 0;
+    wanted = reader->nwatches > 0 || atomic_load(&reader->asked_back);
     if (wanted && cor_list_empty(&reader->dirty))
         cor_list_push(&loop->dirty, &reader->dirty);
     pthread_mutex_unlock(&loop->lock);
     return wanted;
+}
+
+void cacher_reader_ask_back(struct cacher_reader *reader)
+{
+    atomic_store(&reader->asked_back, true);
+}
+
+void cacher_reader_news(struct cacher_reader *reader)
+{
+    dispatch(reader);
+    if (!atomic_load_explicit(&reader->asked_back, memory_order_relaxed))
+        return;
+    atomic_store(&reader->asked_back, false);
+    cacher_watches_let_go(reader);
+    cacher_cursors_let_go(reader);
 }
 
 uint64_t cacher_reader_needs(const struct cacher_reader *reader)
@@ -126,6 +141,7 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     assert(reader->loop && cor_loop_is_current(store->loop));
     cor_list_init(&reader->dirty);
     cor_list_init(&reader->watches);
+    cor_list_init(&reader->cursors);
     watcher_index_init(&reader->index, store_key_str(&cacher->prefix), &cacher->caches->bytes);
     reader->turn.on_mail = dispatch_on_turn;
     atomic_init(&reader->needs, UINT64_MAX);

@@ -22,9 +22,11 @@ struct cacher_reader {
     struct cor_store *store;
     struct cor_reader *raw; /* of the store */
     struct caches_loop *loop;
-    struct cor_list dirty; /* in loop->dirty; under loop->lock */
-    size_t nwatches;       /* whose news are wanted; under loop->lock, written by the loop */
-    size_t busy;           /* reads, watches and cursors */
+    struct cor_list dirty;  /* in loop->dirty; under loop->lock */
+    size_t nwatches;        /* whose news are wanted; under loop->lock, written by the loop */
+    size_t busy;            /* reads, watches and cursors */
+    atomic_bool asked_back; /* some snapshot of its watches or cursors is to be let go */
+    struct cor_list cursors;
 
     struct watcher_index index;
     struct cor_list watches; /* all that have not ended */
@@ -102,11 +104,19 @@ int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
 void dispatch(struct cacher_reader *reader);
 void dispatch_on_turn(struct cor_mail *mail);
 
-/* In list_cursor.c. `take_snapshot` is moved out of, also on failure; `prefix` ends in a slash, or
- * is the one key; `from` is empty or where the page begins; `limit` 0: all. The predicate (NULL:
+/* In list_cursor.c. The snapshot is to be taken where `ret_snapshot` says; `prefix` ends in a
+ * slash, or is the one key. 0 or -COR_ENOMEM. */
+int cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
+                      struct cor_list_cursor **ret_cursor,
+                      struct cor_cache_snapshot **ret_snapshot);
+/* After that: `from` is empty or where the page begins; `limit` 0: all. The predicate (NULL:
  * everything) stays as long as the cursor. 0 or -COR_ENOMEM. */
-int cacher_cursor_new(struct cacher_reader *reader, struct cor_cache_snapshot *take_snapshot,
-                      struct cor_str prefix, struct cor_str from, size_t limit,
-                      const struct cor_predicate *predicate, struct cor_list_cursor **ret_cursor);
+int cacher_cursor_begin(struct cor_list_cursor *cursor, struct cor_str from, size_t limit,
+                        const struct cor_predicate *predicate);
+
+/* Snapshots of this reader are asked for: ends the lists, and the watches, that are slow. In
+ * list_cursor.c and in watch.c. */
+void cacher_cursors_let_go(struct cacher_reader *reader);
+void cacher_watches_let_go(struct cacher_reader *reader);
 
 #endif

@@ -93,24 +93,25 @@ static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snap
 static void read_cache(struct list_op *op)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    struct cor_cache_snapshot snapshot;
-    struct cor_list_cursor *cursor = NULL;
+    COR_CLEANUP(cor_list_cursor_freep) struct cor_list_cursor *cursor = NULL;
+    struct cor_cache_snapshot *snapshot;
     size_t limit = op->opts.options.limit > 0 ? (size_t)op->opts.options.limit : 0;
     int r;
 
     cor_status_init(&status);
-    r = take_snapshot(op, &snapshot);
+    r = cacher_cursor_new(op->reader, store_key_str(&op->key), &cursor, &snapshot);
+    if (r == 0)
+        r = take_snapshot(op, snapshot);
     if (r == -COR_EEXPIRED) {
         read_store(op);
         return;
     }
     if (r == 0)
-        r = cacher_cursor_new(op->reader, &snapshot, store_key_str(&op->key),
-                              cor_buf_str(&op->plan.start),
-                              op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate, &cursor);
+        r = cacher_cursor_begin(cursor, cor_buf_str(&op->plan.start),
+                                op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate);
     if (r < 0)
         store_no_memory(&status);
-    reply(op, r, &status, cursor);
+    reply(op, r, &status, r < 0 ? NULL : COR_STEAL(cursor));
 }
 
 static void on_fresh(struct cacher_wait *wait, bool in_time)

@@ -15,7 +15,7 @@ void cacher_drop_staged(struct cor_cacher *cacher)
     for (size_t i = 0; i < cacher->nstaged; i++)
         cor_cache_entry_unref(cacher->staged[i].item);
     cacher->staged = cor_free(cacher->staged);
-    cacher->nstaged = cacher->staged_cap = 0;
+    cacher->nstaged = cacher->staged_cap = cacher->staged_bytes = 0;
 }
 
 void cacher_unlock(struct cor_cacher *cacher)
@@ -50,6 +50,7 @@ static int replace_add(struct cor_reflector_store *sink, struct cor_str key,
     if (!entry)
         return store_no_memory(reterr);
     cacher->staged[cacher->nstaged++] = (struct cor_btree_entry){entry, object->fingerprint};
+    cacher->staged_bytes += cor_cache_entry_bytes(entry);
     return 0;
 }
 
@@ -69,7 +70,8 @@ static int replace_commit(struct cor_reflector_store *sink, struct cor_str rv,
 {
     struct cor_cacher *cacher = of_sink(sink);
 
-    if (cor_watch_cache_replace(&cacher->cache, cacher->staged, cacher->nstaged, rev_of(rv)) < 0)
+    if (cor_watch_cache_replace(&cacher->cache, cacher->staged, cacher->nstaged,
+                                cacher->staged_bytes, rev_of(rv)) < 0)
         return store_no_memory(reterr);
     return 0;
 }

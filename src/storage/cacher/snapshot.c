@@ -15,12 +15,23 @@ struct overlay {
 
 void cor_cache_snapshot_deinit(struct cor_cache_snapshot *s)
 {
+    if (!s->cache)
+        return;
+    pthread_mutex_lock(&s->cache->lock);
+    cor_pins_remove_locked(&s->cache->pins, &s->pin);
+    pthread_mutex_unlock(&s->cache->lock);
     for (size_t i = 0; i < s->noverlay; i++)
         cor_cache_entry_unref(s->overlay[i].entry);
     cor_free(s->overlay);
-    if (s->root)
-        cor_btree_snap_unref(s->root);
+    cor_btree_snap_unref(s->root);
     *s = (struct cor_cache_snapshot){0};
+}
+
+void cor_cache_snapshot_stay(struct cor_cache_snapshot *s)
+{
+    pthread_mutex_lock(&s->cache->lock);
+    cor_pins_stay_locked(&s->cache->pins, &s->pin);
+    pthread_mutex_unlock(&s->cache->lock);
 }
 
 int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
@@ -29,10 +40,12 @@ int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
     struct cor_btree_snap *root;
     int r = cor_btree_snapshot(c->tree, &root);
 
-    if (r == 0)
-        *ret_snapshot =
-            (struct cor_cache_snapshot){.root = root, .rev = c->rev, .next = c->window.next};
-    return r;
+    if (r < 0)
+        return r;
+    *ret_snapshot = (struct cor_cache_snapshot){
+        .cache = c, .root = root, .rev = c->rev, .next = c->window.next};
+    cor_pins_add_locked(&c->pins, &ret_snapshot->pin, c->window.next, c->rev, c->bytes);
+    return 0;
 }
 
 int cor_cache_snapshot_now(struct cor_watch_cache *c, struct cor_cache_snapshot *ret_snapshot)
@@ -126,22 +139,25 @@ static int overlay_fill(struct overlay *o, uint64_t from, uint64_t to)
 static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_snapshot *ret,
                      uint64_t *ret_from, uint64_t *ret_to)
 {
+    const struct cor_kept_root *root;
     size_t i = c->nroots;
 
     while (i > 0 && c->roots[i - 1].rev > rev)
         i--;
     if (i == 0)
         return -COR_EEXPIRED;
-    *ret = (struct cor_cache_snapshot){.root = cor_btree_snap_ref(c->roots[i - 1].snap)};
-    *ret_from = c->roots[i - 1].next;
+    root = &c->roots[i - 1];
+    *ret = (struct cor_cache_snapshot){.cache = c, .root = cor_btree_snap_ref(root->snap)};
+    *ret_from = root->next;
     *ret_to = cor_window_after(&c->window, rev);
+    /* What the overlay holds is in the window now. */
+    cor_pins_add_locked(&c->pins, &ret->pin, root->next, rev, root->bytes + c->window.bytes);
     return 0;
 }
 
 int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
                           struct cor_cache_snapshot *ret_snapshot)
 {
-    struct cor_cache_snapshot s = {0};
     struct overlay overlay = {.cache = c};
     uint64_t from = 0, to = 0;
     int r;
@@ -150,20 +166,18 @@ int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
     if (rev < c->compact_rev)
         r = -COR_EEXPIRED;
     else if (rev >= c->rev)
-        r = cor_cache_snapshot_now_locked(c, &s);
+        r = cor_cache_snapshot_now_locked(c, ret_snapshot);
     else
-        r = find_root(c, rev, &s, &from, &to);
+        r = find_root(c, rev, ret_snapshot, &from, &to);
     pthread_mutex_unlock(&c->lock);
     if (r < 0)
         return r;
     r = overlay_fill(&overlay, from, to);
-    s.overlay = overlay.items;
-    s.noverlay = overlay.n;
-    s.rev = rev;
+    ret_snapshot->overlay = overlay.items;
+    ret_snapshot->noverlay = overlay.n;
+    ret_snapshot->rev = rev;
     if (r < 0)
-        cor_cache_snapshot_deinit(&s);
-    else
-        *ret_snapshot = s;
+        cor_cache_snapshot_deinit(ret_snapshot);
     return r;
 }
 

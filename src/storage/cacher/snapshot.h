@@ -1,5 +1,6 @@
 /* The state of a watch cache at one revision: a root, and over it the events between the root's
- * revision and the one asked for. It does not change, and reading it needs no lock.
+ * revision and the one asked for. It does not change, and reading it needs no lock. What it alone
+ * keeps in memory is charged to its pin, so it stays where it was taken: it must not be moved.
  * Thread: whoever holds it.  Owner: its embedder; it goes before the cache does. */
 #ifndef COR_STORAGE_CACHER_SNAPSHOT_H
 #define COR_STORAGE_CACHER_SNAPSHOT_H
@@ -13,6 +14,8 @@ struct cor_overlay_item {
 };
 
 struct cor_cache_snapshot {
+    struct cor_watch_cache *cache; /* NULL: none was taken */
+    struct cor_pin pin;
     struct cor_btree_snap *root;
     struct cor_overlay_item *overlay; /* by key, each key once */
     size_t noverlay;
@@ -31,8 +34,23 @@ int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
 int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
                           struct cor_cache_snapshot *ret_snapshot);
 
-/* Safe on a zeroed struct. */
+/* Safe on a zeroed struct; takes the cache's lock. */
 void cor_cache_snapshot_deinit(struct cor_cache_snapshot *s);
+
+/* `owner` can be asked to let it go: see pins.h. */
+static inline void cor_cache_snapshot_set_owner(struct cor_cache_snapshot *s, void *owner)
+{
+    atomic_store_explicit(&s->pin.owner, owner, memory_order_release);
+}
+
+/* Is its owner asked to let it go? The loop's. */
+static inline bool cor_cache_snapshot_is_leaving(const struct cor_cache_snapshot *s)
+{
+    return s->cache && atomic_load(&s->pin.is_leaving);
+}
+
+/* The owner keeps it for now, and is asked again after a while. Takes the cache's lock. */
+void cor_cache_snapshot_stay(struct cor_cache_snapshot *s);
 
 /* Objects with a key from `from` on that begin with `prefix`: O(log n + events of the overlay). */
 size_t cor_cache_snapshot_count(const struct cor_cache_snapshot *s, struct cor_str prefix,

@@ -49,10 +49,30 @@ void watch_end(struct cacher_watch *w, struct cor_status *status)
     w->has_error = status != NULL;
     if (status && status != &w->sync->status)
         cor_status_move(&w->sync->status, status);
-    if (w->sync)
+    if (w->sync) {
         cacher_wait_cancel(&w->sync->wait);
+        cor_cache_snapshot_deinit(&w->sync->snapshot);
+    }
     watch_moved(w);
     watch_schedule(w);
+}
+
+/* One that is not paused is being delivered as fast as its loop can: it is not slow. */
+void cacher_watches_let_go(struct cacher_reader *reader)
+{
+    COR_LIST_FOREACH_SAFE(link, &reader->watches) {
+        struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
+
+        if (!w->sync || !cor_cache_snapshot_is_leaving(&w->sync->snapshot))
+            continue;
+        if (!w->paused) {
+            cor_cache_snapshot_stay(&w->sync->snapshot);
+            continue;
+        }
+        cacher_count(&reader->counts.evicted, 1);
+        atomic_fetch_add(&reader->cacher->caches->ended_watches, 1);
+        watch_end(w, NULL);
+    }
 }
 
 static void end_no_memory(struct cacher_watch *w)
@@ -188,9 +208,12 @@ static int find_place_locked(struct cacher_watch *w, cor_rev rev)
     if (w->plan.initial_events) {
         int r = cor_cache_snapshot_now_locked(&cacher->cache, &w->sync->snapshot);
 
+        if (r < 0)
+            return r;
+        cor_cache_snapshot_set_owner(&w->sync->snapshot, w->reader);
         w->from = w->sync->snapshot.next;
         w->sync->snapshot.rev = rev;
-        return r;
+        return 0;
     }
     w->from = window->next;
     w->min_rev = rev;

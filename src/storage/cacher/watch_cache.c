@@ -8,13 +8,14 @@
 /* What a full leaf needs for one entry: the least a tree of n entries can weigh. */
 #define ENTRY_BYTES_MIN 17
 
-int cor_watch_cache_init(struct cor_watch_cache *c)
+int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *totals)
 {
     *c = (struct cor_watch_cache){.root_at = COR_WINDOW_FIRST_NUMBER};
     c->tree = cor_btree_new(&cor_cache_entry_type);
     if (!c->tree)
         return -COR_ENOMEM;
     cor_window_init(&c->window);
+    cor_pins_init(&c->pins, totals);
     pthread_mutex_init(&c->lock, NULL);
     return 0;
 }
@@ -28,12 +29,29 @@ static void drop_roots(struct cor_watch_cache *c, size_t n)
         memmove(c->roots, c->roots + n, c->nroots * sizeof(*c->roots));
 }
 
+/* All that the window and the tree show leaves: what a snapshot shows of it is its own now. */
+static void charge_all(struct cor_watch_cache *c)
+{
+    uint64_t number = c->window.first;
+
+    while (!cor_list_empty(&c->pins.list) && number < c->window.next) {
+        COR_CLEANUP(cor_window_segment_unrefp)
+        struct cor_window_segment *s = cor_window_get(&c->window, number);
+
+        cor_pins_charge_segment_locked(&c->pins, s);
+        number = s->number + COR_WINDOW_SEGMENT_EVENTS;
+    }
+    cor_pins_charge_tree_locked(&c->pins, c->bytes);
+}
+
 void cor_watch_cache_clear(struct cor_watch_cache *c)
 {
     pthread_mutex_lock(&c->lock);
+    charge_all(c);
     drop_roots(c, c->nroots);
     cor_window_reset(&c->window, c->rev);
     cor_btree_clear(c->tree);
+    c->bytes = 0;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -44,7 +62,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     drop_roots(c, c->nroots);
     cor_free(c->roots);
     cor_window_deinit(&c->window);
-    assert(cor_btree_snapshots(c->tree) == 0);
+    assert(cor_btree_snapshots(c->tree) == 0 && cor_list_empty(&c->pins.list));
     c->tree = cor_btree_free(c->tree);
     pthread_mutex_destroy(&c->lock);
 }
@@ -67,11 +85,11 @@ static void keep_root(struct cor_watch_cache *c)
     }
     if (cor_btree_snapshot(c->tree, &snap) < 0)
         return;
-    c->roots[c->nroots++] = (struct cor_kept_root){snap, c->window.next, c->rev};
+    c->roots[c->nroots++] = (struct cor_kept_root){snap, c->window.next, c->rev, c->bytes};
 }
 
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
-                            size_t n, cor_rev rev)
+                            size_t n, size_t bytes, cor_rev rev)
 {
     int r;
 
@@ -79,8 +97,10 @@ int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_en
     r = cor_btree_replace(c->tree, entries, n);
     assert(r != -COR_EINVAL);
     if (r == 0) {
+        charge_all(c);
         drop_roots(c, c->nroots);
         cor_window_reset(&c->window, rev);
+        c->bytes = bytes;
         c->rev = rev;
         keep_root(c);
     }
@@ -118,6 +138,7 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
     if (r == -COR_ENOTFOUND)
         return 0;
     bytes = old ? cor_cache_entry_bytes(old) : 0;
+    c->bytes += (now ? cor_cache_entry_bytes(now) : 0) - bytes;
     cor_window_push(&c->window, (struct cor_window_event){COR_STEAL(now), old, rev, now_ms}, bytes);
     if (c->window.next >= c->root_at)
         keep_root(c);
@@ -156,6 +177,7 @@ bool cor_watch_cache_evict(struct cor_watch_cache *c)
     pthread_mutex_lock(&c->lock);
     if (cor_window_peek_oldest(&c->window)) {
         oldest = cor_window_pop_oldest(&c->window);
+        cor_pins_charge_segment_locked(&c->pins, oldest);
         drop_old_roots(c);
     }
     pthread_mutex_unlock(&c->lock);

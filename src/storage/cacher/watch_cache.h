@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "storage/cacher/pins.h"
 #include "storage/cacher/window.h"
 
 /* A root is kept every so many events. */
@@ -18,6 +19,7 @@ struct cor_kept_root {
     struct cor_btree_snap *snap;
     uint64_t next; /* number of the first event that is not in it */
     cor_rev rev;   /* of the last one that is, or of the list */
+    size_t bytes;  /* of all it shows */
 };
 
 struct cor_watch_cache {
@@ -28,19 +30,23 @@ struct cor_watch_cache {
     cor_rev compact_rev;         /* no exact read below it */
     struct cor_kept_root *roots; /* oldest first */
     size_t nroots, roots_cap;
-    uint64_t root_at; /* the event after which the next root is kept */
+    uint64_t root_at;     /* the event after which the next root is kept */
+    size_t bytes;         /* of the objects in the tree */
+    struct cor_pins pins; /* of all snapshots but the kept roots, whose events are in the window */
 };
 
-/* 0 or -COR_ENOMEM. */
-int cor_watch_cache_init(struct cor_watch_cache *c);
+/* `totals`: of what snapshots alone hold, shared with other caches; they stay as long as it does. 0
+ * or -COR_ENOMEM. */
+int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *totals);
 /* No snapshot may be left. Safe on a zeroed struct. */
 void cor_watch_cache_deinit(struct cor_watch_cache *c);
 
 /* The writer's. */
 
-/* A list at `rev` becomes the content; the window is empty then. 0 or -COR_ENOMEM: as before. */
+/* A list at `rev` becomes the content; the window is empty then. `bytes`: of all its entries. 0 or
+ * -COR_ENOMEM: as before. */
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
-                            size_t n, cor_rev rev);
+                            size_t n, size_t bytes, cor_rev rev);
 
 /* One change, with the lock held: `take_now` was put, or (NULL) `key` was deleted. Deleting what is
  * not there only moves the revision. 0, or -COR_ENOMEM: the event is not in it. */
@@ -62,7 +68,8 @@ void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev);
 /* Empties it: drops roots, window and tree, whose items go by cor_btree_reclaim(). */
 void cor_watch_cache_clear(struct cor_watch_cache *c);
 
-/* What the budget counts: window, and nodes that only roots and snapshots hold. */
+/* What the budget counts: window, and nodes that only roots and snapshots hold. The objects that
+ * only snapshots hold are in the pins' totals. */
 size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c);
 
 /* Any thread, lock taken inside. */

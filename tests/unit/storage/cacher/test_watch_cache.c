@@ -14,6 +14,7 @@
 
 /* The value of every key at every revision; 0: absent. */
 static uint32_t model[REVS + 1][KEYS];
+static struct cor_pin_totals totals;
 
 static void key_of(unsigned i, char out[16])
 {
@@ -55,7 +56,7 @@ static int change(struct cor_watch_cache *c, unsigned key, bool deleted, cor_rev
 static void random_changes(struct cor_watch_cache *c, struct cor_rand *rand)
 {
     memset(model, 0, sizeof(model));
-    assert_int_equal(cor_watch_cache_replace(c, NULL, 0, 1), 0);
+    assert_int_equal(cor_watch_cache_replace(c, NULL, 0, 0, 1), 0);
     for (cor_rev rev = 2; rev <= REVS; rev++) {
         unsigned key = (unsigned)cor_rand_below(rand, KEYS);
         bool deleted = cor_rand_below(rand, 3) == 0;
@@ -129,7 +130,7 @@ TEST(watch_cache, exact_reads_at_every_revision_equal_a_model)
     struct cor_rand rand;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
     random_changes(&c, &rand);
     for (cor_rev rev = 1; rev <= REVS; rev++) {
         struct cor_cache_snapshot s;
@@ -155,7 +156,7 @@ TEST(watch_cache, eviction_takes_the_roots_that_need_the_events)
     size_t bytes;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
     random_changes(&c, &rand);
     bytes = cor_watch_cache_history_bytes(&c);
     while (cor_watch_cache_evict(&c)) {
@@ -190,8 +191,8 @@ TEST(watch_cache, a_window_without_a_root_serves_its_newest_state_only)
     struct cor_watch_cache c;
     struct cor_cache_snapshot s;
 
-    assert_int_equal(cor_watch_cache_init(&c), 0);
-    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 1), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 1), 0);
     for (cor_rev rev = 2; rev <= last; rev++)
         assert_int_equal(change(&c, (unsigned)(rev % KEYS), false, rev), 0);
     while (cor_watch_cache_evict(&c))
@@ -212,7 +213,7 @@ TEST(watch_cache, compaction_ends_exact_reads_below_it)
     struct cor_cache_snapshot s;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
     random_changes(&c, &rand);
     cor_watch_cache_compact(&c, 700);
     assert_int_equal(cor_cache_snapshot_at(&c, 699, &s), -COR_EEXPIRED);
@@ -228,8 +229,8 @@ TEST(watch_cache, a_failed_allocation_leaves_the_event_out_and_the_cache_as_it_w
 {
     struct cor_watch_cache c;
 
-    assert_int_equal(cor_watch_cache_init(&c), 0);
-    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 1), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 1), 0);
     for (cor_rev rev = 2; rev < 700; rev++) {
         FOR_EACH_FAILED_ALLOC(n) {
             uint64_t next = c.window.next;
@@ -260,7 +261,7 @@ TEST(watch_cache, a_snapshot_of_the_past_survives_every_failed_allocation)
     struct cor_rand rand;
 
     cor_rand_init_seeded(&rand, test_random());
-    assert_int_equal(cor_watch_cache_init(&c), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
     random_changes(&c, &rand);
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_cache_snapshot s;
@@ -281,8 +282,8 @@ TEST(watch_cache, history_in_front_of_the_window_moves_its_base)
     struct cor_window_event events[300];
     size_t bytes[300];
 
-    assert_int_equal(cor_watch_cache_init(&c), 0);
-    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 1000), 0);
+    assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+    assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 1000), 0);
     assert_int_equal(change(&c, 1, false, 1001), 0);
     for (unsigned i = 0; i < 300; i++) {
         events[i] = (struct cor_window_event){.now = entry(i % KEYS, i + 1), .rev = 700 + i};

@@ -1,0 +1,131 @@
+/* Charges flow in one direction: a segment that leaves the window charges the youngest pin that
+ * shows each version, and a pin that goes hands its charge to the next older one. Nothing here
+ * allocates, so nothing fails. */
+#include "storage/cacher/pins.h"
+
+#include <assert.h>
+
+static struct cor_pin *pin_of(struct cor_list *link)
+{
+    return COR_CONTAINER_OF(link, struct cor_pin, link);
+}
+
+static struct cor_pin *older(const struct cor_pins *pins, const struct cor_pin *pin)
+{
+    return pin->link.prev == &pins->list ? NULL : pin_of(pin->link.prev);
+}
+
+static struct cor_pin *youngest(const struct cor_pins *pins)
+{
+    return cor_list_empty(&pins->list) ? NULL : pin_of(pins->list.prev);
+}
+
+static _Atomic size_t *total_of(const struct cor_pins *pins, const struct cor_pin *pin)
+{
+    return atomic_load(&pin->is_leaving) ? &pins->totals->leaving : &pins->totals->held;
+}
+
+static void charge(struct cor_pins *pins, struct cor_pin *pin, size_t bytes)
+{
+    if (bytes > pin->max - pin->bytes)
+        bytes = pin->max - pin->bytes;
+    pin->bytes += bytes;
+    atomic_fetch_add(total_of(pins, pin), bytes);
+}
+
+void cor_pins_init(struct cor_pins *pins, struct cor_pin_totals *totals)
+{
+    cor_list_init(&pins->list);
+    pins->totals = totals;
+}
+
+void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, uint64_t next, cor_rev rev,
+                         size_t max)
+{
+    struct cor_list *after = pins->list.prev;
+
+    pin->next = next;
+    pin->rev = rev;
+    pin->max = max;
+    pin->bytes = 0;
+    pin->due_ms = 0;
+    atomic_init(&pin->owner, NULL);
+    atomic_init(&pin->is_leaving, false);
+    /* An exact read begins at an older root than the youngest snapshots. */
+    while (after != &pins->list && pin_of(after)->next > next)
+        after = after->prev;
+    cor_list_push_front(after, &pin->link);
+}
+
+void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
+{
+    struct cor_pin *heir = older(pins, pin);
+
+    cor_list_remove(&pin->link);
+    if (pin->bytes == 0)
+        return;
+    atomic_fetch_sub(total_of(pins, pin), pin->bytes);
+    if (heir)
+        charge(pins, heir, pin->bytes);
+    pin->bytes = 0;
+}
+
+/* The version that an event replaced is shown by the youngest pin before the event, or by none. */
+void cor_pins_charge_segment_locked(struct cor_pins *pins, const struct cor_window_segment *s)
+{
+    struct cor_pin *pin = youngest(pins);
+
+    if (!pin || pin_of(pins->list.next)->next >= s->number + s->end)
+        return;
+    for (unsigned i = s->end; pin && i-- > s->begin;) {
+        const struct cor_cache_entry *was = s->events[i].old;
+
+        while (pin && pin->next > s->number + i)
+            pin = older(pins, pin);
+        if (pin && was && was->object->rev <= pin->rev)
+            charge(pins, pin, cor_cache_entry_bytes(was));
+    }
+}
+
+void cor_pins_charge_tree_locked(struct cor_pins *pins, size_t bytes)
+{
+    struct cor_pin *pin = youngest(pins);
+
+    if (pin)
+        charge(pins, pin, bytes);
+}
+
+static struct cor_pin *charged_from(const struct cor_pins *pins, struct cor_list *link)
+{
+    while (link != &pins->list && pin_of(link)->bytes == 0)
+        link = link->next;
+    return link == &pins->list ? NULL : pin_of(link);
+}
+
+struct cor_pin *cor_pins_oldest_locked(const struct cor_pins *pins)
+{
+    return charged_from(pins, pins->list.next);
+}
+
+struct cor_pin *cor_pins_younger_locked(const struct cor_pins *pins, const struct cor_pin *pin)
+{
+    return charged_from(pins, pin->link.next);
+}
+
+void cor_pins_leave_locked(struct cor_pins *pins, struct cor_pin *pin)
+{
+    assert(!atomic_load(&pin->is_leaving));
+    atomic_fetch_sub(&pins->totals->held, pin->bytes);
+    atomic_fetch_add(&pins->totals->leaving, pin->bytes);
+    atomic_store(&pin->is_leaving, true);
+}
+
+void cor_pins_stay_locked(struct cor_pins *pins, struct cor_pin *pin)
+{
+    if (!atomic_load(&pin->is_leaving))
+        return;
+    atomic_fetch_sub(&pins->totals->leaving, pin->bytes);
+    atomic_fetch_add(&pins->totals->held, pin->bytes);
+    atomic_store(&pin->is_leaving, false);
+    pin->due_ms = 0;
+}
