@@ -21,8 +21,6 @@
 /* How long a write may wait for its turn at the store. */
 #define MUTATING_TIMEOUT_MS (34u * 1000)
 
-enum flight { NOT_COUNTED, COUNTED_READING, COUNTED_MUTATING };
-
 /* One request on its way through the filters, in upstream's order: request info, authentication,
  * impersonation, deadline, in-flight limits, authorization. They run when the head has come, before
  * a byte of the body is read; the verb runs when the body is whole.
@@ -46,7 +44,7 @@ struct exchange {
     uint64_t received_us;
     struct cor_str method;
     char method_name[16];
-    enum flight flight;
+    struct cor_flight_place place;
     bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
     bool is_plain; /* the status' message is the whole answer, as text */
@@ -61,10 +59,7 @@ static void exchange_free(struct exchange *ex, int code)
                              ex->is_dry_run, code, now_us - ex->received_us, ex->sink.bytes);
     if (ex->is_watching)
         cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
-    if (ex->flight == COUNTED_READING)
-        atomic_fetch_sub(&s->reading, 1);
-    else if (ex->flight == COUNTED_MUTATING)
-        atomic_fetch_sub(&s->mutating, 1);
+    cor_flight_leave(&ex->place);
     cor_request_info_deinit(&ex->request.info);
     cor_identity_deinit(&ex->identity);
     cor_status_deinit(&ex->status);
@@ -248,19 +243,12 @@ static bool is_reading(const struct exchange *ex)
            info->verb == COR_VERB_WATCH;
 }
 
-/* The counter of its kind, and the maximum; 0: there is none. */
-static _Atomic uint64_t *flight_of(const struct exchange *ex, uint64_t *ret_max)
+/* The places of its kind; NULL: it needs none. */
+static struct cor_flight *flight_of(const struct exchange *ex)
 {
-    struct cor_server *s = ex->server;
-    bool reading = is_reading(ex);
-
-    *ret_max = is_long(ex) ? 0 : reading ? s->reading_max : s->mutating_max;
-    return reading ? &s->reading : &s->mutating;
-}
-
-static bool is_master(const struct exchange *ex)
-{
-    return cor_user_is_in(&ex->identity.user, COR_STR(COR_GROUP_MASTERS));
+    if (is_long(ex))
+        return NULL;
+    return is_reading(ex) ? &ex->server->reading : &ex->server->mutating;
 }
 
 /* Is there a place for one more? Asked when the head has come, so that a body which would be
@@ -268,27 +256,17 @@ static bool is_master(const struct exchange *ex)
  * them. */
 static bool has_place(const struct exchange *ex)
 {
-    uint64_t max;
-    const _Atomic uint64_t *count = flight_of(ex, &max);
+    const struct cor_flight *flight = flight_of(ex);
 
-    return max == 0 || atomic_load_explicit(count, memory_order_relaxed) < max || is_master(ex);
+    return !flight || cor_flight_has_place(flight, &ex->identity.user);
 }
 
-/* Takes a place, when the request is whole. False: there are too many. system:masters always gets
- * in, and then does not count. */
+/* Takes a place, when the request is whole. False: there are too many. */
 static bool enter_flight(struct exchange *ex)
 {
-    uint64_t max;
-    _Atomic uint64_t *count = flight_of(ex, &max);
+    struct cor_flight *flight = flight_of(ex);
 
-    if (max == 0)
-        return true;
-    if (atomic_fetch_add(count, 1) < max) {
-        ex->flight = count == &ex->server->reading ? COUNTED_READING : COUNTED_MUTATING;
-        return true;
-    }
-    atomic_fetch_sub(count, 1);
-    return is_master(ex);
+    return !flight || cor_flight_enter(flight, &ex->identity.user, &ex->place);
 }
 
 static int authorize(struct exchange *ex)

@@ -60,12 +60,12 @@ static uint64_t read_accepted(void *arg)
 
 static uint64_t read_reading(void *arg)
 {
-    return atomic_load(&((struct cor_server *)arg)->reading);
+    return atomic_load(&((struct cor_server *)arg)->reading.nplaces);
 }
 
 static uint64_t read_mutating(void *arg)
 {
-    return atomic_load(&((struct cor_server *)arg)->mutating);
+    return atomic_load(&((struct cor_server *)arg)->mutating.nplaces);
 }
 
 static int add_read(struct cor_server *s, const struct cor_metric_desc *desc,
@@ -143,8 +143,8 @@ int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_s
     s->metrics = opts->metrics;
     s->authenticator = opts->authenticator;
     s->authz_mode = opts->authz_mode;
-    s->reading_max = opts->reading_max;
-    s->mutating_max = opts->mutating_max;
+    cor_flight_init(&s->reading, opts->reading_max);
+    cor_flight_init(&s->mutating, opts->mutating_max);
     s->request_timeout_ms =
         opts->limits.request_timeout_ms ? opts->limits.request_timeout_ms : REQUEST_TIMEOUT_MS;
     r = cor_http_server_new(&http_opts, &s->http);

@@ -25,7 +25,7 @@ struct cor_server_opts {
     size_t nloops;
     struct cor_authenticator authenticator;
     enum cor_authz_mode authz_mode;
-    uint64_t reading_max, mutating_max; /* requests at once, over all loops; 0: no limit */
+    uint64_t reading_max, mutating_max; /* places of server/flight.h; 0: no limit */
     struct cor_http_limits limits;
 };
 

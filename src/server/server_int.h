@@ -2,8 +2,7 @@
 #ifndef COR_SERVER_SERVER_INT_H
 #define COR_SERVER_SERVER_INT_H
 
-#include <stdatomic.h>
-
+#include "server/flight.h"
 #include "server/request_metrics.h"
 #include "server/server.h"
 
@@ -15,8 +14,7 @@ struct cor_server {
     struct cor_authenticator authenticator;
     enum cor_authz_mode authz_mode;
     uint64_t request_timeout_ms;
-    uint64_t reading_max, mutating_max;
-    _Atomic uint64_t reading, mutating; /* requests that count now */
+    struct cor_flight reading, mutating;
 };
 
 /* The handlers of the HTTP server: exchange.c. */

@@ -454,3 +454,23 @@ def answers_that_nobody_reads(field):
     field.work()
     field.expect_memory_under(base, field.of(64, 96))
     close_all(made)
+
+
+@after()
+def documents_that_nobody_reads(field):
+    """Answers that are made whole (discovery, OpenAPI, metrics), on streams whose windows stay closed."""
+    documents = ("/apis", "/openapi/v3/apis/apps/v1", "/metrics", "/openapi/v2")
+    base = field.rss_mb()
+    made = []
+    for _ in range(field.of(3, 10)):
+        connection = h2.Connection(field.server, ELSEWHERE, window=0)
+        made.append(connection)
+        token = h2.remembered("authorization", "Bearer " + MALLORY)
+        wanted = h2.literal("accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+        for i in range(900):
+            connection.open("GET", documents[i % 4], (h2.again() if i else token) + wanted)
+            if i % 100 == 0:
+                connection.read()
+    field.work()
+    field.expect_memory_under(base, 64)
+    close_all(made)
