@@ -10,6 +10,9 @@
 
 /* Nesting of the document; what aliases add shows as nesting of the JSON. */
 #define COR_YAML_DEPTH_MAX 1000
+/* Of collections in braces and brackets, and of merges (<<) inside of each other. */
+#define COR_YAML_FLOW_DEPTH_MAX 128
+#define COR_YAML_MERGES_MAX     16
 /* What all anchors may hold together, and what all aliases may add: the bound of "billion laughs".
  */
 #define COR_YAML_ALIAS_BYTES_MAX (4u * 1024 * 1024)

@@ -11,6 +11,7 @@ static struct cor_yaml_name *name_new(struct cor_str text)
     if (!name)
         return NULL;
     name->n = text.n;
+    name->is_open = false;
     memcpy(name->text, text.p, text.n);
     cor_buf_init_secret(&name->json, COR_YAML_ALIAS_BYTES_MAX); /* as the file may be */
     return name;

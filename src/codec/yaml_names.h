@@ -13,6 +13,7 @@
 struct cor_yaml_name {
     size_t n;
     struct cor_buf json; /* an anchor's value */
+    bool is_open;        /* an anchor whose value has begun and not ended */
     char text[];
 };
 

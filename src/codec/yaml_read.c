@@ -26,6 +26,7 @@ enum want { WANT_ELEM, WANT_KEY, WANT_VALUE, WANT_MERGE };
 struct frame {
     enum want want;
     bool is_map;
+    bool is_flow;
     bool has_members;
     size_t start;                 /* of its text in `out` */
     struct cor_yaml_name *anchor; /* to be filled when it closes; NULL: none */
@@ -40,6 +41,7 @@ struct reader {
     struct cor_map anchors;
     struct frame *frames;
     size_t nframes, cap;
+    size_t nflow, nmerges; /* open flow collections; merges whose value is open */
     size_t anchor_bytes, alias_bytes;
     int error;
     struct cor_yaml_error *reterr;
@@ -225,6 +227,7 @@ static int end_merge(struct reader *r, size_t line)
     struct cor_str text = cor_str(value, n);
     int err;
 
+    r->nmerges--;
     if (!value)
         return -COR_ENOMEM;
     cor_buf_truncate(r->out, f->merge_start);
@@ -269,12 +272,9 @@ static int open_anchor(struct reader *r, const yaml_char_t *anchor, struct cor_y
     if (!anchor)
         return 0;
     /* A name that is used again while its first value is open would leave that one dangling. */
-    for (size_t i = 0; i < r->nframes; i++) {
-        struct cor_yaml_name *open = r->frames[i].anchor;
-
-        if (open && cor_str_eqz(cor_str(open->text, open->n), (const char *)anchor))
-            return fail(r, -COR_EINVAL, "anchor '%.60s' value contains itself", anchor);
-    }
+    *ret_name = cor_map_peek(&r->anchors, cor_strz((const char *)anchor));
+    if (*ret_name && (*ret_name)->is_open)
+        return fail(r, -COR_EINVAL, "anchor '%.60s' value contains itself", anchor);
     return cor_yaml_names_put(&r->anchors, cor_strz((const char *)anchor), ret_name, &was_there);
 }
 
@@ -404,6 +404,9 @@ static int add_scalar_key(struct reader *r, const yaml_event_t *ev)
     int err;
 
     if (is_merge(ev)) {
+        /* The members of a merge's value are looked at once more for each merge around it. */
+        if (++r->nmerges > COR_YAML_MERGES_MAX)
+            return fail(r, -COR_ETOOBIG, "exceeded max depth of %d merges", COR_YAML_MERGES_MAX);
         top(r)->want = WANT_MERGE;
         top(r)->merge_start = r->out->n;
         return 0;
@@ -497,6 +500,8 @@ static int on_open(struct reader *r, const yaml_event_t *ev, bool is_map)
 {
     const yaml_char_t *name =
         is_map ? ev->data.mapping_start.anchor : ev->data.sequence_start.anchor;
+    bool is_flow = is_map ? ev->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                          : ev->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
     struct cor_yaml_name *anchor;
     int err;
 
@@ -507,7 +512,17 @@ static int on_open(struct reader *r, const yaml_event_t *ev, bool is_map)
         err = separate(r);
     if (err == 0)
         err = push(r, is_map, anchor, r->out->n);
-    return err == 0 ? cor_buf_addc(r->out, is_map ? '{' : '[') : err;
+    if (err < 0)
+        return err;
+    if (anchor)
+        anchor->is_open = true;
+    top(r)->is_flow = is_flow;
+    r->nflow += is_flow;
+    /* libyaml looks at every open flow collection for each of its tokens. */
+    if (r->nflow > COR_YAML_FLOW_DEPTH_MAX)
+        return fail(r, -COR_ETOOBIG, "exceeded max depth of %d flow collections",
+                    COR_YAML_FLOW_DEPTH_MAX);
+    return cor_buf_addc(r->out, is_map ? '{' : '[');
 }
 
 static int on_close(struct reader *r, const yaml_event_t *ev)
@@ -517,6 +532,9 @@ static int on_close(struct reader *r, const yaml_event_t *ev)
 
     cor_yaml_names_deinit(&top(r)->seen);
     r->nframes--;
+    r->nflow -= f.is_flow;
+    if (f.anchor)
+        f.anchor->is_open = false;
     return err == 0 ? end_value(r, f.anchor, f.start, ev->start_mark.line) : err;
 }
 

@@ -6,12 +6,14 @@
 #include "base/mem.h"
 #include "codec/yaml.h"
 #include "codec/yaml_scalar.h"
+#include "json/extents.h"
 #include "json/scan.h"
 
 struct writer {
     yaml_emitter_t emitter;
     struct cor_buf *out;
-    int error; /* of the buffer, or of an allocation here */
+    struct cor_json_extents extents; /* of the document: its members are written in another order */
+    int error;                       /* of the buffer, or of an allocation here */
 };
 
 struct member {
@@ -174,8 +176,8 @@ static bool collect(struct writer *w, struct cor_str object, struct member **ret
     struct cor_str raw;
     size_t n = 0, i = 0;
 
-    while (cor_json_iter_member(&it, &raw))
-        n++;
+    for (; cor_json_iter_member(&it, &raw); n++)
+        (void)cor_json_extents_value(&w->extents, &it);
     members = cor_calloc(n + 1, sizeof(*members));
     if (!members)
         return out_of_memory(w);
@@ -185,7 +187,7 @@ static bool collect(struct writer *w, struct cor_str object, struct member **ret
             members_free(members, n);
             return out_of_memory(w);
         }
-        members[i].value = cor_json_iter_value(&it);
+        members[i].value = cor_json_extents_value(&w->extents, &it);
     }
     if (i > 1)
         qsort(members, i, sizeof(*members), compare_members);
@@ -222,7 +224,7 @@ static bool emit_array(struct writer *w, struct cor_str value)
         !emit(w, &ev))
         return false;
     while (cor_json_iter_elem(&it))
-        if (!emit_value(w, cor_json_iter_value(&it)))
+        if (!emit_value(w, cor_json_extents_value(&w->extents, &it)))
             return false;
     return yaml_sequence_end_event_initialize(&ev) && emit(w, &ev);
 }
@@ -252,8 +254,7 @@ static bool emit_document(struct writer *w, struct cor_str json)
 
     return yaml_stream_start_event_initialize(&ev, YAML_UTF8_ENCODING) && emit(w, &ev) &&
            yaml_document_start_event_initialize(&ev, NULL, NULL, NULL, 1) && emit(w, &ev) &&
-           emit_value(w, cor_json_first_value(json)) &&
-           yaml_document_end_event_initialize(&ev, 1) && emit(w, &ev) &&
+           emit_value(w, json) && yaml_document_end_event_initialize(&ev, 1) && emit(w, &ev) &&
            yaml_stream_end_event_initialize(&ev) && emit(w, &ev);
 }
 
@@ -263,12 +264,18 @@ int cor_yaml_from_json(struct cor_str json, struct cor_buf *out)
     size_t before = out->n;
     bool ok;
 
-    if (!yaml_emitter_initialize(&w.emitter))
+    json = cor_json_first_value(json);
+    if (cor_json_extents_init(&w.extents, json) < 0)
         return -COR_ENOMEM;
+    if (!yaml_emitter_initialize(&w.emitter)) {
+        cor_json_extents_deinit(&w.extents);
+        return -COR_ENOMEM;
+    }
     yaml_emitter_set_output(&w.emitter, write_bytes, &w);
     yaml_emitter_set_unicode(&w.emitter, 1);
     ok = emit_document(&w, json);
     yaml_emitter_delete(&w.emitter);
+    cor_json_extents_deinit(&w.extents);
     if (!ok) {
         cor_buf_truncate(out, before);
         return w.error ? w.error : -COR_ENOMEM;

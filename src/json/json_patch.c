@@ -86,7 +86,8 @@ static int replace_all(struct run *run, const struct op *op)
     if (!val)
         return fail_tree(run);
     yyjson_mut_doc_set_root(run->tree.doc, val);
-    return 0;
+    run->tree.depth_bound = cor_json_ptree_measure(&run->tree, val).depth;
+    return run->tree.error ? fail_tree(run) : 0;
 }
 
 static int do_replace(struct run *run, const struct op *op)
@@ -118,6 +119,7 @@ static int do_move(struct run *run, const struct op *op)
 {
     struct cor_json_ptree *tree = &run->tree;
     yyjson_mut_val *parent, *val;
+    unsigned depth;
 
     if (!op->from.p)
         return FAIL(run, "move operation failed to decode from: operation, missing from field: "
@@ -129,6 +131,7 @@ static int do_move(struct run *run, const struct op *op)
                     COR_STR_ARG(op->from));
     if (cor_json_ptree_remove(tree, parent, &val) < 0)
         return FAIL(run, "error in move for path: '%s': %s", cor_buf_z(&tree->key), tree->why);
+    depth = tree->key_depth;
     if (!op->path.p)
         return FAIL(run, "move operation failed to decode path: operation missing path field: "
                          "missing value");
@@ -138,7 +141,7 @@ static int do_move(struct run *run, const struct op *op)
                     "move operation does not apply: doc is missing destination path: %.*s: missing "
                     "value",
                     COR_STR_ARG(op->path));
-    if (cor_json_ptree_add(tree, parent, val) < 0)
+    if (cor_json_ptree_add_moved(tree, parent, val, depth) < 0)
         return FAIL(run, "error in move for path: '%.*s': %s", COR_STR_ARG(op->path), tree->why);
     return 0;
 }

@@ -34,48 +34,54 @@ int cor_json_patch_read(struct cor_str patch, const struct cor_json_limits *limi
     return r;
 }
 
-/* The value without null members, also of objects in its arrays; null elements stay. */
-static void write_pruned(struct cor_json_writer *w, struct cor_str value)
+/* Writes the current value of `it` without null members, also of objects in its arrays, and moves
+ * behind it; null elements stay. Values are entered where they begin, so that every byte is scanned
+ * once, however deep it stands. */
+static void write_pruned(struct cor_json_writer *w, struct cor_json_iter *it)
 {
-    struct cor_json_iter it = cor_json_iter(value);
-    struct cor_str raw, child;
+    struct cor_str open = cor_json_iter_open_value(it), raw;
+    struct cor_json_iter inner = cor_json_iter(open);
 
-    switch (cor_json_type(value)) {
+    switch (cor_json_type(open)) {
     case COR_JSON_OBJECT:
         cor_json_begin_object(w);
-        while (cor_json_iter_member(&it, &raw)) {
-            child = cor_json_iter_value(&it);
-            if (cor_json_type(child) == COR_JSON_NULL)
+        while (cor_json_iter_member(&inner, &raw)) {
+            if (cor_json_type(cor_json_iter_open_value(&inner)) == COR_JSON_NULL)
                 continue;
             cor_json_raw_key(w, raw);
-            write_pruned(w, child);
+            write_pruned(w, &inner);
         }
         cor_json_end_object(w);
+        cor_json_iter_leave(it, &inner);
         break;
     case COR_JSON_ARRAY:
         cor_json_begin_array(w);
-        while (cor_json_iter_elem(&it))
-            write_pruned(w, cor_json_iter_value(&it));
+        while (cor_json_iter_elem(&inner))
+            write_pruned(w, &inner);
         cor_json_end_array(w);
+        cor_json_iter_leave(it, &inner);
         break;
     default:
-        cor_json_raw(w, value);
+        cor_json_raw(w, cor_json_iter_value(it));
         break;
     }
 }
 
-/* One side of the merge. */
+/* One side of the merge: the member at which it stands. */
 struct side {
     struct cor_json_iter it;
-    struct cor_str key, value;
+    struct cor_str key;
     bool has;
 };
 
 static void advance(struct side *s)
 {
     s->has = cor_json_iter_member(&s->it, &s->key);
-    if (s->has)
-        s->value = cor_json_iter_value(&s->it);
+}
+
+static enum cor_json_type side_type(const struct side *s)
+{
+    return cor_json_type(cor_json_iter_open_value(&s->it));
 }
 
 static int compare_sides(const struct side *a, const struct side *b, bool outermost)
@@ -85,44 +91,50 @@ static int compare_sides(const struct side *a, const struct side *b, bool outerm
     return outermost ? cor_json_outermost_cmp(a->key, b->key) : cor_json_raw_cmp(a->key, b->key);
 }
 
-static void merge_objects(struct cor_json_writer *w, struct cor_str cur, struct cor_str patch,
+static void merge_objects(struct cor_json_writer *w, struct side *a, struct side *b,
                           bool outermost);
 
-static void write_merged(struct cor_json_writer *w, struct cor_str cur, struct cor_str patch)
+/* The values of two members with one key. */
+static void write_merged(struct cor_json_writer *w, struct side *cur, struct side *patch)
 {
-    bool cur_object = cor_json_type(cur) == COR_JSON_OBJECT;
-    bool patch_object = cor_json_type(patch) == COR_JSON_OBJECT;
+    bool patch_object = side_type(patch) == COR_JSON_OBJECT;
 
-    if (cur_object && patch_object)
-        merge_objects(w, cur, patch, false);
-    else if (cur_object)
-        cor_json_raw(w, patch);
-    else
-        write_pruned(w, patch);
+    if (side_type(cur) == COR_JSON_OBJECT && patch_object) {
+        struct side a = {.it = cor_json_iter(cor_json_iter_open_value(&cur->it))};
+        struct side b = {.it = cor_json_iter(cor_json_iter_open_value(&patch->it))};
+
+        merge_objects(w, &a, &b, false);
+        cor_json_iter_leave(&cur->it, &a.it);
+        cor_json_iter_leave(&patch->it, &b.it);
+    } else if (side_type(cur) == COR_JSON_OBJECT) {
+        cor_json_raw(w, cor_json_iter_value(&patch->it));
+    } else {
+        write_pruned(w, &patch->it);
+    }
 }
 
-static void merge_objects(struct cor_json_writer *w, struct cor_str cur, struct cor_str patch,
-                          bool outermost)
+static void merge_objects(struct cor_json_writer *w, struct side *a, struct side *b, bool outermost)
 {
-    struct side a = {.it = cor_json_iter(cur)}, b = {.it = cor_json_iter(patch)};
-
     cor_json_begin_object(w);
-    advance(&a);
-    advance(&b);
-    while (a.has || b.has) {
-        int c = compare_sides(&a, &b, outermost);
+    advance(a);
+    advance(b);
+    while (a->has || b->has) {
+        int c = compare_sides(a, b, outermost);
 
         if (c < 0) {
-            cor_json_raw_key(w, a.key);
-            cor_json_raw(w, a.value);
-        } else if (cor_json_type(b.value) != COR_JSON_NULL) {
-            cor_json_raw_key(w, b.key);
-            write_merged(w, c == 0 ? a.value : cor_str(NULL, 0), b.value);
+            cor_json_raw_key(w, a->key);
+            cor_json_raw(w, cor_json_iter_value(&a->it));
+        } else if (side_type(b) != COR_JSON_NULL) {
+            cor_json_raw_key(w, b->key);
+            if (c == 0)
+                write_merged(w, a, b);
+            else
+                write_pruned(w, &b->it);
         }
         if (c >= 0)
-            advance(&b);
+            advance(b);
         if (c <= 0)
-            advance(&a);
+            advance(a);
     }
     cor_json_end_object(w);
 }
@@ -130,6 +142,7 @@ static void merge_objects(struct cor_json_writer *w, struct cor_str cur, struct 
 static int merge(struct cor_str doc, struct cor_str patch, struct cor_buf *out,
                  struct cor_json_patch_error *reterr)
 {
+    struct side a = {.it = cor_json_iter(doc)}, b = {.it = cor_json_iter(patch)};
     enum cor_json_type type = cor_json_type(patch);
     struct cor_json_writer w;
     size_t before = out->n;
@@ -145,7 +158,7 @@ static int merge(struct cor_str doc, struct cor_str patch, struct cor_buf *out,
                                    "of type map[string]interface {}",
                                    cor_json_go_type(type));
     cor_json_writer_init(&w, out);
-    merge_objects(&w, doc, patch, true);
+    merge_objects(&w, &a, &b, true);
     r = cor_json_writer_finish(&w);
     if (r < 0)
         cor_buf_truncate(out, before);

@@ -14,16 +14,21 @@ int cor_json_ptree_init(struct cor_json_ptree *t, struct cor_str doc, unsigned d
 
     *t = (struct cor_json_ptree){.work_left = COR_JSON_PATCH_WORK_MAX, .depth_max = depth_max};
     cor_buf_init(&t->key, SIZE_MAX / 2);
+    cor_json_pindex_init(&t->index);
     r = cor_json_tree_init(&source, doc, &canonical);
     if (r < 0)
         return r;
     t->doc = yyjson_doc_mut_copy(source.doc, &cor_json_alc);
     cor_json_tree_deinit(&source);
-    return t->doc ? 0 : -COR_ENOMEM;
+    if (!t->doc)
+        return -COR_ENOMEM;
+    t->depth_bound = cor_json_ptree_measure(t, yyjson_mut_doc_get_root(t->doc)).depth;
+    return t->error;
 }
 
 void cor_json_ptree_deinit(struct cor_json_ptree *t)
 {
+    cor_json_pindex_deinit(&t->index);
     yyjson_mut_doc_free(t->doc);
     t->doc = NULL;
     cor_buf_deinit(&t->key);
@@ -61,17 +66,31 @@ static int set_key(struct cor_json_ptree *t, struct cor_str token)
     return 0;
 }
 
-static yyjson_mut_val *find_member(struct cor_json_ptree *t, yyjson_mut_val *object,
-                                   struct cor_str key)
+/* What a call of the index returned, and the values that it visited. */
+static int account(struct cor_json_ptree *t, int r, size_t work)
 {
-    yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(object);
-    yyjson_mut_val *k;
+    if (!charge(t, work) || r == 0)
+        return t->error;
+    return t->error = r;
+}
 
-    while (charge(t, 1) && (k = yyjson_mut_obj_iter_next(&it))) {
-        if (yyjson_mut_equals_strn(k, key.p, key.n))
-            return yyjson_mut_obj_iter_get_val(k);
-    }
-    return NULL;
+/* The key of a member; NULL when there is none, or `error` is set. */
+static yyjson_mut_val *find_key(struct cor_json_ptree *t, yyjson_mut_val *object,
+                                struct cor_str text)
+{
+    yyjson_mut_val *key = NULL;
+    size_t work = 0;
+    int r = cor_json_pindex_find(&t->index, object, text, &work, &key);
+
+    return account(t, r, work) < 0 ? NULL : key;
+}
+
+static yyjson_mut_val *find_member(struct cor_json_ptree *t, yyjson_mut_val *object,
+                                   struct cor_str text)
+{
+    yyjson_mut_val *key = find_key(t, object, text);
+
+    return key ? yyjson_mut_obj_iter_get_val(key) : NULL;
 }
 
 /* As strconv.Atoi reads it. */
@@ -110,12 +129,12 @@ static int resolve_index(struct cor_json_ptree *t, size_t n, size_t *ret)
         return -COR_EINVALID;
     }
     *ret = (size_t)from_end;
-    return charge(t, *ret + 1) ? 0 : t->error;
+    return 0;
 }
 
 int cor_json_ptree_get(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret)
 {
-    size_t index;
+    size_t index, work = 0;
     int r;
 
     if (yyjson_mut_is_obj(parent)) {
@@ -123,9 +142,10 @@ int cor_json_ptree_get(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_
         return t->error;
     }
     r = resolve_index(t, yyjson_mut_arr_size(parent), &index);
-    if (r == 0)
-        *ret = yyjson_mut_arr_get(parent, index);
-    return r;
+    if (r < 0)
+        return r;
+    r = cor_json_pindex_at(&t->index, parent, index, &work, ret);
+    return account(t, r, work);
 }
 
 yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str pointer)
@@ -148,37 +168,51 @@ yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str p
     return NULL;
 }
 
+static int check_depth(struct cor_json_ptree *t, unsigned depth)
+{
+    if (t->key_depth + depth > t->depth_max) {
+        snprintf(t->why, sizeof(t->why), "exceeded max depth");
+        return -COR_EINVALID;
+    }
+    if (t->key_depth + depth > t->depth_bound)
+        t->depth_bound = t->key_depth + depth;
+    return 0;
+}
+
 /* Nothing that `val` holds may stand deeper than the limit. */
-static int check_depth(struct cor_json_ptree *t, yyjson_mut_val *val)
+static int check_new_depth(struct cor_json_ptree *t, yyjson_mut_val *val)
 {
     struct cor_json_psize size = cor_json_ptree_measure(t, val);
 
-    if (t->error || t->key_depth + size.depth <= t->depth_max)
-        return t->error;
-    snprintf(t->why, sizeof(t->why), "exceeded max depth");
-    return -COR_EINVALID;
+    return t->error ? t->error : check_depth(t, size.depth);
 }
 
 static int put_member(struct cor_json_ptree *t, yyjson_mut_val *object, yyjson_mut_val *val)
 {
-    yyjson_mut_val *key = yyjson_mut_strncpy(t->doc, cor_buf_z(&t->key), t->key.n);
+    yyjson_mut_val *key = find_key(t, object, cor_buf_str(&t->key));
+    size_t work = 0;
+    int r;
 
+    if (t->error)
+        return t->error;
+    if (key) {
+        val->next = key->next->next;
+        key->next = val;
+        return 0;
+    }
+    key = yyjson_mut_strncpy(t->doc, cor_buf_z(&t->key), t->key.n);
     if (!key)
         return t->error = -COR_ENOMEM;
-    if (!charge(t, yyjson_mut_obj_size(object)))
-        return t->error;
-    yyjson_mut_obj_put(object, key, val);
-    return 0;
+    r = cor_json_pindex_add(&t->index, object, key, val, &work);
+    return account(t, r, work);
 }
 
-int cor_json_ptree_add(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val)
+static int insert(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val)
 {
-    size_t n = yyjson_mut_arr_size(parent), index = n;
+    size_t n = yyjson_mut_arr_size(parent), index = n, work = 0;
     char cause[sizeof(t->why)];
-    int r = check_depth(t, val);
+    int r;
 
-    if (r < 0)
-        return r;
     if (yyjson_mut_is_obj(parent))
         return put_member(t, parent, val);
     if (!cor_str_eq(cor_buf_str(&t->key), COR_STR("-"))) {
@@ -191,44 +225,73 @@ int cor_json_ptree_add(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_
         if (r < 0)
             return r;
     }
-    yyjson_mut_arr_insert(parent, val, index);
-    return 0;
+    r = cor_json_pindex_insert(&t->index, parent, index, val, &work);
+    return account(t, r, work);
+}
+
+int cor_json_ptree_add(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val)
+{
+    int r = check_new_depth(t, val);
+
+    return r < 0 ? r : insert(t, parent, val);
+}
+
+/* How deep a value is that stood in the tree follows from the bound, without a walk through it.
+ * Moves make the bound larger than the tree is; when that is too much, it is measured again. */
+int cor_json_ptree_add_moved(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val,
+                             unsigned depth)
+{
+    unsigned at_most = t->depth_bound > depth ? t->depth_bound - depth : 0;
+    int r;
+
+    if (t->key_depth + at_most <= t->depth_max) {
+        r = check_depth(t, at_most);
+    } else {
+        t->depth_bound = cor_json_ptree_measure(t, yyjson_mut_doc_get_root(t->doc)).depth;
+        r = check_new_depth(t, val);
+    }
+    return r < 0 ? r : insert(t, parent, val);
 }
 
 int cor_json_ptree_set(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val)
 {
-    size_t index;
-    int r = check_depth(t, val);
+    size_t index, work = 0;
+    int r = check_new_depth(t, val);
 
     if (r < 0)
         return r;
     if (yyjson_mut_is_obj(parent))
         return put_member(t, parent, val);
     r = resolve_index(t, yyjson_mut_arr_size(parent), &index);
-    if (r == 0)
-        yyjson_mut_arr_replace(parent, index, val);
-    return r;
+    if (r < 0)
+        return r;
+    r = cor_json_pindex_replace(&t->index, parent, index, val, &work);
+    return account(t, r, work);
 }
 
 int cor_json_ptree_remove(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret)
 {
-    size_t index;
+    yyjson_mut_val *key;
+    size_t index, work = 0;
     int r;
 
     if (yyjson_mut_is_obj(parent)) {
-        if (!charge(t, yyjson_mut_obj_size(parent)))
+        key = find_key(t, parent, cor_buf_str(&t->key));
+        if (t->error)
             return t->error;
-        *ret = yyjson_mut_obj_remove_keyn(parent, cor_buf_z(&t->key), t->key.n);
-        if (*ret)
+        if (key) {
+            *ret = cor_json_pindex_drop(&t->index, parent, key);
             return 0;
+        }
         snprintf(t->why, sizeof(t->why), "Unable to remove nonexistent key: %.100s: missing value",
                  cor_buf_z(&t->key));
         return -COR_EINVALID;
     }
     r = resolve_index(t, yyjson_mut_arr_size(parent), &index);
-    if (r == 0)
-        *ret = yyjson_mut_arr_remove(parent, index);
-    return r;
+    if (r < 0)
+        return r;
+    r = cor_json_pindex_remove(&t->index, parent, index, &work, ret);
+    return account(t, r, work);
 }
 
 static bool equal_objects(struct cor_json_ptree *t, yyjson_mut_val *a, yyjson_val *b)

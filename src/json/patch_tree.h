@@ -6,15 +6,18 @@
 
 #include "base/buf.h"
 #include "json/json_int.h"
+#include "json/patch_index.h"
 
 struct cor_json_ptree {
     yyjson_mut_doc *doc;
-    size_t work_left;   /* values that may still be visited */
-    unsigned depth_max; /* no value stands deeper */
-    struct cor_buf key; /* last part of the pointer looked for, decoded */
-    unsigned key_depth; /* number of its parts */
-    int error;          /* -COR_ENOMEM or -COR_ETOOBIG: out of memory or budget, nothing helps */
-    char why[256];      /* of the last -COR_EINVALID */
+    struct cor_json_pindex index; /* of its larger objects and arrays */
+    size_t work_left;             /* values that may still be visited */
+    unsigned depth_max;           /* no value stands deeper */
+    unsigned depth_bound;         /* what no value stands deeper than today */
+    struct cor_buf key;           /* last part of the pointer looked for, decoded */
+    unsigned key_depth;           /* number of its parts */
+    int error;     /* -COR_ENOMEM or -COR_ETOOBIG: out of memory or budget, nothing helps */
+    char why[256]; /* of the last -COR_EINVALID */
 };
 
 /* What a value takes. */
@@ -35,6 +38,9 @@ yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str p
  * not there is got as NULL. */
 int cor_json_ptree_get(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret);
 int cor_json_ptree_add(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val);
+/* The same with a value that stood at `depth` of the tree before. */
+int cor_json_ptree_add_moved(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val,
+                             unsigned depth);
 int cor_json_ptree_set(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val);
 int cor_json_ptree_remove(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret);
 

@@ -1,6 +1,7 @@
 #include "meta/field_error.h"
 
 #include "base/mem.h"
+#include "base/siphash.h"
 #include "meta/quote.h"
 
 #define FIELD_MAX 4096
@@ -111,8 +112,11 @@ static int print_error(struct cor_field_error *error, const struct cor_field_pat
         return r;
     error->field = cor_buf_steal(&field, NULL);
     error->body = cor_buf_steal(&body, NULL);
-    if (error->field && error->body)
+    if (error->field && error->body) {
+        error->hash =
+            cor_siphash(cor_strz(error->field), 1, 0) ^ cor_siphash(cor_strz(error->body), 2, 0);
         return 0;
+    }
     cor_free(error->field);
     cor_free(error->body);
     return -COR_ENOMEM;
@@ -204,7 +208,8 @@ void cor_field_errors_add_too_many(struct cor_field_errors *errs, const struct c
 static bool is_repeated(const struct cor_field_errors *errs, size_t at)
 {
     for (size_t i = 0; i < at; i++) {
-        if (strcmp(errs->v[i].field, errs->v[at].field) == 0 &&
+        if (errs->v[i].hash == errs->v[at].hash &&
+            strcmp(errs->v[i].field, errs->v[at].field) == 0 &&
             strcmp(errs->v[i].body, errs->v[at].body) == 0)
             return true;
     }

@@ -91,7 +91,8 @@ static inline struct cor_field_value cor_field_json(struct cor_str text)
 struct cor_field_error {
     enum cor_field_error_type type;
     char *field;
-    char *body; /* all but the field: `Invalid value: "x": why` */
+    char *body;    /* all but the field: `Invalid value: "x": why` */
+    uint64_t hash; /* of both: long bodies that begin alike are not compared byte by byte */
 };
 
 struct cor_field_errors {

@@ -224,29 +224,28 @@ static void write_owner(struct cor_json_writer *w, const struct owner *owner)
     cor_json_end_object(w);
 }
 
-static void refuse_owners(struct cor_str refs, const struct cor_field_path *path,
-                          const char *detail, struct cor_field_errors *errs)
+/* Prints the whole list, which each message about it shows. The value is left out of the message
+ * when it is too large. */
+static void print_owners(struct cor_str refs, struct cor_buf *out, struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf printed = {.max = LIST_PRINT_MAX};
     struct cor_json_iter it = cor_json_iter(refs);
     struct cor_json_writer w;
     int r;
 
-    cor_json_writer_init(&w, &printed);
+    cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
-    while (cor_json_iter_elem(&it)) {
+    while (w.error == 0 && cor_json_iter_elem(&it)) {
         struct owner owner = read_owner(cor_json_iter_value(&it));
 
         write_owner(&w, &owner);
     }
     cor_json_end_array(&w);
     r = cor_json_writer_finish(&w);
-    if (r < 0 && r != -COR_ETOOBIG)
+    if (r == 0)
+        return;
+    cor_buf_reset(out);
+    if (r != -COR_ETOOBIG)
         note(errs, r);
-    else
-        cor_field_errors_add(errs, COR_FIELD_INVALID, path,
-                             r == 0 ? cor_field_json(cor_buf_str(&printed)) : cor_field_none(),
-                             detail);
 }
 
 static void refuse_banned_owner(const struct owner *owner, const struct cor_field_path *path,
@@ -293,7 +292,7 @@ static void check_owner(const struct owner *owner, const struct cor_field_path *
         refuse_banned_owner(owner, path, errs);
 }
 
-static void refuse_second_controller(struct cor_str refs, const struct owner *first,
+static void refuse_second_controller(struct cor_str printed, const struct owner *first,
                                      const struct owner *second, const struct cor_field_path *path,
                                      struct cor_field_errors *errs)
 {
@@ -307,15 +306,18 @@ static void refuse_second_controller(struct cor_str refs, const struct owner *fi
     if (r < 0)
         note(errs, r);
     else
-        refuse_owners(refs, path, cor_buf_z(&detail), errs);
+        cor_field_errors_add(errs, COR_FIELD_INVALID, path,
+                             printed.n > 0 ? cor_field_json(printed) : cor_field_none(),
+                             cor_buf_z(&detail));
 }
 
 static void check_owners(struct cor_str refs, const struct cor_field_path *path,
                          struct cor_field_errors *errs)
 {
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf printed = {.max = LIST_PRINT_MAX};
     struct cor_json_iter it = cor_json_iter(refs);
     struct owner controller;
-    bool controlled = false;
+    size_t controllers = 0;
 
     if (cor_json_type(refs) != COR_JSON_ARRAY) {
         refuse_type(errs, path, refs, "must be a list");
@@ -327,11 +329,13 @@ static void check_owners(struct cor_str refs, const struct cor_field_path *path,
         check_owner(&owner, path, errs);
         if (!cor_str_eq(owner.controller, COR_STR("true")))
             continue;
-        if (controlled)
-            refuse_second_controller(refs, &controller, &owner, path, errs);
-        else
+        if (controllers == 0)
             controller = owner;
-        controlled = true;
+        else if (controllers == 1)
+            print_owners(refs, &printed, errs);
+        if (controllers > 0 && errs->n < COR_STATUS_CAUSES_MAX)
+            refuse_second_controller(cor_buf_str(&printed), &controller, &owner, path, errs);
+        controllers++;
     }
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "codec/conversion.h"
 #include "meta/field_error.h"
 #include "meta/time_text.h"
@@ -76,19 +77,6 @@ static int set_ephemeral(struct cor_call *call, const struct cor_object *old,
     return no_memory(call, cor_edits_apply(&edits, or_empty(spec_of(old)), out));
 }
 
-static struct cor_str nth(struct cor_str array, size_t n)
-{
-    struct cor_json_iter it = cor_json_iter(array.p ? array : COR_STR("[]"));
-
-    for (size_t i = 0; cor_json_iter_elem(&it); i++) {
-        struct cor_str value = cor_json_iter_value(&it);
-
-        if (i == n)
-            return value;
-    }
-    return (struct cor_str){NULL, 0};
-}
-
 static int refuse_containers(struct cor_call *call, const char *member)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
@@ -109,15 +97,17 @@ static int resize_containers(struct cor_call *call, const char *member,
     struct cor_str before = cor_convert_member(spec_of(old), member);
     struct cor_str after = cor_convert_member(spec_of(body), member);
     struct cor_json_iter it = cor_json_iter(before.p ? before : COR_STR("[]"));
+    struct cor_json_iter it_after = cor_json_iter(after.p ? after : COR_STR("[]"));
     struct cor_json_writer w;
-    size_t n = 0;
 
     cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
-    for (; cor_json_iter_elem(&it); n++) {
-        struct cor_str container = cor_json_iter_value(&it), next = nth(after, n);
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str container = cor_json_iter_value(&it), next = {NULL, 0};
         struct cor_edits edits = {.n = 0};
 
+        if (cor_json_iter_elem(&it_after))
+            next = cor_json_iter_value(&it_after);
         if (!cor_str_eq(cor_convert_member(container, "name"), cor_convert_member(next, "name")))
             return refuse_containers(call, member);
         cor_edits_set(&edits, COR_STR("resources"), cor_convert_member(next, "resources"));
@@ -127,7 +117,7 @@ static int resize_containers(struct cor_call *call, const char *member,
         cor_json_end_object(&w);
     }
     cor_json_end_array(&w);
-    if (nth(after, n).p)
+    if (cor_json_iter_elem(&it_after))
         return refuse_containers(call, member);
     return no_memory(call, cor_json_writer_finish(&w));
 }
@@ -153,22 +143,72 @@ static int set_resources(struct cor_call *call, const struct cor_object *old,
     return no_memory(call, cor_edits_apply(&edits, or_empty(spec_of(old)), out));
 }
 
-/* When the old list has the condition in this status already, since then; else now. */
-static struct cor_str transition_of(struct cor_str condition, struct cor_str old_conditions,
-                                    struct cor_str now)
+/* Appends what tells a condition from others: its type and status, as JSON. */
+static int add_condition_key(struct cor_str condition, struct cor_buf *out)
 {
-    struct cor_json_iter it = cor_json_iter(old_conditions.p ? old_conditions : COR_STR("[]"));
+    struct cor_str type = cor_convert_member(condition, "type");
+    struct cor_str status = cor_convert_member(condition, "status");
 
-    while (cor_json_iter_elem(&it)) {
-        struct cor_str old = cor_json_iter_value(&it);
+    return cor_buf_addf(out, "%.*s:%.*s", COR_STR_ARG(type.p ? type : COR_STR("")),
+                        COR_STR_ARG(status.p ? status : COR_STR("")));
+}
+
+/* Since when the old conditions have stood, by what tells them apart. */
+struct transitions {
+    struct cor_map by_key; /* to the start of the time in the old object */
+    struct cor_buf keys;   /* the keys' bytes, reserved before the first one */
+    struct cor_buf wanted; /* the key that is looked for */
+    const char *end;       /* of the old conditions */
+};
+
+static void transitions_deinit(struct transitions *t)
+{
+    cor_map_deinit(&t->by_key);
+    cor_buf_deinit(&t->keys);
+    cor_buf_deinit(&t->wanted);
+}
+
+static int transitions_init(struct transitions *t, struct cor_str old_conditions)
+{
+    struct cor_str conditions = old_conditions.p ? old_conditions : COR_STR("[]");
+    struct cor_json_iter it = cor_json_iter(conditions);
+    int r;
+
+    t->end = conditions.p + conditions.n;
+    cor_map_init(&t->by_key, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&t->keys, 2 * COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&t->wanted, 2 * COR_OBJECT_BYTES_MAX_DEFAULT);
+    r = cor_buf_reserve(&t->keys, conditions.n);
+    while (r == 0 && cor_json_iter_elem(&it)) {
+        struct cor_str old = cor_json_iter_value(&it), key;
         struct cor_str at = cor_convert_member(old, "lastTransitionTime");
+        size_t mark = t->keys.n;
 
-        if (at.p &&
-            cor_str_eq(cor_convert_member(old, "type"), cor_convert_member(condition, "type")) &&
-            cor_str_eq(cor_convert_member(old, "status"), cor_convert_member(condition, "status")))
-            return at;
+        if (!at.p)
+            continue;
+        r = add_condition_key(old, &t->keys);
+        key = cor_str_from(cor_buf_str(&t->keys), mark);
+        /* The first of equal ones counts. */
+        if (r == 0 && !cor_map_peek(&t->by_key, key))
+            r = cor_map_put(&t->by_key, key, (void *)at.p, NULL);
     }
-    return now;
+    return r;
+}
+
+/* When the old list has the condition in this status already, since then; else now. */
+static int transition_of(struct transitions *t, struct cor_str condition, struct cor_str now,
+                         struct cor_str *ret)
+{
+    const char *at;
+    int r;
+
+    cor_buf_reset(&t->wanted);
+    r = add_condition_key(condition, &t->wanted);
+    if (r < 0)
+        return r;
+    at = cor_map_peek(&t->by_key, cor_buf_str(&t->wanted));
+    *ret = at ? cor_json_first_value(cor_str(at, (size_t)(t->end - at))) : now;
+    return 0;
 }
 
 /* The conditions as they were sent, with the times that they lack. */
@@ -179,26 +219,29 @@ static int write_conditions(struct cor_call *call, struct cor_str old, struct co
     char text[COR_TIME_TEXT_MAX], quoted[COR_TIME_TEXT_MAX + 2];
     struct cor_str at = cor_time_print(cor_call_now_ms(call) / 1000, text);
     struct cor_str now = cor_str(quoted, at.n + 2);
+    COR_CLEANUP(transitions_deinit) struct transitions since;
     struct cor_json_writer w;
+    int r = transitions_init(&since, old);
 
     snprintf(quoted, sizeof(quoted), "\"%.*s\"", COR_STR_ARG(at));
     cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
-    while (cor_json_iter_elem(&it)) {
-        struct cor_str condition = cor_json_iter_value(&it);
+    while (r == 0 && cor_json_iter_elem(&it)) {
+        struct cor_str condition = cor_json_iter_value(&it), moved = now;
         struct cor_edits edits = {.n = 0};
 
         if (!cor_convert_member(condition, "lastUpdateTime").p)
             cor_edits_set(&edits, COR_STR("lastUpdateTime"), now);
-        if (!cor_convert_member(condition, "lastTransitionTime").p)
-            cor_edits_set(&edits, COR_STR("lastTransitionTime"),
-                          transition_of(condition, old, now));
+        if (!cor_convert_member(condition, "lastTransitionTime").p) {
+            r = transition_of(&since, condition, now, &moved);
+            cor_edits_set(&edits, COR_STR("lastTransitionTime"), moved);
+        }
         cor_json_begin_object(&w);
         cor_edits_write(&edits, condition, false, &w);
         cor_json_end_object(&w);
     }
     cor_json_end_array(&w);
-    return cor_json_writer_finish(&w);
+    return r < 0 ? r : cor_json_writer_finish(&w);
 }
 
 static int set_approval(struct cor_call *call, const struct cor_object *old,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/str_set.h"
 #include "meta/field_error.h"
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
@@ -144,17 +145,6 @@ static int set_name_label(const struct cor_object *body, struct cor_str quoted_n
     return r;
 }
 
-static bool is_among(struct cor_str array, size_t n, struct cor_str raw)
-{
-    struct cor_json_iter it = cor_json_iter(array);
-
-    for (size_t i = 0; i < n && cor_json_iter_elem(&it); i++) {
-        if (cor_str_eq(cor_json_iter_value(&it), raw))
-            return true;
-    }
-    return false;
-}
-
 static int warn_of_owners(struct cor_call *call, struct cor_str uids)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -171,28 +161,45 @@ static int warn_of_owners(struct cor_call *call, struct cor_str uids)
     return r == -COR_ENOMEM ? r : cor_warnings_add(&call->warnings, cor_buf_str(&text));
 }
 
+/* Appends the uid of a repeated owner to the list that the warning names. */
+static int note_repeated(struct cor_str owner, struct cor_buf *uids)
+{
+    struct cor_str value, uid;
+    int r;
+
+    if (cor_json_get(owner, COR_STR("uid"), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_to_raw(value, &uid) < 0)
+        return 0;
+    r = cor_buf_addf(uids, "%s%.*s", uids->n > 0 ? ", " : "", COR_STR_ARG(uid));
+    /* The warning is cut off; the owners are not. */
+    return r == -COR_ETOOBIG ? 0 : r;
+}
+
 /* An owner that is named twice is kept once: canonical bytes are the same when they mean the same.
  */
 static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
                                 struct cor_edits *meta, struct scratch *s)
 {
-    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences")), value, uid;
+    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences"));
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {0};
     struct cor_json_iter it = cor_json_iter(owners.p ? owners : COR_STR("[]"));
     struct cor_json_writer w;
     int r = 0;
 
+    cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&uids, SMALL_MAX);
     cor_json_writer_init(&w, &s->owners);
     cor_json_begin_array(&w);
-    for (size_t i = 0; r == 0 && cor_json_iter_elem(&it); i++) {
+    while (r == 0 && cor_json_iter_elem(&it)) {
         struct cor_str owner = cor_json_iter_value(&it);
+        bool is_new;
 
-        if (!is_among(owners, i, owner))
+        r = cor_str_set_add(&seen, owner, &is_new);
+        if (r == 0 && is_new)
             cor_json_raw(&w, owner);
-        else if (cor_json_get(owner, COR_STR("uid"), COR_JSON_SORTED, &value) == 0 &&
-                 cor_json_to_raw(value, &uid) == 0)
-            r = cor_buf_addf(&uids, "%s%.*s", uids.n > 0 ? ", " : "", COR_STR_ARG(uid));
+        else if (r == 0)
+            r = note_repeated(owner, &uids);
     }
     cor_json_end_array(&w);
     if (r == 0)
@@ -439,15 +446,16 @@ static void check_same(struct cor_field_errors *errs, const struct cor_object *o
                              "field is immutable");
 }
 
-static bool array_has(struct cor_str array, struct cor_str raw)
+/* The set of an array's elements, as they are written. */
+static int read_set(struct cor_str array, struct cor_str_set *set)
 {
     struct cor_json_iter it = cor_json_iter(array.p ? array : COR_STR("[]"));
+    bool is_new;
+    int r = 0;
 
-    while (cor_json_iter_elem(&it)) {
-        if (cor_str_eq(cor_json_iter_value(&it), raw))
-            return true;
-    }
-    return false;
+    while (r == 0 && cor_json_iter_elem(&it))
+        r = cor_str_set_add(set, cor_json_iter_value(&it), &is_new);
+    return r;
 }
 
 /* Once deletion has begun, finalizers may only go. */
@@ -459,19 +467,24 @@ static int check_finalizers(struct cor_field_errors *errs, const struct cor_obje
     struct cor_str before = cor_object_meta_member(old, COR_STR("finalizers"));
     struct cor_str after = cor_object_meta_member(object, COR_STR("finalizers"));
     struct cor_json_iter it = cor_json_iter(after.p ? after : COR_STR("[]"));
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set known = {.nfew = 0};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     size_t n = 0;
     int r;
 
     if (!has_member(old, "deletionTimestamp"))
         return 0;
+    cor_str_set_init(&known, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&text, SMALL_MAX);
-    r = cor_buf_addz(&text, "no new finalizers can be added if the object is being deleted, found "
-                            "new finalizers []string{");
+    r = read_set(before, &known);
+    if (r == 0)
+        r = cor_buf_addz(&text,
+                         "no new finalizers can be added if the object is being deleted, found "
+                         "new finalizers []string{");
     while (r == 0 && cor_json_iter_elem(&it)) {
         struct cor_str raw = cor_json_iter_value(&it);
 
-        if (array_has(before, raw))
+        if (cor_str_set_has(&known, raw))
             continue;
         r = cor_buf_addf(&text, "%s%.*s", n++ > 0 ? ", " : "", COR_STR_ARG(raw));
     }

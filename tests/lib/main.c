@@ -242,7 +242,8 @@ static int teardown(void **state)
     return -1;
 }
 
-int main(int argc, char **argv)
+/* A program that has a main() of its own and needs the rest of this file replaces it. */
+__attribute__((weak)) int main(int argc, char **argv)
 {
     const char *text = getenv("COR_TEST_SEED");
     const char *file = argc > 1 && is_file(argv[1]) ? argv[1] : NULL;

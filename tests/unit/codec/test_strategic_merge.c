@@ -42,8 +42,8 @@ static const struct {
      "{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}}",
      "{\"spec\":{\"$setElementOrder/containers\":[{\"name\":\"c\"},{\"name\":\"a\"}],\"containers\":"
      "[{\"name\":\"a\",\"image\":\"i\"}]}}",
-     "{\"spec\":{\"containers\":[{\"name\":\"b\"},{\"name\":\"c\"},{\"name\":\"a\",\"image\":"
-     "\"i\"}]}}"},
+     "{\"spec\":{\"containers\":[{\"name\":\"b\"},{\"name\":\"c\"},{\"image\":\"i\",\"name\":"
+     "\"a\"}]}}"},
     {"ports of a container and of a service have other keys",
      "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"p\"}]}"
      "],\"ports\":[{\"name\":\"s\",\"port\":80}]}}",

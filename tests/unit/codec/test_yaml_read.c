@@ -124,6 +124,36 @@ TEST(yaml_read, depth_is_bounded)
     cor_buf_deinit(&out);
 }
 
+/* libyaml's work for a token grows with the flow collections around it. */
+TEST(yaml_read, flow_collections_and_merges_have_a_smaller_depth)
+{
+    char text[64 * (COR_YAML_FLOW_DEPTH_MAX + COR_YAML_MERGES_MAX)];
+    struct cor_yaml_error err;
+    struct cor_buf out;
+
+    for (int depth = COR_YAML_FLOW_DEPTH_MAX; depth <= COR_YAML_FLOW_DEPTH_MAX + 1; depth++) {
+        memset(text, '[', (size_t)depth);
+        memset(text + depth, ']', (size_t)depth);
+        text[2 * depth] = '\0';
+        assert_int_equal(to_json(text, &out, &err),
+                         depth > COR_YAML_FLOW_DEPTH_MAX ? -COR_ETOOBIG : 0);
+        cor_buf_deinit(&out);
+    }
+    assert_string_equal(err.message, "yaml: exceeded max depth of 128 flow collections");
+    for (int depth = COR_YAML_MERGES_MAX; depth <= COR_YAML_MERGES_MAX + 1; depth++) {
+        size_t n = 0;
+
+        for (int i = 0; i < depth; i++)
+            n += (size_t)snprintf(text + n, sizeof(text) - n, "{a%d: 1, <<: ", i);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "{}");
+        memset(text + n, '}', (size_t)depth);
+        text[n + (size_t)depth] = '\0';
+        assert_int_equal(to_json(text, &out, &err), depth > COR_YAML_MERGES_MAX ? -COR_ETOOBIG : 0);
+        cor_buf_deinit(&out);
+    }
+    assert_string_equal(err.message, "yaml: exceeded max depth of 16 merges");
+}
+
 TEST(yaml_read, what_is_not_one_document_is_refused)
 {
     refuse("a: 1\n---\nb: 2\n", -COR_EINVAL, "yaml: line 2: more than one document");

@@ -303,8 +303,10 @@ TEST(json_patch, has_a_maximum_of_depth)
     cor_buf_deinit(&out);
 }
 
+/* A large value that goes up and down where nothing deeper is allowed is measured each time. */
 TEST(json_patch, has_a_maximum_of_work)
 {
+    static const struct cor_json_limits shallow = {1 << 20, 3};
     struct cor_buf patch, doc, out;
     struct cor_json_patch_error err;
 
@@ -313,10 +315,13 @@ TEST(json_patch, has_a_maximum_of_work)
     assert_int_equal(cor_buf_addz(&doc, "{\"a\":[0"), 0);
     for (unsigned i = 0; i < 20000; i++)
         assert_int_equal(cor_buf_addz(&doc, ",0"), 0);
-    assert_int_equal(cor_buf_addz(&doc, "]}"), 0);
-    repeat_ops(&patch, "{\"op\":\"test\",\"path\":\"/a/-1\",\"value\":0}", COR_JSON_PATCH_OPS_MAX);
+    assert_int_equal(cor_buf_addz(&doc, "],\"c\":{}}"), 0);
+    repeat_ops(&patch,
+               "{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/c/a\"},"
+               "{\"op\":\"move\",\"from\":\"/c/a\",\"path\":\"/a\"}",
+               COR_JSON_PATCH_OPS_MAX / 2);
     assert_int_equal(
-        cor_json_json_patch(cor_buf_str(&doc), cor_buf_str(&patch), &limits, &out, NULL, &err),
+        cor_json_json_patch(cor_buf_str(&doc), cor_buf_str(&patch), &shallow, &out, NULL, &err),
         -COR_ETOOBIG);
     assert_string_equal(err.message, "The JSON patch visits more than 50000000 values");
     cor_buf_deinit(&doc);
@@ -381,4 +386,137 @@ TEST(json_patch, survives_every_failed_allocation)
         }
         cor_buf_deinit(&out);
     }
+}
+
+/* The same operations on a document small enough to be walked, and on one with indexes: what is
+ * beside the touched part must not matter. */
+static void add_random_op(struct cor_buf *patch, unsigned size)
+{
+    static const char *const kinds[] = {"add", "replace", "remove", "test", "move", "copy"};
+    const char *kind = kinds[test_random() % 6];
+    bool is_list = test_random() % 2;
+    unsigned a = (unsigned)(test_random() % (size + 2)), b = (unsigned)(test_random() % (size + 2));
+    const char *at = is_list ? "/l/" : "/m/k";
+
+    assert_int_equal(cor_buf_addf(patch,
+                                  "%s{\"op\":\"%s\",\"path\":\"%s%u\",\"from\":\"%s%u\","
+                                  "\"value\":%u}",
+                                  patch->n > 1 ? "," : "[", kind, at, a, at, b, b),
+                     0);
+}
+
+static void add_document(struct cor_buf *doc, unsigned size)
+{
+    assert_int_equal(cor_buf_addz(doc, "{\"l\":["), 0);
+    for (unsigned i = 0; i < size; i++)
+        assert_int_equal(cor_buf_addf(doc, "%s%u", i ? "," : "", i), 0);
+    assert_int_equal(cor_buf_addz(doc, "],\"m\":{"), 0);
+    for (unsigned i = 0; i < size; i++)
+        assert_int_equal(cor_buf_addf(doc, "%s\"k%u\":%u", i ? "," : "", i, i), 0);
+    assert_int_equal(cor_buf_addz(doc, "}}"), 0);
+}
+
+/* Applies the operations of a patch one by one, each to a fresh tree: nothing is indexed twice. */
+static int apply_singly(struct cor_str doc, const struct cor_buf *ops, size_t n,
+                        struct cor_buf *out)
+{
+    struct cor_json_patch_error err;
+    struct cor_buf next;
+    int r = cor_json_canonicalize(doc, &limits, out, NULL, NULL);
+
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        cor_buf_init(&next, 1 << 20);
+        r = cor_json_json_patch(cor_buf_str(out), cor_buf_str(&ops[i]), &limits, &next, NULL, &err);
+        if (r == 0) {
+            cor_buf_deinit(out);
+            *out = next;
+        } else {
+            cor_buf_deinit(&next);
+        }
+    }
+    return r;
+}
+
+TEST(json_patch, many_operations_give_what_they_give_one_by_one)
+{
+    enum { OPS = 40 };
+
+    for (unsigned round = 0; round < 200; round++) {
+        unsigned size = (unsigned)(test_random() % 600);
+        struct cor_buf doc, whole, sorted, singly, together, ops[OPS];
+        struct cor_json_patch_error err;
+        size_t n = 0;
+
+        cor_buf_init(&doc, 1 << 20);
+        cor_buf_init(&sorted, 1 << 20);
+        cor_buf_init(&whole, 1 << 20);
+        cor_buf_init(&singly, 1 << 20);
+        cor_buf_init(&together, 1 << 20);
+        add_document(&doc, size);
+        assert_int_equal(cor_json_canonicalize(cor_buf_str(&doc), &limits, &sorted, NULL, NULL), 0);
+        while (n < OPS) {
+            cor_buf_init(&ops[n], 1 << 10);
+            add_random_op(&ops[n], size);
+            assert_int_equal(cor_buf_addc(&ops[n], ']'), 0);
+            /* One that does not apply ends a patch; only those that do are kept. */
+            cor_buf_deinit(&singly);
+            if (apply_singly(cor_buf_str(&sorted), ops, n + 1, &singly) < 0) {
+                cor_buf_deinit(&ops[n]);
+                if (test_random() % 4 == 0)
+                    break;
+                continue;
+            }
+            assert_int_equal(
+                cor_buf_addf(&whole, "%s%.*s", n ? "," : "[", (int)ops[n].n - 2, ops[n].p + 1), 0);
+            n++;
+        }
+        cor_buf_deinit(&singly);
+        assert_int_equal(apply_singly(cor_buf_str(&sorted), ops, n, &singly), 0);
+        assert_int_equal(cor_buf_addz(&whole, n ? "]" : "[]"), 0);
+        assert_int_equal(cor_json_json_patch(cor_buf_str(&sorted), cor_buf_str(&whole), &limits,
+                                             &together, NULL, &err),
+                         0);
+        assert_string_equal(cor_buf_z(&together), cor_buf_z(&singly));
+        for (size_t i = 0; i < n; i++)
+            cor_buf_deinit(&ops[i]);
+        cor_buf_deinit(&doc);
+        cor_buf_deinit(&sorted);
+        cor_buf_deinit(&whole);
+        cor_buf_deinit(&singly);
+        cor_buf_deinit(&together);
+    }
+}
+
+TEST(json_patch, leaves_nothing_behind_when_an_index_has_no_memory)
+{
+    struct cor_buf doc;
+    bool succeeded = false;
+
+    cor_buf_init(&doc, 1 << 20);
+    add_document(&doc, 300);
+    FOR_EACH_FAILED_ALLOC(fail) {
+        struct cor_json_patch_error err;
+        struct cor_buf out;
+        int r;
+
+        cor_buf_init(&out, 1 << 20);
+        r = cor_json_json_patch(
+            cor_buf_str(&doc),
+            COR_STR(
+                "[{\"op\":\"add\",\"path\":\"/l/150\",\"value\":1},{\"op\":\"remove\","
+                "\"path\":\"/m/k7\"},{\"op\":\"add\",\"path\":\"/m/x\",\"value\":2},{\"op\":"
+                "\"test\",\"path\":\"/m/x\",\"value\":2},{\"op\":\"remove\",\"path\":\"/l/0\"}]"),
+            &limits, &out, NULL, &err);
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        if (r == 0) {
+            assert_non_null(strstr(cor_buf_z(&out), "149,1,150"));
+            assert_non_null(strstr(cor_buf_z(&out), "{\"l\":[1,"));
+            assert_non_null(strstr(cor_buf_z(&out), "\"x\":2"));
+            assert_null(strstr(cor_buf_z(&out), "\"k7\""));
+            succeeded = true;
+        }
+        cor_buf_deinit(&out);
+    }
+    assert_true(succeeded);
+    cor_buf_deinit(&doc);
 }

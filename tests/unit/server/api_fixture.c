@@ -77,6 +77,12 @@ static const char *default_type(const char *method)
 void fx_start(struct fx *fx, struct fx_call *call, const char *method, const char *target,
               const char *body, const struct fx_headers *headers)
 {
+    fx_start_with_body(fx, call, method, target, cor_strz(body), headers);
+}
+
+void fx_start_with_body(struct fx *fx, struct fx_call *call, const char *method, const char *target,
+                        struct cor_str body, const struct fx_headers *headers)
+{
     struct cor_str query = cor_strz(target), path = cor_str_cut(&query, '?');
     const char *type =
         headers && headers->content_type ? headers->content_type : default_type(method);
@@ -89,7 +95,7 @@ void fx_start(struct fx *fx, struct fx_call *call, const char *method, const cha
     call->request.content_type = cor_strz(type);
     call->request.user_agent = cor_strz(headers ? headers->user_agent : NULL);
     call->request.if_none_match = cor_strz(headers ? headers->if_none_match : NULL);
-    call->request.body = cor_strz(body);
+    call->request.body = body;
     if (cor_request_info_init(&call->request.info, call->request.method, path,
                               call->request.query) < 0) {
         call->is_bare = true;

@@ -41,6 +41,9 @@ struct fx_headers {
 /* Begins; `target` may have a query. */
 void fx_start(struct fx *fx, struct fx_call *call, const char *method, const char *target,
               const char *body, const struct fx_headers *headers);
+/* The same with a body that may have any byte in it. */
+void fx_start_with_body(struct fx *fx, struct fx_call *call, const char *method, const char *target,
+                        struct cor_str body, const struct fx_headers *headers);
 void fx_wait(struct fx_call *call);
 void fx_call_deinit(struct fx_call *call);
 #define FX_CALL COR_CLEANUP(fx_call_deinit) struct fx_call

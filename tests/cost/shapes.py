@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""How the work of a request grows with its number of elements. shapes.py PROGRAM [N [SHAPE]]
+
+Every shape of tests/cost/shapes.c is driven with N and with 4 N elements, and valgrind counts the instructions of both,
+on the loop's thread and on the workers'. Work that grows faster than n log n fails: 4 N elements may take 4 SLACK times the
+instructions of N. What a request costs without any element is in both counts, so it can only make the ratio smaller. A text
+that itself grows faster (indented, deep objects) may take what its bytes take."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = sys.argv[1]
+N = int(sys.argv[2]) if len(sys.argv) > 2 else 600
+ONLY = ["--only", sys.argv[3]] if len(sys.argv) > 3 else []
+GROWTH = 4
+SLACK = 1.35
+
+FUNCTIONS = ["drive_request", "worker_run_job"]
+
+
+def instructions(folder, number):
+    """What was counted in one dump; valgrind numbers them from 1, in the order in which requests ran."""
+    with open(os.path.join(folder, f"out.{number}"), errors="replace") as dump:
+        for line in dump:
+            if line.startswith("totals:"):
+                return int(line.split()[1])
+    raise AssertionError(f"dump {number} has no totals")
+
+
+def drive():
+    """(shape, elements, bytes, instructions) of every request."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-after=drive_request",
+                   "--dump-instr=no", "--dump-line=no"]
+        command += [f"--toggle-collect={name}" for name in FUNCTIONS]
+        command += [PROGRAM] + ONLY + [str(N), str(GROWTH * N)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+        ran = [line.split() for line in done.stdout.splitlines()]
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert len(glob.glob(f"{folder}/out.*")) >= len(ran)
+        return [(shape, int(n), int(size), instructions(folder, i)) for i, (shape, n, size, _) in enumerate(ran, 1)]
+
+
+if not shutil.which("valgrind"):
+    print("1..0 # SKIP valgrind is not installed")
+    sys.exit(0)
+requests = drive()
+pairs = list(zip(requests[::2], requests[1::2]))
+print(f"1..{len(pairs)}")
+for number, ((shape, few, small, cost), (again, many, large, grown)) in enumerate(pairs, 1):
+    assert shape == again
+    ratio = grown / cost
+    words = "ok" if ratio <= SLACK * max(many / few, large / small) else "not ok"
+    print(f"# {cost / few:.0f} instructions for each of {few}, {grown / many:.0f} for each of {many}")
+    print(f"{words} {number} - {shape} grows as n log n: {ratio:.2f} times the work for {many / few:.2f} times the elements",
+          flush=True)
