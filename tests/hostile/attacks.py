@@ -16,8 +16,11 @@ import h2
 ATTACKS = []
 ELSEWHERE = "127.0.0.2"
 MAPS = "/api/v1/namespaces/default/configmaps"
+# What is large, so that the second client's own lists stay small.
+LARGE = "/api/v1/namespaces/kube-public/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
 MALLORY = "t-mallory"
+CACHE_BYTES = 8 << 20
 
 
 def registers(group):
@@ -410,6 +413,53 @@ def large_work(field):
     with Repeated(each_once) as repeated:
         field.work()
         field.wait_until(lambda: repeated.turns[0] > 0 or repeated.errors, "every large request once")
+
+
+@after("--watch-cache-bytes", str(CACHE_BYTES))
+def watches_that_dribble(field):
+    """Watches from resourceVersion=0 that read a little now and then, while all objects are rewritten."""
+    slow_readers(field, LARGE + "?watch=1&resourceVersion=0&allowWatchBookmarks=1")
+    assert field.metric('coracle_watch_cache_ended_readers_total') > 0, "no watch had to end"
+
+
+@after("--watch-cache-bytes", str(CACHE_BYTES))
+def lists_that_dribble(field):
+    """The same for lists."""
+    slow_readers(field, LARGE + "?resourceVersion=0")
+    assert field.metric('coracle_watch_cache_ended_readers_total') > 0, "no list had to end"
+
+
+def slow_readers(field, path):
+    objects, size, generations = 60, 100_000, field.of(5, 40)
+    client = Client(field.server)
+
+    def write(generation):
+        for i in range(objects):
+            body = {"metadata": {"name": f"large-{i}"}, "data": {"k": f"{generation}" + "x" * size}}
+            method, where, wanted = ("PUT", f"{LARGE}/large-{i}", 200) if generation else ("POST", LARGE, 201)
+            status, text = client.request(method, where, body)
+            assert status == wanted, (status, text[:300])
+
+    write(0)
+    base = field.rss_mb()
+    readers = []
+    for generation in range(1, generations):
+        reader = tls_socket(field.server, receive_bytes=16_384)
+        reader.sendall(head("GET", path, MALLORY))
+        readers.append(reader)
+        for one in readers:
+            one.settimeout(0.01)
+            try:
+                one.recv(1000)
+            except OSError:
+                pass
+        write(generation)
+        # A reader has a second from when the budget asks for it.
+        field.wait_until(lambda: field.metric("coracle_watch_cache_pinned_bytes") <= CACHE_BYTES, "readers that end")
+    field.work()
+    # The budget, the events that a window keeps whatever they hold (some 200 of 100 KB), sockets and the allocator.
+    field.expect_memory_under(base, 8 + 23 + 24)
+    close_all(readers)
 
 
 @after()
