@@ -424,7 +424,7 @@ static bool are_objects(struct cor_str array)
 int cor_hpa_metrics_to_v2(struct cor_str metrics, enum cor_hpa_side side, struct cor_str cpu,
                           struct cor_buf *out)
 {
-    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX};
+    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     bool is_read = metrics.n > 0 && are_objects(metrics);
     struct cor_json_iter it = cor_json_iter(is_read ? metrics : COR_STR("[]"));
@@ -501,7 +501,7 @@ int cor_hpa_behavior_to_v1(struct cor_str behavior, struct cor_buf *out)
 /* In an array while it is made canonical: only the outermost object has its kind first. */
 int cor_hpa_behavior_to_v2(struct cor_str behavior, struct cor_buf *out)
 {
-    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX};
+    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0}, canonical = {0};
     struct cor_json_writer w;
     int r;

@@ -348,11 +348,16 @@ static int write_float(struct reader *r, double v, struct cor_buf *to)
 {
     char number[COR_YAML_NUMBER_MAX];
 
-    if (isnan(v) || isinf(v))
-        return fail(r, -COR_EINVAL, "json: unsupported value: %s",
-                    isnan(v) ? "NaN"
-                    : v < 0  ? "-Inf"
-                             : "+Inf");
+    if (isnan(v) || isinf(v)) {
+        /* The words of the encoder that writes the JSON, not those of the YAML reader. */
+        (void)fail(r, -COR_EINVAL, "%s", "");
+        if (r->reterr)
+            snprintf(r->reterr->message, sizeof(r->reterr->message), "json: unsupported value: %s",
+                     isnan(v) ? "NaN"
+                     : v < 0  ? "-Inf"
+                              : "+Inf");
+        return -COR_EINVAL;
+    }
     cor_yaml_format_json(v, number);
     return cor_buf_addz(to, number);
 }

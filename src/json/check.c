@@ -8,6 +8,11 @@
 
 #include "base/err.h"
 
+/* A number of at most so many bytes has no more digits than the largest double, and without an
+ * exponent it is finite. */
+#define PLAIN_MAX  308
+#define HUGE_SHOWN 32
+
 struct level {
     uint32_t key_at;
     uint32_t key_n;
@@ -23,6 +28,8 @@ struct checker {
     const char *failed_at;
     const char *context; /* completes "invalid character 'x' …"; or the whole message */
     bool whole;
+    bool any_number;
+    struct cor_str huge;  /* the number that no double holds, and that was refused */
     struct level *levels; /* COR_JSON_DEPTH_MAX + 1, by depth */
 };
 
@@ -147,8 +154,22 @@ static inline bool is_digit(const struct checker *ck, const char *p)
     return p < ck->end && *p >= '0' && *p <= '9';
 }
 
+/* `p` is behind a number that is long or has an exponent. */
+__attribute__((cold, noinline)) static const char *check_range(struct checker *ck,
+                                                               const char *begin, const char *p)
+{
+    struct cor_str number = cor_str(begin, (size_t)(p - begin));
+
+    if (ck->any_number || cor_json_number_is_finite(number))
+        return p;
+    ck->huge = number;
+    return fail_whole(ck, begin, "");
+}
+
 static const char *on_number(struct checker *ck, const char *p)
 {
+    const char *begin = p;
+
     if (*p == '-' && !is_digit(ck, ++p))
         return fail_at(ck, p, "in numeric literal");
     if (*p == '0') {
@@ -171,8 +192,9 @@ static const char *on_number(struct checker *ck, const char *p)
             return fail_at(ck, p, "in exponent of numeric literal");
         while (is_digit(ck, p))
             p++;
+        return check_range(ck, begin, p);
     }
-    return p;
+    return p - begin > PLAIN_MAX ? check_range(ck, begin, p) : p;
 }
 
 static const char *on_literal(struct checker *ck, const char *p)
@@ -348,6 +370,14 @@ static void describe(const struct checker *ck, struct cor_json_error *err)
             err->column = 1;
         }
     }
+    if (ck->huge.p) {
+        size_t n = ck->huge.n < HUGE_SHOWN ? ck->huge.n : HUGE_SHOWN;
+
+        snprintf(err->message, sizeof(err->message),
+                 "json: cannot unmarshal number %.*s%s into Go value of type float64", (int)n,
+                 ck->huge.p, n < ck->huge.n ? "..." : "");
+        return;
+    }
     if (ck->whole) {
         snprintf(err->message, sizeof(err->message), "%s", ck->context);
         return;
@@ -374,6 +404,7 @@ int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limit
     ck.begin = in.n ? in.p : "";
     ck.end = ck.begin + in.n;
     ck.depth_max = limits->depth_max;
+    ck.any_number = limits->any_number;
     if (!run(&ck)) {
         if (reterr)
             describe(&ck, reterr);
@@ -392,5 +423,22 @@ int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool
     if (r < 0)
         return r;
     *ret_canonical = traits.canonical;
+    return 0;
+}
+
+int cor_json_find_huge(struct cor_str in, struct cor_str *ret_number)
+{
+    struct level levels[COR_JSON_DEPTH_MAX + 1];
+    struct checker ck = {
+        .traits = {.canonical = false}, .depth_max = COR_JSON_DEPTH_MAX, .levels = levels};
+
+    assert(in.n < UINT32_MAX);
+    ck.begin = in.n ? in.p : "";
+    ck.end = ck.begin + in.n;
+    if (run(&ck))
+        return -COR_ENOTFOUND;
+    if (!ck.huge.p)
+        return -COR_EINVAL;
+    *ret_number = ck.huge;
     return 0;
 }

@@ -22,6 +22,9 @@
 struct cor_json_limits {
     size_t bytes_max;   /* of the input, below 4 GB */
     unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
+    /* Accept numbers whose magnitude no double holds, such as 1e400. Set it only for bytes that are
+     * there already, in a store or on another server: a reader in Go cannot decode such a number. */
+    bool any_number;
 };
 
 #define COR_JSON_LIMITS_DEFAULT                                                                    \
@@ -46,9 +49,14 @@ void cor_json_dups_init(struct cor_json_dups *dups);
 void cor_json_dups_deinit(struct cor_json_dups *dups);
 
 /* Is `in` one JSON value within `limits`, and is it canonical? Allocates nothing.
- * 0, -COR_EINVAL (not JSON, invalid UTF-8, nested too deep), -COR_ETOOBIG (too many bytes). */
+ * 0, -COR_EINVAL (not JSON, invalid UTF-8, nested too deep, a number that no double holds),
+ * -COR_ETOOBIG (too many bytes). */
 int cor_json_check(struct cor_str in, const struct cor_json_limits *limits, bool *ret_canonical,
                    struct cor_json_error *reterr);
+
+/* The first number of `in` that no double holds; the refusal of it is worded by the caller.
+ * 0, -COR_ENOTFOUND (there is none), -COR_EINVAL (`in` is not JSON). */
+int cor_json_find_huge(struct cor_str in, struct cor_str *ret_number);
 
 /* Appends the canonical form of `in` to `out`, which must have room for in.n more bytes below its
  * maximum. Repeated keys are added to `dups` unless it is NULL. On failure `out` is as before.

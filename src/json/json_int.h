@@ -29,6 +29,10 @@ int cor_json_check_traits(struct cor_str in, const struct cor_json_limits *limit
 int cor_json_rewrite(struct cor_str in, const struct cor_json_traits *traits, struct cor_buf *out,
                      struct cor_json_dups *dups);
 
+/* Does a double hold this number, at least rounded? False for a magnitude that rounds to infinity.
+ * `number` is a valid JSON number. */
+bool cor_json_number_is_finite(struct cor_str number);
+
 /* The allocator seam for yyjson. */
 extern const yyjson_alc cor_json_alc;
 

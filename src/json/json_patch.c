@@ -357,6 +357,19 @@ static int apply(struct cor_str doc, yyjson_val *patch, unsigned depth_max, stru
     return r;
 }
 
+/* Upstream decodes the operations into a struct first, and names its field. */
+static int refuse_number(struct cor_str patch, struct cor_json_patch_error *reterr)
+{
+    struct cor_str number;
+
+    if (cor_json_find_huge(patch, &number) < 0)
+        return -COR_EINVAL;
+    return cor_json_patch_fail(reterr, -COR_EINVAL,
+                               "error decoding patch: json: cannot unmarshal number %.*s into Go "
+                               "struct field jsonPatchOp.value of type float64",
+                               COR_STR_ARG(number));
+}
+
 int cor_json_json_patch(struct cor_str doc, struct cor_str patch,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr)
@@ -371,6 +384,8 @@ int cor_json_json_patch(struct cor_str doc, struct cor_str patch,
         return cor_json_patch_fail(reterr, -COR_EINVAL, "Invalid JSON Document");
     cor_buf_init(&text, limits->bytes_max);
     r = cor_json_patch_read(patch, limits, &text, dups, reterr);
+    if (r == -COR_EINVAL)
+        r = refuse_number(patch, reterr);
     if (r == 0)
         r = check_ops(cor_buf_str(&text), reterr);
     if (r == 0)

@@ -345,6 +345,7 @@ int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits
 
     json_limits.bytes_max =
         limits && limits->bytes_max ? limits->bytes_max : COR_OBJECT_BYTES_MAX_DEFAULT;
+    json_limits.any_number = limits && limits->any_number;
     cor_buf_init(&canonical, json_limits.bytes_max + GROWTH_MAX);
     if (json.n <= json_limits.bytes_max && cor_buf_reserve(&canonical, json.n + GROWTH_MAX) < 0)
         return no_memory(reterr_status);
@@ -377,7 +378,7 @@ static int rebuild(struct cor_str bytes, const struct cor_json_limits *limits, c
 int cor_object_from_stored(struct cor_str stored, cor_rev rev, struct cor_object **ret_object,
                            bool *ret_rewrite, struct cor_status *reterr_status)
 {
-    const struct cor_json_limits limits = {STORED_BYTES_MAX, COR_JSON_DEPTH_MAX};
+    const struct cor_json_limits limits = {STORED_BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     struct cor_json_error why;
     struct layout l;
     bool canonical, as_stored;

@@ -50,6 +50,7 @@ _Static_assert(offsetof(struct cor_object, bytes) <= 64, "the header has grown")
 
 struct cor_object_limits {
     uint32_t bytes_max; /* 0: the default */
+    bool any_number;    /* also numbers that no double holds: see struct cor_json_limits */
 };
 #define COR_OBJECT_BYTES_MAX_DEFAULT (1536u * 1024)
 
@@ -59,8 +60,8 @@ struct cor_json_dups;
 /* From outside bytes (any JSON object) to the stored form. A resourceVersion in the input is taken
  * out and given to `ret_rv` as written ("" when absent or null; NULL: not wanted), borrowed from
  * `json`. selfLink is dropped. `limits` and `dups` may be NULL. 0, -COR_ENOMEM, -COR_ETOOBIG,
- * -COR_EINVAL (not a JSON object, bad UTF-8, too deep, metadata not an object, resourceVersion not
- * a string or one with escapes: the message says where). */
+ * -COR_EINVAL (not a JSON object, bad UTF-8, too deep, a number that no double holds, metadata not
+ * an object, resourceVersion not a string or one with escapes: the message says where). */
 int cor_object_parse(struct cor_str json, const struct cor_object_limits *limits,
                      struct cor_json_dups *dups, struct cor_str *ret_rv,
                      struct cor_object **ret_object, struct cor_status *reterr_status);

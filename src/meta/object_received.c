@@ -27,7 +27,7 @@ int cor_object_canonical(struct cor_str json, struct cor_object **ret_object,
                          struct cor_status *reterr)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *stored = NULL, *served = NULL;
-    const struct cor_object_limits limits = {BYTES_MAX};
+    const struct cor_object_limits limits = {BYTES_MAX, true};
     struct cor_str rv;
     int r = cor_object_parse(json, &limits, NULL, &rv, &stored, reterr);
 
@@ -305,7 +305,7 @@ int cor_object_from_checked(struct cor_str json, enum cor_json_order order,
 int cor_object_received(struct cor_str json, struct cor_str kind, struct cor_str api_version,
                         struct cor_object **ret_object, struct cor_status *reterr)
 {
-    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX};
+    const struct cor_json_limits limits = {BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     struct type type = {kind, api_version};
     struct found f;
     bool canonical;

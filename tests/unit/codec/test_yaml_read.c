@@ -160,7 +160,7 @@ TEST(yaml_read, what_is_not_one_document_is_refused)
     refuse("a: 1\n b: 2\n", -COR_EINVAL,
            "yaml: line 2: mapping values are not allowed in this context");
     refuse("a: [1\nb: 2\n", -COR_EINVAL, "yaml: line 1: did not find expected ',' or ']'");
-    refuse("a: .nan\n", -COR_EINVAL, "yaml: json: unsupported value: NaN");
+    refuse("a: .nan\n", -COR_EINVAL, "json: unsupported value: NaN");
     refuse("\xff\xfe\xff", -COR_EINVAL, "yaml: incomplete UTF-16 character");
 }
 
