@@ -5,15 +5,21 @@
 
 #include "base/err.h"
 
+/* strftime() would not pad a year below 1000. */
 struct cor_str cor_time_print(int64_t unix_s, char *out)
 {
-    time_t t = (time_t)unix_s;
+    time_t t = (time_t)(unix_s < COR_TIME_MIN_S   ? COR_TIME_MIN_S
+                        : unix_s > COR_TIME_MAX_S ? COR_TIME_MAX_S
+                                                  : unix_s);
     struct tm tm;
-    size_t n = 0;
+    int n;
 
-    if (gmtime_r(&t, &tm) && tm.tm_year + 1900 >= 0 && tm.tm_year + 1900 <= 9999)
-        n = strftime(out, COR_TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return cor_str(out, n);
+    gmtime_r(&t, &tm);
+    n = snprintf(out, COR_TIME_TEXT_MAX, "%04u-%02u-%02uT%02u:%02u:%02uZ",
+                 (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
+                 (unsigned)tm.tm_mday % 100, (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
+                 (unsigned)tm.tm_sec % 100);
+    return cor_str(out, (size_t)n);
 }
 
 struct cor_str cor_micro_time_print(int64_t unix_us, char *out)
@@ -26,82 +32,168 @@ struct cor_str cor_micro_time_print(int64_t unix_us, char *out)
         us += 1000000;
         s--;
     }
+    if (s < COR_TIME_MIN_S || s > COR_TIME_MAX_S)
+        us = s < COR_TIME_MIN_S ? 0 : 999999;
     text = cor_time_print(s, out);
-    if (text.n == 0)
-        return text;
     n = snprintf(out + text.n - 1, COR_MICRO_TIME_TEXT_MAX - text.n + 1, ".%06dZ", (int)us);
     return cor_str(out, text.n - 1 + (size_t)n);
 }
 
-static int read_number(struct cor_str *rest, size_t digits, char after, int *ret)
+/* How far the text has been read, and why not further. */
+struct reading {
+    struct cor_str rest;
+    struct cor_time_error error;
+};
+
+/* What stands at `rest` is not the layout's `element`. */
+static int mismatch(struct reading *r, struct cor_str rest, const char *element)
 {
+    r->error = (struct cor_time_error){.rest = rest, .element = element};
+    return -COR_EINVAL;
+}
+
+static int out_of_range(struct reading *r, const char *what)
+{
+    r->error = (struct cor_time_error){.range = what};
+    return -COR_EINVAL;
+}
+
+static bool is_digit(struct cor_str s, size_t at)
+{
+    return at < s.n && s.p[at] >= '0' && s.p[at] <= '9';
+}
+
+/* Exactly `digits`, or one less when `may_be_short`. */
+static int read_number(struct reading *r, size_t digits, bool may_be_short, const char *element,
+                       int *ret)
+{
+    struct cor_str begin = r->rest;
+    size_t n = 0;
     int v = 0;
 
-    if (rest->n < digits + (after ? 1 : 0))
-        return -COR_EINVAL;
-    for (size_t i = 0; i < digits; i++) {
-        if (rest->p[i] < '0' || rest->p[i] > '9')
-            return -COR_EINVAL;
-        v = v * 10 + (rest->p[i] - '0');
-    }
-    if (after && rest->p[digits] != after)
-        return -COR_EINVAL;
-    *rest = cor_str_from(*rest, digits + (after ? 1 : 0));
+    while (n < digits && is_digit(begin, n))
+        v = v * 10 + (begin.p[n++] - '0');
+    if (n < digits && !(may_be_short && n + 1 == digits && n > 0))
+        return mismatch(r, begin, element);
+    r->rest = cor_str_from(begin, n);
     *ret = v;
     return 0;
 }
 
-static int read_offset(struct cor_str rest, int64_t *ret_s)
+static int skip(struct reading *r, const char *separator)
 {
-    int hours, minutes, sign;
+    if (r->rest.n == 0 || r->rest.p[0] != separator[0])
+        return mismatch(r, r->rest, separator);
+    r->rest = cor_str_from(r->rest, 1);
+    return 0;
+}
 
-    if (rest.n == 1 && (rest.p[0] == 'Z' || rest.p[0] == 'z')) {
-        *ret_s = 0;
+/* "Z", or hours and minutes with a sign; Go allows 24 hours and 60 minutes. */
+static int read_offset(struct reading *r, int64_t *ret_s)
+{
+    struct cor_str begin = r->rest;
+    int hours, minutes;
+
+    *ret_s = 0;
+    if (begin.n > 0 && begin.p[0] == 'Z') {
+        r->rest = cor_str_from(begin, 1);
         return 0;
     }
-    if (rest.n != 6 || (rest.p[0] != '+' && rest.p[0] != '-'))
-        return -COR_EINVAL;
-    sign = rest.p[0] == '-' ? -1 : 1;
-    rest = cor_str_from(rest, 1);
-    if (read_number(&rest, 2, ':', &hours) < 0 || read_number(&rest, 2, 0, &minutes) < 0)
-        return -COR_EINVAL;
-    *ret_s = sign * (hours * 3600 + minutes * 60);
+    if (begin.n < 6 || (begin.p[0] != '+' && begin.p[0] != '-') || begin.p[3] != ':')
+        return mismatch(r, begin, "Z07:00");
+    r->rest = cor_str_from(begin, 1);
+    if (read_number(r, 2, false, "Z07:00", &hours) < 0 || skip(r, ":") < 0 ||
+        read_number(r, 2, false, "Z07:00", &minutes) < 0)
+        return mismatch(r, begin, "Z07:00");
+    if (hours > 24)
+        return out_of_range(r, "time zone offset hour");
+    if (minutes > 60)
+        return out_of_range(r, "time zone offset minute");
+    *ret_s = (begin.p[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
     return 0;
 }
 
 /* Microseconds of the digits after the point; finer ones are dropped. */
-static int64_t read_fraction(struct cor_str *rest)
+static int64_t read_fraction(struct reading *r)
 {
     int64_t us = 0, unit = 100000;
 
-    *rest = cor_str_from(*rest, 1);
-    while (rest->n > 0 && rest->p[0] >= '0' && rest->p[0] <= '9') {
-        us += (rest->p[0] - '0') * unit;
+    if (r->rest.n < 2 || (r->rest.p[0] != '.' && r->rest.p[0] != ',') || !is_digit(r->rest, 1))
+        return 0;
+    r->rest = cor_str_from(r->rest, 1);
+    for (; is_digit(r->rest, 0); r->rest = cor_str_from(r->rest, 1)) {
+        us += (r->rest.p[0] - '0') * unit;
         unit /= 10;
-        *rest = cor_str_from(*rest, 1);
     }
     return us;
 }
 
-int cor_micro_time_parse(struct cor_str text, int64_t *ret_unix_us)
+static int days_in(int year, int month)
 {
-    struct tm tm = {0};
-    int64_t offset, us = 0;
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 
-    if (read_number(&text, 4, '-', &tm.tm_year) < 0 || read_number(&text, 2, '-', &tm.tm_mon) < 0 ||
-        read_number(&text, 2, 'T', &tm.tm_mday) < 0 ||
-        read_number(&text, 2, ':', &tm.tm_hour) < 0 || read_number(&text, 2, ':', &tm.tm_min) < 0 ||
-        read_number(&text, 2, 0, &tm.tm_sec) < 0)
+    return days[month - 1] + (month == 2 && is_leap);
+}
+
+static int read_date(struct reading *r, struct tm *tm)
+{
+    if (read_number(r, 4, false, "2006", &tm->tm_year) < 0 || skip(r, "-") < 0 ||
+        read_number(r, 2, false, "01", &tm->tm_mon) < 0)
         return -COR_EINVAL;
-    if (text.n > 1 && text.p[0] == '.')
-        us = read_fraction(&text);
-    if (read_offset(text, &offset) < 0 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
-        tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+    if (tm->tm_mon < 1 || tm->tm_mon > 12)
+        return out_of_range(r, "month");
+    return skip(r, "-") < 0 ? -COR_EINVAL : read_number(r, 2, false, "02", &tm->tm_mday);
+}
+
+static int read_clock(struct reading *r, struct tm *tm)
+{
+    if (skip(r, "T") < 0 || read_number(r, 2, true, "15", &tm->tm_hour) < 0)
         return -COR_EINVAL;
+    if (tm->tm_hour > 23)
+        return out_of_range(r, "hour");
+    if (skip(r, ":") < 0 || read_number(r, 2, false, "04", &tm->tm_min) < 0)
+        return -COR_EINVAL;
+    if (tm->tm_min > 59)
+        return out_of_range(r, "minute");
+    if (skip(r, ":") < 0 || read_number(r, 2, false, "05", &tm->tm_sec) < 0)
+        return -COR_EINVAL;
+    return tm->tm_sec > 59 ? out_of_range(r, "second") : 0;
+}
+
+int cor_micro_time_parse_why(struct cor_str text, int64_t *ret_unix_us,
+                             struct cor_time_error *reterr)
+{
+    struct reading r = {.rest = text};
+    struct tm tm = {0};
+    int64_t offset = 0, us = 0;
+    int e = read_date(&r, &tm);
+
+    if (e == 0)
+        e = read_clock(&r, &tm);
+    if (e == 0) {
+        us = read_fraction(&r);
+        e = read_offset(&r, &offset);
+    }
+    if (e == 0 && r.rest.n > 0)
+        e = mismatch(&r, r.rest, NULL);
+    if (e == 0 && (tm.tm_mday < 1 || tm.tm_mday > days_in(tm.tm_year, tm.tm_mon)))
+        e = out_of_range(&r, "day");
+    if (e < 0) {
+        *reterr = r.error;
+        return e;
+    }
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     *ret_unix_us = ((int64_t)timegm(&tm) - offset) * 1000000 + us;
     return 0;
+}
+
+int cor_micro_time_parse(struct cor_str text, int64_t *ret_unix_us)
+{
+    struct cor_time_error ignored;
+
+    return cor_micro_time_parse_why(text, ret_unix_us, &ignored);
 }
 
 int cor_time_parse(struct cor_str text, int64_t *ret_unix_s)

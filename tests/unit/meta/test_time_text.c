@@ -1,5 +1,6 @@
 #include "meta/time_text.h"
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "test.h"
 
@@ -16,6 +17,70 @@ TEST(time_text, prints_and_reads_rfc_3339)
     assert_int_equal(cor_time_parse(COR_STR("2025-01-01"), &s), -COR_EINVAL);
     assert_int_equal(cor_time_parse(COR_STR("2025-13-01T00:00:00Z"), &s), -COR_EINVAL);
     assert_int_equal(cor_time_parse(COR_STR("2025-01-01T00:00:00"), &s), -COR_EINVAL);
+}
+
+TEST(time_text, outside_of_four_digit_years_is_printed_as_the_nearest_time)
+{
+    char text[COR_TIME_TEXT_MAX];
+
+    assert_str(cor_time_print(COR_TIME_MAX_S, text), "9999-12-31T23:59:59Z");
+    assert_str(cor_time_print(COR_TIME_MAX_S + 1, text), "9999-12-31T23:59:59Z");
+    assert_str(cor_time_print(INT64_MAX, text), "9999-12-31T23:59:59Z");
+    assert_str(cor_time_print(COR_TIME_MIN_S, text), "0000-01-01T00:00:00Z");
+    assert_str(cor_time_print(INT64_MIN, text), "0000-01-01T00:00:00Z");
+    assert_str(cor_time_print(-31557014135, text), "0969-12-30T18:44:25Z");
+}
+
+/* As kube-apiserver answers for metadata.managedFields[0].time. */
+TEST(time_text, is_read_as_go_reads_it)
+{
+    static const struct {
+        const char *text, *range, *rest, *element;
+    } rows[] = {
+        {"9999-12-31T23:59:59Z", NULL, NULL, NULL},
+        {"9999-12-31T23:59:59-01:00", NULL, NULL, NULL},
+        {"0000-01-01T00:00:00Z", NULL, NULL, NULL},
+        {"2020-01-01T00:00:00.123456789Z", NULL, NULL, NULL},
+        {"2020-01-01T00:00:00,5Z", NULL, NULL, NULL},
+        {"2020-01-01T0:00:00Z", NULL, NULL, NULL},
+        {"2020-01-01T00:00:00+24:00", NULL, NULL, NULL},
+        {"2020-01-01T00:00:00+23:60", NULL, NULL, NULL},
+        {"2020-02-29T00:00:00Z", NULL, NULL, NULL},
+        {"", NULL, "", "2006"},
+        {"10000-01-01T00:00:00Z", NULL, "0-01-01T00:00:00Z", "-"},
+        {"2020-01-01t00:00:00z", NULL, "t00:00:00z", "T"},
+        {"2020-01-01T00:00:00z", NULL, "z", "Z07:00"},
+        {"2020-01-01T00:00:00", NULL, "", "Z07:00"},
+        {"2020-01-01T00:00:00.Z", NULL, ".Z", "Z07:00"},
+        {"2020-01-01T00:00:00Zx", NULL, "x", NULL},
+        {"2020-13-01T00:00:00Z", "month", NULL, NULL},
+        {"2020-00-01T00:00:00Z", "month", NULL, NULL},
+        {"2020-02-30T00:00:00Z", "day", NULL, NULL},
+        {"2021-02-29T00:00:00Z", "day", NULL, NULL},
+        {"1900-02-29T00:00:00Z", "day", NULL, NULL},
+        {"2020-01-00T00:00:00Z", "day", NULL, NULL},
+        {"2020-01-01T24:00:00Z", "hour", NULL, NULL},
+        {"2020-01-01T00:60:00Z", "minute", NULL, NULL},
+        {"2020-01-01T00:00:60Z", "second", NULL, NULL},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_time_error error = {0};
+        int64_t us;
+        int r = cor_micro_time_parse_why(cor_strz(rows[i].text), &us, &error);
+        bool fails = rows[i].range || rows[i].rest;
+
+        if (r != (fails ? -COR_EINVAL : 0))
+            fail_msg("%s: %d", rows[i].text, r);
+        if (rows[i].range)
+            assert_string_equal(error.range, rows[i].range);
+        if (rows[i].rest) {
+            assert_null(error.range);
+            assert_str(error.rest, rows[i].rest);
+        }
+        if (rows[i].element)
+            assert_string_equal(error.element, rows[i].element);
+    }
 }
 
 /* The table of upstream's duration_test.go. */
@@ -60,7 +125,8 @@ TEST(time_text, prints_and_reads_microseconds)
     assert_str(cor_micro_time_print(1735689600000000, text), "2025-01-01T00:00:00.000000Z");
     assert_str(cor_micro_time_print(1735689600000007, text), "2025-01-01T00:00:00.000007Z");
     assert_str(cor_micro_time_print(-1, text), "1969-12-31T23:59:59.999999Z");
-    assert_str(cor_micro_time_print(INT64_MAX, text), "");
+    assert_str(cor_micro_time_print(INT64_MAX, text), "9999-12-31T23:59:59.999999Z");
+    assert_str(cor_micro_time_print(INT64_MIN, text), "0000-01-01T00:00:00.000000Z");
     assert_int_equal(cor_micro_time_parse(COR_STR("2025-01-01T00:00:00.000007Z"), &us), 0);
     assert_int_equal(us, 1735689600000007);
     assert_int_equal(cor_micro_time_parse(COR_STR("2025-01-01T00:00:00.5+00:00"), &us), 0);
