@@ -48,7 +48,7 @@ struct cor_engine_req {
 struct cor_range_req {
     struct cor_engine_req req;
     struct cor_str key, end;
-    cor_rev at;     /* 0: latest, linearizable */
+    cor_rev at;     /* 0: latest, linearizable; at most COR_REV_MAX */
     size_t limit;   /* most keys; 0: the engine's own page size, with `ret_more` */
     bool count;     /* also count all keys of the range */
     bool keys_only; /* count and revision only: no kv is returned; then without a key: revision only

@@ -138,7 +138,9 @@ static void fetch(struct list_op *op)
     op->at = 0;
     op->range.key = cor_buf_str(&op->from);
     op->range.end = op->recursive ? store_key_end(&op->key) : cor_str("", 0);
-    op->range.at = op->rev;
+    /* A client may name any number. No store reaches COR_REV_MAX, so reading there fails as reading
+     * at every larger number would, and engines need not know more than 63 bits. */
+    op->range.at = op->rev < COR_REV_MAX ? op->rev : COR_REV_MAX;
     op->range.limit = op->fetch;
     cor_engine_range(op->store->engine, &op->range);
 }

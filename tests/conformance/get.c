@@ -56,6 +56,26 @@ TEST(conformance, get_of_a_future_resource_version_is_too_large)
     conf_close(&c);
 }
 
+/* The largest number that a client can say is no mark of the reader's own. */
+TEST(conformance, get_of_the_largest_number_is_too_large)
+{
+    struct conf c;
+
+    conf_open(&c);
+    {
+        struct cor_object *made = conf_put_pod(&c, "ns", "foo", NULL);
+        CONF_REPLY got = conf_get(&c, KEY, "18446744073709551615", false);
+
+        assert_int_equal(got.err, -COR_EFUTURE);
+        assert_int_equal(got.status.code, 504);
+        assert_non_null(
+            strstr(cor_status_message(&got.status),
+                   "Timeout: Too large resource version: 18446744073709551615, current: "));
+        cor_object_unref(made);
+    }
+    conf_close(&c);
+}
+
 /* RunTestGet */
 TEST(conformance, get_of_a_missing_key_is_not_found_unless_that_is_ignored)
 {

@@ -139,7 +139,8 @@ TEST(conformance, watch_list_that_matches_a_single_object)
 TEST(conformance, watch_list_from_a_future_revision_is_too_large)
 {
     struct cor_store_watch_opts opts = {
-        .options = {.send_initial_events = COR_TRUE, .resource_version = COR_STR("200000")}};
+        .options = {.send_initial_events = COR_TRUE,
+                    .resource_version = COR_STR("18446744073709551615")}};
     struct conf c;
 
     conf_open(&c);
@@ -149,8 +150,9 @@ TEST(conformance, watch_list_from_a_future_revision_is_too_large)
 
         assert_int_equal(e->status.code, 504);
         assert_string_equal(e->status.reason, "Timeout");
-        assert_non_null(strstr(cor_status_message(&e->status),
-                               "Timeout: Too large resource version: 200000, current: "));
+        assert_non_null(
+            strstr(cor_status_message(&e->status),
+                   "Timeout: Too large resource version: 18446744073709551615, current: "));
         assert_in_range(e->status.retry_after_s, 1, 4);
     }
     conf_watch_close(&w);

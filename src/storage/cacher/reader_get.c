@@ -103,7 +103,7 @@ static void on_mail(struct cor_mail *mail)
 {
     struct get_op *op = COR_CONTAINER_OF(mail, struct get_op, mail);
     struct cor_caches *caches = op->reader->cacher->caches;
-    cor_rev need = op->consistent ? caches_consistent_rev(caches) : op->want;
+    cor_rev need = op->consistent ? caches_consistent_rev(caches) : caches_need(op->want);
 
     if (!cor_cacher_is_ready(op->reader->cacher))
         read_store(op);

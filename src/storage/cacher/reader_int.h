@@ -45,8 +45,15 @@ struct cacher_reader {
 };
 
 /* What a consistent read waits for when others write to the same store: the store's revision, which
- * is asked for first. */
+ * is asked for first. No revision that a client names is this one: see caches_need(). */
 #define CACHES_STORE_REV UINT64_MAX
+
+/* The revision to wait for when a client asks for `asked`, which may be any number. No store
+ * reaches COR_REV_MAX, so waiting for it fails as waiting for every larger number would. */
+static inline cor_rev caches_need(cor_rev asked)
+{
+    return asked < COR_REV_MAX ? asked : COR_REV_MAX;
+}
 
 /* The loop alone counts; others may read at any time. */
 static inline void cacher_count(_Atomic uint64_t *count, int delta)

@@ -135,7 +135,7 @@ static void on_mail(struct cor_mail *mail)
 {
     struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
     struct cor_caches *caches = op->reader->cacher->caches;
-    cor_rev need = is_consistent(op) ? caches_consistent_rev(caches) : op->plan.rev;
+    cor_rev need = is_consistent(op) ? caches_consistent_rev(caches) : caches_need(op->plan.rev);
 
     if (is_exact(op) && !op->opts.options.recursive)
         read_store(op);

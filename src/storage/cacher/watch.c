@@ -296,16 +296,16 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
     if (wait->need == CACHES_STORE_REV)
         cor_status_set(&sync->status, -COR_EUNREACHABLE, "the store does not tell its revision");
     else
-        cor_status_too_large_rv(&sync->status, wait->need, atomic_load(&wait->loop->caches->rev),
-                                TOO_LARGE_RETRY_S);
+        cor_status_too_large_rv(&sync->status, w->plan.rev > 0 ? w->plan.rev : wait->need,
+                                atomic_load(&wait->loop->caches->rev), TOO_LARGE_RETRY_S);
     watch_end(w, &sync->status);
 }
 
 static void freshen(struct cacher_watch *w)
 {
     struct cor_caches *caches = w->reader->cacher->caches;
-    cor_rev need =
-        w->plan.mode == COR_READ_CONSISTENT ? caches_consistent_rev(caches) : w->plan.rev;
+    cor_rev need = w->plan.mode == COR_READ_CONSISTENT ? caches_consistent_rev(caches)
+                                                       : caches_need(w->plan.rev);
 
     w->state = WATCH_FRESHENING;
     if (!w->plan.initial_events || caches_has_reached(caches, need))

@@ -1,5 +1,6 @@
 #include "storage/etcd/messages.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -64,6 +65,7 @@ int etcd_encode_range(const struct cor_range_req *req, size_t limit, struct cor_
 {
     Etcd__RangeRequest m = ETCD__RANGE_REQUEST__INIT;
 
+    assert(req->at <= COR_REV_MAX);
     m.key = bytes_of(req->key);
     if (!req->keys_only || req->count)
         m.range_end = bytes_of(req->end);

@@ -151,8 +151,10 @@ static int check_at(struct cor_sqlite_db *db, struct cor_range_req *req)
 
 int cor_sqlite_range(struct cor_sqlite_db *db, struct cor_range_req *req)
 {
-    int r = cor_sqlite_db_run(db, COR_SQL_BEGIN);
+    int r;
 
+    assert(req->at <= COR_REV_MAX);
+    r = cor_sqlite_db_run(db, COR_SQL_BEGIN);
     if (r < 0)
         return cor_sqlite_db_status(db, r, &req->req.status);
     r = cor_log_rev(db, &req->ret_rev);
