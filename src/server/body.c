@@ -294,7 +294,8 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     int r = cor_object_parse(json, NULL, NULL, &rv, &body.object, &call->status);
 
     cor_buf_init(&why, WHY_MAX);
-    if (r == -COR_EINVAL && cor_decode_check_metadata(json, call->type->kind, &why) < 0)
+    if (r == -COR_EINVAL && (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
+                             cor_decode_check_numbers(json, &why) < 0))
         r = cor_body_refuse_patched(call, json, cor_buf_z(&why));
     if (r == 0 && check_decodes(call, body.object, &why) < 0)
         r = cor_body_refuse_patched(call, json, cor_buf_z(&why));
@@ -318,7 +319,9 @@ static int refuse_bytes(struct cor_call *call, struct cor_str json)
     cor_buf_init(&why, WHY_MAX);
     if (cor_decode_check_bytes(json, &why) < 0)
         return unrecognized(call, cor_buf_z(&why));
-    if (cor_decode_check_metadata(json, call->type->kind, &why) < 0)
+    if (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
+        cor_decode_check_members(json, call->type, &why) < 0 ||
+        cor_decode_check_numbers(json, &why) < 0)
         return cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&why));
     return call->status.err;
 }

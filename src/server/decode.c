@@ -9,8 +9,10 @@
 #include "json/scan.h"
 
 #define SUMMARY_BYTES 30
+#define PATH_BYTES    128
 #define NO_KIND       "couldn't get version/kind; json parse error: "
 #define BODY_BYTES    (3u << 20)
+#define TIME_LAYOUT   "2006-01-02T15:04:05Z07:00"
 #define TYPE_META                                                                                  \
     "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "               \
     "\"json:\\\"kind,omitempty\\\"\" }"
@@ -18,6 +20,8 @@
 enum type {
     STRING,
     UID,
+    OPERATION,
+    INT32,
     INT64,
     BOOL,
     TIME,
@@ -26,6 +30,7 @@ enum type {
     OWNERS,
     ENTRIES,
     REFERENCE,
+    SCALE_SPEC,
     BYTES_MAP
 };
 
@@ -59,6 +64,12 @@ static const struct field owner_fields[] = {
     {COR_STR("controller"), BOOL},
 };
 
+static const struct field entry_fields[] = {
+    {COR_STR("apiVersion"), STRING},  {COR_STR("fieldsType"), STRING},
+    {COR_STR("manager"), STRING},     {COR_STR("operation"), OPERATION},
+    {COR_STR("subresource"), STRING}, {COR_STR("time"), TIME},
+};
+
 static const struct field reference_fields[] = {
     {COR_STR("apiVersion"), STRING}, {COR_STR("fieldPath"), STRING},
     {COR_STR("kind"), STRING},       {COR_STR("name"), STRING},
@@ -66,31 +77,47 @@ static const struct field reference_fields[] = {
     {COR_STR("uid"), UID},
 };
 
-/* What verbs read of the rest, in v1. */
-static const struct {
-    struct cor_str kind;
-    struct field field;
-} read_fields[] = {
-    {COR_STR("Binding"), {COR_STR("target"), REFERENCE}},
-    {COR_STR("Secret"), {COR_STR("data"), BYTES_MAP}},
-    {COR_STR("Secret"), {COR_STR("stringData"), STRING_MAP}},
+static const struct field scale_fields[] = {
+    {COR_STR("replicas"), INT32},
 };
 
+/* What verbs read of the rest. */
 static const struct {
+    struct cor_str api_version, kind;
+    struct field field;
+} read_fields[] = {
+    {COR_STR("v1"), COR_STR("Binding"), {COR_STR("target"), REFERENCE}},
+    {COR_STR("v1"), COR_STR("Secret"), {COR_STR("data"), BYTES_MAP}},
+    {COR_STR("v1"), COR_STR("Secret"), {COR_STR("stringData"), STRING_MAP}},
+    {COR_STR("autoscaling/v1"), COR_STR("Scale"), {COR_STR("spec"), SCALE_SPEC}},
+};
+
+#define STRUCT(name, fields) name, fields, COR_ARRAY_LEN(fields)
+
+static const struct type_info {
     const char *go_name;
     enum cor_json_type json;
+    /* Of a struct, or of a list of structs. */
+    const char *struct_name;
+    const struct field *fields;
+    size_t nfields;
 } types[] = {
-    [STRING] = {"string", COR_JSON_STRING},
-    [UID] = {"types.UID", COR_JSON_STRING},
-    [INT64] = {"int64", COR_JSON_NUMBER},
-    [BOOL] = {"bool", COR_JSON_BOOL},
-    [TIME] = {"string", COR_JSON_STRING},
-    [STRING_MAP] = {"map[string]string", COR_JSON_OBJECT},
-    [STRING_LIST] = {"[]string", COR_JSON_ARRAY},
-    [OWNERS] = {"[]v1.OwnerReference", COR_JSON_ARRAY},
-    [ENTRIES] = {"[]v1.ManagedFieldsEntry", COR_JSON_ARRAY},
-    [REFERENCE] = {"v1.ObjectReference", COR_JSON_OBJECT},
-    [BYTES_MAP] = {"map[string][]uint8", COR_JSON_OBJECT},
+    [STRING] = {"string", COR_JSON_STRING, NULL, NULL, 0},
+    [UID] = {"types.UID", COR_JSON_STRING, NULL, NULL, 0},
+    [OPERATION] = {"v1.ManagedFieldsOperationType", COR_JSON_STRING, NULL, NULL, 0},
+    [INT32] = {"int32", COR_JSON_NUMBER, NULL, NULL, 0},
+    [INT64] = {"int64", COR_JSON_NUMBER, NULL, NULL, 0},
+    [BOOL] = {"bool", COR_JSON_BOOL, NULL, NULL, 0},
+    [TIME] = {"string", COR_JSON_STRING, NULL, NULL, 0},
+    [STRING_MAP] = {"map[string]string", COR_JSON_OBJECT, NULL, NULL, 0},
+    [STRING_LIST] = {"[]string", COR_JSON_ARRAY, NULL, NULL, 0},
+    [OWNERS] = {"[]v1.OwnerReference", COR_JSON_ARRAY, STRUCT("OwnerReference", owner_fields)},
+    [ENTRIES] = {"[]v1.ManagedFieldsEntry", COR_JSON_ARRAY,
+                 STRUCT("ManagedFieldsEntry", entry_fields)},
+    [REFERENCE] = {"v1.ObjectReference", COR_JSON_OBJECT,
+                   STRUCT("ObjectReference", reference_fields)},
+    [SCALE_SPEC] = {"v1.ScaleSpec", COR_JSON_OBJECT, STRUCT("ScaleSpec", scale_fields)},
+    [BYTES_MAP] = {"map[string][]uint8", COR_JSON_OBJECT, NULL, NULL, 0},
 };
 
 static bool is_null(struct cor_str value)
@@ -107,30 +134,39 @@ static int mismatch(struct cor_str value, const char *path, struct cor_str field
     return -COR_EINVAL;
 }
 
-static int check_int(struct cor_str value, const char *path, struct cor_str field,
+static int check_int(struct cor_str value, const struct field *field, const char *path,
                      struct cor_buf *why)
 {
     int64_t n;
 
-    if (cor_json_to_i64(value, &n) == 0)
+    if (cor_json_to_i64(value, &n) == 0 &&
+        (field->type == INT64 || (n >= INT32_MIN && n <= INT32_MAX)))
         return 0;
     (void)cor_buf_addf(
-        why, "json: cannot unmarshal number %.*s into Go struct field %s.%.*s of type int64",
-        COR_STR_ARG(value), path, COR_STR_ARG(field));
+        why, "json: cannot unmarshal number %.*s into Go struct field %s.%.*s of type %s",
+        COR_STR_ARG(value), path, COR_STR_ARG(field->name), types[field->type].go_name);
     return -COR_EINVAL;
 }
 
 static int check_time(struct cor_str value, struct cor_buf *why)
 {
+    struct cor_time_error error;
     struct cor_str raw = COR_STR("");
     int64_t at;
 
-    if (cor_json_to_raw(value, &raw) == 0 && cor_time_parse(raw, &at) == 0)
+    (void)cor_json_to_raw(value, &raw);
+    if (cor_micro_time_parse_why(raw, &at, &error) == 0)
         return 0;
-    (void)cor_buf_addf(why,
-                       "parsing time \"%.*s\" as \"2006-01-02T15:04:05Z07:00\": cannot parse "
-                       "\"%.*s\" as \"2006\"",
-                       COR_STR_ARG(raw), COR_STR_ARG(raw));
+    if (error.range)
+        (void)cor_buf_addf(why, "parsing time \"%.*s\": %s out of range", COR_STR_ARG(raw),
+                           error.range);
+    else if (error.element)
+        (void)cor_buf_addf(
+            why, "parsing time \"%.*s\" as \"" TIME_LAYOUT "\": cannot parse \"%.*s\" as \"%s\"",
+            COR_STR_ARG(raw), COR_STR_ARG(error.rest), error.element);
+    else
+        (void)cor_buf_addf(why, "parsing time \"%.*s\": extra text: \"%.*s\"", COR_STR_ARG(raw),
+                           COR_STR_ARG(error.rest));
     return -COR_EINVAL;
 }
 
@@ -154,31 +190,36 @@ static int check_strings(struct cor_str value, const char *path, struct cor_str 
 static int check_fields(struct cor_str object, const struct field *fields, size_t n,
                         const char *path, struct cor_buf *why);
 
-static int check_owners(struct cor_str value, const char *path, struct cor_str field,
+/* Go names the innermost struct, and then the way from the outermost one:
+ * "OwnerReference.metadata.ownerReferences". */
+static int check_struct(struct cor_str value, const char *path, const struct field *field,
                         struct cor_buf *why)
+{
+    const struct type_info *type = &types[field->type];
+    const char *way = strchr(path, '.');
+    char inner[PATH_BYTES];
+
+    snprintf(inner, sizeof(inner), "%s%s.%.*s", type->struct_name, way ? way : "",
+             COR_STR_ARG(field->name));
+    return check_fields(value, type->fields, type->nfields, inner, why);
+}
+
+static int check_structs(struct cor_str value, const char *path, const struct field *field,
+                         struct cor_buf *why)
 {
     struct cor_json_iter it = cor_json_iter(value);
     int r = 0;
 
     while (r == 0 && cor_json_iter_elem(&it)) {
-        struct cor_str owner = cor_json_iter_value(&it);
+        struct cor_str element = cor_json_iter_value(&it);
 
-        if (is_null(owner))
+        if (is_null(element))
             continue;
-        if (cor_json_type(owner) != COR_JSON_OBJECT)
-            return mismatch(owner, path, field, "v1.OwnerReference", why);
-        r = check_fields(owner, owner_fields, COR_ARRAY_LEN(owner_fields),
-                         "OwnerReference.metadata.ownerReferences", why);
+        if (cor_json_type(element) != COR_JSON_OBJECT)
+            return mismatch(element, path, field->name, types[field->type].go_name + 2, why);
+        r = check_struct(element, path, field, why);
     }
     return r;
-}
-
-static int check_reference(struct cor_str value, struct cor_str field, struct cor_buf *why)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "ObjectReference.%.*s", COR_STR_ARG(field));
-    return check_fields(value, reference_fields, COR_ARRAY_LEN(reference_fields), path, why);
 }
 
 static int check_field(struct cor_str value, const struct field *field, const char *path,
@@ -189,21 +230,24 @@ static int check_field(struct cor_str value, const struct field *field, const ch
     if (cor_json_type(value) != types[field->type].json)
         return mismatch(value, path, field->name, types[field->type].go_name, why);
     switch (field->type) {
+    case INT32:
     case INT64:
-        return check_int(value, path, field->name, why);
+        return check_int(value, field, path, why);
     case TIME:
         return check_time(value, why);
     case STRING_MAP:
     case STRING_LIST:
         return check_strings(value, path, field->name, why);
     case OWNERS:
-        return check_owners(value, path, field->name, why);
+    case ENTRIES:
+        return check_structs(value, path, field, why);
     case REFERENCE:
-        return check_reference(value, field->name, why);
+    case SCALE_SPEC:
+        return check_struct(value, path, field, why);
     case STRING:
     case UID:
+    case OPERATION:
     case BOOL:
-    case ENTRIES:
     case BYTES_MAP:
         break;
     }
@@ -254,9 +298,9 @@ int cor_decode_check_members(struct cor_str json, const struct cor_api_resource 
     for (size_t i = 0; i < COR_ARRAY_LEN(read_fields) && r == 0; i++) {
         const struct field *field = &read_fields[i].field;
         struct cor_str value;
-        char path[64];
+        char path[PATH_BYTES];
 
-        if (!cor_str_eq(resource->api_version, COR_STR("v1")) ||
+        if (!cor_str_eq(resource->api_version, read_fields[i].api_version) ||
             !cor_str_eq(resource->kind, read_fields[i].kind) ||
             cor_json_get(json, field->name, COR_JSON_ANY_ORDER, &value) < 0)
             continue;
@@ -285,7 +329,8 @@ int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why)
 
 int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why)
 {
-    const struct cor_json_limits limits = {BODY_BYTES, COR_JSON_DEPTH_MAX};
+    /* The decoder that looks for the kind skips numbers. */
+    const struct cor_json_limits limits = {BODY_BYTES, COR_JSON_DEPTH_MAX, true};
     struct cor_json_error error;
     bool canonical;
 
@@ -302,6 +347,17 @@ int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why)
     }
     cor_buf_reset(why);
     return 0;
+}
+
+int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why)
+{
+    struct cor_str number;
+
+    if (cor_json_find_huge(json, &number) < 0)
+        return 0;
+    (void)cor_buf_addf(why, "json: cannot unmarshal number %.*s into Go value of type float64",
+                       COR_STR_ARG(number));
+    return -COR_EINVAL;
 }
 
 struct cor_str cor_decode_package(const struct cor_api_resource *resource)

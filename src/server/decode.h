@@ -18,6 +18,9 @@ int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);
 /* And a kind or version that is no string, in the canonical bytes of an object. */
 int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
 
+/* A number anywhere that neither an int64 nor a double holds. */
+int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
+
 /* `metadata` and all that is known of it. `json` is an object, its keys in any order. */
 int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct cor_buf *why);
 

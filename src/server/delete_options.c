@@ -86,16 +86,20 @@ static int refuse_field(const struct place *at, const char *type, const char *pa
                         struct cor_str value, const char *go_type)
 {
     const char *got = cor_json_go_type(cor_json_type(value));
+    /* Of a number that an integer does not hold, Go also says which one it is. */
+    bool is_shown = cor_json_type(value) == COR_JSON_NUMBER && strcmp(go_type, "int64") == 0;
+    int shown = is_shown ? (int)value.n : 0;
 
     if (at->in_eviction)
         return cor_status_bad_request(
             &at->call->status,
-            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal %s "
-            "into Go struct field %s.deleteOptions%s%s of type %s",
-            got, type, path[0] ? "." : "", path, go_type);
-    return cor_status_untyped(&at->call->status, -COR_EINVAL,
-                              "json: cannot unmarshal %s into Go struct field %s.%s of type %s",
-                              got, type, path, go_type);
+            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal "
+            "%s%s%.*s into Go struct field %s.deleteOptions%s%s of type %s",
+            got, is_shown ? " " : "", shown, value.p, type, path[0] ? "." : "", path, go_type);
+    return cor_status_untyped(
+        &at->call->status, -COR_EINVAL,
+        "json: cannot unmarshal %s%s%.*s into Go struct field %s.%s of type %s", got,
+        is_shown ? " " : "", shown, value.p, type, path, go_type);
 }
 
 /* A precondition of the wrong type is refused: without it, more would be deleted than was asked. */
@@ -179,6 +183,8 @@ static int from_body(struct cor_call *call, struct cor_delete_options *options,
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0}, why = {0};
     const struct place at = {.call = call};
+    /* The fields that are read have types of their own, and the others are dropped. */
+    const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
     struct cor_str body;
     int r = cor_body_json(call, &scratch, &body);
 
@@ -190,7 +196,7 @@ static int from_body(struct cor_call *call, struct cor_delete_options *options,
     if (cor_decode_check_bytes(body, &why) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
     cor_buf_init(&json, BODY_MAX);
-    r = cor_json_canonicalize(body, &COR_JSON_LIMITS_DEFAULT, &json, NULL, NULL);
+    r = cor_json_canonicalize(body, &limits, &json, NULL, NULL);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
     if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)

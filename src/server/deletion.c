@@ -123,6 +123,18 @@ static int64_t pod_grace(const struct cor_object *pod, const struct cor_delete_o
     return period < 0 ? 1 : period;
 }
 
+/* A time and a number of seconds together, as Go adds them: the seconds are multiplied to
+ * nanoseconds in an int64 that wraps, so a period of more than 292 years ends at another time, and
+ * 2^63-1 seconds end a second ago. A client may say any number, and a typed client must be able to
+ * read the sum: it stays within the years that RFC 3339 has. */
+static int64_t add_seconds(int64_t at_s, int64_t seconds)
+{
+    int64_t ns = (int64_t)((uint64_t)seconds * 1000000000u);
+    int64_t sum = at_s + ns / 1000000000 - (ns % 1000000000 < 0);
+
+    return sum < COR_TIME_MIN_S ? COR_TIME_MIN_S : sum > COR_TIME_MAX_S ? COR_TIME_MAX_S : sum;
+}
+
 struct mark {
     int64_t at_s;              /* deletionTimestamp */
     int64_t grace_s;           /* < 0: not written */
@@ -132,7 +144,8 @@ struct mark {
 static int write_mark(struct cor_call *call, const struct cor_object *object,
                       const struct mark *mark, struct cor_object **ret_marked)
 {
-    char time[COR_TIME_TEXT_MAX], at[COR_TIME_TEXT_MAX + 2], grace[24], generation[24];
+    char time[COR_TIME_TEXT_MAX], at[COR_TIME_TEXT_MAX + 2], grace[24];
+    char generation[COR_GENERATION_TEXT_MAX];
     struct cor_str when = cor_time_print(mark->at_s, time);
     int64_t old_generation = cor_object_meta_int(object, COR_STR("generation"), 0);
     struct cor_object_edit edit = {
@@ -145,14 +158,14 @@ static int write_mark(struct cor_call *call, const struct cor_object *object,
 
     snprintf(at, sizeof(at), "\"%.*s\"", COR_STR_ARG(when));
     snprintf(grace, sizeof(grace), "%lld", (long long)mark->grace_s);
-    snprintf(generation, sizeof(generation), "%lld", (long long)old_generation + 1);
     cor_edits_set(&edit.meta_edits, COR_STR("deletionTimestamp"), cor_strz(at));
     if (mark->grace_s >= 0)
         cor_edits_set(&edit.meta_edits, COR_STR("deletionGracePeriodSeconds"), cor_strz(grace));
     if (mark->finalizers.p)
         cor_edits_set(&edit.meta_edits, COR_STR("finalizers"), mark->finalizers);
     if (fresh && old_generation > 0)
-        cor_edits_set(&edit.meta_edits, COR_STR("generation"), cor_strz(generation));
+        cor_edits_set(&edit.meta_edits, COR_STR("generation"),
+                      cor_object_next_generation(object, generation));
     if (cor_is_namespaces(call->res))
         cor_edits_set(&edit.top_edits, COR_STR("status"), COR_STR("{\"phase\":\"Terminating\"}"));
     return cor_object_edit(&edit, ret_marked, &call->status);
@@ -195,19 +208,28 @@ static bool grace_pending(const struct cor_object *object, const struct cor_dele
                           struct mark *mark, int64_t now_s)
 {
     int64_t old = cor_object_meta_int(object, COR_STR("deletionGracePeriodSeconds"), 0);
+    int64_t wanted = o->grace_s < 0 ? 1 : o->grace_s, began_s;
 
     if (!cor_object_meta_member(object, COR_STR("deletionTimestamp")).p) {
         mark->grace_s = pod_grace(object, o);
-        mark->at_s = now_s + mark->grace_s;
+        mark->at_s = add_seconds(now_s, mark->grace_s);
         return false;
     }
+    old = old < 0 ? 1 : old;
     mark->grace_s = old;
     if (old == 0)
         return false;
-    if (!o->has_grace || o->grace_s >= old)
+    if (!o->has_grace || wanted >= old)
         return true;
-    mark->grace_s = o->grace_s < 0 ? 1 : o->grace_s;
-    mark->at_s = deletion_time(object, now_s + old) - old + mark->grace_s;
+    /* The period is shortened from its beginning, but not to an end that is over. */
+    began_s =
+        add_seconds(deletion_time(object, add_seconds(now_s, old)), (int64_t)(0 - (uint64_t)old));
+    mark->at_s = add_seconds(began_s, wanted);
+    mark->grace_s = wanted;
+    if (mark->at_s < now_s) {
+        mark->at_s = now_s;
+        mark->grace_s = wanted > 0 ? 1 : 0;
+    }
     return false;
 }
 

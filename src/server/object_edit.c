@@ -1,5 +1,7 @@
 #include "server/object_edit.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -66,4 +68,13 @@ int64_t cor_object_meta_int(const struct cor_object *object, struct cor_str key,
     int64_t v;
 
     return value.p && cor_json_to_i64(value, &v) == 0 ? v : otherwise;
+}
+
+struct cor_str cor_object_next_generation(const struct cor_object *object, char *out)
+{
+    int64_t now = cor_object_meta_int(object, COR_STR("generation"), 0);
+    int n = snprintf(out, COR_GENERATION_TEXT_MAX, "%lld",
+                     now < 0 ? 1 : (long long)(now < INT64_MAX ? now + 1 : now));
+
+    return cor_str(out, (size_t)n);
 }

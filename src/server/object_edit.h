@@ -30,4 +30,11 @@ struct cor_str cor_object_meta_member(const struct cor_object *object, struct co
 /* A number in metadata; `otherwise` when it is none. */
 int64_t cor_object_meta_int(const struct cor_object *object, struct cor_str key, int64_t otherwise);
 
+/* The generation after that of `object`, as text. It stays at the largest int64, which a client may
+ * have set when it created the object: Kubernetes would wrap to a negative number there, and then
+ * refuse every update. After a negative one comes 1. `out` has room for COR_GENERATION_TEXT_MAX
+ * bytes. */
+#define COR_GENERATION_TEXT_MAX 24
+struct cor_str cor_object_next_generation(const struct cor_object *object, char *out);
+
 #endif

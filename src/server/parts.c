@@ -38,13 +38,8 @@ static int check_replicas(struct cor_call *call, struct cor_str value)
     struct cor_gk gk = cor_api_gk(call->type);
     int64_t n;
 
-    if (cor_json_to_i64(value, &n) < 0 || n > INT32_MAX || n < INT32_MIN)
-        return cor_status_bad_request(
-            &call->status,
-            "Scale in version \"v1\" cannot be handled as a Scale: json: cannot unmarshal %s into "
-            "Go struct field ScaleSpec.spec.replicas of type int32",
-            cor_json_go_type(cor_json_type(value)));
-    if (n >= 0)
+    /* That it is an int32 was checked when the body was decoded. */
+    if (cor_json_to_i64(value, &n) == 0 && n >= 0)
         return 0;
     cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(value),
                          "must be greater than or equal to 0");
@@ -299,7 +294,7 @@ int cor_part_update(struct cor_call *call, const struct cor_object *old,
         .top = cor_object_json(old),
         .metadata = cor_object_metadata(old),
     };
-    char generation[24];
+    char generation[COR_GENERATION_TEXT_MAX];
     int r;
 
     cor_buf_init(&value, COR_OBJECT_BYTES_MAX_DEFAULT);
@@ -308,11 +303,8 @@ int cor_part_update(struct cor_call *call, const struct cor_object *old,
         return r;
     cor_edits_set(&edit.top_edits, cor_strz(part->member), cor_buf_str(&value));
     if ((call->res->flags & COR_API_GENERATION_UPDATE) &&
-        !cor_str_eq(or_empty(before), cor_buf_str(&value))) {
-        int64_t n = cor_object_meta_int(old, COR_STR("generation"), 0);
-
-        snprintf(generation, sizeof(generation), "%lld", (long long)n + 1);
-        cor_edits_set(&edit.meta_edits, COR_STR("generation"), cor_strz(generation));
-    }
+        !cor_str_eq(or_empty(before), cor_buf_str(&value)))
+        cor_edits_set(&edit.meta_edits, COR_STR("generation"),
+                      cor_object_next_generation(old, generation));
     return cor_object_edit(&edit, ret_object, &call->status);
 }

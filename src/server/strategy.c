@@ -20,7 +20,7 @@
 /* The texts that edits point to while an object is made. */
 struct scratch {
     char created[COR_TIME_TEXT_MAX + 2];
-    char generation[24];
+    char generation[COR_GENERATION_TEXT_MAX];
     struct cor_buf name, uid, ns, labels, spec, owners;
 };
 
@@ -339,15 +339,24 @@ static bool content_differs(const struct cor_object *a, const struct cor_object 
     }
 }
 
+/* The old generation. A negative one, which stores of an earlier version may hold, is left out:
+ * validation would refuse it, and the object could never be changed again. */
+static void keep_generation(struct cor_edits *meta, const struct cor_object *old)
+{
+    if (cor_object_meta_int(old, COR_STR("generation"), 0) < 0)
+        cor_edits_drop(meta, COR_STR("generation"));
+    else
+        keep(meta, old, "generation");
+}
+
 /* Which generation follows: the old one unless what it counts has changed. */
 static void set_generation(struct cor_call *call, const struct cor_object *old,
                            const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
 {
-    int64_t generation = cor_object_meta_int(old, COR_STR("generation"), 0);
     bool changed;
 
     if (call->sub || !(call->res->flags & COR_API_GENERATION_UPDATE)) {
-        keep(meta, old, "generation");
+        keep_generation(meta, old);
         return;
     }
     changed = content_differs(old, body);
@@ -355,11 +364,10 @@ static void set_generation(struct cor_call *call, const struct cor_object *old,
         changed = !same(cor_object_meta_member(old, COR_STR("annotations")),
                         cor_object_meta_member(body, COR_STR("annotations")));
     if (!changed) {
-        keep(meta, old, "generation");
+        keep_generation(meta, old);
         return;
     }
-    snprintf(s->generation, sizeof(s->generation), "%lld", (long long)generation + 1);
-    cor_edits_set(meta, COR_STR("generation"), cor_strz(s->generation));
+    cor_edits_set(meta, COR_STR("generation"), cor_object_next_generation(old, s->generation));
 }
 
 static bool is_empty_array(struct cor_str value)
