@@ -118,6 +118,15 @@ int cor_key_of_object(struct cor_str resource_prefix, bool is_namespaced, struct
     return r == 0 ? 0 : cor_status_set(reterr_status, undo(out, mark, r), "%s", cor_err_text(r));
 }
 
+/* A dot segment is no part of a key: cor_key_prepare() refuses it. No object can live in a
+ * namespace of that name, and this form of it, which no namespace has either, finds none. */
+static struct cor_str namespace_segment(struct cor_str ns)
+{
+    if (cor_str_eq(ns, COR_STR(".")))
+        return COR_STR("%2e");
+    return cor_str_eq(ns, COR_STR("..")) ? COR_STR("%2e%2e") : ns;
+}
+
 int cor_key_of_namespace(struct cor_str resource_prefix, struct cor_str ns, struct cor_buf *out)
 {
     size_t mark = out->n;
@@ -126,7 +135,7 @@ int cor_key_of_namespace(struct cor_str resource_prefix, struct cor_str ns, stru
     if (r == 0 && ns.n > 0)
         r = cor_buf_addc(out, '/');
     if (r == 0)
-        r = cor_buf_adds(out, ns);
+        r = cor_buf_adds(out, namespace_segment(ns));
     return undo(out, mark, r);
 }
 

@@ -15,8 +15,10 @@
 #include "json/pretty.h"
 
 #define HEADERS_MAX (COR_WARNINGS_MAX + 12)
-#define JSON_TYPE   "application/json"
-#define YAML_TYPE   "application/yaml"
+/* No object has a longer name: a list of all of them finds none, where a key would be too long. */
+#define NARROW_NAME_MAX 1024
+#define JSON_TYPE       "application/json"
+#define YAML_TYPE       "application/yaml"
 /* When there is no memory to say more. */
 #define OUT_OF_MEMORY                                                                              \
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","           \
@@ -150,7 +152,7 @@ int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate
 
     *ret_recursive = true;
     if (!cor_predicate_requires(predicate, COR_STR("metadata.name"), &name) ||
-        (is_namespaced && call->ns.n == 0) || name.n == 0 ||
+        (is_namespaced && call->ns.n == 0) || name.n == 0 || name.n > NARROW_NAME_MAX ||
         !cor_name_ok(COR_NAME_PATH_SEGMENT, name))
         return 0;
     cor_buf_reset(&call->key);

@@ -62,7 +62,8 @@ static bool take_version(struct cor_request_info *info, struct parts *parts)
     core = cor_str_eq(parts->v[0], COR_STR("api"));
     if (!core && !cor_str_eq(parts->v[0], COR_STR("apis")))
         return false;
-    if (!core && parts->n < 4)
+    /* An empty group is the core group only below /api. */
+    if (!core && (parts->n < 4 || parts->v[1].n == 0))
         return false;
     if (!core)
         info->group = parts->v[1];
