@@ -92,12 +92,17 @@ COR_API bool cor_informer_has_synced(struct cor_informer *inf);
 COR_API int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeout_ms);
 
 /* Waits until the cache has all up to a resourceVersion that a write returned: read your writes.
- * Errors as above; -COR_EINVAL also for no resourceVersion. */
+ * Errors as above; -COR_EINVAL also for no resourceVersion. When this very write was refused and is
+ * not in the cache: what the index function or the transform returned, or -COR_EINVALID for an
+ * object of another kind. With retry_on_error a write that an index refused is waited for. The last
+ * 16 refused writes of an object are remembered, until the cache takes a change of it. Other
+ * objects' refused writes do not matter. */
 COR_API int cor_informer_wait_for_version(struct cor_informer *inf, struct cor_str version,
                                           uint64_t timeout_ms);
 
-/* The same by a callback, once, on the runtime's I/O thread or inside the pump: `r` is 0, or
- * -COR_ECANCELED. Returns 0; 1 when it is so already, and then nothing is called; or as above. */
+/* The same by a callback, once, on the runtime's I/O thread or inside the pump: `r` is 0,
+ * -COR_ECANCELED, or what the write was refused with. Returns 0; 1 when it is so already, and then
+ * nothing is called; or as above. */
 COR_API int cor_informer_on_sync(struct cor_informer *inf, void (*fn)(void *arg, int r), void *arg);
 COR_API int cor_informer_on_version(struct cor_informer *inf, struct cor_str version,
                                     void (*fn)(void *arg, int r), void *arg);

@@ -50,6 +50,11 @@ struct cor_informers_opts {
      * list; without it always as a list. */
     bool stream_initial;
     enum cor_informer_fifo fifo;
+    /* A change that an index function refuses is put back, unless a newer one of the object waits,
+     * and tried again with the next changes and every second: for functions that fail for a time.
+     * Each try is told to on_report. Without it the change is dropped, as client-go does, and the
+     * cache keeps what it had of the object until the next change of it. */
+    bool retry_on_error;
     /* A list or a watch failed; it is tried again. On the I/O thread or inside the pump; may be
      * NULL. */
     void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);

@@ -18,6 +18,7 @@ struct cor_controller {
     struct cor_status slow;    /* as above: what took its time */
     atomic_bool stopped;
     bool started;
+    size_t tried; /* changes that were refused in the step under way */
 };
 
 static void on_ready(void *arg)
@@ -155,8 +156,8 @@ static void note_slowness(struct cor_controller *c, struct cor_str key, uint64_t
                        (unsigned long long)took);
 }
 
-/* What a refusal was does not matter to the loop, but for memory, which may come back. It is told
- * of when the queue's lock is left. */
+/* What a refusal was does not matter to the loop, but for memory, which may come back: the queue
+ * tells who waits for the change. It is reported when the queue's lock is left. */
 static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                    bool in_initial_list)
 {
@@ -169,15 +170,18 @@ static int process(void *arg, struct cor_str key, const struct cor_delta *deltas
         return r;
     cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
                        cor_err_text(r));
-    return c->opts.retry_on_error ? COR_DELTA_REQUEUE : 0;
+    c->tried += n;
+    return c->opts.retry_on_error ? COR_DELTA_REQUEUE : r;
 }
 
-static void tell_refusal(struct cor_controller *c)
+/* True: there was one. */
+static bool tell_refusal(struct cor_controller *c)
 {
     if (c->refused.err == 0)
-        return;
+        return false;
     on_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
     cor_status_deinit(&c->refused);
+    return true;
 }
 
 static void tell_slowness(struct cor_controller *c)
@@ -196,20 +200,36 @@ static void tell_slowness(struct cor_controller *c)
     cor_status_deinit(&c->slow);
 }
 
+/* Are all that wait such as were refused in this step? To try them again at once would be to spin.
+ */
+static bool has_tried_all(struct cor_controller *c)
+{
+    return c->opts.retry_on_error && cor_delta_fifo_fresh(c->fifo) == 0 &&
+           c->tried >= cor_delta_fifo_len(c->fifo);
+}
+
 bool cor_controller_step(struct cor_controller *c, size_t max)
 {
+    c->tried = 0;
     /* What is queued at stop is not processed any more. */
     for (size_t i = 0; i < max && !c->stopped; i++) {
         int r = cor_delta_fifo_try_pop(c->fifo, process, c);
+        bool refused = tell_refusal(c);
 
-        tell_refusal(c);
         tell_slowness(c);
-        if (r == -COR_EBUSY || r == -COR_ECANCELED)
-            return false;
         if (r == -COR_ENOMEM)
             return true;
+        if (has_tried_all(c))
+            return false;
+        if (!refused && (r == -COR_EBUSY || r == -COR_ECANCELED))
+            return false;
     }
-    return !c->stopped && cor_delta_fifo_len(c->fifo) > 0;
+    return !c->stopped && cor_delta_fifo_fresh(c->fifo) > 0;
+}
+
+bool cor_controller_has_retries(struct cor_controller *c)
+{
+    return !c->stopped && cor_delta_fifo_retries(c->fifo) > 0;
 }
 
 bool cor_controller_has_synced(struct cor_controller *c)

@@ -25,8 +25,8 @@ struct cor_controller_opts {
     const struct cor_clock *clock;       /* NULL: the machine's */
     struct cor_indexer *known;           /* as cor_delta_fifo_opts */
     bool by_key;                         /* as cor_delta_fifo_opts */
-    /* Changes that `process` refuses are put back unless newer ones of their key wait. False: they
-     * are dropped, as client-go does. */
+    /* Changes that `process` refuses are put back unless newer ones of their key wait, and each
+     * step tries them once. False: they are dropped, as client-go does. */
     bool retry_on_error;
     cor_delta_fn process; /* under the queue's lock: it must not call the controller */
     bool (*should_resync)(void *owner); /* NULL: always */
@@ -66,8 +66,11 @@ struct cor_reflector *cor_controller_reflector(struct cor_controller *c);
 /* For waiting and for `last_rv`; see cache/delta_fifo.h. */
 struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c);
 
-/* Processes at most `max` pops. True while there is more; after -COR_ENOMEM, too. */
+/* Processes at most `max` pops. True while there is more; after -COR_ENOMEM, too. Changes that were
+ * refused and are to be tried again are not more: cor_controller_has_retries() tells of them, and
+ * whoever runs the controller steps it again after a while. */
 bool cor_controller_step(struct cor_controller *c, size_t max);
+bool cor_controller_has_retries(struct cor_controller *c);
 
 /* Was the first list processed? */
 bool cor_controller_has_synced(struct cor_controller *c);

@@ -43,6 +43,7 @@ static void drop_node(struct cor_delta_fifo *f, struct cor_delta_node *node)
     cor_list_remove(&node->in_record);
     record->n--;
     f->n--;
+    f->nretried -= node->is_retried;
     cor_object_unref(node->delta.object);
     if (node == &record->first)
         node->record = NULL;
@@ -233,7 +234,47 @@ static void requeue(struct cor_delta_fifo *f, struct cor_delta_record *record)
         cor_list_remove(&node->in_order);
         cor_list_push(&f->order, &node->in_order);
         node->seq = ++f->last_seq;
+        f->nretried += !node->is_retried;
+        node->is_retried = true;
     }
+}
+
+/* Those before the one that the cache has were applied. */
+int cor_delta_fifo_refuse(struct cor_delta_fifo *f, struct cor_str key,
+                          const struct cor_delta *deltas, size_t n, int err, bool is_retried)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *cached = NULL;
+    int r = f->opts.known ? cor_indexer_get(f->opts.known, key, &cached) : -COR_ENOTFOUND;
+
+    if (r < 0 && r != -COR_ENOTFOUND)
+        return r;
+    for (r = 0; r == 0 && n > 0; n--) {
+        const struct cor_object *object = deltas[n - 1].object;
+        struct cor_str rv = object ? cor_object_resource_version(object) : COR_STR("");
+
+        if (cached && cor_str_eq(rv, cor_object_resource_version(cached)))
+            break;
+        r = cor_cache_waiters_refused(&f->waiters, key, rv, err, is_retried);
+    }
+    return r;
+}
+
+/* Who waits for the changes of a key hears what became of them. Returns the consumer's answer, or
+ * -COR_ENOMEM: then they are given to it again. */
+static int note_answer(struct cor_delta_fifo *f, struct cor_str key, const struct cor_delta *deltas,
+                       size_t n, int r)
+{
+    if (r == 0) {
+        if (cor_refusals_len(&f->waiters.refusals) > 0)
+            cor_cache_waiters_taken(&f->waiters, key);
+        return 0;
+    }
+    if (r == -COR_ENOMEM)
+        return r;
+    if (cor_delta_fifo_refuse(f, key, deltas, n, r < 0 ? r : -COR_EINVALID,
+                              r == COR_DELTA_REQUEUE) < 0)
+        return -COR_ENOMEM;
+    return r;
 }
 
 /* The `n` oldest changes of a record after their consumer's answer. */
@@ -269,6 +310,7 @@ static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
             break;
     }
     r = fn(arg, cor_str(record->key, record->key_len), deltas, n, initial);
+    r = note_answer(f, cor_str(record->key, record->key_len), deltas, n, r);
     if (n > 1)
         cor_free(deltas);
     /* A list may have newer changes of the key. */
@@ -292,6 +334,7 @@ static int consume_listed(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
     const struct cor_delta delta = {COR_DELTA_REPLACED, false, e->object};
     int r = fn(arg, cor_delta_listed_key(e), &delta, 1, initial);
 
+    r = note_answer(f, cor_delta_listed_key(e), &delta, 1, r);
     if (r == -COR_ENOMEM)
         return r;
     if (r == COR_DELTA_REQUEUE) {
@@ -413,6 +456,36 @@ size_t cor_delta_fifo_len(struct cor_delta_fifo *f)
 
     pthread_mutex_lock(&f->lock);
     n = f->n;
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}
+
+size_t cor_delta_fifo_retries(struct cor_delta_fifo *f)
+{
+    size_t n;
+
+    pthread_mutex_lock(&f->lock);
+    n = f->nretried;
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}
+
+size_t cor_delta_fifo_fresh(struct cor_delta_fifo *f)
+{
+    size_t n;
+
+    pthread_mutex_lock(&f->lock);
+    n = f->n - f->nretried;
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}
+
+size_t cor_delta_fifo_refused(struct cor_delta_fifo *f)
+{
+    size_t n;
+
+    pthread_mutex_lock(&f->lock);
+    n = cor_refusals_len(&f->waiters.refusals);
     pthread_mutex_unlock(&f->lock);
     return n;
 }

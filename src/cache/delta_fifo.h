@@ -59,7 +59,8 @@ COR_DEFINE_CLEANUP(struct cor_delta_fifo, cor_delta_fifo_free)
  * without a name), -COR_EBUSY (the maximum), or the transform's. */
 struct cor_reflector_store *cor_delta_fifo_store(struct cor_delta_fifo *f);
 
-/* Returned by a consumer to put the changes back, at the end, unless the key has others pending. */
+/* Returned by a consumer that refused the changes, to put them back, at the end, unless the key has
+ * others pending. */
 #define COR_DELTA_REQUEUE 1
 
 /* Puts changes that were popped back at the end, unless the key has others pending: those are
@@ -67,9 +68,10 @@ struct cor_reflector_store *cor_delta_fifo_store(struct cor_delta_fifo *f);
 int cor_delta_fifo_add_if_not_present(struct cor_delta_fifo *f, struct cor_str key,
                                       const struct cor_delta *deltas, size_t n);
 
-/* Consumes changes of one key, oldest first (one, when in order). Runs under the queue's lock: it
- * must not call the queue. `in_initial_list`: the queue had not been synced before this pop. After
- * -COR_ENOMEM the changes are where they were and the next pop gives them again, before any other.
+/* Consumes changes of one key, oldest first (one, when in order). 0, COR_DELTA_REQUEUE, or
+ * negative: it refused them, and they are dropped. Runs under the queue's lock: it must not call
+ * the queue. `in_initial_list`: the queue had not been synced before this pop. After -COR_ENOMEM
+ * the changes are where they were and the next pop gives them again, before any other.
  */
 typedef int (*cor_delta_fn)(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
                             bool in_initial_list);
@@ -92,7 +94,9 @@ bool cor_delta_fifo_is_closed(struct cor_delta_fifo *f);
 /* Calls back once the queue is synced, or once every change up to a resourceVersion was consumed;
  * bookmarks and lists count as changes do. 0; 1 when it is so already, and then `fn` is not called;
  * -COR_ECANCELED (closed), -COR_ENOMEM, -COR_EBUSY (COR_CACHE_WAITERS_MAX), -COR_EINVAL (no
- * revision). A change that its consumer refused counts as consumed. */
+ * revision), or what the change of this very revision was refused with: by its consumer, by the
+ * transform, or by the reflector. `fn` is told a refusal that comes later. One that is put back to
+ * be tried again is waited for. To all other waits a refused change counts as consumed. */
 int cor_delta_fifo_wait_synced(struct cor_delta_fifo *f, cor_cache_wait_fn fn, void *arg,
                                uint64_t *ret_id);
 int cor_delta_fifo_wait_rv(struct cor_delta_fifo *f, struct cor_str rv, cor_cache_wait_fn fn,
@@ -106,5 +110,12 @@ bool cor_delta_fifo_cancel_wait(struct cor_delta_fifo *f, uint64_t id);
 void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_RV_MAX + 1]);
 
 size_t cor_delta_fifo_len(struct cor_delta_fifo *f); /* of pending changes */
+
+/* Of the pending changes, those that were put back by their consumer, and the others. */
+size_t cor_delta_fifo_retries(struct cor_delta_fifo *f);
+size_t cor_delta_fifo_fresh(struct cor_delta_fifo *f);
+
+/* Objects whose newest change was refused. */
+size_t cor_delta_fifo_refused(struct cor_delta_fifo *f);
 
 #endif

@@ -20,7 +20,8 @@ struct cor_delta_node {
     struct cor_list in_order;
     struct cor_list in_record;
     struct cor_delta_record *record;
-    uint64_t seq; /* grows along the order */
+    uint64_t seq;    /* grows along the order */
+    bool is_retried; /* its consumer refused it and wants it again */
     struct cor_delta delta;
 };
 
@@ -45,7 +46,8 @@ struct cor_delta_fifo {
     struct cor_list order;   /* changes, oldest first */
     struct cor_list records; /* by first pending change */
     struct cor_buf key;      /* of the call under way */
-    size_t n;                /* changes */
+    size_t n;                /* changes, */
+    size_t nretried;         /* those among them that were put back by their consumer */
     size_t initial;          /* pops until the first list is consumed */
     uint64_t last_seq;       /* of the newest change */
     struct cor_cache_waiters waiters;
@@ -64,6 +66,10 @@ bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f);
 
 /* The end of a call that changed the queue: lets the lock go and calls whoever waited for it. */
 void cor_delta_fifo_unlock(struct cor_delta_fifo *f);
+
+/* Of changes that were refused with `err`: who waits for them is told. 0 or -COR_ENOMEM. */
+int cor_delta_fifo_refuse(struct cor_delta_fifo *f, struct cor_str key,
+                          const struct cor_delta *deltas, size_t n, int err, bool is_retried);
 
 /* Makes `listed` empty; all or nothing. 0 or -COR_ENOMEM. Before cor_delta_peek(). */
 int cor_delta_fifo_unpack(struct cor_delta_fifo *f);

@@ -41,6 +41,20 @@ static int transform(struct cor_delta_fifo *f, struct cor_object **object,
     return f->opts.transform ? f->opts.transform(f->opts.arg, object, reterr) : 0;
 }
 
+/* The reflector passes over what a transform refuses for good: who waits for it is told. */
+static int transform_event(struct cor_delta_fifo *f, struct cor_object **object,
+                           struct cor_status *reterr)
+{
+    const struct cor_delta delta = {.object = *object};
+    int r = transform(f, object, reterr);
+
+    if (r >= 0 || cor_err_retryable(r))
+        return r;
+    if (cor_delta_fifo_refuse(f, cor_buf_str(&f->key), &delta, 1, r, false) < 0)
+        return no_memory(reterr);
+    return r;
+}
+
 /* An informer's store does not know it, and nothing of it is pending: there is nothing to delete.
  */
 static bool is_unknown(struct cor_delta_fifo *f, struct cor_str key)
@@ -66,9 +80,11 @@ static int take_locked(struct cor_delta_fifo *f, enum cor_delta_type type, struc
     if (r < 0)
         return failure(f, r, reterr);
     f->populated = true;
-    if (type == COR_DELTA_DELETED && is_unknown(f, cor_buf_str(&f->key)))
+    if (type == COR_DELTA_DELETED && is_unknown(f, cor_buf_str(&f->key))) {
+        cor_cache_waiters_taken(&f->waiters, cor_buf_str(&f->key));
         return 0;
-    r = object ? transform(f, &object, reterr) : 0;
+    }
+    r = object ? transform_event(f, &object, reterr) : 0;
     if (r == 0) {
         r = cor_delta_enqueue(f, type, cor_buf_str(&f->key), object, !object);
         if (r < 0)
@@ -116,6 +132,19 @@ static int on_del(struct cor_reflector_store *store, struct cor_str key, struct 
                   struct cor_str rv, struct cor_status *reterr)
 {
     return take(store, COR_DELTA_DELETED, key, object, rv, reterr);
+}
+
+/* No status: the reflector has told of it. Without memory, nobody can be told. */
+static void on_skip(struct cor_reflector_store *store, struct cor_str key,
+                    struct cor_object *object, int err)
+{
+    const struct cor_delta delta = {.object = object};
+    struct cor_delta_fifo *f = of(store);
+
+    pthread_mutex_lock(&f->lock);
+    if (set_key(f, key, object) == 0)
+        cor_delta_fifo_refuse(f, cor_buf_str(&f->key), &delta, 1, err, false);
+    cor_delta_fifo_unlock(f);
 }
 
 static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
@@ -268,6 +297,17 @@ static int bury_unlisted(struct cor_delta_fifo *f)
     return r;
 }
 
+/* What a new list lacks is gone, and what was refused of it with it. */
+static void forget_unlisted(struct cor_delta_fifo *f, const struct cor_delta_list *list)
+{
+    if (cor_refusals_len(&f->waiters.refusals) == 0)
+        return;
+    cor_refusals_unmark(&f->waiters.refusals);
+    for (size_t i = list->at; i < list->n; i++)
+        cor_refusals_mark(&f->waiters.refusals, cor_delta_listed_key(&list->v[i]));
+    cor_cache_waiters_sweep(&f->waiters);
+}
+
 /* In order, deletions come before what the list has; by key, after it. */
 static int replace_locked(struct cor_delta_fifo *f)
 {
@@ -282,8 +322,10 @@ static int replace_locked(struct cor_delta_fifo *f)
         cor_delta_truncate(f, before);
     else if (!f->populated)
         f->initial = f->opts.by_key ? cor_map_len(&f->by_key) : f->n;
-    if (r == 0)
+    if (r == 0) {
         f->populated = true;
+        forget_unlisted(f, f->opts.by_key ? &f->staged : &f->listed);
+    }
     return r;
 }
 
@@ -342,6 +384,7 @@ const struct cor_reflector_store_ops cor_delta_fifo_store_ops = {
     .add = on_add,
     .update = on_update,
     .del = on_del,
+    .skip = on_skip,
     .bookmark = on_bookmark,
     .replace_begin = on_replace_begin,
     .replace_add = on_replace_add,

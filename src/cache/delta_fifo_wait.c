@@ -11,7 +11,8 @@ static int wait_for(struct cor_delta_fifo *f, const struct cor_str *rv, cor_cach
     int r;
 
     pthread_mutex_lock(&f->lock);
-    is_so = rv ? rv->n > 0 && f->n == 0 && cor_cache_waiters_is_at(&f->waiters, *rv)
+    is_so = rv ? rv->n > 0 && f->n == 0 && cor_cache_waiters_is_at(&f->waiters, *rv) &&
+                     cor_cache_waiters_refusal(&f->waiters, *rv) == 0
                : cor_delta_has_synced_locked(f);
     if (is_so)
         r = 1;

@@ -178,6 +178,7 @@ static int make_informer(struct entry *e)
         .clock = f->opts.clock,
         .transform = f->opts.transform || e->scope.transform ? transform : NULL,
         .by_key = f->opts.by_key,
+        .retry_on_error = f->opts.retry_on_error,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
         .on_report = on_report,
@@ -322,6 +323,14 @@ bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max)
             return true;
     }
     return more;
+}
+
+bool cor_informer_factory_has_retries(struct cor_informer_factory *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (cor_shared_informer_has_retries(f->entries[i]->informer))
+            return true;
+    return false;
 }
 
 void cor_informer_factory_check_mutations(struct cor_informer_factory *f)

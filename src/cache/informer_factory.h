@@ -49,6 +49,7 @@ struct cor_informer_factory_opts {
     bool stream_initial;           /* as cor_reflector_opts */
     uint64_t watch_silence_ms;     /* as cor_reflector_opts */
     bool by_key;                   /* as cor_shared_informer_opts */
+    bool retry_on_error;           /* as cor_shared_informer_opts */
     const struct cor_clock *clock; /* NULL: the machine's */
     cor_transform_fn transform;    /* of every object; may be NULL */
     void (*on_work)(void *arg);    /* as cor_shared_informer_opts */
@@ -84,6 +85,9 @@ void cor_informer_factory_start(struct cor_informer_factory *f);
  * handler had a long call; the next step goes on with the next informer. True while there is more.
  */
 bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max);
+
+/* Has one of them changes that the next step tries again? */
+bool cor_informer_factory_has_retries(struct cor_informer_factory *f);
 
 /* cor_shared_informer_check_mutations() of every informer that was started. */
 void cor_informer_factory_check_mutations(struct cor_informer_factory *f);

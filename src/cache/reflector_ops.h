@@ -52,6 +52,10 @@ struct cor_reflector_store_ops {
                   struct cor_str rv, struct cor_status *reterr);
     int (*del)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
                struct cor_str rv, struct cor_status *reterr);
+    /* An event with this object came and is passed over, because of `err`: the store will not have
+     * it, and its resourceVersion may be passed. May be NULL. */
+    void (*skip)(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                 int err);
     /* Nothing changed up to `rv`. */
     void (*bookmark)(struct cor_reflector_store *store, struct cor_str rv);
 

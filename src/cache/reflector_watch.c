@@ -103,6 +103,8 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_refle
         return true;
     if (is_table(event->object) || (r->expected_kind && !is_expected_type(r, event->object))) {
         say_text(r, COR_REFLECTOR_UNEXPECTED_TYPE, "unexpected watch event object type");
+        if (r->state == COR_REFLECTOR_WATCHING && r->store->ops->skip)
+            r->store->ops->skip(r->store, event->key, event->object, -COR_EINVALID);
         return false;
     }
     return true;

@@ -206,6 +206,11 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
     return more;
 }
 
+bool cor_shared_informer_has_retries(struct cor_shared_informer *inf)
+{
+    return cor_controller_has_retries(inf->controller);
+}
+
 void cor_shared_informer_check_mutations(struct cor_shared_informer *inf)
 {
     if (!inf->detector)

@@ -75,6 +75,9 @@ struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *
  * True while there is more. */
 bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max);
 
+/* Are there changes that an index refused and that the next step tries again (retry_on_error)? */
+bool cor_shared_informer_has_retries(struct cor_shared_informer *inf);
+
 /* Live; for reading, and for adding indexes (see cor_shared_informer_add_indexes()). */
 struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf);
 

@@ -11,6 +11,7 @@
 
 /* Changes of an informer, and notifications of a handler, that one step takes. */
 #define STEP_MAX 256
+#define RETRY_MS 1000 /* between two tries of what an index refused, when nothing else happens */
 
 void cor_informers_wake(struct cor_informers *set)
 {
@@ -40,6 +41,9 @@ static void on_work_mail(struct cor_mail *mail)
     }
     cor_informers_tell_slow(set);
     if (cor_informer_factory_step(set->factory, STEP_MAX))
+        on_work(set);
+    if (set->opts.retry_on_error && !cor_timer_is_set(&set->retry) &&
+        cor_informer_factory_has_retries(set->factory) && cor_timer_set(&set->retry, RETRY_MS) < 0)
         on_work(set);
 }
 
@@ -75,6 +79,11 @@ static void on_look(struct cor_timer *timer)
 
     cor_timer_set(&set->look, COR_MUTATION_PERIOD_MS);
     cor_informer_factory_check_mutations(set->factory);
+}
+
+static void on_retry(struct cor_timer *timer)
+{
+    on_work(COR_CONTAINER_OF(timer, struct cor_informers, retry));
 }
 
 static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
@@ -124,6 +133,7 @@ static int make_factory(struct cor_informers *set)
         .watch_silence_ms = o->watch_silence_ms,
         .stream_initial = o->stream_initial,
         .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
+        .retry_on_error = o->retry_on_error,
         .transform = o->transform ? transform : NULL,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
@@ -152,6 +162,7 @@ static int make_look(struct cor_informers *set)
     struct starting s = {.set = set};
 
     cor_timer_init(&set->look, set->runtime->loop, on_look);
+    cor_timer_init(&set->retry, set->runtime->loop, on_retry);
     if (set->opts.on_mutation)
         cor_runtime_run(set->runtime, start_looking, &s);
     return s.r;
@@ -201,6 +212,7 @@ static void stop_all(void *arg)
 
     atomic_store(&set->is_stopped, true);
     cor_timer_cancel(&set->look);
+    cor_timer_cancel(&set->retry);
     cor_informer_factory_stop(set->factory);
 }
 

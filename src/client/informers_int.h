@@ -19,6 +19,7 @@ struct cor_informers {
     struct cor_list informers;            /* the loop's */
     struct cor_mail work;                 /* there is something to step */
     struct cor_timer look;                /* for changed objects; where that is wanted */
+    struct cor_timer retry;               /* of changes that were refused; where that is wanted */
     atomic_bool work_is_posted;
     atomic_bool is_stopped;
     bool is_closing; /* the loop's */

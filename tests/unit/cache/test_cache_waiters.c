@@ -123,3 +123,76 @@ TEST(cache_waiters, are_bounded_and_want_a_revision)
     assert_int_equal(cor_cache_waiters_add(&w, &rv, 0, never, NULL, &id), -COR_EBUSY);
     cor_cache_waiters_deinit(&w);
 }
+
+TEST(cache_waiters, who_waits_for_a_refused_write_is_told_what_with)
+{
+    struct cor_str refused = COR_STR("10");
+    struct cor_cache_waiters w;
+    uint64_t id;
+
+    cor_cache_waiters_init(&w);
+    add(&w, "10", 0);
+    add(&w, "11", 0);
+    add(&w, NULL, 0);
+    cor_cache_waiters_reached(&w, COR_STR("10"), 5);
+    add(&w, "10", 5);
+    assert_int_equal(cor_cache_waiters_refused(&w, COR_STR("a"), refused, -COR_ENOTSUP, false), 0);
+    assert_int_equal(take_all(&w, -COR_ENOTSUP), 2);
+    assert_int_equal(cor_cache_waiters_add(&w, &refused, 5, never, NULL, &id), -COR_ENOTSUP);
+    assert_int_equal(cor_cache_waiters_refusal(&w, refused), -COR_ENOTSUP);
+    cor_cache_waiters_reached(&w, COR_STR("11"), 6);
+    cor_cache_waiters_consumed(&w, 6, true);
+    assert_int_equal(take_all(&w, 0), 2);
+    cor_cache_waiters_taken(&w, COR_STR("a"));
+    assert_int_equal(cor_cache_waiters_refusal(&w, refused), 0);
+    add(&w, "10", 6);
+    cor_cache_waiters_deinit(&w);
+}
+
+TEST(cache_waiters, a_write_that_is_tried_again_is_waited_for)
+{
+    struct cor_cache_waiters w;
+    uint64_t id;
+
+    cor_cache_waiters_init(&w);
+    cor_cache_waiters_reached(&w, COR_STR("10"), 5);
+    add(&w, "10", 5);
+    assert_int_equal(
+        cor_cache_waiters_refused(&w, COR_STR("a"), COR_STR("10"), -COR_EINVALID, true), 0);
+    id = add(&w, "10", 5);
+    add(&w, "10", 5);
+    cor_cache_waiters_consumed(&w, 9, true);
+    assert_int_equal(take_all(&w, 0), 0);
+    assert_true(cor_cache_waiters_remove(&w, id));
+    cor_cache_waiters_taken(&w, COR_STR("b"));
+    assert_int_equal(take_all(&w, 0), 0);
+    cor_cache_waiters_taken(&w, COR_STR("a"));
+    assert_int_equal(take_all(&w, 0), 2);
+    assert_int_equal(
+        cor_cache_waiters_refused(&w, COR_STR("a"), COR_STR("12"), -COR_EINVALID, true), 0);
+    add(&w, "12", 5);
+    cor_cache_waiters_cancel(&w);
+    assert_int_equal(take_all(&w, -COR_ECANCELED), 1);
+    cor_cache_waiters_deinit(&w);
+}
+
+TEST(cache_waiters, what_a_list_lacks_is_not_refused_any_more)
+{
+    struct cor_cache_waiters w;
+
+    cor_cache_waiters_init(&w);
+    assert_int_equal(
+        cor_cache_waiters_refused(&w, COR_STR("a"), COR_STR("10"), -COR_EINVALID, true), 0);
+    assert_int_equal(
+        cor_cache_waiters_refused(&w, COR_STR("b"), COR_STR("11"), -COR_EINVALID, true), 0);
+    add(&w, "10", 0);
+    add(&w, "11", 0);
+    cor_refusals_unmark(&w.refusals);
+    cor_refusals_mark(&w.refusals, COR_STR("b"));
+    cor_refusals_mark(&w.refusals, COR_STR("c"));
+    cor_cache_waiters_sweep(&w);
+    assert_int_equal(take_all(&w, 0), 1);
+    assert_int_equal(cor_cache_waiters_refusal(&w, COR_STR("10")), 0);
+    assert_int_equal(cor_cache_waiters_refusal(&w, COR_STR("11")), -COR_EINVALID);
+    cor_cache_waiters_deinit(&w);
+}

@@ -349,9 +349,46 @@ TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
     f.refusals = 2;
     begin(&f, &opts);
     fake_server_list(&f.server, "x1 a2", "10");
+    for (int i = 0; i < 2; i++) {
+        step(&f);
+        assert_string_equal(f.heard, "add(a2!)");
+        assert_true(cor_controller_has_retries(cor_plain_informer_controller(f.inf)));
+    }
     step(&f);
     assert_string_equal(f.heard, "add(a2!) add(x1)");
+    assert_false(cor_controller_has_retries(cor_plain_informer_controller(f.inf)));
     end(&f);
+}
+
+/* Each step tries each of them once, and what is fresh is not kept waiting. */
+TEST(plain_informer, does_not_spin_on_changes_that_stay_refused)
+{
+    static const char *const taken[] = {"add(a2!) add(b11) add(x12)",
+                                        "add(a2!) add(b11) add(x1) update(x1-12)"};
+
+    for (int by_key = 0; by_key < 2; by_key++) {
+        struct fake f;
+        struct cor_plain_informer_opts opts = indexed_options(&f);
+
+        opts.controller.retry_on_error = true;
+        opts.controller.by_key = by_key;
+        f.refusals = 1000;
+        begin(&f, &opts);
+        fake_server_list(&f.server, "x1 a2", "10");
+        fake_server_opened(&f.server);
+        step(&f);
+        assert_int_equal(f.refusals, 999);
+        assert_false(cor_controller_step(cor_plain_informer_controller(f.inf), 50));
+        assert_int_equal(f.refusals, 998);
+        fake_server_event(&f.server, COR_WATCH_ADDED, "b", 11);
+        fake_server_event(&f.server, COR_WATCH_MODIFIED, "x", 12);
+        step(&f);
+        assert_string_equal(f.heard, "add(a2!) add(b11)");
+        f.refusals = 0;
+        step(&f);
+        assert_string_equal(f.heard, taken[by_key]);
+        end(&f);
+    }
 }
 
 TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
