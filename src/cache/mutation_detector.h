@@ -21,7 +21,7 @@
 struct cor_mutation_detector;
 
 /* `object` is not what it was when it came into the cache. client-go panics here. Told once per
- * object. */
+ * object while that is looked at, however often it is written into or comes into the cache. */
 typedef void (*cor_mutation_fn)(void *arg, const struct cor_object *object);
 
 struct cor_mutation_detector_opts {

@@ -35,7 +35,7 @@ TEST(mutation_detector, says_nothing_of_objects_that_stay_as_they_are)
 }
 
 /* Contract 1.21.2, 1.21.3. */
-TEST(mutation_detector, tells_once_of_each_change)
+TEST(mutation_detector, tells_once_of_an_object_however_often_it_is_written_into)
 {
     struct cor_mutation_detector *d = begin();
     struct cor_object *o = fake_object("a", 1);
@@ -47,8 +47,33 @@ TEST(mutation_detector, tells_once_of_each_change)
     assert_int_equal(found, 1);
     o->bytes[3] ^= 1;
     cor_mutation_detector_look(d, 6000);
-    assert_int_equal(found, 2);
+    o->bytes[4] ^= 1;
+    cor_mutation_detector_look(d, 7000);
+    assert_int_equal(found, 1);
     cor_object_unref(o);
+    cor_mutation_detector_free(d);
+}
+
+/* A resync brings the same object again, after it was written into or before. */
+TEST(mutation_detector, tells_once_of_an_object_however_often_it_comes)
+{
+    struct cor_mutation_detector *d = begin();
+    struct cor_object *o = fake_object("a", 1), *other = fake_object("b", 2);
+
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cor_mutation_detector_add(d, o), 0);
+    assert_int_equal(cor_mutation_detector_add(d, other), 0);
+    cor_mutation_detector_look(d, 120000);
+    o->bytes[3] ^= 1;
+    assert_int_equal(cor_mutation_detector_add(d, o), 0);
+    cor_mutation_detector_look(d, 240000);
+    assert_int_equal(found, 1);
+    other->bytes[3] ^= 1;
+    assert_int_equal(cor_mutation_detector_add(d, o), 0);
+    cor_mutation_detector_look(d, 241000);
+    assert_int_equal(found, 1);
+    cor_object_unref(o);
+    cor_object_unref(other);
     cor_mutation_detector_free(d);
 }
 
