@@ -87,9 +87,17 @@ COR_API int cor_informer_add_indexes(struct cor_informer *inf, const struct cor_
 /* Has the first list been cached? A controller's workers begin after that. */
 COR_API bool cor_informer_has_synced(struct cor_informer *inf);
 
-/* Wait for it. 0, -COR_ETIMEOUT, -COR_ECANCELED (stopped), -COR_EINVAL (inside a callback of the
- * runtime), -COR_ENOMEM, -COR_EBUSY (too many wait). */
+/* Wait for it: a list that fails is tried again until the time is up. Objects of the list that an
+ * index refused are not in the cache, and on_report told of them. 0, -COR_ETIMEOUT, -COR_ECANCELED
+ * (stopped), -COR_EINVAL (inside a callback of the runtime), -COR_ENOMEM, -COR_EBUSY (too many
+ * wait). */
 COR_API int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeout_ms);
+
+/* Why the first list is not cached, at this moment: what a wait that timed out was for. 0: it is
+ * cached. Else, with `reterr` (may be NULL): what the last list or watch failed with, as the server
+ * or the connection told it (-COR_ENOTFOUND for a resource that the server does not have);
+ * -COR_EBUSY (nothing has failed so far), -COR_EINVAL (not started), -COR_ECANCELED (stopped). */
+COR_API int cor_informer_sync_error(struct cor_informer *inf, struct cor_status *reterr);
 
 /* Waits until the cache has all up to a resourceVersion that a write returned: read your writes.
  * Errors as above; -COR_EINVAL also for no resourceVersion. When this very write was refused and is

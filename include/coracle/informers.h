@@ -85,6 +85,12 @@ COR_API struct cor_informers *cor_informers_free(struct cor_informers *set);
 struct cor_informer_opts {
     struct cor_resource resource;
     const char *ns; /* NULL: all namespaces, or a resource without any */
+    /* Of the resource's objects, such as "Pod": a watch event with an object of another kind or
+     * apiVersion is skipped and reported (COR_REFLECTOR_UNEXPECTED_TYPE), as client-go does with an
+     * expected GVK. NULL: the kind that all objects of the last list had; none after a list without
+     * objects or with several kinds. Lists are not checked, nor is anything of metadata_only.
+     * Informers with different ones are different. */
+    const char *kind;
     const char *label_selector, *field_selector;
     uint64_t resync_ms; /* its handlers' default, of who asks for it first; 0: the set's */
     bool metadata_only; /* asks the server for PartialObjectMetadata only */
@@ -108,6 +114,20 @@ COR_API void cor_informers_start(struct cor_informers *set);
 /* Waits until the first list of each that is started is cached. 0, -COR_ETIMEOUT, -COR_ECANCELED
  * (stopped), -COR_EINVAL (inside a callback of the runtime). */
 COR_API int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms);
+
+/* One informer of a set, after a wait for all. */
+struct cor_informer_sync {
+    struct cor_informer *informer;
+    struct cor_str group, plural;
+    int r;                        /* 0, or as cor_informer_sync_error() */
+    const struct cor_status *why; /* when it is not 0; borrowed for the call */
+};
+
+/* The same; afterwards `fn` is called for each informer that is started, on this thread. Also
+ * -COR_ENOMEM, and then it was called for none. */
+COR_API int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
+                                        void (*fn)(void *arg, const struct cor_informer_sync *sync),
+                                        void *arg);
 
 /* Ends them for good: handlers hear nothing any more, but for a call that is under way, which is
  * not waited for; the caches stay readable. A handler may call it. */

@@ -16,6 +16,7 @@ struct entry {
     struct cor_reflector_driver *driver;
     struct cor_shared_informer *informer;
     bool started;
+    struct cor_status sync_error; /* the last failure before the first list; under the lock */
 };
 
 struct cor_informer_factory {
@@ -54,6 +55,7 @@ static void entry_free(struct entry *e)
     cor_shared_informer_free(e->informer);
     if (e->driver)
         maker->free_driver(maker->arg, e->driver);
+    cor_status_deinit(&e->sync_error);
     cor_free(e->strings);
     cor_free(e->key);
     cor_free(e);
@@ -113,20 +115,35 @@ static void on_work(void *arg)
         f->opts.on_work(f->opts.arg);
 }
 
+/* Who asks why there is no first list yet is told the last failure. */
+static void note_failure(struct entry *e, const struct cor_status *error)
+{
+    if (cor_shared_informer_has_synced(e->informer))
+        return;
+    pthread_mutex_lock(&e->factory->lock);
+    cor_status_deinit(&e->sync_error);
+    cor_status_copy(&e->sync_error, error);
+    pthread_mutex_unlock(&e->factory->lock);
+}
+
 static void on_watch_error(void *arg, const struct cor_status *error)
 {
-    const struct entry *e = arg;
+    struct entry *e = arg;
     const struct cor_informer_factory *f = e->factory;
 
+    note_failure(e, error);
     if (f->opts.on_watch_error)
         f->opts.on_watch_error(f->opts.arg, &e->scope, error);
 }
 
 static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
 {
-    const struct entry *e = arg;
+    struct entry *e = arg;
     const struct cor_informer_factory *f = e->factory;
 
+    if (what == COR_REFLECTOR_STREAM_FAILED || what == COR_REFLECTOR_STREAM_RETRY ||
+        what == COR_REFLECTOR_STREAM_LATE)
+        note_failure(e, status);
     if (f->opts.on_report)
         f->opts.on_report(f->opts.arg, &e->scope, what, status);
 }
@@ -171,6 +188,7 @@ static int make_informer(struct entry *e)
         .reflector = {.name = e->scope.resource.resource,
                       .type_description = e->scope.resource.resource,
                       .expected = expected(&e->scope),
+                      .learns_expected = e->scope.kind.n == 0 && !e->scope.metadata_only,
                       .resync_ms = resync_of(f, &e->scope),
                       .stream_initial = f->opts.stream_initial,
                       .watch_silence_ms = f->opts.watch_silence_ms},
@@ -369,6 +387,34 @@ bool cor_informer_factory_wait_for_sync(
         all &= synced;
     }
     return all;
+}
+
+static int sync_error_locked(const struct entry *e, struct cor_status *reterr)
+{
+    if (!e->started)
+        return cor_status_set(reterr, -COR_EINVAL, "the informer is not started");
+    if (e->sync_error.err == 0)
+        return cor_status_set(reterr, -COR_EBUSY, "the first list is under way");
+    if (reterr)
+        cor_status_copy(reterr, &e->sync_error);
+    return e->sync_error.err;
+}
+
+int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_shared_informer *inf,
+                                    struct cor_status *reterr)
+{
+    int r = -COR_ENOTFOUND;
+
+    if (cor_shared_informer_has_synced(inf))
+        return 0;
+    if (cor_shared_informer_is_stopped(inf))
+        return cor_status_set(reterr, -COR_ECANCELED, "the informer was stopped");
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->entries[i]->informer == inf)
+            r = sync_error_locked(f->entries[i], reterr);
+    pthread_mutex_unlock(&f->lock);
+    return r;
 }
 
 /* One call for several informers. Each that is not synced holds a share, and so does the maker. */

@@ -101,6 +101,12 @@ bool cor_informer_factory_wait_for_sync(
     struct cor_informer_factory *f, uint64_t timeout_ms,
     void (*fn)(void *arg, const struct cor_informer_scope *scope, bool synced), void *arg);
 
+/* Why the first list of one of its informers is not cached, from any thread. 0: it is. Else, with
+ * `reterr` (may be NULL): -COR_EINVAL (not started), -COR_ECANCELED (stopped), -COR_EBUSY (nothing
+ * has failed so far), or what the last list, streamed list or watch failed with. */
+int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_shared_informer *inf,
+                                    struct cor_status *reterr);
+
 /* The same by a call, for the factory's own thread: 0 to `fn` when all that are started now are
  * synced, -COR_ECANCELED when one is stopped before. 0; 1 when it is so already, and then `fn` is
  * not called; -COR_ECANCELED (one was stopped), -COR_ENOMEM, -COR_EBUSY. */

@@ -13,7 +13,7 @@
 
 struct cor_informer_scope {
     struct cor_gvr resource;
-    struct cor_str kind;           /* events of another kind are skipped; empty: all are good */
+    struct cor_str kind;           /* events of another kind are skipped; empty: the list's */
     struct cor_str ns;             /* empty: all namespaces, or a resource without any */
     struct cor_str label_selector; /* empty: all */
     struct cor_str field_selector; /* such as "spec.nodeName=n1" or "metadata.name=x"; empty: all */

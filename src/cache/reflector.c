@@ -363,6 +363,27 @@ void cor_reflector_stop(struct cor_reflector *r, uint64_t now_ms)
     leave(r);
 }
 
+/* Without memory nothing is expected. */
+void cor_reflector_expect(struct cor_reflector *r, const struct cor_object *like)
+{
+    struct cor_str kind = like ? cor_object_kind(like) : COR_STR("");
+    struct cor_str version = like ? cor_object_api_version(like) : COR_STR("");
+
+    if (r->expected_kind && cor_str_eqz(kind, r->expected_kind) &&
+        cor_str_eqz(version, r->expected_api_version))
+        return;
+    r->expected_kind = cor_free(r->expected_kind);
+    r->expected_api_version = cor_free(r->expected_api_version);
+    if (kind.n == 0)
+        return;
+    r->expected_kind = cor_strndup(kind.p, kind.n);
+    r->expected_api_version = cor_strndup(version.p, version.n);
+    if (!r->expected_kind || !r->expected_api_version) {
+        r->expected_kind = cor_free(r->expected_kind);
+        r->expected_api_version = cor_free(r->expected_api_version);
+    }
+}
+
 static int describe(struct cor_reflector *r, const struct cor_reflector_opts *opts)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -424,6 +445,7 @@ struct cor_reflector *cor_reflector_free(struct cor_reflector *r)
         return NULL;
     assert(r->state == COR_REFLECTOR_IDLE || r->state == COR_REFLECTOR_STOPPED);
     assert(!r->busy);
+    cor_object_unref(r->list.first);
     cor_object_set_deinit(&r->stream.set);
     cor_page_walk_deinit(&r->list.walk);
     cor_free(r->name);

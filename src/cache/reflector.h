@@ -33,17 +33,18 @@ struct cor_reflector;
 struct cor_reflector_opts {
     struct cor_str name;             /* for messages; copied. Empty: the type's description */
     struct cor_str type_description; /* for messages; empty: `expected` or "<unspecified>" */
-    struct cor_gvk expected;         /* events of another type are skipped; no kind: all are good */
-    size_t objects_max;              /* a longer list fails; 0: 16 Mi */
-    int64_t page_size;               /* 0: 500 where paging helps, as upstream decides */
-    uint64_t resync_ms;              /* 0: never */
-    uint64_t watch_timeout_min_ms;   /* values below five minutes are not heeded */
-    uint64_t watch_silence_ms;       /* a watch that is silent for longer, from its request on,
-                                        is given up for a new one; 0: that is the driver's business */
-    uint64_t internal_retry_ms;      /* watches again while 500s last no longer; 0: never */
-    uint64_t round_delay_ms;         /* between rounds; 0: the backoff of 0.8 s to 30 s */
-    bool stream_initial;             /* try the streaming initial list */
-    struct cor_rand *rand;           /* must stay valid */
+    struct cor_gvk expected;       /* events of another type are skipped; no kind: all are good, */
+    bool learns_expected;          /* or those of the type that all objects of the list had */
+    size_t objects_max;            /* a longer list fails; 0: 16 Mi */
+    int64_t page_size;             /* 0: 500 where paging helps, as upstream decides */
+    uint64_t resync_ms;            /* 0: never */
+    uint64_t watch_timeout_min_ms; /* values below five minutes are not heeded */
+    uint64_t watch_silence_ms;     /* a watch that is silent for longer, from its request on,
+                                      is given up for a new one; 0: that is the driver's business */
+    uint64_t internal_retry_ms;    /* watches again while 500s last no longer; 0: never */
+    uint64_t round_delay_ms;       /* between rounds; 0: the backoff of 0.8 s to 30 s */
+    bool stream_initial;           /* try the streaming initial list */
+    struct cor_rand *rand;         /* must stay valid */
 
     /* Each may be NULL. A status is borrowed for the call. */
     bool (*should_resync)(void *arg);

@@ -42,11 +42,12 @@ struct cor_reflector {
         int64_t page_size;
         uint64_t began_ms;
         size_t objects;
-        bool from_zero; /* the phase began with "0" */
-        bool retried;   /* at "" */
-        bool paged;     /* a token was followed */
-        bool full;      /* the pages expired: all in one */
-        bool staging;   /* the store is between begin and its end */
+        struct cor_object *first; /* of the list that is staged, while all are of its type */
+        bool from_zero;           /* the phase began with "0" */
+        bool retried;             /* at "" */
+        bool paged;               /* a token was followed */
+        bool full;                /* the pages expired: all in one */
+        bool staging;             /* the store is between begin and its end */
     } list;
 
     struct {
@@ -80,6 +81,9 @@ bool cor_reflector_rv_set(struct cor_reflector_rv *to, struct cor_str from);
 struct cor_str cor_reflector_rv_str(const struct cor_reflector_rv *rv);
 /* A copy of `from` with "what: " before its message. */
 void cor_reflector_wrap(struct cor_status *to, const struct cor_status *from, const char *what);
+
+/* Events of another type than the object's are skipped from now on; NULL: none are. */
+void cor_reflector_expect(struct cor_reflector *r, const struct cor_object *like);
 
 /* reflector_list.c */
 void cor_reflector_list_begin(struct cor_reflector *r);

@@ -27,7 +27,26 @@ static int begin_staging(struct cor_reflector *r, struct cor_status *reterr)
         return rc;
     r->list.staging = true;
     r->list.objects = 0;
+    cor_object_unref(r->list.first);
+    r->list.first = NULL;
     return 0;
+}
+
+static bool is_of_type(const struct cor_object *a, const struct cor_object *b)
+{
+    return cor_str_eq(cor_object_kind(a), cor_object_kind(b)) &&
+           cor_str_eq(cor_object_api_version(a), cor_object_api_version(b));
+}
+
+/* The first object stands for all, until one is of another type. */
+static void look_at_type(struct cor_reflector *r, struct cor_object *object)
+{
+    if (r->list.objects == 0) {
+        r->list.first = cor_object_ref(object);
+    } else if (r->list.first && !is_of_type(r->list.first, object)) {
+        cor_object_unref(r->list.first);
+        r->list.first = NULL;
+    }
 }
 
 int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_object *object,
@@ -42,6 +61,8 @@ int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_
     rc = r->store->ops->replace_add(r->store, key, object, reterr);
     if (rc < 0)
         return rc;
+    if (r->opts.learns_expected)
+        look_at_type(r, object);
     r->list.objects++;
     return 0;
 }
@@ -57,6 +78,10 @@ int cor_reflector_commit(struct cor_reflector *r, struct cor_str rv, struct cor_
     if (rc < 0)
         return rc;
     cor_reflector_rv_set(&r->last_rv, rv);
+    if (r->opts.learns_expected)
+        cor_reflector_expect(r, r->list.first);
+    cor_object_unref(r->list.first);
+    r->list.first = NULL;
     return 0;
 }
 

@@ -13,6 +13,8 @@ void cor_reflector_stream_begin(struct cor_reflector *r)
 {
     r->stream.began_ms = r->now_ms;
     r->stream.ends = 0;
+    if (r->opts.learns_expected)
+        cor_reflector_expect(r, NULL);
     cor_reflector_stream_open(r);
 }
 

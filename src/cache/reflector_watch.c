@@ -77,6 +77,24 @@ static bool is_expected_type(const struct cor_reflector *r, const struct cor_obj
            cor_str_eqz(cor_object_api_version(object), r->expected_api_version);
 }
 
+/* The words of client-go's log. */
+static void say_unexpected(struct cor_reflector *r, const struct cor_object *object)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
+
+    if (r->expected_kind)
+        cor_status_set(&st, -COR_EINVAL,
+                       "%s: unexpected watch event object gvk: expected %s, Kind=%s, got %.*s, "
+                       "Kind=%.*s",
+                       r->name, r->expected_api_version, r->expected_kind,
+                       COR_STR_ARG(cor_object_api_version(object)),
+                       COR_STR_ARG(cor_object_kind(object)));
+    else
+        cor_status_set(&st, -COR_EINVAL, "%s: unexpected watch event object type: %.*s", r->name,
+                       COR_STR_ARG(cor_object_kind(object)));
+    cor_reflector_say(r, COR_REFLECTOR_UNEXPECTED_TYPE, &st);
+}
+
 /* What a server sends to whom it takes for kubectl; it has no objects in it. */
 static bool is_table(const struct cor_object *object)
 {
@@ -102,7 +120,7 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_refle
     if (!event->object)
         return true;
     if (is_table(event->object) || (r->expected_kind && !is_expected_type(r, event->object))) {
-        say_text(r, COR_REFLECTOR_UNEXPECTED_TYPE, "unexpected watch event object type");
+        say_unexpected(r, event->object);
         if (r->state == COR_REFLECTOR_WATCHING && r->store->ops->skip)
             r->store->ops->skip(r->store, event->key, event->object, -COR_EINVALID);
         return false;

@@ -128,6 +128,16 @@ bool cor_shared_informer_has_synced(struct cor_shared_informer *inf)
     return cor_controller_has_synced(inf->controller);
 }
 
+bool cor_shared_informer_is_started(struct cor_shared_informer *inf)
+{
+    bool started;
+
+    pthread_mutex_lock(&inf->lock);
+    started = inf->started;
+    pthread_mutex_unlock(&inf->lock);
+    return started;
+}
+
 bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf)
 {
     return cor_controller_is_stopped(inf->controller);

@@ -110,6 +110,7 @@ int cor_shared_informer_wait_rv(struct cor_shared_informer *inf, struct cor_str 
 /* The last revision that was listed or watched, copied to `to`; "" before the first list. */
 void cor_shared_informer_last_rv(struct cor_shared_informer *inf,
                                  char to[COR_CACHE_WAITER_RV_MAX + 1]);
+bool cor_shared_informer_is_started(struct cor_shared_informer *inf); /* also when it was stopped */
 bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf);
 
 #define COR_RESYNC_DEFAULT UINT64_MAX

@@ -84,6 +84,11 @@ bool cor_informer_has_synced(struct cor_informer *inf)
     return cor_shared_informer_has_synced(inf->shared);
 }
 
+int cor_informer_sync_error(struct cor_informer *inf, struct cor_status *reterr)
+{
+    return cor_informer_factory_sync_error(inf->set->factory, inf->shared, reterr);
+}
+
 int cor_informer_on_sync(struct cor_informer *inf, void (*fn)(void *arg, int r), void *arg)
 {
     uint64_t id;

@@ -292,6 +292,7 @@ static void get_informer(void *arg)
     const struct cor_informer_scope scope = {
         .resource = {cor_strz(o->resource.group), cor_strz(o->resource.version),
                      cor_strz(o->resource.plural)},
+        .kind = cor_strz(o->kind),
         .ns = cor_strz(o->ns),
         .label_selector = cor_strz(o->label_selector),
         .field_selector = cor_strz(o->field_selector),
@@ -376,4 +377,61 @@ int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
     if (synced)
         return 0;
     return atomic_load(&set->is_stopped) ? -COR_ECANCELED : -COR_ETIMEOUT;
+}
+
+/* The informers of a set, which are the loop's to look at. */
+struct gathering {
+    struct cor_informers *set;
+    struct cor_informer **informers;
+    size_t n;
+    int r;
+};
+
+static void gather(void *arg)
+{
+    struct gathering *g = arg;
+    size_t n = 0;
+
+    COR_LIST_FOREACH(it, &g->set->informers)
+        n++;
+    g->informers = cor_calloc(n > 0 ? n : 1, sizeof(g->informers[0]));
+    if (!g->informers) {
+        g->r = -COR_ENOMEM;
+        return;
+    }
+    COR_LIST_FOREACH(it, &g->set->informers)
+        g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
+}
+
+static void tell_sync(struct cor_informer *inf,
+                      void (*fn)(void *arg, const struct cor_informer_sync *sync), void *arg)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_informer_sync sync = {
+        .informer = inf, .group = cor_strz(inf->group), .plural = cor_strz(inf->plural)};
+
+    if (!cor_shared_informer_is_started(inf->shared))
+        return;
+    sync.r = cor_informer_sync_error(inf, &why);
+    sync.why = sync.r < 0 ? &why : NULL;
+    fn(arg, &sync);
+}
+
+int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
+                                void (*fn)(void *arg, const struct cor_informer_sync *sync),
+                                void *arg)
+{
+    struct gathering g = {.set = set};
+    int r;
+
+    if (cor_loop_is_running(set->runtime->loop))
+        return -COR_EINVAL;
+    cor_runtime_run(set->runtime, gather, &g);
+    if (g.r < 0)
+        return g.r;
+    r = cor_informers_wait_for_sync(set, timeout_ms);
+    for (size_t i = 0; i < g.n; i++)
+        tell_sync(g.informers[i], fn, arg);
+    cor_free(g.informers);
+    return r;
 }

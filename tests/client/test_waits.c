@@ -185,3 +185,147 @@ TEST(waits, a_refused_write_is_tried_again_until_it_is_taken)
             end(&s);
         }
 }
+
+#define SECRET(name, rv)                                                                           \
+    "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"" name                    \
+    "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
+
+/* Contract 1.15.11: with the kind that it was given, or that the list had. */
+TEST(waits, an_object_of_another_kind_is_skipped_reported_and_never_said_to_be_cached)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true",
+         .body = EVENT("ADDED", SECRET("odd", "8")) EVENT("ADDED", MAP("two", "9")),
+         .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
+    };
+    static const char *const kinds[] = {NULL, "ConfigMap"};
+
+    for (int i = 0; i < 2; i++)
+        FOR_EACH_KIND(kind)
+        {
+            static struct waits s;
+
+            s = (struct waits){0};
+            SCRIPT_BEGIN(&s.script, answers);
+            begin(&s, kind, (struct cor_informers_opts){0},
+                  (struct cor_informer_opts){.kind = kinds[i]});
+            cor_informers_start(s.informers);
+            assert_int_equal(wait_for(&s, "9"), 0);
+            assert_int_equal(wait_for(&s, "8"), -COR_EINVALID);
+            assert_int_equal(cor_informer_len(s.inf), 2);
+            assert_int_equal(atomic_load(&s.nreports), 1);
+            end(&s);
+        }
+}
+
+/* Contract 1.14.13: lists are not checked; and where a list has several kinds, nothing is. */
+TEST(waits, a_list_of_several_kinds_expects_none)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .body = EVENT("ADDED", SECRET("odd", "8")), .stays_open = true},
+        {.to = "configmaps", .body = LIST("7", MAP("one", "5") "," SECRET("two", "6"))},
+    };
+    static struct waits s;
+
+    SCRIPT_BEGIN(&s.script, answers);
+    begin(&s, COR_RUNTIME_THREADS, (struct cor_informers_opts){0}, (struct cor_informer_opts){0});
+    cor_informers_start(s.informers);
+    assert_int_equal(wait_for(&s, "8"), 0);
+    assert_int_equal(cor_informer_len(s.inf), 3);
+    assert_int_equal(atomic_load(&s.nreports), 0);
+    end(&s);
+}
+
+struct told {
+    char text[512];
+    int n;
+};
+
+static void note_sync(void *arg, const struct cor_informer_sync *sync)
+{
+    struct told *told = arg;
+    size_t len = strlen(told->text);
+
+    assert_true(!sync->why == (sync->r == 0));
+    snprintf(told->text + len, sizeof(told->text) - len, "%.*s: %s\n", COR_STR_ARG(sync->plural),
+             sync->why ? cor_status_message(sync->why) : "there");
+    told->n++;
+}
+
+static bool has_failed(void *arg)
+{
+    return cor_informer_sync_error(arg, NULL) == -COR_ENOTFOUND;
+}
+
+/* A resource's name is misspelt. */
+TEST(waits, who_waits_for_first_lists_is_told_why_one_is_not_there)
+{
+    FOR_EACH_KIND(kind)
+    {
+        const struct cor_informer_opts misspelt = {.resource = {"", "v1", "configmapz"}};
+        const struct cor_informer_opts known = {.resource = configmaps};
+        const struct cor_informer_opts late = {.resource = {"", "v1", "pods"}};
+        struct cor_informer *wrong, *right, *unstarted;
+        struct cor_informers *set;
+        struct cor_status why;
+        struct told told = {.n = 0};
+        struct world w;
+
+        cor_status_init(&why);
+        world_begin(&w, kind);
+        assert_int_equal(cor_informers_new(w.client, NULL, &set), 0);
+        assert_int_equal(cor_informers_get(set, &misspelt, &wrong, NULL), 0);
+        assert_int_equal(cor_informer_sync_error(wrong, &why), -COR_EINVAL);
+        assert_string_equal(cor_status_message(&why), "the informer is not started");
+        assert_int_equal(cor_informers_get(set, &known, &right, NULL), 0);
+        cor_informers_start(set);
+        assert_int_equal(cor_informers_get(set, &late, &unstarted, NULL), 0);
+        world_run(&w, has_failed, wrong);
+        assert_int_equal(cor_informer_wait_for_sync(right, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_each(set, 1, note_sync, &told), -COR_ETIMEOUT);
+        assert_int_equal(told.n, 2);
+        assert_non_null(strstr(told.text, "configmaps: there\n"));
+        assert_non_null(strstr(told.text, "configmapz: failed to list configmapz: the server could "
+                                          "not find the requested resource\n"));
+        cor_status_deinit(&why);
+        assert_int_equal(cor_informer_sync_error(wrong, &why), -COR_ENOTFOUND);
+        assert_int_equal(why.code, 404);
+        assert_int_equal(cor_informer_sync_error(right, &why), 0);
+        cor_informers_stop(set);
+        cor_status_deinit(&why);
+        assert_int_equal(cor_informer_sync_error(wrong, &why), -COR_ECANCELED);
+        assert_int_equal(cor_informer_sync_error(right, NULL), 0);
+        cor_status_deinit(&why);
+        cor_informers_free(set);
+        world_end(&w);
+    }
+}
+
+/* A failure of a streamed list is no error of a round, and is told all the same. */
+TEST(waits, who_waits_for_a_streamed_list_is_told_why_it_is_not_there)
+{
+    static const struct script_answer answers[] = {
+        {.to = "watch=true", .status = 429, .body = STATUS("429", "TooManyRequests")},
+    };
+
+    FOR_EACH_KIND(kind)
+    {
+        static struct waits s;
+        struct told told = {.n = 0};
+
+        s = (struct waits){0};
+        SCRIPT_BEGIN(&s.script, answers);
+        begin(&s, kind, (struct cor_informers_opts){.stream_initial = true},
+              (struct cor_informer_opts){0});
+        cor_informers_start(s.informers);
+        while (!strstr(told.text, "as the test wants it")) {
+            told = (struct told){.n = 0};
+            assert_int_equal(cor_informers_wait_for_each(s.informers, 20, note_sync, &told),
+                             -COR_ETIMEOUT);
+            assert_int_equal(told.n, 1);
+        }
+        assert_int_equal(cor_informer_sync_error(s.inf, NULL), -COR_EBUSY);
+        end(&s);
+    }
+}
