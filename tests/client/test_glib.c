@@ -7,8 +7,9 @@
 
 struct glib_world {
     struct world w;
+    GMainContext *context; /* the default one is never freed, and has a descriptor */
     GMainLoop *loop;
-    guint runtime, patience; /* their sources */
+    GSource *runtime, *patience;
     int npumped;
     bool is_late;
 };
@@ -34,9 +35,14 @@ static gboolean on_patience(gpointer arg)
 /* After the world has begun. */
 static void attach(struct glib_world *g)
 {
-    g->loop = g_main_loop_new(NULL, FALSE);
-    g->runtime = g_unix_fd_add(cor_runtime_fd(g->w.rt), G_IO_IN, on_runtime, g);
-    g->patience = g_timeout_add(PATIENCE_MS, on_patience, g);
+    g->context = g_main_context_new();
+    g->loop = g_main_loop_new(g->context, FALSE);
+    g->runtime = g_unix_fd_source_new(cor_runtime_fd(g->w.rt), G_IO_IN);
+    g_source_set_callback(g->runtime, G_SOURCE_FUNC(on_runtime), g, NULL);
+    g_source_attach(g->runtime, g->context);
+    g->patience = g_timeout_source_new(PATIENCE_MS);
+    g_source_set_callback(g->patience, on_patience, g, NULL);
+    g_source_attach(g->patience, g->context);
     g->npumped = 0;
     g->is_late = false;
 }
@@ -49,9 +55,12 @@ static void run(struct glib_world *g)
 
 static void detach(struct glib_world *g)
 {
-    g_source_remove(g->runtime);
-    g_source_remove(g->patience);
+    g_source_destroy(g->runtime);
+    g_source_destroy(g->patience);
+    g_source_unref(g->runtime);
+    g_source_unref(g->patience);
     g_main_loop_unref(g->loop);
+    g_main_context_unref(g->context);
 }
 
 struct listener {
