@@ -66,7 +66,7 @@ static const struct flag flags[] = {
     {"watch-cache-sizes", 0, FLAG_TEXT, AT_INSTANCE(watch_cache_sizes), "RESOURCE#N,..",
      "pods#0 or deployments.apps#0 serves that resource from the store; other sizes change nothing"},
     {"watch-cache-bytes", 0, FLAG_NUMBER, AT_INSTANCE(watch_cache_bytes), "BYTES",
-     "the history that all watch caches may keep together (268435456)", 1 << 20},
+     "what watch caches may keep beside the present state (268435456)", 1 << 20},
     {"storage-backend", 0, FLAG_TEXT, AT_INSTANCE(storage_backend), "sqlite|etcd3",
      "what keeps the data (etcd3 when --etcd-servers is given, else sqlite)"},
     ETCD_FLAGS(AT_INSTANCE(etcd)),

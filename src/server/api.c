@@ -35,6 +35,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     api->event_ttl_s = opts->event_ttl_s > 0 ? opts->event_ttl_s : EVENT_TTL_S;
     api->min_request_timeout_s =
         opts->min_request_timeout_s > 0 ? opts->min_request_timeout_s : MIN_REQUEST_TIMEOUT_S;
+    api->held.max = opts->held_bytes_max > 0 ? opts->held_bytes_max : COR_HELD_BYTES_DEFAULT;
     api->tokens = opts->tokens;
     api->authz_mode = opts->authz_mode;
     api->checks = opts->checks;
@@ -47,6 +48,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
 
         loop->api = api;
         loop->loop = opts->loops[i];
+        cor_held_loop_init(loop);
         if (opts->random_seed)
             cor_rand_init_seeded(&loop->rand, opts->random_seed + i);
         else
@@ -108,6 +110,12 @@ bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_ME
 struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api)
 {
     return api->caches ? cor_api_caches_stats(api->caches) : (struct cor_caches_stats){0};
+}
+
+struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api)
+{
+    return (struct cor_api_held_stats){atomic_load(&api->held.bytes),
+                                       atomic_load(&api->held.ended)};
 }
 
 void cor_api_loop_release(struct cor_api_loop *loop)

@@ -48,6 +48,7 @@ struct cor_api_opts {
     uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
     int64_t event_ttl_s;           /* 0: 3600 */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
+    size_t held_bytes_max; /* of answers that wait for their readers: see held.h; 0: its default */
     /* What reviews are answered from; the server that stands before this decides for itself. */
     const struct cor_token_table *tokens; /* NULL: none; must stay */
     enum cor_authz_mode authz_mode;
@@ -84,6 +85,14 @@ bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_ME
 
 /* Zeros without caches. From any thread while requests are served. */
 struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api);
+
+struct cor_api_held_stats {
+    size_t bytes;   /* what answers hold that wait for their readers */
+    uint64_t ended; /* answers that were cut for it */
+};
+
+/* From any thread. */
+struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api);
 
 /* On its loop, when it has no calls: gives its readers up. No call may come after this. */
 void cor_api_loop_release(struct cor_api_loop *loop);

@@ -7,6 +7,7 @@
 #include "loop/loop.h"
 #include "server/api.h"
 #include "server/discovery.h"
+#include "server/held.h"
 #include "server/variants.h"
 #include "storage/reader.h"
 #include "storage/transformer.h"
@@ -24,6 +25,7 @@ struct cor_api_loop {
     struct cor_rand rand;
     struct cor_backing *backings; /* by the resource's place in the table */
     struct cor_variants variants;
+    struct cor_held_loop held;
     size_t ncalls;
 };
 
@@ -44,6 +46,7 @@ struct cor_api {
     const struct cor_api_resource *resources;
     size_t nresources;
     struct cor_discovery discovery;
+    struct cor_held_account held;
     size_t nloops;
     struct cor_api_loop loops[];
 };

@@ -46,6 +46,8 @@ static void call_free(struct cor_call *call)
 
 static void over(struct cor_call *call)
 {
+    if (call->held.bytes > 0)
+        cor_held_set(call, 0);
     call->is_over = true;
     call->req = NULL;
     call->sink = NULL;
@@ -91,6 +93,7 @@ struct cor_call *call_new(const struct cor_verb *verb, struct cor_api_loop *loop
     cor_buf_init(&call->out, COR_CALL_OUT_MAX);
     cor_status_init(&call->status);
     cor_warnings_init(&call->warnings);
+    cor_list_init(&call->held.link);
     loop->ncalls++;
     cor_sink_set_cbs(sink, &sink_cbs, call);
     return call;
@@ -228,6 +231,24 @@ void cor_call_abort(struct cor_call *call)
     over(call);
 }
 
+void cor_call_cut(struct cor_call *call)
+{
+    if (call->verb->gone)
+        call->verb->gone(call);
+    cor_call_abort(call);
+}
+
+void cor_call_weigh(struct cor_call *call)
+{
+    size_t bytes = sizeof(*call) + call->out.cap;
+
+    if (call->out_object)
+        bytes += sizeof(*call->out_object) + call->out_object->len;
+    if (call->verb->held)
+        bytes += call->verb->held(call);
+    cor_held_set(call, bytes);
+}
+
 void cor_call_pump(struct cor_call *call)
 {
     for (;;) {
@@ -236,13 +257,18 @@ void cor_call_pump(struct cor_call *call)
 
         if (call->skip < total)
             call->skip += cor_sink_writev(call->sink, call->spans, call->nspans, call->skip);
-        if (call->skip < total)
+        if (call->skip < total) {
+            cor_call_weigh(call);
             return;
+        }
         call->skip = 0;
         call->nspans = 0;
         r = call->refill ? call->refill(call) : 0;
-        if (r == COR_REFILL_WAIT)
+        if (r == COR_REFILL_WAIT) {
+            if (call->held.bytes > 0)
+                cor_held_set(call, 0);
             return;
+        }
         if (r < 0) {
             cor_call_abort(call);
             return;

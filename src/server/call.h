@@ -34,6 +34,7 @@ struct cor_verb {
     void (*deinit)(struct cor_call *call); /* NULL: nothing to release */
     void (*gone)(struct cor_call *call);   /* the reader went: close what would go on; or NULL */
     void (*drain)(struct cor_call *call);  /* the server shuts down: end soon; or NULL */
+    size_t (*held)(struct cor_call *call); /* what it holds beside its output; or NULL: nothing */
 };
 
 struct cor_call {
@@ -54,8 +55,9 @@ struct cor_call {
     struct cor_buf names;
     struct cor_status status; /* of a failure */
     struct cor_warnings warnings;
-    unsigned pending; /* store operations that will call back */
-    bool is_over;     /* answered or gone */
+    struct cor_held held; /* while its output waits */
+    unsigned pending;     /* store operations that will call back */
+    bool is_over;         /* answered or gone */
 
     struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */
     size_t nspans, spans_max, skip;
@@ -101,6 +103,10 @@ void cor_call_pump(struct cor_call *call);
 void cor_call_end(struct cor_call *call);
 /* The same for an answer that is not whole: its reader sees a broken connection or stream. */
 void cor_call_abort(struct cor_call *call);
+/* Its reader is too slow: as if it had gone, and it sees a broken connection or stream. */
+void cor_call_cut(struct cor_call *call);
+/* Its output waits for the reader, and what it holds may have changed. */
+void cor_call_weigh(struct cor_call *call);
 
 static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
 {

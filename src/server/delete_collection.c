@@ -139,4 +139,5 @@ static void deinit(struct cor_call *call)
 const struct cor_verb cor_verb_delete_collection = {.size = sizeof(struct collection_call),
                                                     .spans_max = COR_LIST_SPANS_MAX,
                                                     .run = run,
-                                                    .deinit = deinit};
+                                                    .deinit = deinit,
+                                                    .held = cor_list_call_held};

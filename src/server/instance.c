@@ -105,6 +105,7 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
                                     .tokens = in->tokens,
                                     .authz_mode = o->authz_mode,
                                     .checks = in->checks,
+                                    .held_bytes_max = o->watch_cache_bytes,
                                     .transformers = in->transformers};
     struct cor_server_opts server_opts = {
         .metrics = in->metrics,

@@ -132,6 +132,16 @@ static uint64_t read_ended_watches(void *arg)
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).ended_watches;
 }
 
+static uint64_t read_held(void *arg)
+{
+    return cor_api_held_stats(((struct cor_instance *)arg)->api).bytes;
+}
+
+static uint64_t read_held_ended(void *arg)
+{
+    return cor_api_held_stats(((struct cor_instance *)arg)->api).ended;
+}
+
 static uint64_t read_cache_rev(void *arg)
 {
     return cor_api_cache_stats(((struct cor_instance *)arg)->api).rev;
@@ -195,6 +205,16 @@ int cor_instance_add_metrics(struct cor_instance *in)
         {{"coracle_watch_cache_ended_readers_total", ENDED_HELP, COR_METRIC_COUNTER},
          "verb=\"watch\"",
          read_ended_watches},
+        {{"coracle_waiting_answers_bytes",
+          "What answers hold that wait for their readers, beside what watch caches hold.",
+          COR_METRIC_GAUGE},
+         "",
+         read_held},
+        {{"coracle_waiting_answers_ended_total",
+          "Answers that were cut because all that waited held more than --watch-cache-bytes.",
+          COR_METRIC_COUNTER},
+         "",
+         read_held_ended},
     };
     struct cor_metric *metric = NULL;
     int r = cor_metrics_new(in->nworkers, &in->metrics);

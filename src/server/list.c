@@ -335,7 +335,15 @@ void cor_list_call_deinit(struct cor_call *call)
     cor_predicate_deinit(&list->predicate);
 }
 
+size_t cor_list_call_held(struct cor_call *call)
+{
+    const struct cor_list_cursor *cursor = ((struct cor_list_call *)call)->cursor;
+
+    return cursor ? cursor->bytes : 0;
+}
+
 const struct cor_verb cor_verb_list = {.size = sizeof(struct cor_list_call),
                                        .spans_max = COR_LIST_SPANS_MAX,
                                        .run = run,
-                                       .deinit = cor_list_call_deinit};
+                                       .deinit = cor_list_call_deinit,
+                                       .held = cor_list_call_held};

@@ -27,5 +27,7 @@ void cor_list_call_reply(struct cor_list_call *list);
 void cor_list_call_lost(void *arg);
 
 void cor_list_call_deinit(struct cor_call *call);
+/* What its cursor holds. */
+size_t cor_list_call_held(struct cor_call *call);
 
 #endif

@@ -162,8 +162,11 @@ static int convert(struct watch_call *w, struct cor_watch_event *event)
  * the loops would fight for. */
 static void hold_rest(struct watch_call *w, const struct cor_watch_event *event)
 {
-    if (w->call.nspans > 0 && !w->call.out_object)
+    if (w->call.nspans == 0)
+        return;
+    if (!w->call.out_object)
         w->call.out_object = cor_object_ref(event->object);
+    cor_call_weigh(&w->call);
 }
 
 static void end_with(struct watch_call *w, struct cor_status *status)
@@ -223,6 +226,21 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     cor_call_add_span(call, COR_STR("}\n"));
     send(w);
     hold_rest(w, &own);
+}
+
+static size_t held(struct cor_call *call)
+{
+    const struct watch_call *w = (struct watch_call *)call;
+
+    return w->watch ? cor_watch_held(w->watch) : 0;
+}
+
+static void on_held(void *arg)
+{
+    struct watch_call *w = arg;
+
+    if (w->is_paused && !w->call.is_over)
+        cor_call_weigh(&w->call);
 }
 
 static void begin(struct watch_call *w)
@@ -290,6 +308,7 @@ static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_
         .predicate = &w->predicate,
         .on_open = on_open,
         .on_event = on_event,
+        .on_held = on_held,
         .arg = w,
     };
     cor_list_options_set_defaults(&ret_opts->options);
@@ -352,5 +371,9 @@ static void deinit(struct cor_call *call)
     cor_predicate_deinit(&((struct watch_call *)call)->predicate);
 }
 
-const struct cor_verb cor_verb_watch = {
-    .size = sizeof(struct watch_call), .run = run, .deinit = deinit, .gone = gone, .drain = drain};
+const struct cor_verb cor_verb_watch = {.size = sizeof(struct watch_call),
+                                        .run = run,
+                                        .deinit = deinit,
+                                        .gone = gone,
+                                        .drain = drain,
+                                        .held = held};

@@ -23,6 +23,7 @@ struct cor_list_cursor {
     cor_rev rev;                /* of the whole list, and of all its pages */
     const char *continue_token; /* "": nothing is left; borrowed from the cursor */
     int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */
+    size_t bytes;               /* that it holds and no cache counts */
     /* What the list shows takes memory that is needed, and its reader is slow: whoever has set this
      * gives the answer up and frees the cursor, at once. NULL: the cursor is not asked for. */
     void (*on_lost)(void *arg);
@@ -64,6 +65,7 @@ struct cor_watch_ops {
     void (*pause)(struct cor_watch *watch);
     void (*resume)(struct cor_watch *watch);
     void (*close)(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg);
+    size_t (*held)(struct cor_watch *watch); /* NULL: nothing */
 };
 
 struct cor_reader_watch_opts {
@@ -80,8 +82,17 @@ struct cor_reader_watch_opts {
      * cannot write at once (a reference, and how far it got) and pauses. After an ERROR, or the end
      * of the stream (event NULL: a plain end, the client comes back), no event follows. */
     cor_watch_cb on_event;
+    /* Of a watch that is paused: what it holds for later has grown. NULL: not wanted. */
+    void (*on_held)(void *arg);
     void *arg;
 };
+
+/* What it holds of events and of its initial state that it has not given out, in bytes; what a
+ * cache holds does not count. */
+static inline size_t cor_watch_held(struct cor_watch *watch)
+{
+    return watch->ops->held ? watch->ops->held(watch) : 0;
+}
 
 /* No event after this, until resumed. Both are harmless when it is so already. */
 static inline void cor_watch_pause(struct cor_watch *watch)

@@ -34,6 +34,7 @@ struct list_op {
     uint64_t count;      /* keys of the range from this request's beginning on */
     struct cor_object **items;
     size_t nitems, cap;
+    size_t bytes; /* of the items */
     struct cor_mail turn;
 };
 
@@ -67,6 +68,7 @@ static void succeed(struct list_op *op, const char *token, int64_t remaining)
     struct cor_store_list_reply reply = {
         .items = op->items,
         .nitems = op->nitems,
+        .bytes = op->bytes,
         .rev = op->rev,
         .continue_token = token,
         .remaining = remaining,
@@ -177,6 +179,7 @@ static int look_at(struct list_op *op, const struct cor_kv *kv, struct cor_statu
         return 0;
     if (op->nitems == op->cap && grow(op) < 0)
         return store_no_memory(reterr_status);
+    op->bytes += sizeof(object) + sizeof(*object) + object->len;
     op->items[op->nitems++] = COR_STEAL(object);
     return 0;
 }

@@ -20,6 +20,7 @@ struct cor_store_list_reply {
     struct cor_object **items;  /* served form, in key order; never NULL on success. COR_STEAL takes
                                  * the array with its references; otherwise both are borrowed */
     size_t nitems;              /* 0 on failure */
+    size_t bytes;               /* of the items */
     cor_rev rev;                /* of the whole list, and of all its pages */
     const char *continue_token; /* "": nothing is left; borrowed */
     int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */

@@ -34,6 +34,7 @@ struct raw_watch {
     bool is_gone;
     void (*on_open)(void *arg, int err, struct cor_status *status);
     cor_watch_cb on_event;
+    void (*on_held)(void *arg);
     void *arg;
     void (*on_closed)(void *arg);
     void *closed_arg;
@@ -87,8 +88,8 @@ static void on_list(void *arg, struct cor_store_list_reply *reply)
         return;
     }
     memcpy(cursor->continue_token, reply->continue_token, n + 1);
-    cursor->base =
-        (struct cor_list_cursor){&cursor_ops, reply->rev, cursor->continue_token, reply->remaining};
+    cursor->base = (struct cor_list_cursor){&cursor_ops, reply->rev, cursor->continue_token,
+                                            reply->remaining, .bytes = reply->bytes};
     cursor->at = 0;
     cursor->nitems = reply->nitems;
     cursor->items = COR_STEAL(reply->items);
@@ -144,6 +145,14 @@ static void on_raw_event(void *arg, const struct cor_watch_event *event)
         w->on_event(w->arg, event);
 }
 
+static void on_raw_held(void *arg)
+{
+    struct raw_watch *w = arg;
+
+    if (w->on_held && !w->is_closed)
+        w->on_held(w->arg);
+}
+
 static void raw_pause(struct cor_watch *watch)
 {
     cor_store_watch_pause(((struct raw_watch *)watch)->watch);
@@ -174,7 +183,12 @@ static void raw_close(struct cor_watch *watch, void (*on_closed)(void *arg), voi
     cor_store_watch_close(w->watch, on_raw_closed, w);
 }
 
-static const struct cor_watch_ops watch_ops = {raw_pause, raw_resume, raw_close};
+static size_t raw_held(struct cor_watch *watch)
+{
+    return cor_store_watch_held(((struct raw_watch *)watch)->watch);
+}
+
+static const struct cor_watch_ops watch_ops = {raw_pause, raw_resume, raw_close, raw_held};
 
 static int reader_watch(struct cor_reader *reader, struct cor_str key,
                         const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
@@ -187,6 +201,7 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
         .progress_ms = opts->options.allow_bookmarks && store->kind[0] ? BOOKMARK_MS : 0,
         .predicate = opts->predicate,
         .on_event = on_raw_event,
+        .on_held = on_raw_held,
         .arg = w,
     };
     int r;
@@ -196,6 +211,7 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
     w->base.ops = &watch_ops;
     w->on_open = opts->on_open;
     w->on_event = opts->on_event;
+    w->on_held = opts->on_held;
     w->arg = opts->arg;
     w->open_mail.on_mail = on_open_mail;
     r = cor_store_watch_open(store, key, &raw, &w->watch, reterr_status);

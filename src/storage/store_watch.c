@@ -32,6 +32,7 @@ struct cor_store_watch {
     bool end_mark;    /* with a bookmark after it */
     cor_rev want_rev; /* as asked for; 0: none */
     cor_watch_cb on_event;
+    void (*on_held)(void *arg);
     void *arg;
 
     enum state state;
@@ -43,11 +44,13 @@ struct cor_store_watch {
     bool reading;        /* it is under way; also while CLOSING */
     struct cor_buf from; /* where the page begins */
     size_t at;           /* the page's next key */
+    size_t page_bytes;   /* of the whole page, until it is let go */
     cor_rev rev;         /* of the initial state; the feed goes on from it */
 
     struct store_feed feed;
     struct cor_list batches; /* not delivered yet */
     size_t batch_at;         /* next event of the first one */
+    size_t batch_bytes;      /* of their events */
     size_t ahead;            /* events that the feed may send or has sent, and were not delivered */
     size_t largest;          /* event lately, in bytes */
 
@@ -80,6 +83,18 @@ static void drop_batches(struct cor_store_watch *w)
 
     while ((link = cor_list_pop(&w->batches)))
         store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
+    w->batch_bytes = 0;
+}
+
+size_t cor_store_watch_held(const struct cor_store_watch *w)
+{
+    return w->page_bytes + w->batch_bytes;
+}
+
+static void tell_held(struct cor_store_watch *w)
+{
+    if (w->paused && w->on_held)
+        w->on_held(w->arg);
 }
 
 static bool is_open(const struct cor_store_watch *w)
@@ -158,6 +173,11 @@ static void deliver_change(struct cor_store_watch *w, const struct cor_feed_even
         deliver(w, &event);
 }
 
+static size_t kv_bytes(const struct cor_kv *kv)
+{
+    return sizeof(*kv) + kv->key_len + kv->value_len;
+}
+
 /* The initial state. */
 
 static void read_page(struct cor_store_watch *w)
@@ -165,6 +185,7 @@ static void read_page(struct cor_store_watch *w)
     w->state = READING;
     w->reading = true;
     w->at = 0;
+    w->page_bytes = 0;
     cor_range_req_deinit(&w->range);
     cor_range_req_init(&w->range, w->store->loop, on_read);
     w->range.key = cor_buf_str(&w->from);
@@ -207,6 +228,9 @@ static void on_read(struct cor_engine_req *req)
         w->state = SYNCING;
     if (w->rev == 0)
         w->rev = w->range.ret_rev;
+    for (size_t i = 0; i < w->range.ret_nkvs; i++)
+        w->page_bytes += kv_bytes(w->range.ret_kvs[i]);
+    tell_held(w);
     schedule(w);
 }
 
@@ -284,6 +308,7 @@ static void step_synced(struct cor_store_watch *w)
     /* A revision that lies in the future is waited for, as etcd does it. */
     if (!w->initial && w->want_rev > 0 && w->want_rev < from)
         from = w->want_rev;
+    w->page_bytes = 0;
     cor_range_req_deinit(&w->range);
     cor_range_req_init(&w->range, w->store->loop, on_read);
     w->ahead = FIRST_CREDIT;
@@ -299,8 +324,7 @@ static void step_synced(struct cor_store_watch *w)
 
 static size_t event_bytes(const struct cor_feed_event *change)
 {
-    return sizeof(*change->kv) + change->kv->key_len + change->kv->value_len +
-           (change->prev ? change->prev->value_len : 0);
+    return kv_bytes(change->kv) + (change->prev ? change->prev->value_len : 0);
 }
 
 /* How many events of the size that is usual lately the feed may be ahead. */
@@ -363,6 +387,7 @@ static bool step_live(struct cor_store_watch *w, size_t *ret_bytes)
     if (w->batch_at == batch->nevents)
         drop_first_batch(w);
     *ret_bytes = event_bytes(&change);
+    w->batch_bytes -= *ret_bytes;
     consume(w, *ret_bytes);
     if (change.kv->mod_rev > w->want_rev)
         deliver_change(w, &change, false);
@@ -385,8 +410,10 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
         size_t bytes = event_bytes(&take_batch->events[i]);
 
         w->largest = bytes > w->largest ? bytes : w->largest;
+        w->batch_bytes += bytes;
     }
     cor_list_push(&w->batches, &take_batch->link);
+    tell_held(w);
     schedule(w);
 }
 
@@ -539,6 +566,7 @@ int cor_store_watch_open(struct cor_store *store, struct cor_str key,
         .recursive = opts->options.recursive,
         .progress_ms = opts->progress_ms,
         .on_event = opts->on_event,
+        .on_held = opts->on_held,
         .arg = opts->arg,
         .turn.on_mail = on_turn,
         .closed_mail.on_mail = on_closed_mail,

@@ -35,6 +35,7 @@ struct cor_store_watch_opts {
     uint64_t progress_ms;                  /* a bookmark as often as this; 0: none */
     const struct cor_predicate *predicate; /* NULL: everything; must stay until on_closed */
     cor_watch_cb on_event;
+    void (*on_held)(void *arg); /* it is paused, and holds more than before; NULL: not wanted */
     void *arg;
 };
 
@@ -49,6 +50,9 @@ int cor_store_watch_open(struct cor_store *store, struct cor_str key,
 /* No event after this, until resumed. Both are harmless when it is so already. */
 void cor_store_watch_pause(struct cor_store_watch *watch);
 void cor_store_watch_resume(struct cor_store_watch *watch);
+
+/* What it holds and has not delivered, in bytes: a page of its initial state, events. */
+size_t cor_store_watch_held(const struct cor_store_watch *watch);
 
 /* Asks for a bookmark as soon as all before it has been delivered. The store needs a kind. */
 void cor_store_watch_progress(struct cor_store_watch *watch);

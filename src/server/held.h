@@ -1,0 +1,53 @@
+/* What answers hold while they wait for their readers: the object that is being written out, text
+ * that was made of it, a list that was read from the store, events that a watch has not given out.
+ * A call is charged while its output waits, for all it holds, also for what a cache has anyway;
+ * what a cache's snapshot holds is the cache's to count (storage/cacher/pins.h).
+ *
+ * When the sum is over the budget, the calls that have waited longest are cut, but for those that
+ * have waited less than a second, and for one without which the others would be within half of the
+ * budget: a single answer of any size comes to its end. Every call that begins or goes on waiting
+ * looks at the sum, and those of its loop are cut, so that slow readers end one another.
+ * Thread: the call's loop; the account: any.  Owner: the API. */
+#ifndef COR_SERVER_HELD_H
+#define COR_SERVER_HELD_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "loop/mailbox.h"
+
+#define COR_HELD_BYTES_DEFAULT (256u << 20)
+#define COR_HELD_GRACE_MS      1000
+
+struct cor_call;
+struct cor_api_loop;
+
+/* Of all loops together. */
+struct cor_held_account {
+    size_t max;
+    _Atomic size_t bytes;
+    _Atomic uint64_t ended; /* calls that were cut */
+};
+
+struct cor_held_loop {
+    struct cor_list waiting; /* calls, the one that has waited longest first */
+    struct cor_mail mail;    /* to itself: some are to be cut */
+    bool is_posted;
+};
+
+/* A call's part. */
+struct cor_held {
+    struct cor_list link;
+    size_t bytes; /* 0: it does not wait */
+    uint64_t since_ms;
+};
+
+void cor_held_loop_init(struct cor_api_loop *loop);
+
+/* The call waits for its reader and holds `bytes`; 0: it does not wait any more. It is not cut
+ * before this returns. */
+void cor_held_set(struct cor_call *call, size_t bytes);
+
+#endif
