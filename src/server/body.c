@@ -10,6 +10,7 @@
 #include "meta/field_error.h"
 #include "meta/key.h"
 #include "meta/resource_version.h"
+#include "server/data_size.h"
 #include "server/decode.h"
 #include "server/object_edit.h"
 #include "json/json.h"
@@ -291,8 +292,11 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
     struct cor_body body = {0};
     struct cor_str rv;
-    int r = cor_object_parse(json, NULL, NULL, &rv, &body.object, &call->status);
+    int r = cor_data_size_check(call, json);
 
+    if (r < 0)
+        return r;
+    r = cor_object_parse(json, NULL, NULL, &rv, &body.object, &call->status);
     cor_buf_init(&why, WHY_MAX);
     if (r == -COR_EINVAL && (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
                              cor_decode_check_numbers(json, &why) < 0))
@@ -337,6 +341,9 @@ static int decode(struct cor_call *call, struct cor_str json, struct cor_json_du
     /* Go decodes null into an empty struct. */
     if (cor_str_eq(cor_str_trim(json), COR_STR("null")))
         json = COR_STR("{}");
+    r = cor_data_size_check(call, json);
+    if (r < 0)
+        return r;
     r = cor_object_parse(json, NULL, dups, ret_rv, &object, &call->status);
     if (r == -COR_EINVAL)
         return refuse_bytes(call, json);

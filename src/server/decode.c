@@ -81,12 +81,14 @@ static const struct field scale_fields[] = {
     {COR_STR("replicas"), INT32},
 };
 
-/* What verbs read of the rest. */
+/* What verbs read of the rest, and what all clients of a ConfigMap read. */
 static const struct {
     struct cor_str api_version, kind;
     struct field field;
 } read_fields[] = {
     {COR_STR("v1"), COR_STR("Binding"), {COR_STR("target"), REFERENCE}},
+    {COR_STR("v1"), COR_STR("ConfigMap"), {COR_STR("binaryData"), BYTES_MAP}},
+    {COR_STR("v1"), COR_STR("ConfigMap"), {COR_STR("data"), STRING_MAP}},
     {COR_STR("v1"), COR_STR("Secret"), {COR_STR("data"), BYTES_MAP}},
     {COR_STR("v1"), COR_STR("Secret"), {COR_STR("stringData"), STRING_MAP}},
     {COR_STR("autoscaling/v1"), COR_STR("Scale"), {COR_STR("spec"), SCALE_SPEC}},

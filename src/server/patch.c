@@ -7,6 +7,9 @@
 #define JSON_PATCH  "application/json-patch+json"
 #define MERGE_PATCH "application/merge-patch+json"
 #define STRATEGIC   "application/strategic-merge-patch+json"
+/* An object, a patch and what its copies add together: what is made of them is judged as a body is,
+ * and refused for its size in the same words. */
+#define PATCHED_BYTES_MAX (8u << 20)
 
 typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
                         const struct cor_json_limits *limits, struct cor_buf *out,
@@ -26,7 +29,7 @@ static int refuse(struct cor_call *call, int r, const struct cor_json_patch_erro
         return cor_status_bad_request(&call->status, "%s", why->message);
     if (r == -COR_ETOOBIG)
         return cor_status_set(&call->status, r, "Request entity too large: %s",
-                              why->message[0] ? why->message : cor_err_text(r));
+                              why->message[0] ? why->message : "the patched object is too large");
     if (r == -COR_EINVALID) {
         cor_status_set(&call->status, r,
                        "the server rejected our request due to an error in our request");
@@ -50,7 +53,7 @@ static int apply(struct cor_update_call *update, struct cor_object *current)
     int r;
 
     cor_json_dups_init(&dups);
-    cor_buf_init(&out, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&out, PATCHED_BYTES_MAX);
     r = cor_call_convert(call, current, &shown);
     if (r < 0)
         return r;

@@ -664,3 +664,126 @@ TEST(numbers, of_parameters_are_refused_or_obeyed)
     }
     fx_close(&fx);
 }
+
+/* ---- Patches that grow ---- */
+
+static void fill(struct cor_buf *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cor_buf_addc(out, 'x'), 0);
+}
+
+/* Copies of /data/a, which has 100,000 bytes. */
+static void print_copies(struct cor_buf *out, const char *from, const char *to, size_t n)
+{
+    assert_int_equal(cor_buf_addc(out, '['), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cor_buf_addf(out, "%s{\"op\":\"copy\",\"from\":\"%s\",\"path\":\"%s%zu\"}",
+                                      i > 0 ? "," : "", from, to, i),
+                         0);
+    assert_int_equal(cor_buf_addc(out, ']'), 0);
+}
+
+/* The code, reason and message of kube-apiserver, but that it answers 500 with etcd's words for an
+ * object of another kind that is too large for the store. */
+TEST(numbers, of_bytes_that_copies_add_are_limited_as_upstream)
+{
+    static const char rejected[] = "the server rejected our request due to an error in our request";
+    static const struct {
+        const char *what, *target, *from, *to;
+        size_t n;
+        int status;
+        const char *reason, *message;
+    } rows[] = {
+        {"over 1 MiB of data", MAPS "/n", "/data/a", "/data/b", 20, 422, "Invalid",
+         "ConfigMap \"n\" is invalid: []: Too long: may not be more than 1048576 bytes"},
+        {"just below 3 MiB of copies", MAPS "/n", "/data/a", "/data/b", 31, 422, "Invalid",
+         "ConfigMap \"n\" is invalid: []: Too long: may not be more than 1048576 bytes"},
+        {"over 3 MiB of copies", MAPS "/n", "/data/a", "/data/b", 32, 422, "Invalid", rejected},
+        {"doubling", MAPS "/n", "/data", "/data/b", 12, 422, "Invalid", rejected},
+        {"too many", MAPS "/n", "/data/a", "/data/b", 10001, 413, "RequestEntityTooLarge",
+         "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got "
+         "10001"},
+        {"too large for the store", PODS "/n", "/data/a", "/data/b", 20, 413,
+         "RequestEntityTooLarge", "the object is longer than 1572864 bytes"},
+    };
+    const struct fx_headers json = {.content_type = JSON};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 8u << 20};
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"n\"},\"data\":{\"a\":\""), 0);
+    fill(&body, 100000);
+    assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
+    fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    fx_do(&fx, 201, "POST", PODS, cor_buf_z(&body));
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        const char *answer;
+
+        cor_buf_reset(&body);
+        print_copies(&body, rows[i].from, rows[i].to, rows[i].n);
+        answer = fx_do_with(&fx, 0, "PATCH", rows[i].target, cor_buf_z(&body), &json);
+        if (strcmp(fx_at(answer, "message"), rows[i].message) != 0)
+            fail_msg("%s: %.300s", rows[i].what, answer);
+        assert_at(answer, "reason", rows[i].reason);
+        assert_int_equal(atoi(fx_at(answer, "code")), rows[i].status);
+    }
+    fx_close(&fx);
+}
+
+/* Contract of ConfigMaps and Secrets: a mebibyte of values, whatever the keys. */
+TEST(numbers, of_bytes_in_configmaps_and_secrets_are_limited)
+{
+    static const struct {
+        const char *target, *member;
+        size_t most;
+        const char *message;
+    } rows[] = {
+        {MAPS, "data", 1048576,
+         "ConfigMap \"n\" is invalid: []: Too long: may not be more than 1048576 bytes"},
+        {"/api/v1" NS "/secrets", "data", 1398100,
+         "Secret \"n\" is invalid: data: Too long: may not be more than 1048576 bytes"},
+        {MAPS, "binaryData", 1398100,
+         "ConfigMap \"n\" is invalid: []: Too long: may not be more than 1048576 bytes"},
+    };
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 8u << 20};
+        char target[128];
+
+        assert_int_equal(
+            cor_buf_addf(&body, "{\"metadata\":{\"name\":\"n\"},\"%s\":{\"a\":\"", rows[i].member),
+            0);
+        fill(&body, rows[i].most);
+        assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
+        snprintf(target, sizeof(target), "%s/n", rows[i].target);
+        fx_do(&fx, 201, "POST", rows[i].target, cor_buf_z(&body));
+        fx_do(&fx, 200, "DELETE", target, "");
+        cor_buf_truncate(&body, body.n - 3);
+        fill(&body, 4);
+        assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
+        assert_at(fx_do(&fx, 422, "POST", rows[i].target, cor_buf_z(&body)), "message",
+                  rows[i].message);
+    }
+    fx_close(&fx);
+}
+
+/* What all clients of a ConfigMap read is of the type that they read. */
+TEST(numbers, are_no_values_of_a_configmap)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_at(
+        fx_do(&fx, 400, "POST", MAPS, "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":1e400}}"),
+        "message",
+        "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal "
+        "number into Go struct field ConfigMap.data of type string");
+    fx_do(&fx, 400, "POST", MAPS, "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":{}}}");
+    fx_do(&fx, 400, "POST", MAPS, "{\"metadata\":{\"name\":\"c\"},\"binaryData\":5}");
+    fx_do(&fx, 201, "POST", MAPS, "{\"metadata\":{\"name\":\"c\"},\"data\":null}");
+    fx_do(&fx, 422, "PATCH", MAPS "/c", "{\"data\":{\"a\":1}}");
+    fx_close(&fx);
+}

@@ -28,7 +28,7 @@ TEST(yaml_body, objects_go_in_and_out)
 
 TEST(yaml_body, repeated_keys_are_a_warning_or_an_error)
 {
-    static const char body[] = "metadata:\n  name: a\ndata:\n  k: x\n  k: y\n";
+    static const char body[] = "metadata:\n  name: a\ndata:\n  k: x\n  k: z\n";
     static const struct fx_headers in = {.content_type = "application/yaml"};
     struct fx fx = {0};
 
