@@ -11,7 +11,8 @@
 /* What was shown to which condition: "1one ". */
 struct shown {
     char text[256];
-    int fails; /* what the first returns below 0 */
+    int fails;                 /* what the first returns below 0 */
+    struct cor_client *client; /* of has_two */
 };
 
 static int judge(struct shown *s, int which, const struct cor_watch_event *event, bool is_it)
@@ -164,7 +165,13 @@ static int count(void *arg, struct cor_object *object)
     return 0;
 }
 
-/* Its answer is `fails`, or whether the cache has two objects; while it looks, one is deleted. */
+static int read_nothing(void *arg, struct cor_str body)
+{
+    return 0;
+}
+
+/* Its answer is `fails`, or whether the cache has two objects; while it looks, the only one is
+ * deleted: the server tells of it after it was asked for the mark, and not before. */
 static int has_two(void *arg, struct cor_informer *informer)
 {
     struct shown *s = arg;
@@ -172,6 +179,8 @@ static int has_two(void *arg, struct cor_informer *informer)
 
     cor_informer_each(informer, COR_STR(""), NULL, count, &n);
     snprintf(s->text, sizeof(s->text), "%d of %zu ", n, cor_informer_len(informer));
+    if (n == 1)
+        assert_int_equal(cor_client_get_path(s->client, "/mark", 0, read_nothing, NULL, NULL), 0);
     if (n == 1)
         assert_int_equal(cor_informer_wait_for_version(informer, COR_STR("18"), PATIENCE_MS), 0);
     return s->fails ? s->fails : n == 2;
@@ -183,7 +192,10 @@ TEST(until, a_precondition_looks_at_the_cache_before_any_condition)
     static const struct script_answer answers[] = {
         {.to = "resourceVersion=17",
          .body = EVENT("DELETED", MAP("one", "18")),
-         .stays_open = true},
+         .stays_open = true,
+         .after = "/mark"},
+        {.to = "resourceVersion=17", .status = 429, .body = STATUS("429", "TooManyRequests")},
+        {.to = "/mark", .body = "{}"},
         {.to = "watch=true", .body = "", .stays_open = true},
         {.to = "configmaps", .body = LIST("7", MAP("one", "5") "," MAP("two", "6")), .times = 2},
         {.to = "configmaps", .body = LIST("17", MAP("one", "5"))},
@@ -200,6 +212,7 @@ TEST(until, a_precondition_looks_at_the_cache_before_any_condition)
 
         SCRIPT_BEGIN(&script, answers);
         world_begin_at(&w, kind, script.url);
+        waited.client = w.client;
         opts.precondition = has_two;
         assert_int_equal(cor_client_sync_until(w.client, &opts, &last, NULL), 0);
         assert_null(last);
