@@ -288,6 +288,49 @@ TEST(http_client, a_hook_resolves_names_and_every_address_is_tried)
     fix_deinit(&f);
 }
 
+static int resolve_stalling_first(void *arg, const char *host, struct cor_addresses *ret_found)
+{
+    *ret_found = (struct cor_addresses){.at = {"127.0.0.77"}, .n = COR_RESOLVER_ADDRESSES_MAX};
+    for (size_t i = 1; i < ret_found->n; i++)
+        snprintf(ret_found->at[i], sizeof(ret_found->at[i]), "127.0.0.1");
+    return 0;
+}
+
+/* It takes connections and says nothing. */
+static int listen_silently(const char *address, uint16_t port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(inet_pton(AF_INET, address, &at.sin_addr), 1);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+/* An address that stalls has its share of the time, two seconds here, and no more: the server at
+ * the next one answers long before the time is up. */
+TEST(http_client, an_address_that_stalls_uses_its_share_of_the_time_only)
+{
+    struct fix f;
+    struct ask a;
+    int fd;
+
+    fix_init_opts(&f, TLS_H1, usual,
+                  (struct cor_http_client_opts){.host = "api.example",
+                                                .server_name = "127.0.0.1",
+                                                .resolve = resolve_stalling_first,
+                                                .connect_timeout_ms = 16000});
+    fd = listen_silently("127.0.0.77", f.h.port);
+    assert_int_equal(ask(&f, &a, "GET", "/send/1", "", 15000), 0);
+    await(&f.h, ask_is_done, &a);
+    assert_int_equal(a.r, 0);
+    assert_str(cor_buf_str(&a.text), "200 y");
+    ask_deinit(&a);
+    fix_deinit(&f);
+    close(fd);
+}
+
 TEST(http_client, an_untrusted_server_is_refused_with_the_reason)
 {
     struct cor_tls_opts tls = {.role = COR_TLS_CLIENT};
