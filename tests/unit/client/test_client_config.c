@@ -56,6 +56,10 @@ TEST(client_config, a_pod_knows_its_server_and_its_account)
 
         assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
         if (r == 0) {
+            assert_string_equal(c.server, "https://10.0.0.1:443");
+            assert_string_equal(c.token, "abc");
+            assert_non_null(c.token_file);
+            assert_string_equal(c.ca_pem, "PEM");
             assert_string_equal(c.ns, "pod");
             cor_client_config_deinit(&c);
         }
@@ -63,19 +67,91 @@ TEST(client_config, a_pod_knows_its_server_and_its_account)
     }
 }
 
+/* Every member has a value of its own, so that one which is left out or taken for another shows.
+ */
+static struct cor_client_config full_config(void)
+{
+    static char *args[] = {(char *)"arg-1", (char *)"arg-2"}, *groups[] = {(char *)"group"};
+    static struct cor_string_pair env[] = {{(char *)"env-key", (char *)"env-value"}};
+    static struct cor_string_pair extra[] = {{(char *)"extra-key", (char *)"extra-value"}};
+
+    return (struct cor_client_config){
+        .server = (char *)"server",
+        .tls_server_name = (char *)"tls-server-name",
+        .ca_pem = (char *)"ca",
+        .insecure_skip_tls_verify = true,
+        .disable_compression = true,
+        .proxy_url = (char *)"proxy",
+        .ns = (char *)"ns",
+        .client_cert_pem = (char *)"cert",
+        .client_key_pem = (char *)"key",
+        .client_cert_file = (char *)"cert-file",
+        .client_key_file = (char *)"key-file",
+        .token = (char *)"token",
+        .token_file = (char *)"token-file",
+        .username = (char *)"username",
+        .password = (char *)"password",
+        .exec = {.command = (char *)"command",
+                 .api_version = (char *)"api-version",
+                 .interactive_mode = (char *)"mode",
+                 .install_hint = (char *)"hint",
+                 .args = {args, 2},
+                 .env = {env, 1},
+                 .provide_cluster_info = true,
+                 .cluster_config = (char *)"cluster-config"},
+        .impersonate_user = (char *)"as",
+        .impersonate_uid = (char *)"as-uid",
+        .impersonate_groups = {groups, 1},
+        .impersonate_extra = {extra, 1},
+    };
+}
+
+static void assert_same_exec(const struct cor_exec_config *a, const struct cor_exec_config *b)
+{
+    assert_string_equal(a->command, b->command);
+    assert_string_equal(a->api_version, b->api_version);
+    assert_string_equal(a->interactive_mode, b->interactive_mode);
+    assert_string_equal(a->install_hint, b->install_hint);
+    assert_string_equal(a->cluster_config, b->cluster_config);
+    assert_int_equal(a->provide_cluster_info, b->provide_cluster_info);
+    assert_int_equal(a->args.n, b->args.n);
+    for (size_t i = 0; i < b->args.n; i++)
+        assert_string_equal(a->args.items[i], b->args.items[i]);
+    assert_int_equal(a->env.n, b->env.n);
+    assert_string_equal(a->env.items[0].key, b->env.items[0].key);
+    assert_string_equal(a->env.items[0].value, b->env.items[0].value);
+}
+
+static void assert_same_config(const struct cor_client_config *a, const struct cor_client_config *b)
+{
+    assert_string_equal(a->server, b->server);
+    assert_string_equal(a->tls_server_name, b->tls_server_name);
+    assert_string_equal(a->ca_pem, b->ca_pem);
+    assert_int_equal(a->insecure_skip_tls_verify, b->insecure_skip_tls_verify);
+    assert_int_equal(a->disable_compression, b->disable_compression);
+    assert_string_equal(a->proxy_url, b->proxy_url);
+    assert_string_equal(a->ns, b->ns);
+    assert_string_equal(a->client_cert_pem, b->client_cert_pem);
+    assert_string_equal(a->client_key_pem, b->client_key_pem);
+    assert_string_equal(a->client_cert_file, b->client_cert_file);
+    assert_string_equal(a->client_key_file, b->client_key_file);
+    assert_string_equal(a->token, b->token);
+    assert_string_equal(a->token_file, b->token_file);
+    assert_string_equal(a->username, b->username);
+    assert_string_equal(a->password, b->password);
+    assert_same_exec(&a->exec, &b->exec);
+    assert_string_equal(a->impersonate_user, b->impersonate_user);
+    assert_string_equal(a->impersonate_uid, b->impersonate_uid);
+    assert_int_equal(a->impersonate_groups.n, b->impersonate_groups.n);
+    assert_string_equal(a->impersonate_groups.items[0], b->impersonate_groups.items[0]);
+    assert_int_equal(a->impersonate_extra.n, b->impersonate_extra.n);
+    assert_string_equal(a->impersonate_extra.items[0].key, b->impersonate_extra.items[0].key);
+    assert_string_equal(a->impersonate_extra.items[0].value, b->impersonate_extra.items[0].value);
+}
+
 TEST(client_config, a_copy_has_all_of_it)
 {
-    static char *strings[] = {(char *)"a", (char *)"b"};
-    static struct cor_string_pair pairs[] = {{(char *)"k", (char *)"v"}};
-    struct cor_client_config from = {.server = (char *)"s",
-                                     .token = (char *)"t",
-                                     .insecure_skip_tls_verify = true,
-                                     .exec = {.command = (char *)"c",
-                                              .args = {strings, 2},
-                                              .env = {pairs, 1},
-                                              .provide_cluster_info = true},
-                                     .impersonate_groups = {strings, 1},
-                                     .impersonate_extra = {pairs, 1}};
+    const struct cor_client_config from = full_config();
 
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_client_config c = {0};
@@ -84,15 +160,22 @@ TEST(client_config, a_copy_has_all_of_it)
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         if (r < 0)
             continue;
-        assert_string_equal(c.server, "s");
-        assert_string_equal(c.token, "t");
-        assert_null(c.username);
-        assert_true(c.insecure_skip_tls_verify && c.exec.provide_cluster_info);
-        assert_int_equal(c.exec.args.n, 2);
-        assert_string_equal(c.exec.args.items[1], "b");
-        assert_string_equal(c.exec.env.items[0].value, "v");
-        assert_string_equal(c.impersonate_groups.items[0], "a");
-        assert_string_equal(c.impersonate_extra.items[0].key, "k");
+        assert_same_config(&c, &from);
         cor_client_config_deinit(&c);
     }
+}
+
+TEST(client_config, a_copy_of_nothing_has_nothing)
+{
+    const struct cor_client_config from = {.server = (char *)"s"};
+    struct cor_client_config c;
+
+    assert_int_equal(cor_client_config_copy(&c, &from), 0);
+    assert_string_equal(c.server, "s");
+    assert_null(c.username);
+    assert_null(c.exec.command);
+    assert_false(c.insecure_skip_tls_verify || c.disable_compression ||
+                 c.exec.provide_cluster_info);
+    assert_int_equal(c.exec.args.n + c.exec.env.n + c.impersonate_groups.n, 0);
+    cor_client_config_deinit(&c);
 }

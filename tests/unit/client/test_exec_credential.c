@@ -101,6 +101,18 @@ TEST(exec_credential, a_plugin_is_told_of_its_terminal_and_cluster)
                "\",\"spec\":{\"cluster\":{\"server\":\"https://h:6443\",\"tls-server-name\":\"n\","
                "\"certificate-authority-data\":\"Q0E=\",\"config\":{\"a\":1}},\"interactive\":"
                "true}}");
+    cor_buf_reset(&out);
+    config = (struct cor_client_config){.server = (char *)"s",
+                                        .proxy_url = (char *)"p",
+                                        .insecure_skip_tls_verify = true,
+                                        .disable_compression = true,
+                                        .exec = config.exec};
+    config.exec.cluster_config = NULL;
+    assert_int_equal(cor_exec_credential_write_info(&config, true, &out), 0);
+    assert_str(cor_buf_str(&out),
+               "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
+               "\",\"spec\":{\"cluster\":{\"server\":\"s\",\"insecure-skip-tls-verify\":true,"
+               "\"proxy-url\":\"p\",\"disable-compression\":true},\"interactive\":true}}");
 }
 
 TEST(exec_credential, survives_every_failed_allocation)
@@ -113,6 +125,13 @@ TEST(exec_credential, survives_every_failed_allocation)
             V1, &c, NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r == 0) {
+            assert_string_equal(c.token, "t");
+            assert_string_equal(c.key_pem, "K");
+            assert_string_equal(c.cert_pem, "C");
+            assert_true(c.expires);
+            assert_int_equal(c.expires_at_s, 1893456000);
+        }
         cor_exec_credential_deinit(&c);
     }
 }

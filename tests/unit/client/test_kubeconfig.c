@@ -17,6 +17,7 @@ static const char two_clusters[] = "apiVersion: v1\n"
                                    "    server: https://blue/prefix\n"
                                    "    tls-server-name: api.blue\n"
                                    "    insecure-skip-tls-verify: true\n"
+                                   "    disable-compression: true\n"
                                    "users:\n"
                                    "- name: ann\n"
                                    "  user: {token: secret}\n"
@@ -73,11 +74,12 @@ TEST(kubeconfig, the_current_context_or_a_named_one_is_resolved)
     assert_string_equal(c.server, "https://red:6443");
     assert_string_equal(c.token, "secret");
     assert_string_equal(c.ns, "default");
+    assert_false(c.insecure_skip_tls_verify || c.disable_compression);
     cor_client_config_deinit(&c);
     assert_int_equal(resolve(kc, "two", &c), 0);
     assert_string_equal(c.server, "https://blue/prefix");
     assert_string_equal(c.tls_server_name, "api.blue");
-    assert_true(c.insecure_skip_tls_verify);
+    assert_true(c.insecure_skip_tls_verify && c.disable_compression);
     assert_null(c.token);
     assert_string_equal(c.ns, "work");
     cor_client_config_deinit(&c);
@@ -527,8 +529,12 @@ TEST(kubeconfig, any_allocation_may_fail)
 
         if (r == 0)
             r = resolve(kc, "one", &c);
-        if (r == 0)
+        if (r == 0) {
+            assert_string_equal(c.server, "https://red:6443");
+            assert_string_equal(c.token, "secret");
+            assert_string_equal(c.ns, "default");
             cor_client_config_deinit(&c);
+        }
         assert_true(r == 0 || test_alloc_failed());
         assert_true(r == 0 || r == -COR_ENOMEM);
         cor_kubeconfig_free(kc);
