@@ -417,29 +417,102 @@ TEST(informer_factory, shutdown_waits_for_stop_and_nothing_is_started_after_it)
     end(&f);
 }
 
+/* What was made under a failure works as any other: its first list is waited for, and told once. */
+static void assert_works(struct fake *f, struct cor_shared_informer *inf)
+{
+    int r;
+
+    cor_informer_factory_start(f->factory);
+    assert_string_equal(f->requests[0], "L(0,500)");
+    r = cor_informer_factory_on_synced(f->factory, note_call, f->told);
+    if (r < 0) {
+        assert_int_equal(r, -COR_ENOMEM);
+        assert_true(test_alloc_failed());
+    } else {
+        assert_int_equal(r, 0);
+    }
+    test_fail_alloc(0, false);
+    fake_server_list(&f->servers[0], "a1 b2", "10");
+    step(f);
+    assert_string_equal(f->told, r == 0 ? "synced" : "");
+    assert_int_equal(cor_indexer_len(cor_shared_informer_indexer(inf)), 2);
+}
+
 TEST(informer_factory, is_as_before_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_informer_factory_opts opts = {0};
-        struct cor_shared_informer *inf;
+        struct cor_shared_informer *inf = NULL, *again;
         struct cor_informer_scope scope;
         struct fake f = {0};
         int r;
 
         opts.maker = (struct cor_driver_maker){make_driver, set_reflector, free_driver, &f};
         opts.tweak = small_pages;
-        if (cor_informer_factory_new(&opts, &f.factory) < 0)
+        cor_clock_manual_init(&f.clk, 1000, 0);
+        opts.clock = &f.clk.clock;
+        if (cor_informer_factory_new(&opts, &f.factory) < 0) {
+            assert_true(test_alloc_failed());
             continue;
-        scope = cor_informer_factory_scope(f.factory, pods, COR_STR("Pod"));
+        }
+        scope = cor_informer_factory_scope(f.factory, pods, COR_STR(""));
         r = cor_informer_factory_get(f.factory, &scope, &inf);
         if (r == 0) {
-            cor_informer_factory_start(f.factory);
-            cor_informer_factory_on_synced(f.factory, note_call, f.told);
+            assert_true(f.scopes[0].tweak == small_pages);
+            assert_works(&f, inf);
+            assert_int_equal(cor_informer_factory_get(f.factory, &scope, &again), 0);
+            assert_ptr_equal(again, inf);
         } else {
             assert_int_equal(r, -COR_ENOMEM);
+            assert_true(test_alloc_failed());
+            assert_null(inf);
+            assert_false(cor_informer_factory_step(f.factory, 8));
         }
         end(&f);
     }
+}
+
+/* Contract 3.1.11: the second of two cannot be waited for. Who asked is told so once, and by the
+ * return alone: neither success nor a call later. */
+TEST(informer_factory, a_wait_that_fails_midway_says_so_and_calls_nobody)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct fake f;
+        int r;
+
+        test_fail_alloc(0, false);
+        begin(&f);
+        get(&f, pods);
+        get(&f, nodes);
+        cor_informer_factory_start(f.factory);
+        test_fail_alloc(n, false);
+        r = cor_informer_factory_on_synced(f.factory, note_call, f.told);
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        test_fail_alloc(0, false);
+        fake_server_list(&f.servers[0], "a1", "10");
+        fake_server_list(&f.servers[1], "n1", "10");
+        step(&f);
+        assert_string_equal(f.told, r == 0 ? "synced" : "");
+        end(&f);
+    }
+}
+
+/* One is synced already, another was stopped before it was. */
+TEST(informer_factory, a_wait_for_what_was_stopped_says_so)
+{
+    struct cor_shared_informer *first;
+    struct fake f;
+
+    begin(&f);
+    first = get(&f, pods);
+    get(&f, nodes);
+    cor_informer_factory_start(f.factory);
+    fake_server_list(&f.servers[1], "n1", "10");
+    step(&f);
+    cor_shared_informer_stop(first);
+    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), -COR_ECANCELED);
+    assert_string_equal(f.told, "");
+    end(&f);
 }
 
 struct slow_listener {

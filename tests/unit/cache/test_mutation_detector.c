@@ -104,10 +104,16 @@ TEST(mutation_detector, refuses_what_it_has_no_memory_for)
         struct cor_mutation_detector *d;
         int r;
 
-        if (cor_mutation_detector_new(&opts, 0, &d) < 0)
+        if (cor_mutation_detector_new(&opts, 0, &d) < 0) {
+            assert_true(test_alloc_failed());
             continue;
+        }
+        found = 0;
         r = cor_mutation_detector_add(d, o);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        o->bytes[3] ^= 1;
+        cor_mutation_detector_look(d, 1000);
+        assert_int_equal(found, r == 0);
         cor_mutation_detector_free(d);
     }
     cor_object_unref(o);

@@ -539,7 +539,16 @@ TEST(plain_informer, is_made_or_not_made_when_memory_runs_out)
         struct fake f;
         struct cor_plain_informer_opts opts = indexed_options(&f);
 
-        if (cor_plain_informer_new(&opts, &f.inf) == 0)
-            cor_plain_informer_free(f.inf);
+        if (cor_plain_informer_new(&opts, &f.inf) < 0) {
+            assert_true(test_alloc_failed());
+            continue;
+        }
+        test_fail_alloc(0, false);
+        assert_int_equal(cor_indexer_len(cor_plain_informer_indexer(f.inf)), 0);
+        assert_int_equal(
+            cor_indexer_add_indexes(cor_plain_informer_indexer(f.inf), opts.indexes, opts.nindexes),
+            -COR_EEXIST);
+        assert_non_null(cor_plain_informer_controller(f.inf));
+        cor_plain_informer_free(f.inf);
     }
 }

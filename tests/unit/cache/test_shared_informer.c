@@ -468,6 +468,16 @@ TEST(shared_informer, bounds_what_waits_for_a_handler_by_default)
     assert_true(opts.resync_ms == COR_RESYNC_DEFAULT);
 }
 
+static int count_words(const char *text)
+{
+    int n = *text != '\0';
+
+    for (; *text; text++)
+        n += *text == ' ';
+    return n;
+}
+
+/* What was made, added or waited for under a failure works as any other. */
 TEST(shared_informer, is_made_or_not_made_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
@@ -477,17 +487,33 @@ TEST(shared_informer, is_made_or_not_made_when_memory_runs_out)
                                                 .on_mutation = note_mutation};
         struct cor_shared_informer *inf;
         struct cor_registration_opts handler = cor_registration_defaults();
-        struct cor_registration *reg;
+        struct cor_registration *reg = NULL;
+        char waits[TRACE_MAX] = "", heard[TRACE_MAX] = "";
+        struct listener listener = {"", heard};
+        int added, synced, version;
         uint64_t id;
 
         fake_server_init(&server, trace);
-        if (cor_shared_informer_new(&opts, &inf) == 0) {
-            cor_shared_informer_add_handler(inf, &handler, &reg);
-            cor_shared_informer_on_synced(inf, note_wait, trace, &id);
-            cor_shared_informer_on_rv(inf, COR_STR("5"), note_wait, trace, &id);
-            cor_shared_informer_stop(inf);
-            cor_shared_informer_free(inf);
+        opts.clock = &server.clk.clock;
+        handler.handler = listener_handler(&listener);
+        if (cor_shared_informer_new(&opts, &inf) < 0) {
+            assert_true(test_alloc_failed());
+            continue;
         }
+        server.to = cor_shared_informer_reflector(inf);
+        added = cor_shared_informer_add_handler(inf, &handler, &reg);
+        synced = cor_shared_informer_on_synced(inf, note_wait, waits, &id);
+        version = cor_shared_informer_on_rv(inf, COR_STR("5"), note_wait, waits, &id);
+        assert_true((added == 0 && synced == 0 && version == 0) || test_alloc_failed());
+        test_fail_alloc(0, false);
+        cor_shared_informer_start(inf);
+        fake_server_list(&server, "a1", "10");
+        while (cor_shared_informer_step(inf, 3))
+            ;
+        assert_string_equal(heard, added == 0 ? "add(a1!)" : "");
+        assert_int_equal(count_words(waits), (synced == 0) + (version == 0));
+        cor_shared_informer_stop(inf);
+        cor_shared_informer_free(inf);
     }
 }
 

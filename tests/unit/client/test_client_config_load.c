@@ -143,16 +143,23 @@ TEST(client_config_load, takes_the_flags_of_a_program)
 TEST(client_config_load, survives_failed_allocations)
 {
     const char *file = write_file("two", two_contexts);
+    struct cor_client_config whole;
 
     clear_env();
+    assert_int_equal(cor_client_config_load(file, NULL, &whole, NULL), 0);
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_client_config config;
         int r = cor_client_config_load(file, NULL, &config, NULL);
 
-        assert_true(r == 0 || r == -COR_ENOMEM);
-        if (r == 0)
-            cor_client_config_deinit(&config);
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r < 0)
+            continue;
+        assert_string_equal(config.server, whole.server);
+        assert_string_equal(config.ns, whole.ns);
+        assert_string_equal(config.token ? config.token : "", whole.token ? whole.token : "");
+        cor_client_config_deinit(&config);
     }
+    cor_client_config_deinit(&whole);
 }
 
 TEST(client_config_set, replaces_a_text_or_leaves_it)

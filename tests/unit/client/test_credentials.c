@@ -579,6 +579,11 @@ TEST(credentials, survives_every_failed_allocation_of_a_plugins_run)
         if (r == 0)
             world_until(&w, is_flag, &h.is_done);
         assert_true((r == 0 && h.err == 0) || test_alloc_failed());
+        /* Who is answered has asked with what the plugin gave. */
+        if (r == 0 && h.err == 0) {
+            assert_int_equal(h.code, 200);
+            assert_true(w.rc->credentials.generation > 0);
+        }
         heard_deinit(&h);
     }
     world_end(&w);

@@ -379,9 +379,18 @@ TEST(handler_pool, survives_failed_allocations)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_handler_pool *pool;
+        struct job j;
 
-        if (new_pool(2, &pool) == 0)
-            cor_handler_pool_free(pool);
+        if (new_pool(2, &pool) < 0) {
+            assert_true(test_alloc_failed());
+            continue;
+        }
+        job_start(pool, &j, 2, NULL);
+        cor_handler_pool_wake(pool, &j.task);
+        sem_wait(&j.drained);
+        assert_int_equal(j.nruns, 2);
+        job_retire(pool, &j);
+        cor_handler_pool_free(pool);
     }
     assert_null(cor_handler_pool_free(NULL));
 }

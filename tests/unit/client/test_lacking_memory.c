@@ -61,6 +61,40 @@ static const char users[] =
     "         as: me, as-uid: '1', as-groups: [g, h],\n"
     "         as-user-extra: {k: [v, w]}}\n";
 
+static void assert_plugin(const struct cor_client_config *c)
+{
+    assert_string_equal(c->server, "https://c:1");
+    assert_string_equal(c->ca_pem, "CA");
+    assert_string_equal(c->tls_server_name, "name");
+    assert_string_equal(c->proxy_url, "http://p:1");
+    assert_string_equal(c->ns, "ns");
+    assert_non_null(strstr(c->exec.command, "bin/p"));
+    assert_string_equal(c->exec.api_version, "client.authentication.k8s.io/v1beta1");
+    assert_string_equal(c->exec.install_hint, "h");
+    assert_string_equal(c->exec.cluster_config, "{\"k\":[1,\"x\"]}");
+    assert_true(c->exec.provide_cluster_info);
+    assert_int_equal(c->exec.args.n, 2);
+    assert_string_equal(c->exec.args.items[1], "b");
+    assert_int_equal(c->exec.env.n, 2);
+    assert_string_equal(c->exec.env.items[1].value, "d");
+}
+
+static void assert_files(const struct cor_client_config *c)
+{
+    assert_non_null(strstr(c->client_cert_file, "cert.pem"));
+    assert_non_null(strstr(c->client_key_file, "key.pem"));
+    assert_non_null(strstr(c->token_file, "token"));
+    assert_string_equal(c->token, "T");
+    assert_string_equal(c->ns, "default");
+    assert_string_equal(c->impersonate_user, "me");
+    assert_string_equal(c->impersonate_uid, "1");
+    assert_int_equal(c->impersonate_groups.n, 2);
+    assert_string_equal(c->impersonate_groups.items[1], "h");
+    assert_int_equal(c->impersonate_extra.n, 2);
+    assert_string_equal(c->impersonate_extra.items[1].key, "k");
+    assert_string_equal(c->impersonate_extra.items[1].value, "w");
+}
+
 TEST(lacking_memory, a_kubeconfig_is_read_whole_or_not)
 {
     const char *folder = test_tmpdir();
@@ -85,6 +119,8 @@ TEST(lacking_memory, a_kubeconfig_is_read_whole_or_not)
             if (r == 0)
                 r = cor_kubeconfig_resolve(kc, &overrides, &c, &why);
             check(r, &why);
+            if (r == 0)
+                (i == 0 ? assert_plugin : assert_files)(&c);
             cor_client_config_deinit(&c);
             cor_kubeconfig_free(kc);
         }
@@ -127,8 +163,12 @@ TEST(lacking_memory, a_pods_configuration_is_read_or_not)
         int r = cor_client_config_in_cluster(folder, &c, &why);
 
         check(r, &why);
-        if (r == 0)
+        if (r == 0) {
+            assert_string_equal(c.server, "https://10.0.0.1:443");
+            assert_string_equal(c.token, "T");
+            assert_string_equal(c.ca_pem, "CA");
             assert_string_equal(c.ns, "default");
+        }
         cor_client_config_deinit(&c);
     }
     unsetenv("KUBERNETES_SERVICE_HOST");
@@ -152,6 +192,12 @@ TEST(lacking_memory, what_a_plugin_is_told_is_written_or_not)
         cor_buf_init(&out, 1u << 20);
         r = cor_exec_credential_write_info(&c, true, &out);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r == 0)
+            assert_str(cor_buf_str(&out),
+                       "{\"kind\":\"ExecCredential\",\"apiVersion\":\"v1\",\"spec\":{\"cluster\":{"
+                       "\"server\":\"https://h:6443\",\"tls-server-name\":\"n\","
+                       "\"certificate-authority-data\":\"Q0E=\",\"proxy-url\":\"http://p\","
+                       "\"config\":{\"a\":1}},\"interactive\":true}}");
     }
 }
 
@@ -172,6 +218,10 @@ TEST(lacking_memory, an_event_is_written_or_not)
         .count = 2};
 
     for (size_t i = 0; i < COR_ARRAY_LEN(writers); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf whole;
+
+        cor_buf_init(&whole, 1u << 14);
+        assert_int_equal(writers[i](&e, &whole), 0);
         FOR_EACH_FAILED_ALLOC(n) {
             COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
             int r;
@@ -179,6 +229,8 @@ TEST(lacking_memory, an_event_is_written_or_not)
             cor_buf_init(&out, 1u << 14);
             r = writers[i](&e, &out);
             assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+            if (r == 0)
+                assert_str(cor_buf_str(&out), cor_buf_z(&whole));
         }
     }
 }
@@ -223,7 +275,10 @@ TEST(lacking_memory, a_leader_election_is_made_or_not)
         struct cor_leader *l = NULL;
         struct cor_status why = {0};
 
-        check(cor_leader_new(&opts, &driver, &l, &why), &why);
+        int r = cor_leader_new(&opts, &driver, &l, &why);
+
+        check(r, &why);
+        assert_int_equal(l != NULL, r == 0);
         cor_leader_free(l);
     }
 }

@@ -78,9 +78,20 @@ TEST(lease_record, survives_failed_allocations)
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_object *lease = NULL;
         struct cor_status why = {0};
+        struct cor_leader_record read;
         int r = cor_lease_record_write(&taken, old, &lock, &lease, &why);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_int_equal(lease != NULL, r == 0);
+        if (r == 0) {
+            assert_int_equal(cor_lease_record_read(lease, &read), 0);
+            assert_string_equal(read.holder, taken.holder);
+            assert_int_equal(read.duration_s, taken.duration_s);
+            assert_int_equal(read.transitions, taken.transitions);
+            assert_int_equal(read.acquire_us, taken.acquire_us);
+            assert_int_equal(read.renew_us, taken.renew_us);
+            assert_non_null(strstr(cor_object_json(lease).p, "\"strategy\":\"s\""));
+        }
         cor_object_unref(lease);
         cor_status_deinit(&why);
     }

@@ -525,6 +525,8 @@ TEST(rest_attempt, survives_every_failed_allocation_of_a_retry)
         if (r == 0)
             world_until(&w, is_flag, &h.is_done);
         assert_true((r == 0 && h.err == -COR_ENOTFOUND) || test_alloc_failed());
+        if (r == 0 && h.err == -COR_ENOTFOUND)
+            assert_int_equal(h.code, 404);
         heard_deinit(&h);
     }
     world_end(&w);

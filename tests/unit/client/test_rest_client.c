@@ -447,7 +447,11 @@ TEST(rest_client, survives_every_failed_allocation)
             world_until(&w, is_flag, &h.is_done);
         else
             assert_int_equal(r, -COR_ENOMEM);
-        assert_true(r < 0 || h.err == 0 || test_alloc_failed());
+        assert_true((r == 0 && h.err == 0) || test_alloc_failed());
+        if (r == 0 && h.err == 0) {
+            assert_int_equal(h.code, 200);
+            assert_str(cor_buf_str(&h.got), "{\"kind\":\"Pod\"}");
+        }
         heard_deinit(&h);
     }
     world_end(&w);

@@ -103,8 +103,19 @@ TEST(server_url, survives_every_failed_allocation)
             int r = cor_server_url_parse(&config, &url, NULL);
 
             assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
-            if (r == 0)
-                cor_server_url_deinit(&url);
+            if (r < 0)
+                continue;
+            if (i == 0) {
+                assert_true(url.is_tls);
+                assert_string_equal(url.host, "::1");
+                assert_int_equal(url.port, 6443);
+                assert_string_equal(url.prefix, "/x");
+                assert_string_equal(url.origin, "https://[::1]:6443");
+            } else {
+                assert_string_equal(url.unix_path, "/run/x");
+                assert_string_equal(url.prefix, "");
+            }
+            cor_server_url_deinit(&url);
         }
     }
 }
