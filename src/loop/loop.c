@@ -92,6 +92,8 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
     uv_idle_init(&loop->uv, &loop->own_wake);
     loop->own_wake.data = loop;
     uv_prepare_init(&loop->uv, &loop->before_poll);
+    uv_prepare_init(&loop->uv, &loop->turn_end);
+    loop->turn_end.data = loop;
     uv_timer_init(&loop->uv, &loop->deadline);
     cor_timers_init(loop);
     cor_mailbox_init(&loop->mailbox, mail_max, wake_loop, loop);
@@ -113,6 +115,7 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->own_wake, NULL);
     uv_close((uv_handle_t *)&loop->before_poll, NULL);
+    uv_close((uv_handle_t *)&loop->turn_end, NULL);
     uv_close((uv_handle_t *)&loop->deadline, NULL);
     cor_timers_close(loop);
     uv_run(&loop->uv, UV_RUN_NOWAIT);

@@ -9,6 +9,7 @@
 
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "loop/turns.h"
 
 /* The timers that are set: earliest first, equal ones in the order of setting. */
 struct cor_timers {
@@ -18,6 +19,13 @@ struct cor_timers {
     bool firing;       /* callbacks are running; the handle is armed after them */
 };
 
+/* Written by the loop's thread only. */
+struct cor_turn_meter {
+    uint64_t last_us; /* of the thread's CPU clock, when the last turn ended */
+    uintptr_t home;   /* the thread whose clock it was */
+    _Atomic uint64_t counts[COR_LOOP_TURN_BUCKETS + 1], sum_us, max_us;
+};
+
 struct cor_loop {
     uv_loop_t uv;
     uv_poll_t wake;           /* on wake_fd */
@@ -25,6 +33,8 @@ struct cor_loop {
     uv_idle_t own_wake;       /* active: the loop's own thread has posted mail; no sleep */
     uv_prepare_t before_poll; /* cor_loop_run_until: looks at `done` before the loop would sleep */
     uv_timer_t deadline;      /* cor_loop_run_until */
+    uv_prepare_t turn_end;    /* cor_loop_measure_turns */
+    struct cor_turn_meter turns;
     struct cor_timers timers;
     struct cor_mailbox mailbox;
     pthread_t thread;

@@ -40,6 +40,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     api->authz_mode = opts->authz_mode;
     api->checks = opts->checks;
     api->nchecks = opts->nchecks;
+    api->offload = opts->offload;
     api->resources = cor_api_builtins(&api->nresources);
     api->nloops = opts->nloops;
     r = cor_discovery_init(&api->discovery, api->resources, api->nresources);
@@ -208,10 +209,10 @@ int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *re
     return 0;
 }
 
-int cor_api_add_uuid(struct cor_api_loop *loop, struct cor_buf *out)
+int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out)
 {
     static const char digits[] = "0123456789abcdef";
-    uint64_t half[2] = {cor_rand_u64(&loop->rand), cor_rand_u64(&loop->rand)};
+    uint64_t half[2] = {cor_rand_u64(rand), cor_rand_u64(rand)};
     char text[36];
     size_t at = 0;
 

@@ -27,6 +27,7 @@ struct cor_dynamic_transformers;
 struct cor_engine;
 struct cor_loop;
 struct cor_metrics;
+struct cor_offload;
 struct cor_status;
 
 /* One of /healthz, /livez and /readyz. It answers at once, from any loop. Why it failed is told by
@@ -54,6 +55,9 @@ struct cor_api_opts {
     enum cor_authz_mode authz_mode;
     const struct cor_health_check *checks; /* must stay */
     size_t nchecks;
+    /* For requests over large bytes; NULL: they are worked on by their loops. Must stay until the
+     * last call has ended. */
+    struct cor_offload *offload;
 };
 
 /* 0, -COR_ENOMEM. */

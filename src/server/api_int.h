@@ -43,6 +43,7 @@ struct cor_api {
     enum cor_authz_mode authz_mode;
     const struct cor_health_check *checks;
     size_t nchecks;
+    struct cor_offload *offload; /* NULL: everything is done on the loops */
     const struct cor_api_resource *resources;
     size_t nresources;
     struct cor_discovery discovery;
@@ -61,6 +62,6 @@ int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
                         const struct cor_transformer **ret_transformer);
 
 /* Appends a random (version 4) UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int cor_api_add_uuid(struct cor_api_loop *loop, struct cor_buf *out);
+int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "meta/key.h"
 #include "server/body.h"
 #include "server/conditions.h"
+#include "server/heavy.h"
 #include "server/object_edit.h"
 #include "json/patch.h"
 #include "json/scan.h"
@@ -173,15 +174,12 @@ static int check_target(struct binding_call *binding)
     return cor_status_untyped(&binding->call.status, -COR_EINVAL, "%s", cor_buf_z(&text));
 }
 
-static int read_request(struct binding_call *binding)
+/* A stage (server/heavy.h). */
+static int read_body(struct cor_call *call)
 {
-    struct cor_call *call = &binding->call;
-    int r = cor_write_options_validate(call, "CreateOptions");
+    struct binding_call *binding = (struct binding_call *)call;
+    int r = cor_body_read(call, &binding->body);
 
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_body_read(call, &binding->body);
     if (r < 0)
         return r;
     binding->name = cor_object_name(binding->body.object);
@@ -228,11 +226,12 @@ static int start(struct binding_call *binding)
     return cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
 }
 
-static void run(struct cor_call *call)
+static void on_body(struct cor_call *call, int r)
 {
     struct binding_call *binding = (struct binding_call *)call;
-    int r = read_request(binding);
 
+    if (call->is_over)
+        return;
     if (r == 0)
         r = find_pod(binding);
     if (r == 0) {
@@ -244,6 +243,18 @@ static void run(struct cor_call *call)
         cor_call_fail(call);
     else
         cor_call_begin_op(call);
+}
+
+static void run(struct cor_call *call)
+{
+    int r = cor_write_options_validate(call, "CreateOptions");
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
 }
 
 static void deinit(struct cor_call *call)

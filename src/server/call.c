@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "codec/conversion.h"
 #include "codec/yaml.h"
 #include "meta/key.h"
 #include "meta/storage_error.h"
 #include "server/call_int.h"
+#include "server/heavy.h"
 #include "server/object_edit.h"
 #include "server/table.h"
 #include "json/pretty.h"
@@ -55,20 +57,27 @@ static void over(struct cor_call *call)
         call_free(call);
 }
 
+void call_gone(struct cor_call *call)
+{
+    if (call->verb->gone)
+        call->verb->gone(call);
+    over(call);
+}
+
 static void on_gone(void *arg)
 {
     struct cor_call *call = arg;
 
-    if (call->verb->gone)
-        call->verb->gone(call);
-    over(call);
+    if (!cor_heavy_note_gone(call))
+        call_gone(call);
 }
 
 static void on_drain(void *arg)
 {
     struct cor_call *call = arg;
 
-    if (call->verb->drain)
+    /* A stage on a thread ends soon anyway. */
+    if (call->verb->drain && !cor_heavy_is_running(call))
         call->verb->drain(call);
 }
 
@@ -190,7 +199,7 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
 
     cor_buf_init(&uuid, 64);
     if (call->req->audit_id.n == 0)
-        (void)cor_api_add_uuid(call->loop, &uuid);
+        (void)cor_api_add_uuid(&call->loop->rand, &uuid);
     for (size_t i = 0; i < nheaders; i++) {
         add_header(&h, headers[i].name.p, headers[i].value);
         has_cache = has_cache || cor_str_eq(headers[i].name, COR_STR("Cache-Control"));
@@ -297,7 +306,7 @@ static void reply_no_memory(struct cor_call *call)
     reply_spans(call, 500, JSON_TYPE, NULL, 0);
 }
 
-/* Rewrites what `out` holds. */
+/* Rewrites what `out` holds. A stage (server/heavy.h). */
 static int rewrite_out(struct cor_call *call)
 {
     struct cor_buf text;
@@ -317,15 +326,30 @@ static int rewrite_out(struct cor_call *call)
     return 0;
 }
 
-void cor_call_reply_json(struct cor_call *call, int code)
+static void on_rewritten(struct cor_call *call, int r)
 {
-    if (rewrite_out(call) < 0) {
+    if (call->is_over)
+        return;
+    if (r == -COR_EBUSY) {
+        /* The failure is short, so that it is written at once. */
+        cor_call_fail(call);
+        return;
+    }
+    if (r < 0) {
         reply_no_memory(call);
         return;
     }
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
-    reply_spans(call, code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
+    reply_spans(call, call->out_code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
+}
+
+void cor_call_reply_json(struct cor_call *call, int code)
+{
+    bool is_made = call->accept.is_yaml || call->accept.is_pretty;
+
+    call->out_code = code;
+    cor_heavy_run(call, is_made ? call->out.n : 0, rewrite_out, on_rewritten);
 }
 
 void cor_call_reply_success(struct cor_call *call, int code)
@@ -413,7 +437,13 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
         *ret_object = cor_object_ref(object);
         return 0;
     }
-    r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object, ret_object);
+    /* The variants are the loop's. */
+    if (cor_heavy_is_running(call))
+        r = cor_convert_object(call->conversion->from_stored, call->type->kind,
+                               call->type->api_version, object, ret_object);
+    else
+        r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object,
+                             ret_object);
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 

@@ -26,6 +26,7 @@
 #define COR_CALL_OUT_MAX (64u << 20)
 
 struct cor_call;
+struct cor_heavy;
 
 struct cor_verb {
     size_t size;
@@ -55,9 +56,11 @@ struct cor_call {
     struct cor_buf names;
     struct cor_status status; /* of a failure */
     struct cor_warnings warnings;
-    struct cor_held held; /* while its output waits */
-    unsigned pending;     /* store operations that will call back */
-    bool is_over;         /* answered or gone */
+    struct cor_held held;    /* while its output waits */
+    unsigned pending;        /* store operations that will call back; 1 more while `heavy` */
+    bool is_over;            /* answered or gone */
+    struct cor_heavy *heavy; /* a stage on another thread, which has the call (server/heavy.h) */
+    int out_code;            /* of an answer that is still made in `out` */
 
     struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */
     size_t nspans, spans_max, skip;

@@ -2,6 +2,7 @@
 #include "meta/key.h"
 #include "server/body.h"
 #include "server/call.h"
+#include "server/heavy.h"
 #include "server/namespaces.h"
 #include "server/object_edit.h"
 #include "server/strategy.h"
@@ -136,15 +137,20 @@ static int store(struct create_call *create)
                             on_created, create, &call->status);
 }
 
-static void attempt(struct create_call *create)
+/* A stage (server/heavy.h). */
+static int make_object(struct cor_call *call)
 {
-    struct cor_call *call = &create->call;
-    int r;
+    struct create_call *create = (struct create_call *)call;
 
-    create->attempts++;
-    create->object = cor_object_unref(create->object);
-    cor_buf_reset(&call->key);
-    r = cor_strategy_create(call, create->body.object, &create->object);
+    return cor_strategy_create(call, create->body.object, &create->object);
+}
+
+static void on_made(struct cor_call *call, int r)
+{
+    struct create_call *create = (struct create_call *)call;
+
+    if (call->is_over)
+        return;
     if (r == 0)
         r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
                               call->ns, cor_object_name(create->object), &call->key, &call->status);
@@ -156,6 +162,16 @@ static void attempt(struct create_call *create)
         cor_call_begin_op(call);
 }
 
+static void attempt(struct create_call *create)
+{
+    struct cor_call *call = &create->call;
+
+    create->attempts++;
+    create->object = cor_object_unref(create->object);
+    cor_buf_reset(&call->key);
+    cor_heavy_run(call, cor_object_json(create->body.object).n, make_object, on_made);
+}
+
 static void on_namespace(struct cor_call *call, int err)
 {
     if (err < 0)
@@ -164,15 +180,12 @@ static void on_namespace(struct cor_call *call, int err)
         attempt((struct create_call *)call);
 }
 
-static int read_request(struct create_call *create)
+/* A stage (server/heavy.h). */
+static int read_body(struct cor_call *call)
 {
-    struct cor_call *call = &create->call;
-    int r = cor_write_options_validate(call, "CreateOptions");
+    struct create_call *create = (struct create_call *)call;
+    int r = cor_body_read(call, &create->body);
 
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_body_read(call, &create->body);
     if (r == 0 && create->body.rev > 0)
         r = cor_status_untyped(&call->status, -COR_EINVAL,
                                "resourceVersion should not be set on objects to be created");
@@ -182,16 +195,30 @@ static int read_request(struct create_call *create)
     return 0;
 }
 
-static void run(struct cor_call *call)
+static void on_body(struct cor_call *call, int r)
 {
     struct create_call *create = (struct create_call *)call;
 
-    if (read_request(create) < 0)
+    if (call->is_over)
+        return;
+    if (r < 0)
         fail(create);
     else if (cor_api_is_namespaced(call->res))
         cor_namespace_check(call, cor_object_name(create->body.object), on_namespace);
     else
         attempt(create);
+}
+
+static void run(struct cor_call *call)
+{
+    int r = cor_write_options_validate(call, "CreateOptions");
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
 }
 
 static void deinit(struct cor_call *call)

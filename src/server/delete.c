@@ -1,4 +1,5 @@
 #include "server/delete.h"
+#include "server/heavy.h"
 
 #include "base/err.h"
 #include "meta/key.h"
@@ -216,14 +217,18 @@ static void on_deleted(struct cor_delete_op *op, int err)
     cor_call_fail(call);
 }
 
-static void run(struct cor_call *call)
+/* A stage (server/heavy.h). */
+static int read_options(struct cor_call *call)
+{
+    return cor_delete_options_read(call, &((struct delete_call *)call)->options);
+}
+
+static void on_options(struct cor_call *call, int r)
 {
     struct delete_call *del = (struct delete_call *)call;
-    int r = cor_call_set_key(call);
 
-    cor_buf_init(&del->op.key, COR_KEY_BYTES_MAX);
-    if (r == 0)
-        r = cor_delete_options_read(call, &del->options);
+    if (call->is_over)
+        return;
     if (r == 0) {
         r = cor_buf_adds(&del->op.key, cor_buf_str(&call->key));
         if (r < 0)
@@ -237,6 +242,17 @@ static void run(struct cor_call *call)
     del->op.options = &del->options;
     del->op.on_done = on_deleted;
     cor_delete_op_run(&del->op, call->name);
+}
+
+static void run(struct cor_call *call)
+{
+    struct delete_call *del = (struct delete_call *)call;
+
+    cor_buf_init(&del->op.key, COR_KEY_BYTES_MAX);
+    if (cor_call_set_key(call) < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_options, on_options);
 }
 
 static void deinit(struct cor_call *call)

@@ -2,11 +2,13 @@
 #include "base/mem.h"
 #include "meta/key.h"
 #include "server/delete.h"
+#include "server/heavy.h"
 #include "server/list.h"
 
 /* Lists the items, deletes one after the other, and answers with the list as it was. */
 struct collection_call {
     struct cor_list_call list;
+    struct cor_store_list_opts list_opts;
     struct cor_delete_options options;
     struct cor_delete_op op;
     struct cor_list_cursor *source;
@@ -100,29 +102,42 @@ static void on_listed(void *arg, int err, struct cor_status *status,
     delete_next(c);
 }
 
-static void run(struct cor_call *call)
+/* A stage (server/heavy.h). */
+static int read_options(struct cor_call *call)
+{
+    return cor_delete_options_read(call, &((struct collection_call *)call)->options);
+}
+
+static void on_options(struct cor_call *call, int r)
 {
     struct collection_call *c = (struct collection_call *)call;
-    struct cor_store_list_opts opts;
-    int r;
 
-    cor_buf_init(&c->op.key, COR_KEY_BYTES_MAX);
-    c->op.call = call;
-    c->op.options = &c->options;
-    c->op.on_done = on_deleted;
-    r = cor_list_call_options(&c->list, &opts);
-    if (r == 0)
-        r = cor_delete_options_read(call, &c->options);
+    if (call->is_over)
+        return;
     if (r < 0) {
         cor_call_fail(call);
         return;
     }
-    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &opts, on_listed, c,
+    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &c->list_opts, on_listed, c,
                         &call->status);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
     else
         cor_call_begin_op(call);
+}
+
+static void run(struct cor_call *call)
+{
+    struct collection_call *c = (struct collection_call *)call;
+
+    cor_buf_init(&c->op.key, COR_KEY_BYTES_MAX);
+    c->op.call = call;
+    c->op.options = &c->options;
+    c->op.on_done = on_deleted;
+    if (cor_list_call_options(&c->list, &c->list_opts) < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_options, on_options);
 }
 
 static void deinit(struct cor_call *call)

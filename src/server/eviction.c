@@ -13,6 +13,7 @@
 #include "server/conditions.h"
 #include "server/delete.h"
 #include "server/disruption.h"
+#include "server/heavy.h"
 #include "server/object_edit.h"
 #include "json/scan.h"
 
@@ -365,16 +366,13 @@ static void read_pod(struct eviction_call *ev)
         cor_call_begin_op(call);
 }
 
-static int read_request(struct eviction_call *ev)
+/* A stage (server/heavy.h). */
+static int read_body(struct cor_call *call)
 {
-    struct cor_call *call = &ev->call;
+    struct eviction_call *ev = (struct eviction_call *)call;
     struct cor_str options;
-    int r = cor_write_options_validate(call, "CreateOptions");
+    int r = cor_body_read(call, &ev->body);
 
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_body_read(call, &ev->body);
     if (r < 0)
         return r;
     if (!cor_str_eq(cor_object_name(ev->body.object), call->name))
@@ -392,19 +390,32 @@ static int read_request(struct eviction_call *ev)
     return r;
 }
 
+static void on_body(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        read_pod((struct eviction_call *)call);
+}
+
 static void run(struct cor_call *call)
 {
     struct eviction_call *ev = (struct eviction_call *)call;
+    int r = cor_write_options_validate(call, "CreateOptions");
 
     cor_buf_init(&ev->op.key, COR_KEY_BYTES_MAX);
     cor_buf_init(&ev->budget_key, COR_KEY_BYTES_MAX);
     ev->op.call = call;
     ev->op.options = &ev->options;
     ev->op.on_done = on_deleted;
-    if (read_request(ev) < 0)
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
         cor_call_fail(call);
     else
-        read_pod(ev);
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
 }
 
 static void deinit(struct cor_call *call)

@@ -131,7 +131,7 @@ static void answer(struct exchange *ex, int code, struct reply *reply, struct co
 
     cor_buf_init(&uuid, 64);
     if (audit_id.n == 0) {
-        (void)cor_api_add_uuid(cor_api_loop(ex->server->api, ex->shard), &uuid);
+        (void)cor_api_add_uuid(&cor_api_loop(ex->server->api, ex->shard)->rand, &uuid);
         audit_id = cor_buf_str(&uuid);
     }
     reply_header(reply, COR_STR("Audit-Id"), audit_id);

@@ -8,14 +8,20 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "loop/offload.h"
+#include "loop/turns.h"
 #include "net/cert.h"
 #include "net/host.h"
 #include "net/tls.h"
 #include "storage/compactor.h"
 
-#define MAIL_MAX         65536
-#define SYNC_MAX_MS      120000
-#define UNIX_SOCKET_MODE 0666
+/* Of requests over large bytes: two threads take them from a queue. */
+#define OFFLOAD_THREADS   2
+#define OFFLOAD_JOBS_MAX  256
+#define OFFLOAD_BYTES_MAX (128u << 20)
+#define MAIL_MAX          65536
+#define SYNC_MAX_MS       120000
+#define UNIX_SOCKET_MODE  0666
 
 static int open_loops(struct cor_instance *in)
 {
@@ -29,6 +35,8 @@ static int open_loops(struct cor_instance *in)
         in->workers[i].instance = in;
         in->workers[i].index = i;
         r = cor_loop_new(MAIL_MAX, &in->workers[i].loop);
+        if (r == 0)
+            cor_loop_measure_turns(in->workers[i].loop);
     }
     return r;
 }
@@ -107,6 +115,8 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
                                     .checks = in->checks,
                                     .held_bytes_max = o->watch_cache_bytes,
                                     .transformers = in->transformers};
+    static const struct cor_offload_opts offload_opts = {
+        .nthreads = OFFLOAD_THREADS, .jobs_max = OFFLOAD_JOBS_MAX, .bytes_max = OFFLOAD_BYTES_MAX};
     struct cor_server_opts server_opts = {
         .metrics = in->metrics,
         .loops = loops,
@@ -121,6 +131,10 @@ static int open_api(struct cor_instance *in, struct cor_loop *const *loops, stru
 
     cor_instance_add_checks(in);
     api_opts.nchecks = in->nchecks;
+    r = cor_offload_new(&offload_opts, &in->offload);
+    if (r < 0)
+        return cor_status_set(st, r, "threads for large requests: %s", cor_err_text(r));
+    api_opts.offload = in->offload;
     r = cor_api_new(&api_opts, &in->api, st);
     if (r < 0)
         return r;

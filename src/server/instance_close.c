@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "loop/offload.h"
 #include "net/tls.h"
 #include "server/instance_int.h"
 #include "storage/compactor.h"
@@ -142,6 +143,7 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
             cor_loop_stop(in->workers[i].loop);
     if (in->home)
         close_home(in);
+    cor_offload_free(in->offload);
     cor_server_free(in->server);
     cor_api_free(in->api);
     cor_engine_close(in->engine);

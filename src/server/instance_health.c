@@ -3,6 +3,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "loop/offload.h"
+#include "loop/turns.h"
 #include "server/instance_int.h"
 
 #define ENGINE_CHECK_MS 2000
@@ -154,6 +156,91 @@ static uint64_t read_cache_lag(void *arg)
     return stats.seen > stats.rev ? stats.seen - stats.rev : 0;
 }
 
+static void label_loop(char text[32], size_t i)
+{
+    snprintf(text, 32, "loop=\"%zu\"", i);
+}
+
+static void collect_turns(void *arg, struct cor_metric_out *to)
+{
+    const struct cor_instance *in = arg;
+
+    for (size_t i = 0; i < in->nworkers; i++) {
+        struct cor_loop_turns turns;
+        char labels[32];
+
+        label_loop(labels, i);
+        cor_loop_get_turns(in->workers[i].loop, &turns);
+        cor_metric_put_histogram(to, cor_strz(labels), turns.counts, turns.sum_us);
+    }
+}
+
+static void collect_longest_turns(void *arg, struct cor_metric_out *to)
+{
+    const struct cor_instance *in = arg;
+
+    for (size_t i = 0; i < in->nworkers; i++) {
+        struct cor_loop_turns turns;
+        char labels[32];
+
+        label_loop(labels, i);
+        cor_loop_get_turns(in->workers[i].loop, &turns);
+        cor_metric_put(to, cor_strz(labels), turns.max_us);
+    }
+}
+
+static int add_turn_metrics(struct cor_instance *in)
+{
+    static const struct cor_metric_desc turns = {
+        .name = "coracle_loop_turn_seconds",
+        .help = "CPU time that a loop's thread takes from one sleep to the next.",
+        .type = COR_METRIC_HISTOGRAM,
+        .scale = 1000000,
+        .buckets = cor_loop_turn_buckets,
+        .nbuckets = COR_LOOP_TURN_BUCKETS,
+    };
+    static const struct cor_metric_desc longest = {
+        .name = "coracle_loop_turn_max_seconds",
+        .help = "The longest turn since the start, in CPU time of the loop's thread.",
+        .type = COR_METRIC_GAUGE,
+        .scale = 1000000,
+    };
+    struct cor_metric *metric;
+    int r = cor_metrics_add(in->metrics, &turns, &metric);
+
+    if (r < 0)
+        return r;
+    cor_metric_set_collect(metric, collect_turns, in);
+    r = cor_metrics_add(in->metrics, &longest, &metric);
+    if (r == 0)
+        cor_metric_set_collect(metric, collect_longest_turns, in);
+    return r;
+}
+
+static uint64_t read_offloaded(void *arg)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(((struct cor_instance *)arg)->offload, &stats);
+    return stats.jobs;
+}
+
+static uint64_t read_offload_refused(void *arg)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(((struct cor_instance *)arg)->offload, &stats);
+    return stats.refused;
+}
+
+static uint64_t read_offload_bytes(void *arg)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(((struct cor_instance *)arg)->offload, &stats);
+    return stats.bytes;
+}
+
 #define ENDED_HELP                                                                                 \
     "Slow lists and watches that were ended because what they kept in memory was over the budget."
 
@@ -215,6 +302,19 @@ int cor_instance_add_metrics(struct cor_instance *in)
           COR_METRIC_COUNTER},
          "",
          read_held_ended},
+        {{"coracle_offload_jobs_total",
+          "Stages of requests over more than 64 KB, which ran on other threads than the loops'.",
+          COR_METRIC_COUNTER},
+         "",
+         read_offloaded},
+        {{"coracle_offload_refused_total",
+          "Requests that were answered 429 because too many such stages waited.",
+          COR_METRIC_COUNTER},
+         "",
+         read_offload_refused},
+        {{"coracle_offload_bytes", "What such stages that wait or run go over.", COR_METRIC_GAUGE},
+         "",
+         read_offload_bytes},
     };
     struct cor_metric *metric = NULL;
     int r = cor_metrics_new(in->nworkers, &in->metrics);
@@ -226,7 +326,7 @@ int cor_instance_add_metrics(struct cor_instance *in)
         if (r == 0)
             r = cor_metric_add_read(metric, rows[i].labels, rows[i].read, in);
     }
-    return r;
+    return r < 0 ? r : add_turn_metrics(in);
 }
 
 void cor_instance_add_checks(struct cor_instance *in)

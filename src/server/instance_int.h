@@ -35,6 +35,7 @@ struct cor_instance {
     struct cor_token_table *tokens;
     struct cor_server_credentials credentials;
     struct cor_tls *tls;
+    struct cor_offload *offload;
     struct cor_api *api;
     struct cor_server *server;
     struct cor_compactor *compactor;

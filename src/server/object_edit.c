@@ -13,14 +13,19 @@ int cor_object_edit(const struct cor_object_edit *edit, struct cor_object **ret_
     COR_CLEANUP(cor_buf_deinit) struct cor_buf metadata = {0}, whole = {0};
     struct cor_edits top = edit->top_edits, meta = edit->meta_edits;
     struct cor_json_writer w;
+    size_t rest, room;
     int r;
 
     cor_edits_drop(&meta, COR_STR("resourceVersion"));
     cor_buf_init(&metadata, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&whole, COR_OBJECT_BYTES_MAX_DEFAULT);
     r = cor_edits_apply(&meta, edit->metadata, &metadata);
+    /* The old metadata is a part of `top` that goes. What is still too much shows in the writing.
+     */
+    rest = edit->top.n > edit->metadata.n ? edit->top.n - edit->metadata.n : 0;
+    room = rest + metadata.n;
     if (r == 0)
-        r = cor_buf_reserve(&whole, edit->top.n + metadata.n);
+        r = cor_buf_reserve(&whole, room < whole.max ? room : whole.max);
     if (r == 0) {
         cor_edits_set(&top, COR_STR("metadata"), cor_buf_str(&metadata));
         cor_json_writer_init(&w, &whole);

@@ -108,6 +108,7 @@ static int read_request(struct patch_call *patch)
         r = cor_call_set_key(call);
     if (r < 0)
         return r;
+    patch->update.patch_bytes = call->req->body.n;
     r = cor_buf_adds(&patch->text, call->req->body);
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }

@@ -6,6 +6,7 @@
 #include "meta/time_text.h"
 #include "server/authorizer.h"
 #include "server/body.h"
+#include "server/heavy.h"
 #include "server/object_edit.h"
 #include "server/token_table.h"
 #include "json/scan.h"
@@ -435,21 +436,36 @@ static int make_answer(struct review_call *review)
     return cor_object_edit(&edit, &review->answer, &call->status);
 }
 
-static void run(struct cor_call *call)
+/* A stage (server/heavy.h). */
+static int read_body(struct cor_call *call)
+{
+    return cor_body_read(call, &((struct review_call *)call)->body);
+}
+
+static void on_body(struct cor_call *call, int r)
 {
     struct review_call *review = (struct review_call *)call;
-    int r = cor_write_options_validate(call, "CreateOptions");
 
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_body_read(call, &review->body);
+    if (call->is_over)
+        return;
     if (r == 0)
         r = make_answer(review);
     if (r < 0)
         cor_call_fail(call);
     else
         cor_call_reply_object(call, 201, review->answer);
+}
+
+static void run(struct cor_call *call)
+{
+    int r = cor_write_options_validate(call, "CreateOptions");
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
 }
 
 static void deinit(struct cor_call *call)

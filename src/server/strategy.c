@@ -7,6 +7,7 @@
 #include "meta/field_error.h"
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
+#include "server/heavy.h"
 #include "server/namespaces.h"
 #include "server/object_edit.h"
 #include "server/parts.h"
@@ -56,7 +57,8 @@ static int generate_name(struct cor_call *call, struct cor_str prefix, struct co
 
     for (int i = 0; i < COR_GENERATED_SUFFIX && r == 0; i++)
         r = cor_buf_addc(
-            out, NAME_CHARACTERS[cor_rand_below(&call->loop->rand, sizeof(NAME_CHARACTERS) - 1)]);
+            out,
+            NAME_CHARACTERS[cor_rand_below(cor_heavy_rand(call), sizeof(NAME_CHARACTERS) - 1)]);
     return r;
 }
 
@@ -94,7 +96,7 @@ static int set_system_fields(struct cor_call *call, struct cor_edits *meta, stru
     int r;
 
     cor_buf_init(&uid, 64);
-    r = cor_api_add_uuid(call->loop, &uid);
+    r = cor_api_add_uuid(cor_heavy_rand(call), &uid);
     if (r == 0)
         r = set_quoted(meta, COR_STR("uid"), cor_buf_str(&uid), &s->uid);
     s->created[0] = s->created[now.n + 1] = '"';

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "meta/field_error.h"
+#include "server/heavy.h"
 #include "server/namespaces.h"
 #include "server/strategy.h"
 
@@ -52,16 +53,16 @@ static int check_revision(struct cor_update_call *update, const struct cor_objec
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
-static int judge(struct cor_update_call *update, struct cor_object *current)
+/* A stage (server/heavy.h). */
+static int judge(struct cor_call *call)
 {
-    struct cor_call *call = &update->call;
+    struct cor_update_call *update = (struct cor_update_call *)call;
+    struct cor_object *current = update->current;
     int r = 0;
 
     update->next = cor_object_unref(update->next);
     update->removes = false;
     update->judged = current->rev;
-    if (call->is_over)
-        return cor_status_set(&call->status, -COR_ECANCELED, "the client is gone");
     if (update->apply)
         r = update->apply(update, current);
     if (r == 0)
@@ -73,15 +74,38 @@ static int judge(struct cor_update_call *update, struct cor_object *current)
     return r;
 }
 
-static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void on_judged(struct cor_call *call, int r)
 {
-    struct cor_update_call *update = arg;
+    struct cor_update_call *update = (struct cor_update_call *)call;
+    struct cor_store_change *change = COR_STEAL(update->change);
 
-    update->decided = judge(update, current);
+    update->current = cor_object_unref(update->current);
+    update->decided =
+        call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
     if (update->decided == 0 && !update->removes && !cor_call_is_dry_run(&update->call))
         cor_store_change_write(change, cor_object_ref(update->next), ttl_of(&update->call));
     else
         cor_store_change_stop(change);
+}
+
+/* What a step goes over: the present object, and what the client sent. */
+static size_t step_bytes(const struct cor_update_call *update)
+{
+    size_t sent = update->apply ? update->patch_bytes : cor_object_json(update->body.object).n;
+
+    return cor_object_json(update->current).n + sent;
+}
+
+static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct cor_update_call *update = arg;
+
+    update->change = change;
+    update->current = cor_object_ref(current);
+    if (update->call.is_over)
+        on_judged(&update->call, 0);
+    else
+        cor_heavy_run(&update->call, step_bytes(update), judge, on_judged);
 }
 
 /* What would have been written, at the revision it would have been written over. */
@@ -154,15 +178,20 @@ static void on_created(void *arg, const struct cor_store_reply *reply)
     }
 }
 
-static void create_object(struct cor_call *call, int err)
+/* A stage (server/heavy.h). */
+static int make_object(struct cor_call *call)
 {
     struct cor_update_call *update = (struct cor_update_call *)call;
-    int r = err;
 
-    update->next = cor_object_unref(update->next);
-    update->judged = 0;
-    if (r == 0)
-        r = cor_strategy_create(call, update->body.object, &update->next);
+    return cor_strategy_create(call, update->body.object, &update->next);
+}
+
+static void on_made(struct cor_call *call, int r)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+
+    if (call->is_over)
+        return;
     if (r == 0 && cor_call_is_dry_run(call)) {
         reply_next(update, 201);
         return;
@@ -174,6 +203,18 @@ static void create_object(struct cor_call *call, int err)
         cor_call_fail(call);
     else
         cor_call_begin_op(call);
+}
+
+static void create_object(struct cor_call *call, int err)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+
+    update->next = cor_object_unref(update->next);
+    update->judged = 0;
+    if (err < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, cor_object_json(update->body.object).n, make_object, on_made);
 }
 
 static bool may_create(const struct cor_update_call *update)
@@ -238,19 +279,32 @@ void cor_update_call_start(struct cor_update_call *update)
     start(update);
 }
 
+/* A stage (server/heavy.h). */
+static int read_body(struct cor_call *call)
+{
+    return cor_body_read(call, &((struct cor_update_call *)call)->body);
+}
+
+static void on_body(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        start((struct cor_update_call *)call);
+}
+
 static void run(struct cor_call *call)
 {
-    struct cor_update_call *update = (struct cor_update_call *)call;
     int r = cor_write_options_validate(call, "UpdateOptions");
 
     if (r == 0)
         r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_body_read(call, &update->body);
     if (r < 0)
         cor_call_fail(call);
     else
-        start(update);
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
 }
 
 void cor_update_call_deinit(struct cor_call *call)

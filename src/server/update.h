@@ -9,8 +9,13 @@
 struct cor_update_call {
     struct cor_call call;
     struct cor_body body; /* PUT: what was sent; PATCH: the result of the last step */
-    /* PATCH: makes `body` of the present object. NULL: PUT. 0, or a failure in the status. */
+    /* PATCH: makes `body` of the present object. NULL: PUT. 0, or a failure in the status. May run
+     * on another thread (server/heavy.h). */
     int (*apply)(struct cor_update_call *update, struct cor_object *current);
+    size_t patch_bytes; /* PATCH: what `apply` reads besides the present object */
+    /* Of the step under way: what it decides about, and what is there. */
+    struct cor_store_change *change;
+    struct cor_object *current;
     struct cor_object *next; /* of the last step, stored form */
     cor_rev judged;          /* the revision it was made for */
     int decided;             /* how the last step ended; < 0: its failure is in the status */

@@ -20,7 +20,7 @@ ONLY = ["--only", sys.argv[3]] if len(sys.argv) > 3 else []
 GROWTH = 4
 SLACK = 1.35
 
-FUNCTIONS = ["drive_request", "worker_run_job"]
+FUNCTIONS = ["drive_request", "offload_run_job"]
 
 
 def instructions(folder, number):

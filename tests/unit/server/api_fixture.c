@@ -41,6 +41,13 @@ void fx_open(struct fx *fx)
     fx->opts.clock = &fx->clock.clock;
     if (fx->opts.random_seed == 0)
         fx->opts.random_seed = 1;
+    if (!fx->opts.offload && !fx->has_no_offload) {
+        static const struct cor_offload_opts two = {
+            .nthreads = 2, .jobs_max = 64, .bytes_max = 64u << 20};
+
+        assert_int_equal(cor_offload_new(&two, &fx->offload), 0);
+        fx->opts.offload = fx->offload;
+    }
     if (cor_api_new(&fx->opts, &fx->api, &status) < 0)
         fail_msg("%s", cor_status_message(&status));
 }
@@ -53,6 +60,7 @@ static bool no_calls(void *arg)
 void fx_close(struct fx *fx)
 {
     assert_true(cor_loop_run_until(fx->loop, no_calls, fx, FX_TIMEOUT_MS));
+    cor_offload_free(fx->offload);
     cor_api_free(fx->api);
     cor_engine_close(fx->engine);
     cor_loop_free(fx->loop);

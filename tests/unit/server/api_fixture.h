@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
+#include "loop/offload.h"
 #include "meta/status.h"
 #include "server/api.h"
 #include "server/buffer_sink.h"
@@ -20,7 +21,9 @@ struct fx {
     struct cor_loop *loop;
     struct cor_api *api;
     struct cor_clock_manual clock;
-    struct cor_api_opts opts; /* set before fx_open(): checks */
+    struct cor_api_opts opts; /* set before fx_open(): checks, offload */
+    struct cor_offload *offload;
+    bool has_no_offload; /* set before: large requests are worked on by the loop */
 };
 
 void fx_open(struct fx *fx);

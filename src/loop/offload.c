@@ -1,0 +1,171 @@
+/* A queue under one lock, and a few threads that take jobs from it. The thread that has run a job
+ * gives its bytes back and mails it to its loop; mail that answers a request is never refused.
+ *
+ *   loop: submit ──► queue ──► thread: run ──► mailbox of the loop ──► loop: on_done
+ *
+ * Failures: a full queue refuses. Shutdown: free() sets `stopping`; the threads leave when the
+ * queue is empty, so that every job that was accepted runs and is answered. Locks: `lock` is a
+ * leaf. A job's memory goes over from the loop to the thread under it, and back under the mailbox's
+ * lock. */
+#include "loop/offload.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "loop/loop.h"
+
+struct cor_offload {
+    struct cor_offload_opts opts;
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t more;  /* there is a job, or it is time to stop */
+    struct cor_list queue;
+    bool stopping;
+    struct cor_offload_stats stats;
+    size_t nstarted;
+    pthread_t threads[];
+};
+
+static void on_mail(struct cor_mail *mail)
+{
+    struct cor_job *job = COR_CONTAINER_OF(mail, struct cor_job, mail);
+
+    job->on_done(job);
+}
+
+/* The next job, or NULL when there is none and none will come. */
+static struct cor_job *take_job(struct cor_offload *o)
+{
+    struct cor_job *job = NULL;
+
+    pthread_mutex_lock(&o->lock);
+    while (cor_list_empty(&o->queue) && !o->stopping)
+        pthread_cond_wait(&o->more, &o->lock);
+    if (!cor_list_empty(&o->queue)) {
+        job = COR_CONTAINER_OF(o->queue.next, struct cor_job, link);
+        cor_list_remove(&job->link);
+        o->stats.waiting--;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return job;
+}
+
+/* Has a name of its own so that a profile shows what jobs cost. */
+__attribute__((noinline)) static void offload_run_job(struct cor_job *job)
+{
+    job->run(job);
+}
+
+static void give_back(struct cor_offload *o, size_t bytes)
+{
+    pthread_mutex_lock(&o->lock);
+    o->stats.bytes -= bytes;
+    pthread_mutex_unlock(&o->lock);
+}
+
+static void *thread_main(void *arg)
+{
+    struct cor_offload *o = arg;
+    struct cor_job *job;
+
+    pthread_setname_np(pthread_self(), "cor-offload");
+    while ((job = take_job(o))) {
+        offload_run_job(job);
+        give_back(o, job->bytes);
+        job->mail.on_mail = on_mail;
+        cor_loop_reply(job->loop, &job->mail);
+    }
+    return NULL;
+}
+
+/* The threads take no signals: those are for the program's main thread. */
+static int start_threads(struct cor_offload *o)
+{
+    sigset_t all, old;
+    int r = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (r == 0 && o->nstarted < o->opts.nthreads) {
+        if (pthread_create(&o->threads[o->nstarted], NULL, thread_main, o) != 0)
+            r = -COR_EIO;
+        else
+            o->nstarted++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **ret_offload)
+{
+    struct cor_offload *o;
+    int r;
+
+    assert(opts->nthreads > 0);
+    o = cor_calloc(1, sizeof(*o) + opts->nthreads * sizeof(o->threads[0]));
+    if (!o)
+        return -COR_ENOMEM;
+    o->opts = *opts;
+    pthread_mutex_init(&o->lock, NULL);
+    pthread_cond_init(&o->more, NULL);
+    cor_list_init(&o->queue);
+    r = start_threads(o);
+    if (r < 0) {
+        cor_offload_free(o);
+        return r;
+    }
+    *ret_offload = o;
+    return 0;
+}
+
+struct cor_offload *cor_offload_free(struct cor_offload *o)
+{
+    if (!o)
+        return NULL;
+    pthread_mutex_lock(&o->lock);
+    o->stopping = true;
+    pthread_cond_broadcast(&o->more);
+    pthread_mutex_unlock(&o->lock);
+    for (size_t i = 0; i < o->nstarted; i++)
+        pthread_join(o->threads[i], NULL);
+    assert(cor_list_empty(&o->queue) && o->stats.bytes == 0);
+    pthread_cond_destroy(&o->more);
+    pthread_mutex_destroy(&o->lock);
+    return cor_free(o);
+}
+
+int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
+{
+    size_t others;
+    int r = 0;
+
+    assert(job->run && job->on_done && cor_loop_is_current(job->loop));
+    pthread_mutex_lock(&o->lock);
+    assert(!o->stopping);
+    others = (size_t)o->stats.bytes;
+    if (o->stats.waiting >= o->opts.jobs_max ||
+        (others > 0 && (job->bytes > o->opts.bytes_max || others > o->opts.bytes_max - job->bytes)))
+        r = -COR_EBUSY;
+    if (r == 0) {
+        cor_list_push(&o->queue, &job->link);
+        o->stats.jobs++;
+        o->stats.waiting++;
+        o->stats.bytes += job->bytes;
+        pthread_cond_signal(&o->more);
+    } else {
+        o->stats.refused++;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return r;
+}
+
+void cor_offload_get_stats(struct cor_offload *o, struct cor_offload_stats *ret_stats)
+{
+    pthread_mutex_lock(&o->lock);
+    *ret_stats = o->stats;
+    pthread_mutex_unlock(&o->lock);
+}

@@ -1,0 +1,60 @@
+/* Threads for work that would keep a loop from its sockets: a large body is decoded, a large object
+ * is patched or printed. A job is a function without I/O over memory that it alone has while it
+ * runs, or that never changes. Its end is a mail to the loop that submitted it.
+ *
+ * Jobs wait in one queue, first come, first served, within a maximum of jobs and of bytes: what
+ * they work on stays in memory meanwhile. Owner: the server.  Thread: new and free on the maker's;
+ * submit on the job's loop. */
+#ifndef COR_LOOP_OFFLOAD_H
+#define COR_LOOP_OFFLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loop/mailbox.h"
+
+struct cor_loop;
+struct cor_offload;
+
+struct cor_offload_opts {
+    size_t nthreads;  /* at least 1 */
+    size_t jobs_max;  /* that wait */
+    size_t bytes_max; /* of all jobs that wait or run; one job alone may have more */
+};
+
+/* Embedded in what it works for, which stays until on_done. */
+struct cor_job {
+    void (*run)(struct cor_job *job);     /* on one of the threads */
+    void (*on_done)(struct cor_job *job); /* on the loop, in a later turn; the job is free again */
+    struct cor_loop *loop;
+    size_t bytes; /* what it is charged with */
+    struct cor_list link;
+    struct cor_mail mail;
+};
+
+/* 0, -COR_ENOMEM, -COR_EIO (no thread could be had). */
+int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **ret_offload);
+
+/* Finishes the jobs that are there, joins the threads. No job may be submitted any more; those
+ * whose on_done has not run yet are in the mailboxes of their loops, which must outlive this. NULL
+ * is fine; returns NULL. */
+struct cor_offload *cor_offload_free(struct cor_offload *offload);
+
+/* `run`, `on_done`, `loop` and `bytes` are set. 0: on_done follows; or -COR_EBUSY (one of the
+ * maxima is reached; nothing follows). A job cannot be taken back: who has lost interest waits for
+ * its end.
+ */
+int cor_offload_submit(struct cor_offload *offload, struct cor_job *job);
+
+struct cor_offload_stats {
+    uint64_t jobs;    /* submitted since the start */
+    uint64_t refused; /* with -COR_EBUSY */
+    uint64_t waiting; /* now */
+    uint64_t bytes;   /* now, of jobs that wait or run */
+};
+
+/* From any thread. */
+void cor_offload_get_stats(struct cor_offload *offload, struct cor_offload_stats *ret_stats);
+
+#endif

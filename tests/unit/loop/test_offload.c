@@ -1,0 +1,174 @@
+#include "loop/offload.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "loop/loop.h"
+#include "test.h"
+
+#define PATIENCE_MS 60000
+
+struct work {
+    struct cor_job job;
+    sem_t *gate; /* waited for by `run`; NULL: none */
+    pthread_t ran_on;
+    unsigned runs, ends;
+    size_t *nended;
+};
+
+static void run(struct cor_job *job)
+{
+    struct work *work = COR_CONTAINER_OF(job, struct work, job);
+
+    if (work->gate)
+        while (sem_wait(work->gate) != 0)
+            ;
+    work->ran_on = pthread_self();
+    work->runs++;
+}
+
+static void on_done(struct cor_job *job)
+{
+    struct work *work = COR_CONTAINER_OF(job, struct work, job);
+
+    assert_true(cor_loop_is_current(job->loop));
+    work->ends++;
+    ++*work->nended;
+}
+
+static struct work work_for(struct cor_loop *loop, size_t bytes, size_t *nended)
+{
+    return (struct work){.job = {.run = run, .on_done = on_done, .loop = loop, .bytes = bytes},
+                         .nended = nended};
+}
+
+struct goal {
+    const size_t *n;
+    size_t want;
+};
+
+static bool is_reached(void *arg)
+{
+    const struct goal *goal = arg;
+
+    return *goal->n >= goal->want;
+}
+
+static void open_both(struct cor_loop **loop, struct cor_offload **offload, size_t jobs_max,
+                      size_t bytes_max)
+{
+    struct cor_offload_opts opts = {.nthreads = 2, .jobs_max = jobs_max, .bytes_max = bytes_max};
+
+    assert_int_equal(cor_loop_new(4, loop), 0);
+    assert_int_equal(cor_offload_new(&opts, offload), 0);
+}
+
+TEST(offload, runs_jobs_on_other_threads_and_ends_them_on_the_loop)
+{
+    enum { JOBS = 100 };
+    struct work works[JOBS];
+    struct cor_offload *offload;
+    struct cor_loop *loop;
+    size_t nended = 0;
+    struct goal all = {&nended, JOBS};
+    struct cor_offload_stats stats;
+
+    open_both(&loop, &offload, JOBS, 1 << 20);
+    for (size_t i = 0; i < JOBS; i++) {
+        works[i] = work_for(loop, 10, &nended);
+        assert_int_equal(cor_offload_submit(offload, &works[i].job), 0);
+    }
+    assert_true(cor_loop_run_until(loop, is_reached, &all, PATIENCE_MS));
+    for (size_t i = 0; i < JOBS; i++) {
+        assert_int_equal(works[i].runs, 1);
+        assert_int_equal(works[i].ends, 1);
+        assert_false(pthread_equal(works[i].ran_on, pthread_self()));
+    }
+    cor_offload_get_stats(offload, &stats);
+    assert_int_equal(stats.jobs, JOBS);
+    assert_int_equal(stats.bytes, 0);
+    assert_null(cor_offload_free(offload));
+    cor_loop_free(loop);
+}
+
+TEST(offload, refuses_more_than_its_maxima)
+{
+    struct cor_offload *offload;
+    struct cor_loop *loop;
+    size_t nended = 0;
+    struct work large, other, works[6];
+    struct cor_offload_stats stats;
+    struct goal all = {&nended, 6};
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    open_both(&loop, &offload, 2, 100);
+    large = work_for(loop, 1000, &nended); /* alone it may have more than the maximum */
+    large.gate = &gate;
+    other = work_for(loop, 1, &nended);
+    assert_int_equal(cor_offload_submit(offload, &large.job), 0);
+    assert_int_equal(cor_offload_submit(offload, &other.job), -COR_EBUSY);
+    sem_post(&gate);
+    assert_true(cor_loop_run_until(loop, is_reached, &(struct goal){&nended, 1}, PATIENCE_MS));
+
+    /* Two run, two wait: there is no place for the fifth. */
+    for (size_t i = 0; i < 4; i++) {
+        works[i] = work_for(loop, 1, &nended);
+        works[i].gate = &gate;
+        while (cor_offload_submit(offload, &works[i].job) == -COR_EBUSY)
+            sched_yield(); /* until a thread has taken one of the first two */
+    }
+    do {
+        sched_yield();
+        cor_offload_get_stats(offload, &stats);
+    } while (stats.waiting < 2);
+    works[4] = work_for(loop, 1, &nended);
+    assert_int_equal(cor_offload_submit(offload, &works[4].job), -COR_EBUSY);
+    cor_offload_get_stats(offload, &stats);
+    assert_true(stats.refused >= 2);
+    for (size_t i = 0; i < 4; i++)
+        sem_post(&gate);
+    assert_true(cor_loop_run_until(loop, is_reached, &(struct goal){&nended, 5}, PATIENCE_MS));
+    assert_int_equal(cor_offload_submit(offload, &works[4].job), 0);
+    assert_true(cor_loop_run_until(loop, is_reached, &all, PATIENCE_MS));
+    cor_offload_free(offload);
+    cor_loop_free(loop);
+    sem_destroy(&gate);
+}
+
+TEST(offload, finishes_what_it_accepted_before_it_goes)
+{
+    struct cor_offload *offload;
+    struct cor_loop *loop;
+    size_t nended = 0;
+    struct work works[20];
+
+    open_both(&loop, &offload, 20, 1000);
+    for (size_t i = 0; i < 20; i++) {
+        works[i] = work_for(loop, 1, &nended);
+        assert_int_equal(cor_offload_submit(offload, &works[i].job), 0);
+    }
+    cor_offload_free(offload);
+    for (size_t i = 0; i < 20; i++)
+        assert_int_equal(works[i].runs, 1);
+    cor_loop_free(loop); /* delivers the mail that is left */
+    assert_int_equal(nended, 20);
+}
+
+TEST(offload, needs_memory_and_takes_null)
+{
+    struct cor_offload_opts opts = {.nthreads = 1, .jobs_max = 1, .bytes_max = 1};
+    struct cor_offload *offload;
+
+    FOR_EACH_FAILED_ALLOC(fail) {
+        int r = cor_offload_new(&opts, &offload);
+
+        assert_true(r == 0 || r == -COR_ENOMEM);
+        if (r == 0)
+            cor_offload_free(offload);
+    }
+    assert_null(cor_offload_free(NULL));
+}

@@ -1,0 +1,99 @@
+#include "loop/turns.h"
+
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "loop/loop.h"
+#include "test.h"
+
+#define PATIENCE_MS 60000
+#define BUSY_US     30000
+
+struct busy {
+    struct cor_mail mail;
+    bool is_done;
+    uint64_t took_us; /* of CPU time */
+};
+
+static uint64_t cpu_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void work(struct cor_mail *mail)
+{
+    struct busy *busy = COR_CONTAINER_OF(mail, struct busy, mail);
+    uint64_t start_us = cpu_us();
+
+    while ((busy->took_us = cpu_us() - start_us) < BUSY_US)
+        ;
+    busy->is_done = true;
+}
+
+static bool is_done(void *arg)
+{
+    return ((struct busy *)arg)->is_done;
+}
+
+static uint64_t count(const struct cor_loop_turns *turns, uint64_t above_us)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i <= COR_LOOP_TURN_BUCKETS; i++) {
+        if (i > 0 && cor_loop_turn_buckets[i - 1] >= above_us)
+            n += turns->counts[i];
+    }
+    return n;
+}
+
+TEST(turns, shows_the_longest_one_in_cpu_time)
+{
+    struct cor_loop *loop;
+    struct cor_loop_turns turns;
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    cor_loop_measure_turns(loop);
+    for (unsigned i = 0; i < 2; i++) {
+        struct busy busy = {.mail.on_mail = work};
+
+        cor_loop_reply(loop, &busy.mail);
+        assert_true(cor_loop_run_until(loop, is_done, &busy, PATIENCE_MS));
+        cor_loop_get_turns(loop, &turns);
+        /* The first turn on a thread only begins the measuring. */
+        assert_true(i == 0 || turns.max_us >= busy.took_us);
+    }
+    assert_true(turns.max_us >= BUSY_US);
+    assert_true(turns.sum_us >= turns.max_us);
+    assert_true(count(&turns, 20000) >= 1);
+    cor_loop_free(loop);
+}
+
+TEST(turns, sleeping_is_no_part_of_one)
+{
+    struct busy never = {.is_done = false};
+    struct cor_loop *loop;
+    struct cor_loop_turns turns;
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    cor_loop_measure_turns(loop);
+    assert_false(cor_loop_run_until(loop, is_done, &never, 1));
+    assert_false(cor_loop_run_until(loop, is_done, &never, 100));
+    cor_loop_get_turns(loop, &turns);
+    assert_int_equal(count(&turns, 100000), 0);
+    cor_loop_free(loop);
+}
+
+TEST(turns, of_a_loop_that_is_not_measured_are_none)
+{
+    struct cor_loop *loop;
+    struct cor_loop_turns turns;
+
+    assert_int_equal(cor_loop_new(8, &loop), 0);
+    cor_loop_get_turns(loop, &turns);
+    assert_int_equal(turns.max_us + turns.sum_us + turns.counts[0], 0);
+    cor_loop_free(loop);
+}

@@ -1,0 +1,235 @@
+/* Requests over large bytes, whose stages run on other threads. */
+#include "server/heavy.h"
+
+#include "api_fixture.h"
+#include "base/mem.h"
+
+#define MAPS  "/api/v1/namespaces/default/configmaps"
+#define LARGE (3 * COR_HEAVY_BYTES)
+
+static void add(struct cor_buf *b, const char *fmt, ...) COR_PRINTF(2, 3);
+static void add(struct cor_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_int_equal(cor_buf_addv(b, fmt, ap), 0);
+    va_end(ap);
+}
+
+/* A config map with this much data. */
+static void make_map(struct cor_buf *b, const char *name, size_t bytes, const char *value)
+{
+    cor_buf_init(b, 16u << 20);
+    add(b, "{\"metadata\":{\"name\":\"%s\"},\"data\":{", name);
+    for (size_t i = 0; b->n < bytes; i++)
+        add(b, "%s\"key%zu\":\"%s\"", i ? "," : "", i, value);
+    add(b, "}}");
+}
+
+static uint64_t jobs(struct fx *fx)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(fx->offload, &stats);
+    return stats.jobs;
+}
+
+/* Every way of writing and reading a large object; returns what is stored in the end. */
+static const char *write_and_read(struct fx *fx)
+{
+    struct cor_buf body, patch;
+    const char *text;
+
+    make_map(&body, "x", LARGE, "first");
+    (void)fx_do(fx, 201, "POST", MAPS, cor_buf_z(&body));
+    (void)fx_do(fx, 409, "POST", MAPS, cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    make_map(&body, "x", LARGE, "second");
+    (void)fx_do(fx, 200, "PUT", MAPS "/x", cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    /* A small patch of a large object, and a large one. */
+    (void)fx_do(fx, 200, "PATCH", MAPS "/x", "{\"data\":{\"key7\":\"patched\"}}");
+    make_map(&patch, "x", LARGE, "third");
+    (void)fx_do_with(
+        fx, 200, "PATCH", MAPS "/x", cor_buf_z(&patch),
+        &(struct fx_headers){.content_type = "application/strategic-merge-patch+json"});
+    cor_buf_deinit(&patch);
+    (void)fx_do_with(fx, 200, "PATCH", MAPS "/x",
+                     "[{\"op\":\"replace\",\"path\":\"/data/key8\",\"value\":\"json\"}]",
+                     &(struct fx_headers){.content_type = "application/json-patch+json"});
+    (void)fx_do(fx, 422, "PATCH", MAPS "/x", "{\"metadata\":{\"labels\":{\"-\":\"-\"}}}");
+    text = fx_do_with(fx, 200, "GET", MAPS "/x", "",
+                      &(struct fx_headers){.accept = "application/yaml"});
+    assert_non_null(strstr(text, "  key8: json\n"));
+    /* What was read as YAML is written as YAML. */
+    text = fx_do_with(fx, 200, "PUT", MAPS "/x", text,
+                      &(struct fx_headers){.content_type = "application/yaml"});
+    assert_at(text, ".data.key8", "json");
+    assert_at(text, ".data.key7", "third");
+    return fx_do_with(fx, 200, "GET", MAPS "/x", "",
+                      &(struct fx_headers){.accept = "application/json;pretty=1"});
+}
+
+TEST(heavy, large_requests_give_what_they_give_on_the_loop)
+{
+    struct fx on_threads = {.has_no_offload = false}, on_loop = {.has_no_offload = true};
+    const char *a, *b;
+    size_t n;
+
+    fx_open(&on_threads);
+    fx_bootstrap(&on_threads);
+    fx_open(&on_loop);
+    fx_bootstrap(&on_loop);
+    assert_int_equal(jobs(&on_threads), 0);
+    a = write_and_read(&on_threads);
+    assert_true(jobs(&on_threads) >= 10);
+    b = write_and_read(&on_loop);
+    /* Kind, version and data; the rest has random numbers in it. */
+    n = (size_t)(strstr(a, "\"metadata\"") - a);
+    assert_true(n > LARGE && strlen(b) > n);
+    assert_memory_equal(a, b, n);
+    fx_close(&on_threads);
+    fx_close(&on_loop);
+}
+
+TEST(heavy, an_object_may_be_metadata_for_the_most_part)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+    const char *made;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cor_buf_init(&body, 2u << 20);
+    add(&body, "{\"metadata\":{\"name\":\"x\",\"ownerReferences\":[");
+    for (size_t i = 0; body.n < 1200000; i++)
+        add(&body, "%s{\"apiVersion\":\"v1\",\"kind\":\"P\",\"name\":\"n\",\"uid\":\"u%zu\"}",
+            i ? "," : "", i);
+    add(&body, "]}}");
+    made = fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    assert_at(made, ".metadata.ownerReferences[10000].uid", "u10000");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+TEST(heavy, small_requests_stay_on_the_loop)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", 20000, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    (void)fx_do(&fx, 200, "PUT", MAPS "/x", cor_buf_z(&body));
+    (void)fx_do(&fx, 200, "PATCH", MAPS "/x", "{\"data\":{\"key1\":\"w\"}}");
+    (void)fx_do_with(&fx, 200, "GET", MAPS "/x", "",
+                     &(struct fx_headers){.accept = "application/yaml"});
+    assert_int_equal(jobs(&fx), 0);
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+TEST(heavy, a_create_makes_names_and_uids_on_a_thread)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+    const char *one, *two;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cor_buf_init(&body, 1u << 20);
+    add(&body, "{\"metadata\":{\"generateName\":\"g-\"},\"data\":{\"k\":\"%0*d\"}}", (int)LARGE, 0);
+    one = fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    two = fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    assert_int_equal(strlen(fx_at(one, ".metadata.name")), 7);
+    assert_string_not_equal(fx_at(one, ".metadata.name"), fx_at(two, ".metadata.name"));
+    assert_int_equal(strlen(fx_at(one, ".metadata.uid")), 36);
+    assert_string_not_equal(fx_at(one, ".metadata.uid"), fx_at(two, ".metadata.uid"));
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+/* The request's memory goes with its reader, while a thread may be at it. */
+TEST(heavy, a_reader_may_go_while_a_thread_has_its_request)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body, small;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", 4 * LARGE, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    for (unsigned i = 0; i < 20; i++) {
+        static const char *const methods[] = {"POST", "PUT", "PATCH", "GET"};
+        const char *method = methods[i % 4];
+        struct fx_headers headers = {.accept = "application/yaml"};
+        struct fx_call call;
+
+        make_map(&body, i % 4 ? "x" : "y", LARGE, i % 8 < 4 ? "a" : "b");
+        fx_start(&fx, &call, method, i % 4 ? MAPS "/x" : MAPS, i % 4 == 3 ? "" : cor_buf_z(&body),
+                 &headers);
+        fx_call_deinit(&call);
+        cor_buf_deinit(&body);
+    }
+    make_map(&small, "z", 10, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&small));
+    cor_buf_deinit(&small);
+    fx_close(&fx); /* waits for the calls */
+}
+
+TEST(heavy, too_many_are_told_to_come_again)
+{
+    static const struct cor_offload_opts none = {.nthreads = 1, .jobs_max = 0, .bytes_max = 1};
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload *full;
+    struct cor_buf body;
+    FX_CALL call = {0};
+
+    assert_int_equal(cor_offload_new(&none, &full), 0);
+    fx.opts.offload = full;
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", LARGE, "v");
+    fx_start(&fx, &call, "POST", MAPS, cor_buf_z(&body), NULL);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 429);
+    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    assert_at(cor_buf_z(&call.sink.body), ".reason", "TooManyRequests");
+    /* Nothing was written, and what is small goes on. */
+    (void)fx_do(&fx, 404, "GET", MAPS "/x", "");
+    (void)fx_do(&fx, 201, "POST", MAPS, "{\"metadata\":{\"name\":\"x\"}}");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+    cor_offload_free(full);
+}
+
+TEST(heavy, a_failed_allocation_is_a_failure_or_leaves_a_whole_object)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", COR_HEAVY_BYTES + 1, "value");
+    FOR_EACH_FAILED_ALLOC(fail) {
+        struct fx_call call;
+        const char *stored;
+
+        fx_start(&fx, &call, "POST", MAPS, cor_buf_z(&body), NULL);
+        fx_wait(&call);
+        test_fail_alloc(0, false);
+        if (call.sink.status == 201) {
+            stored = fx_do(&fx, 200, "GET", MAPS "/x", "");
+            assert_non_null(strstr(stored, "\"key1000\":\"value\""));
+            (void)fx_do(&fx, 200, "DELETE", MAPS "/x", "");
+        } else {
+            (void)fx_do(&fx, 0, "DELETE", MAPS "/x", "");
+        }
+        fx_call_deinit(&call);
+    }
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
