@@ -17,6 +17,8 @@
 #define DRAIN_MS      10000
 #define VERBOSE_DEBUG 4
 #define NO_FD         UINT64_MAX
+/* A year, in seconds: what a watch may last is computed in milliseconds from it. */
+#define MIN_REQUEST_TIMEOUT_MAX 31536000
 /* Each may hold a window of 256 KB of a body. */
 #define H2_STREAMS_MAX 10000
 
@@ -60,7 +62,8 @@ static const struct flag flags[] = {
     {"request-timeout", 0, FLAG_DURATION, AT_INSTANCE(request_timeout_ms), "DURATION",
      "how long a request may take (1m)"},
     {"min-request-timeout", 0, FLAG_NUMBER, AT_INSTANCE(min_request_timeout_s), "SECONDS",
-     "a watch lasts one to two times this unless it says otherwise (1800)", 1},
+     "a watch lasts one to two times this unless it says otherwise (1800)", 1,
+     MIN_REQUEST_TIMEOUT_MAX},
     {"watch-cache", 0, FLAG_SWITCH, AT_INSTANCE(watch_cache), NULL,
      "serve reads from memory (true)"},
     {"watch-cache-sizes", 0, FLAG_TEXT, AT_INSTANCE(watch_cache_sizes), "RESOURCE#N,..",

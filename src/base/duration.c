@@ -21,7 +21,7 @@ static bool is_digit(char c)
 }
 
 /* The unit ends where the next number begins. */
-static int take_unit(struct cor_str *s, int64_t *ret_ns)
+static int take_unit(struct cor_str *s, int64_t *ret_ns, struct cor_str *reterr_unit)
 {
     size_t n = 0;
 
@@ -34,12 +34,13 @@ static int take_unit(struct cor_str *s, int64_t *ret_ns)
             return 0;
         }
     }
+    *reterr_unit = cor_str(s->p, n);
     return -COR_EINVAL;
 }
 
 /* Adds one number with its unit to `*sum`. Digits after the point that no longer count are
  * dropped, as Go does. */
-static int take_part(struct cor_str *s, int64_t *sum)
+static int take_part(struct cor_str *s, int64_t *sum, struct cor_str *reterr_unit)
 {
     int64_t whole = 0, fraction = 0, unit, v;
     double scale = 1;
@@ -61,7 +62,7 @@ static int take_part(struct cor_str *s, int64_t *sum)
     }
     if (digits == 0)
         return -COR_EINVAL;
-    r = take_unit(s, &unit);
+    r = take_unit(s, &unit, reterr_unit);
     if (r < 0)
         return r;
     v = (int64_t)((double)fraction * ((double)unit / scale));
@@ -71,20 +72,28 @@ static int take_part(struct cor_str *s, int64_t *sum)
     return 0;
 }
 
-int cor_duration_parse(struct cor_str s, int64_t *ret_ns)
+int cor_duration_parse_why(struct cor_str s, int64_t *ret_ns, struct cor_str *reterr_unit)
 {
     bool negative = s.n > 0 && s.p[0] == '-';
     int64_t sum = 0;
     int r = 0;
 
+    *reterr_unit = (struct cor_str){NULL, 0};
     if (negative || (s.n > 0 && s.p[0] == '+'))
         s = cor_str_from(s, 1);
     if (s.n == 0)
         return -COR_EINVAL;
     if (!cor_str_eqz(s, "0"))
         while (r == 0 && s.n > 0)
-            r = take_part(&s, &sum);
+            r = take_part(&s, &sum, reterr_unit);
     if (r == 0)
         *ret_ns = negative ? -sum : sum;
     return r;
+}
+
+int cor_duration_parse(struct cor_str s, int64_t *ret_ns)
+{
+    struct cor_str ignored;
+
+    return cor_duration_parse_why(s, ret_ns, &ignored);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "http/url.h"
 #include "loop/loop.h"
+#include "meta/quote.h"
 #include "server/api_int.h"
 #include "server/http_sink.h"
 #include "server/impersonation.h"
@@ -205,12 +206,29 @@ static bool is_long(const struct exchange *ex)
     return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
 }
 
+/* In the words of Go's time.ParseDuration(). A text that is too long to be one was not kept. */
+static int refuse_timeout(struct exchange *ex, struct cor_str text, struct cor_str unit)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = 8 * TIMEOUT_TEXT_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted_unit = {.max = 8 * TIMEOUT_TEXT_MAX};
+
+    (void)cor_quote(text, &quoted);
+    (void)cor_quote(unit, &quoted_unit);
+    return cor_status_bad_request(
+        &ex->status, "invalid timeout specified in the request URL - time: %s%s%s duration %s",
+        !unit.p       ? "invalid"
+        : unit.n == 0 ? "missing unit in"
+                      : "unknown unit ",
+        unit.n > 0 ? cor_buf_z(&quoted_unit) : "", unit.n > 0 ? " in" : "", cor_buf_z(&quoted));
+}
+
 /* ?timeout= shortens the time that a request has; watches have timeoutSeconds. */
 static int set_deadline(struct exchange *ex)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     uint64_t timeout_ms = ex->server->request_timeout_ms;
     uint64_t now_ms = cor_loop_now_ms(cor_http_response_loop(ex->sink.response));
+    struct cor_str unit = {NULL, 0};
     int64_t ns = 0;
     int r;
 
@@ -218,11 +236,11 @@ static int set_deadline(struct exchange *ex)
     if (is_long(ex))
         return 0;
     r = cor_url_query_get(ex->http->query, COR_STR("timeout"), &text);
-    if (r == 0 && text.n > 0 && cor_duration_parse(cor_buf_str(&text), &ns) < 0)
-        return cor_status_bad_request(
-            &ex->status,
-            "invalid timeout specified in the request URL - time: invalid duration \"%s\"",
-            cor_buf_z(&text));
+    if (r == -COR_ENOMEM)
+        return cor_status_set(&ex->status, r, "%s", cor_err_text(r));
+    if (r == -COR_ETOOBIG ||
+        (r == 0 && text.n > 0 && cor_duration_parse_why(cor_buf_str(&text), &ns, &unit) < 0))
+        return refuse_timeout(ex, cor_buf_str(&text), unit);
     if (ns > 0 && (uint64_t)ns / 1000000 < timeout_ms) {
         timeout_ms = (uint64_t)ns / 1000000;
         cor_http_response_set_deadline(ex->sink.response, now_ms + timeout_ms);

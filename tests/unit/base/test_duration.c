@@ -37,6 +37,34 @@ TEST(duration, reads_what_go_reads)
     }
 }
 
+TEST(duration, names_the_unit_that_is_none)
+{
+    static const struct {
+        const char *text, *unit;
+    } rows[] = {{"1", ""},
+                {"-1", ""},
+                {"1.0", ""},
+                {"1e3", "e"},
+                {"0x10s", "x"},
+                {"1_0s", "_"},
+                {"5s3", ""},
+                {"s", NULL},
+                {"", NULL},
+                {"a", NULL},
+                {"99999999999999999999s", NULL},
+                {"3000000h", NULL}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_str unit;
+        int64_t ns;
+
+        assert_true(cor_duration_parse_why(cor_strz(rows[i].text), &ns, &unit) < 0);
+        assert_int_equal(unit.p == NULL, rows[i].unit == NULL);
+        if (rows[i].unit)
+            assert_str(unit, rows[i].unit);
+    }
+}
+
 TEST(duration, refuses_the_rest)
 {
     static const char *const texts[] = {"",   "3",   "-",  "s",   ".", "-.",
