@@ -52,7 +52,7 @@ static int make_room(void **items, size_t size, size_t n, size_t *cap, size_t ma
 /* Checks the document and keeps a copy, which the strings point into. */
 static int keep_body(struct cor_catalog *catalog, struct cor_str body, struct cor_str *ret_kept)
 {
-    const struct cor_json_limits limits = {COR_CATALOG_BODY_MAX, DOCUMENT_DEPTH};
+    const struct cor_json_limits limits = {COR_CATALOG_BODY_MAX, DOCUMENT_DEPTH, true};
     struct cor_json_error why;
     bool is_canonical;
     void *bodies = catalog->bodies;

@@ -108,6 +108,13 @@ static void write_source(struct cor_json_writer *w, const struct cor_event *e)
     cor_json_end_object(w);
 }
 
+/* An int32 in Kubernetes: it stays at the largest. */
+static void write_count(struct cor_json_writer *w, const struct cor_event *e)
+{
+    cor_json_key(w, COR_STR("count"));
+    cor_json_u64(w, e->count < INT32_MAX ? e->count : INT32_MAX);
+}
+
 int cor_event_write(const struct cor_event *e, struct cor_buf *out)
 {
     struct cor_json_writer w;
@@ -116,8 +123,7 @@ int cor_event_write(const struct cor_event *e, struct cor_buf *out)
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("kind"), COR_STR("Event"));
     cor_json_member(&w, COR_STR("apiVersion"), COR_STR("v1"));
-    cor_json_key(&w, COR_STR("count"));
-    cor_json_u64(&w, e->count);
+    write_count(&w, e);
     time_member(&w, "firstTimestamp", e->first_ms);
     write_ref(&w, "involvedObject", &e->about);
     time_member(&w, "lastTimestamp", e->last_ms);
@@ -136,8 +142,7 @@ int cor_event_write_patch(const struct cor_event *e, struct cor_buf *out)
 
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
-    cor_json_key(&w, COR_STR("count"));
-    cor_json_u64(&w, e->count);
+    write_count(&w, e);
     time_member(&w, "lastTimestamp", e->last_ms);
     cor_json_member(&w, COR_STR("message"), e->message);
     cor_json_end_object(&w);
@@ -155,8 +160,7 @@ static void write_series(struct cor_json_writer *w, const struct cor_event *e)
 {
     cor_json_key(w, COR_STR("series"));
     cor_json_begin_object(w);
-    cor_json_key(w, COR_STR("count"));
-    cor_json_u64(w, e->count);
+    write_count(w, e);
     micro_time_member(w, "lastObservedTime", e->last_ms);
     cor_json_end_object(w);
 }

@@ -187,7 +187,9 @@ static int observe(struct cor_event_correlator *c, struct cor_event *e)
         o->name_len = e->event_name.n < NAME_MAX ? e->event_name.n : NAME_MAX;
         memcpy(o->name, e->event_name.p, o->name_len);
     }
-    e->count = ++o->count;
+    if (o->count < UINT32_MAX)
+        o->count++;
+    e->count = o->count;
     e->first_ms = o->first_ms;
     e->event_name = cor_str(o->name, o->name_len);
     return 0;

@@ -111,6 +111,7 @@ static void read_causes(struct cor_status *st, struct cor_str details)
 static void read_details(struct cor_status *st, struct cor_str json)
 {
     struct cor_str details, value;
+    int64_t seconds;
 
     if (cor_json_get(json, COR_STR("details"), COR_JSON_ANY_ORDER, &details) < 0 ||
         cor_json_type(details) != COR_JSON_OBJECT)
@@ -120,14 +121,16 @@ static void read_details(struct cor_status *st, struct cor_str json)
     read_text(details, "group", &st->group);
     read_text(details, "kind", &st->kind);
     read_text(details, "uid", &st->uid);
-    if (cor_json_get(details, COR_STR("retryAfterSeconds"), COR_JSON_ANY_ORDER, &value) == 0)
-        cor_json_to_i64(value, &st->retry_after_s);
+    /* An int32 in Kubernetes; whatever else a server says must not overflow where it is used. */
+    if (cor_json_get(details, COR_STR("retryAfterSeconds"), COR_JSON_ANY_ORDER, &value) == 0 &&
+        cor_json_to_i64(value, &seconds) == 0 && seconds >= 0 && seconds <= INT32_MAX)
+        st->retry_after_s = seconds;
     read_causes(st, details);
 }
 
 bool cor_status_is_failure(struct cor_str body)
 {
-    const struct cor_json_limits limits = {COR_STATUS_MESSAGE_MAX * 16, COR_JSON_DEPTH_MAX};
+    const struct cor_json_limits limits = {COR_STATUS_MESSAGE_MAX * 16, COR_JSON_DEPTH_MAX, true};
     struct cor_str kind, status;
     struct cor_json_error why;
     bool canonical;

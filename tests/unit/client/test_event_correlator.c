@@ -42,6 +42,23 @@ TEST(event_correlator, an_event_alone_is_sent_as_it_is)
     cor_event_correlator_free(c);
 }
 
+/* The count of an Event is an int32, which typed clients read. */
+TEST(event_correlator, a_count_that_no_int32_holds_is_written_as_the_largest)
+{
+    struct cor_event many = pod;
+
+    many.count = UINT32_MAX;
+    for (int i = 0; i < 3; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 4096};
+
+        assert_int_equal(i == 0   ? cor_event_write(&many, &out)
+                         : i == 1 ? cor_event_write_patch(&many, &out)
+                                  : cor_event_write_v1(&many, &out),
+                         0);
+        assert_non_null(strstr(cor_buf_z(&out), "\"count\":2147483647"));
+    }
+}
+
 /* Contract 4.3.10. */
 TEST(event_correlator, equal_events_are_one_with_a_count)
 {

@@ -1,4 +1,6 @@
 /* Contract client.md 4.10. */
+#include <stdio.h>
+
 #include "base/err.h"
 #include "meta/gvk.h"
 #include "meta/status.h"
@@ -39,6 +41,32 @@ TEST(status_read, causes_and_retry_after_are_read)
     cor_status_deinit(&from);
     cor_status_deinit(&to);
     cor_buf_deinit(&json);
+}
+
+TEST(status_read, seconds_to_wait_that_no_int32_holds_are_none)
+{
+    static const struct {
+        const char *seconds;
+        int64_t read;
+    } rows[] = {{"2147483647", INT32_MAX},
+                {"2147483648", 0},
+                {"9223372036854775807", 0},
+                {"-1", 0},
+                {"1e400", 0},
+                {"1.5", 0}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_status st = {0};
+        char body[256];
+
+        snprintf(body, sizeof(body),
+                 "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":429,\"details\":{"
+                 "\"retryAfterSeconds\":%s}}",
+                 rows[i].seconds);
+        cor_status_read(&st, 429, cor_strz(body));
+        assert_int_equal(st.retry_after_s, rows[i].read);
+        cor_status_deinit(&st);
+    }
 }
 
 TEST(status_read, without_a_status_the_code_tells)
