@@ -1,23 +1,28 @@
-/* Input: a byte for the request, one for the content type, then the body. The API answers it over
- * an engine in memory, as a dry run so that nothing stays: always once, never with a 500, twice the
- * same, with an object or a Status that can be read back. (The options in the body of a DELETE take
- * the place of the query's, so that one may do what it says; what it deleted is made again.) */
+/* Input: a byte for the request, one for the content type, then the body; or AS_PATH, a byte for
+ * the method, and a path with its query. The API answers it over an engine in memory, as a dry run
+ * so that nothing stays: always once, never with a 500, twice the same, with an object or a Status
+ * that can be read back. (The options in the body of a DELETE take the place of the query's, so
+ * that one may do what it says; what it deleted is made again.) */
 #include <string.h>
 
 #include "base/clock.h"
 #include "fuzz.h"
 #include "loop/loop.h"
 #include "meta/status.h"
+#include "meta/time_text.h"
 #include "server/api.h"
 #include "server/buffer_sink.h"
 #include "storage/engine.h"
 #include "json/json.h"
 #include "json/path.h"
+#include "json/scan.h"
 
 #define PATIENCE_MS 10000
 #define CONFIG_MAPS "/api/v1/namespaces/default/configmaps"
 #define PODS        "/api/v1/namespaces/default/pods"
 #define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
+#define SCALERS     "/apis/autoscaling/v"
+#define SCALERS_END "/namespaces/default/horizontalpodautoscalers"
 
 static const struct {
     enum cor_http_method method;
@@ -35,7 +40,16 @@ static const struct {
     {COR_HTTP_POST, "/api/v1/namespaces"},
     {COR_HTTP_PUT, "/api/v1/namespaces/default"},
     {COR_HTTP_PATCH, DEPLOYMENTS "/x"},
+    {COR_HTTP_PUT, DEPLOYMENTS "/x/scale"},
+    {COR_HTTP_PATCH, DEPLOYMENTS "/x/scale"},
+    {COR_HTTP_POST, PODS "/x/eviction"},
+    {COR_HTTP_POST, PODS "/x/binding"},
+    {COR_HTTP_POST, SCALERS "1" SCALERS_END},
+    {COR_HTTP_POST, SCALERS "2" SCALERS_END},
 };
+
+/* The byte for the request that makes the rest of the input a path with its query. */
+#define AS_PATH 0xff
 
 static const char *const types[] = {
     "application/json",
@@ -148,6 +162,24 @@ static struct cor_str value_at(struct cor_str json, const char *path)
     return value;
 }
 
+/* A client with types must be able to read what is there. */
+static void check_metadata(struct cor_str body)
+{
+    static const char *const times[] = {"metadata.creationTimestamp", "metadata.deletionTimestamp"};
+    static const char *const integers[] = {"metadata.generation",
+                                           "metadata.deletionGracePeriodSeconds"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct cor_str time = value_at(body, times[i]), raw, integer = value_at(body, integers[i]);
+        int64_t n;
+
+        FUZZ_CHECK(!time.p || cor_json_type(time) == COR_JSON_NULL ||
+                   (cor_json_to_raw(time, &raw) == 0 && cor_time_parse(raw, &n) == 0));
+        FUZZ_CHECK(!integer.p || cor_json_type(integer) == COR_JSON_NULL ||
+                   (cor_json_to_i64(integer, &n) == 0 && n >= 0));
+    }
+}
+
 static void check(const struct answer *a)
 {
     struct cor_json_limits limits = {.bytes_max = 64u << 20, .depth_max = COR_JSON_DEPTH_MAX};
@@ -161,11 +193,32 @@ static void check(const struct answer *a)
     FUZZ_CHECK(cor_json_check(body, &limits, &canonical, NULL) == 0);
     if (a->sink.status < 300) {
         FUZZ_CHECK(value_at(body, "kind").n > 0);
+        check_metadata(body);
         return;
     }
     FUZZ_CHECK(cor_str_eq(value_at(body, "kind"), COR_STR("\"Status\"")));
     FUZZ_CHECK(cor_str_to_u64(value_at(body, "code"), &code) == 0);
     FUZZ_CHECK(code == (uint64_t)a->sink.status);
+}
+
+/* Any path and query: never a failure of the server. A watch has no end, and is left out. */
+static void try_path(enum cor_http_method method, struct cor_str target)
+{
+    struct answer a = {.request = {.method = method, .content_type = COR_STR("application/json")}};
+    struct cor_str query = target, path = cor_str_cut(&query, '?'), body;
+
+    a.request.query = query.p ? query : COR_STR("");
+    a.request.body = method == COR_HTTP_GET ? COR_STR("") : COR_STR("{\"dryRun\":[\"All\"]}");
+    cor_buffer_sink_init(&a.sink, 64u << 20, NULL);
+    if (cor_request_info_init(&a.request.info, method, path, a.request.query) == 0 &&
+        a.request.info.verb != COR_VERB_WATCH) {
+        cor_api_call(cor_api_loop(api, 0), &a.request, &a.sink.sink);
+        FUZZ_CHECK(cor_loop_run_until(loop, is_done, &a, PATIENCE_MS));
+        body = cor_buf_str(&a.sink.body);
+        FUZZ_CHECK(a.sink.status < 500 || a.sink.status == 504 ||
+                   memmem(body.p, body.n, "strconv.ParseUint", 17));
+    }
+    answer_deinit(&a);
 }
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
@@ -179,6 +232,11 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     if (!api) {
         set_up();
         atexit(tear_down);
+    }
+    if (data[0] == AS_PATH) {
+        try_path(data[1] % 2 ? COR_HTTP_GET : COR_HTTP_DELETE,
+                 cor_str((const char *)data + 2, size - 2));
+        return 0;
     }
     r = data[0] % COR_ARRAY_LEN(requests);
     t = data[1] % COR_ARRAY_LEN(types);

@@ -10,7 +10,9 @@
 
 #define OUT_MAX (1u << 24)
 
-static const struct cor_json_limits limits = {.bytes_max = 1u << 22, .depth_max = 200};
+static const struct cor_json_limits limits = {
+    .bytes_max = 1u << 22, .depth_max = 200, .any_number = true};
+static const struct cor_json_limits strict = {.bytes_max = 1u << 22, .depth_max = 200};
 
 /* Writes a value again from what the scanner tells of it. */
 static void rebuild(struct cor_json_writer *w, struct cor_str value, unsigned depth)
@@ -88,6 +90,20 @@ static void check_canonical(struct cor_str in, const struct cor_json_traits *tra
     cor_buf_deinit(&again);
 }
 
+/* yyjson refuses a number that no double holds too, as it does a lone surrogate. */
+static void check_numbers(struct cor_str in, const struct cor_json_traits *traits)
+{
+    yyjson_doc *tree = yyjson_read_opts((char *)in.p, in.n, 0, &cor_json_alc, NULL);
+    struct cor_str number;
+    bool canonical;
+    bool is_strict = cor_json_check(in, &strict, &canonical, NULL) == 0;
+
+    FUZZ_CHECK(cor_json_find_huge(in, &number) == (is_strict ? -COR_ENOTFOUND : 0));
+    FUZZ_CHECK(is_strict || (number.p >= in.p && number.p + number.n <= in.p + in.n));
+    FUZZ_CHECK(traits->lone_surrogate || (tree != NULL) == is_strict);
+    yyjson_doc_free(tree);
+}
+
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     struct cor_str in = cor_str((const char *)data, size);
@@ -99,6 +115,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
 
     if (cor_json_check_traits(in, &limits, &traits, &err) == 0) {
         check_canonical(in, &traits);
+        check_numbers(in, &traits);
     } else {
         FUZZ_CHECK(err.offset <= size && err.message[0]);
         tree = yyjson_read_opts((char *)data, size, 0, &cor_json_alc, NULL);
