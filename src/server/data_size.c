@@ -55,7 +55,7 @@ static size_t values_size(struct cor_str json, const char *member, bool is_base6
     return n;
 }
 
-int cor_data_size_check(struct cor_call *call, struct cor_str json)
+static int check_values(struct cor_call *call, struct cor_str json)
 {
     static const struct cor_json_limits limits = {BODY_BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
@@ -67,8 +67,7 @@ int cor_data_size_check(struct cor_call *call, struct cor_str json)
     bool canonical;
     size_t n;
 
-    assert(call->type);
-    if (json.n <= COR_DATA_BYTES_MAX || (!is_map && !is_secret) || call->type->group.n > 0 ||
+    if ((!is_map && !is_secret) || call->type->group.n > 0 ||
         cor_json_check(json, &limits, &canonical, NULL) < 0)
         return 0;
     n = values_size(json, "data", is_secret);
@@ -80,4 +79,10 @@ int cor_data_size_check(struct cor_call *call, struct cor_str json)
         (void)cor_json_to_raw(value, &name);
     cor_field_errors_add_too_long(&errs, &path, COR_DATA_BYTES_MAX);
     return cor_status_invalid(&call->status, &gk, name, &errs);
+}
+
+int cor_data_size_check(struct cor_call *call, struct cor_str json)
+{
+    assert(call->type);
+    return json.n <= COR_DATA_BYTES_MAX ? 0 : check_values(call, json);
 }
