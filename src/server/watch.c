@@ -19,7 +19,8 @@ struct watch_call {
     bool has_columns; /* of the table: they are sent once */
     bool is_ending;   /* what is in the spans is the last */
     bool is_paused;
-    char rv[24]; /* of a DELETED event */
+    cor_rev last_rev; /* of the last event */
+    char rv[24];      /* of a DELETED event */
 };
 
 static const char *const heads[] = {
@@ -183,13 +184,17 @@ static void end_with(struct watch_call *w, struct cor_status *status)
     send(w);
 }
 
-/* An event that cannot be made must not be left out: the reader is told, and begins anew. */
-static void end_without(struct watch_call *w, int err)
+/* An event that cannot be made must not be left out: the reader is told, and begins anew. Inside a
+ * revision it would go on after it, so it is told to list. */
+static void end_without(struct watch_call *w, int err, cor_rev rev)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
-    (void)cor_status_internal(&status, "unable to encode watch object: %s", cor_err_text(err));
+    if (rev == w->last_rev)
+        (void)cor_status_expired(&status, "unable to encode watch object: %s", cor_err_text(err));
+    else
+        (void)cor_status_internal(&status, "unable to encode watch object: %s", cor_err_text(err));
     end_with(w, &status);
 }
 
@@ -215,9 +220,10 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
         r = write_table(w, event->type, own.object);
     if (r < 0) {
-        end_without(w, r);
+        end_without(w, r, event->rev);
         return;
     }
+    w->last_rev = event->rev;
     cor_call_add_span(call, cor_strz(heads[event->type]));
     if (call->accept.view == COR_VIEW_TABLE)
         cor_call_add_span(call, cor_buf_str(&call->out));
@@ -250,8 +256,12 @@ static void begin(struct watch_call *w)
     cor_call_start(&w->call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
 }
 
+/* The time is over, or the server ends. Events of a revision that the client has begun to see come
+ * first; the watch then ends by itself. */
 static void end_now(struct watch_call *w)
 {
+    if (w->watch && w->call.refill && !w->is_ending && !cor_watch_finish(w->watch))
+        return;
     w->is_ending = true;
     if (!w->call.refill)
         begin(w);

@@ -64,6 +64,7 @@ struct cor_watch {
 struct cor_watch_ops {
     void (*pause)(struct cor_watch *watch);
     void (*resume)(struct cor_watch *watch);
+    bool (*finish)(struct cor_watch *watch);
     void (*close)(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg);
     size_t (*held)(struct cor_watch *watch); /* NULL: nothing */
 };
@@ -103,6 +104,15 @@ static inline void cor_watch_pause(struct cor_watch *watch)
 static inline void cor_watch_resume(struct cor_watch *watch)
 {
     watch->ops->resume(watch);
+}
+
+/* Its owner wants to end the stream. True: it stands between two revisions, and may be closed now.
+ * False: the rest of a revision follows, and then the end (event NULL), or an ERROR when the rest
+ * cannot be had. A client goes on after the last revision it saw, so it must have seen all of it.
+ */
+static inline bool cor_watch_finish(struct cor_watch *watch)
+{
+    return watch->ops->finish(watch);
 }
 
 /* Once; no callback but `on_closed` after this. It follows on the loop (NULL: not wanted), and the

@@ -163,6 +163,11 @@ static void raw_resume(struct cor_watch *watch)
     cor_store_watch_resume(((struct raw_watch *)watch)->watch);
 }
 
+static bool raw_finish(struct cor_watch *watch)
+{
+    return cor_store_watch_finish(((struct raw_watch *)watch)->watch);
+}
+
 static void on_raw_closed(void *arg)
 {
     struct raw_watch *w = arg;
@@ -188,7 +193,8 @@ static size_t raw_held(struct cor_watch *watch)
     return cor_store_watch_held(((struct raw_watch *)watch)->watch);
 }
 
-static const struct cor_watch_ops watch_ops = {raw_pause, raw_resume, raw_close, raw_held};
+static const struct cor_watch_ops watch_ops = {raw_pause, raw_resume, raw_finish, raw_close,
+                                               raw_held};
 
 static int reader_watch(struct cor_reader *reader, struct cor_str key,
                         const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,

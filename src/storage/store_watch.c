@@ -37,6 +37,7 @@ struct cor_store_watch {
 
     enum state state;
     bool paused;
+    bool is_finishing; /* it ends with the revision `seen` */
     bool turn_posted;
     struct cor_mail turn;
 
@@ -51,6 +52,7 @@ struct cor_store_watch {
     struct cor_list batches; /* not delivered yet */
     size_t batch_at;         /* next event of the first one */
     size_t batch_bytes;      /* of their events */
+    cor_rev seen;            /* of the last event that was delivered from a batch */
     size_t ahead;            /* events that the feed may send or has sent, and were not delivered */
     size_t largest;          /* event lately, in bytes */
 
@@ -167,10 +169,15 @@ static void deliver_change(struct cor_store_watch *w, const struct cor_feed_even
         r = store_event_initial(w->store, w->predicate, change->kv, &seen, &event, &status);
     else
         r = store_event_read(w->store, w->predicate, change, &seen, &event, &status);
-    if (r < 0)
+    /* Inside a revision only a client that lists anew loses nothing. */
+    if (r < 0 && !initial && change->kv->mod_rev == w->seen)
+        r = expired(&status);
+    if (r < 0) {
         fail(w, r, &status);
-    else if (seen)
+    } else if (seen) {
+        w->seen = initial ? 0 : event.rev;
         deliver(w, &event);
+    }
 }
 
 static size_t kv_bytes(const struct cor_kv *kv)
@@ -361,12 +368,34 @@ static void drop_first_batch(struct cor_store_watch *w)
     store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
 }
 
+/* The revision of the next event; 0: none is there, and the one before is complete. */
+static cor_rev next_rev(const struct cor_store_watch *w)
+{
+    const struct store_feed_batch *batch;
+
+    if (cor_list_empty(&w->batches))
+        return 0;
+    batch = COR_CONTAINER_OF(w->batches.next, struct store_feed_batch, link);
+    return batch->nevents > 0 ? batch->events[w->batch_at].kv->mod_rev : 0;
+}
+
+/* A batch never splits a revision. */
+static bool is_inside_revision(const struct cor_store_watch *w)
+{
+    return w->state == LIVE && w->seen > 0 && next_rev(w) == w->seen;
+}
+
 /* Delivers one event. False: there is none. */
 static bool step_live(struct cor_store_watch *w, size_t *ret_bytes)
 {
     struct store_feed_batch *batch;
     struct cor_feed_event change;
 
+    if (w->is_finishing && !is_inside_revision(w)) {
+        w->state = ENDED;
+        w->on_event(w->arg, NULL);
+        return false;
+    }
     if (cor_list_empty(&w->batches)) {
         if (w->err < 0)
             w->state = FAILED;
@@ -488,6 +517,14 @@ void cor_store_watch_progress(struct cor_store_watch *w)
 {
     assert(*w->store->kind);
     ask_progress(w);
+}
+
+bool cor_store_watch_finish(struct cor_store_watch *w)
+{
+    if (w->state == FAILED)
+        return false;
+    w->is_finishing = is_inside_revision(w);
+    return !w->is_finishing;
 }
 
 static void finish_close(struct cor_store_watch *w)

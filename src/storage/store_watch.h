@@ -26,7 +26,8 @@ struct cor_watch_event {
 };
 
 /* Called on the loop, never before cor_store_watch_open() returns. It may pause and close the
- * watch. An ERROR is the last event. */
+ * watch. An ERROR is the last event; so is NULL, the end that cor_store_watch_finish() asked for.
+ */
 typedef void (*cor_watch_cb)(void *arg, const struct cor_watch_event *event);
 
 struct cor_store_watch_opts {
@@ -56,6 +57,10 @@ size_t cor_store_watch_held(const struct cor_store_watch *watch);
 
 /* Asks for a bookmark as soon as all before it has been delivered. The store needs a kind. */
 void cor_store_watch_progress(struct cor_store_watch *watch);
+
+/* As cor_watch_finish(): true, it may be closed now; false, the rest of a revision follows, then
+ * NULL. */
+bool cor_store_watch_finish(struct cor_store_watch *watch);
 
 /* No event after this, once. `on_closed` (NULL: not wanted) follows on the loop; the watch is gone
  * after it. */

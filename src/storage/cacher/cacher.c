@@ -218,9 +218,7 @@ int cacher_install(struct cor_cacher *cacher, cor_rev rev)
     cacher->fill = FILL_LIVE;
     caches_saw(cacher->caches, cacher->cache.rev);
     pthread_mutex_lock(&cacher->cache.lock);
-    if (cacher->history == HISTORY_DONE)
-        cacher->history = HISTORY_NONE;
-    cacher->history_bytes = 0;
+    cacher->history.floor = 0;
     cor_ready_set(&cacher->ready, caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
     return 0;

@@ -152,7 +152,16 @@ struct consistency_check {
     _Atomic uint64_t passed, failed, errors;
 };
 
-enum history_state { HISTORY_NONE, HISTORY_READING, HISTORY_DONE };
+/* Readings of history, by number; see history.c. What one meets concerns those who waited for it;
+ * what stays is only that there is nothing below a revision. */
+struct history_wants {
+    uint64_t asked; /* the last reading that was asked for */
+    uint64_t done;  /* the last one that is over; the same: none is under way */
+    cor_rev from;   /* what the last one must reach */
+    cor_rev floor;  /* before this there is nothing: compacted, or more than the budget allows */
+    int err;        /* of the last one that is over; 0: none */
+    cor_rev err_at; /* whom that concerns: who wants this revision or an earlier one */
+};
 
 struct cor_cacher {
     struct cor_caches *caches;
@@ -164,8 +173,7 @@ struct cor_cacher {
     struct cor_watch_cache cache;
     struct cor_ready ready;         /* under cache.lock */
     struct cacher_reader **readers; /* one place per loop; under cache.lock */
-    enum history_state history;     /* under cache.lock */
-    size_t history_bytes;           /* read since the list; under cache.lock */
+    struct history_wants history;   /* under cache.lock */
 
     /* The writer's while it is LIVE or installs a list, else the home loop's: see source.c. */
     struct cor_reflector *reflector;
@@ -198,8 +206,7 @@ struct cor_cacher {
     struct consistency_check check;
     struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */
-    struct cor_mail history_mail;    /* from a reader; HISTORY_READING: on its way, or received */
-    cor_rev history_from;            /* under cache.lock */
+    struct cor_mail history_mail;    /* from a reader, when a reading is asked for */
     void (*on_closed)(void *arg);
     void *closed_arg;
 };
@@ -236,9 +243,9 @@ void consistency_init(struct cor_cacher *cacher);
 bool consistency_begin(struct cor_cacher *cacher);
 void consistency_tick(struct cor_cacher *cacher);
 /* In history.c: puts what the engine still has in front of the window. From any thread, with the
- * cache's lock held, once. */
+ * cache's lock held. Returns the number of the reading to wait for. */
 void history_init(struct cor_cacher *cacher);
-void history_want_locked(struct cor_cacher *cacher, cor_rev from);
+uint64_t history_want_locked(struct cor_cacher *cacher, cor_rev from);
 /* Ends what is under way, if anything is; cacher_ended() follows then. */
 void history_stop(struct cor_cacher *cacher);
 void cacher_ended(struct cor_cacher *cacher);

@@ -48,6 +48,7 @@ bool watch_sees(const struct cacher_watch *w, const struct cor_window_event *cha
 void watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event)
 {
     cacher_count(&w->reader->counts.deliveries, 1);
+    w->rev = event->rev;
     w->on_event(w->arg, event);
 }
 
@@ -112,7 +113,7 @@ static void keep_offers(struct watcher_bucket *bucket)
         watcher_bucket_push(bucket, o->number);
 }
 
-static void become_lagging(struct cacher_watch *w, uint64_t number)
+static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 {
     if (cor_list_empty(&w->bucket->lagging))
         keep_offers(w->bucket);
@@ -121,6 +122,7 @@ static void become_lagging(struct cacher_watch *w, uint64_t number)
     cacher_count(&w->reader->counts.lagging, 1);
     cor_list_push(&w->bucket->lagging, &w->link);
     w->from = number;
+    w->is_inside = rev == w->rev;
     watch_moved(w);
 }
 
@@ -136,7 +138,7 @@ static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers
         if (o->number < w->from || !watch_sees(w, o->change, &event))
             continue;
         if (w->paused)
-            become_lagging(w, o->number);
+            become_lagging(w, o->number, event.rev);
         else
             watch_deliver(w, &event);
     }
@@ -178,7 +180,7 @@ struct sight {
     bool ready;
     uint64_t generation;
     uint64_t first, next;
-    enum history_state history;
+    uint64_t history_done;
     cor_rev published;
 };
 
@@ -192,7 +194,7 @@ static struct sight look(struct cacher_reader *reader)
     s.generation = cacher->ready.generation;
     s.first = cacher->cache.window.first;
     s.next = cacher->cache.window.next;
-    s.history = cacher->history;
+    s.history_done = cacher->history.done;
     if (s.published < cacher->cache.rev)
         s.published = cacher->cache.rev;
     pthread_mutex_unlock(&cacher->cache.lock);
@@ -221,12 +223,13 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
         reader->next = s->first;
 }
 
-static void resume_extended(struct cacher_reader *reader)
+/* Those who waited for readings up to that number. */
+static void resume_extended(struct cacher_reader *reader, uint64_t done)
 {
     COR_LIST_FOREACH_SAFE(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
-        if (w->state == WATCH_EXTENDING)
+        if (w->state == WATCH_EXTENDING && w->reading <= done)
             watch_begin(w);
     }
 }
@@ -282,8 +285,10 @@ static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
         uint64_t end;
 
         /* It left the window since it was looked at: the turn that follows ends the watches. */
-        if (!s)
+        if (!s) {
+            reader->cut_rev = turn.rev;
             return false;
+        }
         end = s->number + COR_WINDOW_SEGMENT_EVENTS;
         more = dispatch_segment(reader, s, end < next ? end : next, &turn);
     }
@@ -304,8 +309,9 @@ void dispatch(struct cacher_reader *reader)
         end_lost(reader, &s);
     reader->generation = s.generation;
     reader->first = s.first;
-    if (s.history != HISTORY_READING && reader->extending > 0)
-        resume_extended(reader);
+    reader->cut_rev = 0;
+    if (reader->extending > 0)
+        resume_extended(reader, s.history_done);
     if (reader->started > 0 && s.ready) {
         if (dispatch_upto(reader, s.next)) {
             reader->done_rev = s.published;
@@ -360,18 +366,31 @@ static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
     return true;
 }
 
+/* The watch stands before an event of revision `rev`. True: the revision that it was asked to
+ * finish is over, and it ends. */
+static bool stand_before(struct cacher_watch *w, cor_rev rev)
+{
+    w->is_inside = w->rev > 0 && rev == w->rev;
+    if (!w->is_finishing || w->is_inside)
+        return false;
+    watch_end(w, NULL);
+    return true;
+}
+
 /* A watch that pauses still passes what it does not select, so that its place is an event that is
  * its own and others' traffic cannot end it. */
 bool watch_catch_up(struct cacher_watch *w, size_t max)
 {
     while (is_behind(w)) {
         COR_CLEANUP(cor_window_segment_unrefp) struct cor_window_segment *s = NULL;
+        cor_rev passed = 0;
         uint64_t end;
 
         if (w->from >= w->reader->next) {
             if (w->state == WATCH_LAGGING)
                 w->from = w->reader->next;
-            become_idle(w);
+            if (!stand_before(w, w->reader->cut_rev))
+                become_idle(w);
             return false;
         }
         s = get_segment(w->reader, w->from);
@@ -382,12 +401,19 @@ bool watch_catch_up(struct cacher_watch *w, size_t max)
         }
         end = s->number + COR_WINDOW_SEGMENT_EVENTS;
         while (is_behind(w) && w->from < end && w->from < w->reader->next) {
-            if (max == 0 || !pass(w, cor_window_segment_at(s, w->from))) {
+            const struct cor_window_event *change = cor_window_segment_at(s, w->from);
+
+            passed = change->rev;
+            if (stand_before(w, passed))
+                return false;
+            if (max == 0 || !pass(w, change)) {
                 watch_moved(w);
                 return max == 0;
             }
             max--;
         }
+        /* Until the next segment shows whether the revision goes on. */
+        w->is_inside = w->rev > 0 && w->rev == passed;
     }
     return false;
 }

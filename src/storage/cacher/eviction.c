@@ -1,6 +1,7 @@
 /* What leaves the caches, decided by the writer after every batch:
  *
- * 1. Events that are older than 75 s, but for the last 100 and some of a resource.
+ * 1. Events that are older than 75 s, but for the last 100 and some of a resource; those of one
+ *    revision leave together, here and below.
  * 2. When the history of all resources, and what snapshots alone hold, weigh more than the budget:
  *    while snapshots have more than half of it, or no event may leave, the oldest of them, by
  * asking the loop of its list or watch to end it. A snapshot is left a second from when the budget
@@ -34,9 +35,9 @@ static void evict_stale(struct cor_cacher *cacher, uint64_t now_ms)
 {
     struct cor_window_segment *oldest;
 
-    while ((oldest = cor_window_peek_oldest(&cacher->cache.window)) &&
+    while ((oldest = cor_window_peek_stale(&cacher->cache.window)) &&
            last_ms(oldest) + EVENT_FRESH_MS < now_ms)
-        cor_watch_cache_evict(&cacher->cache);
+        cor_watch_cache_evict_stale(&cacher->cache);
 }
 
 static struct cor_cacher *find_oldest(struct cor_caches *c)
@@ -57,7 +58,7 @@ static struct cor_cacher *find_oldest(struct cor_caches *c)
 
 static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
 {
-    struct cor_window_segment *oldest = cor_window_peek_oldest(&cacher->cache.window);
+    uint64_t end = cor_window_oldest_end(&cacher->cache.window);
     uint64_t needed = UINT64_MAX;
 
     pthread_mutex_lock(&cacher->cache.lock);
@@ -67,7 +68,7 @@ static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
         needed = number < needed ? number : needed;
     }
     pthread_mutex_unlock(&cacher->cache.lock);
-    return needed < oldest->number + oldest->end;
+    return needed < end;
 }
 
 static size_t over(const struct cor_caches *c)

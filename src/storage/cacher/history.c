@@ -1,12 +1,14 @@
 /* A watch from before the window: what the engine still has is read and put in front of the window,
  * so that clients resume after a restart of the server. One from before that makes it grow again,
- * until a reading does not reach what was asked for, or all of them have used up their bytes.
+ * as long as what was put there stays within its part of the byte budget.
  *
  *   history_want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look
  * again
  *
- * It ends at the window's base; if that has moved meanwhile, nothing fits and nothing is put there.
- */
+ * Only whole revisions are put there. A reading ends at the window's base; if that has moved
+ * meanwhile, nothing fits, and who waits asks again. A failure is told to those who waited for the
+ * reading and is forgotten with the next one. What is remembered until the next list is `floor`:
+ * nothing below it can be had, because it was compacted or does not fit into the budget. */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/map.h"
@@ -15,7 +17,7 @@
 /* Somewhat more is read than the first watch asks for: others are likely to come. */
 #define SPAN_REVS 4096
 #define CREDIT    256
-/* The part of the byte budget that may go into it, from one list to the next. */
+/* The part of the byte budget that may be in front of a window at a time. */
 #define BYTES_SHARE 4
 #define KEYS_MAX    (1u << 24)
 
@@ -33,7 +35,9 @@ struct history_reading {
     size_t total_bytes, bytes_max;
     struct cor_map latest; /* by key: the newest entry, with a reference */
     bool complete, stopped, expired;
+    cor_rev floor; /* as far as it is known; 0: it is not */
     int err;
+    cor_rev err_at; /* as struct history_wants has it */
 };
 
 static void on_answer(struct cor_mail *mail);
@@ -57,16 +61,41 @@ static void reading_free(struct history_reading *h)
     cor_free(h);
 }
 
-/* Readers look again, whether it helped or not; one that it did not help would ask for ever. */
-static void finish(struct cor_cacher *cacher, uint64_t generation, size_t bytes, bool helped)
+/* The reading is over: those who wait look again. */
+static void finish(struct cor_cacher *cacher, cor_rev floor, int err, cor_rev err_at)
 {
-    bool may_ask = helped || cacher->ready.generation != generation;
+    struct history_wants *wants = &cacher->history;
 
     pthread_mutex_lock(&cacher->cache.lock);
-    cacher->history = may_ask ? HISTORY_NONE : HISTORY_DONE;
-    cacher->history_bytes += bytes;
+    wants->done = wants->asked;
+    wants->err = err;
+    wants->err_at = err_at;
+    if (floor > wants->floor)
+        wants->floor = floor;
     pthread_mutex_unlock(&cacher->cache.lock);
     cacher_touch(cacher);
+}
+
+/* `err_at` 0: it has nothing to do with what was asked for. */
+static void fail(struct history_reading *h, int err, cor_rev err_at)
+{
+    h->err = err;
+    h->err_at = err_at ? err_at : UINT64_MAX;
+}
+
+static void put_in_front(struct history_reading *h)
+{
+    struct cor_watch_cache *cache = &h->cacher->cache;
+    cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
+    size_t n = h->n - h->begin;
+
+    n = cor_watch_cache_prepend(cache, n ? &h->events[h->begin] : NULL,
+                                n ? &h->bytes[h->begin] : NULL, n, start);
+    h->n = h->begin + n;
+    if (n > 0)
+        fail(h, -COR_ENOMEM, cache->window.base - 1);
+    else if (h->begin > 0 && start > h->floor)
+        h->floor = start;
 }
 
 /* The writer's. */
@@ -75,17 +104,10 @@ static void on_prepend(struct cor_mail *mail)
     struct history_reading *h = COR_CONTAINER_OF(mail, struct history_reading, mail);
     struct cor_cacher *cacher = h->cacher;
     bool fits = cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
-    bool helped = false;
 
-    if (fits && h->complete && cacher->fill == FILL_LIVE) {
-        cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
-        size_t n = h->n - h->begin;
-
-        h->n = h->begin + cor_watch_cache_prepend(&cacher->cache, n ? &h->events[h->begin] : NULL,
-                                                  n ? &h->bytes[h->begin] : NULL, n, start);
-        helped = cacher->cache.window.base <= h->asked;
-    }
-    finish(cacher, h->generation, helped ? h->total_bytes : 0, helped);
+    if (fits && h->complete && cacher->fill == FILL_LIVE)
+        put_in_front(h);
+    finish(cacher, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;
     caches_answer(cacher->caches, mail);
 }
@@ -95,7 +117,7 @@ static void on_give_up(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
 
     history_init(cacher);
-    finish(cacher, cacher->ready.generation, 0, false);
+    finish(cacher, 0, -COR_ENOMEM, UINT64_MAX);
 }
 
 /* The home loop's. */
@@ -203,12 +225,26 @@ static int add(struct history_reading *h, const struct cor_feed_event *change)
     return 0;
 }
 
+static bool is_inside_revision(const struct history_reading *h)
+{
+    return h->begin > 0 && h->events[h->begin].rev == h->events[h->begin - 1].rev;
+}
+
+/* Batches are of whole revisions, and what is left is as well. */
 static void drop_oldest(struct history_reading *h)
 {
-    while (h->begin < h->n && h->total_bytes > h->bytes_max) {
+    while (h->begin < h->n && (h->total_bytes > h->bytes_max || is_inside_revision(h))) {
         h->total_bytes -= h->bytes[h->begin];
         drop_event(h, h->begin++);
     }
+}
+
+static void drop_all(struct history_reading *h)
+{
+    for (size_t i = h->begin; i < h->n; i++)
+        drop_event(h, i);
+    h->begin = h->n = 0;
+    h->total_bytes = 0;
 }
 
 static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
@@ -216,8 +252,12 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
 
     for (size_t i = 0; i < take_batch->nevents && h->err == 0; i++) {
+        int r = 0;
+
         if (take_batch->events[i].kv->mod_rev <= h->base)
-            h->err = add(h, &take_batch->events[i]);
+            r = add(h, &take_batch->events[i]);
+        if (r < 0)
+            fail(h, r, r == -COR_ENOMEM ? 0 : h->asked);
     }
     drop_oldest(h);
     if (!feed->is_closing && take_batch->nevents > 0)
@@ -231,7 +271,11 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
 
 static void on_broken(struct store_feed *feed, int err, const char *message)
 {
-    COR_CONTAINER_OF(feed, struct history_reading, feed)->expired = err == -COR_EEXPIRED;
+    struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
+
+    h->expired = err == -COR_EEXPIRED;
+    if (!h->expired)
+        fail(h, err, 0);
     store_feed_close(feed);
 }
 
@@ -249,12 +293,23 @@ static int open_feed(struct history_reading *h)
 /* Another server may have compacted what is only read to spare; what was asked for may be there. */
 static bool begin_later(struct history_reading *h)
 {
-    if (!h->expired || h->stopped || h->n > 0 || h->start >= h->asked)
+    int r;
+
+    if (!h->expired || h->stopped)
         return false;
+    if (h->start >= h->asked) {
+        h->floor = h->asked + 1;
+        fail(h, -COR_EEXPIRED, h->asked);
+        return false;
+    }
+    drop_all(h);
     h->expired = false;
     h->feed.feed = NULL; /* the old one is gone, and the next may not come to be */
     h->start = h->asked;
-    return open_feed(h) == 0;
+    r = open_feed(h);
+    if (r < 0)
+        fail(h, r, 0);
+    return r == 0;
 }
 
 static void on_closed(struct store_feed *feed)
@@ -270,11 +325,20 @@ static void on_status(struct cor_engine_req *req)
     struct history_reading *h = COR_CONTAINER_OF(req, struct history_reading, status.req);
     cor_rev oldest = h->status.ret_compact_rev ? h->status.ret_compact_rev : 1;
     cor_rev spare = h->base > SPAN_REVS ? h->base - SPAN_REVS : 1;
+    int r = req->result;
 
     h->start = h->start < spare ? h->start : spare;
     h->start = h->start > oldest ? h->start : oldest;
-    if (h->stopped || req->result < 0 || h->start >= h->base || open_feed(h) < 0)
-        prepend(h);
+    if (r == 0)
+        h->floor = oldest;
+    if (r == 0 && !h->stopped && h->start < h->base) {
+        r = open_feed(h);
+        if (r == 0)
+            return;
+    }
+    if (r < 0)
+        fail(h, r, 0);
+    prepend(h);
 }
 
 static void on_wanted(struct cor_mail *mail)
@@ -298,11 +362,12 @@ static void on_wanted(struct cor_mail *mail)
     h->feed.on_closed = on_closed;
     cor_engine_req_init(&h->status.req, cacher->caches->home, on_status);
     pthread_mutex_lock(&cacher->cache.lock);
-    h->asked = h->start = cacher->history_from;
+    h->asked = h->start = cacher->history.from;
     h->base = cacher->cache.window.base;
     h->generation = cacher->ready.generation;
     h->bytes_max = cacher->caches->bytes_max / BYTES_SHARE;
-    h->bytes_max -= h->bytes_max < cacher->history_bytes ? h->bytes_max : cacher->history_bytes;
+    h->bytes_max -=
+        h->bytes_max < cacher->cache.history_bytes ? h->bytes_max : cacher->cache.history_bytes;
     pthread_mutex_unlock(&cacher->cache.lock);
     cacher->reading = h;
     cor_engine_status(cacher->caches->engine, &h->status);
@@ -313,13 +378,19 @@ void history_init(struct cor_cacher *cacher)
     cacher->history_mail.on_mail = on_wanted;
 }
 
-void history_want_locked(struct cor_cacher *cacher, cor_rev from)
+/* While the mail is on its way an earlier revision may still be asked for. */
+uint64_t history_want_locked(struct cor_cacher *cacher, cor_rev from)
 {
-    if (cacher->history != HISTORY_NONE)
-        return;
-    cacher->history = HISTORY_READING;
-    cacher->history_from = from;
-    cor_loop_reply(cacher->caches->home, &cacher->history_mail);
+    struct history_wants *wants = &cacher->history;
+
+    if (wants->asked == wants->done) {
+        wants->asked++;
+        wants->from = from;
+        cor_loop_reply(cacher->caches->home, &cacher->history_mail);
+    } else if (from < wants->from) {
+        wants->from = from;
+    }
+    return wants->asked;
 }
 
 void history_stop(struct cor_cacher *cacher)

@@ -36,6 +36,7 @@ struct cacher_reader {
     uint64_t first;          /* of the window, then */
     uint64_t next;           /* number of the first event that was not dispatched */
     cor_rev done_rev;        /* all up to here has been dispatched */
+    cor_rev cut_rev;         /* it may be dispatched in part, and the rest has left; 0: none is */
     _Atomic uint64_t needs;  /* see cacher_reader_needs() */
     bool needs_stale;        /* it may be too low */
     bool is_dispatching;

@@ -4,6 +4,9 @@
 
 #define BOOKMARK_MS          60000
 #define BOOKMARK_DEADLINE_MS 2000
+/* A window that is evicted faster than history can be put in front of it does not reach back. */
+#define HISTORY_TRIES 4
+#define BUSY_RETRY_S  1
 
 /* Ways out. */
 
@@ -40,10 +43,20 @@ static bool has_left(const struct cacher_watch *w)
     return w->state == WATCH_ENDING || w->state == WATCH_ENDED || w->state == WATCH_CLOSED;
 }
 
+/* Has it seen some events of a revision and perhaps not all? One that is idle has, when its loop
+ * could not dispatch the rest. */
+static bool is_inside_revision(const struct cacher_watch *w)
+{
+    if (is_behind(w))
+        return w->is_inside;
+    return w->state == WATCH_IDLE && w->rev > 0 && w->rev == w->reader->cut_rev;
+}
+
 void watch_end(struct cacher_watch *w, struct cor_status *status)
 {
     if (has_left(w))
         return;
+    w->is_cut = !status && is_inside_revision(w);
     leave(w);
     w->state = WATCH_ENDING;
     w->has_error = status != NULL;
@@ -134,7 +147,20 @@ static void watch_resume(struct cor_watch *base)
     watch_schedule(w);
 }
 
-static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_close};
+static bool watch_finish(struct cor_watch *base)
+{
+    struct cacher_watch *w = (struct cacher_watch *)base;
+
+    if (w->state == WATCH_ENDING)
+        return !w->is_cut && !w->has_error;
+    if (!is_inside_revision(w))
+        return true;
+    w->is_finishing = true;
+    return false;
+}
+
+static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish,
+                                               watch_close};
 
 void watch_schedule(struct cacher_watch *w)
 {
@@ -198,8 +224,39 @@ static int too_old(struct cacher_watch *w, cor_rev oldest)
                               (unsigned long long)w->plan.rev, (unsigned long long)oldest);
 }
 
+/* History could not be read for this watch. */
+static int history_failure(struct cacher_watch *w, int err)
+{
+    struct cor_status *status = &w->sync->status;
+
+    if (err == -COR_ENOMEM)
+        return store_no_memory(status);
+    if (err == -COR_EBUSY)
+        return cor_status_too_many_requests(status, "too many feeds of the store are open",
+                                            BUSY_RETRY_S);
+    return cor_storage_internal(status, "the history since %llu cannot be read: %s",
+                                (unsigned long long)w->plan.rev, cor_err_text(err));
+}
+
+/* The watch begins before the window. 1: it waits until history was put there. */
+static int wait_for_history_locked(struct cacher_watch *w)
+{
+    struct cor_cacher *cacher = w->reader->cacher;
+    const struct history_wants *wants = &cacher->history;
+
+    bool is_over = w->reading > 0 && w->reading == wants->done;
+
+    w->tries += is_over && wants->err == 0;
+    if (w->plan.rev < wants->floor || w->tries == HISTORY_TRIES)
+        return too_old(w, cacher->cache.window.base);
+    if (is_over && wants->err < 0 && w->plan.rev <= wants->err_at)
+        return history_failure(w, wants->err);
+    w->reading = history_want_locked(cacher, w->plan.rev);
+    return 1;
+}
+
 /* With the cache's lock held: where in the window, or behind which snapshot, the events begin. The
- * cache is complete up to `rev`. */
+ * cache is complete up to `rev`. 1: it waits for history. */
 static int find_place_locked(struct cacher_watch *w, cor_rev rev)
 {
     struct cor_cacher *cacher = w->reader->cacher;
@@ -219,12 +276,8 @@ static int find_place_locked(struct cacher_watch *w, cor_rev rev)
     w->min_rev = rev;
     if (w->plan.mode != COR_READ_EXACT)
         return 0;
-    if (w->plan.rev < window->base) {
-        if (cacher->history == HISTORY_DONE)
-            return too_old(w, window->base);
-        history_want_locked(cacher, w->plan.rev);
-        return -COR_EBUSY;
-    }
+    if (w->plan.rev < window->base)
+        return wait_for_history_locked(w);
     w->from = cor_window_after(window, w->plan.rev);
     w->min_rev = w->plan.rev;
     return 0;
@@ -270,7 +323,7 @@ void watch_begin(struct cacher_watch *w)
     pthread_mutex_unlock(&cacher->cache.lock);
     if (!ready) {
         watch_end(w, NULL);
-    } else if (r == -COR_EBUSY) {
+    } else if (r > 0) {
         w->state = WATCH_EXTENDING;
         reader->extending++;
         return;
@@ -359,12 +412,18 @@ static void step_synced(struct cacher_watch *w)
 
 static void step_ending(struct cacher_watch *w)
 {
-    struct cor_watch_event event = {.type = COR_WATCH_ERROR};
+    COR_CLEANUP(cor_status_deinit) struct cor_status cut;
+    struct cor_watch_event event = {.type = COR_WATCH_ERROR, .status = &cut};
 
+    cor_status_init(&cut);
     w->state = WATCH_ENDED;
     if (w->has_error)
         event.status = &w->sync->status;
-    w->on_event(w->arg, w->has_error ? &event : NULL);
+    else if (w->is_cut)
+        (void)cor_status_expired(&cut,
+                                 "too old resource version: the rest of revision %llu is gone",
+                                 (unsigned long long)w->rev);
+    w->on_event(w->arg, w->has_error || w->is_cut ? &event : NULL);
 }
 
 /* True: go on. */

@@ -44,12 +44,19 @@ static void charge_all(struct cor_watch_cache *c)
     cor_pins_charge_tree_locked(&c->pins, c->bytes);
 }
 
+static void reset_window(struct cor_watch_cache *c, cor_rev base)
+{
+    cor_window_reset(&c->window, base);
+    c->history_end = 0;
+    c->history_bytes = 0;
+}
+
 void cor_watch_cache_clear(struct cor_watch_cache *c)
 {
     pthread_mutex_lock(&c->lock);
     charge_all(c);
     drop_roots(c, c->nroots);
-    cor_window_reset(&c->window, c->rev);
+    reset_window(c, c->rev);
     cor_btree_clear(c->tree);
     c->bytes = 0;
     pthread_mutex_unlock(&c->lock);
@@ -99,7 +106,7 @@ int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_en
     if (r == 0) {
         charge_all(c);
         drop_roots(c, c->nroots);
-        cor_window_reset(&c->window, rev);
+        reset_window(c, rev);
         c->bytes = bytes;
         c->rev = rev;
         keep_root(c);
@@ -148,14 +155,22 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
 size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_window_event *events,
                                const size_t *bytes, size_t n, cor_rev base)
 {
+    struct cor_window *w = &c->window;
+    size_t all = n, before;
+
     pthread_mutex_lock(&c->lock);
-    while (n > 0 && cor_window_reserve_front(&c->window) == 0) {
+    before = w->bytes;
+    if (w->first > c->history_end)
+        c->history_end = w->first;
+    while (n > 0 && cor_window_reserve_front(w) == 0) {
         n--;
-        cor_window_push_front(&c->window, events[n], bytes[n]);
-        c->window.base = n > 0 ? events[n - 1].rev : base;
+        cor_window_push_front(w, events[n], bytes[n]);
     }
-    if (n == 0)
-        c->window.base = base;
+    /* What was taken of a revision that is not here as a whole goes back. */
+    while (n > 0 && n < all && events[n].rev == events[n - 1].rev)
+        cor_window_unpush_front(w, bytes[n++]);
+    w->base = n > 0 ? events[n - 1].rev : base;
+    c->history_bytes += w->bytes - before;
     pthread_mutex_unlock(&c->lock);
     return n;
 }
@@ -170,18 +185,40 @@ static void drop_old_roots(struct cor_watch_cache *c)
     drop_roots(c, n);
 }
 
-bool cor_watch_cache_evict(struct cor_watch_cache *c)
+static void forget_history(struct cor_watch_cache *c, size_t bytes)
 {
-    COR_CLEANUP(cor_window_segment_unrefp) struct cor_window_segment *oldest = NULL;
+    c->history_bytes -= bytes < c->history_bytes ? bytes : c->history_bytes;
+    if (c->window.first >= c->history_end)
+        c->history_bytes = 0;
+}
+
+static bool evict(struct cor_watch_cache *c,
+                  struct cor_window_segment *(*peek)(const struct cor_window *w))
+{
+    COR_CLEANUP(cor_window_chain_unrefp) struct cor_window_segment *left = NULL;
 
     pthread_mutex_lock(&c->lock);
-    if (cor_window_peek_oldest(&c->window)) {
-        oldest = cor_window_pop_oldest(&c->window);
-        cor_pins_charge_segment_locked(&c->pins, oldest);
+    if (peek(&c->window)) {
+        size_t before = c->window.bytes;
+
+        left = cor_window_pop_oldest(&c->window);
+        forget_history(c, before - c->window.bytes);
+        for (const struct cor_window_segment *s = left; s; s = s->chain)
+            cor_pins_charge_segment_locked(&c->pins, s);
         drop_old_roots(c);
     }
     pthread_mutex_unlock(&c->lock);
-    return oldest != NULL;
+    return left != NULL;
+}
+
+bool cor_watch_cache_evict(struct cor_watch_cache *c)
+{
+    return evict(c, cor_window_peek_oldest);
+}
+
+bool cor_watch_cache_evict_stale(struct cor_watch_cache *c)
+{
+    return evict(c, cor_window_peek_stale);
 }
 
 /* The newest root at or below `rev` still serves reads from `rev` on. */

@@ -33,6 +33,8 @@ struct cor_watch_cache {
     uint64_t root_at;     /* the event after which the next root is kept */
     size_t bytes;         /* of the objects in the tree */
     struct cor_pins pins; /* of all snapshots but the kept roots, whose events are in the window */
+    uint64_t history_end; /* events before this number were put in front of the window */
+    size_t history_bytes; /* what those that are still here have added to the window's */
 };
 
 /* `totals`: of what snapshots alone hold, shared with other caches; they stay as long as it does. 0
@@ -54,13 +56,16 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
                                  struct cor_cache_entry *take_now, cor_rev rev, uint64_t now_ms);
 
 /* Puts history in front of the window: `events` (oldest first) are all changes after `base` up to
- * the window's own base, `bytes[i]` what each adds. As many as there is memory for are taken, the
- * youngest first, with their references; the rest stays the caller's. Returns how many stay. */
+ * the window's own base, `bytes[i]` what each adds. As many whole revisions as there is memory for
+ * are taken, the youngest first, with their references; the rest stays the caller's. Returns how
+ * many events stay. */
 size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_window_event *events,
                                const size_t *bytes, size_t n, cor_rev base);
 
-/* Lets the oldest segment go, and the roots that need it. False: too little would be left. */
+/* Lets the oldest segment go with the rest of its last revision, and the roots that need them.
+ * False: too little would be left; see cor_window_peek_oldest(), cor_window_peek_stale(). */
 bool cor_watch_cache_evict(struct cor_watch_cache *c);
+bool cor_watch_cache_evict_stale(struct cor_watch_cache *c);
 
 /* No exact read below `rev` after this. */
 void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev);

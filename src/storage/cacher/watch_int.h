@@ -11,7 +11,11 @@
  * the bookmark after it is due. WALKING: looks at the window's events from `from` on until those
  * that its loop has dispatched; it stands in no bucket's list. IDLE: has seen everything; a
  * matching event is delivered as it comes. LAGGING: event `from` is its next one and was not
- * delivered, because it was paused. ENDING: the last event is due. */
+ * delivered, because it was paused. ENDING: the last event is due.
+ *
+ * A plain end makes a client go on after the revision that it saw last. So a stream ends plainly
+ * between two revisions only; one that has to end inside of one ends with 410, and its client lists
+ * anew. */
 #ifndef COR_STORAGE_CACHER_WATCH_INT_H
 #define COR_STORAGE_CACHER_WATCH_INT_H
 
@@ -39,7 +43,10 @@ struct cacher_watch {
     bool recursive;
     bool bookmarks;
     bool bookmark_due;
-    bool has_error; /* of ENDING: an ERROR event; else the plain end */
+    bool has_error;    /* of ENDING: an ERROR event; else the plain end */
+    bool is_cut;       /* of ENDING: inside a revision, which is an ERROR event too */
+    bool is_inside;    /* WALKING, LAGGING: `from` may be of the revision `rev` */
+    bool is_finishing; /* it ends with that revision */
     bool turn_posted;
     bool started;         /* counted in reader->started */
     uint64_t generation;  /* of the cache that it watches */
@@ -49,9 +56,12 @@ struct cacher_watch {
     struct store_key key;
     const struct cor_predicate *predicate; /* NULL: everything */
     struct cor_watch_plan plan;
-    uint64_t from;   /* number of the first event it has not seen */
-    uint64_t place;  /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
-    cor_rev min_rev; /* events up to this are not for it */
+    uint64_t from;    /* number of the first event it has not seen */
+    uint64_t place;   /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
+    cor_rev min_rev;  /* events up to this are not for it */
+    cor_rev rev;      /* of the last event that was delivered; 0: none */
+    uint64_t reading; /* EXTENDING: of history, that it waits for */
+    unsigned tries;   /* readings that did not help */
     uint64_t deadline_ms;
     struct cor_timer bookmark_timer;
     struct cacher_sync *sync; /* while FRESHENING to SYNCED */
@@ -80,7 +90,8 @@ static inline bool is_behind(const struct cacher_watch *w)
 
 /* In watch.c. */
 void watch_schedule(struct cacher_watch *w);
-/* The stream ends: plainly, or (status, moved out of) with an ERROR event. */
+/* The stream ends: plainly, or (status, moved out of) with an ERROR event. Inside a revision the
+ * plain end becomes a 410. */
 void watch_end(struct cacher_watch *w, struct cor_status *status);
 /* EXTENDING: history was put in front of the window, or could not be. */
 void watch_begin(struct cacher_watch *w);

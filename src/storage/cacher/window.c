@@ -17,6 +17,7 @@ static struct cor_window_segment *segment_new(uint64_t number)
     s->number = number - SLOT(number);
     s->begin = s->end = SLOT(number);
     s->bytes = sizeof(*s);
+    s->chain = NULL;
     return s;
 }
 
@@ -29,6 +30,17 @@ struct cor_window_segment *cor_window_segment_unref(struct cor_window_segment *s
         cor_cache_entry_unref(s->events[i].old);
     }
     return cor_free(s);
+}
+
+struct cor_window_segment *cor_window_chain_unref(struct cor_window_segment *first)
+{
+    while (first) {
+        struct cor_window_segment *next = first->chain;
+
+        cor_window_segment_unref(first);
+        first = next;
+    }
+    return NULL;
 }
 
 static struct cor_window_segment **slot_of(const struct cor_window *w, size_t i)
@@ -110,13 +122,35 @@ int cor_window_reserve(struct cor_window *w)
     return 0;
 }
 
+/* Replaces the oldest segment by a copy without the events that have left: readers may still look
+ * at those. What they weighed stays counted until the segment goes. */
+static int drop_dead_events(struct cor_window *w)
+{
+    struct cor_window_segment *s = *slot_of(w, 0), *copy = segment_new(w->first);
+
+    if (!copy)
+        return -COR_ENOMEM;
+    copy->end = s->end;
+    copy->bytes = s->bytes;
+    for (unsigned i = copy->begin; i < copy->end; i++) {
+        copy->events[i] = s->events[i];
+        if (s->events[i].now)
+            cor_cache_entry_ref(s->events[i].now);
+        if (s->events[i].old)
+            cor_cache_entry_ref(s->events[i].old);
+    }
+    *slot_of(w, 0) = copy;
+    cor_window_segment_unref(s);
+    return 0;
+}
+
 int cor_window_reserve_front(struct cor_window *w)
 {
-    struct cor_window_segment *front;
+    struct cor_window_segment *front = w->n > 0 ? *slot_of(w, 0) : NULL;
     int r;
 
-    if (w->n > 0 && (*slot_of(w, 0))->number == (w->first - 1) - SLOT(w->first - 1))
-        return 0;
+    if (front && front->number == (w->first - 1) - SLOT(w->first - 1))
+        return front->number + front->begin < w->first ? drop_dead_events(w) : 0;
     r = grow(w);
     if (r < 0)
         return r;
@@ -153,7 +187,43 @@ void cor_window_push_front(struct cor_window *w, struct cor_window_event take_ev
     w->first--;
 }
 
-struct cor_window_segment *cor_window_peek_oldest(const struct cor_window *w)
+static struct cor_window_segment *shift(struct cor_window *w)
+{
+    struct cor_window_segment *s = *slot_of(w, 0);
+
+    w->head = (w->head + 1) & (w->cap - 1);
+    w->n--;
+    w->bytes -= s->bytes;
+    return s;
+}
+
+void cor_window_unpush_front(struct cor_window *w, size_t bytes)
+{
+    struct cor_window_segment *s = *slot_of(w, 0);
+
+    assert(s->number + s->begin == w->first && s->begin < s->end);
+    s->begin++;
+    s->bytes -= bytes;
+    w->bytes -= bytes;
+    w->first++;
+    if (s->begin < s->end || w->first % COR_WINDOW_SEGMENT_EVENTS != 0)
+        return;
+    cor_window_segment_unref(shift(w));
+}
+
+/* Mostly the next segment begins with another revision. */
+uint64_t cor_window_oldest_end(const struct cor_window *w)
+{
+    const struct cor_window_segment *s = *slot_of(w, 0);
+    uint64_t end = s->number + s->end;
+    cor_rev rev = s->events[s->end - 1].rev;
+
+    if (end >= w->next || cor_window_segment_at(*slot_of(w, 1), end)->rev != rev)
+        return end;
+    return cor_window_after(w, rev);
+}
+
+struct cor_window_segment *cor_window_peek_stale(const struct cor_window *w)
 {
     struct cor_window_segment *s;
 
@@ -163,17 +233,26 @@ struct cor_window_segment *cor_window_peek_oldest(const struct cor_window *w)
     return w->next - (s->number + s->end) >= COR_WINDOW_EVENTS_MIN ? s : NULL;
 }
 
+struct cor_window_segment *cor_window_peek_oldest(const struct cor_window *w)
+{
+    struct cor_window_segment *s = cor_window_peek_stale(w);
+
+    return s && w->next - cor_window_oldest_end(w) >= COR_WINDOW_EVENTS_MIN ? s : NULL;
+}
+
 struct cor_window_segment *cor_window_pop_oldest(struct cor_window *w)
 {
-    struct cor_window_segment *s = cor_window_peek_oldest(w);
+    uint64_t first = cor_window_oldest_end(w);
+    struct cor_window_segment *chain = shift(w), *last = chain;
 
-    assert(s && s->end == COR_WINDOW_SEGMENT_EVENTS);
-    w->head = (w->head + 1) & (w->cap - 1);
-    w->n--;
-    w->bytes -= s->bytes;
-    w->first = s->number + s->end;
-    w->base = s->events[s->end - 1].rev;
-    return s;
+    assert(chain->end == COR_WINDOW_SEGMENT_EVENTS);
+    w->base = chain->events[chain->end - 1].rev;
+    while (w->n > 0 && (*slot_of(w, 0))->number + COR_WINDOW_SEGMENT_EVENTS <= first) {
+        last->chain = shift(w);
+        last = last->chain;
+    }
+    w->first = first;
+    return chain;
 }
 
 struct cor_window_segment *cor_window_get(const struct cor_window *w, uint64_t number)

@@ -52,15 +52,27 @@ struct bed {
     struct cor_kv *kv;
     cor_rev rev;
     size_t sent, seen;
-    bool closed;
+    size_t pause_at; /* not 0: it pauses after so many events */
+    bool ended, closed;
+    int error; /* of an ERROR event: its HTTP code */
 };
 
 static void on_event(void *arg, const struct cor_watch_event *event)
 {
     struct bed *b = arg;
 
+    assert_false(b->ended || b->error);
+    if (!event) {
+        b->ended = true;
+        return;
+    }
+    if (event->type == COR_WATCH_ERROR) {
+        b->error = event->status->code;
+        return;
+    }
     assert_int_equal(event->type, COR_WATCH_MODIFIED);
-    b->seen++;
+    if (++b->seen == b->pause_at)
+        cor_store_watch_pause(b->watch);
 }
 
 static bool is_true(void *arg)
@@ -189,4 +201,74 @@ TEST(store_watch, event_above_the_byte_bound_still_moves_on)
         assert_int_equal(b.source.credit, 1);
     }
     bed_close(&b);
+}
+
+/* One batch of two revisions with 30 events each; the object of event `unreadable` cannot be read.
+ */
+static void send_two_revisions(struct bed *b, size_t unreadable)
+{
+    struct cor_kv *small = cor_kv_new(COR_STR("/registry/pods/a"), COR_STR("{}"), 2, 5, 0);
+    struct cor_feed_event events[60];
+    struct cor_feed_batch batch = {events, COR_ARRAY_LEN(events), 7};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(events); i++) {
+        struct cor_str value = i == unreadable ? COR_STR("{") : cor_kv_value(b->kv);
+
+        events[i] = (struct cor_feed_event){
+            cor_kv_new(COR_STR("/registry/pods/a"), value, 2, i < 30 ? 6 : 7, 0), small, false};
+    }
+    b->source.opts.on_batch(b->source.opts.arg, &batch);
+    for (size_t i = 0; i < COR_ARRAY_LEN(events); i++)
+        cor_kv_unref(events[i].kv);
+    cor_kv_unref(small);
+}
+
+static bool has_paused(void *arg)
+{
+    struct bed *b = arg;
+
+    return b->seen == b->pause_at;
+}
+
+static bool has_ended(void *arg)
+{
+    struct bed *b = arg;
+
+    return b->ended || b->error;
+}
+
+TEST(store_watch, that_is_asked_to_finish_ends_after_the_revision_it_is_in)
+{
+    for (size_t at = 1; at <= 60; at++) {
+        struct bed b;
+
+        bed_open(&b, 100);
+        b.pause_at = at;
+        assert_true(cor_store_watch_finish(b.watch));
+        send_two_revisions(&b, SIZE_MAX);
+        assert_true(cor_loop_run_until(b.loop, has_paused, &b, 60000));
+        assert_int_equal(cor_store_watch_finish(b.watch), at % 30 == 0);
+        if (at % 30 > 0) {
+            cor_store_watch_resume(b.watch);
+            assert_true(cor_loop_run_until(b.loop, has_ended, &b, 60000));
+            assert_int_equal(b.error, 0);
+            assert_int_equal(b.seen, at < 30 ? 30 : 60);
+        }
+        bed_close(&b);
+    }
+}
+
+/* One who goes on after the revision would never see the rest of it. */
+TEST(store_watch, that_fails_inside_a_revision_ends_with_410)
+{
+    for (size_t at = 0; at < 60; at++) {
+        struct bed b;
+
+        bed_open(&b, 100);
+        send_two_revisions(&b, at);
+        assert_true(cor_loop_run_until(b.loop, has_ended, &b, 60000));
+        assert_int_equal(b.seen, at);
+        assert_int_equal(b.error, at % 30 == 0 ? 500 : 410);
+        bed_close(&b);
+    }
 }

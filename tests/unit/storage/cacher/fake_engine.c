@@ -83,7 +83,7 @@ static void fake_submit(struct cor_engine *engine, struct cor_engine_req *req)
         return;
     status->ret_rev = f->rev;
     status->ret_compact_rev = f->compact_rev;
-    cor_engine_req_done(req, 0);
+    cor_engine_req_done(req, f->status_err);
 }
 
 void fake_release(struct fake *f)
@@ -112,11 +112,27 @@ static struct cor_feed_batch next_batch(struct fake_feed *feed)
     batch.nevents = f->nlog - feed->logged;
     if (batch.nevents > feed->opts.credit) {
         batch.nevents = feed->opts.credit;
+        while (batch.nevents < f->nlog - feed->logged &&
+               batch.events[batch.nevents].kv->mod_rev ==
+                   batch.events[batch.nevents - 1].kv->mod_rev)
+            batch.nevents++;
         batch.upto = batch.events[batch.nevents - 1].kv->mod_rev;
     }
     feed->logged += batch.nevents;
-    feed->opts.credit -= batch.nevents;
+    feed->opts.credit -= batch.nevents < feed->opts.credit ? batch.nevents : feed->opts.credit;
     return batch;
+}
+
+/* What a feed from a revision may meet. */
+static void break_if_due(struct fake_feed *feed)
+{
+    const struct fake *f = feed->f;
+    int err = feed->opts.from < f->feed_compact_rev ? -COR_EEXPIRED : f->feed_err;
+
+    if (feed->opts.from == 0 || err == 0)
+        return;
+    feed->broken = true;
+    feed->opts.on_broken(feed->opts.arg, err, cor_err_text(err));
 }
 
 static void on_feed_mail(struct cor_mail *mail)
@@ -124,6 +140,8 @@ static void on_feed_mail(struct cor_mail *mail)
     struct fake_feed *feed = COR_CONTAINER_OF(mail, struct fake_feed, mail);
 
     feed->posted = false;
+    if (!feed->closing && !feed->broken)
+        break_if_due(feed);
     if (!feed->closing) {
         struct cor_feed_batch batch = next_batch(feed);
 
@@ -380,7 +398,8 @@ cor_rev fake_put_two(struct fake *f, const char *ns, const char *name, const cha
     return f->rev;
 }
 
-cor_rev fake_delete(struct fake *f, const char *ns, const char *name)
+/* The event of a deletion at the engine's revision, which is the caller's to release. */
+static struct cor_feed_event take_out(struct fake *f, const char *ns, const char *name)
 {
     struct cor_feed_event event = {.deleted = true};
     char key[128];
@@ -388,12 +407,53 @@ cor_rev fake_delete(struct fake *f, const char *ns, const char *name)
     snprintf(key, sizeof(key), "/registry/pods/%s/%s", ns, name);
     event.prev = cor_map_remove(&f->kvs, cor_strz(key));
     assert_non_null(event.prev);
-    f->rev++;
     event.kv = cor_kv_new(cor_strz(key), cor_str("", 0), 0, f->rev, 0);
+    assert_non_null(event.kv);
+    return event;
+}
+
+cor_rev fake_delete(struct fake *f, const char *ns, const char *name)
+{
+    struct cor_feed_event event;
+
+    f->rev++;
+    event = take_out(f, ns, name);
     tell(f, &event, 1);
     cor_kv_unref(event.kv);
     cor_kv_unref(event.prev);
     return f->rev;
+}
+
+static cor_rev change_many(struct fake *f, const char *ns, size_t n, const char *node, bool deletes)
+{
+    struct cor_feed_event *events = cor_calloc(n, sizeof(*events));
+
+    assert_non_null(events);
+    f->rev++;
+    for (size_t i = 0; i < n; i++) {
+        char name[24];
+
+        snprintf(name, sizeof(name), "p%03zu", i);
+        events[i] = deletes ? take_out(f, ns, name) : put(f, ns, name, node, NULL);
+    }
+    tell(f, events, n);
+    for (size_t i = 0; i < n; i++) {
+        if (deletes)
+            cor_kv_unref(events[i].kv);
+        cor_kv_unref(events[i].prev);
+    }
+    cor_free(events);
+    return f->rev;
+}
+
+cor_rev fake_put_many(struct fake *f, const char *ns, size_t n, const char *node)
+{
+    return change_many(f, ns, n, node, false);
+}
+
+cor_rev fake_delete_many(struct fake *f, const char *ns, size_t n)
+{
+    return change_many(f, ns, n, NULL, true);
 }
 
 cor_rev fake_bump(struct fake *f)
@@ -448,7 +508,7 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     w->last = event->rev;
     if (w->on_each)
         w->on_each(w);
-    if (w->pause_each)
+    if (w->pause_each || w->n == w->pause_at)
         cor_watch_pause(w->watch);
 }
 

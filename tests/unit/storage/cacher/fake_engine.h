@@ -19,8 +19,10 @@ struct fake {
     struct cor_loop *loop;
     struct cor_clock_manual clock; /* of the caches */
     cor_rev rev;
-    cor_rev compact_rev;
-    struct cor_map kvs; /* by key; with a reference */
+    cor_rev compact_rev;      /* as the status tells it */
+    cor_rev feed_compact_rev; /* feeds from before it break: somebody else compacted */
+    int status_err, feed_err; /* not 0: what a status request, or a feed from a revision, meets */
+    struct cor_map kvs;       /* by key; with a reference */
     struct cor_list feeds;
     bool refuse_feeds;   /* feeds cannot be opened */
     bool brings_objects; /* puts hand their object to the feeds, as the store does */
@@ -52,6 +54,10 @@ cor_rev fake_delete(struct fake *f, const char *ns, const char *name);
 /* One commit that changes two objects of a namespace, as a transaction of etcd's does. */
 cor_rev fake_put_two(struct fake *f, const char *ns, const char *name, const char *other,
                      const char *node);
+/* One commit that puts or deletes pods p000, p001 … of a namespace, as a range deletion of etcd's
+ * does. */
+cor_rev fake_put_many(struct fake *f, const char *ns, size_t n, const char *node);
+cor_rev fake_delete_many(struct fake *f, const char *ns, size_t n);
 /* A commit outside of all caches. */
 cor_rev fake_bump(struct fake *f);
 /* Breaks all feeds. */
@@ -71,7 +77,8 @@ struct fake_watch {
     bool pause_each;                       /* pauses after every event */
     void (*on_each)(struct fake_watch *w); /* NULL, or told of every event */
     bool ended, closed;
-    int error; /* of an ERROR event: its HTTP code */
+    int error;       /* of an ERROR event: its HTTP code */
+    size_t pause_at; /* not 0: pauses after so many events */
     char message[128];
     cor_rev last;
     enum cor_watch_type last_type;

@@ -57,7 +57,7 @@ TEST(history, changes_while_it_is_read_come_once_and_after_it)
 }
 
 /* Events left the window while history was read: it does not reach the window any more. */
-TEST(history, that_does_not_fit_the_window_is_not_put_before_it)
+TEST(history, that_does_not_fit_the_window_any_more_is_read_again)
 {
     struct fake_watch w;
     cor_rev from;
@@ -72,9 +72,115 @@ TEST(history, that_does_not_fit_the_window_is_not_put_before_it)
     change(1, NULL);
     fake_release(&f);
     fake_settle(&f);
-    assert_int_equal(w.error, 410);
+    fake_settle(&f);
+    assert_int_equal(w.error, 0);
+    assert_int_equal(w.n, f.rev - from);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
+/* What one watch meets is told to it alone: the next finds what the store has. */
+static void check_served(cor_rev from)
+{
+    struct fake_watch w;
+
+    open_from(&w, from);
+    fake_settle(&f);
+    fake_settle(&f);
+    if (w.error)
+        fail_msg("from %llu: %d %s", (unsigned long long)from, w.error, w.message);
+    assert_int_equal(w.n, f.rev - from);
+    fake_watch_close(&w);
+}
+
+static void check_refused(cor_rev from, int code)
+{
+    struct fake_watch w;
+
+    open_from(&w, from);
+    fake_settle(&f);
+    fake_settle(&f);
+    assert_int_equal(w.error, code);
     assert_int_equal(w.n, 0);
     fake_watch_close(&w);
+}
+
+TEST(history, that_was_compacted_is_refused_and_what_is_left_is_served)
+{
+    restart_with_history(0, 600, NULL);
+    f.compact_rev = f.rev - 400;
+    check_refused(f.compact_rev - 1, 410);
+    check_served(f.compact_rev);
+    check_refused(f.compact_rev - 100, 410);
+    check_served(f.rev - 300);
+    assert_int_equal(f.statuses, 1);
+    fake_close(&f);
+}
+
+/* Somebody else has compacted, and the status does not tell it. */
+TEST(history, that_turns_out_to_be_compacted_is_refused_and_what_is_left_is_served)
+{
+    restart_with_history(0, 600, NULL);
+    f.feed_compact_rev = f.rev - 400;
+    check_refused(f.feed_compact_rev - 1, 410);
+    check_refused(f.feed_compact_rev - 200, 410);
+    check_served(f.rev - 300);
+    check_served(f.feed_compact_rev);
+    fake_close(&f);
+}
+
+TEST(history, that_a_failure_withholds_is_served_to_the_next)
+{
+    restart_with_history(0, 600, NULL);
+    f.refuse_feeds = true;
+    check_refused(f.rev - 300, 429);
+    f.refuse_feeds = false;
+    f.status_err = -COR_EUNREACHABLE;
+    check_refused(f.rev - 300, 500);
+    f.status_err = 0;
+    f.feed_err = -COR_EIO;
+    check_refused(f.rev - 300, 500);
+    f.feed_err = 0;
+    check_served(f.rev - 300);
+    fake_close(&f);
+}
+
+/* One reading serves those who asked while it was not begun; one that reaches too far back for one
+ * of them is made again for the others. */
+TEST(history, that_one_of_several_asks_for_in_vain_is_read_for_the_others)
+{
+    struct fake_watch w[8];
+
+    restart_with_history(0, 600, NULL);
+    f.feed_compact_rev = f.rev - 400;
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++)
+        open_from(&w[i], i % 2 ? f.rev - 450 - i : f.rev - 300 - i);
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++)
+        fake_settle(&f);
+    for (size_t i = 0; i < COR_ARRAY_LEN(w); i++) {
+        assert_int_equal(w[i].error, i % 2 ? 410 : 0);
+        assert_int_equal(w[i].n, i % 2 ? 0 : 300 + i);
+        fake_watch_close(&w[i]);
+    }
+    fake_close(&f);
+}
+
+/* What was put in front of the window and has left it counts no more. */
+TEST(history, that_has_left_the_window_may_be_read_again)
+{
+    char filler[1001];
+    cor_rev from;
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    restart_with_history(2u << 20, 250, filler);
+    from = f.rev - 240;
+    for (size_t i = 0; i < 4; i++) {
+        check_served(from);
+        cor_clock_manual_advance(&f.clock, 76000);
+        change(1, NULL);
+        assert_true(cor_cacher_stats(f.cacher).window_events < 240);
+    }
     fake_close(&f);
 }
 

@@ -85,7 +85,8 @@ static void on_event(void *arg, const struct cor_watch_event *event)
 
     if (!event || event->type == COR_WATCH_ERROR) {
         w->ended = true;
-        w->expired = event && event->status->code == 410;
+        /* History that could not be read is told to who asked for it, who lists anew as well. */
+        w->expired = event && (event->status->code == 410 || event->status->code == 500);
         w->side->failed |= !is_rough || (event && !w->expired);
         return;
     }

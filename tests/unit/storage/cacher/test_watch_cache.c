@@ -53,17 +53,22 @@ static int change(struct cor_watch_cache *c, unsigned key, bool deleted, cor_rev
     return r;
 }
 
+/* Some revisions change many keys. */
 static void random_changes(struct cor_watch_cache *c, struct cor_rand *rand)
 {
     memset(model, 0, sizeof(model));
     assert_int_equal(cor_watch_cache_replace(c, NULL, 0, 0, 1), 0);
     for (cor_rev rev = 2; rev <= REVS; rev++) {
         unsigned key = (unsigned)cor_rand_below(rand, KEYS);
-        bool deleted = cor_rand_below(rand, 3) == 0;
+        unsigned n = cor_rand_below(rand, 10) == 0 ? (unsigned)cor_rand_below(rand, KEYS) : 1;
 
         memcpy(model[rev], model[rev - 1], sizeof(model[rev]));
-        model[rev][key] = deleted ? 0 : (uint32_t)rev;
-        assert_int_equal(change(c, key, deleted, rev), 0);
+        for (; n > 0; n--, key = (key + 1) % KEYS) {
+            bool deleted = cor_rand_below(rand, 3) == 0;
+
+            model[rev][key] = deleted ? 0 : (uint32_t)rev;
+            assert_int_equal(change(c, key, deleted, rev), 0);
+        }
     }
 }
 
@@ -298,4 +303,51 @@ TEST(watch_cache, history_in_front_of_the_window_moves_its_base)
     assert_true(cor_watch_cache_evict(&c));
     assert_true(c.window.base >= 700);
     cor_watch_cache_deinit(&c);
+}
+
+/* The window, and what it lost, is a revision of 200 events each; readers hold its oldest segment.
+ */
+TEST(watch_cache, history_of_large_revisions_is_put_in_front_whole_or_not_at_all)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_watch_cache c;
+        struct cor_window_event events[400];
+        size_t bytes[400], left, window_bytes;
+        struct cor_window_segment *held;
+
+        test_fail_alloc(0, false);
+        assert_int_equal(cor_watch_cache_init(&c, &totals), 0);
+        assert_int_equal(cor_watch_cache_replace(&c, NULL, 0, 0, 8), 0);
+        for (unsigned i = 0; i < 700; i++)
+            assert_int_equal(change(&c, i % KEYS, false, i < 200 ? 9 : i < 400 ? 10 : 11), 0);
+        assert_true(cor_watch_cache_evict(&c));
+        assert_true(cor_watch_cache_evict(&c));
+        assert_int_equal(c.window.base, 10);
+        assert_int_equal(c.window.next - c.window.first, 300);
+        window_bytes = c.window.bytes;
+        held = cor_window_get(&c.window, c.window.first);
+        for (unsigned i = 0; i < 400; i++) {
+            events[i] =
+                (struct cor_window_event){.now = entry(i % KEYS, i + 1), .rev = i < 200 ? 9 : 10};
+            bytes[i] = cor_cache_entry_bytes(events[i].now);
+        }
+        test_fail_alloc(n, false);
+        left = cor_watch_cache_prepend(&c, events, bytes, 400, 8);
+        test_fail_alloc(0, false);
+        assert_true(left % 200 == 0);
+        assert_int_equal(c.window.base, 8 + left / 200);
+        assert_int_equal(c.window.next - c.window.first, 700 - left);
+        assert_int_equal(cor_window_after(&c.window, c.window.base), c.window.first);
+        assert_int_equal(c.window.bytes - window_bytes, c.history_bytes);
+        assert_int_equal(cor_window_segment_at(held, held->number)->rev, 10);
+        for (size_t i = 0; i < left; i++)
+            cor_cache_entry_unref(events[i].now);
+        cor_window_segment_unref(held);
+        while (cor_watch_cache_evict(&c))
+            ;
+        assert_int_equal(c.history_bytes, 0);
+        while (cor_btree_reclaim(c.tree, 64))
+            ;
+        cor_watch_cache_deinit(&c);
+    }
 }

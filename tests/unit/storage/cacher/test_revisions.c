@@ -1,0 +1,234 @@
+/* Revisions with many events, as a transaction or a range deletion written past the servers makes
+ * them: no window begins inside of one, and no watch ends there. */
+#include <stdio.h>
+
+#include "fake_engine.h"
+
+#define MANY 300
+
+static struct fake f;
+
+static void open_from(struct fake_watch *w, cor_rev rev, const char *fields)
+{
+    char rv[24];
+    struct cor_reader_watch_opts opts;
+
+    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)rev);
+    opts = fake_watch_opts(w, rv, fields);
+    fake_watch_open(&f, w, "/pods", &opts);
+}
+
+/* `n` changes of one pod, one revision each. */
+static void change(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fake_put(&f, "other", "p", i % 2 ? "a" : "b", NULL);
+}
+
+static void check_count(cor_rev from, size_t n)
+{
+    struct fake_watch w;
+
+    open_from(&w, from, "");
+    fake_settle(&f);
+    fake_settle(&f);
+    if (w.n != n)
+        fail_msg("from %llu: %zu events instead of %zu", (unsigned long long)from, w.n, n);
+    assert_int_equal(w.error, 0);
+    assert_int_equal(w.last, f.rev);
+    fake_watch_close(&w);
+}
+
+/* Segments are evicted, one after the other, while the revision begins at every place of one. */
+TEST(revisions, one_that_eviction_meets_leaves_as_a_whole)
+{
+    for (size_t lead = 0; lead < 128; lead += 9) {
+        cor_rev before;
+
+        fake_open(&f, 0);
+        f.keeps_history = true;
+        fake_put_many(&f, "ns", MANY, "a");
+        change(lead);
+        before = f.rev;
+        fake_delete_many(&f, "ns", MANY);
+        change(110);
+        cor_clock_manual_advance(&f.clock, 76000);
+        change(1);
+        check_count(before, MANY + 111);
+        check_count(before + 1, 111);
+        fake_close(&f);
+    }
+}
+
+/* The last revision is larger than what stays at least; nothing but it is there. */
+TEST(revisions, one_at_the_end_of_the_window_stays_until_every_loop_has_seen_it)
+{
+    struct fake_watch live;
+    cor_rev before;
+
+    fake_open(&f, 64u << 10); /* less than the revision weighs */
+    f.keeps_history = true;
+    fake_put_many(&f, "ns", MANY, "a");
+    before = f.rev;
+    open_from(&live, before, "");
+    fake_settle(&f);
+    fake_delete_many(&f, "ns", MANY);
+    fake_settle(&f);
+    assert_int_equal(live.n, MANY);
+    assert_false(live.ended || live.error);
+    /* After 75 s it may leave, although nothing follows. */
+    cor_clock_manual_advance(&f.clock, 76000);
+    change(1);
+    fake_settle(&f);
+    assert_true(cor_cacher_stats(f.cacher).window_events < 100);
+    assert_int_equal(live.n, MANY + 1);
+    fake_watch_close(&live);
+    fake_close(&f);
+}
+
+/* The byte budget of history cuts between revisions. */
+TEST(revisions, history_is_extended_by_whole_ones_within_the_budget)
+{
+    struct fake_watch w;
+    cor_rev revs[12];
+
+    fake_open(&f, 1200u << 10);
+    f.keeps_history = true;
+    for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++)
+        revs[i] = fake_put_many(&f, "ns", 100, i % 2 ? "a" : "b");
+    fake_restart(&f);
+    open_from(&w, revs[0] - 1, "");
+    fake_settle(&f);
+    fake_settle(&f);
+    assert_int_equal(w.error, 410);
+    fake_watch_close(&w);
+    assert_in_range(cor_cacher_stats(f.cacher).window_events, 100, 1100);
+    assert_int_equal(cor_cacher_stats(f.cacher).window_events % 100, 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(revs); i++) {
+        open_from(&w, revs[i], "");
+        fake_settle(&f);
+        fake_settle(&f);
+        if (!w.error)
+            assert_int_equal(w.n, (COR_ARRAY_LEN(revs) - 1 - i) * 100);
+        else
+            assert_int_equal(w.error, 410);
+        if (i == COR_ARRAY_LEN(revs) - 2)
+            assert_int_equal(w.error, 0);
+        fake_watch_close(&w);
+    }
+    fake_close(&f);
+}
+
+static void fill_the_budget(size_t n)
+{
+    char filler[1001];
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    for (size_t i = 0; i < n; i++) {
+        filler[0] = i % 2 ? 'a' : 'b';
+        fake_put(&f, "other", "p", "a", filler);
+        cor_clock_manual_advance(&f.clock, 1);
+        fake_settle(&f);
+    }
+}
+
+/* A plain end would make the client go on after the revision of which it has seen a part. */
+TEST(revisions, a_watch_that_is_evicted_inside_of_one_ends_with_410)
+{
+    struct fake_watch inside, between;
+
+    fake_open(&f, 1u << 20);
+    fake_put_many(&f, "ns", MANY, "a");
+    open_from(&inside, f.rev, "");
+    open_from(&between, f.rev, "");
+    inside.pause_at = 200;
+    between.pause_at = MANY;
+    fake_settle(&f);
+    fake_delete_many(&f, "ns", MANY);
+    fake_settle(&f);
+    assert_int_equal(inside.n, 200);
+    assert_int_equal(between.n, MANY);
+    fill_the_budget(3000);
+    cor_watch_resume(inside.watch);
+    cor_watch_resume(between.watch);
+    fake_settle(&f);
+    assert_int_equal(inside.error, 410);
+    assert_int_equal(inside.n, 200);
+    assert_true(between.ended);
+    assert_int_equal(between.n, MANY);
+    fake_watch_close(&inside);
+    fake_watch_close(&between);
+    fake_close(&f);
+}
+
+TEST(revisions, a_watch_that_loses_its_cache_inside_of_one_ends_with_410)
+{
+    struct fake_watch inside, between;
+
+    fake_open(&f, 0);
+    fake_put_many(&f, "ns", MANY, "a");
+    open_from(&inside, f.rev, "");
+    open_from(&between, f.rev, "");
+    inside.pause_at = 129;
+    between.pause_at = MANY;
+    fake_settle(&f);
+    fake_delete_many(&f, "ns", MANY);
+    fake_settle(&f);
+    fake_break(&f);
+    fake_settle(&f);
+    cor_watch_resume(inside.watch);
+    cor_watch_resume(between.watch);
+    fake_settle(&f);
+    assert_int_equal(inside.error, 410);
+    assert_true(between.ended);
+    fake_watch_close(&inside);
+    fake_watch_close(&between);
+    fake_close(&f);
+}
+
+/* What a deadline and a server's end do: the rest of the revision comes, then the end. */
+TEST(revisions, a_watch_that_is_asked_to_finish_ends_after_the_one_it_is_in)
+{
+    for (size_t at = 1; at < MANY; at += 13) {
+        struct fake_watch w;
+
+        fake_open(&f, 0);
+        fake_put_many(&f, "ns", MANY, "a");
+        open_from(&w, f.rev, "");
+        w.pause_at = at;
+        fake_settle(&f);
+        assert_true(cor_watch_finish(w.watch));
+        fake_delete_many(&f, "ns", MANY);
+        change(5);
+        fake_settle(&f);
+        assert_int_equal(w.n, at);
+        assert_false(cor_watch_finish(w.watch));
+        cor_watch_resume(w.watch);
+        fake_settle(&f);
+        fake_settle(&f);
+        assert_int_equal(w.n, MANY);
+        assert_true(w.ended);
+        assert_true(cor_watch_finish(w.watch));
+        fake_watch_close(&w);
+        fake_close(&f);
+    }
+}
+
+/* Of what it selects it has seen the last event; the revision goes on for others. */
+TEST(revisions, a_watch_of_one_object_finishes_without_seeing_more)
+{
+    struct fake_watch w;
+
+    fake_open(&f, 0);
+    fake_put_many(&f, "ns", MANY, "a");
+    open_from(&w, f.rev - 1, "metadata.name=p010,metadata.namespace=ns");
+    w.pause_at = 1;
+    fake_settle(&f);
+    assert_int_equal(w.n, 1);
+    fake_delete_many(&f, "ns", MANY);
+    fake_settle(&f);
+    assert_true(cor_watch_finish(w.watch));
+    fake_watch_close(&w);
+    fake_close(&f);
+}
