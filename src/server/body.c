@@ -39,7 +39,10 @@ static int list_dry_runs(struct cor_str query, struct cor_buf *list, bool *ret_k
         if (more < 0 || !cor_url_query_is(name, COR_STR("dryRun")))
             continue;
         cor_buf_reset(&text);
-        if (cor_url_unescape(value, COR_URL_QUERY, &text) < 0)
+        more = cor_url_unescape(value, COR_URL_QUERY, &text);
+        if (more == -COR_ENOMEM)
+            return more;
+        if (more < 0)
             continue;
         *ret_known = *ret_known && cor_str_eq(cor_buf_str(&text), COR_STR("All"));
         r = cor_buf_addc(list, list->n > 0 ? ',' : '[');

@@ -151,6 +151,8 @@ def one_connection_serves_many_requests(server):
 def discovery_names_the_resources(server):
     names = {r["name"] for r in server.get("/api/v1").expect(200).json()["resources"]}
     assert {"pods", "configmaps", "namespaces", "pods/status"} <= names
+    [address] = server.get("/api").expect(200).json()["serverAddressByClientCIDRs"]
+    assert address == {"clientCIDR": "0.0.0.0/0", "serverAddress": f"127.0.0.1:{server.port}"}, address
     groups = {g["name"] for g in server.get("/apis").expect(200).json()["groups"]}
     assert {"apps", "batch", "coordination.k8s.io"} <= groups
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

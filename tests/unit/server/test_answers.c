@@ -338,6 +338,9 @@ TEST(answers, to_accept_headers)
     assert_memory_equal(fx_do_with(&fx, 200, "GET", "/api/v1", "", &yaml), "groupVersion: v1", 16);
     yaml.accept = "application/json;q=0.1,application/yaml;q=0.5";
     assert_memory_equal(fx_do_with(&fx, 200, "GET", A, "", &yaml), "apiVersion:", 11);
+    /* What is no number ends it. */
+    yaml.accept = "application/json;q=0.1x9,application/yaml;q=0.15";
+    assert_memory_equal(fx_do_with(&fx, 200, "GET", A, "", &yaml), "apiVersion:", 11);
     yaml.accept = "application/yaml;q=0";
     assert_memory_equal(fx_do_with(&fx, 200, "GET", A, "", &yaml), "apiVersion:", 11);
     yaml.accept = "application/yaml;q=0,application/json;q=0.1";

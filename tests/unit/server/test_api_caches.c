@@ -151,8 +151,8 @@ TEST(api_caches, tell_of_each_cache_in_metrics)
     close_all(&fx);
 }
 
-/* Whatever was opened before memory ran out is closed. What says success has every cache, and each of
- * them is filled: a first list that failed is repeated. There are thousands of allocations, and
+/* Whatever was opened before memory ran out is closed. What says success has every cache, and each
+ * of them is filled: a first list that failed is repeated. There are thousands of allocations, and
  * those of one cache are like those of the next. */
 TEST(api_caches, are_opened_whole_or_fail_without_memory)
 {

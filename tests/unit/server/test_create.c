@@ -271,6 +271,30 @@ TEST(create, a_name_that_could_not_be_generated_may_be_tried_again)
     fx_close(&fx);
 }
 
+TEST(create, a_field_manager_may_have_spaces)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS "?fieldManager=my%20tool",
+          "{\"metadata\":{\"name\":\"a\"}}");
+    fx_close(&fx);
+}
+
+/* A value that there was no memory to read must not pass for one that was not given. */
+TEST(create, a_dry_run_that_cannot_be_read_writes_nothing)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=Some&dryRun=All",
+                       "{\"metadata\":{\"name\":\"a\"}}", NULL);
+    fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}",
+                       NULL);
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_close(&fx);
+}
+
 TEST(create, survives_every_failed_allocation)
 {
     struct fx fx;

@@ -69,6 +69,7 @@ TEST(discovery, aggregates_with_an_etag)
         assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), AGGREGATED);
         assert_str(cor_buffer_sink_header(&call.sink, "Vary"), "Accept");
         assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "public");
+        assert_null(strstr(cor_buf_z(&call.sink.headers), "no-cache"));
         memcpy(etag, cor_buffer_sink_header(&call.sink, "ETag").p, 18);
         etag[18] = 0;
     }

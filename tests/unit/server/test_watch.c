@@ -229,6 +229,40 @@ TEST(watch, tables_have_columns_once)
     fx_close(&fx);
 }
 
+/* Rows of a bookmark have what tells the end of the initial events, whatever else is left out. */
+TEST(watch, rows_have_the_object_that_was_asked_for)
+{
+    static const struct fx_headers table = {.accept =
+                                                "application/json;as=Table;v=v1;g=meta.k8s.io"};
+    static const struct {
+        const char *include, *kind, *bookmark_kind;
+    } cases[] = {{"None", "", "PartialObjectMetadata"},
+                 {"Metadata", "PartialObjectMetadata", "PartialObjectMetadata"},
+                 {"Object", "ConfigMap", "ConfigMap"}};
+    struct fx fx;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    for (size_t i = 0; i < 3; i++) {
+        char target[256];
+        FX_CALL call;
+
+        snprintf(target, sizeof(target),
+                 CONFIGMAPS "?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                            "&resourceVersionMatch=NotOlderThan&includeObject=%s",
+                 cases[i].include);
+        fx_start(&fx, &call, "GET", target, "", &table);
+        assert_at(event(&call, 0), "type", "ADDED");
+        assert_at(event(&call, 0), "object.rows[0].object.kind", cases[i].kind);
+        assert_at(event(&call, 1), "type", "BOOKMARK");
+        assert_at(event(&call, 1), "object.rows[0].object.kind", cases[i].bookmark_kind);
+        assert_at(event(&call, 1),
+                  "object.rows[0].object.metadata.annotations['k8s.io/initial-events-end']",
+                  "true");
+    }
+    fx_close(&fx);
+}
+
 TEST(watch, a_bad_request_is_no_stream)
 {
     struct fx fx;
