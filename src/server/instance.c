@@ -230,6 +230,8 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
     char name[16];
     int r = cor_compactor_open(&opts, &in->compactor);
 
+    if (r == 0)
+        r = cor_instance_prepare_checks(in);
     if (r == 0 && in->opts.watch_cache)
         r = cor_api_open_caches(in->api, &cache_opts, st);
     if (r == 0)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "server/instance_int.h"
 
 #define ENGINE_CHECK_MS 2000
+#define ENGINE_FAR_MS   3600000
 
 static bool is_engine_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 {
@@ -72,6 +74,15 @@ static void judge_engine(struct cor_instance *in, const struct cor_engine_req *r
     atomic_store(&in->store_rev, in->engine_req.ret_rev);
 }
 
+/* It is always set, far away while an answer is awaited, so that setting it cannot fail. */
+static void set_timer(struct cor_instance *in, uint64_t ms)
+{
+    int r = cor_timer_set(&in->engine_timer, ms);
+
+    assert(r == 0);
+    (void)r;
+}
+
 static void on_engine_status(struct cor_engine_req *req)
 {
     struct cor_instance *in = COR_CONTAINER_OF(req, struct cor_instance, engine_req.req);
@@ -79,15 +90,20 @@ static void on_engine_status(struct cor_engine_req *req)
     judge_engine(in, req);
     cor_engine_req_deinit(req);
     in->engine_busy = false;
-    /* Without memory for the timer the last verdict stands. */
     if (!atomic_load(&in->draining))
-        (void)cor_timer_set(&in->engine_timer, ENGINE_CHECK_MS);
+        set_timer(in, ENGINE_CHECK_MS);
+}
+
+int cor_instance_prepare_checks(struct cor_instance *in)
+{
+    return cor_timer_set(&in->engine_timer, ENGINE_FAR_MS);
 }
 
 void cor_instance_check_engine(struct cor_timer *timer)
 {
     struct cor_instance *in = COR_CONTAINER_OF(timer, struct cor_instance, engine_timer);
 
+    set_timer(in, ENGINE_FAR_MS);
     in->engine_req = (struct cor_engine_status_req){0};
     cor_engine_req_init(&in->engine_req.req, in->home, on_engine_status);
     in->engine_busy = true;

@@ -75,6 +75,8 @@ void cor_instance_answer_home(struct cor_instance *instance);
 /* Turns the home loop until no answer is awaited. */
 void cor_instance_wait(struct cor_instance *instance);
 
+/* Before the first check: takes the timer's place. 0, -COR_ENOMEM. */
+int cor_instance_prepare_checks(struct cor_instance *instance);
 /* Asks the engine how it is, and again two seconds after its answer. */
 void cor_instance_check_engine(struct cor_timer *engine_timer);
 void cor_instance_add_checks(struct cor_instance *instance);

@@ -172,8 +172,10 @@ static void ask_first(struct etcd_engine *e)
 static void on_open(struct cor_mail *mail)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, mail);
-    int r = etcd_session_start(e->session);
+    int r = etcd_feeds_start(e);
 
+    if (r == 0)
+        r = etcd_session_start(e->session);
     if (r == 0)
         ask_first(e);
     else

@@ -14,6 +14,7 @@
 /* etcd's own words for all keys. */
 #define ALL_KEYS      COR_STR("\0")
 #define ASK_RETRY_MS  200
+#define FAR_MS        3600000
 #define ASK_BYTES_MAX 256
 
 static void settle(struct etcd_feed *feed);
@@ -183,6 +184,16 @@ void etcd_feeds_saw(struct etcd_engine *e, cor_rev rev)
         etcd_watch_ask_progress(&e->main);
 }
 
+/* It is always set, far away when nobody needs it, so that setting it cannot fail: a retry that was
+ * lost would leave all feeds silent. */
+static void set_main_timer(struct etcd_engine *e, uint64_t ms)
+{
+    int r = cor_timer_set(&e->main_timer, ms);
+
+    assert(r == 0);
+    (void)r;
+}
+
 static void on_main_broken(struct etcd_watch *w, int err, const char *message)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
@@ -204,7 +215,7 @@ static void on_main_broken(struct etcd_watch *w, int err, const char *message)
         if (feed->state == ETCD_FEED_LIVE || feed->state == ETCD_FEED_NEW)
             break_feed(feed, err, message);
     }
-    (void)cor_timer_set(&e->main_timer, ASK_RETRY_MS);
+    set_main_timer(e, ASK_RETRY_MS);
 }
 
 /* Where the main watch begins: at the store's revision, as a linearizable read tells it. */
@@ -218,7 +229,7 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
     if (reply->err < 0 || etcd_decode_range(reply->message, &answer) < 0) {
         e->main_state = ETCD_MAIN_OFF;
         if (!cor_list_empty(&e->all_feeds))
-            (void)cor_timer_set(&e->main_timer, ASK_RETRY_MS);
+            set_main_timer(e, ASK_RETRY_MS);
         return;
     }
     e->main.pos = answer.ret_rev;
@@ -237,21 +248,24 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
 static void start_main(struct etcd_engine *e)
 {
     struct cor_range_req ask = {.key = etcd_engine_probe_key(e), .keys_only = true};
-    struct cor_buf out;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
 
     if (e->main_state != ETCD_MAIN_OFF || cor_list_empty(&e->all_feeds))
         return;
     cor_buf_init(&out, ASK_BYTES_MAX);
     if (etcd_encode_range(&ask, 0, &out) < 0 ||
         etcd_call_start(e->session, &etcd_method_range, &out, on_asked, e, &e->main_asks) < 0)
-        (void)cor_timer_set(&e->main_timer, ASK_RETRY_MS);
+        set_main_timer(e, ASK_RETRY_MS);
     else
         e->main_state = ETCD_MAIN_ASKING;
 }
 
 static void on_main_timer(struct cor_timer *timer)
 {
-    start_main(COR_CONTAINER_OF(timer, struct etcd_engine, main_timer));
+    struct etcd_engine *e = COR_CONTAINER_OF(timer, struct etcd_engine, main_timer);
+
+    set_main_timer(e, FAR_MS);
+    start_main(e);
 }
 
 /* Feeds that catch up. */
@@ -450,6 +464,11 @@ void etcd_feeds_init(struct etcd_engine *e)
     e->main.on_events = on_main_events;
     e->main.on_progress = on_main_progress;
     e->main.on_broken = on_main_broken;
+}
+
+int etcd_feeds_start(struct etcd_engine *e)
+{
+    return cor_timer_set(&e->main_timer, FAR_MS);
 }
 
 void etcd_feeds_deinit(struct etcd_engine *e)

@@ -52,6 +52,7 @@ void open_engine(bool has_progress)
     engine = (struct etcd_engine){.base.ops = &ops, .loop = session.loop, .session = &session};
     pthread_mutex_init(&engine.lock, NULL);
     etcd_feeds_init(&engine);
+    assert_int_equal(etcd_feeds_start(&engine), 0);
 }
 
 void close_engine(void)
@@ -61,7 +62,7 @@ void close_engine(void)
     fake_session_close(&session);
 }
 
-void sink_open_with(struct sink *sink, const struct cor_feed_opts *opts)
+void sink_prepare(struct sink *sink, const struct cor_feed_opts *opts)
 {
     struct cor_feed_opts own = *opts;
 
@@ -72,6 +73,11 @@ void sink_open_with(struct sink *sink, const struct cor_feed_opts *opts)
     *sink = (struct sink){.err = 0};
     cor_buf_init(&sink->text, 65536);
     assert_int_equal(cor_feed_open(&engine.base, &own, &sink->feed), 0);
+}
+
+void sink_open_with(struct sink *sink, const struct cor_feed_opts *opts)
+{
+    sink_prepare(sink, opts);
     turn();
 }
 

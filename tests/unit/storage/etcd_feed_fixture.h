@@ -31,6 +31,8 @@ struct sink {
 
 void sink_open(struct sink *sink, const char *key, const char *end, cor_rev from, size_t credit,
                bool with_prev);
+/* The feed hears of its opening in the next turn(). */
+void sink_prepare(struct sink *sink, const struct cor_feed_opts *opts);
 void sink_open_with(struct sink *sink, const struct cor_feed_opts *opts);
 void sink_close(struct sink *sink);
 /* The first feed is in step at revision 10. */

@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "etcd_feed_fixture.h"
+#include "loop/loop.h"
 
 TEST(etcd_feed, live_feeds_get_their_keys_from_one_watch_of_all)
 {
@@ -293,6 +294,70 @@ TEST(etcd_feed, a_request_for_progress_is_answered_with_the_position)
     assert_sink(&sink, "|12 ");
     sink_close(&sink);
     close_engine();
+}
+
+#define TIMERS 64
+
+static void on_nothing(struct cor_timer *timer)
+{
+}
+
+/* Takes all places that the loop has for timers: the next one that is set needs memory. */
+static size_t take_timer_places(struct cor_timer timers[TIMERS])
+{
+    size_t n = 0;
+    int r = 0;
+
+    while (r == 0) {
+        assert_true(n < TIMERS);
+        cor_timer_init(&timers[n], session.loop, on_nothing);
+        test_fail_alloc(1, false);
+        r = cor_timer_set(&timers[n], 3600000);
+        test_fail_alloc(0, false);
+        n += r == 0;
+    }
+    return n;
+}
+
+static bool somebody_waits(void *arg)
+{
+    return !cor_list_empty(&session.waiting);
+}
+
+/* Memory runs out, and stays so for a while, somewhere between the opening of the first feed and
+ * its question for the store's revision. A feed that was not told so asks when there is memory
+ * again. */
+TEST(etcd_feed, a_retry_does_not_need_memory)
+{
+    const struct cor_feed_opts opts = {
+        .key = COR_STR("/"), .end = COR_STR("0"), .credit = SIZE_MAX};
+    size_t nretried = 0;
+    bool has_failed = true;
+
+    for (size_t n = 1; has_failed; n++) {
+        struct cor_timer timers[TIMERS];
+        struct sink sink;
+        size_t ntimers;
+
+        open_engine(true);
+        sink_prepare(&sink, &opts);
+        ntimers = take_timer_places(timers);
+        test_fail_alloc(n, true);
+        turn();
+        has_failed = test_alloc_failed();
+        test_fail_alloc(0, false);
+        if (sink.err == 0 && !stream_at(0)) {
+            nretried++;
+            assert_true(cor_loop_run_until(session.loop, somebody_waits, NULL, 60000));
+            turn();
+        }
+        assert_int_equal(sink.err == 0, stream_at(0) != NULL);
+        while (ntimers > 0)
+            cor_timer_cancel(&timers[--ntimers]);
+        sink_close(&sink);
+        close_engine();
+    }
+    assert_true(nretried > 0);
 }
 
 TEST(etcd_feed, a_failed_allocation_loses_no_event)
