@@ -16,6 +16,11 @@
 static struct CMUnitTest tests[TESTS_MAX];
 static const char *test_files[TESTS_MAX]; /* beside `tests` */
 static size_t ntests;
+#define NEEDS_MAX 16
+static struct {
+    const char *file, *variable;
+} needs[NEEDS_MAX];
+static size_t nneeds;
 static _Atomic size_t live, live_bytes;
 static uint64_t seed, random_state;
 /* Descriptors above are not looked at. */
@@ -139,6 +144,16 @@ void test_register(const char *file, const char *name, test_fn fn)
     tests[ntests++].test_func = fn;
 }
 
+void test_register_need(const char *file, const char *variable)
+{
+    const char *slash = strrchr(file, '/');
+
+    if (nneeds == NEEDS_MAX)
+        abort();
+    needs[nneeds].file = slash ? slash + 1 : file;
+    needs[nneeds++].variable = variable;
+}
+
 static bool is_file(const char *arg)
 {
     size_t n = strlen(arg);
@@ -146,15 +161,32 @@ static bool is_file(const char *arg)
     return n > 2 && strcmp(arg + n - 2, ".c") == 0;
 }
 
-/* Forgets the tests of all other files. */
-static void keep_file(const char *file)
+/* Forgets the tests of the file, or of all other files. */
+static void sift(const char *file, bool keeps)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < ntests; i++)
-        if (strcmp(test_files[i], file) == 0)
-            tests[kept++] = tests[i];
+    for (size_t i = 0; i < ntests; i++) {
+        if ((strcmp(test_files[i], file) == 0) != keeps)
+            continue;
+        test_files[kept] = test_files[i];
+        tests[kept++] = tests[i];
+    }
     ntests = kept;
+}
+
+/* Forgets the tests that cannot run here. Returns how many those were. */
+static size_t skip_needy(void)
+{
+    size_t before = ntests;
+
+    for (size_t i = 0; i < nneeds; i++) {
+        if (getenv(needs[i].variable))
+            continue;
+        fprintf(stderr, "%s is skipped: there is no %s\n", needs[i].file, needs[i].variable);
+        sift(needs[i].file, false);
+    }
+    return before - ntests;
 }
 
 /* Runs over this process' open descriptors. True, and which one: another is there. */
@@ -256,10 +288,14 @@ __attribute__((weak)) int main(int argc, char **argv)
     cor_mem_set(&counting);
     open_what_stays();
     if (file)
-        keep_file(file);
+        sift(file, true);
     if (ntests == 0) {
         fprintf(stderr, "%s has no test in a file %s\n", argv[0], file ? file : "");
         return 1;
+    }
+    if (skip_needy() > 0 && ntests == 0) {
+        printf("1..0 # SKIP a variable is missing\n");
+        return 0;
     }
     if (pattern)
         cmocka_set_test_filter(pattern);

@@ -37,6 +37,15 @@ void test_register(const char *file, const char *name, test_fn fn);
     }                                                                                              \
     static void test_##suite##_##name(__attribute__((unused)) void **state)
 
+void test_register_need(const char *file, const char *variable);
+
+/* The tests of this file are skipped where the environment does not have the variable. */
+#define TEST_FILE_NEEDS(variable)                                                                  \
+    __attribute__((constructor)) static void register_need_of_##variable(void)                     \
+    {                                                                                              \
+        test_register_need(__BASE_FILE__, #variable);                                              \
+    }
+
 /* Counts of the allocator seam since the program began; main.c installs the counting allocator. */
 size_t test_live_allocs(void);
 /* Their bytes, with what the C library rounded up. */

@@ -8,6 +8,8 @@
 #include "storage/cacher/cacher_int.h"
 #include "storage/store_int.h"
 
+TEST_FILE_NEEDS(COR_CONFORMANCE_CACHER)
+
 static struct conf c;
 static struct conf_watch w;
 

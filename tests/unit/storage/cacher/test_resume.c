@@ -3,6 +3,8 @@
 
 #include "conformance.h"
 
+TEST_FILE_NEEDS(COR_CONFORMANCE_CACHER)
+
 static struct conf c;
 static struct conf_watch w;
 
