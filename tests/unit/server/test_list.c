@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "storage/engine_int.h"
+
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
 static void open_ready(struct fx *fx)
@@ -174,6 +176,38 @@ TEST(list, goes_on_where_a_slow_reader_stopped)
             cor_buffer_sink_drain(&call.sink, 777);
         assert_memory_equal(call.sink.body.p, whole, strlen(whole));
     }
+    fx_close(&fx);
+}
+
+static uint64_t largest_range;
+
+static const struct cor_engine_ops *real_ops;
+
+static void note_range(struct cor_engine *engine, struct cor_range_req *req)
+{
+    if (req->end.n > 0 && (req->limit == 0 || req->limit > largest_range))
+        largest_range = req->limit ? req->limit : UINT64_MAX;
+    real_ops->range(engine, req);
+}
+
+/* A page costs the store a page, not all that there is. */
+TEST(list, of_a_page_reads_no_more_than_the_page)
+{
+    struct cor_engine_ops ops;
+    struct fx fx;
+
+    open_ready(&fx);
+    add(&fx, "a", "x");
+    add(&fx, "b", "x");
+    add(&fx, "c", "x");
+    real_ops = fx.engine->ops;
+    ops = *real_ops;
+    ops.range = note_range;
+    fx.engine->ops = &ops;
+    largest_range = 0;
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "?limit=1", ""), "items[0].metadata.name", "a");
+    fx.engine->ops = real_ops;
+    assert_in_range(largest_range, 1, 2);
     fx_close(&fx);
 }
 
