@@ -31,6 +31,18 @@ TEST(backoff, starts_over_after_more_than_the_idle_time)
     assert_int_equal(cor_backoff_next(&b, 361001, NULL), 800);
 }
 
+TEST(backoff, without_an_idle_time_never_starts_over_by_itself)
+{
+    struct cor_backoff_opts opts = reflector;
+    struct cor_backoff b;
+
+    opts.reset_ms = 0;
+    cor_backoff_init(&b, &opts, 1000);
+    assert_int_equal(cor_backoff_next(&b, 1000, NULL), 800);
+    assert_int_equal(cor_backoff_next(&b, 1000000, NULL), 1600);
+    assert_int_equal(cor_backoff_next(&b, 2000000, NULL), 3200);
+}
+
 TEST(backoff, reset_brings_back_the_first_delay)
 {
     struct cor_backoff b;

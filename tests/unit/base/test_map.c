@@ -30,6 +30,26 @@ TEST(map, finds_what_was_put_and_nothing_else)
     cor_map_deinit(&m);
 }
 
+/* A large map gives its memory back when the last one has gone, and not before. */
+TEST(map, keeps_the_last_one_of_many)
+{
+    struct cor_map m;
+
+    cor_map_init(&m, KEYS);
+    for (size_t i = 0; i < KEYS; i++)
+        assert_int_equal(cor_map_put(&m, key_of(i), names[i], NULL), 0);
+    for (size_t i = 1; i < KEYS; i++) {
+        assert_ptr_equal(cor_map_remove(&m, key_of(i)), names[i]);
+        assert_int_equal(cor_map_len(&m), KEYS - i);
+        assert_ptr_equal(cor_map_peek(&m, key_of(0)), names[0]);
+    }
+    assert_ptr_equal(cor_map_remove(&m, key_of(0)), names[0]);
+    assert_int_equal(cor_map_len(&m), 0);
+    assert_int_equal(cor_map_put(&m, key_of(1), names[1], NULL), 0);
+    assert_ptr_equal(cor_map_peek(&m, key_of(1)), names[1]);
+    cor_map_deinit(&m);
+}
+
 TEST(map, keys_may_be_empty_and_contain_any_byte)
 {
     struct cor_map m;
