@@ -67,19 +67,23 @@ static void mark_step(void *arg, struct cor_store_change *change, struct cor_obj
         cor_store_change_stop(change);
 }
 
-/* A mark that was not stored shows in the answer all the same; without memory for it, it does not.
- */
-static void show_mark(struct cor_delete_op *op)
+/* A mark that was not stored shows in the answer all the same. -COR_ENOMEM: it does not; that is a
+ * failure of a dry run, but not of a deletion that was done. */
+static int show_mark(struct cor_delete_op *op)
 {
     bool is_stored = op->last.step == COR_DELETION_MARK && !op->options->is_dry_run;
     struct cor_object *marked;
+    int r;
 
     op->was_removed = op->last.step == COR_DELETION_NOW;
-    if (!op->last.marked || is_stored ||
-        cor_object_at(op->last.marked, op->object->rev, &marked) < 0)
-        return;
+    if (!op->last.marked || is_stored)
+        return 0;
+    r = cor_object_at(op->last.marked, op->object->rev, &marked);
+    if (r < 0)
+        return cor_status_set(&op->call->status, r, "%s", cor_err_text(r));
     cor_object_unref(op->object);
     op->object = marked;
+    return 0;
 }
 
 static void on_changed(void *arg, const struct cor_store_reply *reply)
@@ -92,7 +96,7 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
         return;
     if (reply->err == 0) {
         keep_object(op, reply->object);
-        show_mark(op);
+        (void)show_mark(op);
         op->on_done(op, 0);
     } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
@@ -103,8 +107,7 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
     } else if (op->last.step == COR_DELETION_PENDING) {
         op->on_done(op, 0);
     } else if (op->options->is_dry_run) {
-        show_mark(op);
-        op->on_done(op, 0);
+        op->on_done(op, show_mark(op));
     } else if (++op->rounds >= ROUNDS_MAX) {
         op->on_done(op, cor_status_conflict(&call->status, &gr, call->name,
                                             "the object has been modified; please apply your "

@@ -787,3 +787,34 @@ TEST(numbers, are_no_values_of_a_configmap)
     fx_do(&fx, 422, "PATCH", MAPS "/c", "{\"data\":{\"a\":1}}");
     fx_close(&fx);
 }
+
+/* ---- Without memory ---- */
+
+TEST(numbers, are_treated_the_same_when_memory_runs_out)
+{
+    const struct fx_headers json = {.content_type = JSON}, merge = {.content_type = MERGE};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 8u << 20};
+    struct fx fx;
+
+    open_ready(&fx);
+    make_pod(&fx, "");
+    fx_do(&fx, 201, "POST", DEPLOYS,
+          "{\"metadata\":{\"name\":\"d\",\"generation\":9223372036854775807},"
+          "\"spec\":{\"replicas\":1}}");
+    fx_fail_each_alloc(&fx, "DELETE", PODS "/p?dryRun=All&gracePeriodSeconds=9223372036854775807",
+                       "", NULL);
+    fx_fail_each_alloc(&fx, "GET", "/api/v1/namespaces/%2e%2e/configmaps", "", NULL);
+    fx_fail_each_alloc(&fx, "GET", "/api/v1/namespaces/%2e%2e/configmaps/x", "", NULL);
+    fx_fail_each_alloc(&fx, "PATCH", DEPLOYS "/d/scale?dryRun=All",
+                       "{\"spec\":{\"replicas\":2147483647}}", &merge);
+    fx_fail_each_alloc(&fx, "PATCH", DEPLOYS "/d?dryRun=All",
+                       "[{\"op\":\"add\",\"path\":\"/spec/a\",\"value\":1e308}]", &json);
+    fx_fail_each_alloc(&fx, "PATCH", DEPLOYS "/d",
+                       "[{\"op\":\"add\",\"path\":\"/spec/a\",\"value\":1e400}]", &json);
+    fx_fail_each_alloc(&fx, "POST", MAPS, "{\"metadata\":{\"name\":\"c\"},\"x\":1e400}", NULL);
+    assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"c\"},\"data\":{\"a\":\""), 0);
+    fill(&body, 1048577);
+    assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
+    fx_fail_each_alloc(&fx, "POST", MAPS, cor_buf_z(&body), NULL);
+    fx_close(&fx);
+}
