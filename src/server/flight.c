@@ -29,11 +29,13 @@ void cor_flight_init(struct cor_flight *flight, uint64_t max)
 
 bool cor_flight_has_place(const struct cor_flight *flight, const struct cor_user *user)
 {
-    if (flight->max == 0)
+    uint64_t nplaces = atomic_load_explicit(&flight->nplaces, memory_order_relaxed);
+
+    /* As long as all together have less than one may have, nobody's name has to be looked at. */
+    if (flight->max == 0 || nplaces < share_of_user(flight))
         return true;
-    if (atomic_load_explicit(&flight->nplaces, memory_order_relaxed) < flight->max &&
-        atomic_load_explicit(&flight->users[bucket_of(user)], memory_order_relaxed) <
-            share_of_user(flight))
+    if (nplaces < flight->max && atomic_load_explicit(&flight->users[bucket_of(user)],
+                                                      memory_order_relaxed) < share_of_user(flight))
         return true;
     return is_master(user);
 }
