@@ -77,7 +77,9 @@ class Following:
 
 def play_round(number, connection, following):
     name = f"by-{number}"
-    made = request(connection, "POST", MAPS, 201, {"metadata": {"name": name}, "data": {"k": "v"}})
+    # Some of them are large enough to be worked on by other threads than the loops.
+    size = 100_000 if number % 5 == 0 else 1
+    made = request(connection, "POST", MAPS, 201, {"metadata": {"name": name}, "data": {"k": "v" * size}})
     following.expect("ADDED", name)
     if request(connection, "GET", f"{MAPS}/{name}", 200)["metadata"]["uid"] != made["metadata"]["uid"]:
         raise AssertionError("another object")

@@ -112,6 +112,15 @@ class Field:
         assert found, f"there is no metric {name}"
         return sum(float(line.rsplit(" ", 1)[1]) for line in found)
 
+    def longest_turn(self):
+        """Of all loops, in seconds of its thread's CPU time, since the server began."""
+        text = self.server.get("/metrics").expect(200).body.decode()
+        return max(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith("coracle_loop_turn_max_seconds"))
+
+    def expect_turns_under(self, seconds):
+        longest = self.longest_turn()
+        assert longest < seconds, f"a turn of a loop took {1000 * longest:.1f} ms"
+
     def work(self):
         """The second client works while the attack stands as it is."""
         self.bystander.wait(self.of(10, 200), self.of(1, 5))
@@ -138,10 +147,10 @@ def play(program, attack, is_long):
                 field = Field(server, bystander, is_long)
                 base = field.rss_mb()
                 attack(field)
-                highest = field.rss_mb()
+                highest, turn = field.rss_mb(), field.longest_turn()
                 seen = bystander.finish()
     print(f"# {attack.__name__}: {seen['requests']} requests beside it, p50 {seen['p50']} ms, p99 {seen['p99']} ms, "
-          f"longest {seen['max']} ms; memory {base:.0f} -> {highest:.0f} MB; {time.monotonic() - begin:.1f} s", flush=True)
+          f"longest {seen['max']} ms; longest turn of a loop {1000 * turn:.1f} ms; memory {base:.0f} -> {highest:.0f} MB; {time.monotonic() - begin:.1f} s", flush=True)
     if is_long:
         assert seen["p99"] < P99_MS, f"p99 is {seen['p99']} ms"
 
