@@ -260,6 +260,9 @@ void cor_call_weigh(struct cor_call *call)
 
 void cor_call_pump(struct cor_call *call)
 {
+    /* The stage's end goes on with it. */
+    if (cor_heavy_is_running(call))
+        return;
     for (;;) {
         size_t total = spans_length(call);
         int r;

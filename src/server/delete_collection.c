@@ -9,6 +9,7 @@
 struct collection_call {
     struct cor_list_call list;
     struct cor_store_list_opts list_opts;
+    struct cor_mail turn; /* goes on in the next one, after many objects that are not selected */
     struct cor_delete_options options;
     struct cor_delete_op op;
     struct cor_list_cursor *source;
@@ -45,12 +46,32 @@ static int keep_item(struct collection_call *c, struct cor_object *object)
     return 0;
 }
 
+static void delete_next(struct collection_call *c);
+
+static void on_next_turn(struct cor_mail *mail)
+{
+    struct collection_call *c = COR_CONTAINER_OF(mail, struct collection_call, turn);
+
+    if (cor_call_end_op(&c->list.call))
+        delete_next(c);
+}
+
 static void delete_next(struct collection_call *c)
 {
     struct cor_call *call = &c->list.call;
-    struct cor_object *object = cor_list_cursor_next(c->source);
+    struct cor_object *object;
     int r;
 
+    c->source->is_bounded = true;
+    c->source->is_paused = false;
+    c->source->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    object = cor_list_cursor_next(c->source);
+    if (!object && c->source->is_paused) {
+        c->turn.on_mail = on_next_turn;
+        cor_call_begin_op(call);
+        cor_loop_reply(call->loop->loop, &c->turn);
+        return;
+    }
     if (!object) {
         c->replay = *c->source;
         c->replay.ops = &replay_ops;

@@ -87,11 +87,12 @@ static void seed(struct cor_heavy *heavy, struct cor_rand *rand)
         cor_rand_init(&heavy->rand);
 }
 
-static int submit(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
+int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
 {
     struct cor_heavy *heavy = cor_calloc(1, sizeof(*heavy));
     int r;
 
+    assert(!call->heavy && cor_loop_is_current(call->loop->loop));
     if (!heavy)
         return cor_status_set(&call->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     *heavy = (struct cor_heavy){.call = call, .work = work, .done = done};
@@ -124,12 +125,12 @@ void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor
 {
     int r;
 
-    assert(!call->heavy && cor_loop_is_current(call->loop->loop));
-    if (bytes <= COR_HEAVY_BYTES || !call->loop->api->offload) {
+    assert(!call->heavy);
+    if (bytes <= COR_HEAVY_BYTES || !cor_heavy_has_threads(call)) {
         done(call, work(call));
         return;
     }
-    r = submit(call, bytes, work, done);
+    r = cor_heavy_start(call, bytes, work, done);
     if (r < 0)
         done(call, r);
 }

@@ -26,6 +26,16 @@ typedef void (*cor_heavy_done)(struct cor_call *call, int r);
  * failures of the stage, told to `done`. At most one stage of a call at a time. */
 void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done);
 
+/* The same for what was begun on the loop and is too much for it: always on a thread. 0: `done`
+ * follows; or -COR_EBUSY, -COR_ENOMEM in the status (nothing follows). */
+int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done);
+
+/* Are there threads at all? */
+static inline bool cor_heavy_has_threads(const struct cor_call *call)
+{
+    return call->loop->api->offload != NULL;
+}
+
 /* Is the call on a thread now? Any thread that has the call. */
 static inline bool cor_heavy_is_running(const struct cor_call *call)
 {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "server/heavy.h"
 #include "server/object_edit.h"
 #include "json/pretty.h"
 
@@ -10,6 +11,8 @@
 #define ITEMS_AT_ONCE (COR_LIST_SPANS_MAX / 4 - 2)
 /* Of those that are made in a buffer first. */
 #define BYTES_AT_ONCE (64u * 1024)
+/* What a thread that gathers a whole list is charged with: how much it will be is not known. */
+#define WHOLE_BYTES (8u << 20)
 
 static int write_head(struct cor_list_call *list)
 {
@@ -137,6 +140,27 @@ static int write_pretty_item(struct cor_list_call *list, const struct cor_object
     return r < 0 ? r : cor_json_pretty(cor_buf_str(&item), 2, &list->call.out);
 }
 
+static void on_turn(struct cor_mail *mail)
+{
+    struct cor_list_call *list = COR_CONTAINER_OF(mail, struct cor_list_call, turn);
+
+    list->is_waiting = false;
+    if (cor_call_end_op(&list->call))
+        cor_call_pump(&list->call);
+}
+
+/* The selector has looked at enough objects for one turn. */
+static int wait_for_turn(struct cor_list_call *list)
+{
+    list->cursor->is_paused = false;
+    list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    list->is_waiting = true;
+    list->turn.on_mail = on_turn;
+    cor_call_begin_op(&list->call);
+    cor_loop_reply(list->call.loop->loop, &list->turn);
+    return COR_REFILL_WAIT;
+}
+
 static int refill_spans(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
@@ -145,11 +169,66 @@ static int refill_spans(struct cor_list_call *list)
 
     while (n++ < ITEMS_AT_ONCE && (object = cor_list_cursor_next(list->cursor)))
         add_item_spans(list, object);
+    if (list->cursor->is_paused)
+        return call->nspans > 0 ? 1 : wait_for_turn(list);
     if (n <= ITEMS_AT_ONCE) {
         cor_call_add_span(call, COR_STR("]}\n"));
         list->is_done = true;
     }
     return 1;
+}
+
+static int write_text_item(struct cor_list_call *list, const struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    int r = 0;
+
+    if (call->accept.is_pretty)
+        return write_pretty_item(list, object);
+    if (list->is_begun)
+        r = cor_buf_addc(&call->out, ',');
+    list->is_begun = true;
+    return r < 0 ? r : write_converted_item(list, object, &call->out);
+}
+
+/* A stage (server/heavy.h). */
+static int write_large(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    return write_text_item(list, list->large);
+}
+
+static void on_large(struct cor_call *call, int r)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    list->large = NULL;
+    if (call->is_over)
+        return;
+    if (r < 0 || list->is_lost) {
+        cor_call_abort(call);
+        return;
+    }
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    cor_call_pump(call);
+}
+
+/* An item whose text takes too long for the loop. */
+static int start_large(struct cor_list_call *list, struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    int r;
+
+    list->large = object;
+    r = cor_heavy_start(call, cor_object_json(object).n, write_large, on_large);
+    return r < 0 ? r : COR_REFILL_WAIT;
+}
+
+static bool is_large(const struct cor_call *call, const struct cor_object *object)
+{
+    return (call->accept.is_pretty || call->conversion) && cor_heavy_has_threads(call) &&
+           cor_object_json(object).n > COR_HEAVY_BYTES;
 }
 
 static int refill_text(struct cor_list_call *list)
@@ -160,17 +239,13 @@ static int refill_text(struct cor_list_call *list)
 
     cor_buf_reset(&call->out);
     while (r == 0 && call->out.n < BYTES_AT_ONCE && (object = cor_list_cursor_next(list->cursor))) {
-        if (call->accept.is_pretty) {
-            r = write_pretty_item(list, object);
-            continue;
-        }
-        if (list->is_begun)
-            r = cor_buf_addc(&call->out, ',');
-        list->is_begun = true;
-        if (r == 0)
-            r = write_converted_item(list, object, &call->out);
+        if (is_large(call, object))
+            return start_large(list, object);
+        r = write_text_item(list, object);
     }
-    if (r == 0 && !object) {
+    if (r == 0 && list->cursor->is_paused && call->out.n == 0)
+        return wait_for_turn(list);
+    if (r == 0 && !object && !list->cursor->is_paused) {
         list->is_done = true;
         if (!call->accept.is_pretty)
             r = cor_buf_addz(&call->out, "]}\n");
@@ -189,6 +264,10 @@ static int refill(struct cor_call *call)
 
     if (list->is_done)
         return 0;
+    if (list->is_waiting)
+        return COR_REFILL_WAIT;
+    if (list->cursor->is_paused)
+        return wait_for_turn(list);
     if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE || call->conversion)
         return refill_text(list);
     return refill_spans(list);
@@ -209,26 +288,73 @@ static int make_head_pretty(struct cor_call *call)
     return r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&pretty));
 }
 
-/* The whole list as one text: YAML cannot be written item by item. */
-static int write_whole(struct cor_list_call *list)
+/* The whole list as one text, until there are `bytes_max` of it: YAML cannot be written item by
+ * item. */
+static int write_whole(struct cor_list_call *list, size_t bytes_max)
 {
-    struct cor_object *object;
+    struct cor_call *call = &list->call;
+    struct cor_object *object = NULL;
     int r = 0;
 
-    while (r == 0 && (object = cor_list_cursor_next(list->cursor))) {
+    while (r == 0 && call->out.n <= bytes_max && (object = cor_list_cursor_next(list->cursor))) {
         if (list->is_begun)
-            r = cor_buf_addc(&list->call.out, ',');
+            r = cor_buf_addc(&call->out, ',');
         list->is_begun = true;
         if (r == 0)
-            r = write_converted_item(list, object, &list->call.out);
+            r = write_converted_item(list, object, &call->out);
     }
-    return r < 0 ? r : cor_buf_addz(&list->call.out, "]}");
+    if (r < 0 || object || list->cursor->is_paused)
+        return r;
+    list->is_done = true;
+    return cor_buf_addz(&call->out, "]}");
+}
+
+/* A stage (server/heavy.h). A snapshot is read from any thread. */
+static int write_rest(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    list->cursor->is_bounded = list->cursor->is_paused = false;
+    return write_whole(list, SIZE_MAX);
+}
+
+static void on_whole(struct cor_call *call, int r)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    if (call->is_over)
+        return;
+    if (r < 0) {
+        if (r != -COR_EBUSY)
+            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_call_fail(call);
+        return;
+    }
+    list->cursor = cor_list_cursor_free(list->cursor);
+    cor_call_reply_json(call, 200);
+}
+
+/* What is little, or soon found, is gathered here; the rest of what is more by a thread. */
+static void reply_whole(struct cor_list_call *list)
+{
+    int r = write_whole(list, COR_HEAVY_BYTES);
+
+    if (r < 0 || list->is_done)
+        on_whole(&list->call, r);
+    else
+        cor_heavy_run(&list->call, WHOLE_BYTES, write_rest, on_whole);
 }
 
 /* A list that is cut short must not look whole: the client repeats it. */
 void cor_list_call_lost(void *arg)
 {
-    cor_call_abort(&((struct cor_list_call *)arg)->call);
+    struct cor_list_call *list = arg;
+
+    /* A thread has one of its objects: the stage's end cuts it. */
+    if (cor_heavy_is_running(&list->call))
+        list->is_lost = true;
+    else
+        cor_call_abort(&list->call);
 }
 
 void cor_list_call_reply(struct cor_list_call *list)
@@ -237,14 +363,12 @@ void cor_list_call_reply(struct cor_list_call *list)
     int r;
 
     cor_buf_reset(&call->out);
+    list->cursor->is_bounded = true;
+    list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
     r = write_head(list);
     if (r == 0 && call->accept.is_yaml) {
-        r = write_whole(list);
-        if (r == 0) {
-            list->cursor = cor_list_cursor_free(list->cursor);
-            cor_call_reply_json(call, 200);
-            return;
-        }
+        reply_whole(list);
+        return;
     }
     if (r == 0 && call->accept.is_pretty)
         r = make_head_pretty(call);

@@ -3,19 +3,26 @@
 #ifndef COR_SERVER_LIST_H
 #define COR_SERVER_LIST_H
 
+#include "loop/mailbox.h"
 #include "server/call.h"
 #include "server/table.h"
 
 /* Of output that is under way at once. */
 #define COR_LIST_SPANS_MAX 128
+/* Objects that a selector looks at in one turn of the loop: a few milliseconds. */
+#define COR_LIST_LOOKS_AT_ONCE 4096
 
 struct cor_list_call {
     struct cor_call call;
     struct cor_predicate predicate;
     struct cor_list_cursor *cursor;
     enum cor_table_include include;
-    bool is_begun; /* the head and an item are out: a comma comes next */
-    bool is_done;  /* the tail is out */
+    bool is_begun;            /* the head and an item are out: a comma comes next */
+    bool is_done;             /* the tail is out */
+    struct cor_object *large; /* an item that a thread writes; borrowed from the cursor */
+    bool is_lost;             /* what it shows is needed, while a thread has it */
+    bool is_waiting;          /* for the next turn, after many objects that are not selected */
+    struct cor_mail turn;
 };
 
 /* What the request asks for, with the predicate and the key set. 0, or a failure in `status`. */

@@ -24,6 +24,11 @@ struct cor_list_cursor {
     const char *continue_token; /* "": nothing is left; borrowed from the cursor */
     int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */
     size_t bytes;               /* that it holds and no cache counts */
+    /* A selector may pass over any number of objects before one is given. Whoever is on a loop sets
+     * a bound: when `looks_left` objects were looked at, `next` is NULL with `is_paused` set, and
+     * goes on where it was once there are looks again. */
+    bool is_bounded, is_paused;
+    size_t looks_left;
     /* What the list shows takes memory that is needed, and its reader is slow: whoever has set this
      * gives the answer up and frees the cursor, at once. NULL: the cursor is not asked for. */
     void (*on_lost)(void *arg);
@@ -35,8 +40,8 @@ struct cor_list_cursor_ops {
     void (*free)(struct cor_list_cursor *cursor);
 };
 
-/* The next object, served form; NULL at the end. Cannot fail. It is borrowed and stays as long as
- * the cursor does, so that several can be written out at once. */
+/* The next object, served form; NULL at the end, or when it paused. Cannot fail. It is borrowed and
+ * stays as long as the cursor does, so that several can be written out at once. */
 static inline struct cor_object *cor_list_cursor_next(struct cor_list_cursor *cursor)
 {
     return cursor->ops->next(cursor);

@@ -84,7 +84,7 @@ def write_bodies(a):
            config_map("final", {"a": "b"}, finalizers=finalizers(60000)), 200)
     a.send("wrong labels", "POST", MAPS, config_map("l", labels=many(50000, "-")), 422)
     a.send("members", "POST", MAPS, config_map("data", dict(reversed(many(60000).items()))), 201)
-    a.send("one large value", "POST", MAPS, config_map("value", {"a": "x" * 1400000}), 201)
+    a.send("one large value", "POST", MAPS, config_map("value", {"a": "x" * 1000000}), 201)
     a.send("duplicate members", "POST", MAPS,
            '{"metadata":{"name":"dups"},"data":{' + ",".join(f'"k{i // 2}":"v"' for i in range(100000)) + "}}", 201)
     a.send("depth", "POST", MAPS, '{"metadata":{"name":"deep"},"deep":' +
@@ -129,6 +129,7 @@ def read_answers(a):
         a.send(f"list of {path}", "GET", path, status=200)
         a.send(f"table of {path}", "GET", path + "?includeObject=Object", status=200, Accept=table)
         a.send(f"YAML list of {path}", "GET", path, status=200, Accept="application/yaml")
+        a.send(f"indented list of {path}", "GET", path + "?pretty=1", status=200)
         a.send(f"nothing of {path}", "GET", path + "?fieldSelector=metadata.name!=a,metadata.namespace=b", status=200)
     for path in "/openapi/v2", "/openapi/v3", "/apis", "/metrics":
         a.send(path, "GET", path, status=200)

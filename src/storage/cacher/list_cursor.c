@@ -35,6 +35,23 @@ static struct cor_object *next_selected(struct cor_cache_iter *it,
     return NULL;
 }
 
+/* The same within the looks that are left. */
+static struct cor_object *next_within(struct tree_cursor *cursor)
+{
+    struct cor_list_cursor *base = &cursor->base;
+    struct cor_cache_entry *entry;
+
+    while (base->looks_left > 0 && (entry = cor_cache_iter_next(&cursor->iter))) {
+        base->looks_left--;
+        if (!cor_predicate_matches(cursor->predicate, entry->object))
+            continue;
+        cursor->left--;
+        return entry->object;
+    }
+    base->is_paused = base->looks_left == 0;
+    return NULL;
+}
+
 static struct cor_object *cursor_next(struct cor_list_cursor *base)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
@@ -42,6 +59,8 @@ static struct cor_object *cursor_next(struct cor_list_cursor *base)
 
     if (cursor->left == 0)
         return NULL;
+    if (base->is_bounded && cursor->predicate)
+        return next_within(cursor);
     cursor->left--;
     return next_selected(&cursor->iter, cursor->predicate, &entry);
 }

@@ -1,8 +1,11 @@
 /* Requests over large bytes, whose stages run on other threads. */
 #include "server/heavy.h"
 
+#include <stdio.h>
+
 #include "api_fixture.h"
 #include "base/mem.h"
+#include "server/list.h"
 
 #define MAPS  "/api/v1/namespaces/default/configmaps"
 #define LARGE (3 * COR_HEAVY_BYTES)
@@ -232,4 +235,144 @@ TEST(heavy, a_failed_allocation_is_a_failure_or_leaves_a_whole_object)
     }
     cor_buf_deinit(&body);
     fx_close(&fx);
+}
+
+static bool is_synced(void *arg)
+{
+    return cor_api_is_synced(((struct fx *)arg)->api);
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool has_no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct fx *)arg)->api, 0)) == 0;
+}
+
+static void open_cached(struct fx *fx)
+{
+    static const struct cor_api_cache_opts opts = {.bytes_max = 0};
+
+    fx_open(fx);
+    assert_int_equal(cor_api_open_caches(fx->api, &opts, NULL), 0);
+    assert_true(cor_loop_run_until(fx->loop, is_synced, fx, FX_TIMEOUT_MS));
+    fx_bootstrap(fx);
+}
+
+static void close_cached(struct fx *fx)
+{
+    bool is_closed = false;
+
+    assert_true(cor_loop_run_until(fx->loop, has_no_calls, fx, FX_TIMEOUT_MS));
+    cor_api_loop_release(cor_api_loop(fx->api, 0));
+    if (cor_api_close_caches(fx->api, set_true, &is_closed))
+        assert_true(cor_loop_run_until(fx->loop, is_true, &is_closed, FX_TIMEOUT_MS));
+    fx_close(fx);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* More objects than a selector looks at in one turn; `chosen` says whether one is selected. */
+static void store_objects(struct fx *fx, size_t n, bool (*chosen)(size_t i))
+{
+    for (size_t i = 0; i < n; i++) {
+        char body[128];
+
+        snprintf(body, sizeof(body),
+                 "{\"metadata\":{\"name\":\"m%05zu\",\"labels\":{\"pick\":\"%s\"}}}", i,
+                 chosen(i) ? "yes" : "no");
+        (void)fx_do(fx, 201, "POST", MAPS, body);
+    }
+}
+
+static bool is_one_of_three(size_t i)
+{
+    return i == 5 || i == COR_LIST_LOOKS_AT_ONCE || i == COR_LIST_LOOKS_AT_ONCE + 90;
+}
+
+TEST(heavy, a_selector_that_passes_over_many_objects_finds_those_behind_them)
+{
+    static const char *const forms[] = {"", "application/json;pretty=1", "application/yaml",
+                                        "application/json;as=Table;v=v1;g=meta.k8s.io"};
+    struct fx fx = {.has_no_offload = false};
+
+    open_cached(&fx);
+    store_objects(&fx, COR_LIST_LOOKS_AT_ONCE + 100, is_one_of_three);
+    for (size_t i = 0; i < COR_ARRAY_LEN(forms); i++) {
+        const char *list =
+            fx_do_with(&fx, 200, "GET", MAPS "?labelSelector=pick!=no&resourceVersion=0", "",
+                       &(struct fx_headers){.accept = forms[i]});
+
+        assert_int_equal(count(list, "m00005"), count(list, "m04096"));
+        assert_int_equal(count(list, "m00005"), count(list, "m04186"));
+        assert_true(count(list, "m00005") >= 1);
+        assert_int_equal(count(list, "m0000"), count(list, "m00005"));
+    }
+    (void)fx_do(&fx, 200, "DELETE", MAPS "?labelSelector=pick!=no", "");
+    (void)fx_do(&fx, 404, "GET", MAPS "/m04186", "");
+    (void)fx_do(&fx, 200, "GET", MAPS "/m04185", "");
+    close_cached(&fx);
+}
+
+static const char *list_large(struct fx *fx, const char *accept)
+{
+    return fx_do_with(fx, 200, "GET", MAPS, "", &(struct fx_headers){.accept = accept});
+}
+
+TEST(heavy, lists_of_large_objects_are_made_on_threads)
+{
+    static const char *const forms[] = {"application/json;pretty=1", "application/yaml"};
+    struct fx on_threads = {.opts.random_seed = 7};
+    struct fx on_loop = {.opts.random_seed = 7, .has_no_offload = true};
+    struct fx *both[] = {&on_threads, &on_loop};
+    uint64_t before;
+
+    for (size_t i = 0; i < 2; i++) {
+        fx_open(both[i]);
+        fx_bootstrap(both[i]);
+        for (size_t n = 0; n < 6; n++) {
+            struct cor_buf body;
+            char name[8];
+
+            snprintf(name, sizeof(name), "m%zu", n);
+            make_map(&body, name, n % 2 ? 100 : LARGE, "v");
+            (void)fx_do(both[i], 201, "POST", MAPS, cor_buf_z(&body));
+            cor_buf_deinit(&body);
+        }
+    }
+    before = jobs(&on_threads);
+    for (size_t f = 0; f < COR_ARRAY_LEN(forms); f++) {
+        const char *a = list_large(&on_threads, forms[f]), *b = list_large(&on_loop, forms[f]);
+
+        assert_int_equal(strlen(a), strlen(b)); /* but for the uids */
+        assert_int_equal(count(a, "key100"), count(b, "key100"));
+        assert_int_equal(count(a, "m5"), 1);
+    }
+    assert_true(jobs(&on_threads) >= before + 4);
+    for (size_t i = 0; i < 12; i++) {
+        struct fx_headers headers = {.accept = forms[i % 2]};
+        struct fx_call call;
+
+        fx_start(&on_threads, &call, "GET", MAPS, "", &headers);
+        for (size_t turns = 0; turns < i; turns++)
+            (void)fx_do(&on_threads, 404, "GET", MAPS "/none", "");
+        fx_call_deinit(&call); /* the reader goes, perhaps while a thread has its list */
+    }
+    fx_close(&on_threads);
+    fx_close(&on_loop);
 }

@@ -384,6 +384,46 @@ static void on_listed(void *arg, int err, struct cor_status *status,
     cor_list_cursor_free(take_cursor);
 }
 
+/* Looks at two objects at a time, of nine of which it wants none, and then at all. */
+static void on_listed_in_parts(void *arg, int err, struct cor_status *status,
+                               struct cor_list_cursor *take_cursor)
+{
+    struct listed *listed = arg;
+    size_t pauses = 0, given = 0;
+
+    assert_int_equal(err, 0);
+    listed->done = true;
+    take_cursor->is_bounded = true;
+    do {
+        take_cursor->is_paused = false;
+        take_cursor->looks_left = 2;
+        while (cor_list_cursor_next(take_cursor))
+            given++;
+        pauses += take_cursor->is_paused;
+    } while (take_cursor->is_paused);
+    assert_true(pauses >= 4 && pauses <= 5);
+    assert_int_equal(given, 1);
+    cor_list_cursor_free(take_cursor);
+}
+
+TEST(cacher, a_list_that_selects_little_can_be_read_in_parts)
+{
+    COR_CLEANUP(cor_predicate_deinit) struct cor_predicate predicate = {0};
+    struct cor_store_list_opts opts = list_opts("", "", 0);
+    struct listed listed = {0};
+
+    assert_int_equal(
+        cor_predicate_parse(COR_STR(""), COR_STR("metadata.name=p0007"), NULL, &predicate, NULL),
+        0);
+    opts.predicate = &predicate;
+    conf_open(&c);
+    conf_fill(&c, "ns", 9);
+    assert_int_equal(
+        cor_reader_list(c.reader, COR_STR("/pods"), &opts, on_listed_in_parts, &listed, NULL), 0);
+    conf_wait(&c, &listed.done);
+    conf_close(&c);
+}
+
 TEST(cacher, get_and_list_survive_every_failed_allocation)
 {
     struct cor_store_list_opts opts = list_opts("", "", 2);
