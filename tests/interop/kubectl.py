@@ -237,6 +237,15 @@ def users_ask_who_they_are_and_what_they_may(server):
 
 
 @test
+def an_administrator_acts_as_somebody_else(server):
+    said = kubectl(server, "auth", "whoami", "--as=bob", "--as-group=dev", "--as-uid=7", "-o", "json")
+    assert json.loads(said)["status"]["userInfo"] == {"username": "bob", "uid": "7", "groups": ["dev", "system:authenticated"]}
+    assert "cannot create resource" in kubectl(server, "create", "configmap", "of-bob", "--as=bob", fails=True)
+    assert "of-bob" not in kubectl(server, "get", "configmaps", "-o", "name")
+    kubectl(server, "auth", "can-i", "delete", "pods", "--as=bob", fails=True)
+
+
+@test
 def workloads_are_scaled_and_nodes_drained(server):
     workload = {"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": {"name": "s"},
                 "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}}}
