@@ -67,6 +67,7 @@ struct cor_caches {
     struct cor_time_budget time_budget;
     _Atomic size_t bytes;       /* of histories */
     struct cor_pin_totals pins; /* of what snapshots alone hold */
+    uint64_t pins_due_ms;       /* when they are looked at again */
     _Atomic uint64_t evicted, put_off;
     _Atomic uint64_t ended_lists, ended_watches; /* for what their snapshots held */
 

@@ -16,6 +16,8 @@
 
 #define RECLAIM_NODES 64
 #define PIN_GRACE_MS  1000
+/* There may be many pins: they are looked at no more often than this. */
+#define PIN_LOOK_MS 100
 
 static void weigh(struct cor_caches *c, struct cor_cacher *cacher)
 {
@@ -119,12 +121,17 @@ static struct cor_cacher *find_oldest_pinned(struct cor_caches *c, uint64_t now_
 static bool ask_back(struct cor_caches *c)
 {
     uint64_t now_ms = caches_now_ms(c);
-    struct cor_cacher *cacher = atomic_load(&c->pins.held) ? find_oldest_pinned(c, now_ms) : NULL;
+    struct cor_cacher *cacher;
     struct cor_pins *pins;
     struct cor_pin *pin;
 
-    if (!cacher)
+    if (atomic_load(&c->pins.held) == 0 || now_ms < c->pins_due_ms)
         return false;
+    cacher = find_oldest_pinned(c, now_ms);
+    if (!cacher) {
+        c->pins_due_ms = now_ms + PIN_LOOK_MS;
+        return false;
+    }
     pins = &cacher->cache.pins;
     pthread_mutex_lock(&cacher->cache.lock);
     for (pin = find_pin_locked(cacher, now_ms); pin && over(c);

@@ -15,6 +15,11 @@ static struct cor_pin *older(const struct cor_pins *pins, const struct cor_pin *
     return pin->link.prev == &pins->list ? NULL : pin_of(pin->link.prev);
 }
 
+static struct cor_pin *younger(const struct cor_pins *pins, const struct cor_pin *pin)
+{
+    return pin->link.next == &pins->list ? NULL : pin_of(pin->link.next);
+}
+
 static struct cor_pin *youngest(const struct cor_pins *pins)
 {
     return cor_list_empty(&pins->list) ? NULL : pin_of(pins->list.prev);
@@ -31,19 +36,23 @@ static void charge(struct cor_pins *pins, struct cor_pin *pin, size_t bytes)
         bytes = pin->max - pin->bytes;
     pin->bytes += bytes;
     atomic_fetch_add(total_of(pins, pin), bytes);
+    if (pins->charged_below <= pin->next)
+        pins->charged_below = pin->next + 1;
 }
 
 void cor_pins_init(struct cor_pins *pins, struct cor_pin_totals *totals)
 {
     cor_list_init(&pins->list);
+    pins->charged_below = 0;
     pins->totals = totals;
 }
 
-void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, uint64_t next, cor_rev rev,
-                         size_t max)
+void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, struct cor_pin *after,
+                         uint64_t next, cor_rev rev, size_t max)
 {
-    struct cor_list *after = pins->list.prev;
+    struct cor_list *place = after ? &after->link : pins->list.prev;
 
+    assert(place == &pins->list || pin_of(place)->next <= next);
     pin->next = next;
     pin->rev = rev;
     pin->max = max;
@@ -51,15 +60,25 @@ void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, uint64_t ne
     pin->due_ms = 0;
     atomic_init(&pin->owner, NULL);
     atomic_init(&pin->is_leaving, false);
-    /* An exact read begins at an older root than the youngest snapshots. */
-    while (after != &pins->list && pin_of(after)->next > next)
-        after = after->prev;
-    cor_list_push_front(after, &pin->link);
+    cor_list_push_front(place, &pin->link);
+}
+
+/* One of the same age, or else the next older one that shows anything. */
+static struct cor_pin *heir_of(const struct cor_pins *pins, const struct cor_pin *pin)
+{
+    struct cor_pin *heir = younger(pins, pin);
+
+    if (heir && heir->next == pin->next && heir->max > 0)
+        return heir;
+    heir = older(pins, pin);
+    while (heir && heir->max == 0)
+        heir = older(pins, heir);
+    return heir;
 }
 
 void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
 {
-    struct cor_pin *heir = older(pins, pin);
+    struct cor_pin *heir = pin->bytes > 0 ? heir_of(pins, pin) : NULL;
 
     cor_list_remove(&pin->link);
     if (pin->bytes == 0)
@@ -70,20 +89,26 @@ void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
     pin->bytes = 0;
 }
 
-/* The version that an event replaced is shown by the youngest pin before the event, or by none. */
+/* The version that an event replaced is shown by the youngest pin before the event, if it is not
+ * later than that. Otherwise only an exact read can show it, which stands where its root does: then
+ * it is charged to the one that shows the latest versions. */
 void cor_pins_charge_segment_locked(struct cor_pins *pins, const struct cor_window_segment *s)
 {
-    struct cor_pin *pin = youngest(pins);
+    struct cor_list *link = pins->list.next;
+    struct cor_pin *last = NULL, *latest = NULL;
 
-    if (!pin || pin_of(pins->list.next)->next >= s->number + s->end)
+    if (link == &pins->list || pin_of(link)->next >= s->number + s->end)
         return;
-    for (unsigned i = s->end; pin && i-- > s->begin;) {
+    for (unsigned i = s->begin; i < s->end; i++) {
         const struct cor_cache_entry *was = s->events[i].old;
 
-        while (pin && pin->next > s->number + i)
-            pin = older(pins, pin);
-        if (pin && was && was->object->rev <= pin->rev)
-            charge(pins, pin, cor_cache_entry_bytes(was));
+        for (; link != &pins->list && pin_of(link)->next <= s->number + i; link = link->next) {
+            last = pin_of(link);
+            latest = latest && latest->rev > last->rev ? latest : last;
+        }
+        if (!was || !last || was->object->rev > latest->rev)
+            continue;
+        charge(pins, was->object->rev <= last->rev ? last : latest, cor_cache_entry_bytes(was));
     }
 }
 
@@ -97,9 +122,10 @@ void cor_pins_charge_tree_locked(struct cor_pins *pins, size_t bytes)
 
 static struct cor_pin *charged_from(const struct cor_pins *pins, struct cor_list *link)
 {
-    while (link != &pins->list && pin_of(link)->bytes == 0)
-        link = link->next;
-    return link == &pins->list ? NULL : pin_of(link);
+    for (; link != &pins->list && pin_of(link)->next < pins->charged_below; link = link->next)
+        if (pin_of(link)->bytes > 0)
+            return pin_of(link);
+    return NULL;
 }
 
 struct cor_pin *cor_pins_oldest_locked(const struct cor_pins *pins)

@@ -3,9 +3,10 @@
  *
  * A version is charged when the event that replaced it leaves the window, to the youngest snapshot
  * that shows it: the oldest snapshot can then be ended, and its whole charge is free. When a
- * snapshot goes before an older one, its charge falls to that one, which may show less of it: the
- * sum is never too low, and no pin is charged more than all that its snapshot shows. While no
- * snapshot is older than the window, nothing is counted and an eviction looks at one pin.
+ * snapshot goes before one of the same age or an older one, its charge falls to that one, which may
+ * show less of it: the sum is never too low, and no pin is charged more than all that its snapshot
+ * shows. While no snapshot is older than the window, nothing is counted and an eviction looks at
+ * one pin.
  *
  * Thread: any, with the watch cache's lock held, but for `owner`, `is_leaving` and the totals.
  * Owner: a pin its snapshot, the list its watch cache, the totals the caches. */
@@ -36,15 +37,17 @@ struct cor_pin {
 };
 
 struct cor_pins {
-    struct cor_list list; /* oldest first: `next` never falls */
+    struct cor_list list;   /* oldest first: `next` never falls */
+    uint64_t charged_below; /* no pin whose `next` is not below this is charged */
     struct cor_pin_totals *totals;
 };
 
 void cor_pins_init(struct cor_pins *pins, struct cor_pin_totals *totals);
 
-/* The pin's other fields are set here; nothing is charged to it yet. */
-void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, uint64_t next, cor_rev rev,
-                         size_t max);
+/* The pin's other fields are set here; nothing is charged to it yet. It is the youngest, or, unless
+ * `after` is NULL, comes right after that one, which has the same `next`. */
+void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, struct cor_pin *after,
+                         uint64_t next, cor_rev rev, size_t max);
 void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin);
 
 /* The segment leaves the window. */

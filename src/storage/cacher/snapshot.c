@@ -44,7 +44,7 @@ int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
         return r;
     *ret_snapshot = (struct cor_cache_snapshot){
         .cache = c, .root = root, .rev = c->rev, .next = c->window.next};
-    cor_pins_add_locked(&c->pins, &ret_snapshot->pin, c->window.next, c->rev, c->bytes);
+    cor_pins_add_locked(&c->pins, &ret_snapshot->pin, NULL, c->window.next, c->rev, c->bytes);
     return 0;
 }
 
@@ -151,7 +151,8 @@ static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_sn
     *ret_from = root->next;
     *ret_to = cor_window_after(&c->window, rev);
     /* What the overlay holds is in the window now. */
-    cor_pins_add_locked(&c->pins, &ret->pin, root->next, rev, root->bytes + c->window.bytes);
+    cor_pins_add_locked(&c->pins, &ret->pin, root->pin, root->next, rev,
+                        root->bytes + c->window.bytes);
     return 0;
 }
 

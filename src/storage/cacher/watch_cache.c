@@ -22,8 +22,11 @@ int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *total
 
 static void drop_roots(struct cor_watch_cache *c, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         cor_btree_snap_unref(c->roots[i].snap);
+        cor_pins_remove_locked(&c->pins, c->roots[i].pin);
+        cor_free(c->roots[i].pin);
+    }
     c->nroots -= n;
     if (n > 0)
         memmove(c->roots, c->roots + n, c->nroots * sizeof(*c->roots));
@@ -54,8 +57,8 @@ static void reset_window(struct cor_watch_cache *c, cor_rev base)
 void cor_watch_cache_clear(struct cor_watch_cache *c)
 {
     pthread_mutex_lock(&c->lock);
-    charge_all(c);
     drop_roots(c, c->nroots);
+    charge_all(c);
     reset_window(c, c->rev);
     cor_btree_clear(c->tree);
     c->bytes = 0;
@@ -78,6 +81,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
  * store. */
 static void keep_root(struct cor_watch_cache *c)
 {
+    COR_CLEANUP(cor_freep) struct cor_pin *pin = NULL;
     struct cor_btree_snap *snap;
 
     c->root_at = c->window.next + COR_KEPT_ROOT_EVENTS;
@@ -90,9 +94,12 @@ static void keep_root(struct cor_watch_cache *c)
         c->roots = roots;
         c->roots_cap = cap;
     }
-    if (cor_btree_snapshot(c->tree, &snap) < 0)
+    pin = cor_alloc(sizeof(*pin));
+    if (!pin || cor_btree_snapshot(c->tree, &snap) < 0)
         return;
-    c->roots[c->nroots++] = (struct cor_kept_root){snap, c->window.next, c->rev, c->bytes};
+    cor_pins_add_locked(&c->pins, pin, NULL, c->window.next, c->rev, 0);
+    c->roots[c->nroots++] =
+        (struct cor_kept_root){snap, c->window.next, c->rev, c->bytes, COR_STEAL(pin)};
 }
 
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
@@ -104,8 +111,8 @@ int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_en
     r = cor_btree_replace(c->tree, entries, n);
     assert(r != -COR_EINVAL);
     if (r == 0) {
-        charge_all(c);
         drop_roots(c, c->nroots);
+        charge_all(c);
         reset_window(c, rev);
         c->bytes = bytes;
         c->rev = rev;
@@ -203,9 +210,9 @@ static bool evict(struct cor_watch_cache *c,
 
         left = cor_window_pop_oldest(&c->window);
         forget_history(c, before - c->window.bytes);
+        drop_old_roots(c);
         for (const struct cor_window_segment *s = left; s; s = s->chain)
             cor_pins_charge_segment_locked(&c->pins, s);
-        drop_old_roots(c);
     }
     pthread_mutex_unlock(&c->lock);
     return left != NULL;

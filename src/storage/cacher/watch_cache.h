@@ -17,9 +17,10 @@
 
 struct cor_kept_root {
     struct cor_btree_snap *snap;
-    uint64_t next; /* number of the first event that is not in it */
-    cor_rev rev;   /* of the last one that is, or of the list */
-    size_t bytes;  /* of all it shows */
+    uint64_t next;       /* number of the first event that is not in it */
+    cor_rev rev;         /* of the last one that is, or of the list */
+    size_t bytes;        /* of all it shows */
+    struct cor_pin *pin; /* where exact reads that begin here stand among the pins; its own */
 };
 
 struct cor_watch_cache {
@@ -32,7 +33,8 @@ struct cor_watch_cache {
     size_t nroots, roots_cap;
     uint64_t root_at;     /* the event after which the next root is kept */
     size_t bytes;         /* of the objects in the tree */
-    struct cor_pins pins; /* of all snapshots but the kept roots, whose events are in the window */
+    struct cor_pins pins; /* of all snapshots; those of kept roots, whose events are in the window,
+                           * are never charged */
     uint64_t history_end; /* events before this number were put in front of the window */
     size_t history_bytes; /* what those that are still here have added to the window's */
 };
