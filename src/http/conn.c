@@ -1,11 +1,24 @@
 /* One connection: its socket, which protocol it speaks, its end. The protocols are in conn_h1.c and
  * conn_h2.c. */
 #include <assert.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/server_int.h"
+#include "net/host.h"
+
+/* So many of the oldest connections are looked at for one that may be ended. */
+#define REPLACED_OF 256
+
+static void leave_unknown(struct cor_conn *c)
+{
+    if (cor_list_empty(&c->unknown_link))
+        return;
+    cor_list_remove(&c->unknown_link);
+    atomic_fetch_sub_explicit(&c->worker->nunknown, 1, memory_order_relaxed);
+}
 
 static void on_stream_closed(void *arg)
 {
@@ -16,8 +29,42 @@ static void on_stream_closed(void *arg)
     cor_conn_h1_free(c);
     cor_conn_h2_free(c);
     cor_buf_deinit(&c->pending);
+    cor_budget_close(&c->share);
     cor_free(c);
     cor_worker_conn_closed(w);
+}
+
+int cor_conn_charge(struct cor_conn *c, size_t *charged, size_t bytes)
+{
+    int r = 0;
+
+    if (bytes > *charged)
+        r = cor_budget_take(&c->share, bytes - *charged);
+    else if (bytes < *charged)
+        cor_budget_give(&c->share, *charged - bytes);
+    if (r == 0)
+        *charged = bytes;
+    return r;
+}
+
+int cor_conn_charge_input(struct cor_conn *c, size_t *charged, size_t bytes)
+{
+    if (bytes == *charged)
+        return 0;
+    if (bytes < *charged || bytes > COR_HTTP_INPUT_FREE)
+        return cor_conn_charge(c, charged, bytes);
+    cor_budget_add(&c->share, bytes - *charged);
+    *charged = bytes;
+    return 0;
+}
+
+int cor_conn_set_sender(struct cor_conn *c, enum cor_http_rank rank, struct cor_str name)
+{
+    int r = cor_budget_move(&c->share, rank, name);
+
+    if (r == 0)
+        leave_unknown(c);
+    return r;
 }
 
 void cor_conn_cut(struct cor_conn *c)
@@ -25,6 +72,7 @@ void cor_conn_cut(struct cor_conn *c)
     if (c->state == COR_CONN_CLOSING)
         return;
     c->state = COR_CONN_CLOSING;
+    leave_unknown(c);
     c->resp.state = COR_RESPONSE_NONE;
     cor_timer_cancel(&c->timer);
     cor_stream_close(c->stream, on_stream_closed, c);
@@ -192,10 +240,65 @@ static struct cor_conn *new_conn(struct cor_http_worker *w)
     cor_timer_init(&c->timer, w->loop, on_timer);
     cor_buf_init(&c->pending, COR_HTTP_PENDING_MAX + COR_STREAM_READ_MAX);
     cor_list_init(&c->exchanges);
+    cor_list_init(&c->unknown_link);
     return c;
 }
 
-void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls)
+static struct cor_str source_of(const struct cor_peer *peer, char text[COR_HOST_SOURCE_MAX])
+{
+    if (!peer->is_unix)
+        return cor_host_source(peer->address, text);
+    snprintf(text, COR_HOST_SOURCE_MAX, "@%lu", (unsigned long)peer->uid);
+    return cor_strz(text);
+}
+
+/* Has it nothing under way that anybody would miss? */
+static bool is_replaceable(const struct cor_conn *c)
+{
+    return c->state == COR_CONN_READING && !cor_response_is_held(&c->resp) && c->nexchanges == 0;
+}
+
+/* Ends the oldest connection of this loop that has not authenticated and does nothing; with a
+ * `source` only of those from there. False: there is none. */
+static bool replace_one(struct cor_http_worker *w, const struct cor_str *source)
+{
+    size_t n = 0;
+
+    COR_LIST_FOREACH_SAFE(it, &w->unknown) {
+        struct cor_conn *c = COR_CONTAINER_OF(it, struct cor_conn, unknown_link);
+
+        if (n++ == REPLACED_OF)
+            break;
+        if (!is_replaceable(c) ||
+            (source && !cor_budget_is_of(&c->share, COR_HTTP_UNKNOWN, *source)))
+            continue;
+        atomic_fetch_add_explicit(&w->replaced, 1, memory_order_relaxed);
+        cor_conn_cut(c);
+        cor_budget_close(&c->share);
+        return true;
+    }
+    return false;
+}
+
+/* A place for the connection. 0, -COR_EBUSY, -COR_ENOMEM. */
+static int enter(struct cor_conn *c, bool is_one_too_many)
+{
+    struct cor_http_worker *w = c->worker;
+    struct cor_budget *budget = &w->server->budget;
+    char text[COR_HOST_SOURCE_MAX];
+    struct cor_str source = source_of(cor_stream_peer(c->stream), text);
+    int r;
+
+    if (is_one_too_many && !replace_one(w, NULL))
+        return -COR_EBUSY;
+    r = cor_budget_open(budget, source, &c->share);
+    if (r == -COR_EBUSY && (replace_one(w, &source) || replace_one(w, NULL)))
+        r = cor_budget_open(budget, source, &c->share);
+    return r;
+}
+
+void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
+                   bool is_one_too_many)
 {
     struct cor_conn *c = new_conn(w);
     struct cor_stream_opts opts = {.cbs = &stream_cbs,
@@ -215,5 +318,12 @@ void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls)
         return;
     }
     cor_list_push(&w->conns, &c->link);
+    cor_list_push(&w->unknown, &c->unknown_link);
+    atomic_fetch_add_explicit(&w->nunknown, 1, memory_order_relaxed);
+    if (enter(c, is_one_too_many) < 0) {
+        atomic_fetch_add_explicit(&w->refused, 1, memory_order_relaxed);
+        cor_conn_cut(c);
+        return;
+    }
     cor_conn_set_timer(c, &c->timer, c->begun_ms + cor_conn_limits(c)->head_timeout_ms);
 }

@@ -60,6 +60,12 @@ static void on_settle(struct cor_http_response *resp)
     settle(resp->conn);
 }
 
+/* What the head takes now. Becoming less cannot fail. */
+static int charge_head(struct cor_conn *c)
+{
+    return cor_conn_charge_input(c, &c->head_charged, cor_h1_head_bytes(c->h1));
+}
+
 /* The response is complete: the next request, or the end of the connection. */
 static void finish(struct cor_conn *c)
 {
@@ -76,6 +82,7 @@ static void finish(struct cor_conn *c)
         cor_h1_next(c->h1, false);
         c->begun_ms = 0;
     }
+    charge_head(c);
     c->state = COR_CONN_READING;
     if (c->pending.n > 0)
         cor_stream_want_writable(c->stream);
@@ -235,12 +242,27 @@ static void refuse(struct cor_conn *c, int r)
     cor_response_refuse(&c->resp, r);
 }
 
+/* There is no room for what a pipelining client has sent: this is its last answer. */
+static void drop_input(struct cor_conn *c)
+{
+    cor_buf_deinit(&c->pending);
+    cor_conn_charge(c, &c->pending_charged, 0);
+    c->keep_alive = false;
+    c->drops_input = true;
+    if (c->state == COR_CONN_READING)
+        cor_conn_end(c);
+}
+
 static void keep_for_later(struct cor_conn *c, struct cor_str bytes)
 {
-    if (bytes.n == 0)
+    if (bytes.n == 0 || c->drops_input)
         return;
     if (cor_buf_adds(&c->pending, bytes) < 0) {
         cor_stream_fail(c->stream, -COR_ENOMEM);
+        return;
+    }
+    if (cor_conn_charge_input(c, &c->pending_charged, c->pending.cap) < 0) {
+        drop_input(c);
         return;
     }
     if (c->pending.n > COR_HTTP_PENDING_MAX)
@@ -270,6 +292,8 @@ static bool show_head(struct cor_conn *c)
     cor_response_show_head(&c->resp, cor_h1_head(c->h1)->length);
     if (c->resp.lacks_head)
         cor_h1_release_head(c->h1);
+    if (c->resp.state == COR_RESPONSE_ACCEPTED && charge_head(c) < 0)
+        cor_response_refuse(&c->resp, -COR_EBUSY);
     if (c->resp.state != COR_RESPONSE_ACCEPTED)
         return false;
     c->state = COR_CONN_READING;
@@ -294,6 +318,7 @@ static void end_skipping(struct cor_conn *c)
         return;
     }
     cor_h1_next(c->h1, false);
+    charge_head(c);
     c->begun_ms = 0;
     settle(c);
 }
@@ -301,6 +326,10 @@ static void end_skipping(struct cor_conn *c)
 /* The message is not whole yet. */
 static void wait_for_more(struct cor_conn *c)
 {
+    if (charge_head(c) < 0) {
+        answer_error(c, 429, "too many requests of this client are being read");
+        return;
+    }
     if (c->begun_ms == 0)
         c->begun_ms = cor_conn_now_ms(c);
     settle(c);
@@ -356,6 +385,7 @@ static void feed_pending(struct cor_conn *c)
     struct cor_buf pending = c->pending;
 
     cor_buf_init(&c->pending, pending.max);
+    cor_conn_charge(c, &c->pending_charged, 0);
     feed(c, cor_buf_str(&pending));
     cor_buf_deinit(&pending);
     if (c->state != COR_CONN_CLOSING && c->pending.n <= COR_HTTP_PENDING_MAX && !c->peer_ended)

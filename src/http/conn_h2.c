@@ -15,7 +15,7 @@ struct exchange {
     uint64_t stalled_ms; /* since when the client takes nothing of what waits; 0: it does */
     bool is_dispatching; /* the handler's on_request runs: the memory stays until it returns */
     bool is_over;
-    size_t charged; /* of its own memory to the budget of bodies, until the handler has it */
+    size_t charged; /* to the connection's share: its own memory and the stream's */
     struct cor_http_header headers[]; /* of the request, when it is kept; their text follows */
 };
 
@@ -35,27 +35,9 @@ static void settle_conn(struct cor_conn *c)
                            c->nexchanges > 0 ? COR_HTTP_NO_DEADLINE : cor_conn_now_ms(c) + wait_ms);
 }
 
-/* A connection that is still anonymous may open many streams; their heads share one budget. */
-static bool charge(struct exchange *x, size_t n)
-{
-    struct cor_http_worker *w = x->resp.conn->worker;
-
-    if (w->body_bytes + n > w->server->opts.limits.bodies_max / w->server->nworkers)
-        return false;
-    w->body_bytes += n;
-    x->charged = n;
-    return true;
-}
-
-static void discharge(struct exchange *x)
-{
-    x->resp.conn->worker->body_bytes -= x->charged;
-    x->charged = 0;
-}
-
 static void free_exchange(struct exchange *x)
 {
-    discharge(x);
+    cor_budget_give(&x->resp.conn->share, x->charged);
     cor_response_reset(&x->resp);
     cor_free(x);
 }
@@ -243,7 +225,7 @@ static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_hea
         return NULL;
     memset(x, 0, sizeof(*x));
     cor_response_init(&x->resp, c, &h2_ops);
-    if (!charge(x, bytes))
+    if (cor_conn_charge(c, &x->charged, bytes + COR_HTTP_STREAM_BYTES) < 0)
         return cor_free(x);
     cor_timer_init(&x->timer, c->worker->loop, on_timer);
     req = &x->resp.request;
@@ -272,6 +254,19 @@ static bool show_head(struct exchange *x, uint64_t length)
     return is_accepted;
 }
 
+/* There is no room for a stream. Who has authenticated is answered. Others may send it again at
+ * once, as REFUSED_STREAM says; a connection that goes on and on ends. */
+static int refuse(struct cor_conn *c, struct cor_h2_stream *s)
+{
+    static const struct cor_http_header later = {COR_STR("retry-after"), COR_STR("1")};
+
+    if (cor_budget_rank(&c->share) != COR_HTTP_UNKNOWN)
+        return cor_h2_respond(s, 429, &later, 1, false);
+    if (++c->nrefused > COR_HTTP_REFUSALS_MAX)
+        cor_h2_end_flood(c->h2, "too many streams at once");
+    return -COR_EBUSY;
+}
+
 static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, void *arg)
 {
     struct cor_conn *c = arg;
@@ -280,7 +275,7 @@ static int on_request(struct cor_h2_stream *s, const struct cor_h2_head *head, v
     int r;
 
     if (!x)
-        return -COR_EBUSY;
+        return c->state == COR_CONN_READING ? refuse(c, s) : -COR_EBUSY;
     x->stream = s;
     req = &x->resp.request;
     cor_h2_stream_set_cbs(s, &stream_cbs, x);
@@ -317,7 +312,6 @@ static void on_end(struct cor_h2_stream *s, void *arg)
 
     if (x->resp.state != COR_RESPONSE_ACCEPTED)
         return;
-    discharge(x);
     x->is_dispatching = true;
     cor_response_dispatch(&x->resp);
     x->is_dispatching = false;
@@ -401,6 +395,10 @@ static void look_after(struct cor_conn *c, int r)
 {
     if (c->state != COR_CONN_READING)
         return;
+    if (r == 0 && cor_conn_charge_input(c, &c->head_charged, cor_h2_bytes(c->h2)) < 0) {
+        cor_h2_end_flood(c->h2, "a head that is too large for now");
+        r = cor_h2_turn(c->h2, cor_conn_now_ms(c));
+    }
     if (r < 0) {
         cor_h2_drop_all(c->h2, COR_H2_INTERNAL_ERROR);
         cor_conn_h2_gone(c, -COR_ECANCELED);

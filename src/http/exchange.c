@@ -45,13 +45,25 @@ static void forget_head(struct cor_http_response *resp)
     req->nheaders = 0;
 }
 
+/* Room for `n` more bytes of the body. What is allocated is what is charged. */
+static int make_room(struct cor_http_response *resp, size_t n)
+{
+    int r = cor_buf_reserve(&resp->body, n);
+
+    if (r < 0 || resp->body.cap == resp->body_charged)
+        return r;
+    return cor_conn_charge(resp->conn, &resp->body_charged, resp->body.cap);
+}
+
 static int expect_body(struct cor_http_response *resp, uint64_t length)
 {
     size_t first = length < BODY_FIRST_BYTES ? (size_t)length : BODY_FIRST_BYTES;
 
-    if (length != COR_HTTP_LENGTH_UNKNOWN && length > cor_conn_limits(resp->conn)->body_max)
+    if (length == COR_HTTP_LENGTH_UNKNOWN)
+        return 0;
+    if (length > cor_conn_limits(resp->conn)->body_max)
         return -COR_ETOOBIG;
-    return first > 0 ? cor_buf_reserve(&resp->body, first) : 0;
+    return first > 0 ? make_room(resp, first) : 0;
 }
 
 void cor_response_show_head(struct cor_http_response *resp, uint64_t length)
@@ -78,16 +90,9 @@ void cor_response_show_head(struct cor_http_response *resp, uint64_t length)
 
 int cor_response_take_body(struct cor_http_response *resp, struct cor_str piece)
 {
-    struct cor_http_worker *w = resp->conn->worker;
-    const struct cor_http_limits *limits = cor_conn_limits(resp->conn);
-    int r;
+    int r = make_room(resp, piece.n);
 
-    if (w->body_bytes + piece.n > limits->bodies_max / w->server->nworkers)
-        return -COR_EBUSY;
-    r = cor_buf_adds(&resp->body, piece);
-    if (r == 0)
-        w->body_bytes += piece.n;
-    return r;
+    return r == 0 ? cor_buf_adds(&resp->body, piece) : r;
 }
 
 void cor_response_dispatch(struct cor_http_response *resp)
@@ -166,7 +171,7 @@ void cor_response_refuse(struct cor_http_response *resp, int r)
     if (r == -COR_EINVAL)
         cor_response_error(resp, 400, "malformed request target");
     else if (r == -COR_EBUSY)
-        cor_response_error(resp, 429, "too many request bodies at once");
+        cor_response_error(resp, 429, "too many requests of this client are being read");
     else if (r == -COR_ETOOBIG)
         cor_response_error(resp, 413, "body too large");
     else

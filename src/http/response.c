@@ -17,7 +17,10 @@ void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
 
 void cor_response_reset(struct cor_http_response *resp)
 {
-    resp->conn->worker->body_bytes -= resp->body.n;
+    size_t charged = resp->body_charged + resp->tail_charged + resp->handler_charged;
+
+    if (charged > 0)
+        cor_budget_give(&resp->conn->share, charged);
     cor_buf_deinit(&resp->body);
     cor_buf_deinit(&resp->tail);
     cor_response_init(resp, resp->conn, resp->ops);
@@ -43,6 +46,18 @@ const struct cor_http_request *cor_http_response_request(const struct cor_http_r
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp)
 {
     return resp->conn->worker->loop;
+}
+
+int cor_http_response_set_sender(struct cor_http_response *resp, enum cor_http_rank rank,
+                                 struct cor_str name)
+{
+    assert(rank != COR_HTTP_UNKNOWN);
+    return cor_conn_set_sender(resp->conn, rank, name);
+}
+
+int cor_http_response_hold(struct cor_http_response *resp, size_t bytes)
+{
+    return cor_conn_charge(resp->conn, &resp->handler_charged, bytes);
 }
 
 uint64_t cor_http_response_deadline(const struct cor_http_response *resp)
@@ -176,6 +191,10 @@ void cor_http_response_send(struct cor_http_response *resp, int status,
         return;
     }
     resp->state = COR_RESPONSE_ENDED;
-    if (cor_buf_adds(&resp->tail, cor_str_from(body, taken)) < 0)
+    if (cor_buf_adds(&resp->tail, cor_str_from(body, taken)) < 0) {
         resp->ops->cut(resp);
+        return;
+    }
+    resp->tail_charged = resp->tail.cap;
+    cor_budget_add(&resp->conn->share, resp->tail_charged);
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "http/rank.h"
 #include "http/request.h"
 
 struct cor_http_response;
@@ -52,6 +53,17 @@ void *cor_http_response_arg(const struct cor_http_response *resp);
 
 const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp);
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);
+
+/* From on_head: who sends the request. What its connection holds is charged to that user from now
+ * on, rather than to the address it comes from (docs/internals/http.md). `rank` is not
+ * COR_HTTP_UNKNOWN. 0; -COR_EBUSY: the server holds too much for this user already, and the request
+ * should be answered with a 429; -COR_ENOMEM. */
+int cor_http_response_set_sender(struct cor_http_response *resp, enum cor_http_rank rank,
+                                 struct cor_str name);
+
+/* The handler keeps `bytes` of memory for this response; charged until the response is over, or
+ * this is called again. 0; -COR_EBUSY: that is too much, and what was said before stays. */
+int cor_http_response_hold(struct cor_http_response *resp, size_t bytes);
 
 /* On cor_loop_now_ms()'s clock. Begins at the server's request_timeout_ms after the head. */
 uint64_t cor_http_response_deadline(const struct cor_http_response *resp);

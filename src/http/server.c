@@ -18,6 +18,8 @@
 #define IDLE_TIMEOUT_MS         90000
 /* Of a response's head, with all the headers of a handler. */
 #define HEAD_OUT_MAX (64u * 1024)
+/* Above connections_max, on their way to a loop where they may take another's place. */
+#define CONNECTIONS_IN_TRANSIT 64
 
 struct listener {
     struct cor_list link;
@@ -32,6 +34,7 @@ struct handover {
     struct cor_http_worker *worker;
     struct cor_tls *tls;
     int fd;
+    bool is_one_too_many;
 };
 
 static uint64_t or_default(uint64_t value, uint64_t value_default)
@@ -66,6 +69,7 @@ static int open_worker(struct cor_http_server *server, unsigned index, struct co
     w->index = index;
     w->loop = loop;
     cor_list_init(&w->conns);
+    cor_list_init(&w->unknown);
     cor_buf_init(&w->head, HEAD_OUT_MAX);
     cor_timer_init(&w->drain, loop, on_drain_over);
     return cor_net_open(loop, &w->net);
@@ -102,9 +106,24 @@ int cor_http_server_new(const struct cor_http_server_opts *opts,
         }
     }
     server->nworkers = opts->nloops;
+    cor_budget_init(&server->budget, server->opts.limits.bodies_max,
+                    server->opts.limits.connections_max, server->opts.limits.body_max);
     atomic_init(&server->nworkers_open, opts->nloops);
     *ret_server = COR_STEAL(server);
     return 0;
+}
+
+/* The worker with the most connections that have not authenticated: one of them may make room. */
+static struct cor_http_worker *choose_full(struct cor_http_server *server)
+{
+    struct cor_http_worker *best = &server->workers[0];
+
+    for (size_t i = 1; i < server->nworkers; i++) {
+        if (atomic_load_explicit(&server->workers[i].nunknown, memory_order_relaxed) >
+            atomic_load_explicit(&best->nunknown, memory_order_relaxed))
+            best = &server->workers[i];
+    }
+    return best;
 }
 
 /* The worker with the fewest connections. */
@@ -126,34 +145,37 @@ static struct cor_http_worker *choose(struct cor_http_server *server, uint64_t *
     return best;
 }
 
-static void take_over(struct cor_http_worker *w, int fd, struct cor_tls *tls)
+static void take_over(struct cor_http_worker *w, int fd, struct cor_tls *tls, bool is_one_too_many)
 {
     if (w->is_draining) {
         close(fd);
         cor_worker_conn_closed(w);
         return;
     }
-    cor_conn_open(w, fd, tls);
+    cor_conn_open(w, fd, tls, is_one_too_many);
 }
 
 static void on_handover(struct cor_mail *mail)
 {
     struct handover *h = COR_CONTAINER_OF(mail, struct handover, mail);
 
-    take_over(h->worker, h->fd, h->tls);
+    take_over(h->worker, h->fd, h->tls, h->is_one_too_many);
     cor_tls_unref(h->tls);
     cor_free(h);
 }
 
-static int hand_over(struct cor_http_worker *w, int fd, struct cor_tls *tls)
+static int hand_over(struct cor_http_worker *w, int fd, struct cor_tls *tls, bool is_one_too_many)
 {
     struct handover *h = cor_alloc(sizeof(*h));
     int r;
 
     if (!h)
         return -COR_ENOMEM;
-    *h = (struct handover){
-        .mail.on_mail = on_handover, .worker = w, .tls = tls ? cor_tls_ref(tls) : NULL, .fd = fd};
+    *h = (struct handover){.mail.on_mail = on_handover,
+                           .worker = w,
+                           .tls = tls ? cor_tls_ref(tls) : NULL,
+                           .fd = fd,
+                           .is_one_too_many = is_one_too_many};
     r = cor_loop_post(w->loop, &h->mail);
     if (r < 0) {
         cor_tls_unref(h->tls);
@@ -169,8 +191,11 @@ static void on_accept(int take_fd, void *arg)
     struct cor_http_worker *first = &server->workers[0];
     uint64_t total;
     struct cor_http_worker *w = choose(server, &total);
+    bool is_full = total >= server->opts.limits.connections_max;
 
-    if (total >= server->opts.limits.connections_max) {
+    if (is_full)
+        w = choose_full(server);
+    if (total >= server->opts.limits.connections_max + CONNECTIONS_IN_TRANSIT) {
         atomic_fetch_add_explicit(&first->refused, 1, memory_order_relaxed);
         close(take_fd);
         return;
@@ -178,8 +203,8 @@ static void on_accept(int take_fd, void *arg)
     atomic_fetch_add_explicit(&first->accepted, 1, memory_order_relaxed);
     atomic_fetch_add(&w->nconns, 1);
     if (w == first) {
-        take_over(w, take_fd, l->tls);
-    } else if (hand_over(w, take_fd, l->tls) < 0) {
+        take_over(w, take_fd, l->tls, is_full);
+    } else if (hand_over(w, take_fd, l->tls, is_full) < 0) {
         close(take_fd);
         atomic_fetch_sub(&w->nconns, 1);
     }
@@ -323,6 +348,7 @@ struct cor_http_server *cor_http_server_free(struct cor_http_server *server)
     assert(atomic_load(&server->nworkers_open) == 0);
     for (size_t i = 0; i < server->nworkers; i++)
         cor_buf_deinit(&server->workers[i].head);
+    cor_budget_deinit(&server->budget);
     return cor_free(server);
 }
 
@@ -338,5 +364,11 @@ void cor_http_server_stats(const struct cor_http_server *server,
         ret_stats->refused += atomic_load_explicit(&w->refused, memory_order_relaxed);
         ret_stats->requests += atomic_load_explicit(&w->requests, memory_order_relaxed);
         ret_stats->errors += atomic_load_explicit(&w->errors, memory_order_relaxed);
+        ret_stats->replaced += atomic_load_explicit(&w->replaced, memory_order_relaxed);
     }
+    for (size_t i = 0; i < COR_HTTP_NRANKS; i++)
+        ret_stats->held[i] = atomic_load_explicit(&server->budget.bytes[i], memory_order_relaxed);
+    for (size_t i = 0; i < COR_BUDGET_NLIMITS; i++)
+        ret_stats->refusals[i] =
+            atomic_load_explicit(&server->budget.refused[i], memory_order_relaxed);
 }

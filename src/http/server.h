@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "http/budget.h"
 #include "http/request.h"
 #include "http/response.h"
 
@@ -18,8 +19,8 @@ struct cor_tls;
 /* Zero means the default that stands beside the field. */
 struct cor_http_limits {
     size_t body_max;             /* 3 MiB: a larger request body is a 413 */
-    size_t bodies_max;           /* 256 MiB of request bodies at once, shared by the loops: a 429 */
-    size_t connections_max;      /* 16384, over all loops: more are closed at once */
+    size_t bodies_max;           /* 256 MiB that is held for clients at once: http/budget.h */
+    size_t connections_max;      /* 16384, over all loops; shares of it likewise */
     uint64_t head_timeout_ms;    /* 32 s from the first byte to the end of the head, TLS included */
     uint64_t request_timeout_ms; /* 60 s: a response's first deadline; also how long a client may
                                     leave output unread */
@@ -79,9 +80,12 @@ struct cor_http_server *cor_http_server_free(struct cor_http_server *server);
 struct cor_http_server_stats {
     uint64_t connections; /* open now */
     uint64_t accepted;
-    uint64_t refused; /* by connections_max */
+    uint64_t refused;  /* because there were too many of all, or of the same address */
+    uint64_t replaced; /* ended, before they had authenticated, to make room for another */
     uint64_t requests;
-    uint64_t errors; /* answered by this layer */
+    uint64_t errors;                       /* answered by this layer */
+    uint64_t held[COR_HTTP_NRANKS];        /* bytes, of a rank and those below it */
+    uint64_t refusals[COR_BUDGET_NLIMITS]; /* by each limit of the budget */
 };
 void cor_http_server_stats(const struct cor_http_server *server,
                            struct cor_http_server_stats *ret_stats);

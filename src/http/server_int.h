@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "http/budget.h"
 #include "http/server.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
@@ -24,6 +25,13 @@
 
 /* Below this much room for control frames an HTTP/2 connection is not read. */
 #define COR_HTTP_CONTROL_ROOM (32u * 1024)
+/* What an HTTP/2 stream costs beside its exchange: the session's part and nghttp2's. */
+#define COR_HTTP_STREAM_BYTES 640u
+/* An ordinary head, or the buffer for one. */
+#define COR_HTTP_INPUT_FREE 8192u
+/* So many streams of a connection that has not authenticated are refused for want of room; then the
+ * connection ends. */
+#define COR_HTTP_REFUSALS_MAX 100u
 #define COR_HTTP_TIMEOUT_TEXT "request did not complete within the allotted timeout"
 /* How long an HTTP/2 peer may take to answer the announced end of an idle connection. */
 #define COR_HTTP_GOAWAY_MS 1000
@@ -38,22 +46,24 @@ struct cor_http_worker {
     struct cor_loop *loop;
     struct cor_net *net;
     struct cor_list conns;
-    size_t body_bytes;   /* of the requests that are under way */
-    struct cor_buf head; /* scratch: a response's head, an error's body */
-    char date[32];       /* of the last head */
-    uint64_t date_s;     /* monotonic second that `date` was made in */
+    struct cor_list unknown; /* of them those that have not authenticated, the oldest first */
+    struct cor_buf head;     /* scratch: a response's head, an error's body */
+    char date[32];           /* of the last head */
+    uint64_t date_s;         /* monotonic second that `date` was made in */
     bool is_draining;
     bool is_closing; /* the net is being closed */
     struct cor_timer drain;
     struct cor_mail drain_mail;
     size_t nlisteners; /* open or closing; worker 0 */
     _Atomic uint64_t nconns, accepted, refused, requests, errors;
+    _Atomic uint64_t nunknown, replaced;
 };
 
 struct cor_http_server {
     struct cor_http_server_opts opts; /* `loops` is not kept; limits are filled in */
     struct cor_h1_limits h1_limits;
     struct cor_h2_limits h2_limits;
+    struct cor_budget budget;
     struct cor_list listeners; /* struct listener; worker 0 */
     uint64_t drain_ms;
     void (*on_closed)(void *arg);
@@ -109,6 +119,8 @@ struct cor_http_response {
     struct cor_buf body; /* of the request */
     struct cor_buf tail; /* what cor_http_response_send() could not write yet */
     size_t tail_done;
+    size_t body_charged, tail_charged; /* to the connection's share, as long as they are held */
+    size_t handler_charged;            /* what the handler says that it holds */
 };
 
 /*   READING ──► RESPONDING (HTTP/1.1) ──► READING (keep-alive)
@@ -134,6 +146,12 @@ struct cor_conn {
     struct cor_timer timer;
     struct cor_buf pending; /* HTTP/1.1: input that waits; before: what may become a preface */
 
+    /* What it holds is charged to its share; here what belongs to no response. */
+    struct cor_budget_share share;
+    struct cor_list unknown_link; /* worker->unknown, while it has not authenticated */
+    size_t pending_charged;
+    size_t head_charged; /* of a head that is being read, or of an HTTP/1.1 head that stays */
+
     /* One of them once the protocol is known; cf. conn_h1.c, conn_h2.c. */
     struct cor_h1 *h1;
     struct cor_h2 *h2;
@@ -142,17 +160,33 @@ struct cor_conn {
     bool keep_alive;
     bool wants_continue; /* 100 Continue is to be sent when the request is accepted */
     bool is_skipping;    /* what comes is the body of a request that has been answered */
+    bool drops_input; /* what a pipelining client sends cannot be kept: it is not read as a request
+                       */
     enum cor_h1_framing framing;
     struct cor_http_response resp;
 
     /* HTTP/2 */
     struct cor_list exchanges;
     size_t nexchanges;
+    size_t nrefused; /* streams, while it has not authenticated */
     bool is_leaving; /* GOAWAY has been said */
 };
 
-/* conn.c. The descriptor is the connection's; a failure closes it. */
-void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls);
+/* conn.c. The descriptor is the connection's; a failure closes it. When there are too many
+ * connections (`is_one_too_many`: of the server; or of its address) it takes the place of the
+ * oldest one of this loop that has neither authenticated nor a request under way, or is refused. */
+void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
+                   bool is_one_too_many);
+
+/* What part `charged` of the connection's memory is `bytes` now. 0; -COR_EBUSY: that is too much,
+ * and the part is charged as before. Becoming less cannot fail. */
+int cor_conn_charge(struct cor_conn *c, size_t *charged, size_t bytes);
+/* The same for input that a connection has only one of: up to COR_HTTP_INPUT_FREE cannot fail, so
+ * that a client whose answers wait may go on reading them and say so. */
+int cor_conn_charge_input(struct cor_conn *c, size_t *charged, size_t bytes);
+
+/* Its sender is known: from now on the connection is charged to it. As cor_budget_move(). */
+int cor_conn_set_sender(struct cor_conn *c, enum cor_http_rank rank, struct cor_str name);
 
 /* Closes at once; no handler is told. */
 void cor_conn_cut(struct cor_conn *c);

@@ -294,6 +294,16 @@ const char *cor_h2_error(const struct cor_h2 *h)
     return h->error;
 }
 
+void cor_h2_end_flood(struct cor_h2 *h, const char *text)
+{
+    cor_h2_fail(h, -COR_EBUSY, text);
+}
+
+size_t cor_h2_bytes(const struct cor_h2 *h)
+{
+    return h->block.bytes.cap + h->block.cap * sizeof(h->block.headers[0]) + h->pending_n;
+}
+
 void cor_h2_drop_all(struct cor_h2 *h, uint32_t code)
 {
     struct cor_list *link;

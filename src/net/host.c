@@ -1,6 +1,7 @@
 #include "net/host.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -34,4 +35,24 @@ int cor_host_split(struct cor_str authority, uint16_t default_port, struct cor_s
     *ret_host = host;
     *ret_port = (uint16_t)port;
     return 0;
+}
+
+struct cor_str cor_host_source(const char *address, char out[COR_HOST_SOURCE_MAX])
+{
+    struct cor_str host;
+    struct in6_addr in6;
+    uint16_t port;
+
+    if (cor_host_split(cor_strz(address), 0, &host, &port) < 0)
+        host = cor_strz(address);
+    snprintf(out, COR_HOST_SOURCE_MAX, "%.*s", COR_STR_ARG(host));
+    if (inet_pton(AF_INET6, out, &in6) != 1)
+        return cor_strz(out);
+    if (IN6_IS_ADDR_V4MAPPED(&in6)) {
+        inet_ntop(AF_INET, in6.s6_addr + 12, out, COR_HOST_SOURCE_MAX);
+        return cor_strz(out);
+    }
+    memset(in6.s6_addr + 8, 0, 8);
+    inet_ntop(AF_INET6, &in6, out, COR_HOST_SOURCE_MAX);
+    return cor_strz(out);
 }

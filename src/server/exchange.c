@@ -22,6 +22,9 @@
 /* How long a write may wait for its turn at the store. */
 #define MUTATING_TIMEOUT_MS (34u * 1000)
 
+/* What a watch costs beside its exchange: its call, and its place in the watch cache. */
+#define WATCH_BYTES 4096u
+
 /* One request on its way through the filters, in upstream's order: request info, authentication,
  * impersonation, deadline, in-flight limits, authorization. They run when the head has come, before
  * a byte of the body is read; the verb runs when the body is whole.
@@ -39,6 +42,7 @@ struct exchange {
     const struct cor_http_request *http; /* NULL after the filters */
     struct cor_api_request request;
     char *kept; /* the strings of `request` but for the path and the body */
+    size_t query_bytes;
     struct cor_identity identity;
     struct cor_status status;
     size_t shard;
@@ -50,6 +54,12 @@ struct exchange {
     bool is_dry_run;
     bool is_plain; /* the status' message is the whole answer, as text */
 };
+
+/* It has no deadline, and does not count against the limits. */
+static bool is_long(const struct exchange *ex)
+{
+    return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
+}
 
 static void exchange_free(struct exchange *ex, int code)
 {
@@ -68,6 +78,15 @@ static void exchange_free(struct exchange *ex, int code)
     cor_free(ex);
 }
 
+/* What is held for the exchange, of which `kept` are the strings. A watch has its selectors, which
+ * are made of the query. */
+static size_t held_bytes(const struct exchange *ex, size_t kept)
+{
+    size_t n = sizeof(*ex) + ex->request.info.text.cap + kept;
+
+    return is_long(ex) ? n + WATCH_BYTES + ex->query_bytes : n;
+}
+
 static void release_kept(struct exchange *ex)
 {
     struct cor_api_request *req = &ex->request;
@@ -82,8 +101,10 @@ static void on_started(struct cor_http_sink *sink)
 {
     struct exchange *ex = COR_CONTAINER_OF(sink, struct exchange, sink);
 
-    if (ex->is_watching)
-        release_kept(ex);
+    if (!ex->is_watching)
+        return;
+    release_kept(ex);
+    (void)cor_http_response_hold(sink->response, held_bytes(ex, 0));
 }
 
 static void on_over(struct cor_http_sink *sink)
@@ -198,12 +219,6 @@ static void answer_metrics(struct exchange *ex)
     }
     reply_header(&reply, COR_STR("Content-Type"), COR_STR(METRICS_TYPE));
     answer(ex, 200, &reply, cor_buf_str(&text));
-}
-
-/* It has no deadline, and does not count against the limits. */
-static bool is_long(const struct exchange *ex)
-{
-    return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
 }
 
 /* In the words of Go's time.ParseDuration(). A text that is too long to be one was not kept. */
@@ -335,8 +350,9 @@ static int keep_head(struct exchange *ex)
     ex->http = NULL;
     for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++)
         n += strings[i]->n;
-    if (n == 0)
-        return 0;
+    ex->query_bytes = req->query.n;
+    if (cor_http_response_hold(ex->sink.response, held_bytes(ex, n)) < 0)
+        return -COR_EBUSY;
     at = ex->kept = cor_alloc(n);
     if (!at) {
         release_kept(ex);
@@ -356,6 +372,21 @@ static int authenticate(struct exchange *ex)
 {
     int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity);
 
+    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+/* What the connection holds is charged to the caller, not to whom he acts as. -COR_EBUSY: he has
+ * too much; else as the filters. */
+static int charge_sender(struct exchange *ex)
+{
+    const struct cor_user *user = &ex->identity.user;
+    bool is_master = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS));
+    int r;
+
+    if (ex->identity.is_anonymous)
+        return 0;
+    r = cor_http_response_set_sender(ex->sink.response, is_master ? COR_HTTP_MASTER : COR_HTTP_USER,
+                                     user->name);
     return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
 }
 
@@ -410,18 +441,20 @@ void cor_server_on_head(const struct cor_http_request *req, struct cor_http_resp
     if (r == 0)
         r = authenticate(ex);
     if (r == 0)
+        r = charge_sender(ex);
+    if (r == 0)
         r = impersonate(ex);
     if (r == 0)
         r = set_deadline(ex);
-    if (r == 0 && !has_place(ex)) {
-        answer_busy(ex);
-        return;
-    }
+    if (r == 0 && !has_place(ex))
+        r = -COR_EBUSY;
     if (r == 0)
         r = authorize(ex);
     if (r == 0)
         r = keep_head(ex);
-    if (r == 0)
+    if (r == -COR_EBUSY)
+        answer_busy(ex);
+    else if (r == 0)
         cor_http_response_set_cbs(resp, &waiting_cbs, ex);
     else
         answer_status(ex);

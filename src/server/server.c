@@ -19,6 +19,18 @@ static const struct cor_metric_desc accepted_desc = {.name =
                                                          "coracle_http_connections_accepted_total",
                                                      .help = "Connections that were accepted.",
                                                      .type = COR_METRIC_COUNTER};
+static const struct cor_metric_desc held_desc = {
+    .name = "coracle_http_held_bytes",
+    .help = "Bytes that are held for clients, by what is known of them.",
+    .type = COR_METRIC_GAUGE};
+static const struct cor_metric_desc replaced_desc = {
+    .name = "coracle_http_connections_replaced_total",
+    .help = "Connections that were ended, before they had authenticated, to make room for others.",
+    .type = COR_METRIC_COUNTER};
+static const struct cor_metric_desc refusals_desc = {
+    .name = "coracle_http_refusals_total",
+    .help = "Connections, requests and bodies that were refused, by the limit that refused them.",
+    .type = COR_METRIC_COUNTER};
 static const struct cor_metric_desc inflight_desc = {
     .name = "apiserver_current_inflight_requests",
     .help = "Requests that count against the in-flight limits now, per request kind.",
@@ -58,6 +70,33 @@ static uint64_t read_accepted(void *arg)
     return stats.accepted;
 }
 
+static uint64_t read_replaced(void *arg)
+{
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(((struct cor_server *)arg)->http, &stats);
+    return stats.replaced;
+}
+
+static uint64_t read_held(void *arg)
+{
+    const struct cor_server_figure *figure = arg;
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(figure->server->http, &stats);
+    return figure->index == 0 ? stats.held[0]
+                              : stats.held[figure->index] - stats.held[figure->index - 1];
+}
+
+static uint64_t read_refusals(void *arg)
+{
+    const struct cor_server_figure *figure = arg;
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(figure->server->http, &stats);
+    return stats.refusals[figure->index];
+}
+
 static uint64_t read_reading(void *arg)
 {
     return atomic_load(&((struct cor_server *)arg)->reading.nplaces);
@@ -77,6 +116,42 @@ static int add_read(struct cor_server *s, const struct cor_metric_desc *desc,
     return r == 0 ? cor_metric_add_read(metric, "", read, s) : r;
 }
 
+static const char *const held_labels[COR_HTTP_NRANKS] = {
+    [COR_HTTP_UNKNOWN] = "sender=\"unauthenticated\"",
+    [COR_HTTP_USER] = "sender=\"user\"",
+    [COR_HTTP_MASTER] = "sender=\"master\"",
+};
+
+/* NULL: masters have no limit of their own. */
+static const char *const refusal_labels[COR_BUDGET_NLIMITS] = {
+    [COR_BUDGET_CONNECTION_BYTES] = "limit=\"connection_bytes\"",
+    [COR_BUDGET_ACCOUNT_BYTES + COR_HTTP_UNKNOWN] = "limit=\"address_bytes\"",
+    [COR_BUDGET_ACCOUNT_BYTES + COR_HTTP_USER] = "limit=\"user_bytes\"",
+    [COR_BUDGET_POOL_BYTES + COR_HTTP_UNKNOWN] = "limit=\"unauthenticated_bytes\"",
+    [COR_BUDGET_POOL_BYTES + COR_HTTP_USER] = "limit=\"users_bytes\"",
+    [COR_BUDGET_POOL_BYTES + COR_HTTP_MASTER] = "limit=\"all_bytes\"",
+    [COR_BUDGET_ACCOUNT_CONNECTIONS + COR_HTTP_UNKNOWN] = "limit=\"address_connections\"",
+    [COR_BUDGET_ACCOUNT_CONNECTIONS + COR_HTTP_USER] = "limit=\"user_connections\"",
+    [COR_BUDGET_POOL_CONNECTIONS + COR_HTTP_UNKNOWN] = "limit=\"unauthenticated_connections\"",
+    [COR_BUDGET_POOL_CONNECTIONS + COR_HTTP_USER] = "limit=\"users_connections\"",
+};
+
+/* A family with a series for each label; the figures must stay. */
+static int add_figures(struct cor_server *s, const struct cor_metric_desc *desc,
+                       const char *const labels[], size_t n, struct cor_server_figure *figures,
+                       uint64_t (*read)(void *arg))
+{
+    struct cor_metric *metric;
+    int r = cor_metrics_add(s->metrics, desc, &metric);
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        figures[i] = (struct cor_server_figure){.server = s, .index = i};
+        if (labels[i])
+            r = cor_metric_add_read(metric, labels[i], read, &figures[i]);
+    }
+    return r;
+}
+
 static int add_metrics(struct cor_server *s, size_t nloops)
 {
     struct cor_metric *inflight;
@@ -92,6 +167,13 @@ static int add_metrics(struct cor_server *s, size_t nloops)
         r = add_read(s, &connections_desc, read_connections);
     if (r == 0)
         r = add_read(s, &accepted_desc, read_accepted);
+    if (r == 0)
+        r = add_read(s, &replaced_desc, read_replaced);
+    if (r == 0)
+        r = add_figures(s, &held_desc, held_labels, COR_HTTP_NRANKS, s->held, read_held);
+    if (r == 0)
+        r = add_figures(s, &refusals_desc, refusal_labels, COR_BUDGET_NLIMITS, s->refusals,
+                        read_refusals);
     return r == 0 ? add_read(s, &resident_desc, read_resident) : r;
 }
 

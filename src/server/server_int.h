@@ -6,6 +6,12 @@
 #include "server/request_metrics.h"
 #include "server/server.h"
 
+/* One of several figures of a kind, for a metric that reads it. */
+struct cor_server_figure {
+    const struct cor_server *server;
+    size_t index;
+};
+
 struct cor_server {
     struct cor_http_server *http;
     struct cor_api *api;
@@ -15,6 +21,7 @@ struct cor_server {
     enum cor_authz_mode authz_mode;
     uint64_t request_timeout_ms;
     struct cor_flight reading, mutating;
+    struct cor_server_figure held[COR_HTTP_NRANKS], refusals[COR_BUDGET_NLIMITS];
 };
 
 /* The handlers of the HTTP server: exchange.c. */

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """How many requests may be under way, and who counts. limits.py PROGRAM [FLAG...]"""
 
+import contextlib
 import json
 import pathlib
+import select
 import socket
 import struct
 import sys
@@ -180,6 +182,46 @@ def a_body_that_has_not_come_takes_no_place_of_another_request(server):
         assert waiting[0].getresponse().status == 201
         for connection in waiting:
             connection.close()
+
+
+def refusals(server, limit):
+    text = server.get("/metrics").expect(200).body.decode()
+    return int(text.split(f'coracle_http_refusals_total{{limit="{limit}"}} ')[1].split("\n")[0])
+
+
+def held_bytes(server, sender):
+    text = server.get("/metrics").expect(200).body.decode()
+    return int(text.split(f'coracle_http_held_bytes{{sender="{sender}"}} ')[1].split("\n")[0])
+
+
+@test
+def bodies_of_one_user_leave_room_for_others(server):
+    most = b" " * 2_999_999
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = pathlib.Path(folder) / "tokens.csv"
+        tokens.write_text("t-eve,eve,1\nt-bob,bob,2\n")
+        with Server(PROGRAM, "--token-auth-file", str(tokens), "--authorization-mode", "AlwaysAllow", "--unix-socket",
+                    folder + "/s.sock", *FLAGS) as other:
+            waiting = []
+            for i in range(100):
+                connection = head_of_a_post(folder, 3_000_000, "t-eve")
+                waiting.append(connection)
+                with contextlib.suppress(OSError):
+                    connection.send(most)
+                if i % 10 == 9:
+                    other.request("POST", MAPS, config_map(f"of-bob-{i}"), token="t-bob").expect(201)
+                    other.create(MAPS, config_map(f"of-a-master-{i}"))
+            # A quarter of the 256 MB is one user's.
+            assert 0 < held_bytes(other, "user") <= 64 << 20, held_bytes(other, "user")
+            assert refusals(other, "user_bytes") > 0
+            readable, _, _ = select.select([connection.sock for connection in waiting], [], [], REQUEST_S)
+            answers = [connection.getresponse() for connection in waiting if connection.sock in readable]
+            assert len(answers) > 50 and all(answer.status == 429 for answer in answers), [answer.status for answer in answers]
+            assert answers[0].headers["Retry-After"] == "1", answers[0].headers
+            for connection in waiting:
+                connection.close()
+            wait_until(lambda: held_bytes(other, "user") == 0)
+            other.request("POST", MAPS, config_map("of-eve"), token="t-eve").expect(201)
 
 
 def streams_offered(folder):

@@ -256,49 +256,6 @@ TEST(h2, bodies_keep_their_limits)
     part_h2(&h, &cl);
 }
 
-TEST(h2, heads_and_bodies_share_a_budget)
-{
-    char body[1000] = {0};
-    struct http h;
-    struct client cl;
-
-    meet_h2(&h, &cl, (struct cor_http_limits){.bodies_max = 3000});
-    ask_for_more(&cl, "/p", NULL, 0);
-    for (int i = 0; i < 3; i++)
-        send_more(&cl, cor_str(body, sizeof(body)));
-    await(&h, client_has_response, &cl);
-    assert_string_equal(cor_buf_z(&cl.text),
-                        "429 429 Too Many Requests: too many request bodies at once\n.");
-    assert_non_null(strstr(cor_buf_z(&cl.headers), "retry-after: 1\n"));
-    /* Each of these takes some of it before it has a body, and one is too many. */
-    for (int i = 0; i < 20; i++)
-        ask_for_more(&cl, "/p", NULL, 0);
-    cl.nclosed = 0;
-    await(&h, client_is_broken, &cl);
-    assert_int_equal(cl.code, COR_H2_REFUSED_STREAM);
-    part_h2(&h, &cl);
-}
-
-static bool has_twenty(void *arg)
-{
-    return ((struct http *)arg)->nheld == 20;
-}
-
-TEST(h2, requests_that_a_handler_has_do_not_count)
-{
-    struct http h;
-    struct client cl;
-
-    meet_h2(&h, &cl, (struct cor_http_limits){.bodies_max = 3000});
-    for (int i = 0; i < 20; i++) {
-        client_ask(&cl, "GET", "/watch", NULL);
-        cor_loop_run_until(h.loop, has_twenty, &h, 2);
-    }
-    await(&h, has_twenty, &h);
-    assert_int_equal(cl.nclosed, 0);
-    part_h2(&h, &cl);
-}
-
 static bool client_has_eight_hundred(void *arg)
 {
     return ((struct client *)arg)->nresponses >= 811;

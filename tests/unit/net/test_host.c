@@ -53,3 +53,23 @@ TEST(host, what_is_no_host_and_port_is_refused)
         assert_int_equal(port, 7);
     }
 }
+
+TEST(host, a_source_has_no_port_and_of_ipv6_the_network)
+{
+    static const struct {
+        const char *address, *source;
+    } cases[] = {
+        {"127.0.0.1:40000", "127.0.0.1"},
+        {"10.1.2.3:1", "10.1.2.3"},
+        {"[2001:db8:1:2:3:4:5:6]:40000", "2001:db8:1:2::"},
+        {"[2001:db8:1:2::7]:9", "2001:db8:1:2::"},
+        {"[::1]:40000", "::"},
+        {"[::ffff:10.1.2.3]:40000", "10.1.2.3"},
+        {"@", "@"},
+        {"", ""},
+    };
+    char out[COR_HOST_SOURCE_MAX];
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++)
+        assert_str(cor_host_source(cases[i].address, out), cases[i].source);
+}
