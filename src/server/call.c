@@ -251,6 +251,7 @@ void cor_call_weigh(struct cor_call *call)
 {
     size_t bytes = sizeof(*call) + call->out.cap;
 
+    assert(!cor_heavy_is_running(call));
     if (call->out_object)
         bytes += sizeof(*call->out_object) + call->out_object->len;
     if (call->verb->held)

@@ -32,10 +32,11 @@ struct cor_verb {
     size_t size;
     size_t spans_max; /* 0: COR_CALL_SPANS_FEW */
     void (*run)(struct cor_call *call);
-    void (*deinit)(struct cor_call *call); /* NULL: nothing to release */
-    void (*gone)(struct cor_call *call);   /* the reader went: close what would go on; or NULL */
-    void (*drain)(struct cor_call *call);  /* the server shuts down: end soon; or NULL */
-    size_t (*held)(struct cor_call *call); /* what it holds beside its output; or NULL: nothing */
+    void (*deinit)(struct cor_call *call);  /* NULL: nothing to release */
+    void (*gone)(struct cor_call *call);    /* the reader went: close what would go on; or NULL */
+    void (*drain)(struct cor_call *call);   /* the server shuts down: end soon; or NULL */
+    size_t (*held)(struct cor_call *call);  /* what it holds beside its output; or NULL: nothing */
+    bool (*may_cut)(struct cor_call *call); /* its answer may be cut here; or NULL: anywhere */
 };
 
 struct cor_call {

@@ -26,7 +26,8 @@ static void on_mail(struct cor_mail *mail)
 
         if (!is_over(account, 0) || call->held.since_ms + COR_HELD_GRACE_MS > now_ms)
             break;
-        if (!is_over(account, call->held.bytes))
+        if (!is_over(account, call->held.bytes) ||
+            (call->verb->may_cut && !call->verb->may_cut(call)))
             continue;
         atomic_fetch_add(&account->ended, 1);
         cor_call_cut(call);

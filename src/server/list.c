@@ -206,7 +206,7 @@ static void on_large(struct cor_call *call, int r)
     list->large = NULL;
     if (call->is_over)
         return;
-    if (r < 0 || list->is_lost) {
+    if (r < 0) {
         cor_call_abort(call);
         return;
     }
@@ -345,16 +345,16 @@ static void reply_whole(struct cor_list_call *list)
         cor_heavy_run(&list->call, WHOLE_BYTES, write_rest, on_whole);
 }
 
-/* A list that is cut short must not look whole: the client repeats it. */
-void cor_list_call_lost(void *arg)
+/* A list that is cut short must not look whole: the client repeats it. One that is being made, in
+ * this turn, in the next or by a thread, is not slow. */
+bool cor_list_call_lost(void *arg)
 {
     struct cor_list_call *list = arg;
 
-    /* A thread has one of its objects: the stage's end cuts it. */
-    if (cor_heavy_is_running(&list->call))
-        list->is_lost = true;
-    else
-        cor_call_abort(&list->call);
+    if (list->call.held.bytes == 0)
+        return false;
+    cor_call_abort(&list->call);
+    return true;
 }
 
 void cor_list_call_reply(struct cor_list_call *list)

@@ -20,7 +20,6 @@ struct cor_list_call {
     bool is_begun;            /* the head and an item are out: a comma comes next */
     bool is_done;             /* the tail is out */
     struct cor_object *large; /* an item that a thread writes; borrowed from the cursor */
-    bool is_lost;             /* what it shows is needed, while a thread has it */
     bool is_waiting;          /* for the next turn, after many objects that are not selected */
     struct cor_mail turn;
 };
@@ -30,8 +29,8 @@ int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts
 
 /* Answers with what is in the cursor. */
 void cor_list_call_reply(struct cor_list_call *list);
-/* A cursor's on_lost, with the list as its argument: cuts the answer. */
-void cor_list_call_lost(void *arg);
+/* A cursor's on_lost, with the list as its argument: cuts the answer if it waits for its reader. */
+bool cor_list_call_lost(void *arg);
 
 void cor_list_call_deinit(struct cor_call *call);
 /* What its cursor holds. */

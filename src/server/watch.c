@@ -20,6 +20,7 @@ struct watch_call {
     bool is_ending;   /* what is in the spans is the last */
     bool is_paused;
     cor_rev last_rev; /* of the last event */
+    bool is_inside;   /* that one is not the first of its revision */
     char rv[24];      /* of a DELETED event */
 };
 
@@ -223,6 +224,7 @@ static void on_event(void *arg, const struct cor_watch_event *event)
         end_without(w, r, event->rev);
         return;
     }
+    w->is_inside = event->rev == w->last_rev;
     w->last_rev = event->rev;
     cor_call_add_span(call, cor_strz(heads[event->type]));
     if (call->accept.view == COR_VIEW_TABLE)
@@ -239,6 +241,12 @@ static size_t held(struct cor_call *call)
     const struct watch_call *w = (struct watch_call *)call;
 
     return w->watch ? cor_watch_held(w->watch) : 0;
+}
+
+/* A client goes on after the last revision that it saw: it must have seen all of it. */
+static bool may_cut(struct cor_call *call)
+{
+    return !((struct watch_call *)call)->is_inside;
 }
 
 static void on_held(void *arg)
@@ -386,4 +394,5 @@ const struct cor_verb cor_verb_watch = {.size = sizeof(struct watch_call),
                                         .deinit = deinit,
                                         .gone = gone,
                                         .drain = drain,
-                                        .held = held};
+                                        .held = held,
+                                        .may_cut = may_cut};

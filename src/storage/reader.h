@@ -29,9 +29,10 @@ struct cor_list_cursor {
      * goes on where it was once there are looks again. */
     bool is_bounded, is_paused;
     size_t looks_left;
-    /* What the list shows takes memory that is needed, and its reader is slow: whoever has set this
-     * gives the answer up and frees the cursor, at once. NULL: the cursor is not asked for. */
-    void (*on_lost)(void *arg);
+    /* What the list shows takes memory that is needed. Whoever has set this gives the answer up
+     * when its reader is slow: true, the cursor is freed. False: it goes on, and is asked again
+     * after a while. NULL: as if it said false. */
+    bool (*on_lost)(void *arg);
     void *lost_arg;
 };
 

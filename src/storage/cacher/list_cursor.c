@@ -190,11 +190,9 @@ void cacher_cursors_let_go(struct cacher_reader *reader)
         cor_list_push(&reader->cursors, link);
         if (!cor_cache_snapshot_is_leaving(&cursor->snapshot))
             continue;
-        if (cursor->base.on_lost) {
+        if (cursor->base.on_lost && cursor->base.on_lost(cursor->base.lost_arg))
             atomic_fetch_add(&reader->cacher->caches->ended_lists, 1);
-            cursor->base.on_lost(cursor->base.lost_arg);
-        } else {
+        else
             cor_cache_snapshot_stay(&cursor->snapshot);
-        }
     }
 }

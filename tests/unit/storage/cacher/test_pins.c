@@ -450,7 +450,8 @@ TEST(slow_readers, a_watch_that_is_delivered_at_full_speed_is_not_ended)
 
 struct list {
     struct cor_list_cursor *cursor;
-    size_t n, lost;
+    size_t n, lost, kept;
+    bool keeps;
 };
 
 static void on_listed(void *arg, int err, struct cor_status *status,
@@ -460,12 +461,17 @@ static void on_listed(void *arg, int err, struct cor_status *status,
     ((struct list *)arg)->cursor = take_cursor;
 }
 
-static void on_lost(void *arg)
+static bool on_lost(void *arg)
 {
     struct list *l = arg;
 
+    if (l->keeps) {
+        l->kept++;
+        return false;
+    }
     l->lost++;
     l->cursor = cor_list_cursor_free(l->cursor);
+    return true;
 }
 
 static void begin_list(struct list *l, bool can_end)
@@ -510,6 +516,27 @@ TEST(slow_readers, slow_lists_are_ended_when_the_budget_is_full)
     assert_int_equal(stats().ended_lists, LISTS);
     /* One whose answer has not begun is not slow: it is left, and whole. */
     finish_list(&busy);
+    assert_int_equal(stats().pinned, 0);
+    fake_close(&f);
+}
+
+TEST(slow_readers, a_list_that_is_read_at_full_speed_is_kept_and_asked_again)
+{
+    struct list l;
+
+    fake_open(&f, BUDGET);
+    write_some(OBJECTS);
+    begin_list(&l, true);
+    l.keeps = true;
+    for (size_t i = 1; i <= 3; i++) {
+        write_some(OBJECTS);
+        cor_clock_manual_advance(&f.clock, GRACE_MS);
+        write_some(1);
+        assert_int_equal(l.kept, i);
+    }
+    assert_int_equal(stats().ended_lists, 0);
+    assert_true(stats().pinned > 0);
+    finish_list(&l);
     assert_int_equal(stats().pinned, 0);
     fake_close(&f);
 }
