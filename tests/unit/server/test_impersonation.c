@@ -248,3 +248,30 @@ TEST(impersonation, out_of_memory_leaves_the_caller_and_success_is_whole)
         cor_identity_deinit(&id);
     }
 }
+
+/* The code of a refusal is right whatever fails; a message is whole or the table's. */
+TEST(impersonation, a_refusal_without_memory_is_still_a_refusal)
+{
+    static const struct question group = {{"Impersonate-Group: gg"}};
+    static const struct question user = {{"Impersonate-User: bob"}};
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_identity root = caller("root"), ann = caller("ann");
+        struct cor_status status;
+        int r;
+
+        cor_status_init(&status);
+        r = ask(COR_AUTHZ_MASTERS, &group, &root, &status);
+        assert_true(r == -COR_EINVAL || (r == -COR_ENOMEM && test_alloc_failed()));
+        assert_int_equal(status.code, 500);
+        if (!test_alloc_failed())
+            assert_non_null(strstr(cor_status_message(&status), "[{Group  gg    }]"));
+        assert_str(root.user.name, "root");
+        r = ask(COR_AUTHZ_MASTERS, &user, &ann, &status);
+        assert_true(r == -COR_EFORBIDDEN || (r == -COR_ENOMEM && test_alloc_failed()));
+        if (!test_alloc_failed())
+            assert_non_null(strstr(cor_status_message(&status), "users \"bob\" is forbidden"));
+        assert_str(ann.user.name, "ann");
+        cor_status_deinit(&status);
+    }
+}
