@@ -61,6 +61,7 @@ struct cor_call {
     unsigned pending;        /* store operations that will call back; 1 more while `heavy` */
     bool is_over;            /* answered or gone */
     struct cor_heavy *heavy; /* a stage on another thread, which has the call (server/heavy.h) */
+    void *stage_arg;         /* what a stage works on besides the call; NULL: nothing */
     int out_code;            /* of an answer that is still made in `out` */
 
     struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */

@@ -1,8 +1,8 @@
 #include "server/delete.h"
-#include "server/heavy.h"
 
 #include "base/err.h"
 #include "meta/key.h"
+#include "server/heavy.h"
 #include "json/writer.h"
 
 /* Between removing and marking; each round another writer has changed the object. */
@@ -37,34 +37,70 @@ static void keep_object(struct cor_delete_op *op, struct cor_object *object)
     cor_object_unref(old);
 }
 
-static int judge(struct cor_delete_op *op, struct cor_object *current)
+/* A stage (server/heavy.h). */
+static int decide(struct cor_call *call)
+{
+    struct cor_delete_op *op = call->stage_arg;
+
+    return cor_deletion_decide(call, op->options, op->object, &op->last);
+}
+
+/* Judges what is there, and then goes on with `done`, which finds the change in the operation. */
+static void judge(struct cor_delete_op *op, struct cor_store_change *change,
+                  struct cor_object *current, cor_heavy_done done)
 {
     forget_decision(op);
     keep_object(op, current);
-    op->decided = op->call->is_over
-                      ? cor_status_set(&op->call->status, -COR_ECANCELED, "the client is gone")
-                      : cor_deletion_decide(op->call, op->options, current, &op->last);
-    return op->decided;
+    op->change = change;
+    op->call->stage_arg = op;
+    if (op->call->is_over)
+        done(op->call, 0);
+    else
+        cor_heavy_run(op->call, cor_object_json(current).n, decide, done);
+}
+
+/* What was decided is void when nobody waits for it any more. */
+static struct cor_delete_op *take_decision(struct cor_call *call, int r,
+                                           struct cor_store_change **ret_change)
+{
+    struct cor_delete_op *op = COR_STEAL(call->stage_arg);
+
+    op->decided =
+        call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
+    *ret_change = COR_STEAL(op->change);
+    return op;
+}
+
+static void on_judged_delete(struct cor_call *call, int r)
+{
+    struct cor_store_change *change;
+    struct cor_delete_op *op = take_decision(call, r, &change);
+
+    if (op->decided == 0 && op->last.step == COR_DELETION_NOW && !op->options->is_dry_run)
+        cor_store_change_accept(change);
+    else
+        cor_store_change_stop(change);
 }
 
 static void delete_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
-    struct cor_delete_op *op = arg;
+    judge(arg, change, current, on_judged_delete);
+}
 
-    if (judge(op, current) == 0 && op->last.step == COR_DELETION_NOW && !op->options->is_dry_run)
-        cor_store_change_accept(change);
+static void on_judged_mark(struct cor_call *call, int r)
+{
+    struct cor_store_change *change;
+    struct cor_delete_op *op = take_decision(call, r, &change);
+
+    if (op->decided == 0 && op->last.step == COR_DELETION_MARK)
+        cor_store_change_write(change, cor_object_ref(op->last.marked), 0);
     else
         cor_store_change_stop(change);
 }
 
 static void mark_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
-    struct cor_delete_op *op = arg;
-
-    if (judge(op, current) == 0 && op->last.step == COR_DELETION_MARK)
-        cor_store_change_write(change, cor_object_ref(op->last.marked), 0);
-    else
-        cor_store_change_stop(change);
+    judge(arg, change, current, on_judged_mark);
 }
 
 /* A mark that was not stored shows in the answer all the same. -COR_ENOMEM: it does not; that is a

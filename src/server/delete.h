@@ -9,11 +9,12 @@ struct cor_delete_op {
     struct cor_call *call;
     const struct cor_delete_options *options;
     struct cor_buf key;
-    unsigned rounds;           /* how often the state changed under it */
-    int decided;               /* of the last decision; < 0: its failure is in the call's status */
-    struct cor_deletion last;  /* the last decision */
-    struct cor_object *object; /* as it was judged last, or as it is at the end */
-    bool was_removed;          /* at the end: else it is pending */
+    unsigned rounds;          /* how often the state changed under it */
+    int decided;              /* of the last decision; < 0: its failure is in the call's status */
+    struct cor_deletion last; /* the last decision */
+    struct cor_store_change *change; /* that a decision under way is about; else NULL */
+    struct cor_object *object;       /* as it was judged last, or as it is at the end */
+    bool was_removed;                /* at the end: else it is pending */
     void (*on_done)(struct cor_delete_op *op, int err);
 };
 

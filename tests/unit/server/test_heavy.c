@@ -154,6 +154,29 @@ TEST(heavy, a_create_makes_names_and_uids_on_a_thread)
     fx_close(&fx);
 }
 
+TEST(heavy, a_large_object_is_marked_and_removed)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+    uint64_t before;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cor_buf_init(&body, 1u << 20);
+    add(&body,
+        "{\"metadata\":{\"name\":\"x\",\"finalizers\":[\"a.io/b\"]},\"data\":{\"k\":\"%0*d\"}}",
+        (int)LARGE, 0);
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    before = jobs(&fx);
+    assert_true(fx_at(fx_do(&fx, 200, "DELETE", MAPS "/x", ""), ".metadata.deletionTimestamp")[0]);
+    assert_true(jobs(&fx) > before);
+    assert_true(fx_at(fx_do(&fx, 200, "GET", MAPS "/x", ""), ".metadata.deletionTimestamp")[0]);
+    (void)fx_do(&fx, 200, "PATCH", MAPS "/x", "{\"metadata\":{\"finalizers\":null}}");
+    (void)fx_do(&fx, 404, "GET", MAPS "/x", "");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
 /* The request's memory goes with its reader, while a thread may be at it. */
 TEST(heavy, a_reader_may_go_while_a_thread_has_its_request)
 {
@@ -166,13 +189,13 @@ TEST(heavy, a_reader_may_go_while_a_thread_has_its_request)
     (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
     cor_buf_deinit(&body);
     for (unsigned i = 0; i < 20; i++) {
-        static const char *const methods[] = {"POST", "PUT", "PATCH", "GET"};
-        const char *method = methods[i % 4];
+        static const char *const methods[] = {"POST", "PUT", "PATCH", "GET", "DELETE"};
+        const char *method = methods[i % 5];
         struct fx_headers headers = {.accept = "application/yaml"};
         struct fx_call call;
 
-        make_map(&body, i % 4 ? "x" : "y", LARGE, i % 8 < 4 ? "a" : "b");
-        fx_start(&fx, &call, method, i % 4 ? MAPS "/x" : MAPS, i % 4 == 3 ? "" : cor_buf_z(&body),
+        make_map(&body, i % 5 ? "x" : "y", LARGE, i % 10 < 5 ? "a" : "b");
+        fx_start(&fx, &call, method, i % 5 ? MAPS "/x" : MAPS, i % 5 >= 3 ? "" : cor_buf_z(&body),
                  &headers);
         fx_call_deinit(&call);
         cor_buf_deinit(&body);
