@@ -142,7 +142,10 @@ static bool find_parts(struct cor_str json, struct found *f)
         if (!cor_str_eq(key, COR_STR("metadata")))
             continue;
         f->metadata = cor_json_iter_open_value(&it);
-        return cor_json_type(f->metadata) == COR_JSON_OBJECT && find_in_metadata(f);
+        /* A revision that is put in later stands first, and looks at one byte to know whether a
+         * member follows. */
+        return cor_json_type(f->metadata) == COR_JSON_OBJECT && find_in_metadata(f) &&
+               (f->rv.p || f->metadata.p[1] == '}' || f->metadata.p[1] == '"');
     }
     return false;
 }

@@ -4,6 +4,7 @@
 #include "meta/label_selector.h"
 #include "meta/object_received.h"
 #include "test.h"
+#include "json/json.h"
 #include <stdio.h>
 
 /* As kube-apiserver writes it: members in the order of Go's structs. */
@@ -131,6 +132,25 @@ TEST(object_received, what_is_unusual_becomes_canonical)
         struct cor_object *object = receive(cases[i].json, "");
 
         assert_str(cor_object_json(object), cases[i].want);
+        cor_object_unref(object);
+    }
+}
+
+TEST(object_received, takes_a_revision_into_metadata_of_spaces)
+{
+    static const char *const bodies[] = {
+        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{ }}", "{ \"metadata\" : {\n} }",
+        "{\"metadata\":{ \"name\":\"a\"}}", "{\"metadata\":{}}"};
+    const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(bodies); i++) {
+        struct cor_object *object = receive(bodies[i], "Pod"), *later;
+        bool canonical;
+
+        assert_int_equal(cor_object_at(object, 7, &later), 0);
+        assert_int_equal(cor_json_check(cor_object_json(later), &limits, &canonical, NULL), 0);
+        assert_str(cor_object_resource_version(later), "7");
+        cor_object_unref(later);
         cor_object_unref(object);
     }
 }
