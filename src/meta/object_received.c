@@ -125,6 +125,14 @@ static bool find_in_metadata(struct found *f)
     return true;
 }
 
+static bool is_empty(struct cor_str object)
+{
+    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_str key;
+
+    return !cor_json_iter_member(&it, &key);
+}
+
 /* Reads no further than metadata: types that stand behind it do not count. */
 static bool find_parts(struct cor_str json, struct found *f)
 {
@@ -145,7 +153,7 @@ static bool find_parts(struct cor_str json, struct found *f)
         /* A revision that is put in later stands first, and looks at one byte to know whether a
          * member follows. */
         return cor_json_type(f->metadata) == COR_JSON_OBJECT && find_in_metadata(f) &&
-               (f->rv.p || f->metadata.p[1] == '}' || f->metadata.p[1] == '"');
+               (f->rv.p || f->metadata.p[1] == '}' || !is_empty(f->metadata));
     }
     return false;
 }
