@@ -149,6 +149,7 @@ int cor_h2_new(enum cor_h2_role role, const struct cor_h2_limits *limits,
     cor_buf_init(&h->block.bytes, limits->head_max);
     cor_token_bucket_init(&h->control, COR_H2_CONTROL_PER_S, COR_H2_CONTROL_BURST, 0);
     cor_token_bucket_init(&h->resets, COR_H2_RESETS_PER_S, COR_H2_RESETS_BURST, 0);
+    cor_token_bucket_init(&h->expanded, COR_H2_EXPANDED_PER_S, COR_H2_EXPANDED_BURST, 0);
     if (new_session(h) < 0 || say_settings(h) < 0) {
         cor_h2_free(h);
         return -COR_ENOMEM;

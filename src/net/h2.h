@@ -112,6 +112,9 @@ bool cor_h2_takes_stream(const struct cor_h2 *h);
 #define COR_H2_CONTROL_BYTES     1024
 #define COR_H2_RESETS_BURST      1000
 #define COR_H2_RESETS_PER_S      33
+#define COR_H2_EXPANDED_BYTES    (16u * 1024)
+#define COR_H2_EXPANDED_BURST    200
+#define COR_H2_EXPANDED_PER_S    10
 #define COR_H2_ACKS_MAX          100
 #define COR_H2_SETTINGS_MAX      32
 

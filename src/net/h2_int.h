@@ -79,7 +79,8 @@ struct cor_h2 {
     bool has_reset;       /* we have reset streams: frames for them may still be on their way */
     uint32_t goaway_code; /* to say at a failure; 0: by the kind of failure */
     size_t continuations;
-    struct cor_token_bucket control, resets;
+    size_t block_wire; /* bytes of the present header block as they came */
+    struct cor_token_bucket control, resets, expanded;
     uint64_t credit; /* bytes sent that control frames have not been held against */
     struct cor_h2_block block;
     char error[128];

@@ -170,6 +170,18 @@ int cor_h2_count_reset(struct cor_h2 *h)
     return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
+/* A request whose head is far larger than what came for it: a few dozen bytes that name a large
+ * entry of the table again and again cost the server as much as 60 KB would. Heads of real clients
+ * do not grow so. */
+static int count_expanded(struct cor_h2 *h)
+{
+    if (h->role == COR_H2_CLIENT || h->block.size <= h->block_wire + COR_H2_EXPANDED_BYTES ||
+        cor_token_bucket_try(&h->expanded, h->now_ms))
+        return 0;
+    cor_h2_fail(h, -COR_EBUSY, "too many heads that compression made large");
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
 /* nghttp2 keeps no closed streams here (they would cost 250 bytes each), and passes over what comes
  * for them: DATA is lost without a word, a new request on an old id is refused. */
 static int check_closed(struct cor_h2 *h, const nghttp2_frame_hd *hd)
@@ -189,8 +201,10 @@ static int on_begin_frame(nghttp2_session *ng, const nghttp2_frame_hd *hd, void 
     switch (hd->type) {
     case NGHTTP2_HEADERS:
         h->continuations = 0;
+        h->block_wire = hd->length;
         return check_closed(h, hd);
     case NGHTTP2_CONTINUATION:
+        h->block_wire += hd->length;
         if (++h->continuations <= COR_H2_CONTINUATIONS_MAX)
             return 0;
         cor_h2_fail(h, -COR_EBUSY, "a header block of too many frames");
@@ -329,6 +343,8 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
 
     switch (frame->hd.type) {
     case NGHTTP2_HEADERS:
+        if (count_expanded(h) < 0)
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
         s = stream_of(ng, frame->hd.stream_id);
         if (s)
             on_block(h, s, frame);

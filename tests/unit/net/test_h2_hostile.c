@@ -458,6 +458,52 @@ TEST(h2_hostile, a_header_bomb_ends_the_session)
     cor_buf_deinit(&block);
 }
 
+/* `n` requests, one each `pace_ms`, whose heads name an entry of 4 KB `again` times. */
+static int repeat_expanded(struct hostile *p, uint32_t n, uint64_t pace_ms, int again)
+{
+    struct cor_buf block;
+    int r = 0;
+
+    cor_buf_init(&block, 16384);
+    start(p, COR_H2_SERVER);
+    for (uint32_t i = 0; i < n && r == 0; i++) {
+        cor_buf_reset(&block);
+        /* As REQUEST, but nothing is added to the table, where it would drive the entry out. */
+        cor_buf_add(&block, "\x82\x84\x87\x01\x01h", 6);
+        if (i == 0) {
+            cor_buf_add(&block,
+                        "\x40\x01"
+                        "a\x7f\xa1\x1e",
+                        6);
+            for (int j = 0; j < 4000; j++)
+                cor_buf_addc(&block, 'x');
+        }
+        for (int j = 0; j < again; j++)
+            cor_buf_addc(&block, '\xbe');
+        frame(p, HEADERS, END_HEADERS | END_STREAM, 1 + 2 * i, cor_buf_str(&block));
+        cor_buf_reset(&p->end.out);
+        r = feed(p, pace_ms * i);
+    }
+    cor_buf_deinit(&block);
+    return r;
+}
+
+TEST(h2_hostile, heads_that_compression_makes_large_end_the_session_when_they_are_many)
+{
+    struct hostile p;
+
+    assert_int_equal(repeat_expanded(&p, 190, 0, 8), 0);
+    end(&p);
+    assert_int_equal(repeat_expanded(&p, 300, 0, 8), -COR_EBUSY);
+    assert_true(said_goaway(&p, COR_H2_ENHANCE_YOUR_CALM));
+    end(&p);
+    /* A token of 4 KB in the table is what a client may have, and others may be slow. */
+    assert_int_equal(repeat_expanded(&p, 1500, 0, 3), 0);
+    end(&p);
+    assert_int_equal(repeat_expanded(&p, 1000, 100, 8), 0);
+    end(&p);
+}
+
 TEST(h2_hostile, streams_above_the_limit_are_refused)
 {
     struct hostile p;
