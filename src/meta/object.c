@@ -199,11 +199,21 @@ static struct cor_span moved(struct cor_span s, const struct cor_object *head, s
 
 /* An object with the offsets of `head`, of the two parts of a stored form around resourceVersion.
  */
+/* Does a member follow, and not only the end of metadata? Received bytes may have spaces there. */
+static inline bool has_member(struct cor_str after)
+{
+    const char *p = after.p;
+
+    while (cor_json_is_space(*p))
+        p++;
+    return *p != '}';
+}
+
 static int assemble_with(const struct cor_object *head, struct cor_str before, struct cor_str after,
                          struct cor_str rv_text, cor_rev rev, struct cor_object **ret_object)
 {
     char rv[RV_MEMBER_MAX];
-    size_t rv_len = print_rv(rv, rv_text, head->rv_lead, after.p[0] != '}');
+    size_t rv_len = print_rv(rv, rv_text, head->rv_lead, has_member(after));
     size_t len = before.n + rv_len + after.n;
     struct cor_object *object = cor_alloc(offsetof(struct cor_object, bytes) + len + 1);
 

@@ -125,14 +125,6 @@ static bool find_in_metadata(struct found *f)
     return true;
 }
 
-static bool is_empty(struct cor_str object)
-{
-    struct cor_json_iter it = cor_json_iter(object);
-    struct cor_str key;
-
-    return !cor_json_iter_member(&it, &key);
-}
-
 /* Reads no further than metadata: types that stand behind it do not count. */
 static bool find_parts(struct cor_str json, struct found *f)
 {
@@ -150,10 +142,7 @@ static bool find_parts(struct cor_str json, struct found *f)
         if (!cor_str_eq(key, COR_STR("metadata")))
             continue;
         f->metadata = cor_json_iter_open_value(&it);
-        /* A revision that is put in later stands first, and looks at one byte to know whether a
-         * member follows. */
-        return cor_json_type(f->metadata) == COR_JSON_OBJECT && find_in_metadata(f) &&
-               (f->rv.p || f->metadata.p[1] == '}' || !is_empty(f->metadata));
+        return cor_json_type(f->metadata) == COR_JSON_OBJECT && find_in_metadata(f);
     }
     return false;
 }
