@@ -187,17 +187,6 @@ void cor_processor_listener_begin_with(struct cor_processor_listener *l,
         l->opts.on_ready(l->opts.arg);
 }
 
-/* Is there one, for the thread that drains? */
-static bool take_snapshot_out(struct cor_processor_listener *l)
-{
-    bool is_out;
-
-    pthread_mutex_lock(&l->lock);
-    is_out = l->snapshot_is_out = l->snapshot_left > 0;
-    pthread_mutex_unlock(&l->lock);
-    return is_out;
-}
-
 static void put_snapshot_back(struct cor_processor_listener *l)
 {
     pthread_mutex_lock(&l->lock);
@@ -220,12 +209,6 @@ static bool count_snapshot_add(struct cor_processor_listener *l)
     return goes_on;
 }
 
-static void begin_turn(struct cor_turn *turn)
-{
-    if (turn->clock)
-        turn->began_ms = turn->at_ms = cor_clock_coarse_ms(turn->clock);
-}
-
 /* A call has returned. */
 static void count_call(struct cor_turn *turn)
 {
@@ -242,14 +225,13 @@ static void count_call(struct cor_turn *turn)
     turn->has_more |= now_ms - turn->began_ms >= COR_TURN_MS;
 }
 
+/* It is out. */
 static void tell_snapshot(struct cor_processor_listener *l, struct cor_turn *turn)
 {
     struct cor_object *object;
     struct cor_str key;
     bool goes_on = true;
 
-    if (!take_snapshot_out(l))
-        return;
     while (goes_on && !turn->has_more && cor_object_iter_next(&l->snapshot, &object, &key)) {
         cor_event_handler_tell(&l->opts.handler,
                                &(struct cor_change){COR_CHANGE_ADD, true, key, NULL, object});
@@ -259,13 +241,17 @@ static void tell_snapshot(struct cor_processor_listener *l, struct cor_turn *tur
     put_snapshot_back(l);
 }
 
+/* The oldest; NULL: there is none, or the snapshot comes before it and is out now. */
 static struct cor_notification *pop(struct cor_processor_listener *l)
 {
     struct cor_notification *n = NULL;
-    struct cor_list *link;
+    struct cor_list *link = NULL;
 
     pthread_mutex_lock(&l->lock);
-    link = cor_list_pop(&l->pending);
+    if (l->snapshot_left > 0)
+        l->snapshot_is_out = true;
+    else
+        link = cor_list_pop(&l->pending);
     if (link) {
         n = COR_CONTAINER_OF(link, struct cor_notification, link);
         l->stats.pending--;
@@ -286,9 +272,15 @@ void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_tu
     struct cor_notification *n;
 
     assert(turn->max > 0 && turn->n == 0 && !turn->has_more);
-    begin_turn(turn);
-    tell_snapshot(l, turn);
-    while (!turn->has_more && (n = pop(l))) {
+    turn->at_ms = turn->began_ms;
+    while (!turn->has_more) {
+        n = pop(l);
+        if (!n && !l->snapshot_is_out)
+            break;
+        if (!n) {
+            tell_snapshot(l, turn);
+            continue;
+        }
         cor_event_handler_tell(
             &l->opts.handler, &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
         if (n->kind == COR_CHANGE_ADD && n->flag) {

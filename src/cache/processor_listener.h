@@ -71,14 +71,15 @@ void cor_notification_push(struct cor_notification *take);
 struct cor_turn {
     size_t max;                    /* at least 1 */
     const struct cor_clock *clock; /* NULL: time does not end the turn */
+    uint64_t began_ms;             /* cor_clock_coarse_ms(clock), just now */
     /* What came of it. */
     size_t n;            /* calls */
     bool has_more;       /* the turn was ended, so that there may be more to tell */
     uint64_t longest_ms; /* of a call; 0 without a clock */
-    uint64_t began_ms, at_ms;
+    uint64_t at_ms;      /* when the last call ended, or began_ms */
 };
 
-/* Runs the handler without a lock held. The caller sets `max` and `clock`, and zeros the rest. */
+/* Runs the handler without a lock held. The caller sets the first three, and zeros the rest. */
 void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_turn *turn);
 
 /* A turn of `max` calls without a clock. Returns how many there were. */

@@ -171,14 +171,16 @@ static struct cor_registration *next_in_step(struct cor_shared_informer *inf, ui
     return found;
 }
 
-/* True: the handler may have more to hear. */
-static bool run_handler(struct cor_shared_informer *inf, struct cor_registration *reg, size_t max)
+/* True: the handler may have more to hear. `now_ms` is moved to the end of its turn. */
+static bool run_handler(struct cor_shared_informer *inf, struct cor_registration *reg, size_t max,
+                        uint64_t *now_ms)
 {
-    struct cor_turn turn = {.max = max, .clock = inf->opts.clock};
+    struct cor_turn turn = {.max = max, .clock = inf->opts.clock, .began_ms = *now_ms};
 
     cor_processor_listener_turn(reg->listener, &turn);
     if (turn.longest_ms >= COR_SLOW_HANDLER_MS && reg->on_slow)
         reg->on_slow(reg->arg, turn.longest_ms);
+    *now_ms = turn.at_ms;
     return turn.has_more;
 }
 
@@ -186,8 +188,7 @@ static bool run_handler(struct cor_shared_informer *inf, struct cor_registration
  * the round is over when it is back at the id it began with, or past it. */
 static bool run_handlers(struct cor_shared_informer *inf, size_t max)
 {
-    uint64_t began_ms = cor_clock_coarse_ms(inf->opts.clock);
-    uint64_t from = inf->served_id;
+    uint64_t began_ms = 0, now_ms = 0, from = inf->served_id;
     bool more = false, wrapped = false;
     struct cor_registration *reg;
 
@@ -197,10 +198,12 @@ static bool run_handlers(struct cor_shared_informer *inf, size_t max)
             cor_registration_unref(reg);
             break;
         }
+        if (began_ms == 0)
+            began_ms = now_ms = cor_clock_coarse_ms(inf->opts.clock);
         inf->served_id = reg->id;
-        more |= run_handler(inf, reg, max);
+        more |= run_handler(inf, reg, max, &now_ms);
         cor_registration_unref(reg);
-        if (cor_clock_coarse_ms(inf->opts.clock) - began_ms >= COR_TURN_MS)
+        if (now_ms - began_ms >= COR_TURN_MS)
             return true;
         if (wrapped && inf->served_id == from)
             break;

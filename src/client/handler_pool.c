@@ -31,7 +31,6 @@ struct worker {
     struct cor_list idle; /* in idle, while it waits */
     struct cor_handler_pool *pool;
     struct cor_handler_task *task; /* that it runs, or NULL */
-    uint64_t began_ms;             /* of the run */
     bool told;                     /* on_stuck of it */
     bool is_wanted;                /* for a task, while it waits */
     pthread_cond_t wanted;
@@ -103,7 +102,7 @@ static void run_locked(struct worker *w, struct cor_handler_task *task)
     if (!task->retired) {
         w->task = task;
         w->told = false;
-        w->began_ms = now_ms();
+        task->began_ms = now_ms();
         pthread_mutex_unlock(&pool->lock);
         more = task->ops->run(task);
         pthread_mutex_lock(&pool->lock);
@@ -294,9 +293,9 @@ static bool look_for_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
 
         if (!w->task || w->told || !w->task->ops->on_stuck)
             continue;
-        w->told = now - w->began_ms >= STUCK_MS;
+        w->told = now - w->task->began_ms >= STUCK_MS;
         if (w->told)
-            w->task->ops->on_stuck(w->task, now - w->began_ms);
+            w->task->ops->on_stuck(w->task, now - w->task->began_ms);
         any |= !w->told;
     }
     return any;

@@ -46,8 +46,10 @@ struct cor_handler_task {
     struct cor_list link;
     const struct cor_handler_task_ops *ops;
     enum cor_handler_task_state state;
-    bool woken;   /* while it is held or runs */
-    bool retired; /* no run begins any more */
+    bool woken;        /* while it is held or runs */
+    bool retired;      /* no run begins any more */
+    uint64_t began_ms; /* when the run under way did, by the real clock's coarse time; run() may
+                          read it, too */
 };
 
 /* It is held. `ops` must stay valid. */

@@ -101,7 +101,7 @@ void cor_informers_tell_slow(struct cor_informers *set)
 static bool run_task(struct cor_handler_task *task)
 {
     struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
-    struct cor_turn turn = {.max = RUN_MAX, .clock = cor_clock_real()};
+    struct cor_turn turn = {.max = RUN_MAX, .clock = cor_clock_real(), .began_ms = task->began_ms};
 
     cor_registration_turn(h->registration, &turn);
     if (turn.longest_ms >= COR_SLOW_HANDLER_MS)

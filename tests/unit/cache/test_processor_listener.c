@@ -235,7 +235,7 @@ static struct cor_turn one_turn(void (*on_update)(void *, struct cor_object *, s
 {
     struct cor_clock_manual clk;
     struct cor_processor_listener_opts opts = {.handler = {.on_update = on_update, .arg = &clk}};
-    struct cor_turn turn = {.max = max, .clock = &clk.clock};
+    struct cor_turn turn = {.max = max, .clock = &clk.clock, .began_ms = 77};
     struct cor_processor_listener *l;
 
     cor_clock_manual_init(&clk, 77, 0);
