@@ -184,20 +184,22 @@ static bool run_handler(struct cor_shared_informer *inf, struct cor_registration
     return turn.has_more;
 }
 
-/* Once around, beginning after the handler that was served last: handlers have ids that grow, so
- * the round is over when it is back at the id it began with, or past it. */
+/* Once around, beginning after the handler that was served last, which may be gone: handlers have
+ * ids that grow, so the round is over when it has passed the id that it began with, or would begin
+ * at the first one for a second time. */
 static bool run_handlers(struct cor_shared_informer *inf, size_t max)
 {
     uint64_t began_ms = 0, now_ms = 0, from = inf->served_id;
-    bool more = false, wrapped = false;
+    bool more = false, wrapped = false, wraps;
     struct cor_registration *reg;
 
     while ((reg = next_in_step(inf, inf->served_id))) {
-        wrapped |= reg->id <= inf->served_id;
-        if (wrapped && reg->id > from) {
+        wraps = reg->id <= inf->served_id;
+        if ((wraps && wrapped) || ((wraps || wrapped) && reg->id > from)) {
             cor_registration_unref(reg);
             break;
         }
+        wrapped |= wraps;
         if (began_ms == 0)
             began_ms = now_ms = cor_clock_coarse_ms(inf->opts.clock);
         inf->served_id = reg->id;
@@ -205,8 +207,6 @@ static bool run_handlers(struct cor_shared_informer *inf, size_t max)
         cor_registration_unref(reg);
         if (now_ms - began_ms >= COR_TURN_MS)
             return true;
-        if (wrapped && inf->served_id == from)
-            break;
     }
     return more;
 }

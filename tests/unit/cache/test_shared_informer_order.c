@@ -276,3 +276,26 @@ TEST(shared_informer_order, turns_go_on_when_handlers_come_and_go)
     assert_step(&f, "");
     fake_end(&f);
 }
+
+TEST(shared_informer_order, a_step_ends_when_the_handler_that_was_served_last_is_gone)
+{
+    struct turns first = {.letter = 'q'}, last = {.letter = 'S', .takes_ms = 3000};
+    struct cor_registration_opts opts = cor_registration_defaults();
+    struct cor_registration *reg;
+    struct fake f;
+
+    fake_begin(&f);
+    hear_turns(&f, &first);
+    opts.handler = (struct cor_event_handler){.on_add = note_turn, .arg = &last};
+    last.f = &f;
+    assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
+    cor_shared_informer_start(f.inf);
+    fake_server_list(&f.server, "a1", "10");
+    assert_step(&f, "qa Sa");
+    cor_shared_informer_remove_handler(f.inf, reg);
+    fake_server_opened(&f.server);
+    fake_server_event(&f.server, COR_WATCH_ADDED, "b", 11);
+    assert_step(&f, "qb");
+    assert_step(&f, "");
+    fake_end(&f);
+}
