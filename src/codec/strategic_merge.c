@@ -147,10 +147,12 @@ static bool is_directive(struct cor_str key)
            cor_str_starts(key, COR_STR(DELETE_PREFIX));
 }
 
-/* An iterator whose current value is this one. */
+/* An iterator whose current value is this one; over nothing when there is none. */
 static struct cor_json_iter iter_at(struct cor_str value)
 {
-    return (struct cor_json_iter){value.p, value.p + value.n, value.p};
+    const char *end = value.p ? value.p + value.n : NULL;
+
+    return (struct cor_json_iter){value.p, end, value.p};
 }
 
 static enum cor_json_type type_at(const struct cor_json_iter *it)
