@@ -38,6 +38,8 @@ static const struct {
     {"scalars are deleted from a list", "{\"metadata\":{\"finalizers\":[\"a\",\"b\"]}}",
      "{\"metadata\":{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}}",
      "{\"metadata\":{\"finalizers\":[\"b\"]}}"},
+    {"a key with escapes is found", "{\"data\":{\"a\\nb\":\"1\",\"c\":\"2\"}}",
+     "{\"data\":{\"a\\u000ab\":null}}", "{\"data\":{\"c\":\"2\"}}"},
     {"the order is the patch's",
      "{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]}}",
      "{\"spec\":{\"$setElementOrder/containers\":[{\"name\":\"c\"},{\"name\":\"a\"}],\"containers\":"

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""How long hostile requests hold a loop. turns.py PROGRAM [FLAG...]
+
+Every request here is as large or as awkward as the server lets it be. What the longest turn of a loop took in CPU time of its
+thread stands in the metrics; it does not depend on what else the machine does."""
+
+import hashlib
+import json
+import time
+
+from fixture import main, test
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+TURN_MAX_S = 0.020
+OBJECTS = 1500
+MERGE, STRATEGIC, JSON_PATCH = ("application/merge-patch+json", "application/strategic-merge-patch+json",
+                                "application/json-patch+json")
+
+
+def slowness():
+    """How much slower this machine is than the one that the bar was set on; never less than 1."""
+    text = b"x" * (4 << 20)
+    best = min(spent(lambda: hashlib.sha256(text).digest()) for _ in range(5))
+    return max(1.0, best / 0.030)
+
+
+def spent(function):
+    start = time.thread_time()
+    function()
+    return time.thread_time() - start
+
+
+class Attacker:
+    def __init__(self, server):
+        self.server, self.connection, self.longest = server, server.connect(), 0.0
+
+    def send(self, what, method, path, body=None, status=None, **headers):
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        answer = self.server.request(method, path, body, connection=self.connection, **headers)
+        if status:
+            answer.expect(status)
+        self.note(what)
+        return answer
+
+    def note(self, what):
+        text = self.server.get("/metrics", connection=self.connection).expect(200).body.decode()
+        longest = max(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+                      if line.startswith("coracle_loop_turn_max_seconds{"))
+        if longest > self.longest:
+            print(f"# {longest * 1000:.1f} ms is the longest turn after: {what}", flush=True)
+        self.longest = longest
+
+
+def config_map(name, data=None, **metadata):
+    return {"metadata": {"name": name, **metadata}, "data": data or {}}
+
+
+def many(n, value="v"):
+    return {f"key-{i:07}": value for i in range(n)}
+
+
+def owners(n):
+    return [{"apiVersion": "v1", "kind": "P", "name": "n", "uid": f"u{i}"} for i in range(n)]
+
+
+def finalizers(n):
+    return [f"a.io/{i}" for i in range(n)]
+
+
+def nested(depth, inner):
+    return '{"n":' * depth + inner + "}" * depth
+
+
+def write_bodies(a):
+    a.send("owner references", "POST", MAPS, config_map("owners", ownerReferences=owners(20000)), 201)
+    a.send("owner references, repeated", "POST", MAPS, config_map("again", ownerReferences=owners(10000) * 2), 201)
+    a.send("controllers", "POST", MAPS,
+           config_map("c", ownerReferences=[{**owner, "controller": True} for owner in owners(15000)]), 422)
+    a.send("finalizers", "POST", MAPS, config_map("final", finalizers=finalizers(60000)), 201)
+    a.send("deletion", "DELETE", f"{MAPS}/final", status=200)
+    a.send("finalizers under deletion", "PUT", f"{MAPS}/final",
+           config_map("final", {"a": "b"}, finalizers=finalizers(60000)), 200)
+    a.send("wrong labels", "POST", MAPS, config_map("l", labels=many(50000, "-")), 422)
+    a.send("members", "POST", MAPS, config_map("data", dict(reversed(many(60000).items()))), 201)
+    a.send("one large value", "POST", MAPS, config_map("value", {"a": "x" * 1000000}), 201)
+    a.send("duplicate members", "POST", MAPS,
+           '{"metadata":{"name":"dups"},"data":{' + ",".join(f'"k{i // 2}":"v"' for i in range(100000)) + "}}", 201)
+    a.send("depth", "POST", MAPS, '{"metadata":{"name":"deep"},"deep":' +
+           nested(950, json.dumps(list(range(150000)))) + "}", 201)
+    a.send("no JSON at the end", "POST", MAPS, '{"metadata":{"name":"x"},"data":{"a":"' + "x" * 1400000 + '"}}}', 400)
+    a.send("groups of a review", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+           {"spec": {"groups": [f"g{i}" for i in range(100000)], "resourceAttributes": {"verb": "get"}}}, 201)
+    a.send("options of a deletion", "DELETE", f"{MAPS}/value",
+           {"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"] * 100000}, 413)
+
+
+def write_patches(a):
+    a.send("merge patch", "PATCH", f"{MAPS}/data", {"data": many(60000, "w")}, 200, Content_Type=MERGE)
+    a.send("strategic patch", "PATCH", f"{MAPS}/data", {"data": many(60000, "x")}, 200, Content_Type=STRATEGIC)
+    a.send("JSON patch", "PATCH", f"{MAPS}/data",
+           [{"op": "replace", "path": f"/data/key-{i:07}", "value": "y"} for i in range(10000)], 200, Content_Type=JSON_PATCH)
+    a.send("small patch of a large object", "PATCH", f"{MAPS}/data", {"data": {"a": "b"}}, 200, Content_Type=MERGE)
+    containers = [{"name": f"c{i}", "image": "a"} for i in range(20000)]
+    a.send("containers", "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": containers}}, 201)
+    a.send("patched containers", "PATCH", f"{PODS}/p", {"spec": {"containers": containers[::-1]}}, 200, Content_Type=STRATEGIC)
+    a.send("depth of a patch", "PATCH", f"{MAPS}/deep", '{"deep":' + nested(950, json.dumps("x" * 1000000)) + "}", 200,
+           Content_Type=MERGE)
+
+
+def write_yaml(a):
+    text = "metadata:\n  name: yaml\ndata:\n" + "".join(f"  key-{i}: value\n" for i in range(50000))
+    a.send("YAML", "POST", MAPS, text, 201, Content_Type="application/yaml")
+    a.send("YAML in flow style", "PUT", f"{MAPS}/yaml",
+           "{metadata: {name: yaml}, deep: " + "[" * 120 + ", ".join("1" for _ in range(100000)) + "]" * 120 + "}", 200,
+           Content_Type="application/yaml")
+
+
+def read_answers(a):
+    for name in "data", "deep":
+        a.send(f"{name} as YAML", "GET", f"{MAPS}/{name}", status=200, Accept="application/yaml")
+        a.send(f"{name}, indented", "GET", f"{MAPS}/{name}?pretty=1", status=200)
+    for i in range(OBJECTS):
+        a.server.request("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": f"s{i}"}},
+                         connection=a.connection).expect(201)
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    for path in "/api/v1/secrets", MAPS:
+        a.send(f"list of {path}", "GET", path, status=200)
+        a.send(f"table of {path}", "GET", path + "?includeObject=Object", status=200, Accept=table)
+        a.send(f"YAML list of {path}", "GET", path, status=200, Accept="application/yaml")
+        a.send(f"indented list of {path}", "GET", path + "?pretty=1", status=200)
+        a.send(f"nothing of {path}", "GET", path + "?fieldSelector=metadata.name!=a,metadata.namespace=b", status=200)
+    for path in "/openapi/v2", "/openapi/v3", "/apis", "/metrics":
+        a.send(path, "GET", path, status=200)
+    a.send("deletion of a collection", "DELETE", "/api/v1/namespaces/default/secrets", status=200)
+
+
+@test
+def no_request_holds_a_loop_for_longer_than_20_ms(server):
+    a = Attacker(server)
+    bar = TURN_MAX_S * slowness()
+    for step in write_bodies, write_patches, write_yaml, read_answers:
+        step(a)
+    print(f"# the longest turn took {a.longest * 1000:.1f} ms of CPU time, the bar is {bar * 1000:.1f} ms")
+    pass
+
+
+if __name__ == "__main__":
+    main()
