@@ -10,12 +10,14 @@ The seed is printed, and `--seed` draws the same faults again."""
 
 import argparse
 import collections
+import ctypes
 import difflib
 import json
 import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -52,6 +54,9 @@ UNIT_PREFIX = {"storage/sqlite": "storage/sqlite_", "storage/etcd": "storage/etc
 BUDGETS = {"storage/etcd": 4, "storage/cacher": 3}
 # A test gets so many times what it took without a fault, and so many seconds more.
 PATIENCE_FACTOR, PATIENCE_SECONDS = 5, 10
+# prctl(2): the child dies with its parent; orphans become children of this process.
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LIBC = ctypes.CDLL(None)
 
 
 def say(*words):
@@ -142,17 +147,8 @@ class Suite:
     def run(self, name, limit):
         """Seconds that the test took; None when it failed or took longer than `limit`."""
         test, begin = self.tests[name], time.monotonic()
-        env = {**os.environ, **test["env"]}
-        program = subprocess.Popen(test["cmd"], env=env, cwd=test["workdir"] or self.tree.build, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            code = program.wait(limit)
-        except subprocess.TimeoutExpired:
-            code = None
-        end_session(program)
-        if code not in (0, 77):  # 77: skipped
-            return None
-        return time.monotonic() - begin
+        code = run_alone(test["cmd"], {**os.environ, **test["env"]}, test["workdir"] or self.tree.build, limit)
+        return time.monotonic() - begin if code in (0, 77) else None  # 77: skipped
 
     def measure(self, names):
         """Runs those whose time is not known, without a fault. One that fails is not used."""
@@ -176,13 +172,45 @@ class Suite:
         return kept
 
 
+def run_alone(command, env, folder, limit):
+    """The exit code of a command, None when it took longer than `limit` seconds. Nothing that it started outlives it."""
+
+    def bind():
+        # A test that spins after this process was killed with SIGKILL is ended by the system: itself at once, what it
+        # started when it has used its CPU time.
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 60, int(limit) + 60))
+
+    program = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=bind)
+    try:
+        return program.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        end_session(program)
+
+
 def end_session(program):
-    """Nothing that the test started outlives it."""
+    """Kills the group of the test, and whatever it started in groups of their own: those are orphans then, and as such
+    children of this process."""
     try:
         os.killpg(program.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
     program.wait()
+    children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children")
+    while pids := [int(pid) for pid in children.read_text().split()]:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def end_with_children():
+    """A signal that ends this process ends the running test first, and removes the planted fault."""
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda caught, _: sys.exit(128 + caught))
 
 
 def draw(tree, scope, seed):
@@ -290,6 +318,7 @@ def main():
     args = parser.parse_args()
     args.seed = random.randrange(1 << 32) if args.seed is None else args.seed
     say(f"seed {args.seed}")
+    end_with_children()
     tree = Tree(args.root, args.work or args.root / "build-mutants")
     tree.update()
     tree.configure()

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """The planted faults are what tools/mutants.py says, and a small project's survivor is named. Argument: the source root."""
 
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
+import mutants  # noqa: E402
 import plant_faults  # noqa: E402
 
 SOURCE = """#include <x.h>
@@ -128,7 +132,58 @@ def check_run():
             yield "the same seed gave another run"
 
 
-TESTS = [("faults are planted where they should be", check_plants), ("survivors are named", check_run)]
+# Starts a process in its group and one in a session of its own, writes the three pids, and spins.
+SPIN = """import os, subprocess, sys, time
+spin = [sys.executable, "-c", "while True: pass"]
+pids = [os.getpid(), subprocess.Popen(spin).pid, subprocess.Popen(spin, start_new_session=True).pid]
+with open(sys.argv[1] + ".new", "w") as f:
+    f.write(" ".join(map(str, pids)))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+while True: pass
+"""
+
+
+def left_of(pids):
+    """Those that are still there after a minute."""
+    end = time.monotonic() + 60
+    while (left := [pid for pid in pids if pathlib.Path(f"/proc/{pid}").exists()]) and time.monotonic() < end:
+        time.sleep(0.01)
+    return left
+
+
+def pids_in(file):
+    end = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return [int(pid) for pid in file.read_text().split()]
+
+
+def check_spinning():
+    """What does not hold of a test over its time, and of one whose runner is ended."""
+    mutants.end_with_children()
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "pids"
+        code = mutants.run_alone([sys.executable, "-c", SPIN, str(file)], os.environ, folder, 5)
+        if code is not None:
+            yield f"a test that spins ended with {code}"
+        for pid in left_of(pids_in(file)):
+            yield f"{pid} of a test that was over its time is left"
+        for number in (signal.SIGTERM, signal.SIGINT):
+            file = pathlib.Path(folder) / f"pids{number}"
+            script = (f"import os, sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); sys.dont_write_bytecode = True\n"
+                      f"import mutants; mutants.end_with_children()\n"
+                      f"mutants.run_alone([sys.executable, '-c', {SPIN!r}, {str(file)!r}], os.environ, None, 600)")
+            runner = subprocess.Popen([sys.executable, "-c", script])
+            pids = pids_in(file)
+            runner.send_signal(number)
+            if runner.wait() != 128 + number:
+                yield f"a runner that got {number} ended with {runner.returncode}"
+            for pid in left_of(pids):
+                yield f"{pid} is left of a runner that got {number}"
+
+
+TESTS = [("faults are planted where they should be", check_plants), ("survivors are named", check_run),
+         ("no process of a test is left that spins", check_spinning)]
 print(f"1..{len(TESTS)}")
 for number, (name, check) in enumerate(TESTS, 1):
     if check is check_run and not shutil.which("ninja"):
