@@ -318,6 +318,29 @@ TEST(h2_hostile, errors_that_make_the_server_reset_count_like_resets)
     end(&p);
 }
 
+/* Requests cost nothing of what there is for control frames: only the resets that answer malformed
+ * ones are counted. */
+TEST(h2_hostile, malformed_requests_count_like_resets)
+{
+    static const int numbers[] = {900, 1100};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(numbers); i++) {
+        struct hostile p;
+        int r = 0;
+
+        start(&p, COR_H2_SERVER);
+        for (int k = 0; k < numbers[i] && r == 0; k++) {
+            frame(&p, HEADERS, END_HEADERS | END_STREAM, 1 + 2 * (uint32_t)k,
+                  COR_STR(REQUEST "\x82"));
+            cor_buf_reset(&p.end.out);
+            r = feed(&p, 0);
+        }
+        assert_int_equal(r, i == 0 ? 0 : -COR_EBUSY);
+        assert_int_equal(said_goaway(&p, COR_H2_ENHANCE_YOUR_CALM), i == 1);
+        end(&p);
+    }
+}
+
 TEST(h2_hostile, resets_at_a_slow_pace_are_fine)
 {
     struct hostile p;

@@ -156,6 +156,45 @@ TEST(stream, a_peer_that_is_gone_already_has_no_address)
     pair_deinit(&p);
 }
 
+TEST(stream, tcp_peers_have_an_address_and_a_port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+    } addrs[] = {{.in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}},
+                 {.in6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT}}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(addrs); i++) {
+        int family = addrs[i].any.sa_family, fd = socket(family, SOCK_STREAM, 0);
+        int listener = socket(family, SOCK_STREAM, 0), accepted;
+        socklen_t n = sizeof(addrs[i]);
+        char expected[64];
+        struct pair p;
+
+        /* There are machines without IPv6. */
+        if (family == AF_INET6 && (fd < 0 || bind(listener, &addrs[i].any, n) < 0)) {
+            close(fd);
+            close(listener);
+            break;
+        }
+        if (family == AF_INET)
+            assert_int_equal(bind(listener, &addrs[i].any, n), 0);
+        pair_init(&p);
+        assert_int_equal(listen(listener, 1), 0);
+        assert_int_equal(getsockname(listener, &addrs[i].any, &n), 0);
+        assert_int_equal(connect(fd, &addrs[i].any, n), 0);
+        accepted = accept(listener, &addrs[i].any, &n);
+        snprintf(expected, sizeof(expected), "%s:%u", i == 0 ? "127.0.0.1" : "[::1]",
+                 ntohs(i == 0 ? addrs[i].in.sin_port : addrs[i].in6.sin6_port));
+        assert_int_equal(cor_stream_open(p.net, accepted, &p.server_opts, &p.server.stream), 0);
+        assert_string_equal(cor_stream_peer(p.server.stream)->address, expected);
+        pair_deinit(&p);
+        close(fd);
+        close(listener);
+    }
+}
+
 TEST(stream, unix_peers_have_credentials)
 {
     struct cor_stream_opts opts = {.cbs = &end_cbs, .out_max = 1000};

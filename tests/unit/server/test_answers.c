@@ -243,6 +243,8 @@ TEST(answers, to_options)
     fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
     fx_do(&fx, 200, "GET", A "?limit=x&timeoutSeconds=y&gracePeriodSeconds=z&export=false", "");
     fx_do(&fx, 200, "GET", CONFIGMAPS "?includeObject=Bad&gracePeriodSeconds=z&export=true", "");
+    fx_do_with(&fx, 400, "GET", A "?includeObject=Bad", "",
+               &(struct fx_headers){.accept = TABLE("v1")});
     assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "?fieldSelector=%3D", ""), "items[0].metadata.name",
               "a");
     assert_null(strchr(fx_do(&fx, 200, "GET", A "?pretty=yes", ""), ' '));

@@ -89,6 +89,26 @@ TEST(discovery, aggregates_with_an_etag)
     fx_close(&fx);
 }
 
+/* All clauses of a long Accept are looked at, up to the most that are read, and nothing behind
+ * them. */
+TEST(discovery, is_aggregated_for_the_last_of_many_clauses)
+{
+    static const char eight[] = "a/b,a/c,a/d,a/e,a/f,a/g,a/h,a/i";
+    struct fx fx = {0};
+    struct fx_headers accept = {0};
+    char many[1024];
+
+    fx_open(&fx);
+    snprintf(many, sizeof(many), "%s,%s,%s,a/b,a/c,a/d,a/e,a/f,a/g,a/h," AGGREGATED, eight, eight,
+             eight);
+    accept.accept = many;
+    assert_at(fx_do_with(&fx, 200, "GET", "/apis", "", &accept), "kind", "APIGroupDiscoveryList");
+    snprintf(many, sizeof(many), "application/json;as=x,%s,%s,%s,a/b,a/c,a/d,a/e,a/f,a/g,a/h,a/i",
+             eight, eight, eight);
+    fx_do_with(&fx, 406, "GET", "/apis", "", &accept);
+    fx_close(&fx);
+}
+
 /* What kubectl looks for before it leaves validation to the server. */
 TEST(openapi, says_that_patches_validate_fields)
 {

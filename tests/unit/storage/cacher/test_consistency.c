@@ -83,6 +83,22 @@ TEST(consistency, after_a_difference_the_past_is_read_from_the_store_until_a_che
     fake_close(&f);
 }
 
+/* Each page of the store begins behind the one before, and each is looked at. */
+TEST(consistency, a_store_is_read_in_pages)
+{
+    struct cor_kv *lost;
+
+    fake_open(&f, 0);
+    fill();
+    f.page_max = 250;
+    assert_int_equal(check().checks_passed, 1);
+    lost = cor_map_remove(&f.kvs, COR_STR("/registry/pods/ns/p99"));
+    assert_int_equal(check().checks_failed, 1);
+    assert_int_equal(cor_map_put(&f.kvs, cor_kv_key(lost), lost, NULL), 0);
+    assert_int_equal(check().checks_passed, 2);
+    fake_close(&f);
+}
+
 TEST(consistency, closing_drops_a_check_that_is_under_way)
 {
     fake_open(&f, 0);
