@@ -95,6 +95,7 @@ static void reader_free(struct cor_reader *base)
     struct cor_cacher *cacher = reader->cacher;
 
     assert(reader->busy == 0 && cor_loop_is_current(reader->loop->loop));
+    assert(reader->started == 0 && reader->extending == 0);
     pthread_mutex_lock(&cacher->cache.lock);
     cacher->readers[reader->loop - cacher->caches->loops] = NULL;
     pthread_mutex_lock(&reader->loop->lock);

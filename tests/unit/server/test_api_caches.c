@@ -4,8 +4,10 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "server/api_caches.h"
 #include "server/api_int.h"
 #include "server/metrics.h"
+#include "storage/cacher/cacher_int.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
@@ -109,6 +111,44 @@ TEST(api_caches, a_shutdown_completes_after_sizes_were_refused)
         cor_status_deinit(&st);
         close_all(&fx);
     }
+}
+
+static struct cor_cacher *cacher_at(struct fx *fx, size_t n)
+{
+    for (size_t i = 0; i < fx->api->nresources; i++) {
+        struct cor_cacher *cacher = cor_api_caches_peek(fx->api->caches, &fx->api->resources[i]);
+
+        if (cacher && n-- == 0)
+            return cacher;
+    }
+    return NULL;
+}
+
+static void lose(struct cor_cacher *cacher, const char *why)
+{
+    pthread_mutex_lock(&cacher->cache.lock);
+    cor_ready_fail(&cacher->ready, why, 1);
+    pthread_mutex_unlock(&cacher->cache.lock);
+}
+
+/* A server gives up waiting for its caches only when all that it waits for have failed. */
+TEST(api_caches, have_failed_when_each_that_is_not_ready_failed)
+{
+    const struct cor_api_cache_opts opts = {0};
+    char why[COR_READY_MESSAGE_MAX] = "";
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    assert_int_equal(cor_api_open_caches(fx.api, &opts, NULL), 0);
+    assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
+    assert_false(cor_api_caches_failed(fx.api->caches, why));
+    lose(cacher_at(&fx, 0), "the first is lost");
+    assert_true(cor_api_caches_failed(fx.api->caches, why));
+    assert_string_equal(why, "the first is lost");
+    assert_false(cor_api_caches_are_ready(fx.api->caches));
+    lose(cacher_at(&fx, 1), "");
+    assert_false(cor_api_caches_failed(fx.api->caches, why));
+    close_all(&fx);
 }
 
 /* Every family, for a resource with a cache and for no other. */
