@@ -30,6 +30,15 @@ static void remove_if_there(struct conf *c)
     assert_true(reply.err == 0 || reply.err == -COR_ENOTFOUND);
 }
 
+/* The store has exactly this object at KEY. */
+static void expect_stored(struct conf *c, const struct cor_object *object)
+{
+    CONF_REPLY reply = conf_get(c, KEY, "", false);
+
+    assert_int_equal(reply.err, 0);
+    assert_true(cor_str_eq(cor_object_json(reply.object), cor_object_json(object)));
+}
+
 TEST(out_of_memory, create)
 {
     struct cor_object *pod = conf_pod("ns", "foo", NULL);
@@ -42,6 +51,10 @@ TEST(out_of_memory, create)
         settle(&c, &reply,
                cor_store_create(c.store, COR_STR(KEY), pod, 100, conf_on_reply, &reply,
                                 &reply.status));
+        if (reply.err == 0) {
+            assert_non_null(reply.object);
+            expect_stored(&c, reply.object);
+        }
         remove_if_there(&c);
     }
     cor_object_unref(pod);
@@ -61,6 +74,8 @@ TEST(out_of_memory, get)
         settle(&c, &reply,
                cor_store_get(c.store, COR_STR(KEY), &opts, conf_on_reply, &reply, &reply.status));
         assert_int_equal(reply.object != NULL, reply.err == 0);
+        if (reply.err == 0)
+            expect_stored(&c, reply.object);
     }
     conf_close(&c);
 }
@@ -94,6 +109,8 @@ static void try_update(struct conf *c, struct cor_object *object, struct cor_obj
                                          .arg = &u};
 
     settle(c, &u.reply, cor_store_update(c->store, COR_STR(KEY), &opts, &u.reply.status));
+    if (u.reply.err == 0)
+        expect_stored(c, u.reply.object);
     conf_reply_deinit(&u.reply);
 }
 
@@ -142,6 +159,12 @@ TEST(out_of_memory, delete_with_and_without_a_stale_suggestion)
                                                  .arg = &reply};
 
             settle(&c, &reply, cor_store_delete(c.store, COR_STR(KEY), &opts, &reply.status));
+            if (reply.err == 0) {
+                CONF_REPLY gone = conf_get(&c, KEY, "", false);
+
+                assert_non_null(reply.object);
+                assert_int_equal(gone.err, -COR_ENOTFOUND);
+            }
             cor_object_unref(conf_put_pod(&c, "ns", "foo", "new"));
         }
     }
@@ -160,6 +183,10 @@ static void on_list(void *arg, struct cor_store_list_reply *reply)
 
     *l = (struct listing){true, reply->err};
     assert_int_equal(reply->items != NULL, reply->err == 0);
+    if (reply->err == 0) {
+        assert_int_equal(reply->nitems, 4);
+        assert_true(reply->continue_token[0] != '\0');
+    }
 }
 
 TEST(out_of_memory, list_of_several_pages_with_token)
@@ -190,6 +217,10 @@ TEST(out_of_memory, list_of_several_pages_with_token)
 static void on_stats(void *arg, const struct cor_store_stats *stats)
 {
     *(struct listing *)arg = (struct listing){true, stats->err};
+    if (stats->err == 0) {
+        assert_int_equal(stats->count, 2);
+        assert_true(stats->rev > 1 && stats->average_bytes > 0);
+    }
 }
 
 TEST(out_of_memory, stats)

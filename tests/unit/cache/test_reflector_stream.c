@@ -1,5 +1,7 @@
 #include "script.h"
 
+#include "cache/reflector_int.h"
+
 /* The streamed initial list, after client-go's reflector_watchlist_test.go. */
 
 static void init(struct script *s)
@@ -418,8 +420,11 @@ TEST(reflector_stream, stop_during_streaming_leaves_the_store_alone)
     init(&s);
     script_opened(&s);
     script_event(&s, COR_WATCH_ADDED, "a", 1);
+    assert_int_equal(cor_object_set_len(&s.r->stream.set), 1);
     cor_reflector_stop(s.r, s.now);
     script_expect(&s, "S() cancel");
+    /* One that has stopped may be kept for long: it holds no object. */
+    assert_int_equal(cor_object_set_len(&s.r->stream.set), 0);
     script_deinit(&s);
 
     init(&s);

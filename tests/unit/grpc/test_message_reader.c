@@ -77,6 +77,8 @@ TEST(message_reader, survives_every_failed_allocation)
         int r = run(COR_STR("\0\0\0\0\3abc\0\0\0\0\1z"), 4, 20, &out);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r == 0)
+            assert_string_equal(cor_buf_z(&out), "[abc][z]");
         cor_buf_deinit(&out);
     }
 }

@@ -190,6 +190,15 @@ static inline void assert_answer(struct fix *f, const char *method, const char *
     ask_deinit(&a);
 }
 
+/* An answer is whole, or it is the server that says that it had no memory. */
+static inline void assert_whole(const struct ask *a, const char *text)
+{
+    struct cor_str got = cor_buf_str(&a->text);
+
+    if (!cor_str_starts(got, COR_STR("503 ")))
+        assert_str(got, text);
+}
+
 static inline uint64_t accepted(struct fix *f)
 {
     struct cor_http_server_stats stats;

@@ -230,6 +230,8 @@ TEST_WAYS(http_client, any_allocation_of_a_call_may_fail)
             await(&f.h, ask_is_done, &a);
         assert_true((r == 0 && a.r == 0) || test_alloc_failed());
         test_fail_alloc(0, false);
+        if (r == 0 && a.r == 0)
+            assert_whole(&a, "200 ");
         ask_deinit(&a);
     }
     assert_answer(&f, "GET", "/send/1", "", 0, "200 y");
@@ -253,6 +255,8 @@ TEST_WAYS(http_client, any_allocation_of_a_first_call_may_fail)
         if (r == 0)
             await(&f.h, ask_is_done, &a);
         assert_true((r == 0 && a.r == 0) || test_alloc_failed());
+        if (r == 0 && a.r == 0)
+            assert_whole(&a, "200 x");
         ask_deinit(&a);
     }
     fix_deinit(&f);

@@ -385,7 +385,8 @@ TEST(limits, every_allocation_of_a_connection_that_opens_may_fail)
         test_fail_alloc(n, false);
         while (cl.nresponses == 0 && !cl.has_ended)
             cor_loop_run_until(h.loop, client_has_response, &cl, 1);
-        if (cl.nresponses > 0 && !test_alloc_failed())
+        if (cl.nresponses > 0 &&
+            (!test_alloc_failed() || strncmp(cor_buf_z(&cl.text), "200", 3) == 0))
             assert_string_equal(cor_buf_z(&cl.text), "200 hi.");
         client_close(&cl, &h);
         http_deinit(&h);

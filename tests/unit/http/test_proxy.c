@@ -52,6 +52,11 @@ TEST(proxy, survives_every_failed_allocation)
         int r = cor_proxy_init(&p, "http://a:b@p", NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r == 0) {
+            assert_string_equal(p.host, "p");
+            assert_int_equal(p.port, 80);
+            assert_string_equal(p.authorization, "Basic YTpi");
+        }
         cor_proxy_deinit(&p);
     }
 }
@@ -328,6 +333,8 @@ TEST(proxy, any_allocation_of_a_tunnel_may_fail)
         if (r == 0)
             await(&p.f.h, ask_is_done, &a);
         assert_true((r == 0 && a.r == 0) || test_alloc_failed());
+        if (r == 0 && a.r == 0)
+            assert_whole(&a, "200 x");
         ask_deinit(&a);
     }
     proxied_deinit(&p);

@@ -190,6 +190,9 @@ TEST(process, survives_every_failed_allocation)
         int r;
 
         cor_buf_init(&run.output, 64);
+        test_fail_alloc(0, false);
+        assert_int_equal(cor_buf_reserve(&run.output, 64), 0);
+        test_fail_alloc(n, false);
         r = cor_loop_new(8, &run.loop);
         if (r == 0)
             r = cor_process_open(run.loop, &opts, &run.process);
@@ -198,6 +201,10 @@ TEST(process, survives_every_failed_allocation)
             r = run.r;
         }
         assert_true(r == 0 || test_alloc_failed());
+        if (r == 0) {
+            assert_int_equal(run.exit_code, 0);
+            assert_str(cor_buf_str(&run.output), "x\n");
+        }
         cor_loop_free(run.loop);
         cor_buf_deinit(&run.output);
     }

@@ -72,6 +72,8 @@ TEST(cert, making_survives_failed_allocations)
         cor_cert_pair_init(&pair);
         r = cor_cert_make(&opts, NULL, &pair);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_int_equal(pair.cert_pem.n > 0, r == 0);
+        assert_int_equal(pair.key_pem.n > 0, r == 0);
         cor_cert_pair_deinit(&pair);
     }
 }

@@ -191,6 +191,7 @@ TEST(cipher, survives_every_failed_allocation)
             if (r == 0)
                 r = cor_cipher_open(cipher, COR_STR(""), cor_buf_str(&sealed), &plain, &why);
             assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+            assert_str(cor_buf_str(&plain), r == 0 ? "x" : "");
             cor_buf_deinit(&sealed);
             cor_buf_deinit(&plain);
             cor_cipher_free(cipher);

@@ -129,6 +129,10 @@ TEST(h1_write, a_head_that_does_not_fit_leaves_the_buffer_as_it_was)
         int r = cor_h1_write_request(&out, COR_STR("GET"), COR_STR("/"), &msg, &framing);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (r == 0)
+            assert_int_equal(strncmp(cor_buf_z(&out), "GET / HTTP/1.1\r\n", 16), 0);
+        else
+            assert_int_equal(out.n, 0);
         cor_buf_deinit(&out);
     }
 }
