@@ -278,7 +278,7 @@ static size_t charge_of(size_t held)
     return (n + COR_BUDGET_STEP - 1) / COR_BUDGET_STEP * COR_BUDGET_STEP;
 }
 
-int cor_budget_take(struct cor_budget_share *share, size_t n)
+int cor_budget_take_more(struct cor_budget_share *share, size_t n)
 {
     size_t held = share->held + n, charge;
     int r;
@@ -312,7 +312,7 @@ void cor_budget_add(struct cor_budget_share *share, size_t n)
     share->granted = charge;
 }
 
-void cor_budget_give(struct cor_budget_share *share, size_t n)
+void cor_budget_give_back(struct cor_budget_share *share, size_t n)
 {
     size_t charge, excess;
 

@@ -86,8 +86,18 @@ void cor_budget_close(struct cor_budget_share *share);
  * before: -COR_EBUSY (it has too much, or too many connections), -COR_ENOMEM. */
 int cor_budget_move(struct cor_budget_share *share, enum cor_http_rank rank, struct cor_str name);
 
+/* The two below, when an account is concerned. */
+int cor_budget_take_more(struct cor_budget_share *share, size_t n);
+void cor_budget_give_back(struct cor_budget_share *share, size_t n);
+
 /* The connection holds `n` bytes more. 0; -COR_EBUSY: it may not, and nothing has changed. */
-int cor_budget_take(struct cor_budget_share *share, size_t n);
+static inline int cor_budget_take(struct cor_budget_share *share, size_t n)
+{
+    if (n > COR_BUDGET_FREE || share->held + n > COR_BUDGET_FREE)
+        return cor_budget_take_more(share, n);
+    share->held += n;
+    return 0;
+}
 
 /* The same for what exists already, such as an answer that waits for its reader: it is charged even
  * beyond the maximum, so that what is asked for next is refused. */
@@ -95,7 +105,13 @@ void cor_budget_add(struct cor_budget_share *share, size_t n);
 
 /* It holds `n` bytes less. Does nothing on a closed share: a connection that is ended for another's
  * sake gives its place back before its memory has gone. */
-void cor_budget_give(struct cor_budget_share *share, size_t n);
+static inline void cor_budget_give(struct cor_budget_share *share, size_t n)
+{
+    if (share->granted > 0 || share->held < n)
+        cor_budget_give_back(share, n);
+    else
+        share->held -= n;
+}
 
 enum cor_http_rank cor_budget_rank(const struct cor_budget_share *share);
 

@@ -49,8 +49,6 @@ int cor_conn_charge(struct cor_conn *c, size_t *charged, size_t bytes)
 
 int cor_conn_charge_input(struct cor_conn *c, size_t *charged, size_t bytes)
 {
-    if (bytes == *charged)
-        return 0;
     if (bytes < *charged || bytes > COR_HTTP_INPUT_FREE)
         return cor_conn_charge(c, charged, bytes);
     cor_budget_add(&c->share, bytes - *charged);

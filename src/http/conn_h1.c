@@ -63,7 +63,9 @@ static void on_settle(struct cor_http_response *resp)
 /* What the head takes now. Becoming less cannot fail. */
 static int charge_head(struct cor_conn *c)
 {
-    return cor_conn_charge_input(c, &c->head_charged, cor_h1_head_bytes(c->h1));
+    size_t n = cor_h1_head_bytes(c->h1);
+
+    return n == c->head_charged ? 0 : cor_conn_charge_input(c, &c->head_charged, n);
 }
 
 /* The response is complete: the next request, or the end of the connection. */
@@ -290,14 +292,25 @@ static bool show_head(struct cor_conn *c)
 {
     c->state = COR_CONN_RESPONDING;
     cor_response_show_head(&c->resp, cor_h1_head(c->h1)->length);
-    if (c->resp.lacks_head)
-        cor_h1_release_head(c->h1);
-    if (c->resp.state == COR_RESPONSE_ACCEPTED && charge_head(c) < 0)
-        cor_response_refuse(&c->resp, -COR_EBUSY);
     if (c->resp.state != COR_RESPONSE_ACCEPTED)
         return false;
     c->state = COR_CONN_READING;
     return true;
+}
+
+/* The body has not come, or the answer is not complete: meanwhile a head that was shown goes,
+ * another is charged. */
+static int settle_head(struct cor_conn *c)
+{
+    if (c->resp.lacks_head)
+        cor_h1_release_head(c->h1);
+    return charge_head(c);
+}
+
+static void wait_for_answer(struct cor_conn *c)
+{
+    (void)settle_head(c);
+    settle(c);
 }
 
 /* The request is whole, and accepted. */
@@ -326,7 +339,7 @@ static void end_skipping(struct cor_conn *c)
 /* The message is not whole yet. */
 static void wait_for_more(struct cor_conn *c)
 {
-    if (charge_head(c) < 0) {
+    if (settle_head(c) < 0) {
         answer_error(c, 429, "too many requests of this client are being read");
         return;
     }
@@ -345,7 +358,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     if (r == 0 && cor_h1_is_paused(c->h1)) {
         if (!show_head(c)) {
             if (c->state == COR_CONN_RESPONDING)
-                settle(c);
+                wait_for_answer(c);
             keep_rest(c, bytes);
             return;
         }
@@ -368,7 +381,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     else if (c->resp.state == COR_RESPONSE_ACCEPTED || show_head(c))
         dispatch(c);
     if (c->state == COR_CONN_RESPONDING)
-        settle(c);
+        wait_for_answer(c);
     keep_rest(c, bytes);
 }
 

@@ -22,6 +22,8 @@
 /* How long a write may wait for its turn at the store. */
 #define MUTATING_TIMEOUT_MS (34u * 1000)
 
+/* The query and five headers of most requests are no longer than this. */
+#define KEPT_FEW 192u
 /* What a watch costs beside its exchange: its call, and its place in the watch cache. */
 #define WATCH_BYTES 4096u
 
@@ -41,7 +43,8 @@ struct exchange {
     struct cor_server *server;
     const struct cor_http_request *http; /* NULL after the filters */
     struct cor_api_request request;
-    char *kept; /* the strings of `request` but for the path and the body */
+    char *
+        kept; /* the strings of `request` but for path and body, when `few` is too small for them */
     size_t query_bytes;
     struct cor_identity identity;
     struct cor_status status;
@@ -52,7 +55,8 @@ struct exchange {
     struct cor_flight_place place;
     bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
-    bool is_plain; /* the status' message is the whole answer, as text */
+    bool is_plain;      /* the status' message is the whole answer, as text */
+    char few[KEPT_FEW]; /* else these strings; not zeroed, so it is the last member */
 };
 
 /* It has no deadline, and does not count against the limits. */
@@ -115,11 +119,12 @@ static void on_over(struct cor_http_sink *sink)
 static struct exchange *exchange_new(struct cor_server *s, const struct cor_http_request *http,
                                      struct cor_http_response *resp)
 {
-    struct exchange *ex = cor_calloc(1, sizeof(*ex));
+    struct exchange *ex = cor_alloc(sizeof(*ex));
     struct cor_str method = http->method_name;
 
     if (!ex)
         return NULL;
+    memset(ex, 0, offsetof(struct exchange, few));
     cor_http_sink_init(&ex->sink, resp, on_over);
     ex->sink.on_started = on_started;
     cor_status_init(&ex->status);
@@ -353,7 +358,9 @@ static int keep_head(struct exchange *ex)
     ex->query_bytes = req->query.n;
     if (cor_http_response_hold(ex->sink.response, held_bytes(ex, n)) < 0)
         return -COR_EBUSY;
-    at = ex->kept = cor_alloc(n);
+    at = ex->few;
+    if (n > sizeof(ex->few))
+        at = ex->kept = cor_alloc(n);
     if (!at) {
         release_kept(ex);
         return cor_status_set(&ex->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
