@@ -54,6 +54,7 @@ UNIT_PREFIX = {"storage/sqlite": "storage/sqlite_", "storage/etcd": "storage/etc
 BUDGETS = {"storage/etcd": 4, "storage/cacher": 3}
 # A test gets so many times what it took without a fault, and so many seconds more.
 PATIENCE_FACTOR, PATIENCE_SECONDS = 5, 10
+MEASURE_SECONDS, LATE = 120, -1
 # prctl(2): the child dies with its parent; orphans become children of this process.
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None)
@@ -145,18 +146,30 @@ class Suite:
         return list(dict.fromkeys(unit + more))
 
     def run(self, name, limit):
-        """Seconds that the test took; None when it failed or took longer than `limit`."""
+        """Seconds that the test took; None when it failed, LATE when it took longer than `limit`."""
         test, begin = self.tests[name], time.monotonic()
         code = run_alone(test["cmd"], {**os.environ, **test["env"]}, test["workdir"] or self.tree.build, limit)
+        if code is None:
+            return LATE
         return time.monotonic() - begin if code in (0, 77) else None  # 77: skipped
+
+    def limit(self, name):
+        return self.times[name] * PATIENCE_FACTOR + PATIENCE_SECONDS
+
+    def learn(self, name):
+        """Measures a test once more, without a fault. True: it needs more time than was known, or cannot be used."""
+        before, took = self.limit(name), self.run(name, MEASURE_SECONDS)
+        self.times[name] = None if took in (None, LATE) else max(took, self.times[name])
+        self.times_file.write_text(json.dumps(self.times))
+        return self.times[name] is None or self.limit(name) > before
 
     def measure(self, names):
         """Runs those whose time is not known, without a fault. One that fails is not used."""
         for name in names:
             if name not in self.times:
-                took = self.run(name, 120)
-                self.times[name] = took
-                if took is None:
+                took = self.run(name, MEASURE_SECONDS)
+                self.times[name] = None if took == LATE else took
+                if self.times[name] is None:
                     say(f"{name} fails without a fault, and is not used")
         self.times_file.write_text(json.dumps(self.times))
 
@@ -239,7 +252,19 @@ class Trial:
         self.tree, self.suite, self.objects = tree, suite, objects
 
     def judge(self, path, fault):
-        """`broken` (does not compile), `same`, `survived`, or the name of the test that found it."""
+        """`broken` (does not compile), `same`, `survived`, or the name of the test that found it. A test that took too
+        long has found nothing if it takes as long without the fault: the machine or the test has become slower."""
+        self.late = None
+        verdict = self.judge_once(path, fault)
+        while self.late:
+            self.tree.make(self.suite.tests[self.late]["targets"])
+            if not self.suite.learn(self.late):
+                break
+            self.late = None
+            verdict = self.judge_once(path, fault)
+        return verdict
+
+    def judge_once(self, path, fault):
         source = path.read_text()
         objects = self.objects.get(str(path.relative_to(self.tree.copy)), [])
         before = {name: (self.tree.build / name).read_bytes() for name in objects if (self.tree.build / name).exists()}
@@ -264,7 +289,9 @@ class Trial:
             good, output = self.tree.make(self.suite.tests[name]["targets"])
             if not good:
                 return "broken"
-            if self.suite.run(name, self.suite.times[name] * PATIENCE_FACTOR + PATIENCE_SECONDS) is None:
+            took = self.suite.run(name, self.suite.limit(name))
+            if took in (None, LATE):
+                self.late = name if took == LATE else None
                 return name
         return "survived"
 

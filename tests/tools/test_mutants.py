@@ -132,6 +132,33 @@ def check_run():
             yield "the same seed gave another run"
 
 
+SLOW_TEST = TEST.replace("int main", "int usleep(unsigned);\n\nint main").replace("return sum", "usleep(300000);\n    return sum")
+
+
+def check_slower():
+    """What does not hold when a test takes longer than it once did."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder) / "project"
+        (root / "src" / "base").mkdir(parents=True)
+        for name, text in (("meson.build", MESON), ("src/base/sum.c", SUM), ("test_sum.c", SLOW_TEST)):
+            (root / name).write_text(text)
+        subprocess.run(["git", "init", "-q", root], check=True)
+        tree = mutants.Tree(root, root / "build-mutants")
+        tree.update()
+        tree.configure()
+        tree.make()
+        suite = mutants.Suite(tree, 20)
+        suite.times = {"base/sum": 0.001}
+        trial = mutants.Trial(tree, suite, tree.objects())
+        path = tree.copy / "src/base/sum.c"
+        faults = {fault.kind: fault for fault in plant_faults.find(SUM) if SUM.count("\n", 0, fault.start) == 6}
+        mutants.PATIENCE_SECONDS, before = 0.05, mutants.PATIENCE_SECONDS
+        verdicts = [trial.judge(path, faults[kind]) for kind in ("another operator", "negate a condition")]
+        mutants.PATIENCE_SECONDS = before
+        if verdicts != ["survived", "base/sum"]:
+            yield f"a test that became slower found {verdicts}"
+
+
 # Starts a process in its group and one in a session of its own, writes the three pids, and spins.
 SPIN = """import os, subprocess, sys, time
 spin = [sys.executable, "-c", "while True: pass"]
@@ -183,10 +210,11 @@ def check_spinning():
 
 
 TESTS = [("faults are planted where they should be", check_plants), ("survivors are named", check_run),
+         ("a test that became slower finds nothing by that", check_slower),
          ("no process of a test is left that spins", check_spinning)]
 print(f"1..{len(TESTS)}")
 for number, (name, check) in enumerate(TESTS, 1):
-    if check is check_run and not shutil.which("ninja"):
+    if check in (check_run, check_slower) and not shutil.which("ninja"):
         print(f"ok {number} - {name} # SKIP there is no ninja")
         continue
     wrong = list(check())
