@@ -491,6 +491,24 @@ TEST(h2, continue_comes_before_the_body)
     part(&h, &cl);
 }
 
+/* There is nothing to go on with. */
+TEST(h2, continue_is_not_said_to_a_request_without_a_body)
+{
+    struct http h;
+    struct client cl;
+
+    meet(&h, &cl, (struct cor_http_limits){0});
+    cl.is_raw = true;
+    client_send(&cl, COR_STR(COR_H2_PREFACE "\0\0\0\4\0\0\0\0\0"));
+    send_frame(&cl, HEADERS, END_HEADERS | END_STREAM, 1,
+               COR_STR("\x82\x86\x84\1\1x\0\6expect\x0c"
+                       "100-continue"));
+    await(&h, has_a_head, &cl);
+    assert_string_equal(cor_buf_z(&h.seen), "GET /? \n");
+    assert_false(cor_loop_run_until(h.loop, has_two_heads, &cl, 5));
+    part(&h, &cl);
+}
+
 /* The refusal waits for a window while the client goes on sending, and ends the request all the
  * same: it comes once, and no handler sees the rest. */
 TEST(h2, a_refused_body_is_answered_once)

@@ -148,6 +148,27 @@ TEST_BOTH(heads, a_request_that_is_refused_at_its_head_is_answered_without_its_b
     guard_deinit(&h, &cl);
 }
 
+/* Neither at once nor when the answer to the head had to wait for its reader. */
+TEST_BOTH(heads, a_refused_request_without_a_body_comes_to_no_handler)
+{
+    static const char *const targets[] = {"/no", "/much"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        struct http h;
+        struct client cl;
+
+        guard_init(&h, &cl, (struct cor_http_limits){0});
+        cl.forgets = true;
+        client_ask(&cl, "GET", targets[i], NULL);
+        client_ask(&cl, "GET", "/echo", NULL);
+        await(&h, client_has_two, &cl);
+        /* The head has been freed, its method with it. */
+        assert_string_equal(cor_buf_z(&h.seen), " /echo? \n");
+        assert_false(cl.has_ended);
+        guard_deinit(&h, &cl);
+    }
+}
+
 TEST_BOTH(heads, a_short_body_of_a_refused_request_is_passed_over)
 {
     struct http h;
