@@ -59,7 +59,8 @@ struct cor_informers_opts {
      * NULL. */
     void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);
     /* What the library does not write to a log: objects that were left out, watches that ended or
-     * fell silent, slow lists and changes. `status` says more. Like on_watch_error; may be NULL. */
+     * fell silent, slow lists, changes and handlers. `status` says more. Like on_watch_error; may
+     * be NULL. */
     void (*on_report)(void *arg, struct cor_str plural, enum cor_reflector_report what,
                       const struct cor_status *status);
     /* For debugging, because it holds every object for some minutes: what is cached is looked at
