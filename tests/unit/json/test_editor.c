@@ -107,6 +107,9 @@ TEST(editor, keeps_the_bytes_when_memory_is_short)
             assert_string_equal(cor_buf_z(&e.bytes), doc);
         else if (r == 0 && cor_json_editor_set(&e, COR_STR("x.y"), COR_STR("\"long enough\"")) < 0)
             assert_string_equal(cor_buf_z(&e.bytes), "{\"a\":{\"b\":[1,2]}}");
+        else if (r == 0)
+            assert_string_equal(cor_buf_z(&e.bytes),
+                                "{\"a\":{\"b\":[1,2]},\"x\":{\"y\":\"long enough\"}}");
         cor_json_editor_deinit(&e);
     }
 }

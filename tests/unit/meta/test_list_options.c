@@ -295,6 +295,10 @@ TEST(list_options, out_of_memory_is_reported_or_harmless)
         assert_int_equal(st.err, r);
         r = cor_list_options_resolve(&good, PREFIX, &plan, &st);
         assert_true(r == 0 || (r == -COR_ENOMEM && st.err == r));
+        if (r == 0) {
+            assert_int_equal(plan.mode, COR_READ_CONTINUE);
+            assert_int_equal(plan.rev, 57);
+        }
         plan.mode = COR_READ_CONTINUE;
         assert_int_equal(cor_list_plan_expired(&plan, START, PREFIX, &st), -COR_EEXPIRED);
         assert_int_equal(st.code, 410);

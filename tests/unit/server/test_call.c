@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "storage/engine_int.h"
+#include "json/json.h"
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define BUDGETS    "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -9,9 +10,10 @@
 
 static const struct request {
     const char *method, *target, *body, *content_type;
+    bool is_same_again;
 } requests[] = {
-    {"GET", CONFIGMAPS "/a", "", NULL},
-    {"GET", CONFIGMAPS, "", NULL},
+    {"GET", CONFIGMAPS "/a", "", NULL, true},
+    {"GET", CONFIGMAPS, "", NULL, true},
     {"GET", CONFIGMAPS "?watch=1", "", NULL},
     {"POST", CONFIGMAPS,
      "{\"metadata\":{\"generateName\":\"g-\",\"ownerReferences\":["
@@ -19,14 +21,14 @@ static const struct request {
      "{\"kind\":\"X\",\"apiVersion\":\"v1\",\"name\":\"n\",\"uid\":\"u\"}]}}",
      NULL},
     {"POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"generateName\":\"g-\"}}", NULL},
-    {"POST", CONFIGMAPS, "{\"metadata\":{\"name\":5}}", NULL},
-    {"PUT", CONFIGMAPS "/a", "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"w\"}}", NULL},
+    {"POST", CONFIGMAPS, "{\"metadata\":{\"name\":5}}", NULL, true},
+    {"PUT", CONFIGMAPS "/a", "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"w\"}}", NULL, true},
     {"PUT", CONFIGMAPS "/going", "{\"metadata\":{\"name\":\"going\"}}", NULL},
     {"PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/new",
      "{\"metadata\":{\"name\":\"new\"}}", NULL},
-    {"PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":\"x\"}}", "application/merge-patch+json"},
-    {"PATCH", CONFIGMAPS "/a", "{\"kind\":\"Pod\"}", "application/merge-patch+json"},
-    {"DELETE", PODS "/p", "{\"kind\":\"Nope\"}", NULL},
+    {"PATCH", CONFIGMAPS "/a", "{\"data\":{\"k\":\"x\"}}", "application/merge-patch+json", true},
+    {"PATCH", CONFIGMAPS "/a", "{\"kind\":\"Pod\"}", "application/merge-patch+json", true},
+    {"DELETE", PODS "/p", "{\"kind\":\"Nope\"}", NULL, true},
     {"DELETE", PODS "/p?dryRun=All", "", NULL},
     {"DELETE", PODS "/p", "", NULL},
     {"DELETE", CONFIGMAPS "/b", "", NULL},
@@ -79,6 +81,16 @@ TEST(call, a_reader_that_goes_at_once_leaves_nothing_behind)
     fx_close(&fx);
 }
 
+/* An object, from its first byte to its last. */
+static void assert_whole(struct cor_str body)
+{
+    static const struct cor_json_limits limits = COR_JSON_LIMITS_DEFAULT;
+    bool is_canonical;
+
+    assert_true(cor_str_starts(body, COR_STR("{\"kind\":\"")));
+    assert_int_equal(cor_json_check(body, &limits, &is_canonical, NULL), 0);
+}
+
 static void try_request(const struct request *request)
 {
     struct fx_headers headers = {.content_type = request->content_type};
@@ -91,6 +103,25 @@ static void try_request(const struct request *request)
         fx_start(&fx, &call, request->method, request->target, request->body, &headers);
         fx_wait(&call);
         assert_true(call.is_bare || call.sink.is_aborted || call.sink.status >= 200);
+        if (call.sink.status < 300 && !call.is_bare && !call.sink.is_aborted)
+            assert_whole(cor_buf_str(&call.sink.body));
+    }
+    fx_close(&fx);
+}
+
+/* What may be asked again and again has the same answer each time, or says that there was no
+ * memory. */
+TEST(call, that_says_success_without_memory_is_whole)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(requests); i++) {
+        struct fx_headers headers = {.content_type = requests[i].content_type};
+
+        if (requests[i].is_same_again)
+            fx_fail_each_alloc(&fx, requests[i].method, requests[i].target, requests[i].body,
+                               &headers);
     }
     fx_close(&fx);
 }
