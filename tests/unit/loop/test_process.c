@@ -91,10 +91,23 @@ TEST(process, reads_nothing_and_begins_without_blocked_signals)
 {
     struct run run;
 
-    /* SIGPIPE ends the writer as in a program of its own. */
     run_to_end(&run, "cat; grep SigBlk /proc/self/status", 1024, PATIENCE_MS);
     assert_int_equal(run.r, 0);
     assert_non_null(strstr(cor_buf_z(&run.output), "SigBlk:\t0000000000000000\n"));
+    end(&run);
+}
+
+/* A shell cannot take back that a signal is ignored if it was so when it began. */
+TEST(process, begins_without_ignored_signals)
+{
+    struct run run;
+    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+
+    run_to_end(&run, "(kill -PIPE $(exec sh -c 'echo $PPID'); echo ignored); echo over", 1024,
+               PATIENCE_MS);
+    signal(SIGPIPE, before);
+    assert_int_equal(run.r, 0);
+    assert_str(cor_buf_str(&run.output), "over\n");
     end(&run);
 }
 
