@@ -28,6 +28,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
 
     if (!api)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+    cor_feed_shares_init(&api->feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN);
     api->engine = opts->engine;
     api->path_prefix = opts->path_prefix;
     api->transformers = opts->transformers;
@@ -84,6 +85,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
         cor_variants_deinit(&api->loops[i].variants);
     }
     cor_discovery_deinit(&api->discovery);
+    cor_feed_shares_deinit(&api->feeds);
     return cor_free(api);
 }
 
@@ -185,6 +187,7 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource
     if (r < 0)
         return r;
     cacher = loop->api->caches ? cor_api_caches_peek(loop->api->caches, resource) : NULL;
+    backing->is_cached = cacher != NULL;
     if (cacher)
         r = cor_cacher_reader_new(cacher, backing->store, &backing->reader);
     else

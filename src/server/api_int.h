@@ -7,6 +7,7 @@
 #include "loop/loop.h"
 #include "server/api.h"
 #include "server/discovery.h"
+#include "server/feed_shares.h"
 #include "server/held.h"
 #include "server/variants.h"
 #include "storage/reader.h"
@@ -17,6 +18,7 @@ struct cor_backing {
     struct cor_store *store;   /* NULL: not used on this loop yet */
     struct cor_reader *reader; /* of the same objects */
     struct cor_buf prefix;     /* of its keys: "/pods" */
+    bool is_cached;            /* else each watch has a feed of the store */
 };
 
 struct cor_api_loop {
@@ -48,6 +50,7 @@ struct cor_api {
     size_t nresources;
     struct cor_discovery discovery;
     struct cor_held_account held;
+    struct cor_feed_shares feeds;
     size_t nloops;
     struct cor_api_loop loops[];
 };

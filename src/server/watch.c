@@ -13,8 +13,9 @@
 struct watch_call {
     struct cor_call call;
     struct cor_predicate predicate;
-    struct cor_watch *watch; /* NULL: closed, or never opened */
-    struct cor_timer timer;  /* the end of the stream */
+    struct cor_watch *watch;      /* NULL: closed, or never opened */
+    struct cor_feed_share *share; /* NULL: the watch has no feed of its own */
+    struct cor_timer timer;       /* the end of the stream */
     enum cor_table_include include;
     bool has_columns; /* of the table: they are sent once */
     bool is_ending;   /* what is in the spans is the last */
@@ -344,6 +345,17 @@ static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_
                             : cor_call_narrow(call, &w->predicate, &ret_opts->options.recursive);
 }
 
+/* The server itself takes none from its users. */
+static int take_share(struct watch_call *w)
+{
+    struct cor_call *call = &w->call;
+
+    if (call->backing->is_cached || !call->req->user)
+        return 0;
+    return cor_feed_share_take(&call->loop->api->feeds, call->req->user->name, &w->share,
+                               &call->status);
+}
+
 static void run(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
@@ -354,6 +366,8 @@ static void run(struct cor_call *call)
     cor_timer_init(&w->timer, call->loop->loop, on_timer);
     call->accept.is_pretty = false;
     r = read_request(w, &opts);
+    if (r == 0)
+        r = take_share(w);
     if (r < 0) {
         cor_call_fail(call);
         return;
@@ -386,6 +400,9 @@ static void drain(struct cor_call *call)
 
 static void deinit(struct cor_call *call)
 {
+    struct watch_call *w = (struct watch_call *)call;
+
+    w->share = cor_feed_share_give(&call->loop->api->feeds, w->share);
     cor_predicate_deinit(&((struct watch_call *)call)->predicate);
 }
 

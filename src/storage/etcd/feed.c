@@ -433,7 +433,7 @@ int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
 
     if (!feed)
         return -COR_ENOMEM;
-    if (atomic_fetch_add(&e->nfeeds, 1) >= ETCD_FEEDS_MAX) {
+    if (atomic_fetch_add(&e->nfeeds, 1) >= COR_ENGINE_FEEDS_MAX) {
         atomic_fetch_sub(&e->nfeeds, 1);
         cor_free(feed);
         return -COR_EBUSY;

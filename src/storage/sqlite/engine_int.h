@@ -24,7 +24,6 @@
 #define COR_QUEUE_REQUESTS_MAX 16384
 #define COR_QUEUE_BYTES_MAX    (128u << 20)
 #define COR_QUEUE_RANGES_MAX   4096
-#define COR_FEEDS_MAX          4096
 /* Expired keys that one batch deletes. */
 #define COR_BATCH_EXPIRED_MAX 256
 

@@ -265,7 +265,7 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
     cor_list_init(&feed->link);
     cor_list_init(&feed->job);
     pthread_mutex_lock(&e->lock);
-    if (e->nfeeds >= COR_FEEDS_MAX) {
+    if (e->nfeeds >= COR_ENGINE_FEEDS_MAX) {
         pthread_mutex_unlock(&e->lock);
         cor_free(feed);
         return -COR_EBUSY;

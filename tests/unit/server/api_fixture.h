@@ -39,6 +39,7 @@ struct fx_call {
 
 struct fx_headers {
     const char *accept, *content_type, *user_agent, *if_none_match;
+    const struct cor_user *user; /* NULL: the server itself */
 };
 
 /* Begins; `target` may have a query. */

@@ -341,3 +341,63 @@ TEST(watch, an_event_that_cannot_be_made_ends_it_with_an_error)
         try_converted_watch(&fx, "/apis/events.k8s.io/v1/namespaces/default/events?watch=1") > 0);
     fx_close(&fx);
 }
+
+#define EVENTS "/api/v1/namespaces/default/events?watch=1"
+#define FEEDS  (COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN)
+
+static bool has_status(void *arg)
+{
+    return ((struct fx_call *)arg)->sink.status != 0;
+}
+
+/* The status of a watch of events, each of which has a feed of the store. */
+static int watch_events(struct fx *fx, struct fx_call *call, const char *name)
+{
+    struct cor_user user = {.name = cor_strz(name)};
+    struct fx_headers headers = {.user = &user};
+
+    fx_start(fx, call, "GET", EVENTS, "", &headers);
+    assert_true(cor_loop_run_until(fx->loop, has_status, call, FX_TIMEOUT_MS));
+    return call->sink.status;
+}
+
+static void end_watch(struct fx_call *call)
+{
+    call->sink.cbs->on_drain(call->sink.cb_arg);
+    fx_wait(call);
+    fx_call_deinit(call);
+}
+
+TEST(watch, one_user_who_takes_all_feeds_that_can_be_had_leaves_enough_for_others)
+{
+    static struct fx_call calls[FEEDS];
+    struct fx_call refused;
+    struct fx fx;
+    size_t n = 0, more;
+
+    open_ready(&fx);
+    while (n < FEEDS && watch_events(&fx, &calls[n], "greedy") == 200)
+        n++;
+    assert_int_equal(n, FEEDS / 2);
+    assert_str(cor_buffer_sink_header(&calls[n].sink, "Retry-After"), "1");
+    assert_int_equal(calls[n].sink.status, 429);
+    fx_call_deinit(&calls[n]);
+    /* A second one gets half of what is left, and so on. */
+    more = n;
+    while (more < FEEDS && watch_events(&fx, &calls[more], "second") == 200)
+        more++;
+    assert_int_equal(more - n, FEEDS / 4);
+    fx_call_deinit(&calls[more]);
+    assert_int_equal(watch_events(&fx, &calls[more], "modest"), 200);
+    assert_int_equal(watch_events(&fx, &refused, "greedy"), 429);
+    fx_call_deinit(&refused);
+    for (size_t i = 0; i <= more; i++)
+        end_watch(&calls[i]);
+    /* What was given back can be had again, when its feeds are closed. */
+    for (size_t i = 0; i < 100; i++)
+        fx_do(&fx, 200, "GET", CONFIGMAPS "?resourceVersionMatch=NotOlderThan&resourceVersion=1",
+              "");
+    assert_int_equal(watch_events(&fx, &calls[0], "greedy"), 200);
+    end_watch(&calls[0]);
+    fx_close(&fx);
+}
