@@ -64,6 +64,8 @@ static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
     uint64_t needed = UINT64_MAX;
 
     pthread_mutex_lock(&cacher->cache.lock);
+    if (cacher->history.is_fresh)
+        needed = 0;
     for (size_t l = 0; l < c->nloops; l++) {
         uint64_t number = cacher->readers[l] ? cacher_reader_needs(cacher->readers[l]) : UINT64_MAX;
 

@@ -35,6 +35,7 @@ struct history_reading {
     size_t total_bytes, bytes_max;
     struct cor_map latest; /* by key: the newest entry, with a reference */
     bool complete, stopped, expired;
+    bool is_taken; /* into the window */
     cor_rev floor; /* as far as it is known; 0: it is not */
     int err;
     cor_rev err_at; /* as struct history_wants has it */
@@ -62,12 +63,13 @@ static void reading_free(struct history_reading *h)
 }
 
 /* The reading is over: those who wait look again. */
-static void finish(struct cor_cacher *cacher, cor_rev floor, int err, cor_rev err_at)
+static void finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int err, cor_rev err_at)
 {
     struct history_wants *wants = &cacher->history;
 
     pthread_mutex_lock(&cacher->cache.lock);
     wants->done = wants->asked;
+    wants->is_fresh = is_taken;
     wants->err = err;
     wants->err_at = err_at;
     if (floor > wants->floor)
@@ -89,6 +91,7 @@ static void put_in_front(struct history_reading *h)
     cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
     size_t n = h->n - h->begin;
 
+    h->is_taken = true;
     n = cor_watch_cache_prepend(cache, n ? &h->events[h->begin] : NULL,
                                 n ? &h->bytes[h->begin] : NULL, n, start);
     h->n = h->begin + n;
@@ -107,7 +110,7 @@ static void on_prepend(struct cor_mail *mail)
 
     if (fits && h->complete && cacher->fill == FILL_LIVE)
         put_in_front(h);
-    finish(cacher, h->floor, h->err, h->err_at);
+    finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;
     caches_answer(cacher->caches, mail);
 }
@@ -117,7 +120,7 @@ static void on_give_up(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
 
     history_init(cacher);
-    finish(cacher, 0, -COR_ENOMEM, UINT64_MAX);
+    finish(cacher, false, 0, -COR_ENOMEM, UINT64_MAX);
 }
 
 /* The home loop's. */

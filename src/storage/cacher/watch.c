@@ -278,6 +278,7 @@ static int find_place_locked(struct cacher_watch *w, cor_rev rev)
         return 0;
     if (w->plan.rev < window->base)
         return wait_for_history_locked(w);
+    cacher->history.is_fresh &= w->reading == 0;
     w->from = cor_window_after(window, w->plan.rev);
     w->min_rev = w->plan.rev;
     return 0;

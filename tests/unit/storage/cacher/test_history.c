@@ -165,6 +165,22 @@ TEST(history, that_one_of_several_asks_for_in_vain_is_read_for_the_others)
     fake_close(&f);
 }
 
+/* What was read is not evicted before who asked for it has had a look, as long as there is time. */
+TEST(history, is_put_in_front_of_a_window_that_fills_the_budget)
+{
+    char filler[1001];
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    fake_open(&f, 1u << 20);
+    f.keeps_history = true;
+    change(3000, filler);
+    cor_clock_manual_advance(&f.clock, 2000);
+    change(1, filler);
+    check_served(f.rev - cor_cacher_stats(f.cacher).window_events - 20);
+    fake_close(&f);
+}
+
 /* What was put in front of the window and has left it counts no more. */
 TEST(history, that_has_left_the_window_may_be_read_again)
 {
