@@ -69,15 +69,25 @@ static void describe(char *out, size_t n, const struct event *e)
              (unsigned long long)e->rev, e->content.token);
 }
 
+/* A revision changes a key once. */
+static bool is_known(const struct history *h, const struct event *e)
+{
+    for (size_t i = h->events.n; i > 0 && h->events.v[i - 1].rev == e->rev; i--)
+        if (h->events.v[i - 1].key == e->key && e->type != EVENT_BOOKMARK)
+            return true;
+    return false;
+}
+
 void history_add(struct history *h, const struct event *event, struct verdict *verdict)
 {
     struct event e = *event;
     char text[100];
 
     describe(text, sizeof(text), &e);
-    if (e.rev < h->rev || (e.rev == h->rev && e.type != EVENT_BOOKMARK))
+    if (e.rev < h->rev || (e.rev <= h->whole && e.type != EVENT_BOOKMARK) || is_known(h, &e))
         verdict_set(verdict, "history: %s, after revision %llu", text, (unsigned long long)h->rev);
     h->rev = e.rev;
+    h->whole = e.type == EVENT_BOOKMARK ? e.rev : e.rev - 1;
     if (e.type == EVENT_BOOKMARK)
         return;
     e.previous = h->state.contents[e.key];
@@ -212,6 +222,8 @@ static void check_each(const struct history *h, const struct segment *s, struct 
         const struct event *e = &s->events.v[i];
         size_t at = first_after(h, e->rev - 1);
 
+        while (at < h->events.n && h->events.v[at].rev == e->rev && h->events.v[at].key != e->key)
+            at++;
         if (at == h->events.n || h->events.v[at].rev != e->rev || h->events.v[at].key != e->key ||
             h->events.v[at].content.token != e->content.token)
             verdict_set(verdict, "key %u never was at %llu", e->key, (unsigned long long)e->rev);
@@ -251,7 +263,7 @@ static void check_untold(const struct history *h, const struct segment *s, struc
            !seen[s->events.v[most].key])
         seen[s->events.v[most++].key] = true;
     while (least > 0 &&
-           (least == s->events.n || s->events.v[least - 1].rev < s->events.v[least].rev))
+           (least == s->events.n || s->events.v[least - 1].rev <= s->events.v[least].rev))
         least--;
     for (size_t n = most + 1; n > least; n--)
         if (splits_at(h, s, n - 1, &why))
@@ -264,6 +276,8 @@ void history_check(const struct history *h, const struct segment *s, struct verd
 {
     if (s->start == START_NOW || s->start == START_ANY) {
         check_untold(h, s, verdict);
+    } else if (s->start == START_OLD) {
+        check_live(h, s, 0, s->from, verdict);
     } else if (!s->has_begun) {
         check_each(h, s, verdict);
     } else {

@@ -55,7 +55,8 @@ struct state {
 struct history {
     struct events events;
     struct state state; /* after the last event */
-    uint64_t rev;       /* complete up to here */
+    uint64_t rev;       /* of the last event or bookmark */
+    uint64_t whole;     /* complete up to here: the last revision may have more events */
 };
 
 /* Why something is wrong: the first reason stays. */
@@ -81,6 +82,7 @@ enum start {
     START_INITIAL, /* sendInitialEvents: the bookmark tells where the initial ones end */
     START_NOW,     /* resourceVersion unset */
     START_ANY,     /* resourceVersion=0 */
+    START_OLD,     /* a revision of long ago, without a state before it */
 };
 
 /* What a watcher saw from one start on, across any number of resumes. */
@@ -89,7 +91,7 @@ struct segment {
     enum start start;
     bool has_begun;       /* LIST, INITIAL: the initial state is complete */
     size_t ninitial;      /* LIST, INITIAL: events that are the initial state */
-    uint64_t from;        /* LIST, INITIAL: its revision */
+    uint64_t from;        /* LIST, INITIAL, OLD: its revision */
     uint64_t known_rev;   /* what had been acknowledged when it started */
     struct events events; /* type ADDED for what was listed */
 };

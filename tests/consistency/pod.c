@@ -12,20 +12,39 @@ static void add_pad(struct cor_buf *out, size_t n)
         cor_buf_addc(out, (char)('a' + i % 26));
 }
 
-void pod_write(struct cor_buf *out, unsigned key, struct content c, uint64_t rev, size_t pad)
+static void write_pod(struct cor_buf *out, unsigned key, struct content c, const char *more,
+                      size_t pad)
 {
     cor_buf_addf(out,
                  "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"k%02u\","
-                 "\"labels\":{\"color\":\"c%u\"},",
-                 key % NAMES, c.color);
-    if (rev)
-        cor_buf_addf(out, "\"resourceVersion\":\"%llu\",", (unsigned long long)rev);
+                 "\"labels\":{\"color\":\"c%u\"},%s",
+                 key % NAMES, c.color, more);
     cor_buf_addf(out, "\"annotations\":{\"token\":\"%u\",\"pad\":\"", c.token);
     add_pad(out, pad);
     cor_buf_addf(out,
                  "\"}},\"spec\":{\"nodeName\":\"n%u\",\"containers\":[{\"name\":\"c\","
                  "\"image\":\"i\"}]}}",
                  c.node);
+}
+
+void pod_write(struct cor_buf *out, unsigned key, struct content c, uint64_t rev, size_t pad)
+{
+    char more[64] = "";
+
+    if (rev)
+        snprintf(more, sizeof(more), "\"resourceVersion\":\"%llu\",", (unsigned long long)rev);
+    write_pod(out, key, c, more, pad);
+}
+
+void pod_write_stored(struct cor_buf *out, unsigned key, struct content c, size_t pad)
+{
+    char more[160];
+
+    snprintf(more, sizeof(more),
+             "\"namespace\":\"ns%u\",\"uid\":\"00000000-0000-4000-8000-%012u\","
+             "\"creationTimestamp\":\"2026-01-01T00:00:00Z\",",
+             key / NAMES, c.token);
+    write_pod(out, key, c, more, pad);
 }
 
 void pod_write_patch(struct cor_buf *out, struct content c, size_t pad)

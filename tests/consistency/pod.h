@@ -18,6 +18,9 @@
 /* Appends a pod with `pad` bytes that mean nothing; rev 0: without a resourceVersion. */
 void pod_write(struct cor_buf *out, unsigned key, struct content content, uint64_t rev, size_t pad);
 
+/* The same as a server would store it. */
+void pod_write_stored(struct cor_buf *out, unsigned key, struct content content, size_t pad);
+
 /* Appends a merge patch that sets token and color. */
 void pod_write_patch(struct cor_buf *out, struct content content, size_t pad);
 

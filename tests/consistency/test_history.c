@@ -131,9 +131,10 @@ TEST(history, the_end_of_an_untold_initial_state_is_guessed)
 
 TEST(history, a_history_that_cannot_be_is_found)
 {
-    const struct event wrong[] = {
-        event(EVENT_MODIFIED, 3, 18, 9, 0), event(EVENT_ADDED, 2, 18, 9, 0),
-        event(EVENT_DELETED, 2, 18, 9, 0), event(EVENT_ADDED, 3, 17, 9, 0)};
+    const struct event wrong[] = {event(EVENT_MODIFIED, 3, 18, 9, 0),
+                                  event(EVENT_ADDED, 2, 18, 9, 0),
+                                  event(EVENT_DELETED, 2, 18, 9, 0),
+                                  event(EVENT_ADDED, 3, 16, 9, 0), event(EVENT_ADDED, 1, 17, 9, 0)};
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct history h;
@@ -142,6 +143,38 @@ TEST(history, a_history_that_cannot_be_is_found)
         fill(&h);
         history_add(&h, &wrong[i], &verdict);
         assert_true(verdict.is_wrong);
+        history_deinit(&h);
+    }
+}
+
+/* Revision 20 changes three keys; the last of it has been seen, or has not. */
+TEST(history, a_revision_of_many_keys_is_seen_once_and_whole)
+{
+    const struct event all[] = {event(EVENT_ADDED, 4, 20, 20, 1), event(EVENT_ADDED, 5, 20, 21, 0),
+                                event(EVENT_ADDED, 6, 20, 22, 1), event(EVENT_ADDED, 7, 21, 23, 1)};
+    static const struct {
+        unsigned seen[6]; /* which of them, by the last digit of the key */
+        bool is_right;
+    } cases[] = {
+        {{4, 6, 7}, true}, {{4, 6}, true},        {{4}, true}, /* cut off by the client itself */
+        {{4, 7}, false},   {{4, 4, 6, 7}, false}, {{6, 4, 7}, false}, {{4, 6, 4, 6, 7}, false}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct segment s = {.scope = red, .start = START_OLD, .has_begun = true, .from = 18};
+        struct history h;
+        struct verdict verdict = {0};
+
+        fill(&h);
+        for (size_t j = 0; j < sizeof(all) / sizeof(all[0]); j++) {
+            history_add(&h, &all[j], &verdict);
+            assert_int_equal(h.whole, all[j].rev - 1);
+        }
+        assert_false(verdict.is_wrong);
+        for (size_t j = 0; cases[i].seen[j]; j++)
+            events_add(&s.events, &all[cases[i].seen[j] - 4]);
+        history_check(&h, &s, &verdict);
+        assert_int_equal(!verdict.is_wrong, cases[i].is_right);
+        events_deinit(&s.events);
         history_deinit(&h);
     }
 }

@@ -3,8 +3,13 @@
  *
  * $COR_SERVER_PROGRAM is the server, $COR_SERVER_FLAGS are flags for it (the watch cache, the
  * engine), $COR_CONSISTENCY_SECONDS is how long the writers write; with $COR_CONSISTENCY_HTTP2 all
- * clients are streams of one HTTP/2 connection. */
+ * clients are streams of one HTTP/2 connection. With $COR_CONSISTENCY_COMPACTS the store is
+ * compacted while the server is away, up to some revision that the history's watcher has passed: no
+ * clock decides what is forgotten. On an etcd somebody else writes too, many keys in one revision.
+ */
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/rand.h"
@@ -12,6 +17,7 @@
 #include "http_conn.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "outsider.h"
 #include "server_process.h"
 #include "test.h"
 #include "watchers.h"
@@ -23,6 +29,8 @@
 #define SETTLE_MS       180000
 #define POLL_MS         5
 #define HISTORY_SECONDS 240 /* compaction leaves at least as much */
+#define COMPACT_MS      5000
+#define LAG_MAX         12 /* revisions, whose events fit into a quarter of the smallest caches */
 
 struct run {
     struct server_process server;
@@ -30,12 +38,15 @@ struct run {
     struct http_client *client;
     struct watchers *watchers;
     struct writers *writers;
+    struct outsider *outsider; /* NULL: there is no etcd */
     struct verdict verdict;
     struct cor_rand rand;
     struct cor_timer trouble;
+    struct cor_timer compaction; /* the next one by somebody else */
     uint64_t until_ms, pause_ms;
-    bool is_stopping;
-    size_t nkills, nstops;
+    uint64_t compacted;
+    bool is_stopping, compacts;
+    size_t nkills, nstops, ncompacted;
     int made; /* status of the last request of make() */
 };
 
@@ -88,9 +99,67 @@ static void make_namespaces(struct run *r)
     assert_false(r->verdict.is_wrong);
 }
 
+/* The flags of the server that say where its etcd is count for the command too. */
+static _Noreturn void become_compactor(const struct run *r, const char *revision)
+{
+    const char *argv[32] = {r->server.program, "store",      "compact", "--data",
+                            r->server.data,    "--revision", revision};
+    size_t argc = 7;
+    char flags[1024];
+
+    snprintf(flags, sizeof(flags), "%s", r->server.flags);
+    for (char *word = strtok(flags, " "); word && argc < 31; word = strtok(NULL, " "))
+        if (strncmp(word, "--etcd-", 7) == 0)
+            argv[argc++] = word;
+    if (!freopen("/dev/null", "w", stdout))
+        _exit(127);
+    execv(argv[0], (char *const *)argv);
+    _exit(127);
+}
+
+static void run_compactor(struct run *r)
+{
+    char revision[24];
+    int status = -1;
+    pid_t pid;
+
+    snprintf(revision, sizeof(revision), "%llu", (unsigned long long)r->compacted);
+    pid = fork();
+    if (pid == 0)
+        become_compactor(r, revision);
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        verdict_set(&r->verdict, "the compaction of %s ended with %d", revision, status);
+}
+
+/* Old watches and lists are told 410 from now on; the history's watcher never. */
+static void compact(struct run *r)
+{
+    uint64_t upto = watchers_history(r->watchers)->whole;
+
+    if (!r->compacts || upto <= r->compacted + 2)
+        return;
+    r->compacted += 1 + cor_rand_below(&r->rand, (upto - r->compacted) / 2 + 1);
+    watchers_compacting(r->watchers, r->compacted);
+    if (r->outsider && cor_rand_below(&r->rand, 4) > 0)
+        outsider_compact(r->outsider, r->compacted);
+    else
+        run_compactor(r);
+    r->ncompacted++;
+}
+
+static void on_compaction(struct cor_timer *timer)
+{
+    struct run *r = COR_CONTAINER_OF(timer, struct run, compaction);
+
+    compact(r);
+    cor_timer_set(timer, 1 + cor_rand_below(&r->rand, COMPACT_MS));
+}
+
 static void start_again(struct run *r)
 {
     r->is_stopping = false;
+    compact(r);
+    watchers_restarted(r->watchers);
     if (!server_process_start(&r->server))
         verdict_set(&r->verdict, "the server does not start again");
     cor_timer_set(&r->trouble, r->pause_ms / 2 + cor_rand_below(&r->rand, r->pause_ms));
@@ -136,6 +205,14 @@ static bool is_over(void *arg)
     return r->verdict.is_wrong || (is_time_over(r) && !cor_timer_is_set(&r->trouble));
 }
 
+/* The caches hold little, or somebody else compacts: a 410 may be told for any revision. */
+static bool is_forgetful(const struct run *r)
+{
+    return strstr(r->server.flags, "--watch-cache-bytes") ||
+           strstr(r->server.flags, "--etcd-compaction-interval") ||
+           strstr(env_or("COR_ETCD_CLUSTER", ""), "compacted");
+}
+
 static void open_run(struct run *r, uint64_t seed)
 {
     memset(r, 0, sizeof(*r));
@@ -147,17 +224,28 @@ static void open_run(struct run *r, uint64_t seed)
     assert_int_equal(cor_loop_new(1024, &r->loop), 0);
     r->client = http_client_open(r->loop, &r->server, *env_or("COR_CONSISTENCY_HTTP2", ""));
     cor_timer_init(&r->trouble, r->loop, on_trouble);
+    cor_timer_init(&r->compaction, r->loop, on_compaction);
     make_namespaces(r);
     r->watchers = watchers_start(r->loop, r->client, WATCHERS, seed + 1000, &r->verdict);
     assert_true(cor_loop_run_until(r->loop, watchers_have_begun, r->watchers, SETTLE_MS));
     r->writers = writers_start(r->loop, r->client, WRITERS, seed + 2000, &r->verdict);
     watchers_heed(r->watchers, r->writers);
+    r->compacts = *env_or("COR_CONSISTENCY_COMPACTS", "");
+    if (is_forgetful(r)) {
+        watchers_allow_410(r->watchers);
+        writers_follow(r->writers, watchers_history(r->watchers), LAG_MAX);
+    }
+    r->outsider = outsider_start(r->loop, r->writers, seed + 3000, &r->verdict);
+    if (r->outsider)
+        cor_timer_set(&r->compaction, COMPACT_MS);
 }
 
 static void close_run(struct run *r)
 {
     cor_timer_cancel(&r->trouble);
+    cor_timer_cancel(&r->compaction);
     watchers_free(r->watchers);
+    outsider_free(r->outsider);
     writers_free(r->writers);
     http_client_close(r->client);
     cor_loop_free(r->loop);
@@ -166,6 +254,8 @@ static void close_run(struct run *r)
 
 static void finish(struct run *r)
 {
+    outsider_stop(r->outsider);
+    cor_timer_cancel(&r->compaction);
     writers_finish(r->writers);
     if (!cor_loop_run_until(r->loop, writers_are_done, r->writers, SETTLE_MS))
         verdict_set(&r->verdict, "the writers hang");
@@ -192,14 +282,16 @@ TEST(watch_consistency, every_watcher_sees_exactly_its_part_of_what_happened)
         verdict_set(&r.verdict, "the server hangs");
     finish(&r);
     totals = watchers_totals(r.watchers);
-    print_message("# %zu writes, %zu kills, %zu stops; %zu events, %zu bookmarks, %zu lists in %zu "
-                  "starts and %zu resumes, %zu relists\n",
-                  writers_acknowledged(r.writers), r.nkills, r.nstops, totals.events,
-                  totals.bookmarks, totals.lists, totals.segments, totals.resumes, totals.relists);
+    print_message("# %zu writes, %zu outside, %zu kills, %zu stops, %zu compactions; %zu events, "
+                  "%zu bookmarks, %zu lists in %zu starts (%zu from long ago) and %zu resumes, %zu "
+                  "relists\n",
+                  writers_acknowledged(r.writers), outsider_written(r.outsider), r.nkills, r.nstops,
+                  r.ncompacted, totals.events, totals.bookmarks, totals.lists, totals.segments,
+                  totals.olds, totals.resumes, totals.relists);
     close_run(&r);
     if (r.verdict.is_wrong)
         fail_msg("%s", r.verdict.text);
     assert_true(totals.resumes > 0);
-    if (seconds < HISTORY_SECONDS && !strstr(r.server.flags, "--etcd-compaction-interval"))
+    if (seconds < HISTORY_SECONDS && !r.compacts && !is_forgetful(&r))
         assert_int_equal(totals.relists, 0);
 }

@@ -21,6 +21,7 @@
 #define CHECK_MS   100
 #define LIST_MS    180000
 #define PAGE_LIMIT 7
+#define RECENT     500 /* revisions */
 
 /* A segment that waits for the history to reach it. */
 struct pending {
@@ -39,11 +40,14 @@ struct watcher {
     struct cor_buf text; /* an answer, or the part of a line */
     char token[1024];    /* of the next page */
     struct segment segment;
-    uint64_t seen;    /* where a resume goes on */
+    uint64_t seen;    /* of the last event */
+    uint64_t whole;   /* where a resume goes on: all events up to here were seen */
+    uint64_t again;   /* some events of this revision may come a second time; 0: none */
     uint64_t highest; /* of the segment's events */
     uint64_t stay_ms;
     int status;
     bool is_listing, is_slow, has_list;
+    bool goes_back; /* the next start is from long ago */
 };
 
 struct watchers {
@@ -54,6 +58,9 @@ struct watchers {
     struct history history;
     struct cor_list pending;
     struct cor_timer check;
+    uint64_t first_rev; /* where the history begins */
+    uint64_t compacted; /* what the store has forgotten at most */
+    bool may_410;       /* others forget too */
     uint64_t final_rev;
     struct watchers_totals totals;
     size_t n;
@@ -65,17 +72,43 @@ static bool is_reference(const struct watcher *wt)
     return wt->number == 0;
 }
 
+static void stand_at(struct watcher *wt, uint64_t rev)
+{
+    wt->highest = wt->seen = wt->whole = rev;
+    wt->again = 0;
+}
+
+/* Any revision of the history, of which the older part is compacted now and then, or one of those
+ * that a small window has just lost. */
+static void begin_long_ago(struct watcher *wt)
+{
+    const struct watchers *w = wt->all;
+    uint64_t back = w->history.whole - w->first_rev;
+
+    if (back > RECENT && cor_rand_below(&wt->rand, 2) == 0)
+        back = RECENT;
+    wt->segment.has_begun = true;
+    wt->segment.from = w->history.whole - cor_rand_below(&wt->rand, back + 1);
+    stand_at(wt, wt->segment.from);
+    wt->all->totals.olds++;
+}
+
 static void begin_segment(struct watcher *wt)
 {
     static const enum start starts[] = {START_LIST, START_LIST, START_INITIAL, START_NOW,
-                                        START_ANY};
+                                        START_ANY,  START_OLD,  START_OLD,     START_OLD};
     struct scope scope = wt->segment.scope;
-    uint64_t pick = is_reference(wt) ? 0 : cor_rand_below(&wt->rand, COR_ARRAY_LEN(starts));
+    uint64_t n = wt->all->history.whole > 0 ? COR_ARRAY_LEN(starts) : COR_ARRAY_LEN(starts) - 3;
+    uint64_t pick = is_reference(wt) ? 0 : cor_rand_below(&wt->rand, n);
 
-    wt->segment = (struct segment){.scope = scope, .start = starts[pick]};
-    wt->highest = wt->seen = 0;
+    wt->segment =
+        (struct segment){.scope = scope, .start = wt->goes_back ? START_OLD : starts[pick]};
+    wt->goes_back = false;
+    stand_at(wt, 0);
     wt->token[0] = '\0';
     wt->all->totals.segments++;
+    if (wt->segment.start == START_OLD)
+        begin_long_ago(wt);
 }
 
 /* What it saw is compared as soon as the history has it too. */
@@ -91,16 +124,32 @@ static void finish_segment(struct watcher *wt)
     wt->segment.events = (struct events){0};
 }
 
+/* It came before the connection was lost. */
+static bool is_repeated(const struct watcher *wt, const struct event *event)
+{
+    const struct events *all = &wt->segment.events;
+
+    if (event->rev != wt->again || event->type == EVENT_BOOKMARK)
+        return false;
+    for (size_t i = all->n; i > wt->segment.ninitial && all->v[i - 1].rev == event->rev; i--)
+        if (all->v[i - 1].key == event->key && all->v[i - 1].type == event->type)
+            return true;
+    return false;
+}
+
 static void add_event(struct watcher *wt, const struct event *event)
 {
     struct watchers *w = wt->all;
 
+    if (is_repeated(wt, event))
+        return;
     if (event->type == EVENT_BOOKMARK)
         w->totals.bookmarks++;
     else
         w->totals.events++;
     events_add(&wt->segment.events, event);
     wt->seen = event->rev;
+    wt->whole = event->type == EVENT_BOOKMARK ? event->rev : event->rev - 1;
     if (event->rev > wt->highest)
         wt->highest = event->rev;
     if (is_reference(wt))
@@ -138,6 +187,7 @@ static void send_watch(struct watcher *wt)
     size_t n;
 
     wt->is_listing = false;
+    wt->again = wt->whole < wt->seen ? wt->seen : 0;
     scope_path(path, sizeof(path), &s->scope);
     n = strlen(path);
     if (!s->has_begun)
@@ -153,7 +203,7 @@ static void send_watch(struct watcher *wt)
     } else {
         snprintf(path + n, sizeof(path) - n,
                  "watch=1&resourceVersion=%llu&timeoutSeconds=%u&allowWatchBookmarks=%s",
-                 (unsigned long long)wt->seen, seconds,
+                 (unsigned long long)wt->whole, seconds,
                  cor_rand_below(&wt->rand, 2) ? "true" : "false");
     }
     http_conn_send(wt->conn, "GET", path, NULL, cor_strz(""));
@@ -174,10 +224,12 @@ static void on_lost(void *arg)
 /* The server has forgotten where the watcher was. */
 static void start_anew(struct watcher *wt)
 {
-    wt->all->totals.relists++;
-    if (is_reference(wt)) {
-        verdict_set(wt->all->verdict, "the history's watcher was told 410 at %llu",
-                    (unsigned long long)wt->seen);
+    struct watchers *w = wt->all;
+
+    w->totals.relists++;
+    if (is_reference(wt) || (!wt->is_listing && !w->may_410 && wt->whole >= w->compacted)) {
+        verdict_set(w->verdict, "watcher %zu was told 410 at %llu, %llu is compacted", wt->number,
+                    (unsigned long long)wt->whole, (unsigned long long)w->compacted);
         return;
     }
     finish_segment(wt);
@@ -200,7 +252,8 @@ static void take_line(struct watcher *wt, struct cor_str line)
     } else if (ends_initial && !s->has_begun) {
         s->has_begun = true;
         s->ninitial = s->events.n;
-        s->from = wt->seen = wt->highest = event.rev;
+        s->from = event.rev;
+        stand_at(wt, event.rev);
     } else if (s->start != START_INITIAL || s->has_begun || event.type != EVENT_BOOKMARK) {
         add_event(wt, &event);
     }
@@ -273,9 +326,9 @@ static void take_page(struct watcher *wt)
     wt->all->totals.lists++;
     s->has_begun = true;
     s->ninitial = s->events.n;
-    wt->seen = wt->highest = s->from;
+    stand_at(wt, s->from);
     if (is_reference(wt))
-        wt->all->history.rev = s->from;
+        wt->all->first_rev = wt->all->history.rev = wt->all->history.whole = s->from;
     send_watch(wt);
 }
 
@@ -291,6 +344,9 @@ static void on_done(void *arg)
         if (wt->status != 200 && wt->status != 429 && wt->status != 503 && wt->status != 504)
             verdict_set(wt->all->verdict, "watcher %zu: %d %.200s", wt->number, wt->status,
                         cor_buf_z(&wt->text));
+        /* No watch ends inside a revision. */
+        if (wt->status == 200)
+            wt->whole = wt->seen;
         come_back_later(wt);
     }
 }
@@ -304,7 +360,8 @@ static void come_back(struct watcher *wt)
     bool can_resume = s->has_begun;
     bool has_started = s->has_begun || s->events.n > 0;
 
-    if (has_started && (!can_resume || (!is_reference(wt) && cor_rand_below(&wt->rand, 4) == 0))) {
+    if (has_started && (!can_resume || wt->goes_back ||
+                        (!is_reference(wt) && cor_rand_below(&wt->rand, 4) == 0))) {
         finish_segment(wt);
         begin_segment(wt);
     } else if (can_resume) {
@@ -345,7 +402,7 @@ static uint64_t highest_of(const struct segment *s)
     return rev;
 }
 
-static const char *const start_names[] = {"list", "initial events", "now", "any"};
+static const char *const start_names[] = {"list", "initial events", "now", "any", "long ago"};
 
 static void check_pending(struct watchers *w, bool is_last)
 {
@@ -353,7 +410,7 @@ static void check_pending(struct watchers *w, bool is_last)
         struct pending *pending = COR_CONTAINER_OF(it, struct pending, link);
         struct verdict why = {0};
 
-        if (highest_of(&pending->segment) > w->history.rev && !is_last)
+        if (highest_of(&pending->segment) > w->history.whole && !is_last)
             continue;
         history_check(&w->history, &pending->segment, &why);
         if (why.is_wrong)
@@ -441,6 +498,22 @@ bool watchers_have_begun(void *watchers)
 void watchers_heed(struct watchers *w, const struct writers *writers)
 {
     w->writers = writers;
+}
+
+void watchers_compacting(struct watchers *w, uint64_t rev)
+{
+    w->compacted = rev;
+}
+
+void watchers_allow_410(struct watchers *w)
+{
+    w->may_410 = true;
+}
+
+void watchers_restarted(struct watchers *w)
+{
+    for (size_t i = 1; i < w->n; i++)
+        w->v[i].goes_back = cor_rand_below(&w->v[i].rand, 2) == 0;
 }
 
 const struct history *watchers_history(const struct watchers *w)

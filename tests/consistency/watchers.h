@@ -1,7 +1,9 @@
-/* Clients that watch: each selects something, starts in every way there is, goes away and comes
- * back, reads slowly, and keeps what it saw. The first one sees everything and never starts anew:
- * what it saw is the history that the others are compared with.
- * Thread: the loop's.  Owner: the test. */
+/* Clients that watch: each selects something, starts in every way there is, also from revisions of
+ * long ago, goes away and comes back, reads slowly, and keeps what it saw. One that went away by
+ * itself, or lost its connection, cannot know whether it saw all of its last revision, and resumes
+ * before it; one whose stream the server ended has seen all of it. The first one sees everything
+ * and never starts anew: what it saw is the history that the others are compared with. Thread: the
+ * loop's.  Owner: the test. */
 #ifndef COR_TEST_WATCHERS_H
 #define COR_TEST_WATCHERS_H
 
@@ -25,6 +27,14 @@ bool watchers_have_begun(void *watchers);
 /* Whose acknowledgements a start must not be older than; until then there are none. */
 void watchers_heed(struct watchers *w, const struct writers *writers);
 
+/* The store forgets all before `rev`, which is not above watchers_history()'s `whole`: only who
+ * asks for less may be told 410, unless the caches are so small that they forget by themselves. */
+void watchers_compacting(struct watchers *w, uint64_t rev);
+void watchers_allow_410(struct watchers *w);
+
+/* The server begins anew, with empty windows: half of the watchers come back from long ago. */
+void watchers_restarted(struct watchers *w);
+
 const struct history *watchers_history(const struct watchers *w);
 
 /* No more going away. The history is complete at `final_rev`; watchers_are_done() when each has
@@ -42,6 +52,7 @@ void watchers_check(struct watchers *w);
 struct watchers_totals {
     size_t events, segments, resumes, bookmarks, lists;
     size_t relists; /* because the server said 410, to a watch or to the last list */
+    size_t olds;    /* starts at a revision of long ago */
 };
 struct watchers_totals watchers_totals(const struct watchers *w);
 

@@ -10,13 +10,15 @@
 #include "loop/timer.h"
 #include "pod.h"
 
-#define BODY_MAX  (1u << 20)
-#define RETRY_MS  20
-#define PAD_MAX   24000
-#define MERGE     "application/merge-patch+json"
-#define JSON_TYPE "application/json"
+#define BODY_MAX     (1u << 20)
+#define RETRY_MS     20
+#define WAIT_MS      2
+#define PAD_MAX      24000
+#define EVEN_PAD_MAX 4000
+#define MERGE        "application/merge-patch+json"
+#define JSON_TYPE    "application/json"
 
-enum op { OP_CREATE, OP_PATCH, OP_READ, OP_UPDATE, OP_DELETE, OP_DELETE_ALL };
+enum op { OP_CREATE, OP_PATCH, OP_READ, OP_UPDATE, OP_DELETE, OP_DELETE_ALL, OP_OUTSIDE };
 enum fate { FATE_UNKNOWN, FATE_DONE, FATE_REFUSED };
 
 /* A write, at the index of its token. */
@@ -48,15 +50,17 @@ struct writers {
     struct note *notes; /* notes[0] is nobody's: token 0 means no object */
     size_t nnotes, cap, ndone;
     uint64_t rev;
-    uint64_t key_revs[KEYS]; /* the newest that anybody was told */
+    uint64_t key_revs[KEYS];        /* the newest that anybody was told */
+    const struct history *followed; /* NULL: none */
+    uint64_t lag_max;
     bool is_finishing;
     unsigned nfinished; /* of the last writes: each key is deleted, then each is made */
     size_t n;
     struct writer v[];
 };
 
-static const char *const op_names[] = {"create", "patch",  "read",
-                                       "update", "delete", "deletecollection"};
+static const char *const op_names[] = {"create",           "patch",      "read", "update", "delete",
+                                       "deletecollection", "transaction"};
 
 static uint32_t take_note(struct writers *w, enum op op, unsigned key)
 {
@@ -98,6 +102,8 @@ static void send_op(struct writer *wr)
     struct cor_buf body;
     size_t pad = cor_rand_below(&wr->rand, 4) == 0 ? cor_rand_below(&wr->rand, PAD_MAX) : 10;
 
+    if (wr->all->followed)
+        pad = cor_rand_below(&wr->rand, EVEN_PAD_MAX);
     cor_buf_init(&body, BODY_MAX);
     wr->is_busy = true;
     wr->known_rev = wr->all->key_revs[wr->key];
@@ -129,6 +135,8 @@ static void send_op(struct writer *wr)
                  "?gracePeriodSeconds=0&labelSelector=color%%3Dc%u", wr->read.content.color);
         http_conn_send(wr->conn, "DELETE", path, NULL, cor_strz(""));
         break;
+    case OP_OUTSIDE:
+        abort();
     }
     cor_buf_deinit(&body);
 }
@@ -174,6 +182,10 @@ static void next_last_op(struct writer *wr)
 
 static void next_op(struct writer *wr)
 {
+    if (writers_must_wait(wr->all)) {
+        cor_timer_set(&wr->retry, WAIT_MS);
+        return;
+    }
     if (wr->all->is_finishing) {
         next_last_op(wr);
         return;
@@ -328,6 +340,35 @@ size_t writers_acknowledged(const struct writers *w)
     return w->ndone;
 }
 
+void writers_follow(struct writers *w, const struct history *history, uint64_t lag_max)
+{
+    w->followed = history;
+    w->lag_max = lag_max;
+}
+
+bool writers_must_wait(const struct writers *w)
+{
+    return w->followed && w->rev > w->followed->whole + w->lag_max;
+}
+
+uint32_t writers_note_outside(struct writers *w, unsigned key)
+{
+    return take_note(w, OP_OUTSIDE, key);
+}
+
+void writers_done_outside(struct writers *w, uint32_t token, uint64_t rev)
+{
+    struct note *note = &w->notes[token];
+
+    note->fate = FATE_DONE;
+    note->rev = rev;
+    w->ndone++;
+    if (rev > w->key_revs[note->key])
+        w->key_revs[note->key] = rev;
+    if (rev > w->rev)
+        w->rev = rev;
+}
+
 void writers_finish(struct writers *w)
 {
     w->is_finishing = true;
@@ -370,8 +411,11 @@ static bool has_deletion(const struct history *h, const struct note *note)
         else
             high = middle;
     }
+    while (low < h->events.n && h->events.v[low].rev == note->rev &&
+           h->events.v[low].key != note->key)
+        low++;
     return low < h->events.n && h->events.v[low].rev == note->rev &&
-           h->events.v[low].key == note->key && h->events.v[low].type == EVENT_DELETED;
+           h->events.v[low].type == EVENT_DELETED;
 }
 
 void writers_check(const struct writers *w, const struct history *h, struct verdict *verdict)
