@@ -396,6 +396,7 @@ static void world_on_state(struct cor_grpc_channel *ch, int r, const char *why, 
         w->ups++;
     else
         w->downs++;
+    assert_int_equal(why[0] == '\0', r == 0);
     snprintf(w->why, sizeof(w->why), "%s", why);
 }
 

@@ -388,6 +388,8 @@ TEST(encryption, survives_every_failed_allocation)
             r = t->to_storage(t, COR_STR("/k"), COR_STR("{}"), &sealed, &out, &st);
             if (r == 0)
                 r = t->from_storage(t, COR_STR("/k"), out, &plain, &back, &stale, &st);
+            if (r == 0)
+                assert_str(back, "{}");
         }
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         cor_encryption_unref(e);
