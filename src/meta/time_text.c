@@ -5,21 +5,38 @@
 
 #include "base/err.h"
 
-/* strftime() would not pad a year below 1000. */
+/* Writes `value` below 10^digits as exactly so many digits; returns what follows them. */
+static char *put_digits(char *out, int value, size_t digits)
+{
+    for (size_t i = digits; i-- > 0; value /= 10)
+        out[i] = (char)('0' + value % 10);
+    return out + digits;
+}
+
+/* By hand: strftime() would not pad a year below 1000, and every create prints a time. */
 struct cor_str cor_time_print(int64_t unix_s, char *out)
 {
     time_t t = (time_t)(unix_s < COR_TIME_MIN_S   ? COR_TIME_MIN_S
                         : unix_s > COR_TIME_MAX_S ? COR_TIME_MAX_S
                                                   : unix_s);
     struct tm tm;
-    int n;
+    char *at = out;
 
     gmtime_r(&t, &tm);
-    n = snprintf(out, COR_TIME_TEXT_MAX, "%04u-%02u-%02uT%02u:%02u:%02uZ",
-                 (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
-                 (unsigned)tm.tm_mday % 100, (unsigned)tm.tm_hour % 100, (unsigned)tm.tm_min % 100,
-                 (unsigned)tm.tm_sec % 100);
-    return cor_str(out, (size_t)n);
+    at = put_digits(at, tm.tm_year + 1900, 4);
+    *at++ = '-';
+    at = put_digits(at, tm.tm_mon + 1, 2);
+    *at++ = '-';
+    at = put_digits(at, tm.tm_mday, 2);
+    *at++ = 'T';
+    at = put_digits(at, tm.tm_hour, 2);
+    *at++ = ':';
+    at = put_digits(at, tm.tm_min, 2);
+    *at++ = ':';
+    at = put_digits(at, tm.tm_sec, 2);
+    *at++ = 'Z';
+    *at = '\0';
+    return cor_str(out, (size_t)(at - out));
 }
 
 struct cor_str cor_micro_time_print(int64_t unix_us, char *out)

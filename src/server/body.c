@@ -254,9 +254,10 @@ static int check_decodes(struct cor_call *call, const struct cor_object *object,
     if (r == 0)
         r = cor_decode_check_kind(call->type, cor_object_api_version(object), kind, why);
     if (r == 0)
-        r = cor_decode_check_metadata(cor_object_json(object), kind.n > 0 ? kind : call->type->kind,
-                                      why);
-    return r < 0 ? r : cor_decode_check_members(cor_object_json(object), call->type, why);
+        r = cor_decode_check_object_metadata(object, why);
+    return r < 0 ? r
+                 : cor_decode_check_members(cor_object_json(object), COR_JSON_SORTED, call->type,
+                                            why);
 }
 
 /* What makes the object that is stored of the one that was sent; NULL: it is the same. */
@@ -327,7 +328,7 @@ static int refuse_bytes(struct cor_call *call, struct cor_str json)
     if (cor_decode_check_bytes(json, &why) < 0)
         return unrecognized(call, cor_buf_z(&why));
     if (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
-        cor_decode_check_members(json, call->type, &why) < 0 ||
+        cor_decode_check_members(json, COR_JSON_ANY_ORDER, call->type, &why) < 0 ||
         cor_decode_check_numbers(json, &why) < 0)
         return cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&why));
     return call->status.err;

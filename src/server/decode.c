@@ -1,6 +1,8 @@
 #include "server/decode.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "meta/gvk.h"
@@ -292,8 +294,16 @@ int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct c
                         why);
 }
 
-int cor_decode_check_members(struct cor_str json, const struct cor_api_resource *resource,
-                             struct cor_buf *why)
+int cor_decode_check_object_metadata(const struct cor_object *object, struct cor_buf *why)
+{
+    struct cor_str metadata = cor_str_from(cor_object_json(object), object->meta_at);
+
+    return check_fields(metadata, meta_fields, COR_ARRAY_LEN(meta_fields), "ObjectMeta.metadata",
+                        why);
+}
+
+int cor_decode_check_members(struct cor_str json, enum cor_json_order order,
+                             const struct cor_api_resource *resource, struct cor_buf *why)
 {
     int r = 0;
 
@@ -304,9 +314,11 @@ int cor_decode_check_members(struct cor_str json, const struct cor_api_resource 
 
         if (!cor_str_eq(resource->api_version, read_fields[i].api_version) ||
             !cor_str_eq(resource->kind, read_fields[i].kind) ||
-            cor_json_get(json, field->name, COR_JSON_ANY_ORDER, &value) < 0)
+            cor_json_get(json, field->name, order, &value) < 0)
             continue;
-        snprintf(path, sizeof(path), "%.*s", COR_STR_ARG(resource->kind));
+        assert(resource->kind.n < sizeof(path));
+        memcpy(path, resource->kind.p, resource->kind.n);
+        path[resource->kind.n] = '\0';
         r = check_field(value, field, path, why);
     }
     return r;

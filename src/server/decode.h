@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "codec/api_resource.h"
+#include "meta/object.h"
+#include "json/scan.h"
 
 /* What Kubernetes says of a kind that its scheme does not have. */
 #define COR_SCHEME "in scheme \"pkg/runtime/scheme.go:110\""
@@ -23,10 +25,12 @@ int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
 
 /* `metadata` and all that is known of it. `json` is an object, its keys in any order. */
 int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct cor_buf *why);
+/* The same for bytes that became an object, which knows where its metadata stands. */
+int cor_decode_check_object_metadata(const struct cor_object *object, struct cor_buf *why);
 
-/* Members of the resource's own kind that a verb reads. */
-int cor_decode_check_members(struct cor_str json, const struct cor_api_resource *resource,
-                             struct cor_buf *why);
+/* Members of the resource's own kind that a verb reads; the keys of `json` stand in `order`. */
+int cor_decode_check_members(struct cor_str json, enum cor_json_order order,
+                             const struct cor_api_resource *resource, struct cor_buf *why);
 
 /* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
  * that can be converted is left to the caller. */

@@ -55,8 +55,9 @@ struct exchange {
     struct cor_flight_place place;
     bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
-    bool is_plain;      /* the status' message is the whole answer, as text */
-    char few[KEPT_FEW]; /* else these strings; not zeroed, so it is the last member */
+    bool may_impersonate; /* a header looks like it */
+    bool is_plain;        /* the status' message is the whole answer, as text */
+    char few[KEPT_FEW];   /* else these strings; not zeroed, so it is the last member */
 };
 
 /* It has no deadline, and does not count against the limits. */
@@ -320,6 +321,44 @@ static int authorize(struct exchange *ex)
                          info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
 }
 
+/* One pass over the headers: of each name the first one counts. The names differ in length. */
+static void read_headers(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+
+    for (size_t i = 0; i < ex->http->nheaders; i++) {
+        const struct cor_http_header *header = &ex->http->headers[i];
+        struct cor_str name = {0}, *value = NULL;
+
+        switch (header->name.n) {
+        case sizeof("accept") - 1:
+            name = COR_STR("accept");
+            value = &req->accept;
+            break;
+        case sizeof("audit-id") - 1:
+            name = COR_STR("audit-id");
+            value = &req->audit_id;
+            break;
+        case sizeof("user-agent") - 1:
+            name = COR_STR("user-agent");
+            value = &req->user_agent;
+            break;
+        case sizeof("content-type") - 1:
+            name = COR_STR("content-type");
+            value = &req->content_type;
+            break;
+        case sizeof("if-none-match") - 1:
+            name = COR_STR("if-none-match");
+            value = &req->if_none_match;
+            break;
+        }
+        if (value && !value->p && cor_header_name_eq(header->name, name))
+            *value = header->value;
+        if (cor_impersonation_may_be(header->name))
+            ex->may_impersonate = true;
+    }
+}
+
 static int read_request(struct exchange *ex)
 {
     const struct cor_http_request *http = ex->http;
@@ -328,11 +367,7 @@ static int read_request(struct exchange *ex)
 
     req->method = http->method;
     req->query = http->query;
-    req->accept = cor_http_request_header(http, COR_STR("accept"));
-    req->content_type = cor_http_request_header(http, COR_STR("content-type"));
-    req->user_agent = cor_http_request_header(http, COR_STR("user-agent"));
-    req->if_none_match = cor_http_request_header(http, COR_STR("if-none-match"));
-    req->audit_id = cor_http_request_header(http, COR_STR("audit-id"));
+    read_headers(ex);
     req->user = &ex->identity.user;
     ex->is_dry_run =
         http->query.n > 0 && memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
@@ -399,7 +434,9 @@ static int charge_sender(struct exchange *ex)
 
 static int impersonate(struct exchange *ex)
 {
-    int r = cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
+    int r = !ex->may_impersonate
+                ? 0
+                : cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
 
     ex->is_plain = r == -COR_EINVAL;
     return r;

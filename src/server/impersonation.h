@@ -5,10 +5,18 @@
 #ifndef COR_SERVER_IMPERSONATION_H
 #define COR_SERVER_IMPERSONATION_H
 
+#include <stdbool.h>
+
 #include "http/request.h"
 #include "meta/status.h"
 #include "server/authenticator.h"
 #include "server/authorizer.h"
+
+/* A quick look at a header's name. False: cor_impersonate() has no use for it. */
+static inline bool cor_impersonation_may_be(struct cor_str name)
+{
+    return name.n >= sizeof("impersonate-") - 1 && (name.p[0] | 0x20) == 'i';
+}
 
 /* Replaces `identity`, which is the caller's, by the user that the request's headers name. Without
  * such headers nothing changes. The new identity owns its text and borrows nothing of the request.
