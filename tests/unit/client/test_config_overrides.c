@@ -130,6 +130,24 @@ static const char plain[] = "current-context: x\n"
                             "clusters: [{name: a, cluster: {server: 'https://a'}}]\n"
                             "users: [{name: u, user: {token: t1}}]\n";
 
+TEST(config_overrides, a_certificate_and_its_key_come_by_flags)
+{
+    char cert[256];
+    const char *key;
+    struct cor_client_config c;
+
+    snprintf(cert, sizeof(cert), "%s", write_file("client.pem", "CERT\n"));
+    key = write_file("client.key", "KEY\n");
+    assert_int_equal(resolve_over(plain,
+                                  (struct cor_client_config_overrides){.client_cert_file = cert,
+                                                                       .client_key_file = key},
+                                  &c),
+                     0);
+    assert_string_equal(c.client_cert_file, cert);
+    assert_string_equal(c.client_key_file, key);
+    cor_client_config_deinit(&c);
+}
+
 /* Contract 4.5.11, 4.5.14: what comes of files and flags together is looked at. */
 TEST(config_overrides, flags_that_do_not_fit_are_named)
 {
