@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "client/handler_pool.h"
 #include "test.h"
@@ -376,6 +377,37 @@ TEST(handler_pool, no_more_threads_are_added_than_its_bound)
     for (int i = 0; i < 4; i++)
         job_retire(p.pool, &jobs[i]);
     cor_handler_pool_free(p.pool);
+}
+
+static void *do_nothing(void *arg)
+{
+    return arg;
+}
+
+/* A stack of half the address space is what no thread can have. Under a sanitizer that gives
+ * threads stacks of its own there is nothing to see. */
+TEST(handler_pool, is_not_there_when_no_thread_can_be_had)
+{
+    struct cor_handler_pool *pool = NULL;
+    pthread_attr_t usual, vast;
+    pthread_t thread;
+    int r;
+
+    assert_int_equal(pthread_getattr_default_np(&usual), 0);
+    assert_int_equal(pthread_getattr_default_np(&vast), 0);
+    assert_int_equal(pthread_attr_setstacksize(&vast, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&vast), 0);
+    if (pthread_create(&thread, NULL, do_nothing, NULL) == 0) {
+        pthread_join(thread, NULL);
+        r = -COR_EIO;
+    } else {
+        r = new_pool(2, &pool);
+    }
+    assert_int_equal(pthread_setattr_default_np(&usual), 0);
+    pthread_attr_destroy(&usual);
+    pthread_attr_destroy(&vast);
+    assert_int_equal(r, -COR_EIO);
+    assert_null(pool);
 }
 
 TEST(handler_pool, survives_failed_allocations)

@@ -179,6 +179,26 @@ TEST(rest_mapper, categories)
     cor_catalog_deinit(&c);
 }
 
+#define IN_ALL ",\"categories\":[\"all\"]"
+
+/* A resource of several versions is in its category once, wherever it stands. */
+TEST(rest_mapper, categories_name_a_resource_once)
+{
+    static const char twice[] = "{\"items\":[" GROUP(
+        "a",
+        VERSION("v1", RES("pods", "Pod", IN_ALL)) "," VERSION(
+            "v2", RES("pods", "Pod", IN_ALL) "," RES(
+                      "jobs", "Job", IN_ALL)) "," VERSION("v3", RES("jobs", "Job", IN_ALL))) "]}";
+    struct cor_catalog c = {0};
+    struct cor_gr found[4];
+
+    assert_int_equal(cor_catalog_add_aggregated(&c, cor_strz(twice)), 0);
+    assert_int_equal(cor_rest_mapper_category(&c, COR_STR("all"), found, 4), 2);
+    assert_str(found[0].resource, "pods");
+    assert_str(found[1].resource, "jobs");
+    cor_catalog_deinit(&c);
+}
+
 static void assert_same_version(const struct cor_catalog_version *a,
                                 const struct cor_catalog_version *b)
 {
