@@ -188,6 +188,28 @@ TEST(discovery, one_version_of_each_resource_is_chosen)
     }
 }
 
+TEST(discovery, is_remembered_until_it_is_asked_for_anew)
+{
+    FOR_EACH_KIND(kind)
+    {
+        struct world w;
+        struct script script;
+        struct seen seen = {.n = 0};
+
+        SCRIPT_BEGIN(&script, three_versions);
+        world_begin_at(&w, kind, script.url);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(cor_client_each_resource(w.client, false, see, &seen, NULL), 0);
+            assert_int_equal(script_count(&script, "/lake.io/v1"), 1);
+        }
+        assert_int_equal(cor_client_each_resource(w.client, true, see, &seen, NULL), 0);
+        assert_int_equal(script_count(&script, "/lake.io/v1"), 2);
+        assert_int_equal(seen.n, 21);
+        world_end(&w);
+        script_end(&script);
+    }
+}
+
 TEST(discovery, a_server_that_is_away_is_an_error)
 {
     FOR_EACH_KIND(kind)
