@@ -1,16 +1,17 @@
 #include "net/header.h"
 
-static unsigned char lower(char c)
+static bool is_letter(char c)
 {
-    return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
+/* Most letters are written alike; those that are not may differ in their case only. */
 bool cor_header_name_eq(struct cor_str a, struct cor_str b)
 {
     if (a.n != b.n)
         return false;
     for (size_t i = 0; i < a.n; i++) {
-        if (lower(a.p[i]) != lower(b.p[i]))
+        if (a.p[i] != b.p[i] && ((a.p[i] ^ b.p[i]) != 0x20 || !is_letter(a.p[i])))
             return false;
     }
     return true;

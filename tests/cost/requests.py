@@ -101,8 +101,8 @@ def delivery(program):
 
 
 MEASURED = {
-    "GET of 1 KB": lambda program: cost(program, get, 100, 1100),
-    f"LIST of {OBJECTS}": lambda program: cost(program, list_all, 5, 25),
+    "GET of 1 KB": lambda program: cost(program, get, 100, 3100),
+    f"LIST of {OBJECTS}": lambda program: cost(program, list_all, 10, 110),
     "create": lambda program: cost(program, create, 100, 600),
     "update": lambda program: cost(program, update, 100, 600),
     "delivery of an event": delivery,
