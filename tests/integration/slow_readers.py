@@ -85,15 +85,19 @@ class SlowReader:
         self.response = self.connection.getresponse()
         assert self.response.status == 200, self.response.read()
         self.text = b""
+        self.is_cut = False
 
     def dribble(self):
         try:
             self.text += self.response.read1(1000)
         except (OSError, http.client.HTTPException):
-            pass  # it was cut, which finish() finds out
+            self.is_cut = True
 
     def finish(self):
         """Reads all there is; True: the answer was ended as it should be."""
+        if self.is_cut:
+            self.connection.close()
+            return False
         try:
             while more := self.response.read1(1 << 20):
                 self.text += more

@@ -208,7 +208,7 @@ TEST(heads, a_body_that_is_passed_over_may_not_take_for_ever)
     struct http h;
     struct client cl;
 
-    guard_init(&h, &cl, (struct cor_http_limits){.head_timeout_ms = 50});
+    guard_init(&h, &cl, (struct cor_http_limits){.head_timeout_ms = 500});
     ask_head(&cl, "/no", 8, 0);
     await(&h, client_has_ended, &cl);
     assert_string_equal(cor_buf_z(&cl.text), "403 no.");
