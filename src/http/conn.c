@@ -316,12 +316,14 @@ void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
         return;
     }
     cor_list_push(&w->conns, &c->link);
-    cor_list_push(&w->unknown, &c->unknown_link);
-    atomic_fetch_add_explicit(&w->nunknown, 1, memory_order_relaxed);
     if (enter(c, is_one_too_many) < 0) {
         atomic_fetch_add_explicit(&w->refused, 1, memory_order_relaxed);
         cor_conn_cut(c);
         return;
     }
+    /* Only now: it must not be found when a connection is looked for that could make room for it.
+     */
+    cor_list_push(&w->unknown, &c->unknown_link);
+    atomic_fetch_add_explicit(&w->nunknown, 1, memory_order_relaxed);
     cor_conn_set_timer(c, &c->timer, c->begun_ms + cor_conn_limits(c)->head_timeout_ms);
 }

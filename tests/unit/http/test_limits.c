@@ -372,6 +372,30 @@ TEST_BOTH(limits, connections_of_one_user_leave_places_for_others)
     http_deinit(&h);
 }
 
+TEST_BOTH(limits, a_connection_too_many_is_refused_when_all_others_have_authenticated)
+{
+    struct cor_http_server_stats stats;
+    struct client cl[16], late;
+    struct http h;
+
+    limits_init(&h, (struct cor_http_limits){.connections_max = 16});
+    for (int i = 0; i < 16; i++) {
+        client_open(&cl[i], &h, NULL);
+        client_ask(&cl[i], "POST", "/m/root/x", "hi");
+        await(&h, client_has_response, &cl[i]);
+    }
+    client_open(&late, &h, NULL);
+    await(&h, client_has_ended, &late);
+    cor_http_server_stats(h.server, &stats);
+    assert_int_equal(stats.refused, 1);
+    assert_int_equal(stats.replaced, 0);
+    assert_int_equal(stats.connections, 16);
+    client_close(&late, &h);
+    for (int i = 0; i < 16; i++)
+        client_close(&cl[i], &h);
+    http_deinit(&h);
+}
+
 TEST(limits, every_allocation_of_a_connection_that_opens_may_fail)
 {
     FOR_EACH_FAILED_ALLOC(n) {
