@@ -161,7 +161,8 @@ struct history_wants {
     cor_rev from;   /* what the last one must reach */
     cor_rev floor;  /* before this there is nothing: compacted, or more than the budget allows */
     int err;        /* of the last one that is over; 0: none */
-    bool is_fresh;  /* something was put in front of the window, and nobody has begun there yet */
+    bool is_fresh;  /* something was put in front of the window and is all there, and nobody has
+                     * begun there yet */
     cor_rev err_at; /* whom that concerns: who wants this revision or an earlier one */
 };
 

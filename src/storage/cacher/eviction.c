@@ -75,6 +75,15 @@ static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
     return needed < end;
 }
 
+/* History that was put in front of the window has left in part: it is not kept for those who asked
+ * for it any more. They may be gone, and then nobody else would say so. */
+static void forget_fresh(struct cor_cacher *cacher)
+{
+    pthread_mutex_lock(&cacher->cache.lock);
+    cacher->history.is_fresh = false;
+    pthread_mutex_unlock(&cacher->cache.lock);
+}
+
 static size_t over(const struct cor_caches *c)
 {
     size_t used = atomic_load(&c->bytes) + atomic_load(&c->pins.held);
@@ -168,6 +177,7 @@ static void evict_by_bytes(struct cor_caches *c)
             return;
         }
         cor_watch_cache_evict(&oldest->cache);
+        forget_fresh(oldest);
         atomic_fetch_add(&c->evicted, 1);
         oldest->touched = true;
         weigh(c, oldest);

@@ -181,6 +181,41 @@ TEST(history, is_put_in_front_of_a_window_that_fills_the_budget)
     fake_close(&f);
 }
 
+/* Who asked for it went away before it came. It is kept for a while, and not for ever: the time
+ * that lagging watches may have is not spent on it again and again. */
+TEST(history, that_nobody_begins_with_puts_evictions_off_only_once)
+{
+    struct fake_watch w;
+    char filler[1001];
+    uint64_t put_off = 0;
+
+    memset(filler, 'x', 1000);
+    filler[1000] = 0;
+    fake_open(&f, 1u << 20);
+    f.keeps_history = true;
+    change(3000, filler);
+    cor_clock_manual_advance(&f.clock, 2000);
+    f.hold_next = true;
+    open_from(&w, f.rev - cor_cacher_stats(f.cacher).window_events - 20);
+    fake_settle(&f);
+    fake_watch_close(&w);
+    fake_release(&f);
+    fake_settle(&f);
+    for (int round = 0; round < 2; round++) {
+        put_off = cor_caches_stats(f.caches).put_off;
+        for (int i = 0; i < 600; i++) {
+            change(1, filler);
+            cor_clock_manual_advance(&f.clock, 1);
+            fake_settle(&f);
+        }
+        cor_clock_manual_advance(&f.clock, 10000);
+        fake_bump(&f);
+    }
+    assert_true(put_off > 0);
+    assert_int_equal(cor_caches_stats(f.caches).put_off, put_off);
+    fake_close(&f);
+}
+
 /* What was put in front of the window and has left it counts no more. */
 TEST(history, that_has_left_the_window_may_be_read_again)
 {
