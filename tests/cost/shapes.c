@@ -653,8 +653,6 @@ static void make_conditions(struct request *rq)
 /* A binding adds a condition to those that are there. */
 static void make_binding(struct request *rq)
 {
-    TEXT body = text_new();
-
     make_conditions(rq);
     (void)fx_do_with(rq->fx, 200, "PATCH", PODS "/x/status", cor_buf_z(&rq->body),
                      &(struct fx_headers){.content_type = rq->content_type});
