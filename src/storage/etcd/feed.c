@@ -9,10 +9,8 @@
 #include "storage/etcd/messages.h"
 
 /* Why a prefix is not enough. */
-#define TOO_OLD    "a user who may not read all keys needs etcd 3.4.31, 3.5.13 or later"
-#define REASON_MAX 384
-/* etcd's own words for all keys. */
-#define ALL_KEYS      COR_STR("\0")
+#define TOO_OLD       "a user who may not read all keys needs etcd 3.4.31, 3.5.13 or later"
+#define REASON_MAX    384
 #define ASK_RETRY_MS  200
 #define FAR_MS        3600000
 #define ASK_BYTES_MAX 256
@@ -323,8 +321,8 @@ static void catch_up(struct etcd_feed *feed)
     const struct cor_feed_range *range = is_wide ? &e->prefix : &feed->base.range;
     struct etcd_watch *w = &feed->watch;
 
-    w->key = own_keys ? range->key : ALL_KEYS;
-    w->end = own_keys ? range->end : ALL_KEYS;
+    w->key = own_keys ? range->key : ETCD_ALL_KEYS;
+    w->end = own_keys ? range->end : ETCD_ALL_KEYS;
     w->with_prev = feed->base.opts.with_prev;
     w->is_alone = false;
     w->pos = feed->base.pos;
@@ -460,7 +458,7 @@ void etcd_feeds_init(struct etcd_engine *e)
     etcd_watch_streams_init(&e->streams, e->session);
     etcd_watch_init(&e->main, &e->streams);
     e->main.is_alone = true;
-    e->main.key = e->main.end = ALL_KEYS;
+    e->main.key = e->main.end = ETCD_ALL_KEYS;
     e->main.on_events = on_main_events;
     e->main.on_progress = on_main_progress;
     e->main.on_broken = on_main_broken;

@@ -50,10 +50,21 @@ void etcd_watch_ask_progress(struct etcd_watch *w)
         etcd_place_ask_progress(&w->place);
 }
 
-/* Takes the events, which are references, out of the answer. -COR_EINTERNAL: out of order. */
+/* In etcd's own words. */
+static bool is_over_all_keys(const struct etcd_watch *w)
+{
+    return cor_str_eq(w->key, ETCD_ALL_KEYS) && cor_str_eq(w->end, ETCD_ALL_KEYS);
+}
+
+/* Takes the events, which are references, out of the answer. -COR_EINTERNAL: they are out of order.
+ * -COR_EEXPIRED: a revision is missing in a watch over all keys. Every revision changes some key,
+ * so etcd has lost events without saying so. Before 3.4.31 and 3.5.13 it does that when it cannot
+ * tell a watch at once that its revision is compacted, because the queue of the stream is full.
+ * Before 3.4.34 and 3.5.16 it also forgets a deletion at the very revision of a compaction. */
 static int hold(struct etcd_watch *w, struct etcd_watch_answer *a)
 {
     size_t need = w->nheld + a->nevents, cap = w->held_cap ? w->held_cap : 16;
+    bool has_every_revision = is_over_all_keys(w);
 
     while (cap < need)
         cap *= 2;
@@ -67,11 +78,14 @@ static int hold(struct etcd_watch *w, struct etcd_watch_answer *a)
     }
     for (size_t i = 0; i < a->nevents; i++) {
         cor_rev rev = a->events[i].kv->mod_rev;
+        cor_rev last = w->nheld > 0 ? w->held[w->nheld - 1].kv->mod_rev : w->pos;
 
         if (rev <= w->pos)
             continue;
-        if (w->nheld > 0 && rev < w->held[w->nheld - 1].kv->mod_rev)
+        if (rev < last)
             return -COR_EINTERNAL;
+        if (has_every_revision && rev > last + 1)
+            return -COR_EEXPIRED;
         w->held[w->nheld++] = a->events[i];
         a->events[i] = (struct cor_feed_event){0};
     }
@@ -136,10 +150,11 @@ static struct etcd_watch *of_place(struct etcd_place *place)
 static void on_events(struct etcd_place *place, struct etcd_watch_answer *a)
 {
     struct etcd_watch *w = of_place(place);
+    int r = lacks_prev(w, a) ? -COR_EEXPIRED : hold(w, a);
 
-    if (lacks_prev(w, a))
-        break_watch(w, -COR_EEXPIRED, COMPACTED);
-    else if (hold(w, a) < 0)
+    if (r == -COR_EEXPIRED)
+        break_watch(w, r, COMPACTED);
+    else if (r < 0)
         restart(w, ETCD_WAIT_RETRY);
     else
         deliver(w, count_whole(w, a->is_fragment));

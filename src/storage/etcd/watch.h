@@ -12,6 +12,10 @@
 #include "storage/engine.h"
 #include "storage/etcd/watch_stream.h"
 
+/* Etcd's own words for all keys, as `key` and as `end`. In a watch over them no revision may be
+ * missing: where one is, the watch is broken as compacted. */
+#define ETCD_ALL_KEYS COR_STR("\0")
+
 enum etcd_watch_state { ETCD_WATCH_CLOSED, ETCD_WATCH_WAITING, ETCD_WATCH_OPEN, ETCD_WATCH_BROKEN };
 
 struct etcd_watch {

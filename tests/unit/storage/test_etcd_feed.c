@@ -104,7 +104,7 @@ TEST(etcd_feed, progress_ends_the_catching_up_of_a_quiet_range)
     assert_sink(&old, "|12 ");
     assert_null(stream_at(1));
     /* In step now; what progress has covered does not come again. */
-    SAY(stream_at(0), 13, {"/b/1", 12}, {"/b/1", 13});
+    SAY(stream_at(0), 13, {"/b/1", 11}, {"/b/1", 12}, {"/b/1", 13});
     assert_sink(&old, "+/b/1@13|13 ");
     sink_close(&old);
     sink_close(&first);
@@ -264,6 +264,59 @@ TEST(etcd_feed, a_compacted_revision_breaks_the_feed)
     sink_open(&first, "/a/", "/a0", 0, SIZE_MAX, false);
     say_revision(stream_at(0), 30);
     assert_watches(stream_at(0), "", 31, false);
+    sink_close(&first);
+    close_engine();
+}
+
+/* Etcd before 3.4.31 and 3.5.13 goes on with later events when it cannot tell at once that the
+ * revision is compacted. */
+TEST(etcd_feed, a_revision_that_etcd_skips_while_a_feed_catches_up_breaks_the_feed)
+{
+    struct sink first, old, other;
+
+    open_engine(false);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);
+    sink_open(&other, "/b/", "/b0", 6, SIZE_MAX, false);
+    assert_nth_watches(stream_at(1), 0, "", 5, false);
+    assert_nth_watches(stream_at(1), 1, "", 7, false);
+    SAY_TO(stream_at(1), 1, 10, {"/b/1", 9}, {"/b/2", 10});
+    assert_int_equal(old.err, -COR_EEXPIRED);
+    assert_sink(&old, "");
+    /* One that begins in time is complete. */
+    SAY_TO(stream_at(1), 2, 10, {"/a/1", 7}, {"/b/3", 8}, {"/b/1", 9}, {"/b/2", 10});
+    assert_int_equal(other.err, 0);
+    assert_sink(&other, "+/b/3@8+/b/1@9+/b/2@10|10 ");
+    assert_int_equal(first.err, 0);
+    sink_close(&other);
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+/* Also between two answers, and inside a revision that came in fragments. */
+TEST(etcd_feed, a_revision_that_etcd_skips_breaks_the_feeds_in_step)
+{
+    struct sink first, second;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&second, "/b/", "/b0", 10, SIZE_MAX, false);
+    SAY(stream_at(0), 11, {"/a/1", 11});
+    SAY_PART(stream_at(0), 14, {"/a/2", 12}, {"/a/3", 12});
+    assert_int_equal(first.err, 0);
+    SAY(stream_at(0), 14, {"/a/4", 12}, {"/b/1", 14});
+    assert_int_equal(first.err, -COR_EEXPIRED);
+    assert_int_equal(second.err, -COR_EEXPIRED);
+    assert_sink(&first, "+/a/1@11|11 ");
+    assert_sink(&second, "");
+    sink_close(&second);
+    sink_close(&first);
+    /* Who comes next begins at the store's revision. */
+    sink_open(&first, "/a/", "/a0", 0, SIZE_MAX, false);
+    say_revision(stream_at(0), 14);
+    SAY(stream_at(0), 15, {"/a/1", 15});
+    assert_sink(&first, "+/a/1@15|15 ");
     sink_close(&first);
     close_engine();
 }
