@@ -2,11 +2,13 @@
  * watch checks that it misses nothing and sees nothing twice, and that what it saw, put together,
  * is what a list at the end shows. In the second test events cannot be read now and then, so that
  * the cache lists anew, and nearly nothing fits the budget: watches end, and go on where they
- * were. */
+ * were. In the third, lists and watches hold snapshots without reading on, until the budget ends
+ * them. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "conformance.h"
 #include "storage/store_int.h"
@@ -15,6 +17,8 @@
 #define PODS    20
 #define WRITES  300
 #define WATCHES 4
+#define HELD    8
+#define TICK_MS 100 /* that a write takes in the third test */
 
 #define POD_JSON                                                                                   \
     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"p%02zu\"},\"spec\":{"        \
@@ -29,11 +33,19 @@ struct watching {
     bool open, ended, expired, closed;
 };
 
+/* A list that is not read on. */
+struct holding {
+    struct side *side;
+    struct cor_list_cursor *cursor;
+    unsigned asked;
+};
+
 struct side {
     struct cor_loop *loop;
     struct cor_store *store;
     struct cor_reader *reader;
     struct watching watching[WATCHES];
+    struct holding holding[HELD];
     cor_rev final;
     size_t written, lists;
     bool list_done, reply_done, failed;
@@ -45,6 +57,8 @@ static struct conf c;
 static struct side sides[LOOPS];
 static _Atomic cor_rev final_rev;
 static bool is_rough; /* watches may end */
+static bool is_slow;  /* some are not read before all is written */
+static struct cor_clock_manual slow_clock;
 static _Atomic unsigned reads, relists, resumes;
 
 /* Where the threads stand, and what they may do. */
@@ -78,6 +92,12 @@ static void on_open(void *arg, int err, struct cor_status *status)
 {
 }
 
+/* Its initial state is not read on. */
+static bool is_held(const struct watching *w)
+{
+    return is_slow && w->initial && w->side->written < WRITES && w == &w->side->watching[1];
+}
+
 static void on_event(void *arg, const struct cor_watch_event *event)
 {
     struct watching *w = arg;
@@ -103,7 +123,8 @@ static void on_event(void *arg, const struct cor_watch_event *event)
     /* Every other one reads one event at a time. */
     if ((w - w->side->watching) % 2) {
         cor_watch_pause(w->watch);
-        cor_watch_resume(w->watch);
+        if (!is_held(w))
+            cor_watch_resume(w->watch);
     }
 }
 
@@ -143,6 +164,15 @@ static void close_watch(struct watching *w)
     w->closed = w->open = false;
     cor_watch_close(w->watch, set_true, &w->closed);
     wait_until(w->side, is_true, &w->closed);
+}
+
+/* The first time there was nothing to hold. */
+static void begin_anew(struct watching *w)
+{
+    if (w->initial)
+        return;
+    close_watch(w);
+    w->last = 0;
 }
 
 static bool never(void *arg)
@@ -249,6 +279,39 @@ static void write_one(struct side *s)
     cor_object_unref(hint);
 }
 
+static void let_go(struct holding *h)
+{
+    h->cursor = cor_list_cursor_free(h->cursor);
+}
+
+/* Goes at the second time, and takes its neighbour along. */
+static bool on_lost(void *arg)
+{
+    struct holding *h = arg;
+
+    if (h->asked++ == 0)
+        return false;
+    let_go(&h->side->holding[(size_t)(h - h->side->holding + 1) % HELD]);
+    let_go(h);
+    return true;
+}
+
+/* True: the cursor is kept. */
+static bool hold(struct side *s, struct cor_list_cursor *cursor)
+{
+    for (size_t i = 0; is_slow && i < HELD; i++) {
+        struct holding *h = &s->holding[i];
+
+        if (h->cursor)
+            continue;
+        *h = (struct holding){.side = s, .cursor = cursor};
+        cursor->on_lost = on_lost;
+        cursor->lost_arg = h;
+        return true;
+    }
+    return false;
+}
+
 /* The list must hold what was acknowledged to this loop before. */
 static void on_list(void *arg, int err, struct cor_status *status, struct cor_list_cursor *cursor)
 {
@@ -261,9 +324,11 @@ static void on_list(void *arg, int err, struct cor_status *status, struct cor_li
     } else if (cursor->rev < s->final) {
         s->failed = true;
     } else {
-        struct cor_object *object;
+        struct cor_object *object = cor_list_cursor_next(cursor);
 
-        while ((object = cor_list_cursor_next(cursor)))
+        if (object && hold(s, cursor))
+            return;
+        for (; object; object = cor_list_cursor_next(cursor))
             s->failed |= object->rev > cursor->rev;
     }
     cor_list_cursor_free(cursor);
@@ -313,6 +378,8 @@ static void close_side(struct side *s)
 {
     for (size_t i = 0; i < WATCHES; i++)
         close_watch(&s->watching[i]);
+    for (size_t i = 0; i < HELD; i++)
+        let_go(&s->holding[i]);
     cor_reader_free(s->reader);
 }
 
@@ -337,12 +404,19 @@ static void *run_side(void *arg)
     for (size_t i = 0; i < WATCHES; i++)
         s->watching[i].side = s;
     for (; s->written < WRITES && !s->failed; s->written++) {
+        if (is_slow && s->written % 10 == 5)
+            begin_anew(&s->watching[1]);
         mend_watches(s);
         write_one(s);
+        if (is_slow)
+            cor_clock_manual_advance(&slow_clock, TICK_MS);
         if (s->written % 10 == 0)
             list_one(s);
     }
     atomic_fetch_add(&written, 1);
+    for (size_t i = 0; i < WATCHES; i++)
+        if (s->watching[i].open)
+            cor_watch_resume(s->watching[i].watch);
     while (!s->failed && !cor_loop_run_until(s->loop, has_seen_all, s, 5))
         mend_watches(s);
     close_side(s);
@@ -361,7 +435,8 @@ static void open_caches(void)
     struct cor_caches_opts caches = {.engine = c.engine,
                                      .loops = loops,
                                      .nloops = LOOPS + 1,
-                                     .bytes_max = is_rough ? 1 : 1u << 20};
+                                     .bytes_max = is_rough ? 1 : 1u << 20,
+                                     .clock = is_slow ? &slow_clock.clock : NULL};
     struct cor_cacher_opts cacher = {.store = c.store};
 
     for (unsigned i = 0; i < LOOPS; i++)
@@ -401,8 +476,9 @@ static void check_states(void)
     }
 }
 
-static void run(const struct cor_transformer *transformer)
+static struct cor_caches_stats run(const struct cor_transformer *transformer)
 {
+    struct cor_caches_stats stats;
     cor_rev last = 0;
 
     made = written = freed = stopped = 0;
@@ -423,6 +499,8 @@ static void run(const struct cor_transformer *transformer)
         last = sides[i].final > last ? sides[i].final : last;
     atomic_store(&final_rev, last);
     turn_until_all(c.loop, &freed);
+    stats = cor_caches_stats(c.caches);
+    assert_int_equal(stats.pinned, 0);
     close_caches();
     c.store->transformer = cor_transformer_identity();
     check_states();
@@ -434,11 +512,12 @@ static void run(const struct cor_transformer *transformer)
     for (unsigned i = 0; i < LOOPS; i++)
         pthread_join(sides[i].thread, NULL);
     cor_loop_free(c.loop);
+    return stats;
 }
 
 TEST(threads, watches_on_several_loops_put_together_what_the_store_holds)
 {
-    is_rough = false;
+    is_rough = is_slow = false;
     run(cor_transformer_identity());
 }
 
@@ -458,8 +537,20 @@ TEST(threads, watches_that_end_go_on_without_a_gap_through_relists_and_evictions
     static const struct cor_transformer transformer = {.from_storage = read_or_fail};
 
     is_rough = true;
+    is_slow = false;
     atomic_store(&reads, 0);
     atomic_store(&resumes, 0);
     run(&transformer);
     assert_true(atomic_load(&resumes) > 0);
+}
+
+TEST(threads, slow_lists_and_watches_are_ended_on_their_loops_while_others_write)
+{
+    struct cor_caches_stats stats;
+
+    is_rough = is_slow = true;
+    cor_clock_manual_init(&slow_clock, 1000, 0);
+    stats = run(cor_transformer_identity());
+    assert_true(stats.ended_lists > 0);
+    assert_true(stats.ended_watches > 0);
 }
