@@ -3,9 +3,9 @@
  * 1. Events that are older than 75 s, but for the last 100 and some of a resource; those of one
  *    revision leave together, here and below.
  * 2. When the history of all resources, and what snapshots alone hold, weigh more than the budget:
- *    while snapshots have more than half of it, or no event may leave, the oldest of them, by
- * asking the loop of its list or watch to end it. A snapshot is left a second from when the budget
- * first asked for it, so that a list that is read at full speed comes to its end.
+ *    while snapshots have more than half of it, or no event may leave, the oldest of them goes: the
+ *    loop of its list or watch is asked to end it. A snapshot is left a second from when the budget
+ *    first asked for it, so that a list that is read at full speed comes to its end.
  * 3. Otherwise the oldest segment of all, but for the last 100 and some events of a resource. While
  *    lagging watchers still need it, this is put off, for as long as the time budget lasts.
  * 4. Roots whose events have gone, and roots below the engine's compacted revision.
