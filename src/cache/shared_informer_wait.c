@@ -1,7 +1,7 @@
 /* Waiting for an informer's cache: by a callback, or on a thread of the program's. */
 #include <errno.h>
-#include <time.h>
 
+#include "base/deadline.h"
 #include "base/err.h"
 #include "cache/shared_informer_int.h"
 
@@ -65,22 +65,6 @@ static void wake(void *arg, int r)
     pthread_mutex_unlock(&s->lock);
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-    struct timespec at;
-
-    if (ms > INT32_MAX)
-        ms = INT32_MAX;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(ms / 1000);
-    at.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
-}
-
 static bool sleep_until(struct sleeper *s, const struct timespec *until)
 {
     bool called;
@@ -102,7 +86,7 @@ static bool sleep_until(struct sleeper *s, const struct timespec *until)
 static int sleep_for(struct cor_shared_informer *inf, struct sleeper *s, uint64_t id,
                      uint64_t timeout_ms)
 {
-    struct timespec until = in_ms(timeout_ms);
+    struct timespec until = cor_deadline_in_ms(timeout_ms < INT32_MAX ? timeout_ms : INT32_MAX);
 
     if (sleep_until(s, &until))
         return s->r;

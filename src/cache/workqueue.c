@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/deadline.h"
 #include "base/due_heap.h"
 #include "base/err.h"
 #include "base/list.h"
@@ -283,13 +283,7 @@ static void wait_locked(struct cor_workqueue *q)
         return;
     }
     ms = at > now_ms ? at - now_ms : 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    until = cor_deadline_in_ms(ms);
     pthread_cond_timedwait(&q->ready, &q->lock, &until);
 }
 

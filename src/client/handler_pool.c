@@ -14,9 +14,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -118,25 +118,11 @@ static void run_locked(struct worker *w, struct cor_handler_task *task)
     }
 }
 
-static struct timespec in_ms(uint64_t ms)
-{
-    struct timespec at;
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += (time_t)(ms / 1000);
-    at.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
-}
-
 /* False: it was added, has been idle for long, and is to go. */
 static bool wait_locked(struct worker *w)
 {
     struct cor_handler_pool *pool = w->pool;
-    struct timespec until = in_ms(pool->opts.idle_ms);
+    struct timespec until = cor_deadline_in_ms(pool->opts.idle_ms);
     bool late = false;
 
     w->is_wanted = false;

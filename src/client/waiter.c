@@ -1,8 +1,8 @@
 #include "client/waiter.h"
 
 #include <errno.h>
-#include <time.h>
 
+#include "base/deadline.h"
 #include "base/err.h"
 
 /* Far enough to be forever, near enough to be added to a clock. */
@@ -48,16 +48,9 @@ static bool is_set(void *arg)
 
 static int wait_for_other_thread(struct cor_waiter *w, uint64_t timeout_ms)
 {
-    struct timespec until;
+    struct timespec until = cor_deadline_in_ms(timeout_ms);
     int r = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
     pthread_mutex_lock(&w->lock);
     while (!w->is_set && r == 0)
         r = pthread_cond_timedwait(&w->changed, &w->lock, &until) == ETIMEDOUT ? -COR_ETIMEOUT : 0;

@@ -2,8 +2,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/deadline.h"
 #include "base/mem.h"
 
 /* A checkpoint goes over what was written during the one before, until nothing is left: only then
@@ -133,12 +133,10 @@ void cor_checkpointer_ask(struct cor_checkpointer *cp)
 
 void cor_checkpointer_wait(struct cor_checkpointer *cp, uint64_t timeout_ms)
 {
-    struct timespec until;
+    struct timespec until = cor_deadline_in_ms(timeout_ms);
     uint64_t number;
     int r = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
     pthread_mutex_lock(&cp->lock);
     number = ++cp->asked;
     pthread_cond_signal(&cp->wake);

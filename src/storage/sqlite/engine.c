@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/mem.h"
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/feed.h"
@@ -116,13 +116,7 @@ static bool sleep_locked(struct cor_sqlite_engine *e)
         int64_t left = e->next_expiry_ms - cor_clock_wall_ms(e->clock);
         int64_t ms = left < 0 ? 0 : left > EXPIRY_CHECK_MS ? EXPIRY_CHECK_MS : left;
 
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)(ms / 1000);
-        until.tv_nsec += (long)(ms % 1000) * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
+        until = cor_deadline_in_ms((uint64_t)ms);
         r = pthread_cond_timedwait(&e->wake, &e->lock, &until);
     }
     e->sleeping = false;

@@ -1,6 +1,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "test.h"
 
 TEST(clock, real_monotonic_time_never_goes_back)
@@ -81,4 +82,27 @@ TEST(clock, manual_is_read_while_another_thread_moves_it)
     }
     pthread_join(t, NULL);
     assert_int_equal(cor_clock_mono_ms(&m.clock), 1000);
+}
+
+static uint64_t us_of(struct timespec at)
+{
+    return (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000;
+}
+
+/* Between what the clock says before and after, and with a rest of less than a second. */
+TEST(clock, a_deadline_lies_so_many_milliseconds_ahead)
+{
+    static const uint64_t ms[] = {0, 1, 999, 1000, 1001, 1999, 86400999};
+
+    for (size_t i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
+        for (int j = 0; j < 100; j++) {
+            uint64_t before = cor_clock_mono_us(cor_clock_real());
+            struct timespec at = cor_deadline_in_ms(ms[i]);
+            uint64_t after = cor_clock_mono_us(cor_clock_real());
+
+            assert_true(at.tv_nsec >= 0 && at.tv_nsec < 1000000000);
+            assert_true(us_of(at) >= before + ms[i] * 1000);
+            assert_true(us_of(at) <= after + ms[i] * 1000);
+        }
+    }
 }

@@ -1,0 +1,25 @@
+/* When a wait of pthread_cond_timedwait() ends. The condition's clock must be CLOCK_MONOTONIC
+ * (pthread_condattr_setclock()).
+ * Thread: any (a value). */
+#ifndef COR_BASE_DEADLINE_H
+#define COR_BASE_DEADLINE_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* So many milliseconds from now, at most some hundred million years. */
+static inline struct timespec cor_deadline_in_ms(uint64_t ms)
+{
+    struct timespec at;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t)(ms / 1000);
+    at.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+#endif
