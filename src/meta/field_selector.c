@@ -223,6 +223,12 @@ static int parse_terms(struct cor_str text, const struct cor_str *parts, size_t 
             return r;
     }
     for (size_t i = 0; i < selector->n; i++) {
+        struct cor_field_term *term = &selector->terms[i];
+
+        term->has_field = i == 0 || !cor_str_eq(term->field, selector->terms[i - 1].field);
+        selector->nfields += term->has_field;
+    }
+    for (size_t i = 0; i < selector->n; i++) {
         r = resolve_term(&selector->terms[i], labels, status);
         if (r < 0)
             return r;
@@ -280,11 +286,11 @@ static struct cor_str read_field(const struct cor_field_term *term, struct cor_s
     return r < 0 ? (struct cor_str){NULL, 0} : value;
 }
 
-static bool reads_as(const struct cor_field_term *term, struct cor_str object)
+static bool reads_as(const struct cor_field_term *term, struct cor_str value)
 {
     static const char *const absent[] = {
         [COR_FIELD_KIND_STRING] = "", [COR_FIELD_KIND_BOOL] = "false", [COR_FIELD_KIND_INT] = "0"};
-    struct cor_str value = read_field(term, object), raw;
+    struct cor_str raw;
 
     if (!value.p)
         return cor_str_eqz(term->value, absent[term->kind]);
@@ -303,10 +309,18 @@ static bool reads_as(const struct cor_field_term *term, struct cor_str object)
     return cor_str_eqz(term->value, absent[term->kind]);
 }
 
+/* Terms are sorted, so those about one field follow each other: a large object is walked once for
+ * all of them. */
 bool cor_field_selector_matches(const struct cor_field_selector *selector, struct cor_str object)
 {
+    struct cor_str value = {NULL, 0};
+
     for (size_t i = 0; i < selector->n; i++) {
-        if (reads_as(&selector->terms[i], object) != selector->terms[i].equal)
+        const struct cor_field_term *term = &selector->terms[i];
+
+        if (term->has_field)
+            value = read_field(term, object);
+        if (reads_as(term, value) != term->equal)
             return false;
     }
     return true;

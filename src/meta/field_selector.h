@@ -43,11 +43,13 @@ struct cor_field_term {
     struct cor_str field, value; /* the value without escapes */
     struct cor_json_path *path, *otherwise;
     enum cor_field_kind kind;
-    bool equal; /* field=value; else field!=value */
+    bool equal;     /* field=value; else field!=value */
+    bool has_field; /* it is the first of one or several terms about its field */
 };
 
 struct cor_field_selector {
-    size_t n; /* 0: selects everything */
+    size_t n;       /* 0: selects everything */
+    size_t nfields; /* how often matching reads a field */
     struct cor_field_term terms[];
 };
 

@@ -214,6 +214,29 @@ TEST(field_selector, has_maxima)
     cor_buf_deinit(&text);
 }
 
+TEST(field_selector, reads_each_field_once_for_all_terms_about_it)
+{
+    static const struct {
+        const char *text;
+        size_t nfields;
+        bool matches;
+    } cases[] = {
+        {"metadata.name!=b,metadata.namespace=n,metadata.name!=c,metadata.namespace!=m", 2, true},
+        {"metadata.name!=b,metadata.namespace=n,metadata.name=a,metadata.namespace!=n", 2, false},
+        {"metadata.name!=b,metadata.name!=a", 1, false},
+        {"metadata.name=a,metadata.name=a,metadata.namespace=n", 2, true},
+    };
+    struct cor_str object = COR_STR("{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\"}}");
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        struct cor_field_selector *selector = parse(cases[i].text, NULL);
+
+        assert_int_equal(selector->nfields, cases[i].nfields);
+        assert_int_equal(cor_field_selector_matches(selector, object), cases[i].matches);
+        cor_field_selector_free(selector);
+    }
+}
+
 TEST(field_selector, a_bad_path_in_a_table_is_our_mistake)
 {
     static const struct cor_field_label rows[] = {{.label = "x", .path = "a[", .field = "x"}};
