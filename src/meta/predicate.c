@@ -41,6 +41,19 @@ bool cor_predicate_matches(const struct cor_predicate *predicate, const struct c
            cor_field_selector_matches(predicate->fields, cor_object_json(object));
 }
 
+/* Labels are walked once beside the requirements, and the object once for each field. */
+size_t cor_predicate_cost(const struct cor_predicate *predicate, const struct cor_object *object)
+{
+    size_t cost = 1;
+
+    if (predicate->labels)
+        cost += predicate->labels->n / 16 + cor_object_labels(object).n / 512;
+    if (predicate->fields)
+        cost += predicate->fields->n / 16 +
+                predicate->fields->nfields * (cor_object_json(object).n / 512);
+    return cost;
+}
+
 bool cor_predicate_requires(const struct cor_predicate *predicate, struct cor_str field,
                             struct cor_str *ret_value)
 {

@@ -37,6 +37,10 @@ static inline uint64_t cor_predicate_mask(const struct cor_predicate *predicate)
 
 bool cor_predicate_matches(const struct cor_predicate *predicate, const struct cor_object *object);
 
+/* What matching the object may cost, in looks at an ordinary object with an ordinary selector (0.3
+ * µs): a client chooses how many terms a selector has, and how large an object is. At least 1. */
+size_t cor_predicate_cost(const struct cor_predicate *predicate, const struct cor_object *object);
+
 /* The one value of `field` that a matching object can have: metadata.name for a list that is a get,
  * metadata.namespace, or an index's trigger field such as spec.nodeName. A list that continues
  * another must not become a get by it: its token already says where to go on. */

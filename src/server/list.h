@@ -9,8 +9,6 @@
 
 /* Of output that is under way at once. */
 #define COR_LIST_SPANS_MAX 128
-/* Objects that a selector looks at in one turn of the loop: a few milliseconds. */
-#define COR_LIST_LOOKS_AT_ONCE 4096
 
 struct cor_list_call {
     struct cor_call call;

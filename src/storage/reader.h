@@ -15,6 +15,10 @@
 #include "storage/store_list.h"
 #include "storage/store_watch.h"
 
+/* Objects that a selector looks at in one turn of the loop: a few milliseconds. Large ones, and
+ * those that a selector of many terms looks at, count several times (cor_predicate_cost). */
+#define COR_LIST_LOOKS_AT_ONCE 4096
+
 /* A list's answer: its head, then its objects one at a time in key order, those that the predicate
  * selects and no more than the limit. It may be kept as long as writing it out takes; what it shows
  * does not change. Embedded as the first part of an implementation. */

@@ -14,6 +14,9 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 TURN_MAX_S = 0.020
 OBJECTS = 1500
+# Selectors of as many terms as there may be: a look at one object takes as long as one at a hundred others.
+MANY_TERMS = ("labelSelector=" + ",".join(f"!k{i:04}" for i in range(1024)) +
+              "&fieldSelector=" + ",".join(f"metadata.name!=m{i:03}" for i in range(256)))
 MERGE, STRATEGIC, JSON_PATCH = ("application/merge-patch+json", "application/strategic-merge-patch+json",
                                 "application/json-patch+json")
 
@@ -131,6 +134,8 @@ def read_answers(a):
         a.send(f"YAML list of {path}", "GET", path, status=200, Accept="application/yaml")
         a.send(f"indented list of {path}", "GET", path + "?pretty=1", status=200)
         a.send(f"nothing of {path}", "GET", path + "?fieldSelector=metadata.name!=a,metadata.namespace=b", status=200)
+        for limit in "", f"&limit={2 * OBJECTS}":
+            a.send(f"many terms for {path}{limit}", "GET", f"{path}?{MANY_TERMS}{limit}", status=200)
     for path in "/openapi/v2", "/openapi/v3", "/apis", "/metrics":
         a.send(path, "GET", path, status=200)
     a.send("deletion of a collection", "DELETE", "/api/v1/namespaces/default/secrets", status=200)

@@ -1,4 +1,6 @@
-/* A list's answer read from a snapshot, as it is written out: nothing is collected. */
+/* A list's answer read from a snapshot, as it is written out: nothing is collected. The head of an
+ * answer says whether more follows its page, so the end of a page is found before that: at once
+ * where the tree can count, and else by a walk of a bounded number of objects in each turn. */
 #include "storage/cacher/reader_int.h"
 
 #include "base/mem.h"
@@ -15,24 +17,34 @@ struct tree_cursor {
     struct cor_cache_iter iter;
     const struct cor_predicate *predicate;
     size_t left; /* objects that it may still give */
+    /* The walk to the end of the page. */
+    struct cor_cache_iter search;
+    struct cor_cache_entry *found; /* the last one that it has found */
+    size_t missing;                /* how many it has to find yet */
     struct cor_buf token;
     size_t prefix_len;
     char prefix[];
 };
 
 static struct cor_object *next_selected(struct cor_cache_iter *it,
-                                        const struct cor_predicate *predicate,
-                                        struct cor_cache_entry **ret_entry)
+                                        const struct cor_predicate *predicate)
 {
     struct cor_cache_entry *entry;
 
     while ((entry = cor_cache_iter_next(it))) {
-        if (predicate && !cor_predicate_matches(predicate, entry->object))
-            continue;
-        *ret_entry = entry;
-        return entry->object;
+        if (!predicate || cor_predicate_matches(predicate, entry->object))
+            return entry->object;
     }
     return NULL;
+}
+
+/* What is left of `looks` after a look at the entry. */
+static size_t pay_look(const struct tree_cursor *cursor, const struct cor_cache_entry *entry,
+                       size_t looks)
+{
+    size_t cost = cursor->predicate ? cor_predicate_cost(cursor->predicate, entry->object) : 1;
+
+    return cost < looks ? looks - cost : 0;
 }
 
 /* The same within the looks that are left. */
@@ -42,7 +54,7 @@ static struct cor_object *next_within(struct tree_cursor *cursor)
     struct cor_cache_entry *entry;
 
     while (base->looks_left > 0 && (entry = cor_cache_iter_next(&cursor->iter))) {
-        base->looks_left--;
+        base->looks_left = pay_look(cursor, entry, base->looks_left);
         if (!cor_predicate_matches(cursor->predicate, entry->object))
             continue;
         cursor->left--;
@@ -55,14 +67,13 @@ static struct cor_object *next_within(struct tree_cursor *cursor)
 static struct cor_object *cursor_next(struct cor_list_cursor *base)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
-    struct cor_cache_entry *entry;
 
     if (cursor->left == 0)
         return NULL;
     if (base->is_bounded && cursor->predicate)
         return next_within(cursor);
     cursor->left--;
-    return next_selected(&cursor->iter, cursor->predicate, &entry);
+    return next_selected(&cursor->iter, cursor->predicate);
 }
 
 static void cursor_free(struct cor_list_cursor *base)
@@ -78,39 +89,35 @@ static void cursor_free(struct cor_list_cursor *base)
 
 static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
 
-/* The last entry of a page of `limit`, found without looking at the others where that is possible;
- * NULL: the page is not full. */
-static struct cor_cache_entry *last_of_page(const struct tree_cursor *cursor, size_t limit)
+/* The last entry of a page of `limit` without a walk. False: a walk is needed. */
+static bool count_to_last(struct tree_cursor *cursor, size_t limit)
 {
-    struct cor_cache_iter it = cursor->iter;
-    struct cor_cache_entry *entry = NULL;
+    const struct cor_cache_iter *it = &cursor->iter;
+    struct cor_btree_entry last;
+    size_t first;
 
-    if (!cursor->predicate && cursor->snapshot.noverlay == 0 && it.has_root) {
-        struct cor_btree_entry last;
-        size_t first = it.root.at - 1;
-
-        if (first + limit > it.root.end)
-            return NULL;
-        cor_btree_peek_nth(cor_btree_snap_view(cursor->snapshot.root), first + limit - 1, &last);
-        return last.item;
-    }
-    for (size_t i = 0; i < limit; i++) {
-        if (!next_selected(&it, cursor->predicate, &entry))
-            return NULL;
-    }
-    return entry;
+    if (cursor->predicate || cursor->snapshot.noverlay > 0 || !it->has_root)
+        return false;
+    first = it->root.at - 1;
+    if (limit > it->root.end - first)
+        return true;
+    cor_btree_peek_nth(cor_btree_snap_view(cursor->snapshot.root), first + limit - 1, &last);
+    cursor->found = last.item;
+    cursor->missing = 0;
+    return true;
 }
 
 /* More is said to follow when any object comes after the page, selected or not; as upstream does
  * it. */
-static int set_page(struct tree_cursor *cursor, struct cor_str prefix, size_t limit)
+static int set_page(struct tree_cursor *cursor)
 {
-    struct cor_cache_entry *last = last_of_page(cursor, limit);
+    struct cor_str prefix = cor_str(cursor->prefix, cursor->prefix_len);
+    struct cor_cache_entry *last = cursor->found;
     struct cor_str key;
     size_t rest;
     int r;
 
-    if (!last)
+    if (cursor->missing > 0) /* The page is not full. */
         return 0;
     /* The NUL behind the key makes it the first key after the last one. */
     key = cor_str(last->key, last->key_len + 1);
@@ -123,6 +130,27 @@ static int set_page(struct tree_cursor *cursor, struct cor_str prefix, size_t li
     if (!cursor->predicate)
         cursor->base.remaining = (int64_t)rest;
     return r;
+}
+
+int cacher_cursor_find_page(struct cor_list_cursor *base, size_t looks)
+{
+    struct tree_cursor *cursor = (struct tree_cursor *)base;
+
+    while (cursor->missing > 0) {
+        struct cor_cache_entry *entry;
+
+        if (looks == 0)
+            return 1;
+        entry = cor_cache_iter_next(&cursor->search);
+        if (!entry)
+            break;
+        looks = pay_look(cursor, entry, looks);
+        if (cursor->predicate && !cor_predicate_matches(cursor->predicate, entry->object))
+            continue;
+        cursor->found = entry;
+        cursor->missing--;
+    }
+    return set_page(cursor);
 }
 
 /* A list of one key has that object or none. */
@@ -172,9 +200,13 @@ int cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, size_
                         predicate ? cor_predicate_mask(predicate) : 0);
     if (one)
         cursor->left = count_one(cursor, prefix);
-    else if (limit > 0)
-        return set_page(cursor, prefix, limit);
-    return 0;
+    if (one || limit == 0)
+        return 0;
+    cursor->missing = limit;
+    if (count_to_last(cursor, limit))
+        return set_page(cursor);
+    cursor->search = cursor->iter;
+    return cacher_cursor_find_page(base, COR_LIST_LOOKS_AT_ONCE);
 }
 
 /* A callback frees its own cursor, and perhaps others: each is in one of the lists at any time. */

@@ -118,9 +118,13 @@ int cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
                       struct cor_list_cursor **ret_cursor,
                       struct cor_cache_snapshot **ret_snapshot);
 /* After that: `from` is empty or where the page begins; `limit` 0: all. The predicate (NULL:
- * everything) stays as long as the cursor. 0 or -COR_ENOMEM. */
+ * everything) stays as long as the cursor. 0, -COR_ENOMEM, or 1: the end of the page was not found
+ * within COR_LIST_LOOKS_AT_ONCE objects, and cacher_cursor_find_page() goes on in another turn. */
 int cacher_cursor_begin(struct cor_list_cursor *cursor, struct cor_str from, size_t limit,
                         const struct cor_predicate *predicate);
+/* Looks at `looks` more objects at most. 0: the head is complete and the objects can be read; 1: it
+ * has to go on in another turn; or -COR_ENOMEM. */
+int cacher_cursor_find_page(struct cor_list_cursor *cursor, size_t looks);
 
 /* Snapshots of this reader are asked for: ends the lists, and the watches, that are slow. In
  * list_cursor.c and in watch.c. */

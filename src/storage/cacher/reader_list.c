@@ -1,9 +1,11 @@
 /* Which state a list is read from:
  *
- *   not ready                      the store, for a first page without selectors; else 429
- *   exact or a page at R           the state at R: present, or a kept root and events; else the
- * store one key, exact                 the store any other                      the present state,
- * once it is as young as asked for */
+ *   not ready              the store, for a first page without selectors; else 429
+ *   exact, or a page at R  the state at R: present, or a kept root and events; else the store
+ *   one key, exact         the store
+ *   any other              the present state, once it is as young as asked for
+ *
+ * A page that a selector fills slowly is looked for in several turns of the loop. */
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 
@@ -15,6 +17,7 @@ struct list_op {
     struct cor_list_plan plan;
     struct cor_store_list_opts opts; /* with strings of its own */
     const struct cor_predicate *predicate;
+    struct cor_list_cursor *cursor; /* whose page is looked for, between two turns; else NULL */
     cor_reader_list_cb on_done;
     void *arg;
     struct cor_str logical;
@@ -90,15 +93,42 @@ static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snap
     return r;
 }
 
-static void read_cache(struct list_op *op)
+static void on_search(struct cor_mail *mail);
+
+/* What cacher_cursor_begin() or cacher_cursor_find_page() said about the page. */
+static void go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
+    if (r > 0) {
+        op->cursor = take_cursor;
+        op->mail.on_mail = on_search;
+        cor_loop_reply(op->reader->loop->loop, &op->mail);
+        return;
+    }
+    if (r < 0) {
+        take_cursor = cor_list_cursor_free(take_cursor);
+        store_no_memory(&status);
+    }
+    reply(op, r, &status, take_cursor);
+}
+
+static void on_search(struct cor_mail *mail)
+{
+    struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
+    struct cor_list_cursor *cursor = COR_STEAL(op->cursor);
+
+    go_on(op, cursor, cacher_cursor_find_page(cursor, COR_LIST_LOOKS_AT_ONCE));
+}
+
+static void read_cache(struct list_op *op)
+{
     COR_CLEANUP(cor_list_cursor_freep) struct cor_list_cursor *cursor = NULL;
     struct cor_cache_snapshot *snapshot;
     size_t limit = op->opts.options.limit > 0 ? (size_t)op->opts.options.limit : 0;
     int r;
 
-    cor_status_init(&status);
     r = cacher_cursor_new(op->reader, store_key_str(&op->key), &cursor, &snapshot);
     if (r == 0)
         r = take_snapshot(op, snapshot);
@@ -109,9 +139,7 @@ static void read_cache(struct list_op *op)
     if (r == 0)
         r = cacher_cursor_begin(cursor, cor_buf_str(&op->plan.start),
                                 op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate);
-    if (r < 0)
-        store_no_memory(&status);
-    reply(op, r, &status, r < 0 ? NULL : COR_STEAL(cursor));
+    go_on(op, COR_STEAL(cursor), r);
 }
 
 static void on_fresh(struct cacher_wait *wait, bool in_time)

@@ -424,6 +424,81 @@ TEST(cacher, a_list_that_selects_little_can_be_read_in_parts)
     conf_close(&c);
 }
 
+#define PAGE_OBJECTS (2 * COR_LIST_LOOKS_AT_ONCE + 10)
+
+struct page_search {
+    struct listed listed;
+    struct cor_mail mail;
+    size_t turns; /* of the loop while it was under way */
+    bool is_over; /* the mail does not come again */
+};
+
+static void on_search_turn(struct cor_mail *mail)
+{
+    struct page_search *search = COR_CONTAINER_OF(mail, struct page_search, mail);
+
+    if (search->listed.done) {
+        search->is_over = true;
+        return;
+    }
+    search->turns++;
+    cor_loop_reply(c.loop, &search->mail);
+}
+
+static void on_page_found(void *arg, int err, struct cor_status *status,
+                          struct cor_list_cursor *take_cursor)
+{
+    struct page_search *search = arg;
+    struct cor_object *object;
+
+    search->listed.done = true;
+    search->listed.err = err;
+    if (err < 0)
+        return;
+    assert_true(take_cursor->continue_token[0] != '\0');
+    assert_int_equal(take_cursor->remaining, -1);
+    object = cor_list_cursor_next(take_cursor);
+    assert_str(cor_object_name(object), "p8200");
+    assert_null(cor_list_cursor_next(take_cursor));
+    cor_list_cursor_free(take_cursor);
+    search->listed.is_seen = true;
+}
+
+/* No fingerprint speaks of fields, so every object is looked at. */
+TEST(cacher, the_page_of_a_selector_is_found_in_several_turns)
+{
+    COR_CLEANUP(cor_predicate_deinit) struct cor_predicate predicate = {0};
+    struct cor_store_list_opts opts = list_opts("", "", 1);
+    struct page_search search = {.mail.on_mail = on_search_turn};
+
+    assert_int_equal(
+        cor_predicate_parse(COR_STR(""), COR_STR("metadata.name=p8200"), NULL, &predicate, NULL),
+        0);
+    opts.predicate = &predicate;
+    conf_open(&c);
+    conf_fill(&c, "ns", PAGE_OBJECTS);
+    assert_int_equal(
+        cor_reader_list(c.reader, COR_STR("/pods"), &opts, on_page_found, &search, NULL), 0);
+    cor_loop_reply(c.loop, &search.mail);
+    conf_wait(&c, &search.is_over);
+    assert_true(search.listed.is_seen);
+    assert_true(search.turns >= 2);
+    FOR_EACH_FAILED_ALLOC(n) {
+        int r;
+
+        search = (struct page_search){0};
+        r = cor_reader_list(c.reader, COR_STR("/pods"), &opts, on_page_found, &search, NULL);
+        if (r == 0)
+            conf_wait(&c, &search.listed.done);
+        else
+            search.listed.err = r;
+        assert_true(search.listed.err == 0 ||
+                    (search.listed.err == -COR_ENOMEM && test_alloc_failed()));
+        assert_int_equal(search.listed.err == 0, search.listed.is_seen);
+    }
+    conf_close(&c);
+}
+
 TEST(cacher, get_and_list_survive_every_failed_allocation)
 {
     struct cor_store_list_opts opts = list_opts("", "", 2);
