@@ -312,11 +312,13 @@ static void on_own_broken(struct etcd_watch *w, int err, const char *message)
     break_feed(COR_CONTAINER_OF(w, struct etcd_feed, watch), err, message);
 }
 
-/* Where progress answers cannot be trusted only a watch over all keys shows how far it is. */
+/* Only a watch over all keys shows how far it is where progress answers cannot be trusted, and that
+ * something is missing where etcd loses deletions. */
 static void catch_up(struct etcd_feed *feed)
 {
     const struct etcd_engine *e = feed->engine;
-    bool own_keys = e->is_narrow || etcd_session_has_progress(e->session);
+    bool own_keys = e->is_narrow || (etcd_session_has_progress(e->session) &&
+                                     etcd_session_keeps_deletions(e->session));
     bool is_wide = e->is_narrow && contains(&feed->base.range, &e->prefix);
     const struct cor_feed_range *range = is_wide ? &e->prefix : &feed->base.range;
     struct etcd_watch *w = &feed->watch;

@@ -277,8 +277,8 @@ int etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token)
     return cor_buf_addz(ret_token, m->token);
 }
 
-/* From 3.4.31, 3.5.13 and 3.6 on. Others answer at once, whatever watches have still to get. */
-static bool has_progress(const char *version)
+/* Whether it is at least 3.4.`patch_4`, 3.5.`patch_5` or 3.6. */
+static bool is_version_from(const char *version, uint64_t patch_4, uint64_t patch_5)
 {
     struct cor_str rest = cor_strz(version);
     uint64_t major, minor, patch;
@@ -293,8 +293,20 @@ static bool has_progress(const char *version)
     if (major != 3)
         return major > 3;
     if (minor == 4)
-        return patch >= 31;
-    return minor == 5 ? patch >= 13 : minor > 5;
+        return patch >= patch_4;
+    return minor == 5 ? patch >= patch_5 : minor > 5;
+}
+
+/* Others answer at once, whatever watches have still to get. */
+static bool has_progress(const char *version)
+{
+    return is_version_from(version, 31, 13);
+}
+
+/* Others lose them, from 3.4.34 and 3.5.16 on only when they are restarted during a compaction. */
+static bool keeps_deletions(const char *version)
+{
+    return is_version_from(version, 36, 18);
 }
 
 int etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_status)
@@ -308,7 +320,8 @@ int etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_stat
     if (r == 0)
         *ret_status = (struct etcd_member_status){.db_bytes = from_int(m->db_size),
                                                   .used_bytes = from_int(m->db_size_in_use),
-                                                  .has_progress = has_progress(m->version)};
+                                                  .has_progress = has_progress(m->version),
+                                                  .keeps_deletions = keeps_deletions(m->version)};
     return r;
 }
 

@@ -38,6 +38,8 @@ struct etcd_member_status {
     uint64_t db_bytes, used_bytes;
     bool has_progress; /* of a version that answers a request for progress only when all watches of
                         * the stream are in step */
+    bool keeps_deletions; /* of a version whose compaction leaves the deletions that are at the
+                           * compacted revision itself, from which a watch may begin */
 };
 /* The request is empty. */
 int etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_status);

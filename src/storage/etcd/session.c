@@ -42,6 +42,11 @@ bool etcd_session_has_progress(const struct etcd_session *s)
     return s->has_progress;
 }
 
+bool etcd_session_keeps_deletions(const struct etcd_session *s)
+{
+    return s->keeps_deletions;
+}
+
 static void set_trouble(struct etcd_session *s, const char *text, size_t n)
 {
     snprintf(s->trouble, sizeof(s->trouble), "%.*s", (int)n, text);
@@ -172,7 +177,7 @@ static void on_version(const struct cor_grpc_status *status, struct cor_str mess
     s->greeting = NULL;
     if (status->code == COR_GRPC_PERMISSION_DENIED) {
         /* From 3.6 on only root is told. */
-        member.has_progress = true;
+        member.has_progress = member.keeps_deletions = true;
     } else if (status->code != COR_GRPC_OK) {
         be_down(s, status->message.p, status->message.n);
         return;
@@ -181,6 +186,7 @@ static void on_version(const struct cor_grpc_status *status, struct cor_str mess
         return;
     }
     s->has_progress = member.has_progress;
+    s->keeps_deletions = member.keeps_deletions;
     s->state = ETCD_SESSION_UP;
     s->trouble[0] = '\0';
     etcd_session_post_turn(s);

@@ -41,6 +41,7 @@ const char *etcd_session_trouble(const struct etcd_session *s);
 
 /* Of the member that is connected, or was last: see etcd_member_status. */
 bool etcd_session_has_progress(const struct etcd_session *s);
+bool etcd_session_keeps_deletions(const struct etcd_session *s);
 
 enum etcd_wait_when {
     ETCD_WAIT_CONNECTION, /* as soon as the session is up */

@@ -32,7 +32,7 @@ struct etcd_session {
     size_t closing; /* channels that are not gone yet */
     size_t first;   /* endpoint that the channel begins with */
     size_t nstreams;
-    bool has_progress;
+    bool has_progress, keeps_deletions;
     char trouble[ETCD_TROUBLE_MAX];
 
     struct cor_list waiting;  /* for UP */

@@ -53,6 +53,11 @@ bool etcd_session_has_progress(const struct etcd_session *s)
     return s->has_progress;
 }
 
+bool etcd_session_keeps_deletions(const struct etcd_session *s)
+{
+    return s->keeps_deletions;
+}
+
 void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
     cor_list_init(&waiter->link);
@@ -211,7 +216,7 @@ struct etcd_stream *fake_session_stream(struct etcd_session *s, size_t n)
 
 void fake_session_open(struct etcd_session *s)
 {
-    *s = (struct etcd_session){.has_progress = true};
+    *s = (struct etcd_session){.has_progress = true, .keeps_deletions = true};
     cor_list_init(&s->waiting);
     cor_list_init(&s->streams);
     assert_int_equal(cor_loop_new(64, &s->loop), 0);

@@ -28,7 +28,7 @@ struct etcd_stream {
 struct etcd_session {
     struct cor_loop *loop;
     struct cor_list waiting, streams;
-    bool has_progress;
+    bool has_progress, keeps_deletions;
     bool has_user;
     int send_err;             /* what a stream answers to a message */
     enum etcd_wait_when when; /* of who waited last */

@@ -294,6 +294,25 @@ TEST(etcd_feed, a_revision_that_etcd_skips_while_a_feed_catches_up_breaks_the_fe
     close_engine();
 }
 
+/* Etcd before 3.4.34 and 3.5.16 loses a deletion at the revision up to which it compacts. */
+TEST(etcd_feed, a_deletion_that_etcd_loses_at_its_compaction_breaks_the_feed)
+{
+    struct sink first, old;
+
+    open_engine(true);
+    session.keeps_deletions = false;
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, false);
+    assert_watches(stream_at(1), "", 5, false);
+    assert_int_equal(stream_at(1)->progress, 0);
+    SAY(stream_at(1), 10, {"/b/1", 6}, {"/a/1", 7});
+    assert_int_equal(old.err, -COR_EEXPIRED);
+    assert_sink(&old, "");
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
 /* Also between two answers, and inside a revision that came in fragments. */
 TEST(etcd_feed, a_revision_that_etcd_skips_breaks_the_feeds_in_step)
 {

@@ -249,15 +249,17 @@ TEST(etcd_messages, canceled_watch_says_why)
     assert_int_equal(a.id, -1);
 }
 
-TEST(etcd_messages, status_tells_whether_progress_requests_can_be_trusted)
+TEST(etcd_messages, status_tells_what_the_version_can_be_trusted_with)
 {
     static const struct {
         const char *version;
-        bool has;
+        bool has_progress, keeps_deletions;
     } rows[] = {
-        {"3.4.23", false}, {"3.4.30", false}, {"3.4.31", true}, {"3.5.0", false},
-        {"3.5.12", false}, {"3.5.13", true},  {"3.5.16", true}, {"3.6.0", true},
-        {"4.0.0", true},   {"3.3.10", false}, {"", false},      {"dev", false},
+        {"3.4.23", false, false}, {"3.4.30", false, false}, {"3.4.31", true, false},
+        {"3.4.35", true, false},  {"3.4.36", true, true},   {"3.5.0", false, false},
+        {"3.5.12", false, false}, {"3.5.13", true, false},  {"3.5.17", true, false},
+        {"3.5.18", true, true},   {"3.6.0", true, true},    {"4.0.0", true, true},
+        {"3.3.10", false, false}, {"", false, false},       {"dev", false, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -273,7 +275,8 @@ TEST(etcd_messages, status_tells_whether_progress_requests_can_be_trusted)
             assert_int_equal(cor_buf_addz(&bytes, "\x18\x80\x08\x48\x80\x04"), 0);
         }
         assert_int_equal(etcd_decode_status(cor_buf_str(&bytes), &status), 0);
-        assert_int_equal(status.has_progress, rows[i].has);
+        assert_int_equal(status.has_progress, rows[i].has_progress);
+        assert_int_equal(status.keeps_deletions, rows[i].keeps_deletions);
         assert_int_equal(status.db_bytes, 1024);
         assert_int_equal(status.used_bytes, 512);
         cor_buf_deinit(&bytes);
