@@ -131,8 +131,10 @@ int cor_request_info_init(struct cor_request_info *info, enum cor_http_method me
         if (info->is_resource)
             r = read_resource(info, method, query, &parts);
     }
-    if (r < 0)
+    if (r < 0) {
         cor_buf_deinit(&info->text);
+        *info = (struct cor_request_info){.verb = COR_VERB_NONE}; /* its strings are gone */
+    }
     return r;
 }
 

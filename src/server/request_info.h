@@ -27,7 +27,7 @@ struct cor_request_info {
 };
 
 /* `path` is still percent-encoded, `query` too. 0, -COR_EINVAL (bad escapes), -COR_ETOOBIG,
- * -COR_ENOMEM; there is nothing to release on failure. */
+ * -COR_ENOMEM; on failure it is empty, and there is nothing to release. */
 int cor_request_info_init(struct cor_request_info *info, enum cor_http_method method,
                           struct cor_str path, struct cor_str query);
 

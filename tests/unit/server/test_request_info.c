@@ -61,6 +61,25 @@ TEST(request_info, reads_paths_as_upstream_does)
     }
 }
 
+TEST(request_info, a_failed_reading_leaves_nothing_behind)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_request_info info;
+        int r = cor_request_info_init(&info, COR_HTTP_GET, COR_STR("/apis/apps/v1/deployments"),
+                                      COR_STR("watch=1"));
+
+        if (r == 0) {
+            assert_str(info.resource, "deployments");
+            assert_int_equal(info.verb, COR_VERB_WATCH);
+        } else {
+            assert_int_equal(r, -COR_ENOMEM);
+            assert_false(info.is_resource);
+            assert_true(!info.path.p && !info.group.p && !info.version.p && !info.resource.p);
+        }
+        cor_request_info_deinit(&info);
+    }
+}
+
 TEST(request_info, refuses_bad_escapes)
 {
     struct cor_request_info info;
