@@ -19,6 +19,11 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
+/* What the jobs of one owner, or of a few, are that wait or run. */
+struct share {
+    size_t jobs, bytes;
+};
+
 struct cor_offload {
     struct cor_offload_opts opts;
     pthread_mutex_t lock; /* of the rest */
@@ -26,6 +31,7 @@ struct cor_offload {
     struct cor_list queue;
     bool stopping;
     struct cor_offload_stats stats;
+    struct share shares[COR_OFFLOAD_OWNERS];
     size_t nstarted;
     pthread_t threads[];
 };
@@ -60,10 +66,21 @@ __attribute__((noinline)) static void offload_run_job(struct cor_job *job)
     job->run(job);
 }
 
-static void give_back(struct cor_offload *o, size_t bytes)
+static struct share *share_of(struct cor_offload *o, const struct cor_job *job)
 {
+    return &o->shares[job->owner % COR_OFFLOAD_OWNERS];
+}
+
+static void give_back(struct cor_offload *o, const struct cor_job *job)
+{
+    struct share *share = share_of(o, job);
+
     pthread_mutex_lock(&o->lock);
-    o->stats.bytes -= bytes;
+    o->stats.bytes -= job->bytes;
+    if (job->owner != 0) {
+        share->bytes -= job->bytes;
+        share->jobs--;
+    }
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -75,7 +92,7 @@ static void *thread_main(void *arg)
     pthread_setname_np(pthread_self(), "cor-offload");
     while ((job = take_job(o))) {
         offload_run_job(job);
-        give_back(o, job->bytes);
+        give_back(o, job);
         job->mail.on_mail = on_mail;
         cor_loop_reply(job->loop, &job->mail);
     }
@@ -138,23 +155,39 @@ struct cor_offload *cor_offload_free(struct cor_offload *o)
     return cor_free(o);
 }
 
+/* One job alone may have more. */
+static bool has_room(size_t used, size_t n, size_t max)
+{
+    return used == 0 || (n <= max && used <= max - n);
+}
+
+static bool is_within_share(struct cor_offload *o, const struct cor_job *job)
+{
+    const struct share *share = share_of(o, job);
+
+    return job->owner == 0 || (share->jobs < (o->opts.jobs_max + 1) / 2 &&
+                               has_room(share->bytes, job->bytes, o->opts.bytes_max / 2));
+}
+
 int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
 {
-    size_t others;
     int r = 0;
 
     assert(job->run && job->on_done && cor_loop_is_current(job->loop));
     pthread_mutex_lock(&o->lock);
     assert(!o->stopping);
-    others = (size_t)o->stats.bytes;
-    if (o->stats.waiting >= o->opts.jobs_max ||
-        (others > 0 && (job->bytes > o->opts.bytes_max || others > o->opts.bytes_max - job->bytes)))
+    if (o->stats.waiting >= o->opts.jobs_max || !is_within_share(o, job) ||
+        !has_room((size_t)o->stats.bytes, job->bytes, o->opts.bytes_max))
         r = -COR_EBUSY;
     if (r == 0) {
         cor_list_push(&o->queue, &job->link);
         o->stats.jobs++;
         o->stats.waiting++;
         o->stats.bytes += job->bytes;
+        if (job->owner != 0) {
+            share_of(o, job)->bytes += job->bytes;
+            share_of(o, job)->jobs++;
+        }
         pthread_cond_signal(&o->more);
     } else {
         o->stats.refused++;

@@ -3,8 +3,9 @@
  * runs, or that never changes. Its end is a mail to the loop that submitted it.
  *
  * Jobs wait in one queue, first come, first served, within a maximum of jobs and of bytes: what
- * they work on stays in memory meanwhile. Owner: the server.  Thread: new and free on the maker's;
- * submit on the job's loop. */
+ * they work on stays in memory meanwhile. A job may say whose work it is, and then this owner has
+ * no more than half of both maxima, so that the others find a place. Owner: the server.  Thread:
+ * new and free on the maker's; submit on the job's loop. */
 #ifndef COR_LOOP_OFFLOAD_H
 #define COR_LOOP_OFFLOAD_H
 
@@ -17,6 +18,10 @@
 struct cor_loop;
 struct cor_offload;
 
+/* Owners that are told apart; of two that fall together each may be refused for the other's sake.
+ */
+#define COR_OFFLOAD_OWNERS 256
+
 struct cor_offload_opts {
     size_t nthreads;  /* at least 1 */
     size_t jobs_max;  /* that wait */
@@ -28,7 +33,8 @@ struct cor_job {
     void (*run)(struct cor_job *job);     /* on one of the threads */
     void (*on_done)(struct cor_job *job); /* on the loop, in a later turn; the job is free again */
     struct cor_loop *loop;
-    size_t bytes; /* what it is charged with */
+    size_t bytes;   /* what it is charged with */
+    uint64_t owner; /* whose work it is, by a hash; 0: nobody's, only the maxima of all count */
     struct cor_list link;
     struct cor_mail mail;
 };
@@ -41,9 +47,9 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
  * is fine; returns NULL. */
 struct cor_offload *cor_offload_free(struct cor_offload *offload);
 
-/* `run`, `on_done`, `loop` and `bytes` are set. 0: on_done follows; or -COR_EBUSY (one of the
- * maxima is reached; nothing follows). A job cannot be taken back: who has lost interest waits for
- * its end.
+/* `run`, `on_done`, `loop`, `bytes` and `owner` are set. 0: on_done follows; or -COR_EBUSY (one of
+ * the maxima is reached; nothing follows). A job cannot be taken back: who has lost interest waits
+ * for its end.
  */
 int cor_offload_submit(struct cor_offload *offload, struct cor_job *job);
 

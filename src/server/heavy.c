@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/offload.h"
+#include "server/authenticator.h"
 #include "server/call_int.h"
 
 #define RETRY_AFTER_S 1
@@ -79,6 +80,18 @@ static int copy_request(struct cor_heavy *heavy, const struct cor_api_request *r
     return r;
 }
 
+/* Whose work it is; that of system:masters and of the server itself has no share of its own. */
+static uint64_t owner_of(const struct cor_call *call)
+{
+    const struct cor_user *user = call->req ? call->req->user : NULL;
+    uint64_t hash;
+
+    if (!user || cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)))
+        return 0;
+    hash = cor_str_hash(user->name);
+    return hash != 0 ? hash : 1;
+}
+
 static void seed(struct cor_heavy *heavy, struct cor_rand *rand)
 {
     if (rand->seeded)
@@ -96,8 +109,11 @@ int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, co
     if (!heavy)
         return cor_status_set(&call->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     *heavy = (struct cor_heavy){.call = call, .work = work, .done = done};
-    heavy->job =
-        (struct cor_job){.run = run, .on_done = on_done, .loop = call->loop->loop, .bytes = bytes};
+    heavy->job = (struct cor_job){.run = run,
+                                  .on_done = on_done,
+                                  .loop = call->loop->loop,
+                                  .bytes = bytes,
+                                  .owner = owner_of(call)};
     cor_buf_init(&heavy->bytes, SIZE_MAX / 2);
     seed(heavy, &call->loop->rand);
     r = copy_request(heavy, call->req);

@@ -94,6 +94,47 @@ TEST(offload, runs_jobs_on_other_threads_and_ends_them_on_the_loop)
     cor_loop_free(loop);
 }
 
+TEST(offload, one_owner_has_half_of_the_maxima)
+{
+    struct cor_offload *offload;
+    struct cor_loop *loop;
+    size_t nended = 0, n = 0;
+    struct work works[8], mine, large;
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    open_both(&loop, &offload, 8, 100);
+    /* By bytes: 50 for one, and the rest stays for others. */
+    for (; n < 3; n++) {
+        works[n] = work_for(loop, n == 2 ? 11 : 20, &nended);
+        works[n].gate = &gate;
+        works[n].job.owner = 1;
+        assert_int_equal(cor_offload_submit(offload, &works[n].job), n < 2 ? 0 : -COR_EBUSY);
+    }
+    large = work_for(loop, 60, &nended);
+    large.job.owner = 2; /* its only one may have more than half */
+    assert_int_equal(cor_offload_submit(offload, &large.job), 0);
+    sem_post(&gate);
+    sem_post(&gate);
+    assert_true(cor_loop_run_until(loop, is_reached, &(struct goal){&nended, 3}, PATIENCE_MS));
+
+    /* By number: four that wait or run. */
+    for (n = 0; n < 5; n++) {
+        works[n] = work_for(loop, 1, &nended);
+        works[n].gate = &gate;
+        works[n].job.owner = 1;
+        assert_int_equal(cor_offload_submit(offload, &works[n].job), n < 4 ? 0 : -COR_EBUSY);
+    }
+    mine = work_for(loop, 1, &nended); /* nobody's */
+    assert_int_equal(cor_offload_submit(offload, &mine.job), 0);
+    for (n = 0; n < 4; n++)
+        sem_post(&gate);
+    assert_true(cor_loop_run_until(loop, is_reached, &(struct goal){&nended, 8}, PATIENCE_MS));
+    cor_offload_free(offload);
+    cor_loop_free(loop);
+    sem_destroy(&gate);
+}
+
 TEST(offload, refuses_more_than_its_maxima)
 {
     struct cor_offload *offload;

@@ -1,6 +1,7 @@
 /* Requests over large bytes, whose stages run on other threads. */
 #include "server/heavy.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "api_fixture.h"
@@ -230,6 +231,75 @@ TEST(heavy, too_many_are_told_to_come_again)
     cor_buf_deinit(&body);
     fx_close(&fx);
     cor_offload_free(full);
+}
+
+struct stuck {
+    struct cor_job job;
+    sem_t gate;
+    bool is_done;
+};
+
+static void wait_at_gate(struct cor_job *job)
+{
+    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
+        ;
+}
+
+static void on_unstuck(struct cor_job *job)
+{
+    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
+}
+
+static bool is_unstuck(void *arg)
+{
+    return ((struct stuck *)arg)->is_done;
+}
+
+/* The status of a large request of that user. */
+static int post_as(struct fx *fx, const struct cor_user *user, const char *name)
+{
+    struct fx_headers headers = {.user = user};
+    struct cor_buf body;
+    FX_CALL call = {0};
+
+    make_map(&body, name, LARGE, "v");
+    fx_start(fx, &call, "POST", MAPS, cor_buf_z(&body), &headers);
+    fx_wait(&call);
+    cor_buf_deinit(&body);
+    return call.sink.status;
+}
+
+TEST(heavy, one_user_leaves_places_for_others)
+{
+    static const struct cor_offload_opts two = {
+        .nthreads = 2, .jobs_max = 2, .bytes_max = 64 << 20};
+    static const struct cor_str masters[] = {COR_STR("system:masters")};
+    const struct cor_user ann = {.name = COR_STR("ann")}, bob = {.name = COR_STR("bob")};
+    const struct cor_user root = {.name = COR_STR("ann"), .groups = masters, .ngroups = 1};
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload *offload;
+    struct stuck stuck = {.is_done = false};
+
+    assert_int_equal(cor_offload_new(&two, &offload), 0);
+    fx.opts.offload = offload;
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    sem_init(&stuck.gate, 0, 0);
+    stuck.job = (struct cor_job){.run = wait_at_gate,
+                                 .on_done = on_unstuck,
+                                 .loop = fx.loop,
+                                 .bytes = 1,
+                                 .owner = cor_str_hash(ann.name)};
+    assert_int_equal(cor_offload_submit(offload, &stuck.job), 0);
+    assert_int_equal(post_as(&fx, &ann, "a"), 429);
+    assert_int_equal(post_as(&fx, &bob, "b"), 201);
+    assert_int_equal(post_as(&fx, &root, "c"), 201);
+    sem_post(&stuck.gate);
+    assert_true(cor_loop_run_until(fx.loop, is_unstuck, &stuck, 60000));
+    assert_int_equal(post_as(&fx, &ann, "a"), 201);
+    sem_destroy(&stuck.gate);
+    fx_close(&fx);
+    cor_offload_free(offload);
 }
 
 TEST(heavy, a_failed_allocation_is_a_failure_or_leaves_a_whole_object)
