@@ -82,10 +82,12 @@ static uint64_t read_held(void *arg)
 {
     const struct cor_server_figure *figure = arg;
     struct cor_http_server_stats stats;
+    uint64_t below;
 
     cor_http_server_stats(figure->server->http, &stats);
-    return figure->index == 0 ? stats.held[0]
-                              : stats.held[figure->index] - stats.held[figure->index - 1];
+    below = figure->index > 0 ? stats.held[figure->index - 1] : 0;
+    /* A loop that charges bytes adds them to the lower rank first. */
+    return stats.held[figure->index] > below ? stats.held[figure->index] - below : 0;
 }
 
 static uint64_t read_refusals(void *arg)
