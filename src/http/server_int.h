@@ -73,11 +73,14 @@ struct cor_http_server {
     struct cor_http_worker workers[];
 };
 
-/* What the handler has of a response.
- *   NONE ──► ACCEPTED (on_head; the body comes) ──► HELD (on_request) ──► STARTED
- *                 │                                   │                     │
- *                 └── a 4xx, or the deadline: 504 ────┘                     └──► ENDED (the tail
- * goes out) and from everywhere to NONE. */
+/* What the handler has of a response. From every state it may come to NONE. In ACCEPTED and HELD
+ * that is after a 4xx, or a 504 at the deadline. In ENDED the tail goes out.
+ */
+/* clang-format off */
+/*   NONE ──► ACCEPTED ──► HELD ──► STARTED ──► ENDED ──► NONE
+ *            on_head      on_request
+ */
+/* clang-format on */
 enum cor_http_response_state {
     COR_RESPONSE_NONE,
     COR_RESPONSE_ACCEPTED,
