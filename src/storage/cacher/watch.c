@@ -197,13 +197,16 @@ static bool deliver_bookmark(struct cacher_watch *w, cor_rev rev, bool initial_e
     return true;
 }
 
+/* The loop's place may lie behind the watch. Then there is no bookmark this time. */
 void watch_bookmark(struct cacher_watch *w)
 {
+    cor_rev rev = w->reader->done_rev;
+
     if (!w->bookmark_due || w->paused || w->state != WATCH_IDLE)
         return;
     w->bookmark_due = false;
-    if (w->reader->done_rev >= w->min_rev)
-        deliver_bookmark(w, w->reader->done_rev, false);
+    if (rev >= w->min_rev && rev >= w->rev)
+        deliver_bookmark(w, rev, false);
 }
 
 static void on_bookmark_timer(struct cor_timer *timer)

@@ -413,6 +413,38 @@ TEST(cacher_watch, a_bookmark_comes_two_seconds_before_the_deadline_at_the_revis
     fake_close(&f);
 }
 
+/* The loop's own place may lie behind a watch: it was read before the watch began, or the loop lost
+ * the rest of a revision. A client would go on from the bookmark and see events again. */
+TEST(cacher_watch, a_bookmark_never_says_less_than_the_last_event)
+{
+    struct cacher_reader *reader;
+    struct cacher_watch *own;
+    struct fake_watch w;
+    struct cor_reader_watch_opts opts;
+
+    fake_open(&f, 0);
+    opts = fake_watch_opts(&w, rv(f.rev), "");
+    opts.options.allow_bookmarks = true;
+    fake_watch_open(&f, &w, "/pods", &opts);
+    fake_settle(&f);
+    fake_put(&f, "ns", "p", "a", NULL);
+    fake_settle(&f);
+    assert_int_equal(w.last, f.rev);
+    own = (struct cacher_watch *)w.watch;
+    reader = cacher_reader_of(f.reader);
+    reader->done_rev = f.rev - 1;
+    own->bookmark_due = true;
+    watch_bookmark(own);
+    assert_int_equal(w.bookmarks, 0);
+    reader->done_rev = f.rev;
+    own->bookmark_due = true;
+    watch_bookmark(own);
+    assert_int_equal(w.bookmarks, 1);
+    assert_int_equal(w.bookmark, f.rev);
+    fake_watch_close(&w);
+    fake_close(&f);
+}
+
 /* TestCacheWatcherHandlesFiltering */
 TEST(cacher_watch, a_selector_turns_changes_into_added_modified_and_deleted)
 {
