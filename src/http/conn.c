@@ -251,14 +251,21 @@ static struct cor_str source_of(const struct cor_peer *peer, char text[COR_HOST_
 }
 
 /* Has it nothing under way that anybody would miss? */
-static bool is_replaceable(const struct cor_conn *c)
+static bool is_idle(const struct cor_conn *c)
 {
     return c->state == COR_CONN_READING && !cor_response_is_held(&c->resp) && c->nexchanges == 0;
 }
 
-/* Ends the oldest connection of this loop that has not authenticated and does nothing; with a
- * `source` only of those from there. False: there is none. */
-static bool replace_one(struct cor_http_worker *w, const struct cor_str *source)
+/* Clients that dribble a body, or do not read an answer, are at work for ever. */
+static bool waits_for_peer(const struct cor_conn *c)
+{
+    return cor_response_waits_for_peer(&c->resp) && cor_conn_h2_waits_for_peer(c);
+}
+
+/* Ends the oldest connection of this loop that has not authenticated and that `may_end` allows;
+ * with a `source` only of those from there. False: there is none. */
+static bool end_oldest(struct cor_http_worker *w, const struct cor_str *source,
+                       bool (*may_end)(const struct cor_conn *c))
 {
     size_t n = 0;
 
@@ -267,15 +274,20 @@ static bool replace_one(struct cor_http_worker *w, const struct cor_str *source)
 
         if (n++ == REPLACED_OF)
             break;
-        if (!is_replaceable(c) ||
-            (source && !cor_budget_is_of(&c->share, COR_HTTP_UNKNOWN, *source)))
+        if (!may_end(c) || (source && !cor_budget_is_of(&c->share, COR_HTTP_UNKNOWN, *source)))
             continue;
         atomic_fetch_add_explicit(&w->replaced, 1, memory_order_relaxed);
-        cor_conn_cut(c);
+        cor_conn_gone(c, -COR_ECANCELED);
         cor_budget_close(&c->share);
         return true;
     }
     return false;
+}
+
+/* One that does nothing; or else one for which the server only waits. */
+static bool replace_one(struct cor_http_worker *w, const struct cor_str *source)
+{
+    return end_oldest(w, source, is_idle) || end_oldest(w, source, waits_for_peer);
 }
 
 /* A place for the connection. 0, -COR_EBUSY, -COR_ENOMEM. */

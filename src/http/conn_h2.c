@@ -390,6 +390,15 @@ void cor_conn_h2_gone(struct cor_conn *c, int why)
     }
 }
 
+bool cor_conn_h2_waits_for_peer(const struct cor_conn *c)
+{
+    COR_LIST_FOREACH(it, &c->exchanges) {
+        if (!cor_response_waits_for_peer(&COR_CONTAINER_OF(it, struct exchange, link)->resp))
+            return false;
+    }
+    return true;
+}
+
 /* After the session has worked. */
 static void look_after(struct cor_conn *c, int r)
 {

@@ -21,6 +21,12 @@ bool cor_response_is_held(const struct cor_http_response *resp)
            (resp->state == COR_RESPONSE_ACCEPTED && resp->cbs);
 }
 
+bool cor_response_waits_for_peer(const struct cor_http_response *resp)
+{
+    return resp->state != COR_RESPONSE_HELD &&
+           (resp->state != COR_RESPONSE_STARTED || resp->is_short);
+}
+
 int cor_response_begin(struct cor_http_response *resp, struct cor_str method, struct cor_str target)
 {
     struct cor_conn *c = resp->conn;

@@ -177,7 +177,8 @@ struct cor_conn {
 
 /* conn.c. The descriptor is the connection's; a failure closes it. When there are too many
  * connections (`is_one_too_many`: of the server; or of its address) it takes the place of the
- * oldest one of this loop that has neither authenticated nor a request under way, or is refused. */
+ * oldest one of this loop that has neither authenticated nor a request under way, else of the
+ * oldest one that has not authenticated and lets the server wait for it; or it is refused. */
 void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
                    bool is_one_too_many);
 
@@ -233,6 +234,8 @@ void cor_conn_h2_timer(struct cor_conn *c);
 void cor_conn_h2_drain(struct cor_conn *c);
 /* The session is not used any more: every exchange is over, and handlers that hold one are told. */
 void cor_conn_h2_gone(struct cor_conn *c, int why);
+/* Does every stream wait for its client, as cor_response_waits_for_peer() says? */
+bool cor_conn_h2_waits_for_peer(const struct cor_conn *c);
 
 /* response.c, exchange.c */
 void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
@@ -240,6 +243,9 @@ void cor_response_init(struct cor_http_response *resp, struct cor_conn *c,
 /* As after cor_response_init(); frees the bodies. */
 void cor_response_reset(struct cor_http_response *resp);
 bool cor_response_is_held(const struct cor_http_response *resp);
+/* Is it up to the client whether anything goes on? It has to send the rest of its request, or to
+ * read; no handler is at work. */
+bool cor_response_waits_for_peer(const struct cor_http_response *resp);
 
 /* The head has been read: deadline, and the connection's part of the request. 0, -COR_EINVAL (the
  * target is none of a server's). */

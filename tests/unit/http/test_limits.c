@@ -350,6 +350,32 @@ TEST_BOTH(limits, idle_connections_make_room_for_new_ones_before_they_authentica
     http_deinit(&h);
 }
 
+TEST_BOTH(limits, bodies_that_do_not_end_keep_nobody_out_before_they_authenticate)
+{
+    struct cor_http_server_stats stats = {0};
+    struct client slow[12];
+    struct http h;
+
+    limits_init(&h, (struct cor_http_limits){.connections_max = 16});
+    for (size_t i = 0; i < 12; i++) {
+        client_open(&slow[i], &h, NULL);
+        begin_body(&slow[i], "/x", 1000);
+        while (stats.requests <= i) {
+            cor_loop_run_until(h.loop, client_has_ended, &slow[i], 1);
+            cor_http_server_stats(h.server, &stats);
+        }
+    }
+    work_beside(&h, "/u/ann/x");
+    await(&h, client_has_ended, &slow[0]);
+    cor_http_server_stats(h.server, &stats);
+    assert_int_equal(stats.refused, 0);
+    assert_int_equal(stats.replaced, 1);
+    assert_false(slow[1].has_ended);
+    for (int i = 0; i < 12; i++)
+        client_close(&slow[i], &h);
+    http_deinit(&h);
+}
+
 TEST_BOTH(limits, connections_of_one_user_leave_places_for_others)
 {
     struct client cl[16];
