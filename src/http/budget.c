@@ -328,6 +328,29 @@ void cor_budget_give_back(struct cor_budget_share *share, size_t n)
     share->granted = charge;
 }
 
+static bool is_over(const struct cor_budget_account *account, struct cor_budget *budget)
+{
+    return atomic_load_explicit(&account->bytes, memory_order_relaxed) >
+           cor_budget_account_bytes(budget, account->rank);
+}
+
+bool cor_budget_is_over(const struct cor_budget_share *share)
+{
+    enum cor_http_rank rank = share->account->rank;
+
+    return is_over(share->account, share->budget) ||
+           atomic_load_explicit(&share->budget->bytes[rank], memory_order_relaxed) >
+               cor_budget_pool_bytes(share->budget, rank);
+}
+
+/* The pool is not asked: others of the rank may still do what needs nothing of it. */
+int cor_budget_check(struct cor_budget_share *share)
+{
+    if (!is_over(share->account, share->budget))
+        return 0;
+    return refuse(share->budget, COR_BUDGET_ACCOUNT_BYTES + share->account->rank);
+}
+
 enum cor_http_rank cor_budget_rank(const struct cor_budget_share *share)
 {
     return share->account->rank;

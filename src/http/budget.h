@@ -113,6 +113,12 @@ static inline void cor_budget_give(struct cor_budget_share *share, size_t n)
         share->held -= n;
 }
 
+/* Does its account hold more than it may, or all of its rank, by cor_budget_add()? */
+bool cor_budget_is_over(const struct cor_budget_share *share);
+
+/* May the connection begin a request, for which it takes nothing yet? 0; -COR_EBUSY: it is over. */
+int cor_budget_check(struct cor_budget_share *share);
+
 enum cor_http_rank cor_budget_rank(const struct cor_budget_share *share);
 
 /* Is it charged to this account? */

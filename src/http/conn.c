@@ -201,7 +201,50 @@ static void on_drained(struct cor_stream *s, void *arg)
     cor_conn_set_timer(c, &c->timer, cor_conn_now_ms(c) + COR_HTTP_LINGER_MS);
 }
 
-static const struct cor_stream_cbs stream_cbs = {on_open, on_data, on_writable, on_end, on_drained};
+/* Ends a connection that has not authenticated for the sake of others. */
+static void replace(struct cor_conn *c)
+{
+    atomic_fetch_add_explicit(&c->worker->replaced, 1, memory_order_relaxed);
+    cor_conn_gone(c, -COR_ECANCELED);
+    cor_budget_close(&c->share);
+}
+
+/* Those who have not authenticated hold too much. Ends the oldest of them whose output nobody
+ * reads; when none of them is found, this one, whose output has just grown. */
+static void end_unread(struct cor_conn *c)
+{
+    struct cor_http_worker *w = c->worker;
+    size_t n = 0;
+
+    COR_LIST_FOREACH_SAFE(it, &w->unknown) {
+        struct cor_conn *old = COR_CONTAINER_OF(it, struct cor_conn, unknown_link);
+
+        if (n++ == REPLACED_OF || !cor_budget_is_over(&c->share))
+            break;
+        if (old != c && old->out_charged > 0 && old->share.account == c->share.account)
+            replace(old);
+    }
+    if (cor_budget_is_over(&c->share))
+        replace(c);
+}
+
+/* The share is charged with what waits for its reader. */
+static void on_waiting(struct cor_stream *s, size_t n, void *arg)
+{
+    struct cor_conn *c = arg;
+    bool has_grown = n > c->out_charged;
+
+    if (has_grown)
+        cor_budget_add(&c->share, n - c->out_charged);
+    else
+        cor_budget_give(&c->share, c->out_charged - n);
+    c->out_charged = n;
+    if (has_grown && !cor_list_empty(&c->unknown_link) && cor_budget_is_over(&c->share))
+        end_unread(c);
+}
+
+static const struct cor_stream_cbs stream_cbs = {on_open, on_data,    on_writable,
+                                                 on_end,  on_drained, on_waiting};
 
 static void on_timer(struct cor_timer *timer)
 {

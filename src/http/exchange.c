@@ -89,7 +89,9 @@ void cor_response_show_head(struct cor_http_response *resp, uint64_t length)
         assert(resp->cbs && resp->cbs->on_gone);
     }
     resp->state = COR_RESPONSE_ACCEPTED;
-    r = expect_body(resp, length);
+    r = cor_budget_check(&resp->conn->share);
+    if (r == 0)
+        r = expect_body(resp, length);
     if (r < 0)
         cor_response_refuse(resp, r);
 }

@@ -153,6 +153,7 @@ struct cor_conn {
     struct cor_budget_share share;
     struct cor_list unknown_link; /* worker->unknown, while it has not authenticated */
     size_t pending_charged;
+    size_t out_charged;  /* of output that the socket did not take at once */
     size_t head_charged; /* of a head that is being read, or of an HTTP/1.1 head that stays */
 
     /* One of them once the protocol is known; cf. conn_h1.c, conn_h2.c. */

@@ -39,6 +39,8 @@ void cor_net_block_put(struct cor_net *net, struct cor_block *block)
 
 static void call_back(struct cor_stream *s)
 {
+    size_t waiting;
+
     if (s->open_is_due) {
         s->open_is_due = false;
         if (s->ssl)
@@ -57,6 +59,11 @@ static void call_back(struct cor_stream *s)
     if (s->drained_is_due && s->state != COR_STREAM_CLOSING) {
         s->drained_is_due = false;
         s->cbs->on_drained(s, s->arg);
+    }
+    waiting = s->out_n + s->in_flight;
+    if (waiting != s->told_waiting && s->cbs->on_waiting && s->state != COR_STREAM_CLOSING) {
+        s->told_waiting = waiting;
+        s->cbs->on_waiting(s, waiting, s->arg);
     }
 }
 

@@ -95,6 +95,7 @@ struct cor_stream {
     struct cor_block *out, *out_last; /* not encrypted yet */
     size_t out_n;                     /* their bytes */
     size_t in_flight;                 /* bytes that libuv has */
+    size_t told_waiting;              /* of both, what on_waiting has said last */
     size_t out_max;
     uint64_t stall_ms;
     struct cor_timer stall;

@@ -36,6 +36,9 @@ struct cor_stream_cbs {
     void (*on_end)(struct cor_stream *s, int why, void *arg);
     /* After cor_stream_end(): all output has been sent, or never will be. */
     void (*on_drained)(struct cor_stream *s, void *arg);
+    /* What waits to be sent is `n` bytes now, after the socket did not take all of it or has taken
+     * more. Never for output that goes out at once. NULL: not wanted. */
+    void (*on_waiting)(struct cor_stream *s, size_t n, void *arg);
 };
 
 struct cor_stream_opts {

@@ -50,6 +50,13 @@ static void set_wake_if_writable(struct cor_stream *s)
         cor_stream_set_wake(s);
 }
 
+/* At the end of a turn; the user is told from there, because a write may flush. */
+static void set_wake_if_waiting(struct cor_stream *s)
+{
+    if (s->out_n + s->in_flight != s->told_waiting && s->cbs->on_waiting && !s->is_failed)
+        cor_stream_set_wake(s);
+}
+
 void cor_stream_want_writable(struct cor_stream *s)
 {
     s->wants_writable = true;
@@ -145,6 +152,7 @@ static void on_rest_sent(uv_write_t *req, int status)
         cor_stream_over(s, -COR_ENOMEM);
     if (s->in_flight == 0 && (s->out_n > 0 || s->says_end))
         cor_stream_mark_dirty(s);
+    set_wake_if_waiting(s);
     set_wake_if_writable(s);
 }
 
@@ -251,6 +259,7 @@ static void flush(struct cor_stream *s)
     }
     if (s->says_end && s->out_n == 0 && s->in_flight == 0 && !s->is_failed)
         say_end(s);
+    set_wake_if_waiting(s);
     set_wake_if_writable(s);
 }
 

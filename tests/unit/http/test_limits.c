@@ -8,6 +8,35 @@
 #define BUDGET (64u << 20)
 #define BODY   (600u * 1024)
 
+/* An answer without end, of which the connection's output holds what is not read. */
+static void big_writable(struct cor_http_response *resp, void *arg)
+{
+    static char piece[20000];
+    struct cor_str bytes = cor_str(piece, sizeof(piece));
+
+    memset(piece, 'x', sizeof(piece));
+    while (cor_http_response_write(resp, bytes) == bytes.n)
+        ;
+}
+
+static void big_gone(struct cor_http_response *resp, int why, void *arg)
+{
+    ((struct http *)arg)->ngone++;
+}
+
+static void big_drain(struct cor_http_response *resp, void *arg)
+{
+}
+
+static const struct cor_http_response_cbs big_cbs = {big_writable, big_gone, big_drain};
+
+static void answer_big(struct cor_http_response *resp, void *arg)
+{
+    cor_http_response_set_cbs(resp, &big_cbs, arg);
+    cor_http_response_start(resp, 200, NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+    big_writable(resp, arg);
+}
+
 /* The sender is in the path: /u/NAME/..., /m/NAME/... of a master, anything else is nobody's. */
 static void guard(const struct cor_http_request *req, struct cor_http_response *resp, void *arg)
 {
@@ -22,6 +51,10 @@ static void guard(const struct cor_http_request *req, struct cor_http_response *
             resp, cor_str_eqz(kind, "m") ? COR_HTTP_MASTER : COR_HTTP_USER, name);
     if (r < 0) {
         cor_http_response_send(resp, r == -COR_EBUSY ? 429 : 500, NULL, 0, COR_STR("busy"));
+        return;
+    }
+    if (cor_str_eqz(rest, "big")) {
+        answer_big(resp, arg);
         return;
     }
     ((struct http *)arg)->holds = cor_str_eqz(rest, "hold");
@@ -305,6 +338,85 @@ TEST(limits, pipelined_input_that_has_no_room_is_dropped_after_the_present_answe
     client_close(&pipelining, &h);
     for (size_t i = 0; i < n; i++)
         client_close(&cl[i], &h);
+    http_deinit(&h);
+}
+
+static bool has_begun(void *arg)
+{
+    return ((struct client *)arg)->text.n > 0;
+}
+
+/* A client that asks for much and does not read it: what waits for it is charged. False: it was
+ * ended, or another for its sake. */
+static bool ask_and_not_read(struct http *h, struct client *cl, const char *target,
+                             enum cor_http_rank rank)
+{
+    uint64_t before = held(h, rank);
+    struct cor_http_server_stats stats;
+
+    client_open(cl, h, NULL);
+    client_ask(cl, "GET", target, "");
+    await(h, has_begun, cl);
+    cor_stream_read_stop(cl->stream);
+    do {
+        cor_loop_run_until(h->loop, client_has_ended, cl, 1);
+        cor_http_server_stats(h->server, &stats);
+    } while (held(h, rank) < before + 200000 && stats.replaced == 0);
+    return stats.replaced == 0;
+}
+
+TEST(limits, output_that_an_address_does_not_read_is_charged_and_the_oldest_is_ended)
+{
+    struct client cl[10];
+    struct http h;
+    size_t n = 0;
+
+    limits_init(&h, tiny);
+    while (n < 10 && ask_and_not_read(&h, &cl[n++], "/x/y/big", COR_HTTP_UNKNOWN))
+        ;
+    assert_in_range(n, 2, 9);
+    assert_int_equal(h.ngone, 1);
+    assert_true(held(&h, COR_HTTP_UNKNOWN) <= BUDGET / 8 / 16);
+    cor_stream_read_start(cl[0].stream);
+    await(&h, client_has_ended, &cl[0]);
+    work_beside(&h, "/u/ann/x");
+    work_beside(&h, "/x");
+    for (size_t i = 0; i < n; i++)
+        client_close(&cl[i], &h);
+    http_deinit(&h);
+}
+
+static bool holds_nothing(void *arg)
+{
+    return held(arg, COR_HTTP_USER) == 0;
+}
+
+TEST(limits, output_that_a_user_does_not_read_is_charged_and_the_next_request_refused)
+{
+    struct client cl[12], next;
+    struct http h;
+    size_t n = 0;
+
+    limits_init(&h, tiny);
+    client_open(&next, &h, NULL);
+    client_ask(&next, "POST", "/u/eve/x", "hi");
+    await(&h, client_has_response, &next);
+    while (n < 12 && held(&h, COR_HTTP_USER) <= BUDGET / 8 / 4)
+        assert_true(ask_and_not_read(&h, &cl[n++], "/u/eve/big", COR_HTTP_USER));
+    assert_in_range(n, 5, 11);
+    client_ask(&next, "POST", "/u/eve/x", "hi");
+    await(&h, client_has_two, &next);
+    assert_int_equal(strncmp(cor_buf_z(&next.text), "200 hi.429 ", 11), 0);
+    work_beside(&h, "/u/ann/x");
+    client_close(&next, &h);
+    for (size_t i = 0; i < n; i++)
+        client_close(&cl[i], &h);
+    await(&h, holds_nothing, &h);
+    client_open(&next, &h, NULL);
+    client_ask(&next, "POST", "/u/eve/x", "hi");
+    await(&h, client_has_response, &next);
+    assert_string_equal(cor_buf_z(&next.text), "200 hi.");
+    client_close(&next, &h);
     http_deinit(&h);
 }
 
