@@ -130,16 +130,30 @@ static void deliver(struct etcd_watch *w, size_t n)
     cor_free(events);
 }
 
-/* etcd still has the event at the compacted revision itself, but not what was before it. */
-static bool lacks_prev(const struct etcd_watch *w, const struct etcd_watch_answer *a)
+/* The revision of the first event that comes without what was before it; 0: there is none. */
+static cor_rev find_lack_of_prev(const struct etcd_watch *w, const struct etcd_watch_answer *a)
 {
     for (size_t i = 0; w->with_prev && i < a->nevents; i++) {
         const struct cor_kv *kv = a->events[i].kv;
 
         if (!a->events[i].prev && (a->events[i].deleted || kv->create_rev != kv->mod_rev))
-            return true;
+            return kv->mod_rev;
     }
-    return false;
+    return 0;
+}
+
+/* An event without its previous value has one of two reasons. etcd still has the event at the
+ * compacted revision itself, but not what was before it; then it lacks it again when the watch is
+ * made anew. Or the event was sent while the watch was being created, before etcd had noted that
+ * previous values are wanted; then it comes whole. */
+static void on_lack_of_prev(struct etcd_watch *w, cor_rev rev)
+{
+    if (w->lacked_prev_at == rev) {
+        break_watch(w, -COR_EEXPIRED, COMPACTED);
+        return;
+    }
+    w->lacked_prev_at = rev;
+    restart(w, ETCD_WAIT_RETRY);
 }
 
 static struct etcd_watch *of_place(struct etcd_place *place)
@@ -150,8 +164,14 @@ static struct etcd_watch *of_place(struct etcd_place *place)
 static void on_events(struct etcd_place *place, struct etcd_watch_answer *a)
 {
     struct etcd_watch *w = of_place(place);
-    int r = lacks_prev(w, a) ? -COR_EEXPIRED : hold(w, a);
+    cor_rev lack = find_lack_of_prev(w, a);
+    int r;
 
+    if (lack > 0) {
+        on_lack_of_prev(w, lack);
+        return;
+    }
+    r = hold(w, a);
     if (r == -COR_EEXPIRED)
         break_watch(w, r, COMPACTED);
     else if (r < 0)

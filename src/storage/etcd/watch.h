@@ -24,6 +24,7 @@ struct etcd_watch {
     bool with_prev;
     bool is_alone; /* on a stream of its own, from the start or because others held it up */
     cor_rev pos;   /* everything up to here was delivered */
+    cor_rev lacked_prev_at; /* the event of this revision has come without its previous value */
 
     /* Whole revisions after the last ones; afterwards `pos` is that of the last event. The watch
      * may be closed from inside. */

@@ -348,8 +348,31 @@ TEST(etcd_feed, an_event_whose_previous_version_was_compacted_breaks_the_feed)
     start_at_10(&first, "/a/", "/a0", SIZE_MAX);
     sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, true);
     SAY(stream_at(1), 10, {"-/b/1", 5});
+    assert_int_equal(old.err, 0);
+    turn();
+    assert_watches(stream_at(1), "/b/", 5, true);
+    SAY(stream_at(1), 10, {"-/b/1", 5});
     assert_int_equal(old.err, -COR_EEXPIRED);
     assert_sink(&old, "");
+    sink_close(&old);
+    sink_close(&first);
+    close_engine();
+}
+
+/* etcd notes that previous values are wanted only after the watch has begun. */
+TEST(etcd_feed, an_event_that_came_before_etcd_knew_what_is_wanted_is_asked_for_again)
+{
+    struct sink first, old;
+
+    open_engine(true);
+    start_at_10(&first, "/a/", "/a0", SIZE_MAX);
+    sink_open(&old, "/b/", "/b0", 4, SIZE_MAX, true);
+    SAY(stream_at(1), 10, {"-/b/1", 5});
+    turn();
+    assert_watches(stream_at(1), "/b/", 5, true);
+    SAY(stream_at(1), 10, {"-/b/1", 5, 3});
+    assert_int_equal(old.err, 0);
+    assert_sink(&old, "-/b/1@5(3)|5 ");
     sink_close(&old);
     sink_close(&first);
     close_engine();
