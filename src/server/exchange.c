@@ -50,6 +50,7 @@ struct exchange {
     struct cor_status status;
     size_t shard;
     uint64_t received_us;
+    uint64_t timeout_ms; /* of the verb; 0: it has none */
     struct cor_str method;
     char method_name[16];
     struct cor_flight_place place;
@@ -268,7 +269,7 @@ static int set_deadline(struct exchange *ex)
     }
     if (ex->request.info.verb != COR_VERB_DELETECOLLECTION && timeout_ms > MUTATING_TIMEOUT_MS)
         timeout_ms = MUTATING_TIMEOUT_MS;
-    ex->request.deadline_ms = now_ms + timeout_ms;
+    ex->timeout_ms = timeout_ms;
     return 0;
 }
 
@@ -510,6 +511,10 @@ void cor_server_on_request(const struct cor_http_request *req, struct cor_http_r
     struct exchange *ex = cor_http_response_arg(resp);
 
     ex->request.body = req->body;
+    /* The verb has all of its time, however long the body took: the response's own deadline counts
+     * from the head. */
+    if (ex->timeout_ms > 0)
+        ex->request.deadline_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
     if (enter_flight(ex))
         dispatch(ex);
     else
