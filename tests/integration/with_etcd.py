@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from etcd_cluster import Cluster, program
+from etcd_cluster import Cluster, keeps_deletions, program
 
 
 def main():
@@ -20,6 +20,9 @@ def main():
     with Cluster.chosen() as etcd:
         flags = " ".join([os.environ.get("COR_SERVER_FLAGS", ""), f"--etcd-servers={etcd.urls}", *etcd.login()])
         variables = {"COR_SERVER_FLAGS": flags, "COR_ETCD_URLS": etcd.urls, "COR_ETCD_FOLDER": str(etcd.folder)}
+        if os.environ.get("COR_CONSISTENCY_COMPACTS") and not keeps_deletions():
+            print("# the store is not compacted meanwhile: this etcd loses deletions by that", flush=True)
+            variables["COR_CONSISTENCY_COMPACTS"] = ""
         return subprocess.run(sys.argv[1:], env={**os.environ, **variables}).returncode
 
 
