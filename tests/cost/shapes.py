@@ -4,7 +4,11 @@
 Every shape of tests/cost/shapes.c is driven with N and with 4 N elements, and valgrind counts the instructions of both,
 on the loop's thread and on the workers'. Work that grows faster than n log n fails: 4 N elements may take 4 SLACK times the
 instructions of N. What a request costs without any element is in both counts, so it can only make the ratio smaller. A text
-that itself grows faster (indented, deep objects) may take what its bytes take."""
+that itself grows faster (indented, deep objects) may take what its bytes take.
+
+The loop does other work too while a request waits for its storage (a cache that fills, the delivery of the event), and on a
+busy machine that work falls into the count. It can only add to it, so a shape that grows too fast is driven again, and the
+smallest count of each size is judged."""
 
 import glob
 import os
@@ -16,9 +20,10 @@ import tempfile
 
 PROGRAM = sys.argv[1]
 N = int(sys.argv[2]) if len(sys.argv) > 2 else 600
-ONLY = ["--only", sys.argv[3]] if len(sys.argv) > 3 else []
+ONLY = sys.argv[3] if len(sys.argv) > 3 else None
 GROWTH = 4
 SLACK = 1.35
+TRIES = 5
 
 FUNCTIONS = ["drive_request", "offload_run_job"]
 
@@ -32,13 +37,13 @@ def instructions(folder, number):
     raise AssertionError(f"dump {number} has no totals")
 
 
-def drive():
-    """(shape, elements, bytes, instructions) of every request."""
+def drive(only):
+    """(shape, elements, bytes, instructions) of every request, or of those of one shape."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-after=drive_request",
                    "--dump-instr=no", "--dump-line=no"]
         command += [f"--toggle-collect={name}" for name in FUNCTIONS]
-        command += [PROGRAM] + ONLY + [str(N), str(GROWTH * N)]
+        command += [PROGRAM] + (["--only", only] if only else []) + [str(N), str(GROWTH * N)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
         ran = [line.split() for line in done.stdout.splitlines()]
         assert done.returncode == 0, done.stderr[-2000:]
@@ -49,13 +54,20 @@ def drive():
 if not shutil.which("valgrind"):
     print("1..0 # SKIP valgrind is not installed")
     sys.exit(0)
-requests = drive()
+requests = drive(ONLY)
 pairs = list(zip(requests[::2], requests[1::2]))
 print(f"1..{len(pairs)}")
 for number, ((shape, few, small, cost), (again, many, large, grown)) in enumerate(pairs, 1):
     assert shape == again
+    limit = SLACK * max(many / few, large / small)
+    for _ in range(1, TRIES):
+        if grown / cost <= limit:
+            break
+        print(f"# {shape} is driven again: {cost} instructions for {few}, {grown} for {many}")
+        small_again, large_again = drive(shape)
+        cost, grown = min(cost, small_again[3]), min(grown, large_again[3])
     ratio = grown / cost
-    words = "ok" if ratio <= SLACK * max(many / few, large / small) else "not ok"
+    words = "ok" if ratio <= limit else "not ok"
     print(f"# {cost / few:.0f} instructions for each of {few}, {grown / many:.0f} for each of {many}")
     print(f"{words} {number} - {shape} grows as n log n: {ratio:.2f} times the work for {many / few:.2f} times the elements",
           flush=True)
