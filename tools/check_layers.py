@@ -8,13 +8,41 @@ import re
 import sys
 
 # Bottom to top; a folder may include itself and what stands before it, less what DENIED names.
-LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "cache", "storage", "server", "client"]
+LAYERS = ["base", "json", "loop", "net", "http", "grpc", "meta", "codec", "schema", "cel", "queue", "cache", "kit",
+          "storage", "server", "client"]
+VALUES = {"loop", "net", "http", "grpc"}  # what a folder of plain values knows nothing of
 DENIED = {
     "json": {"loop"},
-    "meta": {"loop", "net", "http", "grpc"},
-    "codec": {"loop", "net", "http", "grpc"},
-    "client": {"storage", "server"},
+    "meta": VALUES,
+    "codec": VALUES,
+    "schema": VALUES,
+    "cel": VALUES,
+    "queue": VALUES | {"json", "meta", "codec", "schema", "cel"},
+    "cache": VALUES | {"codec", "schema", "cel"},
+    "storage": {"kit"},
     "server": {"client"},
+    "client": {"storage", "server"},
+}
+# The rooms of a folder, bottom to top: a room may include itself and the rooms before it, less what ROOMS_DENIED names.
+# "" is the folder's own top.
+ROOMS = {
+    "cache": ["store", "reflector", "queues", "informers"],
+    "kit": ["", "config", "election", "events"],
+    "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
+    "server": ["docs", "request", "access", "metrics", "api", "strategy", "verbs", "http", "instance"],
+    "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
+}
+ROOMS_DENIED = {
+    "kit/election": {"config"},
+    "kit/events": {"config", "election"},
+    "storage/etcd": {"sqlite"},
+    "storage/store": {"sqlite", "etcd"},
+    "storage/encryption": {"sqlite", "etcd"},
+    "storage/cacher": {"sqlite", "etcd", "encryption"},
+    "storage/maintenance": {"sqlite", "etcd", "cacher"},
+    "server/metrics": {"access"},
+    "server/http": {"strategy", "verbs"},
+    "server/instance": {"strategy", "verbs"},
 }
 # Third-party header prefix -> the folders that may see it.
 THIRD_PARTY = {
@@ -39,6 +67,22 @@ def layer_of(path):
     return parts[1] if parts[0] == "src" and len(parts) > 2 else None
 
 
+def room_of(parts):
+    """The room of the path of a file below src/: "" for the folder's own top."""
+    return parts[1] if len(parts) > 2 else ""
+
+
+def room_violation(layer, room, used):
+    """What is wrong with a file of this room that includes a file of the room `used`, or None."""
+    rooms = ROOMS[layer]
+    for name in (room, used):
+        if name not in rooms:
+            return f"{layer}/{name} is not in the table of rooms" if name else f"{layer} has no files beside its rooms"
+    if rooms.index(used) > rooms.index(room) or used in ROOMS_DENIED.get(f"{layer}/{room}", ()):
+        return f"{layer}/{room} may not include {layer}/{used}"
+    return None
+
+
 def violations(root, path):
     rel = path.relative_to(root)
     layer = layer_of(rel)
@@ -57,6 +101,10 @@ def violations(root, path):
             yield f"{rel}:{number}: folder {layer} is not in the table of layers"
         elif LAYERS.index(top) > LAYERS.index(layer) or top in DENIED.get(layer, ()):
             yield f"{rel}:{number}: {layer} may not include {name}"
+        elif top == layer and layer in ROOMS:
+            wrong = room_violation(layer, room_of(rel.parts[1:]), room_of(pathlib.PurePath(name).parts))
+            if wrong:
+                yield f"{rel}:{number}: {wrong}"
 
 
 def main():

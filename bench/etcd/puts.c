@@ -8,7 +8,7 @@
 
 #include "loop/loop.h"
 #include "process.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 #define VALUE_BYTES 1024
 #define WRITERS_MAX 64

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "cache/shared_informer.h"
+#include "cache/informers/shared_informer.h"
 #include "coracle/projection.h"
 #include "measure.h"
 #include "meta/object_received.h"

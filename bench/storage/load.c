@@ -8,7 +8,7 @@
 #include "fault_vfs.h"
 #include "measure.h"
 #include "raw.h"
-#include "storage/store_list.h"
+#include "storage/store/store_list.h"
 
 #define BATCH_MAX 256
 #define WAIT_MS   (10 * 60 * 1000)

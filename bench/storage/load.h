@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "loop/loop.h"
-#include "storage/engine.h"
-#include "storage/store.h"
+#include "storage/engine/engine.h"
+#include "storage/store/store.h"
 
 #define LOAD_PREFIX    "/configmaps"
 #define LOAD_JSON_SIZE 1024

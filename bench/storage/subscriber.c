@@ -12,7 +12,7 @@
 #include "load.h"
 #include "loop/timer.h"
 #include "measure.h"
-#include "storage/store_watch.h"
+#include "storage/store/store_watch.h"
 
 #define REVS_MAX 100000
 #define WAIT_MS  60000

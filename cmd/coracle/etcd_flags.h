@@ -4,7 +4,7 @@
 #define COR_CMD_ETCD_FLAGS_H
 
 #include "flags.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 #define ETCD_FLAG_AT(at, field) ((at) + offsetof(struct cor_etcd_config, field))
 

@@ -11,7 +11,7 @@
 #include "etcd_flags.h"
 #include "interrupt.h"
 #include "notify.h"
-#include "server/instance.h"
+#include "server/instance/instance.h"
 
 /* What a client on a slow line may need to finish. */
 #define DRAIN_MS      10000

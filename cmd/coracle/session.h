@@ -12,8 +12,8 @@
 #include "meta/status.h"
 #include "meta/storage_error.h"
 #include "storage/encryption/dynamic_transformers.h"
-#include "storage/engine.h"
-#include "storage/store.h"
+#include "storage/engine/engine.h"
+#include "storage/store/store.h"
 #include "store_key.h"
 
 /* The first member of each store command's options. */

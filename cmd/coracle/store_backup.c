@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "session.h"
-#include "storage/maintenance.h"
+#include "storage/engine/maintenance.h"
 #include "store_commands.h"
 #include "json/writer.h"
 

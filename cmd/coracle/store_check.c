@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "session.h"
-#include "storage/maintenance.h"
+#include "storage/engine/maintenance.h"
 #include "store_commands.h"
 #include "json/writer.h"
 

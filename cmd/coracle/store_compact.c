@@ -4,7 +4,7 @@
 #include "session.h"
 #include "store_commands.h"
 
-/* Where servers on one engine read what was compacted; see storage/compactor.h. */
+/* Where servers on one engine read what was compacted; see storage/maintenance/compactor.h. */
 #define COMPACT_KEY COR_STR("compact_rev_key")
 
 struct compact_opts {

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "codec/api_resource.h"
 #include "flags.h"
 #include "meta/key.h"
+#include "schema/api_resource.h"
 
 #define REGISTRY  "/registry/"
 #define PLACE_MAX 128

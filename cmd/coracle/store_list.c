@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "session.h"
-#include "storage/store_list.h"
+#include "storage/store/store_list.h"
 #include "store_commands.h"
 
 /* Without --limit the list is fetched in pages, all at one revision, and printed as they come. */

@@ -2,12 +2,12 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "codec/api_resource.h"
 #include "meta/key.h"
+#include "schema/api_resource.h"
 #include "session.h"
 #include "storage/encryption/config.h"
-#include "storage/maintenance.h"
-#include "storage/rewriter.h"
+#include "storage/engine/maintenance.h"
+#include "storage/maintenance/rewriter.h"
 #include "store_commands.h"
 
 #define PROGRESS_MS 1000

@@ -5,7 +5,7 @@
 #include "interrupt.h"
 #include "loop/timer.h"
 #include "session.h"
-#include "storage/store_watch.h"
+#include "storage/store/store_watch.h"
 #include "store_commands.h"
 
 #define STATUS_BYTES_MAX (256u * 1024)

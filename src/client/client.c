@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/client_int.h"
-#include "client/discovery.h"
-#include "client/server_url.h"
+#include "client/config/server_url.h"
+#include "client/discovery/discovery.h"
 #include "http/proxy.h"
 #include "net/host.h"
 

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/ref.h"
 #include "client/client_int.h"
-#include "client/dynamic_client.h"
-#include "client/pager.h"
-#include "client/resuming_watch.h"
+#include "client/dynamic/dynamic_client.h"
+#include "client/dynamic/pager.h"
+#include "client/dynamic/resuming_watch.h"
 #include "loop/timer.h"
 
 struct cor_client_call {

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "client/client_int.h"
-#include "client/retry_on_conflict.h"
+#include "client/dynamic/retry_on_conflict.h"
 
 struct change {
     struct cor_client *client;

@@ -3,8 +3,8 @@
 
 #include "base/err.h"
 #include "client/client_int.h"
-#include "client/discovery.h"
-#include "client/rest_mapper.h"
+#include "client/discovery/discovery.h"
+#include "client/discovery/rest_mapper.h"
 #include "coracle/discovery.h"
 
 struct search {

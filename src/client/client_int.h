@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "client/rest_client.h"
-#include "client/runtime_int.h"
+#include "client/rest/rest_client.h"
+#include "client/runtime/runtime_int.h"
 #include "coracle/client.h"
 
 struct cor_client {

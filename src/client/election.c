@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "client/client_int.h"
-#include "client/dynamic_client.h"
-#include "client/lease_record.h"
+#include "client/dynamic/dynamic_client.h"
+#include "kit/election/lease_record.h"
 #include "loop/timer.h"
 
 _Static_assert(COR_ELECTION_LABELS_MAX == COR_LEASE_LABELS_MAX, "one bound, two names");

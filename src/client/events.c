@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/client_int.h"
-#include "client/dynamic_client.h"
-#include "client/event_recorder.h"
+#include "client/dynamic/dynamic_client.h"
+#include "kit/events/event_recorder.h"
 #include "loop/timer.h"
 
 #define LAST_WORDS_MS 10000

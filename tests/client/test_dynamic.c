@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "client/mapper_lookup.h"
-#include "client/pager.h"
-#include "client/retry_on_conflict.h"
+#include "client/discovery/mapper_lookup.h"
+#include "client/dynamic/pager.h"
+#include "client/dynamic/retry_on_conflict.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "server_process.h"

@@ -1,5 +1,5 @@
 #include "conformance.h"
-#include "storage/compactor.h"
+#include "storage/maintenance/compactor.h"
 
 static void on_closed(void *arg)
 {

@@ -14,10 +14,10 @@
 #include "meta/field_selector.h"
 #include "storage/cacher/cacher.h"
 #include "storage/encryption/encryption.h"
-#include "storage/engine.h"
-#include "storage/store.h"
-#include "storage/store_list.h"
-#include "storage/store_watch.h"
+#include "storage/engine/engine.h"
+#include "storage/store/store.h"
+#include "storage/store/store_list.h"
+#include "storage/store/store_watch.h"
 #include "test.h"
 
 #define CONF_TIMEOUT_MS 60000

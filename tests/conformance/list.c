@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "conformance.h"
-#include "storage/engine_int.h"
+#include "storage/engine/engine_int.h"
 
 static struct cor_store_list_opts under(int64_t limit, const char *token)
 {

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 #define WAIT_MS   60000
 #define FIRST_KEY COR_STR("\x01")

@@ -28,7 +28,7 @@
 #include "base/rand.h"
 #include "fault_vfs.h"
 #include "loop/loop.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 #define LOOPS              2
 #define CHAINS             8

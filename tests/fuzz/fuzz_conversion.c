@@ -2,8 +2,8 @@
  * object; events come back as they were, autoscalers settle after one journey, and a secret
  * that was folded stays as it is. */
 #include "base/err.h"
-#include "codec/conversion.h"
 #include "fuzz.h"
+#include "schema/conversion.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 26)

@@ -2,7 +2,7 @@
  * refused, and whatever was taken can be asked for every kind, resource, short name and category
  * that it has. */
 #include "base/err.h"
-#include "client/rest_mapper.h"
+#include "client/discovery/rest_mapper.h"
 #include "fuzz.h"
 
 static void check(int r)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "client/exec_credential.h"
+#include "client/config/exec_credential.h"
 #include "fuzz.h"
 
 FUZZ_TARGET(const uint8_t *data, size_t size)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "client/kubeconfig.h"
 #include "fuzz.h"
+#include "kit/config/kubeconfig.h"
 
 /* A context may name files, and the fuzzer must not read the machine's. */
 static bool names_files(struct cor_str text)

@@ -1,8 +1,8 @@
 /* Promises of the protobuf reader: it reads nothing outside of its bytes, and what it makes is
  * JSON, but for its depth. */
 #include "base/err.h"
-#include "codec/protobuf.h"
 #include "fuzz.h"
+#include "schema/protobuf.h"
 #include "json/json.h"
 
 #define OUT_MAX (1u << 24)

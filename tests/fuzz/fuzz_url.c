@@ -4,8 +4,8 @@
 
 #include "fuzz.h"
 #include "http/url.h"
-#include "server/api_options.h"
-#include "server/request_info.h"
+#include "server/request/api_options.h"
+#include "server/request/request_info.h"
 
 static void check_round_trip(struct cor_str in, enum cor_url_part part)
 {

@@ -1,7 +1,7 @@
 /* Input: the value of a Warning header. Each step cuts something off, and what is told prints. */
 #include "base/err.h"
 #include "base/utf8.h"
-#include "client/warning.h"
+#include "client/rest/warning.h"
 #include "fuzz.h"
 
 FUZZ_TARGET(const uint8_t *data, size_t size)

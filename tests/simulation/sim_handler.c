@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cache/object_key.h"
+#include "cache/store/object_key.h"
 #include "sim_check.h"
 #include "test.h"
 

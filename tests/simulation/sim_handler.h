@@ -5,7 +5,7 @@
 #ifndef COR_SIM_HANDLER_H
 #define COR_SIM_HANDLER_H
 
-#include "cache/shared_informer.h"
+#include "cache/informers/shared_informer.h"
 #include "sim_server.h"
 #include "sim_time.h"
 

@@ -5,7 +5,7 @@
 #ifndef COR_SIM_NET_H
 #define COR_SIM_NET_H
 
-#include "cache/reflector.h"
+#include "cache/reflector/reflector.h"
 #include "sim_server.h"
 #include "sim_time.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cache/shared_informer.h"
+#include "cache/informers/shared_informer.h"
 #include "sim_check.h"
 #include "sim_handler.h"
 #include "sim_net.h"

@@ -10,7 +10,7 @@
 
 #include "storage/cacher/caches.h"
 #include "storage/cacher/ready.h"
-#include "storage/reader.h"
+#include "storage/store/reader.h"
 
 struct cor_cacher;
 

@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "base/rand.h"
-#include "cache/reflector.h"
+#include "cache/reflector/reflector.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "storage/cacher/cacher.h"
@@ -15,8 +15,8 @@
 #include "storage/cacher/snapshot.h"
 #include "storage/cacher/time_budget.h"
 #include "storage/cacher/watch_cache.h"
-#include "storage/store_feed.h"
-#include "storage/store_int.h"
+#include "storage/store/store_feed.h"
+#include "storage/store/store_int.h"
 
 struct cacher_reader;
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "storage/cacher/cacher_int.h"
-#include "storage/compactor.h"
 
 #define TICK_MS 5000
 

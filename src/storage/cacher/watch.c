@@ -1,6 +1,6 @@
 #include "base/mem.h"
 #include "storage/cacher/watch_int.h"
-#include "storage/store_event.h"
+#include "storage/store/store_event.h"
 
 #define BOOKMARK_MS          60000
 #define BOOKMARK_DEADLINE_MS 2000

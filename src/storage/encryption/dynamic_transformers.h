@@ -11,7 +11,7 @@
 #include "meta/gvk.h"
 #include "meta/status.h"
 #include "storage/encryption/transform_stats.h"
-#include "storage/transformer.h"
+#include "storage/store/transformer.h"
 
 struct cor_dynamic_transformers;
 

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "meta/gvk.h"
 #include "meta/status.h"
-#include "storage/transformer.h"
+#include "storage/store/transformer.h"
 
 struct cor_encryption;
 struct cor_rand;

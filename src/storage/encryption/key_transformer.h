@@ -4,7 +4,7 @@
 #define COR_STORAGE_ENCRYPTION_KEY_TRANSFORMER_H
 
 #include "net/cipher.h"
-#include "storage/transformer.h"
+#include "storage/store/transformer.h"
 
 struct cor_rand;
 

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "meta/key.h"
-#include "storage/compactor.h"
 #include "storage/etcd/engine_int.h"
 #include "storage/etcd/feed.h"
 #include "storage/etcd/messages.h"

@@ -11,12 +11,12 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "storage/engine_int.h"
+#include "storage/engine/engine_int.h"
+#include "storage/engine/feed_index.h"
 #include "storage/etcd/call.h"
 #include "storage/etcd/presence.h"
 #include "storage/etcd/session.h"
 #include "storage/etcd/watch.h"
-#include "storage/feed_index.h"
 
 /* Requests that were handed in and not answered, and their bytes; beyond: -COR_EBUSY. */
 #define ETCD_REQUESTS_MAX      16384

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "storage/compactor.h"
 #include "storage/etcd/messages.h"
 
 /* Why a prefix is not enough. */

@@ -12,8 +12,8 @@
 #ifndef COR_STORAGE_ETCD_FEED_H
 #define COR_STORAGE_ETCD_FEED_H
 
+#include "storage/engine/feed.h"
 #include "storage/etcd/engine_int.h"
-#include "storage/feed.h"
 
 enum etcd_feed_state {
     ETCD_FEED_NEW,

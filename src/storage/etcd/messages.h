@@ -6,7 +6,7 @@
 #define COR_STORAGE_ETCD_MESSAGES_H
 
 #include "base/buf.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 /* At most `limit` keys; 0: all. */
 int etcd_encode_range(const struct cor_range_req *req, size_t limit, struct cor_buf *out);

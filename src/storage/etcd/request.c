@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "storage/compactor.h"
 #include "storage/etcd/engine_int.h"
 #include "storage/etcd/feed.h"
 #include "storage/etcd/messages.h"

@@ -4,7 +4,7 @@
 #define COR_STORAGE_ETCD_SECRETS_H
 
 #include "base/buf.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 struct cor_tls;
 

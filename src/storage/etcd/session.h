@@ -16,7 +16,7 @@
 #include "grpc/status.h"
 #include "loop/timer.h"
 #include "meta/status.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 struct etcd_session;
 struct etcd_stream;

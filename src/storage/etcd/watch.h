@@ -9,7 +9,7 @@
 #ifndef COR_STORAGE_ETCD_WATCH_H
 #define COR_STORAGE_ETCD_WATCH_H
 
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 #include "storage/etcd/watch_stream.h"
 
 /* Etcd's own words for all keys, as `key` and as `end`. In a watch over them no revision may be

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "storage/data_dir.h"
-#include "storage/maintenance.h"
+#include "storage/engine/data_dir.h"
+#include "storage/engine/maintenance.h"
 #include "storage/sqlite/log.h"
 
 #define STEP_PAGES 1024

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "storage/data_dir.h"
-#include "storage/maintenance.h"
+#include "storage/engine/data_dir.h"
+#include "storage/engine/maintenance.h"
 #include "storage/sqlite/log.h"
 
 #define TOLD_MAX 100

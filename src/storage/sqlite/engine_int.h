@@ -11,9 +11,9 @@
 #include <pthread.h>
 
 #include "base/list.h"
-#include "storage/data_dir.h"
-#include "storage/engine_int.h"
-#include "storage/feed_index.h"
+#include "storage/engine/data_dir.h"
+#include "storage/engine/engine_int.h"
+#include "storage/engine/feed_index.h"
 #include "storage/sqlite/checkpointer.h"
 #include "storage/sqlite/db.h"
 #include "storage/sqlite/readers.h"

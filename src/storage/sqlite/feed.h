@@ -9,7 +9,7 @@
 #ifndef COR_STORAGE_SQLITE_FEED_H
 #define COR_STORAGE_SQLITE_FEED_H
 
-#include "storage/feed.h"
+#include "storage/engine/feed.h"
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/history.h"
 

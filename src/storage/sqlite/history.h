@@ -2,7 +2,7 @@
 #ifndef COR_STORAGE_SQLITE_HISTORY_H
 #define COR_STORAGE_SQLITE_HISTORY_H
 
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 #include "storage/sqlite/db.h"
 
 /* A page's bounds: events in it, bytes of their values, revisions looked at. */

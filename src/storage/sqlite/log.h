@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "meta/revision.h"
-#include "storage/kv.h"
+#include "storage/engine/kv.h"
 #include "storage/sqlite/db.h"
 
 /* The revision of a store without writes. */

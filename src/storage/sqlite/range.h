@@ -2,7 +2,7 @@
 #ifndef COR_STORAGE_SQLITE_RANGE_H
 #define COR_STORAGE_SQLITE_RANGE_H
 
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 #include "storage/sqlite/db.h"
 
 /* What one request returns at most; the rest is `ret_more`. A single value may pass the bytes. */

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 #include "storage/sqlite/db.h"
 
 struct cor_readers;

@@ -2,8 +2,8 @@
  * neither a free page nor the unused end of one keeps a value that is gone; the log is cut to
  * nothing. */
 #include "base/err.h"
-#include "storage/data_dir.h"
-#include "storage/maintenance.h"
+#include "storage/engine/data_dir.h"
+#include "storage/engine/maintenance.h"
 #include "storage/sqlite/db.h"
 
 /* What a compaction to the newest revision and the sweep after it leave. */

@@ -3,7 +3,7 @@
 #ifndef COR_TEST_DELTA_LOG_H
 #define COR_TEST_DELTA_LOG_H
 
-#include "cache/delta_fifo.h"
+#include "cache/queues/delta_fifo.h"
 
 struct delta_log {
     struct cor_delta_fifo *fifo;

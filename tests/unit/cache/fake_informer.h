@@ -3,7 +3,7 @@
 #ifndef COR_TEST_FAKE_INFORMER_H
 #define COR_TEST_FAKE_INFORMER_H
 
-#include "cache/shared_informer.h"
+#include "cache/informers/shared_informer.h"
 #include "fake_server.h"
 
 struct fake {

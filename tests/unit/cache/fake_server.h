@@ -6,8 +6,8 @@
 #define COR_TEST_FAKE_SERVER_H
 
 #include "base/clock.h"
-#include "cache/event_handler.h"
-#include "cache/reflector.h"
+#include "cache/informers/event_handler.h"
+#include "cache/reflector/reflector.h"
 
 #define TRACE_MAX 8192
 

@@ -12,7 +12,7 @@
 #include "test.h"
 
 #include "base/rand.h"
-#include "cache/reflector.h"
+#include "cache/reflector/reflector.h"
 
 #define SCRIPT_OBJECTS_MAX 64
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cache/informer_scope.h"
-#include "cache/lister.h"
-#include "cache/processor_listener.h"
+#include "cache/informers/informer_scope.h"
+#include "cache/informers/processor_listener.h"
+#include "cache/store/lister.h"
 #include "test.h"
 
 static struct cor_object *object(const char *ns, const char *name)

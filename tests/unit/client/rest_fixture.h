@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "client/rest_client.h"
+#include "client/rest/rest_client.h"
 #include "http/server.h"
 #include "identities.h"
 #include "loop/loop.h"

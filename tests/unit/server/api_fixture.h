@@ -7,9 +7,9 @@
 #include "loop/loop.h"
 #include "loop/offload.h"
 #include "meta/status.h"
-#include "server/api.h"
-#include "server/buffer_sink.h"
-#include "storage/engine.h"
+#include "server/api/api.h"
+#include "server/request/buffer_sink.h"
+#include "storage/engine/engine.h"
 #include "test.h"
 
 #define FX_TIMEOUT_MS 60000

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 #include "test.h"
 
 #define FX_TIMEOUT_MS 60000

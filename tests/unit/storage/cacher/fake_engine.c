@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "storage/feed.h"
+#include "storage/engine/feed.h"
 
 #define MAIL_MAX 65536
 

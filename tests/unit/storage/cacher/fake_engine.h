@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "loop/loop.h"
 #include "storage/cacher/cacher.h"
-#include "storage/engine_int.h"
+#include "storage/engine/engine_int.h"
 #include "test.h"
 
 #define FAKE_TIMEOUT_MS 60000

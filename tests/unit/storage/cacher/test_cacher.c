@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "conformance.h"
 #include "storage/cacher/cacher_int.h"
-#include "storage/store_int.h"
+#include "storage/store/store_int.h"
 
 TEST_FILE_NEEDS(COR_CONFORMANCE_CACHER)
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "conformance.h"
-#include "storage/store_int.h"
+#include "storage/store/store_int.h"
 
 #define LOOPS   3
 #define PODS    20

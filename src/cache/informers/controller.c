@@ -1,0 +1,243 @@
+#include "cache/informers/controller.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#define SLOW_MS    100
+#define SLOW_DEPTH 10
+
+struct cor_controller {
+    struct cor_controller_opts opts;
+    struct cor_delta_fifo *fifo;
+    struct cor_reflector *reflector;
+    struct cor_rand rand;
+    struct cor_status refused; /* by `process`, and not told of yet */
+    struct cor_status slow;    /* as above: what took its time */
+    atomic_bool stopped;
+    bool started;
+    size_t tried; /* changes that were refused in the step under way */
+};
+
+static void on_ready(void *arg)
+{
+    struct cor_controller *c = arg;
+
+    if (c->opts.on_work)
+        c->opts.on_work(c->opts.arg);
+}
+
+static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    struct cor_controller *c = arg;
+
+    return c->opts.transform(c->opts.arg, object, reterr);
+}
+
+static bool should_resync(void *arg)
+{
+    struct cor_controller *c = arg;
+
+    return !c->opts.should_resync || c->opts.should_resync(c->opts.owner);
+}
+
+static void on_round_end(void *arg, const struct cor_status *error)
+{
+    struct cor_controller *c = arg;
+
+    if (error && c->opts.on_watch_error)
+        c->opts.on_watch_error(c->opts.arg, error);
+}
+
+static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+{
+    struct cor_controller *c = arg;
+
+    if (c->opts.on_report)
+        c->opts.on_report(c->opts.arg, what, status);
+}
+
+static int make_fifo(struct cor_controller *c)
+{
+    const struct cor_delta_fifo_opts opts = {
+        .by_key = c->opts.by_key,
+        .known = c->opts.known,
+        .transform = c->opts.transform ? transform : NULL,
+        .on_ready = on_ready,
+        .arg = c,
+    };
+
+    return cor_delta_fifo_new(&opts, &c->fifo);
+}
+
+static int make_reflector(struct cor_controller *c)
+{
+    struct cor_reflector_opts opts = c->opts.reflector;
+
+    assert(!opts.should_resync && !opts.on_round_end && !opts.on_report);
+    opts.should_resync = should_resync;
+    opts.on_round_end = on_round_end;
+    opts.on_report = on_report;
+    opts.arg = c;
+    if (!opts.rand)
+        opts.rand = &c->rand;
+    return cor_reflector_new(&opts, c->opts.driver, cor_delta_fifo_store(c->fifo), &c->reflector);
+}
+
+int cor_controller_new(const struct cor_controller_opts *opts,
+                       struct cor_controller **ret_controller)
+{
+    COR_CLEANUP(cor_controller_freep) struct cor_controller *c = cor_calloc(1, sizeof(*c));
+    int r;
+
+    if (!c)
+        return -COR_ENOMEM;
+    c->opts = *opts;
+    if (!c->opts.clock)
+        c->opts.clock = cor_clock_real();
+    cor_rand_init(&c->rand);
+    r = make_fifo(c);
+    if (r == 0)
+        r = make_reflector(c);
+    if (r == 0)
+        *ret_controller = COR_STEAL(c);
+    return r;
+}
+
+struct cor_controller *cor_controller_free(struct cor_controller *c)
+{
+    if (!c)
+        return NULL;
+    cor_reflector_free(c->reflector);
+    cor_delta_fifo_free(c->fifo);
+    cor_status_deinit(&c->refused);
+    cor_status_deinit(&c->slow);
+    return cor_free(c);
+}
+
+static uint64_t now_ms(const struct cor_controller *c)
+{
+    return cor_clock_mono_ms(c->opts.clock);
+}
+
+void cor_controller_start(struct cor_controller *c, uint64_t resync_ms)
+{
+    if (c->started || c->stopped)
+        return;
+    c->started = true;
+    cor_reflector_set_resync(c->reflector, resync_ms);
+    cor_reflector_start(c->reflector, now_ms(c));
+}
+
+void cor_controller_stop(struct cor_controller *c)
+{
+    cor_reflector_stop(c->reflector, now_ms(c));
+    c->stopped = true;
+    cor_delta_fifo_close(c->fifo);
+}
+
+struct cor_reflector *cor_controller_reflector(struct cor_controller *c)
+{
+    return c->reflector;
+}
+
+struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c)
+{
+    return c->fifo;
+}
+
+/* How many wait can be asked when the queue's lock is left. */
+static void note_slowness(struct cor_controller *c, struct cor_str key, uint64_t took)
+{
+    if (took > SLOW_MS)
+        cor_status_set(&c->slow, -COR_ETIMEOUT, "%.*s took %llu ms to be applied", COR_STR_ARG(key),
+                       (unsigned long long)took);
+}
+
+/* What a refusal was does not matter to the loop, but for memory, which may come back: the queue
+ * tells who waits for the change. It is reported when the queue's lock is left. */
+static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                   bool in_initial_list)
+{
+    struct cor_controller *c = arg;
+    uint64_t began_ms = now_ms(c);
+    int r = c->opts.process(c->opts.owner, key, deltas, n, in_initial_list);
+
+    note_slowness(c, key, now_ms(c) - began_ms);
+    if (r >= 0 || r == -COR_ENOMEM)
+        return r;
+    cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
+                       cor_err_text(r));
+    c->tried += n;
+    return c->opts.retry_on_error ? COR_DELTA_REQUEUE : r;
+}
+
+/* True: there was one. */
+static bool tell_refusal(struct cor_controller *c)
+{
+    if (c->refused.err == 0)
+        return false;
+    on_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
+    cor_status_deinit(&c->refused);
+    return true;
+}
+
+static void tell_slowness(struct cor_controller *c)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status told = {0};
+    size_t depth;
+
+    if (c->slow.err == 0)
+        return;
+    depth = cor_delta_fifo_len(c->fifo);
+    if (depth > SLOW_DEPTH) {
+        cor_status_set(&told, -COR_ETIMEOUT, "%s, %zu changes wait behind it",
+                       cor_status_message(&c->slow), depth);
+        on_report(c, COR_REFLECTOR_SLOW_CHANGE, &told);
+    }
+    cor_status_deinit(&c->slow);
+}
+
+/* Are all that wait such as were refused in this step? To try them again at once would be to spin.
+ */
+static bool has_tried_all(struct cor_controller *c)
+{
+    return c->opts.retry_on_error && cor_delta_fifo_fresh(c->fifo) == 0 &&
+           c->tried >= cor_delta_fifo_len(c->fifo);
+}
+
+bool cor_controller_step(struct cor_controller *c, size_t max)
+{
+    c->tried = 0;
+    /* What is queued at stop is not processed any more. */
+    for (size_t i = 0; i < max && !c->stopped; i++) {
+        int r = cor_delta_fifo_try_pop(c->fifo, process, c);
+        bool refused = tell_refusal(c);
+
+        tell_slowness(c);
+        if (r == -COR_ENOMEM)
+            return true;
+        if (has_tried_all(c))
+            return false;
+        if (!refused && (r == -COR_EBUSY || r == -COR_ECANCELED))
+            return false;
+    }
+    return !c->stopped && cor_delta_fifo_fresh(c->fifo) > 0;
+}
+
+bool cor_controller_has_retries(struct cor_controller *c)
+{
+    return !c->stopped && cor_delta_fifo_retries(c->fifo) > 0;
+}
+
+bool cor_controller_has_synced(struct cor_controller *c)
+{
+    return cor_delta_fifo_has_synced(c->fifo);
+}
+
+bool cor_controller_is_stopped(struct cor_controller *c)
+{
+    return c->stopped;
+}

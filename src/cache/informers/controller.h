@@ -1,0 +1,79 @@
+/* A reflector, its queue, and the loop that processes what is queued: client-go's Controller
+ * without its threads. The driver hands its answers to the reflector, which queues changes and
+ * calls `on_work`; whoever runs the controller then calls cor_controller_step().
+ *
+ * Thread: start, stop, the reflector's inputs and step belong to one thread at a time, the
+ * controller's; everything else may be called from any.  Owner: the informer or program. */
+#ifndef COR_CACHE_CONTROLLER_H
+#define COR_CACHE_CONTROLLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cache/queues/delta_fifo.h"
+#include "cache/reflector/reflector.h"
+#include "cache/store/indexer.h"
+
+struct cor_controller;
+
+struct cor_controller_opts {
+    struct cor_reflector_opts reflector; /* its callbacks and arg are the controller's own and must
+                                            be NULL; no `rand`: the kernel's */
+    struct cor_reflector_driver *driver; /* must stay valid */
+    const struct cor_clock *clock;       /* NULL: the machine's */
+    struct cor_indexer *known;           /* as cor_delta_fifo_opts */
+    bool by_key;                         /* as cor_delta_fifo_opts */
+    /* Changes that `process` refuses are put back unless newer ones of their key wait, and each
+     * step tries them once. False: they are dropped, as client-go does. */
+    bool retry_on_error;
+    cor_delta_fn process; /* under the queue's lock: it must not call the controller */
+    bool (*should_resync)(void *owner); /* NULL: always */
+    void *owner;                        /* of these two */
+
+    /* Each may be NULL. */
+    cor_transform_fn transform;
+    /* There is something for step to do. Any thread; it may wake another and must not call the
+     * controller: locks may be held. */
+    void (*on_work)(void *arg);
+    /* What client-go gives to its watch error handler: a list failed, or a watch could not be
+     * opened. On the controller's thread; it may stop the controller, nothing else. */
+    void (*on_watch_error)(void *arg, const struct cor_status *error);
+    /* What client-go logs; the same rules. */
+    void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
+    void *arg; /* of these */
+};
+
+/* 0 or -COR_ENOMEM. */
+int cor_controller_new(const struct cor_controller_opts *opts,
+                       struct cor_controller **ret_controller);
+
+/* After stop, or before start. Returns NULL. */
+struct cor_controller *cor_controller_free(struct cor_controller *c);
+COR_DEFINE_CLEANUP(struct cor_controller, cor_controller_free)
+
+/* Begins to list and watch, with this resync period in the place of the options'. Once; later calls
+ * do nothing. */
+void cor_controller_start(struct cor_controller *c, uint64_t resync_ms);
+
+/* Ends it for good: what is queued is not processed any more, and whoever waits is told so. */
+void cor_controller_stop(struct cor_controller *c);
+
+/* For the driver's inputs. */
+struct cor_reflector *cor_controller_reflector(struct cor_controller *c);
+
+/* For waiting and for `last_rv`; see cache/queues/delta_fifo.h. */
+struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c);
+
+/* Processes at most `max` pops. True while there is more; after -COR_ENOMEM, too. Changes that were
+ * refused and are to be tried again are not more: cor_controller_has_retries() tells of them, and
+ * whoever runs the controller steps it again after a while. */
+bool cor_controller_step(struct cor_controller *c, size_t max);
+bool cor_controller_has_retries(struct cor_controller *c);
+
+/* Was the first list processed? */
+bool cor_controller_has_synced(struct cor_controller *c);
+bool cor_controller_is_stopped(struct cor_controller *c);
+
+#endif

@@ -1,0 +1,504 @@
+#include "cache/informers/informer_factory.h"
+
+#include <pthread.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#define KEY_MAX (64u * 1024)
+
+struct entry {
+    struct cor_informer_factory *factory;
+    struct cor_informer_scope scope;
+    char *strings; /* of the scope */
+    char *key;
+    struct cor_reflector_driver *driver;
+    struct cor_shared_informer *informer;
+    bool started;
+    struct cor_status sync_error; /* the last failure before the first list; under the lock */
+};
+
+struct cor_informer_factory {
+    struct cor_informer_factory_opts opts;
+    struct cor_map by_key;
+    pthread_mutex_t lock; /* of what other threads look at: */
+    pthread_cond_t ended;
+    struct entry **entries;
+    size_t n, cap;
+    size_t next;    /* to be stepped; the factory's thread only */
+    size_t running; /* started and not stopped */
+    bool shutting_down;
+};
+
+int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
+                             struct cor_informer_factory **ret_factory)
+{
+    struct cor_informer_factory *f = cor_calloc(1, sizeof(*f));
+
+    if (!f)
+        return -COR_ENOMEM;
+    f->opts = *opts;
+    if (!f->opts.clock)
+        f->opts.clock = cor_clock_real();
+    cor_map_init(&f->by_key, COR_INFORMERS_MAX);
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->ended, NULL);
+    *ret_factory = f;
+    return 0;
+}
+
+static void entry_free(struct entry *e)
+{
+    const struct cor_driver_maker *maker = &e->factory->opts.maker;
+
+    cor_shared_informer_free(e->informer);
+    if (e->driver)
+        maker->free_driver(maker->arg, e->driver);
+    cor_status_deinit(&e->sync_error);
+    cor_free(e->strings);
+    cor_free(e->key);
+    cor_free(e);
+}
+
+static void entry_freep(struct entry **e)
+{
+    if (*e)
+        entry_free(*e);
+}
+
+struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_factory *f)
+{
+    if (!f)
+        return NULL;
+    for (size_t i = 0; i < f->n; i++)
+        entry_free(f->entries[i]);
+    cor_free(f->entries);
+    cor_map_deinit(&f->by_key);
+    pthread_cond_destroy(&f->ended);
+    pthread_mutex_destroy(&f->lock);
+    return cor_free(f);
+}
+
+struct cor_informer_scope cor_informer_factory_scope(const struct cor_informer_factory *f,
+                                                     struct cor_gvr resource, struct cor_str kind)
+{
+    return (struct cor_informer_scope){
+        .resource = resource,
+        .kind = kind,
+        .ns = f->opts.ns,
+        .label_selector = f->opts.label_selector,
+        .field_selector = f->opts.field_selector,
+        .tweak = f->opts.tweak,
+        .tweak_arg = f->opts.tweak_arg,
+    };
+}
+
+static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    const struct entry *e = arg;
+    const struct cor_informer_factory *f = e->factory;
+    int r = 0;
+
+    if (e->scope.transform)
+        r = e->scope.transform(e->scope.transform_arg, object, reterr);
+    if (r == 0 && f->opts.transform)
+        r = f->opts.transform(f->opts.arg, object, reterr);
+    return r;
+}
+
+static void on_work(void *arg)
+{
+    const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
+
+    if (f->opts.on_work)
+        f->opts.on_work(f->opts.arg);
+}
+
+/* Who asks why there is no first list yet is told the last failure. */
+static void note_failure(struct entry *e, const struct cor_status *error)
+{
+    if (cor_shared_informer_has_synced(e->informer))
+        return;
+    pthread_mutex_lock(&e->factory->lock);
+    cor_status_deinit(&e->sync_error);
+    cor_status_copy(&e->sync_error, error);
+    pthread_mutex_unlock(&e->factory->lock);
+}
+
+static void on_watch_error(void *arg, const struct cor_status *error)
+{
+    struct entry *e = arg;
+    const struct cor_informer_factory *f = e->factory;
+
+    note_failure(e, error);
+    if (f->opts.on_watch_error)
+        f->opts.on_watch_error(f->opts.arg, &e->scope, error);
+}
+
+static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+{
+    struct entry *e = arg;
+    const struct cor_informer_factory *f = e->factory;
+
+    if (what == COR_REFLECTOR_STREAM_FAILED || what == COR_REFLECTOR_STREAM_RETRY ||
+        what == COR_REFLECTOR_STREAM_LATE)
+        note_failure(e, status);
+    if (f->opts.on_report)
+        f->opts.on_report(f->opts.arg, &e->scope, what, status);
+}
+
+static void on_mutation(void *arg, const struct cor_object *object)
+{
+    const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
+
+    f->opts.on_mutation(f->opts.arg, object);
+}
+
+static uint64_t resync_of(const struct cor_informer_factory *f,
+                          const struct cor_informer_scope *scope)
+{
+    const struct cor_gvr *resource = &scope->resource;
+
+    if (scope->resync_ms > 0)
+        return scope->resync_ms;
+    for (size_t i = 0; i < f->opts.nresync; i++) {
+        const struct cor_gvr *other = &f->opts.resync[i].resource;
+
+        if (cor_str_eq(other->group, resource->group) &&
+            cor_str_eq(other->version, resource->version) &&
+            cor_str_eq(other->resource, resource->resource))
+            return f->opts.resync[i].resync_ms;
+    }
+    return f->opts.resync_ms;
+}
+
+/* A server may answer a metadata-only informer in either form. */
+static struct cor_gvk expected(const struct cor_informer_scope *scope)
+{
+    if (scope->metadata_only)
+        return (struct cor_gvk){0};
+    return (struct cor_gvk){scope->resource.group, scope->resource.version, scope->kind};
+}
+
+static int make_informer(struct entry *e)
+{
+    const struct cor_informer_factory *f = e->factory;
+    const struct cor_shared_informer_opts opts = {
+        .reflector = {.name = e->scope.resource.resource,
+                      .type_description = e->scope.resource.resource,
+                      .expected = expected(&e->scope),
+                      .learns_expected = e->scope.kind.n == 0 && !e->scope.metadata_only,
+                      .resync_ms = resync_of(f, &e->scope),
+                      .stream_initial = f->opts.stream_initial,
+                      .watch_silence_ms = f->opts.watch_silence_ms},
+        .driver = e->driver,
+        .clock = f->opts.clock,
+        .transform = f->opts.transform || e->scope.transform ? transform : NULL,
+        .by_key = f->opts.by_key,
+        .retry_on_error = f->opts.retry_on_error,
+        .on_work = on_work,
+        .on_watch_error = on_watch_error,
+        .on_report = on_report,
+        .on_mutation = f->opts.on_mutation ? on_mutation : NULL,
+        .arg = e,
+    };
+
+    return cor_shared_informer_new(&opts, &e->informer);
+}
+
+static int entry_new(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
+                     char *take_key, struct entry **ret)
+{
+    const struct cor_driver_maker *maker = &f->opts.maker;
+    COR_CLEANUP(entry_freep) struct entry *e = cor_calloc(1, sizeof(*e));
+    int r;
+
+    if (!e) {
+        cor_free(take_key);
+        return -COR_ENOMEM;
+    }
+    e->factory = f;
+    e->key = take_key;
+    r = cor_informer_scope_copy(scope, &e->scope, &e->strings);
+    if (r == 0)
+        r = maker->make_driver(maker->arg, &e->scope, &e->driver);
+    if (r == 0)
+        r = make_informer(e);
+    if (r < 0)
+        return r;
+    maker->set_reflector(maker->arg, e->driver, cor_shared_informer_reflector(e->informer));
+    *ret = COR_STEAL(e);
+    return 0;
+}
+
+static int reserve(struct cor_informer_factory *f)
+{
+    size_t cap = f->cap ? f->cap * 2 : 8;
+    struct entry **entries;
+
+    if (f->n >= COR_INFORMERS_MAX)
+        return -COR_ETOOBIG;
+    if (f->n < f->cap)
+        return 0;
+    entries = cor_realloc(f->entries, cap * sizeof(entries[0]));
+    if (!entries)
+        return -COR_ENOMEM;
+    f->entries = entries;
+    f->cap = cap;
+    return 0;
+}
+
+/* Takes it, also when it fails. */
+static int add_entry(struct cor_informer_factory *f, struct entry *take, struct cor_str key)
+{
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = reserve(f);
+    if (r == 0)
+        r = cor_map_put(&f->by_key, cor_str(take->key, key.n), take, NULL);
+    if (r == 0)
+        f->entries[f->n++] = take;
+    pthread_mutex_unlock(&f->lock);
+    if (r < 0)
+        entry_free(take);
+    return r;
+}
+
+int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
+                             struct cor_shared_informer **ret_informer)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
+    struct entry *e;
+    size_t n;
+    char *text;
+    int r;
+
+    cor_buf_init(&key, KEY_MAX);
+    r = cor_informer_scope_print(scope, &key);
+    if (r < 0)
+        return r;
+    e = cor_map_peek(&f->by_key, cor_buf_str(&key));
+    if (!e) {
+        text = cor_buf_steal(&key, &n);
+        r = entry_new(f, scope, text, &e);
+        if (r == 0)
+            r = add_entry(f, e, cor_str(text, n));
+    }
+    if (r == 0)
+        *ret_informer = e->informer;
+    return r;
+}
+
+/* The `i`-th that is started; NULL at the end. */
+static struct entry *started(struct cor_informer_factory *f, size_t *i)
+{
+    struct entry *e = NULL;
+
+    pthread_mutex_lock(&f->lock);
+    while (!e && *i < f->n) {
+        e = f->entries[(*i)++];
+        if (!e->started)
+            e = NULL;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return e;
+}
+
+void cor_informer_factory_start(struct cor_informer_factory *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct entry *e = f->entries[i];
+        bool is_stopped = cor_shared_informer_is_stopped(e->informer);
+        bool now;
+
+        pthread_mutex_lock(&f->lock);
+        now = !e->started && !f->shutting_down && !is_stopped;
+        e->started |= now;
+        f->running += now;
+        pthread_mutex_unlock(&f->lock);
+        if (now)
+            cor_shared_informer_start(e->informer);
+    }
+}
+
+/* Once around, beginning after the informer that was stepped last. Time that a handler took is up
+ * for all of them: the next step goes on with the next informer. */
+bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max)
+{
+    uint64_t began_ms = cor_clock_coarse_ms(f->opts.clock);
+    bool more = false;
+
+    for (size_t left = f->n; left > 0; left--) {
+        struct entry *e = f->entries[f->next];
+
+        f->next = (f->next + 1) % f->n;
+        if (!e->started)
+            continue;
+        more |= cor_shared_informer_step(e->informer, max);
+        if (left > 1 && cor_clock_coarse_ms(f->opts.clock) - began_ms >= COR_TURN_MS)
+            return true;
+    }
+    return more;
+}
+
+bool cor_informer_factory_has_retries(struct cor_informer_factory *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (cor_shared_informer_has_retries(f->entries[i]->informer))
+            return true;
+    return false;
+}
+
+void cor_informer_factory_check_mutations(struct cor_informer_factory *f)
+{
+    struct entry *e;
+
+    for (size_t i = 0; (e = started(f, &i));)
+        cor_shared_informer_check_mutations(e->informer);
+}
+
+void cor_informer_factory_stop(struct cor_informer_factory *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        cor_shared_informer_stop(f->entries[i]->informer);
+    pthread_mutex_lock(&f->lock);
+    f->running = 0;
+    pthread_cond_broadcast(&f->ended);
+    pthread_mutex_unlock(&f->lock);
+}
+
+bool cor_informer_factory_wait_for_sync(
+    struct cor_informer_factory *f, uint64_t timeout_ms,
+    void (*fn)(void *arg, const struct cor_informer_scope *scope, bool synced), void *arg)
+{
+    uint64_t begin = cor_clock_mono_ms(cor_clock_real());
+    bool all = true;
+    struct entry *e;
+
+    for (size_t i = 0; (e = started(f, &i));) {
+        uint64_t spent = cor_clock_mono_ms(cor_clock_real()) - begin;
+        uint64_t left = spent < timeout_ms ? timeout_ms - spent : 0;
+        bool synced = cor_shared_informer_wait_synced(e->informer, left) == 0;
+
+        if (fn)
+            fn(arg, &e->scope, synced);
+        all &= synced;
+    }
+    return all;
+}
+
+static int sync_error_locked(const struct entry *e, struct cor_status *reterr)
+{
+    if (!e->started)
+        return cor_status_set(reterr, -COR_EINVAL, "the informer is not started");
+    if (e->sync_error.err == 0)
+        return cor_status_set(reterr, -COR_EBUSY, "the first list is under way");
+    if (reterr)
+        cor_status_copy(reterr, &e->sync_error);
+    return e->sync_error.err;
+}
+
+int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_shared_informer *inf,
+                                    struct cor_status *reterr)
+{
+    int r = -COR_ENOTFOUND;
+
+    if (cor_shared_informer_has_synced(inf))
+        return 0;
+    if (cor_shared_informer_is_stopped(inf))
+        return cor_status_set(reterr, -COR_ECANCELED, "the informer was stopped");
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->n; i++)
+        if (f->entries[i]->informer == inf)
+            r = sync_error_locked(f->entries[i], reterr);
+    pthread_mutex_unlock(&f->lock);
+    return r;
+}
+
+/* One call for several informers. Each that is not synced holds a share, and so does the maker. */
+struct group {
+    pthread_mutex_t lock;
+    size_t shares;
+    int r;
+    cor_cache_wait_fn fn;
+    void *arg;
+};
+
+/* True: that was the last share, and the group is the caller's to free. */
+static bool give_up_share(struct group *g, int r)
+{
+    bool last;
+
+    pthread_mutex_lock(&g->lock);
+    if (r < 0)
+        g->r = r;
+    last = --g->shares == 0;
+    pthread_mutex_unlock(&g->lock);
+    return last;
+}
+
+static void group_free(struct group *g)
+{
+    pthread_mutex_destroy(&g->lock);
+    cor_free(g);
+}
+
+static void on_one_synced(void *arg, int r)
+{
+    struct group *g = arg;
+
+    if (!give_up_share(g, r))
+        return;
+    if (g->fn)
+        g->fn(g->arg, g->r);
+    group_free(g);
+}
+
+/* A share for one more informer. 0, 1 (it is synced: none is needed), or negative. */
+static int add_share(struct group *g, struct entry *e)
+{
+    uint64_t id;
+    int r;
+
+    pthread_mutex_lock(&g->lock);
+    g->shares++;
+    pthread_mutex_unlock(&g->lock);
+    r = cor_shared_informer_on_synced(e->informer, on_one_synced, g, &id);
+    if (r != 0)
+        give_up_share(g, 0);
+    return r;
+}
+
+int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wait_fn fn, void *arg)
+{
+    struct group *g = cor_calloc(1, sizeof(*g));
+    struct entry *e;
+    int r = 0;
+
+    if (!g)
+        return -COR_ENOMEM;
+    pthread_mutex_init(&g->lock, NULL);
+    g->shares = 1;
+    g->fn = fn;
+    g->arg = arg;
+    for (size_t i = 0; r >= 0 && (e = started(f, &i));)
+        r = add_share(g, e);
+    /* The others that were asked for stay and find nobody to call. */
+    if (r < 0)
+        g->fn = NULL;
+    if (!give_up_share(g, 0))
+        return r < 0 ? r : 0;
+    group_free(g);
+    return r < 0 ? r : 1;
+}
+
+void cor_informer_factory_shutdown(struct cor_informer_factory *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->shutting_down = true;
+    while (f->running > 0)
+        pthread_cond_wait(&f->ended, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}

@@ -1,0 +1,119 @@
+/* Shared informers by what they watch, one for each scope: client-go's SharedInformerFactory
+ * without its threads, over any maker of drivers (HTTP, a script).
+ * See docs/internals/informer_factory.md.
+ *
+ * Thread: its informers live on one thread at a time, the factory's: it asks for informers, starts,
+ * steps and stops. Waiting and shutdown are for any other.  Owner: the program. */
+#ifndef COR_CACHE_INFORMER_FACTORY_H
+#define COR_CACHE_INFORMER_FACTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "cache/informers/informer_scope.h"
+#include "cache/informers/shared_informer.h"
+#include "coracle/informers.h"
+
+struct cor_informer_factory;
+
+/* What does the I/O of the informers. All are called on the factory's thread. */
+struct cor_driver_maker {
+    /* 0 or negative. `scope` stays valid until free_driver; its tweak is the driver's to
+     * call. */
+    int (*make_driver)(void *arg, const struct cor_informer_scope *scope,
+                       struct cor_reflector_driver **ret_driver);
+    /* Where the driver's answers go; once, after it was made. */
+    void (*set_reflector)(void *arg, struct cor_reflector_driver *driver,
+                          struct cor_reflector *reflector);
+    void (*free_driver)(void *arg, struct cor_reflector_driver *driver);
+    void *arg;
+};
+
+struct cor_resync_of {
+    struct cor_gvr resource;
+    uint64_t resync_ms;
+};
+
+struct cor_informer_factory_opts {
+    struct cor_driver_maker maker;
+    uint64_t resync_ms;                 /* the informers' default; 0: never */
+    const struct cor_resync_of *resync; /* in its place, by resource; must stay valid */
+    size_t nresync;
+    /* For cor_informer_factory_scope(); must stay valid. */
+    struct cor_str ns, label_selector, field_selector;
+    cor_tweak_fn tweak;
+    void *tweak_arg;
+
+    bool stream_initial;           /* as cor_reflector_opts */
+    uint64_t watch_silence_ms;     /* as cor_reflector_opts */
+    bool by_key;                   /* as cor_shared_informer_opts */
+    bool retry_on_error;           /* as cor_shared_informer_opts */
+    const struct cor_clock *clock; /* NULL: the machine's */
+    cor_transform_fn transform;    /* of every object; may be NULL */
+    void (*on_work)(void *arg);    /* as cor_shared_informer_opts */
+    void (*on_watch_error)(void *arg, const struct cor_informer_scope *scope,
+                           const struct cor_status *error);
+    void (*on_report)(void *arg, const struct cor_informer_scope *scope,
+                      enum cor_reflector_report what, const struct cor_status *status);
+    cor_mutation_fn on_mutation; /* as cor_shared_informer_opts */
+    void *arg;                   /* of these five */
+};
+
+/* 0 or -COR_ENOMEM. */
+int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
+                             struct cor_informer_factory **ret_factory);
+
+/* After stop, or before start. Its informers and drivers go with it. Returns NULL. */
+struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_factory *f);
+COR_DEFINE_CLEANUP(struct cor_informer_factory, cor_informer_factory_free)
+
+/* The scope of a resource with the factory's namespace, selectors and tweak. */
+struct cor_informer_scope cor_informer_factory_scope(const struct cor_informer_factory *f,
+                                                     struct cor_gvr resource, struct cor_str kind);
+
+/* The one informer of this scope, made when it is first asked for; borrowed. 0, -COR_ENOMEM,
+ * -COR_ETOOBIG (too many), or what make_driver returned. */
+int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
+                             struct cor_shared_informer **ret_informer);
+
+/* Starts the informers that were not started yet. Nothing after shutdown began. */
+void cor_informer_factory_start(struct cor_informer_factory *f);
+
+/* Steps the informers that were started, one after the other, for about COR_TURN_MS or until a
+ * handler had a long call; the next step goes on with the next informer. True while there is more.
+ */
+bool cor_informer_factory_step(struct cor_informer_factory *f, size_t max);
+
+/* Has one of them changes that the next step tries again? */
+bool cor_informer_factory_has_retries(struct cor_informer_factory *f);
+
+/* cor_shared_informer_check_mutations() of every informer that was started. */
+void cor_informer_factory_check_mutations(struct cor_informer_factory *f);
+
+/* Stops all informers for good; what client-go's closed stop channel is. */
+void cor_informer_factory_stop(struct cor_informer_factory *f);
+
+/* Waits, on another thread, for each informer that is started now; `fn` (may be NULL) hears of each
+ * whether its first list is cached. True: of all. False: one was stopped, or time was up. */
+bool cor_informer_factory_wait_for_sync(
+    struct cor_informer_factory *f, uint64_t timeout_ms,
+    void (*fn)(void *arg, const struct cor_informer_scope *scope, bool synced), void *arg);
+
+/* Why the first list of one of its informers is not cached, from any thread. 0: it is. Else, with
+ * `reterr` (may be NULL): -COR_EINVAL (not started), -COR_ECANCELED (stopped), -COR_EBUSY (nothing
+ * has failed so far), or what the last list, streamed list or watch failed with. */
+int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_shared_informer *inf,
+                                    struct cor_status *reterr);
+
+/* The same by a call, for the factory's own thread: 0 to `fn` when all that are started now are
+ * synced, -COR_ECANCELED when one is stopped before. 0; 1 when it is so already, and then `fn` is
+ * not called; -COR_ECANCELED (one was stopped), -COR_ENOMEM, -COR_EBUSY. */
+int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wait_fn fn, void *arg);
+
+/* Nothing is started any more; waits, on another thread, until what was started is stopped. Again
+ * and from several threads is fine. */
+void cor_informer_factory_shutdown(struct cor_informer_factory *f);
+
+#endif

@@ -1,0 +1,42 @@
+/* A cache of one collection for one handler: client-go's NewInformer and NewIndexerInformer. The
+ * handler runs inside the controller's step, under its queue's lock: a slow one delays the
+ * reflector, and it must not call the controller. Several handlers, or ones that take their time,
+ * are for cache/informers/shared_informer.h.
+ *
+ * An update is told also when a relist brought nothing new; compare resourceVersions to skip it.
+ * Thread: as cache/informers/controller.h.  Owner: the program. */
+#ifndef COR_CACHE_PLAIN_INFORMER_H
+#define COR_CACHE_PLAIN_INFORMER_H
+
+#include "base/cleanup.h"
+#include "cache/informers/controller.h"
+#include "cache/informers/event_handler.h"
+
+struct cor_plain_informer;
+
+struct cor_plain_informer_opts {
+    struct cor_controller_opts controller; /* `known`, `process`, `should_resync` and `owner` are
+                                              the informer's own and must be NULL */
+    const struct cor_index_def *indexes;
+    size_t nindexes;
+    struct cor_event_handler handler; /* on_behind is never called: nothing waits */
+};
+
+/* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
+int cor_plain_informer_new(const struct cor_plain_informer_opts *opts,
+                           struct cor_plain_informer **ret_informer);
+
+/* After its controller was stopped, or before it was started. Returns NULL. */
+struct cor_plain_informer *cor_plain_informer_free(struct cor_plain_informer *inf);
+COR_DEFINE_CLEANUP(struct cor_plain_informer, cor_plain_informer_free)
+
+/* To start, step, stop and ask; borrowed. */
+struct cor_controller *cor_plain_informer_controller(struct cor_plain_informer *inf);
+
+/* Live, for reading; borrowed. */
+struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf);
+
+/* Starts the controller with the period of its options. */
+void cor_plain_informer_start(struct cor_plain_informer *inf);
+
+#endif

@@ -1,0 +1,104 @@
+/* One handler's notifications on their way to it: client-go's processorListener without its
+ * threads. Whoever runs the handler calls cor_processor_listener_turn(), never two at a time.
+ *
+ * What waits is bounded in bytes. Beyond the bound nothing is lost: updates of a key that has an
+ * add or an update waiting are folded into it, so that the handler sees the newest state. The
+ * snapshot that a late handler begins with is the cache's own, and does not count.
+ * Thread: any; the handler runs on the thread that drains.  Owner: the processor. */
+#ifndef COR_CACHE_PROCESSOR_LISTENER_H
+#define COR_CACHE_PROCESSOR_LISTENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "cache/informers/event_handler.h"
+#include "cache/store/indexer.h"
+#include "meta/object.h"
+
+#define COR_LISTENER_BYTES_MAX (64u << 20) /* what informers use unless told otherwise */
+
+struct cor_processor_listener;
+
+struct cor_processor_listener_opts {
+    struct cor_event_handler handler;
+    size_t bytes_max; /* 0: no bound, nothing is ever folded */
+    /* There is something to drain, after there was nothing. On the pusher's thread; may be NULL. */
+    void (*on_ready)(void *arg);
+    void *arg;
+};
+
+/* 0 or -COR_ENOMEM. */
+int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
+                               struct cor_processor_listener **ret_listener);
+
+/* No drain may be under way. What waits is dropped. Returns NULL. */
+struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_listener *l);
+
+/* Before anything is pushed: the handler hears an add of the initial list for each object of the
+ * iterator, which the listener takes, and then what is pushed. Nothing is allocated. */
+void cor_processor_listener_begin_with(struct cor_processor_listener *l,
+                                       const struct cor_object_iter *take_snapshot);
+
+/* What a handler is told. Made before the cache changes, so that the change and its news are never
+ * apart: pushing cannot fail. */
+struct cor_notification {
+    struct cor_list link;
+    struct cor_processor_listener *to;
+    enum cor_change_kind kind;
+    bool flag; /* as cor_change's */
+    struct cor_object *old, *object;
+    uint32_t key_len;
+    char key[];
+};
+
+/* Takes references and a copy of the key. NULL when out of memory. */
+struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
+                                              const struct cor_change *change);
+void cor_notification_free(struct cor_notification *n);
+
+/* Queues it for the listener it was made for, which takes it; dropped when that is closed. */
+void cor_notification_push(struct cor_notification *take);
+
+#define COR_TURN_MS         5   /* after so long no call of a turn begins any more */
+#define COR_SLOW_HANDLER_MS 100 /* a call that takes longer is reported */
+
+/* One turn of a handler. A turn ends after `max` calls, or with the first call that ends
+ * COR_TURN_MS or more after the turn began: a handler that is slow has one call in a turn. */
+struct cor_turn {
+    size_t max;                    /* at least 1 */
+    const struct cor_clock *clock; /* NULL: time does not end the turn */
+    uint64_t began_ms;             /* cor_clock_coarse_ms(clock), just now */
+    /* What came of it. */
+    size_t n;            /* calls */
+    bool has_more;       /* the turn was ended, so that there may be more to tell */
+    uint64_t longest_ms; /* of a call; 0 without a clock */
+    uint64_t at_ms;      /* when the last call ended, or began_ms */
+};
+
+/* Runs the handler without a lock held. The caller sets the first three, and zeros the rest. */
+void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_turn *turn);
+
+/* A turn of `max` calls without a clock. Returns how many there were. */
+size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max);
+
+/* What waits is dropped and nothing is taken any more; a call of the handler that is under way goes
+ * on. */
+void cor_processor_listener_close(struct cor_processor_listener *l);
+
+/* Has the handler returned from every add of the initial list? One that was dropped it never saw.
+ */
+bool cor_processor_listener_saw_initial(struct cor_processor_listener *l);
+
+struct cor_processor_listener_stats {
+    size_t pending;       /* notifications, and what is left of the snapshot */
+    size_t pending_bytes; /* of the notifications, with the objects that they hold */
+    uint64_t folded;      /* updates, since it was made */
+};
+void cor_processor_listener_stats(struct cor_processor_listener *l,
+                                  struct cor_processor_listener_stats *ret);
+
+#endif

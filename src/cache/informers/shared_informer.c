@@ -1,0 +1,234 @@
+#include "cache/informers/shared_informer.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cache/informers/shared_informer_int.h"
+
+static uint64_t now_ms(const struct cor_shared_informer *inf)
+{
+    return cor_clock_mono_ms(inf->opts.clock);
+}
+
+static int make_controller(struct cor_shared_informer *inf)
+{
+    const struct cor_controller_opts opts = {
+        .reflector = inf->opts.reflector,
+        .driver = inf->opts.driver,
+        .clock = inf->opts.clock,
+        .known = inf->indexer,
+        .by_key = inf->opts.by_key,
+        .retry_on_error = inf->opts.retry_on_error,
+        .process = cor_informer_apply,
+        .should_resync = cor_informer_should_resync,
+        .owner = inf,
+        .transform = inf->opts.transform,
+        .on_work = inf->opts.on_work,
+        .on_watch_error = inf->opts.on_watch_error,
+        .on_report = inf->opts.on_report,
+        .arg = inf->opts.arg,
+    };
+
+    return cor_controller_new(&opts, &inf->controller);
+}
+
+static int make_detector(struct cor_shared_informer *inf)
+{
+    const struct cor_mutation_detector_opts opts = {.on_mutation = inf->opts.on_mutation,
+                                                    .arg = inf->opts.arg};
+
+    return inf->opts.on_mutation ? cor_mutation_detector_new(&opts, now_ms(inf), &inf->detector)
+                                 : 0;
+}
+
+int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
+                            struct cor_shared_informer **ret_informer)
+{
+    struct cor_shared_informer *inf = cor_calloc(1, sizeof(*inf));
+    int r;
+
+    if (!inf)
+        return -COR_ENOMEM;
+    inf->opts = *opts;
+    if (!inf->opts.clock)
+        inf->opts.clock = cor_clock_real();
+    inf->resync_check_ms = opts->reflector.resync_ms;
+    pthread_mutex_init(&inf->lock, NULL);
+    cor_list_init(&inf->handlers);
+    cor_list_init(&inf->news);
+    r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
+    cor_delta_applier_init(&inf->applier, &cor_informer_applier_ops, inf->indexer);
+    if (r == 0)
+        r = make_controller(inf);
+    if (r == 0)
+        r = make_detector(inf);
+    if (r < 0) {
+        cor_shared_informer_free(inf);
+        return r;
+    }
+    *ret_informer = inf;
+    return 0;
+}
+
+struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer *inf)
+{
+    struct cor_list *link;
+
+    if (!inf)
+        return NULL;
+    while ((link = cor_list_pop(&inf->handlers)))
+        cor_registration_unref(COR_CONTAINER_OF(link, struct cor_registration, link));
+    cor_controller_free(inf->controller);
+    cor_mutation_detector_free(inf->detector);
+    cor_indexer_free(inf->indexer);
+    cor_delta_applier_deinit(&inf->applier);
+    pthread_mutex_destroy(&inf->lock);
+    return cor_free(inf);
+}
+
+void cor_shared_informer_start(struct cor_shared_informer *inf)
+{
+    uint64_t resync_ms;
+
+    pthread_mutex_lock(&inf->lock);
+    inf->started = true;
+    resync_ms = inf->resync_check_ms;
+    pthread_mutex_unlock(&inf->lock);
+    cor_controller_start(inf->controller, resync_ms);
+}
+
+void cor_shared_informer_stop(struct cor_shared_informer *inf)
+{
+    cor_controller_stop(inf->controller);
+    pthread_mutex_lock(&inf->lock);
+    COR_LIST_FOREACH(it, &inf->handlers)
+        cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
+    pthread_mutex_unlock(&inf->lock);
+}
+
+struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *inf)
+{
+    return cor_controller_reflector(inf->controller);
+}
+
+struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
+{
+    return inf->indexer;
+}
+
+int cor_shared_informer_add_indexes(struct cor_shared_informer *inf,
+                                    const struct cor_index_def *defs, size_t n)
+{
+    if (cor_controller_is_stopped(inf->controller))
+        return -COR_ECANCELED;
+    return cor_indexer_add_indexes(inf->indexer, defs, n);
+}
+
+bool cor_shared_informer_has_synced(struct cor_shared_informer *inf)
+{
+    return cor_controller_has_synced(inf->controller);
+}
+
+bool cor_shared_informer_is_started(struct cor_shared_informer *inf)
+{
+    bool started;
+
+    pthread_mutex_lock(&inf->lock);
+    started = inf->started;
+    pthread_mutex_unlock(&inf->lock);
+    return started;
+}
+
+bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf)
+{
+    return cor_controller_is_stopped(inf->controller);
+}
+
+/* The handler after the one with this id that step runs, with a reference, and after the last the
+ * first again; NULL: there is none. A handler may remove itself or others while it runs, so no link
+ * is kept meanwhile. */
+static struct cor_registration *next_in_step(struct cor_shared_informer *inf, uint64_t id)
+{
+    struct cor_registration *first = NULL, *found = NULL;
+
+    pthread_mutex_lock(&inf->lock);
+    COR_LIST_FOREACH(it, &inf->handlers) {
+        struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
+
+        if (!reg->in_step)
+            continue;
+        if (!first)
+            first = reg;
+        if (reg->id <= id)
+            continue;
+        found = reg;
+        break;
+    }
+    if (!found)
+        found = first;
+    if (found)
+        cor_ref_get(&found->ref);
+    pthread_mutex_unlock(&inf->lock);
+    return found;
+}
+
+/* True: the handler may have more to hear. `now_ms` is moved to the end of its turn. */
+static bool run_handler(struct cor_shared_informer *inf, struct cor_registration *reg, size_t max,
+                        uint64_t *now_ms)
+{
+    struct cor_turn turn = {.max = max, .clock = inf->opts.clock, .began_ms = *now_ms};
+
+    cor_processor_listener_turn(reg->listener, &turn);
+    if (turn.longest_ms >= COR_SLOW_HANDLER_MS && reg->on_slow)
+        reg->on_slow(reg->arg, turn.longest_ms);
+    *now_ms = turn.at_ms;
+    return turn.has_more;
+}
+
+/* Once around, beginning after the handler that was served last, which may be gone: handlers have
+ * ids that grow, so the round is over when it has passed the id that it began with, or would begin
+ * at the first one for a second time. */
+static bool run_handlers(struct cor_shared_informer *inf, size_t max)
+{
+    uint64_t began_ms = 0, now_ms = 0, from = inf->served_id;
+    bool more = false, wrapped = false, wraps;
+    struct cor_registration *reg;
+
+    while ((reg = next_in_step(inf, inf->served_id))) {
+        wraps = reg->id <= inf->served_id;
+        if ((wraps && wrapped) || ((wraps || wrapped) && reg->id > from)) {
+            cor_registration_unref(reg);
+            break;
+        }
+        wrapped |= wraps;
+        if (began_ms == 0)
+            began_ms = now_ms = cor_clock_coarse_ms(inf->opts.clock);
+        inf->served_id = reg->id;
+        more |= run_handler(inf, reg, max, &now_ms);
+        cor_registration_unref(reg);
+        if (now_ms - began_ms >= COR_TURN_MS)
+            return true;
+    }
+    return more;
+}
+
+bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
+{
+    bool more = cor_controller_step(inf->controller, max);
+
+    more |= run_handlers(inf, max);
+    return more;
+}
+
+bool cor_shared_informer_has_retries(struct cor_shared_informer *inf)
+{
+    return cor_controller_has_retries(inf->controller);
+}
+
+void cor_shared_informer_check_mutations(struct cor_shared_informer *inf)
+{
+    if (!inf->detector)
+        return;
+    pthread_mutex_lock(&inf->lock);
+    cor_mutation_detector_look(inf->detector, now_ms(inf));
+    pthread_mutex_unlock(&inf->lock);
+}

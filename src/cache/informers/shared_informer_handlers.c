@@ -1,0 +1,260 @@
+/* The handlers of an informer: who they are, what they hear, when they hear everything again. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "cache/informers/shared_informer_int.h"
+
+void cor_registration_unref(struct cor_registration *reg)
+{
+    if (!cor_ref_put(&reg->ref))
+        return;
+    cor_processor_listener_free(reg->listener);
+    cor_free(reg);
+}
+
+static uint64_t fitting_period(uint64_t asked_ms, uint64_t check_ms)
+{
+    if (asked_ms == 0 || check_ms == 0)
+        return 0;
+    return asked_ms > check_ms ? asked_ms : check_ms;
+}
+
+void cor_informer_set_resync(struct cor_shared_informer *inf, struct cor_registration *reg)
+{
+    uint64_t asked = reg->asked_ms;
+
+    if (asked > 0 && asked < COR_RESYNC_MIN_MS)
+        asked = COR_RESYNC_MIN_MS;
+    reg->asked_ms = asked;
+    if (asked > 0 && asked < inf->resync_check_ms && !inf->started) {
+        inf->resync_check_ms = asked;
+        COR_LIST_FOREACH(it, &inf->handlers) {
+            struct cor_registration *other = COR_CONTAINER_OF(it, struct cor_registration, link);
+
+            other->resync_ms = fitting_period(other->asked_ms, asked);
+        }
+    }
+    reg->resync_ms = fitting_period(asked, inf->resync_check_ms);
+    reg->resync_at_ms = cor_clock_mono_ms(inf->opts.clock) + reg->resync_ms;
+}
+
+bool cor_informer_should_resync(void *arg)
+{
+    struct cor_shared_informer *inf = arg;
+    uint64_t now_ms = cor_clock_mono_ms(inf->opts.clock);
+    bool any = false;
+
+    pthread_mutex_lock(&inf->lock);
+    COR_LIST_FOREACH(it, &inf->handlers) {
+        struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
+
+        reg->is_syncing = reg->resync_ms > 0 && now_ms >= reg->resync_at_ms;
+        if (reg->is_syncing)
+            reg->resync_at_ms = now_ms + reg->resync_ms;
+        any |= reg->is_syncing;
+    }
+    pthread_mutex_unlock(&inf->lock);
+    return any;
+}
+
+static void free_all(struct cor_list *news)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(news)))
+        cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
+}
+
+static void push_all(struct cor_list *news)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(news)))
+        cor_notification_push(COR_CONTAINER_OF(link, struct cor_notification, link));
+}
+
+static struct cor_shared_informer *of(struct cor_delta_applier *a)
+{
+    return COR_CONTAINER_OF(a, struct cor_shared_informer, applier);
+}
+
+/* An update that a relist or a resync repeats. */
+static bool is_repetition(const struct cor_change *change)
+{
+    return change->kind == COR_CHANGE_UPDATE &&
+           cor_str_eq(cor_object_resource_version(change->old),
+                      cor_object_resource_version(change->object));
+}
+
+/* News of one change for every handler that is to hear of it. */
+static int make_news(struct cor_shared_informer *inf, const struct cor_change *change)
+{
+    bool repeats = is_repetition(change);
+
+    COR_LIST_FOREACH(it, &inf->handlers) {
+        struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
+        struct cor_notification *n;
+
+        if (repeats && !reg->is_syncing)
+            continue;
+        n = cor_notification_new(reg->listener, change);
+        if (!n)
+            return -COR_ENOMEM;
+        cor_list_push(&inf->news, &n->link);
+    }
+    return 0;
+}
+
+static int prepare(struct cor_delta_applier *a, const struct cor_change *change)
+{
+    struct cor_shared_informer *inf = of(a);
+    int r = make_news(inf, change);
+
+    if (r == 0 && inf->detector && change->kind != COR_CHANGE_DELETE)
+        r = cor_mutation_detector_add(inf->detector, change->object);
+    return r;
+}
+
+static void publish(struct cor_delta_applier *a, const struct cor_change *change)
+{
+    push_all(&of(a)->news);
+}
+
+static void drop(struct cor_delta_applier *a)
+{
+    free_all(&of(a)->news);
+}
+
+const struct cor_delta_applier_ops cor_informer_applier_ops = {prepare, publish, drop};
+
+/* A change that finds no memory stays the oldest of the queue and is tried again; one that an index
+ * refuses is dropped, as client-go's store errors are, unless it is to be retried. */
+int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                       bool in_initial_list)
+{
+    struct cor_shared_informer *inf = arg;
+    int r;
+
+    pthread_mutex_lock(&inf->lock);
+    r = cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
+    pthread_mutex_unlock(&inf->lock);
+    return r;
+}
+
+static int register_locked(struct cor_shared_informer *inf, struct cor_registration *reg)
+{
+    struct cor_object_iter snapshot;
+
+    if (cor_controller_is_stopped(inf->controller))
+        return -COR_ECANCELED;
+    if (inf->started && cor_indexer_list(inf->indexer, &snapshot) < 0)
+        return -COR_ENOMEM;
+    cor_informer_set_resync(inf, reg);
+    reg->is_syncing = true;
+    reg->id = ++inf->next_id;
+    cor_list_push(&inf->handlers, &reg->link);
+    if (inf->started)
+        cor_processor_listener_begin_with(reg->listener, &snapshot);
+    return 0;
+}
+
+static void tell_step(void *arg)
+{
+    struct cor_registration *reg = arg;
+
+    if (reg->informer->opts.on_work)
+        reg->informer->opts.on_work(reg->informer->opts.arg);
+}
+
+static struct cor_registration *registration_new(struct cor_shared_informer *inf,
+                                                 const struct cor_registration_opts *opts)
+{
+    struct cor_registration *reg = cor_calloc(1, sizeof(*reg));
+    struct cor_processor_listener_opts listener = {.handler = opts->handler,
+                                                   .bytes_max = opts->bytes_max,
+                                                   .on_ready = opts->on_ready,
+                                                   .arg = opts->arg};
+
+    if (!reg)
+        return NULL;
+    cor_ref_init(&reg->ref);
+    cor_list_init(&reg->link);
+    reg->informer = inf;
+    reg->in_step = !opts->on_ready && !opts->is_held;
+    reg->on_slow = opts->on_slow;
+    reg->arg = opts->arg;
+    reg->asked_ms =
+        opts->resync_ms == COR_RESYNC_DEFAULT ? inf->opts.reflector.resync_ms : opts->resync_ms;
+    if (!opts->on_ready) {
+        listener.on_ready = tell_step;
+        listener.arg = reg;
+    }
+    if (cor_processor_listener_new(&listener, &reg->listener) < 0)
+        return cor_free(reg);
+    return reg;
+}
+
+int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
+                                    const struct cor_registration_opts *opts,
+                                    struct cor_registration **ret_registration)
+{
+    struct cor_registration *reg = registration_new(inf, opts);
+    int r;
+
+    if (!reg)
+        return -COR_ENOMEM;
+    pthread_mutex_lock(&inf->lock);
+    r = register_locked(inf, reg);
+    pthread_mutex_unlock(&inf->lock);
+    if (r < 0)
+        cor_registration_unref(reg);
+    else
+        *ret_registration = reg;
+    return r;
+}
+
+void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
+                                        struct cor_registration *registration)
+{
+    pthread_mutex_lock(&inf->lock);
+    cor_list_remove(&registration->link);
+    pthread_mutex_unlock(&inf->lock);
+    cor_processor_listener_close(registration->listener);
+    cor_registration_unref(registration);
+}
+
+/* Told under the lock: the handler may run and be gone as soon as it is free. */
+void cor_registration_release(struct cor_registration *registration)
+{
+    struct cor_shared_informer *inf = registration->informer;
+
+    pthread_mutex_lock(&inf->lock);
+    registration->in_step = true;
+    tell_step(registration);
+    pthread_mutex_unlock(&inf->lock);
+}
+
+void cor_registration_close(struct cor_registration *registration)
+{
+    cor_processor_listener_close(registration->listener);
+}
+
+bool cor_registration_has_synced(struct cor_registration *registration)
+{
+    return cor_shared_informer_has_synced(registration->informer) &&
+           cor_processor_listener_saw_initial(registration->listener);
+}
+
+void cor_registration_turn(struct cor_registration *registration, struct cor_turn *turn)
+{
+    cor_ref_get(&registration->ref);
+    cor_processor_listener_turn(registration->listener, turn);
+    cor_registration_unref(registration);
+}
+
+size_t cor_registration_drain(struct cor_registration *registration, size_t max)
+{
+    struct cor_turn turn = {.max = max};
+
+    cor_registration_turn(registration, &turn);
+    return turn.n;
+}

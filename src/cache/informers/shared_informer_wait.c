@@ -1,0 +1,126 @@
+/* Waiting for an informer's cache: by a callback, or on a thread of the program's. */
+#include <errno.h>
+
+#include "base/deadline.h"
+#include "base/err.h"
+#include "cache/informers/shared_informer_int.h"
+
+int cor_shared_informer_on_synced(struct cor_shared_informer *inf, cor_cache_wait_fn fn, void *arg,
+                                  uint64_t *ret_id)
+{
+    return cor_delta_fifo_wait_synced(cor_controller_queue(inf->controller), fn, arg, ret_id);
+}
+
+int cor_shared_informer_on_rv(struct cor_shared_informer *inf, struct cor_str rv,
+                              cor_cache_wait_fn fn, void *arg, uint64_t *ret_id)
+{
+    return cor_delta_fifo_wait_rv(cor_controller_queue(inf->controller), rv, fn, arg, ret_id);
+}
+
+bool cor_shared_informer_cancel_wait(struct cor_shared_informer *inf, uint64_t id)
+{
+    return cor_delta_fifo_cancel_wait(cor_controller_queue(inf->controller), id);
+}
+
+void cor_shared_informer_last_rv(struct cor_shared_informer *inf,
+                                 char to[COR_CACHE_WAITER_RV_MAX + 1])
+{
+    cor_delta_fifo_last_rv(cor_controller_queue(inf->controller), to);
+}
+
+/* A thread that sleeps until it is called. */
+struct sleeper {
+    pthread_mutex_t lock;
+    pthread_cond_t called;
+    bool is_called;
+    int r;
+};
+
+static void sleeper_init(struct sleeper *s)
+{
+    pthread_condattr_t attr;
+
+    *s = (struct sleeper){0};
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->called, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void sleeper_deinit(struct sleeper *s)
+{
+    pthread_cond_destroy(&s->called);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static void wake(void *arg, int r)
+{
+    struct sleeper *s = arg;
+
+    pthread_mutex_lock(&s->lock);
+    s->is_called = true;
+    s->r = r;
+    pthread_cond_signal(&s->called);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool sleep_until(struct sleeper *s, const struct timespec *until)
+{
+    bool called;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_called) {
+        if (!until)
+            pthread_cond_wait(&s->called, &s->lock);
+        else if (pthread_cond_timedwait(&s->called, &s->lock, until) == ETIMEDOUT)
+            break;
+    }
+    called = s->is_called;
+    pthread_mutex_unlock(&s->lock);
+    return called;
+}
+
+/* A wait that cannot be taken back any more is about to be called: the stack it points to must live
+ * until then. */
+static int sleep_for(struct cor_shared_informer *inf, struct sleeper *s, uint64_t id,
+                     uint64_t timeout_ms)
+{
+    struct timespec until = cor_deadline_in_ms(timeout_ms < INT32_MAX ? timeout_ms : INT32_MAX);
+
+    if (sleep_until(s, &until))
+        return s->r;
+    if (cor_shared_informer_cancel_wait(inf, id))
+        return -COR_ETIMEOUT;
+    sleep_until(s, NULL);
+    return s->r;
+}
+
+int cor_shared_informer_wait_synced(struct cor_shared_informer *inf, uint64_t timeout_ms)
+{
+    struct sleeper s;
+    uint64_t id;
+    int r;
+
+    sleeper_init(&s);
+    r = cor_shared_informer_on_synced(inf, wake, &s, &id);
+    if (r == 0)
+        r = sleep_for(inf, &s, id, timeout_ms);
+    sleeper_deinit(&s);
+    return r < 0 ? r : 0;
+}
+
+int cor_shared_informer_wait_rv(struct cor_shared_informer *inf, struct cor_str rv,
+                                uint64_t timeout_ms)
+{
+    struct sleeper s;
+    uint64_t id;
+    int r;
+
+    sleeper_init(&s);
+    r = cor_shared_informer_on_rv(inf, rv, wake, &s, &id);
+    if (r == 0)
+        r = sleep_for(inf, &s, id, timeout_ms);
+    sleeper_deinit(&s);
+    return r < 0 ? r : 0;
+}

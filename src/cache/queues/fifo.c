@@ -1,0 +1,368 @@
+#include "cache/queues/fifo.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "cache/store/object_key.h"
+
+/* A key in the order. Without an object it is a hole: its object was deleted, and a new one takes
+ * the old place, as upstream's. */
+struct entry {
+    struct cor_list link;
+    struct cor_object *object;
+    size_t key_len;
+    char key[];
+};
+
+struct content {
+    struct cor_map by_key;
+    struct cor_list order;
+};
+
+struct cor_fifo {
+    struct cor_reflector_store store;
+    struct cor_fifo_opts opts;
+    pthread_mutex_t lock;
+    pthread_cond_t ready;
+    struct content now;
+    struct content staged; /* of the replace under way */
+    struct cor_buf key;    /* of the call under way */
+    size_t initial;        /* keys of the first list that were not popped */
+    bool populated, closed;
+};
+
+static void content_init(struct content *c, size_t max)
+{
+    cor_map_init(&c->by_key, max);
+    cor_list_init(&c->order);
+}
+
+static void entry_free(struct entry *e)
+{
+    cor_object_unref(e->object);
+    cor_free(e);
+}
+
+static void content_clear(struct content *c)
+{
+    struct cor_list *link;
+
+    while ((link = cor_list_pop(&c->order)))
+        entry_free(COR_CONTAINER_OF(link, struct entry, link));
+    cor_map_clear(&c->by_key);
+}
+
+static int put(struct content *c, struct cor_str key, struct cor_object *object)
+{
+    struct entry *e = cor_map_peek(&c->by_key, key);
+    int r;
+
+    if (e) {
+        cor_object_unref(e->object);
+        e->object = cor_object_ref(object);
+        return 0;
+    }
+    e = cor_alloc(sizeof(*e) + key.n);
+    if (!e)
+        return -COR_ENOMEM;
+    *e = (struct entry){.object = cor_object_ref(object), .key_len = key.n};
+    memcpy(e->key, key.p, key.n);
+    r = cor_map_put(&c->by_key, cor_str(e->key, key.n), e, NULL);
+    if (r < 0) {
+        entry_free(e);
+        return r == -COR_ETOOBIG ? -COR_EBUSY : r;
+    }
+    cor_list_push(&c->order, &e->link);
+    return 0;
+}
+
+static struct cor_fifo *of(struct cor_reflector_store *store)
+{
+    return COR_CONTAINER_OF(store, struct cor_fifo, store);
+}
+
+static int set_key(struct cor_fifo *f, struct cor_str key, const struct cor_object *object)
+{
+    cor_buf_reset(&f->key);
+    return key.n > 0 ? cor_buf_adds(&f->key, key) : cor_object_key(object, &f->key);
+}
+
+static int told(int r, struct cor_status *reterr)
+{
+    return r < 0 ? cor_status_set(reterr, r, "an object was not queued: %s", cor_err_text(r)) : 0;
+}
+
+static void unlock_and_tell(struct cor_fifo *f)
+{
+    pthread_cond_broadcast(&f->ready);
+    pthread_mutex_unlock(&f->lock);
+    if (f->opts.on_ready)
+        f->opts.on_ready(f->opts.arg);
+}
+
+static int on_put(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr)
+{
+    struct cor_fifo *f = of(store);
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = set_key(f, key, object);
+    if (r == 0) {
+        f->populated = true;
+        r = put(&f->now, cor_buf_str(&f->key), object);
+    }
+    unlock_and_tell(f);
+    return told(r, reterr);
+}
+
+static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
+                  struct cor_str rv, struct cor_status *reterr)
+{
+    struct cor_fifo *f = of(store);
+    struct entry *e;
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = set_key(f, key, object);
+    if (r == 0) {
+        f->populated = true;
+        e = cor_map_peek(&f->now.by_key, cor_buf_str(&f->key));
+        if (e)
+            e->object = cor_object_unref(e->object);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return told(r, reterr);
+}
+
+static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+{
+}
+
+static int on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
+{
+    return 0;
+}
+
+static int on_replace_add(struct cor_reflector_store *store, struct cor_str key,
+                          struct cor_object *object, struct cor_status *reterr)
+{
+    struct cor_fifo *f = of(store);
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = set_key(f, key, object);
+    if (r == 0)
+        r = put(&f->staged, cor_buf_str(&f->key), object);
+    pthread_mutex_unlock(&f->lock);
+    return told(r, reterr);
+}
+
+static int on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+                             struct cor_status *reterr)
+{
+    struct cor_fifo *f = of(store);
+    struct cor_map by_key;
+
+    pthread_mutex_lock(&f->lock);
+    content_clear(&f->now);
+    by_key = f->now.by_key;
+    f->now.by_key = f->staged.by_key;
+    f->staged.by_key = by_key;
+    cor_list_splice(&f->now.order, &f->staged.order);
+    if (!f->populated)
+        f->initial = cor_map_len(&f->now.by_key);
+    f->populated = true;
+    unlock_and_tell(f);
+    return 0;
+}
+
+static void on_replace_abort(struct cor_reflector_store *store)
+{
+    struct cor_fifo *f = of(store);
+
+    pthread_mutex_lock(&f->lock);
+    content_clear(&f->staged);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Every key with an object is in the order already. */
+static int on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
+{
+    return 0;
+}
+
+static const struct cor_reflector_store_ops store_ops = {
+    .add = on_put,
+    .update = on_put,
+    .del = on_del,
+    .bookmark = on_bookmark,
+    .replace_begin = on_replace_begin,
+    .replace_add = on_replace_add,
+    .replace_commit = on_replace_commit,
+    .replace_abort = on_replace_abort,
+    .resync = on_resync,
+};
+
+int cor_fifo_new(const struct cor_fifo_opts *opts, struct cor_fifo **ret_fifo)
+{
+    struct cor_fifo *f = cor_calloc(1, sizeof(*f));
+
+    if (!f)
+        return -COR_ENOMEM;
+    f->store.ops = &store_ops;
+    f->opts = *opts;
+    if (f->opts.keys_max == 0)
+        f->opts.keys_max = COR_FIFO_MAX;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->ready, NULL);
+    content_init(&f->now, f->opts.keys_max);
+    content_init(&f->staged, f->opts.keys_max);
+    cor_buf_init(&f->key, COR_OBJECT_KEY_MAX);
+    *ret_fifo = f;
+    return 0;
+}
+
+struct cor_fifo *cor_fifo_free(struct cor_fifo *f)
+{
+    if (!f)
+        return NULL;
+    content_clear(&f->now);
+    content_clear(&f->staged);
+    cor_map_deinit(&f->now.by_key);
+    cor_map_deinit(&f->staged.by_key);
+    cor_buf_deinit(&f->key);
+    pthread_cond_destroy(&f->ready);
+    pthread_mutex_destroy(&f->lock);
+    return cor_free(f);
+}
+
+struct cor_reflector_store *cor_fifo_store(struct cor_fifo *f)
+{
+    return &f->store;
+}
+
+static int put_if_not_present(struct cor_fifo *f, struct cor_str key, struct cor_object *object)
+{
+    const struct entry *e = cor_map_peek(&f->now.by_key, key);
+
+    f->populated = true;
+    return e && e->object ? 0 : put(&f->now, key, object);
+}
+
+int cor_fifo_add_if_not_present(struct cor_fifo *f, struct cor_object *object)
+{
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    r = set_key(f, COR_STR(""), object);
+    if (r == 0)
+        r = put_if_not_present(f, cor_buf_str(&f->key), object);
+    unlock_and_tell(f);
+    return r;
+}
+
+static bool has_synced_locked(const struct cor_fifo *f)
+{
+    return f->populated && f->initial == 0;
+}
+
+static struct entry *take_first(struct cor_fifo *f)
+{
+    struct entry *e = COR_CONTAINER_OF(cor_list_pop(&f->now.order), struct entry, link);
+
+    cor_map_remove(&f->now.by_key, cor_str(e->key, e->key_len));
+    if (f->initial > 0)
+        f->initial--;
+    return e;
+}
+
+/* Passes over holes. NULL: nothing waits. */
+static struct entry *take_object(struct cor_fifo *f, bool *ret_in_initial_list)
+{
+    while (!cor_list_empty(&f->now.order)) {
+        struct entry *e;
+
+        *ret_in_initial_list = !has_synced_locked(f);
+        e = take_first(f);
+        if (e->object)
+            return e;
+        entry_free(e);
+    }
+    return NULL;
+}
+
+/* The entry goes back whole, so that this cannot fail. */
+static void requeue(struct cor_fifo *f, struct entry *take)
+{
+    struct cor_str key = cor_str(take->key, take->key_len);
+
+    if (cor_map_peek(&f->now.by_key, key) || cor_map_put(&f->now.by_key, key, take, NULL) < 0)
+        entry_free(take);
+    else
+        cor_list_push(&f->now.order, &take->link);
+}
+
+static int pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
+{
+    bool in_initial_list = false;
+    struct entry *e;
+    int r;
+
+    pthread_mutex_lock(&f->lock);
+    while (!(e = take_object(f, &in_initial_list)) && wait && !f->closed)
+        pthread_cond_wait(&f->ready, &f->lock);
+    if (!e) {
+        r = f->closed ? -COR_ECANCELED : -COR_EBUSY;
+    } else {
+        r = fn(arg, cor_str(e->key, e->key_len), e->object, in_initial_list);
+        if (r == COR_FIFO_REQUEUE)
+            requeue(f, e);
+        else
+            entry_free(e);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return r;
+}
+
+int cor_fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
+{
+    return pop(f, fn, arg, true);
+}
+
+int cor_fifo_try_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
+{
+    return pop(f, fn, arg, false);
+}
+
+bool cor_fifo_has_synced(struct cor_fifo *f)
+{
+    bool synced;
+
+    pthread_mutex_lock(&f->lock);
+    synced = has_synced_locked(f);
+    pthread_mutex_unlock(&f->lock);
+    return synced;
+}
+
+void cor_fifo_close(struct cor_fifo *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->closed = true;
+    unlock_and_tell(f);
+}
+
+bool cor_fifo_is_closed(struct cor_fifo *f)
+{
+    bool closed;
+
+    pthread_mutex_lock(&f->lock);
+    closed = f->closed;
+    pthread_mutex_unlock(&f->lock);
+    return closed;
+}

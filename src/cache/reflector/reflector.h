@@ -1,0 +1,114 @@
+/* Keeps a store equal to a collection that can be listed and watched: client-go's Reflector as a
+ * state machine without I/O. A driver does the requests and the timer; see
+ * cache/reflector/reflector_ops.h. resourceVersions are opaque strings: never parsed, never
+ * compared.
+ *
+ * Inputs (all functions that take `now_ms`) run to their end: store and report callbacks first, as
+ * the work is done, then the driver's. From inside a callback only cor_reflector_stop(),
+ * cor_reflector_last_sync_rv() and cor_reflector_state() may be called; stop then takes effect when
+ * the input under way returns. Time is monotonic and does not go back between inputs.
+ * docs/internals/reflector.md has the states and every difference from upstream.
+ *
+ * Thread: one at a time.  Owner: the cacher or informer that made it. */
+#ifndef COR_CACHE_REFLECTOR_H
+#define COR_CACHE_REFLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/rand.h"
+#include "base/str.h"
+#include "cache/reflector/reflector_event.h"
+#include "cache/reflector/reflector_ops.h"
+#include "coracle/reflector_report.h"
+#include "meta/gvk.h"
+#include "meta/status.h"
+
+struct cor_reflector;
+
+/* Longer resourceVersions are not understood. */
+#define COR_REFLECTOR_RV_MAX 127
+
+struct cor_reflector_opts {
+    struct cor_str name;             /* for messages; copied. Empty: the type's description */
+    struct cor_str type_description; /* for messages; empty: `expected` or "<unspecified>" */
+    struct cor_gvk expected;       /* events of another type are skipped; no kind: all are good, */
+    bool learns_expected;          /* or those of the type that all objects of the list had */
+    size_t objects_max;            /* a longer list fails; 0: 16 Mi */
+    int64_t page_size;             /* 0: 500 where paging helps, as upstream decides */
+    uint64_t resync_ms;            /* 0: never */
+    uint64_t watch_timeout_min_ms; /* values below five minutes are not heeded */
+    uint64_t watch_silence_ms;     /* a watch that is silent for longer, from its request on,
+                                      is given up for a new one; 0: that is the driver's business */
+    uint64_t internal_retry_ms;    /* watches again while 500s last no longer; 0: never */
+    uint64_t round_delay_ms;       /* between rounds; 0: the backoff of 0.8 s to 30 s */
+    bool stream_initial;           /* try the streaming initial list */
+    struct cor_rand *rand;         /* must stay valid */
+
+    /* Each may be NULL. A status is borrowed for the call. */
+    bool (*should_resync)(void *arg);
+    /* A list-and-watch is over, and another follows after a pause; the store may now fall behind.
+     * `error` is what upstream gives to its watch error handler: the list failed, the store refused
+     * it, or a watch could not be opened. NULL: an open watch went wrong. Not called after stop. */
+    void (*on_round_end)(void *arg, const struct cor_status *error);
+    void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
+    void *arg;
+};
+
+/* `driver` and `store` must stay valid. 0 or -COR_ENOMEM. */
+int cor_reflector_new(const struct cor_reflector_opts *opts, struct cor_reflector_driver *driver,
+                      struct cor_reflector_store *store, struct cor_reflector **ret_reflector);
+
+/* Not while it runs: stop it first, and not from inside a callback. NULL is fine. Returns NULL. */
+struct cor_reflector *cor_reflector_free(struct cor_reflector *reflector);
+COR_DEFINE_CLEANUP(struct cor_reflector, cor_reflector_free)
+
+/* The period of resyncs, in the place of the options'. Before start only. */
+void cor_reflector_set_resync(struct cor_reflector *reflector, uint64_t resync_ms);
+
+/* Begins the first round. Once. After a stop it does nothing. */
+void cor_reflector_start(struct cor_reflector *reflector, uint64_t now_ms);
+
+/* Answers to driver->list. */
+void cor_reflector_list_page(struct cor_reflector *reflector, uint64_t now_ms,
+                             const struct cor_list_page *page);
+void cor_reflector_list_failed(struct cor_reflector *reflector, uint64_t now_ms,
+                               const struct cor_status *status);
+
+/* Answers to driver->watch. A COR_WATCH_ERROR event is the last of its stream: the reflector
+ * cancels it. watch_ended takes what failed, or NULL for the plain end of the stream; a connection
+ * that broke within a stream is a plain end, as client-go's. */
+void cor_reflector_watch_opened(struct cor_reflector *reflector, uint64_t now_ms);
+void cor_reflector_watch_event(struct cor_reflector *reflector, uint64_t now_ms,
+                               const struct cor_reflector_event *event);
+void cor_reflector_watch_ended(struct cor_reflector *reflector, uint64_t now_ms,
+                               const struct cor_status *status);
+
+/* The time asked for by wake_at has come. Earlier calls do no harm: wake_at then asks again. */
+void cor_reflector_tick(struct cor_reflector *reflector, uint64_t now_ms);
+
+/* Ends all: the request under way is cancelled, a replace under way aborted, the wake-up taken
+ * back. No callback after that. Again and again is fine. */
+void cor_reflector_stop(struct cor_reflector *reflector, uint64_t now_ms);
+
+/* "" before the first list; borrowed until the next input. */
+struct cor_str cor_reflector_last_sync_rv(const struct cor_reflector *reflector);
+
+enum cor_reflector_state {
+    COR_REFLECTOR_IDLE,           /* not started */
+    COR_REFLECTOR_LISTING,        /* a list request is under way */
+    COR_REFLECTOR_STREAM_OPENING, /* a streamed list was asked for */
+    COR_REFLECTOR_STREAMING,      /* its initial events come in */
+    COR_REFLECTOR_STREAM_PAUSE,   /* before the next try of a streamed list */
+    COR_REFLECTOR_WATCH_OPENING,
+    COR_REFLECTOR_WATCHING,
+    COR_REFLECTOR_WATCH_PAUSE, /* before the next watch, without a list */
+    COR_REFLECTOR_ROUND_PAUSE, /* before the next round */
+    COR_REFLECTOR_STOPPED,
+};
+
+enum cor_reflector_state cor_reflector_state(const struct cor_reflector *reflector);
+
+#endif

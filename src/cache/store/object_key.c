@@ -1,0 +1,50 @@
+#include "cache/store/object_key.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+
+int cor_object_key(const struct cor_object *object, struct cor_buf *out)
+{
+    struct cor_str ns, name;
+    size_t before = out->n;
+    int r = 0;
+
+    if (object->key_len > 0)
+        return cor_buf_adds(out, cor_object_own_key(object));
+    ns = cor_object_namespace(object);
+    name = cor_object_name(object);
+    if (name.n == 0)
+        return -COR_EINVAL;
+    if (ns.n > 0 && (r = cor_buf_adds(out, ns)) == 0)
+        r = cor_buf_addc(out, '/');
+    if (r == 0)
+        r = cor_buf_adds(out, name);
+    if (r < 0)
+        cor_buf_truncate(out, before);
+    return r;
+}
+
+int cor_object_key_split(struct cor_str key, struct cor_str *ret_ns, struct cor_str *ret_name)
+{
+    struct cor_str rest = key, first = cor_str_cut(&rest, '/');
+
+    if (!rest.p) {
+        *ret_ns = COR_STR("");
+        *ret_name = first;
+        return 0;
+    }
+    if (cor_str_find(rest, '/') >= 0)
+        return -COR_EINVAL;
+    *ret_ns = first;
+    *ret_name = rest;
+    return 0;
+}
+
+size_t cor_object_key_join(struct cor_str ns, struct cor_str name, char *to, size_t cap)
+{
+    int n =
+        snprintf(to, cap, "%.*s%s%.*s", COR_STR_ARG(ns), ns.n > 0 ? "/" : "", COR_STR_ARG(name));
+
+    return (size_t)n;
+}

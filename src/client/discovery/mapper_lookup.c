@@ -1,0 +1,88 @@
+#include "client/discovery/mapper_lookup.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct cor_mapper_lookup {
+    struct cor_mapper_lookup_opts opts; /* the strings are in `text` */
+    char *text;
+    struct cor_discovery_waiter *waiter;
+};
+
+static void free_lookup(struct cor_mapper_lookup *lookup)
+{
+    cor_free(lookup->text);
+    cor_free(lookup);
+}
+
+static int look_up(const struct cor_mapper_lookup *lookup, const struct cor_catalog *catalog,
+                   struct cor_rest_mapping *ret_mapping, struct cor_status *reterr)
+{
+    const struct cor_mapper_lookup_opts *o = &lookup->opts;
+    struct cor_gk gk = cor_gvk_gk(&o->kind);
+    struct cor_gvr whole;
+
+    if (gk.kind.n > 0)
+        return cor_rest_mapping_of_kind(catalog, &gk, o->kind.version, ret_mapping, reterr);
+    whole = cor_rest_mapper_expand(catalog, &o->resource, o->on_warning, o->arg);
+    return cor_rest_mapping_of_resource(catalog, &whole, ret_mapping, reterr);
+}
+
+static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
+                       const struct cor_status *error)
+{
+    struct cor_mapper_lookup *lookup = arg;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_rest_mapping mapping;
+    int r;
+
+    lookup->waiter = NULL;
+    if (error) {
+        lookup->opts.on_done(lookup->opts.arg, NULL, error);
+        free_lookup(lookup);
+        return;
+    }
+    r = look_up(lookup, catalog, &mapping, &why);
+    if (r == -COR_ENOTFOUND && was_cached) {
+        cor_discovery_invalidate(lookup->opts.discovery);
+        r = cor_discovery_get(lookup->opts.discovery, on_catalog, lookup, &lookup->waiter);
+        if (r == 0)
+            return;
+    }
+    if (r < 0 && why.err == 0)
+        cor_status_untyped(&why, r, "%s", cor_err_text(r));
+    lookup->opts.on_done(lookup->opts.arg, r < 0 ? NULL : &mapping, r < 0 ? &why : NULL);
+    free_lookup(lookup);
+}
+
+int cor_mapper_lookup_open(const struct cor_mapper_lookup_opts *opts,
+                           struct cor_mapper_lookup **ret_lookup)
+{
+    struct cor_mapper_lookup *lookup = cor_calloc(1, sizeof(*lookup));
+    int r;
+
+    if (!lookup)
+        return -COR_ENOMEM;
+    lookup->opts = *opts;
+    struct cor_str *strings[] = {
+        &lookup->opts.kind.group,       &lookup->opts.kind.version,
+        &lookup->opts.kind.kind,        &lookup->opts.resource.group,
+        &lookup->opts.resource.version, &lookup->opts.resource.resource,
+    };
+    r = cor_str_gather(strings, COR_ARRAY_LEN(strings), &lookup->text);
+    if (r == 0)
+        r = cor_discovery_get(opts->discovery, on_catalog, lookup, &lookup->waiter);
+    if (r < 0) {
+        free_lookup(lookup);
+        return r;
+    }
+    *ret_lookup = lookup;
+    return 0;
+}
+
+void cor_mapper_lookup_cancel(struct cor_mapper_lookup *lookup)
+{
+    if (lookup->waiter)
+        cor_discovery_cancel(lookup->waiter);
+    free_lookup(lookup);
+}

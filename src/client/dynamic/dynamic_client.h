@@ -1,0 +1,106 @@
+/* All verbs on objects of any type: client-go's dynamic client. What comes and goes are
+ * cor_objects; a failure is the server's Status, or says what happened on the way.
+ *
+ * Every function that asks returns 0, or the failure of a request that cannot be sent, with its
+ * cause in `reterr`: -COR_EINVAL (a name is missing, or no path segment), -COR_EBUSY, -COR_ETOOBIG,
+ * -COR_ENOMEM. After 0 on_done comes exactly once, last, unless the request is cancelled.
+ * Owner: of a request, the REST client that it runs on.  Thread: the REST client's loop. No
+ * function calls back before it returns. */
+#ifndef COR_CLIENT_DYNAMIC_CLIENT_H
+#define COR_CLIENT_DYNAMIC_CLIENT_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "client/dynamic/list_reader.h"
+#include "client/dynamic/request_options.h"
+#include "client/dynamic/resource_path.h"
+#include "client/dynamic/watch_reader.h"
+#include "client/rest/rest_client.h"
+#include "coracle/request.h"
+#include "meta/object.h"
+#include "meta/status.h"
+
+struct cor_dynamic_request;
+
+/* No callback after this, and the request is gone. Also from inside its on_item, on_open and
+ * on_event; not from inside its on_done. */
+void cor_dynamic_cancel(struct cor_dynamic_request *req);
+
+/* Where to, and whom to tell. Strings are copied by the call. */
+struct cor_dynamic_call {
+    struct cor_rest_client *client;
+    struct cor_resource_path at;
+    uint64_t timeout_ms;  /* 0: the REST client's */
+    uint64_t deadline_ms; /* as that of a REST request; 0: none */
+    bool metadata_only;   /* the answer is to be a PartialObjectMetadata; not of deletions */
+    /* `error` NULL: it is done, and `object`, borrowed, is what the server answered: the object, or
+     * of a deletion also a Status of success. NULL after a deletion of a collection. */
+    void (*on_done)(void *arg, struct cor_object *object, const struct cor_status *error);
+    void *arg;
+};
+
+/* `resource_version`: "", "0" or a number, as GetOptions has it. */
+int cor_dynamic_get(const struct cor_dynamic_call *call, struct cor_str resource_version,
+                    struct cor_dynamic_request **ret_req, struct cor_status *reterr);
+
+/* The options of these may be NULL. A name that is not in `at` is the object's; an object that is
+ * created in a collection needs none. */
+int cor_dynamic_create(const struct cor_dynamic_call *call, const struct cor_object *object,
+                       const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
+                       struct cor_status *reterr);
+int cor_dynamic_update(const struct cor_dynamic_call *call, const struct cor_object *object,
+                       const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
+                       struct cor_status *reterr);
+
+/* An apply in JSON must not have managedFields (-COR_EINVAL); one in YAML the server looks at. */
+int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,
+                      struct cor_str patch, const struct cor_write_options *opts,
+                      struct cor_dynamic_request **ret_req, struct cor_status *reterr);
+
+/* Server-side apply of an object, which must not have managedFields (-COR_EINVAL). */
+int cor_dynamic_apply(const struct cor_dynamic_call *call, const struct cor_object *object,
+                      const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
+                      struct cor_status *reterr);
+
+int cor_dynamic_delete(const struct cor_dynamic_call *call, const struct cor_removal_options *opts,
+                       struct cor_dynamic_request **ret_req, struct cor_status *reterr);
+
+/* `which` may be NULL: all. */
+int cor_dynamic_delete_collection(const struct cor_dynamic_call *call,
+                                  const struct cor_removal_options *opts,
+                                  const struct cor_list_query *which,
+                                  struct cor_dynamic_request **ret_req, struct cor_status *reterr);
+
+/* One page of a list, or all of it when the query has no limit. */
+struct cor_dynamic_list_call {
+    struct cor_rest_client *client;
+    struct cor_resource_path at;
+    uint64_t timeout_ms;
+    uint64_t deadline_ms; /* as that of a REST request; 0: none */
+    /* Each item as it comes in; some may have been given before a failure. A negative return ends
+     * the request with that code. */
+    cor_list_item_cb on_item;
+    /* `meta` is NULL on failure. */
+    void (*on_done)(void *arg, const struct cor_list_meta *meta, const struct cor_status *error);
+    void *arg;
+};
+int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_list_query *query,
+                     struct cor_dynamic_request **ret_req, struct cor_status *reterr);
+
+struct cor_dynamic_watch_call {
+    struct cor_rest_client *client;
+    struct cor_resource_path at;
+    uint64_t deadline_ms; /* a silent server is given up then; 0: never */
+    /* May be NULL: the server has accepted it. A negative return ends the watch with that code. */
+    int (*on_open)(void *arg);
+    /* A negative return ends the watch with that code. */
+    cor_watch_event_cb on_event;
+    /* `error` NULL: the stream ended, or broke after it was open. */
+    void (*on_done)(void *arg, const struct cor_status *error);
+    void *arg;
+};
+int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct cor_list_query *query,
+                      struct cor_dynamic_request **ret_req, struct cor_status *reterr);
+
+#endif

@@ -1,0 +1,135 @@
+#include "client/dynamic/list_reader.h"
+
+#include "base/err.h"
+#include "meta/object_received.h"
+#include "meta/page_walk.h"
+#include "json/scan.h"
+
+#define TYPE_MAX 256
+#define RV_MAX   128
+
+struct reading {
+    struct cor_list_reader *lr;
+    struct cor_status *reterr;
+    bool is_told; /* reterr, or the reader's user knows */
+};
+
+static int on_value(void *arg, struct cor_str json)
+{
+    struct reading *now = arg;
+    struct cor_list_reader *lr = now->lr;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    int r;
+
+    r = cor_object_received(json, cor_buf_str(&lr->kind), cor_buf_str(&lr->api_version), &object,
+                            now->reterr);
+    if (r == 0)
+        r = lr->on_item(lr->arg, object);
+    now->is_told = r < 0;
+    return r;
+}
+
+static int keep_text(struct cor_buf *to, struct cor_str value)
+{
+    struct cor_str raw;
+
+    cor_buf_reset(to);
+    return cor_json_to_raw(value, &raw) == 0 ? cor_buf_adds(to, raw) : 0;
+}
+
+/* "PodList" is a list of "Pod"; a list of another name says nothing of its items. */
+static int keep_kind(struct cor_list_reader *lr, struct cor_str value)
+{
+    int r = keep_text(&lr->kind, value);
+    size_t n = lr->kind.n, tail = sizeof("List") - 1;
+
+    lr->is_status = cor_str_eqz(cor_buf_str(&lr->kind), "Status");
+    if (r == 0)
+        cor_buf_truncate(&lr->kind,
+                         cor_str_ends(cor_buf_str(&lr->kind), COR_STR("List")) ? n - tail : 0);
+    return r;
+}
+
+static int keep_meta(struct cor_list_reader *lr, struct cor_str metadata)
+{
+    struct cor_str field;
+    int r = 0;
+
+    if (cor_json_get(metadata, COR_STR("resourceVersion"), COR_JSON_ANY_ORDER, &field) == 0)
+        r = keep_text(&lr->rv, field);
+    if (r == 0 && cor_json_get(metadata, COR_STR("continue"), COR_JSON_ANY_ORDER, &field) == 0)
+        r = keep_text(&lr->token, field);
+    if (cor_json_get(metadata, COR_STR("remainingItemCount"), COR_JSON_ANY_ORDER, &field) == 0)
+        cor_json_to_i64(field, &lr->remaining);
+    return r;
+}
+
+static int on_member(void *arg, struct cor_str raw_key, struct cor_str value)
+{
+    struct cor_list_reader *lr = ((struct reading *)arg)->lr;
+
+    if (cor_str_eqz(raw_key, "kind"))
+        return keep_kind(lr, value);
+    if (cor_str_eqz(raw_key, "apiVersion"))
+        return keep_text(&lr->api_version, value);
+    if (cor_str_eqz(raw_key, "metadata"))
+        return keep_meta(lr, value);
+    if (cor_str_eqz(raw_key, "items"))
+        lr->has_null_items = cor_json_type(value) == COR_JSON_NULL;
+    return 0;
+}
+
+static const struct cor_json_splitter_cbs cbs = {on_value, on_member};
+
+void cor_list_reader_init(struct cor_list_reader *lr, cor_list_item_cb on_item, void *arg)
+{
+    *lr = (struct cor_list_reader){.on_item = on_item, .arg = arg, .remaining = -1};
+    cor_json_splitter_init(&lr->splitter, COR_JSON_SPLIT_ITEMS, COR_LIST_READER_OBJECT_MAX, &cbs,
+                           NULL);
+    cor_buf_init(&lr->kind, TYPE_MAX);
+    cor_buf_init(&lr->api_version, TYPE_MAX);
+    cor_buf_init(&lr->rv, RV_MAX);
+    cor_buf_init(&lr->token, COR_PAGE_TOKEN_MAX);
+}
+
+void cor_list_reader_deinit(struct cor_list_reader *lr)
+{
+    cor_json_splitter_deinit(&lr->splitter);
+    cor_buf_deinit(&lr->kind);
+    cor_buf_deinit(&lr->api_version);
+    cor_buf_deinit(&lr->rv);
+    cor_buf_deinit(&lr->token);
+}
+
+static int tell(const struct reading *now, int r)
+{
+    return r == 0 || now->is_told
+               ? r
+               : cor_status_untyped(now->reterr, r, "unable to decode the list: %s",
+                                    r == -COR_EINVAL ? "it is not the JSON of a list"
+                                                     : cor_err_text(r));
+}
+
+int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,
+                         struct cor_status *reterr)
+{
+    struct reading now = {lr, reterr, false};
+
+    lr->splitter.arg = &now;
+    return tell(&now, cor_json_splitter_feed(&lr->splitter, piece));
+}
+
+int cor_list_reader_end(struct cor_list_reader *lr, struct cor_status *reterr)
+{
+    struct reading now = {lr, reterr, false};
+    int r = cor_json_splitter_end(&lr->splitter);
+
+    if (r == 0 && (lr->is_status || !(lr->has_null_items || lr->splitter.has_items)))
+        r = -COR_EINVAL;
+    return tell(&now, r);
+}
+
+struct cor_list_meta cor_list_reader_meta(const struct cor_list_reader *lr)
+{
+    return (struct cor_list_meta){cor_buf_str(&lr->rv), cor_buf_str(&lr->token), lr->remaining};
+}

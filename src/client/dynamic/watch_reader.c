@@ -1,0 +1,95 @@
+#include "client/dynamic/watch_reader.h"
+
+#include "base/err.h"
+#include "client/dynamic/list_reader.h"
+#include "meta/object_received.h"
+#include "json/scan.h"
+
+struct reading {
+    struct cor_watch_reader *wr;
+    struct cor_status *reterr;
+    bool is_told; /* reterr, or the reader's user knows */
+};
+
+static enum cor_watch_type type_of(struct cor_str raw)
+{
+    static const struct {
+        const char *name;
+        enum cor_watch_type type;
+    } types[] = {
+        {"ADDED", COR_WATCH_ADDED},     {"MODIFIED", COR_WATCH_MODIFIED},
+        {"DELETED", COR_WATCH_DELETED}, {"BOOKMARK", COR_WATCH_BOOKMARK},
+        {"ERROR", COR_WATCH_ERROR},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(types); i++)
+        if (cor_str_eqz(raw, types[i].name))
+            return types[i].type;
+    return COR_WATCH_UNKNOWN;
+}
+
+/* One document: {"type":…,"object":…}. */
+static int read_event(struct cor_watch_reader *wr, struct cor_str json, struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
+    struct cor_watch_event event = {.type = COR_WATCH_UNKNOWN};
+    struct cor_str type, raw, body;
+    int r = 0;
+
+    if (cor_json_get(json, COR_STR("type"), COR_JSON_ANY_ORDER, &type) < 0 ||
+        cor_json_to_raw(type, &raw) < 0 ||
+        cor_json_get(json, COR_STR("object"), COR_JSON_ANY_ORDER, &body) < 0)
+        return cor_status_untyped(reterr, -COR_EINVAL,
+                                  "unable to decode an event from the watch stream: type and "
+                                  "object are expected");
+    event.type = type_of(raw);
+    if (event.type == COR_WATCH_ERROR) {
+        cor_status_read(&status, 500, body);
+        event.status = &status;
+    } else {
+        r = cor_object_received(body, COR_STR(""), COR_STR(""), &object, reterr);
+    }
+    if (r < 0)
+        return r;
+    event.object = object;
+    return wr->on_event(wr->arg, &event);
+}
+
+static int on_document(void *arg, struct cor_str json)
+{
+    struct reading *now = arg;
+    int r = read_event(now->wr, json, now->reterr);
+
+    now->is_told = r < 0;
+    return r;
+}
+
+static const struct cor_json_splitter_cbs cbs = {on_document, NULL};
+
+void cor_watch_reader_init(struct cor_watch_reader *wr, cor_watch_event_cb on_event, void *arg)
+{
+    wr->on_event = on_event;
+    wr->arg = arg;
+    cor_json_splitter_init(&wr->splitter, COR_JSON_SPLIT_DOCUMENTS, COR_LIST_READER_OBJECT_MAX,
+                           &cbs, NULL);
+}
+
+void cor_watch_reader_deinit(struct cor_watch_reader *wr)
+{
+    cor_json_splitter_deinit(&wr->splitter);
+}
+
+int cor_watch_reader_feed(struct cor_watch_reader *wr, struct cor_str piece,
+                          struct cor_status *reterr)
+{
+    struct reading now = {wr, reterr, false};
+    int r;
+
+    wr->splitter.arg = &now;
+    r = cor_json_splitter_feed(&wr->splitter, piece);
+    if (r < 0 && !now.is_told)
+        cor_status_untyped(reterr, r, "unable to decode an event from the watch stream: %s",
+                           r == -COR_EINVAL ? "it is not JSON" : cor_err_text(r));
+    return r;
+}

@@ -1,0 +1,288 @@
+/* Handlers of an informer on a runtime: with threads, each is a task of the pool; without, the
+ * informer's step runs it on the loop.
+ *
+ *   held ──► added ──► removing ──► gone: on_removed, the memory
+ *   by whoever adds it, until the handle is written
+ *                      no call begins any more; one may be under way */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/informers/informers_int.h"
+
+/* Notifications that a thread of the pool takes before it looks at the other handlers. */
+#define RUN_MAX 64
+
+struct cor_handler {
+    struct cor_informers *set;
+    struct cor_informer *informer;
+    struct cor_list link; /* in set->handlers, until it is removed */
+    struct cor_list slow; /* in set->slow */
+    uint64_t slow_ms;     /* the longest call that was not reported yet; under set->lock */
+    bool is_inside;       /* that call, when it was seen; likewise */
+    struct cor_registration *registration;
+    struct cor_handler_task task; /* COR_RUNTIME_THREADS */
+    struct cor_mail removed;      /* COR_RUNTIME_PUMPED */
+    void (*on_removed)(void *arg);
+    void *arg;
+    char name[]; /* for reports */
+};
+
+static void end_handler(struct cor_handler *h)
+{
+    struct cor_informers *set = h->set;
+
+    if (h->on_removed)
+        h->on_removed(h->arg);
+    pthread_mutex_lock(&set->lock);
+    cor_list_remove(&h->slow);
+    cor_free(h);
+    if (--set->nhandlers == 0 && set->is_removing)
+        cor_waiter_set(&set->no_handlers);
+    pthread_mutex_unlock(&set->lock);
+}
+
+/* The report is the loop's to make. */
+static void note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
+{
+    pthread_mutex_lock(&h->set->lock);
+    if (ms >= h->slow_ms) {
+        h->slow_ms = ms;
+        h->is_inside = is_inside;
+    }
+    if (cor_list_empty(&h->slow))
+        cor_list_push(&h->set->slow, &h->slow);
+    pthread_mutex_unlock(&h->set->lock);
+    cor_informers_wake(h->set);
+}
+
+static void on_slow(void *arg, uint64_t ms)
+{
+    note_slow(arg, ms, false);
+}
+
+/* Takes one off and says what is to be said of it. False: there is none. */
+static bool take_slow(struct cor_informers *set, struct cor_informer **ret_informer,
+                      struct cor_status *ret)
+{
+    struct cor_handler *h = NULL;
+    struct cor_list *link;
+
+    pthread_mutex_lock(&set->lock);
+    link = cor_list_pop(&set->slow);
+    if (link) {
+        h = COR_CONTAINER_OF(link, struct cor_handler, slow);
+        *ret_informer = h->informer;
+        cor_status_set(ret, -COR_ETIMEOUT,
+                       h->is_inside ? "handler %s of %s has been in one call for %llu ms"
+                                    : "handler %s of %s took %llu ms for one call",
+                       h->name, h->informer->plural, (unsigned long long)h->slow_ms);
+        h->slow_ms = 0;
+    }
+    pthread_mutex_unlock(&set->lock);
+    return h;
+}
+
+void cor_informers_tell_slow(struct cor_informers *set)
+{
+    struct cor_informer *inf;
+    struct cor_status st;
+
+    cor_status_init(&st);
+    while (take_slow(set, &inf, &st)) {
+        if (set->opts.on_report)
+            set->opts.on_report(set->opts.arg, cor_strz(inf->plural), COR_REFLECTOR_SLOW_HANDLER,
+                                &st);
+        cor_status_deinit(&st);
+    }
+}
+
+static bool run_task(struct cor_handler_task *task)
+{
+    struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
+    struct cor_turn turn = {.max = RUN_MAX, .clock = cor_clock_real(), .began_ms = task->began_ms};
+
+    cor_registration_turn(h->registration, &turn);
+    if (turn.longest_ms >= COR_SLOW_HANDLER_MS)
+        note_slow(h, turn.longest_ms, false);
+    return turn.has_more;
+}
+
+static void on_task_stuck(struct cor_handler_task *task, uint64_t ms)
+{
+    note_slow(COR_CONTAINER_OF(task, struct cor_handler, task), ms, true);
+}
+
+static void on_task_retired(struct cor_handler_task *task)
+{
+    struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
+
+    cor_shared_informer_remove_handler(h->informer->shared, h->registration);
+    end_handler(h);
+}
+
+static const struct cor_handler_task_ops task_ops = {
+    .run = run_task,
+    .on_retired = on_task_retired,
+    .on_stuck = on_task_stuck,
+};
+
+/* From a turn of the loop, in which no call of the handler can be under way. */
+static void on_removed_mail(struct cor_mail *mail)
+{
+    end_handler(COR_CONTAINER_OF(mail, struct cor_handler, removed));
+}
+
+static void on_ready(void *arg)
+{
+    struct cor_handler *h = arg;
+
+    cor_handler_pool_wake(h->set->runtime->pool, &h->task);
+}
+
+static struct cor_registration_opts registration_opts(struct cor_handler *h,
+                                                      const struct cor_handler_opts *opts)
+{
+    struct cor_registration_opts ro = cor_registration_defaults();
+
+    ro.handler = opts->on;
+    if (opts->never_resync)
+        ro.resync_ms = 0;
+    else if (opts->resync_ms > 0)
+        ro.resync_ms = opts->resync_ms;
+    ro.bytes_max = opts->bytes_max;
+    ro.on_slow = on_slow;
+    ro.arg = h;
+    if (h->set->runtime->pool)
+        ro.on_ready = on_ready;
+    else
+        ro.is_held = true;
+    return ro;
+}
+
+static void link_handler(struct cor_handler *h)
+{
+    pthread_mutex_lock(&h->set->lock);
+    cor_list_push(&h->set->handlers, &h->link);
+    h->set->nhandlers++;
+    pthread_mutex_unlock(&h->set->lock);
+}
+
+static struct cor_handler *handler_new(struct cor_informer *inf, const char *name)
+{
+    size_t room = name ? strlen(name) + 1 : sizeof("#4294967295");
+    struct cor_handler *h = cor_calloc(1, sizeof(*h) + room);
+    unsigned number = atomic_fetch_add(&inf->nadded, 1) + 1;
+
+    if (!h)
+        return NULL;
+    if (name)
+        memcpy(h->name, name, room);
+    else
+        snprintf(h->name, room, "#%u", number);
+    h->set = inf->set;
+    h->informer = inf;
+    cor_list_init(&h->slow);
+    return h;
+}
+
+int cor_informer_add_held_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
+                                  struct cor_handler **ret_handler)
+{
+    struct cor_handler *h = handler_new(inf, opts->name);
+    struct cor_registration_opts ro;
+    int r;
+
+    if (!h)
+        return -COR_ENOMEM;
+    h->on_removed = opts->on_removed;
+    h->arg = opts->on.arg;
+    h->removed.on_mail = on_removed_mail;
+    cor_handler_task_init(&h->task, &task_ops);
+    ro = registration_opts(h, opts);
+    r = cor_shared_informer_add_handler(inf->shared, &ro, &h->registration);
+    if (r < 0) {
+        cor_free(h);
+        return r;
+    }
+    link_handler(h);
+    *ret_handler = h;
+    return 0;
+}
+
+void cor_handler_release(struct cor_handler *h)
+{
+    if (h->set->runtime->pool)
+        cor_handler_pool_release(h->set->runtime->pool, &h->task);
+    else
+        cor_registration_release(h->registration);
+}
+
+int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
+                             struct cor_handler **ret_handler)
+{
+    struct cor_handler *h;
+    int r = cor_informer_add_held_handler(inf, opts, &h);
+
+    if (r < 0)
+        return r;
+    if (ret_handler)
+        *ret_handler = h;
+    cor_handler_release(h);
+    return 0;
+}
+
+/* It is out of the list. */
+static void remove_handler(struct cor_handler *h)
+{
+    struct cor_runtime *rt = h->set->runtime;
+
+    if (rt->pool) {
+        cor_registration_close(h->registration);
+        cor_handler_pool_retire(rt->pool, &h->task);
+    } else {
+        cor_shared_informer_remove_handler(h->informer->shared, h->registration);
+        cor_loop_reply(rt->loop, &h->removed);
+    }
+}
+
+void cor_handler_remove(struct cor_handler *h)
+{
+    pthread_mutex_lock(&h->set->lock);
+    cor_list_remove(&h->link);
+    pthread_mutex_unlock(&h->set->lock);
+    remove_handler(h);
+}
+
+bool cor_handler_has_synced(struct cor_handler *h)
+{
+    return cor_registration_has_synced(h->registration);
+}
+
+static struct cor_handler *take_first(struct cor_informers *set)
+{
+    struct cor_list *link;
+
+    pthread_mutex_lock(&set->lock);
+    link = cor_list_pop(&set->handlers);
+    pthread_mutex_unlock(&set->lock);
+    return link ? COR_CONTAINER_OF(link, struct cor_handler, link) : NULL;
+}
+
+void cor_informers_remove_handlers(struct cor_informers *set)
+{
+    struct cor_handler *h;
+    bool wait;
+
+    while ((h = take_first(set)))
+        remove_handler(h);
+    pthread_mutex_lock(&set->lock);
+    wait = set->is_removing = set->nhandlers > 0;
+    pthread_mutex_unlock(&set->lock);
+    if (wait)
+        cor_runtime_wait(set->runtime, &set->no_handlers, COR_WAIT_FOREVER);
+    /* Whoever told has left the lock then. */
+    pthread_mutex_lock(&set->lock);
+    pthread_mutex_unlock(&set->lock);
+}

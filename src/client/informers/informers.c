@@ -1,0 +1,437 @@
+/* The public set of informers over the factory of `cache`, which lives on the runtime's loop. Its
+ * informers tell of work on any thread; one mail brings the loop to step them all. */
+#include "coracle/informers.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/informers/informers_int.h"
+#include "client/informers/list_watch.h"
+
+/* Changes of an informer, and notifications of a handler, that one step takes. */
+#define STEP_MAX 256
+#define RETRY_MS 1000 /* between two tries of what an index refused, when nothing else happens */
+
+void cor_informers_wake(struct cor_informers *set)
+{
+    if (!atomic_exchange(&set->work_is_posted, true))
+        cor_loop_reply(set->runtime->loop, &set->work);
+}
+
+static void on_work(void *arg)
+{
+    cor_informers_wake(arg);
+}
+
+static void finish_closing(struct cor_informers *set)
+{
+    set->factory = cor_informer_factory_free(set->factory);
+    cor_waiter_set(&set->closed);
+}
+
+static void on_work_mail(struct cor_mail *mail)
+{
+    struct cor_informers *set = COR_CONTAINER_OF(mail, struct cor_informers, work);
+
+    atomic_store(&set->work_is_posted, false);
+    if (set->is_closing) {
+        finish_closing(set);
+        return;
+    }
+    cor_informers_tell_slow(set);
+    if (cor_informer_factory_step(set->factory, STEP_MAX))
+        on_work(set);
+    if (set->opts.retry_on_error && !cor_timer_is_set(&set->retry) &&
+        cor_informer_factory_has_retries(set->factory) && cor_timer_set(&set->retry, RETRY_MS) < 0)
+        on_work(set);
+}
+
+static void on_watch_error(void *arg, const struct cor_informer_scope *scope,
+                           const struct cor_status *error)
+{
+    struct cor_informers *set = arg;
+
+    if (set->opts.on_watch_error)
+        set->opts.on_watch_error(set->opts.arg, scope->resource.resource, error);
+}
+
+static void on_report(void *arg, const struct cor_informer_scope *scope,
+                      enum cor_reflector_report what, const struct cor_status *status)
+{
+    struct cor_informers *set = arg;
+
+    if (set->opts.on_report)
+        set->opts.on_report(set->opts.arg, scope->resource.resource, what, status);
+}
+
+static void on_mutation(void *arg, const struct cor_object *object)
+{
+    struct cor_informers *set = arg;
+
+    set->opts.on_mutation(set->opts.arg, object);
+}
+
+/* The heap of timers has the room that this one left. */
+static void on_look(struct cor_timer *timer)
+{
+    struct cor_informers *set = COR_CONTAINER_OF(timer, struct cor_informers, look);
+
+    cor_timer_set(&set->look, COR_MUTATION_PERIOD_MS);
+    cor_informer_factory_check_mutations(set->factory);
+}
+
+static void on_retry(struct cor_timer *timer)
+{
+    on_work(COR_CONTAINER_OF(timer, struct cor_informers, retry));
+}
+
+static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+{
+    const struct cor_informers *set = arg;
+
+    return set->opts.transform(set->opts.arg, object, reterr);
+}
+
+static int make_driver(void *arg, const struct cor_informer_scope *scope,
+                       struct cor_reflector_driver **ret_driver)
+{
+    struct cor_informers *set = arg;
+    const struct cor_list_watch_opts opts = {
+        .loop = set->runtime->loop,
+        .client = set->client->rest,
+        .at = {.gvr = scope->resource, .ns = scope->ns},
+        .label_selector = scope->label_selector,
+        .field_selector = scope->field_selector,
+        .metadata_only = scope->metadata_only,
+        .tweaks = {{set->opts.tweak, set->opts.arg}, {scope->tweak, scope->tweak_arg}}};
+    struct cor_list_watch *lw;
+    int r = cor_list_watch_new(&opts, &lw);
+
+    if (r == 0)
+        *ret_driver = cor_list_watch_driver(lw);
+    return r;
+}
+
+static void set_reflector(void *arg, struct cor_reflector_driver *driver,
+                          struct cor_reflector *reflector)
+{
+    cor_list_watch_set_reflector(cor_list_watch_of(driver), reflector);
+}
+
+static void free_driver(void *arg, struct cor_reflector_driver *driver)
+{
+    cor_list_watch_free(cor_list_watch_of(driver));
+}
+
+static int make_factory(struct cor_informers *set)
+{
+    const struct cor_informers_opts *o = &set->opts;
+    const struct cor_informer_factory_opts opts = {
+        .maker = {make_driver, set_reflector, free_driver, set},
+        .resync_ms = o->resync_ms,
+        .watch_silence_ms = o->watch_silence_ms,
+        .stream_initial = o->stream_initial,
+        .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
+        .retry_on_error = o->retry_on_error,
+        .transform = o->transform ? transform : NULL,
+        .on_work = on_work,
+        .on_watch_error = on_watch_error,
+        .on_report = on_report,
+        .on_mutation = o->on_mutation ? on_mutation : NULL,
+        .arg = set,
+    };
+
+    return cor_informer_factory_new(&opts, &set->factory);
+}
+
+struct starting {
+    struct cor_informers *set;
+    int r;
+};
+
+static void start_looking(void *arg)
+{
+    struct starting *s = arg;
+
+    s->r = cor_timer_set(&s->set->look, COR_MUTATION_PERIOD_MS);
+}
+
+static int make_look(struct cor_informers *set)
+{
+    struct starting s = {.set = set};
+
+    cor_timer_init(&set->look, set->runtime->loop, on_look);
+    cor_timer_init(&set->retry, set->runtime->loop, on_retry);
+    if (set->opts.on_mutation)
+        cor_runtime_run(set->runtime, start_looking, &s);
+    return s.r;
+}
+
+int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
+                      struct cor_informers **ret_informers)
+{
+    struct cor_informers *set = cor_calloc(1, sizeof(*set));
+
+    if (!set)
+        return -COR_ENOMEM;
+    if (opts)
+        set->opts = *opts;
+    set->client = client;
+    set->runtime = client->runtime;
+    if (make_factory(set) < 0 || make_look(set) < 0) {
+        cor_informer_factory_free(set->factory);
+        cor_free(set);
+        return -COR_ENOMEM;
+    }
+    cor_list_init(&set->informers);
+    cor_list_init(&set->handlers);
+    cor_list_init(&set->slow);
+    set->work.on_mail = on_work_mail;
+    atomic_init(&set->work_is_posted, false);
+    atomic_init(&set->is_stopped, false);
+    cor_waiter_init(&set->closed);
+    cor_waiter_init(&set->no_handlers);
+    pthread_mutex_init(&set->lock, NULL);
+    atomic_fetch_add(&client->nusers, 1);
+    *ret_informers = set;
+    return 0;
+}
+
+static void free_informer(struct cor_informer *inf)
+{
+    cor_list_remove(&inf->link);
+    cor_free(inf->group);
+    cor_free(inf->plural);
+    cor_free(inf);
+}
+
+static void stop_all(void *arg)
+{
+    struct cor_informers *set = arg;
+
+    atomic_store(&set->is_stopped, true);
+    cor_timer_cancel(&set->look);
+    cor_timer_cancel(&set->retry);
+    cor_informer_factory_stop(set->factory);
+}
+
+/* Work that is on its way finds the factory here; it finishes the closing then. */
+static void begin_closing(void *arg)
+{
+    struct cor_informers *set = arg;
+
+    set->is_closing = true;
+    stop_all(set);
+    if (!atomic_load(&set->work_is_posted))
+        finish_closing(set);
+}
+
+struct cor_informers *cor_informers_free(struct cor_informers *set)
+{
+    int r;
+
+    if (!set)
+        return NULL;
+    assert(!cor_loop_is_running(set->runtime->loop));
+    cor_informers_remove_handlers(set);
+    cor_runtime_run(set->runtime, begin_closing, set);
+    r = cor_runtime_wait(set->runtime, &set->closed, COR_WAIT_FOREVER);
+    assert(r == 0);
+    (void)r;
+    while (!cor_list_empty(&set->informers))
+        free_informer(COR_CONTAINER_OF(set->informers.next, struct cor_informer, link));
+    atomic_fetch_sub(&set->client->nusers, 1);
+    cor_waiter_deinit(&set->closed);
+    cor_waiter_deinit(&set->no_handlers);
+    pthread_mutex_destroy(&set->lock);
+    return cor_free(set);
+}
+
+struct getting {
+    struct cor_informers *set;
+    const struct cor_informer_opts *opts;
+    struct cor_informer *informer;
+    int r;
+};
+
+static struct cor_informer *known(struct cor_informers *set, struct cor_shared_informer *shared)
+{
+    COR_LIST_FOREACH(it, &set->informers) {
+        struct cor_informer *inf = COR_CONTAINER_OF(it, struct cor_informer, link);
+
+        if (inf->shared == shared)
+            return inf;
+    }
+    return NULL;
+}
+
+static struct cor_informer *make_informer(struct cor_informers *set,
+                                          const struct cor_resource *resource,
+                                          struct cor_shared_informer *shared)
+{
+    struct cor_informer *inf = cor_calloc(1, sizeof(*inf));
+
+    if (!inf)
+        return NULL;
+    inf->set = set;
+    inf->shared = shared;
+    inf->group = cor_strdup(resource->group ? resource->group : "");
+    inf->plural = cor_strdup(resource->plural);
+    cor_list_push(&set->informers, &inf->link);
+    if (inf->group && inf->plural)
+        return inf;
+    free_informer(inf);
+    return NULL;
+}
+
+static void get_informer(void *arg)
+{
+    struct getting *g = arg;
+    const struct cor_informer_opts *o = g->opts;
+    const struct cor_informer_scope scope = {
+        .resource = {cor_strz(o->resource.group), cor_strz(o->resource.version),
+                     cor_strz(o->resource.plural)},
+        .kind = cor_strz(o->kind),
+        .ns = cor_strz(o->ns),
+        .label_selector = cor_strz(o->label_selector),
+        .field_selector = cor_strz(o->field_selector),
+        .resync_ms = o->resync_ms,
+        .metadata_only = o->metadata_only,
+        .transform = o->transform,
+        .transform_arg = o->transform_arg,
+        .tweak = o->tweak,
+        .tweak_arg = o->tweak_arg,
+    };
+    struct cor_shared_informer *shared;
+
+    g->r = cor_informer_factory_get(g->set->factory, &scope, &shared);
+    if (g->r < 0)
+        return;
+    g->informer = known(g->set, shared);
+    if (!g->informer)
+        g->informer = make_informer(g->set, &o->resource, shared);
+    if (!g->informer)
+        g->r = -COR_ENOMEM;
+}
+
+static bool is_empty(const char *s)
+{
+    return !s || !*s;
+}
+
+int cor_informers_get(struct cor_informers *set, const struct cor_informer_opts *opts,
+                      struct cor_informer **ret_informer, struct cor_status *reterr)
+{
+    struct getting g = {.set = set, .opts = opts};
+
+    if (is_empty(opts->resource.version) || is_empty(opts->resource.plural))
+        return cor_status_set(reterr, -COR_EINVAL, "an informer needs a version and a resource");
+    cor_runtime_run(set->runtime, get_informer, &g);
+    if (g.r < 0)
+        return cor_status_set(reterr, g.r, "make an informer of %s", opts->resource.plural);
+    *ret_informer = g.informer;
+    return 0;
+}
+
+static void start_all(void *arg)
+{
+    cor_informer_factory_start(((struct cor_informers *)arg)->factory);
+}
+
+void cor_informers_start(struct cor_informers *set)
+{
+    cor_runtime_run(set->runtime, start_all, set);
+}
+
+void cor_informers_stop(struct cor_informers *set)
+{
+    cor_runtime_run(set->runtime, stop_all, set);
+}
+
+static bool all_synced(void *arg)
+{
+    return cor_informer_factory_wait_for_sync(((struct cor_informers *)arg)->factory, 0, NULL,
+                                              NULL);
+}
+
+static bool is_synced_or_stopped(void *arg)
+{
+    return atomic_load(&((struct cor_informers *)arg)->is_stopped) || all_synced(arg);
+}
+
+int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
+{
+    struct cor_loop *loop = set->runtime->loop;
+    bool synced;
+
+    if (cor_loop_is_running(loop))
+        return -COR_EINVAL;
+    if (cor_loop_is_current(loop)) {
+        cor_loop_run_until(loop, is_synced_or_stopped, set, timeout_ms);
+        synced = all_synced(set);
+        cor_pump_rearm(set->runtime->pump);
+    } else {
+        synced = cor_informer_factory_wait_for_sync(set->factory, timeout_ms, NULL, NULL);
+    }
+    if (synced)
+        return 0;
+    return atomic_load(&set->is_stopped) ? -COR_ECANCELED : -COR_ETIMEOUT;
+}
+
+/* The informers of a set, which are the loop's to look at. */
+struct gathering {
+    struct cor_informers *set;
+    struct cor_informer **informers;
+    size_t n;
+    int r;
+};
+
+static void gather(void *arg)
+{
+    struct gathering *g = arg;
+    size_t n = 0;
+
+    COR_LIST_FOREACH(it, &g->set->informers)
+        n++;
+    g->informers = cor_calloc(n > 0 ? n : 1, sizeof(g->informers[0]));
+    if (!g->informers) {
+        g->r = -COR_ENOMEM;
+        return;
+    }
+    COR_LIST_FOREACH(it, &g->set->informers)
+        g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
+}
+
+static void tell_sync(struct cor_informer *inf,
+                      void (*fn)(void *arg, const struct cor_informer_sync *sync), void *arg)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_informer_sync sync = {
+        .informer = inf, .group = cor_strz(inf->group), .plural = cor_strz(inf->plural)};
+
+    if (!cor_shared_informer_is_started(inf->shared))
+        return;
+    sync.r = cor_informer_sync_error(inf, &why);
+    sync.why = sync.r < 0 ? &why : NULL;
+    fn(arg, &sync);
+}
+
+int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
+                                void (*fn)(void *arg, const struct cor_informer_sync *sync),
+                                void *arg)
+{
+    struct gathering g = {.set = set};
+    int r;
+
+    if (cor_loop_is_running(set->runtime->loop))
+        return -COR_EINVAL;
+    cor_runtime_run(set->runtime, gather, &g);
+    if (g.r < 0)
+        return g.r;
+    r = cor_informers_wait_for_sync(set, timeout_ms);
+    for (size_t i = 0; i < g.n; i++)
+        tell_sync(g.informers[i], fn, arg);
+    cor_free(g.informers);
+    return r;
+}

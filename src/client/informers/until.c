@@ -1,0 +1,223 @@
+#include "coracle/until.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "client/informers/informers_int.h"
+
+/* One of either kind, on the stack of its caller. */
+struct until {
+    const cor_watch_condition_fn *conditions;
+    size_t n, met;
+    void *arg;
+    struct cor_object *object; /* of the last event */
+    struct cor_status *reterr;
+    int r;
+    bool is_deaf; /* to what a cache tells: the precondition has decided */
+    struct cor_waiter done;
+    struct cor_status failure; /* of a cache: its last */
+};
+
+static void take_error(struct until *u, const struct cor_status *error)
+{
+    u->r = error->err;
+    if (u->reterr)
+        cor_status_copy(u->reterr, error);
+}
+
+static bool is_over(const struct until *u)
+{
+    return u->met == u->n || u->r < 0;
+}
+
+static void judge(struct until *u, const struct cor_watch_event *event)
+{
+    int r = 1;
+
+    cor_object_unref(u->object);
+    u->object = cor_object_ref(event->object);
+    while (r > 0 && u->met < u->n) {
+        r = u->conditions[u->met](u->arg, event);
+        u->met += r > 0;
+    }
+    if (r < 0)
+        u->r = cor_status_set(u->reterr, r, "a condition of the wait");
+}
+
+static int finish(struct until *u, int r, struct cor_object **ret_object)
+{
+    cor_waiter_deinit(&u->done);
+    cor_status_deinit(&u->failure);
+    if (r == 0 && ret_object)
+        *ret_object = u->object;
+    else
+        cor_object_unref(u->object);
+    return r;
+}
+
+static int on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct until *u = arg;
+
+    if (event->type == COR_WATCH_ERROR)
+        take_error(u, event->status);
+    else
+        judge(u, event);
+    return is_over(u) ? -COR_ECANCELED : 0;
+}
+
+static void on_watch_done(void *arg, const struct cor_response *response)
+{
+    struct until *u = arg;
+
+    if (!is_over(u)) {
+        if (response->error)
+            take_error(u, response->error);
+        else
+            u->r = cor_status_set(u->reterr, -COR_EIO,
+                                  "the watch ended before its conditions were met");
+    }
+    cor_waiter_set(&u->done);
+}
+
+int cor_client_watch_until(struct cor_client *client, const struct cor_request *req,
+                           const cor_watch_condition_fn *conditions, size_t n, void *arg,
+                           struct cor_object **ret_object, struct cor_status *reterr)
+{
+    static const struct cor_request_cbs cbs = {.on_event = on_event, .on_done = on_watch_done};
+    struct until u = {.conditions = conditions, .n = n, .arg = arg, .reterr = reterr};
+    int r;
+
+    if (req->verb != COR_VERB_WATCH || n == 0)
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "a watch and at least one condition are expected");
+    cor_waiter_init(&u.done);
+    r = cor_client_send_and_wait(client, req, &cbs, &u, &u.done, reterr);
+    return finish(&u, r < 0 ? r : u.r, ret_object);
+}
+
+static void hear(struct until *u, enum cor_watch_type type, struct cor_object *object)
+{
+    const struct cor_watch_event event = {.type = type, .object = object};
+
+    if (!object || u->is_deaf || is_over(u))
+        return;
+    judge(u, &event);
+    if (is_over(u))
+        cor_waiter_set(&u->done);
+}
+
+static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
+{
+    hear(arg, COR_WATCH_ADDED, object);
+}
+
+static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
+{
+    hear(arg, COR_WATCH_MODIFIED, object);
+}
+
+static void on_delete(void *arg, struct cor_str key, struct cor_object *object,
+                      bool final_state_unknown)
+{
+    hear(arg, COR_WATCH_DELETED, object);
+}
+
+static void on_failure(void *arg, struct cor_str plural, const struct cor_status *error)
+{
+    cor_status_copy(&((struct until *)arg)->failure, error);
+}
+
+static uint64_t end_of(uint64_t timeout_ms)
+{
+    uint64_t now = cor_clock_mono_ms(cor_clock_real());
+
+    return timeout_ms > 0 && timeout_ms < UINT64_MAX - now ? now + timeout_ms : UINT64_MAX;
+}
+
+static uint64_t left_ms(uint64_t end_ms)
+{
+    uint64_t now = cor_clock_mono_ms(cor_clock_real());
+
+    if (end_ms == UINT64_MAX)
+        return COR_WAIT_FOREVER;
+    return end_ms > now ? end_ms - now : 0;
+}
+
+/* 0, 1 (it is enough), or a failure. */
+static int look_first(const struct until *u, const struct cor_sync_until_opts *opts,
+                      struct cor_informer *informer, uint64_t end_ms)
+{
+    int r = cor_informer_wait_for_sync(informer, left_ms(end_ms));
+
+    if (r < 0)
+        return cor_status_set(u->reterr, r, "wait for the first list of a cache");
+    r = opts->precondition(opts->arg, informer);
+    if (r < 0)
+        cor_status_set(u->reterr, r, "the precondition of the wait");
+    return r;
+}
+
+static int follow(struct until *u, const struct cor_sync_until_opts *opts,
+                  struct cor_informers *set)
+{
+    const struct cor_handler_opts on = {
+        COR_HANDLER_DEFAULTS,
+        .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete, .arg = u},
+        .never_resync = true};
+    uint64_t end_ms = end_of(opts->timeout_ms);
+    struct cor_informer *informer;
+    struct cor_handler *handler;
+    int r = cor_informers_get(set, &opts->scope, &informer, u->reterr);
+
+    if (r < 0)
+        return r;
+    r = cor_informer_add_held_handler(informer, &on, &handler);
+    if (r < 0)
+        return cor_status_set(u->reterr, r, "listen to a cache");
+    cor_informers_start(set);
+    if (opts->precondition)
+        r = look_first(u, opts, informer, end_ms);
+    u->is_deaf = r != 0;
+    cor_handler_release(handler);
+    return r != 0 ? r : cor_runtime_wait(set->runtime, &u->done, left_ms(end_ms));
+}
+
+/* Its cache has a handler, for which a thread of the pool must be left, also to end it. */
+static int may_sync(const struct cor_client *client, struct cor_status *reterr)
+{
+    const struct cor_handler_pool *pool = client->runtime->pool;
+
+    if (pool && cor_handler_pool_is_current(pool))
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "a wait for a cache cannot be made inside a handler of its runtime");
+    return cor_client_may_wait(client, reterr);
+}
+
+int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until_opts *opts,
+                          struct cor_object **ret_object, struct cor_status *reterr)
+{
+    struct until u = {
+        .conditions = opts->conditions, .n = opts->n, .arg = opts->arg, .reterr = reterr};
+    const struct cor_informers_opts of_set = {.on_watch_error = on_failure, .arg = &u};
+    struct cor_informers *set = NULL;
+    int r = may_sync(client, reterr);
+
+    if (r < 0)
+        return r;
+    if (opts->n == 0)
+        return cor_status_set(reterr, -COR_EINVAL, "at least one condition is expected");
+    cor_waiter_init(&u.done);
+    r = cor_informers_new(client, &of_set, &set);
+    if (r < 0)
+        cor_status_set(reterr, r, "make a cache");
+    else
+        r = follow(&u, opts, set);
+    cor_informers_free(set); /* what follows is this thread's alone */
+    if (is_over(&u))
+        r = u.r;
+    else if (r == -COR_ETIMEOUT)
+        cor_status_set(reterr, r, "the conditions were not met in time%s%s",
+                       u.failure.err ? "; the last failure: " : "",
+                       u.failure.err ? cor_status_message(&u.failure) : "");
+    return finish(&u, r > 0 ? 0 : r, ret_object);
+}

@@ -1,0 +1,27 @@
+/* Header fields that are kept: copies, in the order they were added. They may be secret: wiped
+ * before their memory goes.
+ * Thread: one at a time.  Owner: whoever embeds it. */
+#ifndef COR_CLIENT_HEADER_LIST_H
+#define COR_CLIENT_HEADER_LIST_H
+
+#include "kit/config/client_config.h"
+#include "net/header.h"
+
+struct cor_header_list {
+    struct cor_http_header *at;
+    size_t n, cap;
+};
+
+#define COR_HEADER_LIST_MAX 50
+
+/* Safe on a zeroed struct. */
+void cor_header_list_deinit(struct cor_header_list *l);
+
+/* 0, -COR_ETOOBIG (the list is full), -COR_ENOMEM; unchanged on failure. */
+int cor_header_list_add(struct cor_header_list *l, struct cor_str name, struct cor_str value);
+
+/* Impersonate-User, -Uid, -Group and -Extra-… of the configuration; nothing without a user. Same
+ * errors. */
+int cor_header_list_impersonate(struct cor_header_list *l, const struct cor_client_config *config);
+
+#endif

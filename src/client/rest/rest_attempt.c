@@ -1,0 +1,392 @@
+/* A request's attempts: each waits for its turn, is called, and is looked at: an answer, an error,
+ * or a reason to try again. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/rest/rest_int.h"
+#include "loop/loop.h"
+
+#define ERROR_MAX (1u << 20) /* of an answer that tells of one; the rest is not kept */
+/* A whole answer of success up to so large may be a Status that tells of a failure. */
+#define STATUS_MAX (64u * 1024)
+/* The wait after an attempt that broke, as after an answer that asks for it. */
+#define BROKEN_WAIT_MS 1000
+
+static uint64_t now_ms(const struct cor_rest_request *req)
+{
+    return cor_loop_now_ms(req->rc->loop);
+}
+
+static uint64_t left_ms(const struct cor_rest_request *req)
+{
+    uint64_t now = now_ms(req);
+
+    return req->deadline_ms == COR_REST_NEVER ? COR_REST_NEVER
+           : req->deadline_ms > now           ? req->deadline_ms - now
+                                              : 0;
+}
+
+/* As Go's url.Error: `Get "https://host/path": <what happened>`. What broke in its answer is not
+ * tried again here, since a part of that may have been handed over. */
+static void set_error(struct cor_rest_request *req, int r, const char *text)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf verb;
+    bool has_head = r == -COR_EIO && req->code != 0;
+    bool has_previous = req->previous && strcmp(req->previous, text) != 0;
+
+    cor_buf_init(&verb, COR_REST_TARGET_MAX);
+    cor_buf_adds(&verb, req->opts.method);
+    for (size_t i = 1; i < verb.n; i++)
+        verb.p[i] = (char)tolower((unsigned char)verb.p[i]);
+    req->has_error = true;
+    cor_status_untyped(
+        &req->error, r, "%s \"%s%s\": %s%s%s%s", cor_buf_z(&verb), req->rc->url.origin,
+        cor_buf_z(&req->target), has_head ? "the answer broke off, please retry: " : "",
+        text[0] ? text : cor_err_text(r), has_previous ? " - error from a previous attempt: " : "",
+        has_previous ? req->previous : "");
+    req->error.code = 0;
+}
+
+static struct cor_rest_throttle *throttle_of(struct cor_rest_request *req)
+{
+    return req->opts.is_discovery ? &req->rc->discovery_throttle : &req->rc->throttle;
+}
+
+void cor_rest_request_stop(struct cor_rest_request *req)
+{
+    struct cor_http_call *call = COR_STEAL(req->call);
+
+    cor_rest_throttle_leave(throttle_of(req), &req->turn);
+    cor_credentials_leave(&req->identity);
+    if (call)
+        cor_http_call_cancel(call);
+}
+
+void cor_rest_request_end_soon(struct cor_rest_request *req, int r, const char *text)
+{
+    if (req->state == COR_REST_DONE)
+        return;
+    set_error(req, r, text);
+    req->state = COR_REST_DONE;
+    cor_timer_set(&req->timer, 0);
+    cor_rest_request_stop(req);
+}
+
+static bool is_success(int code)
+{
+    return code >= 200 && code <= 206;
+}
+
+/* Is the answer one to try again after? */
+static bool asks_for_retry(const struct cor_rest_request *req)
+{
+    return req->attempt <= req->rc->retries_max && req->retry_after_s >= 0 &&
+           (req->code == 429 || req->code >= 500);
+}
+
+static void read_retry_after(struct cor_rest_request *req, const struct cor_http_header *headers,
+                             size_t n)
+{
+    struct cor_str value = cor_header_find(headers, n, COR_STR("Retry-After"));
+    int64_t seconds;
+
+    req->retry_after_s = -1;
+    if (!value.p || cor_str_to_i64(cor_str_trim(value), &seconds) < 0)
+        return;
+    req->retry_after_s = seconds < 0                     ? 0
+                         : seconds < COR_REST_WAIT_MAX_S ? seconds
+                                                         : COR_REST_WAIT_MAX_S;
+}
+
+static bool is_encoded(const struct cor_http_header *headers, size_t n)
+{
+    struct cor_str value = cor_header_find(headers, n, COR_STR("Content-Encoding"));
+
+    return value.n > 0 && !cor_header_name_eq(value, COR_STR("identity"));
+}
+
+static void set_body_max(struct cor_rest_request *req, size_t max)
+{
+    cor_buf_deinit(&req->body);
+    cor_buf_init(&req->body, max);
+}
+
+static int on_head(void *arg, int code, const struct cor_http_header *headers, size_t nheaders)
+{
+    struct cor_rest_request *req = arg;
+    struct cor_rest_head head = {code, headers, nheaders};
+    struct cor_str type = cor_header_find(headers, nheaders, COR_STR("Content-Type"));
+
+    req->code = code;
+    req->is_encoded = is_encoded(headers, nheaders);
+    req->is_text = !req->is_encoded && (!type.p || cor_str_starts(type, COR_STR("text/")));
+    read_retry_after(req, headers, nheaders);
+    if (is_success(code) || !asks_for_retry(req))
+        cor_warner_read(&req->rc->warner, headers, nheaders);
+    if (!is_success(code)) {
+        set_body_max(req, ERROR_MAX);
+        return 0;
+    }
+    if (req->is_encoded)
+        return -COR_EINVAL;
+    set_body_max(req, req->opts.body_max ? req->opts.body_max : COR_REST_BODY_MAX);
+    return req->opts.cbs->on_head ? req->opts.cbs->on_head(req->opts.arg, &head) : 0;
+}
+
+static int on_body(void *arg, struct cor_str piece)
+{
+    struct cor_rest_request *req = arg;
+    size_t room = req->body.max - req->body.n;
+
+    if (!is_success(req->code))
+        return cor_buf_adds(&req->body, cor_str(piece.p, piece.n < room ? piece.n : room));
+    if (req->opts.kind == COR_REST_WHOLE)
+        return cor_buf_adds(&req->body, piece);
+    return req->opts.cbs->on_body ? req->opts.cbs->on_body(req->opts.arg, piece) : 0;
+}
+
+/* Did it break in a way that another attempt may mend, and that cannot have done anything? */
+static bool is_transient(const struct cor_rest_request *req, int r)
+{
+    if (req->code != 0 || !cor_str_eqz(req->opts.method, "GET"))
+        return false;
+    return r == -COR_EIO ||
+           (r == -COR_ETIMEOUT && req->opts.kind == COR_REST_WATCH && left_ms(req) > 0);
+}
+
+/* What the server asks for, or the back-off where that is longer. */
+static uint64_t refused_wait_ms(struct cor_rest_request *req)
+{
+    uint64_t asked = (uint64_t)req->retry_after_s * 1000;
+    uint64_t backoff = cor_backoff_next(&req->backoff, now_ms(req), NULL);
+
+    return asked > backoff ? asked : backoff;
+}
+
+static void retry_in(struct cor_rest_request *req, uint64_t wait_ms)
+{
+    uint64_t left = left_ms(req);
+
+    req->state = COR_REST_DELAYED;
+    cor_timer_set(&req->timer, wait_ms < left ? wait_ms : left);
+}
+
+static void keep_previous(struct cor_rest_request *req, const char *text)
+{
+    cor_free(req->previous);
+    req->previous = cor_strdup(text);
+}
+
+static void read_error(struct cor_rest_request *req)
+{
+    struct cor_str body = cor_buf_str(&req->body);
+    int64_t wait_s = req->retry_after_s > 0 ? req->retry_after_s : 0;
+
+    req->has_error = true;
+    if (cor_status_is_failure(cor_str_trim(body)))
+        cor_status_read(&req->error, req->code, body);
+    else
+        cor_status_generic(&req->error, req->code, req->opts.method,
+                           req->is_text ? body : COR_STR("unknown"), wait_s);
+}
+
+/* A Status that tells of a failure is one, whatever code it came with. */
+static void read_success(struct cor_rest_request *req)
+{
+    struct cor_str body = cor_str_trim(cor_buf_str(&req->body));
+
+    if (req->opts.kind == COR_REST_WHOLE && body.n <= STATUS_MAX && cor_status_is_failure(body)) {
+        req->has_error = true;
+        cor_status_read(&req->error, 500, body);
+    }
+}
+
+static void finish(struct cor_rest_request *req, int r, const char *text)
+{
+    req->state = COR_REST_DONE;
+    if (r < 0)
+        set_error(req, r, text);
+    else if (req->code != 0 && !is_success(req->code))
+        read_error(req);
+    else if (req->code != 0)
+        read_success(req);
+    cor_rest_request_deliver(req);
+}
+
+static void on_call_done(void *arg, int r, const char *text)
+{
+    struct cor_rest_request *req = arg;
+    bool is_broken = r < 0 && is_transient(req, r);
+
+    req->call = NULL;
+    if (r == -COR_EINVAL && req->is_encoded && is_success(req->code))
+        text = "the answer has a Content-Encoding, and none was asked for";
+    if (req->code == 401)
+        cor_credentials_refused(&req->rc->credentials, req->generation);
+    if (req->code != 0 && asks_for_retry(req)) {
+        retry_in(req, refused_wait_ms(req));
+    } else if (is_broken && req->attempt <= req->rc->retries_max) {
+        keep_previous(req, text);
+        cor_backoff_reset(&req->backoff);
+        retry_in(req, BROKEN_WAIT_MS);
+    } else {
+        /* An empty watch then, as client-go's; its reader watches again. */
+        finish(req, is_broken && req->opts.kind == COR_REST_WATCH ? 0 : r, text);
+    }
+}
+
+static const struct cor_http_call_cbs call_cbs = {on_head, on_body, on_call_done};
+
+static bool has_own(const struct cor_rest_request *req, struct cor_str name)
+{
+    return cor_header_find(req->headers.at, req->headers.n, name).p != NULL;
+}
+
+/* A request that acts for another has none of the client's impersonation. */
+static bool replaces(const struct cor_rest_request *req, struct cor_str name)
+{
+    return has_own(req, name) || (cor_str_starts(name, COR_STR("Impersonate-")) &&
+                                  has_own(req, COR_STR("Impersonate-User")));
+}
+
+/* The request's own headers win over the client's. */
+static size_t join_headers(const struct cor_rest_request *req,
+                           struct cor_http_header to[COR_REST_HEADERS_MAX])
+{
+    const struct cor_header_list *common = &req->rc->headers;
+    struct cor_http_header identity = {COR_STR("Authorization"),
+                                       cor_buf_str(&req->rc->credentials.authorization)};
+    size_t n = 0;
+
+    for (size_t i = 0; i < req->headers.n; i++)
+        to[n++] = req->headers.at[i];
+    for (size_t i = 0; i < common->n; i++)
+        if (!replaces(req, common->at[i].name))
+            to[n++] = common->at[i];
+    if (identity.value.n > 0 && !has_own(req, identity.name))
+        to[n++] = identity;
+    return n;
+}
+
+static int call(struct cor_rest_request *req)
+{
+    struct cor_http_header headers[COR_REST_HEADERS_MAX];
+    struct cor_http_call_opts opts = {
+        .method = req->opts.method,
+        .target = cor_buf_str(&req->target),
+        .headers = headers,
+        .nheaders = join_headers(req, headers),
+        .body = req->opts.body,
+        .deadline_ms = req->deadline_ms == COR_REST_NEVER ? 0 : left_ms(req),
+        .cbs = &call_cbs,
+        .arg = req,
+    };
+
+    return cor_http_call_open(req->rc->http, &opts, &req->call);
+}
+
+static void begin_call(struct cor_rest_request *req)
+{
+    struct cor_status why = {0};
+    int r = cor_rest_client_renew(req->rc, &why);
+
+    req->state = COR_REST_CALLING;
+    cor_timer_set(&req->timer, COR_REST_NEVER);
+    req->generation = req->rc->credentials.generation;
+    if (r == 0)
+        r = call(req);
+    if (r < 0)
+        cor_rest_request_end_soon(req, r, why.message ? why.message : "");
+    cor_status_deinit(&why);
+}
+
+static void end_without_identity(struct cor_rest_request *req, int r, const struct cor_status *why)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+
+    cor_buf_init(&text, COR_STATUS_MESSAGE_MAX);
+    cor_buf_addf(&text, "getting credentials: %s", cor_status_message(why));
+    cor_rest_request_end_soon(req, r, cor_buf_z(&text));
+}
+
+void cor_rest_request_on_identity(struct cor_credentials_wait *w, const struct cor_status *error)
+{
+    struct cor_rest_request *req = COR_CONTAINER_OF(w, struct cor_rest_request, identity);
+
+    if (error)
+        end_without_identity(req, error->err, error);
+    else
+        begin_call(req);
+}
+
+static void identify(struct cor_rest_request *req)
+{
+    struct cor_status why = {0};
+    int r = has_own(req, COR_STR("Authorization"))
+                ? 1
+                : cor_credentials_get(&req->rc->credentials, &req->identity, &why);
+
+    req->state = COR_REST_IDENTIFYING;
+    cor_timer_set(&req->timer, left_ms(req));
+    if (r < 0)
+        end_without_identity(req, r, &why);
+    else if (r > 0)
+        begin_call(req);
+    cor_status_deinit(&why);
+}
+
+/* The request's time begins with its first attempt: waiting for a turn is not counted. */
+static void attempt(struct cor_rest_request *req)
+{
+    if (req->attempt++ == 0 && req->timeout_ms > 0 && req->timeout_ms < left_ms(req))
+        req->deadline_ms = now_ms(req) + req->timeout_ms;
+    req->code = 0;
+    if (left_ms(req) == 0)
+        cor_rest_request_end_soon(req, -COR_ETIMEOUT, "context deadline exceeded");
+    else
+        identify(req);
+}
+
+static void wait_turn(struct cor_rest_request *req)
+{
+    struct cor_rest_throttle *throttle = throttle_of(req);
+
+    if (!cor_rest_throttle_has_turn(throttle, left_ms(req))) {
+        cor_rest_request_end_soon(req, -COR_ETIMEOUT,
+                                  "client rate limiter Wait returned an error: rate: Wait(n=1) "
+                                  "would exceed context deadline");
+        return;
+    }
+    req->state = COR_REST_THROTTLED;
+    if (cor_rest_throttle_enter(throttle, &req->turn))
+        attempt(req);
+    else
+        cor_timer_set(&req->timer, left_ms(req));
+}
+
+void cor_rest_request_on_turn(struct cor_rest_turn *turn)
+{
+    attempt(COR_CONTAINER_OF(turn, struct cor_rest_request, turn));
+}
+
+void cor_rest_request_start(struct cor_rest_request *req)
+{
+    if (req->opts.kind == COR_REST_WATCH)
+        attempt(req);
+    else
+        wait_turn(req);
+}
+
+void cor_rest_request_on_timer(struct cor_timer *timer)
+{
+    struct cor_rest_request *req = COR_CONTAINER_OF(timer, struct cor_rest_request, timer);
+
+    if (req->state == COR_REST_DONE)
+        cor_rest_request_deliver(req);
+    else if (req->state == COR_REST_DELAYED && left_ms(req) > 0)
+        wait_turn(req);
+    else
+        cor_rest_request_end_soon(req, -COR_ETIMEOUT, "context deadline exceeded");
+}

@@ -1,0 +1,111 @@
+/* The inside of the REST client: what its files share. */
+#ifndef COR_CLIENT_REST_INT_H
+#define COR_CLIENT_REST_INT_H
+
+#include "base/backoff.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "client/config/credentials.h"
+#include "client/config/server_url.h"
+#include "client/rest/header_list.h"
+#include "client/rest/rest_client.h"
+#include "client/rest/rest_throttle.h"
+#include "client/rest/warning.h"
+#include "http/client.h"
+#include "loop/timer.h"
+
+#define COR_REST_NEVER UINT64_MAX
+/* Of a call, the authorization among them; the HTTP client adds its own. */
+#define COR_REST_HEADERS_MAX 56
+#define COR_REST_WAIT_MAX_S  (INT64_C(1) << 30) /* between attempts */
+
+struct cor_rest_client {
+    struct cor_loop *loop;
+    struct cor_http_client *http;
+    struct cor_tls_files *tls_files; /* NULL: the certificate is no file */
+    struct cor_server_url url;
+    struct cor_header_list headers; /* of every request */
+    struct cor_client_config config;
+    struct cor_credentials credentials;
+    bool is_h1_only;       /* DISABLE_HTTP2 is set */
+    uint64_t cert_version; /* of the plugin's, that `http` shows */
+    size_t nclosing;       /* HTTP client and plugin, until they are closed */
+    struct cor_rest_throttle throttle, discovery_throttle;
+    struct cor_warner warner;
+    uint64_t timeout_ms;
+    int retries_max;
+    struct cor_backoff_opts backoff; /* of requests that are tried again; initial_ms 0: none */
+    struct cor_list requests;
+    size_t nrequests;
+    bool is_closing;
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/*             ┌────────────── DELAYED ◄─────────────┐ (an answer or a failure to try again after)
+ *             ▼                                     │
+ *   ──► THROTTLED ──► IDENTIFYING (a plugin) ──► CALLING ──► DONE        and from each to DONE */
+enum cor_rest_state {
+    COR_REST_THROTTLED,
+    COR_REST_DELAYED,
+    COR_REST_IDENTIFYING,
+    COR_REST_CALLING,
+    COR_REST_DONE,
+};
+
+struct cor_rest_request {
+    struct cor_rest_client *rc;
+    struct cor_list link; /* rc->requests */
+    enum cor_rest_state state;
+    struct cor_rest_request_opts opts; /* method and body are in `text` */
+    char *text;
+    struct cor_buf target;
+    struct cor_header_list headers;
+    struct cor_timer timer; /* always set, so that moving it cannot fail */
+    struct cor_rest_turn turn;
+    struct cor_credentials_wait identity;
+    uint64_t deadline_ms; /* of the loop's clock */
+    uint64_t timeout_ms;  /* shortens the deadline from the first attempt on; 0: none */
+
+    /* The attempt under way. */
+    int attempt; /* 1 is the first */
+    struct cor_http_call *call;
+    uint64_t generation; /* of the credentials that it has */
+    int code;
+    int64_t retry_after_s; /* that the server asked for; below 0: it did not */
+    bool is_text;          /* the answer's type */
+    bool is_encoded;       /* it is compressed, which nobody asked for */
+    struct cor_buf body;
+
+    struct cor_backoff backoff;
+    char *previous; /* what broke an attempt before this one */
+    bool has_error;
+    struct cor_status error;
+};
+
+/* Of a link in `requests`. */
+struct cor_rest_request *cor_rest_request_of(struct cor_list *link);
+
+/* Begins the attempts. Nothing is called back before it returns. */
+void cor_rest_request_start(struct cor_rest_request *req);
+void cor_rest_request_on_timer(struct cor_timer *timer);
+void cor_rest_request_on_turn(struct cor_rest_turn *turn);
+void cor_rest_request_on_identity(struct cor_credentials_wait *w, const struct cor_status *error);
+
+/* Fails the request, from a later turn. */
+void cor_rest_request_end_soon(struct cor_rest_request *req, int r, const char *text);
+
+/* Calls on_done; the request is gone. */
+void cor_rest_request_deliver(struct cor_rest_request *req);
+
+/* Leaves what it waits for. */
+void cor_rest_request_stop(struct cor_rest_request *req);
+
+/* Makes `http` show the certificate of the credentials. 0, or -COR_EINVAL (it is none, or not the
+ * key's; `http` is as it was), -COR_ENOMEM. */
+int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr);
+
+/* A request is gone: the client may be closed now. */
+void cor_rest_client_look_closed(struct cor_rest_client *rc);
+
+#endif

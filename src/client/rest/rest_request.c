@@ -1,0 +1,145 @@
+/* A request's life around its attempts (rest_attempt.c): options copied in, result handed out. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/rest/rest_int.h"
+#include "loop/loop.h"
+
+/* The largest time of Kubernetes, which counts nanoseconds; a server refuses a longer one. */
+#define TIMEOUT_MAX_MS ((uint64_t)INT64_MAX / 1000000)
+
+struct cor_rest_request *cor_rest_request_of(struct cor_list *link)
+{
+    return COR_CONTAINER_OF(link, struct cor_rest_request, link);
+}
+
+static void free_request(struct cor_rest_request *req)
+{
+    cor_timer_cancel(&req->timer);
+    cor_list_remove(&req->link);
+    req->rc->nrequests--;
+    cor_header_list_deinit(&req->headers);
+    cor_buf_deinit(&req->target);
+    cor_buf_deinit(&req->body);
+    cor_status_deinit(&req->error);
+    cor_free(req->previous);
+    cor_free(req->text);
+    cor_free(req);
+}
+
+void cor_rest_request_deliver(struct cor_rest_request *req)
+{
+    struct cor_rest_client *rc = req->rc;
+    struct cor_rest_result result = {.error = req->has_error ? &req->error : NULL,
+                                     .code = req->code};
+
+    if (!req->has_error && req->opts.kind == COR_REST_WHOLE)
+        result.body = cor_buf_str(&req->body);
+    req->opts.cbs->on_done(req->opts.arg, &result);
+    free_request(req);
+    cor_rest_client_look_closed(rc);
+}
+
+static int write_target(struct cor_rest_request *req, struct cor_str target, uint64_t timeout_ms)
+{
+    char mark = cor_str_find(target, '?') < 0 ? '?' : '&';
+    bool is_whole = timeout_ms % 1000 == 0;
+    int r = cor_buf_addz(&req->target, req->rc->url.prefix);
+
+    if (r == 0)
+        r = cor_buf_adds(&req->target, target);
+    if (r < 0 || timeout_ms == 0)
+        return r;
+    return cor_buf_addf(&req->target, "%ctimeout=%llu%s", mark,
+                        (unsigned long long)(is_whole ? timeout_ms / 1000 : timeout_ms),
+                        is_whole ? "s" : "ms");
+}
+
+static int copy_headers(struct cor_rest_request *req, const struct cor_rest_request_opts *from)
+{
+    struct cor_str json = COR_STR("application/json");
+    int r =
+        cor_header_list_add(&req->headers, COR_STR("Accept"), from->accept.n ? from->accept : json);
+
+    if (r == 0 && from->body.n > 0)
+        r = cor_header_list_add(&req->headers, COR_STR("Content-Type"),
+                                from->content_type.n ? from->content_type : json);
+    for (size_t i = 0; r == 0 && i < from->nheaders; i++)
+        r = cor_header_list_add(&req->headers, from->headers[i].name, from->headers[i].value);
+    return r == 0 && req->headers.n + req->rc->headers.n >= COR_REST_HEADERS_MAX ? -COR_ETOOBIG : r;
+}
+
+/* Method and body; the other strings have their places. */
+static int copy_text(struct cor_rest_request *req, const struct cor_rest_request_opts *from)
+{
+    struct cor_str method = from->method.n > 0 ? from->method : COR_STR("GET");
+    char *text = cor_alloc(method.n + from->body.n + 1);
+
+    if (!text)
+        return -COR_ENOMEM;
+    memcpy(text, method.p, method.n);
+    if (from->body.n > 0)
+        memcpy(text + method.n, from->body.p, from->body.n);
+    req->text = text;
+    req->opts = *from;
+    req->opts.method = cor_str(text, method.n);
+    req->opts.body = cor_str(text + method.n, from->body.n);
+    return 0;
+}
+
+static int fill(struct cor_rest_request *req, const struct cor_rest_request_opts *opts)
+{
+    struct cor_rest_client *rc = req->rc;
+    uint64_t end_ms = cor_rest_client_end_ms(rc, opts->deadline_ms);
+    int r = copy_text(req, opts);
+
+    req->timeout_ms = opts->timeout_ms ? opts->timeout_ms : rc->timeout_ms;
+    if (req->timeout_ms > TIMEOUT_MAX_MS)
+        req->timeout_ms = 0;
+    req->deadline_ms = end_ms > 0 ? end_ms : COR_REST_NEVER;
+    if (r == 0)
+        r = write_target(req, opts->target, req->timeout_ms);
+    if (r == 0)
+        r = copy_headers(req, opts);
+    return r < 0 ? r : cor_timer_set(&req->timer, COR_REST_NEVER);
+}
+
+int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_request_opts *opts,
+                          struct cor_rest_request **ret_request)
+{
+    struct cor_rest_request *req;
+    int r;
+
+    assert(cor_loop_is_current(rc->loop) && opts->target.n > 0 && opts->target.p[0] == '/');
+    if (rc->is_closing || rc->nrequests == COR_REST_REQUESTS_MAX)
+        return -COR_EBUSY;
+    req = cor_calloc(1, sizeof(*req));
+    if (!req)
+        return -COR_ENOMEM;
+    req->rc = rc;
+    rc->nrequests++;
+    cor_list_push(&rc->requests, &req->link);
+    cor_list_init(&req->turn.link);
+    cor_list_init(&req->identity.link);
+    req->turn.on_turn = cor_rest_request_on_turn;
+    req->identity.on_ready = cor_rest_request_on_identity;
+    cor_timer_init(&req->timer, rc->loop, cor_rest_request_on_timer);
+    cor_backoff_init(&req->backoff, &rc->backoff, cor_loop_now_ms(rc->loop));
+    cor_buf_init(&req->target, COR_REST_TARGET_MAX);
+    r = fill(req, opts);
+    if (r < 0) {
+        free_request(req);
+        return r;
+    }
+    cor_rest_request_start(req);
+    *ret_request = req;
+    return 0;
+}
+
+void cor_rest_request_cancel(struct cor_rest_request *req)
+{
+    cor_rest_request_stop(req);
+    free_request(req);
+}

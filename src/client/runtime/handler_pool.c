@@ -1,0 +1,361 @@
+/* Workers take tasks from one queue, oldest first. A worker without a task waits on a condition of
+ * its own in a stack, so that the one that was busy last is busy next and the others grow old.
+ *
+ *   task queued ──► a worker waits: it is woken
+ *               └─► none does: on_crowded ──► a patrol each COR_HANDLER_PATROL_MS ──► no task was
+ *                   taken since the last ones: a worker is added
+ *
+ * Failures: a worker that cannot be made is tried again by the next patrol, and tasks wait.
+ * A worker that leaves joins the one that left before it, so that at most one is not joined. */
+#include "client/runtime/handler_pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+/* How long nothing may be taken before a thread is added. The first needs more patience, because a
+ * thread may be late on a busy machine; once there is one, others are known to block. */
+#define STALLED_FIRST_MS 50
+#define STALLED_NEXT_MS  10
+#define STUCK_MS         100
+
+struct worker {
+    struct cor_list link; /* in workers */
+    struct cor_list idle; /* in idle, while it waits */
+    struct cor_handler_pool *pool;
+    struct cor_handler_task *task; /* that it runs, or NULL */
+    bool told;                     /* on_stuck of it */
+    bool is_wanted;                /* for a task, while it waits */
+    pthread_cond_t wanted;
+    pthread_t thread;
+};
+
+struct cor_handler_pool {
+    struct cor_handler_pool_opts opts;
+    pthread_mutex_t lock; /* a leaf, but for what on_crowded and on_stuck take */
+    struct cor_list queue, workers, idle;
+    unsigned nthreads; /* of workers */
+    unsigned next_name;
+    uint64_t ntaken; /* tasks */
+    uint64_t seen;   /* ntaken, when it was last seen to move, */
+    uint64_t seen_ms;
+    bool patrols; /* a patrol is asked for */
+    bool stopping;
+    struct worker *left; /* to be joined */
+};
+
+static _Thread_local const struct cor_handler_pool *current;
+
+static uint64_t now_ms(void)
+{
+    return cor_clock_coarse_ms(cor_clock_real());
+}
+
+void cor_handler_task_init(struct cor_handler_task *task, const struct cor_handler_task_ops *ops)
+{
+    *task = (struct cor_handler_task){.state = COR_HANDLER_TASK_HELD, .ops = ops};
+    cor_list_init(&task->link);
+}
+
+static void ask_for_patrol_locked(struct cor_handler_pool *pool)
+{
+    if (pool->patrols || !pool->opts.on_crowded)
+        return;
+    pool->patrols = true;
+    pool->seen = pool->ntaken;
+    pool->seen_ms = now_ms();
+    pool->opts.on_crowded(pool->opts.arg);
+}
+
+static void enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_task *task)
+{
+    struct worker *w;
+
+    task->state = COR_HANDLER_TASK_QUEUED;
+    cor_list_push(&pool->queue, &task->link);
+    if (cor_list_empty(&pool->idle)) {
+        ask_for_patrol_locked(pool);
+        return;
+    }
+    w = COR_CONTAINER_OF(pool->idle.prev, struct worker, idle);
+    cor_list_remove(&w->idle);
+    w->is_wanted = true;
+    pthread_cond_signal(&w->wanted);
+}
+
+/* The lock is not held while it runs. */
+static void run_locked(struct worker *w, struct cor_handler_task *task)
+{
+    struct cor_handler_pool *pool = w->pool;
+    bool more = false;
+
+    task->state = COR_HANDLER_TASK_RUNNING;
+    task->woken = false;
+    pool->ntaken++;
+    if (!task->retired) {
+        w->task = task;
+        w->told = false;
+        task->began_ms = now_ms();
+        pthread_mutex_unlock(&pool->lock);
+        more = task->ops->run(task);
+        pthread_mutex_lock(&pool->lock);
+        w->task = NULL;
+    }
+    task->state = COR_HANDLER_TASK_IDLE;
+    if (task->retired) {
+        pthread_mutex_unlock(&pool->lock);
+        task->ops->on_retired(task);
+        pthread_mutex_lock(&pool->lock);
+    } else if (more || task->woken) {
+        enqueue_locked(pool, task);
+    }
+}
+
+/* False: it was added, has been idle for long, and is to go. */
+static bool wait_locked(struct worker *w)
+{
+    struct cor_handler_pool *pool = w->pool;
+    struct timespec until = cor_deadline_in_ms(pool->opts.idle_ms);
+    bool late = false;
+
+    w->is_wanted = false;
+    cor_list_push(&pool->idle, &w->idle);
+    while (!w->is_wanted && !pool->stopping && !(late && pool->nthreads > pool->opts.nthreads)) {
+        if (pool->nthreads > pool->opts.nthreads)
+            late = pthread_cond_timedwait(&w->wanted, &pool->lock, &until) == ETIMEDOUT;
+        else
+            pthread_cond_wait(&w->wanted, &pool->lock);
+    }
+    cor_list_remove(&w->idle);
+    return w->is_wanted || pool->stopping;
+}
+
+static void join(struct worker *w)
+{
+    if (!w)
+        return;
+    pthread_join(w->thread, NULL);
+    pthread_cond_destroy(&w->wanted);
+    cor_free(w);
+}
+
+static void *thread_main(void *arg)
+{
+    struct worker *w = arg, *before = NULL;
+    struct cor_handler_pool *pool = w->pool;
+    struct cor_list *link;
+    bool stays = true;
+
+    current = pool;
+    pthread_mutex_lock(&pool->lock);
+    while (stays && !pool->stopping) {
+        link = cor_list_pop(&pool->queue);
+        if (link)
+            run_locked(w, COR_CONTAINER_OF(link, struct cor_handler_task, link));
+        else
+            stays = wait_locked(w);
+    }
+    if (!stays) {
+        cor_list_remove(&w->link);
+        pool->nthreads--;
+        before = pool->left;
+        pool->left = w;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    join(before);
+    return NULL;
+}
+
+static struct worker *worker_new(struct cor_handler_pool *pool)
+{
+    struct worker *w = cor_calloc(1, sizeof(*w));
+    pthread_condattr_t attr;
+
+    if (!w)
+        return NULL;
+    w->pool = pool;
+    cor_list_init(&w->link);
+    cor_list_init(&w->idle);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wanted, &attr);
+    pthread_condattr_destroy(&attr);
+    return w;
+}
+
+/* The program's signals are handled by the program's threads. */
+static int create_thread(struct worker *w)
+{
+    sigset_t all, old;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = pthread_create(&w->thread, NULL, thread_main, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r == 0 ? 0 : -COR_EIO;
+}
+
+static int add_worker_locked(struct cor_handler_pool *pool)
+{
+    struct worker *w = worker_new(pool);
+    char name[16];
+
+    if (!w)
+        return -COR_ENOMEM;
+    if (create_thread(w) < 0) {
+        pthread_cond_destroy(&w->wanted);
+        cor_free(w);
+        return -COR_EIO;
+    }
+    snprintf(name, sizeof(name), "coracle-h%u", pool->next_name++ % 10000);
+    pthread_setname_np(w->thread, name);
+    cor_list_push(&pool->workers, &w->link);
+    pool->nthreads++;
+    return 0;
+}
+
+int cor_handler_pool_new(const struct cor_handler_pool_opts *opts,
+                         struct cor_handler_pool **ret_pool)
+{
+    struct cor_handler_pool *pool = cor_calloc(1, sizeof(*pool));
+    int r = 0;
+
+    assert(opts->nthreads > 0 && opts->nthreads_max >= opts->nthreads);
+    if (!pool)
+        return -COR_ENOMEM;
+    pool->opts = *opts;
+    if (pool->opts.idle_ms == 0)
+        pool->opts.idle_ms = COR_HANDLER_IDLE_MS;
+    pthread_mutex_init(&pool->lock, NULL);
+    cor_list_init(&pool->queue);
+    cor_list_init(&pool->workers);
+    cor_list_init(&pool->idle);
+    pthread_mutex_lock(&pool->lock);
+    while (r == 0 && pool->nthreads < opts->nthreads)
+        r = add_worker_locked(pool);
+    pthread_mutex_unlock(&pool->lock);
+    if (r < 0)
+        cor_handler_pool_free(pool);
+    else
+        *ret_pool = pool;
+    return r;
+}
+
+struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool)
+{
+    struct cor_list *link;
+
+    if (!pool)
+        return NULL;
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    COR_LIST_FOREACH(it, &pool->workers)
+        pthread_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
+    pthread_mutex_unlock(&pool->lock);
+    /* None leaves the list any more. */
+    while ((link = cor_list_pop(&pool->workers)))
+        join(COR_CONTAINER_OF(link, struct worker, link));
+    join(pool->left);
+    assert(cor_list_empty(&pool->queue));
+    pthread_mutex_destroy(&pool->lock);
+    return cor_free(pool);
+}
+
+/* Is there a run that may have to be told of? */
+static bool look_for_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
+{
+    bool any = false;
+
+    COR_LIST_FOREACH(it, &pool->workers) {
+        struct worker *w = COR_CONTAINER_OF(it, struct worker, link);
+
+        if (!w->task || w->told || !w->task->ops->on_stuck)
+            continue;
+        w->told = now - w->task->began_ms >= STUCK_MS;
+        if (w->told)
+            w->task->ops->on_stuck(w->task, now - w->task->began_ms);
+        any |= !w->told;
+    }
+    return any;
+}
+
+/* Are there tasks that a thread more would help, if they went on waiting? */
+static bool is_crowded_locked(const struct cor_handler_pool *pool)
+{
+    return !cor_list_empty(&pool->queue) && cor_list_empty(&pool->idle) &&
+           pool->nthreads < pool->opts.nthreads_max;
+}
+
+static void grow_if_stalled_locked(struct cor_handler_pool *pool, uint64_t now)
+{
+    bool has_more = pool->nthreads > pool->opts.nthreads;
+
+    if (pool->ntaken != pool->seen) {
+        pool->seen = pool->ntaken;
+        pool->seen_ms = now;
+    } else if (now - pool->seen_ms >= (has_more ? STALLED_NEXT_MS : STALLED_FIRST_MS)) {
+        add_worker_locked(pool);
+    }
+}
+
+bool cor_handler_pool_patrol(struct cor_handler_pool *pool)
+{
+    uint64_t now = now_ms();
+    bool again;
+
+    pthread_mutex_lock(&pool->lock);
+    again = is_crowded_locked(pool);
+    if (again)
+        grow_if_stalled_locked(pool, now);
+    again |= look_for_stuck_locked(pool, now);
+    pool->patrols = again;
+    pthread_mutex_unlock(&pool->lock);
+    return again;
+}
+
+bool cor_handler_pool_is_current(const struct cor_handler_pool *pool)
+{
+    return current == pool;
+}
+
+/* A task that runs and is woken may be stuck: the patrol sees. */
+void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_task *task)
+{
+    pthread_mutex_lock(&pool->lock);
+    if (task->state == COR_HANDLER_TASK_IDLE && !task->retired) {
+        enqueue_locked(pool, task);
+    } else {
+        task->woken = true;
+        if (task->state == COR_HANDLER_TASK_RUNNING)
+            ask_for_patrol_locked(pool);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void cor_handler_pool_release(struct cor_handler_pool *pool, struct cor_handler_task *task)
+{
+    pthread_mutex_lock(&pool->lock);
+    assert(task->state == COR_HANDLER_TASK_HELD);
+    task->state = COR_HANDLER_TASK_IDLE;
+    if (task->woken)
+        enqueue_locked(pool, task);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void cor_handler_pool_retire(struct cor_handler_pool *pool, struct cor_handler_task *task)
+{
+    pthread_mutex_lock(&pool->lock);
+    assert(!task->retired && task->state != COR_HANDLER_TASK_HELD);
+    task->retired = true;
+    if (task->state == COR_HANDLER_TASK_IDLE)
+        enqueue_locked(pool, task);
+    pthread_mutex_unlock(&pool->lock);
+}

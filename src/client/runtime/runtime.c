@@ -1,0 +1,222 @@
+#include "coracle/runtime.h"
+
+#include <assert.h>
+#include <signal.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "client/runtime/runtime_int.h"
+
+/* Other threads' mail; what it asks for is bounded where it is taken. */
+#define MAIL_MAX     (1u << 16)
+#define CLOSE_MAX_MS (60 * 1000u)
+#define NO_PATROL_MS (UINT64_C(1000) * 86400 * 365)
+
+static int make_pumped(struct cor_runtime *rt)
+{
+    return cor_pump_new(rt->loop, &rt->pump);
+}
+
+/* The program's signals are handled by the program's threads. */
+static int start_loop(struct cor_runtime *rt)
+{
+    sigset_t all, old;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = cor_loop_start(rt->loop, "coracle-io");
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+static void on_crowded(void *arg)
+{
+    struct cor_runtime *rt = arg;
+
+    cor_loop_reply(rt->loop, &rt->crowded);
+}
+
+/* The timer is moved, which cannot fail. */
+static void on_crowded_mail(struct cor_mail *mail)
+{
+    struct cor_runtime *rt = COR_CONTAINER_OF(mail, struct cor_runtime, crowded);
+
+    if (rt->pool)
+        cor_timer_set(&rt->patrol, COR_HANDLER_PATROL_MS);
+}
+
+/* The heap of timers has the room that this one left. */
+static void on_patrol(struct cor_timer *timer)
+{
+    struct cor_runtime *rt = COR_CONTAINER_OF(timer, struct cor_runtime, patrol);
+
+    cor_timer_set(&rt->patrol, NO_PATROL_MS);
+    if (cor_handler_pool_patrol(rt->pool))
+        cor_timer_set(&rt->patrol, COR_HANDLER_PATROL_MS);
+}
+
+/* The loop is not started, or is stopped. */
+static void free_pool(struct cor_runtime *rt)
+{
+    cor_timer_cancel(&rt->patrol);
+    rt->pool = cor_handler_pool_free(rt->pool);
+}
+
+static int make_threaded(struct cor_runtime *rt, const struct cor_runtime_opts *opts)
+{
+    const struct cor_handler_pool_opts pool = {
+        .nthreads = opts->handler_threads,
+        .nthreads_max = opts->handler_threads_max,
+        .on_crowded = on_crowded,
+        .arg = rt,
+    };
+    int r;
+
+    rt->crowded.on_mail = on_crowded_mail;
+    cor_timer_init(&rt->patrol, rt->loop, on_patrol);
+    r = cor_timer_set(&rt->patrol, NO_PATROL_MS);
+    if (r == 0)
+        r = cor_handler_pool_new(&pool, &rt->pool);
+    if (r == 0)
+        r = start_loop(rt);
+    if (r < 0)
+        free_pool(rt);
+    return r;
+}
+
+static void on_net_closed(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+/* The loop is idle and the caller's. */
+static void free_idle(struct cor_runtime *rt)
+{
+    bool closed = false;
+
+    if (rt->net) {
+        cor_net_close(rt->net, on_net_closed, &closed);
+        cor_loop_run_until(rt->loop, is_true, &closed, CLOSE_MAX_MS);
+    }
+    cor_pump_free(rt->pump);
+    cor_loop_free(rt->loop);
+    cor_free(rt);
+}
+
+int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime)
+{
+    struct cor_runtime_opts o = {0};
+    struct cor_runtime *rt;
+    int r;
+
+    if (opts)
+        o = *opts;
+    if (o.handler_threads_max == 0)
+        o.handler_threads_max = COR_RUNTIME_HANDLER_THREADS_MAX;
+    if (o.handler_threads == 0)
+        o.handler_threads = o.handler_threads_max < COR_RUNTIME_HANDLER_THREADS
+                                ? o.handler_threads_max
+                                : COR_RUNTIME_HANDLER_THREADS;
+    if (o.handler_threads_max > COR_RUNTIME_HANDLER_THREADS_MAX ||
+        o.handler_threads > o.handler_threads_max)
+        return -COR_EINVAL;
+    rt = cor_calloc(1, sizeof(*rt));
+    if (!rt)
+        return -COR_ENOMEM;
+    rt->kind = o.kind;
+    rt->resolve = o.resolve;
+    rt->resolve_arg = o.resolve_arg;
+    atomic_init(&rt->nusers, 0);
+    r = cor_loop_new(MAIL_MAX, &rt->loop);
+    if (r == 0)
+        r = cor_net_open(rt->loop, &rt->net);
+    if (r == 0)
+        r = rt->kind == COR_RUNTIME_PUMPED ? make_pumped(rt) : make_threaded(rt, &o);
+    if (r < 0)
+        free_idle(rt);
+    else
+        *ret_runtime = rt;
+    return r;
+}
+
+struct cor_runtime *cor_runtime_free(struct cor_runtime *rt)
+{
+    if (!rt)
+        return NULL;
+    assert(atomic_load(&rt->nusers) == 0);
+    assert(!cor_loop_is_running(rt->loop));
+    if (rt->kind == COR_RUNTIME_THREADS) {
+        cor_loop_stop(rt->loop);
+        free_pool(rt);
+    }
+    free_idle(rt);
+    return NULL;
+}
+
+int cor_runtime_fd(const struct cor_runtime *rt)
+{
+    return rt->pump ? cor_pump_fd(rt->pump) : -COR_ENOTSUP;
+}
+
+int cor_runtime_pump(struct cor_runtime *rt)
+{
+    if (!rt->pump)
+        return -COR_ENOTSUP;
+    if (!cor_loop_is_current(rt->loop) || cor_loop_is_running(rt->loop))
+        return -COR_EINVAL;
+    cor_pump_run(rt->pump);
+    return 0;
+}
+
+void cor_runtime_enter(struct cor_runtime *rt)
+{
+    atomic_fetch_add(&rt->nusers, 1);
+}
+
+void cor_runtime_leave(struct cor_runtime *rt)
+{
+    atomic_fetch_sub(&rt->nusers, 1);
+}
+
+int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms)
+{
+    return cor_waiter_wait(w, rt->loop, rt->pump, timeout_ms);
+}
+
+struct errand {
+    struct cor_mail mail;
+    void (*fn)(void *arg);
+    void *arg;
+    struct cor_waiter done;
+};
+
+static void on_errand(struct cor_mail *mail)
+{
+    struct errand *e = COR_CONTAINER_OF(mail, struct errand, mail);
+
+    e->fn(e->arg);
+    cor_waiter_set(&e->done);
+}
+
+/* The loop's own thread may touch it between turns; the pump then looks at it again. */
+void cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
+{
+    struct errand e = {.mail.on_mail = on_errand, .fn = fn, .arg = arg};
+
+    if (cor_loop_is_current(rt->loop)) {
+        fn(arg);
+        if (rt->pump && !cor_loop_is_running(rt->loop))
+            cor_pump_rearm(rt->pump);
+        return;
+    }
+    cor_waiter_init(&e.done);
+    cor_loop_reply(rt->loop, &e.mail);
+    cor_runtime_wait(rt, &e.done, COR_WAIT_FOREVER);
+    cor_waiter_deinit(&e.done);
+}

@@ -1,0 +1,365 @@
+#include "kit/events/event_recorder.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "kit/events/event_correlator.h"
+#include "kit/events/event_series.h"
+#include "meta/validation.h"
+
+#define BODY_MAX (16u * 1024)
+#define NAME_MAX 320
+
+struct queued {
+    struct cor_list link;
+    struct cor_event event;
+    char *strings;
+};
+
+struct cor_event_recorder {
+    struct cor_event_recorder_opts opts;
+    struct cor_rand rand;
+    char *component, *host, *instance;
+    pthread_mutex_t lock; /* of the queue; a leaf */
+    struct cor_list queue;
+    size_t n;
+    uint64_t seq; /* of names; it and the random numbers are under the lock, too */
+    bool is_shut;
+
+    /* The event under way, on the recorder's thread. */
+    enum { IDLE, SENDING, WAITING } state;
+    struct cor_event_correlator *correlator;
+    struct cor_event_series *series; /* in place of the correlator; NULL: core/v1 */
+    struct queued *current;          /* NULL: a count that is due */
+    struct cor_event event;          /* what is sent for it */
+    struct cor_buf body;
+    bool is_patch;
+    unsigned tries;
+    uint64_t retry_ms;
+};
+
+static char *copy(struct cor_str text)
+{
+    return cor_strndup(text.n ? text.p : "", text.n);
+}
+
+int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
+                           struct cor_event_recorder **ret_recorder)
+{
+    COR_CLEANUP(cor_event_recorder_freep)
+    struct cor_event_recorder *rec = cor_calloc(1, sizeof(*rec));
+
+    if (!rec)
+        return -COR_ENOMEM;
+    pthread_mutex_init(&rec->lock, NULL);
+    cor_list_init(&rec->queue);
+    cor_buf_init(&rec->body, BODY_MAX);
+    rec->opts = *opts;
+    if (!rec->opts.clock)
+        rec->opts.clock = cor_clock_real();
+    cor_rand_init(&rec->rand);
+    if (!rec->opts.rand)
+        rec->opts.rand = &rec->rand;
+    rec->component = copy(opts->component);
+    rec->host = copy(opts->host);
+    rec->instance = copy(opts->instance);
+    if (!rec->component || !rec->host || !rec->instance ||
+        cor_event_correlator_new(&rec->correlator) < 0)
+        return -COR_ENOMEM;
+    if (opts->series && cor_event_series_new(&rec->series) < 0)
+        return -COR_ENOMEM;
+    *ret_recorder = COR_STEAL(rec);
+    return 0;
+}
+
+static void queued_free(struct queued *q)
+{
+    if (!q)
+        return;
+    cor_free(q->strings);
+    cor_free(q);
+}
+
+struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *rec)
+{
+    struct cor_list *link;
+
+    if (!rec)
+        return NULL;
+    while ((link = cor_list_pop(&rec->queue)))
+        queued_free(COR_CONTAINER_OF(link, struct queued, link));
+    queued_free(rec->current);
+    cor_event_correlator_free(rec->correlator);
+    cor_event_series_free(rec->series);
+    cor_buf_deinit(&rec->body);
+    cor_free(rec->component);
+    cor_free(rec->host);
+    cor_free(rec->instance);
+    pthread_mutex_destroy(&rec->lock);
+    return cor_free(rec);
+}
+
+/* The object's name and the time, which must not be the same twice; a name that no Event may have
+ * is left out. */
+static struct cor_str make_name(struct cor_event_recorder *rec, struct cor_str object,
+                                int64_t wall_ms, char to[NAME_MAX])
+{
+    unsigned long long stamp = (unsigned long long)wall_ms * 1000000 + rec->seq++ % 1000000;
+    int n = snprintf(to, NAME_MAX, "%.*s.%llx", COR_STR_ARG(object), stamp);
+
+    if (n > 0 && n < NAME_MAX && cor_name_ok(COR_NAME_DNS1123_SUBDOMAIN, cor_str(to, (size_t)n)))
+        return cor_str(to, (size_t)n);
+    n = snprintf(to, NAME_MAX, "%016llx.%llx", (unsigned long long)cor_rand_u64(rec->opts.rand),
+                 stamp);
+    return cor_str(to, (size_t)n);
+}
+
+static int enqueue_locked(struct cor_event_recorder *rec, const struct cor_event *event)
+{
+    struct cor_event named = *event;
+    char name[NAME_MAX];
+    struct queued *q;
+
+    if (rec->is_shut)
+        return -COR_ECANCELED;
+    if (rec->n >= COR_EVENT_QUEUE_MAX)
+        return -COR_EBUSY;
+    named.event_name = make_name(rec, event->about.name, event->first_ms, name);
+    q = cor_alloc(sizeof(*q));
+    if (!q)
+        return -COR_ENOMEM;
+    if (cor_event_copy(&named, &q->event, &q->strings) < 0) {
+        cor_free(q);
+        return -COR_ENOMEM;
+    }
+    cor_list_push(&rec->queue, &q->link);
+    rec->n++;
+    return 0;
+}
+
+static int enqueue(struct cor_event_recorder *rec, const struct cor_event *event)
+{
+    int r;
+
+    pthread_mutex_lock(&rec->lock);
+    r = enqueue_locked(rec, event);
+    pthread_mutex_unlock(&rec->lock);
+    if (r == 0 && rec->opts.on_ready)
+        rec->opts.on_ready(rec->opts.arg);
+    return r;
+}
+
+static struct cor_str cut(const char *text, size_t max)
+{
+    return cor_str(text, strnlen(text, max));
+}
+
+int cor_event_record(struct cor_event_recorder *rec, const struct cor_event_told *told)
+{
+    struct cor_event event = {
+        .type = told->type == COR_EVENT_WARNING ? COR_STR("Warning") : COR_STR("Normal"),
+        .reason = cut(told->reason, COR_EVENT_REASON_MAX),
+        .message = cut(told->message, COR_EVENT_MESSAGE_MAX),
+        .action = cut(told->action ? told->action : told->reason, COR_EVENT_ACTION_MAX),
+        .component = cor_strz(rec->component),
+        .host = cor_strz(rec->host),
+        .count = 1,
+    };
+    int r = cor_event_ref_to(told->about, &event.about);
+
+    if (r < 0)
+        return r;
+    if (told->related)
+        (void)cor_event_ref_to(told->related, &event.related);
+    event.first_ms = event.last_ms = cor_clock_wall_ms(rec->opts.clock);
+    return enqueue(rec, &event);
+}
+
+void cor_event_recorder_fall_back(struct cor_event_recorder *rec)
+{
+    rec->series = cor_event_series_free(rec->series);
+}
+
+static void finish(struct cor_event_recorder *rec, int r)
+{
+    const struct cor_event *told = rec->current ? &rec->current->event : &rec->event;
+
+    if (r < 0 && rec->opts.on_given_up)
+        rec->opts.on_given_up(rec->opts.arg, told, r);
+    if (!rec->current)
+        cor_event_series_written(rec->series, true);
+    queued_free(COR_STEAL(rec->current));
+    rec->state = IDLE;
+}
+
+static int write_body(struct cor_event_recorder *rec)
+{
+    cor_buf_reset(&rec->body);
+    if (rec->series)
+        return rec->is_patch ? cor_event_write_v1_patch(&rec->event, &rec->body)
+                             : cor_event_write_v1(&rec->event, &rec->body);
+    return rec->is_patch ? cor_event_write_patch(&rec->event, &rec->body)
+                         : cor_event_write(&rec->event, &rec->body);
+}
+
+static void send(struct cor_event_recorder *rec)
+{
+    struct cor_event_request request = {.is_series = rec->series != NULL,
+                                        .is_patch = rec->is_patch,
+                                        .ns = cor_event_namespace(&rec->event),
+                                        .name = rec->event.event_name};
+    int r = write_body(rec);
+
+    if (r < 0) {
+        finish(rec, r);
+        return;
+    }
+    request.body = cor_buf_str(&rec->body);
+    rec->state = SENDING;
+    rec->opts.send(rec->opts.arg, &request);
+}
+
+static bool take_next(struct cor_event_recorder *rec)
+{
+    struct cor_list *link;
+
+    pthread_mutex_lock(&rec->lock);
+    link = cor_list_pop(&rec->queue);
+    rec->n -= link != NULL;
+    pthread_mutex_unlock(&rec->lock);
+    rec->current = link ? COR_CONTAINER_OF(link, struct queued, link) : NULL;
+    return link != NULL;
+}
+
+static int correlate(struct cor_event_recorder *rec)
+{
+    uint64_t now_ms = cor_clock_mono_ms(rec->opts.clock);
+    struct cor_event event = rec->current->event;
+
+    if (!rec->series)
+        return cor_event_correlate(rec->correlator, &rec->current->event, now_ms, &rec->event);
+    event.host = cor_strz(rec->instance);
+    return cor_event_series_add(rec->series, &event, now_ms, &rec->event);
+}
+
+static void send_first(struct cor_event_recorder *rec)
+{
+    rec->tries = 0;
+    rec->is_patch = rec->event.count > 1;
+    send(rec);
+}
+
+static void begin(struct cor_event_recorder *rec)
+{
+    int r = correlate(rec);
+
+    if (r == 0)
+        send_first(rec);
+    else
+        finish(rec, r < 0 ? r : 0);
+}
+
+static bool is_shut(struct cor_event_recorder *rec)
+{
+    bool shut;
+
+    pthread_mutex_lock(&rec->lock);
+    shut = rec->is_shut;
+    pthread_mutex_unlock(&rec->lock);
+    return shut;
+}
+
+/* Counts are written when no event waits. */
+static void write_counts(struct cor_event_recorder *rec)
+{
+    uint64_t now_ms = cor_clock_mono_ms(rec->opts.clock);
+    uint64_t due_ms;
+
+    while (rec->state == IDLE && cor_event_series_take_due(rec->series, now_ms, &rec->event))
+        send_first(rec);
+    due_ms = cor_event_series_due_ms(rec->series);
+    if (rec->state == IDLE && due_ms != UINT64_MAX)
+        rec->opts.wake_at(rec->opts.arg, due_ms);
+}
+
+void cor_event_recorder_step(struct cor_event_recorder *rec)
+{
+    if (rec->state == WAITING && is_shut(rec))
+        finish(rec, -COR_ECANCELED);
+    else if (rec->state == WAITING && cor_clock_mono_ms(rec->opts.clock) >= rec->retry_ms)
+        send(rec);
+    else if (rec->state == WAITING)
+        rec->opts.wake_at(rec->opts.arg, rec->retry_ms);
+    while (rec->state == IDLE && take_next(rec))
+        begin(rec);
+    if (rec->state == IDLE && rec->series && !is_shut(rec))
+        write_counts(rec);
+}
+
+/* The first wait is drawn, or a quarter of each, so that many programs do not come back at once. */
+static void wait_for_retry(struct cor_event_recorder *rec)
+{
+    double share = 1;
+
+    pthread_mutex_lock(&rec->lock);
+    if (rec->series)
+        share = 1 + cor_rand_unit(rec->opts.rand) / 4;
+    else if (rec->tries == 1)
+        share = cor_rand_unit(rec->opts.rand);
+    pthread_mutex_unlock(&rec->lock);
+    rec->is_patch = rec->event.count > 1;
+    rec->retry_ms =
+        cor_clock_mono_ms(rec->opts.clock) + (uint64_t)(share * (double)COR_EVENT_RETRY_MS);
+    rec->state = WAITING;
+    rec->opts.wake_at(rec->opts.arg, rec->retry_ms);
+}
+
+void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_final)
+{
+    if (rec->state != SENDING)
+        return;
+    if (r == -COR_ENOTFOUND && rec->is_patch) {
+        rec->is_patch = false;
+        send(rec);
+        return;
+    }
+    /* One that was not there a moment ago. */
+    if (r == -COR_EEXIST && rec->series && rec->event.count > 1)
+        is_final = false;
+    if (r < 0 && !is_final && !rec->current) {
+        cor_event_series_written(rec->series, false);
+        rec->state = IDLE;
+        cor_event_recorder_step(rec);
+        return;
+    }
+    rec->tries++;
+    if (r < 0 && !is_final && rec->tries < COR_EVENT_TRIES_MAX && !is_shut(rec)) {
+        wait_for_retry(rec);
+        return;
+    }
+    finish(rec, r);
+    cor_event_recorder_step(rec);
+}
+
+void cor_event_recorder_shutdown(struct cor_event_recorder *rec)
+{
+    pthread_mutex_lock(&rec->lock);
+    rec->is_shut = true;
+    pthread_mutex_unlock(&rec->lock);
+    if (rec->opts.on_ready)
+        rec->opts.on_ready(rec->opts.arg);
+}
+
+bool cor_event_recorder_is_idle(struct cor_event_recorder *rec)
+{
+    bool idle;
+
+    pthread_mutex_lock(&rec->lock);
+    idle = rec->n == 0;
+    pthread_mutex_unlock(&rec->lock);
+    return idle && rec->state == IDLE;
+}

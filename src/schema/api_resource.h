@@ -1,0 +1,129 @@
+/* The API model: what resources there are, and which of the rules that differ between resources
+ * each of them follows. The built-in resources of Kubernetes 1.34 are a table of these.
+ * Thread: any (immutable). */
+#ifndef COR_CODEC_API_RESOURCE_H
+#define COR_CODEC_API_RESOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "meta/field_selector.h"
+#include "meta/gvk.h"
+#include "meta/validation.h"
+#include "schema/conversion.h"
+
+/* In the order of their names, as discovery lists them. */
+#define COR_API_VERBS(X)                                                                           \
+    X(CREATE, "create")                                                                            \
+    X(DELETE, "delete")                                                                            \
+    X(DELETECOLLECTION, "deletecollection")                                                        \
+    X(GET, "get")                                                                                  \
+    X(LIST, "list")                                                                                \
+    X(PATCH, "patch")                                                                              \
+    X(UPDATE, "update")                                                                            \
+    X(WATCH, "watch")
+
+enum cor_api_verb {
+#define COR_API_VERB_ROW(name, text) COR_VERB_##name,
+    COR_API_VERBS(COR_API_VERB_ROW)
+#undef COR_API_VERB_ROW
+        COR_VERB_COUNT,
+    COR_VERB_NONE = COR_VERB_COUNT, /* a method that means nothing for resources */
+};
+
+#define COR_VERB_BIT(verb) (1u << COR_VERB_##verb)
+#define COR_VERBS_ALL      ((1u << COR_VERB_COUNT) - 1)
+
+/* "" for COR_VERB_NONE. */
+const char *cor_api_verb_name(enum cor_api_verb verb);
+
+struct cor_api_resource;
+
+struct cor_api_subresource {
+    const char *name;
+    unsigned verbs;
+    const char *group, *version, *kind; /* of what it speaks; NULL: as its resource */
+    const struct cor_api_resource
+        *type; /* the same for bodies and answers; NULL: as its resource */
+    const struct cor_conversion
+        *conversion; /* from the object to what it shows; NULL: the object */
+    bool is_served;  /* this server has it; discovery shows no other */
+};
+
+/* How a write to /status treats metadata. */
+enum cor_status_meta {
+    COR_STATUS_META_PASS,        /* as a write to the object */
+    COR_STATUS_META_KEEP_LABELS, /* labels stay */
+    COR_STATUS_META_KEEP_OWNERS, /* owner references stay */
+    COR_STATUS_META_KEEP_ALL,    /* all but managedFields stays */
+};
+
+enum cor_api_flag {
+    COR_API_NAMESPACED = 1 << 0,
+    COR_API_VIRTUAL = 1 << 1,       /* nothing is stored */
+    COR_API_UNCONDITIONAL = 1 << 2, /* an update may leave out resourceVersion */
+    COR_API_CREATE_ON_UPDATE = 1 << 3,
+    COR_API_GENERATION_CREATE = 1 << 4,      /* generation begins at 1 */
+    COR_API_GENERATION_UPDATE = 1 << 5,      /* and counts changes outside of metadata and status */
+    COR_API_GENERATION_ANNOTATIONS = 1 << 6, /* changed annotations count too */
+    COR_API_RETURN_DELETED = 1 << 7,         /* a deletion answers with the object */
+    COR_API_ORPHAN = 1 << 8,    /* dependents are orphaned unless the request says not */
+    COR_API_NO_GC = 1 << 9,     /* propagation policies are ignored */
+    COR_API_GRACEFUL = 1 << 10, /* pods: deletion takes a grace period */
+    COR_API_KEEP_STATUS_ON_CREATE = 1 << 11,
+    COR_API_TTL = 1 << 12,           /* events: they expire */
+    COR_API_NO_CACHE = 1 << 13,      /* served from the store unless told otherwise */
+    COR_API_ANY_FINALIZER = 1 << 14, /* finalizers need no domain */
+    COR_API_STRING_DATA = 1 << 15,   /* secrets: stringData goes into data */
+};
+
+struct cor_api_resource {
+    struct cor_str group, version, kind, plural, singular;
+    struct cor_str api_version; /* "v1", "apps/v1" */
+    struct cor_str list_kind;
+    const char *short_names[2];
+    const char *category; /* NULL: none */
+    const char *hash;     /* of the storage version, as discovery shows it; NULL: none */
+    unsigned flags;       /* enum cor_api_flag */
+    unsigned verbs;
+    enum cor_name_rule name_rule;
+    enum cor_status_meta status_meta;
+    const char *initial_status; /* what a new object's status is, as it is stored; NULL: has none */
+    const struct cor_field_labels *field_labels; /* NULL: metadata.name and metadata.namespace */
+    const char *trigger_field; /* the field that watchers are indexed by; NULL: none */
+    const struct cor_api_subresource *subresources;
+    size_t nsubresources;
+    const struct cor_conversion *conversion; /* NULL: stored as it is served */
+    struct cor_str stored_as;                /* the api_version that is stored, of a conversion */
+    const char
+        *inert; /* objects are stored and do nothing: what the server lacks; NULL: they work */
+};
+
+/* The built-in resources, groups in discovery's order, a group's versions by preference, and within
+ * a version by plural. */
+const struct cor_api_resource *cor_api_builtins(size_t *ret_n);
+
+/* NULL: there is none. */
+const struct cor_api_resource *cor_api_builtin(struct cor_str group, struct cor_str version,
+                                               struct cor_str plural);
+/* The version that holds the objects of a resource: itself, unless it is converted. */
+const struct cor_api_resource *cor_api_stored(const struct cor_api_resource *resource);
+const struct cor_api_subresource *cor_api_subresource(const struct cor_api_resource *resource,
+                                                      struct cor_str name);
+
+static inline bool cor_api_is_namespaced(const struct cor_api_resource *resource)
+{
+    return resource->flags & COR_API_NAMESPACED;
+}
+
+static inline struct cor_gr cor_api_gr(const struct cor_api_resource *resource)
+{
+    return (struct cor_gr){resource->group, resource->plural};
+}
+
+static inline struct cor_gk cor_api_gk(const struct cor_api_resource *resource)
+{
+    return (struct cor_gk){resource->group, resource->kind};
+}
+
+#endif

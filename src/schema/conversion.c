@@ -1,0 +1,71 @@
+#include "schema/conversion.h"
+
+#include "base/err.h"
+#include "json/scan.h"
+
+/* Text that becomes a string is escaped, and once more when it had escapes. */
+#define CONVERTED_BYTES_MAX (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
+
+struct cor_str cor_convert_member(struct cor_str object, const char *key)
+{
+    struct cor_str value;
+
+    if (!object.p || cor_json_type(object) != COR_JSON_OBJECT ||
+        cor_json_get(object, cor_strz(key), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_type(value) == COR_JSON_NULL)
+        return (struct cor_str){NULL, 0};
+    return value;
+}
+
+bool cor_convert_is_text(struct cor_str value, const char *text)
+{
+    struct cor_str raw;
+
+    return value.p && cor_json_to_raw(value, &raw) == 0 && cor_str_eqz(raw, text);
+}
+
+int cor_convert_item(cor_convert_fn convert, const struct cor_object *object, struct cor_buf *out)
+{
+    struct cor_json_writer w;
+    int r;
+
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    r = convert(cor_object_json(object), &w);
+    cor_json_end_object(&w);
+    return r < 0 ? r : cor_json_writer_finish(&w);
+}
+
+static int join(const struct cor_object *object, struct cor_buf *out)
+{
+    struct cor_str a, b;
+    int r;
+
+    cor_object_stored_spans(object, &a, &b);
+    r = cor_buf_adds(out, a);
+    return r < 0 ? r : cor_buf_adds(out, b);
+}
+
+int cor_convert_object(cor_convert_fn convert, struct cor_str kind, struct cor_str api_version,
+                       const struct cor_object *object, struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf stored = {0}, made = {0};
+    struct cor_json_writer w;
+    int r;
+
+    cor_buf_init(&stored, CONVERTED_BYTES_MAX);
+    cor_buf_init(&made, CONVERTED_BYTES_MAX);
+    r = join(object, &stored);
+    if (r < 0)
+        return r;
+    cor_json_writer_init(&w, &made);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("kind"), kind);
+    cor_json_member(&w, COR_STR("apiVersion"), api_version);
+    r = convert(cor_buf_str(&stored), &w);
+    cor_json_end_object(&w);
+    if (r == 0)
+        r = cor_json_writer_finish(&w);
+    return r < 0 ? r
+                 : cor_object_from_stored(cor_buf_str(&made), object->rev, ret_object, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* What Kubernetes' decoder finds wrong with a body, in its words: bytes that are no object, a kind
+ * that is not the resource's, metadata of the wrong types. Of the rest only what this
+ * server itself reads is looked at.
+ * Each appends the reason to `why`: 0 nothing is wrong, -COR_EINVAL. Out of memory only costs
+ * words. Thread: any (pure). */
+#ifndef COR_SERVER_DECODE_H
+#define COR_SERVER_DECODE_H
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "meta/object.h"
+#include "schema/api_resource.h"
+#include "json/scan.h"
+
+/* What Kubernetes says of a kind that its scheme does not have. */
+#define COR_SCHEME "in scheme \"pkg/runtime/scheme.go:110\""
+
+/* Bytes in which no kind can be found: not JSON, or not an object. */
+int cor_decode_check_bytes(struct cor_str json, struct cor_buf *why);
+/* And a kind or version that is no string, in the canonical bytes of an object. */
+int cor_decode_check_type(struct cor_str canonical, struct cor_buf *why);
+
+/* A number anywhere that neither an int64 nor a double holds. */
+int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why);
+
+/* `metadata` and all that is known of it. `json` is an object, its keys in any order. */
+int cor_decode_check_metadata(struct cor_str json, struct cor_str kind, struct cor_buf *why);
+/* The same for bytes that became an object, which knows where its metadata stands. */
+int cor_decode_check_object_metadata(const struct cor_object *object, struct cor_buf *why);
+
+/* Members of the resource's own kind that a verb reads; the keys of `json` stand in `order`. */
+int cor_decode_check_members(struct cor_str json, enum cor_json_order order,
+                             const struct cor_api_resource *resource, struct cor_buf *why);
+
+/* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
+ * that can be converted is left to the caller. */
+int cor_decode_check_kind(const struct cor_api_resource *resource, struct cor_str api_version,
+                          struct cor_str kind, struct cor_buf *why);
+
+/* The first bytes of a body, for a message: as text, or in hexadecimal when they are no object. */
+int cor_decode_summary(struct cor_str body, struct cor_buf *out);
+
+/* What Kubernetes' own code calls the group: "core", "apps", "rbac". */
+struct cor_str cor_decode_package(const struct cor_api_resource *resource);
+
+#endif

@@ -1,0 +1,35 @@
+/* What a user may do. system:masters may do everything; health and version are everybody's; the
+ * rest is decided by the mode. Thread: any (no state). */
+#ifndef COR_SERVER_AUTHORIZER_H
+#define COR_SERVER_AUTHORIZER_H
+
+#include "base/str.h"
+#include "meta/status.h"
+#include "server/access/authenticator.h"
+#include "server/request/request_info.h"
+
+/* kube-apiserver's words. Without a mode only system:masters may do anything. */
+enum cor_authz_mode { COR_AUTHZ_MASTERS, COR_AUTHZ_ALWAYS_ALLOW, COR_AUTHZ_ALWAYS_DENY };
+
+/* /healthz, /livez, /readyz and /version. Not what is below them: a single check says more. */
+bool cor_path_is_public(struct cor_str path);
+
+/* What somebody wants to do: a verb on a resource, or on another path. */
+struct cor_authz_request {
+    bool is_resource;
+    struct cor_str verb, group, resource, subresource; /* empty: none */
+    struct cor_str path;
+};
+
+/* May `user`? `ret_reason` says more, or is NULL. */
+bool cor_authz_allows(enum cor_authz_mode mode, const struct cor_user *user,
+                      const struct cor_authz_request *request, const char **ret_reason);
+
+/* `verb` is the API's ("get", "list"), or for other paths the method in small letters. 0,
+ * -COR_EUNAUTHORIZED (nobody asks for what is not public), -COR_EFORBIDDEN with upstream's words.
+ */
+int cor_authorize(enum cor_authz_mode mode, const struct cor_identity *identity,
+                  const struct cor_request_info *info, const char *verb,
+                  struct cor_status *reterr_status);
+
+#endif

@@ -1,0 +1,142 @@
+/* The REST API: from a request to a verb's answer in a sink. HTTP and in-process callers use it
+ * alike.
+ *
+ * One cor_api is shared by all loops; each loop has its own part with its stores and readers.
+ * Thread: cor_api_new, _free and _loop on the maker's, before the loops start and after they have
+ * stopped; a cor_api_loop is its loop's.  Owner: the server. */
+#ifndef COR_SERVER_API_H
+#define COR_SERVER_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "server/access/authorizer.h"
+#include "server/access/user.h"
+#include "server/request/request_info.h"
+#include "server/request/sink.h"
+#include "storage/cacher/caches.h"
+#include "storage/cacher/ready.h"
+
+#define COR_API_LOOPS_MAX 256
+
+struct cor_api;
+struct cor_api_loop;
+struct cor_clock;
+struct cor_dynamic_transformers;
+struct cor_engine;
+struct cor_loop;
+struct cor_metrics;
+struct cor_offload;
+struct cor_status;
+
+/* One of /healthz, /livez and /readyz. It answers at once, from any loop. Why it failed is told by
+ * its own path (/readyz/etcd), which is not public. */
+struct cor_health_check {
+    const char *name;
+    bool (*is_ok)(void *arg, char reterr_why[COR_READY_MESSAGE_MAX]);
+    void *arg;
+    bool live, ready; /* which endpoints it counts for; healthz has all live ones */
+};
+
+struct cor_api_opts {
+    struct cor_engine *engine;
+    const char *path_prefix;       /* of all keys; NULL: the store's default; must stay */
+    struct cor_loop *const *loops; /* copied */
+    size_t nloops;                 /* at most COR_API_LOOPS_MAX */
+    struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted; must stay */
+    const struct cor_clock *clock;                 /* NULL: the real one */
+    uint64_t random_seed;          /* 0: the kernel's randomness; else names and uids repeat */
+    int64_t event_ttl_s;           /* 0: 3600 */
+    int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
+    size_t held_bytes_max; /* of answers that wait for their readers: see held.h; 0: its default */
+    /* What reviews are answered from; the server that stands before this decides for itself. */
+    const struct cor_token_table *tokens; /* NULL: none; must stay */
+    enum cor_authz_mode authz_mode;
+    const struct cor_health_check *checks; /* must stay */
+    size_t nchecks;
+    /* For requests over large bytes; NULL: they are worked on by their loops. Must stay until the
+     * last call has ended. */
+    struct cor_offload *offload;
+};
+
+/* 0, -COR_ENOMEM. */
+int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
+                struct cor_status *reterr_status);
+
+struct cor_api_cache_opts {
+    size_t bytes_max;  /* of all history; 0: the default */
+    const char *sizes; /* "pods#0,deployments.apps#0": 0 is a resource without a cache; or NULL */
+};
+
+/* Reads go to watch caches from now on; without it they go to the store. Before the loops start, at
+ * most once. When it fails, cor_api_close_caches() is due all the same. -COR_EINVAL (sizes),
+ * -COR_ENOMEM, -COR_EBUSY. */
+int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *opts,
+                        struct cor_status *reterr_status);
+
+/* Adds the families about single caches, when there are any. Before the loops start. 0,
+ * -COR_ENOMEM.
+ */
+int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics);
+
+/* Do all caches have what the store has? From any thread. */
+bool cor_api_is_synced(const struct cor_api *api);
+
+/* Has each cache that lacks something failed to get it, and is there one? `reterr_why` has a
+ * failure then, and is undefined otherwise. From any thread. */
+bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX]);
+
+/* Zeros without caches. From any thread while requests are served. */
+struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api);
+
+struct cor_api_held_stats {
+    size_t bytes;   /* what answers hold that wait for their readers */
+    uint64_t ended; /* answers that were cut for it */
+};
+
+/* From any thread. */
+struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api);
+
+/* On its loop, when it has no calls: gives its readers up. No call may come after this. */
+void cor_api_loop_release(struct cor_api_loop *loop);
+
+/* On the first loop, when all are released and turning. True: `on_closed` follows on that loop;
+ * false: there is nothing to close. */
+bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
+
+/* Where clients reach it, "host:port", for /api. Before its loops run. 0, -COR_ENOMEM. */
+int cor_api_set_address(struct cor_api *api, const char *server_address);
+
+/* Every call must have ended, and the caches be closed. Returns NULL; NULL is fine. */
+struct cor_api *cor_api_free(struct cor_api *api);
+
+struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index);
+
+/* A request, complete. Everything it points to stays until the sink has ended. */
+struct cor_api_request {
+    enum cor_http_method method;
+    struct cor_request_info info;
+    struct cor_str query;                                                     /* still encoded */
+    struct cor_str accept, content_type, user_agent, if_none_match, audit_id; /* headers */
+    struct cor_str body;
+    const struct cor_user *user; /* NULL: the server itself */
+    uint64_t deadline_ms;        /* on cor_loop_now_ms()'s clock; 0: none */
+};
+
+/* Answers into `sink`, now or later; each request gets exactly one answer, unless its reader goes.
+ */
+void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
+                  struct cor_sink *sink);
+
+/* How many calls of this loop have not ended, watches included. */
+size_t cor_api_loop_calls(const struct cor_api_loop *loop);
+
+/* Creates the namespaces that every cluster has: default, kube-system, kube-public and
+ * kube-node-lease. `on_done` gets 0 or the first failure, out of memory perhaps before this
+ * returns. 0, -COR_ENOMEM. */
+int cor_api_bootstrap(struct cor_api_loop *loop,
+                      void (*on_done)(void *arg, int err, const struct cor_status *status),
+                      void *arg, struct cor_status *reterr_status);
+
+#endif

@@ -1,0 +1,70 @@
+/* Inside the API: one loop's stores, and the resources by name. */
+#ifndef COR_SERVER_API_INT_H
+#define COR_SERVER_API_INT_H
+
+#include "base/rand.h"
+#include "loop/loop.h"
+#include "schema/api_resource.h"
+#include "server/api/api.h"
+#include "server/api/feed_shares.h"
+#include "server/api/held.h"
+#include "server/api/variants.h"
+#include "server/docs/discovery.h"
+#include "storage/store/reader.h"
+#include "storage/store/transformer.h"
+
+/* Where one resource lives, as one loop sees it. */
+struct cor_backing {
+    struct cor_store *store;   /* NULL: not used on this loop yet */
+    struct cor_reader *reader; /* of the same objects */
+    struct cor_buf prefix;     /* of its keys: "/pods" */
+    bool is_cached;            /* else each watch has a feed of the store */
+};
+
+struct cor_api_loop {
+    struct cor_api *api;
+    struct cor_loop *loop;
+    struct cor_rand rand;
+    struct cor_backing *backings; /* by the resource's place in the table */
+    struct cor_variants variants;
+    struct cor_held_loop held;
+    size_t ncalls;
+};
+
+struct cor_api_caches;
+
+struct cor_api {
+    struct cor_engine *engine;
+    struct cor_api_caches *caches; /* NULL: reads go to the store */
+    const char *path_prefix;
+    struct cor_dynamic_transformers *transformers;
+    const struct cor_clock *clock;
+    int64_t event_ttl_s;
+    int64_t min_request_timeout_s;
+    const struct cor_token_table *tokens;
+    enum cor_authz_mode authz_mode;
+    const struct cor_health_check *checks;
+    size_t nchecks;
+    struct cor_offload *offload; /* NULL: everything is done on the loops */
+    const struct cor_api_resource *resources;
+    size_t nresources;
+    struct cor_discovery discovery;
+    struct cor_held_account held;
+    struct cor_feed_shares feeds;
+    size_t nloops;
+    struct cor_api_loop loops[];
+};
+
+/* The stores of `resource`, which is stored as it is, on this loop; made at first use. 0,
+ * -COR_ENOMEM. */
+int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+                    struct cor_backing **ret_backing, struct cor_status *reterr_status);
+
+/* What a resource's values go through on their way to the engine; NULL: nothing. 0, -COR_ENOMEM. */
+int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
+                        const struct cor_transformer **ret_transformer);
+
+/* Appends a random (version 4) UUID. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_api_add_uuid(struct cor_rand *rand, struct cor_buf *out);
+
+#endif

@@ -1,0 +1,476 @@
+#include "server/api/call.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "codec/yaml.h"
+#include "meta/key.h"
+#include "meta/object_edit.h"
+#include "meta/storage_error.h"
+#include "schema/conversion.h"
+#include "server/api/call_int.h"
+#include "server/api/heavy.h"
+#include "server/docs/table.h"
+#include "json/pretty.h"
+
+#define HEADERS_MAX (COR_WARNINGS_MAX + 12)
+/* No object has a longer name: a list of all of them finds none, where a key would be too long. */
+#define NARROW_NAME_MAX 1024
+#define JSON_TYPE       "application/json"
+#define YAML_TYPE       "application/yaml"
+/* When there is no memory to say more. */
+#define OUT_OF_MEMORY                                                                              \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","           \
+    "\"message\":\"out of memory\",\"reason\":\"InternalError\",\"code\":500}\n"
+
+static void on_writable(void *arg)
+{
+    cor_call_pump(arg);
+}
+
+static void call_free(struct cor_call *call)
+{
+    if (call->verb->deinit)
+        call->verb->deinit(call);
+    call->loop->ncalls--;
+    cor_api_options_deinit(&call->opts);
+    cor_buf_deinit(&call->key);
+    cor_buf_deinit(&call->names);
+    cor_buf_deinit(&call->out);
+    cor_status_deinit(&call->status);
+    cor_warnings_deinit(&call->warnings);
+    cor_object_unref(call->out_object);
+    cor_free(call);
+}
+
+static void over(struct cor_call *call)
+{
+    if (call->held.bytes > 0)
+        cor_held_set(call, 0);
+    call->is_over = true;
+    call->req = NULL;
+    call->sink = NULL;
+    if (call->pending == 0)
+        call_free(call);
+}
+
+void call_gone(struct cor_call *call)
+{
+    if (call->verb->gone)
+        call->verb->gone(call);
+    over(call);
+}
+
+static void on_gone(void *arg)
+{
+    struct cor_call *call = arg;
+
+    if (!cor_heavy_note_gone(call))
+        call_gone(call);
+}
+
+static void on_drain(void *arg)
+{
+    struct cor_call *call = arg;
+
+    /* A stage on a thread ends soon anyway. */
+    if (call->verb->drain && !cor_heavy_is_running(call))
+        call->verb->drain(call);
+}
+
+static const struct cor_sink_cbs sink_cbs = {on_writable, on_gone, on_drain};
+
+struct cor_call *call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
+                          const struct cor_api_request *req, struct cor_sink *sink)
+{
+    size_t spans_max = verb->spans_max ? verb->spans_max : COR_CALL_SPANS_FEW;
+    struct cor_call *call = cor_calloc(1, verb->size + spans_max * sizeof(struct cor_str));
+
+    if (!call)
+        return NULL;
+    call->spans = (struct cor_str *)((char *)call + verb->size);
+    call->spans_max = spans_max;
+    call->verb = verb;
+    call->loop = loop;
+    call->req = req;
+    call->sink = sink;
+    cor_buf_init(&call->key, COR_KEY_BYTES_MAX);
+    cor_buf_init(&call->names, COR_KEY_BYTES_MAX);
+    cor_buf_init(&call->out, COR_CALL_OUT_MAX);
+    cor_status_init(&call->status);
+    cor_warnings_init(&call->warnings);
+    cor_list_init(&call->held.link);
+    loop->ncalls++;
+    cor_sink_set_cbs(sink, &sink_cbs, call);
+    return call;
+}
+
+bool cor_call_end_op(struct cor_call *call)
+{
+    assert(call->pending > 0);
+    call->pending--;
+    if (!call->is_over)
+        return true;
+    if (call->pending == 0)
+        call_free(call);
+    return false;
+}
+
+/* The names outlive the request, whose reader may go while the store works. */
+static int copy_names(struct cor_call *call)
+{
+    const struct cor_request_info *info = &call->req->info;
+    size_t ns_n = cor_api_is_namespaced(call->res) ? info->ns.n : 0;
+    int r = cor_buf_add(&call->names, info->ns.p, ns_n);
+
+    if (r == 0)
+        r = cor_buf_adds(&call->names, info->name);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    call->ns = cor_str(cor_buf_z(&call->names), ns_n);
+    call->name = cor_str_from(cor_buf_str(&call->names), ns_n);
+    return 0;
+}
+
+int cor_call_set_key(struct cor_call *call)
+{
+    struct cor_str prefix;
+    int r = copy_names(call);
+
+    if (r < 0 || !call->backing)
+        return r;
+    prefix = cor_buf_str(&call->backing->prefix);
+    if (call->name.n > 0)
+        return cor_key_of_object(prefix, cor_api_is_namespaced(call->res), call->ns, call->name,
+                                 &call->key, &call->status);
+    r = cor_key_of_namespace(prefix, call->ns, &call->key);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate)
+{
+    return cor_predicate_parse(call->opts.label_selector, call->opts.field_selector,
+                               call->res->field_labels, ret_predicate, &call->status);
+}
+
+int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
+                    bool *ret_recursive)
+{
+    bool is_namespaced = cor_api_is_namespaced(call->res);
+    struct cor_str name;
+
+    *ret_recursive = true;
+    if (!cor_predicate_requires(predicate, COR_STR("metadata.name"), &name) ||
+        (is_namespaced && call->ns.n == 0) || name.n == 0 || name.n > NARROW_NAME_MAX ||
+        !cor_name_ok(COR_NAME_PATH_SEGMENT, name))
+        return 0;
+    cor_buf_reset(&call->key);
+    *ret_recursive = false;
+    return cor_key_of_object(cor_buf_str(&call->backing->prefix), is_namespaced, call->ns, name,
+                             &call->key, &call->status);
+}
+
+int64_t cor_call_now_ms(const struct cor_call *call)
+{
+    return cor_clock_wall_ms(call->loop->api->clock);
+}
+
+struct headers {
+    struct cor_http_header v[HEADERS_MAX];
+    size_t n;
+};
+
+static void add_header(struct headers *h, const char *name, struct cor_str value)
+{
+    if (h->n < HEADERS_MAX)
+        h->v[h->n++] = (struct cor_http_header){cor_strz(name), value};
+}
+
+void cor_call_start(struct cor_call *call, int code, const char *content_type,
+                    const struct cor_http_header *headers, size_t nheaders, uint64_t length)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid = {0};
+    struct headers h = {.n = 0};
+    bool has_cache = false;
+    char retry[24];
+
+    cor_buf_init(&uuid, 64);
+    if (call->req->audit_id.n == 0)
+        (void)cor_api_add_uuid(&call->loop->rand, &uuid);
+    for (size_t i = 0; i < nheaders; i++) {
+        add_header(&h, headers[i].name.p, headers[i].value);
+        has_cache = has_cache || cor_str_eq(headers[i].name, COR_STR("Cache-Control"));
+    }
+    if (content_type)
+        add_header(&h, "Content-Type", cor_strz(content_type));
+    add_header(&h, "Audit-Id",
+               call->req->audit_id.n > 0 ? call->req->audit_id : cor_buf_str(&uuid));
+    if (!has_cache)
+        add_header(&h, "Cache-Control", COR_STR("no-cache, private"));
+    for (size_t i = 0; i < call->warnings.n; i++)
+        add_header(&h, "Warning", cor_warnings_at(&call->warnings, i));
+    if (code >= 400 && call->status.retry_after_s > 0) {
+        snprintf(retry, sizeof(retry), "%lld", (long long)call->status.retry_after_s);
+        add_header(&h, "Retry-After", cor_strz(retry));
+    }
+    cor_sink_start(call->sink, code, h.v, h.n, length);
+}
+
+static size_t spans_length(const struct cor_call *call)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < call->nspans; i++)
+        n += call->spans[i].n;
+    return n;
+}
+
+void cor_call_end(struct cor_call *call)
+{
+    cor_sink_end(call->sink);
+    over(call);
+}
+
+void cor_call_abort(struct cor_call *call)
+{
+    cor_sink_abort(call->sink);
+    over(call);
+}
+
+void cor_call_cut(struct cor_call *call)
+{
+    if (call->verb->gone)
+        call->verb->gone(call);
+    cor_call_abort(call);
+}
+
+void cor_call_weigh(struct cor_call *call)
+{
+    size_t bytes = sizeof(*call) + call->out.cap;
+
+    assert(!cor_heavy_is_running(call));
+    if (call->out_object)
+        bytes += sizeof(*call->out_object) + call->out_object->len;
+    if (call->verb->held)
+        bytes += call->verb->held(call);
+    cor_held_set(call, bytes);
+}
+
+void cor_call_pump(struct cor_call *call)
+{
+    /* The stage's end goes on with it. */
+    if (cor_heavy_is_running(call))
+        return;
+    for (;;) {
+        size_t total = spans_length(call);
+        int r;
+
+        if (call->skip < total)
+            call->skip += cor_sink_writev(call->sink, call->spans, call->nspans, call->skip);
+        if (call->skip < total) {
+            cor_call_weigh(call);
+            return;
+        }
+        call->skip = 0;
+        call->nspans = 0;
+        r = call->refill ? call->refill(call) : 0;
+        if (r == COR_REFILL_WAIT) {
+            if (call->held.bytes > 0)
+                cor_held_set(call, 0);
+            return;
+        }
+        if (r < 0) {
+            cor_call_abort(call);
+            return;
+        }
+        if (r == 0) {
+            cor_call_end(call);
+            return;
+        }
+    }
+}
+
+/* What the spans hold is the whole body. */
+static void reply_spans(struct cor_call *call, int code, const char *content_type,
+                        const struct cor_http_header *headers, size_t nheaders)
+{
+    call->refill = NULL;
+    call->skip = 0;
+    cor_call_start(call, code, content_type, headers, nheaders, spans_length(call));
+    cor_call_pump(call);
+}
+
+static void reply_no_memory(struct cor_call *call)
+{
+    call->nspans = 0;
+    cor_call_add_span(call, COR_STR(OUT_OF_MEMORY));
+    reply_spans(call, 500, JSON_TYPE, NULL, 0);
+}
+
+/* Rewrites what `out` holds. A stage (server/api/heavy.h). */
+static int rewrite_out(struct cor_call *call)
+{
+    struct cor_buf text;
+    int r;
+
+    if (!call->accept.is_yaml && !call->accept.is_pretty)
+        return cor_buf_addc(&call->out, '\n');
+    cor_buf_init(&text, COR_CALL_OUT_MAX);
+    r = call->accept.is_yaml ? cor_yaml_from_json(cor_buf_str(&call->out), &text)
+                             : cor_json_pretty(cor_buf_str(&call->out), 0, &text);
+    if (r < 0) {
+        cor_buf_deinit(&text);
+        return r;
+    }
+    cor_buf_deinit(&call->out);
+    call->out = text;
+    return 0;
+}
+
+static void on_rewritten(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    if (r == -COR_EBUSY) {
+        /* The failure is short, so that it is written at once. */
+        cor_call_fail(call);
+        return;
+    }
+    if (r < 0) {
+        reply_no_memory(call);
+        return;
+    }
+    call->nspans = 0;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    reply_spans(call, call->out_code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
+}
+
+void cor_call_reply_json(struct cor_call *call, int code)
+{
+    bool is_made = call->accept.is_yaml || call->accept.is_pretty;
+
+    call->out_code = code;
+    cor_heavy_run(call, is_made ? call->out.n : 0, rewrite_out, on_rewritten);
+}
+
+void cor_call_reply_success(struct cor_call *call, int code)
+{
+    cor_buf_reset(&call->out);
+    if (cor_buf_addf(&call->out,
+                     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                     "\"Success\",\"code\":%d}",
+                     code) < 0)
+        reply_no_memory(call);
+    else
+        cor_call_reply_json(call, code);
+}
+
+void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,
+                          const struct cor_http_header *headers, size_t nheaders,
+                          struct cor_str body)
+{
+    call->nspans = 0;
+    cor_call_add_span(call, body);
+    reply_spans(call, code, content_type, headers, nheaders);
+}
+
+void cor_call_fail(struct cor_call *call)
+{
+    int r;
+
+    cor_buf_reset(&call->out);
+    r = cor_status_write(&call->status, &call->out);
+    if (r < 0)
+        reply_no_memory(call);
+    else
+        cor_call_reply_json(call, call->status.code);
+}
+
+void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
+{
+    struct cor_gr gr = cor_api_gr(call->res);
+
+    cor_storage_error_to_api(&call->status, op, &gr, call->name);
+    cor_call_fail(call);
+}
+
+static int write_table(struct cor_call *call, const struct cor_object *object)
+{
+    struct cor_table_opts opts = {
+        .resource = call->res,
+        .now_s = cor_call_now_ms(call) / 1000,
+        .is_v1beta1 = call->accept.is_v1beta1,
+        .has_columns = true,
+    };
+    struct cor_json_writer w;
+    int r = cor_table_include_parse(call->opts.include_object, &opts.include, &call->status);
+
+    if (r < 0)
+        return r;
+    cor_json_writer_init(&w, &call->out);
+    cor_table_of_object(&w, &opts, object);
+    r = cor_json_writer_finish(&w);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int write_object(struct cor_call *call, const struct cor_object *object)
+{
+    int r;
+
+    if (call->accept.view == COR_VIEW_TABLE)
+        return write_table(call, object);
+    r = call->accept.view == COR_VIEW_OBJECT
+            ? cor_buf_adds(&call->out, cor_object_json(object))
+            : cor_buf_adds(&call->out, cor_partial_head(call->accept.is_v1beta1));
+    if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
+        r = cor_buf_adds(&call->out, cor_object_metadata(object));
+    if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
+        r = cor_buf_addc(&call->out, '}');
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+int cor_call_convert(struct cor_call *call, struct cor_object *object,
+                     struct cor_object **ret_object)
+{
+    int r;
+
+    if (!call->conversion) {
+        *ret_object = cor_object_ref(object);
+        return 0;
+    }
+    /* The variants are the loop's. */
+    if (cor_heavy_is_running(call))
+        r = cor_convert_object(call->conversion->from_stored, call->type->kind,
+                               call->type->api_version, object, ret_object);
+    else
+        r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object,
+                             ret_object);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = NULL;
+
+    if (cor_call_convert(call, object, &answer) < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml) {
+        cor_object_unref(call->out_object);
+        call->out_object = COR_STEAL(answer);
+        call->nspans = 0;
+        cor_call_add_span(call, cor_object_json(call->out_object));
+        cor_call_add_span(call, COR_STR("\n"));
+        reply_spans(call, code, JSON_TYPE, NULL, 0);
+        return;
+    }
+    cor_buf_reset(&call->out);
+    if (write_object(call, answer) < 0)
+        cor_call_fail(call);
+    else
+        cor_call_reply_json(call, code);
+}

@@ -1,0 +1,93 @@
+/* A share is made with its user's first feed and freed with the last. Nothing waits here: who gets
+ * no feed is told to come again. */
+#include "server/api/feed_shares.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#define RETRY_S   1
+#define USERS_MAX (1u << 16)
+
+struct cor_feed_share {
+    size_t n; /* feeds */
+    size_t name_len;
+    char name[];
+};
+
+void cor_feed_shares_init(struct cor_feed_shares *shares, size_t max)
+{
+    *shares = (struct cor_feed_shares){.max = max};
+    pthread_mutex_init(&shares->lock, NULL);
+    cor_map_init(&shares->users, USERS_MAX);
+}
+
+void cor_feed_shares_deinit(struct cor_feed_shares *shares)
+{
+    assert(shares->used == 0 && cor_map_len(&shares->users) == 0);
+    cor_map_deinit(&shares->users);
+    pthread_mutex_destroy(&shares->lock);
+}
+
+static struct cor_feed_share *share_new(struct cor_feed_shares *shares, struct cor_str user)
+{
+    struct cor_feed_share *share = cor_alloc(sizeof(*share) + user.n);
+
+    if (!share)
+        return NULL;
+    share->n = 0;
+    share->name_len = user.n;
+    memcpy(share->name, user.p, user.n);
+    if (cor_map_put(&shares->users, cor_str(share->name, user.n), share, NULL) == 0)
+        return share;
+    return cor_free(share);
+}
+
+/* 0, -COR_ENOMEM, -COR_EBUSY. */
+static int take_locked(struct cor_feed_shares *shares, struct cor_str user,
+                       struct cor_feed_share **ret_share)
+{
+    struct cor_feed_share *share = cor_map_peek(&shares->users, user);
+    size_t has = share ? share->n : 0;
+
+    if (has >= shares->max - shares->used)
+        return -COR_EBUSY;
+    if (!share)
+        share = share_new(shares, user);
+    if (!share)
+        return -COR_ENOMEM;
+    share->n++;
+    shares->used++;
+    *ret_share = share;
+    return 0;
+}
+
+int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
+                        struct cor_feed_share **ret_share, struct cor_status *reterr_status)
+{
+    int r;
+
+    pthread_mutex_lock(&shares->lock);
+    r = take_locked(shares, user, ret_share);
+    pthread_mutex_unlock(&shares->lock);
+    if (r == -COR_EBUSY)
+        return cor_status_too_many_requests(
+            reterr_status, "this user has too many watches without a watch cache", RETRY_S);
+    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+}
+
+struct cor_feed_share *cor_feed_share_give(struct cor_feed_shares *shares,
+                                           struct cor_feed_share *share)
+{
+    if (!share)
+        return NULL;
+    pthread_mutex_lock(&shares->lock);
+    shares->used--;
+    if (--share->n > 0)
+        share = NULL;
+    else
+        (void)cor_map_remove(&shares->users, cor_str(share->name, share->name_len));
+    pthread_mutex_unlock(&shares->lock);
+    return cor_free(share);
+}

@@ -1,0 +1,68 @@
+/* The calls of a loop that wait stand in one list, in the order in which they began to. They are
+ * cut from a mail of their own, because the one that goes over the budget is inside its own write.
+ * The mail counts as a call, so that the loop is not released before it has come. */
+#include "server/api/held.h"
+
+#include "base/clock.h"
+#include "server/api/call.h"
+
+static bool is_over(const struct cor_held_account *account, size_t without)
+{
+    size_t bytes = atomic_load_explicit(&account->bytes, memory_order_relaxed);
+
+    return bytes > account->max && (without == 0 || bytes - without > account->max / 2);
+}
+
+static void on_mail(struct cor_mail *mail)
+{
+    struct cor_api_loop *loop = COR_CONTAINER_OF(mail, struct cor_api_loop, held.mail);
+    struct cor_held_account *account = &loop->api->held;
+    uint64_t now_ms = cor_clock_mono_ms(loop->api->clock);
+
+    loop->held.is_posted = false;
+    loop->ncalls--;
+    COR_LIST_FOREACH_SAFE(link, &loop->held.waiting) {
+        struct cor_call *call = COR_CONTAINER_OF(link, struct cor_call, held.link);
+
+        if (!is_over(account, 0) || call->held.since_ms + COR_HELD_GRACE_MS > now_ms)
+            break;
+        if (!is_over(account, call->held.bytes) ||
+            (call->verb->may_cut && !call->verb->may_cut(call)))
+            continue;
+        atomic_fetch_add(&account->ended, 1);
+        cor_call_cut(call);
+    }
+}
+
+void cor_held_loop_init(struct cor_api_loop *loop)
+{
+    cor_list_init(&loop->held.waiting);
+    loop->held.mail.on_mail = on_mail;
+}
+
+static void look(struct cor_api_loop *loop)
+{
+    if (loop->held.is_posted || !is_over(&loop->api->held, 0))
+        return;
+    loop->held.is_posted = true;
+    loop->ncalls++;
+    cor_loop_reply(loop->loop, &loop->held.mail);
+}
+
+void cor_held_set(struct cor_call *call, size_t bytes)
+{
+    struct cor_held *held = &call->held;
+
+    atomic_fetch_add_explicit(&call->loop->api->held.bytes, bytes - held->bytes,
+                              memory_order_relaxed);
+    held->bytes = bytes;
+    if (bytes == 0) {
+        cor_list_remove(&held->link);
+        return;
+    }
+    if (cor_list_empty(&held->link)) {
+        held->since_ms = cor_clock_mono_ms(call->loop->api->clock);
+        cor_list_push(&call->loop->held.waiting, &held->link);
+    }
+    look(call->loop);
+}

@@ -1,0 +1,255 @@
+#include "server/api/paths.h"
+
+#include "base/err.h"
+#include "coracle/version.h"
+#include "server/api/call_int.h"
+#include "server/docs/openapi.h"
+#include "json/writer.h"
+
+/* What this server's API is compatible with. */
+#define KUBE_MAJOR   "1"
+#define KUBE_MINOR   "34"
+#define KUBE_VERSION "v1.34.0"
+
+#define TEXT_TYPE "text/plain; charset=utf-8"
+
+/* Below /api, and below a group that is there, a Status; elsewhere text. */
+static bool is_below_group(struct cor_call *call)
+{
+    const struct cor_api *api = call->loop->api;
+    struct cor_str path = call->req->info.path;
+
+    if (cor_str_starts(path, COR_STR("/api/")))
+        return true;
+    if (!cor_str_starts(path, COR_STR("/apis/")))
+        return false;
+    path = cor_str_from(path, 6);
+    path = cor_str_cut(&path, '/');
+    for (size_t i = 0; i < api->nresources; i++) {
+        if (path.n > 0 && cor_str_eq(api->resources[i].group, path))
+            return true;
+    }
+    return false;
+}
+
+static void reply_not_found(struct cor_call *call)
+{
+    static const struct cor_http_header nosniff = {COR_STR("X-Content-Type-Options"),
+                                                   COR_STR("nosniff")};
+
+    if (is_below_group(call)) {
+        (void)cor_call_no_such_resource(call);
+        cor_call_fail(call);
+        return;
+    }
+    cor_call_reply_bytes(call, 404, TEXT_TYPE, &nosniff, 1, COR_STR("404 page not found\n"));
+}
+
+static void reply_doc(struct cor_call *call, int r)
+{
+    if (r == -COR_ENOTFOUND) {
+        reply_not_found(call);
+        return;
+    }
+    if (r < 0)
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    else
+        r = cor_negotiate(call->req->accept, COR_ANSWER_OBJECT, NULL, &call->accept, &call->status);
+    call->accept.is_pretty =
+        call->accept.is_pretty || cor_wants_pretty(COR_UNSET, call->req->user_agent);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_call_reply_json(call, 200);
+}
+
+static void reply_copy(struct cor_call *call, struct cor_str json)
+{
+    reply_doc(call, cor_buf_adds(&call->out, json));
+}
+
+static void reply_aggregated(struct cor_call *call, const struct cor_discovery_doc *doc)
+{
+    const struct cor_http_header headers[] = {
+        {COR_STR("ETag"), cor_strz(doc->etag)},
+        {COR_STR("Vary"), COR_STR("Accept")},
+        {COR_STR("Cache-Control"), COR_STR("public")},
+    };
+
+    if (cor_str_eqz(call->req->if_none_match, doc->etag))
+        cor_call_reply_bytes(call, 304, NULL, headers, COR_ARRAY_LEN(headers), COR_STR(""));
+    else
+        cor_call_reply_bytes(call, 200, COR_AGGREGATED_TYPE, headers, COR_ARRAY_LEN(headers),
+                             cor_buf_str(&doc->json));
+}
+
+static void reply_version(struct cor_call *call)
+{
+    static const struct {
+        struct cor_str key, value;
+    } members[] = {
+        {COR_STR("major"), COR_STR(KUBE_MAJOR)},
+        {COR_STR("minor"), COR_STR(KUBE_MINOR)},
+        {COR_STR("emulationMajor"), COR_STR(KUBE_MAJOR)},
+        {COR_STR("emulationMinor"), COR_STR(KUBE_MINOR)},
+        {COR_STR("minCompatibilityMajor"), COR_STR(KUBE_MAJOR)},
+        {COR_STR("minCompatibilityMinor"), COR_STR("33")},
+        {COR_STR("gitVersion"), COR_STR(KUBE_VERSION "+coracle-" COR_VERSION)},
+        {COR_STR("gitCommit"), COR_STR("")},
+        {COR_STR("gitTreeState"), COR_STR("clean")},
+        {COR_STR("buildDate"), COR_STR("1970-01-01T00:00:00Z")},
+        {COR_STR("goVersion"), COR_STR("none")},
+        {COR_STR("compiler"), COR_STR(__VERSION__)},
+        {COR_STR("platform"), COR_STR("linux/amd64")},
+    };
+    struct cor_json_writer w;
+    int r;
+
+    cor_json_writer_init(&w, &call->out);
+    cor_json_begin_object(&w);
+    for (size_t i = 0; i < COR_ARRAY_LEN(members); i++)
+        cor_json_member(&w, members[i].key, members[i].value);
+    cor_json_end_object(&w);
+    call->accept.is_pretty = true;
+    r = cor_json_writer_finish(&w);
+    if (r == 0) {
+        cor_call_reply_json(call, 200);
+        return;
+    }
+    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_call_fail(call);
+}
+
+static int write_root(struct cor_call *call)
+{
+    static const char *const others[] = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
+                                         "/openapi/v3", "/readyz", "/version"};
+    struct cor_json_writer w;
+
+    cor_json_writer_init(&w, &call->out);
+    cor_json_begin_object(&w);
+    cor_json_key(&w, COR_STR("paths"));
+    cor_json_begin_array(&w);
+    cor_json_string(&w, COR_STR("/api"));
+    cor_json_string(&w, COR_STR("/api/v1"));
+    cor_json_string(&w, COR_STR("/apis"));
+    for (size_t i = 0; i < COR_ARRAY_LEN(others); i++)
+        cor_json_string(&w, cor_strz(others[i]));
+    cor_json_end_array(&w);
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+/* Below /apis/: a group, or one of its versions; and /api/v1. */
+static void reply_group(struct cor_call *call, struct cor_str rest)
+{
+    const struct cor_discovery *d = &call->loop->api->discovery;
+    struct cor_str group = cor_str_cut(&rest, '/');
+
+    reply_doc(call, rest.n == 0 ? cor_discovery_group(d, group, &call->out)
+                                : cor_discovery_version(d, group, rest, &call->out));
+}
+
+static bool discovery_reply(struct cor_call *call, struct cor_str path)
+{
+    const struct cor_discovery *d = &call->loop->api->discovery;
+    bool aggregated = cor_accept_wants_aggregated(call->req->accept);
+
+    if (cor_str_eq(path, COR_STR("/api"))) {
+        if (aggregated)
+            reply_aggregated(call, &d->core_all);
+        else
+            reply_copy(call, cor_buf_str(&d->versions.json));
+    } else if (cor_str_eq(path, COR_STR("/apis"))) {
+        if (aggregated)
+            reply_aggregated(call, &d->groups_all);
+        else
+            reply_copy(call, cor_buf_str(&d->groups.json));
+    } else if (cor_str_starts(path, COR_STR("/apis/"))) {
+        reply_group(call, cor_str_from(path, 6));
+    } else if (cor_str_starts(path, COR_STR("/api/"))) {
+        reply_doc(call, cor_discovery_version(d, COR_STR(""), cor_str_from(path, 5), &call->out));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void reply_openapi_v2(struct cor_call *call)
+{
+    static const struct cor_http_header vary = {COR_STR("Vary"), COR_STR("Accept")};
+    bool as_protobuf = cor_accept_wants_openapi_protobuf(call->req->accept);
+    int r = cor_openapi_v2(as_protobuf, &call->out);
+
+    if (r == 0 && as_protobuf)
+        cor_call_reply_bytes(call, 200, COR_OPENAPI_V2_PROTOBUF, &vary, 1, cor_buf_str(&call->out));
+    else
+        reply_doc(call, r);
+}
+
+static bool openapi_reply(struct cor_call *call, struct cor_str path)
+{
+    const struct cor_api *api = call->loop->api;
+    static const struct cor_str root = COR_STR("/openapi/v3");
+
+    if (cor_str_eq(path, COR_STR("/openapi/v2")))
+        reply_openapi_v2(call);
+    else if (cor_str_eq(path, root))
+        reply_doc(call, cor_openapi_index(api->resources, api->nresources, &call->out));
+    else if (cor_str_starts(path, COR_STR("/openapi/v3/")))
+        reply_doc(call, cor_openapi_version(api->resources, api->nresources,
+                                            cor_str_from(path, root.n + 1), &call->out));
+    else
+        return false;
+    return true;
+}
+
+/* Where GET would answer, 405. */
+static void refuse_method(struct cor_call *call, struct cor_str path)
+{
+    const struct cor_discovery *d = &call->loop->api->discovery;
+    struct cor_str rest = path, group;
+    bool is_here = cor_str_eq(path, COR_STR("/api")) || cor_str_eq(path, COR_STR("/apis")) ||
+                   cor_str_eq(path, COR_STR("/version"));
+    int r = -COR_ENOTFOUND;
+
+    if (cor_str_starts(path, COR_STR("/api/"))) {
+        r = cor_discovery_version(d, COR_STR(""), cor_str_from(path, 5), &call->out);
+    } else if (cor_str_starts(path, COR_STR("/apis/"))) {
+        rest = cor_str_from(path, 6);
+        group = cor_str_cut(&rest, '/');
+        r = rest.n == 0 ? cor_discovery_group(d, group, &call->out)
+                        : cor_discovery_version(d, group, rest, &call->out);
+    }
+    if (!is_here && r < 0) {
+        reply_not_found(call);
+        return;
+    }
+    (void)cor_call_not_allowed(call);
+    cor_call_fail(call);
+}
+
+static void run(struct cor_call *call)
+{
+    struct cor_str path = call->req->info.path;
+
+    while (path.n > 1 && path.p[path.n - 1] == '/')
+        path.n--;
+    call->accept.is_pretty = cor_wants_pretty(COR_UNSET, call->req->user_agent);
+    if (cor_health_reply(call))
+        return;
+    if (call->req->method != COR_HTTP_GET && call->req->method != COR_HTTP_HEAD) {
+        refuse_method(call, path);
+        return;
+    }
+    if (discovery_reply(call, path) || openapi_reply(call, path))
+        return;
+    if (cor_str_eq(path, COR_STR("/version")))
+        reply_version(call);
+    else if (cor_str_eq(path, COR_STR("/")))
+        reply_doc(call, write_root(call));
+    else
+        reply_not_found(call);
+}
+
+const struct cor_verb cor_verb_path = {.size = sizeof(struct cor_call), .run = run};

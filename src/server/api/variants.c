@@ -1,0 +1,42 @@
+#include "server/api/variants.h"
+
+static void variant_deinit(struct cor_variant *variant)
+{
+    cor_object_unref(variant->source);
+    cor_object_unref(variant->made);
+    *variant = (struct cor_variant){0};
+}
+
+void cor_variants_deinit(struct cor_variants *variants)
+{
+    for (size_t i = 0; i < COR_VARIANTS_MAX; i++)
+        variant_deinit(&variants->v[i]);
+}
+
+int cor_variants_get(struct cor_variants *variants, const struct cor_conversion *conversion,
+                     const struct cor_api_resource *type, struct cor_object *source,
+                     struct cor_object **ret_object)
+{
+    struct cor_variant *slot;
+    struct cor_object *made;
+    int r;
+
+    for (size_t i = 0; i < COR_VARIANTS_MAX; i++) {
+        slot = &variants->v[i];
+        if (slot->source == source && slot->conversion == conversion) {
+            *ret_object = cor_object_ref(slot->made);
+            return 0;
+        }
+    }
+    r = cor_convert_object(conversion->from_stored, type->kind, type->api_version, source, &made);
+    if (r < 0)
+        return r;
+    if ((size_t)source->len + made->len <= COR_VARIANT_BYTES_MAX) {
+        slot = &variants->v[variants->next];
+        variants->next = (variants->next + 1) % COR_VARIANTS_MAX;
+        variant_deinit(slot);
+        *slot = (struct cor_variant){cor_object_ref(source), cor_object_ref(made), conversion};
+    }
+    *ret_object = made;
+    return 0;
+}

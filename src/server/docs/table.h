@@ -1,0 +1,46 @@
+/* Objects as kubectl's tables show them: meta.k8s.io's Table.
+ * Thread: any (pure). */
+#ifndef COR_SERVER_TABLE_H
+#define COR_SERVER_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meta/object.h"
+#include "meta/status.h"
+#include "schema/api_resource.h"
+#include "json/writer.h"
+
+/* What a row holds of its object. */
+enum cor_table_include { COR_TABLE_METADATA, COR_TABLE_OBJECT, COR_TABLE_NONE };
+
+/* "" is Metadata. 0, -COR_EINVAL (400). */
+int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
+                            struct cor_status *reterr_status);
+
+/* `[{"name":"Name",…},…]` */
+void cor_table_columns(struct cor_json_writer *w, const struct cor_api_resource *resource);
+
+/* `"kind":"Table","apiVersion":…`, inside of an object. */
+void cor_table_type(struct cor_json_writer *w, bool is_v1beta1);
+
+struct cor_table_opts {
+    const struct cor_api_resource *resource;
+    enum cor_table_include include;
+    int64_t now_s; /* what ages are counted to */
+    bool is_v1beta1;
+    bool has_columns; /* of a whole table; without, they are null, as in a watch's later events */
+};
+
+/* `{"cells":[…],"object":…}` */
+void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
+                   const struct cor_object *object);
+
+/* A whole table of one object. */
+void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
+                         const struct cor_object *object);
+
+/* The beginning of a PartialObjectMetadata up to the value of metadata; `}` ends it. */
+struct cor_str cor_partial_head(bool is_v1beta1);
+
+#endif

@@ -1,0 +1,522 @@
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "http/url.h"
+#include "loop/loop.h"
+#include "meta/quote.h"
+#include "server/access/impersonation.h"
+#include "server/api/api_int.h"
+#include "server/http/http_sink.h"
+#include "server/http/server_int.h"
+#include "server/request/negotiate.h"
+#include "json/pretty.h"
+
+#define METRICS_TYPE     "text/plain; version=0.0.4; charset=utf-8"
+#define METRICS_MAX      (64u << 20)
+#define TIMEOUT_TEXT_MAX 256
+#define STATUS_BYTES_MAX (1u << 20)
+/* How long a write may wait for its turn at the store. */
+#define MUTATING_TIMEOUT_MS (34u * 1000)
+
+/* The query and five headers of most requests are no longer than this. */
+#define KEPT_FEW 192u
+/* What a watch costs beside its exchange: its call, and its place in the watch cache. */
+#define WATCH_BYTES 4096u
+
+/* One request on its way through the filters, in upstream's order: request info, authentication,
+ * impersonation, deadline, in-flight limits, authorization. They run when the head has come, before
+ * a byte of the body is read; the verb runs when the body is whole.
+ *
+ *   cor_server_on_head ──► filters ──► refused: answered
+ *                             └──► accepted ──► cor_server_on_request ──► verb ──► on_over
+ *                                       └──► on_gone_early: the client leaves, its body is refused
+ *
+ * Until the end of the filters the request's strings are those of the head. What the verb needs of
+ * them is copied then (`kept`), because the head is freed; a watch that has begun needs none of it.
+ */
+struct exchange {
+    struct cor_http_sink sink;
+    struct cor_server *server;
+    const struct cor_http_request *http; /* NULL after the filters */
+    struct cor_api_request request;
+    char *
+        kept; /* the strings of `request` but for path and body, when `few` is too small for them */
+    size_t query_bytes;
+    struct cor_identity identity;
+    struct cor_status status;
+    size_t shard;
+    uint64_t received_us;
+    uint64_t timeout_ms; /* of the verb; 0: it has none */
+    struct cor_str method;
+    char method_name[16];
+    struct cor_flight_place place;
+    bool is_watching; /* counted as a long-running request */
+    bool is_dry_run;
+    bool may_impersonate; /* a header looks like it */
+    bool is_plain;        /* the status' message is the whole answer, as text */
+    char few[KEPT_FEW];   /* else these strings; not zeroed, so it is the last member */
+};
+
+/* It has no deadline, and does not count against the limits. */
+static bool is_long(const struct exchange *ex)
+{
+    return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
+}
+
+static void exchange_free(struct exchange *ex, int code)
+{
+    struct cor_server *s = ex->server;
+    uint64_t now_us = cor_clock_mono_us(cor_clock_real());
+
+    cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->method,
+                             ex->is_dry_run, code, now_us - ex->received_us, ex->sink.bytes);
+    if (ex->is_watching)
+        cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
+    cor_flight_leave(&ex->place);
+    cor_request_info_deinit(&ex->request.info);
+    cor_identity_deinit(&ex->identity);
+    cor_status_deinit(&ex->status);
+    cor_free(ex->kept);
+    cor_free(ex);
+}
+
+/* What is held for the exchange, of which `kept` are the strings. A watch has its selectors, which
+ * are made of the query. */
+static size_t held_bytes(const struct exchange *ex, size_t kept)
+{
+    size_t n = sizeof(*ex) + ex->request.info.text.cap + kept;
+
+    return is_long(ex) ? n + WATCH_BYTES + ex->query_bytes : n;
+}
+
+static void release_kept(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+
+    ex->kept = cor_free(ex->kept);
+    req->query = req->accept = req->content_type = (struct cor_str){0};
+    req->user_agent = req->if_none_match = req->audit_id = (struct cor_str){0};
+}
+
+/* A watch has read its options, and its head has been sent. */
+static void on_started(struct cor_http_sink *sink)
+{
+    struct exchange *ex = COR_CONTAINER_OF(sink, struct exchange, sink);
+
+    if (!ex->is_watching)
+        return;
+    release_kept(ex);
+    (void)cor_http_response_hold(sink->response, held_bytes(ex, 0));
+}
+
+static void on_over(struct cor_http_sink *sink)
+{
+    exchange_free(COR_CONTAINER_OF(sink, struct exchange, sink), sink->status);
+}
+
+static struct exchange *exchange_new(struct cor_server *s, const struct cor_http_request *http,
+                                     struct cor_http_response *resp)
+{
+    struct exchange *ex = cor_alloc(sizeof(*ex));
+    struct cor_str method = http->method_name;
+
+    if (!ex)
+        return NULL;
+    memset(ex, 0, offsetof(struct exchange, few));
+    cor_http_sink_init(&ex->sink, resp, on_over);
+    ex->sink.on_started = on_started;
+    cor_status_init(&ex->status);
+    ex->server = s;
+    ex->http = http;
+    ex->shard = http->loop;
+    ex->received_us = http->received_us;
+    /* The request may be gone when the numbers are written. */
+    method.n = method.n < sizeof(ex->method_name) ? method.n : sizeof(ex->method_name) - 1;
+    if (method.n > 0)
+        memcpy(ex->method_name, method.p, method.n);
+    ex->method = cor_str(ex->method_name, method.n);
+    return ex;
+}
+
+struct reply {
+    struct cor_http_header headers[6];
+    size_t n;
+};
+
+static void reply_header(struct reply *reply, struct cor_str name, struct cor_str value)
+{
+    reply->headers[reply->n++] = (struct cor_http_header){name, value};
+}
+
+/* Answers here and ends the exchange; the headers that every answer has are added. */
+static void answer(struct exchange *ex, int code, struct reply *reply, struct cor_str body)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid;
+    struct cor_str audit_id = ex->request.audit_id;
+
+    cor_buf_init(&uuid, 64);
+    if (audit_id.n == 0) {
+        (void)cor_api_add_uuid(&cor_api_loop(ex->server->api, ex->shard)->rand, &uuid);
+        audit_id = cor_buf_str(&uuid);
+    }
+    reply_header(reply, COR_STR("Audit-Id"), audit_id);
+    reply_header(reply, COR_STR("Cache-Control"), COR_STR("no-cache, private"));
+    cor_http_response_send(ex->sink.response, code, reply->headers, reply->n, body);
+    exchange_free(ex, code);
+}
+
+static void answer_text(struct exchange *ex, int code, struct reply *reply, struct cor_str text)
+{
+    reply_header(reply, COR_STR("Content-Type"), COR_STR("text/plain; charset=utf-8"));
+    reply_header(reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
+    answer(ex, code, reply, text);
+}
+
+static void answer_status(struct exchange *ex)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json, pretty;
+    struct reply reply = {.n = 0};
+    struct cor_buf *body = &json;
+
+    cor_buf_init(&json, STATUS_BYTES_MAX);
+    cor_buf_init(&pretty, 4 * STATUS_BYTES_MAX);
+    if (ex->is_plain) {
+        answer_text(ex, ex->status.code, &reply, cor_strz(cor_status_message(&ex->status)));
+        return;
+    }
+    (void)cor_status_write(&ex->status, &json);
+    if (cor_wants_pretty(COR_UNSET, ex->request.user_agent)) {
+        if (cor_json_pretty(cor_buf_str(&json), 0, &pretty) == 0)
+            body = &pretty;
+    } else {
+        (void)cor_buf_addc(&json, '\n');
+    }
+    reply_header(&reply, COR_STR("Content-Type"), COR_STR("application/json"));
+    if (ex->status.code == 403)
+        reply_header(&reply, COR_STR("X-Content-Type-Options"), COR_STR("nosniff"));
+    answer(ex, ex->status.code, &reply, cor_buf_str(body));
+}
+
+static void answer_busy(struct exchange *ex)
+{
+    struct reply reply = {.n = 0};
+
+    cor_request_metrics_refused(&ex->server->request_metrics, ex->shard, &ex->request.info,
+                                ex->method, 429);
+    reply_header(&reply, COR_STR("Retry-After"), COR_STR("1"));
+    answer_text(ex, 429, &reply, COR_STR("Too many requests, please try again later.\n"));
+}
+
+static void answer_metrics(struct exchange *ex)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    struct reply reply = {.n = 0};
+    int r;
+
+    cor_buf_init(&text, METRICS_MAX);
+    r = cor_metrics_write(ex->server->metrics, &text);
+    if (r < 0) {
+        (void)cor_status_set(&ex->status, r, "%s", cor_err_text(r));
+        answer_status(ex);
+        return;
+    }
+    reply_header(&reply, COR_STR("Content-Type"), COR_STR(METRICS_TYPE));
+    answer(ex, 200, &reply, cor_buf_str(&text));
+}
+
+/* In the words of Go's time.ParseDuration(). A text that is too long to be one was not kept. */
+static int refuse_timeout(struct exchange *ex, struct cor_str text, struct cor_str unit)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = 8 * TIMEOUT_TEXT_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted_unit = {.max = 8 * TIMEOUT_TEXT_MAX};
+
+    (void)cor_quote(text, &quoted);
+    (void)cor_quote(unit, &quoted_unit);
+    return cor_status_bad_request(
+        &ex->status, "invalid timeout specified in the request URL - time: %s%s%s duration %s",
+        !unit.p       ? "invalid"
+        : unit.n == 0 ? "missing unit in"
+                      : "unknown unit ",
+        unit.n > 0 ? cor_buf_z(&quoted_unit) : "", unit.n > 0 ? " in" : "", cor_buf_z(&quoted));
+}
+
+/* ?timeout= shortens the time that a request has; watches have timeoutSeconds. */
+static int set_deadline(struct exchange *ex)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
+    uint64_t timeout_ms = ex->server->request_timeout_ms;
+    uint64_t now_ms = cor_loop_now_ms(cor_http_response_loop(ex->sink.response));
+    struct cor_str unit = {NULL, 0};
+    int64_t ns = 0;
+    int r;
+
+    cor_buf_init(&text, TIMEOUT_TEXT_MAX);
+    if (is_long(ex))
+        return 0;
+    r = cor_url_query_get(ex->http->query, COR_STR("timeout"), &text);
+    if (r == -COR_ENOMEM)
+        return cor_status_set(&ex->status, r, "%s", cor_err_text(r));
+    if (r == -COR_ETOOBIG ||
+        (r == 0 && text.n > 0 && cor_duration_parse_why(cor_buf_str(&text), &ns, &unit) < 0))
+        return refuse_timeout(ex, cor_buf_str(&text), unit);
+    if (ns > 0 && (uint64_t)ns / 1000000 < timeout_ms) {
+        timeout_ms = (uint64_t)ns / 1000000;
+        cor_http_response_set_deadline(ex->sink.response, now_ms + timeout_ms);
+    }
+    if (ex->request.info.verb != COR_VERB_DELETECOLLECTION && timeout_ms > MUTATING_TIMEOUT_MS)
+        timeout_ms = MUTATING_TIMEOUT_MS;
+    ex->timeout_ms = timeout_ms;
+    return 0;
+}
+
+static bool is_reading(const struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+
+    if (!info->is_resource)
+        return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
+    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
+           info->verb == COR_VERB_WATCH;
+}
+
+/* The places of its kind; NULL: it needs none. */
+static struct cor_flight *flight_of(const struct exchange *ex)
+{
+    if (is_long(ex))
+        return NULL;
+    return is_reading(ex) ? &ex->server->reading : &ex->server->mutating;
+}
+
+/* Is there a place for one more? Asked when the head has come, so that a body which would be
+ * refused is not read. No place is taken yet: clients that dribble their bodies would hold all of
+ * them. */
+static bool has_place(const struct exchange *ex)
+{
+    const struct cor_flight *flight = flight_of(ex);
+
+    return !flight || cor_flight_has_place(flight, &ex->identity.user);
+}
+
+/* Takes a place, when the request is whole. False: there are too many. */
+static bool enter_flight(struct exchange *ex)
+{
+    struct cor_flight *flight = flight_of(ex);
+
+    return !flight || cor_flight_enter(flight, &ex->identity.user, &ex->place);
+}
+
+static int authorize(struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+    char verb[sizeof(ex->method_name)];
+    size_t i = 0;
+
+    for (; ex->method_name[i]; i++)
+        verb[i] = (char)tolower((unsigned char)ex->method_name[i]);
+    verb[i] = '\0';
+    return cor_authorize(ex->server->authz_mode, &ex->identity, info,
+                         info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
+}
+
+/* One pass over the headers: of each name the first one counts. The names differ in length. */
+static void read_headers(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+
+    for (size_t i = 0; i < ex->http->nheaders; i++) {
+        const struct cor_http_header *header = &ex->http->headers[i];
+        struct cor_str name = {0}, *value = NULL;
+
+        switch (header->name.n) {
+        case sizeof("accept") - 1:
+            name = COR_STR("accept");
+            value = &req->accept;
+            break;
+        case sizeof("audit-id") - 1:
+            name = COR_STR("audit-id");
+            value = &req->audit_id;
+            break;
+        case sizeof("user-agent") - 1:
+            name = COR_STR("user-agent");
+            value = &req->user_agent;
+            break;
+        case sizeof("content-type") - 1:
+            name = COR_STR("content-type");
+            value = &req->content_type;
+            break;
+        case sizeof("if-none-match") - 1:
+            name = COR_STR("if-none-match");
+            value = &req->if_none_match;
+            break;
+        }
+        if (value && !value->p && cor_header_name_eq(header->name, name))
+            *value = header->value;
+        if (cor_impersonation_may_be(header->name))
+            ex->may_impersonate = true;
+    }
+}
+
+static int read_request(struct exchange *ex)
+{
+    const struct cor_http_request *http = ex->http;
+    struct cor_api_request *req = &ex->request;
+    int r;
+
+    req->method = http->method;
+    req->query = http->query;
+    read_headers(ex);
+    req->user = &ex->identity.user;
+    ex->is_dry_run =
+        http->query.n > 0 && memmem(http->query.p, http->query.n, "dryRun=All", 10) != NULL;
+    r = cor_request_info_init(&req->info, http->method, http->path, http->query);
+    if (r < 0)
+        return cor_status_set(&ex->status, r, "%s",
+                              r == -COR_EINVAL ? "invalid URL escape" : cor_err_text(r));
+    return 0;
+}
+
+/* The head goes: copies what the verb reads of it. */
+static int keep_head(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+    struct cor_str *const strings[] = {&req->query,      &req->accept,        &req->content_type,
+                                       &req->user_agent, &req->if_none_match, &req->audit_id};
+    size_t n = 0;
+    char *at;
+
+    ex->http = NULL;
+    for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++)
+        n += strings[i]->n;
+    ex->query_bytes = req->query.n;
+    if (cor_http_response_hold(ex->sink.response, held_bytes(ex, n)) < 0)
+        return -COR_EBUSY;
+    at = ex->few;
+    if (n > sizeof(ex->few))
+        at = ex->kept = cor_alloc(n);
+    if (!at) {
+        release_kept(ex);
+        return cor_status_set(&ex->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++) {
+        if (strings[i]->n == 0)
+            continue;
+        memcpy(at, strings[i]->p, strings[i]->n);
+        strings[i]->p = at;
+        at += strings[i]->n;
+    }
+    return 0;
+}
+
+static int authenticate(struct exchange *ex)
+{
+    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity);
+
+    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+/* What the connection holds is charged to the caller, not to whom he acts as. -COR_EBUSY: he has
+ * too much; else as the filters. */
+static int charge_sender(struct exchange *ex)
+{
+    const struct cor_user *user = &ex->identity.user;
+    bool is_master = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS));
+    int r;
+
+    if (ex->identity.is_anonymous)
+        return 0;
+    r = cor_http_response_set_sender(ex->sink.response, is_master ? COR_HTTP_MASTER : COR_HTTP_USER,
+                                     user->name);
+    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int impersonate(struct exchange *ex)
+{
+    int r = !ex->may_impersonate
+                ? 0
+                : cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
+
+    ex->is_plain = r == -COR_EINVAL;
+    return r;
+}
+
+static bool is_metrics(const struct exchange *ex)
+{
+    return !ex->request.info.is_resource && ex->request.method == COR_HTTP_GET &&
+           cor_str_eqz(ex->request.info.path, "/metrics");
+}
+
+static void dispatch(struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+
+    if (is_metrics(ex)) {
+        answer_metrics(ex);
+        return;
+    }
+    if (is_long(ex)) {
+        ex->is_watching = true;
+        cor_request_metrics_long(&ex->server->request_metrics, ex->shard, info, 1);
+    }
+    cor_api_call(cor_api_loop(ex->server->api, ex->shard), &ex->request, &ex->sink.sink);
+}
+
+static void on_gone_early(struct cor_http_response *resp, int why, void *arg)
+{
+    exchange_free(arg, 0);
+}
+
+/* While the body comes. */
+static const struct cor_http_response_cbs waiting_cbs = {.on_gone = on_gone_early};
+
+void cor_server_on_head(const struct cor_http_request *req, struct cor_http_response *resp,
+                        void *arg)
+{
+    struct exchange *ex = exchange_new(arg, req, resp);
+    int r;
+
+    if (!ex) {
+        cor_http_response_send(resp, 500, NULL, 0, COR_STR("out of memory\n"));
+        return;
+    }
+    r = read_request(ex);
+    if (r == 0)
+        r = authenticate(ex);
+    if (r == 0)
+        r = charge_sender(ex);
+    if (r == 0)
+        r = impersonate(ex);
+    if (r == 0)
+        r = set_deadline(ex);
+    if (r == 0 && !has_place(ex))
+        r = -COR_EBUSY;
+    if (r == 0)
+        r = authorize(ex);
+    if (r == 0)
+        r = keep_head(ex);
+    if (r == -COR_EBUSY)
+        answer_busy(ex);
+    else if (r == 0)
+        cor_http_response_set_cbs(resp, &waiting_cbs, ex);
+    else
+        answer_status(ex);
+}
+
+void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
+                           void *arg)
+{
+    struct exchange *ex = cor_http_response_arg(resp);
+
+    ex->request.body = req->body;
+    /* The verb has all of its time, however long the body took: the response's own deadline counts
+     * from the head. */
+    if (ex->timeout_ms > 0)
+        ex->request.deadline_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
+    if (enter_flight(ex))
+        dispatch(ex);
+    else
+        answer_busy(ex);
+}

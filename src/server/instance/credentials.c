@@ -1,0 +1,301 @@
+#include "server/instance/credentials.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/err.h"
+#include "base/rand.h"
+
+#define PATH_BYTES   4096
+#define DAY_S        (24 * 3600)
+#define CA_VALID_S   (10LL * 365 * DAY_S)
+#define CERT_VALID_S (365LL * DAY_S)
+/* A certificate is made anew this long before its end. */
+#define CERT_RENEW_S (30LL * DAY_S)
+#define TOKEN_BYTES  32
+
+struct pki {
+    const struct cor_server_credentials_opts *opts;
+    char ca_cert[PATH_BYTES], ca_key[PATH_BYTES], cert[PATH_BYTES], key[PATH_BYTES],
+        token[PATH_BYTES];
+};
+
+static int set_path(char out[PATH_BYTES], const char *dir, const char *name, struct cor_status *st)
+{
+    int n = snprintf(out, PATH_BYTES, "%s/pki/%s", dir, name);
+
+    return n < PATH_BYTES ? 0 : cor_status_set(st, -COR_EINVAL, "%s: the path is too long", dir);
+}
+
+static int set_paths(struct pki *pki, struct cor_status *st)
+{
+    const char *dir = pki->opts->dir;
+    int r = set_path(pki->ca_cert, dir, "ca.crt", st);
+
+    if (r == 0)
+        r = set_path(pki->ca_key, dir, "ca.key", st);
+    if (r == 0)
+        r = set_path(pki->cert, dir, "server.crt", st);
+    if (r == 0)
+        r = set_path(pki->key, dir, "server.key", st);
+    return r == 0 ? set_path(pki->token, dir, "admin.token", st) : r;
+}
+
+static int make_folder(const struct pki *pki, struct cor_status *st)
+{
+    char path[PATH_BYTES];
+    int r = set_path(path, pki->opts->dir, "", st);
+
+    if (r < 0)
+        return r;
+    /* The embedded store makes the folder above it; etcd does not. */
+    (void)mkdir(pki->opts->dir, 0700);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return cor_status_set(st, -COR_EIO, "%s: %s", path, strerror(errno));
+    return 0;
+}
+
+static int load(const char *path, struct cor_buf *out, struct cor_status *st)
+{
+    int r = cor_pem_load(path, out);
+
+    return r < 0 && r != -COR_ENOTFOUND ? cor_status_set(st, r, "%s: %s", path, cor_err_text(r))
+                                        : r;
+}
+
+static int save(const char *path, struct cor_str text, struct cor_status *st)
+{
+    int r = cor_pem_save(path, text, 0600);
+
+    return r < 0 ? cor_status_set(st, r, "%s: %s", path, cor_err_text(r)) : 0;
+}
+
+static int make_ca(const struct pki *pki, struct cor_cert_pair *ca, struct cor_status *st)
+{
+    const struct cor_cert_opts opts = {.use = COR_CERT_CA,
+                                       .common_name = COR_STR("coracle-ca"),
+                                       .now_s = pki->opts->now_s,
+                                       .valid_s = CA_VALID_S};
+    int r = cor_cert_make(&opts, NULL, ca);
+
+    if (r < 0)
+        return cor_status_set(st, r, "CA: %s", cor_err_text(r));
+    r = save(pki->ca_key, cor_buf_str(&ca->key_pem), st);
+    return r == 0 ? save(pki->ca_cert, cor_buf_str(&ca->cert_pem), st) : r;
+}
+
+/* The certificate is written last: where it is, the key is too. */
+static int open_ca(const struct pki *pki, struct cor_cert_pair *ca, bool *ret_is_new,
+                   struct cor_status *st)
+{
+    int r = load(pki->ca_cert, &ca->cert_pem, st);
+
+    *ret_is_new = r == -COR_ENOTFOUND;
+    if (r == -COR_ENOTFOUND)
+        return make_ca(pki, ca, st);
+    if (r == 0)
+        r = load(pki->ca_key, &ca->key_pem, st);
+    return r == -COR_ENOTFOUND ? cor_status_set(st, r, "%s is missing beside ca.crt", pki->ca_key)
+                               : r;
+}
+
+/* What the certificate was made for, before the PEM text, where readers skip it. */
+static int add_title(const struct pki *pki, const char *host, int64_t expires_s,
+                     struct cor_buf *out)
+{
+    return cor_buf_addf(out, "# coracle: %s %s expires %lld\n", host, pki->opts->address,
+                        (long long)expires_s);
+}
+
+static bool is_fit(const struct pki *pki, const char *host, struct cor_str pem)
+{
+    char want[512];
+    struct cor_str line = cor_str_cut(&pem, '\n');
+    uint64_t expires_s;
+    int n = snprintf(want, sizeof(want), "# coracle: %s %s expires ", host, pki->opts->address);
+
+    if (n >= (int)sizeof(want) || !cor_str_starts(line, cor_strz(want)))
+        return false;
+    return cor_str_to_u64(cor_str_from(line, (size_t)n), &expires_s) == 0 &&
+           (int64_t)expires_s - CERT_RENEW_S > pki->opts->now_s;
+}
+
+static int make_serving(const struct pki *pki, const char *host, const struct cor_cert_pair *ca,
+                        struct cor_cert_pair *pair, struct cor_status *st)
+{
+    const char *const names[] = {"localhost",
+                                 "kubernetes",
+                                 "kubernetes.default",
+                                 "kubernetes.default.svc",
+                                 "kubernetes.default.svc.cluster.local",
+                                 host};
+    const char *const addresses[] = {"127.0.0.1", "::1", pki->opts->address};
+    const struct cor_cert_opts opts = {.use = COR_CERT_SERVER,
+                                       .common_name = COR_STR("coracle"),
+                                       .dns_names = names,
+                                       .ndns_names = COR_ARRAY_LEN(names) - (host[0] == '\0'),
+                                       .addresses = addresses,
+                                       .naddresses = COR_ARRAY_LEN(addresses),
+                                       .now_s = pki->opts->now_s,
+                                       .valid_s = CERT_VALID_S};
+    int r = add_title(pki, host, pki->opts->now_s + CERT_VALID_S, &pair->cert_pem);
+
+    if (r == 0)
+        r = cor_cert_make(&opts, ca, pair);
+    if (r < 0)
+        return cor_status_set(st, r, "serving certificate: %s", cor_err_text(r));
+    r = save(pki->key, cor_buf_str(&pair->key_pem), st);
+    return r == 0 ? save(pki->cert, cor_buf_str(&pair->cert_pem), st) : r;
+}
+
+static int open_serving(const struct pki *pki, const struct cor_cert_pair *ca, bool is_new_ca,
+                        struct cor_cert_pair *pair, struct cor_status *st)
+{
+    char host[256] = "";
+    int r;
+
+    if (gethostname(host, sizeof(host)) < 0)
+        host[0] = '\0';
+    host[sizeof(host) - 1] = '\0';
+    r = is_new_ca ? -COR_ENOTFOUND : load(pki->cert, &pair->cert_pem, st);
+    if (r == 0 && is_fit(pki, host, cor_buf_str(&pair->cert_pem)))
+        r = load(pki->key, &pair->key_pem, st);
+    else if (r == 0)
+        r = -COR_ENOTFOUND;
+    if (r != -COR_ENOTFOUND)
+        return r;
+    cor_buf_reset(&pair->cert_pem);
+    cor_buf_reset(&pair->key_pem);
+    return make_serving(pki, host, ca, pair, st);
+}
+
+static int open_own(const struct pki *pki, struct cor_server_credentials *cred,
+                    struct cor_status *st)
+{
+    struct cor_cert_pair ca;
+    int r;
+
+    cor_cert_pair_init(&ca);
+    r = open_ca(pki, &ca, &cred->is_first, st);
+    if (r == 0)
+        r = open_serving(pki, &ca, cred->is_first, &cred->serving, st);
+    if (r == 0)
+        r = cor_buf_adds(&cred->ca_pem, cor_buf_str(&ca.cert_pem));
+    cor_cert_pair_deinit(&ca);
+    return r;
+}
+
+static int open_given(const struct pki *pki, struct cor_server_credentials *cred,
+                      struct cor_status *st)
+{
+    int r = load(pki->opts->tls_cert_file, &cred->serving.cert_pem, st);
+
+    if (r == 0)
+        r = load(pki->opts->tls_key_file, &cred->serving.key_pem, st);
+    if (r == -COR_ENOTFOUND)
+        return cor_status_set(st, r, "%s: there is no such file",
+                              cred->serving.cert_pem.n ? pki->opts->tls_key_file
+                                                       : pki->opts->tls_cert_file);
+    return r == 0 ? cor_buf_adds(&cred->ca_pem, cor_buf_str(&cred->serving.cert_pem)) : r;
+}
+
+static int make_token(const struct pki *pki, struct cor_buf *out, struct cor_status *st)
+{
+    char secret[TOKEN_BYTES];
+    struct cor_rand rand;
+    int r;
+
+    cor_rand_init(&rand);
+    cor_rand_bytes(&rand, secret, sizeof(secret));
+    r = cor_base64_encode(COR_BASE64_RAW_URL, cor_str(secret, sizeof(secret)), out);
+    explicit_bzero(secret, sizeof(secret));
+    return r == 0 ? save(pki->token, cor_buf_str(out), st) : r;
+}
+
+static int open_token(const struct pki *pki, struct cor_buf *out, struct cor_status *st)
+{
+    int r = load(pki->token, out, st);
+
+    if (r == -COR_ENOTFOUND)
+        return make_token(pki, out, st);
+    if (r == 0)
+        cor_buf_truncate(out, cor_str_trim(cor_buf_str(out)).n);
+    if (r == 0 && out->n == 0)
+        return cor_status_set(st, -COR_EINVAL, "%s is empty; remove it to get a new one",
+                              pki->token);
+    return r;
+}
+
+int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
+                                struct cor_server_credentials *ret_cred,
+                                struct cor_status *reterr_status)
+{
+    struct cor_server_credentials cred = {.is_first = false};
+    struct pki pki = {.opts = opts};
+    int r;
+
+    cor_buf_init(&cred.ca_pem, COR_PEM_MAX);
+    cor_buf_init_secret(&cred.token, COR_PEM_MAX);
+    cor_cert_pair_init(&cred.serving);
+    r = set_paths(&pki, reterr_status);
+    if (r == 0)
+        r = make_folder(&pki, reterr_status);
+    if (r == 0)
+        r = opts->tls_cert_file ? open_given(&pki, &cred, reterr_status)
+                                : open_own(&pki, &cred, reterr_status);
+    if (r == 0)
+        r = open_token(&pki, &cred.token, reterr_status);
+    if (r < 0) {
+        if (r == -COR_ENOMEM)
+            (void)cor_status_set(reterr_status, r, "out of memory");
+        cor_server_credentials_deinit(&cred);
+        return r;
+    }
+    *ret_cred = cred;
+    return 0;
+}
+
+void cor_server_credentials_deinit(struct cor_server_credentials *cred)
+{
+    cor_buf_deinit(&cred->token);
+    cor_buf_deinit(&cred->ca_pem);
+    cor_cert_pair_deinit(&cred->serving);
+}
+
+static int write_config(const struct cor_server_credentials *cred, const char *url,
+                        struct cor_buf *out)
+{
+    int r = cor_buf_addz(out, "apiVersion: v1\nkind: Config\nclusters:\n- name: coracle\n"
+                              "  cluster:\n    certificate-authority-data: ");
+
+    if (r == 0)
+        r = cor_base64_encode(COR_BASE64_STD, cor_buf_str(&cred->ca_pem), out);
+    if (r == 0)
+        r = cor_buf_addf(out,
+                         "\n    server: %s\nusers:\n- name: " COR_ADMIN_USER
+                         "\n  user:\n    token: %s\ncontexts:\n- name: coracle\n  context:\n"
+                         "    cluster: coracle\n    user: " COR_ADMIN_USER
+                         "\ncurrent-context: coracle\n",
+                         url, cor_buf_z(&cred->token));
+    return r;
+}
+
+int cor_server_credentials_write_kubeconfig(const struct cor_server_credentials *cred,
+                                            const char *path, const char *url,
+                                            struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text, old;
+    int r;
+
+    cor_buf_init(&text, 2 * COR_PEM_MAX);
+    cor_buf_init(&old, 2 * COR_PEM_MAX);
+    r = write_config(cred, url, &text);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s: %s", path, cor_err_text(r));
+    if (cor_pem_load(path, &old) == 0 && cor_str_eq(cor_buf_str(&old), cor_buf_str(&text)))
+        return 0;
+    return save(path, cor_buf_str(&text), reterr_status);
+}

@@ -1,0 +1,372 @@
+#include "server/instance/instance_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "loop/offload.h"
+#include "loop/turns.h"
+#include "net/cert.h"
+#include "net/host.h"
+#include "net/tls.h"
+#include "storage/maintenance/compactor.h"
+
+/* Of requests over large bytes: two threads take them from a queue. */
+#define OFFLOAD_THREADS   2
+#define OFFLOAD_JOBS_MAX  256
+#define OFFLOAD_BYTES_MAX (128u << 20)
+#define MAIL_MAX          65536
+#define SYNC_MAX_MS       120000
+#define UNIX_SOCKET_MODE  0666
+
+static int open_loops(struct cor_instance *in)
+{
+    int r = cor_loop_new(MAIL_MAX, &in->home);
+
+    if (r == 0) {
+        cor_timer_init(&in->engine_timer, in->home, cor_instance_check_engine);
+        cor_timer_init(&in->encryption_timer, in->home, cor_instance_check_encryption);
+    }
+    for (size_t i = 0; r == 0 && i < in->nworkers; i++) {
+        in->workers[i].instance = in;
+        in->workers[i].index = i;
+        r = cor_loop_new(MAIL_MAX, &in->workers[i].loop);
+        if (r == 0)
+            cor_loop_measure_turns(in->workers[i].loop);
+    }
+    return r;
+}
+
+static int open_engine(struct cor_instance *in, struct cor_status *st)
+{
+    const struct cor_engine_config config = {
+        .backend = in->opts.storage_backend,
+        .etcd = in->opts.etcd,
+        .path_prefix = in->opts.path_prefix,
+        .data_dir = in->opts.data_dir,
+    };
+
+    return cor_engine_open(&config, &in->engine, st);
+}
+
+static int open_credentials(struct cor_instance *in, struct cor_status *st)
+{
+    const struct cor_instance_opts *o = &in->opts;
+    const struct cor_server_credentials_opts opts = {.dir = o->data_dir,
+                                                     .address = o->bind_address,
+                                                     .tls_cert_file = o->tls_cert_file,
+                                                     .tls_key_file = o->tls_key_file,
+                                                     .now_s = cor_clock_wall_ms(cor_clock_real()) /
+                                                              1000};
+    int r = cor_server_credentials_open(&opts, &in->credentials, st);
+
+    if (r < 0)
+        return r;
+    r = cor_token_table_new(&in->tokens);
+    if (r == 0)
+        r = cor_token_table_add(in->tokens, cor_buf_str(&in->credentials.token),
+                                COR_STR(COR_ADMIN_USER), COR_STR(""), COR_STR(COR_GROUP_MASTERS));
+    if (r == 0 && o->token_file)
+        return cor_token_table_load(in->tokens, o->token_file, st);
+    return r;
+}
+
+static int open_tls(struct cor_instance *in, struct cor_status *st)
+{
+    static const char *const alpn[] = {"h2", "http/1.1"};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf client_ca;
+    struct cor_tls_opts opts = {.role = COR_TLS_SERVER,
+                                .cert_pem = cor_buf_str(&in->credentials.serving.cert_pem),
+                                .key_pem = cor_buf_str(&in->credentials.serving.key_pem),
+                                .alpn = alpn,
+                                .nalpn = COR_ARRAY_LEN(alpn)};
+    const char *path = in->opts.client_ca_file;
+    int r = 0;
+
+    cor_buf_init(&client_ca, COR_PEM_MAX);
+    if (path)
+        r = cor_pem_load(path, &client_ca);
+    if (r < 0)
+        return cor_status_set(st, r, "--client-ca-file %s: %s", path, cor_err_text(r));
+    opts.ca_pem = cor_buf_str(&client_ca);
+    r = cor_tls_new(&opts, &in->tls);
+    if (r == -COR_EINVAL)
+        return cor_status_set(st, r,
+                              "TLS: certificate, key or client CA is not PEM, or certificate and "
+                              "key do not belong together");
+    return r;
+}
+
+static int open_api(struct cor_instance *in, struct cor_loop *const *loops, struct cor_status *st)
+{
+    const struct cor_instance_opts *o = &in->opts;
+    struct cor_api_opts api_opts = {.engine = in->engine,
+                                    .path_prefix = o->path_prefix,
+                                    .loops = loops,
+                                    .nloops = in->nworkers,
+                                    .event_ttl_s = (int64_t)(o->event_ttl_ms / 1000),
+                                    .min_request_timeout_s = (int64_t)o->min_request_timeout_s,
+                                    .tokens = in->tokens,
+                                    .authz_mode = o->authz_mode,
+                                    .checks = in->checks,
+                                    .held_bytes_max = o->watch_cache_bytes,
+                                    .transformers = in->transformers};
+    static const struct cor_offload_opts offload_opts = {
+        .nthreads = OFFLOAD_THREADS, .jobs_max = OFFLOAD_JOBS_MAX, .bytes_max = OFFLOAD_BYTES_MAX};
+    struct cor_server_opts server_opts = {
+        .metrics = in->metrics,
+        .loops = loops,
+        .nloops = in->nworkers,
+        .authenticator = {.tokens = in->tokens, .server_uid = geteuid()},
+        .authz_mode = o->authz_mode,
+        .reading_max = o->reading_max,
+        .mutating_max = o->mutating_max,
+        .limits = {.request_timeout_ms = o->request_timeout_ms,
+                   .h2_streams_max = (uint32_t)o->h2_streams_max}};
+    int r;
+
+    cor_instance_add_checks(in);
+    api_opts.nchecks = in->nchecks;
+    r = cor_offload_new(&offload_opts, &in->offload);
+    if (r < 0)
+        return cor_status_set(st, r, "threads for large requests: %s", cor_err_text(r));
+    api_opts.offload = in->offload;
+    r = cor_api_new(&api_opts, &in->api, st);
+    if (r < 0)
+        return r;
+    server_opts.api = in->api;
+    return cor_server_new(&server_opts, &in->server);
+}
+
+/* The address that a client on this machine uses. */
+static const char *client_host(const char *address)
+{
+    if (strcmp(address, "0.0.0.0") == 0)
+        return "127.0.0.1";
+    return strcmp(address, "::") == 0 ? "::1" : address;
+}
+
+static int listen_all(struct cor_instance *in, struct cor_status *st)
+{
+    const struct cor_instance_opts *o = &in->opts;
+    struct cor_http_server *http = cor_server_http(in->server);
+    const char *host = client_host(o->bind_address);
+    uint16_t port;
+    int r = cor_http_server_listen(http, o->bind_address, o->port, in->tls, &port);
+
+    if (r == -COR_EEXIST)
+        return cor_status_set(st, r,
+                              "%s port %u is in use; choose another with --port, or --port 0 for a "
+                              "free one",
+                              o->bind_address, o->port);
+    if (r < 0)
+        return cor_status_set(st, r, "cannot listen on %s port %u: %s", o->bind_address, o->port,
+                              cor_err_text(r));
+    snprintf(in->url, sizeof(in->url), strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u",
+             host, port);
+    r = cor_api_set_address(in->api, in->url + sizeof("https://") - 1);
+    if (r < 0 || !o->unix_socket)
+        return r;
+    r = cor_http_server_listen_unix(http, o->unix_socket, UNIX_SOCKET_MODE);
+    return r < 0 ? cor_status_set(st, r, "cannot listen on %s: %s", o->unix_socket, cor_err_text(r))
+                 : 0;
+}
+
+static int write_kubeconfig(struct cor_instance *in, struct cor_status *st)
+{
+    int n =
+        snprintf(in->kubeconfig, sizeof(in->kubeconfig), "%s/admin.kubeconfig", in->opts.data_dir);
+
+    if (n >= (int)sizeof(in->kubeconfig))
+        return cor_status_set(st, -COR_EINVAL, "--data: the path is too long");
+    return cor_server_credentials_write_kubeconfig(&in->credentials, in->kubeconfig, in->url, st);
+}
+
+static void on_bootstrap(void *arg, int err, const struct cor_status *status)
+{
+    struct cor_instance *in = arg;
+
+    in->bootstrap_err = err;
+    if (err < 0 && status)
+        (void)cor_status_copy(&in->bootstrap_status, status);
+    cor_instance_answer_home(in);
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+/* They fill themselves beside the bootstrap; nothing tells when the last one is done. One object
+ * that cannot be read (its key is missing, say) keeps a cache from being filled, and no more than
+ * that: the rest is served, and readiness tells. */
+static int wait_for_caches(struct cor_instance *in, struct cor_status *st)
+{
+    char why[COR_READY_MESSAGE_MAX];
+
+    for (uint64_t ms = 0; ms < SYNC_MAX_MS; ms++) {
+        if (cor_api_is_synced(in->api))
+            return 0;
+        if (cor_api_sync_failed(in->api, why)) {
+            COR_LOG_ERROR("a watch cache cannot be filled, and is tried again each second",
+                          COR_F_STR("error", why));
+            return 0;
+        }
+        (void)cor_loop_run_until(in->home, never, in, 1);
+    }
+    return cor_status_set(st, -COR_ETIMEOUT, "the watch caches could not be filled");
+}
+
+static int start_loops(struct cor_instance *in, struct cor_status *st)
+{
+    const struct cor_compactor_opts opts = {
+        .engine = in->engine, .loop = in->home, .interval_ms = in->opts.compaction_interval_ms};
+    const struct cor_api_cache_opts cache_opts = {.bytes_max = in->opts.watch_cache_bytes,
+                                                  .sizes = in->opts.watch_cache_sizes};
+    char name[16];
+    int r = cor_compactor_open(&opts, &in->compactor);
+
+    if (r == 0)
+        r = cor_instance_prepare_checks(in);
+    if (r == 0 && in->opts.watch_cache)
+        r = cor_api_open_caches(in->api, &cache_opts, st);
+    if (r == 0)
+        r = cor_api_add_cache_metrics(in->api, in->metrics);
+    if (r == 0)
+        r = cor_api_bootstrap(cor_api_loop(in->api, 0), on_bootstrap, in, st);
+    if (r < 0)
+        return r;
+    in->waiting = 1;
+    for (size_t i = 0; i < in->nworkers; i++) {
+        snprintf(name, sizeof(name), "loop-%u", (unsigned char)i);
+        if (cor_loop_start(in->workers[i].loop, name) < 0) {
+            COR_LOG_ERROR("no thread for a loop", COR_F_U64("loop", i));
+            abort();
+        }
+        in->workers[i].is_started = true;
+    }
+    cor_instance_check_engine(&in->engine_timer);
+    cor_instance_wait(in);
+    if (in->bootstrap_err < 0)
+        cor_status_move(st, &in->bootstrap_status);
+    return in->bootstrap_err < 0 ? in->bootstrap_err : wait_for_caches(in, st);
+}
+
+static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
+{
+    if (!cor_host_is_numeric(o->bind_address))
+        return cor_status_set(st, -COR_EINVAL, "--bind-address \"%s\" is not a numeric address",
+                              o->bind_address);
+    if (!o->tls_cert_file != !o->tls_key_file)
+        return cor_status_set(st, -COR_EINVAL,
+                              "--tls-cert-file and --tls-private-key-file belong together");
+    if (o->encryption_reload && !o->encryption_config)
+        return cor_status_set(st, -COR_EINVAL,
+                              "--encryption-provider-config-automatic-reload must be set with "
+                              "--encryption-provider-config");
+    return 0;
+}
+
+static int open_all(struct cor_instance *in, struct cor_status *st)
+{
+    struct cor_loop *loops[COR_API_LOOPS_MAX];
+    int r = check_opts(&in->opts, st);
+
+    if (r == 0)
+        r = open_loops(in);
+    for (size_t i = 0; i < in->nworkers; i++)
+        loops[i] = in->workers[i].loop;
+    if (r == 0)
+        r = open_engine(in, st);
+    if (r == 0)
+        r = open_credentials(in, st);
+    if (r == 0)
+        r = cor_instance_add_metrics(in);
+    if (r == 0)
+        r = cor_instance_open_encryption(in, st);
+    if (r == 0)
+        r = open_tls(in, st);
+    if (r == 0)
+        r = open_api(in, loops, st);
+    if (r == 0)
+        r = listen_all(in, st);
+    if (r == 0)
+        r = write_kubeconfig(in, st);
+    if (r < 0)
+        return r;
+    cor_instance_announce(in);
+    return start_loops(in, st);
+}
+
+static size_t count_loops(size_t wanted)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t n = wanted ? wanted : cores > 0 ? (size_t)cores : 1;
+
+    return n < COR_API_LOOPS_MAX ? n : COR_API_LOOPS_MAX;
+}
+
+int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance **ret_instance,
+                      struct cor_status *reterr_status)
+{
+    size_t n = count_loops(opts->nloops);
+    struct cor_instance *in = cor_calloc(1, sizeof(*in) + n * sizeof(in->workers[0]));
+    int r;
+
+    if (!in)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+    in->opts = *opts;
+    in->nworkers = n;
+    atomic_init(&in->engine_ok, true);
+    pthread_mutex_init(&in->engine_lock, NULL);
+    cor_status_init(&in->bootstrap_status);
+    r = open_all(in, reterr_status);
+    if (r < 0) {
+        cor_instance_close(in, 0);
+        if (reterr_status && reterr_status->err == 0)
+            (void)cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return r;
+    }
+    *ret_instance = in;
+    return 0;
+}
+
+struct cor_loop *cor_instance_home(struct cor_instance *instance)
+{
+    return instance->home;
+}
+
+const char *cor_instance_url(const struct cor_instance *instance)
+{
+    return instance->url;
+}
+
+const char *cor_instance_kubeconfig(const struct cor_instance *instance)
+{
+    return instance->kubeconfig;
+}
+
+bool cor_instance_is_first_start(const struct cor_instance *instance)
+{
+    return instance->credentials.is_first;
+}
+
+static bool is_stopped(void *arg)
+{
+    return ((struct cor_instance *)arg)->is_stopped;
+}
+
+void cor_instance_run(struct cor_instance *instance)
+{
+    while (!cor_loop_run_until(instance->home, is_stopped, instance, COR_INSTANCE_FOREVER_MS))
+        continue;
+}
+
+void cor_instance_stop(struct cor_instance *instance)
+{
+    instance->is_stopped = true;
+}

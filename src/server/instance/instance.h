@@ -1,0 +1,65 @@
+/* A whole server in this process: store, loops, REST API, HTTP, credentials.
+ *
+ * One thread, its home, opens it, runs its home loop and closes it; requests run on loops of their
+ * own. Owner: its opener.  Thread: home, unless a function says otherwise. */
+#ifndef COR_SERVER_INSTANCE_H
+#define COR_SERVER_INSTANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "meta/status.h"
+#include "server/access/authorizer.h"
+#include "storage/engine/engine.h"
+
+struct cor_instance;
+struct cor_loop;
+
+/* The flags of `coracle serve`, and what they mean there. Strings must stay; NULL: not given. */
+struct cor_instance_opts {
+    const char *data_dir;
+    const char *storage_backend; /* NULL: see cor_engine_backend() */
+    struct cor_etcd_config etcd;
+    const char *path_prefix;         /* of all keys in the store; NULL: /registry */
+    uint64_t compaction_interval_ms; /* 0: never */
+    const char *bind_address;        /* numeric */
+    uint16_t port;                   /* 0: a free one */
+    const char *unix_socket;
+    const char *token_file, *client_ca_file, *tls_cert_file, *tls_key_file;
+    enum cor_authz_mode authz_mode;
+    uint64_t event_ttl_ms, request_timeout_ms;
+    uint64_t min_request_timeout_s;
+    uint64_t reading_max, mutating_max;
+    uint64_t h2_streams_max;       /* of one HTTP/2 connection; 0: the default */
+    bool watch_cache;              /* false: reads go to the store */
+    const char *watch_cache_sizes; /* as in struct cor_api_cache_opts */
+    uint64_t watch_cache_bytes;
+    const char *encryption_config; /* an EncryptionConfiguration file */
+    bool encryption_reload;        /* look each minute whether it has changed */
+    size_t nloops;                 /* 0: as many as there are cores */
+};
+
+/* Comes back when the server answers requests. What goes wrong is said in `reterr_status`; only a
+ * process that may have no thread for a loop is ended. */
+int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance **ret_instance,
+                      struct cor_status *reterr_status);
+
+struct cor_loop *cor_instance_home(struct cor_instance *instance);
+const char *cor_instance_url(const struct cor_instance *instance);
+const char *cor_instance_kubeconfig(const struct cor_instance *instance);
+bool cor_instance_is_first_start(const struct cor_instance *instance);
+
+/* Runs the home loop until cor_instance_stop(), which something on the home loop calls. */
+void cor_instance_run(struct cor_instance *instance);
+void cor_instance_stop(struct cor_instance *instance);
+
+/* Reads the encryption file again, if there is one, and logs what came of it. On the home loop. */
+void cor_instance_reload(struct cor_instance *instance);
+
+/* Stops listening, ends watches, lets requests finish for `drain_ms`, closes the store. Returns
+ * NULL; NULL is fine. */
+struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t drain_ms);
+
+#endif

@@ -1,0 +1,92 @@
+/* Inside an instance: what opening, watching over itself and closing share.
+ * Thread: home, unless a function says otherwise. */
+#ifndef COR_SERVER_INSTANCE_INT_H
+#define COR_SERVER_INSTANCE_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "server/http/server.h"
+#include "server/instance/credentials.h"
+#include "server/instance/instance.h"
+#include "storage/encryption/dynamic_transformers.h"
+#include "storage/engine/engine.h"
+
+#define COR_INSTANCE_FOREVER_MS (UINT64_C(1) << 40)
+#define COR_INSTANCE_TEXT_MAX   4096
+
+/* One of the loops that serve requests, and its way to say that nothing is under way on it. */
+struct cor_worker {
+    struct cor_instance *instance;
+    struct cor_loop *loop;
+    size_t index;
+    bool is_started;
+    struct cor_mail mail; /* to the loop and back */
+    struct cor_timer timer;
+};
+
+struct cor_instance {
+    struct cor_instance_opts opts;
+    struct cor_loop *home;
+    struct cor_engine *engine;
+    struct cor_metrics *metrics;
+    struct cor_token_table *tokens;
+    struct cor_server_credentials credentials;
+    struct cor_tls *tls;
+    struct cor_offload *offload;
+    struct cor_api *api;
+    struct cor_server *server;
+    struct cor_compactor *compactor;
+
+    struct cor_mail mail; /* of what is waited for: bootstrap, then the HTTP server's end */
+    struct cor_status bootstrap_status;
+    int bootstrap_err;
+    unsigned waiting; /* answers that have not come to the home loop yet */
+    bool is_stopped;
+
+    struct cor_timer engine_timer;
+    struct cor_engine_status_req engine_req;
+    bool engine_busy;
+    atomic_bool engine_ok, draining;
+    pthread_mutex_t engine_lock; /* of the next; a leaf */
+    char engine_why[COR_READY_MESSAGE_MAX];
+    _Atomic uint64_t store_bytes, store_rev;
+    struct cor_health_check checks[5];
+    size_t nchecks;
+
+    struct cor_dynamic_transformers *transformers; /* NULL: nothing is encrypted */
+    struct cor_timer encryption_timer;
+    _Atomic uint64_t reloads, reloads_failed;     /* of the encryption file */
+    _Atomic uint64_t reloaded_s, reload_failed_s; /* when last; wall clock */
+
+    char url[COR_INSTANCE_TEXT_MAX], kubeconfig[COR_INSTANCE_TEXT_MAX];
+    size_t nworkers;
+    struct cor_worker workers[];
+};
+
+/* Tells others on the same store that this server is there, when it has its address; the engine's
+ * end takes it back. */
+void cor_instance_announce(struct cor_instance *instance);
+
+/* Any thread: one of the answers that the home loop waits for is here. */
+void cor_instance_answer_home(struct cor_instance *instance);
+/* Turns the home loop until no answer is awaited. */
+void cor_instance_wait(struct cor_instance *instance);
+
+/* Before the first check: takes the timer's place. 0, -COR_ENOMEM. */
+int cor_instance_prepare_checks(struct cor_instance *instance);
+/* Asks the engine how it is, and again two seconds after its answer. */
+void cor_instance_check_engine(struct cor_timer *engine_timer);
+void cor_instance_add_checks(struct cor_instance *instance);
+/* Reads the encryption file, if there is one, and looks at it once a minute if that is wanted. When
+ * the home loop and the metrics are there; as cor_dynamic_transformers_new(). */
+int cor_instance_open_encryption(struct cor_instance *instance, struct cor_status *reterr_status);
+void cor_instance_check_encryption(struct cor_timer *encryption_timer);
+/* In encryption_metrics.c. 0, -COR_ENOMEM. */
+int cor_instance_add_encryption_metrics(struct cor_instance *instance);
+/* 0, -COR_ENOMEM. */
+int cor_instance_add_metrics(struct cor_instance *instance);
+
+#endif

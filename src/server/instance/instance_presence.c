@@ -1,0 +1,68 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "coracle/version.h"
+#include "meta/time_text.h"
+#include "server/instance/instance_int.h"
+#include "json/writer.h"
+
+#define HOST_MAX  256
+#define BYTES_MAX 2048
+
+/* Names are told apart by the number: a host may run several servers, one after the other. */
+static int write_key(struct cor_buf *out)
+{
+    char host[HOST_MAX] = "";
+    struct cor_rand rand;
+
+    if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+        snprintf(host, sizeof(host), "unknown");
+    cor_rand_init(&rand);
+    return cor_buf_addf(out, COR_SERVERS_PREFIX "%s-%08x", host, (unsigned)cor_rand_u64(&rand));
+}
+
+static int write_value(const struct cor_instance *in, struct cor_buf *out)
+{
+    const char *prefix = in->opts.path_prefix;
+    const char *bind = in->opts.bind_address;
+    char since[COR_TIME_TEXT_MAX], address[COR_INSTANCE_TEXT_MAX];
+    struct cor_json_writer w;
+
+    /* Not the URL: for all addresses that is the loopback's, which says nothing elsewhere. */
+    snprintf(address, sizeof(address), strchr(bind, ':') ? "https://[%s]%s" : "https://%s%s", bind,
+             strrchr(in->url, ':'));
+    cor_json_writer_init(&w, out);
+    cor_json_begin_object(&w);
+    cor_json_member(&w, COR_STR("version"), cor_strz(COR_VERSION));
+    cor_json_key(&w, COR_STR("pid"));
+    cor_json_i64(&w, getpid());
+    cor_json_member(&w, COR_STR("address"), cor_strz(address));
+    cor_json_member(&w, COR_STR("since"),
+                    cor_time_print(cor_clock_wall_ms(cor_clock_real()) / 1000, since));
+    cor_json_member(&w, COR_STR("prefix"),
+                    cor_strz(prefix ? prefix : COR_STORE_PATH_PREFIX_DEFAULT));
+    cor_json_end_object(&w);
+    return cor_json_writer_finish(&w);
+}
+
+void cor_instance_announce(struct cor_instance *instance)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf key, value;
+    int r;
+
+    cor_buf_init(&key, BYTES_MAX);
+    cor_buf_init(&value, BYTES_MAX);
+    r = write_key(&key);
+    if (r == 0)
+        r = write_value(instance, &value);
+    if (r == 0)
+        r = cor_engine_announce(instance->engine, cor_buf_str(&key), cor_buf_str(&value));
+    if (r < 0)
+        COR_LOG_DEBUG("this server is not listed in the store",
+                      COR_F_STR("error", cor_err_text(r)));
+}

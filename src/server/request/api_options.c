@@ -1,0 +1,164 @@
+#include "server/request/api_options.h"
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "http/url.h"
+#include "meta/quote.h"
+
+enum kind { STRING, INT, BOOL, FLAG, GO_BOOL };
+
+#define LISTING  (COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH) | COR_VERB_BIT(DELETECOLLECTION))
+#define DELETING (COR_VERB_BIT(DELETE) | COR_VERB_BIT(DELETECOLLECTION))
+#define ANY_VERB (~0u)
+
+#define OPTION(name, kind, field, ...)                                                             \
+    {                                                                                              \
+        name, kind, offsetof(struct cor_api_options, field), __VA_ARGS__                           \
+    }
+#define HAS(field) offsetof(struct cor_api_options, field)
+
+static const struct option {
+    const char *name;
+    enum kind kind;
+    size_t at;
+    unsigned verbs; /* which verbs read it; others do not look at the value */
+    size_t has_at;  /* 0: none */
+} known[] = {
+    OPTION("labelSelector", STRING, label_selector, ANY_VERB, 0),
+    OPTION("fieldSelector", STRING, field_selector, ANY_VERB, 0),
+    OPTION("resourceVersion", STRING, resource_version, ANY_VERB, 0),
+    OPTION("resourceVersionMatch", STRING, resource_version_match, ANY_VERB, 0),
+    OPTION("continue", STRING, continue_token, ANY_VERB, 0),
+    OPTION("propagationPolicy", STRING, propagation_policy, ANY_VERB, HAS(has_propagation_policy)),
+    OPTION("uid", STRING, uid, DELETING, 0),
+    OPTION("fieldValidation", STRING, field_validation, ANY_VERB, 0),
+    OPTION("fieldManager", STRING, field_manager, ANY_VERB, 0),
+    OPTION("includeObject", STRING, include_object, ANY_VERB, 0),
+    OPTION("dryRun", STRING, dry_run, ANY_VERB, HAS(has_dry_run)),
+    OPTION("limit", INT, limit, LISTING, 0),
+    OPTION("timeoutSeconds", INT, timeout_seconds, LISTING, 0),
+    OPTION("gracePeriodSeconds", INT, grace_period_seconds, DELETING, HAS(has_grace_period)),
+    OPTION("watch", BOOL, watch, ANY_VERB, 0),
+    OPTION("allowWatchBookmarks", BOOL, allow_bookmarks, ANY_VERB, 0),
+    OPTION("sendInitialEvents", BOOL, send_initial_events, ANY_VERB, 0),
+    OPTION("orphanDependents", BOOL, orphan_dependents, ANY_VERB, 0),
+    OPTION("pretty", GO_BOOL, pretty, ANY_VERB, 0),
+    OPTION("force", BOOL, force, ANY_VERB, 0),
+    OPTION("export", FLAG, is_export, COR_VERB_BIT(GET), 0),
+};
+
+static bool is_false(struct cor_str value)
+{
+    return cor_str_eq(value, COR_STR("0")) ||
+           (value.n == 5 && strncasecmp(value.p, "false", 5) == 0);
+}
+
+/* strconv.ParseBool; what it does not know is false here. */
+static bool is_go_true(struct cor_str value)
+{
+    static const char *const words[] = {"1", "t", "T", "TRUE", "true", "True"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(words); i++) {
+        if (cor_str_eqz(value, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static int read_int(struct cor_str value, int64_t *ret, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {0};
+    int r = cor_str_to_i64(value, ret);
+
+    if (r == 0)
+        return 0;
+    cor_buf_init(&quoted, COR_API_OPTIONS_BYTES_MAX);
+    (void)cor_quote(value, &quoted);
+    return cor_status_bad_request(reterr_status, "strconv.ParseInt: parsing %s: %s",
+                                  cor_buf_z(&quoted),
+                                  r == -COR_ETOOBIG ? "value out of range" : "invalid syntax");
+}
+
+/* `seen`: a bit per row of the table. */
+static int read_pair(struct cor_api_options *options, enum cor_api_verb verb, struct cor_str name,
+                     struct cor_str raw_value, unsigned *seen, struct cor_status *reterr_status)
+{
+    size_t mark = options->text.n;
+    char *base = (char *)options;
+    struct cor_str value;
+    int r;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(known); i++) {
+        if ((*seen & (1u << i)) || !(known[i].verbs & (1u << verb)) ||
+            !cor_url_query_is(name, cor_strz(known[i].name)))
+            continue;
+        r = cor_url_unescape(raw_value, COR_URL_QUERY, &options->text);
+        if (r == -COR_EINVAL)
+            return 0;
+        if (r < 0)
+            return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        *seen |= 1u << i;
+        if (known[i].has_at > 0)
+            *(bool *)(base + known[i].has_at) = true;
+        value = cor_str_from(cor_buf_str(&options->text), mark);
+        switch (known[i].kind) {
+        case STRING:
+            *(struct cor_str *)(base + known[i].at) = value;
+            return 0;
+        case INT:
+            return read_int(value, (int64_t *)(base + known[i].at), reterr_status);
+        case BOOL:
+            *(enum cor_tristate *)(base + known[i].at) = is_false(value) ? COR_FALSE : COR_TRUE;
+            return 0;
+        case GO_BOOL:
+            *(enum cor_tristate *)(base + known[i].at) = is_go_true(value) ? COR_TRUE : COR_FALSE;
+            return 0;
+        case FLAG:
+            *(bool *)(base + known[i].at) = !is_false(value);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
+                          struct cor_api_options *ret_options, struct cor_status *reterr_status)
+{
+    struct cor_str name, value;
+    unsigned seen = 0;
+    int r;
+
+    *ret_options = (struct cor_api_options){0};
+    cor_buf_init(&ret_options->text, COR_API_OPTIONS_BYTES_MAX);
+    /* Decoding never lengthens: with room for all of it no value moves. */
+    r = query.n > 0 ? cor_buf_reserve(&ret_options->text, query.n) : 0;
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
+        if (r < 0)
+            continue;
+        r = read_pair(ret_options, verb, name, value, &seen, reterr_status);
+        if (r < 0) {
+            cor_buf_deinit(&ret_options->text);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void cor_api_options_deinit(struct cor_api_options *options)
+{
+    cor_buf_deinit(&options->text);
+}
+
+int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf value = {.max = COR_API_OPTIONS_BYTES_MAX};
+    int r = cor_url_query_get(query, COR_STR("watch"), &value);
+
+    if (r < 0 && r != -COR_ENOTFOUND)
+        return r;
+    *ret_is_watch = r == 0 && !is_false(cor_buf_str(&value));
+    return 0;
+}

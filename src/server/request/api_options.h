@@ -1,0 +1,39 @@
+/* The query parameters of the API's verbs, decoded.
+ * Thread: any (a value).  Owner: whoever embeds it. */
+#ifndef COR_SERVER_API_OPTIONS_H
+#define COR_SERVER_API_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "meta/list_options.h"
+#include "meta/status.h"
+#include "schema/api_resource.h"
+
+#define COR_API_OPTIONS_BYTES_MAX (256u * 1024)
+
+struct cor_api_options {
+    /* Strings are in `text`; "" when absent. */
+    struct cor_str label_selector, field_selector;
+    struct cor_str resource_version, resource_version_match, continue_token;
+    struct cor_str propagation_policy, field_validation, field_manager, include_object, dry_run;
+    struct cor_str uid; /* a precondition of a deletion, as its resource_version is */
+    int64_t limit, timeout_seconds, grace_period_seconds;
+    bool has_grace_period, has_propagation_policy, has_dry_run, is_export;
+    enum cor_tristate watch, allow_bookmarks, send_initial_events, orphan_dependents, pretty, force;
+    struct cor_buf text;
+};
+
+/* The first value of a name counts; names that are not known are ignored, and so are numbers that
+ * the verb has no use for. 0, -COR_EINVAL (400 in
+ * upstream's words), -COR_ENOMEM, -COR_ETOOBIG; there is nothing to release on failure. */
+int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
+                          struct cor_api_options *ret_options, struct cor_status *reterr_status);
+
+void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroed struct */
+
+/* Does a query ask for a watch? 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch);
+
+#endif

@@ -1,0 +1,132 @@
+#include "server/request/buffer_sink.h"
+
+#include "base/err.h"
+
+#define HEADERS_BYTES_MAX (64u * 1024)
+
+static void finish(struct cor_buffer_sink *own, bool aborted)
+{
+    own->is_done = true;
+    own->is_aborted = own->is_aborted || aborted;
+    own->cbs = NULL;
+    if (own->on_done)
+        own->on_done(own);
+}
+
+static void sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, void *arg)
+{
+    struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
+
+    own->cbs = cbs;
+    own->cb_arg = arg;
+}
+
+static void sink_start(struct cor_sink *sink, int status, const struct cor_http_header *headers,
+                       size_t nheaders, uint64_t length)
+{
+    struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
+
+    own->status = status;
+    for (size_t i = 0; i < nheaders; i++) {
+        if (cor_buf_addf(&own->headers, "%.*s: %.*s\n", COR_STR_ARG(headers[i].name),
+                         COR_STR_ARG(headers[i].value)) < 0)
+            own->is_aborted = true;
+    }
+}
+
+static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
+                          size_t skip)
+{
+    struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
+    size_t taken = 0;
+
+    for (size_t i = 0; i < nspans; i++) {
+        struct cor_str span = spans[i];
+
+        if (skip >= span.n) {
+            skip -= span.n;
+            continue;
+        }
+        span = cor_str_from(span, skip);
+        skip = 0;
+        if (own->room != SIZE_MAX && span.n > own->room)
+            span.n = own->room;
+        if (cor_buf_adds(&own->body, span) < 0)
+            own->is_aborted = true;
+        taken += span.n;
+        if (own->room != SIZE_MAX)
+            own->room -= span.n;
+        if (own->room == 0)
+            break;
+    }
+    return taken;
+}
+
+static void sink_end(struct cor_sink *sink)
+{
+    finish((struct cor_buffer_sink *)sink, false);
+}
+
+static void sink_abort(struct cor_sink *sink)
+{
+    finish((struct cor_buffer_sink *)sink, true);
+}
+
+static void sink_no_deadline(struct cor_sink *sink)
+{
+}
+
+static const struct cor_sink_ops buffer_ops = {
+    .set_cbs = sink_set_cbs,
+    .start = sink_start,
+    .writev = sink_writev,
+    .end = sink_end,
+    .abort = sink_abort,
+    .no_deadline = sink_no_deadline,
+};
+
+void cor_buffer_sink_init(struct cor_buffer_sink *sink, size_t body_max,
+                          void (*on_done)(struct cor_buffer_sink *sink))
+{
+    *sink = (struct cor_buffer_sink){.sink.ops = &buffer_ops, .room = SIZE_MAX, .on_done = on_done};
+    cor_buf_init(&sink->headers, HEADERS_BYTES_MAX);
+    cor_buf_init(&sink->body, body_max);
+}
+
+void cor_buffer_sink_deinit(struct cor_buffer_sink *sink)
+{
+    cor_buf_deinit(&sink->headers);
+    cor_buf_deinit(&sink->body);
+}
+
+void cor_buffer_sink_drain(struct cor_buffer_sink *sink, size_t n)
+{
+    sink->room += n;
+    if (sink->cbs)
+        sink->cbs->on_writable(sink->cb_arg);
+}
+
+void cor_buffer_sink_cancel(struct cor_buffer_sink *sink)
+{
+    const struct cor_sink_cbs *cbs = sink->cbs;
+
+    if (sink->is_done)
+        return;
+    finish(sink, true);
+    if (cbs)
+        cbs->on_gone(sink->cb_arg);
+}
+
+struct cor_str cor_buffer_sink_header(const struct cor_buffer_sink *sink, const char *name)
+{
+    struct cor_str rest = cor_buf_str(&sink->headers);
+
+    while (rest.n > 0) {
+        struct cor_str value = cor_str_cut(&rest, '\n');
+        struct cor_str key = cor_str_cut(&value, ':');
+
+        if (cor_str_eqz(key, name))
+            return cor_str_trim(value);
+    }
+    return (struct cor_str){NULL, 0};
+}

@@ -1,0 +1,144 @@
+#include "server/request/request_info.h"
+
+#include "base/err.h"
+#include "http/url.h"
+#include "server/request/api_options.h"
+
+#define PARTS_MAX 10
+
+struct parts {
+    struct cor_str v[PARTS_MAX];
+    size_t n;
+};
+
+/* Slashes at both ends do not count; those between do, doubled ones give empty parts. */
+static struct parts split(struct cor_str path)
+{
+    struct parts parts = {.n = 0};
+
+    while (path.n > 0 && path.p[0] == '/')
+        path = cor_str_from(path, 1);
+    while (path.n > 0 && path.p[path.n - 1] == '/')
+        path.n--;
+    while (path.n > 0 && parts.n < PARTS_MAX)
+        parts.v[parts.n++] = cor_str_cut(&path, '/');
+    return parts;
+}
+
+static void shift(struct parts *parts, size_t n)
+{
+    parts->n -= n;
+    memmove(parts->v, parts->v + n, parts->n * sizeof(parts->v[0]));
+}
+
+static enum cor_api_verb verb_of(enum cor_http_method method)
+{
+    switch (method) {
+    case COR_HTTP_POST:
+        return COR_VERB_CREATE;
+    case COR_HTTP_GET:
+    case COR_HTTP_HEAD:
+        return COR_VERB_GET;
+    case COR_HTTP_PUT:
+        return COR_VERB_UPDATE;
+    case COR_HTTP_PATCH:
+        return COR_VERB_PATCH;
+    case COR_HTTP_DELETE:
+        return COR_VERB_DELETE;
+    case COR_HTTP_OPTIONS:
+    case COR_HTTP_OTHER:
+        break;
+    }
+    return COR_VERB_NONE;
+}
+
+/* Cuts off prefix, group and version; false when the path names no resource. */
+static bool take_version(struct cor_request_info *info, struct parts *parts)
+{
+    bool core;
+
+    if (parts->n < 3)
+        return false;
+    core = cor_str_eq(parts->v[0], COR_STR("api"));
+    if (!core && !cor_str_eq(parts->v[0], COR_STR("apis")))
+        return false;
+    /* An empty group is the core group only below /api. */
+    if (!core && (parts->n < 4 || parts->v[1].n == 0))
+        return false;
+    if (!core)
+        info->group = parts->v[1];
+    info->version = parts->v[core ? 1 : 2];
+    shift(parts, core ? 2 : 3);
+    return true;
+}
+
+static void take_namespace(struct cor_request_info *info, struct parts *parts)
+{
+    if (!cor_str_eq(parts->v[0], COR_STR("namespaces")) || parts->n < 2)
+        return;
+    info->ns = parts->v[1];
+    if (parts->n > 2 && !cor_str_eq(parts->v[2], COR_STR("status")) &&
+        !cor_str_eq(parts->v[2], COR_STR("finalize"))) {
+        info->in_namespace = true;
+        shift(parts, 2);
+    }
+}
+
+static int read_resource(struct cor_request_info *info, enum cor_http_method method,
+                         struct cor_str query, struct parts *parts)
+{
+    bool is_watch;
+    int r;
+
+    info->verb = verb_of(method);
+    if (cor_str_eq(parts->v[0], COR_STR("watch")) && parts->n > 1) {
+        info->is_watch_path = true;
+        info->verb = COR_VERB_WATCH;
+        shift(parts, 1);
+    }
+    take_namespace(info, parts);
+    info->resource = parts->v[0];
+    if (parts->n > 1)
+        info->name = parts->v[1];
+    if (parts->n > 2)
+        info->subresource = parts->v[2];
+    info->has_more = parts->n > 3;
+    if (info->name.n > 0)
+        return 0;
+    if (info->verb == COR_VERB_DELETE)
+        info->verb = COR_VERB_DELETECOLLECTION;
+    if (info->verb != COR_VERB_GET)
+        return 0;
+    r = cor_api_query_is_watch(query, &is_watch);
+    if (r == 0)
+        info->verb = is_watch ? COR_VERB_WATCH : COR_VERB_LIST;
+    return r;
+}
+
+int cor_request_info_init(struct cor_request_info *info, enum cor_http_method method,
+                          struct cor_str path, struct cor_str query)
+{
+    struct parts parts;
+    int r;
+
+    *info = (struct cor_request_info){.verb = COR_VERB_NONE};
+    cor_buf_init(&info->text, COR_REQUEST_PATH_MAX);
+    r = cor_url_unescape(path, COR_URL_PATH, &info->text);
+    if (r == 0) {
+        info->path = cor_buf_str(&info->text);
+        parts = split(info->path);
+        info->is_resource = take_version(info, &parts);
+        if (info->is_resource)
+            r = read_resource(info, method, query, &parts);
+    }
+    if (r < 0) {
+        cor_buf_deinit(&info->text);
+        *info = (struct cor_request_info){.verb = COR_VERB_NONE}; /* its strings are gone */
+    }
+    return r;
+}
+
+void cor_request_info_deinit(struct cor_request_info *info)
+{
+    cor_buf_deinit(&info->text);
+}

@@ -1,0 +1,593 @@
+#include "server/strategy/strategy.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/str_set.h"
+#include "meta/field_error.h"
+#include "meta/object_edit.h"
+#include "meta/object_meta.h"
+#include "meta/time_text.h"
+#include "server/api/heavy.h"
+#include "server/strategy/namespaces.h"
+#include "server/strategy/parts.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define SMALL_MAX       (64u * 1024)
+#define NAME_LABEL      "kubernetes.io/metadata.name"
+#define NAME_CHARACTERS "bcdfghjklmnpqrstvwxz2456789"
+
+/* The texts that edits point to while an object is made. */
+struct scratch {
+    char created[COR_TIME_TEXT_MAX + 2];
+    char generation[COR_GENERATION_TEXT_MAX];
+    struct cor_buf name, uid, ns, labels, spec, owners;
+};
+
+static void scratch_init(struct scratch *s)
+{
+    cor_buf_init(&s->name, SMALL_MAX);
+    cor_buf_init(&s->uid, 64);
+    cor_buf_init(&s->ns, SMALL_MAX);
+    cor_buf_init(&s->labels, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&s->spec, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&s->owners, COR_OBJECT_BYTES_MAX_DEFAULT);
+}
+
+static void scratch_deinit(struct scratch *s)
+{
+    cor_buf_deinit(&s->name);
+    cor_buf_deinit(&s->uid);
+    cor_buf_deinit(&s->ns);
+    cor_buf_deinit(&s->labels);
+    cor_buf_deinit(&s->spec);
+    cor_buf_deinit(&s->owners);
+}
+
+static int no_memory(struct cor_call *call, int r)
+{
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out)
+{
+    size_t keep = COR_GENERATED_MAX - COR_GENERATED_SUFFIX;
+    int r = cor_buf_add(out, prefix.p, prefix.n > keep ? keep : prefix.n);
+
+    for (int i = 0; i < COR_GENERATED_SUFFIX && r == 0; i++)
+        r = cor_buf_addc(
+            out,
+            NAME_CHARACTERS[cor_rand_below(cor_heavy_rand(call), sizeof(NAME_CHARACTERS) - 1)]);
+    return r;
+}
+
+static int set_quoted(struct cor_edits *edits, struct cor_str key, struct cor_str text,
+                      struct cor_buf *scratch)
+{
+    int r = cor_json_quote(scratch, text);
+
+    if (r == 0)
+        cor_edits_set(edits, key, cor_buf_str(scratch));
+    return r;
+}
+
+static int set_name(struct cor_call *call, const struct cor_object *body, struct cor_edits *meta,
+                    struct scratch *s)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf name = {0};
+    struct cor_str prefix;
+    int r;
+
+    if (cor_object_name(body).n > 0 ||
+        cor_json_to_raw(cor_object_meta_member(body, COR_STR("generateName")), &prefix) < 0 ||
+        prefix.n == 0)
+        return 0;
+    cor_buf_init(&name, SMALL_MAX);
+    r = generate_name(call, prefix, &name);
+    return r < 0 ? r : set_quoted(meta, COR_STR("name"), cor_buf_str(&name), &s->name);
+}
+
+static int set_system_fields(struct cor_call *call, struct cor_edits *meta, struct scratch *s)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uid = {0};
+    char time[COR_TIME_TEXT_MAX];
+    struct cor_str now = cor_time_print(cor_call_now_ms(call) / 1000, time);
+    int r;
+
+    cor_buf_init(&uid, 64);
+    r = cor_api_add_uuid(cor_heavy_rand(call), &uid);
+    if (r == 0)
+        r = set_quoted(meta, COR_STR("uid"), cor_buf_str(&uid), &s->uid);
+    s->created[0] = s->created[now.n + 1] = '"';
+    memcpy(s->created + 1, now.p, now.n);
+    cor_edits_set(meta, COR_STR("creationTimestamp"), cor_str(s->created, now.n + 2));
+    cor_edits_drop(meta, COR_STR("deletionTimestamp"));
+    cor_edits_drop(meta, COR_STR("deletionGracePeriodSeconds"));
+    if (call->res->flags & COR_API_GENERATION_CREATE)
+        cor_edits_set(meta, COR_STR("generation"), COR_STR("1"));
+    return r;
+}
+
+static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct scratch *s)
+{
+    if (!cor_api_is_namespaced(call->res)) {
+        cor_edits_drop(meta, COR_STR("namespace"));
+        return 0;
+    }
+    return set_quoted(meta, COR_STR("namespace"), call->ns, &s->ns);
+}
+
+/* Lists and maps without anything in them are left out, as typed decoding leaves them out. */
+static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
+{
+    static const struct cor_str keys[] = {COR_STR("annotations"), COR_STR("finalizers"),
+                                          COR_STR("labels"), COR_STR("managedFields"),
+                                          COR_STR("ownerReferences")};
+    struct cor_str values[COR_ARRAY_LEN(keys)];
+
+    cor_json_get_each(cor_object_metadata(body), keys, COR_ARRAY_LEN(keys), values);
+    for (size_t i = 0; i < COR_ARRAY_LEN(keys); i++) {
+        if (!values[i].p || values[i].n == 2 || cor_json_type(values[i]) == COR_JSON_NULL)
+            cor_edits_drop(meta, keys[i]);
+    }
+}
+
+/* A namespace carries its name as a label. */
+static int set_name_label(const struct cor_object *body, struct cor_str quoted_name,
+                          struct cor_edits *meta, struct scratch *s)
+{
+    struct cor_str labels = cor_object_meta_member(body, COR_STR("labels"));
+    struct cor_edits edits = {.n = 0};
+    int r;
+
+    cor_edits_set(&edits, COR_STR(NAME_LABEL), quoted_name);
+    r = cor_edits_apply(&edits, labels.p ? labels : COR_STR("{}"), &s->labels);
+    cor_edits_set(meta, COR_STR("labels"), cor_buf_str(&s->labels));
+    return r;
+}
+
+static int warn_of_owners(struct cor_call *call, struct cor_str uids)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    int r;
+
+    cor_buf_init(&text, SMALL_MAX);
+    r = cor_buf_addf(
+        &text,
+        ".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references "
+        "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        "duplicate UID(s) observed: %.*s",
+        call->verb == &cor_verb_patch ? " after mutating admission happens" : "",
+        COR_STR_ARG(uids));
+    return r == -COR_ENOMEM ? r : cor_warnings_add(&call->warnings, cor_buf_str(&text));
+}
+
+/* Appends the uid of a repeated owner to the list that the warning names. */
+static int note_repeated(struct cor_str owner, struct cor_buf *uids)
+{
+    struct cor_str value, uid;
+    int r;
+
+    if (cor_json_get(owner, COR_STR("uid"), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_to_raw(value, &uid) < 0)
+        return 0;
+    r = cor_buf_addf(uids, "%s%.*s", uids->n > 0 ? ", " : "", COR_STR_ARG(uid));
+    /* The warning is cut off; the owners are not. */
+    return r == -COR_ETOOBIG ? 0 : r;
+}
+
+/* An owner that is named twice is kept once: canonical bytes are the same when they mean the same.
+ */
+static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
+                                struct cor_edits *meta, struct scratch *s)
+{
+    struct cor_str owners = cor_object_meta_member(body, COR_STR("ownerReferences"));
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set seen;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf uids = {0};
+    struct cor_json_iter it = cor_json_iter(owners.p ? owners : COR_STR("[]"));
+    struct cor_json_writer w;
+    int r = 0;
+
+    cor_str_set_init(&seen, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&uids, SMALL_MAX);
+    cor_json_writer_init(&w, &s->owners);
+    cor_json_begin_array(&w);
+    while (r == 0 && cor_json_iter_elem(&it)) {
+        struct cor_str owner = cor_json_iter_value(&it);
+        bool is_new;
+
+        r = cor_str_set_add(&seen, owner, &is_new);
+        if (r == 0 && is_new)
+            cor_json_raw(&w, owner);
+        else if (r == 0)
+            r = note_repeated(owner, &uids);
+    }
+    cor_json_end_array(&w);
+    if (r == 0)
+        r = cor_json_writer_finish(&w);
+    if (r < 0 || uids.n == 0)
+        return r;
+    cor_edits_set(meta, COR_STR("ownerReferences"), cor_buf_str(&s->owners));
+    return warn_of_owners(call, cor_buf_str(&uids));
+}
+
+static int check_meta(struct cor_call *call, const struct cor_object *object,
+                      struct cor_field_errors *errs)
+{
+    struct cor_object_meta_rules rules = {call->res->name_rule, cor_api_is_namespaced(call->res),
+                                          call->res->flags & COR_API_ANY_FINALIZER};
+    struct cor_gk gk = cor_api_gk(call->res);
+
+    cor_object_meta_check(cor_object_metadata(object), &rules, errs);
+    if (errs->n == 0 && errs->error == 0)
+        return 0;
+    return cor_status_invalid(&call->status, &gk, cor_object_name(object), errs);
+}
+
+static int edit_created(struct cor_call *call, const struct cor_object *body, struct scratch *s,
+                        struct cor_object_edit *edit)
+{
+    struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
+    int r = set_name(call, body, &edit->meta_edits, s);
+
+    drop_empty(body, &edit->meta_edits);
+    if (r == 0)
+        r = set_system_fields(call, &edit->meta_edits, s);
+    if (r == 0)
+        r = set_namespace(call, &edit->meta_edits, s);
+    if (call->res->initial_status && !(call->res->flags & COR_API_KEEP_STATUS_ON_CREATE))
+        cor_edits_set(&edit->top_edits, COR_STR("status"), cor_strz(call->res->initial_status));
+    if (r == 0)
+        r = drop_repeated_owners(call, body, &edit->meta_edits, s);
+    if (r == 0 && cor_is_namespaces(call->res)) {
+        r = set_name_label(body, s->name.n > 0 ? cor_buf_str(&s->name) : name, &edit->meta_edits,
+                           s);
+        cor_edits_set(&edit->top_edits, COR_STR("spec"),
+                      COR_STR("{\"finalizers\":[\"kubernetes\"]}"));
+    }
+    return no_memory(call, r);
+}
+
+int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
+                        struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(scratch_deinit) struct scratch s;
+    struct cor_object_edit edit = {
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
+        .top = cor_object_json(body),
+        .metadata = cor_object_metadata(body),
+    };
+    int r;
+
+    scratch_init(&s);
+    r = edit_created(call, body, &s, &edit);
+    if (r == 0)
+        r = cor_object_edit(&edit, &object, &call->status);
+    if (r == 0)
+        r = check_meta(call, object, &errs);
+    if (r < 0)
+        return r;
+    *ret_object = COR_STEAL(object);
+    return 0;
+}
+
+/* The old value, or none. */
+static void keep(struct cor_edits *meta, const struct cor_object *old, const char *key)
+{
+    cor_edits_set(meta, cor_strz(key), cor_object_meta_member(old, cor_strz(key)));
+}
+
+static bool has_member(const struct cor_object *object, const char *key)
+{
+    return cor_object_meta_member(object, cor_strz(key)).p != NULL;
+}
+
+static void keep_for_status(struct cor_call *call, struct cor_edits *meta,
+                            const struct cor_object *old)
+{
+    static const char *const all[] = {"annotations", "finalizers", "labels", "ownerReferences"};
+
+    switch (call->res->status_meta) {
+    case COR_STATUS_META_PASS:
+        break;
+    case COR_STATUS_META_KEEP_LABELS:
+        keep(meta, old, "labels");
+        break;
+    case COR_STATUS_META_KEEP_OWNERS:
+        keep(meta, old, "ownerReferences");
+        break;
+    case COR_STATUS_META_KEEP_ALL:
+        for (size_t i = 0; i < COR_ARRAY_LEN(all); i++)
+            keep(meta, old, all[i]);
+        break;
+    }
+}
+
+static bool same(struct cor_str a, struct cor_str b)
+{
+    return cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR(""));
+}
+
+/* The next member that generation counts. */
+static bool next_content(struct cor_json_iter *it, struct cor_str *ret_key)
+{
+    while (cor_json_iter_member(it, ret_key)) {
+        if (!cor_str_eq(*ret_key, COR_STR("kind")) &&
+            !cor_str_eq(*ret_key, COR_STR("apiVersion")) &&
+            !cor_str_eq(*ret_key, COR_STR("metadata")) && !cor_str_eq(*ret_key, COR_STR("status")))
+            return true;
+    }
+    return false;
+}
+
+/* Both are canonical: the same content is the same bytes. */
+static bool content_differs(const struct cor_object *a, const struct cor_object *b)
+{
+    struct cor_json_iter ia = cor_json_iter(cor_object_json(a));
+    struct cor_json_iter ib = cor_json_iter(cor_object_json(b));
+    struct cor_str ka, kb;
+
+    for (;;) {
+        bool more_a = next_content(&ia, &ka), more_b = next_content(&ib, &kb);
+
+        if (!more_a || !more_b)
+            return more_a != more_b;
+        if (!cor_str_eq(ka, kb) || !cor_str_eq(cor_json_iter_value(&ia), cor_json_iter_value(&ib)))
+            return true;
+    }
+}
+
+/* The old generation. A negative one, which stores of an earlier version may hold, is left out:
+ * validation would refuse it, and the object could never be changed again. */
+static void keep_generation(struct cor_edits *meta, const struct cor_object *old)
+{
+    if (cor_object_meta_int(old, COR_STR("generation"), 0) < 0)
+        cor_edits_drop(meta, COR_STR("generation"));
+    else
+        keep(meta, old, "generation");
+}
+
+/* Which generation follows: the old one unless what it counts has changed. */
+static void set_generation(struct cor_call *call, const struct cor_object *old,
+                           const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
+{
+    bool changed;
+
+    if (call->sub || !(call->res->flags & COR_API_GENERATION_UPDATE)) {
+        keep_generation(meta, old);
+        return;
+    }
+    changed = content_differs(old, body);
+    if (!changed && (call->res->flags & COR_API_GENERATION_ANNOTATIONS))
+        changed = !same(cor_object_meta_member(old, COR_STR("annotations")),
+                        cor_object_meta_member(body, COR_STR("annotations")));
+    if (!changed) {
+        keep_generation(meta, old);
+        return;
+    }
+    cor_edits_set(meta, COR_STR("generation"), cor_object_next_generation(old, s->generation));
+}
+
+static bool is_empty_array(struct cor_str value)
+{
+    struct cor_json_iter it = cor_json_iter(value.p ? value : COR_STR("[]"));
+
+    return !cor_json_iter_elem(&it);
+}
+
+static struct cor_str namespace_finalizers(const struct cor_object *object)
+{
+    struct cor_str spec = cor_object_member(object, COR_STR("spec")), value = {NULL, 0};
+
+    if (spec.p)
+        (void)cor_json_get(spec, COR_STR("finalizers"), COR_JSON_SORTED, &value);
+    return value;
+}
+
+/* Which parts come from the old state, by endpoint. */
+static int edit_parts(struct cor_call *call, const struct cor_object *old,
+                      const struct cor_object *body, struct cor_object_edit *edit,
+                      struct scratch *s)
+{
+    struct cor_edits spec_edits = {.n = 0};
+    struct cor_str spec = cor_object_member(old, COR_STR("spec"));
+    struct cor_str left = namespace_finalizers(body);
+    int r;
+
+    edit->top = cor_object_json(body);
+    if (call->sub && cor_str_eqz(COR_STR("status"), call->sub->name)) {
+        edit->top = cor_object_json(old);
+        cor_edits_set(&edit->top_edits, COR_STR("status"),
+                      cor_object_member(body, COR_STR("status")));
+        keep_for_status(call, &edit->meta_edits, old);
+        return 0;
+    }
+    if (call->sub && cor_str_eqz(COR_STR("finalize"), call->sub->name)) {
+        edit->top = cor_object_json(old);
+        edit->metadata = cor_object_metadata(old);
+        cor_edits_set(&spec_edits, COR_STR("finalizers"),
+                      is_empty_array(left) ? (struct cor_str){NULL, 0} : left);
+        r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &s->spec);
+        cor_edits_set(&edit->top_edits, COR_STR("spec"), cor_buf_str(&s->spec));
+        return r;
+    }
+    if (call->res->initial_status)
+        cor_edits_set(&edit->top_edits, COR_STR("status"),
+                      cor_object_member(old, COR_STR("status")));
+    if (cor_is_namespaces(call->res))
+        cor_edits_set(&edit->top_edits, COR_STR("spec"), spec);
+    return 0;
+}
+
+static int edit_metadata(struct cor_call *call, const struct cor_object *old,
+                         const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
+{
+    int r;
+
+    drop_empty(body, meta);
+    if (!has_member(body, "uid"))
+        keep(meta, old, "uid");
+    keep(meta, old, "creationTimestamp");
+    if (has_member(old, "deletionTimestamp") || !has_member(body, "deletionTimestamp"))
+        keep(meta, old, "deletionTimestamp");
+    if (!has_member(body, "deletionGracePeriodSeconds"))
+        keep(meta, old, "deletionGracePeriodSeconds");
+    set_generation(call, old, body, meta, s);
+    r = drop_repeated_owners(call, body, meta, s);
+    if (r == 0 && cor_is_namespaces(call->res))
+        r = set_name_label(body, cor_object_meta_member(old, COR_STR("name")), meta, s);
+    return r < 0 ? r : set_namespace(call, meta, s);
+}
+
+static void check_same(struct cor_field_errors *errs, const struct cor_object *old,
+                       const struct cor_object *object, const char *key)
+{
+    struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
+    struct cor_field_path path = cor_field_child(&meta, cor_strz(key));
+    struct cor_str value = cor_object_meta_member(object, cor_strz(key));
+
+    if (!same(cor_object_meta_member(old, cor_strz(key)), value))
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path,
+                             cor_field_json(value.p ? value : COR_STR("null")),
+                             "field is immutable");
+}
+
+/* The set of an array's elements, as they are written. */
+static int read_set(struct cor_str array, struct cor_str_set *set)
+{
+    struct cor_json_iter it = cor_json_iter(array.p ? array : COR_STR("[]"));
+    bool is_new;
+    int r = 0;
+
+    while (r == 0 && cor_json_iter_elem(&it))
+        r = cor_str_set_add(set, cor_json_iter_value(&it), &is_new);
+    return r;
+}
+
+/* Once deletion has begun, finalizers may only go. */
+static int check_finalizers(struct cor_field_errors *errs, const struct cor_object *old,
+                            const struct cor_object *object)
+{
+    struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
+    struct cor_field_path path = cor_field_child(&meta, COR_STR("finalizers"));
+    struct cor_str before = cor_object_meta_member(old, COR_STR("finalizers"));
+    struct cor_str after = cor_object_meta_member(object, COR_STR("finalizers"));
+    struct cor_json_iter it = cor_json_iter(after.p ? after : COR_STR("[]"));
+    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set known = {.nfew = 0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    size_t n = 0;
+    int r;
+
+    if (!has_member(old, "deletionTimestamp"))
+        return 0;
+    cor_str_set_init(&known, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&text, SMALL_MAX);
+    r = read_set(before, &known);
+    if (r == 0)
+        r = cor_buf_addz(&text,
+                         "no new finalizers can be added if the object is being deleted, found "
+                         "new finalizers []string{");
+    while (r == 0 && cor_json_iter_elem(&it)) {
+        struct cor_str raw = cor_json_iter_value(&it);
+
+        if (cor_str_set_has(&known, raw))
+            continue;
+        r = cor_buf_addf(&text, "%s%.*s", n++ > 0 ? ", " : "", COR_STR_ARG(raw));
+    }
+    if (r == 0)
+        r = cor_buf_addc(&text, '}');
+    /* When they are more than fit a message, those that fit are named. */
+    if (r == -COR_ETOOBIG)
+        r = 0;
+    if (r == 0 && n > 0)
+        cor_field_errors_add(errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), cor_buf_z(&text));
+    return r;
+}
+
+/* A body that names another object than the one that is there. Upstream judges a scale, which is no
+ * object of its own, in words of its own. */
+static int check_part_uid(struct cor_call *call, const struct cor_object *old,
+                          const struct cor_object *body)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_str want = cor_object_uid(body), have = cor_object_uid(old);
+    struct cor_gr scale = {call->res->group, COR_STR("")};
+    struct cor_gk gk = cor_api_gk(call->res);
+    char resource[128];
+
+    if (want.n == 0 || cor_str_eq(want, have))
+        return 0;
+    if (cor_str_eqz(COR_STR("scale"), call->sub->name)) {
+        snprintf(resource, sizeof(resource), "%.*s/scale", COR_STR_ARG(call->res->plural));
+        scale.resource = cor_strz(resource);
+        return cor_status_conflict(
+            &call->status, &scale, call->name,
+            "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
+            COR_STR_ARG(want), COR_STR_ARG(have));
+    }
+    check_same(&errs, old, body, "uid");
+    return cor_status_invalid(&call->status, &gk, call->name, &errs);
+}
+
+static int update_part(struct cor_call *call, const struct cor_object *old,
+                       const struct cor_object *body, struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    int r = cor_part_update(call, old, body, &object);
+
+    if (r == 0)
+        r = check_part_uid(call, old, body);
+    if (r < 0)
+        return r;
+    *ret_object = COR_STEAL(object);
+    return 0;
+}
+
+int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
+                        const struct cor_object *body, struct cor_object **ret_object)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(scratch_deinit) struct scratch s = {0};
+    struct cor_object_edit edit = {
+        .kind = call->stored->kind,
+        .api_version = call->stored->api_version,
+        .metadata = cor_object_metadata(body),
+    };
+    int r;
+
+    if (cor_part_is_written(call))
+        return update_part(call, old, body, ret_object);
+    scratch_init(&s);
+    r = edit_metadata(call, old, body, &edit.meta_edits, &s);
+    if (r == 0)
+        r = edit_parts(call, old, body, &edit, &s);
+    r = no_memory(call, r);
+    if (r == 0)
+        r = cor_object_edit(&edit, &object, &call->status);
+    if (r < 0)
+        return r;
+    check_same(&errs, old, object, "uid");
+    check_same(&errs, old, object, "deletionTimestamp");
+    check_same(&errs, old, object, "deletionGracePeriodSeconds");
+    r = no_memory(call, check_finalizers(&errs, old, object));
+    if (r == 0)
+        r = check_meta(call, object, &errs);
+    if (r < 0)
+        return r;
+    *ret_object = COR_STEAL(object);
+    return 0;
+}
+
+bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_object *object)
+{
+    if (!has_member(object, "deletionTimestamp") ||
+        cor_object_meta_int(object, COR_STR("deletionGracePeriodSeconds"), 0) != 0 ||
+        !is_empty_array(cor_object_meta_member(object, COR_STR("finalizers"))))
+        return false;
+    return !cor_is_namespaces(call->res) || is_empty_array(namespace_finalizers(object));
+}

@@ -1,0 +1,266 @@
+/* Binding a pod to a node, as schedulers do: pods/binding, and its older form bindings. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "meta/field_error.h"
+#include "meta/key.h"
+#include "meta/object_edit.h"
+#include "schema/conversion.h"
+#include "server/api/heavy.h"
+#include "server/strategy/conditions.h"
+#include "server/verbs/body.h"
+#include "json/patch.h"
+#include "json/scan.h"
+
+static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};
+
+struct binding_call {
+    struct cor_call call;
+    struct cor_body body;
+    struct cor_str name; /* of the pod; in the body */
+    int decided;         /* how the last step ended; < 0: its failure is in the status */
+};
+
+static struct cor_str target_name(const struct binding_call *binding)
+{
+    struct cor_str target = cor_object_member(binding->body.object, COR_STR("target"));
+
+    return cor_convert_member(target, "name");
+}
+
+static int refuse(struct binding_call *binding, const char *why)
+{
+    static const struct cor_gr gr = {COR_STR(""), COR_STR("pods/binding")};
+
+    return cor_status_conflict(&binding->call.status, &gr, binding->name, "pod %.*s %s",
+                               COR_STR_ARG(binding->name), why);
+}
+
+static int check_pod(struct binding_call *binding, const struct cor_object *pod)
+{
+    struct cor_str spec = cor_object_member(pod, COR_STR("spec"));
+    struct cor_str node = cor_convert_member(spec, "nodeName");
+    char why[1024];
+
+    if (cor_object_meta_member(pod, COR_STR("deletionTimestamp")).p)
+        return refuse(binding, "is being deleted, cannot be assigned to a host");
+    if (node.n > 2) {
+        snprintf(why, sizeof(why), "is already assigned to node %.*s", COR_STR_ARG(node));
+        return refuse(binding, why);
+    }
+    if (cor_convert_member(spec, "schedulingGates").n > 2)
+        return refuse(binding, "has non-empty .spec.schedulingGates");
+    return 0;
+}
+
+/* The members of `more` over those of `map`; both are canonical. */
+static int merge_maps(struct cor_str map, struct cor_str more, struct cor_buf *out)
+{
+    static const struct cor_json_limits limits = {COR_OBJECT_BYTES_MAX_DEFAULT, COR_JSON_DEPTH_MAX};
+
+    return cor_json_merge_patch(map.p ? map : COR_STR("{}"), more.p ? more : COR_STR("{}"), &limits,
+                                out, NULL, NULL);
+}
+
+struct parts {
+    struct cor_buf annotations, spec, status;
+};
+
+static void parts_deinit(struct parts *p)
+{
+    cor_buf_deinit(&p->annotations);
+    cor_buf_deinit(&p->spec);
+    cor_buf_deinit(&p->status);
+}
+
+static int make_parts(struct binding_call *binding, const struct cor_object *pod, struct parts *p)
+{
+    const struct cor_condition scheduled = {
+        .type = "PodScheduled", .status = "True", .is_probed = true};
+    struct cor_str spec = cor_object_member(pod, COR_STR("spec"));
+    struct cor_edits spec_edits = {.n = 0};
+    int r;
+
+    cor_buf_init(&p->annotations, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&p->spec, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&p->status, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_edits_set(&spec_edits, COR_STR("nodeName"), target_name(binding));
+    r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &p->spec);
+    if (r == 0)
+        r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &scheduled,
+                                 cor_call_now_ms(&binding->call) / 1000, &p->status);
+    return r < 0 ? r
+                 : merge_maps(cor_object_meta_member(pod, COR_STR("annotations")),
+                              cor_object_meta_member(binding->body.object, COR_STR("annotations")),
+                              &p->annotations);
+}
+
+static int bind(struct binding_call *binding, const struct cor_object *pod,
+                struct cor_object **ret_bound)
+{
+    COR_CLEANUP(parts_deinit) struct parts p = {0};
+    struct cor_object_edit edit = {
+        .kind = cor_object_kind(pod),
+        .api_version = cor_object_api_version(pod),
+        .top = cor_object_json(pod),
+        .metadata = cor_object_metadata(pod),
+    };
+    int r = make_parts(binding, pod, &p);
+
+    if (r < 0)
+        return cor_status_set(&binding->call.status, r, "%s", cor_err_text(r));
+    cor_edits_set(&edit.top_edits, COR_STR("spec"), cor_buf_str(&p.spec));
+    cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&p.status));
+    if (p.annotations.n > 2)
+        cor_edits_set(&edit.meta_edits, COR_STR("annotations"), cor_buf_str(&p.annotations));
+    return cor_object_edit(&edit, ret_bound, &binding->call.status);
+}
+
+static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct binding_call *binding = arg;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *bound = NULL;
+
+    binding->decided = binding->call.is_over ? -COR_ECANCELED : check_pod(binding, current);
+    if (binding->decided == 0)
+        binding->decided = bind(binding, current, &bound);
+    if (binding->decided == 0 && !cor_call_is_dry_run(&binding->call))
+        cor_store_change_write(change, COR_STEAL(bound), 0);
+    else
+        cor_store_change_stop(change);
+}
+
+static void on_bound(void *arg, const struct cor_store_reply *reply)
+{
+    struct binding_call *binding = arg;
+    struct cor_call *call = &binding->call;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (reply->err == 0 || (reply->was_stopped && binding->decided == 0)) {
+        cor_call_reply_success(call, 201);
+        return;
+    }
+    if (!reply->was_stopped) {
+        cor_status_move(&call->status, reply->status);
+        cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
+    }
+    cor_call_fail(call);
+}
+
+/* Upstream does not type these. */
+static int check_target(struct binding_call *binding)
+{
+    static const char *const supported[] = {"Node", "<empty>"};
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    struct cor_field_path target_path = cor_field_root(COR_STR("target"));
+    struct cor_field_path kind_path = cor_field_child(&target_path, COR_STR("kind"));
+    struct cor_field_path name_path = cor_field_child(&target_path, COR_STR("name"));
+    struct cor_str target = cor_object_member(binding->body.object, COR_STR("target"));
+    struct cor_str kind = COR_STR("");
+
+    (void)cor_json_to_raw(cor_convert_member(target, "kind"), &kind);
+    if (kind.n > 0 && !cor_str_eq(kind, COR_STR("Node")))
+        cor_field_errors_add_not_supported(&errs, &kind_path, cor_field_string(kind), supported,
+                                           COR_ARRAY_LEN(supported));
+    if (target_name(binding).n <= 2)
+        cor_field_errors_add(&errs, COR_FIELD_REQUIRED, &name_path, cor_field_none(), NULL);
+    if (errs.n == 0 && errs.error == 0)
+        return 0;
+    cor_buf_init(&text, 64u * 1024);
+    if (cor_field_errors_print(&errs, &text) < 0)
+        return cor_status_set(&binding->call.status, -COR_ENOMEM, "out of memory");
+    return cor_status_untyped(&binding->call.status, -COR_EINVAL, "%s", cor_buf_z(&text));
+}
+
+/* A stage (server/api/heavy.h). */
+static int read_body(struct cor_call *call)
+{
+    struct binding_call *binding = (struct binding_call *)call;
+    int r = cor_body_read(call, &binding->body);
+
+    if (r < 0)
+        return r;
+    binding->name = cor_object_name(binding->body.object);
+    if (!call->sub && binding->name.n == 0)
+        return cor_status_bad_request(&call->status, "Name parameter required.");
+    if (call->sub && !cor_str_eq(binding->name, call->name))
+        return cor_status_bad_request(&call->status,
+                                      "name in URL does not match name in Binding object");
+    return check_target(binding);
+}
+
+static int find_pod(struct binding_call *binding)
+{
+    struct cor_call *call = &binding->call;
+    int r = cor_api_backing(call->loop, cor_api_builtin(pods.group, COR_STR("v1"), pods.resource),
+                            &call->backing, &call->status);
+
+    cor_buf_reset(&call->key);
+    return r < 0 ? r
+                 : cor_key_of_object(cor_buf_str(&call->backing->prefix), true, call->ns,
+                                     binding->name, &call->key, &call->status);
+}
+
+static int start(struct binding_call *binding)
+{
+    struct cor_call *call = &binding->call;
+    COR_CLEANUP(cor_object_unrefp)
+    struct cor_object *suggestion =
+        cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
+    char rv[24];
+    struct cor_store_update_opts opts = {
+        .suggestion = suggestion,
+        .deadline_ms = call->req->deadline_ms,
+        .step = step,
+        .on_done = on_bound,
+        .arg = binding,
+    };
+
+    if (cor_object_uid(binding->body.object).n > 0)
+        opts.preconditions.uid = cor_object_uid(binding->body.object);
+    if (binding->body.rev > 0)
+        opts.preconditions.resource_version = cor_str(
+            rv, (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)binding->body.rev));
+    return cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
+}
+
+static void on_body(struct cor_call *call, int r)
+{
+    struct binding_call *binding = (struct binding_call *)call;
+
+    if (call->is_over)
+        return;
+    if (r == 0)
+        r = find_pod(binding);
+    if (r == 0) {
+        r = start(binding);
+        if (r < 0)
+            cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
+    }
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_call_begin_op(call);
+}
+
+static void run(struct cor_call *call)
+{
+    int r = cor_write_options_validate(call, "CreateOptions");
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+}
+
+static void deinit(struct cor_call *call)
+{
+    cor_body_deinit(&((struct binding_call *)call)->body);
+}
+
+const struct cor_verb cor_verb_binding = {
+    .size = sizeof(struct binding_call), .run = run, .deinit = deinit};

@@ -1,0 +1,51 @@
+/* From a request's body to an object of the resource.
+ * Thread: the call's loop. */
+#ifndef COR_SERVER_BODY_H
+#define COR_SERVER_BODY_H
+
+#include "server/api/call.h"
+
+/* An object as a client sent it. */
+struct cor_body {
+    struct cor_object *object; /* stored form, in the version that is stored */
+    cor_rev rev;               /* its resourceVersion; 0: none */
+};
+
+void cor_body_deinit(struct cor_body *body); /* safe on a zeroed struct */
+
+/* The request's body as JSON: it itself, or made from YAML or protobuf in `scratch`. Keys that a
+ * YAML mapping has twice are reported as the request wants it. 0, or a failure in the call's
+ * status. */
+int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json);
+
+/* Checks content type, type and field validation, name and namespace against the URL's (a name only
+ * where the URL has one, and not when a subresource is created). Repeated fields become warnings,
+ * or an error when the request is strict. 0, or a failure in the call's status. */
+int cor_body_read(struct cor_call *call, struct cor_body *ret_body);
+
+/* The same for bytes that a patch made of an object. */
+int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_body *ret_body);
+
+/* How repeated fields in bytes are to be treated. 0, or -COR_EINVAL and -COR_EINVALID in the call's
+ * status. `prefix` stands before each text; `patched` is what a patch made, NULL for a body. */
+struct cor_json_dups;
+int cor_body_report_dups(struct cor_call *call, const struct cor_json_dups *dups,
+                         const char *prefix, const struct cor_str *patched);
+
+/* 422 for what a patch made. */
+int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const char *why);
+
+/* Every dryRun of a query has to be "All". */
+struct cor_field_errors;
+void cor_dry_run_check(struct cor_str query, struct cor_field_errors *errs);
+
+/* dryRun, fieldManager, fieldValidation, force. `kind` is "CreateOptions" … Also warns when objects
+ * of this resource have no effect. 0, or -COR_EINVALID or -COR_ENOMEM in `status`. */
+int cor_write_options_validate(struct cor_call *call, const char *kind);
+
+static inline bool cor_call_is_dry_run(const struct cor_call *call)
+{
+    return call->opts.has_dry_run && call->opts.dry_run.n > 0;
+}
+
+#endif

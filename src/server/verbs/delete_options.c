@@ -1,0 +1,287 @@
+#include "server/verbs/delete_options.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/field_error.h"
+#include "schema/decode.h"
+#include "server/verbs/body.h"
+#include "json/json.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define BODY_MAX          (64u * 1024)
+#define IGNORE_READ_ERROR "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+static const struct cor_field_path policy_path = {.name = COR_STR("propagationPolicy")};
+static const struct cor_field_path dry_run_path = {.name = COR_STR("dryRun")};
+
+void cor_delete_options_deinit(struct cor_delete_options *options)
+{
+    cor_free(options->uid);
+    cor_free(options->resource_version);
+    *options = (struct cor_delete_options){0};
+}
+
+/* `policy` was given; an empty one is refused too. */
+static void read_policy(struct cor_str policy, struct cor_delete_options *options,
+                        struct cor_field_errors *errs)
+{
+    static const char *const known[] = {"Foreground", "Background", "Orphan", "nil"};
+
+    if (cor_str_eq(policy, COR_STR("Background")))
+        options->propagation = COR_PROPAGATE_BACKGROUND;
+    else if (cor_str_eq(policy, COR_STR("Foreground")))
+        options->propagation = COR_PROPAGATE_FOREGROUND;
+    else if (cor_str_eq(policy, COR_STR("Orphan")))
+        options->propagation = COR_PROPAGATE_ORPHAN;
+    else
+        cor_field_errors_add_not_supported(errs, &policy_path, cor_field_string(policy), known,
+                                           COR_ARRAY_LEN(known));
+    if (options->orphan_dependents != COR_UNSET)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &policy_path, cor_field_string(policy),
+                             "orphanDependents and deletionPropagation cannot be both set");
+}
+
+static void read_dry_run(struct cor_str value, struct cor_delete_options *options,
+                         struct cor_field_errors *errs)
+{
+    static const char *const known[] = {"All"};
+    struct cor_json_iter it = cor_json_iter(value);
+
+    while (cor_json_iter_elem(&it)) {
+        struct cor_str raw;
+
+        options->is_dry_run = true;
+        if (cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 && cor_str_eq(raw, COR_STR("All")))
+            continue;
+        cor_field_errors_add_not_supported(errs, &dry_run_path, cor_field_json(value), known, 1);
+        return;
+    }
+}
+
+static struct cor_str get(struct cor_str object, const char *key)
+{
+    struct cor_str value;
+
+    if (cor_json_get(object, cor_strz(key), COR_JSON_SORTED, &value) < 0 ||
+        cor_json_type(value) == COR_JSON_NULL)
+        return (struct cor_str){NULL, 0};
+    return value;
+}
+
+static int copy_text(struct cor_str text, char **ret)
+{
+    *ret = cor_strndup(text.p, text.n);
+    return *ret ? 0 : -COR_ENOMEM;
+}
+
+/* Where options stand: alone as the body of a DELETE, or as a member of an Eviction. */
+struct place {
+    struct cor_call *call;
+    bool in_eviction;
+};
+
+/* `type` is the Go struct that has the member, `path` the way to it within the options. */
+static int refuse_field(const struct place *at, const char *type, const char *path,
+                        struct cor_str value, const char *go_type)
+{
+    const char *got = cor_json_go_type(cor_json_type(value));
+    /* Of a number that an integer does not hold, Go also says which one it is. */
+    bool is_shown = cor_json_type(value) == COR_JSON_NUMBER && strcmp(go_type, "int64") == 0;
+    int shown = is_shown ? (int)value.n : 0;
+
+    if (at->in_eviction)
+        return cor_status_bad_request(
+            &at->call->status,
+            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal "
+            "%s%s%.*s into Go struct field %s.deleteOptions%s%s of type %s",
+            got, is_shown ? " " : "", shown, value.p, type, path[0] ? "." : "", path, go_type);
+    return cor_status_untyped(
+        &at->call->status, -COR_EINVAL,
+        "json: cannot unmarshal %s%s%.*s into Go struct field %s.%s of type %s", got,
+        is_shown ? " " : "", shown, value.p, type, path, go_type);
+}
+
+/* A precondition of the wrong type is refused: without it, more would be deleted than was asked. */
+static int read_preconditions(const struct place *at, struct cor_str preconditions,
+                              struct cor_delete_options *options)
+{
+    struct cor_str uid = get(preconditions, "uid");
+    struct cor_str version = get(preconditions, "resourceVersion"), raw;
+    int r = 0;
+
+    if (uid.p && cor_json_to_raw(uid, &raw) < 0)
+        return refuse_field(at, "Preconditions", "preconditions.uid", uid, "types.UID");
+    if (uid.p)
+        r = copy_text(raw, &options->uid);
+    if (r == 0 && version.p && cor_json_to_raw(version, &raw) < 0)
+        return refuse_field(at, "Preconditions", "preconditions.resourceVersion", version,
+                            "string");
+    if (r == 0 && version.p)
+        r = copy_text(raw, &options->resource_version);
+    return r < 0 ? cor_status_set(&at->call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+/* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
+static int check_kind(struct cor_call *call, struct cor_str json)
+{
+    struct cor_gv gv;
+    struct cor_str kind = COR_STR(""), version = COR_STR("meta.k8s.io/v1");
+
+    if (get(json, "kind").p)
+        (void)cor_json_to_raw(get(json, "kind"), &kind);
+    if (get(json, "apiVersion").p)
+        (void)cor_json_to_raw(get(json, "apiVersion"), &version);
+    if (cor_gv_parse(version, &gv, NULL) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL,
+                                  "unexpected GroupVersion string: %.*s", COR_STR_ARG(version));
+    if (kind.n == 0 || cor_str_eq(kind, COR_STR("DeleteOptions")))
+        return 0;
+    return cor_status_untyped(&call->status, -COR_EINVAL,
+                              "no kind \"%.*s\" is registered for version \"%.*s\" " COR_SCHEME,
+                              COR_STR_ARG(kind), COR_STR_ARG(version));
+}
+
+static int from_json(const struct place *at, struct cor_str json,
+                     struct cor_delete_options *options, struct cor_field_errors *errs)
+{
+    struct cor_str grace = get(json, "gracePeriodSeconds");
+    struct cor_str policy = get(json, "propagationPolicy"), raw = COR_STR("");
+    struct cor_str orphan = get(json, "orphanDependents");
+    struct cor_str preconditions = get(json, "preconditions");
+    struct cor_str dry_run = get(json, "dryRun");
+    struct cor_str ignore = get(json, IGNORE_READ_ERROR);
+    bool b = false;
+
+    if (grace.p && cor_json_to_i64(grace, &options->grace_s) < 0)
+        return refuse_field(at, "DeleteOptions", "gracePeriodSeconds", grace, "int64");
+    if (policy.p && cor_json_to_raw(policy, &raw) < 0)
+        return refuse_field(at, "DeleteOptions", "propagationPolicy", policy,
+                            "v1.DeletionPropagation");
+    if (orphan.p && cor_json_to_bool(orphan, &b) < 0)
+        return refuse_field(at, "DeleteOptions", "orphanDependents", orphan, "bool");
+    if (preconditions.p && cor_json_type(preconditions) != COR_JSON_OBJECT)
+        return refuse_field(at, "DeleteOptions", "preconditions", preconditions,
+                            "v1.Preconditions");
+    if (dry_run.p && cor_json_type(dry_run) != COR_JSON_ARRAY)
+        return refuse_field(at, "DeleteOptions", "dryRun", dry_run, "[]string");
+    /* Upstream's gate of this option is off, and so it does nothing; its type is checked. */
+    if (ignore.p && cor_json_type(ignore) != COR_JSON_BOOL)
+        return refuse_field(at, "DeleteOptions", IGNORE_READ_ERROR, ignore, "bool");
+    options->has_grace = grace.p != NULL;
+    if (orphan.p)
+        options->orphan_dependents = b ? COR_TRUE : COR_FALSE;
+    if (policy.p)
+        read_policy(raw, options, errs);
+    if (dry_run.p)
+        read_dry_run(dry_run, options, errs);
+    return preconditions.p ? read_preconditions(at, preconditions, options) : 0;
+}
+
+static int from_body(struct cor_call *call, struct cor_delete_options *options,
+                     struct cor_field_errors *errs)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0}, why = {0};
+    const struct place at = {.call = call};
+    /* The fields that are read have types of their own, and the others are dropped. */
+    const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
+    struct cor_str body;
+    int r = cor_body_json(call, &scratch, &body);
+
+    if (r < 0)
+        return r;
+    if (cor_str_eq(cor_str_trim(body), COR_STR("null")))
+        return 0;
+    cor_buf_init(&why, BODY_MAX);
+    if (cor_decode_check_bytes(body, &why) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
+    cor_buf_init(&json, BODY_MAX);
+    r = cor_json_canonicalize(body, &limits, &json, NULL, NULL);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
+        return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
+    r = check_kind(call, cor_buf_str(&json));
+    return r < 0 ? r : from_json(&at, cor_buf_str(&json), options, errs);
+}
+
+/* Preconditions stand in the query under their own names. */
+static int from_query(struct cor_call *call, struct cor_delete_options *options,
+                      struct cor_field_errors *errs)
+{
+    const struct cor_api_options *o = &call->opts;
+    int r = 0;
+
+    options->has_grace = o->has_grace_period;
+    options->grace_s = o->grace_period_seconds;
+    options->orphan_dependents = o->orphan_dependents;
+    if (o->has_propagation_policy)
+        read_policy(o->propagation_policy, options, errs);
+    options->is_dry_run = o->has_dry_run;
+    cor_dry_run_check(call->req->query, errs);
+    if (o->uid.n > 0)
+        r = copy_text(o->uid, &options->uid);
+    if (r == 0 && o->resource_version.n > 0)
+        r = copy_text(o->resource_version, &options->resource_version);
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int warn_of_orphans(struct cor_call *call, const struct cor_delete_options *options)
+{
+    int r;
+
+    if (!(call->res->flags & COR_API_ORPHAN) || !cor_str_eq(call->res->plural, COR_STR("jobs")) ||
+        options->propagation != COR_PROPAGATE_DEFAULT || options->orphan_dependents != COR_UNSET)
+        return 0;
+    r = cor_warnings_add(
+        &call->warnings,
+        COR_STR("child pods are preserved by default when jobs are deleted; set "
+                "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
+                "suppress this warning"));
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+/* Takes what was read, or releases it with what is wrong in the call's status. */
+static int finish(struct cor_call *call, int r, const struct cor_field_errors *errs,
+                  struct cor_delete_options *take_options, struct cor_delete_options *ret_options)
+{
+    static const struct cor_gk gk = {COR_STR("meta.k8s.io"), COR_STR("DeleteOptions")};
+
+    if (r == 0 && (errs->n > 0 || errs->error < 0))
+        r = cor_status_invalid(&call->status, &gk, COR_STR(""), errs);
+    if (r < 0)
+        cor_delete_options_deinit(take_options);
+    else
+        *ret_options = *take_options;
+    return r;
+}
+
+int cor_delete_options_from(struct cor_call *call, struct cor_str json,
+                            struct cor_delete_options *ret_options)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    const struct place at = {.call = call, .in_eviction = true};
+    struct cor_delete_options options = {0};
+    int r;
+
+    if (cor_json_type(json) == COR_JSON_OBJECT || cor_json_type(json) == COR_JSON_NULL)
+        r = from_json(&at, json, &options, &errs);
+    else
+        r = refuse_field(&at, "Eviction", "", json, "v1.DeleteOptions");
+
+    return finish(call, r, &errs, &options, ret_options);
+}
+
+int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_delete_options options = {0};
+    int r = 0;
+
+    if (call->req->body.n > 0)
+        r = from_body(call, &options, &errs);
+    else
+        r = from_query(call, &options, &errs);
+    r = finish(call, r, &errs, &options, ret_options);
+    return r < 0 ? r : warn_of_orphans(call, &options);
+}

@@ -1,0 +1,31 @@
+/* What a deletion does to an object in a given state: it goes at once, it is marked and stays for
+ * its finalizers or its grace period, or it is on its way already.
+ * Thread: the call's loop. */
+#ifndef COR_SERVER_DELETION_H
+#define COR_SERVER_DELETION_H
+
+#include "server/verbs/delete_options.h"
+
+enum cor_deletion_step {
+    COR_DELETION_NOW,     /* remove it */
+    COR_DELETION_MARK,    /* store the marked object */
+    COR_DELETION_PENDING, /* leave it as it is */
+};
+
+struct cor_deletion {
+    enum cor_deletion_step step;
+    struct cor_object *marked; /* stored form; the receiver releases it. With NOW it is what the
+                                  answer shows of a pod; NULL: nothing is marked */
+};
+
+/* Is it the object, and the state of it, that the options ask for? 0, -COR_ECONFLICT (409) in the
+ * call's status. */
+int cor_deletion_check_preconditions(struct cor_call *call,
+                                     const struct cor_delete_options *options,
+                                     const struct cor_object *object);
+
+/* 0, or a failure in the call's status (preconditions: 409). */
+int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *options,
+                        const struct cor_object *object, struct cor_deletion *ret_deletion);
+
+#endif

@@ -1,0 +1,435 @@
+/* An eviction: a deletion that asks the pod's disruption budget first.
+ *
+ * read the pod -> (its phase needs no budget | list the budgets -> take a disruption) -> mark the
+ * pod with a condition -> delete it. Another writer in between sends it back to the start, a
+ * bounded number of times. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "meta/object_edit.h"
+#include "schema/conversion.h"
+#include "server/api/heavy.h"
+#include "server/strategy/conditions.h"
+#include "server/verbs/body.h"
+#include "server/verbs/delete.h"
+#include "server/verbs/disruption.h"
+#include "json/scan.h"
+
+#define ROUNDS_MAX 16
+
+static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};
+
+struct eviction_call {
+    struct cor_call call;
+    struct cor_body body;
+    struct cor_delete_options options;
+    struct cor_delete_op op;
+    struct cor_object *pod;         /* as it was read */
+    struct cor_backing *budgets;    /* where budgets live */
+    struct cor_list_cursor *cursor; /* over those of the namespace */
+    struct cor_object *budget;      /* the pod's; NULL: it has none, or needs none */
+    struct cor_buf budget_key;
+    bool has_revision; /* the client itself asks for a revision of the pod */
+    bool may_retry;    /* no budget was asked: another state of the pod may be judged anew */
+    bool is_spared;    /* the budget lets it go because it is not ready */
+    int decided;       /* how the last step ended; < 0: its failure is in the status */
+    unsigned rounds;
+};
+
+static void read_pod(struct eviction_call *ev);
+
+static void again_or_fail(struct eviction_call *ev)
+{
+    struct cor_call *call = &ev->call;
+
+    if (call->status.err == -COR_ECONFLICT && ev->may_retry && ++ev->rounds < ROUNDS_MAX)
+        read_pod(ev);
+    else
+        cor_call_fail(call);
+}
+
+static int set_revision(struct eviction_call *ev, const struct cor_object *pod)
+{
+    struct cor_str rv = cor_object_resource_version(pod);
+
+    cor_free(ev->options.resource_version);
+    ev->options.resource_version = cor_strndup(rv.p, rv.n);
+    if (ev->options.resource_version)
+        return 0;
+    return cor_status_set(&ev->call.status, -COR_ENOMEM, "out of memory");
+}
+
+static void on_deleted(struct cor_delete_op *op, int err)
+{
+    struct eviction_call *ev = COR_CONTAINER_OF(op, struct eviction_call, op);
+
+    if (err == 0) {
+        cor_call_reply_success(op->call, 201);
+        return;
+    }
+    if (err == -COR_ECONFLICT && ev->is_spared && !ev->has_revision) {
+        (void)cor_disruption_is_behind(cor_object_name(ev->budget), &op->call->status);
+        cor_call_fail(op->call);
+        return;
+    }
+    again_or_fail(ev);
+}
+
+static void start_deletion(struct eviction_call *ev)
+{
+    cor_delete_op_run(&ev->op, ev->call.name);
+}
+
+static int mark_pod(struct eviction_call *ev, const struct cor_object *pod,
+                    struct cor_object **ret_marked)
+{
+    const struct cor_condition target = {.type = "DisruptionTarget",
+                                         .status = "True",
+                                         .reason = "EvictionByEvictionAPI",
+                                         .message = "Eviction API: evicting",
+                                         .is_probed = true};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {0};
+    struct cor_object_edit edit = {
+        .kind = cor_object_kind(pod),
+        .api_version = cor_object_api_version(pod),
+        .top = cor_object_json(pod),
+        .metadata = cor_object_metadata(pod),
+    };
+    int r;
+
+    cor_buf_init(&status, COR_OBJECT_BYTES_MAX_DEFAULT);
+    r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &target,
+                             cor_call_now_ms(&ev->call) / 1000, &status);
+    if (r < 0)
+        return cor_status_set(&ev->call.status, r, "%s", cor_err_text(r));
+    cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
+    return cor_object_edit(&edit, ret_marked, &ev->call.status);
+}
+
+static void mark_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct eviction_call *ev = arg;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *marked = NULL;
+
+    ev->decided = ev->call.is_over
+                      ? -COR_ECANCELED
+                      : cor_deletion_check_preconditions(&ev->call, &ev->options, current);
+    if (ev->decided == 0)
+        ev->decided = mark_pod(ev, current, &marked);
+    if (ev->decided == 0)
+        cor_store_change_write(change, COR_STEAL(marked), 0);
+    else
+        cor_store_change_stop(change);
+}
+
+static void on_marked(void *arg, const struct cor_store_reply *reply)
+{
+    struct eviction_call *ev = arg;
+    struct cor_call *call = &ev->call;
+    int r = reply->err;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (r < 0 && !reply->was_stopped) {
+        cor_status_move(&call->status, reply->status);
+        r = cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, call->name);
+    }
+    if (r == 0 && ev->options.resource_version)
+        r = set_revision(ev, reply->object);
+    if (r == 0)
+        start_deletion(ev);
+    else
+        again_or_fail(ev);
+}
+
+static void start_marking(struct eviction_call *ev)
+{
+    struct cor_call *call = &ev->call;
+    struct cor_store_update_opts opts = {
+        .suggestion = ev->pod,
+        .deadline_ms = call->req->deadline_ms,
+        .step = mark_step,
+        .on_done = on_marked,
+        .arg = ev,
+    };
+
+    if (ev->options.is_dry_run) {
+        start_deletion(ev);
+        return;
+    }
+    if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
+    else
+        cor_call_begin_op(call);
+}
+
+/* The pod as it was judged, or none. */
+static void mark_this_state(struct eviction_call *ev)
+{
+    if (!ev->has_revision && set_revision(ev, ev->pod) < 0)
+        cor_call_fail(&ev->call);
+    else
+        start_marking(ev);
+}
+
+static void budget_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct eviction_call *ev = arg;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *taken = NULL;
+
+    ev->decided = ev->call.is_over ? -COR_ECANCELED
+                                   : cor_disruption_take(current, ev->call.name,
+                                                         cor_call_now_ms(&ev->call) / 1000, &taken,
+                                                         &ev->call.status);
+    if (ev->decided == 0 && !ev->options.is_dry_run)
+        cor_store_change_write(change, COR_STEAL(taken), 0);
+    else
+        cor_store_change_stop(change);
+}
+
+static void on_budget(void *arg, const struct cor_store_reply *reply)
+{
+    static const struct cor_gr gr = {COR_STR("policy"), COR_STR("poddisruptionbudgets")};
+    struct eviction_call *ev = arg;
+    struct cor_call *call = &ev->call;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (reply->err == 0 || (reply->was_stopped && ev->decided == 0)) {
+        start_marking(ev);
+        return;
+    }
+    if (!reply->was_stopped) {
+        cor_status_move(&call->status, reply->status);
+        cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &gr,
+                                 cor_object_name(ev->budget));
+    }
+    cor_call_fail(call);
+}
+
+static void take_disruption(struct eviction_call *ev)
+{
+    struct cor_call *call = &ev->call;
+    struct cor_store_update_opts opts = {
+        .suggestion = ev->budget,
+        .deadline_ms = call->req->deadline_ms,
+        .step = budget_step,
+        .on_done = on_budget,
+        .arg = ev,
+    };
+    int r;
+
+    cor_buf_reset(&ev->budget_key);
+    r = cor_key_of_object(cor_buf_str(&ev->budgets->prefix), true, call->ns,
+                          cor_object_name(ev->budget), &ev->budget_key, &call->status);
+    if (r == 0)
+        r = cor_store_update(ev->budgets->store, cor_buf_str(&ev->budget_key), &opts,
+                             &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
+    else
+        cor_call_begin_op(call);
+}
+
+static bool is_ready(const struct cor_object *pod)
+{
+    struct cor_str status = cor_object_member(pod, COR_STR("status"));
+    struct cor_str ready = cor_condition_status(cor_convert_member(status, "conditions"), "Ready");
+
+    return ready.p && cor_str_eq(ready, COR_STR("\"True\""));
+}
+
+/* The one budget that selects the pod. 0, or a failure in the status. */
+static int choose_budget(struct eviction_call *ev)
+{
+    struct cor_call *call = &ev->call;
+    struct cor_object *budget;
+
+    while ((budget = cor_list_cursor_next(ev->cursor))) {
+        bool selects;
+        int r = cor_disruption_selects(budget, ev->pod, &selects);
+
+        if (r < 0)
+            return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        if (selects && ev->budget)
+            return cor_status_untyped(
+                &call->status, -COR_EINTERNAL,
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource "
+                "does not support.");
+        if (selects)
+            ev->budget = cor_object_ref(budget);
+    }
+    return 0;
+}
+
+static void on_budgets(void *arg, int err, struct cor_status *status,
+                       struct cor_list_cursor *take_cursor)
+{
+    struct eviction_call *ev = arg;
+    struct cor_call *call = &ev->call;
+
+    cor_list_cursor_free(ev->cursor);
+    ev->cursor = take_cursor;
+    if (!cor_call_end_op(call))
+        return;
+    if (err < 0) {
+        cor_status_move(&call->status, status);
+        cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
+        return;
+    }
+    if (choose_budget(ev) < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    ev->is_spared = ev->budget && !is_ready(ev->pod) && cor_disruption_spares_unready(ev->budget);
+    if (ev->is_spared)
+        mark_this_state(ev);
+    else if (ev->budget)
+        take_disruption(ev);
+    else
+        start_marking(ev);
+}
+
+static void list_budgets(struct eviction_call *ev)
+{
+    struct cor_call *call = &ev->call;
+    struct cor_store_list_opts opts = {.options = {.recursive = true},
+                                       .deadline_ms = call->req->deadline_ms};
+    int r = cor_api_backing(
+        call->loop,
+        cor_api_builtin(COR_STR("policy"), COR_STR("v1"), COR_STR("poddisruptionbudgets")),
+        &ev->budgets, &call->status);
+
+    ev->budget = cor_object_unref(ev->budget);
+    cor_buf_reset(&ev->budget_key);
+    if (r == 0) {
+        r = cor_key_of_namespace(cor_buf_str(&ev->budgets->prefix), call->ns, &ev->budget_key);
+        if (r < 0)
+            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    }
+    if (r == 0)
+        r = cor_reader_list(ev->budgets->reader, cor_buf_str(&ev->budget_key), &opts, on_budgets,
+                            ev, &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
+    else
+        cor_call_begin_op(call);
+}
+
+static bool is_phase(const struct cor_object *pod, const char *phase)
+{
+    struct cor_str status = cor_object_member(pod, COR_STR("status")), raw;
+
+    return cor_json_to_raw(cor_convert_member(status, "phase"), &raw) == 0 &&
+           cor_str_eqz(raw, phase);
+}
+
+static void on_pod(void *arg, const struct cor_store_reply *reply)
+{
+    struct eviction_call *ev = arg;
+    struct cor_call *call = &ev->call;
+    bool is_over;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (reply->err < 0) {
+        cor_status_move(&call->status, reply->status);
+        cor_call_fail_storage(call, COR_STORAGE_OP_GET);
+        return;
+    }
+    cor_object_unref(ev->pod);
+    ev->pod = cor_object_ref(reply->object);
+    is_over = is_phase(ev->pod, "Succeeded") || is_phase(ev->pod, "Failed") ||
+              cor_object_meta_member(ev->pod, COR_STR("deletionTimestamp")).p;
+    ev->may_retry = !ev->has_revision && (is_over || is_phase(ev->pod, "Pending"));
+    if (is_over)
+        start_marking(ev);
+    else if (is_phase(ev->pod, "Pending"))
+        mark_this_state(ev);
+    else
+        list_budgets(ev);
+}
+
+static void read_pod(struct eviction_call *ev)
+{
+    static const struct cor_store_get_opts latest = {.ignore_not_found = false};
+    struct cor_call *call = &ev->call;
+
+    if (!ev->has_revision)
+        ev->options.resource_version = cor_free(ev->options.resource_version);
+    if (cor_reader_get(call->backing->reader, cor_buf_str(&call->key), &latest, on_pod, ev,
+                       &call->status) < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_GET);
+    else
+        cor_call_begin_op(call);
+}
+
+/* A stage (server/api/heavy.h). */
+static int read_body(struct cor_call *call)
+{
+    struct eviction_call *ev = (struct eviction_call *)call;
+    struct cor_str options;
+    int r = cor_body_read(call, &ev->body);
+
+    if (r < 0)
+        return r;
+    if (!cor_str_eq(cor_object_name(ev->body.object), call->name))
+        return cor_status_bad_request(&call->status,
+                                      "name in URL does not match name in Eviction object");
+    options = cor_object_member(ev->body.object, COR_STR("deleteOptions"));
+    r = cor_delete_options_from(call, options.p ? options : COR_STR("{}"), &ev->options);
+    ev->options.is_dry_run = ev->options.is_dry_run || cor_call_is_dry_run(call);
+    ev->has_revision = ev->options.resource_version != NULL;
+    if (r == 0) {
+        r = cor_buf_adds(&ev->op.key, cor_buf_str(&call->key));
+        if (r < 0)
+            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    }
+    return r;
+}
+
+static void on_body(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        read_pod((struct eviction_call *)call);
+}
+
+static void run(struct cor_call *call)
+{
+    struct eviction_call *ev = (struct eviction_call *)call;
+    int r = cor_write_options_validate(call, "CreateOptions");
+
+    cor_buf_init(&ev->op.key, COR_KEY_BYTES_MAX);
+    cor_buf_init(&ev->budget_key, COR_KEY_BYTES_MAX);
+    ev->op.call = call;
+    ev->op.options = &ev->options;
+    ev->op.on_done = on_deleted;
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+}
+
+static void deinit(struct cor_call *call)
+{
+    struct eviction_call *ev = (struct eviction_call *)call;
+
+    cor_body_deinit(&ev->body);
+    cor_delete_op_deinit(&ev->op);
+    cor_delete_options_deinit(&ev->options);
+    cor_list_cursor_free(ev->cursor);
+    cor_object_unref(ev->pod);
+    cor_object_unref(ev->budget);
+    cor_buf_deinit(&ev->budget_key);
+}
+
+const struct cor_verb cor_verb_eviction = {
+    .size = sizeof(struct eviction_call), .run = run, .deinit = deinit};

@@ -1,0 +1,473 @@
+#include "server/verbs/list.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "meta/object_edit.h"
+#include "server/api/heavy.h"
+#include "json/pretty.h"
+
+/* Items that are written at once: each takes up to four spans. */
+#define ITEMS_AT_ONCE (COR_LIST_SPANS_MAX / 4 - 2)
+/* Of those that are made in a buffer first. */
+#define BYTES_AT_ONCE (64u * 1024)
+/* What a thread that gathers a whole list is charged with: how much it will be is not known. */
+#define WHOLE_BYTES (8u << 20)
+
+static int write_head(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    const struct cor_list_cursor *cursor = list->cursor;
+    struct cor_json_writer w;
+    char rv[24];
+
+    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)cursor->rev);
+    cor_json_writer_init(&w, &call->out);
+    cor_json_begin_object(&w);
+    switch (call->accept.view) {
+    case COR_VIEW_OBJECT:
+        cor_json_member(&w, COR_STR("kind"), call->res->list_kind);
+        cor_json_member(&w, COR_STR("apiVersion"), call->res->api_version);
+        break;
+    case COR_VIEW_TABLE:
+        cor_table_type(&w, call->accept.is_v1beta1);
+        break;
+    case COR_VIEW_PARTIAL:
+        cor_json_member(&w, COR_STR("kind"), COR_STR("PartialObjectMetadataList"));
+        cor_json_member(&w, COR_STR("apiVersion"),
+                        call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1")
+                                                : COR_STR("meta.k8s.io/v1"));
+        break;
+    }
+    cor_json_key(&w, COR_STR("metadata"));
+    cor_json_begin_object(&w);
+    if (cursor->rev > 0)
+        cor_json_member(&w, COR_STR("resourceVersion"), cor_strz(rv));
+    if (cursor->continue_token[0])
+        cor_json_member(&w, COR_STR("continue"), cor_strz(cursor->continue_token));
+    if (cursor->remaining >= 0) {
+        cor_json_key(&w, COR_STR("remainingItemCount"));
+        cor_json_i64(&w, cursor->remaining);
+    }
+    cor_json_end_object(&w);
+    if (call->accept.view == COR_VIEW_TABLE) {
+        cor_json_key(&w, COR_STR("columnDefinitions"));
+        cor_table_columns(&w, call->res);
+        cor_json_key(&w, COR_STR("rows"));
+    } else {
+        cor_json_key(&w, COR_STR("items"));
+    }
+    cor_json_begin_array(&w);
+    /* What is open is closed by the tail. */
+    return w.error;
+}
+
+/* The bytes as they are stored: nothing is written that is not there already. */
+static void add_item_spans(struct cor_list_call *list, const struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    struct cor_str json = cor_object_json(object);
+
+    if (call->accept.view == COR_VIEW_PARTIAL) {
+        if (list->is_begun)
+            cor_call_add_span(call, COR_STR(","));
+        cor_call_add_span(call, cor_partial_head(call->accept.is_v1beta1));
+        cor_call_add_span(call, cor_object_metadata(object));
+        cor_call_add_span(call, COR_STR("}"));
+    } else {
+        cor_call_add_span(call, list->is_begun ? COR_STR(",{") : COR_STR("{"));
+        cor_call_add_span(call, cor_str_from(json, object->type_end));
+    }
+    list->is_begun = true;
+}
+
+/* One item as text without indentation, at the end of `out`. */
+static int write_item(struct cor_list_call *list, const struct cor_object *object,
+                      struct cor_buf *out)
+{
+    struct cor_call *call = &list->call;
+    struct cor_table_opts opts = {
+        .resource = call->res, .include = list->include, .is_v1beta1 = call->accept.is_v1beta1};
+    struct cor_json_writer w;
+    int r;
+
+    switch (call->accept.view) {
+    case COR_VIEW_OBJECT:
+        if (call->conversion)
+            return cor_convert_item(call->conversion->from_stored, object, out);
+        r = cor_buf_addc(out, '{');
+        return r < 0 ? r
+                     : cor_buf_adds(out, cor_str_from(cor_object_json(object), object->type_end));
+    case COR_VIEW_TABLE:
+        cor_json_writer_init(&w, out);
+        opts.now_s = cor_call_now_ms(call) / 1000;
+        cor_table_row(&w, &opts, object);
+        return cor_json_writer_finish(&w);
+    case COR_VIEW_PARTIAL:
+        r = cor_buf_adds(out, cor_partial_head(call->accept.is_v1beta1));
+        if (r == 0)
+            r = cor_buf_adds(out, cor_object_metadata(object));
+        return r < 0 ? r : cor_buf_addc(out, '}');
+    }
+    return 0;
+}
+
+/* Rows and metadata are made of the object in the form that was asked for. */
+static int write_converted_item(struct cor_list_call *list, const struct cor_object *object,
+                                struct cor_buf *out)
+{
+    struct cor_call *call = &list->call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
+    int r;
+
+    if (!call->conversion || call->accept.view == COR_VIEW_OBJECT)
+        return write_item(list, object, out);
+    r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
+                           object, &made);
+    return r < 0 ? r : write_item(list, made, out);
+}
+
+static int write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf item = {0};
+    int r;
+
+    cor_buf_init(&item, COR_CALL_OUT_MAX);
+    r = write_converted_item(list, object, &item);
+    if (r == 0)
+        r = cor_buf_addz(&list->call.out, list->is_begun ? ",\n    " : "\n    ");
+    list->is_begun = true;
+    return r < 0 ? r : cor_json_pretty(cor_buf_str(&item), 2, &list->call.out);
+}
+
+static void on_turn(struct cor_mail *mail)
+{
+    struct cor_list_call *list = COR_CONTAINER_OF(mail, struct cor_list_call, turn);
+
+    list->is_waiting = false;
+    if (cor_call_end_op(&list->call))
+        cor_call_pump(&list->call);
+}
+
+/* The selector has looked at enough objects for one turn. */
+static int wait_for_turn(struct cor_list_call *list)
+{
+    list->cursor->is_paused = false;
+    list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    list->is_waiting = true;
+    list->turn.on_mail = on_turn;
+    cor_call_begin_op(&list->call);
+    cor_loop_reply(list->call.loop->loop, &list->turn);
+    return COR_REFILL_WAIT;
+}
+
+static int refill_spans(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    struct cor_object *object;
+    size_t n = 0;
+
+    while (n++ < ITEMS_AT_ONCE && (object = cor_list_cursor_next(list->cursor)))
+        add_item_spans(list, object);
+    if (list->cursor->is_paused)
+        return call->nspans > 0 ? 1 : wait_for_turn(list);
+    if (n <= ITEMS_AT_ONCE) {
+        cor_call_add_span(call, COR_STR("]}\n"));
+        list->is_done = true;
+    }
+    return 1;
+}
+
+static int write_text_item(struct cor_list_call *list, const struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    int r = 0;
+
+    if (call->accept.is_pretty)
+        return write_pretty_item(list, object);
+    if (list->is_begun)
+        r = cor_buf_addc(&call->out, ',');
+    list->is_begun = true;
+    return r < 0 ? r : write_converted_item(list, object, &call->out);
+}
+
+/* A stage (server/api/heavy.h). */
+static int write_large(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    return write_text_item(list, list->large);
+}
+
+static void on_large(struct cor_call *call, int r)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    list->large = NULL;
+    if (call->is_over)
+        return;
+    if (r < 0) {
+        cor_call_abort(call);
+        return;
+    }
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    cor_call_pump(call);
+}
+
+/* An item whose text takes too long for the loop. */
+static int start_large(struct cor_list_call *list, struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    int r;
+
+    list->large = object;
+    r = cor_heavy_start(call, cor_object_json(object).n, write_large, on_large);
+    return r < 0 ? r : COR_REFILL_WAIT;
+}
+
+static bool is_large(const struct cor_call *call, const struct cor_object *object)
+{
+    return (call->accept.is_pretty || call->conversion) && cor_heavy_has_threads(call) &&
+           cor_object_json(object).n > COR_HEAVY_BYTES;
+}
+
+static int refill_text(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    struct cor_object *object = NULL;
+    int r = 0;
+
+    cor_buf_reset(&call->out);
+    while (r == 0 && call->out.n < BYTES_AT_ONCE && (object = cor_list_cursor_next(list->cursor))) {
+        if (is_large(call, object))
+            return start_large(list, object);
+        r = write_text_item(list, object);
+    }
+    if (r == 0 && list->cursor->is_paused && call->out.n == 0)
+        return wait_for_turn(list);
+    if (r == 0 && !object && !list->cursor->is_paused) {
+        list->is_done = true;
+        if (!call->accept.is_pretty)
+            r = cor_buf_addz(&call->out, "]}\n");
+        else
+            r = cor_buf_addz(&call->out, list->is_begun ? "\n  ]\n}" : "]\n}");
+    }
+    if (r < 0)
+        return r;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    return 1;
+}
+
+static int refill(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    if (list->is_done)
+        return 0;
+    if (list->is_waiting)
+        return COR_REFILL_WAIT;
+    if (list->cursor->is_paused)
+        return wait_for_turn(list);
+    if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE || call->conversion)
+        return refill_text(list);
+    return refill_spans(list);
+}
+
+/* The open head `{…:[` becomes indented text that the items follow. */
+static int make_head_pretty(struct cor_call *call)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf pretty = {0};
+    size_t n = call->out.n - 1; /* the bracket */
+    int r;
+
+    cor_buf_init(&pretty, COR_CALL_OUT_MAX);
+    r = cor_json_pretty(cor_str(call->out.p, n), 0, &pretty);
+    if (r == 0)
+        r = cor_buf_addc(&pretty, '[');
+    cor_buf_reset(&call->out);
+    return r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&pretty));
+}
+
+/* The whole list as one text, until there are `bytes_max` of it: YAML cannot be written item by
+ * item. */
+static int write_whole(struct cor_list_call *list, size_t bytes_max)
+{
+    struct cor_call *call = &list->call;
+    struct cor_object *object = NULL;
+    int r = 0;
+
+    while (r == 0 && call->out.n <= bytes_max && (object = cor_list_cursor_next(list->cursor))) {
+        if (list->is_begun)
+            r = cor_buf_addc(&call->out, ',');
+        list->is_begun = true;
+        if (r == 0)
+            r = write_converted_item(list, object, &call->out);
+    }
+    if (r < 0 || object || list->cursor->is_paused)
+        return r;
+    list->is_done = true;
+    return cor_buf_addz(&call->out, "]}");
+}
+
+/* A stage (server/api/heavy.h). A snapshot is read from any thread. */
+static int write_rest(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    list->cursor->is_bounded = list->cursor->is_paused = false;
+    return write_whole(list, SIZE_MAX);
+}
+
+static void on_whole(struct cor_call *call, int r)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    if (call->is_over)
+        return;
+    if (r < 0) {
+        if (r != -COR_EBUSY)
+            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_call_fail(call);
+        return;
+    }
+    list->cursor = cor_list_cursor_free(list->cursor);
+    cor_call_reply_json(call, 200);
+}
+
+/* What is little, or soon found, is gathered here; the rest of what is more by a thread. */
+static void reply_whole(struct cor_list_call *list)
+{
+    int r = write_whole(list, COR_HEAVY_BYTES);
+
+    if (r < 0 || list->is_done)
+        on_whole(&list->call, r);
+    else
+        cor_heavy_run(&list->call, WHOLE_BYTES, write_rest, on_whole);
+}
+
+/* A list that is cut short must not look whole: the client repeats it. One that is being made, in
+ * this turn, in the next or by a thread, is not slow. */
+bool cor_list_call_lost(void *arg)
+{
+    struct cor_list_call *list = arg;
+
+    if (list->call.held.bytes == 0)
+        return false;
+    cor_call_abort(&list->call);
+    return true;
+}
+
+void cor_list_call_reply(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    int r;
+
+    cor_buf_reset(&call->out);
+    list->cursor->is_bounded = true;
+    list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    r = write_head(list);
+    if (r == 0 && call->accept.is_yaml) {
+        reply_whole(list);
+        return;
+    }
+    if (r == 0 && call->accept.is_pretty)
+        r = make_head_pretty(call);
+    if (r < 0) {
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_call_fail(call);
+        return;
+    }
+    call->refill = refill;
+    call->nspans = 0;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    list->cursor->on_lost = cor_list_call_lost;
+    list->cursor->lost_arg = list;
+    cor_call_start(call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+    cor_call_pump(call);
+}
+
+static void on_listed(void *arg, int err, struct cor_status *status,
+                      struct cor_list_cursor *take_cursor)
+{
+    struct cor_list_call *list = arg;
+
+    list->cursor = take_cursor;
+    if (!cor_call_end_op(&list->call))
+        return;
+    if (err < 0) {
+        cor_status_move(&list->call.status, status);
+        cor_call_fail_storage(&list->call, COR_STORAGE_OP_LIST);
+        return;
+    }
+    cor_list_call_reply(list);
+}
+
+int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts)
+{
+    struct cor_call *call = &list->call;
+    const struct cor_api_options *o = &call->opts;
+    int r;
+
+    *ret_opts = (struct cor_store_list_opts){
+        .options =
+            {
+                .resource_version = o->resource_version,
+                .resource_version_match = o->resource_version_match,
+                .continue_token = o->continue_token,
+                .limit = o->limit,
+                .recursive = true,
+                .send_initial_events = o->send_initial_events,
+            },
+        .predicate = &list->predicate,
+        .deadline_ms = call->req->deadline_ms,
+    };
+    r = cor_list_options_validate(&ret_opts->options, &call->status);
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r == 0)
+        r = cor_call_predicate(call, &list->predicate);
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        r = cor_table_include_parse(o->include_object, &list->include, &call->status);
+    if (r < 0 || o->continue_token.n > 0 || o->limit > 0)
+        return r;
+    return cor_call_narrow(call, &list->predicate, &ret_opts->options.recursive);
+}
+
+static void run(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+    struct cor_store_list_opts opts;
+    int r = cor_list_call_options(list, &opts);
+
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &opts, on_listed, list,
+                        &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
+    else
+        cor_call_begin_op(call);
+}
+
+void cor_list_call_deinit(struct cor_call *call)
+{
+    struct cor_list_call *list = (struct cor_list_call *)call;
+
+    cor_list_cursor_free(list->cursor);
+    cor_predicate_deinit(&list->predicate);
+}
+
+size_t cor_list_call_held(struct cor_call *call)
+{
+    const struct cor_list_cursor *cursor = ((struct cor_list_call *)call)->cursor;
+
+    return cursor ? cursor->bytes : 0;
+}
+
+const struct cor_verb cor_verb_list = {.size = sizeof(struct cor_list_call),
+                                       .spans_max = COR_LIST_SPANS_MAX,
+                                       .run = run,
+                                       .deinit = cor_list_call_deinit,
+                                       .held = cor_list_call_held};

@@ -1,0 +1,37 @@
+/* Writing a list out of a cursor: what LIST answers, and DELETECOLLECTION at its end.
+ * Owner: the call that embeds it.  Thread: its loop. */
+#ifndef COR_SERVER_LIST_H
+#define COR_SERVER_LIST_H
+
+#include "loop/mailbox.h"
+#include "server/api/call.h"
+#include "server/docs/table.h"
+
+/* Of output that is under way at once. */
+#define COR_LIST_SPANS_MAX 128
+
+struct cor_list_call {
+    struct cor_call call;
+    struct cor_predicate predicate;
+    struct cor_list_cursor *cursor;
+    enum cor_table_include include;
+    bool is_begun;            /* the head and an item are out: a comma comes next */
+    bool is_done;             /* the tail is out */
+    struct cor_object *large; /* an item that a thread writes; borrowed from the cursor */
+    bool is_waiting;          /* for the next turn, after many objects that are not selected */
+    struct cor_mail turn;
+};
+
+/* What the request asks for, with the predicate and the key set. 0, or a failure in `status`. */
+int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts);
+
+/* Answers with what is in the cursor. */
+void cor_list_call_reply(struct cor_list_call *list);
+/* A cursor's on_lost, with the list as its argument: cuts the answer if it waits for its reader. */
+bool cor_list_call_lost(void *arg);
+
+void cor_list_call_deinit(struct cor_call *call);
+/* What its cursor holds. */
+size_t cor_list_call_held(struct cor_call *call);
+
+#endif

@@ -1,0 +1,480 @@
+/* The review APIs: a question is created, and the answer is its status. Nothing is stored. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/field_error.h"
+#include "meta/object_edit.h"
+#include "meta/time_text.h"
+#include "schema/conversion.h"
+#include "server/access/authorizer.h"
+#include "server/access/token_table.h"
+#include "server/api/heavy.h"
+#include "server/verbs/body.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define ANSWER_MAX (1u << 20)
+
+struct review_call {
+    struct cor_call call;
+    struct cor_body body;
+    struct cor_object *answer;
+};
+
+/* What one kind of review answers: writes the value of `status`. 0, or a failure in the call's. */
+typedef int (*answer_fn)(struct review_call *review, struct cor_json_writer *w);
+
+/* A user whom a review describes. */
+struct subject {
+    struct cor_user user;
+    struct cor_str *groups;
+    struct cor_buf text; /* of the names, decoded */
+};
+
+static void subject_deinit(struct subject *subject)
+{
+    cor_free(subject->groups);
+    cor_buf_deinit(&subject->text);
+}
+
+static struct cor_str spec_of(const struct review_call *review)
+{
+    return cor_object_member(review->body.object, COR_STR("spec"));
+}
+
+/* Appends a string's text to `out`, which has the room for it. */
+static struct cor_str decode(struct cor_str value, struct cor_buf *out)
+{
+    struct cor_str raw, text;
+
+    if (!value.p || cor_json_to_raw(value, &raw) < 0 ||
+        cor_json_unescape(raw, out->p + out->n, raw.n, &text) < 0)
+        return COR_STR("");
+    if (text.p == out->p + out->n)
+        out->n += text.n;
+    return text;
+}
+
+static int read_subject(struct cor_str spec, struct subject *subject)
+{
+    struct cor_str groups = cor_convert_member(spec, "groups");
+    struct cor_json_iter it = cor_json_iter(groups.p ? groups : COR_STR("[]"));
+    size_t n = 0;
+    int r;
+
+    cor_buf_init(&subject->text, COR_OBJECT_BYTES_MAX_DEFAULT);
+    r = cor_buf_reserve(&subject->text, spec.n);
+    while (cor_json_iter_elem(&it))
+        n++;
+    subject->groups = cor_calloc(n + 1, sizeof(subject->groups[0]));
+    if (r < 0 || !subject->groups)
+        return -COR_ENOMEM;
+    subject->user.name = decode(cor_convert_member(spec, "user"), &subject->text);
+    subject->user.groups = subject->groups;
+    it = cor_json_iter(groups.p ? groups : COR_STR("[]"));
+    while (cor_json_iter_elem(&it))
+        subject->groups[subject->user.ngroups++] = decode(cor_json_iter_value(&it), &subject->text);
+    return 0;
+}
+
+/* Who asks; the server itself when nobody does. */
+static const struct cor_user *asker(const struct review_call *review)
+{
+    static const struct cor_str groups[] = {{COR_GROUP_MASTERS, sizeof(COR_GROUP_MASTERS) - 1}};
+    static const struct cor_user server = {
+        .name = {"system:apiserver", 16}, .groups = groups, .ngroups = 1};
+
+    return review->call.req->user ? review->call.req->user : &server;
+}
+
+static int no_memory(struct cor_call *call, int r)
+{
+    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+/* The values of one key stand one after the other. */
+static void write_extras(struct cor_json_writer *w, const struct cor_user *user)
+{
+    const struct cor_user_extra *extra = user->extras, *end = extra + user->nextras;
+
+    cor_json_key(w, COR_STR("extra"));
+    cor_json_begin_object(w);
+    while (extra < end) {
+        struct cor_str key = extra->key;
+
+        cor_json_key(w, key);
+        cor_json_begin_array(w);
+        for (; extra < end && cor_str_eq(extra->key, key); extra++)
+            cor_json_string(w, extra->value);
+        cor_json_end_array(w);
+    }
+    cor_json_end_object(w);
+}
+
+static void write_user(struct cor_json_writer *w, const struct cor_user *user)
+{
+    cor_json_begin_object(w);
+    if (user->nextras > 0)
+        write_extras(w, user);
+    if (user->ngroups > 0) {
+        cor_json_key(w, COR_STR("groups"));
+        cor_json_begin_array(w);
+        for (size_t i = 0; i < user->ngroups; i++)
+            cor_json_string(w, user->groups[i]);
+        cor_json_end_array(w);
+    }
+    if (user->uid.n > 0)
+        cor_json_member(w, COR_STR("uid"), user->uid);
+    cor_json_member(w, COR_STR("username"), user->name);
+    cor_json_end_object(w);
+}
+
+static int answer_who(struct review_call *review, struct cor_json_writer *w)
+{
+    cor_json_begin_object(w);
+    cor_json_key(w, COR_STR("userInfo"));
+    write_user(w, asker(review));
+    cor_json_end_object(w);
+    return 0;
+}
+
+static int answer_token(struct review_call *review, struct cor_json_writer *w)
+{
+    struct cor_call *call = &review->call;
+    const struct cor_token_table *tokens = call->loop->api->tokens;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    struct cor_str spec = spec_of(review), token;
+    const struct cor_user *user = NULL;
+    int r;
+
+    cor_buf_init(&text, COR_OBJECT_BYTES_MAX_DEFAULT);
+    r = no_memory(call, cor_buf_reserve(&text, spec.p ? spec.n : 0));
+    if (r < 0)
+        return r;
+    token = decode(cor_convert_member(spec, "token"), &text);
+    if (token.n == 0)
+        return cor_status_bad_request(&call->status,
+                                      "token is required for TokenReview in authentication");
+    /* These tokens are for this server, which has no name as an audience. */
+    if (tokens && cor_convert_member(spec, "audiences").n <= 2)
+        user = cor_token_table_find(tokens, token);
+    cor_json_begin_object(w);
+    if (user) {
+        cor_json_key(w, COR_STR("authenticated"));
+        cor_json_bool(w, true);
+    } else {
+        cor_json_member(w, COR_STR("error"), COR_STR("invalid bearer token"));
+    }
+    cor_json_key(w, COR_STR("user"));
+    if (user)
+        write_user(w, user);
+    else
+        cor_json_raw(w, COR_STR("{}"));
+    cor_json_end_object(w);
+    return 0;
+}
+
+static int add_bare_path(struct cor_str attributes, struct cor_buf *out)
+{
+    struct cor_str path = cor_convert_member(attributes, "path");
+    struct cor_str verb = cor_convert_member(attributes, "verb");
+
+    return cor_buf_addf(out, "{\"Path\":%.*s,\"Verb\":%.*s}",
+                        COR_STR_ARG(path.p ? path : COR_STR("\"\"")),
+                        COR_STR_ARG(verb.p ? verb : COR_STR("\"\"")));
+}
+
+static void check_attributes(struct review_call *review, bool is_self,
+                             struct cor_field_errors *errs)
+{
+    struct cor_field_path spec_path = cor_field_root(COR_STR("spec"));
+    struct cor_field_path resource_path =
+        cor_field_child(&spec_path, COR_STR("resourceAttributes"));
+    struct cor_field_path path_path = cor_field_child(&spec_path, COR_STR("nonResourceAttributes"));
+    struct cor_field_path user_path = cor_field_child(&spec_path, COR_STR("user"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+    struct cor_str spec = spec_of(review);
+    struct cor_str resource = cor_convert_member(spec, "resourceAttributes");
+    struct cor_str path = cor_convert_member(spec, "nonResourceAttributes");
+
+    cor_buf_init(&text, ANSWER_MAX);
+    if (path.p && add_bare_path(path, &text) < 0)
+        errs->error = -COR_ENOMEM;
+    if (resource.p && path.p)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path_path,
+                             cor_field_json(cor_buf_str(&text)),
+                             "cannot be specified in combination with resourceAttributes");
+    if (!resource.p && !path.p)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &resource_path,
+                             cor_field_json(COR_STR("null")),
+                             "exactly one of nonResourceAttributes or resourceAttributes must be "
+                             "specified");
+    if (!is_self && cor_convert_member(spec, "user").n <= 2 &&
+        cor_convert_member(spec, "groups").n <= 2)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &user_path, cor_field_string(COR_STR("")),
+                             "at least one of user or group must be specified");
+    if (cor_api_is_namespaced(review->call.res) && path.p)
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path_path,
+                             cor_field_json(cor_buf_str(&text)),
+                             "disallowed on this kind of request");
+}
+
+/* What Go writes for a member that was never set. */
+static bool is_blank(struct cor_str value)
+{
+    return cor_json_type(value) == COR_JSON_NULL || cor_str_eqz(value, "\"\"") ||
+           cor_str_eqz(value, "{}") || cor_str_eqz(value, "[]");
+}
+
+static bool has_content(struct cor_str object)
+{
+    struct cor_json_iter it = cor_json_iter(object);
+    struct cor_str key;
+
+    while (cor_json_iter_member(&it, &key))
+        if (!is_blank(cor_json_iter_value(&it)))
+            return true;
+    return false;
+}
+
+/* A question has no identity; a local one only says where it is asked. */
+static int check_metadata(struct review_call *review, struct cor_field_errors *errs)
+{
+    struct cor_field_path path = cor_field_root(COR_STR("metadata"));
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf rest = {0};
+    struct cor_edits edits = {.n = 0};
+    int r;
+
+    cor_buf_init(&rest, COR_OBJECT_BYTES_MAX_DEFAULT);
+    if (cor_api_is_namespaced(review->call.res))
+        cor_edits_drop(&edits, COR_STR("namespace"));
+    cor_edits_drop(&edits, COR_STR("managedFields"));
+    r = cor_edits_apply(&edits, cor_object_metadata(review->body.object), &rest);
+    if (r == 0 && has_content(cor_buf_str(&rest)))
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_json(cor_buf_str(&rest)),
+                             "must be empty");
+    return r;
+}
+
+static void check_namespace(struct review_call *review, struct cor_field_errors *errs)
+{
+    struct cor_field_path spec = cor_field_root(COR_STR("spec"));
+    struct cor_field_path attributes = cor_field_child(&spec, COR_STR("resourceAttributes"));
+    struct cor_field_path path = cor_field_child(&attributes, COR_STR("namespace"));
+    struct cor_str resource = cor_convert_member(spec_of(review), "resourceAttributes");
+    struct cor_str raw = COR_STR("");
+
+    if (!cor_api_is_namespaced(review->call.res) || !resource.p)
+        return;
+    if (cor_json_to_raw(cor_convert_member(resource, "namespace"), &raw) < 0)
+        raw = COR_STR("");
+    if (!cor_str_eq(raw, review->call.ns))
+        cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_string(raw),
+                             "must match metadata.namespace");
+}
+
+static int check_access(struct review_call *review, bool is_self)
+{
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_gk gk = {review->call.res->group, COR_STR("")};
+    int r;
+
+    check_attributes(review, is_self, &errs);
+    r = no_memory(&review->call, check_metadata(review, &errs));
+    if (r < 0)
+        return r;
+    check_namespace(review, &errs);
+    if (errs.n == 0 && errs.error == 0)
+        return 0;
+    return cor_status_invalid(&review->call.status, &gk, COR_STR(""), &errs);
+}
+
+static struct cor_str raw_member(struct cor_str object, const char *key)
+{
+    struct cor_str raw;
+
+    return cor_json_to_raw(cor_convert_member(object, key), &raw) == 0 ? raw : COR_STR("");
+}
+
+static void write_access(struct review_call *review, const struct cor_user *user,
+                         struct cor_json_writer *w)
+{
+    struct cor_str spec = spec_of(review);
+    struct cor_str resource = cor_convert_member(spec, "resourceAttributes");
+    struct cor_str path = cor_convert_member(spec, "nonResourceAttributes");
+    struct cor_authz_request request = {
+        .is_resource = resource.p != NULL,
+        .verb = raw_member(resource.p ? resource : path, "verb"),
+        .group = raw_member(resource, "group"),
+        .resource = raw_member(resource, "resource"),
+        .subresource = raw_member(resource, "subresource"),
+        .path = raw_member(path, "path"),
+    };
+    const char *reason = NULL;
+    bool allowed = cor_authz_allows(review->call.loop->api->authz_mode, user, &request, &reason);
+
+    cor_json_begin_object(w);
+    cor_json_key(w, COR_STR("allowed"));
+    cor_json_bool(w, allowed);
+    if (reason)
+        cor_json_member(w, COR_STR("reason"), cor_strz(reason));
+    cor_json_end_object(w);
+}
+
+static int answer_self_access(struct review_call *review, struct cor_json_writer *w)
+{
+    int r = check_access(review, true);
+
+    if (r == 0)
+        write_access(review, asker(review), w);
+    return r;
+}
+
+static int answer_access(struct review_call *review, struct cor_json_writer *w)
+{
+    COR_CLEANUP(subject_deinit) struct subject subject = {0};
+    int r = check_access(review, false);
+
+    if (r == 0)
+        r = no_memory(&review->call, read_subject(spec_of(review), &subject));
+    if (r == 0)
+        write_access(review, &subject.user, w);
+    return r;
+}
+
+#define RULES_ALL                                                                                   \
+    "{\"incomplete\":false,\"nonResourceRules\":[{\"nonResourceURLs\":[\"*\"],\"verbs\":[\"*\"]}]," \
+    "\"resourceRules\":[{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\"verbs\":[\"*\"]}]}"
+#define RULES_FEW                                                                                  \
+    "{\"incomplete\":false,\"nonResourceRules\":[{\"nonResourceURLs\":[\"/healthz\",\"/livez\","   \
+    "\"/readyz\",\"/version\",\"/version/\"],\"verbs\":[\"get\"]}],\"resourceRules\":[{"           \
+    "\"apiGroups\":[\"authorization.k8s.io\"],\"resources\":[\"selfsubjectaccessreviews\","        \
+    "\"selfsubjectrulesreviews\"],\"verbs\":[\"create\"]},{\"apiGroups\":["                        \
+    "\"authentication.k8s.io\"],\"resources\":[\"selfsubjectreviews\"],\"verbs\":[\"create\"]}]}"
+
+static int answer_rules(struct review_call *review, struct cor_json_writer *w)
+{
+    static const struct cor_authz_request anything = {.is_resource = true};
+    struct cor_call *call = &review->call;
+    const char *reason;
+
+    if (raw_member(spec_of(review), "namespace").n == 0)
+        return cor_status_bad_request(&call->status, "no namespace on request");
+    cor_json_raw(w, cor_authz_allows(call->loop->api->authz_mode, asker(review), &anything, &reason)
+                        ? COR_STR(RULES_ALL)
+                        : COR_STR(RULES_FEW));
+    return 0;
+}
+
+static const struct {
+    struct cor_str kind;
+    answer_fn answer;
+} kinds[] = {
+    {COR_STR("LocalSubjectAccessReview"), answer_access},
+    {COR_STR("SelfSubjectAccessReview"), answer_self_access},
+    {COR_STR("SelfSubjectReview"), answer_who},
+    {COR_STR("SelfSubjectRulesReview"), answer_rules},
+    {COR_STR("SubjectAccessReview"), answer_access},
+    {COR_STR("TokenReview"), answer_token},
+};
+
+static int write_status(struct review_call *review, struct cor_buf *out)
+{
+    struct cor_json_writer w;
+    int r = -COR_ENOTSUP;
+
+    cor_json_writer_init(&w, out);
+    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
+        if (cor_str_eq(kinds[i].kind, review->call.res->kind))
+            r = kinds[i].answer(review, &w);
+    }
+    return r < 0 ? r : no_memory(&review->call, cor_json_writer_finish(&w));
+}
+
+/* Two kinds answer with what they found alone. */
+static void set_rest(struct review_call *review, struct cor_object_edit *edit, char *created)
+{
+    struct cor_str kind = review->call.res->kind;
+    char text[COR_TIME_TEXT_MAX];
+    struct cor_str now = cor_time_print(cor_call_now_ms(&review->call) / 1000, text);
+
+    if (cor_str_eq(kind, COR_STR("SelfSubjectReview"))) {
+        created[0] = '"';
+        memcpy(created + 1, now.p, now.n);
+        created[now.n + 1] = '"';
+        edit->top = edit->metadata = COR_STR("{}");
+        cor_edits_set(&edit->meta_edits, COR_STR("creationTimestamp"), cor_str(created, now.n + 2));
+    } else if (cor_str_eq(kind, COR_STR("SelfSubjectRulesReview"))) {
+        edit->top = edit->metadata = COR_STR("{}");
+        cor_edits_set(&edit->top_edits, COR_STR("spec"), COR_STR("{}"));
+    }
+}
+
+static int make_answer(struct review_call *review)
+{
+    struct cor_call *call = &review->call;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {0}, ns = {0};
+    char created[COR_TIME_TEXT_MAX + 2];
+    struct cor_object_edit edit = {
+        .kind = call->res->kind,
+        .api_version = call->res->api_version,
+        .top = cor_object_json(review->body.object),
+        .metadata = cor_object_metadata(review->body.object),
+    };
+    int r;
+
+    cor_buf_init(&status, ANSWER_MAX);
+    cor_buf_init(&ns, ANSWER_MAX);
+    r = write_status(review, &status);
+    if (r == 0)
+        r = no_memory(call, cor_json_quote(&ns, call->ns));
+    if (r < 0)
+        return r;
+    set_rest(review, &edit, created);
+    cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
+    if (cor_api_is_namespaced(call->res))
+        cor_edits_set(&edit.meta_edits, COR_STR("namespace"), cor_buf_str(&ns));
+    return cor_object_edit(&edit, &review->answer, &call->status);
+}
+
+/* A stage (server/api/heavy.h). */
+static int read_body(struct cor_call *call)
+{
+    return cor_body_read(call, &((struct review_call *)call)->body);
+}
+
+static void on_body(struct cor_call *call, int r)
+{
+    struct review_call *review = (struct review_call *)call;
+
+    if (call->is_over)
+        return;
+    if (r == 0)
+        r = make_answer(review);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_call_reply_object(call, 201, review->answer);
+}
+
+static void run(struct cor_call *call)
+{
+    int r = cor_write_options_validate(call, "CreateOptions");
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+}
+
+static void deinit(struct cor_call *call)
+{
+    struct review_call *review = (struct review_call *)call;
+
+    cor_body_deinit(&review->body);
+    cor_object_unref(review->answer);
+}
+
+const struct cor_verb cor_verb_review = {
+    .size = sizeof(struct review_call), .run = run, .deinit = deinit};

@@ -1,0 +1,319 @@
+#include "server/verbs/update.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "meta/field_error.h"
+#include "server/api/heavy.h"
+#include "server/strategy/namespaces.h"
+#include "server/strategy/strategy.h"
+
+/* How often an object may come or go between two operations of one request. */
+#define ROUNDS_MAX 16
+#define MODIFIED                                                                                   \
+    "the object has been modified; please apply your changes to the latest version and try again"
+
+static void start(struct cor_update_call *update);
+
+static int64_t ttl_of(const struct cor_call *call)
+{
+    return call->res->flags & COR_API_TTL ? call->loop->api->event_ttl_s : 0;
+}
+
+static void again(struct cor_update_call *update)
+{
+    struct cor_call *call = &update->call;
+    struct cor_gr gr = cor_api_gr(call->res);
+
+    if (++update->rounds < ROUNDS_MAX) {
+        start(update);
+        return;
+    }
+    cor_status_conflict(&call->status, &gr, call->name, MODIFIED);
+    cor_call_fail(call);
+}
+
+static int check_revision(struct cor_update_call *update, const struct cor_object *current)
+{
+    static const struct cor_field_path meta = {.name = COR_STR("metadata")};
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_call *call = &update->call;
+    struct cor_field_path path = cor_field_child(&meta, COR_STR("resourceVersion"));
+    struct cor_gr gr = cor_api_gr(call->res);
+    struct cor_gk gk = {call->res->group, call->res->plural};
+
+    if (update->body.rev == current->rev)
+        return 0;
+    if (update->body.rev > 0)
+        return cor_status_conflict(&call->status, &gr, call->name, MODIFIED);
+    if (call->res->flags & COR_API_UNCONDITIONAL)
+        return 0;
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(COR_STR("0")),
+                         "must be specified for an update");
+    return cor_status_invalid(&call->status, &gk, call->name, &errs);
+}
+
+/* A stage (server/api/heavy.h). */
+static int judge(struct cor_call *call)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+    struct cor_object *current = update->current;
+    int r = 0;
+
+    update->next = cor_object_unref(update->next);
+    update->removes = false;
+    update->judged = current->rev;
+    if (update->apply)
+        r = update->apply(update, current);
+    if (r == 0)
+        r = check_revision(update, current);
+    if (r == 0)
+        r = cor_strategy_update(call, current, update->body.object, &update->next);
+    if (r == 0)
+        update->removes = cor_strategy_is_finished(call, update->next);
+    return r;
+}
+
+static void on_judged(struct cor_call *call, int r)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+    struct cor_store_change *change = COR_STEAL(update->change);
+
+    update->current = cor_object_unref(update->current);
+    update->decided =
+        call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
+    if (update->decided == 0 && !update->removes && !cor_call_is_dry_run(&update->call))
+        cor_store_change_write(change, cor_object_ref(update->next), ttl_of(&update->call));
+    else
+        cor_store_change_stop(change);
+}
+
+/* What a step goes over: the present object, and what the client sent. */
+static size_t step_bytes(const struct cor_update_call *update)
+{
+    size_t sent = update->apply ? update->patch_bytes : cor_object_json(update->body.object).n;
+
+    return cor_object_json(update->current).n + sent;
+}
+
+static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+{
+    struct cor_update_call *update = arg;
+
+    update->change = change;
+    update->current = cor_object_ref(current);
+    if (update->call.is_over)
+        on_judged(&update->call, 0);
+    else
+        cor_heavy_run(&update->call, step_bytes(update), judge, on_judged);
+}
+
+/* What would have been written, at the revision it would have been written over. */
+static void reply_next(struct cor_update_call *update, int code)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    struct cor_call *call = &update->call;
+    int r = cor_object_at(update->next, update->judged, &object);
+
+    if (r == 0) {
+        cor_call_reply_object(call, code, object);
+        return;
+    }
+    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_call_fail(call);
+}
+
+static void on_removed(void *arg, const struct cor_store_reply *reply)
+{
+    struct cor_update_call *update = arg;
+    struct cor_call *call = &update->call;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (reply->err == 0) {
+        reply_next(update, 200);
+    } else if (reply->err == -COR_EPRECONDITION) {
+        again(update);
+    } else {
+        cor_status_move(&call->status, reply->status);
+        cor_call_fail_storage(call, COR_STORAGE_OP_DELETE);
+    }
+}
+
+static void remove_object(struct cor_update_call *update)
+{
+    struct cor_call *call = &update->call;
+    char rv[24];
+    struct cor_store_delete_opts opts = {
+        .preconditions.resource_version = {rv, 0},
+        .deadline_ms = call->req->deadline_ms,
+        .on_done = on_removed,
+        .arg = update,
+    };
+    int r;
+
+    opts.preconditions.resource_version.n =
+        (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)update->judged);
+    r = cor_store_delete(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_DELETE);
+    else
+        cor_call_begin_op(call);
+}
+
+static void on_created(void *arg, const struct cor_store_reply *reply)
+{
+    struct cor_update_call *update = arg;
+    struct cor_call *call = &update->call;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (reply->err == 0) {
+        cor_call_reply_object(call, 201, reply->object);
+    } else if (reply->err == -COR_EEXIST) {
+        again(update);
+    } else {
+        cor_status_move(&call->status, reply->status);
+        cor_call_fail_storage(call, COR_STORAGE_OP_CREATE);
+    }
+}
+
+/* A stage (server/api/heavy.h). */
+static int make_object(struct cor_call *call)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+
+    return cor_strategy_create(call, update->body.object, &update->next);
+}
+
+static void on_made(struct cor_call *call, int r)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+
+    if (call->is_over)
+        return;
+    if (r == 0 && cor_call_is_dry_run(call)) {
+        reply_next(update, 201);
+        return;
+    }
+    if (r == 0)
+        r = cor_store_create(call->backing->store, cor_buf_str(&call->key), update->next,
+                             ttl_of(call), on_created, update, &call->status);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_call_begin_op(call);
+}
+
+static void create_object(struct cor_call *call, int err)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+
+    update->next = cor_object_unref(update->next);
+    update->judged = 0;
+    if (err < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, cor_object_json(update->body.object).n, make_object, on_made);
+}
+
+static bool may_create(const struct cor_update_call *update)
+{
+    const struct cor_call *call = &update->call;
+
+    return !update->apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
+}
+
+static void on_updated(void *arg, const struct cor_store_reply *reply)
+{
+    struct cor_update_call *update = arg;
+    struct cor_call *call = &update->call;
+
+    if (!cor_call_end_op(call))
+        return;
+    if (reply->err == 0) {
+        cor_call_reply_object(call, 200, reply->object);
+    } else if (reply->err == -COR_ENOTFOUND && may_create(update)) {
+        if (cor_api_is_namespaced(call->res))
+            cor_namespace_check(call, call->name, create_object);
+        else
+            create_object(call, 0);
+    } else if (!reply->was_stopped) {
+        cor_status_move(&call->status, reply->status);
+        cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
+    } else if (update->decided < 0) {
+        cor_call_fail(call);
+    } else if (cor_call_is_dry_run(call)) {
+        reply_next(update, 200);
+    } else {
+        remove_object(update);
+    }
+}
+
+static void start(struct cor_update_call *update)
+{
+    struct cor_call *call = &update->call;
+    COR_CLEANUP(cor_object_unrefp)
+    struct cor_object *suggestion =
+        cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
+    struct cor_store_update_opts opts = {
+        .suggestion = suggestion,
+        .deadline_ms = call->req->deadline_ms,
+        .step = step,
+        .on_done = on_updated,
+        .arg = update,
+    };
+    int r;
+
+    if (!update->apply && cor_object_uid(update->body.object).n > 0)
+        opts.preconditions.uid = cor_object_uid(update->body.object);
+    r = cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
+    if (r < 0)
+        cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
+    else
+        cor_call_begin_op(call);
+}
+
+void cor_update_call_start(struct cor_update_call *update)
+{
+    start(update);
+}
+
+/* A stage (server/api/heavy.h). */
+static int read_body(struct cor_call *call)
+{
+    return cor_body_read(call, &((struct cor_update_call *)call)->body);
+}
+
+static void on_body(struct cor_call *call, int r)
+{
+    if (call->is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        start((struct cor_update_call *)call);
+}
+
+static void run(struct cor_call *call)
+{
+    int r = cor_write_options_validate(call, "UpdateOptions");
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+}
+
+void cor_update_call_deinit(struct cor_call *call)
+{
+    struct cor_update_call *update = (struct cor_update_call *)call;
+
+    cor_body_deinit(&update->body);
+    cor_object_unref(update->next);
+}
+
+const struct cor_verb cor_verb_update = {
+    .size = sizeof(struct cor_update_call), .run = run, .deinit = cor_update_call_deinit};

@@ -1,0 +1,415 @@
+#include <stdio.h>
+
+#include "base/err.h"
+#include "loop/timer.h"
+#include "meta/object_edit.h"
+#include "server/api/call.h"
+#include "server/docs/table.h"
+#include "json/writer.h"
+
+/* A year: longer ones would only overflow somewhere. */
+#define WATCH_SECONDS_MAX (366 * 24 * 3600)
+
+struct watch_call {
+    struct cor_call call;
+    struct cor_predicate predicate;
+    struct cor_watch *watch;      /* NULL: closed, or never opened */
+    struct cor_feed_share *share; /* NULL: the watch has no feed of its own */
+    struct cor_timer timer;       /* the end of the stream */
+    enum cor_table_include include;
+    bool has_columns; /* of the table: they are sent once */
+    bool is_ending;   /* what is in the spans is the last */
+    bool is_paused;
+    cor_rev last_rev; /* of the last event */
+    bool is_inside;   /* that one is not the first of its revision */
+    char rv[24];      /* of a DELETED event */
+};
+
+static const char *const heads[] = {
+    [COR_WATCH_ADDED] = "{\"type\":\"ADDED\",\"object\":",
+    [COR_WATCH_MODIFIED] = "{\"type\":\"MODIFIED\",\"object\":",
+    [COR_WATCH_DELETED] = "{\"type\":\"DELETED\",\"object\":",
+    [COR_WATCH_BOOKMARK] = "{\"type\":\"BOOKMARK\",\"object\":",
+    [COR_WATCH_ERROR] = "{\"type\":\"ERROR\",\"object\":",
+};
+
+static void on_closed(void *arg)
+{
+    (void)cor_call_end_op(arg);
+}
+
+static void close_watch(struct watch_call *w)
+{
+    cor_timer_cancel(&w->timer);
+    if (w->watch)
+        cor_watch_close(COR_STEAL(w->watch), on_closed, w);
+}
+
+static int refill(struct cor_call *call)
+{
+    struct watch_call *w = (struct watch_call *)call;
+
+    call->out_object = cor_object_unref(call->out_object);
+    if (w->is_ending) {
+        close_watch(w);
+        return 0;
+    }
+    if (w->is_paused) {
+        w->is_paused = false;
+        cor_watch_resume(w->watch);
+    }
+    return COR_REFILL_WAIT;
+}
+
+/* Writes what the spans hold; what does not fit waits, and so does the watch. */
+static void send(struct watch_call *w)
+{
+    bool ending = w->is_ending;
+
+    cor_call_pump(&w->call);
+    if (ending || w->call.nspans == 0)
+        return;
+    w->is_paused = true;
+    cor_watch_pause(w->watch);
+}
+
+static void add_object_spans(struct watch_call *w, const struct cor_watch_event *event)
+{
+    struct cor_call *call = &w->call;
+    struct cor_object *object = event->object;
+    struct cor_str json = cor_object_json(object), rv;
+
+    if (call->accept.view == COR_VIEW_PARTIAL) {
+        cor_call_add_span(call, cor_partial_head(call->accept.is_v1beta1));
+        cor_call_add_span(call, cor_object_metadata(object));
+        cor_call_add_span(call, COR_STR("}"));
+        return;
+    }
+    if (event->type != COR_WATCH_DELETED || event->rev == object->rev) {
+        cor_call_add_span(call, json);
+        return;
+    }
+    rv = cor_object_resource_version(object);
+    cor_call_add_span(call, cor_str(json.p, (size_t)(rv.p - json.p)));
+    cor_call_add_span(call, cor_str(w->rv, (size_t)snprintf(w->rv, sizeof(w->rv), "%llu",
+                                                            (unsigned long long)event->rev)));
+    cor_call_add_span(call, cor_str_from(json, (size_t)(rv.p - json.p) + rv.n));
+}
+
+/* The end of the initial events is told by an annotation, which rows without objects would lose. */
+static enum cor_table_include include_of(const struct watch_call *w, enum cor_watch_type type)
+{
+    return type == COR_WATCH_BOOKMARK && w->include == COR_TABLE_NONE ? COR_TABLE_METADATA
+                                                                      : w->include;
+}
+
+static int write_table(struct watch_call *w, enum cor_watch_type type,
+                       const struct cor_object *object)
+{
+    struct cor_call *call = &w->call;
+    struct cor_table_opts opts = {
+        .resource = call->res,
+        .include = include_of(w, type),
+        .now_s = cor_call_now_ms(call) / 1000,
+        .is_v1beta1 = call->accept.is_v1beta1,
+        .has_columns = !w->has_columns,
+    };
+    struct cor_json_writer writer;
+
+    w->has_columns = true;
+    cor_buf_reset(&call->out);
+    cor_json_writer_init(&writer, &call->out);
+    cor_table_of_object(&writer, &opts, object);
+    return cor_json_writer_finish(&writer);
+}
+
+static void take_object(struct watch_call *w, struct cor_watch_event *event,
+                        struct cor_object *take_object)
+{
+    cor_object_unref(w->call.out_object);
+    w->call.out_object = take_object;
+    event->object = take_object;
+}
+
+/* A view that is made of the bytes needs the deletion's revision in them: a copy, which the call
+ * holds. */
+static int set_revision(struct watch_call *w, struct cor_watch_event *event)
+{
+    struct cor_object *at;
+    int r;
+
+    if (w->call.accept.view == COR_VIEW_OBJECT || event->type != COR_WATCH_DELETED ||
+        event->rev == event->object->rev)
+        return 0;
+    r = cor_object_at(event->object, event->rev, &at);
+    if (r == 0)
+        take_object(w, event, at);
+    return r;
+}
+
+/* The event's object in the version that was asked for. */
+static int convert(struct watch_call *w, struct cor_watch_event *event)
+{
+    struct cor_object *made;
+    int r;
+
+    if (!w->call.conversion)
+        return 0;
+    r = cor_call_convert(&w->call, event->object, &made);
+    if (r == 0)
+        take_object(w, event, made);
+    return r;
+}
+
+/* Most events are written at once, by every watcher in turn: they need no reference, whose count
+ * the loops would fight for. */
+static void hold_rest(struct watch_call *w, const struct cor_watch_event *event)
+{
+    if (w->call.nspans == 0)
+        return;
+    if (!w->call.out_object)
+        w->call.out_object = cor_object_ref(event->object);
+    cor_call_weigh(&w->call);
+}
+
+static void end_with(struct watch_call *w, struct cor_status *status)
+{
+    struct cor_call *call = &w->call;
+
+    w->is_ending = true;
+    cor_buf_reset(&call->out);
+    if (status && cor_status_write(status, &call->out) == 0) {
+        cor_call_add_span(call, cor_strz(heads[COR_WATCH_ERROR]));
+        cor_call_add_span(call, cor_buf_str(&call->out));
+        cor_call_add_span(call, COR_STR("}\n"));
+    }
+    send(w);
+}
+
+/* An event that cannot be made must not be left out: the reader is told, and begins anew. Inside a
+ * revision it would go on after it, so it is told to list. */
+static void end_without(struct watch_call *w, int err, cor_rev rev)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+    cor_status_init(&status);
+    if (rev == w->last_rev)
+        (void)cor_status_expired(&status, "unable to encode watch object: %s", cor_err_text(err));
+    else
+        (void)cor_status_internal(&status, "unable to encode watch object: %s", cor_err_text(err));
+    end_with(w, &status);
+}
+
+static void on_event(void *arg, const struct cor_watch_event *event)
+{
+    struct watch_call *w = arg;
+    struct cor_call *call = &w->call;
+    struct cor_watch_event own;
+    int r;
+
+    if (!event || event->type == COR_WATCH_ERROR) {
+        struct cor_gr gr = cor_api_gr(call->res);
+
+        if (event)
+            cor_storage_error_to_api(event->status, COR_STORAGE_OP_WATCH, &gr, call->name);
+        end_with(w, event ? event->status : NULL);
+        return;
+    }
+    own = *event;
+    r = convert(w, &own);
+    if (r == 0)
+        r = set_revision(w, &own);
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        r = write_table(w, event->type, own.object);
+    if (r < 0) {
+        end_without(w, r, event->rev);
+        return;
+    }
+    w->is_inside = event->rev == w->last_rev;
+    w->last_rev = event->rev;
+    cor_call_add_span(call, cor_strz(heads[event->type]));
+    if (call->accept.view == COR_VIEW_TABLE)
+        cor_call_add_span(call, cor_buf_str(&call->out));
+    else
+        add_object_spans(w, &own);
+    cor_call_add_span(call, COR_STR("}\n"));
+    send(w);
+    hold_rest(w, &own);
+}
+
+static size_t held(struct cor_call *call)
+{
+    const struct watch_call *w = (struct watch_call *)call;
+
+    return w->watch ? cor_watch_held(w->watch) : 0;
+}
+
+/* A client goes on after the last revision that it saw: it must have seen all of it. */
+static bool may_cut(struct cor_call *call)
+{
+    return !((struct watch_call *)call)->is_inside;
+}
+
+static void on_held(void *arg)
+{
+    struct watch_call *w = arg;
+
+    if (w->is_paused && !w->call.is_over)
+        cor_call_weigh(&w->call);
+}
+
+static void begin(struct watch_call *w)
+{
+    cor_sink_no_deadline(w->call.sink);
+    w->call.refill = refill;
+    cor_call_start(&w->call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+}
+
+/* The time is over, or the server ends. Events of a revision that the client has begun to see come
+ * first; the watch then ends by itself. */
+static void end_now(struct watch_call *w)
+{
+    if (w->watch && w->call.refill && !w->is_ending && !cor_watch_finish(w->watch))
+        return;
+    w->is_ending = true;
+    if (!w->call.refill)
+        begin(w);
+    if (w->call.nspans == 0)
+        cor_call_pump(&w->call);
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    end_now(COR_CONTAINER_OF(timer, struct watch_call, timer));
+}
+
+static void on_open(void *arg, int err, struct cor_status *status)
+{
+    struct watch_call *w = arg;
+
+    if (err == 0) {
+        begin(w);
+        return;
+    }
+    cor_status_move(&w->call.status, status);
+    close_watch(w);
+    cor_call_fail_storage(&w->call, COR_STORAGE_OP_WATCH);
+}
+
+static uint64_t duration_ms(struct cor_call *call)
+{
+    uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
+
+    if (call->opts.timeout_seconds > WATCH_SECONDS_MAX)
+        return (uint64_t)WATCH_SECONDS_MAX * 1000;
+    if (call->opts.timeout_seconds > 0)
+        return (uint64_t)call->opts.timeout_seconds * 1000;
+    return min_ms + cor_rand_below(&call->loop->rand, min_ms);
+}
+
+static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_opts)
+{
+    struct cor_call *call = &w->call;
+    const struct cor_api_options *o = &call->opts;
+    int r;
+
+    *ret_opts = (struct cor_reader_watch_opts){
+        .options =
+            {
+                .resource_version = o->resource_version,
+                .resource_version_match = o->resource_version_match,
+                .continue_token = o->continue_token,
+                .recursive = true,
+                .watch = true,
+                .allow_bookmarks = o->allow_bookmarks == COR_TRUE,
+                .send_initial_events = o->send_initial_events,
+            },
+        .predicate = &w->predicate,
+        .on_open = on_open,
+        .on_event = on_event,
+        .on_held = on_held,
+        .arg = w,
+    };
+    cor_list_options_set_defaults(&ret_opts->options);
+    r = cor_list_options_validate(&ret_opts->options, &call->status);
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r == 0)
+        r = cor_call_predicate(call, &w->predicate);
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        r = cor_table_include_parse(o->include_object, &w->include, &call->status);
+    if (r < 0)
+        return r;
+    ret_opts->options.recursive = false;
+    return call->name.n > 0 ? 0
+                            : cor_call_narrow(call, &w->predicate, &ret_opts->options.recursive);
+}
+
+/* The server itself takes none from its users. */
+static int take_share(struct watch_call *w)
+{
+    struct cor_call *call = &w->call;
+
+    if (call->backing->is_cached || !call->req->user)
+        return 0;
+    return cor_feed_share_take(&call->loop->api->feeds, call->req->user->name, &w->share,
+                               &call->status);
+}
+
+static void run(struct cor_call *call)
+{
+    struct watch_call *w = (struct watch_call *)call;
+    struct cor_reader_watch_opts opts;
+    uint64_t duration;
+    int r;
+
+    cor_timer_init(&w->timer, call->loop->loop, on_timer);
+    call->accept.is_pretty = false;
+    r = read_request(w, &opts);
+    if (r == 0)
+        r = take_share(w);
+    if (r < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    duration = duration_ms(call);
+    opts.deadline_ms = cor_loop_now_ms(call->loop->loop) + duration;
+    r = cor_timer_set(&w->timer, duration);
+    if (r < 0)
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    else
+        r = cor_reader_watch(call->backing->reader, cor_buf_str(&call->key), &opts, &w->watch,
+                             &call->status);
+    if (r < 0) {
+        cor_timer_cancel(&w->timer);
+        cor_call_fail_storage(call, COR_STORAGE_OP_WATCH);
+        return;
+    }
+    cor_call_begin_op(call);
+}
+
+static void gone(struct cor_call *call)
+{
+    close_watch((struct watch_call *)call);
+}
+
+static void drain(struct cor_call *call)
+{
+    end_now((struct watch_call *)call);
+}
+
+static void deinit(struct cor_call *call)
+{
+    struct watch_call *w = (struct watch_call *)call;
+
+    w->share = cor_feed_share_give(&call->loop->api->feeds, w->share);
+    cor_predicate_deinit(&((struct watch_call *)call)->predicate);
+}
+
+const struct cor_verb cor_verb_watch = {.size = sizeof(struct watch_call),
+                                        .run = run,
+                                        .deinit = deinit,
+                                        .gone = gone,
+                                        .drain = drain,
+                                        .held = held,
+                                        .may_cut = may_cut};

@@ -1,0 +1,113 @@
+#include "storage/engine/feed.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+
+/* A live feed keeps the room for this many events between batches. */
+#define PENDING_KEEP 64
+
+void cor_feed_init(struct cor_feed *feed, const struct cor_feed_opts *opts, char *bytes,
+                   pthread_mutex_t *lock, void (*tell)(struct cor_feed *feed))
+{
+    feed->opts = *opts;
+    cor_feed_range_copy(&feed->range, bytes, opts->key, opts->end);
+    feed->lock = lock;
+    feed->tell = tell;
+    feed->pos = opts->from;
+    feed->credit = opts->credit;
+    cor_list_init(&feed->touched);
+}
+
+void cor_feed_deinit(struct cor_feed *feed)
+{
+    cor_free(feed->pending);
+}
+
+/* SIZE_MAX is without bound. */
+static size_t add_credit(size_t credit, size_t more)
+{
+    return more > SIZE_MAX - credit ? SIZE_MAX : credit + more;
+}
+
+void cor_feed_credit(struct cor_feed *feed, size_t events)
+{
+    pthread_mutex_lock(feed->lock);
+    feed->credit_added = add_credit(feed->credit_added, events);
+    feed->tell(feed);
+    pthread_mutex_unlock(feed->lock);
+}
+
+void cor_feed_progress(struct cor_feed *feed)
+{
+    pthread_mutex_lock(feed->lock);
+    feed->progress_asked = true;
+    feed->tell(feed);
+    pthread_mutex_unlock(feed->lock);
+}
+
+void cor_feed_close(struct cor_feed *feed)
+{
+    pthread_mutex_lock(feed->lock);
+    assert(!feed->close_asked);
+    feed->close_asked = true;
+    feed->tell(feed);
+    pthread_mutex_unlock(feed->lock);
+}
+
+bool cor_feed_take_orders(struct cor_feed *feed)
+{
+    feed->credit = add_credit(feed->credit, feed->credit_added);
+    feed->credit_added = 0;
+    feed->wants_progress |= feed->progress_asked;
+    feed->progress_asked = false;
+    return feed->close_asked;
+}
+
+void cor_feed_deliver(struct cor_feed *feed, const struct cor_feed_event *events, size_t n,
+                      cor_rev upto)
+{
+    struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = upto};
+
+    feed->pos = upto;
+    feed->opts.on_batch(feed->opts.arg, &batch);
+}
+
+void cor_feed_spend(struct cor_feed *feed, size_t events)
+{
+    if (feed->credit != SIZE_MAX)
+        feed->credit -= events < feed->credit ? events : feed->credit;
+}
+
+static bool make_room(struct cor_feed *feed)
+{
+    size_t cap = feed->pending_cap ? feed->pending_cap * 2 : 4;
+    struct cor_feed_event *pending;
+
+    if (feed->npending < feed->pending_cap)
+        return true;
+    pending = cor_realloc(feed->pending, cap * sizeof(*pending));
+    if (!pending)
+        return false;
+    feed->pending = pending;
+    feed->pending_cap = cap;
+    return true;
+}
+
+bool cor_feed_gather(struct cor_feed *feed, const struct cor_feed_event *event)
+{
+    if (!make_room(feed))
+        return false;
+    cor_feed_spend(feed, 1);
+    feed->pending[feed->npending++] = *event;
+    return true;
+}
+
+void cor_feed_release(struct cor_feed *feed)
+{
+    feed->npending = 0;
+    if (feed->pending_cap > PENDING_KEEP) {
+        feed->pending = cor_free(feed->pending);
+        feed->pending_cap = 0;
+    }
+}

@@ -1,0 +1,249 @@
+#include "storage/maintenance/rewriter.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "storage/engine/engine.h"
+
+/* Keys per read, and writes under way: with values of 1.5 MB each a page stays below 100 MB. */
+#define PAGE         64
+#define VALUE_MAX    (16u << 20)
+#define ATTEMPTS_MAX 10
+
+struct rewriter;
+
+/* One value on its way. */
+struct item {
+    struct rewriter *rewriter;
+    struct cor_kv *kv;
+    struct cor_buf plain, sealed;
+    struct cor_write_req write;
+    unsigned attempts;
+};
+
+struct rewriter {
+    struct cor_rewriter_opts opts;
+    struct cor_rewriter_counts counts;
+    struct cor_buf cursor, end;
+    struct cor_range_req range;
+    bool more;
+    size_t pending; /* writes of this page */
+    int err;        /* the first failure that ends it */
+    struct cor_status status;
+    struct item items[PAGE];
+};
+
+static void read_page(struct rewriter *rw);
+static void rewrite(struct item *item, struct cor_kv *take_kv);
+
+static void finish(struct rewriter *rw)
+{
+    struct cor_rewriter_opts opts = rw->opts;
+    struct cor_rewriter_counts counts = rw->counts;
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    int err = rw->err;
+
+    cor_status_init(&status);
+    cor_status_move(&status, &rw->status);
+    cor_buf_deinit(&rw->cursor);
+    cor_buf_deinit(&rw->end);
+    cor_free(rw);
+    opts.on_done(opts.arg, err, &status, &counts);
+}
+
+static void stop(struct rewriter *rw, int err, struct cor_status *status)
+{
+    if (rw->err == 0) {
+        rw->err = err;
+        cor_status_move(&rw->status, status);
+    }
+}
+
+static void page_done(struct rewriter *rw)
+{
+    if (rw->pending > 0)
+        return;
+    if (rw->err == 0)
+        rw->opts.on_progress(rw->opts.arg, &rw->counts);
+    if (rw->err == 0 && rw->more)
+        read_page(rw);
+    else
+        finish(rw);
+}
+
+static void item_deinit(struct item *item)
+{
+    item->kv = cor_kv_unref(item->kv);
+    cor_buf_deinit(&item->plain);
+    cor_buf_deinit(&item->sealed);
+}
+
+static void item_failed(struct item *item, const struct cor_status *why)
+{
+    struct rewriter *rw = item->rewriter;
+
+    rw->counts.failed++;
+    rw->opts.on_failure(rw->opts.arg, cor_kv_key(item->kv), why);
+    item_deinit(item);
+}
+
+/* Another writer came first; its value may be up to date already. */
+static void item_lost(struct item *item)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status st;
+    struct cor_kv *now = COR_STEAL(item->write.ret_prev);
+
+    cor_status_init(&st);
+    if (!now) {
+        item_deinit(item);
+    } else if (++item->attempts < ATTEMPTS_MAX) {
+        cor_kv_unref(item->kv);
+        rewrite(item, now);
+    } else {
+        cor_kv_unref(now);
+        (void)cor_status_set(&st, -COR_ECONFLICT, "it changes faster than it can be rewritten");
+        item_failed(item, &st);
+    }
+}
+
+static void on_written(struct cor_engine_req *req)
+{
+    struct item *item = COR_CONTAINER_OF(req, struct item, write.req);
+    struct rewriter *rw = item->rewriter;
+
+    rw->pending--;
+    if (req->result == -COR_ECONFLICT) {
+        item_lost(item);
+    } else if (req->result < 0) {
+        stop(rw, req->result, &req->status);
+        item_deinit(item);
+    } else {
+        rw->counts.rewritten++;
+        item_deinit(item);
+    }
+    /* The request may be under way again. */
+    if (!item->kv)
+        cor_write_req_deinit(&item->write);
+    page_done(rw);
+}
+
+/* 1: `item->sealed` has the new value. 0: the old one is up to date. */
+static int transform(struct item *item, const struct cor_transformer *t, struct cor_str *ret_value,
+                     struct cor_status *st)
+{
+    struct cor_str key = cor_kv_key(item->kv), plain;
+    bool stale = false;
+    int r = t->from_storage(t, key, cor_kv_value(item->kv), &item->plain, &plain, &stale, st);
+
+    if (r < 0 || !stale)
+        return r;
+    cor_buf_reset(&item->sealed);
+    r = t->to_storage(t, key, plain, &item->sealed, ret_value, st);
+    return r < 0 ? r : 1;
+}
+
+static void rewrite(struct item *item, struct cor_kv *take_kv)
+{
+    struct rewriter *rw = item->rewriter;
+    const struct cor_transformer *t = rw->opts.transformer_of(rw->opts.arg, cor_kv_key(take_kv));
+    COR_CLEANUP(cor_status_deinit) struct cor_status st;
+    struct cor_str value;
+    int r = 0;
+
+    cor_status_init(&st);
+    item->kv = take_kv;
+    if (t)
+        r = transform(item, t, &value, &st);
+    if (r == -COR_ENOMEM) {
+        stop(rw, r, &st);
+        item_deinit(item);
+    } else if (r < 0) {
+        item_failed(item, &st);
+    } else if (r == 0) {
+        item_deinit(item);
+    } else {
+        cor_write_req_deinit(&item->write);
+        cor_write_req_init(&item->write, rw->opts.loop, on_written);
+        item->write.key = cor_kv_key(take_kv);
+        item->write.value = value;
+        item->write.expected = take_kv->mod_rev;
+        item->write.lease = take_kv->lease;
+        rw->pending++;
+        cor_engine_write(rw->opts.engine, &item->write);
+    }
+}
+
+static int move_cursor(struct rewriter *rw)
+{
+    const struct cor_kv *last = rw->range.ret_kvs[rw->range.ret_nkvs - 1];
+    int r;
+
+    cor_buf_reset(&rw->cursor);
+    r = cor_buf_adds(&rw->cursor, cor_kv_key(last));
+    return r < 0 ? r : cor_buf_addc(&rw->cursor, 0);
+}
+
+static void on_page(struct cor_engine_req *req)
+{
+    struct rewriter *rw = COR_CONTAINER_OF(req, struct rewriter, range.req);
+    size_t n = req->result == 0 ? rw->range.ret_nkvs : 0;
+
+    if (req->result < 0)
+        stop(rw, req->result, &req->status);
+    if (rw->range.count)
+        rw->counts.total = rw->range.ret_count;
+    rw->more = n > 0 && rw->range.ret_more;
+    if (n > 0 && move_cursor(rw) < 0) {
+        (void)cor_status_set(&req->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        stop(rw, -COR_ENOMEM, &req->status);
+    }
+    rw->pending = 1;
+    for (size_t i = 0; i < n && rw->err == 0; i++) {
+        struct item *item = &rw->items[i];
+
+        *item = (struct item){.rewriter = rw};
+        cor_buf_init(&item->plain, VALUE_MAX);
+        cor_buf_init(&item->sealed, VALUE_MAX);
+        rw->counts.seen++;
+        rewrite(item, cor_kv_ref(rw->range.ret_kvs[i]));
+    }
+    cor_range_req_deinit(&rw->range);
+    rw->pending--;
+    page_done(rw);
+}
+
+static void read_page(struct rewriter *rw)
+{
+    bool is_first = rw->counts.seen == 0;
+
+    cor_range_req_init(&rw->range, rw->opts.loop, on_page);
+    rw->range.key = cor_buf_str(&rw->cursor);
+    rw->range.end = cor_buf_str(&rw->end);
+    rw->range.limit = PAGE;
+    rw->range.count = is_first;
+    cor_engine_range(rw->opts.engine, &rw->range);
+}
+
+int cor_rewriter_start(const struct cor_rewriter_opts *opts, struct cor_status *reterr_status)
+{
+    struct rewriter *rw = cor_calloc(1, sizeof(*rw));
+    int r;
+
+    if (!rw)
+        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    rw->opts = *opts;
+    cor_status_init(&rw->status);
+    cor_buf_init(&rw->cursor, COR_KEY_BYTES_MAX + 1);
+    cor_buf_init(&rw->end, COR_KEY_BYTES_MAX);
+    r = cor_buf_adds(&rw->cursor, opts->prefix);
+    if (r == 0)
+        r = cor_key_range_end(opts->prefix, &rw->end);
+    if (r < 0) {
+        cor_buf_deinit(&rw->cursor);
+        cor_buf_deinit(&rw->end);
+        cor_free(rw);
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    }
+    read_page(rw);
+    return 0;
+}

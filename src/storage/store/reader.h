@@ -1,0 +1,194 @@
+/* Where the verbs read one resource's objects on one loop: straight from the store, or from a watch
+ * cache. Two implementations: store_reader.c and cacher/. Writes go to the store in either case;
+ * a cache only helps them with a suggestion (cor_reader_suggest).
+ *
+ * A list's predicate must stay until its cursor is freed: a cache selects while it is read out.
+ *
+ * As in store.h: a call returns a negative code with `reterr_status` and never calls back, or it
+ * returns 0 and calls back once, later, on the loop. Keys are logical. Errors are upstream's
+ * storage errors (meta/storage_error.h). Thread: the loop's.  Owner: its maker, who frees it when
+ * nothing is under way. */
+#ifndef COR_STORAGE_READER_H
+#define COR_STORAGE_READER_H
+
+#include "storage/store/store.h"
+#include "storage/store/store_list.h"
+#include "storage/store/store_watch.h"
+
+/* Objects that a selector looks at in one turn of the loop: a few milliseconds. Large ones, and
+ * those that a selector of many terms looks at, count several times (cor_predicate_cost). */
+#define COR_LIST_LOOKS_AT_ONCE 4096
+
+/* A list's answer: its head, then its objects one at a time in key order, those that the predicate
+ * selects and no more than the limit. It may be kept as long as writing it out takes; what it shows
+ * does not change. Embedded as the first part of an implementation. */
+struct cor_list_cursor {
+    const struct cor_list_cursor_ops *ops;
+    cor_rev rev;                /* of the whole list, and of all its pages */
+    const char *continue_token; /* "": nothing is left; borrowed from the cursor */
+    int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */
+    size_t bytes;               /* that it holds and no cache counts */
+    /* A selector may pass over any number of objects before one is given. Whoever is on a loop sets
+     * a bound: when `looks_left` objects were looked at, `next` is NULL with `is_paused` set, and
+     * goes on where it was once there are looks again. */
+    bool is_bounded, is_paused;
+    size_t looks_left;
+    /* What the list shows takes memory that is needed. Whoever has set this gives the answer up
+     * when its reader is slow: true, the cursor is freed. False: it goes on, and is asked again
+     * after a while. NULL: as if it said false. */
+    bool (*on_lost)(void *arg);
+    void *lost_arg;
+};
+
+struct cor_list_cursor_ops {
+    struct cor_object *(*next)(struct cor_list_cursor *cursor);
+    void (*free)(struct cor_list_cursor *cursor);
+};
+
+/* The next object, served form; NULL at the end, or when it paused. Cannot fail. It is borrowed and
+ * stays as long as the cursor does, so that several can be written out at once. */
+static inline struct cor_object *cor_list_cursor_next(struct cor_list_cursor *cursor)
+{
+    return cursor->ops->next(cursor);
+}
+
+/* Returns NULL; NULL is fine. Before its reader is freed. */
+static inline struct cor_list_cursor *cor_list_cursor_free(struct cor_list_cursor *cursor)
+{
+    if (cursor)
+        cursor->ops->free(cursor);
+    return NULL;
+}
+COR_DEFINE_CLEANUP(struct cor_list_cursor, cor_list_cursor_free)
+
+/* err < 0: `status` (may be moved out) says why and `take_cursor` is NULL; else the status is NULL.
+ */
+typedef void (*cor_reader_list_cb)(void *arg, int err, struct cor_status *status,
+                                   struct cor_list_cursor *take_cursor);
+
+/* A watch in progress. Embedded as the first part of an implementation. */
+struct cor_watch {
+    const struct cor_watch_ops *ops;
+};
+
+struct cor_watch_ops {
+    void (*pause)(struct cor_watch *watch);
+    void (*resume)(struct cor_watch *watch);
+    bool (*finish)(struct cor_watch *watch);
+    void (*close)(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg);
+    size_t (*held)(struct cor_watch *watch); /* NULL: nothing */
+};
+
+struct cor_reader_watch_opts {
+    struct cor_list_options options;       /* recursive, resource_version, send_initial_events and
+                                            * allow_bookmarks count; borrowed for the call only */
+    const struct cor_predicate *predicate; /* NULL: everything; must stay until on_closed */
+    uint64_t deadline_ms; /* when its owner will close it: a bookmark comes 2 s before; 0: never */
+
+    /* Once, before any event: 0, it has begun; negative, it could not (`status` may be moved out),
+     * no event follows, and it must still be closed. */
+    void (*on_open)(void *arg, int err, struct cor_status *status);
+    /* As in store_watch.h, with one difference: a DELETED event's object may be the last state as
+     * it was stored, and is shown with `rev` as its resourceVersion. The receiver keeps what it
+     * cannot write at once (a reference, and how far it got) and pauses. After an ERROR, or the end
+     * of the stream (event NULL: a plain end, the client comes back), no event follows. */
+    cor_watch_cb on_event;
+    /* Of a watch that is paused: what it holds for later has grown. NULL: not wanted. */
+    void (*on_held)(void *arg);
+    void *arg;
+};
+
+/* What it holds of events and of its initial state that it has not given out, in bytes; what a
+ * cache holds does not count. */
+static inline size_t cor_watch_held(struct cor_watch *watch)
+{
+    return watch->ops->held ? watch->ops->held(watch) : 0;
+}
+
+/* No event after this, until resumed. Both are harmless when it is so already. */
+static inline void cor_watch_pause(struct cor_watch *watch)
+{
+    watch->ops->pause(watch);
+}
+
+static inline void cor_watch_resume(struct cor_watch *watch)
+{
+    watch->ops->resume(watch);
+}
+
+/* Its owner wants to end the stream. True: it stands between two revisions, and may be closed now.
+ * False: the rest of a revision follows, and then the end (event NULL), or an ERROR when the rest
+ * cannot be had. A client goes on after the last revision it saw, so it must have seen all of it.
+ */
+static inline bool cor_watch_finish(struct cor_watch *watch)
+{
+    return watch->ops->finish(watch);
+}
+
+/* Once; no callback but `on_closed` after this. It follows on the loop (NULL: not wanted), and the
+ * watch is gone after it. */
+static inline void cor_watch_close(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg)
+{
+    watch->ops->close(watch, on_closed, arg);
+}
+
+/* Embedded as the first part of an implementation. */
+struct cor_reader {
+    const struct cor_reader_ops *ops;
+};
+
+struct cor_reader_ops {
+    int (*get)(struct cor_reader *reader, struct cor_str key, const struct cor_store_get_opts *opts,
+               cor_store_cb on_done, void *arg, struct cor_status *reterr_status);
+    int (*list)(struct cor_reader *reader, struct cor_str key,
+                const struct cor_store_list_opts *opts, cor_reader_list_cb on_done, void *arg,
+                struct cor_status *reterr_status);
+    int (*watch)(struct cor_reader *reader, struct cor_str key,
+                 const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
+                 struct cor_status *reterr_status);
+    struct cor_object *(*suggest)(struct cor_reader *reader, struct cor_str key);
+    void (*free)(struct cor_reader *reader);
+};
+
+static inline int cor_reader_get(struct cor_reader *reader, struct cor_str key,
+                                 const struct cor_store_get_opts *opts, cor_store_cb on_done,
+                                 void *arg, struct cor_status *reterr_status)
+{
+    return reader->ops->get(reader, key, opts, on_done, arg, reterr_status);
+}
+
+static inline int cor_reader_list(struct cor_reader *reader, struct cor_str key,
+                                  const struct cor_store_list_opts *opts,
+                                  cor_reader_list_cb on_done, void *arg,
+                                  struct cor_status *reterr_status)
+{
+    return reader->ops->list(reader, key, opts, on_done, arg, reterr_status);
+}
+
+static inline int cor_reader_watch(struct cor_reader *reader, struct cor_str key,
+                                   const struct cor_reader_watch_opts *opts,
+                                   struct cor_watch **ret_watch, struct cor_status *reterr_status)
+{
+    return reader->ops->watch(reader, key, opts, ret_watch, reterr_status);
+}
+
+/* A new reference to what a cache holds for `key`, for cor_store_update() and cor_store_delete();
+ * NULL: nothing at hand. */
+static inline struct cor_object *cor_reader_suggest(struct cor_reader *reader, struct cor_str key)
+{
+    return reader->ops->suggest(reader, key);
+}
+
+/* Returns NULL; NULL is fine. Nothing of it may be under way, and no cursor or watch be left. */
+static inline struct cor_reader *cor_reader_free(struct cor_reader *reader)
+{
+    if (reader)
+        reader->ops->free(reader);
+    return NULL;
+}
+COR_DEFINE_CLEANUP(struct cor_reader, cor_reader_free)
+
+/* The store itself as a reader (--watch-cache=false). It borrows the store. 0 or -COR_ENOMEM. */
+int cor_store_reader_new(struct cor_store *store, struct cor_reader **ret_reader);
+
+#endif

@@ -1,0 +1,166 @@
+#include "storage/store/store_int.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "meta/key.h"
+
+int store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
+{
+    return cor_storage_error(reterr_status, COR_STORAGE_TIMEOUT, store_key_str(key), 0,
+                             "request did not complete within requested timeout");
+}
+
+int store_no_memory(struct cor_status *reterr_status)
+{
+    return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+}
+
+static char *dup_str(struct cor_str s)
+{
+    return cor_strndup(s.p ? s.p : "", s.n);
+}
+
+static int check_resource_prefix(const char *prefix, struct cor_status *reterr_status)
+{
+    if (!prefix || !*prefix)
+        return cor_status_set(reterr_status, -COR_EINVAL, "resourcePrefix cannot be empty");
+    if (strcmp(prefix, "/") == 0)
+        return cor_status_set(reterr_status, -COR_EINVAL, "resourcePrefix cannot be /");
+    if (*prefix != '/')
+        return cor_status_set(reterr_status, -COR_EINVAL, "resourcePrefix needs to start from /");
+    return 0;
+}
+
+int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_store,
+                  struct cor_status *reterr_status)
+{
+    struct cor_store *store;
+    int r;
+
+    r = check_resource_prefix(opts->resource_prefix, reterr_status);
+    if (r < 0)
+        return r;
+    store = cor_calloc(1, sizeof(*store));
+    if (!store)
+        return store_no_memory(reterr_status);
+    store->engine = opts->engine;
+    store->loop = opts->loop;
+    store->transformer = opts->transformer ? opts->transformer : cor_transformer_identity();
+    cor_lease_manager_init(&store->leases, opts->engine, opts->loop,
+                           opts->clock ? opts->clock : cor_clock_real(), &opts->lease_limits);
+    cor_buf_init(&store->path_prefix, COR_KEY_BYTES_MAX);
+    r = cor_key_path_prefix(
+        cor_strz(opts->path_prefix ? opts->path_prefix : COR_STORE_PATH_PREFIX_DEFAULT),
+        &store->path_prefix);
+    store->resource_prefix = cor_strdup(opts->resource_prefix);
+    store->api_version = dup_str(opts->api_version);
+    store->kind = dup_str(opts->kind);
+    if (!store->resource_prefix || !store->api_version || !store->kind)
+        r = -COR_ENOMEM;
+    if (r < 0) {
+        cor_store_free(store);
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    }
+    *ret_store = store;
+    return 0;
+}
+
+struct cor_store *cor_store_free(struct cor_store *store)
+{
+    if (!store)
+        return NULL;
+    assert(store->busy == 0);
+    cor_lease_manager_deinit(&store->leases);
+    cor_buf_deinit(&store->path_prefix);
+    cor_free(store->resource_prefix);
+    cor_free(store->api_version);
+    cor_free(store->kind);
+    return cor_free(store);
+}
+
+int store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
+                   bool prefix, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(store_key_deinit) struct store_key made = {0};
+    int r;
+
+    cor_buf_init(&made.text, 2 * COR_KEY_BYTES_MAX);
+    r = cor_buf_reserve(&made.text, 2 * (store->path_prefix.n + key.n + 1) + 1);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    r = cor_key_prepare(cor_buf_str(&store->path_prefix), key, prefix, &made.text, reterr_status);
+    if (r < 0)
+        return r;
+    made.n = made.text.n;
+    if (prefix)
+        r = cor_buf_addc(&made.text, 0);
+    if (prefix && r == 0)
+        r = cor_key_range_end(cor_str(made.text.p, made.n), &made.text);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    *ret_key = made;
+    made.text = (struct cor_buf){0};
+    return 0;
+}
+
+int store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                 struct cor_object **ret_object, bool *ret_rewrite,
+                 struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why;
+    struct cor_str data;
+    bool stale = false, rewrite = false;
+    int r;
+
+    cor_buf_init(&scratch, STORE_VALUE_MAX);
+    cor_status_init(&why);
+    r = store->transformer->from_storage(store->transformer, cor_kv_key(kv), cor_kv_value(kv),
+                                         &scratch, &data, &stale, &why);
+    if (r == -COR_ENOMEM)
+        return store_no_memory(reterr_status);
+    if (r < 0)
+        return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s", kv->bytes,
+                                    cor_status_message(&why));
+    r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
+    if (r == -COR_ENOMEM)
+        return store_no_memory(reterr_status);
+    if (r < 0)
+        return cor_storage_internal(reterr_status, "unable to decode key \"%s\": %s", kv->bytes,
+                                    cor_status_message(&why));
+    if (ret_rewrite)
+        *ret_rewrite = stale || rewrite;
+    return 0;
+}
+
+int store_encode(const struct cor_store *store, const struct store_key *key,
+                 const struct cor_object *object, struct cor_buf *scratch,
+                 struct cor_str *ret_value, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status why;
+    int r;
+
+    assert(object->rev == 0);
+    cor_status_init(&why);
+    cor_buf_reset(scratch);
+    r = store->transformer->to_storage(store->transformer, store_key_str(key),
+                                       cor_object_json(object), scratch, ret_value, &why);
+    if (r == -COR_ENOMEM)
+        return store_no_memory(reterr_status);
+    if (r < 0)
+        return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s",
+                                    key->text.p, cor_status_message(&why));
+    return 0;
+}
+
+int store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
+                         struct cor_status *reterr_status)
+{
+    if (req->result == -COR_EUNREACHABLE)
+        return cor_storage_error(reterr_status, COR_STORAGE_UNREACHABLE, store_key_str(key), 0,
+                                 cor_status_message(&req->status));
+    if (req->result == -COR_ENOTFOUND) /* of a lease, not of the key */
+        return cor_storage_internal(reterr_status, "%s", cor_status_message(&req->status));
+    cor_status_move(reterr_status, &req->status);
+    return req->result;
+}

@@ -1,0 +1,150 @@
+/* One resource's objects, above any engine: what Kubernetes calls storage.Interface.
+ *
+ * Every operation is asynchronous. It returns a negative code with `reterr_status`, and its
+ * callback is never called; or it returns 0, and its callback is called exactly once, later, on the
+ * loop. Keys are logical: `/pods/default/web`; the store puts the path prefix in front. Errors are
+ * upstream's storage errors (meta/storage_error.h); who talks to clients turns them into the API's.
+ * Thread: the loop's.  Owner: its maker, who frees it when no operation and no watch is left. */
+#ifndef COR_STORAGE_STORE_H
+#define COR_STORAGE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "meta/object.h"
+#include "meta/revision.h"
+#include "meta/status.h"
+#include "storage/store/lease_manager.h"
+#include "storage/store/transformer.h"
+
+struct cor_clock;
+struct cor_engine;
+struct cor_loop;
+struct cor_store;
+
+struct cor_store_opts {
+    struct cor_engine *engine;
+    struct cor_loop *loop;
+    const char *path_prefix;     /* NULL: the default; slashes at its ends are made up for */
+    const char *resource_prefix; /* "/pods": begins with a slash, and is more than one */
+    struct cor_str api_version;  /* of bookmark objects; both empty: no progress bookmarks */
+    struct cor_str kind;
+    const struct cor_transformer *transformer; /* NULL: identity */
+    const struct cor_clock *clock;             /* for leases; NULL: the real one */
+    struct cor_lease_limits lease_limits;
+};
+
+/* 0, -COR_EINVAL (resource_prefix), -COR_ENOMEM. */
+int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_store,
+                  struct cor_status *reterr_status);
+
+/* Returns NULL; NULL is fine. An operation or a watch that is still open is a programmer's error.
+ */
+struct cor_store *cor_store_free(struct cor_store *store);
+
+/* How an operation on one object ended. */
+struct cor_store_reply {
+    int err;                   /* 0 or negative COR_E… */
+    struct cor_status *status; /* err < 0: why; may be moved out. NULL otherwise */
+    struct cor_object *object; /* served form, borrowed; NULL on failure, see get and delete */
+    bool was_stopped;          /* by cor_store_change_stop(); err is -COR_ECANCELED then, as it is
+                                * when the engine gave up */
+};
+typedef void (*cor_store_cb)(void *arg, const struct cor_store_reply *reply);
+
+/* Writes `object` (stored form) under an absent key. `ttl_s` 0: it does not expire. Errors, at
+ * once: -COR_EINVAL (key; the object has a resourceVersion), -COR_ENOMEM; later: -COR_EEXIST, the
+ * engine's. */
+int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_object *object,
+                     int64_t ttl_s, cor_store_cb on_done, void *arg,
+                     struct cor_status *reterr_status);
+
+struct cor_store_get_opts {
+    struct cor_str resource_version; /* not older than; "" and "0": any */
+    bool ignore_not_found;           /* success without an object instead of -COR_ENOTFOUND */
+};
+
+/* Linearizable. Errors: -COR_EINVAL (key, resource_version), -COR_ENOTFOUND, -COR_EFUTURE,
+ * -COR_EINTERNAL (unreadable: the message names the key), the engine's. */
+int cor_store_get(struct cor_store *store, struct cor_str key,
+                  const struct cor_store_get_opts *opts, cor_store_cb on_done, void *arg,
+                  struct cor_status *reterr_status);
+
+/* p == NULL: not asked for. */
+struct cor_preconditions {
+    struct cor_str uid;
+    struct cor_str resource_version;
+};
+
+/* A guaranteed update or a delete under way, as its step sees it. The step ends with exactly one of
+ * the functions below, before it returns or any time later. */
+struct cor_store_change;
+typedef void (*cor_store_step)(void *arg, struct cor_store_change *change,
+                               struct cor_object *current);
+
+/* Ends an update's step: write `take_object`, of which the stored form counts. */
+void cor_store_change_write(struct cor_store_change *change, struct cor_object *take_object,
+                            int64_t ttl_s);
+/* Ends a delete's step: go on. */
+void cor_store_change_accept(struct cor_store_change *change);
+/* Ends either: `status` is moved out of. The step runs once more when it judged a suggestion that
+ * turns out not to be the present state. */
+void cor_store_change_refuse(struct cor_store_change *change, int err, struct cor_status *status);
+/* Ends either, for a reason that is the caller's own: nothing is written, and the reply says that
+ * it was stopped. Runs once more as above. */
+void cor_store_change_stop(struct cor_store_change *change);
+
+struct cor_store_update_opts {
+    bool ignore_not_found; /* the step gets NULL for an absent key, and what it writes is created */
+    struct cor_preconditions preconditions;
+    struct cor_object *suggestion; /* a copy from a cache, served form; NULL: none */
+    uint64_t deadline_ms;          /* on cor_loop_now_ms()'s clock; 0: none */
+    cor_store_step step;
+    cor_store_cb on_done;
+    void *arg; /* of both */
+};
+
+/* Runs the step on the present object and writes what it gives, again with fresh state when another
+ * write came between, until the deadline. Writes nothing when the stored bytes would stay the same.
+ * Errors: -COR_EINVAL (key), -COR_ENOTFOUND, -COR_EPRECONDITION, -COR_ETIMEOUT, -COR_EINTERNAL, the
+ * step's, the engine's. */
+int cor_store_update(struct cor_store *store, struct cor_str key,
+                     const struct cor_store_update_opts *opts, struct cor_status *reterr_status);
+
+struct cor_store_delete_opts {
+    struct cor_preconditions preconditions;
+    struct cor_object *suggestion;
+    bool unreadable; /* deletes only what cannot be read: no preconditions, the step gets NULL, and
+                      * the reply has no object */
+    uint64_t deadline_ms;
+    cor_store_step step; /* NULL: nothing to validate */
+    cor_store_cb on_done;
+    void *arg;
+};
+
+/* The reply's object is the last state at the revision of the deletion. Errors as for an update. */
+int cor_store_delete(struct cor_store *store, struct cor_str key,
+                     const struct cor_store_delete_opts *opts, struct cor_status *reterr_status);
+
+/* What a resource weighs. */
+struct cor_store_stats {
+    int err;
+    struct cor_status *status; /* as in a reply */
+    cor_rev rev;               /* the store's current revision */
+    uint64_t count;            /* of objects; exact */
+    uint64_t average_bytes;    /* of a stored value, from a sample; 0 without objects */
+};
+typedef void (*cor_store_stats_cb)(void *arg, const struct cor_store_stats *stats);
+
+/* The store's current revision; `count` and `average_bytes` are 0. */
+int cor_store_revision(struct cor_store *store, cor_store_stats_cb on_done, void *arg,
+                       struct cor_status *reterr_status);
+/* Also the number of objects whose key begins with `key` and a slash. */
+int cor_store_count(struct cor_store *store, struct cor_str key, cor_store_stats_cb on_done,
+                    void *arg, struct cor_status *reterr_status);
+/* All of it, for the whole resource. */
+int cor_store_stats(struct cor_store *store, cor_store_stats_cb on_done, void *arg,
+                    struct cor_status *reterr_status);
+
+#endif

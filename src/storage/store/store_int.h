@@ -1,0 +1,76 @@
+/* Inside the store: the handle, what all operations begin with, and how bytes become objects. */
+#ifndef COR_STORAGE_STORE_INT_H
+#define COR_STORAGE_STORE_INT_H
+
+#include <assert.h>
+
+#include "base/buf.h"
+#include "loop/loop.h"
+#include "meta/storage_error.h"
+#include "storage/engine/engine.h"
+#include "storage/store/store.h"
+
+/* The most bytes a transformer may make of one object. */
+#define STORE_VALUE_MAX (16u << 20)
+/* A list or an initial snapshot gives way to others after so much work in one turn of the loop. */
+#define STORE_TURN_ITEMS_MAX 256
+#define STORE_TURN_BYTES_MAX (1u << 20)
+
+struct cor_store {
+    struct cor_engine *engine;
+    struct cor_loop *loop;
+    const struct cor_transformer *transformer;
+    struct cor_lease_manager leases;
+    struct cor_buf path_prefix; /* begins and ends with a slash */
+    char *resource_prefix;      /* begins with one */
+    char *api_version, *kind;   /* empty: not known */
+    size_t busy;                /* operations and watches that are open */
+};
+
+/* A physical key; of a prefix, also the first key after all that begin with it. */
+struct store_key {
+    struct cor_buf text; /* key, and for a prefix NUL and end */
+    size_t n;            /* of the key */
+};
+
+/* The physical key of `key`; with `prefix`, a slash is put at its end when it has none. 0,
+ * -COR_EINVAL, -COR_ENOMEM. Deinit is safe on a zeroed struct. */
+int store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
+                   bool prefix, struct cor_status *reterr_status);
+
+static inline void store_key_deinit(struct store_key *key)
+{
+    cor_buf_deinit(&key->text);
+}
+
+static inline struct cor_str store_key_str(const struct store_key *key)
+{
+    return cor_str(key->text.p, key->n);
+}
+
+/* Of a prefix. */
+static inline struct cor_str store_key_end(const struct store_key *key)
+{
+    return cor_str(key->text.p + key->n + 1, key->n);
+}
+
+/* What a read gives: the object at `rev` (the kv's own: 0). `ret_rewrite`: an update must write
+ * even when the object stays the same, because it would be stored as other bytes; NULL: not wanted.
+ * 0, -COR_ENOMEM, -COR_EINTERNAL (unreadable; the message names the key). */
+int store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                 struct cor_object **ret_object, bool *ret_rewrite,
+                 struct cor_status *reterr_status);
+
+/* The bytes to store for `object` (stored form): in the object itself or in `scratch`. */
+int store_encode(const struct cor_store *store, const struct store_key *key,
+                 const struct cor_object *object, struct cor_buf *scratch,
+                 struct cor_str *ret_value, struct cor_status *reterr_status);
+
+/* An engine's failure as the store's caller is told it. Returns its code. */
+int store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
+                         struct cor_status *reterr_status);
+
+int store_no_memory(struct cor_status *reterr_status);
+int store_timed_out(const struct store_key *key, struct cor_status *reterr_status);
+
+#endif

@@ -1,0 +1,312 @@
+/* Reads page after page from the engine, all at the first page's revision, and turns a bounded
+ * number of keys into objects per turn of the loop. */
+#include "storage/store/store_list.h"
+
+#include "base/mem.h"
+#include "meta/continue_token.h"
+#include "meta/key.h"
+#include "storage/store/store_int.h"
+
+/* The most keys read at once; a page that a selector left unfilled doubles the next read. */
+#define FETCH_MAX 10000
+#define KEY_MAX   (2 * COR_KEY_BYTES_MAX)
+#define TOKEN_MAX (16 * COR_KEY_BYTES_MAX)
+
+static void on_read(struct cor_engine_req *req);
+
+struct list_op {
+    struct cor_store *store;
+    struct store_key key;
+    const struct cor_predicate *predicate; /* NULL: everything */
+    size_t limit;                          /* 0: all */
+    bool recursive;
+    struct cor_list_plan plan;
+    cor_rev rev; /* that is read at; 0: the latest, until the first page says which */
+    uint64_t deadline_ms;
+    cor_store_list_cb on_done;
+    void *arg;
+
+    struct cor_range_req range;
+    struct cor_buf from; /* where the page begins */
+    size_t fetch;        /* keys to read for it; 0: as the engine likes */
+    size_t at;           /* the page's next key to look at */
+    struct cor_kv *last; /* the last one looked at */
+    uint64_t count;      /* keys of the range from this request's beginning on */
+    struct cor_object **items;
+    size_t nitems, cap;
+    size_t bytes; /* of the items */
+    struct cor_mail turn;
+};
+
+static void list_op_free(struct list_op *op)
+{
+    op->store->busy--;
+    for (size_t i = 0; i < op->nitems; i++)
+        cor_object_unref(op->items[i]);
+    cor_free(op->items);
+    cor_kv_unref(op->last);
+    cor_range_req_deinit(&op->range);
+    cor_buf_deinit(&op->from);
+    store_key_deinit(&op->key);
+    cor_list_plan_deinit(&op->plan);
+    cor_free(op);
+}
+
+static void fail(struct list_op *op, int err, struct cor_status *status)
+{
+    struct cor_store_list_reply reply = {
+        .err = err, .status = status, .continue_token = "", .remaining = -1};
+    cor_store_list_cb on_done = op->on_done;
+    void *arg = op->arg;
+
+    list_op_free(op);
+    on_done(arg, &reply);
+}
+
+static void succeed(struct list_op *op, const char *token, int64_t remaining)
+{
+    struct cor_store_list_reply reply = {
+        .items = op->items,
+        .nitems = op->nitems,
+        .bytes = op->bytes,
+        .rev = op->rev,
+        .continue_token = token,
+        .remaining = remaining,
+    };
+    cor_store_list_cb on_done = op->on_done;
+    void *arg = op->arg;
+
+    op->items = NULL;
+    op->nitems = 0;
+    list_op_free(op);
+    on_done(arg, &reply);
+    if (!reply.items)
+        return;
+    for (size_t i = 0; i < reply.nitems; i++)
+        cor_object_unref(reply.items[i]);
+    cor_free(reply.items);
+}
+
+static int grow(struct list_op *op)
+{
+    size_t cap = op->cap ? op->cap * 2 : 16;
+    struct cor_object **items = cor_realloc(op->items, cap * sizeof(*items));
+
+    if (!items)
+        return -COR_ENOMEM;
+    op->items = items;
+    op->cap = cap;
+    return 0;
+}
+
+static bool is_full(const struct list_op *op)
+{
+    return op->limit > 0 && op->nitems >= op->limit;
+}
+
+/* Goes on right after the last key that was looked at. */
+static int move_on(struct list_op *op)
+{
+    int r;
+
+    cor_buf_reset(&op->from);
+    r = cor_buf_adds(&op->from, cor_kv_key(op->last));
+    return r < 0 ? r : cor_buf_addc(&op->from, 0);
+}
+
+static void finish(struct list_op *op, bool more)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf token;
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    int64_t remaining = -1;
+    int r = op->items ? 0 : grow(op);
+
+    cor_buf_init(&token, TOKEN_MAX);
+    cor_status_init(&status);
+    if (r == 0 && more)
+        r = cor_continue_encode_after(cor_kv_key(op->last), store_key_str(&op->key),
+                                      (int64_t)op->rev, &token, NULL);
+    if (r < 0) {
+        fail(op, cor_status_set(&status, r, "%s", cor_err_text(r)), &status);
+        return;
+    }
+    if (more && !op->predicate)
+        remaining = (int64_t)op->count - (int64_t)op->limit;
+    succeed(op, cor_buf_z(&token), remaining);
+}
+
+static void fetch(struct list_op *op)
+{
+    op->at = 0;
+    op->range.key = cor_buf_str(&op->from);
+    op->range.end = op->recursive ? store_key_end(&op->key) : cor_str("", 0);
+    /* A client may name any number. No store reaches COR_REV_MAX, so reading there fails as reading
+     * at every larger number would, and engines need not know more than 63 bits. */
+    op->range.at = op->rev < COR_REV_MAX ? op->rev : COR_REV_MAX;
+    op->range.limit = op->fetch;
+    cor_engine_range(op->store->engine, &op->range);
+}
+
+static void fetch_next(struct list_op *op)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    int r;
+
+    cor_status_init(&status);
+    r = move_on(op);
+    if (r < 0) {
+        fail(op, cor_status_set(&status, r, "%s", cor_err_text(r)), &status);
+        return;
+    }
+    if (op->fetch > 0 && op->fetch < FETCH_MAX)
+        op->fetch = op->fetch * 2 < FETCH_MAX ? op->fetch * 2 : FETCH_MAX;
+    cor_range_req_deinit(&op->range);
+    cor_range_req_init(&op->range, op->store->loop, on_read);
+    fetch(op);
+}
+
+static int look_at(struct list_op *op, const struct cor_kv *kv, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    int r;
+
+    if (op->deadline_ms > 0 && cor_loop_now_ms(op->store->loop) > op->deadline_ms)
+        return store_timed_out(&op->key, reterr_status);
+    r = store_decode(op->store, kv, 0, &object, NULL, reterr_status);
+    if (r < 0)
+        return r;
+    if (op->predicate && !cor_predicate_matches(op->predicate, object))
+        return 0;
+    if (op->nitems == op->cap && grow(op) < 0)
+        return store_no_memory(reterr_status);
+    op->bytes += sizeof(object) + sizeof(*object) + object->len;
+    op->items[op->nitems++] = COR_STEAL(object);
+    return 0;
+}
+
+static void work(struct list_op *op)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    size_t items = 0, bytes = 0;
+    int r;
+
+    cor_status_init(&status);
+    while (op->at < op->range.ret_nkvs && !is_full(op)) {
+        if (items == STORE_TURN_ITEMS_MAX || bytes >= STORE_TURN_BYTES_MAX) {
+            cor_loop_reply(op->store->loop, &op->turn);
+            return;
+        }
+        cor_kv_unref(op->last);
+        op->last = COR_STEAL(op->range.ret_kvs[op->at]);
+        op->at++;
+        r = look_at(op, op->last, &status);
+        if (r < 0) {
+            fail(op, r, &status);
+            return;
+        }
+        items++;
+        bytes += op->last->value_len;
+    }
+    if (op->at < op->range.ret_nkvs)
+        finish(op, true);
+    else if (!op->range.ret_more || is_full(op))
+        finish(op, op->range.ret_more);
+    else
+        fetch_next(op);
+}
+
+static void on_turn(struct cor_mail *mail)
+{
+    work(COR_CONTAINER_OF(mail, struct list_op, turn));
+}
+
+/* The first page says what revision the whole list is read at. */
+static int settle_revision(struct list_op *op, struct cor_status *reterr_status)
+{
+    if (op->rev > 0)
+        return 0;
+    if (op->plan.rev > op->range.ret_rev)
+        return cor_status_too_large_rv(reterr_status, op->plan.rev, op->range.ret_rev, 0);
+    op->rev = op->range.ret_rev;
+    return 0;
+}
+
+static void on_read(struct cor_engine_req *req)
+{
+    struct list_op *op = COR_CONTAINER_OF(req, struct list_op, range.req);
+    COR_CLEANUP(cor_status_deinit) struct cor_status status;
+    int r;
+
+    cor_status_init(&status);
+    if (req->result == -COR_EFUTURE)
+        r = cor_status_too_large_rv(&status, op->rev, op->range.ret_rev, 0);
+    else if (req->result == -COR_EEXPIRED)
+        r = cor_list_plan_expired(&op->plan, cor_buf_str(&op->from), store_key_str(&op->key),
+                                  &status);
+    else if (req->result < 0)
+        r = store_engine_failure(&op->key, req, &status);
+    else
+        r = settle_revision(op, &status);
+    if (r < 0) {
+        fail(op, r, &status);
+        return;
+    }
+    if (op->range.count) {
+        op->count = op->range.ret_count;
+        op->range.count = false;
+    }
+    work(op);
+}
+
+/* What revision to read at, and from which key on. */
+static int read_options(struct list_op *op, const struct cor_store_list_opts *opts,
+                        struct cor_status *reterr_status)
+{
+    int r =
+        cor_list_options_resolve(&opts->options, store_key_str(&op->key), &op->plan, reterr_status);
+
+    if (r < 0)
+        return r;
+    if (op->plan.mode == COR_READ_EXACT || op->plan.mode == COR_READ_CONTINUE)
+        op->rev = op->plan.rev;
+    r = cor_buf_adds(&op->from,
+                     op->plan.start.n > 0 ? cor_buf_str(&op->plan.start) : store_key_str(&op->key));
+    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+}
+
+int cor_store_list(struct cor_store *store, struct cor_str key,
+                   const struct cor_store_list_opts *opts, cor_store_list_cb on_done, void *arg,
+                   struct cor_status *reterr_status)
+{
+    struct list_op *op = cor_calloc(1, sizeof(*op));
+    int r;
+
+    assert(cor_loop_is_current(store->loop));
+    if (!op)
+        return store_no_memory(reterr_status);
+    *op = (struct list_op){
+        .store = store,
+        .limit = opts->options.limit > 0 ? (size_t)opts->options.limit : 0,
+        .recursive = opts->options.recursive,
+        .deadline_ms = opts->deadline_ms,
+        .on_done = on_done,
+        .arg = arg,
+        .turn.on_mail = on_turn,
+    };
+    store->busy++;
+    if (opts->predicate && !cor_predicate_empty(opts->predicate))
+        op->predicate = opts->predicate;
+    cor_buf_init(&op->from, KEY_MAX);
+    cor_range_req_init(&op->range, store->loop, on_read);
+    r = store_key_init(&op->key, store, key, op->recursive, reterr_status);
+    if (r == 0)
+        r = read_options(op, opts, reterr_status);
+    if (r < 0) {
+        list_op_free(op);
+        return r;
+    }
+    op->fetch = op->limit < FETCH_MAX ? op->limit : FETCH_MAX;
+    op->range.count = op->recursive && op->limit > 0 && !op->predicate;
+    fetch(op);
+    return 0;
+}

@@ -1,0 +1,258 @@
+#include "schema/conversion.h"
+
+#include "base/err.h"
+#include "test.h"
+#include "json/writer.h"
+
+static struct cor_object *served(const char *json)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *parsed = NULL;
+    struct cor_object *object;
+
+    assert_int_equal(cor_object_parse(cor_strz(json), NULL, NULL, NULL, &parsed, NULL), 0);
+    assert_int_equal(cor_object_at(parsed, 7, &object), 0);
+    return object;
+}
+
+static struct cor_object *convert(cor_convert_fn fn, const char *version, const char *json)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = served(json);
+    struct cor_object *made;
+
+    assert_int_equal(
+        cor_convert_object(fn, cor_object_kind(object), cor_strz(version), object, &made), 0);
+    return made;
+}
+
+static void check(cor_convert_fn fn, const char *version, const char *json, const char *want)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *made = convert(fn, version, json);
+
+    assert_string_equal(made->bytes, want);
+}
+
+static const char core_event[] =
+    "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"action\":\"Bind\",\"count\":3,\"eventTime\":null,"
+    "\"firstTimestamp\":\"2024-01-01T00:00:00Z\",\"involvedObject\":{\"kind\":\"Pod\"},"
+    "\"lastTimestamp\":\"2024-01-02T00:00:00Z\",\"message\":\"m\",\"metadata\":{\"name\":\"a\","
+    "\"resourceVersion\":\"7\"},\"reason\":\"R\",\"related\":{\"kind\":\"Node\"},"
+    "\"reportingComponent\":\"c\",\"reportingInstance\":\"i\",\"series\":{\"count\":2},"
+    "\"source\":{\"component\":\"s\"},\"type\":\"Normal\",\"unknown\":1}";
+
+static const char new_event[] =
+    "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\",\"action\":\"Bind\","
+    "\"deprecatedCount\":3,\"deprecatedFirstTimestamp\":\"2024-01-01T00:00:00Z\","
+    "\"deprecatedLastTimestamp\":\"2024-01-02T00:00:00Z\",\"deprecatedSource\":{\"component\":"
+    "\"s\"},\"eventTime\":null,\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"},\"note\":"
+    "\"m\",\"reason\":\"R\",\"regarding\":{\"kind\":\"Pod\"},\"related\":{\"kind\":\"Node\"},"
+    "\"reportingController\":\"c\",\"reportingInstance\":\"i\",\"series\":{\"count\":2},\"type\":"
+    "\"Normal\",\"unknown\":1}";
+
+TEST(conversion, events_have_the_same_content_under_other_names)
+{
+    check(cor_event_conversion.from_stored, "events.k8s.io/v1", core_event, new_event);
+    check(cor_event_conversion.to_stored, "v1", new_event, core_event);
+}
+
+TEST(conversion, an_event_keeps_what_only_the_other_version_knows)
+{
+    static const char mixed[] = "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\","
+                                "\"message\":\"not of this version\",\"metadata\":{\"name\":\"a\","
+                                "\"resourceVersion\":\"7\"},\"note\":\"n\"}";
+    static const char stored[] = "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"message\":\"n\","
+                                 "\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"},\"note\":"
+                                 "\"not of this version\"}";
+
+    check(cor_event_conversion.to_stored, "v1", mixed, stored);
+    check(cor_event_conversion.from_stored, "events.k8s.io/v1", stored, mixed);
+}
+
+TEST(conversion, an_item_of_a_list_has_no_type)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = served(core_event);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 16};
+
+    assert_int_equal(cor_convert_item(cor_event_conversion.from_stored, object, &out), 0);
+    assert_string_equal(cor_buf_z(&out) + 1, strstr(new_event, "\"action\""));
+}
+
+static const char v2_cpu[] =
+    "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"autoscaling/v2\",\"metadata\":{\"name\":"
+    "\"a\",\"resourceVersion\":\"7\"},\"spec\":{\"maxReplicas\":3,\"metrics\":[{\"resource\":{"
+    "\"name\":\"cpu\",\"target\":{\"averageUtilization\":55,\"type\":\"Utilization\"}},\"type\":"
+    "\"Resource\"}],\"scaleTargetRef\":{\"name\":\"d\"},\"unknown\":1}}";
+
+static const char v1_cpu[] =
+    "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"autoscaling/v1\",\"metadata\":{\"name\":"
+    "\"a\",\"resourceVersion\":\"7\"},\"spec\":{\"maxReplicas\":3,\"scaleTargetRef\":{\"name\":"
+    "\"d\"},\"targetCPUUtilizationPercentage\":55,\"unknown\":1}}";
+
+TEST(conversion, the_target_for_the_cpu_is_a_number_in_autoscaling_v1)
+{
+    check(cor_hpa_conversion.from_stored, "autoscaling/v1", v2_cpu, v1_cpu);
+    check(cor_hpa_conversion.to_stored, "autoscaling/v2", v1_cpu, v2_cpu);
+}
+
+TEST(conversion, an_autoscaler_without_metrics_gets_80_percent_of_the_cpu)
+{
+    check(
+        cor_hpa_conversion.to_stored, "autoscaling/v2",
+        "{\"kind\":\"H\",\"metadata\":{\"annotations\":{\"autoscaling.alpha.kubernetes.io/"
+        "metrics\":\"no JSON\",\"x\":\"y\"}},\"spec\":{}}",
+        "{\"kind\":\"H\",\"apiVersion\":\"autoscaling/v2\",\"metadata\":{\"annotations\":{\"x\":"
+        "\"y\"},\"resourceVersion\":\"7\"},\"spec\":{\"metrics\":[{\"resource\":{\"name\":\"cpu\","
+        "\"target\":{\"averageUtilization\":80,\"type\":\"Utilization\"}},\"type\":\"Resource\"}]}"
+        "}");
+}
+
+/* A metric of each kind, and the words in which kube-apiserver 1.34 answers for them. */
+static const struct {
+    const char *v2, *v1;
+} metrics[] = {
+    {"{\"pods\":{\"metric\":{\"name\":\"pps\"},\"target\":{\"averageValue\":\"1k\",\"type\":"
+     "\"AverageValue\"}},\"type\":\"Pods\"}",
+     "{\"type\":\"Pods\",\"pods\":{\"metricName\":\"pps\",\"targetAverageValue\":\"1k\"}}"},
+    {"{\"object\":{\"describedObject\":{\"kind\":\"Service\",\"name\":\"s\"},\"metric\":{\"name\":"
+     "\"rps\",\"selector\":{\"matchLabels\":{\"a\":\"b\"}}},\"target\":{\"type\":\"Value\","
+     "\"value\":\"10k\"}},\"type\":\"Object\"}",
+     "{\"type\":\"Object\",\"object\":{\"target\":{\"kind\":\"Service\",\"name\":\"s\"},"
+     "\"metricName\":\"rps\",\"targetValue\":\"10k\",\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}"},
+    {"{\"external\":{\"metric\":{\"name\":\"q\"},\"target\":{\"averageValue\":\"30\",\"type\":"
+     "\"AverageValue\"}},\"type\":\"External\"}",
+     "{\"type\":\"External\",\"external\":{\"metricName\":\"q\",\"targetAverageValue\":\"30\"}}"},
+    {"{\"containerResource\":{\"container\":\"c\",\"name\":\"cpu\",\"target\":{"
+     "\"averageUtilization\":20,\"type\":\"Utilization\"}},\"type\":\"ContainerResource\"}",
+     "{\"type\":\"ContainerResource\",\"containerResource\":{\"name\":\"cpu\","
+     "\"targetAverageUtilization\":20,\"container\":\"c\"}}"},
+    {"{\"resource\":{\"name\":\"memory\",\"target\":{\"averageValue\":\"100Mi\",\"type\":"
+     "\"AverageValue\"}},\"type\":\"Resource\"}",
+     "{\"type\":\"Resource\",\"resource\":{\"name\":\"memory\",\"targetAverageValue\":\"100Mi\"}}"},
+    /* What version 1 has no place for. */
+    {"{\"new\":1,\"pods\":{\"metric\":{\"name\":\"p\",\"x\":1},\"metricName\":\"?\",\"target\":{"
+     "\"averageValue\":\"1\",\"type\":\"Other\",\"y\":2},\"z\":[3]},\"type\":\"Pods\"}",
+     "{\"type\":\"Pods\",\"new\":1,\"pods\":{\"metricName\":\"p\",\"targetAverageValue\":\"1\","
+     "\"v2\":{\"metric\":{\"x\":1},\"metricName\":\"?\",\"target\":{\"type\":\"Other\",\"y\":2},"
+     "\"z\":[3]}}}"},
+};
+
+static void write_hpa(struct cor_buf *out, const char *version, const char *annotation,
+                      const char *spec_rest)
+{
+    assert_int_equal(cor_buf_addf(out,
+                                  "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"%s\","
+                                  "\"metadata\":{%s\"name\":\"a\",\"resourceVersion\":\"7\"},"
+                                  "\"spec\":{\"maxReplicas\":3%s}}",
+                                  version, annotation, spec_rest),
+                     0);
+}
+
+TEST(conversion, other_metrics_travel_in_an_annotation)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(metrics); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf v2 = {.max = 1 << 16}, v1 = {.max = 1 << 16};
+        COR_CLEANUP(cor_buf_deinit)
+        struct cor_buf array = {.max = 1 << 16}, text = {.max = 1 << 16};
+
+        assert_int_equal(cor_buf_addf(&array, "[%s]", metrics[i].v1), 0);
+        assert_int_equal(
+            cor_buf_addz(&text, "\"annotations\":{\"autoscaling.alpha.kubernetes.io/metrics\":"),
+            0);
+        assert_int_equal(cor_json_quote(&text, cor_buf_str(&array)), 0);
+        assert_int_equal(cor_buf_addz(&text, "},"), 0);
+        write_hpa(&v1, "autoscaling/v1", cor_buf_z(&text), "");
+        cor_buf_reset(&text);
+        assert_int_equal(cor_buf_addf(&text, ",\"metrics\":[%s]", metrics[i].v2), 0);
+        write_hpa(&v2, "autoscaling/v2", "", cor_buf_z(&text));
+        check(cor_hpa_conversion.from_stored, "autoscaling/v1", cor_buf_z(&v2), cor_buf_z(&v1));
+        check(cor_hpa_conversion.to_stored, "autoscaling/v2", cor_buf_z(&v1), cor_buf_z(&v2));
+    }
+}
+
+static const char v2_rich[] =
+    "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"autoscaling/v2\",\"metadata\":{"
+    "\"annotations\":{\"x\":\"y\"},\"name\":\"a\",\"resourceVersion\":\"7\"},\"spec\":{\"behavior\":"
+    "{\"scaleDown\":{\"policies\":[{\"periodSeconds\":15,\"type\":\"Percent\",\"value\":100}],"
+    "\"stabilizationWindowSeconds\":60}},\"maxReplicas\":3,\"metrics\":[{\"pods\":{\"metric\":{"
+    "\"name\":\"p\"},\"target\":{\"averageValue\":\"1\",\"type\":\"AverageValue\"}},\"type\":"
+    "\"Pods\"},{\"resource\":{\"name\":\"cpu\",\"target\":{\"averageUtilization\":40,\"type\":"
+    "\"Utilization\"}},\"type\":\"Resource\"}]},\"status\":{\"conditions\":[{\"status\":\"True\","
+    "\"type\":\"AbleToScale\"}],\"currentMetrics\":[{\"resource\":{\"current\":{"
+    "\"averageUtilization\":33,\"averageValue\":\"10m\"},\"name\":\"cpu\"},\"type\":\"Resource\"},{"
+    "\"object\":{\"current\":{\"value\":\"5\"},\"describedObject\":{\"kind\":\"S\"},\"metric\":{"
+    "\"name\":\"r\"}},\"type\":\"Object\"}],\"currentReplicas\":1,\"desiredReplicas\":2,\"more\":"
+    "true}}";
+
+TEST(conversion, status_and_behavior_come_back_as_they_were)
+{
+    COR_CLEANUP(cor_object_unrefp)
+    struct cor_object *v1 = convert(cor_hpa_conversion.from_stored, "autoscaling/v1", v2_rich);
+
+    assert_string_equal(
+        v1->bytes,
+        "{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"autoscaling/v1\",\"metadata\":{"
+        "\"annotations\":{\"autoscaling.alpha.kubernetes.io/behavior\":\"{\\\"ScaleDown\\\":{"
+        "\\\"Policies\\\":[{\\\"PeriodSeconds\\\":15,\\\"Type\\\":\\\"Percent\\\",\\\"Value\\\":100}"
+        "],\\\"StabilizationWindowSeconds\\\":60}}\",\"autoscaling.alpha.kubernetes.io/conditions\":"
+        "\"[{\\\"status\\\":\\\"True\\\",\\\"type\\\":\\\"AbleToScale\\\"}]\","
+        "\"autoscaling.alpha.kubernetes.io/current-metrics\":\"[{\\\"type\\\":\\\"Resource\\\","
+        "\\\"resource\\\":{\\\"name\\\":\\\"cpu\\\",\\\"currentAverageUtilization\\\":33,"
+        "\\\"currentAverageValue\\\":\\\"10m\\\"}},{\\\"type\\\":\\\"Object\\\",\\\"object\\\":{"
+        "\\\"target\\\":{\\\"kind\\\":\\\"S\\\"},\\\"metricName\\\":\\\"r\\\",\\\"currentValue\\\":"
+        "\\\"5\\\"}}]\",\"autoscaling.alpha.kubernetes.io/metrics\":\"[{\\\"type\\\":\\\"Pods\\\","
+        "\\\"pods\\\":{\\\"metricName\\\":\\\"p\\\",\\\"targetAverageValue\\\":\\\"1\\\"}}]\",\"x\":"
+        "\"y\"},\"name\":\"a\",\"resourceVersion\":\"7\"},\"spec\":{\"maxReplicas\":3,"
+        "\"targetCPUUtilizationPercentage\":40},\"status\":{\"currentCPUUtilizationPercentage\":33,"
+        "\"currentReplicas\":1,\"desiredReplicas\":2,\"more\":true}}");
+    check(cor_hpa_conversion.to_stored, "autoscaling/v2", v1->bytes, v2_rich);
+}
+
+TEST(conversion, reads_the_annotations_that_kube_apiserver_writes)
+{
+    check(
+        cor_hpa_conversion.to_stored, "autoscaling/v2",
+        "{\"kind\":\"H\",\"metadata\":{\"annotations\":{\"autoscaling.alpha.kubernetes.io/"
+        "behavior\":\"{\\\"ScaleUp\\\":null,\\\"ScaleDown\\\":{\\\"StabilizationWindowSeconds\\\":"
+        "60,\\\"SelectPolicy\\\":\\\"Max\\\",\\\"Policies\\\":null,\\\"Tolerance\\\":null}}\"}},"
+        "\"spec\":{\"targetCPUUtilizationPercentage\":1},\"status\":{"
+        "\"currentCPUUtilizationPercentage\":5,\"currentReplicas\":0}}",
+        "{\"kind\":\"H\",\"apiVersion\":\"autoscaling/v2\",\"metadata\":{\"resourceVersion\":"
+        "\"7\"},\"spec\":{\"behavior\":{\"scaleDown\":{\"selectPolicy\":\"Max\","
+        "\"stabilizationWindowSeconds\":60}},\"metrics\":[{\"resource\":{\"name\":\"cpu\","
+        "\"target\":{\"averageUtilization\":1,\"type\":\"Utilization\"}},\"type\":\"Resource\"}]},"
+        "\"status\":{\"currentMetrics\":[{\"resource\":{\"current\":{\"averageUtilization\":5},"
+        "\"name\":\"cpu\"},\"type\":\"Resource\"}]}}");
+}
+
+TEST(conversion, what_is_of_another_type_passes_through)
+{
+    static const char odd[] = "{\"kind\":\"H\",\"apiVersion\":\"x\",\"metadata\":{"
+                              "\"annotations\":5,\"resourceVersion\":\"7\"},\"spec\":\"s\","
+                              "\"status\":[1]}";
+
+    check(cor_hpa_conversion.from_stored, "x", odd, odd);
+    check(cor_hpa_conversion.to_stored, "x", odd, odd);
+}
+
+static void fail_each_allocation(cor_convert_fn fn, const char *json)
+{
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = served(json);
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_object *made = NULL;
+        int r = cor_convert_object(fn, COR_STR("K"), COR_STR("v"), object, &made);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        assert_int_equal(r == 0, made != NULL);
+        cor_object_unref(made);
+    }
+}
+
+TEST(conversion, survives_failed_allocations)
+{
+    COR_CLEANUP(cor_object_unrefp)
+    struct cor_object *v1 = convert(cor_hpa_conversion.from_stored, "autoscaling/v1", v2_rich);
+
+    fail_each_allocation(cor_event_conversion.from_stored, core_event);
+    fail_each_allocation(cor_hpa_conversion.from_stored, v2_rich);
+    fail_each_allocation(cor_hpa_conversion.to_stored, v1->bytes);
+}

@@ -1,0 +1,151 @@
+#include "server/access/authenticator.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "net/peer.h"
+#include "test.h"
+
+static struct cor_token_table *tokens(void)
+{
+    struct cor_token_table *table;
+
+    assert_int_equal(cor_token_table_new(&table), 0);
+    assert_int_equal(cor_token_table_add(table, COR_STR("secret"), COR_STR("ann"), COR_STR("u1"),
+                                         COR_STR("dev")),
+                     0);
+    return table;
+}
+
+static int authenticate(const struct cor_token_table *table, const struct cor_peer *peer,
+                        const char *authorization, struct cor_identity *id)
+{
+    struct cor_authenticator auth = {.tokens = table, .server_uid = 1000};
+    struct cor_http_header header = {COR_STR("Authorization"), cor_strz(authorization)};
+    struct cor_http_request req = {
+        .headers = &header, .nheaders = authorization != NULL, .peer = peer};
+
+    return cor_authenticate(&auth, &req, id);
+}
+
+TEST(authenticator, a_bearer_token_names_its_user)
+{
+    static const char *const good[] = {"Bearer secret", "bearer secret", "BEARER secret more",
+                                       "  Bearer secret  "};
+    struct cor_token_table *table = tokens();
+    struct cor_peer peer = {.is_tls = true};
+    struct cor_identity id;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(good); i++) {
+        assert_int_equal(authenticate(table, &peer, good[i], &id), 0);
+        assert_str(id.user.name, "ann");
+        assert_true(cor_user_is_in(&id.user, COR_STR("dev")));
+        assert_true(cor_user_is_in(&id.user, COR_STR("system:authenticated")));
+        assert_false(id.is_anonymous);
+        cor_identity_deinit(&id);
+    }
+    cor_token_table_free(table);
+}
+
+TEST(authenticator, a_wrong_token_is_not_anonymous)
+{
+    struct cor_token_table *table = tokens();
+    struct cor_peer peer = {.is_tls = true};
+    struct cor_identity id;
+
+    assert_int_equal(authenticate(table, &peer, "Bearer wrong", &id), -COR_EUNAUTHORIZED);
+    assert_int_equal(authenticate(NULL, &peer, "Bearer secret", &id), -COR_EUNAUTHORIZED);
+    assert_int_equal(
+        authenticate(table, &(struct cor_peer){.is_unix = true, .uid = 0}, "Bearer wrong", &id),
+        -COR_EUNAUTHORIZED);
+    cor_token_table_free(table);
+}
+
+TEST(authenticator, without_credentials_it_is_system_anonymous)
+{
+    static const char *const none[] = {NULL, "", "Basic abc", "Bearer", "Bearer ", "Bearer  x"};
+    struct cor_peer peer = {.is_tls = true};
+    struct cor_identity id;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(none); i++) {
+        assert_int_equal(authenticate(NULL, &peer, none[i], &id), 0);
+        assert_true(id.is_anonymous);
+        assert_str(id.user.name, "system:anonymous");
+        assert_int_equal(id.user.ngroups, 1);
+        assert_str(id.user.groups[0], "system:unauthenticated");
+    }
+}
+
+static struct cor_peer_cert *make_cert(bool is_verified, const char *cn)
+{
+    struct cor_peer_cert *cert = cor_calloc(1, sizeof(*cert) + 2 * sizeof(struct cor_str));
+
+    assert_non_null(cert);
+    cert->is_verified = is_verified;
+    cert->common_name = cor_strz(cn);
+    cert->norgs = 2;
+    cert->orgs[0] = COR_STR("dev");
+    cert->orgs[1] = COR_STR("system:masters");
+    return cert;
+}
+
+TEST(authenticator, a_verified_certificate_gives_name_and_groups)
+{
+    struct cor_peer_cert *cert = make_cert(true, "eve");
+    struct cor_peer peer = {.is_tls = true, .cert = cert};
+    struct cor_identity id;
+
+    assert_int_equal(authenticate(NULL, &peer, NULL, &id), 0);
+    assert_str(id.user.name, "eve");
+    assert_int_equal(id.user.ngroups, 3);
+    assert_true(cor_user_is_in(&id.user, COR_STR("system:masters")));
+    assert_true(cor_user_is_in(&id.user, COR_STR("system:authenticated")));
+    cor_identity_deinit(&id);
+    cor_free(cert);
+}
+
+TEST(authenticator, an_unverified_certificate_proves_nothing)
+{
+    struct cor_peer_cert *cert = make_cert(false, "eve");
+    struct cor_peer peer = {.is_tls = true, .cert = cert};
+    struct cor_token_table *table = tokens();
+    struct cor_identity id;
+
+    assert_int_equal(authenticate(table, &peer, NULL, &id), -COR_EUNAUTHORIZED);
+    assert_int_equal(authenticate(table, &peer, "Bearer secret", &id), 0);
+    assert_str(id.user.name, "ann");
+    cor_token_table_free(table);
+    cor_free(cert);
+}
+
+TEST(authenticator, a_certificate_without_a_name_is_nobody)
+{
+    struct cor_peer_cert *cert = make_cert(true, "");
+    struct cor_peer peer = {.is_tls = true, .cert = cert};
+    struct cor_identity id;
+
+    assert_int_equal(authenticate(NULL, &peer, NULL, &id), 0);
+    assert_true(id.is_anonymous);
+    cor_free(cert);
+}
+
+TEST(authenticator, root_and_the_servers_own_user_are_masters_on_a_unix_socket)
+{
+    static const struct {
+        uid_t uid;
+        const char *name;
+        bool is_master;
+    } rows[] = {{0, "system:unix:0", true},
+                {1000, "system:unix:1000", true},
+                {1001, "system:unix:1001", false}};
+    struct cor_identity id;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        struct cor_peer peer = {.is_unix = true, .uid = rows[i].uid};
+
+        assert_int_equal(authenticate(NULL, &peer, NULL, &id), 0);
+        assert_str(id.user.name, rows[i].name);
+        assert_int_equal(cor_user_is_in(&id.user, COR_STR("system:masters")), rows[i].is_master);
+        assert_true(cor_user_is_in(&id.user, COR_STR("system:authenticated")));
+    }
+}

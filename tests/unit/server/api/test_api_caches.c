@@ -1,0 +1,216 @@
+/* The watch caches behind the API, from their opening to their close. */
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "server/api/api_caches.h"
+#include "server/api/api_int.h"
+#include "server/metrics/metrics.h"
+#include "storage/cacher/cacher_int.h"
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_synced(void *arg)
+{
+    return cor_api_is_synced(((struct fx *)arg)->api);
+}
+
+static bool no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct fx *)arg)->api, 0)) == 0;
+}
+
+/* As a server's shutdown does; it must come to its end. */
+static void close_all(struct fx *fx)
+{
+    bool is_closed = false;
+
+    assert_true(cor_loop_run_until(fx->loop, no_calls, fx, FX_TIMEOUT_MS));
+    cor_api_loop_release(cor_api_loop(fx->api, 0));
+    if (cor_api_close_caches(fx->api, set_true, &is_closed))
+        assert_true(cor_loop_run_until(fx->loop, is_true, &is_closed, FX_TIMEOUT_MS));
+    fx_close(fx);
+}
+
+/* "pods#0,deployments.apps#0,…": no resource has a cache, or all but one of them. */
+static void write_sizes(const struct cor_api *api, const char *but, struct cor_buf *out)
+{
+    cor_buf_init(out, 1u << 16);
+    for (size_t i = 0; i < api->nresources; i++) {
+        const struct cor_api_resource *res = &api->resources[i];
+
+        if (but && res->group.n == 0 && cor_str_eqz(res->plural, but))
+            continue;
+        assert_int_equal(cor_buf_addf(out, "%s%.*s%s%.*s#0", out->n > 0 ? "," : "",
+                                      COR_STR_ARG(res->plural), res->group.n > 0 ? "." : "",
+                                      COR_STR_ARG(res->group)),
+                         0);
+    }
+}
+
+static void open_with(struct fx *fx, const char *but)
+{
+    struct cor_api_cache_opts opts = {0};
+    struct cor_buf sizes;
+
+    *fx = (struct fx){0};
+    fx_open(fx);
+    write_sizes(fx->api, but, &sizes);
+    opts.sizes = cor_buf_z(&sizes);
+    assert_int_equal(cor_api_open_caches(fx->api, &opts, NULL), 0);
+    cor_buf_deinit(&sizes);
+    assert_true(cor_loop_run_until(fx->loop, is_synced, fx, FX_TIMEOUT_MS));
+}
+
+TEST(api_caches, a_shutdown_completes_when_no_resource_has_a_cache)
+{
+    struct fx fx;
+
+    open_with(&fx, NULL);
+    fx_bootstrap(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS, ""), "items[0].metadata.name", "a");
+    close_all(&fx);
+}
+
+TEST(api_caches, a_shutdown_completes_when_one_resource_has_a_cache)
+{
+    struct fx fx;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    assert_at(fx_do(&fx, 200, "GET", CONFIGMAPS "?resourceVersion=0", ""), "items[0].metadata.name",
+              "a");
+    close_all(&fx);
+}
+
+TEST(api_caches, a_shutdown_completes_after_sizes_were_refused)
+{
+    static const char *const sizes[] = {"pods", "pods#", "pods#-1", "pods#1,services"};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(sizes); i++) {
+        const struct cor_api_cache_opts opts = {.sizes = sizes[i]};
+        struct cor_status st = {0};
+        struct fx fx = {0};
+
+        fx_open(&fx);
+        assert_int_equal(cor_api_open_caches(fx.api, &opts, &st), -COR_EINVAL);
+        assert_non_null(strstr(cor_status_message(&st), "is not resource[.group]#size"));
+        cor_status_deinit(&st);
+        close_all(&fx);
+    }
+}
+
+static struct cor_cacher *cacher_at(struct fx *fx, size_t n)
+{
+    for (size_t i = 0; i < fx->api->nresources; i++) {
+        struct cor_cacher *cacher = cor_api_caches_peek(fx->api->caches, &fx->api->resources[i]);
+
+        if (cacher && n-- == 0)
+            return cacher;
+    }
+    return NULL;
+}
+
+static void lose(struct cor_cacher *cacher, const char *why)
+{
+    pthread_mutex_lock(&cacher->cache.lock);
+    cor_ready_fail(&cacher->ready, why, 1);
+    pthread_mutex_unlock(&cacher->cache.lock);
+}
+
+/* A server gives up waiting for its caches only when all that it waits for have failed. */
+TEST(api_caches, have_failed_when_each_that_is_not_ready_failed)
+{
+    const struct cor_api_cache_opts opts = {0};
+    char why[COR_READY_MESSAGE_MAX] = "";
+    struct fx fx = {0};
+
+    fx_open(&fx);
+    assert_int_equal(cor_api_open_caches(fx.api, &opts, NULL), 0);
+    assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
+    assert_false(cor_api_caches_failed(fx.api->caches, why));
+    lose(cacher_at(&fx, 0), "the first is lost");
+    assert_true(cor_api_caches_failed(fx.api->caches, why));
+    assert_string_equal(why, "the first is lost");
+    assert_false(cor_api_caches_are_ready(fx.api->caches));
+    lose(cacher_at(&fx, 1), "");
+    assert_false(cor_api_caches_failed(fx.api->caches, why));
+    close_all(&fx);
+}
+
+/* Every family, for a resource with a cache and for no other. */
+TEST(api_caches, tell_of_each_cache_in_metrics)
+{
+    static const char *const lines[] = {
+        "apiserver_watch_cache_resource_version{group=\"\",resource=\"configmaps\"} ",
+        "apiserver_watch_cache_events_received_total{group=\"\",resource=\"configmaps\"} 1\n",
+        "apiserver_watch_cache_initializations_total{group=\"\",resource=\"configmaps\"} 1\n",
+        "coracle_watch_cache_window_events{group=\"\",resource=\"configmaps\"} 1\n",
+        "apiserver_terminated_watchers_total{group=\"\",resource=\"configmaps\"} 0\n",
+        "coracle_watch_cache_window_bytes{group=\"\",resource=\"configmaps\"} ",
+        "coracle_watch_cache_deliveries_total{group=\"\",resource=\"configmaps\"} 0\n",
+        "coracle_watchers{group=\"\",resource=\"configmaps\",state=\"idle\"} 0\n",
+        "coracle_watchers{group=\"\",resource=\"configmaps\",state=\"lagging\"} 0\n",
+        "apiserver_storage_consistency_checks_total{group=\"\",resource=\"configmaps\",status="
+        "\"success\"} 0\n",
+        "apiserver_storage_consistency_checks_total{group=\"\",resource=\"configmaps\",status="
+        "\"failure\"} 0\n",
+        "apiserver_storage_consistency_checks_total{group=\"\",resource=\"configmaps\",status="
+        "\"error\"} 0\n",
+    };
+    struct cor_metrics *metrics;
+    struct cor_buf out;
+    struct fx fx;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    assert_int_equal(cor_metrics_new(1, &metrics), 0);
+    assert_int_equal(cor_api_add_cache_metrics(fx.api, metrics), 0);
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    cor_buf_init(&out, 1u << 20);
+    assert_int_equal(cor_metrics_write(metrics, &out), 0);
+    for (size_t i = 0; i < COR_ARRAY_LEN(lines); i++)
+        if (!strstr(cor_buf_z(&out), lines[i]))
+            fail_msg("no %s in %s", lines[i], cor_buf_z(&out));
+    assert_null(strstr(cor_buf_z(&out), "resource=\"pods\""));
+    cor_buf_deinit(&out);
+    cor_metrics_free(metrics);
+    close_all(&fx);
+}
+
+/* Whatever was opened before memory ran out is closed. What says success has every cache, and each
+ * of them is filled: a first list that failed is repeated. There are thousands of allocations, and
+ * those of one cache are like those of the next. */
+TEST(api_caches, are_opened_whole_or_fail_without_memory)
+{
+    const struct cor_api_cache_opts opts = {0};
+    bool has_failed = true;
+
+    for (size_t n = 1; has_failed; n += n < 40 ? 1 : 37) {
+        struct fx fx = {0};
+        int r;
+
+        fx_open(&fx);
+        test_fail_alloc(n, false);
+        r = cor_api_open_caches(fx.api, &opts, NULL);
+        test_fail_alloc(0, false);
+        has_failed = test_alloc_failed();
+        assert_true(r == 0 || (r == -COR_ENOMEM && has_failed));
+        if (r == 0)
+            assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
+        close_all(&fx);
+    }
+}

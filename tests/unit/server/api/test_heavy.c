@@ -1,0 +1,471 @@
+/* Requests over large bytes, whose stages run on other threads. */
+#include "server/api/heavy.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+
+#include "api_fixture.h"
+#include "base/mem.h"
+#include "server/verbs/list.h"
+
+#define MAPS  "/api/v1/namespaces/default/configmaps"
+#define LARGE (3 * COR_HEAVY_BYTES)
+
+static void add(struct cor_buf *b, const char *fmt, ...) COR_PRINTF(2, 3);
+static void add(struct cor_buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_int_equal(cor_buf_addv(b, fmt, ap), 0);
+    va_end(ap);
+}
+
+/* A config map with this much data. */
+static void make_map(struct cor_buf *b, const char *name, size_t bytes, const char *value)
+{
+    cor_buf_init(b, 16u << 20);
+    add(b, "{\"metadata\":{\"name\":\"%s\"},\"data\":{", name);
+    for (size_t i = 0; b->n < bytes; i++)
+        add(b, "%s\"key%zu\":\"%s\"", i ? "," : "", i, value);
+    add(b, "}}");
+}
+
+static uint64_t jobs(struct fx *fx)
+{
+    struct cor_offload_stats stats;
+
+    cor_offload_get_stats(fx->offload, &stats);
+    return stats.jobs;
+}
+
+/* Every way of writing and reading a large object; returns what is stored in the end. */
+static const char *write_and_read(struct fx *fx)
+{
+    struct cor_buf body, patch;
+    const char *text;
+
+    make_map(&body, "x", LARGE, "first");
+    (void)fx_do(fx, 201, "POST", MAPS, cor_buf_z(&body));
+    (void)fx_do(fx, 409, "POST", MAPS, cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    make_map(&body, "x", LARGE, "second");
+    (void)fx_do(fx, 200, "PUT", MAPS "/x", cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    /* A small patch of a large object, and a large one. */
+    (void)fx_do(fx, 200, "PATCH", MAPS "/x", "{\"data\":{\"key7\":\"patched\"}}");
+    make_map(&patch, "x", LARGE, "third");
+    (void)fx_do_with(
+        fx, 200, "PATCH", MAPS "/x", cor_buf_z(&patch),
+        &(struct fx_headers){.content_type = "application/strategic-merge-patch+json"});
+    cor_buf_deinit(&patch);
+    (void)fx_do_with(fx, 200, "PATCH", MAPS "/x",
+                     "[{\"op\":\"replace\",\"path\":\"/data/key8\",\"value\":\"json\"}]",
+                     &(struct fx_headers){.content_type = "application/json-patch+json"});
+    (void)fx_do(fx, 422, "PATCH", MAPS "/x", "{\"metadata\":{\"labels\":{\"-\":\"-\"}}}");
+    text = fx_do_with(fx, 200, "GET", MAPS "/x", "",
+                      &(struct fx_headers){.accept = "application/yaml"});
+    assert_non_null(strstr(text, "  key8: json\n"));
+    /* What was read as YAML is written as YAML. */
+    text = fx_do_with(fx, 200, "PUT", MAPS "/x", text,
+                      &(struct fx_headers){.content_type = "application/yaml"});
+    assert_at(text, ".data.key8", "json");
+    assert_at(text, ".data.key7", "third");
+    return fx_do_with(fx, 200, "GET", MAPS "/x", "",
+                      &(struct fx_headers){.accept = "application/json;pretty=1"});
+}
+
+TEST(heavy, large_requests_give_what_they_give_on_the_loop)
+{
+    struct fx on_threads = {.has_no_offload = false}, on_loop = {.has_no_offload = true};
+    const char *a, *b;
+    size_t n;
+
+    fx_open(&on_threads);
+    fx_bootstrap(&on_threads);
+    fx_open(&on_loop);
+    fx_bootstrap(&on_loop);
+    assert_int_equal(jobs(&on_threads), 0);
+    a = write_and_read(&on_threads);
+    assert_true(jobs(&on_threads) >= 10);
+    b = write_and_read(&on_loop);
+    /* Kind, version and data; the rest has random numbers in it. */
+    n = (size_t)(strstr(a, "\"metadata\"") - a);
+    assert_true(n > LARGE && strlen(b) > n);
+    assert_memory_equal(a, b, n);
+    fx_close(&on_threads);
+    fx_close(&on_loop);
+}
+
+TEST(heavy, an_object_may_be_metadata_for_the_most_part)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+    const char *made;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cor_buf_init(&body, 2u << 20);
+    add(&body, "{\"metadata\":{\"name\":\"x\",\"ownerReferences\":[");
+    for (size_t i = 0; body.n < 1200000; i++)
+        add(&body, "%s{\"apiVersion\":\"v1\",\"kind\":\"P\",\"name\":\"n\",\"uid\":\"u%zu\"}",
+            i ? "," : "", i);
+    add(&body, "]}}");
+    made = fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    assert_at(made, ".metadata.ownerReferences[10000].uid", "u10000");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+TEST(heavy, small_requests_stay_on_the_loop)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", 20000, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    (void)fx_do(&fx, 200, "PUT", MAPS "/x", cor_buf_z(&body));
+    (void)fx_do(&fx, 200, "PATCH", MAPS "/x", "{\"data\":{\"key1\":\"w\"}}");
+    (void)fx_do_with(&fx, 200, "GET", MAPS "/x", "",
+                     &(struct fx_headers){.accept = "application/yaml"});
+    assert_int_equal(jobs(&fx), 0);
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+TEST(heavy, a_create_makes_names_and_uids_on_a_thread)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+    const char *one, *two;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cor_buf_init(&body, 1u << 20);
+    add(&body, "{\"metadata\":{\"generateName\":\"g-\"},\"data\":{\"k\":\"%0*d\"}}", (int)LARGE, 0);
+    one = fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    two = fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    assert_int_equal(strlen(fx_at(one, ".metadata.name")), 7);
+    assert_string_not_equal(fx_at(one, ".metadata.name"), fx_at(two, ".metadata.name"));
+    assert_int_equal(strlen(fx_at(one, ".metadata.uid")), 36);
+    assert_string_not_equal(fx_at(one, ".metadata.uid"), fx_at(two, ".metadata.uid"));
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+TEST(heavy, a_large_object_is_marked_and_removed)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+    uint64_t before;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    cor_buf_init(&body, 1u << 20);
+    add(&body,
+        "{\"metadata\":{\"name\":\"x\",\"finalizers\":[\"a.io/b\"]},\"data\":{\"k\":\"%0*d\"}}",
+        (int)LARGE, 0);
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    before = jobs(&fx);
+    assert_true(fx_at(fx_do(&fx, 200, "DELETE", MAPS "/x", ""), ".metadata.deletionTimestamp")[0]);
+    assert_true(jobs(&fx) > before);
+    assert_true(fx_at(fx_do(&fx, 200, "GET", MAPS "/x", ""), ".metadata.deletionTimestamp")[0]);
+    (void)fx_do(&fx, 200, "PATCH", MAPS "/x", "{\"metadata\":{\"finalizers\":null}}");
+    (void)fx_do(&fx, 404, "GET", MAPS "/x", "");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+/* The request's memory goes with its reader, while a thread may be at it. */
+TEST(heavy, a_reader_may_go_while_a_thread_has_its_request)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body, small;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", 4 * LARGE, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    for (unsigned i = 0; i < 20; i++) {
+        static const char *const methods[] = {"POST", "PUT", "PATCH", "GET", "DELETE"};
+        const char *method = methods[i % 5];
+        struct fx_headers headers = {.accept = "application/yaml"};
+        struct fx_call call;
+
+        make_map(&body, i % 5 ? "x" : "y", LARGE, i % 10 < 5 ? "a" : "b");
+        fx_start(&fx, &call, method, i % 5 ? MAPS "/x" : MAPS, i % 5 >= 3 ? "" : cor_buf_z(&body),
+                 &headers);
+        fx_call_deinit(&call);
+        cor_buf_deinit(&body);
+    }
+    make_map(&small, "z", 10, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&small));
+    cor_buf_deinit(&small);
+    fx_close(&fx); /* waits for the calls */
+}
+
+TEST(heavy, too_many_are_told_to_come_again)
+{
+    static const struct cor_offload_opts none = {.nthreads = 1, .jobs_max = 0, .bytes_max = 1};
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload *full;
+    struct cor_buf body;
+    FX_CALL call = {0};
+
+    assert_int_equal(cor_offload_new(&none, &full), 0);
+    fx.opts.offload = full;
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", LARGE, "v");
+    fx_start(&fx, &call, "POST", MAPS, cor_buf_z(&body), NULL);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, 429);
+    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    assert_at(cor_buf_z(&call.sink.body), ".reason", "TooManyRequests");
+    /* Nothing was written, and what is small goes on. */
+    (void)fx_do(&fx, 404, "GET", MAPS "/x", "");
+    (void)fx_do(&fx, 201, "POST", MAPS, "{\"metadata\":{\"name\":\"x\"}}");
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+    cor_offload_free(full);
+}
+
+struct stuck {
+    struct cor_job job;
+    sem_t gate;
+    bool is_done;
+};
+
+static void wait_at_gate(struct cor_job *job)
+{
+    while (sem_wait(&COR_CONTAINER_OF(job, struct stuck, job)->gate) != 0)
+        ;
+}
+
+static void on_unstuck(struct cor_job *job)
+{
+    COR_CONTAINER_OF(job, struct stuck, job)->is_done = true;
+}
+
+static bool is_unstuck(void *arg)
+{
+    return ((struct stuck *)arg)->is_done;
+}
+
+/* The status of a large request of that user. */
+static int post_as(struct fx *fx, const struct cor_user *user, const char *name)
+{
+    struct fx_headers headers = {.user = user};
+    struct cor_buf body;
+    FX_CALL call = {0};
+
+    make_map(&body, name, LARGE, "v");
+    fx_start(fx, &call, "POST", MAPS, cor_buf_z(&body), &headers);
+    fx_wait(&call);
+    cor_buf_deinit(&body);
+    return call.sink.status;
+}
+
+TEST(heavy, one_user_leaves_places_for_others)
+{
+    static const struct cor_offload_opts two = {
+        .nthreads = 2, .jobs_max = 2, .bytes_max = 64 << 20};
+    static const struct cor_str masters[] = {COR_STR("system:masters")};
+    const struct cor_user ann = {.name = COR_STR("ann")}, bob = {.name = COR_STR("bob")};
+    const struct cor_user root = {.name = COR_STR("ann"), .groups = masters, .ngroups = 1};
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload *offload;
+    struct stuck stuck = {.is_done = false};
+
+    assert_int_equal(cor_offload_new(&two, &offload), 0);
+    fx.opts.offload = offload;
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    sem_init(&stuck.gate, 0, 0);
+    stuck.job = (struct cor_job){.run = wait_at_gate,
+                                 .on_done = on_unstuck,
+                                 .loop = fx.loop,
+                                 .bytes = 1,
+                                 .owner = cor_str_hash(ann.name)};
+    assert_int_equal(cor_offload_submit(offload, &stuck.job), 0);
+    assert_int_equal(post_as(&fx, &ann, "a"), 429);
+    assert_int_equal(post_as(&fx, &bob, "b"), 201);
+    assert_int_equal(post_as(&fx, &root, "c"), 201);
+    sem_post(&stuck.gate);
+    assert_true(cor_loop_run_until(fx.loop, is_unstuck, &stuck, 60000));
+    assert_int_equal(post_as(&fx, &ann, "a"), 201);
+    sem_destroy(&stuck.gate);
+    fx_close(&fx);
+    cor_offload_free(offload);
+}
+
+TEST(heavy, a_failed_allocation_is_a_failure_or_leaves_a_whole_object)
+{
+    struct fx fx = {.has_no_offload = false};
+    struct cor_buf body;
+
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", COR_HEAVY_BYTES + 1, "value");
+    FOR_EACH_FAILED_ALLOC(fail) {
+        struct fx_call call;
+        const char *stored;
+
+        fx_start(&fx, &call, "POST", MAPS, cor_buf_z(&body), NULL);
+        fx_wait(&call);
+        test_fail_alloc(0, false);
+        if (call.sink.status == 201) {
+            stored = fx_do(&fx, 200, "GET", MAPS "/x", "");
+            assert_non_null(strstr(stored, "\"key1000\":\"value\""));
+            (void)fx_do(&fx, 200, "DELETE", MAPS "/x", "");
+        } else {
+            (void)fx_do(&fx, 0, "DELETE", MAPS "/x", "");
+        }
+        fx_call_deinit(&call);
+    }
+    cor_buf_deinit(&body);
+    fx_close(&fx);
+}
+
+static bool is_synced(void *arg)
+{
+    return cor_api_is_synced(((struct fx *)arg)->api);
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool has_no_calls(void *arg)
+{
+    return cor_api_loop_calls(cor_api_loop(((struct fx *)arg)->api, 0)) == 0;
+}
+
+static void open_cached(struct fx *fx)
+{
+    static const struct cor_api_cache_opts opts = {.bytes_max = 0};
+
+    fx_open(fx);
+    assert_int_equal(cor_api_open_caches(fx->api, &opts, NULL), 0);
+    assert_true(cor_loop_run_until(fx->loop, is_synced, fx, FX_TIMEOUT_MS));
+    fx_bootstrap(fx);
+}
+
+static void close_cached(struct fx *fx)
+{
+    bool is_closed = false;
+
+    assert_true(cor_loop_run_until(fx->loop, has_no_calls, fx, FX_TIMEOUT_MS));
+    cor_api_loop_release(cor_api_loop(fx->api, 0));
+    if (cor_api_close_caches(fx->api, set_true, &is_closed))
+        assert_true(cor_loop_run_until(fx->loop, is_true, &is_closed, FX_TIMEOUT_MS));
+    fx_close(fx);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* More objects than a selector looks at in one turn; `chosen` says whether one is selected. */
+static void store_objects(struct fx *fx, size_t n, bool (*chosen)(size_t i))
+{
+    for (size_t i = 0; i < n; i++) {
+        char body[128];
+
+        snprintf(body, sizeof(body),
+                 "{\"metadata\":{\"name\":\"m%05zu\",\"labels\":{\"pick\":\"%s\"}}}", i,
+                 chosen(i) ? "yes" : "no");
+        (void)fx_do(fx, 201, "POST", MAPS, body);
+    }
+}
+
+static bool is_one_of_three(size_t i)
+{
+    return i == 5 || i == COR_LIST_LOOKS_AT_ONCE || i == COR_LIST_LOOKS_AT_ONCE + 90;
+}
+
+TEST(heavy, a_selector_that_passes_over_many_objects_finds_those_behind_them)
+{
+    static const char *const forms[] = {"", "application/json;pretty=1", "application/yaml",
+                                        "application/json;as=Table;v=v1;g=meta.k8s.io"};
+    struct fx fx = {.has_no_offload = false};
+
+    open_cached(&fx);
+    store_objects(&fx, COR_LIST_LOOKS_AT_ONCE + 100, is_one_of_three);
+    for (size_t i = 0; i < COR_ARRAY_LEN(forms); i++) {
+        const char *list =
+            fx_do_with(&fx, 200, "GET", MAPS "?labelSelector=pick!=no&resourceVersion=0", "",
+                       &(struct fx_headers){.accept = forms[i]});
+
+        assert_int_equal(count(list, "m00005"), count(list, "m04096"));
+        assert_int_equal(count(list, "m00005"), count(list, "m04186"));
+        assert_true(count(list, "m00005") >= 1);
+        assert_int_equal(count(list, "m0000"), count(list, "m00005"));
+    }
+    (void)fx_do(&fx, 200, "DELETE", MAPS "?labelSelector=pick!=no", "");
+    (void)fx_do(&fx, 404, "GET", MAPS "/m04186", "");
+    (void)fx_do(&fx, 200, "GET", MAPS "/m04185", "");
+    close_cached(&fx);
+}
+
+static const char *list_large(struct fx *fx, const char *accept)
+{
+    return fx_do_with(fx, 200, "GET", MAPS, "", &(struct fx_headers){.accept = accept});
+}
+
+TEST(heavy, lists_of_large_objects_are_made_on_threads)
+{
+    static const char *const forms[] = {"application/json;pretty=1", "application/yaml"};
+    struct fx on_threads = {.opts.random_seed = 7};
+    struct fx on_loop = {.opts.random_seed = 7, .has_no_offload = true};
+    struct fx *both[] = {&on_threads, &on_loop};
+    uint64_t before;
+
+    for (size_t i = 0; i < 2; i++) {
+        fx_open(both[i]);
+        fx_bootstrap(both[i]);
+        for (size_t n = 0; n < 6; n++) {
+            struct cor_buf body;
+            char name[8];
+
+            snprintf(name, sizeof(name), "m%zu", n);
+            make_map(&body, name, n % 2 ? 100 : LARGE, "v");
+            (void)fx_do(both[i], 201, "POST", MAPS, cor_buf_z(&body));
+            cor_buf_deinit(&body);
+        }
+    }
+    before = jobs(&on_threads);
+    for (size_t f = 0; f < COR_ARRAY_LEN(forms); f++) {
+        const char *a = list_large(&on_threads, forms[f]), *b = list_large(&on_loop, forms[f]);
+
+        assert_int_equal(strlen(a), strlen(b)); /* but for the uids */
+        assert_int_equal(count(a, "key100"), count(b, "key100"));
+        assert_int_equal(count(a, "m5"), 1);
+    }
+    assert_true(jobs(&on_threads) >= before + 4);
+    for (size_t i = 0; i < 12; i++) {
+        struct fx_headers headers = {.accept = forms[i % 2]};
+        struct fx_call call;
+
+        fx_start(&on_threads, &call, "GET", MAPS, "", &headers);
+        for (size_t turns = 0; turns < i; turns++)
+            (void)fx_do(&on_threads, 404, "GET", MAPS "/none", "");
+        fx_call_deinit(&call); /* the reader goes, perhaps while a thread has its list */
+    }
+    fx_close(&on_threads);
+    fx_close(&on_loop);
+}

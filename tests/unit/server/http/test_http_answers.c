@@ -1,0 +1,197 @@
+/* What a client gets over HTTP when the server runs out of memory in the middle of an answer. The
+ * server's loop is the test's thread, where allocations fail; the client has a thread of its own.
+ */
+#include "api_fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "http/client.h"
+#include "net/net.h"
+#include "server/http/server.h"
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+/* Three of them are more than a response holds, so that the head is sent before the list ends. */
+#define BYTES_OF_ONE 100000
+
+struct served {
+    struct fx fx;
+    struct cor_metrics *metrics;
+    struct cor_server *server;
+    char path[128]; /* of its socket, where this process is an administrator */
+    bool is_closed;
+};
+
+static void serve(struct served *s)
+{
+    struct cor_server_opts opts;
+
+    *s = (struct served){0};
+    fx_open(&s->fx);
+    fx_bootstrap(&s->fx);
+    assert_int_equal(cor_metrics_new(1, &s->metrics), 0);
+    opts = (struct cor_server_opts){.api = s->fx.api,
+                                    .metrics = s->metrics,
+                                    .loops = &s->fx.loop,
+                                    .nloops = 1,
+                                    .authenticator.server_uid = getuid()};
+    assert_int_equal(cor_server_new(&opts, &s->server), 0);
+    snprintf(s->path, sizeof(s->path), "%s/api.sock", test_tmpdir());
+    assert_int_equal(cor_http_server_listen_unix(cor_server_http(s->server), s->path, 0600), 0);
+}
+
+static void set_true(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static bool is_true(void *arg)
+{
+    return *(bool *)arg;
+}
+
+static void stop_serving(struct served *s)
+{
+    cor_http_server_close(cor_server_http(s->server), 0, set_true, &s->is_closed);
+    assert_true(cor_loop_run_until(s->fx.loop, is_true, &s->is_closed, FX_TIMEOUT_MS));
+    s->server = cor_server_free(s->server);
+    fx_close(&s->fx);
+    s->metrics = cor_metrics_free(s->metrics);
+}
+
+/* One GET on a connection of its own, and its answer. */
+struct get {
+    struct cor_mail mail; /* to the server's loop, when it is done */
+    struct cor_loop *server;
+    const char *path;
+    bool is_h2;
+    const char *target, *accept;
+    int status, r; /* r: 0 when the answer is complete */
+    struct cor_buf body;
+    bool is_over; /* what the client's loop waits for */
+    bool is_done; /* what the server's loop waits for */
+};
+
+static int on_head(void *arg, int status, const struct cor_http_header *headers, size_t nheaders)
+{
+    ((struct get *)arg)->status = status;
+    return 0;
+}
+
+static int on_body(void *arg, struct cor_str piece)
+{
+    return cor_buf_adds(&((struct get *)arg)->body, piece);
+}
+
+static void on_done(void *arg, int r, const char *text)
+{
+    struct get *get = arg;
+
+    get->r = r;
+    get->is_over = true;
+}
+
+static const struct cor_http_call_cbs get_cbs = {on_head, on_body, on_done};
+
+static void on_get_done(struct cor_mail *mail)
+{
+    ((struct get *)mail)->is_done = true;
+}
+
+static void *run_get(void *arg)
+{
+    struct get *get = arg;
+    const struct cor_http_client_opts opts = {.unix_path = get->path, .knows_h2 = get->is_h2};
+    const struct cor_http_header accept = {COR_STR("Accept"), cor_strz(get->accept)};
+    const struct cor_http_call_opts call_opts = {.method = COR_STR("GET"),
+                                                 .target = cor_strz(get->target),
+                                                 .headers = &accept,
+                                                 .nheaders = 1,
+                                                 .cbs = &get_cbs,
+                                                 .arg = get};
+    struct cor_http_client *client;
+    struct cor_http_call *call;
+    struct cor_loop *loop;
+    struct cor_net *net;
+    bool is_done = cor_loop_new(64, &loop) == 0 && cor_net_open(loop, &net) == 0 &&
+                   cor_http_client_open(net, &opts, &client) == 0 &&
+                   cor_http_call_open(client, &call_opts, &call) == 0 &&
+                   cor_loop_run_until(loop, is_true, &get->is_over, FX_TIMEOUT_MS);
+
+    if (!is_done)
+        abort();
+    get->is_over = false;
+    cor_http_client_close(client, set_true, &get->is_over);
+    is_done = cor_loop_run_until(loop, is_true, &get->is_over, FX_TIMEOUT_MS);
+    get->is_over = false;
+    cor_net_close(net, set_true, &get->is_over);
+    is_done = is_done && cor_loop_run_until(loop, is_true, &get->is_over, FX_TIMEOUT_MS);
+    if (!is_done)
+        abort();
+    cor_loop_free(loop);
+    cor_loop_reply(get->server, &get->mail);
+    return NULL;
+}
+
+static void get(struct served *s, struct get *get, bool is_h2, const char *target,
+                const char *accept)
+{
+    pthread_t thread;
+
+    *get = (struct get){.mail.on_mail = on_get_done,
+                        .server = s->fx.loop,
+                        .path = s->path,
+                        .is_h2 = is_h2,
+                        .target = target,
+                        .accept = accept};
+    cor_buf_init(&get->body, 1u << 20);
+    assert_int_equal(pthread_create(&thread, NULL, run_get, get), 0);
+    assert_true(cor_loop_run_until(s->fx.loop, is_true, &get->is_done, FX_TIMEOUT_MS));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void fail_each_alloc(struct served *s, bool is_h2, const char *target, const char *accept)
+{
+    struct get whole;
+    size_t ncut = 0, nwhole = 0;
+
+    get(s, &whole, is_h2, target, accept);
+    assert_int_equal(whole.r, 0);
+    assert_int_equal(whole.status, 200);
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct get one;
+
+        get(s, &one, is_h2, target, accept);
+        if (one.r == 0 && one.status == 200) {
+            assert_true(cor_str_eq(cor_buf_str(&one.body), cor_buf_str(&whole.body)));
+            nwhole++;
+        } else if (one.r < 0 && one.status == 200) {
+            ncut++;
+        }
+        cor_buf_deinit(&one.body);
+    }
+    cor_buf_deinit(&whole.body);
+    assert_true(ncut > 0);
+    assert_true(nwhole > 0);
+}
+
+TEST(http_answers, a_list_that_fails_midway_is_not_a_complete_answer)
+{
+    static char body[BYTES_OF_ONE + 128];
+    struct served s;
+
+    serve(&s);
+    for (int i = 0; i < 4; i++) {
+        snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"n%d\"},\"data\":{\"a\":\"%0*d\"}}",
+                 i, BYTES_OF_ONE, 0);
+        fx_do(&s.fx, 201, "POST", CONFIGMAPS, body);
+    }
+    for (int is_h2 = 0; is_h2 < 2; is_h2++) {
+        fail_each_alloc(&s, is_h2, CONFIGMAPS "?pretty=1", "application/json");
+        fail_each_alloc(&s, is_h2, CONFIGMAPS "?includeObject=Object",
+                        "application/json;as=Table;v=v1;g=meta.k8s.io");
+    }
+    stop_serving(&s);
+}

@@ -1,0 +1,400 @@
+#include <stdio.h>
+
+#include "api_fixture.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "storage/engine/engine_int.h"
+
+#define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
+
+static void open_ready(struct fx *fx)
+{
+    *fx = (struct fx){0};
+    fx_open(fx);
+    fx_bootstrap(fx);
+}
+
+TEST(create, fills_in_what_the_server_decides)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS,
+               "{\"data\":{\"k\":\"v\"},\"metadata\":{\"name\":\"a\",\"uid\":\"mine\","
+               "\"creationTimestamp\":null,\"deletionTimestamp\":\"2020-01-01T00:00:00Z\","
+               "\"deletionGracePeriodSeconds\":5,\"selfLink\":\"/x\"},\"extra\":1}");
+    assert_at(cm, "kind", "ConfigMap");
+    assert_at(cm, "apiVersion", "v1");
+    assert_at(cm, "metadata.namespace", "default");
+    assert_at(cm, "metadata.creationTimestamp", "2025-01-01T00:00:00Z");
+    assert_int_equal(strlen(fx_at(cm, "metadata.uid")), 36);
+    assert_int_equal(fx_at(cm, "metadata.uid")[14], '4');
+    assert_at(cm, "metadata.deletionTimestamp", "");
+    assert_at(cm, "metadata.deletionGracePeriodSeconds", "");
+    assert_at(cm, "metadata.selfLink", "");
+    assert_at(cm, "metadata.generation", "");
+    assert_string_not_equal(fx_at(cm, "metadata.resourceVersion"), "");
+    assert_at(cm, "extra", "1");
+    assert_string_equal(fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""), cm);
+    fx_close(&fx);
+}
+
+TEST(create, starts_generation_and_status_where_the_kind_has_them)
+{
+    struct fx fx;
+    const char *d;
+
+    open_ready(&fx);
+    d = fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+              "{\"metadata\":{\"name\":\"d\",\"generation\":7},\"spec\":{\"replicas\":1},"
+              "\"status\":{\"replicas\":9}}");
+    assert_at(d, "metadata.generation", "1");
+    assert_at(d, "status", "{}");
+    d = fx_do(&fx, 201, "POST", "/api/v1/nodes",
+              "{\"metadata\":{\"name\":\"n\"},\"status\":{\"phase\":\"x\"}}");
+    assert_at(d, "status.phase", "x");
+    fx_close(&fx);
+}
+
+TEST(create, makes_a_name_of_a_prefix)
+{
+    struct fx fx;
+    const char *cm, *name;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"web-\"}}");
+    name = fx_at(cm, "metadata.name");
+    assert_int_equal(strlen(name), 9);
+    assert_memory_equal(name, "web-", 4);
+    assert_int_equal(strspn(name + 4, "bcdfghjklmnpqrstvwxz2456789"), 5);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS,
+               "{\"metadata\":{\"generateName\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}}");
+    assert_int_equal(strlen(fx_at(cm, "metadata.name")), 63);
+    fx_close(&fx);
+}
+
+/* Names of one seed repeat: a second server with the same seed meets the first one's. */
+TEST(create, tries_another_name_on_a_collision)
+{
+    struct fx fx;
+    char first[64];
+    const char *cm;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"x-\"}}");
+    memcpy(first, fx_at(cm, "metadata.name"), 8);
+    cor_api_free(fx.api);
+    assert_int_equal(cor_api_new(&fx.opts, &fx.api, NULL), 0);
+    fx_bootstrap(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"x-\"}}");
+    assert_memory_not_equal(first, fx_at(cm, "metadata.name"), 7);
+    fx_close(&fx);
+}
+
+static const struct {
+    const char *what, *target, *body;
+    int code;
+    const char *reason, *message;
+} refusals[] = {
+    {"no name", CONFIGMAPS, "{}", 422, "Invalid",
+     "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required"},
+    {"not JSON", CONFIGMAPS, "{", 400, "BadRequest", NULL},
+    {"other namespace", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\"}}", 400,
+     "BadRequest",
+     "the namespace of the provided object does not match the namespace sent on the request"},
+    {"other version", CONFIGMAPS, "{\"apiVersion\":\"v2\",\"metadata\":{\"name\":\"a\"}}", 400,
+     "BadRequest",
+     "ConfigMap in version \"v2\" cannot be handled as a ConfigMap: no kind \"ConfigMap\" is "
+     "registered for version \"v2\" in scheme \"pkg/runtime/scheme.go:110\""},
+    {"other kind", CONFIGMAPS, "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}", 400,
+     "BadRequest", NULL},
+    {"missing namespace", "/api/v1/namespaces/nope/configmaps", "{\"metadata\":{\"name\":\"a\"}}",
+     404, "NotFound", "namespaces \"nope\" not found"},
+    {"all namespaces", "/api/v1/configmaps", "{\"metadata\":{\"name\":\"a\"}}", 405,
+     "MethodNotAllowed", "the server does not allow this method on the requested resource"},
+    {"unknown resource", "/api/v1/namespaces/default/frogs", "{}", 404, "NotFound",
+     "the server could not find the requested resource"},
+    {"with a revision", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}",
+     500, "", "resourceVersion should not be set on objects to be created"},
+    {"bad dry run", CONFIGMAPS "?dryRun=Some", "{\"metadata\":{\"name\":\"a\"}}", 422, "Invalid",
+     "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported "
+     "values: \"All\""},
+};
+
+TEST(create, refuses_in_upstreams_words)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        const char *status =
+            fx_do(&fx, refusals[i].code, "POST", refusals[i].target, refusals[i].body);
+
+        assert_at(status, "kind", "Status");
+        assert_at(status, "status", "Failure");
+        assert_at(status, "reason", refusals[i].reason);
+        if (refusals[i].message)
+            assert_at(status, "message", refusals[i].message);
+    }
+    fx_close(&fx);
+}
+
+TEST(create, an_existing_name_is_a_conflict)
+{
+    struct fx fx;
+    const char *status;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", "/apis/apps/v1/namespaces/default/deployments",
+          "{\"metadata\":{\"name\":\"d\",\"finalizers\":[\"a/b\"]}}");
+    status = fx_do(&fx, 409, "POST", "/apis/apps/v1/namespaces/default/deployments",
+                   "{\"metadata\":{\"name\":\"d\"}}");
+    assert_string_equal(status,
+                        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                        "\"status\":\"Failure\",\"message\":\"deployments.apps \\\"d\\\" already "
+                        "exists\",\"reason\":\"AlreadyExists\",\"details\":{\"name\":\"d\","
+                        "\"group\":\"apps\",\"kind\":\"deployments\"},\"code\":409}");
+    fx_do(&fx, 200, "DELETE", "/apis/apps/v1/namespaces/default/deployments/d", "");
+    status = fx_do(&fx, 409, "POST", "/apis/apps/v1/namespaces/default/deployments",
+                   "{\"metadata\":{\"name\":\"d\"}}");
+    assert_at(status, "message", "object is being deleted: deployments.apps \"d\" already exists");
+    fx_close(&fx);
+}
+
+TEST(create, a_dry_run_stores_nothing)
+{
+    struct fx fx;
+    const char *cm;
+
+    open_ready(&fx);
+    cm = fx_do(&fx, 201, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}");
+    assert_string_not_equal(fx_at(cm, "metadata.uid"), "");
+    assert_at(cm, "metadata.resourceVersion", "");
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    fx_do(&fx, 409, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}");
+    fx_close(&fx);
+}
+
+TEST(create, repeated_fields_are_a_warning_or_an_error)
+{
+    static const char body[] = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\",\"k\":\"2\"}}";
+    struct fx fx;
+
+    open_ready(&fx);
+    assert_at(fx_do(&fx, 400, "POST", CONFIGMAPS "?fieldValidation=Strict", body), "message",
+              "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding "
+              "error: duplicate field \"data.k\"");
+    {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "POST", CONFIGMAPS, body, NULL);
+        fx_wait(&call);
+        assert_int_equal(call.sink.status, 201);
+        assert_str(cor_buffer_sink_header(&call.sink, "Warning"),
+                   "299 - \"duplicate field \\\"data.k\\\"\"");
+        assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"), "application/json");
+        assert_str(cor_buffer_sink_header(&call.sink, "Cache-Control"), "no-cache, private");
+        assert_int_equal(cor_buffer_sink_header(&call.sink, "Audit-Id").n, 36);
+    }
+    assert_at(fx_do(&fx, 422, "POST", CONFIGMAPS "?fieldValidation=Maybe", body), "message",
+              "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: "
+              "\"Maybe\": supported values: \"\", \"Ignore\", \"Strict\", \"Warn\"");
+    fx_close(&fx);
+}
+
+TEST(create, a_namespace_begins_active_with_its_finalizer_and_label)
+{
+    struct fx fx;
+    const char *ns;
+
+    open_ready(&fx);
+    ns = fx_do(&fx, 201, "POST", "/api/v1/namespaces",
+               "{\"metadata\":{\"name\":\"team\",\"labels\":{\"a\":\"b\"}}}");
+    assert_at(ns, "metadata.labels", "{\"a\":\"b\",\"kubernetes.io/metadata.name\":\"team\"}");
+    assert_at(ns, "spec.finalizers", "[\"kubernetes\"]");
+    assert_at(ns, "status.phase", "Active");
+    fx_do(&fx, 200, "DELETE", "/api/v1/namespaces/team", "");
+    ns = fx_do(&fx, 403, "POST", "/api/v1/namespaces/team/configmaps",
+               "{\"metadata\":{\"name\":\"a\"}}");
+    assert_at(ns, "reason", "Forbidden");
+    assert_at(ns, "details.causes",
+              "[{\"reason\":\"NamespaceTerminating\",\"message\":\"namespace team is being "
+              "terminated\",\"field\":\"metadata.namespace\"}]");
+    fx_close(&fx);
+}
+
+static size_t nwrites;
+
+/* A store in which every name is taken. */
+static void refuse_creates(struct cor_engine *engine, struct cor_engine_req *req)
+{
+    nwrites++;
+    cor_engine_req_fail(req, -COR_ECONFLICT, NULL);
+}
+
+/* Clients try again only when they are told to wait. */
+TEST(create, a_name_that_could_not_be_generated_may_be_tried_again)
+{
+    struct cor_engine_ops ops;
+    const struct cor_engine_ops *own;
+    const char *body;
+    struct fx fx;
+    FX_CALL call;
+
+    open_ready(&fx);
+    own = fx.engine->ops;
+    ops = *own;
+    ops.submit = refuse_creates;
+    fx.engine->ops = &ops;
+    nwrites = 0;
+    fx_start(&fx, &call, "POST", CONFIGMAPS, "{\"metadata\":{\"generateName\":\"web-\"}}", NULL);
+    fx_wait(&call);
+    fx.engine->ops = own;
+    assert_int_equal(nwrites, 8);
+    assert_int_equal(call.sink.status, 409);
+    assert_str(cor_buffer_sink_header(&call.sink, "Retry-After"), "1");
+    body = cor_buf_z(&call.sink.body);
+    assert_at(body, "reason", "AlreadyExists");
+    assert_at(body, "details.retryAfterSeconds", "1");
+    assert_at(body, "details.kind", "configmaps");
+    assert_memory_equal(fx_at(body, "details.name"), "web-", 4);
+    assert_non_null(strstr(fx_at(body, "message"),
+                           "\" already exists, the server was not able to generate a unique name "
+                           "for the object"));
+    fx_call_deinit(&call);
+    call = (struct fx_call){0};
+    fx_close(&fx);
+}
+
+TEST(create, a_field_manager_may_have_spaces)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_do(&fx, 201, "POST", CONFIGMAPS "?fieldManager=my%20tool",
+          "{\"metadata\":{\"name\":\"a\"}}");
+    fx_close(&fx);
+}
+
+/* A value that there was no memory to read must not pass for one that was not given. */
+TEST(create, a_dry_run_that_cannot_be_read_writes_nothing)
+{
+    struct fx fx;
+
+    open_ready(&fx);
+    fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=Some&dryRun=All",
+                       "{\"metadata\":{\"name\":\"a\"}}", NULL);
+    fx_fail_each_alloc(&fx, "POST", CONFIGMAPS "?dryRun=All", "{\"metadata\":{\"name\":\"a\"}}",
+                       NULL);
+    fx_do(&fx, 404, "GET", CONFIGMAPS "/a", "");
+    fx_close(&fx);
+}
+
+TEST(create, survives_every_failed_allocation)
+{
+    struct fx fx;
+    size_t created = 0;
+
+    open_ready(&fx);
+    FOR_EACH_FAILED_ALLOC(n) {
+        FX_CALL call;
+
+        fx_start(&fx, &call, "POST", CONFIGMAPS,
+                 "{\"metadata\":{\"generateName\":\"a-\",\"labels\":{\"x\":\"y\"}},"
+                 "\"data\":{\"k\":\"1\",\"k\":\"2\"}}",
+                 NULL);
+        fx_wait(&call);
+        test_fail_alloc(0, false);
+        assert_true(call.is_bare || call.sink.is_aborted || call.sink.status == 201 ||
+                    call.sink.status == 500);
+        created += call.sink.status == 201;
+        if (call.sink.status == 201) {
+            const char *answer = cor_buf_z(&call.sink.body);
+            char target[256];
+
+            assert_at(answer, "metadata.labels", "{\"x\":\"y\"}");
+            assert_at(answer, "data", "{\"k\":\"2\"}");
+            snprintf(target, sizeof(target), CONFIGMAPS "/%s", fx_at(answer, "metadata.name"));
+            assert_at(fx_do(&fx, 200, "GET", target, ""), "metadata.resourceVersion",
+                      fx_at(answer, "metadata.resourceVersion"));
+        }
+        if (call.sink.status == 201)
+            break;
+    }
+    test_fail_alloc(0, false);
+    assert_true(created >= 1);
+    fx_close(&fx);
+}
+
+static void expect_inert(struct fx *fx, const char *method, const char *target, const char *body,
+                         const char *warning)
+{
+    struct fx_headers headers = {.content_type = strcmp(method, "PATCH") == 0
+                                                     ? "application/merge-patch+json"
+                                                     : "application/json"};
+    FX_CALL call;
+
+    fx_start(fx, &call, method, target, body, &headers);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status / 100, 2);
+    assert_str(cor_buffer_sink_header(&call.sink, "Warning"), warning);
+}
+
+/* What kube-apiserver itself acts on, and this server only keeps. */
+TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
+{
+    static const struct {
+        const char *path, *kind, *lacks;
+    } rows[] = {
+        {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition",
+         "custom resources are not served"},
+        {"/apis/apiregistration.k8s.io/v1/apiservices", "APIService",
+         "requests are not forwarded to other API servers"},
+        {"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+         "MutatingWebhookConfiguration", "webhooks are not called"},
+        {"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+         "ValidatingWebhookConfiguration", "webhooks are not called"},
+        {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+         "ValidatingAdmissionPolicy", "admission policies are not evaluated"},
+        {"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+         "ValidatingAdmissionPolicyBinding", "admission policies are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/clusterroles", "ClusterRole",
+         "roles are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding",
+         "roles are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", "Role",
+         "roles are not evaluated"},
+        {"/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", "RoleBinding",
+         "roles are not evaluated"},
+        {"/api/v1/namespaces/default/resourcequotas", "ResourceQuota", "quotas are not enforced"},
+        {"/api/v1/namespaces/default/limitranges", "LimitRange", "limits are not enforced"},
+    };
+    const struct cor_api_resource *resources;
+    size_t n, inert = 0;
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        char warning[256], target[256];
+        const char *made;
+
+        snprintf(warning, sizeof(warning),
+                 "299 - \"%s is stored but has no effect on this server: %s\"", rows[i].kind,
+                 rows[i].lacks);
+        snprintf(target, sizeof(target), "%s/x", rows[i].path);
+        expect_inert(&fx, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x\"}}", warning);
+        expect_inert(&fx, "PATCH", target, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", warning);
+        made = fx_do(&fx, 200, "GET", target, "");
+        expect_inert(&fx, "PUT", target, made, warning);
+    }
+    resources = cor_api_builtins(&n);
+    for (size_t i = 0; i < n; i++)
+        inert += resources[i].inert != NULL;
+    assert_int_equal(inert, COR_ARRAY_LEN(rows));
+    fx_close(&fx);
+}
