@@ -7,7 +7,7 @@
 static void try_range(struct cor_str bytes)
 {
     struct cor_range_req req = {.count = true};
-    int r = etcd_decode_range(bytes, &req);
+    int r = cor_etcd_decode_range(bytes, &req);
 
     FUZZ_CHECK(r == 0 || r == -COR_EINTERNAL);
     FUZZ_CHECK(r < 0 ? req.ret_nkvs == 0 && !req.ret_kvs : req.ret_rev > 0);
@@ -17,7 +17,7 @@ static void try_range(struct cor_str bytes)
 static void try_write(struct cor_str bytes)
 {
     struct cor_write_req req = {.expected = 0};
-    int r = etcd_decode_write(bytes, &req);
+    int r = cor_etcd_decode_write(bytes, &req);
 
     FUZZ_CHECK(r == 0 || r == -COR_EINTERNAL || r == -COR_ECONFLICT);
     FUZZ_CHECK(r != 0 || req.ret_rev > 0);
@@ -29,11 +29,11 @@ static void try_watch(struct cor_str bytes)
 {
     struct etcd_watch_answer answer;
 
-    if (etcd_decode_watch(bytes, &answer) < 0)
+    if (cor_etcd_decode_watch(bytes, &answer) < 0)
         return;
     for (size_t i = 0; i < answer.nevents; i++)
         FUZZ_CHECK(answer.events[i].kv);
-    etcd_watch_answer_deinit(&answer);
+    cor_etcd_watch_answer_deinit(&answer);
 }
 
 FUZZ_TARGET(const uint8_t *data, size_t size)
@@ -46,10 +46,10 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     try_range(bytes);
     try_write(bytes);
     try_watch(bytes);
-    FUZZ_CHECK(etcd_decode_grant(bytes, &id) < 0 || id > 0);
-    (void)etcd_decode_status(bytes, &status);
+    FUZZ_CHECK(cor_etcd_decode_grant(bytes, &id) < 0 || id > 0);
+    (void)cor_etcd_decode_status(bytes, &status);
     cor_buf_init(&token, 4096);
-    FUZZ_CHECK(etcd_decode_authenticate(bytes, &token) < 0 || token.n > 0);
+    FUZZ_CHECK(cor_etcd_decode_authenticate(bytes, &token) < 0 || token.n > 0);
     cor_buf_deinit(&token);
     return 0;
 }

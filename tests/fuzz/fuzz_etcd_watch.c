@@ -20,44 +20,45 @@ struct etcd_session {
     struct etcd_stream *stream; /* the last that was opened; NULL: it was closed */
 };
 
-struct cor_loop *etcd_session_loop(const struct etcd_session *s)
+struct cor_loop *cor_etcd_session_loop(const struct etcd_session *s)
 {
     return s->loop;
 }
 
-void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
+void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
     cor_list_init(&waiter->link);
     waiter->on_up = on_up;
 }
 
-void etcd_waiter_leave(struct etcd_waiter *waiter)
+void cor_etcd_waiter_leave(struct etcd_waiter *waiter)
 {
     cor_list_remove(&waiter->link);
 }
 
-void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
+void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
+                           enum etcd_wait_when when)
 {
     cor_list_push(&s->waiting, &waiter->link);
 }
 
-bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
+bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message)
 {
     return message[0] == 'l';
 }
 
-void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
+void cor_etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
 {
 }
 
-bool etcd_is_refusal(const char *message)
+bool cor_etcd_is_refusal(const char *message)
 {
     return message[0] == 'p';
 }
 
-int etcd_session_open_stream(struct etcd_session *s, const char *method,
-                             const struct etcd_stream_cbs *cbs, void *arg,
-                             struct etcd_stream **ret_stream)
+int cor_etcd_session_open_stream(struct etcd_session *s, const char *method,
+                                 const struct etcd_stream_cbs *cbs, void *arg,
+                                 struct etcd_stream **ret_stream)
 {
     struct etcd_stream *stream = calloc(1, sizeof(*stream));
 
@@ -67,12 +68,12 @@ int etcd_session_open_stream(struct etcd_session *s, const char *method,
     return 0;
 }
 
-int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
+int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
 {
     return 0;
 }
 
-void etcd_stream_close(struct etcd_stream *stream)
+void cor_etcd_stream_close(struct etcd_stream *stream)
 {
     FUZZ_CHECK(stream->session->stream == stream);
     stream->session->stream = NULL;
@@ -110,18 +111,18 @@ static void on_progress(struct etcd_watch *w)
 static void on_broken(struct etcd_watch *w, int err, const char *message)
 {
     FUZZ_CHECK(err == -COR_EEXPIRED || err == -COR_EFORBIDDEN);
-    etcd_watch_close(w);
+    cor_etcd_watch_close(w);
 }
 
 static void open_watch(struct subject *s, struct etcd_watch_streams *streams, struct cor_str key)
 {
-    etcd_watch_init(&s->watch, streams);
+    cor_etcd_watch_init(&s->watch, streams);
     s->watch.key = key;
     s->watch.on_events = on_events;
     s->watch.on_progress = on_progress;
     s->watch.on_broken = on_broken;
     s->watch.pos = s->pos = 4;
-    etcd_watch_open(&s->watch);
+    cor_etcd_watch_open(&s->watch);
 }
 
 static void run_waiting(struct etcd_session *s)
@@ -167,11 +168,11 @@ static void play(struct etcd_session *s, struct subject *subjects, uint8_t what,
         cut(s, bytes);
         break;
     case 2:
-        etcd_watch_close(&subject->watch);
-        etcd_watch_open(&subject->watch);
+        cor_etcd_watch_close(&subject->watch);
+        cor_etcd_watch_open(&subject->watch);
         break;
     default:
-        etcd_watch_ask_progress(&subject->watch);
+        cor_etcd_watch_ask_progress(&subject->watch);
         break;
     }
     run_waiting(s);
@@ -185,7 +186,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
 
     FUZZ_CHECK(cor_loop_new(8, &session.loop) == 0);
     cor_list_init(&session.waiting);
-    etcd_watch_streams_init(&streams, &session);
+    cor_etcd_watch_streams_init(&streams, &session);
     open_watch(&subjects[0], &streams, COR_STR("/a"));
     open_watch(&subjects[1], &streams, COR_STR("/b"));
     run_waiting(&session);
@@ -196,8 +197,8 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
         data += 2 + n;
         size -= 2 + n;
     }
-    etcd_watch_close(&subjects[0].watch);
-    etcd_watch_close(&subjects[1].watch);
+    cor_etcd_watch_close(&subjects[0].watch);
+    cor_etcd_watch_close(&subjects[1].watch);
     FUZZ_CHECK(!session.stream && !streams.shared && streams.nlone == 0);
     cor_loop_free(session.loop);
     return 0;

@@ -145,7 +145,7 @@ static void on_churn(struct sim_event *e)
     sim_in(&h->time, &h->churn, 0, 120000);
 }
 
-static void history_init(struct history *h, uint64_t seed)
+static void cor_cacher_history_init(struct history *h, uint64_t seed)
 {
     struct cor_shared_informer_opts opts = {.on_work = on_work_wanted, .arg = h};
 
@@ -280,7 +280,7 @@ static void run_history(uint64_t seed)
 {
     static struct history h;
 
-    history_init(&h, seed);
+    cor_cacher_history_init(&h, seed);
     cor_shared_informer_start(h.inf);
     for (uint64_t rounds = sim_between(&h.time, 1, 4); rounds > 0; rounds--) {
         disturb(&h);

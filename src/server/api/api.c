@@ -405,7 +405,7 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
     bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info) ||
                    cor_str_starts(request->info.path, COR_STR("//"));
     struct cor_call *call =
-        call_new(is_path ? &cor_verb_path : choose_verb(request), loop, request, sink);
+        cor_call_new(is_path ? &cor_verb_path : choose_verb(request), loop, request, sink);
 
     if (!call) {
         static const struct cor_str text = COR_STR(NO_MEMORY);

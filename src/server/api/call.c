@@ -57,7 +57,7 @@ static void over(struct cor_call *call)
         call_free(call);
 }
 
-void call_gone(struct cor_call *call)
+void cor_call_gone(struct cor_call *call)
 {
     if (call->verb->gone)
         call->verb->gone(call);
@@ -69,7 +69,7 @@ static void on_gone(void *arg)
     struct cor_call *call = arg;
 
     if (!cor_heavy_note_gone(call))
-        call_gone(call);
+        cor_call_gone(call);
 }
 
 static void on_drain(void *arg)
@@ -83,8 +83,8 @@ static void on_drain(void *arg)
 
 static const struct cor_sink_cbs sink_cbs = {on_writable, on_gone, on_drain};
 
-struct cor_call *call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
-                          const struct cor_api_request *req, struct cor_sink *sink)
+struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
+                              const struct cor_api_request *req, struct cor_sink *sink)
 {
     size_t spans_max = verb->spans_max ? verb->spans_max : COR_CALL_SPANS_FEW;
     struct cor_call *call = cor_calloc(1, verb->size + spans_max * sizeof(struct cor_str));

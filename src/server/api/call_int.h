@@ -5,11 +5,11 @@
 #include "server/api/call.h"
 
 /* NULL: out of memory. */
-struct cor_call *call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
-                          const struct cor_api_request *req, struct cor_sink *sink);
+struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
+                              const struct cor_api_request *req, struct cor_sink *sink);
 
 /* The reader is gone. Frees the call when nothing of it is under way. */
-void call_gone(struct cor_call *call);
+void cor_call_gone(struct cor_call *call);
 
 /* 404 in the call's status. Returns -COR_ENOTFOUND. */
 int cor_call_no_such_resource(struct cor_call *call);

@@ -51,7 +51,7 @@ static void on_done(struct cor_job *job)
     call->heavy = NULL;
     call->req = heavy->origin;
     if (heavy->went)
-        call_gone(call);
+        cor_call_gone(call);
     heavy_free(heavy);
     done(call, r);
     (void)cor_call_end_op(call);

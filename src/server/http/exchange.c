@@ -449,7 +449,7 @@ static bool is_metrics(const struct exchange *ex)
            cor_str_eqz(ex->request.info.path, "/metrics");
 }
 
-static void dispatch(struct exchange *ex)
+static void cor_cacher_dispatch(struct exchange *ex)
 {
     const struct cor_request_info *info = &ex->request.info;
 
@@ -516,7 +516,7 @@ void cor_server_on_request(const struct cor_http_request *req, struct cor_http_r
     if (ex->timeout_ms > 0)
         ex->request.deadline_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
     if (enter_flight(ex))
-        dispatch(ex);
+        cor_cacher_dispatch(ex);
     else
         answer_busy(ex);
 }

@@ -34,7 +34,7 @@ bool cor_cacher_is_failing(struct cor_cacher *cacher, char reterr_why[COR_READY_
 
 /* The writer's. */
 
-void cacher_touch(struct cor_cacher *cacher)
+void cor_cacher_touch(struct cor_cacher *cacher)
 {
     cacher->touched = true;
     cacher->changed = true;
@@ -44,11 +44,11 @@ void cacher_touch(struct cor_cacher *cacher)
 static void lose(struct cor_cacher *cacher)
 {
     cacher->fill = FILL_IDLE;
-    cacher_touch(cacher);
-    caches_answer(cacher->caches, &cacher->fail_mail);
+    cor_cacher_touch(cacher);
+    cor_caches_answer(cacher->caches, &cacher->fail_mail);
 }
 
-void cacher_fail(struct cor_cacher *cacher, const char *message)
+void cor_cacher_fail(struct cor_cacher *cacher, const char *message)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
@@ -58,7 +58,7 @@ void cacher_fail(struct cor_cacher *cacher, const char *message)
     if (cacher->fill != FILL_LIVE)
         return;
     cor_status_set(&status, -COR_EIO, "%s", message);
-    cor_reflector_watch_ended(cacher->reflector, source_now_ms(cacher), &status);
+    cor_reflector_watch_ended(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
     lose(cacher);
 }
 
@@ -88,7 +88,7 @@ static int object_of(struct cor_cacher *cacher, const struct cor_kv *kv,
     int r;
 
     if (!kv->object)
-        return store_decode(cacher->store, kv, 0, ret_object, NULL, reterr_status);
+        return cor_store_decode(cacher->store, kv, 0, ret_object, NULL, reterr_status);
     r = cor_object_at(kv->object, kv->mod_rev, ret_object);
     return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
 }
@@ -100,11 +100,11 @@ static void hand_in_object(struct cor_cacher *cacher, const struct cor_kv *kv)
 
     cor_status_init(&status);
     if (object_of(cacher, kv, &event.object, &status) < 0) {
-        cacher_unlock(cacher);
-        cor_reflector_watch_ended(cacher->reflector, source_now_ms(cacher), &status);
+        cor_cacher_unlock(cacher);
+        cor_reflector_watch_ended(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
         return;
     }
-    cor_reflector_watch_event(cacher->reflector, source_now_ms(cacher), &event);
+    cor_reflector_watch_event(cacher->reflector, cor_cacher_source_now_ms(cacher), &event);
     cor_object_unref(event.object);
 }
 
@@ -115,7 +115,7 @@ static void hand_in_deletion(struct cor_cacher *cacher, const struct cor_kv *kv)
 
     snprintf(rv, sizeof(rv), "%llu", (unsigned long long)kv->mod_rev);
     event.resource_version = cor_strz(rv);
-    cor_reflector_watch_event(cacher->reflector, source_now_ms(cacher), &event);
+    cor_reflector_watch_event(cacher->reflector, cor_cacher_source_now_ms(cacher), &event);
 }
 
 /* One change; `last` of its revision for this cacher. False: the round is over. */
@@ -133,13 +133,13 @@ static bool hand_in(struct cor_cacher *cacher, const struct cor_kv *kv, bool del
     return cor_reflector_state(cacher->reflector) == COR_REFLECTOR_WATCHING;
 }
 
-void cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last)
+void cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last)
 {
     if (cacher->fill == FILL_LISTING && cacher->pending_err == 0)
         cacher->pending_err = keep(cacher, event);
     if (cacher->fill != FILL_LIVE)
         return;
-    cacher_touch(cacher);
+    cor_cacher_touch(cacher);
     if (!hand_in(cacher, event->kv, event->deleted, last))
         lose(cacher);
 }
@@ -154,7 +154,7 @@ static void drop_pending(struct cor_cacher *cacher)
 
 static void on_close_answer(struct cor_mail *mail);
 
-int cacher_begin_list(struct cor_cacher *cacher)
+int cor_cacher_begin_list(struct cor_cacher *cacher)
 {
     int r = 0;
 
@@ -162,7 +162,7 @@ int cacher_begin_list(struct cor_cacher *cacher)
     if (cacher->caches->broken)
         return -COR_EUNREACHABLE;
     if (!cacher->added)
-        r = caches_add(cacher->caches, cacher);
+        r = cor_caches_add(cacher->caches, cacher);
     if (r < 0)
         return r;
     cacher->added = true;
@@ -180,20 +180,20 @@ static void hand_in_list(struct cor_cacher *cacher, cor_rev rev)
 
     cor_status_init(&status);
     if (cacher->pending_err < 0) {
-        caches_list_error(cacher->caches, cacher->pending_err, &status);
-        cor_reflector_list_failed(cacher->reflector, source_now_ms(cacher), &status);
+        cor_caches_list_error(cacher->caches, cacher->pending_err, &status);
+        cor_reflector_list_failed(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
         return;
     }
     snprintf(rv, sizeof(rv), "%llu", (unsigned long long)rev);
     page.resource_version = cor_strz(rv);
-    cor_reflector_list_page(cacher->reflector, source_now_ms(cacher), &page);
+    cor_reflector_list_page(cacher->reflector, cor_cacher_source_now_ms(cacher), &page);
 }
 
 static bool hand_in_pending(struct cor_cacher *cacher)
 {
     bool go_on = true;
 
-    cor_reflector_watch_opened(cacher->reflector, source_now_ms(cacher));
+    cor_reflector_watch_opened(cacher->reflector, cor_cacher_source_now_ms(cacher));
     for (size_t i = 0; i < cacher->npending && go_on; i++) {
         const struct pending_change *p = &cacher->pending[i];
         bool last = i + 1 == cacher->npending || p[1].kv->mod_rev != p->kv->mod_rev;
@@ -203,7 +203,7 @@ static bool hand_in_pending(struct cor_cacher *cacher)
     return go_on;
 }
 
-int cacher_install(struct cor_cacher *cacher, cor_rev rev)
+int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
 {
     bool live;
 
@@ -212,14 +212,14 @@ int cacher_install(struct cor_cacher *cacher, cor_rev rev)
     live = cor_reflector_state(cacher->reflector) == COR_REFLECTOR_WATCH_OPENING &&
            hand_in_pending(cacher);
     drop_pending(cacher);
-    cacher_touch(cacher);
+    cor_cacher_touch(cacher);
     if (!live)
         return -COR_EIO;
     cacher->fill = FILL_LIVE;
-    caches_saw(cacher->caches, cacher->cache.rev);
+    cor_caches_saw(cacher->caches, cacher->cache.rev);
     pthread_mutex_lock(&cacher->cache.lock);
     cacher->history.floor = 0;
-    cor_ready_set(&cacher->ready, caches_now_ms(cacher->caches));
+    cor_ready_set(&cacher->ready, cor_caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
     return 0;
 }
@@ -230,15 +230,15 @@ static void on_close_command(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, close_mail);
 
     if (cacher->added)
-        caches_remove(cacher->caches, cacher);
+        cor_caches_remove(cacher->caches, cacher);
     cacher->added = false;
     cacher->fill = FILL_IDLE;
-    cor_reflector_stop(cacher->reflector, source_now_ms(cacher));
+    cor_reflector_stop(cacher->reflector, cor_cacher_source_now_ms(cacher));
     drop_pending(cacher);
     cor_watch_cache_clear(&cacher->cache);
     cacher->changed = cor_btree_reclaim(cacher->cache.tree, CLOSE_NODES);
     mail->on_mail = on_close_answer;
-    caches_answer(cacher->caches, mail);
+    cor_caches_answer(cacher->caches, mail);
 }
 
 /* The home loop's. */
@@ -248,13 +248,13 @@ static void on_fail_mail(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, fail_mail);
 
     if (!cacher->is_closing)
-        source_retry(cacher);
+        cor_cacher_source_retry(cacher);
 }
 
 static void cacher_free(struct cor_cacher *cacher)
 {
     cor_reflector_free(cacher->reflector);
-    cacher_drop_staged(cacher);
+    cor_cacher_drop_staged(cacher);
     cor_watch_cache_deinit(&cacher->cache);
     store_key_deinit(&cacher->prefix);
     cor_json_path_free(cacher->trigger);
@@ -265,7 +265,7 @@ static void cacher_free(struct cor_cacher *cacher)
 static void command_close(struct cor_cacher *cacher)
 {
     cacher->close_mail.on_mail = on_close_command;
-    caches_command(cacher->caches, &cacher->close_mail);
+    cor_caches_command(cacher->caches, &cacher->close_mail);
 }
 
 static void on_close_answer(struct cor_mail *mail)
@@ -284,7 +284,7 @@ static void on_close_answer(struct cor_mail *mail)
         on_closed(arg);
 }
 
-void cacher_ended(struct cor_cacher *cacher)
+void cor_cacher_ended(struct cor_cacher *cacher)
 {
     if (cacher->is_closing && !cacher->list.under_way && !cacher->reading &&
         !cacher->check.under_way)
@@ -302,10 +302,10 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     cor_list_remove(&cacher->member);
     cor_list_remove(&cacher->retry);
     pthread_mutex_lock(&cacher->cache.lock);
-    cor_ready_stop(&cacher->ready, caches_now_ms(cacher->caches));
+    cor_ready_stop(&cacher->ready, cor_caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
-    history_stop(cacher);
-    cacher_ended(cacher);
+    cor_cacher_history_stop(cacher);
+    cor_cacher_ended(cacher);
 }
 
 static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *opts,
@@ -321,10 +321,10 @@ static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *
     }
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
-    r = store_key_init(&cacher->prefix, opts->store, cor_strz(opts->store->resource_prefix), true,
-                       reterr_status);
-    if (r == 0 && source_init(cacher) < 0)
-        r = store_no_memory(reterr_status);
+    r = cor_store_key_init(&cacher->prefix, opts->store, cor_strz(opts->store->resource_prefix),
+                           true, reterr_status);
+    if (r == 0 && cor_cacher_source_init(cacher) < 0)
+        r = cor_store_no_memory(reterr_status);
     return r;
 }
 
@@ -336,23 +336,23 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
 
     assert(cor_loop_is_current(opts->caches->home) && opts->store->loop == opts->caches->home);
     if (!cacher)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     cacher->caches = opts->caches;
     cacher->store = opts->store;
     cacher->namespaced = opts->namespaced;
     cacher->trigger_field = cor_strz(opts->trigger_field);
     cacher->fail_mail.on_mail = on_fail_mail;
-    cor_ready_init(&cacher->ready, caches_now_ms(opts->caches));
+    cor_ready_init(&cacher->ready, cor_caches_now_ms(opts->caches));
     cor_list_init(&cacher->member);
     cor_list_init(&cacher->retry);
-    consistency_init(cacher);
-    history_init(cacher);
+    cor_cacher_consistency_init(cacher);
+    cor_cacher_history_init(cacher);
     r = cacher_init(cacher, opts, reterr_status);
     if (r < 0) {
         cacher_free(cacher);
         return r;
     }
-    cor_reflector_start(cacher->reflector, source_now_ms(cacher));
+    cor_reflector_start(cacher->reflector, cor_cacher_source_now_ms(cacher));
     opts->caches->open++;
     cor_list_push(&opts->caches->members, &cacher->member);
     *ret_cacher = cacher;

@@ -87,24 +87,24 @@ struct cor_caches {
 };
 
 /* Runs `mail` on the writer. From any thread. */
-void caches_command(struct cor_caches *caches, struct cor_mail *mail);
+void cor_caches_command(struct cor_caches *caches, struct cor_mail *mail);
 
 /* Why a list failed, when that is because the feed broke or is away. From any thread. */
-void caches_list_error(struct cor_caches *caches, int err, struct cor_status *reterr_status);
+void cor_caches_list_error(struct cor_caches *caches, int err, struct cor_status *reterr_status);
 
 /* Some client has seen `rev`: later reads must not be older. From any thread. */
-void caches_saw(struct cor_caches *caches, cor_rev rev);
+void cor_caches_saw(struct cor_caches *caches, cor_rev rev);
 
-uint64_t caches_now_ms(const struct cor_caches *caches);
+uint64_t cor_caches_now_ms(const struct cor_caches *caches);
 
 /* The writer's, in eviction.c: lets history go until the budget is met, and frees some of what was
  * let go. True: there is more to free. */
-bool caches_evict(struct cor_caches *caches);
+bool cor_caches_evict(struct cor_caches *caches);
 /* The writer's. 0 or -COR_ENOMEM. */
-int caches_add(struct cor_caches *caches, struct cor_cacher *cacher);
-void caches_remove(struct cor_caches *caches, struct cor_cacher *cacher);
+int cor_caches_add(struct cor_caches *caches, struct cor_cacher *cacher);
+void cor_caches_remove(struct cor_caches *caches, struct cor_cacher *cacher);
 /* Ends a command: `mail` runs on the home loop. */
-void caches_answer(struct cor_caches *caches, struct cor_mail *mail);
+void cor_caches_answer(struct cor_caches *caches, struct cor_mail *mail);
 
 enum fill_state {
     FILL_IDLE,    /* to be listed, or no more */
@@ -215,55 +215,55 @@ struct cor_cacher {
 };
 
 /* The writer's. */
-void cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last);
+void cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last);
 /* The cache is not to be read any more until it is listed anew; watchers end. */
-void cacher_fail(struct cor_cacher *cacher, const char *message);
+void cor_cacher_fail(struct cor_cacher *cacher, const char *message);
 /* Marks its readers as having news. */
-void cacher_touch(struct cor_cacher *cacher);
+void cor_cacher_touch(struct cor_cacher *cacher);
 
 /* The writer's: the two commands of a list. Changes are kept from the first on. The second hands in
  * the end of the list at `rev` and those changes; negative: the round is over. */
-int cacher_begin_list(struct cor_cacher *cacher);
-int cacher_install(struct cor_cacher *cacher, cor_rev rev);
+int cor_cacher_begin_list(struct cor_cacher *cacher);
+int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev);
 
 /* In source.c: the engine as a reflector's driver. Makes the reflector. 0 or -COR_ENOMEM. */
-int source_init(struct cor_cacher *cacher);
-uint64_t source_now_ms(struct cor_cacher *cacher);
+int cor_cacher_source_init(struct cor_cacher *cacher);
+uint64_t cor_cacher_source_now_ms(struct cor_cacher *cacher);
 /* The home loop's: the round is over, the next begins after a while; it begins. */
-void source_retry(struct cor_cacher *cacher);
-void source_tick(struct cor_cacher *cacher);
+void cor_cacher_source_retry(struct cor_cacher *cacher);
+void cor_cacher_source_tick(struct cor_cacher *cacher);
 
 /* In sink.c: the watch cache as its store. */
-extern const struct cor_reflector_store_ops cacher_sink_ops;
-void cacher_drop_staged(struct cor_cacher *cacher);
+extern const struct cor_reflector_store_ops cor_cacher_sink_ops;
+void cor_cacher_drop_staged(struct cor_cacher *cacher);
 /* Lets the lock go that changes of one revision share, if it is held. */
-void cacher_unlock(struct cor_cacher *cacher);
+void cor_cacher_unlock(struct cor_cacher *cacher);
 
-void caches_retry_soon(struct cor_caches *caches);
+void cor_caches_retry_soon(struct cor_caches *caches);
 /* In consistency.c, on the home loop. Begin: false, it cannot be now. Tick: begins when it is due.
  */
-void consistency_init(struct cor_cacher *cacher);
-bool consistency_begin(struct cor_cacher *cacher);
-void consistency_tick(struct cor_cacher *cacher);
+void cor_cacher_consistency_init(struct cor_cacher *cacher);
+bool cor_cacher_consistency_begin(struct cor_cacher *cacher);
+void cor_cacher_consistency_tick(struct cor_cacher *cacher);
 /* In history.c: puts what the engine still has in front of the window. From any thread, with the
  * cache's lock held. Returns the number of the reading to wait for. */
-void history_init(struct cor_cacher *cacher);
-uint64_t history_want_locked(struct cor_cacher *cacher, cor_rev from);
-/* Ends what is under way, if anything is; cacher_ended() follows then. */
-void history_stop(struct cor_cacher *cacher);
-void cacher_ended(struct cor_cacher *cacher);
+void cor_cacher_history_init(struct cor_cacher *cacher);
+uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from);
+/* Ends what is under way, if anything is; cor_cacher_ended() follows then. */
+void cor_cacher_history_stop(struct cor_cacher *cacher);
+void cor_cacher_ended(struct cor_cacher *cacher);
 
 /* The writer's, with the cache's lock held: some of the reader's snapshots are to be let go. */
-void cacher_reader_ask_back(struct cacher_reader *reader);
+void cor_cacher_reader_ask_back(struct cacher_reader *reader);
 /* In reader.c, on the reader's loop: there is news. */
-void cacher_reader_news(struct cacher_reader *reader);
-void caches_loop_news(struct caches_loop *loop);
+void cor_cacher_reader_news(struct cacher_reader *reader);
+void cor_caches_loop_news(struct caches_loop *loop);
 /* In caches.c, on the loop: nothing of this loop is under way any more. */
-void caches_loop_last(struct caches_loop *loop);
+void cor_caches_loop_last(struct caches_loop *loop);
 /* Puts the reader among its loop's dirty ones; true: the loop must be mailed. Engine thread. */
-bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop);
+bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop);
 /* The lowest number of an event that its watchers have still to see; UINT64_MAX: none. Any thread.
  */
-uint64_t cacher_reader_needs(const struct cacher_reader *reader);
+uint64_t cor_cacher_reader_needs(const struct cacher_reader *reader);
 
 #endif

@@ -20,12 +20,12 @@ static void set_max(_Atomic cor_rev *to, cor_rev rev)
         ;
 }
 
-void caches_saw(struct cor_caches *c, cor_rev rev)
+void cor_caches_saw(struct cor_caches *c, cor_rev rev)
 {
     set_max(&c->seen, rev);
 }
 
-uint64_t caches_now_ms(const struct cor_caches *c)
+uint64_t cor_caches_now_ms(const struct cor_caches *c)
 {
     return cor_clock_mono_ms(c->clock);
 }
@@ -76,12 +76,12 @@ static void wake_writer(void *arg)
         mail_home(c);
 }
 
-void caches_command(struct cor_caches *c, struct cor_mail *mail)
+void cor_caches_command(struct cor_caches *c, struct cor_mail *mail)
 {
     cor_mailbox_reply(&c->commands, mail);
 }
 
-void caches_list_error(struct cor_caches *c, int err, struct cor_status *reterr_status)
+void cor_caches_list_error(struct cor_caches *c, int err, struct cor_status *reterr_status)
 {
     bool is_feed = err == -COR_EUNREACHABLE || err == -COR_EIO;
 
@@ -91,7 +91,7 @@ void caches_list_error(struct cor_caches *c, int err, struct cor_status *reterr_
     pthread_mutex_unlock(&c->feed_lock);
 }
 
-void caches_answer(struct cor_caches *c, struct cor_mail *mail)
+void cor_caches_answer(struct cor_caches *c, struct cor_mail *mail)
 {
     cor_loop_reply(c->home, mail);
 }
@@ -121,7 +121,7 @@ static struct cor_cacher *find(const struct cor_caches *c, struct cor_str key)
     return c->cachers[at - 1];
 }
 
-int caches_add(struct cor_caches *c, struct cor_cacher *cacher)
+int cor_caches_add(struct cor_caches *c, struct cor_cacher *cacher)
 {
     struct cor_str prefix = store_key_str(&cacher->prefix);
     size_t at = upper(c, prefix);
@@ -143,7 +143,7 @@ int caches_add(struct cor_caches *c, struct cor_cacher *cacher)
     return 0;
 }
 
-void caches_remove(struct cor_caches *c, struct cor_cacher *cacher)
+void cor_caches_remove(struct cor_caches *c, struct cor_cacher *cacher)
 {
     size_t at = upper(c, store_key_str(&cacher->prefix)) - 1;
 
@@ -168,7 +168,7 @@ static void tell_loops(struct cor_caches *c, bool advanced)
                 continue;
             pthread_mutex_lock(&cacher->cache.lock);
             if (cacher->readers[l])
-                post |= cacher_reader_mark_locked(cacher->readers[l], loop);
+                post |= cor_cacher_reader_mark_locked(cacher->readers[l], loop);
             pthread_mutex_unlock(&cacher->cache.lock);
         }
         pthread_mutex_lock(&loop->lock);
@@ -184,7 +184,7 @@ static void tell_loops(struct cor_caches *c, bool advanced)
 
 static void finish_batch(struct cor_caches *c, bool advanced)
 {
-    bool more = caches_evict(c);
+    bool more = cor_caches_evict(c);
 
     tell_loops(c, advanced);
     if (more)
@@ -226,7 +226,7 @@ static void on_batch(void *arg, const struct cor_feed_batch *batch)
     struct cor_caches *c = arg;
     bool advanced = batch->upto > atomic_load(&c->rev);
 
-    caches_saw(c, batch->upto);
+    cor_caches_saw(c, batch->upto);
     for (size_t i = 0; i < batch->nevents; i++) {
         struct cor_str key = cor_kv_key(batch->events[i].kv);
         struct cor_cacher *cacher = find(c, key);
@@ -234,7 +234,7 @@ static void on_batch(void *arg, const struct cor_feed_batch *batch)
         if (cor_str_eq(key, COR_COMPACT_KEY))
             learn_compaction(c, &batch->events[i]);
         if (cacher)
-            cacher_change(cacher, &batch->events[i], is_last_of(c, batch, i, cacher));
+            cor_cacher_change(cacher, &batch->events[i], is_last_of(c, batch, i, cacher));
     }
     set_max(&c->rev, batch->upto);
     cor_mailbox_deliver(&c->commands);
@@ -250,7 +250,7 @@ static void on_broken(void *arg, int err, const char *message)
     snprintf(c->feed_error, sizeof(c->feed_error), "%s", message);
     pthread_mutex_unlock(&c->feed_lock);
     for (size_t i = 0; i < c->ncachers; i++)
-        cacher_fail(c->cachers[i], message);
+        cor_cacher_fail(c->cachers[i], message);
     finish_batch(c, false);
     cor_loop_reply(c->home, &c->broken_mail);
 }
@@ -271,7 +271,7 @@ static void on_sweep(struct cor_mail *mail)
 
     c->sweep = true;
     mail->on_mail = on_sweep_answer;
-    caches_answer(c, mail);
+    cor_caches_answer(c, mail);
 }
 
 /* The home loop's half. */
@@ -341,10 +341,10 @@ static void on_last_reply(struct cor_mail *mail)
         on_closed(arg);
 }
 
-void caches_loop_last(struct caches_loop *loop)
+void cor_caches_loop_last(struct caches_loop *loop)
 {
     loop->last_mail.on_mail = on_last_reply;
-    caches_answer(loop->caches, &loop->last_mail);
+    cor_caches_answer(loop->caches, &loop->last_mail);
 }
 
 static void on_last_mail(struct cor_mail *mail)
@@ -353,7 +353,7 @@ static void on_last_mail(struct cor_mail *mail)
 
     loop->last_waits = loop->is_asking;
     if (!loop->last_waits)
-        caches_loop_last(loop);
+        cor_caches_loop_last(loop);
 }
 
 /* Nothing writes any more. What was mailed before the last mail has arrived when that has. */
@@ -407,7 +407,7 @@ static void sweep(struct cor_caches *c)
         return;
     c->sweeping = true;
     c->sweep_mail.on_mail = on_sweep;
-    caches_command(c, &c->sweep_mail);
+    cor_caches_command(c, &c->sweep_mail);
 }
 
 static void on_sweep_answer(struct cor_mail *mail)
@@ -419,7 +419,7 @@ static void on_sweep_answer(struct cor_mail *mail)
         finish_close(c);
 }
 
-void caches_retry_soon(struct cor_caches *c)
+void cor_caches_retry_soon(struct cor_caches *c)
 {
     set_timer(c, RETRY_MS);
 }
@@ -431,7 +431,7 @@ static void retry_lists(struct cor_caches *c)
     cor_list_init(&due);
     cor_list_splice(&due, &c->retries);
     while ((link = cor_list_pop(&due))) {
-        source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
+        cor_cacher_source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
     }
 }
 
@@ -445,7 +445,7 @@ static void check_one(struct cor_caches *c)
     COR_LIST_FOREACH(link, &c->members) {
         struct cor_cacher *cacher = COR_CONTAINER_OF(link, struct cor_cacher, member);
 
-        consistency_tick(cacher);
+        cor_cacher_consistency_tick(cacher);
         if (cacher->check.under_way)
             return;
     }
@@ -479,7 +479,7 @@ static void on_more(struct cor_mail *mail)
 
 static void on_loop_mail(struct cor_mail *mail)
 {
-    caches_loop_news(COR_CONTAINER_OF(mail, struct caches_loop, mail));
+    cor_caches_loop_news(COR_CONTAINER_OF(mail, struct caches_loop, mail));
 }
 
 static int init_loops(struct cor_caches *c, const struct cor_caches_opts *opts)

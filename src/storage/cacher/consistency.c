@@ -31,11 +31,11 @@ static uint64_t add_version(uint64_t digest, struct cor_str key, cor_rev rev)
 
 static void plan_next(struct cor_cacher *cacher)
 {
-    cacher->check.due_ms = caches_now_ms(cacher->caches) + PERIOD_MS +
+    cacher->check.due_ms = cor_caches_now_ms(cacher->caches) + PERIOD_MS +
                            cor_rand_below(&cacher->check.rand, PERIOD_MS / 2);
 }
 
-void consistency_init(struct cor_cacher *cacher)
+void cor_cacher_consistency_init(struct cor_cacher *cacher)
 {
     cor_rand_init(&cacher->check.rand);
     atomic_init(&cacher->check.agrees, true);
@@ -51,7 +51,7 @@ static void end(struct cor_cacher *cacher)
     cor_buf_deinit(&check->from);
     check->under_way = false;
     plan_next(cacher);
-    cacher_ended(cacher);
+    cor_cacher_ended(cacher);
 }
 
 static void judge(struct cor_cacher *cacher)
@@ -136,7 +136,7 @@ static void on_turn(struct cor_mail *mail)
 }
 
 /* The snapshot's own revision counts, not the published one: the store is read at it. */
-bool consistency_begin(struct cor_cacher *cacher)
+bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
 {
     struct consistency_check *check = &cacher->check;
     struct cor_str prefix = store_key_str(&cacher->prefix);
@@ -158,8 +158,9 @@ bool consistency_begin(struct cor_cacher *cacher)
     return true;
 }
 
-void consistency_tick(struct cor_cacher *cacher)
+void cor_cacher_consistency_tick(struct cor_cacher *cacher)
 {
-    if (caches_now_ms(cacher->caches) >= cacher->check.due_ms && !consistency_begin(cacher))
+    if (cor_caches_now_ms(cacher->caches) >= cacher->check.due_ms &&
+        !cor_cacher_consistency_begin(cacher))
         plan_next(cacher);
 }

@@ -24,8 +24,8 @@ static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *
     return !w->predicate || cor_predicate_matches(w->predicate, entry->object);
 }
 
-bool watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
-                struct cor_watch_event *ret_event)
+bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
+                           struct cor_watch_event *ret_event)
 {
     bool is, was;
 
@@ -45,7 +45,7 @@ bool watch_sees(const struct cacher_watch *w, const struct cor_window_event *cha
     return true;
 }
 
-void watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event)
+void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event)
 {
     cacher_count(&w->reader->counts.deliveries, 1);
     w->rev = event->rev;
@@ -69,7 +69,7 @@ static void settle_needs(struct cacher_reader *reader)
     atomic_store(&reader->needs, needs);
 }
 
-void watch_moved(struct cacher_watch *w)
+void cor_cacher_watch_moved(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
     uint64_t needs = atomic_load(&reader->needs), old = w->place;
@@ -83,7 +83,7 @@ void watch_moved(struct cacher_watch *w)
         settle_needs(reader);
 }
 
-void watch_unlink(struct cacher_watch *w)
+void cor_cacher_watch_unlink(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
 
@@ -94,36 +94,36 @@ void watch_unlink(struct cacher_watch *w)
         return;
     cacher_count(&reader->counts.lagging, -1);
     if (cor_list_empty(&w->bucket->lagging))
-        watcher_bucket_trim(w->bucket, 0);
+        cor_cacher_watcher_bucket_trim(w->bucket, 0);
 }
 
 static void become_idle(struct cacher_watch *w)
 {
-    watch_unlink(w);
+    cor_cacher_watch_unlink(w);
     w->state = WATCH_IDLE;
     cacher_count(&w->reader->counts.idle, 1);
     cor_list_push(&w->bucket->idle, &w->link);
-    watch_moved(w);
+    cor_cacher_watch_moved(w);
 }
 
 /* Lagging watches walk the numbers that their bucket keeps, from their own place on. */
 static void keep_offers(struct watcher_bucket *bucket)
 {
     for (const struct watcher_offer *o = bucket->offers; o; o = o->next)
-        watcher_bucket_push(bucket, o->number);
+        cor_cacher_watcher_bucket_push(bucket, o->number);
 }
 
 static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 {
     if (cor_list_empty(&w->bucket->lagging))
         keep_offers(w->bucket);
-    watch_unlink(w);
+    cor_cacher_watch_unlink(w);
     w->state = WATCH_LAGGING;
     cacher_count(&w->reader->counts.lagging, 1);
     cor_list_push(&w->bucket->lagging, &w->link);
     w->from = number;
     w->is_inside = rev == w->rev;
-    watch_moved(w);
+    cor_cacher_watch_moved(w);
 }
 
 /* Events as they come. A turn first finds the buckets of its events, and then gives each watch all
@@ -135,12 +135,12 @@ static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers
         struct cor_watch_event event;
 
         cacher_count(&w->reader->counts.visits, 1);
-        if (o->number < w->from || !watch_sees(w, o->change, &event))
+        if (o->number < w->from || !cor_cacher_watch_sees(w, o->change, &event))
             continue;
         if (w->paused)
             become_lagging(w, o->number, event.rev);
         else
-            watch_deliver(w, &event);
+            cor_cacher_watch_deliver(w, &event);
     }
 }
 
@@ -150,7 +150,7 @@ static void visit(struct watcher_bucket *bucket, uint64_t first)
     struct cor_list todo, *link;
 
     if (!cor_list_empty(&bucket->lagging)) {
-        watcher_bucket_trim(bucket, first);
+        cor_cacher_watcher_bucket_trim(bucket, first);
         keep_offers(bucket);
     }
     cor_list_init(&todo);
@@ -213,10 +213,10 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
         if (w->state == WATCH_STARTING)
             continue;
         if (!s->ready || w->generation != s->generation) {
-            watch_end(w, NULL);
+            cor_cacher_watch_end(w, NULL);
         } else if (w->from < s->first && (is_behind(w) || (late && w->state == WATCH_IDLE))) {
             cacher_count(&reader->counts.evicted, 1);
-            watch_end(w, NULL);
+            cor_cacher_watch_end(w, NULL);
         }
     }
     if (late)
@@ -230,7 +230,7 @@ static void resume_extended(struct cacher_reader *reader, uint64_t done)
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (w->state == WATCH_EXTENDING && w->reading <= done)
-            watch_begin(w);
+            cor_cacher_watch_begin(w);
     }
 }
 
@@ -256,11 +256,11 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
             change->rev == turn->rev || (turn->events < TURN_EVENTS && turn->visits < TURN_VISITS);
         if (!more)
             break;
-        nbuckets = watcher_index_match(&reader->index, change, buckets);
+        nbuckets = cor_cacher_watcher_index_match(&reader->index, change, buckets);
         for (size_t i = 0; i < nbuckets; i++, n++) {
             offers[n] = (struct watcher_offer){.number = reader->next, .change = change};
             turn->visits += buckets[i]->n;
-            if (watcher_bucket_offer(buckets[i], &offers[n]))
+            if (cor_cacher_watcher_bucket_offer(buckets[i], &offers[n]))
                 cor_list_push(&touched, &buckets[i]->turn);
         }
         cacher_count(&reader->counts.events, 1);
@@ -297,7 +297,7 @@ static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
     return more;
 }
 
-void dispatch(struct cacher_reader *reader)
+void cor_cacher_dispatch(struct cacher_reader *reader)
 {
     struct sight s = look(reader);
 
@@ -322,21 +322,21 @@ void dispatch(struct cacher_reader *reader)
         }
     }
     reader->is_dispatching = false;
-    watcher_index_purge(&reader->index);
+    cor_cacher_watcher_index_purge(&reader->index);
     settle_needs(reader);
     /* What the loop has still to dispatch is needed as well. */
     if (reader->turn_posted && reader->next < atomic_load(&reader->needs))
         atomic_store(&reader->needs, reader->next);
 }
 
-void dispatch_on_turn(struct cor_mail *mail)
+void cor_cacher_dispatch_on_turn(struct cor_mail *mail)
 {
     struct cacher_reader *reader = COR_CONTAINER_OF(mail, struct cacher_reader, turn);
 
     reader->turn_posted = false;
     reader->needs_stale = true;
     reader->busy--;
-    dispatch(reader);
+    cor_cacher_dispatch(reader);
 }
 
 /* A watch that is behind. */
@@ -344,7 +344,7 @@ void dispatch_on_turn(struct cor_mail *mail)
 static uint64_t next_place(const struct cacher_watch *w)
 {
     if (w->state == WATCH_LAGGING)
-        return watcher_bucket_after(w->bucket, w->from);
+        return cor_cacher_watcher_bucket_after(w->bucket, w->from);
     return w->from + 1;
 }
 
@@ -355,10 +355,10 @@ static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
     struct cor_watch_event event;
 
     cacher_count(&w->reader->counts.walked, 1);
-    if (watch_sees(w, change, &event)) {
+    if (cor_cacher_watch_sees(w, change, &event)) {
         if (w->paused)
             return false;
-        watch_deliver(w, &event);
+        cor_cacher_watch_deliver(w, &event);
         if (!is_behind(w))
             return true;
     }
@@ -373,13 +373,13 @@ static bool stand_before(struct cacher_watch *w, cor_rev rev)
     w->is_inside = w->rev > 0 && rev == w->rev;
     if (!w->is_finishing || w->is_inside)
         return false;
-    watch_end(w, NULL);
+    cor_cacher_watch_end(w, NULL);
     return true;
 }
 
 /* A watch that pauses still passes what it does not select, so that its place is an event that is
  * its own and others' traffic cannot end it. */
-bool watch_catch_up(struct cacher_watch *w, size_t max)
+bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max)
 {
     while (is_behind(w)) {
         COR_CLEANUP(cor_window_segment_unrefp) struct cor_window_segment *s = NULL;
@@ -396,7 +396,7 @@ bool watch_catch_up(struct cacher_watch *w, size_t max)
         s = get_segment(w->reader, w->from);
         if (!s) {
             cacher_count(&w->reader->counts.evicted, 1);
-            watch_end(w, NULL);
+            cor_cacher_watch_end(w, NULL);
             return false;
         }
         end = s->number + COR_WINDOW_SEGMENT_EVENTS;
@@ -407,7 +407,7 @@ bool watch_catch_up(struct cacher_watch *w, size_t max)
             if (stand_before(w, passed))
                 return false;
             if (max == 0 || !pass(w, change)) {
-                watch_moved(w);
+                cor_cacher_watch_moved(w);
                 return max == 0;
             }
             max--;

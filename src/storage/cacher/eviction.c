@@ -67,7 +67,8 @@ static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
     if (cacher->history.is_fresh)
         needed = 0;
     for (size_t l = 0; l < c->nloops; l++) {
-        uint64_t number = cacher->readers[l] ? cacher_reader_needs(cacher->readers[l]) : UINT64_MAX;
+        uint64_t number =
+            cacher->readers[l] ? cor_cacher_reader_needs(cacher->readers[l]) : UINT64_MAX;
 
         needed = number < needed ? number : needed;
     }
@@ -131,7 +132,7 @@ static struct cor_cacher *find_oldest_pinned(struct cor_caches *c, uint64_t now_
  * for. Their bytes are not counted from now on. False: there was none. */
 static bool ask_back(struct cor_caches *c)
 {
-    uint64_t now_ms = caches_now_ms(c);
+    uint64_t now_ms = cor_caches_now_ms(c);
     struct cor_cacher *cacher;
     struct cor_pins *pins;
     struct cor_pin *pin;
@@ -150,7 +151,7 @@ static bool ask_back(struct cor_caches *c)
         if (!pin->owner || pin->is_leaving || pin->due_ms > now_ms)
             continue;
         cor_pins_leave_locked(pins, pin);
-        cacher_reader_ask_back(pin->owner);
+        cor_cacher_reader_ask_back(pin->owner);
     }
     pthread_mutex_unlock(&cacher->cache.lock);
     cacher->touched = true;
@@ -185,9 +186,9 @@ static void evict_by_bytes(struct cor_caches *c)
     cor_time_budget_rest(&c->time_budget, cor_clock_mono_us(c->clock));
 }
 
-bool caches_evict(struct cor_caches *c)
+bool cor_caches_evict(struct cor_caches *c)
 {
-    uint64_t now_ms = caches_now_ms(c);
+    uint64_t now_ms = cor_caches_now_ms(c);
     size_t budget = RECLAIM_NODES;
     bool more = false;
 

@@ -64,7 +64,7 @@ static void on_store_rev(struct cor_engine_req *req)
         stand(wait);
     }
     if (loop->last_waits)
-        caches_loop_last(loop);
+        cor_caches_loop_last(loop);
 }
 
 static void ask(struct caches_loop *loop)
@@ -78,8 +78,8 @@ static void ask(struct caches_loop *loop)
     cor_engine_range(loop->caches->engine, &loop->store_rev);
 }
 
-int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
-                      void (*on_done)(struct cacher_wait *wait, bool in_time))
+int cor_cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
+                          void (*on_done)(struct cacher_wait *wait, bool in_time))
 {
     int r;
 
@@ -102,7 +102,7 @@ int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_re
     return 0;
 }
 
-void cacher_wait_cancel(struct cacher_wait *wait)
+void cor_cacher_wait_cancel(struct cacher_wait *wait)
 {
     if (wait->loop && cor_timer_is_set(&wait->timer))
         leave(wait);
@@ -137,7 +137,7 @@ static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_lis
 
 /* What becomes dirty meanwhile comes with a mail of its own: a writer that is faster than this loop
  * must not keep it from its sockets. */
-void caches_loop_news(struct caches_loop *loop)
+void cor_caches_loop_news(struct caches_loop *loop)
 {
     struct cacher_reader *reader;
     struct cor_list dirty;
@@ -148,6 +148,6 @@ void caches_loop_news(struct caches_loop *loop)
     cor_list_splice(&dirty, &loop->dirty);
     pthread_mutex_unlock(&loop->lock);
     while ((reader = next_dirty(loop, &dirty)))
-        cacher_reader_news(reader);
+        cor_cacher_reader_news(reader);
     end_waits(loop);
 }

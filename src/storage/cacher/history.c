@@ -75,7 +75,7 @@ static void finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int 
     if (floor > wants->floor)
         wants->floor = floor;
     pthread_mutex_unlock(&cacher->cache.lock);
-    cacher_touch(cacher);
+    cor_cacher_touch(cacher);
 }
 
 /* `err_at` 0: it has nothing to do with what was asked for. */
@@ -112,14 +112,14 @@ static void on_prepend(struct cor_mail *mail)
         put_in_front(h);
     finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;
-    caches_answer(cacher->caches, mail);
+    cor_caches_answer(cacher->caches, mail);
 }
 
 static void on_give_up(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
 
-    history_init(cacher);
+    cor_cacher_history_init(cacher);
     finish(cacher, false, 0, -COR_ENOMEM, UINT64_MAX);
 }
 
@@ -132,20 +132,20 @@ static void on_answer(struct cor_mail *mail)
 
     cacher->reading = NULL;
     reading_free(h);
-    cacher_ended(cacher);
+    cor_cacher_ended(cacher);
 }
 
 static void prepend(struct history_reading *h)
 {
     h->mail.on_mail = on_prepend;
-    caches_command(h->cacher->caches, &h->mail);
+    cor_caches_command(h->cacher->caches, &h->mail);
 }
 
 static int entry_of(struct history_reading *h, const struct cor_kv *kv,
                     struct cor_cache_entry **ret_entry)
 {
     struct cor_object *object;
-    int r = store_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
+    int r = cor_store_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
 
     if (r < 0)
         return r;
@@ -205,7 +205,7 @@ static int grow(struct history_reading *h)
 static int add(struct history_reading *h, const struct cor_feed_event *change)
 {
     struct cor_window_event event = {.rev = change->kv->mod_rev,
-                                     .at_ms = caches_now_ms(h->cacher->caches)};
+                                     .at_ms = cor_caches_now_ms(h->cacher->caches)};
     size_t bytes = 0;
     int r = grow(h);
 
@@ -267,9 +267,9 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
         cor_feed_credit(feed->feed, take_batch->nevents);
     if (take_batch->upto >= h->base || h->err < 0 || h->stopped) {
         h->complete = take_batch->upto >= h->base && h->err == 0;
-        store_feed_close(feed);
+        cor_store_feed_close(feed);
     }
-    store_feed_batch_free(take_batch);
+    cor_store_feed_batch_free(take_batch);
 }
 
 static void on_broken(struct store_feed *feed, int err, const char *message)
@@ -279,14 +279,14 @@ static void on_broken(struct store_feed *feed, int err, const char *message)
     h->expired = err == -COR_EEXPIRED;
     if (!h->expired)
         fail(h, err, 0);
-    store_feed_close(feed);
+    cor_store_feed_close(feed);
 }
 
 static int open_feed(struct history_reading *h)
 {
-    int r = store_feed_open(&h->feed, h->cacher->caches->engine, h->cacher->caches->home,
-                            store_key_str(&h->cacher->prefix), store_key_end(&h->cacher->prefix),
-                            h->start, CREDIT);
+    int r = cor_store_feed_open(&h->feed, h->cacher->caches->engine, h->cacher->caches->home,
+                                store_key_str(&h->cacher->prefix),
+                                store_key_end(&h->cacher->prefix), h->start, CREDIT);
 
     if (r == 0)
         cor_feed_progress(h->feed.feed);
@@ -354,7 +354,7 @@ static void on_wanted(struct cor_mail *mail)
     h = cor_calloc(1, sizeof(*h));
     if (!h) {
         mail->on_mail = on_give_up;
-        caches_command(cacher->caches, mail);
+        cor_caches_command(cacher->caches, mail);
         return;
     }
     h->cacher = cacher;
@@ -376,13 +376,13 @@ static void on_wanted(struct cor_mail *mail)
     cor_engine_status(cacher->caches->engine, &h->status);
 }
 
-void history_init(struct cor_cacher *cacher)
+void cor_cacher_history_init(struct cor_cacher *cacher)
 {
     cacher->history_mail.on_mail = on_wanted;
 }
 
 /* While the mail is on its way an earlier revision may still be asked for. */
-uint64_t history_want_locked(struct cor_cacher *cacher, cor_rev from)
+uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
 {
     struct history_wants *wants = &cacher->history;
 
@@ -396,11 +396,11 @@ uint64_t history_want_locked(struct cor_cacher *cacher, cor_rev from)
     return wants->asked;
 }
 
-void history_stop(struct cor_cacher *cacher)
+void cor_cacher_history_stop(struct cor_cacher *cacher)
 {
     if (!cacher->reading)
         return;
     cacher->reading->stopped = true;
     if (cacher->reading->feed.feed)
-        store_feed_close(&cacher->reading->feed);
+        cor_store_feed_close(&cacher->reading->feed);
 }

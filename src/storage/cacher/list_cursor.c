@@ -132,7 +132,7 @@ static int set_page(struct tree_cursor *cursor)
     return r;
 }
 
-int cacher_cursor_find_page(struct cor_list_cursor *base, size_t looks)
+int cor_cacher_cursor_find_page(struct cor_list_cursor *base, size_t looks)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
 
@@ -164,8 +164,9 @@ static size_t count_one(const struct tree_cursor *cursor, struct cor_str key)
     return !cursor->predicate || cor_predicate_matches(cursor->predicate, entry->object);
 }
 
-int cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
-                      struct cor_list_cursor **ret_cursor, struct cor_cache_snapshot **ret_snapshot)
+int cor_cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
+                          struct cor_list_cursor **ret_cursor,
+                          struct cor_cache_snapshot **ret_snapshot)
 {
     struct tree_cursor *cursor = cor_calloc(1, sizeof(*cursor) + prefix.n + 1);
 
@@ -183,8 +184,8 @@ int cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
     return 0;
 }
 
-int cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, size_t limit,
-                        const struct cor_predicate *predicate)
+int cor_cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, size_t limit,
+                            const struct cor_predicate *predicate)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
     struct cor_str prefix = cor_str(cursor->prefix, cursor->prefix_len);
@@ -206,11 +207,11 @@ int cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, size_
     if (count_to_last(cursor, limit))
         return set_page(cursor);
     cursor->search = cursor->iter;
-    return cacher_cursor_find_page(base, COR_LIST_LOOKS_AT_ONCE);
+    return cor_cacher_cursor_find_page(base, COR_LIST_LOOKS_AT_ONCE);
 }
 
 /* A callback frees its own cursor, and perhaps others: each is in one of the lists at any time. */
-void cacher_cursors_let_go(struct cacher_reader *reader)
+void cor_cacher_cursors_let_go(struct cacher_reader *reader)
 {
     struct cor_list todo, *link;
 

@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 
-bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop)
+bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop)
 {
     bool wanted;
 
@@ -13,22 +13,22 @@ bool cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop 
     return wanted;
 }
 
-void cacher_reader_ask_back(struct cacher_reader *reader)
+void cor_cacher_reader_ask_back(struct cacher_reader *reader)
 {
     atomic_store(&reader->asked_back, true);
 }
 
-void cacher_reader_news(struct cacher_reader *reader)
+void cor_cacher_reader_news(struct cacher_reader *reader)
 {
-    dispatch(reader);
+    cor_cacher_dispatch(reader);
     if (!atomic_load_explicit(&reader->asked_back, memory_order_relaxed))
         return;
     atomic_store(&reader->asked_back, false);
-    cacher_watches_let_go(reader);
-    cacher_cursors_let_go(reader);
+    cor_cacher_watches_let_go(reader);
+    cor_cacher_cursors_let_go(reader);
 }
 
-uint64_t cacher_reader_needs(const struct cacher_reader *reader)
+uint64_t cor_cacher_reader_needs(const struct cacher_reader *reader)
 {
     return atomic_load(&reader->needs);
 }
@@ -84,7 +84,7 @@ static struct cor_object *reader_suggest(struct cor_reader *base, struct cor_str
     cor_rev rev;
 
     if (!cor_cacher_is_ready(reader->cacher) ||
-        store_key_init(&physical, reader->store, key, false, NULL) < 0)
+        cor_store_key_init(&physical, reader->store, key, false, NULL) < 0)
         return NULL;
     return cor_watch_cache_get(&reader->cacher->cache, store_key_str(&physical), &rev);
 }
@@ -102,15 +102,15 @@ static void reader_free(struct cor_reader *base)
     cor_list_remove(&reader->dirty);
     pthread_mutex_unlock(&reader->loop->lock);
     pthread_mutex_unlock(&cacher->cache.lock);
-    watcher_index_deinit(&reader->index);
+    cor_cacher_watcher_index_deinit(&reader->index);
     cor_reader_free(reader->raw);
     cor_free(reader);
 }
 
 static const struct cor_reader_ops reader_ops = {
-    .get = cacher_reader_get,
-    .list = cacher_reader_list,
-    .watch = cacher_reader_watch,
+    .get = cor_cacher_reader_get,
+    .list = cor_cacher_reader_list,
+    .watch = cor_cacher_reader_watch,
     .suggest = reader_suggest,
     .free = reader_free,
 };
@@ -143,8 +143,9 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     cor_list_init(&reader->dirty);
     cor_list_init(&reader->watches);
     cor_list_init(&reader->cursors);
-    watcher_index_init(&reader->index, store_key_str(&cacher->prefix), &cacher->caches->bytes);
-    reader->turn.on_mail = dispatch_on_turn;
+    cor_cacher_watcher_index_init(&reader->index, store_key_str(&cacher->prefix),
+                                  &cacher->caches->bytes);
+    reader->turn.on_mail = cor_cacher_dispatch_on_turn;
     atomic_init(&reader->needs, UINT64_MAX);
     pthread_mutex_lock(&cacher->cache.lock);
     assert(!cacher->readers[reader->loop - cacher->caches->loops]);

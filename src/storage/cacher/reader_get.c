@@ -41,7 +41,7 @@ static void on_stored(void *arg, const struct cor_store_reply *stored)
     struct get_op *op = arg;
 
     if (stored->object)
-        caches_saw(op->reader->cacher->caches, stored->object->rev);
+        cor_caches_saw(op->reader->cacher->caches, stored->object->rev);
     reply(op, stored->err, stored->status, stored->object);
 }
 
@@ -109,13 +109,13 @@ static void on_mail(struct cor_mail *mail)
         read_store(op);
     else if (caches_has_reached(caches, need))
         read_cache(op);
-    else if (cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
+    else if (cor_cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
         read_store(op);
 }
 
-int cacher_reader_get(struct cor_reader *base, struct cor_str key,
-                      const struct cor_store_get_opts *opts, cor_store_cb on_done, void *arg,
-                      struct cor_status *reterr_status)
+int cor_cacher_reader_get(struct cor_reader *base, struct cor_str key,
+                          const struct cor_store_get_opts *opts, cor_store_cb on_done, void *arg,
+                          struct cor_status *reterr_status)
 {
     struct cacher_reader *reader = cacher_reader_of(base);
     struct get_op *op;
@@ -128,7 +128,7 @@ int cacher_reader_get(struct cor_reader *base, struct cor_str key,
         return r;
     op = cor_calloc(1, sizeof(*op) + key.n + 1);
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     reader->busy++;
     op->reader = reader;
     op->want = want;
@@ -139,7 +139,7 @@ int cacher_reader_get(struct cor_reader *base, struct cor_str key,
     op->logical_len = key.n;
     memcpy(op->logical, key.p, key.n);
     op->mail.on_mail = on_mail;
-    r = store_key_init(&op->key, reader->store, key, false, reterr_status);
+    r = cor_store_key_init(&op->key, reader->store, key, false, reterr_status);
     if (r < 0) {
         op_free(op);
         return r;

@@ -37,7 +37,7 @@ struct cacher_reader {
     uint64_t next;           /* number of the first event that was not dispatched */
     cor_rev done_rev;        /* all up to here has been dispatched */
     cor_rev cut_rev;         /* it may be dispatched in part, and the rest has left; 0: none is */
-    _Atomic uint64_t needs;  /* see cacher_reader_needs() */
+    _Atomic uint64_t needs;  /* see cor_cacher_reader_needs() */
     bool needs_stale;        /* it may be too low */
     bool is_dispatching;
     struct cor_mail turn; /* goes on with the dispatch */
@@ -76,10 +76,10 @@ struct cacher_wait {
 };
 
 /* on_done follows, perhaps before this returns. 0, or -COR_ENOMEM: it does not. */
-int cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
-                      void (*on_done)(struct cacher_wait *wait, bool in_time));
+int cor_cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
+                          void (*on_done)(struct cacher_wait *wait, bool in_time));
 /* on_done does not follow. Harmless when nothing is waited for; `wait` may be zeroed. */
-void cacher_wait_cancel(struct cacher_wait *wait);
+void cor_cacher_wait_cancel(struct cacher_wait *wait);
 
 static inline bool caches_has_reached(const struct cor_caches *caches, cor_rev rev)
 {
@@ -98,37 +98,38 @@ static inline struct cacher_reader *cacher_reader_of(struct cor_reader *base)
     return (struct cacher_reader *)base;
 }
 
-int cacher_reader_get(struct cor_reader *base, struct cor_str key,
-                      const struct cor_store_get_opts *opts, cor_store_cb on_done, void *arg,
-                      struct cor_status *reterr_status);
-int cacher_reader_list(struct cor_reader *base, struct cor_str key,
-                       const struct cor_store_list_opts *opts, cor_reader_list_cb on_done,
-                       void *arg, struct cor_status *reterr_status);
-int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
-                        const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
-                        struct cor_status *reterr_status);
+int cor_cacher_reader_get(struct cor_reader *base, struct cor_str key,
+                          const struct cor_store_get_opts *opts, cor_store_cb on_done, void *arg,
+                          struct cor_status *reterr_status);
+int cor_cacher_reader_list(struct cor_reader *base, struct cor_str key,
+                           const struct cor_store_list_opts *opts, cor_reader_list_cb on_done,
+                           void *arg, struct cor_status *reterr_status);
+int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
+                            const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
+                            struct cor_status *reterr_status);
 
 /* In dispatch.c: gives new events to the watches that want them. */
-void dispatch(struct cacher_reader *reader);
-void dispatch_on_turn(struct cor_mail *mail);
+void cor_cacher_dispatch(struct cacher_reader *reader);
+void cor_cacher_dispatch_on_turn(struct cor_mail *mail);
 
 /* In list_cursor.c. The snapshot is to be taken where `ret_snapshot` says; `prefix` ends in a
  * slash, or is the one key. 0 or -COR_ENOMEM. */
-int cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
-                      struct cor_list_cursor **ret_cursor,
-                      struct cor_cache_snapshot **ret_snapshot);
+int cor_cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
+                          struct cor_list_cursor **ret_cursor,
+                          struct cor_cache_snapshot **ret_snapshot);
 /* After that: `from` is empty or where the page begins; `limit` 0: all. The predicate (NULL:
  * everything) stays as long as the cursor. 0, -COR_ENOMEM, or 1: the end of the page was not found
- * within COR_LIST_LOOKS_AT_ONCE objects, and cacher_cursor_find_page() goes on in another turn. */
-int cacher_cursor_begin(struct cor_list_cursor *cursor, struct cor_str from, size_t limit,
-                        const struct cor_predicate *predicate);
+ * within COR_LIST_LOOKS_AT_ONCE objects, and cor_cacher_cursor_find_page() goes on in another turn.
+ */
+int cor_cacher_cursor_begin(struct cor_list_cursor *cursor, struct cor_str from, size_t limit,
+                            const struct cor_predicate *predicate);
 /* Looks at `looks` more objects at most. 0: the head is complete and the objects can be read; 1: it
  * has to go on in another turn; or -COR_ENOMEM. */
-int cacher_cursor_find_page(struct cor_list_cursor *cursor, size_t looks);
+int cor_cacher_cursor_find_page(struct cor_list_cursor *cursor, size_t looks);
 
 /* Snapshots of this reader are asked for: ends the lists, and the watches, that are slow. In
  * list_cursor.c and in watch.c. */
-void cacher_cursors_let_go(struct cacher_reader *reader);
-void cacher_watches_let_go(struct cacher_reader *reader);
+void cor_cacher_cursors_let_go(struct cacher_reader *reader);
+void cor_cacher_watches_let_go(struct cacher_reader *reader);
 
 #endif

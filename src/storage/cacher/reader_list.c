@@ -48,7 +48,7 @@ static void on_stored(void *arg, int err, struct cor_status *status,
     struct list_op *op = arg;
 
     if (take_cursor)
-        caches_saw(op->reader->cacher->caches, take_cursor->rev);
+        cor_caches_saw(op->reader->cacher->caches, take_cursor->rev);
     reply(op, err, status, take_cursor);
 }
 
@@ -95,7 +95,7 @@ static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snap
 
 static void on_search(struct cor_mail *mail);
 
-/* What cacher_cursor_begin() or cacher_cursor_find_page() said about the page. */
+/* What cor_cacher_cursor_begin() or cor_cacher_cursor_find_page() said about the page. */
 static void go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -109,7 +109,7 @@ static void go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r
     }
     if (r < 0) {
         take_cursor = cor_list_cursor_free(take_cursor);
-        store_no_memory(&status);
+        cor_store_no_memory(&status);
     }
     reply(op, r, &status, take_cursor);
 }
@@ -119,7 +119,7 @@ static void on_search(struct cor_mail *mail)
     struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
     struct cor_list_cursor *cursor = COR_STEAL(op->cursor);
 
-    go_on(op, cursor, cacher_cursor_find_page(cursor, COR_LIST_LOOKS_AT_ONCE));
+    go_on(op, cursor, cor_cacher_cursor_find_page(cursor, COR_LIST_LOOKS_AT_ONCE));
 }
 
 static void read_cache(struct list_op *op)
@@ -129,7 +129,7 @@ static void read_cache(struct list_op *op)
     size_t limit = op->opts.options.limit > 0 ? (size_t)op->opts.options.limit : 0;
     int r;
 
-    r = cacher_cursor_new(op->reader, store_key_str(&op->key), &cursor, &snapshot);
+    r = cor_cacher_cursor_new(op->reader, store_key_str(&op->key), &cursor, &snapshot);
     if (r == 0)
         r = take_snapshot(op, snapshot);
     if (r == -COR_EEXPIRED) {
@@ -137,8 +137,8 @@ static void read_cache(struct list_op *op)
         return;
     }
     if (r == 0)
-        r = cacher_cursor_begin(cursor, cor_buf_str(&op->plan.start),
-                                op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate);
+        r = cor_cacher_cursor_begin(cursor, cor_buf_str(&op->plan.start),
+                                    op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate);
     go_on(op, COR_STEAL(cursor), r);
 }
 
@@ -169,7 +169,7 @@ static void on_mail(struct cor_mail *mail)
         read_store(op);
     else if (caches_has_reached(caches, need))
         read_cache(op);
-    else if (cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
+    else if (cor_cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
         read_store(op);
 }
 
@@ -217,7 +217,7 @@ static int check_ready(struct list_op *op, struct cor_status *reterr_status)
     int r;
 
     pthread_mutex_lock(&cacher->cache.lock);
-    r = cor_ready_check(&cacher->ready, caches_now_ms(cacher->caches), reterr_status);
+    r = cor_ready_check(&cacher->ready, cor_caches_now_ms(cacher->caches), reterr_status);
     pthread_mutex_unlock(&cacher->cache.lock);
     op->mail.on_mail = r < 0 ? on_mail_not_ready : on_mail;
     if (r == -COR_EBUSY && !op->predicate && op->opts.options.limit > 0) {
@@ -227,9 +227,9 @@ static int check_ready(struct list_op *op, struct cor_status *reterr_status)
     return r;
 }
 
-int cacher_reader_list(struct cor_reader *base, struct cor_str key,
-                       const struct cor_store_list_opts *opts, cor_reader_list_cb on_done,
-                       void *arg, struct cor_status *reterr_status)
+int cor_cacher_reader_list(struct cor_reader *base, struct cor_str key,
+                           const struct cor_store_list_opts *opts, cor_reader_list_cb on_done,
+                           void *arg, struct cor_status *reterr_status)
 {
     struct cacher_reader *reader = cacher_reader_of(base);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -240,10 +240,10 @@ int cacher_reader_list(struct cor_reader *base, struct cor_str key,
     cor_status_init(&status);
     op = op_new(reader, key, opts);
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     op->on_done = on_done;
     op->arg = arg;
-    r = store_key_init(&op->key, reader->store, key, opts->options.recursive, &status);
+    r = cor_store_key_init(&op->key, reader->store, key, opts->options.recursive, &status);
     if (r == 0)
         r = cor_list_options_resolve(&op->opts.options, store_key_str(&op->key), &op->plan,
                                      &status);

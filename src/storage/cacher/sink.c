@@ -10,7 +10,7 @@ static struct cor_cacher *of_sink(struct cor_reflector_store *sink)
     return COR_CONTAINER_OF(sink, struct cor_cacher, sink);
 }
 
-void cacher_drop_staged(struct cor_cacher *cacher)
+void cor_cacher_drop_staged(struct cor_cacher *cacher)
 {
     for (size_t i = 0; i < cacher->nstaged; i++)
         cor_cache_entry_unref(cacher->staged[i].item);
@@ -18,7 +18,7 @@ void cacher_drop_staged(struct cor_cacher *cacher)
     cacher->nstaged = cacher->staged_cap = cacher->staged_bytes = 0;
 }
 
-void cacher_unlock(struct cor_cacher *cacher)
+void cor_cacher_unlock(struct cor_cacher *cacher)
 {
     if (cacher->locked)
         pthread_mutex_unlock(&cacher->cache.lock);
@@ -27,7 +27,7 @@ void cacher_unlock(struct cor_cacher *cacher)
 
 static int replace_begin(struct cor_reflector_store *sink, struct cor_status *reterr)
 {
-    cacher_drop_staged(of_sink(sink));
+    cor_cacher_drop_staged(of_sink(sink));
     return 0;
 }
 
@@ -42,13 +42,13 @@ static int replace_add(struct cor_reflector_store *sink, struct cor_str key,
         struct cor_btree_entry *staged = cor_realloc(cacher->staged, cap * sizeof(*staged));
 
         if (!staged)
-            return store_no_memory(reterr);
+            return cor_store_no_memory(reterr);
         cacher->staged = staged;
         cacher->staged_cap = cap;
     }
     entry = cor_cache_entry_new(key, cor_object_ref(object), cacher->trigger);
     if (!entry)
-        return store_no_memory(reterr);
+        return cor_store_no_memory(reterr);
     cacher->staged[cacher->nstaged++] = (struct cor_btree_entry){entry, object->fingerprint};
     cacher->staged_bytes += cor_cache_entry_bytes(entry);
     return 0;
@@ -72,13 +72,13 @@ static int replace_commit(struct cor_reflector_store *sink, struct cor_str rv,
 
     if (cor_watch_cache_replace(&cacher->cache, cacher->staged, cacher->nstaged,
                                 cacher->staged_bytes, rev_of(rv)) < 0)
-        return store_no_memory(reterr);
+        return cor_store_no_memory(reterr);
     return 0;
 }
 
 static void replace_abort(struct cor_reflector_store *sink)
 {
-    cacher_drop_staged(of_sink(sink));
+    cor_cacher_drop_staged(of_sink(sink));
 }
 
 /* The lock is free again when it fails. */
@@ -91,10 +91,10 @@ static int apply(struct cor_cacher *cacher, struct cor_str key, struct cor_cache
         pthread_mutex_lock(&cacher->cache.lock);
     cacher->locked = true;
     r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, rev_of(rv),
-                                     caches_now_ms(cacher->caches));
+                                     cor_caches_now_ms(cacher->caches));
     if (cacher->ends_rev || r < 0)
-        cacher_unlock(cacher);
-    return r < 0 ? store_no_memory(reterr) : 0;
+        cor_cacher_unlock(cacher);
+    return r < 0 ? cor_store_no_memory(reterr) : 0;
 }
 
 static int put(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
@@ -106,8 +106,8 @@ static int put(struct cor_reflector_store *sink, struct cor_str key, struct cor_
 
     if (entry)
         return apply(cacher, key, entry, rv, reterr);
-    cacher_unlock(cacher);
-    return store_no_memory(reterr);
+    cor_cacher_unlock(cacher);
+    return cor_store_no_memory(reterr);
 }
 
 static int del(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
@@ -126,7 +126,7 @@ static int resync(struct cor_reflector_store *sink, struct cor_status *reterr)
     return 0;
 }
 
-const struct cor_reflector_store_ops cacher_sink_ops = {
+const struct cor_reflector_store_ops cor_cacher_sink_ops = {
     .add = put,
     .update = put,
     .del = del,

@@ -29,9 +29,9 @@ static struct cor_cacher *of_mail(struct cor_mail *mail)
 }
 
 /* The reflector's time: the caches', but for a retry, which comes when the timer says so. */
-uint64_t source_now_ms(struct cor_cacher *cacher)
+uint64_t cor_cacher_source_now_ms(struct cor_cacher *cacher)
 {
-    uint64_t now = caches_now_ms(cacher->caches);
+    uint64_t now = cor_caches_now_ms(cacher->caches);
 
     if (now > cacher->now_ms)
         cacher->now_ms = now;
@@ -44,18 +44,18 @@ static void on_begin(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = of_mail(mail);
 
-    cacher->list.err = cacher_begin_list(cacher);
+    cacher->list.err = cor_cacher_begin_list(cacher);
     mail->on_mail = on_begun;
-    caches_answer(cacher->caches, mail);
+    cor_caches_answer(cacher->caches, mail);
 }
 
 static void on_install(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = of_mail(mail);
 
-    cacher->list.err = cacher_install(cacher, cacher->list.rev);
+    cacher->list.err = cor_cacher_install(cacher, cacher->list.rev);
     mail->on_mail = on_installed;
-    caches_answer(cacher->caches, mail);
+    cor_caches_answer(cacher->caches, mail);
 }
 
 /* The home loop's. */
@@ -83,14 +83,14 @@ static void end(struct cor_cacher *cacher, bool failed)
     cor_buf_deinit(&list->from);
     list->under_way = false;
     if (failed && !cacher->is_closing)
-        source_retry(cacher);
-    cacher_ended(cacher);
+        cor_cacher_source_retry(cacher);
+    cor_cacher_ended(cacher);
 }
 
 static void fail(struct cor_cacher *cacher, struct cor_status *status)
 {
     if (!cacher->is_closing)
-        cor_reflector_list_failed(cacher->reflector, source_now_ms(cacher), status);
+        cor_reflector_list_failed(cacher->reflector, cor_cacher_source_now_ms(cacher), status);
     end(cacher, true);
 }
 
@@ -99,7 +99,7 @@ static void fail_with(struct cor_cacher *cacher, int err)
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
-    caches_list_error(cacher->caches, err, &status);
+    cor_caches_list_error(cacher->caches, err, &status);
     fail(cacher, &status);
 }
 
@@ -158,7 +158,7 @@ static void go_on(struct cor_cacher *cacher)
 
     if (!list->more) {
         list->mail.on_mail = on_install;
-        caches_command(cacher->caches, &list->mail);
+        cor_caches_command(cacher->caches, &list->mail);
     } else if (list->is_reading) {
         list->is_waiting = true;
     } else {
@@ -182,7 +182,8 @@ static int decode_part(struct cor_cacher *cacher, struct part *part,
     while (list->at < list->nkvs && part->n < STORE_TURN_ITEMS_MAX &&
            bytes < STORE_TURN_BYTES_MAX) {
         const struct cor_kv *kv = list->kvs[list->at++];
-        int r = store_decode(cacher->store, kv, 0, &part->objects[part->n], NULL, reterr_status);
+        int r =
+            cor_store_decode(cacher->store, kv, 0, &part->objects[part->n], NULL, reterr_status);
 
         if (r < 0)
             return r;
@@ -208,7 +209,7 @@ static void on_turn(struct cor_mail *mail)
     if (r == 0) {
         struct cor_list_page page = {part.objects, part.keys, part.n, .more_parts = true};
 
-        cor_reflector_list_page(cacher->reflector, source_now_ms(cacher), &page);
+        cor_reflector_list_page(cacher->reflector, cor_cacher_source_now_ms(cacher), &page);
     }
     for (size_t i = 0; i < part.n; i++)
         cor_object_unref(part.objects[i]);
@@ -257,21 +258,21 @@ static void on_installed(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = of_mail(mail);
 
-    cacher_drop_staged(cacher);
+    cor_cacher_drop_staged(cacher);
     end(cacher, cacher->list.err < 0);
 }
 
-void source_retry(struct cor_cacher *cacher)
+void cor_cacher_source_retry(struct cor_cacher *cacher)
 {
     cor_list_push(&cacher->caches->retries, &cacher->retry);
-    caches_retry_soon(cacher->caches);
+    cor_caches_retry_soon(cacher->caches);
 }
 
-void source_tick(struct cor_cacher *cacher)
+void cor_cacher_source_tick(struct cor_cacher *cacher)
 {
     if (cacher->now_ms < cacher->wake_ms)
         cacher->now_ms = cacher->wake_ms;
-    cor_reflector_tick(cacher->reflector, source_now_ms(cacher));
+    cor_reflector_tick(cacher->reflector, cor_cacher_source_now_ms(cacher));
 }
 
 /* The reflector's requests. */
@@ -295,7 +296,7 @@ static void driver_list(struct cor_reflector_driver *driver, const struct cor_li
     list->rev = 0;
     list->err = 0;
     list->mail.on_mail = on_begin;
-    caches_command(cacher->caches, &list->mail);
+    cor_caches_command(cacher->caches, &list->mail);
 }
 
 /* What the writer has kept since the list began, and keeps coming, is the watch. */
@@ -334,11 +335,11 @@ static void on_round_end(void *arg, const struct cor_status *error)
 
     pthread_mutex_lock(&cacher->cache.lock);
     cor_ready_fail(&cacher->ready, error ? cor_status_message(error) : cacher->why,
-                   caches_now_ms(cacher->caches));
+                   cor_caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
 }
 
-int source_init(struct cor_cacher *cacher)
+int cor_cacher_source_init(struct cor_cacher *cacher)
 {
     struct cor_reflector_opts opts = {
         .name = store_key_str(&cacher->prefix),
@@ -352,6 +353,6 @@ int source_init(struct cor_cacher *cacher)
 
     cor_rand_init(&cacher->rand);
     cacher->driver.ops = &driver_ops;
-    cacher->sink.ops = &cacher_sink_ops;
+    cacher->sink.ops = &cor_cacher_sink_ops;
     return cor_reflector_new(&opts, &cacher->driver, &cacher->sink, &cacher->reflector);
 }

@@ -14,7 +14,7 @@ static void sync_free(struct cacher_watch *w)
 {
     if (!w->sync)
         return;
-    cacher_wait_cancel(&w->sync->wait);
+    cor_cacher_wait_cancel(&w->sync->wait);
     cor_cache_snapshot_deinit(&w->sync->snapshot);
     cor_status_deinit(&w->sync->status);
     w->sync = cor_free(w->sync);
@@ -25,7 +25,7 @@ static void leave(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
 
-    watch_unlink(w);
+    cor_cacher_watch_unlink(w);
     cor_list_remove(&w->all);
     cor_timer_cancel(&w->bookmark_timer);
     if (w->started)
@@ -52,7 +52,7 @@ static bool is_inside_revision(const struct cacher_watch *w)
     return w->state == WATCH_IDLE && w->rev > 0 && w->rev == w->reader->cut_rev;
 }
 
-void watch_end(struct cacher_watch *w, struct cor_status *status)
+void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status)
 {
     if (has_left(w))
         return;
@@ -63,15 +63,15 @@ void watch_end(struct cacher_watch *w, struct cor_status *status)
     if (status && status != &w->sync->status)
         cor_status_move(&w->sync->status, status);
     if (w->sync) {
-        cacher_wait_cancel(&w->sync->wait);
+        cor_cacher_wait_cancel(&w->sync->wait);
         cor_cache_snapshot_deinit(&w->sync->snapshot);
     }
-    watch_moved(w);
-    watch_schedule(w);
+    cor_cacher_watch_moved(w);
+    cor_cacher_watch_schedule(w);
 }
 
 /* One that is not paused is being delivered as fast as its loop can: it is not slow. */
-void cacher_watches_let_go(struct cacher_reader *reader)
+void cor_cacher_watches_let_go(struct cacher_reader *reader)
 {
     COR_LIST_FOREACH_SAFE(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
@@ -84,23 +84,23 @@ void cacher_watches_let_go(struct cacher_reader *reader)
         }
         cacher_count(&reader->counts.evicted, 1);
         atomic_fetch_add(&reader->cacher->caches->ended_watches, 1);
-        watch_end(w, NULL);
+        cor_cacher_watch_end(w, NULL);
     }
 }
 
 static void end_no_memory(struct cacher_watch *w)
 {
     if (w->sync)
-        store_no_memory(&w->sync->status);
-    watch_end(w, w->sync ? &w->sync->status : NULL);
+        cor_store_no_memory(&w->sync->status);
+    cor_cacher_watch_end(w, w->sync ? &w->sync->status : NULL);
 }
 
 static void watch_free(struct cacher_watch *w)
 {
     w->reader->busy--;
-    watcher_index_leave(&w->reader->index, w->bucket);
+    cor_cacher_watcher_index_leave(&w->reader->index, w->bucket);
     if (!w->reader->is_dispatching)
-        watcher_index_purge(&w->reader->index);
+        cor_cacher_watcher_index_purge(&w->reader->index);
     sync_free(w);
     store_key_deinit(&w->key);
     cor_free(w);
@@ -127,8 +127,8 @@ static void watch_close(struct cor_watch *base, void (*on_closed)(void *arg), vo
         leave(w);
     w->state = WATCH_CLOSED;
     if (w->sync)
-        cacher_wait_cancel(&w->sync->wait);
-    watch_moved(w);
+        cor_cacher_wait_cancel(&w->sync->wait);
+    cor_cacher_watch_moved(w);
     w->on_closed = on_closed;
     w->closed_arg = arg;
     cor_loop_reply(w->reader->loop->loop, &w->closed_mail);
@@ -144,7 +144,7 @@ static void watch_resume(struct cor_watch *base)
     struct cacher_watch *w = (struct cacher_watch *)base;
 
     w->paused = false;
-    watch_schedule(w);
+    cor_cacher_watch_schedule(w);
 }
 
 static bool watch_finish(struct cor_watch *base)
@@ -162,7 +162,7 @@ static bool watch_finish(struct cor_watch *base)
 static const struct cor_watch_ops watch_ops = {watch_pause, watch_resume, watch_finish,
                                                watch_close};
 
-void watch_schedule(struct cacher_watch *w)
+void cor_cacher_watch_schedule(struct cacher_watch *w)
 {
     if (w->turn_posted || w->state == WATCH_CLOSED || w->state == WATCH_ENDED)
         return;
@@ -183,14 +183,14 @@ static void set_bookmark_timer(struct cacher_watch *w)
         (w->deadline_ms > 0 && w->deadline_ms <= BOOKMARK_DEADLINE_MS))
         return;
     if (cor_timer_set(&w->bookmark_timer, at - now) < 0)
-        watch_end(w, NULL);
+        cor_cacher_watch_end(w, NULL);
 }
 
 static bool deliver_bookmark(struct cacher_watch *w, cor_rev rev, bool initial_end)
 {
     struct cor_watch_event event;
 
-    if (store_event_bookmark(w->reader->store, rev, initial_end, &event, NULL) < 0)
+    if (cor_store_event_bookmark(w->reader->store, rev, initial_end, &event, NULL) < 0)
         return false;
     w->on_event(w->arg, &event);
     cor_object_unref(event.object);
@@ -198,7 +198,7 @@ static bool deliver_bookmark(struct cacher_watch *w, cor_rev rev, bool initial_e
 }
 
 /* The loop's place may lie behind the watch. Then there is no bookmark this time. */
-void watch_bookmark(struct cacher_watch *w)
+void cor_cacher_watch_bookmark(struct cacher_watch *w)
 {
     cor_rev rev = w->reader->done_rev;
 
@@ -215,8 +215,8 @@ static void on_bookmark_timer(struct cor_timer *timer)
 
     w->bookmark_due = true;
     set_bookmark_timer(w);
-    dispatch(w->reader);
-    watch_bookmark(w);
+    cor_cacher_dispatch(w->reader);
+    cor_cacher_watch_bookmark(w);
 }
 
 /* The beginning. */
@@ -233,7 +233,7 @@ static int history_failure(struct cacher_watch *w, int err)
     struct cor_status *status = &w->sync->status;
 
     if (err == -COR_ENOMEM)
-        return store_no_memory(status);
+        return cor_store_no_memory(status);
     if (err == -COR_EBUSY)
         return cor_status_too_many_requests(status, "too many feeds of the store are open",
                                             BUSY_RETRY_S);
@@ -254,7 +254,7 @@ static int wait_for_history_locked(struct cacher_watch *w)
         return too_old(w, cacher->cache.window.base);
     if (is_over && wants->err < 0 && w->plan.rev <= wants->err_at)
         return history_failure(w, wants->err);
-    w->reading = history_want_locked(cacher, w->plan.rev);
+    w->reading = cor_cacher_history_want_locked(cacher, w->plan.rev);
     return 1;
 }
 
@@ -296,7 +296,7 @@ static void start(struct cacher_watch *w)
     if (!w->plan.initial_events) {
         sync_free(w);
         w->state = WATCH_WALKING;
-        watch_moved(w);
+        cor_cacher_watch_moved(w);
         return;
     }
     cor_cache_iter_init(&w->sync->iter, snapshot, store_key_str(&w->key), store_key_str(&w->key),
@@ -304,7 +304,7 @@ static void start(struct cacher_watch *w)
     w->state = WATCH_SYNCING;
 }
 
-void watch_begin(struct cacher_watch *w)
+void cor_cacher_watch_begin(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
     struct cor_cacher *cacher = reader->cacher;
@@ -326,19 +326,19 @@ void watch_begin(struct cacher_watch *w)
     }
     pthread_mutex_unlock(&cacher->cache.lock);
     if (!ready) {
-        watch_end(w, NULL);
+        cor_cacher_watch_end(w, NULL);
     } else if (r > 0) {
         w->state = WATCH_EXTENDING;
         reader->extending++;
         return;
     } else if (r < 0) {
         if (r == -COR_ENOMEM)
-            store_no_memory(&w->sync->status);
-        watch_end(w, &w->sync->status);
+            cor_store_no_memory(&w->sync->status);
+        cor_cacher_watch_end(w, &w->sync->status);
     } else {
         start(w);
     }
-    watch_schedule(w);
+    cor_cacher_watch_schedule(w);
 }
 
 static void on_fresh(struct cacher_wait *wait, bool in_time)
@@ -347,7 +347,7 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
     struct cacher_watch *w = sync->watch;
 
     if (in_time) {
-        watch_begin(w);
+        cor_cacher_watch_begin(w);
         return;
     }
     if (wait->need == CACHES_STORE_REV)
@@ -355,7 +355,7 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
     else
         cor_status_too_large_rv(&sync->status, w->plan.rev > 0 ? w->plan.rev : wait->need,
                                 atomic_load(&wait->loop->caches->rev), TOO_LARGE_RETRY_S);
-    watch_end(w, &sync->status);
+    cor_cacher_watch_end(w, &sync->status);
 }
 
 static void freshen(struct cacher_watch *w)
@@ -366,8 +366,8 @@ static void freshen(struct cacher_watch *w)
 
     w->state = WATCH_FRESHENING;
     if (!w->plan.initial_events || caches_has_reached(caches, need))
-        watch_begin(w);
-    else if (cacher_wait_begin(&w->sync->wait, w->reader->loop, need, on_fresh) < 0)
+        cor_cacher_watch_begin(w);
+    else if (cor_cacher_wait_begin(&w->sync->wait, w->reader->loop, need, on_fresh) < 0)
         end_no_memory(w);
 }
 
@@ -394,8 +394,8 @@ static void step_syncing(struct cacher_watch *w)
         return;
     }
     change.rev = entry->object->rev;
-    if (watch_sees(w, &change, &event))
-        watch_deliver(w, &event);
+    if (cor_cacher_watch_sees(w, &change, &event))
+        cor_cacher_watch_deliver(w, &event);
 }
 
 static void step_synced(struct cacher_watch *w)
@@ -411,7 +411,7 @@ static void step_synced(struct cacher_watch *w)
     w->min_rev = w->sync->snapshot.rev;
     sync_free(w);
     w->state = WATCH_WALKING;
-    watch_moved(w);
+    cor_cacher_watch_moved(w);
 }
 
 static void step_ending(struct cacher_watch *w)
@@ -445,11 +445,11 @@ static bool step(struct cacher_watch *w, size_t max)
         return true;
     case WATCH_WALKING:
     case WATCH_LAGGING:
-        if (watch_catch_up(w, max))
-            watch_schedule(w);
+        if (cor_cacher_watch_catch_up(w, max))
+            cor_cacher_watch_schedule(w);
         return w->state == WATCH_IDLE;
     case WATCH_IDLE:
-        watch_bookmark(w);
+        cor_cacher_watch_bookmark(w);
         return false;
     case WATCH_ENDING:
         step_ending(w);
@@ -471,7 +471,7 @@ static void on_turn(struct cor_mail *mail)
     w->turn_posted = false;
     for (size_t i = 0; !w->paused || is_behind(w) || w->state == WATCH_STARTING; i++) {
         if (i == STORE_TURN_ITEMS_MAX) {
-            watch_schedule(w);
+            cor_cacher_watch_schedule(w);
             return;
         }
         if (!step(w, STORE_TURN_ITEMS_MAX))
@@ -506,7 +506,8 @@ static int join_key(struct cacher_watch *w, struct cor_str name)
     cor_buf_init(&key, SIZE_MAX / 2);
     if (cor_buf_adds(&key, store_key_str(&w->key)) < 0 || cor_buf_adds(&key, name) < 0)
         return -COR_ENOMEM;
-    return watcher_index_join(&w->reader->index, BUCKET_KEY, cor_buf_str(&key), &w->bucket);
+    return cor_cacher_watcher_index_join(&w->reader->index, BUCKET_KEY, cor_buf_str(&key),
+                                         &w->bucket);
 }
 
 static int join(struct cacher_watch *w)
@@ -518,22 +519,22 @@ static int join(struct cacher_watch *w)
     struct cor_str value;
 
     if (!w->recursive)
-        return watcher_index_join(index, BUCKET_KEY, key, &w->bucket);
+        return cor_cacher_watcher_index_join(index, BUCKET_KEY, key, &w->bucket);
     if (w->predicate && all == !cacher->namespaced &&
         cor_predicate_requires(w->predicate, COR_STR("metadata.name"), &value))
         return join_key(w, value);
     if (w->predicate && cacher->trigger_field.n > 0 &&
         cor_predicate_requires(w->predicate, cacher->trigger_field, &value) && is_plain(value))
-        return watcher_index_join(index, BUCKET_TRIGGER, value, &w->bucket);
+        return cor_cacher_watcher_index_join(index, BUCKET_TRIGGER, value, &w->bucket);
     if (all || is_deep(key, cacher->prefix.n))
-        return watcher_index_join(index, BUCKET_ALL, cor_str("", 0), &w->bucket);
-    return watcher_index_join(index, BUCKET_PREFIX, key, &w->bucket);
+        return cor_cacher_watcher_index_join(index, BUCKET_ALL, cor_str("", 0), &w->bucket);
+    return cor_cacher_watcher_index_join(index, BUCKET_PREFIX, key, &w->bucket);
 }
 
 static int watch_init(struct cacher_watch *w, struct cor_str key,
                       const struct cor_reader_watch_opts *opts, struct cor_status *reterr_status)
 {
-    int r = store_key_init(&w->key, w->reader->store, key, w->recursive, reterr_status);
+    int r = cor_store_key_init(&w->key, w->reader->store, key, w->recursive, reterr_status);
 
     if (r == 0)
         r = cor_watch_options_resolve(&opts->options, &w->plan, reterr_status);
@@ -543,10 +544,10 @@ static int watch_init(struct cacher_watch *w, struct cor_str key,
         w->predicate = opts->predicate;
     w->sync = cor_calloc(1, sizeof(*w->sync));
     if (!w->sync)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     w->sync->watch = w;
     cor_status_init(&w->sync->status);
-    return join(w) < 0 ? store_no_memory(reterr_status) : 0;
+    return join(w) < 0 ? cor_store_no_memory(reterr_status) : 0;
 }
 
 static int check_ready(struct cacher_watch *w, struct cor_status *reterr_status)
@@ -555,7 +556,7 @@ static int check_ready(struct cacher_watch *w, struct cor_status *reterr_status)
     int r;
 
     pthread_mutex_lock(&cacher->cache.lock);
-    r = cor_ready_check(&cacher->ready, caches_now_ms(cacher->caches), reterr_status);
+    r = cor_ready_check(&cacher->ready, cor_caches_now_ms(cacher->caches), reterr_status);
     w->generation = cacher->ready.generation;
     pthread_mutex_unlock(&cacher->cache.lock);
     return r;
@@ -585,9 +586,9 @@ static struct cacher_watch *watch_new(struct cacher_reader *reader,
     return w;
 }
 
-int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
-                        const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
-                        struct cor_status *reterr_status)
+int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
+                            const struct cor_reader_watch_opts *opts, struct cor_watch **ret_watch,
+                            struct cor_status *reterr_status)
 {
     struct cacher_reader *reader = cacher_reader_of(base);
     struct cacher_watch *w = watch_new(reader, opts);
@@ -595,7 +596,7 @@ int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
 
     assert(cor_loop_is_current(reader->loop->loop));
     if (!w)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     r = check_ready(w, reterr_status);
     if (r == 0)
         r = watch_init(w, key, opts, reterr_status);
@@ -610,7 +611,7 @@ int cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     pthread_mutex_lock(&reader->loop->lock);
     reader->nwatches++;
     pthread_mutex_unlock(&reader->loop->lock);
-    watch_schedule(w);
+    cor_cacher_watch_schedule(w);
     *ret_watch = &w->base;
     return 0;
 }

@@ -89,25 +89,25 @@ static inline bool is_behind(const struct cacher_watch *w)
 }
 
 /* In watch.c. */
-void watch_schedule(struct cacher_watch *w);
+void cor_cacher_watch_schedule(struct cacher_watch *w);
 /* The stream ends: plainly, or (status, moved out of) with an ERROR event. Inside a revision the
  * plain end becomes a 410. */
-void watch_end(struct cacher_watch *w, struct cor_status *status);
+void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status);
 /* EXTENDING: history was put in front of the window, or could not be. */
-void watch_begin(struct cacher_watch *w);
+void cor_cacher_watch_begin(struct cacher_watch *w);
 /* Sends the bookmark that is due, if the watch can take it now. */
-void watch_bookmark(struct cacher_watch *w);
+void cor_cacher_watch_bookmark(struct cacher_watch *w);
 
 /* In dispatch.c. What the watch sees of a change; false: nothing. */
-bool watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
-                struct cor_watch_event *ret_event);
-void watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event);
+bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
+                           struct cor_watch_event *ret_event);
+void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event);
 /* Out of its bucket's lists. */
-void watch_unlink(struct cacher_watch *w);
+void cor_cacher_watch_unlink(struct cacher_watch *w);
 /* WALKING or LAGGING: delivers until it is paused, has caught up, or `max` events were looked at.
  * True: there is more. */
-bool watch_catch_up(struct cacher_watch *w, size_t max);
+bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max);
 /* Where the watch stands in the window has changed: what the window must keep is found anew. */
-void watch_moved(struct cacher_watch *w);
+void cor_cacher_watch_moved(struct cacher_watch *w);
 
 #endif

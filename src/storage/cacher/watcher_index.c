@@ -9,7 +9,8 @@
 /* Places for numbers that a bucket begins with; doubled and halved. */
 #define NUMBERS_MIN 16
 
-void watcher_index_init(struct watcher_index *ix, struct cor_str prefix, _Atomic size_t *weight)
+void cor_cacher_watcher_index_init(struct watcher_index *ix, struct cor_str prefix,
+                                   _Atomic size_t *weight)
 {
     ix->prefix = prefix;
     ix->weight = weight;
@@ -31,7 +32,7 @@ static void bucket_free(struct watcher_bucket *bucket)
     cor_free(bucket);
 }
 
-void watcher_index_purge(struct watcher_index *ix)
+void cor_cacher_watcher_index_purge(struct watcher_index *ix)
 {
     struct cor_list *link;
 
@@ -43,17 +44,17 @@ void watcher_index_purge(struct watcher_index *ix)
     }
 }
 
-void watcher_index_deinit(struct watcher_index *ix)
+void cor_cacher_watcher_index_deinit(struct watcher_index *ix)
 {
-    watcher_index_purge(ix);
+    cor_cacher_watcher_index_purge(ix);
     for (size_t i = 0; i < BUCKET_KINDS; i++) {
         assert(cor_map_len(&ix->maps[i]) == 0);
         cor_map_deinit(&ix->maps[i]);
     }
 }
 
-int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, struct cor_str text,
-                       struct watcher_bucket **ret_bucket)
+int cor_cacher_watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind,
+                                  struct cor_str text, struct watcher_bucket **ret_bucket)
 {
     struct watcher_bucket *bucket = cor_map_peek(&ix->maps[kind], text);
 
@@ -81,7 +82,7 @@ int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, 
     return 0;
 }
 
-void watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket)
+void cor_cacher_watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket)
 {
     if (--bucket->n == 0)
         cor_list_push(&ix->empties, &bucket->empty);
@@ -135,8 +136,9 @@ static void look_up_triggers(struct match *m, const struct cor_window_event *eve
     }
 }
 
-size_t watcher_index_match(const struct watcher_index *ix, const struct cor_window_event *event,
-                           struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX])
+size_t cor_cacher_watcher_index_match(const struct watcher_index *ix,
+                                      const struct cor_window_event *event,
+                                      struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX])
 {
     struct match m = {.ix = ix, .buckets = ret_buckets};
     struct cor_str key = cor_cache_entry_key(event->now ? event->now : event->old);
@@ -148,7 +150,7 @@ size_t watcher_index_match(const struct watcher_index *ix, const struct cor_wind
     return m.n;
 }
 
-bool watcher_bucket_offer(struct watcher_bucket *b, struct watcher_offer *offer)
+bool cor_cacher_watcher_bucket_offer(struct watcher_bucket *b, struct watcher_offer *offer)
 {
     bool is_first = !b->offers;
 
@@ -182,7 +184,7 @@ static int resize(struct watcher_bucket *b, size_t cap)
     return 0;
 }
 
-void watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
+void cor_cacher_watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
 {
     /* ALL has every number: there is nothing to keep. */
     if (b->kind == BUCKET_ALL || b->is_partial)
@@ -195,7 +197,7 @@ void watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
     *number_at(b, b->nnumbers - 1) = number;
 }
 
-uint64_t watcher_bucket_after(const struct watcher_bucket *b, uint64_t number)
+uint64_t cor_cacher_watcher_bucket_after(const struct watcher_bucket *b, uint64_t number)
 {
     size_t lo = 0, hi = b->nnumbers;
 
@@ -212,7 +214,7 @@ uint64_t watcher_bucket_after(const struct watcher_bucket *b, uint64_t number)
     return lo < b->nnumbers ? *number_at(b, lo) : UINT64_MAX;
 }
 
-void watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
+void cor_cacher_watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
 {
     size_t cap;
 

@@ -51,30 +51,32 @@ struct watcher_index {
 };
 
 /* `weight` is borrowed, and other threads may change it too. */
-void watcher_index_init(struct watcher_index *ix, struct cor_str prefix, _Atomic size_t *weight);
+void cor_cacher_watcher_index_init(struct watcher_index *ix, struct cor_str prefix,
+                                   _Atomic size_t *weight);
 /* No watch may be left. */
-void watcher_index_deinit(struct watcher_index *ix);
+void cor_cacher_watcher_index_deinit(struct watcher_index *ix);
 
 /* The bucket for one more watch. 0 or -COR_ENOMEM. */
-int watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind, struct cor_str text,
-                       struct watcher_bucket **ret_bucket);
+int cor_cacher_watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind,
+                                  struct cor_str text, struct watcher_bucket **ret_bucket);
 /* One watch, which stands in none of its lists, leaves. */
-void watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket);
+void cor_cacher_watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket);
 /* Frees buckets without watches; not while an event is under way. */
-void watcher_index_purge(struct watcher_index *ix);
+void cor_cacher_watcher_index_purge(struct watcher_index *ix);
 
 /* The buckets that the event belongs to; returns how many. */
-size_t watcher_index_match(const struct watcher_index *ix, const struct cor_window_event *event,
-                           struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX]);
+size_t cor_cacher_watcher_index_match(const struct watcher_index *ix,
+                                      const struct cor_window_event *event,
+                                      struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX]);
 
 /* The event of `offer` belongs to the bucket; returns whether it is the turn's first that does. */
-bool watcher_bucket_offer(struct watcher_bucket *bucket, struct watcher_offer *offer);
+bool cor_cacher_watcher_bucket_offer(struct watcher_bucket *bucket, struct watcher_offer *offer);
 
 /* A lagging watch is there, and this is an event of the bucket. */
-void watcher_bucket_push(struct watcher_bucket *bucket, uint64_t number);
+void cor_cacher_watcher_bucket_push(struct watcher_bucket *bucket, uint64_t number);
 /* The first of its events after `number`; UINT64_MAX: none. */
-uint64_t watcher_bucket_after(const struct watcher_bucket *bucket, uint64_t number);
+uint64_t cor_cacher_watcher_bucket_after(const struct watcher_bucket *bucket, uint64_t number);
 /* No watch lags any more, or the events before `first` have left the window. */
-void watcher_bucket_trim(struct watcher_bucket *bucket, uint64_t first);
+void cor_cacher_watcher_bucket_trim(struct watcher_bucket *bucket, uint64_t first);
 
 #endif

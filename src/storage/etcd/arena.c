@@ -49,12 +49,12 @@ static void arena_free(void *data, void *p)
     (void)data, (void)p;
 }
 
-void etcd_arena_init(struct etcd_arena *arena)
+void cor_etcd_arena_init(struct etcd_arena *arena)
 {
     *arena = (struct etcd_arena){.allocator = {arena_alloc, arena_free, arena}};
 }
 
-void etcd_arena_deinit(struct etcd_arena *arena)
+void cor_etcd_arena_deinit(struct etcd_arena *arena)
 {
     while (arena->chunks) {
         struct etcd_arena_chunk *next = arena->chunks->next;

@@ -17,7 +17,7 @@ struct etcd_arena {
     bool failed; /* there was no memory */
 };
 
-void etcd_arena_init(struct etcd_arena *arena);
-void etcd_arena_deinit(struct etcd_arena *arena);
+void cor_etcd_arena_init(struct etcd_arena *arena);
+void cor_etcd_arena_deinit(struct etcd_arena *arena);
 
 #endif

@@ -18,24 +18,26 @@
 #define TROUBLE_TEXT 512
 
 #define KV "/etcdserverpb.KV/"
-const struct etcd_method etcd_method_range = {KV "Range", true, CALL_MS};
-const struct etcd_method etcd_method_probe = {KV "Range", true, PROBE_MS};
-const struct etcd_method etcd_method_txn = {KV "Txn", false, CALL_MS};
+const struct etcd_method cor_etcd_method_range = {KV "Range", true, CALL_MS};
+const struct etcd_method cor_etcd_method_probe = {KV "Range", true, PROBE_MS};
+const struct etcd_method cor_etcd_method_txn = {KV "Txn", false, CALL_MS};
 /* The second time etcd says that it is compacted. */
-const struct etcd_method etcd_method_compact = {KV "Compact", true, CALL_MS};
+const struct etcd_method cor_etcd_method_compact = {KV "Compact", true, CALL_MS};
 /* A lease that nobody knows of expires. */
-const struct etcd_method etcd_method_grant = {"/etcdserverpb.Lease/LeaseGrant", true, CALL_MS};
+const struct etcd_method cor_etcd_method_grant = {"/etcdserverpb.Lease/LeaseGrant", true, CALL_MS};
 /* The second time there is no such lease. */
-const struct etcd_method etcd_method_revoke = {"/etcdserverpb.Lease/LeaseRevoke", true, CALL_MS};
+const struct etcd_method cor_etcd_method_revoke = {"/etcdserverpb.Lease/LeaseRevoke", true,
+                                                   CALL_MS};
 /* Of a key that nobody else writes. */
-const struct etcd_method etcd_method_put = {KV "Put", true, CALL_MS};
-const struct etcd_method etcd_method_status = {"/etcdserverpb.Maintenance/Status", true, PROBE_MS};
+const struct etcd_method cor_etcd_method_put = {KV "Put", true, CALL_MS};
+const struct etcd_method cor_etcd_method_status = {"/etcdserverpb.Maintenance/Status", true,
+                                                   PROBE_MS};
 
 static void leave_session(struct etcd_call *call)
 {
     if (call->stream)
-        etcd_stream_close(COR_STEAL(call->stream));
-    etcd_waiter_leave(&call->waiter);
+        cor_etcd_stream_close(COR_STEAL(call->stream));
+    cor_etcd_waiter_leave(&call->waiter);
     cor_timer_cancel(&call->timer);
 }
 
@@ -65,7 +67,8 @@ static void fail_unreachable(struct etcd_call *call)
 {
     char text[TROUBLE_TEXT];
 
-    snprintf(text, sizeof(text), "etcd cannot be reached: %s", etcd_session_trouble(call->session));
+    snprintf(text, sizeof(text), "etcd cannot be reached: %s",
+             cor_etcd_session_trouble(call->session));
     fail(call, -COR_EUNREACHABLE, text);
 }
 
@@ -81,7 +84,7 @@ static void wait_for(struct etcd_call *call, enum etcd_wait_when when)
     uint64_t left = left_ms(call);
 
     (void)cor_timer_set(&call->timer, left < CONNECT_MS ? left : CONNECT_MS);
-    etcd_session_wait(call->session, &call->waiter, when);
+    cor_etcd_session_wait(call->session, &call->waiter, when);
 }
 
 static void on_timer(struct cor_timer *timer)
@@ -141,11 +144,11 @@ static bool is_undone(const struct etcd_failure *why)
 
 static void take_failure(struct etcd_call *call, const struct etcd_failure *why)
 {
-    if (etcd_session_wants_login(call->session, why->message) && call->logins++ < LOGINS_MAX) {
+    if (cor_etcd_session_wants_login(call->session, why->message) && call->logins++ < LOGINS_MAX) {
         wait_for(call, ETCD_WAIT_LOGIN);
         return;
     }
-    etcd_session_blame_member(call->session, why);
+    cor_etcd_session_blame_member(call->session, why);
     if (is_passing(why) && (call->method->is_read || is_undone(why)) && left_ms(call) > 0)
         wait_for(call, ETCD_WAIT_RETRY);
     else
@@ -167,8 +170,8 @@ static void on_up(struct etcd_waiter *waiter)
 {
     struct etcd_call *call = COR_CONTAINER_OF(waiter, struct etcd_call, waiter);
     uint64_t left = left_ms(call);
-    int r = etcd_session_unary(call->session, call->method->path, cor_buf_str(&call->request),
-                               left ? left : 1, on_reply, call, &call->stream);
+    int r = cor_etcd_session_unary(call->session, call->method->path, cor_buf_str(&call->request),
+                                   left ? left : 1, on_reply, call, &call->stream);
 
     if (r == -COR_EBUSY || r == -COR_ECANCELED)
         wait_for(call, ETCD_WAIT_RETRY);
@@ -178,13 +181,13 @@ static void on_up(struct etcd_waiter *waiter)
         (void)cor_timer_set(&call->timer, left + GRACE_MS);
 }
 
-int etcd_call_start(struct etcd_session *session, const struct etcd_method *method,
-                    struct cor_buf *take_request,
-                    void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply),
-                    void *arg, struct etcd_call **ret_call)
+int cor_etcd_call_start(struct etcd_session *session, const struct etcd_method *method,
+                        struct cor_buf *take_request,
+                        void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply),
+                        void *arg, struct etcd_call **ret_call)
 {
     struct etcd_call *call = cor_calloc(1, sizeof(*call));
-    struct cor_loop *loop = etcd_session_loop(session);
+    struct cor_loop *loop = cor_etcd_session_loop(session);
 
     if (!call)
         return -COR_ENOMEM;
@@ -192,7 +195,7 @@ int etcd_call_start(struct etcd_session *session, const struct etcd_method *meth
     call->method = method;
     call->on_done = on_done;
     call->arg = arg;
-    etcd_waiter_init(&call->waiter, on_up);
+    cor_etcd_waiter_init(&call->waiter, on_up);
     cor_timer_init(&call->timer, loop, on_timer);
     call->until_ms = cor_loop_now_ms(loop) + method->ms;
     if (cor_timer_set(&call->timer, CONNECT_MS) < 0) {
@@ -201,13 +204,13 @@ int etcd_call_start(struct etcd_session *session, const struct etcd_method *meth
     }
     call->request = *take_request;
     *take_request = (struct cor_buf){.max = take_request->max};
-    etcd_session_wait(session, &call->waiter, ETCD_WAIT_CONNECTION);
+    cor_etcd_session_wait(session, &call->waiter, ETCD_WAIT_CONNECTION);
     if (ret_call)
         *ret_call = call;
     return 0;
 }
 
-void etcd_call_cancel(struct etcd_call *call)
+void cor_etcd_call_cancel(struct etcd_call *call)
 {
     call_free(call);
 }

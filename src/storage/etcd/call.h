@@ -16,10 +16,10 @@ struct etcd_method {
     uint32_t ms;  /* within which it ends */
 };
 
-extern const struct etcd_method etcd_method_range, etcd_method_txn, etcd_method_compact,
-    etcd_method_grant, etcd_method_revoke, etcd_method_put, etcd_method_status;
+extern const struct etcd_method cor_etcd_method_range, cor_etcd_method_txn, cor_etcd_method_compact,
+    cor_etcd_method_grant, cor_etcd_method_revoke, cor_etcd_method_put, cor_etcd_method_status;
 /* A range with the time that upstream gives a health check. */
-extern const struct etcd_method etcd_method_probe;
+extern const struct etcd_method cor_etcd_method_probe;
 
 /* Borrowed while on_done runs. */
 struct etcd_reply {
@@ -45,12 +45,12 @@ struct etcd_call {
 
 /* `take_request` is empty afterwards. on_done comes once, never before this returns, and the call
  * is gone after it. 0 or -COR_ENOMEM: on_done does not come. */
-int etcd_call_start(struct etcd_session *session, const struct etcd_method *method,
-                    struct cor_buf *take_request,
-                    void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply),
-                    void *arg, struct etcd_call **ret_call);
+int cor_etcd_call_start(struct etcd_session *session, const struct etcd_method *method,
+                        struct cor_buf *take_request,
+                        void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply),
+                        void *arg, struct etcd_call **ret_call);
 
 /* on_done does not come. */
-void etcd_call_cancel(struct etcd_call *call);
+void cor_etcd_call_cancel(struct etcd_call *call);
 
 #endif

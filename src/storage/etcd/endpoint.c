@@ -38,8 +38,8 @@ static int parse(struct cor_str url, struct etcd_endpoints *all, struct cor_stat
     return 0;
 }
 
-int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret_endpoints,
-                         struct cor_status *reterr_status)
+int cor_etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret_endpoints,
+                             struct cor_status *reterr_status)
 {
     struct etcd_endpoints all = {.n = 0};
     struct cor_str rest = cor_strz(urls);
@@ -57,13 +57,13 @@ int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret_endpoints,
     if (r == 0 && all.n == 0)
         r = cor_status_set(reterr_status, -COR_EINVAL, "--etcd-servers must be specified");
     if (r < 0)
-        etcd_endpoints_deinit(&all);
+        cor_etcd_endpoints_deinit(&all);
     else
         *ret_endpoints = all;
     return r;
 }
 
-void etcd_endpoints_deinit(struct etcd_endpoints *endpoints)
+void cor_etcd_endpoints_deinit(struct etcd_endpoints *endpoints)
 {
     for (size_t i = 0; i < endpoints->n; i++)
         cor_free(endpoints->at[i].host);

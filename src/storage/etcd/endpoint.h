@@ -24,8 +24,8 @@ struct etcd_endpoints {
 
 /* "http://a:2379,http://[::1]:2379", all http or all https; without a port, 2379. -COR_EINVAL,
  * -COR_ENOMEM; nothing is left to release then. */
-int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret_endpoints,
-                         struct cor_status *reterr_status);
-void etcd_endpoints_deinit(struct etcd_endpoints *endpoints);
+int cor_etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret_endpoints,
+                             struct cor_status *reterr_status);
+void cor_etcd_endpoints_deinit(struct etcd_endpoints *endpoints);
 
 #endif

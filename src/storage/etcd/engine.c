@@ -23,7 +23,7 @@ static struct etcd_engine *of(struct cor_engine *engine)
 
 static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
 {
-    etcd_request(of(engine), &req->req);
+    cor_etcd_request(of(engine), &req->req);
 }
 
 static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
@@ -36,10 +36,10 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
     if (r < 0)
         cor_engine_req_fail(req, r, message);
     else
-        etcd_request(of(engine), req);
+        cor_etcd_request(of(engine), req);
 }
 
-struct cor_str etcd_engine_probe_key(const struct etcd_engine *e)
+struct cor_str cor_etcd_engine_probe_key(const struct etcd_engine *e)
 {
     return e->prefix.key.n > 0 ? e->prefix.key : COR_COMPACT_KEY;
 }
@@ -50,7 +50,7 @@ static void release(struct etcd_engine *e)
         cor_loop_free(e->loop);
     sem_destroy(&e->done);
     pthread_mutex_destroy(&e->lock);
-    etcd_presence_deinit(&e->presence);
+    cor_etcd_presence_deinit(&e->presence);
     cor_free((char *)e->prefix.key.p);
     cor_free(e);
 }
@@ -60,19 +60,19 @@ static void on_session_closed(void *arg)
     sem_post(&((struct etcd_engine *)arg)->done);
 }
 
-void etcd_engine_check_quiet(struct etcd_engine *e)
+void cor_etcd_engine_check_quiet(struct etcd_engine *e)
 {
     if (!e->is_stopping || atomic_load(&e->nrequests) > 0 || atomic_load(&e->nfeeds) > 0 ||
         e->presence.state != ETCD_PRESENCE_OFF)
         return;
     e->is_stopping = false;
-    etcd_feeds_deinit(e);
-    etcd_session_close(COR_STEAL(e->session), on_session_closed, e);
+    cor_etcd_feeds_deinit(e);
+    cor_etcd_session_close(COR_STEAL(e->session), on_session_closed, e);
 }
 
 static void on_presence_off(void *arg)
 {
-    etcd_engine_check_quiet(arg);
+    cor_etcd_engine_check_quiet(arg);
 }
 
 static void on_stop(struct cor_mail *mail)
@@ -80,8 +80,8 @@ static void on_stop(struct cor_mail *mail)
     struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, mail);
 
     e->is_stopping = true;
-    if (etcd_presence_stop(&e->presence, on_presence_off, e))
-        etcd_engine_check_quiet(e);
+    if (cor_etcd_presence_stop(&e->presence, on_presence_off, e))
+        cor_etcd_engine_check_quiet(e);
 }
 
 static void wait_done(struct etcd_engine *e)
@@ -105,13 +105,13 @@ static void on_announce(struct cor_mail *mail)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, presence_mail);
 
-    etcd_presence_start(&e->presence, e->session, ETCD_PRESENCE_TTL_S);
+    cor_etcd_presence_start(&e->presence, e->session, ETCD_PRESENCE_TTL_S);
 }
 
 static int engine_announce(struct cor_engine *engine, struct cor_str key, struct cor_str value)
 {
     struct etcd_engine *e = of(engine);
-    int r = etcd_presence_set(&e->presence, key, value);
+    int r = cor_etcd_presence_set(&e->presence, key, value);
 
     if (r < 0)
         return r;
@@ -123,7 +123,7 @@ static int engine_announce(struct cor_engine *engine, struct cor_str key, struct
 static const struct cor_engine_ops ops = {
     .range = engine_range,
     .submit = engine_submit,
-    .feed_open = etcd_feed_open,
+    .feed_open = cor_etcd_feed_open,
     .announce = engine_announce,
     .close = engine_close,
     .shares_store = true,
@@ -155,14 +155,14 @@ static void on_first(struct etcd_call *call, const struct etcd_reply *reply)
 
 static void ask_first(struct etcd_engine *e)
 {
-    const struct cor_range_req first = {.key = etcd_engine_probe_key(e), .keys_only = true};
+    const struct cor_range_req first = {.key = cor_etcd_engine_probe_key(e), .keys_only = true};
     struct cor_buf out;
     int r;
 
     cor_buf_init(&out, OPEN_BYTES_MAX);
-    r = etcd_encode_range(&first, 0, &out);
+    r = cor_etcd_encode_range(&first, 0, &out);
     if (r == 0)
-        r = etcd_call_start(e->session, &etcd_method_range, &out, on_first, e, NULL);
+        r = cor_etcd_call_start(e->session, &cor_etcd_method_range, &out, on_first, e, NULL);
     cor_buf_deinit(&out);
     if (r < 0)
         fail_open(e, r);
@@ -171,10 +171,10 @@ static void ask_first(struct etcd_engine *e)
 static void on_open(struct cor_mail *mail)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(mail, struct etcd_engine, mail);
-    int r = etcd_feeds_start(e);
+    int r = cor_etcd_feeds_start(e);
 
     if (r == 0)
-        r = etcd_session_start(e->session);
+        r = cor_etcd_session_start(e->session);
     if (r == 0)
         ask_first(e);
     else
@@ -220,15 +220,15 @@ static int prepare(struct etcd_engine *e, const struct cor_engine_config *config
     if (r == 0)
         r = cor_loop_new(MAIL_MAX, &e->loop);
     if (r == 0)
-        r = etcd_session_new(&config->etcd, e->loop, &e->session, reterr_status);
+        r = cor_etcd_session_new(&config->etcd, e->loop, &e->session, reterr_status);
     if (r < 0)
         return r;
-    etcd_feeds_init(e);
+    cor_etcd_feeds_init(e);
     r = cor_loop_start(e->loop, "cor-engine");
     if (r < 0) {
         bool is_closed = false;
 
-        etcd_session_close(e->session, set_true, &is_closed);
+        cor_etcd_session_close(e->session, set_true, &is_closed);
         (void)cor_loop_run_until(e->loop, is_true, &is_closed, CLOSE_MS);
     }
     return r;
@@ -246,7 +246,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     pthread_mutex_init(&e->lock, NULL);
     sem_init(&e->done, 0, 0);
     e->page_keys = ETCD_PAGE_KEYS_FIRST;
-    etcd_presence_init(&e->presence);
+    cor_etcd_presence_init(&e->presence);
     e->open_status = reterr_status;
     r = prepare(e, config, reterr_status);
     if (r < 0) {

@@ -65,12 +65,12 @@ struct etcd_engine {
 };
 
 /* A key that can be read, for its answer's revision. */
-struct cor_str etcd_engine_probe_key(const struct etcd_engine *e);
+struct cor_str cor_etcd_engine_probe_key(const struct etcd_engine *e);
 
 /* In request.c, from any thread: takes the request to the engine's loop, or answers it. */
-void etcd_request(struct etcd_engine *e, struct cor_engine_req *req);
+void cor_etcd_request(struct etcd_engine *e, struct cor_engine_req *req);
 
 /* In engine.c: a request was answered or a feed closed; a closing engine waits for the last. */
-void etcd_engine_check_quiet(struct etcd_engine *e);
+void cor_etcd_engine_check_quiet(struct etcd_engine *e);
 
 #endif

@@ -30,9 +30,9 @@ static void set_prev(struct etcd_engine *e)
 
     if (e->main_state != ETCD_MAIN_ON || e->main.with_prev == with_prev)
         return;
-    etcd_watch_close(&e->main);
+    cor_etcd_watch_close(&e->main);
     e->main.with_prev = with_prev;
-    etcd_watch_open(&e->main);
+    cor_etcd_watch_open(&e->main);
 }
 
 static void set_state(struct etcd_feed *feed, enum etcd_feed_state state)
@@ -44,7 +44,7 @@ static void set_state(struct etcd_feed *feed, enum etcd_feed_state state)
     if (state == ETCD_FEED_LIVE && feed->base.opts.with_prev)
         e->nprev++;
     if (feed->state == ETCD_FEED_CATCHING && state != ETCD_FEED_CATCHING)
-        etcd_watch_close(&feed->watch);
+        cor_etcd_watch_close(&feed->watch);
     feed->state = state;
     set_prev(e);
 }
@@ -148,7 +148,7 @@ static void narrow(struct etcd_engine *e)
     e->is_narrow = true;
     e->main.key = e->prefix.key;
     e->main.end = e->prefix.end;
-    etcd_watch_open(&e->main);
+    cor_etcd_watch_open(&e->main);
     COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
@@ -175,10 +175,10 @@ static void on_main_progress(struct etcd_watch *w)
     }
 }
 
-void etcd_feeds_saw(struct etcd_engine *e, cor_rev rev)
+void cor_etcd_feeds_saw(struct etcd_engine *e, cor_rev rev)
 {
     if (e->is_narrow && e->main_state == ETCD_MAIN_ON && rev > e->main.pos)
-        etcd_watch_ask_progress(&e->main);
+        cor_etcd_watch_ask_progress(&e->main);
 }
 
 /* It is always set, far away when nobody needs it, so that setting it cannot fail: a retry that was
@@ -196,9 +196,9 @@ static void on_main_broken(struct etcd_watch *w, int err, const char *message)
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
     char text[REASON_MAX];
 
-    etcd_watch_close(w);
+    cor_etcd_watch_close(w);
     if (err == -COR_EFORBIDDEN && !e->is_narrow && e->prefix.key.n > 0) {
-        if (etcd_session_has_progress(e->session)) {
+        if (cor_etcd_session_has_progress(e->session)) {
             narrow(e);
             return;
         }
@@ -223,7 +223,7 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
     struct cor_range_req answer = {0};
 
     e->main_asks = NULL;
-    if (reply->err < 0 || etcd_decode_range(reply->message, &answer) < 0) {
+    if (reply->err < 0 || cor_etcd_decode_range(reply->message, &answer) < 0) {
         e->main_state = ETCD_MAIN_OFF;
         if (!cor_list_empty(&e->all_feeds))
             set_main_timer(e, ASK_RETRY_MS);
@@ -233,7 +233,7 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
     cor_range_req_deinit(&answer);
     e->main.with_prev = e->nprev > 0;
     e->main_state = ETCD_MAIN_ON;
-    etcd_watch_open(&e->main);
+    cor_etcd_watch_open(&e->main);
     COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
@@ -244,14 +244,15 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
 
 static void start_main(struct etcd_engine *e)
 {
-    struct cor_range_req ask = {.key = etcd_engine_probe_key(e), .keys_only = true};
+    struct cor_range_req ask = {.key = cor_etcd_engine_probe_key(e), .keys_only = true};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
 
     if (e->main_state != ETCD_MAIN_OFF || cor_list_empty(&e->all_feeds))
         return;
     cor_buf_init(&out, ASK_BYTES_MAX);
-    if (etcd_encode_range(&ask, 0, &out) < 0 ||
-        etcd_call_start(e->session, &etcd_method_range, &out, on_asked, e, &e->main_asks) < 0)
+    if (cor_etcd_encode_range(&ask, 0, &out) < 0 ||
+        cor_etcd_call_start(e->session, &cor_etcd_method_range, &out, on_asked, e, &e->main_asks) <
+            0)
         set_main_timer(e, ASK_RETRY_MS);
     else
         e->main_state = ETCD_MAIN_ASKING;
@@ -303,7 +304,7 @@ static void on_own_progress(struct etcd_watch *w)
     settle(feed);
     /* The main watch was faster. */
     if (feed->state == ETCD_FEED_CATCHING && is_over(feed->engine, feed))
-        etcd_watch_ask_progress(w);
+        cor_etcd_watch_ask_progress(w);
 }
 
 static void on_own_broken(struct etcd_watch *w, int err, const char *message)
@@ -316,8 +317,8 @@ static void on_own_broken(struct etcd_watch *w, int err, const char *message)
 static void catch_up(struct etcd_feed *feed)
 {
     const struct etcd_engine *e = feed->engine;
-    bool own_keys = e->is_narrow || (etcd_session_has_progress(e->session) &&
-                                     etcd_session_keeps_deletions(e->session));
+    bool own_keys = e->is_narrow || (cor_etcd_session_has_progress(e->session) &&
+                                     cor_etcd_session_keeps_deletions(e->session));
     bool is_wide = e->is_narrow && contains(&feed->base.range, &e->prefix);
     const struct cor_feed_range *range = is_wide ? &e->prefix : &feed->base.range;
     struct etcd_watch *w = &feed->watch;
@@ -328,9 +329,9 @@ static void catch_up(struct etcd_feed *feed)
     w->is_alone = false;
     w->pos = feed->base.pos;
     set_state(feed, ETCD_FEED_CATCHING);
-    etcd_watch_open(w);
+    cor_etcd_watch_open(w);
     if (own_keys)
-        etcd_watch_ask_progress(w);
+        cor_etcd_watch_ask_progress(w);
 }
 
 static void give_progress(struct etcd_feed *feed)
@@ -342,9 +343,9 @@ static void give_progress(struct etcd_feed *feed)
         feed->wants_more = e->is_narrow;
         cor_feed_deliver(&feed->base, NULL, 0, feed->base.pos);
         if (e->is_narrow)
-            etcd_watch_ask_progress(&e->main);
+            cor_etcd_watch_ask_progress(&e->main);
     } else if (feed->state == ETCD_FEED_CATCHING && e->is_narrow) {
-        etcd_watch_ask_progress(&feed->watch);
+        cor_etcd_watch_ask_progress(&feed->watch);
     }
 }
 
@@ -424,8 +425,8 @@ static void tell(struct cor_feed *base)
     cor_loop_reply(feed->engine->loop, &feed->command);
 }
 
-int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
-                   struct cor_feed **ret_feed)
+int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
+                       struct cor_feed **ret_feed)
 {
     struct etcd_engine *e = (struct etcd_engine *)engine;
     struct etcd_feed *feed = cor_calloc(1, sizeof(*feed) + opts->key.n + 1 + opts->end.n);
@@ -441,7 +442,7 @@ int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
     feed->engine = e;
     feed->command.on_mail = on_command;
     cor_list_init(&feed->link);
-    etcd_watch_init(&feed->watch, &e->streams);
+    cor_etcd_watch_init(&feed->watch, &e->streams);
     feed->watch.on_events = on_own_events;
     feed->watch.on_progress = on_own_progress;
     feed->watch.on_broken = on_own_broken;
@@ -452,12 +453,12 @@ int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
     return 0;
 }
 
-void etcd_feeds_init(struct etcd_engine *e)
+void cor_etcd_feeds_init(struct etcd_engine *e)
 {
     cor_list_init(&e->all_feeds);
     cor_timer_init(&e->main_timer, e->loop, on_main_timer);
-    etcd_watch_streams_init(&e->streams, e->session);
-    etcd_watch_init(&e->main, &e->streams);
+    cor_etcd_watch_streams_init(&e->streams, e->session);
+    cor_etcd_watch_init(&e->main, &e->streams);
     e->main.is_alone = true;
     e->main.key = e->main.end = ETCD_ALL_KEYS;
     e->main.on_events = on_main_events;
@@ -465,17 +466,17 @@ void etcd_feeds_init(struct etcd_engine *e)
     e->main.on_broken = on_main_broken;
 }
 
-int etcd_feeds_start(struct etcd_engine *e)
+int cor_etcd_feeds_start(struct etcd_engine *e)
 {
     return cor_timer_set(&e->main_timer, FAR_MS);
 }
 
-void etcd_feeds_deinit(struct etcd_engine *e)
+void cor_etcd_feeds_deinit(struct etcd_engine *e)
 {
     assert(cor_list_empty(&e->all_feeds));
     cor_timer_cancel(&e->main_timer);
-    etcd_watch_close(&e->main);
+    cor_etcd_watch_close(&e->main);
     if (e->main_asks)
-        etcd_call_cancel(COR_STEAL(e->main_asks));
+        cor_etcd_call_cancel(COR_STEAL(e->main_asks));
     cor_feed_index_deinit(&e->feeds);
 }

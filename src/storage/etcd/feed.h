@@ -39,15 +39,15 @@ struct etcd_feed {
     struct etcd_watch watch; /* CATCHING */
 };
 
-int etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
-                   struct cor_feed **ret_feed);
+int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
+                       struct cor_feed **ret_feed);
 
-void etcd_feeds_init(struct etcd_engine *e);
+void cor_etcd_feeds_init(struct etcd_engine *e);
 /* On the loop's thread, before the first feed is opened. 0, -COR_ENOMEM. */
-int etcd_feeds_start(struct etcd_engine *e);
+int cor_etcd_feeds_start(struct etcd_engine *e);
 /* Etcd is at `rev`: who is in step hears when they have all up to it. */
-void etcd_feeds_saw(struct etcd_engine *e, cor_rev rev);
+void cor_etcd_feeds_saw(struct etcd_engine *e, cor_rev rev);
 /* All are closed. */
-void etcd_feeds_deinit(struct etcd_engine *e);
+void cor_etcd_feeds_deinit(struct etcd_engine *e);
 
 #endif

@@ -61,7 +61,7 @@ static cor_rev rev_of(const Etcd__ResponseHeader *header)
     return header ? from_int(header->revision) : 0;
 }
 
-int etcd_encode_range(const struct cor_range_req *req, size_t limit, struct cor_buf *out)
+int cor_etcd_encode_range(const struct cor_range_req *req, size_t limit, struct cor_buf *out)
 {
     Etcd__RangeRequest m = ETCD__RANGE_REQUEST__INIT;
 
@@ -97,13 +97,13 @@ static void drop_kvs(struct cor_range_req *req)
     req->ret_kvs = cor_free(req->ret_kvs);
 }
 
-int etcd_decode_range(struct cor_str bytes, struct cor_range_req *req)
+int cor_etcd_decode_range(struct cor_str bytes, struct cor_range_req *req)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     Etcd__RangeResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__range_response__descriptor, &arena, &m);
     if (r == 0 && rev_of(m->header) == 0)
         r = -COR_EINTERNAL;
@@ -119,7 +119,7 @@ int etcd_decode_range(struct cor_str bytes, struct cor_range_req *req)
     return 0;
 }
 
-int etcd_encode_write(const struct cor_write_req *req, struct cor_buf *out)
+int cor_etcd_encode_write(const struct cor_write_req *req, struct cor_buf *out)
 {
     Etcd__Compare compare = ETCD__COMPARE__INIT, *compares[] = {&compare};
     Etcd__PutRequest put = ETCD__PUT_REQUEST__INIT;
@@ -164,13 +164,13 @@ static int take_current(const Etcd__TxnResponse *m, struct cor_write_req *req)
     return -COR_ECONFLICT;
 }
 
-int etcd_decode_write(struct cor_str bytes, struct cor_write_req *req)
+int cor_etcd_decode_write(struct cor_str bytes, struct cor_write_req *req)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     Etcd__TxnResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__txn_response__descriptor, &arena, &m);
     if (r < 0)
         return r;
@@ -182,7 +182,7 @@ int etcd_decode_write(struct cor_str bytes, struct cor_write_req *req)
     return 0;
 }
 
-int etcd_encode_compaction(cor_rev rev, struct cor_buf *out)
+int cor_etcd_encode_compaction(cor_rev rev, struct cor_buf *out)
 {
     Etcd__CompactionRequest m = ETCD__COMPACTION_REQUEST__INIT;
 
@@ -190,7 +190,7 @@ int etcd_encode_compaction(cor_rev rev, struct cor_buf *out)
     return pack(&m.base, out);
 }
 
-int etcd_encode_grant(int64_t ttl_s, struct cor_buf *out)
+int cor_etcd_encode_grant(int64_t ttl_s, struct cor_buf *out)
 {
     Etcd__LeaseGrantRequest m = ETCD__LEASE_GRANT_REQUEST__INIT;
 
@@ -198,13 +198,13 @@ int etcd_encode_grant(int64_t ttl_s, struct cor_buf *out)
     return pack(&m.base, out);
 }
 
-int etcd_decode_grant(struct cor_str bytes, int64_t *ret_id)
+int cor_etcd_decode_grant(struct cor_str bytes, int64_t *ret_id)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     Etcd__LeaseGrantResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__lease_grant_response__descriptor, &arena, &m);
     if (r == 0 && (m->id <= 0 || m->error[0]))
         r = -COR_EINTERNAL;
@@ -213,7 +213,7 @@ int etcd_decode_grant(struct cor_str bytes, int64_t *ret_id)
     return r;
 }
 
-int etcd_encode_revoke(int64_t id, struct cor_buf *out)
+int cor_etcd_encode_revoke(int64_t id, struct cor_buf *out)
 {
     Etcd__LeaseRevokeRequest m = ETCD__LEASE_REVOKE_REQUEST__INIT;
 
@@ -221,7 +221,7 @@ int etcd_encode_revoke(int64_t id, struct cor_buf *out)
     return pack(&m.base, out);
 }
 
-int etcd_encode_keep_alive(int64_t id, struct cor_buf *out)
+int cor_etcd_encode_keep_alive(int64_t id, struct cor_buf *out)
 {
     Etcd__LeaseKeepAliveRequest m = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
 
@@ -229,20 +229,21 @@ int etcd_encode_keep_alive(int64_t id, struct cor_buf *out)
     return pack(&m.base, out);
 }
 
-int etcd_decode_keep_alive(struct cor_str bytes, int64_t *ret_ttl_s)
+int cor_etcd_decode_keep_alive(struct cor_str bytes, int64_t *ret_ttl_s)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     Etcd__LeaseKeepAliveResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__lease_keep_alive_response__descriptor, &arena, &m);
     if (r == 0)
         *ret_ttl_s = m->ttl > 0 ? m->ttl : 0;
     return r;
 }
 
-int etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease, struct cor_buf *out)
+int cor_etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease,
+                        struct cor_buf *out)
 {
     Etcd__PutRequest m = ETCD__PUT_REQUEST__INIT;
 
@@ -252,7 +253,7 @@ int etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease, str
     return pack(&m.base, out);
 }
 
-int etcd_encode_authenticate(const char *name, const char *password, struct cor_buf *out)
+int cor_etcd_encode_authenticate(const char *name, const char *password, struct cor_buf *out)
 {
     Etcd__AuthenticateRequest m = ETCD__AUTHENTICATE_REQUEST__INIT;
 
@@ -261,13 +262,13 @@ int etcd_encode_authenticate(const char *name, const char *password, struct cor_
     return pack(&m.base, out);
 }
 
-int etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token)
+int cor_etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     Etcd__AuthenticateResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__authenticate_response__descriptor, &arena, &m);
     if (r == 0 && m->token[0] == '\0')
         r = -COR_EINTERNAL;
@@ -309,13 +310,13 @@ static bool keeps_deletions(const char *version)
     return is_version_from(version, 36, 18);
 }
 
-int etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_status)
+int cor_etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_status)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     Etcd__StatusResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__status_response__descriptor, &arena, &m);
     if (r == 0)
         *ret_status = (struct etcd_member_status){.db_bytes = from_int(m->db_size),
@@ -325,7 +326,7 @@ int etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_stat
     return r;
 }
 
-int etcd_encode_watch_create(const struct etcd_watch_create *create, struct cor_buf *out)
+int cor_etcd_encode_watch_create(const struct etcd_watch_create *create, struct cor_buf *out)
 {
     Etcd__WatchCreateRequest c = ETCD__WATCH_CREATE_REQUEST__INIT;
     Etcd__WatchRequest m = ETCD__WATCH_REQUEST__INIT;
@@ -341,7 +342,7 @@ int etcd_encode_watch_create(const struct etcd_watch_create *create, struct cor_
     return pack(&m.base, out);
 }
 
-int etcd_encode_watch_cancel(int64_t id, struct cor_buf *out)
+int cor_etcd_encode_watch_cancel(int64_t id, struct cor_buf *out)
 {
     Etcd__WatchCancelRequest c = ETCD__WATCH_CANCEL_REQUEST__INIT;
     Etcd__WatchRequest m = ETCD__WATCH_REQUEST__INIT;
@@ -352,7 +353,7 @@ int etcd_encode_watch_cancel(int64_t id, struct cor_buf *out)
     return pack(&m.base, out);
 }
 
-int etcd_encode_watch_progress(struct cor_buf *out)
+int cor_etcd_encode_watch_progress(struct cor_buf *out)
 {
     Etcd__WatchProgressRequest p = ETCD__WATCH_PROGRESS_REQUEST__INIT;
     Etcd__WatchRequest m = ETCD__WATCH_REQUEST__INIT;
@@ -393,14 +394,14 @@ static int take_events(const Etcd__WatchResponse *m, struct etcd_watch_answer *a
     return 0;
 }
 
-int etcd_decode_watch(struct cor_str bytes, struct etcd_watch_answer *ret_answer)
+int cor_etcd_decode_watch(struct cor_str bytes, struct etcd_watch_answer *ret_answer)
 {
-    COR_CLEANUP(etcd_arena_deinit) struct etcd_arena arena;
+    COR_CLEANUP(cor_etcd_arena_deinit) struct etcd_arena arena;
     struct etcd_watch_answer answer = {0};
     Etcd__WatchResponse *m;
     int r;
 
-    etcd_arena_init(&arena);
+    cor_etcd_arena_init(&arena);
     r = unpack(bytes, &etcd__watch_response__descriptor, &arena, &m);
     if (r < 0)
         return r;
@@ -415,14 +416,14 @@ int etcd_decode_watch(struct cor_str bytes, struct etcd_watch_answer *ret_answer
         snprintf(answer.reason, sizeof(answer.reason), "%s", m->cancel_reason);
     r = take_events(m, &answer);
     if (r < 0) {
-        etcd_watch_answer_deinit(&answer);
+        cor_etcd_watch_answer_deinit(&answer);
         return r;
     }
     *ret_answer = answer;
     return 0;
 }
 
-void etcd_watch_answer_deinit(struct etcd_watch_answer *answer)
+void cor_etcd_watch_answer_deinit(struct etcd_watch_answer *answer)
 {
     for (size_t i = 0; i < answer->nevents; i++) {
         cor_kv_unref(answer->events[i].kv);

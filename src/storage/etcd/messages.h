@@ -9,30 +9,31 @@
 #include "storage/engine/engine.h"
 
 /* At most `limit` keys; 0: all. */
-int etcd_encode_range(const struct cor_range_req *req, size_t limit, struct cor_buf *out);
+int cor_etcd_encode_range(const struct cor_range_req *req, size_t limit, struct cor_buf *out);
 /* Fills the results of the request; nothing is changed on failure. */
-int etcd_decode_range(struct cor_str bytes, struct cor_range_req *req);
+int cor_etcd_decode_range(struct cor_str bytes, struct cor_range_req *req);
 
 /* A transaction: if the key's mod revision is the expected one, put or delete, else get. */
-int etcd_encode_write(const struct cor_write_req *req, struct cor_buf *out);
+int cor_etcd_encode_write(const struct cor_write_req *req, struct cor_buf *out);
 /* Also -COR_ECONFLICT. */
-int etcd_decode_write(struct cor_str bytes, struct cor_write_req *req);
+int cor_etcd_decode_write(struct cor_str bytes, struct cor_write_req *req);
 
-int etcd_encode_compaction(cor_rev rev, struct cor_buf *out);
+int cor_etcd_encode_compaction(cor_rev rev, struct cor_buf *out);
 
-int etcd_encode_grant(int64_t ttl_s, struct cor_buf *out);
-int etcd_decode_grant(struct cor_str bytes, int64_t *ret_id);
+int cor_etcd_encode_grant(int64_t ttl_s, struct cor_buf *out);
+int cor_etcd_decode_grant(struct cor_str bytes, int64_t *ret_id);
 
-int etcd_encode_revoke(int64_t id, struct cor_buf *out);
-int etcd_encode_keep_alive(int64_t id, struct cor_buf *out);
+int cor_etcd_encode_revoke(int64_t id, struct cor_buf *out);
+int cor_etcd_encode_keep_alive(int64_t id, struct cor_buf *out);
 /* Seconds that it has left; 0: it is gone. */
-int etcd_decode_keep_alive(struct cor_str bytes, int64_t *ret_ttl_s);
+int cor_etcd_decode_keep_alive(struct cor_str bytes, int64_t *ret_ttl_s);
 
 /* Whatever the key's version is; the answer is not looked at. */
-int etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease, struct cor_buf *out);
+int cor_etcd_encode_put(struct cor_str key, struct cor_str value, int64_t lease,
+                        struct cor_buf *out);
 
-int etcd_encode_authenticate(const char *name, const char *password, struct cor_buf *out);
-int etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token);
+int cor_etcd_encode_authenticate(const char *name, const char *password, struct cor_buf *out);
+int cor_etcd_decode_authenticate(struct cor_str bytes, struct cor_buf *ret_token);
 
 struct etcd_member_status {
     uint64_t db_bytes, used_bytes;
@@ -42,7 +43,7 @@ struct etcd_member_status {
                            * compacted revision itself, from which a watch may begin */
 };
 /* The request is empty. */
-int etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_status);
+int cor_etcd_decode_status(struct cor_str bytes, struct etcd_member_status *ret_status);
 
 struct etcd_watch_create {
     int64_t id; /* chosen by the client, not 0 */
@@ -50,9 +51,9 @@ struct etcd_watch_create {
     cor_rev from; /* events after this revision */
     bool with_prev;
 };
-int etcd_encode_watch_create(const struct etcd_watch_create *create, struct cor_buf *out);
-int etcd_encode_watch_cancel(int64_t id, struct cor_buf *out);
-int etcd_encode_watch_progress(struct cor_buf *out);
+int cor_etcd_encode_watch_create(const struct etcd_watch_create *create, struct cor_buf *out);
+int cor_etcd_encode_watch_cancel(int64_t id, struct cor_buf *out);
+int cor_etcd_encode_watch_progress(struct cor_buf *out);
 
 struct etcd_watch_answer {
     int64_t id; /* -1: of all watches of the stream */
@@ -65,7 +66,7 @@ struct etcd_watch_answer {
     struct cor_feed_event *events;
     size_t nevents;
 };
-int etcd_decode_watch(struct cor_str bytes, struct etcd_watch_answer *ret_answer);
-void etcd_watch_answer_deinit(struct etcd_watch_answer *answer);
+int cor_etcd_decode_watch(struct cor_str bytes, struct etcd_watch_answer *ret_answer);
+void cor_etcd_watch_answer_deinit(struct etcd_watch_answer *answer);
 
 #endif

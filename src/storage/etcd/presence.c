@@ -57,7 +57,7 @@ static int call(struct etcd_presence *p, const struct etcd_method *method, int e
     int r = encoded;
 
     if (r == 0)
-        r = etcd_call_start(p->session, method, take_request, on_done, p, &p->call);
+        r = cor_etcd_call_start(p->session, method, take_request, on_done, p, &p->call);
     cor_buf_deinit(take_request);
     return r;
 }
@@ -79,7 +79,8 @@ static int revoke(struct etcd_presence *p)
 
     cor_buf_init(&out, REQUEST_MAX);
     enter(p, ETCD_PRESENCE_REVOKING, ETCD_PRESENCE_STOP_MS);
-    return call(p, &etcd_method_revoke, etcd_encode_revoke(p->lease, &out), &out, on_revoked);
+    return call(p, &cor_etcd_method_revoke, cor_etcd_encode_revoke(p->lease, &out), &out,
+                on_revoked);
 }
 
 /* A lease and the key. */
@@ -107,8 +108,8 @@ static void put(struct etcd_presence *p)
 
     cor_buf_init(&out, REQUEST_MAX);
     enter(p, ETCD_PRESENCE_PUTTING, FAR_MS);
-    r = etcd_encode_put(cor_buf_str(&p->key), cor_buf_str(&p->value), p->lease, &out);
-    if (call(p, &etcd_method_put, r, &out, on_put) < 0)
+    r = cor_etcd_encode_put(cor_buf_str(&p->key), cor_buf_str(&p->value), p->lease, &out);
+    if (call(p, &cor_etcd_method_put, r, &out, on_put) < 0)
         begin_anew(p);
 }
 
@@ -117,7 +118,7 @@ static void on_granted(struct etcd_call *done, const struct etcd_reply *reply)
     struct etcd_presence *p = done->arg;
 
     p->call = NULL;
-    if (reply->err == 0 && etcd_decode_grant(reply->message, &p->lease) == 0)
+    if (reply->err == 0 && cor_etcd_decode_grant(reply->message, &p->lease) == 0)
         put(p);
     else
         begin_anew(p);
@@ -129,8 +130,8 @@ static void grant(struct etcd_presence *p)
 
     cor_buf_init(&out, REQUEST_MAX);
     enter(p, ETCD_PRESENCE_GRANTING, FAR_MS);
-    if (call(p, &etcd_method_grant, etcd_encode_grant((int64_t)(p->ttl_ms / 1000), &out), &out,
-             on_granted) < 0)
+    if (call(p, &cor_etcd_method_grant, cor_etcd_encode_grant((int64_t)(p->ttl_ms / 1000), &out),
+             &out, on_granted) < 0)
         begin_anew(p);
 }
 
@@ -139,7 +140,7 @@ static void grant(struct etcd_presence *p)
 static void lose_stream(struct etcd_presence *p)
 {
     if (p->stream)
-        etcd_stream_close(COR_STEAL(p->stream));
+        cor_etcd_stream_close(COR_STEAL(p->stream));
     take_pause(p);
 }
 
@@ -148,7 +149,7 @@ static void on_message(void *arg, struct cor_str message)
     struct etcd_presence *p = arg;
     int64_t ttl_s;
 
-    if (etcd_decode_keep_alive(message, &ttl_s) < 0) {
+    if (cor_etcd_decode_keep_alive(message, &ttl_s) < 0) {
         lose_stream(p);
         return;
     }
@@ -164,7 +165,7 @@ static void on_closed(void *arg, const struct etcd_failure *why)
     struct etcd_presence *p = arg;
 
     p->stream = NULL;
-    p->wants_login = etcd_session_wants_login(p->session, why->message);
+    p->wants_login = cor_etcd_session_wants_login(p->session, why->message);
     lose_stream(p);
 }
 
@@ -174,9 +175,9 @@ static void keep(struct etcd_presence *p)
     int r;
 
     cor_buf_init(&out, REQUEST_MAX);
-    r = p->is_unanswered ? -COR_ETIMEOUT : etcd_encode_keep_alive(p->lease, &out);
+    r = p->is_unanswered ? -COR_ETIMEOUT : cor_etcd_encode_keep_alive(p->lease, &out);
     if (r == 0)
-        r = etcd_stream_send(p->stream, cor_buf_str(&out));
+        r = cor_etcd_stream_send(p->stream, cor_buf_str(&out));
     if (r < 0) {
         lose_stream(p);
         return;
@@ -191,7 +192,7 @@ static void on_up(struct etcd_waiter *waiter)
     struct etcd_presence *p = COR_CONTAINER_OF(waiter, struct etcd_presence, waiter);
 
     p->is_unanswered = false;
-    if (etcd_session_open_stream(p->session, KEEPALIVE, &cbs, p, &p->stream) < 0)
+    if (cor_etcd_session_open_stream(p->session, KEEPALIVE, &cbs, p, &p->stream) < 0)
         take_pause(p);
     else
         keep(p);
@@ -203,16 +204,17 @@ static void open_stream(struct etcd_presence *p)
 
     p->wants_login = false;
     enter(p, ETCD_PRESENCE_OPENING, FAR_MS);
-    etcd_session_wait(p->session, &p->waiter, wants_login ? ETCD_WAIT_LOGIN : ETCD_WAIT_CONNECTION);
+    cor_etcd_session_wait(p->session, &p->waiter,
+                          wants_login ? ETCD_WAIT_LOGIN : ETCD_WAIT_CONNECTION);
 }
 
 static void give_up(struct etcd_presence *p)
 {
     if (p->call)
-        etcd_call_cancel(COR_STEAL(p->call));
+        cor_etcd_call_cancel(COR_STEAL(p->call));
     if (p->stream)
-        etcd_stream_close(COR_STEAL(p->stream));
-    etcd_waiter_leave(&p->waiter);
+        cor_etcd_stream_close(COR_STEAL(p->stream));
+    cor_etcd_waiter_leave(&p->waiter);
 }
 
 static void on_timer(struct cor_timer *timer)
@@ -238,38 +240,38 @@ static void on_timer(struct cor_timer *timer)
     }
 }
 
-void etcd_presence_init(struct etcd_presence *p)
+void cor_etcd_presence_init(struct etcd_presence *p)
 {
     *p = (struct etcd_presence){.state = ETCD_PRESENCE_OFF};
     cor_buf_init(&p->key, ETCD_PRESENCE_BYTES_MAX);
     cor_buf_init(&p->value, ETCD_PRESENCE_BYTES_MAX);
-    etcd_waiter_init(&p->waiter, on_up);
+    cor_etcd_waiter_init(&p->waiter, on_up);
 }
 
-void etcd_presence_deinit(struct etcd_presence *p)
+void cor_etcd_presence_deinit(struct etcd_presence *p)
 {
     assert(p->state == ETCD_PRESENCE_OFF);
     cor_buf_deinit(&p->key);
     cor_buf_deinit(&p->value);
 }
 
-int etcd_presence_set(struct etcd_presence *p, struct cor_str key, struct cor_str value)
+int cor_etcd_presence_set(struct etcd_presence *p, struct cor_str key, struct cor_str value)
 {
     int r = key.n + value.n > ETCD_PRESENCE_BYTES_MAX ? -COR_ETOOBIG : cor_buf_adds(&p->key, key);
 
     return r < 0 ? r : cor_buf_adds(&p->value, value);
 }
 
-void etcd_presence_start(struct etcd_presence *p, struct etcd_session *session, uint64_t ttl_s)
+void cor_etcd_presence_start(struct etcd_presence *p, struct etcd_session *session, uint64_t ttl_s)
 {
     p->session = session;
     p->ttl_ms = ttl_s * 1000;
-    cor_timer_init(&p->timer, etcd_session_loop(session), on_timer);
+    cor_timer_init(&p->timer, cor_etcd_session_loop(session), on_timer);
     if (cor_timer_set(&p->timer, FAR_MS) == 0)
         grant(p);
 }
 
-bool etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), void *arg)
+bool cor_etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), void *arg)
 {
     if (p->state == ETCD_PRESENCE_OFF)
         return true;

@@ -7,8 +7,8 @@
  *             └─────────────────────────────────────┘ etcd says that the lease is gone
  *
  * Who may not write the key is OFF again, silently. A lease outlives its connection, so a lost
- * stream alone writes nothing. etcd_presence_stop() revokes the lease, which deletes the key.
- * Thread: the engine's loop, but for etcd_presence_init().  Owner: the engine. */
+ * stream alone writes nothing. cor_etcd_presence_stop() revokes the lease, which deletes the key.
+ * Thread: the engine's loop, but for cor_etcd_presence_init().  Owner: the engine. */
 #ifndef COR_STORAGE_ETCD_PRESENCE_H
 #define COR_STORAGE_ETCD_PRESENCE_H
 
@@ -43,21 +43,21 @@ struct etcd_presence {
     bool is_unanswered;        /* the last message of the stream */
     bool wants_login;          /* before the next stream */
     struct cor_timer timer;    /* set as long as it is not OFF */
-    void (*on_off)(void *arg); /* after etcd_presence_stop() */
+    void (*on_off)(void *arg); /* after cor_etcd_presence_stop() */
     void *arg;
 };
 
 /* Before the session is there; any thread. */
-void etcd_presence_init(struct etcd_presence *p);
-void etcd_presence_deinit(struct etcd_presence *p);
+void cor_etcd_presence_init(struct etcd_presence *p);
+void cor_etcd_presence_deinit(struct etcd_presence *p);
 
-/* What will be put; any thread, before etcd_presence_start(). 0, -COR_ENOMEM, -COR_ETOOBIG. */
-int etcd_presence_set(struct etcd_presence *p, struct cor_str key, struct cor_str value);
+/* What will be put; any thread, before cor_etcd_presence_start(). 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_etcd_presence_set(struct etcd_presence *p, struct cor_str key, struct cor_str value);
 
 /* Once. Without memory for a timer it stays OFF. */
-void etcd_presence_start(struct etcd_presence *p, struct etcd_session *session, uint64_t ttl_s);
+void cor_etcd_presence_start(struct etcd_presence *p, struct etcd_session *session, uint64_t ttl_s);
 
 /* OFF within ETCD_PRESENCE_STOP_MS. True: it was OFF, or is at once. False: on_off follows. */
-bool etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), void *arg);
+bool cor_etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), void *arg);
 
 #endif

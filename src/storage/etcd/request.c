@@ -64,7 +64,7 @@ static void finish(struct work *work, int err, const char *text)
         cor_engine_req_fail(req, err, text);
     else
         cor_engine_req_done(req, err);
-    etcd_engine_check_quiet(e);
+    cor_etcd_engine_check_quiet(e);
 }
 
 static void finish_decoded(struct work *work, int r)
@@ -76,10 +76,10 @@ static void finish_decoded(struct work *work, int r)
 
 static int encode_probe(struct work *work, struct cor_buf *out)
 {
-    const struct cor_range_req probe = {.key = etcd_engine_probe_key(work->engine),
+    const struct cor_range_req probe = {.key = cor_etcd_engine_probe_key(work->engine),
                                         .keys_only = true};
 
-    return etcd_encode_range(&probe, 0, out);
+    return cor_etcd_encode_range(&probe, 0, out);
 }
 
 static int encode_range(struct work *work, struct cor_buf *out)
@@ -88,7 +88,7 @@ static int encode_range(struct work *work, struct cor_buf *out)
 
     if (req->key.n == 0 && req->keys_only)
         return encode_probe(work, out);
-    return etcd_encode_range(req, work->limit, out);
+    return cor_etcd_encode_range(req, work->limit, out);
 }
 
 static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
@@ -98,7 +98,7 @@ static void on_current(struct etcd_call *call, const struct etcd_reply *reply)
     int r = reply->err;
 
     if (r == 0)
-        r = etcd_decode_range(reply->message, &now);
+        r = cor_etcd_decode_range(reply->message, &now);
     range_of(work)->ret_rev = now.ret_rev;
     cor_range_req_deinit(&now);
     if (r < 0)
@@ -137,21 +137,21 @@ static void on_range(struct etcd_call *call, const struct etcd_reply *reply)
     struct cor_range_req *req = range_of(work);
 
     if (reply->err == -COR_EFUTURE) {
-        step(work, &etcd_method_range, encode_probe, on_current);
+        step(work, &cor_etcd_method_range, encode_probe, on_current);
     } else if (reply->err == -COR_ETOOBIG && work->limit > 1) {
         work->limit /= 4;
         work->limit += work->limit == 0;
         work->engine->page_keys = work->limit;
-        step(work, &etcd_method_range, encode_range, on_range);
+        step(work, &cor_etcd_method_range, encode_range, on_range);
     } else if (reply->err < 0) {
         finish(work, reply->err, reply->text);
     } else {
-        int r = etcd_decode_range(reply->message, req);
+        int r = cor_etcd_decode_range(reply->message, req);
 
         if (r == 0 && req->limit == 0 && !req->keys_only)
             learn_page(work->engine, req);
         if (r == 0)
-            etcd_feeds_saw(work->engine, req->ret_rev);
+            cor_etcd_feeds_saw(work->engine, req->ret_rev);
         finish_decoded(work, r);
     }
 }
@@ -161,14 +161,14 @@ static void start_range(struct work *work)
     const struct cor_range_req *req = range_of(work);
 
     work->limit = req->limit || req->keys_only ? req->limit : work->engine->page_keys;
-    step(work, &etcd_method_range, encode_range, on_range);
+    step(work, &cor_etcd_method_range, encode_range, on_range);
 }
 
 /* Writes. */
 
 static int encode_write(struct work *work, struct cor_buf *out)
 {
-    return etcd_encode_write(write_of(work), out);
+    return cor_etcd_encode_write(write_of(work), out);
 }
 
 static void on_write(struct etcd_call *call, const struct etcd_reply *reply)
@@ -178,12 +178,12 @@ static void on_write(struct etcd_call *call, const struct etcd_reply *reply)
     if (reply->err < 0)
         finish(work, reply->err, reply->text);
     else
-        finish_decoded(work, etcd_decode_write(reply->message, write_of(work)));
+        finish_decoded(work, cor_etcd_decode_write(reply->message, write_of(work)));
 }
 
 static int encode_grant(struct work *work, struct cor_buf *out)
 {
-    return etcd_encode_grant(lease_of(work)->ttl_s, out);
+    return cor_etcd_encode_grant(lease_of(work)->ttl_s, out);
 }
 
 static void on_grant(struct etcd_call *call, const struct etcd_reply *reply)
@@ -193,7 +193,7 @@ static void on_grant(struct etcd_call *call, const struct etcd_reply *reply)
     if (reply->err < 0)
         finish(work, reply->err, reply->text);
     else
-        finish_decoded(work, etcd_decode_grant(reply->message, &lease_of(work)->ret_id));
+        finish_decoded(work, cor_etcd_decode_grant(reply->message, &lease_of(work)->ret_id));
 }
 
 static void learn_compacted(struct etcd_engine *e, cor_rev rev)
@@ -204,7 +204,7 @@ static void learn_compacted(struct etcd_engine *e, cor_rev rev)
 
 static int encode_compact(struct work *work, struct cor_buf *out)
 {
-    return etcd_encode_compaction(compact_of(work)->rev, out);
+    return cor_etcd_encode_compaction(compact_of(work)->rev, out);
 }
 
 /* Somebody else may have done it. */
@@ -225,7 +225,7 @@ static int encode_compact_key(struct work *work, struct cor_buf *out)
 {
     const struct cor_range_req probe = {.key = COR_COMPACT_KEY};
 
-    return etcd_encode_range(&probe, 1, out);
+    return cor_etcd_encode_range(&probe, 1, out);
 }
 
 static int encode_nothing(struct work *work, struct cor_buf *out)
@@ -240,7 +240,7 @@ static void on_status(struct etcd_call *call, const struct etcd_reply *reply)
     struct cor_engine_status_req *req = status_of(work);
     struct etcd_member_status status;
 
-    if (reply->err == 0 && etcd_decode_status(reply->message, &status) == 0) {
+    if (reply->err == 0 && cor_etcd_decode_status(reply->message, &status) == 0) {
         req->ret_file_bytes = status.db_bytes;
         req->ret_used_bytes = status.used_bytes;
     }
@@ -256,7 +256,7 @@ static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
     cor_rev rev;
 
     if (r == 0)
-        r = etcd_decode_range(reply->message, &answer);
+        r = cor_etcd_decode_range(reply->message, &answer);
     if (answer.ret_nkvs > 0 && cor_str_to_u64(cor_kv_value(answer.ret_kvs[0]), &rev) == 0)
         learn_compacted(work->engine, rev);
     req->ret_rev = answer.ret_rev;
@@ -265,14 +265,14 @@ static void on_probe(struct etcd_call *call, const struct etcd_reply *reply)
     if (r < 0)
         finish(work, r, reply->text);
     else
-        step(work, &etcd_method_status, encode_nothing, on_status);
+        step(work, &cor_etcd_method_status, encode_nothing, on_status);
 }
 
 /* Who may not read the key of compactions can read those of the prefix. */
 static void on_compact_key(struct etcd_call *call, const struct etcd_reply *reply)
 {
     if (reply->err == -COR_EFORBIDDEN)
-        step(call->arg, &etcd_method_probe, encode_probe, on_probe);
+        step(call->arg, &cor_etcd_method_probe, encode_probe, on_probe);
     else
         on_probe(call, reply);
 }
@@ -287,7 +287,7 @@ static void step(struct work *work, const struct etcd_method *method,
     cor_buf_init(&out, MESSAGE_MAX);
     r = encode(work, &out);
     if (r == 0)
-        r = etcd_call_start(work->engine->session, method, &out, on_done, work, NULL);
+        r = cor_etcd_call_start(work->engine->session, method, &out, on_done, work, NULL);
     cor_buf_deinit(&out);
     if (r < 0)
         finish(work, r, NULL);
@@ -302,16 +302,16 @@ static void on_mail(struct cor_mail *mail)
         start_range(work);
         break;
     case COR_ENGINE_WRITE:
-        step(work, &etcd_method_txn, encode_write, on_write);
+        step(work, &cor_etcd_method_txn, encode_write, on_write);
         break;
     case COR_ENGINE_LEASE:
-        step(work, &etcd_method_grant, encode_grant, on_grant);
+        step(work, &cor_etcd_method_grant, encode_grant, on_grant);
         break;
     case COR_ENGINE_COMPACT:
-        step(work, &etcd_method_compact, encode_compact, on_compact);
+        step(work, &cor_etcd_method_compact, encode_compact, on_compact);
         break;
     case COR_ENGINE_STATUS:
-        step(work, &etcd_method_probe, encode_compact_key, on_compact_key);
+        step(work, &cor_etcd_method_probe, encode_compact_key, on_compact_key);
         break;
     }
 }
@@ -323,7 +323,7 @@ static size_t cost(const struct cor_engine_req *req)
     return req->op == COR_ENGINE_WRITE ? w->key.n + w->value.n : 0;
 }
 
-void etcd_request(struct etcd_engine *e, struct cor_engine_req *req)
+void cor_etcd_request(struct etcd_engine *e, struct cor_engine_req *req)
 {
     struct work *work = cor_calloc(1, sizeof(*work));
     size_t bytes = cost(req);

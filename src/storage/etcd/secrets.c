@@ -89,8 +89,8 @@ static int init_login(struct etcd_secrets *s, const struct cor_etcd_config *conf
     return read_password(config->password_file, &s->password, reterr_status);
 }
 
-int etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config *config,
-                      struct cor_status *reterr_status)
+int cor_etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config *config,
+                          struct cor_status *reterr_status)
 {
     int r;
 
@@ -100,11 +100,11 @@ int etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config
     if (r == 0)
         r = init_login(secrets, config, reterr_status);
     if (r < 0)
-        etcd_secrets_deinit(secrets);
+        cor_etcd_secrets_deinit(secrets);
     return r;
 }
 
-void etcd_secrets_deinit(struct etcd_secrets *secrets)
+void cor_etcd_secrets_deinit(struct etcd_secrets *secrets)
 {
     cor_buf_deinit(&secrets->password);
     secrets->user = cor_free(secrets->user);

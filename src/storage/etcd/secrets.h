@@ -16,9 +16,9 @@ struct etcd_secrets {
 
 /* -COR_EINVAL (flags that do not belong together, files that hold something else), -COR_ENOTFOUND,
  * -COR_EIO and others of a file, -COR_ENOMEM; nothing is left to release then. */
-int etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config *config,
-                      struct cor_status *reterr_status);
+int cor_etcd_secrets_init(struct etcd_secrets *secrets, const struct cor_etcd_config *config,
+                          struct cor_status *reterr_status);
 /* The password is wiped. */
-void etcd_secrets_deinit(struct etcd_secrets *secrets);
+void cor_etcd_secrets_deinit(struct etcd_secrets *secrets);
 
 #endif

@@ -27,22 +27,22 @@
 static void greet(struct etcd_session *s);
 static void finish_close(struct etcd_session *s);
 
-struct cor_loop *etcd_session_loop(const struct etcd_session *s)
+struct cor_loop *cor_etcd_session_loop(const struct etcd_session *s)
 {
     return s->loop;
 }
 
-const char *etcd_session_trouble(const struct etcd_session *s)
+const char *cor_etcd_session_trouble(const struct etcd_session *s)
 {
     return s->trouble[0] ? s->trouble : "no connection yet";
 }
 
-bool etcd_session_has_progress(const struct etcd_session *s)
+bool cor_etcd_session_has_progress(const struct etcd_session *s)
 {
     return s->has_progress;
 }
 
-bool etcd_session_keeps_deletions(const struct etcd_session *s)
+bool cor_etcd_session_keeps_deletions(const struct etcd_session *s)
 {
     return s->keeps_deletions;
 }
@@ -54,18 +54,18 @@ static void set_trouble(struct etcd_session *s, const char *text, size_t n)
 
 /* Who waits. */
 
-void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
+void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
     cor_list_init(&waiter->link);
     waiter->on_up = on_up;
 }
 
-void etcd_waiter_leave(struct etcd_waiter *waiter)
+void cor_etcd_waiter_leave(struct etcd_waiter *waiter)
 {
     cor_list_remove(&waiter->link);
 }
 
-void etcd_session_post_turn(struct etcd_session *s)
+void cor_etcd_session_post_turn(struct etcd_session *s)
 {
     if (s->turn_posted)
         return;
@@ -73,7 +73,7 @@ void etcd_session_post_turn(struct etcd_session *s)
     cor_loop_reply(s->loop, &s->turn);
 }
 
-bool etcd_session_can_start(const struct etcd_session *s)
+bool cor_etcd_session_can_start(const struct etcd_session *s)
 {
     return s->state == ETCD_SESSION_UP && s->nstreams < ETCD_STREAMS_MAX &&
            !cor_list_empty(&s->waiting);
@@ -86,7 +86,7 @@ static void on_turn(struct cor_mail *mail)
     s->turn_posted = false;
     if (s->state == ETCD_SESSION_DOWN && !s->greets_late)
         greet(s);
-    while (etcd_session_can_start(s)) {
+    while (cor_etcd_session_can_start(s)) {
         struct etcd_waiter *waiter =
             COR_CONTAINER_OF(cor_list_pop(&s->waiting), struct etcd_waiter, link);
 
@@ -119,10 +119,11 @@ static void on_retry(struct cor_timer *timer)
     s->retries_soon = s->greets_late = false;
     set_retry_timer(s, IDLE_MS);
     cor_list_splice(&s->waiting, &s->retrying);
-    etcd_session_post_turn(s);
+    cor_etcd_session_post_turn(s);
 }
 
-void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
+void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
+                           enum etcd_wait_when when)
 {
     if (when == ETCD_WAIT_LOGIN && s->state == ETCD_SESSION_UP)
         s->state = ETCD_SESSION_DOWN;
@@ -131,14 +132,14 @@ void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum 
         retry_soon(s);
     } else {
         cor_list_push(&s->waiting, &waiter->link);
-        etcd_session_post_turn(s);
+        cor_etcd_session_post_turn(s);
     }
 }
 
 /* The greeting. */
 
 /* A watch ends when its member has lost the leader, rather than to be silent. */
-size_t etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2])
+size_t cor_etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2])
 {
     size_t n = 0;
 
@@ -148,14 +149,14 @@ size_t etcd_session_metadata(const struct etcd_session *s, struct cor_http_heade
     return n;
 }
 
-bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
+bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message)
 {
     return s->secrets.user && (strstr(message, "invalid auth token") ||
                                strstr(message, "revision of auth store is old") ||
                                strstr(message, "user name is empty"));
 }
 
-bool etcd_is_refusal(const char *message)
+bool cor_etcd_is_refusal(const char *message)
 {
     return strstr(message, "permission denied") != NULL;
 }
@@ -181,7 +182,7 @@ static void on_version(const struct cor_grpc_status *status, struct cor_str mess
     } else if (status->code != COR_GRPC_OK) {
         be_down(s, status->message.p, status->message.n);
         return;
-    } else if (etcd_decode_status(message, &member) < 0) {
+    } else if (cor_etcd_decode_status(message, &member) < 0) {
         be_down(s, UNREADABLE, sizeof(UNREADABLE) - 1);
         return;
     }
@@ -189,7 +190,7 @@ static void on_version(const struct cor_grpc_status *status, struct cor_str mess
     s->keeps_deletions = member.keeps_deletions;
     s->state = ETCD_SESSION_UP;
     s->trouble[0] = '\0';
-    etcd_session_post_turn(s);
+    cor_etcd_session_post_turn(s);
 }
 
 static void ask(struct etcd_session *s, const char *method, struct cor_str message,
@@ -198,7 +199,7 @@ static void ask(struct etcd_session *s, const char *method, struct cor_str messa
     struct cor_http_header headers[2];
     const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
                                             .metadata = headers,
-                                            .nmetadata = etcd_session_metadata(s, headers),
+                                            .nmetadata = cor_etcd_session_metadata(s, headers),
                                             .timeout_ms = GREETING_MS};
     int r = cor_grpc_unary(s->channel, &opts, &message, 1, on_reply, s, &s->greeting);
 
@@ -218,7 +219,7 @@ static void on_token(const struct cor_grpc_status *status, struct cor_str messag
     s->greeting = NULL;
     if (status->code != COR_GRPC_OK)
         be_down(s, status->message.p, status->message.n);
-    else if (etcd_decode_authenticate(message, &s->token) < 0)
+    else if (cor_etcd_decode_authenticate(message, &s->token) < 0)
         be_down(s, UNREADABLE, sizeof(UNREADABLE) - 1);
     else
         ask_version(s);
@@ -231,7 +232,7 @@ static void log_in(struct etcd_session *s)
 
     cor_buf_reset(&s->token);
     cor_buf_init_secret(&out, GREETING_BYTES_MAX);
-    r = etcd_encode_authenticate(s->secrets.user, cor_buf_z(&s->secrets.password), &out);
+    r = cor_etcd_encode_authenticate(s->secrets.user, cor_buf_z(&s->secrets.password), &out);
     if (r == 0)
         ask(s, "/etcdserverpb.Auth/Authenticate", cor_buf_str(&out), on_token);
     else
@@ -261,7 +262,7 @@ static void on_state(struct cor_grpc_channel *channel, int r, const char *why, v
     if (r < 0 && s->state == ETCD_SESSION_UP)
         s->state = ETCD_SESSION_DOWN;
     s->greets_late = false;
-    etcd_session_post_turn(s);
+    cor_etcd_session_post_turn(s);
 }
 
 static int open_channel(struct etcd_session *s)
@@ -307,7 +308,7 @@ static void close_channel(struct etcd_session *s)
 }
 
 /* The channel itself leaves a member only when the connection fails. */
-void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
+void cor_etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
 {
     struct cor_grpc_channel *old = s->channel;
 
@@ -321,15 +322,15 @@ void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure
     s->state = ETCD_SESSION_DOWN;
     s->closing++;
     cor_grpc_channel_close(old, on_channel_closed, s);
-    etcd_session_post_turn(s);
+    cor_etcd_session_post_turn(s);
 }
 
 /* Opening and closing. */
 
 static void session_free(struct etcd_session *s)
 {
-    etcd_endpoints_deinit(&s->endpoints);
-    etcd_secrets_deinit(&s->secrets);
+    cor_etcd_endpoints_deinit(&s->endpoints);
+    cor_etcd_secrets_deinit(&s->secrets);
     cor_buf_deinit(&s->token);
     cor_free(s);
 }
@@ -350,7 +351,7 @@ static void finish_close(struct etcd_session *s)
         cor_net_close(s->net, on_net_closed, s);
 }
 
-void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
+void cor_etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
 {
     assert(cor_list_empty(&s->waiting) && cor_list_empty(&s->retrying) && s->nstreams == 0);
     s->state = ETCD_SESSION_CLOSED;
@@ -365,10 +366,10 @@ static int prepare(struct etcd_session *s, const struct cor_etcd_config *config,
                    struct cor_status *reterr_status)
 {
     struct cor_rand rand;
-    int r = etcd_endpoints_parse(config->servers, &s->endpoints, reterr_status);
+    int r = cor_etcd_endpoints_parse(config->servers, &s->endpoints, reterr_status);
 
     if (r == 0)
-        r = etcd_secrets_init(&s->secrets, config, reterr_status);
+        r = cor_etcd_secrets_init(&s->secrets, config, reterr_status);
     if (r == 0)
         r = cor_timer_set(&s->retry_timer, IDLE_MS);
     if (r == 0)
@@ -380,8 +381,8 @@ static int prepare(struct etcd_session *s, const struct cor_etcd_config *config,
     return r;
 }
 
-int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
-                     struct etcd_session **ret_session, struct cor_status *reterr_status)
+int cor_etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                         struct etcd_session **ret_session, struct cor_status *reterr_status)
 {
     struct etcd_session *s = cor_calloc(1, sizeof(*s));
     int r;
@@ -404,7 +405,7 @@ int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop
     return 0;
 }
 
-int etcd_session_start(struct etcd_session *s)
+int cor_etcd_session_start(struct etcd_session *s)
 {
     int r = open_channel(s);
 

@@ -23,25 +23,25 @@ struct etcd_stream;
 
 /* Reads files and addresses, connects to nothing yet. -COR_EINVAL, -COR_EIO (a file), -COR_ENOMEM.
  */
-int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
-                     struct etcd_session **ret_session, struct cor_status *reterr_status);
+int cor_etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                         struct etcd_session **ret_session, struct cor_status *reterr_status);
 
 /* On the loop's own thread: begins to connect. 0, or -COR_EINVAL, -COR_ENOMEM: it can be tried
  * again. */
-int etcd_session_start(struct etcd_session *s);
+int cor_etcd_session_start(struct etcd_session *s);
 
 /* Ends the connection. `on_closed` follows on the loop, the session is gone then. All streams are
  * closed and nobody waits. */
-void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg);
+void cor_etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg);
 
-struct cor_loop *etcd_session_loop(const struct etcd_session *s);
+struct cor_loop *cor_etcd_session_loop(const struct etcd_session *s);
 
 /* The last thing that went wrong with the connection; "" when it is up. */
-const char *etcd_session_trouble(const struct etcd_session *s);
+const char *cor_etcd_session_trouble(const struct etcd_session *s);
 
 /* Of the member that is connected, or was last: see etcd_member_status. */
-bool etcd_session_has_progress(const struct etcd_session *s);
-bool etcd_session_keeps_deletions(const struct etcd_session *s);
+bool cor_etcd_session_has_progress(const struct etcd_session *s);
+bool cor_etcd_session_keeps_deletions(const struct etcd_session *s);
 
 enum etcd_wait_when {
     ETCD_WAIT_CONNECTION, /* as soon as the session is up */
@@ -55,12 +55,12 @@ struct etcd_waiter {
     void (*on_up)(struct etcd_waiter *waiter);
 };
 
-void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter));
+void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter));
 /* on_up follows once, never before this returns. */
-void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
-                       enum etcd_wait_when when);
+void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
+                           enum etcd_wait_when when);
 /* It does not follow. Harmless when it does not wait. */
-void etcd_waiter_leave(struct etcd_waiter *waiter);
+void cor_etcd_waiter_leave(struct etcd_waiter *waiter);
 
 /* Why a call ended. */
 struct etcd_failure {
@@ -81,25 +81,25 @@ struct etcd_stream_cbs {
 typedef void (*etcd_reply_cb)(void *arg, const struct etcd_failure *why, struct cor_str message);
 
 /* From on_up. Nothing is called back before it returns. 0, or -COR_EBUSY, -COR_ECANCELED (not up),
- * -COR_ETOOBIG, -COR_ENOMEM. `ret_stream` is for etcd_stream_close() only. */
-int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
-                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
-                       struct etcd_stream **ret_stream);
-int etcd_session_open_stream(struct etcd_session *s, const char *method,
-                             const struct etcd_stream_cbs *cbs, void *arg,
-                             struct etcd_stream **ret_stream);
+ * -COR_ETOOBIG, -COR_ENOMEM. `ret_stream` is for cor_etcd_stream_close() only. */
+int cor_etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                           uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                           struct etcd_stream **ret_stream);
+int cor_etcd_session_open_stream(struct etcd_session *s, const char *method,
+                                 const struct etcd_stream_cbs *cbs, void *arg,
+                                 struct etcd_stream **ret_stream);
 /* One message, copied. 0, -COR_ENOMEM, -COR_EBUSY (too much waits), -COR_ECANCELED. */
-int etcd_stream_send(struct etcd_stream *stream, struct cor_str message);
+int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message);
 /* Nothing is called back after it. */
-void etcd_stream_close(struct etcd_stream *stream);
+void cor_etcd_stream_close(struct etcd_stream *stream);
 
 /* etcd's words, in a stream's end or in the reason of a canceled watch: the login has expired, and
  * there is a user to log in again. */
-bool etcd_session_wants_login(const struct etcd_session *s, const char *message);
+bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message);
 /* It will not be otherwise next time. */
-bool etcd_is_refusal(const char *message);
+bool cor_etcd_is_refusal(const char *message);
 /* Why a call or a stream ended. A member that has no leader cannot serve, but another one may: the
  * session goes on to it. Other reasons are ignored. */
-void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why);
+void cor_etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why);
 
 #endif

@@ -49,12 +49,12 @@ struct etcd_session {
 };
 
 /* Somebody who waits may begin, or a greeting is due: a later turn sees to it. */
-void etcd_session_post_turn(struct etcd_session *s);
+void cor_etcd_session_post_turn(struct etcd_session *s);
 
 /* Is the session up, with room for one more call, and does somebody wait for that? */
-bool etcd_session_can_start(const struct etcd_session *s);
+bool cor_etcd_session_can_start(const struct etcd_session *s);
 
 /* What goes with every call. Returns how many. */
-size_t etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2]);
+size_t cor_etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2]);
 
 #endif

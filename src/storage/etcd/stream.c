@@ -17,8 +17,8 @@ static void stream_free(struct etcd_stream *stream)
     struct etcd_session *s = stream->session;
 
     s->nstreams--;
-    if (etcd_session_can_start(s))
-        etcd_session_post_turn(s);
+    if (cor_etcd_session_can_start(s))
+        cor_etcd_session_post_turn(s);
     cor_free(stream);
 }
 
@@ -81,14 +81,14 @@ static int stream_new(struct etcd_session *s, struct etcd_stream **ret_stream)
     return 0;
 }
 
-int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
-                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
-                       struct etcd_stream **ret_stream)
+int cor_etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                           uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                           struct etcd_stream **ret_stream)
 {
     struct cor_http_header headers[2];
     const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
                                             .metadata = headers,
-                                            .nmetadata = etcd_session_metadata(s, headers),
+                                            .nmetadata = cor_etcd_session_metadata(s, headers),
                                             .timeout_ms = timeout_ms};
     struct etcd_stream *stream;
     int r = stream_new(s, &stream);
@@ -105,15 +105,15 @@ int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_st
     return r;
 }
 
-int etcd_session_open_stream(struct etcd_session *s, const char *method,
-                             const struct etcd_stream_cbs *cbs, void *arg,
-                             struct etcd_stream **ret_stream)
+int cor_etcd_session_open_stream(struct etcd_session *s, const char *method,
+                                 const struct etcd_stream_cbs *cbs, void *arg,
+                                 struct etcd_stream **ret_stream)
 {
     static const struct cor_grpc_call_cbs call_cbs = {.on_message = on_message, .on_done = on_done};
     struct cor_http_header headers[2];
     const struct cor_grpc_call_opts opts = {.method = cor_strz(method),
                                             .metadata = headers,
-                                            .nmetadata = etcd_session_metadata(s, headers)};
+                                            .nmetadata = cor_etcd_session_metadata(s, headers)};
     struct etcd_stream *stream;
     int r = stream_new(s, &stream);
 
@@ -129,12 +129,12 @@ int etcd_session_open_stream(struct etcd_session *s, const char *method,
     return r;
 }
 
-int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
+int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
 {
     return cor_grpc_call_send(stream->call, &message, 1);
 }
 
-void etcd_stream_close(struct etcd_stream *stream)
+void cor_etcd_stream_close(struct etcd_stream *stream)
 {
     cor_grpc_call_cancel(stream->call);
     stream_free(stream);

@@ -21,8 +21,8 @@ static void drop_held(struct etcd_watch *w, size_t n)
 
 static void stop(struct etcd_watch *w)
 {
-    etcd_place_leave(&w->place);
-    etcd_waiter_leave(&w->waiter);
+    cor_etcd_place_leave(&w->place);
+    cor_etcd_waiter_leave(&w->waiter);
     drop_held(w, w->nheld);
     w->held = cor_free(w->held);
     w->held_cap = 0;
@@ -40,14 +40,14 @@ static void restart(struct etcd_watch *w, enum etcd_wait_when when)
 {
     stop(w);
     w->state = ETCD_WATCH_WAITING;
-    etcd_session_wait(w->streams->session, &w->waiter, when);
+    cor_etcd_session_wait(w->streams->session, &w->waiter, when);
 }
 
-void etcd_watch_ask_progress(struct etcd_watch *w)
+void cor_etcd_watch_ask_progress(struct etcd_watch *w)
 {
     w->wants_progress = true;
     if (w->state == ETCD_WATCH_OPEN)
-        etcd_place_ask_progress(&w->place);
+        cor_etcd_place_ask_progress(&w->place);
 }
 
 /* In etcd's own words. */
@@ -185,7 +185,7 @@ static void on_progress(struct etcd_place *place, cor_rev rev)
     struct etcd_watch *w = of_place(place);
 
     if (w->nheld > 0) {
-        etcd_place_ask_progress(place);
+        cor_etcd_place_ask_progress(place);
         return;
     }
     w->wants_progress = false;
@@ -223,30 +223,30 @@ static void on_up(struct etcd_waiter *waiter)
     const struct etcd_watch_create create = {
         .key = w->key, .end = w->end, .from = w->pos, .with_prev = w->with_prev};
 
-    if (etcd_watch_streams_join(w->streams, w->is_alone, &create, &cbs, &w->place) < 0) {
+    if (cor_etcd_watch_streams_join(w->streams, w->is_alone, &create, &cbs, &w->place) < 0) {
         restart(w, ETCD_WAIT_RETRY);
         return;
     }
     w->state = ETCD_WATCH_OPEN;
     if (w->wants_progress)
-        etcd_place_ask_progress(&w->place);
+        cor_etcd_place_ask_progress(&w->place);
 }
 
-void etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams)
+void cor_etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams)
 {
     w->streams = streams;
-    etcd_waiter_init(&w->waiter, on_up);
+    cor_etcd_waiter_init(&w->waiter, on_up);
 }
 
-void etcd_watch_open(struct etcd_watch *w)
+void cor_etcd_watch_open(struct etcd_watch *w)
 {
     assert(w->state == ETCD_WATCH_CLOSED);
     w->wants_progress = false;
     w->state = ETCD_WATCH_WAITING;
-    etcd_session_wait(w->streams->session, &w->waiter, ETCD_WAIT_CONNECTION);
+    cor_etcd_session_wait(w->streams->session, &w->waiter, ETCD_WAIT_CONNECTION);
 }
 
-void etcd_watch_close(struct etcd_watch *w)
+void cor_etcd_watch_close(struct etcd_watch *w)
 {
     stop(w);
     w->state = ETCD_WATCH_CLOSED;

@@ -43,16 +43,16 @@ struct etcd_watch {
 };
 
 /* Once, on a zeroed struct; the public fields are set afterwards. */
-void etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams);
+void cor_etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams);
 
 /* Events after `pos`, from a closed watch. Nothing is called back before it returns. */
-void etcd_watch_open(struct etcd_watch *w);
+void cor_etcd_watch_open(struct etcd_watch *w);
 
 /* Nothing is called back after it. Harmless when it is closed. */
-void etcd_watch_close(struct etcd_watch *w);
+void cor_etcd_watch_close(struct etcd_watch *w);
 
 /* on_progress comes when etcd has delivered all it has; needs a member whose progress answers can
  * be trusted. Once for each question. */
-void etcd_watch_ask_progress(struct etcd_watch *w);
+void cor_etcd_watch_ask_progress(struct etcd_watch *w);
 
 #endif

@@ -58,7 +58,7 @@ static void end_call(struct etcd_watch_stream *s)
         s->all->shared = NULL;
     cor_timer_cancel(&s->timer);
     if (s->call)
-        etcd_stream_close(COR_STEAL(s->call));
+        cor_etcd_stream_close(COR_STEAL(s->call));
 }
 
 static void stream_free(struct etcd_watch_stream *s)
@@ -108,9 +108,9 @@ static int send_progress(struct etcd_watch_stream *s)
     int r;
 
     cor_buf_init(&out, REQUEST_BYTES_MAX);
-    r = etcd_encode_watch_progress(&out);
+    r = cor_etcd_encode_watch_progress(&out);
     if (r == 0)
-        r = etcd_stream_send(s->call, cor_buf_str(&out));
+        r = cor_etcd_stream_send(s->call, cor_buf_str(&out));
     return r;
 }
 
@@ -139,13 +139,13 @@ static int send_cancel(struct etcd_watch_stream *s, int64_t id)
     int r;
 
     cor_buf_init(&out, REQUEST_BYTES_MAX);
-    r = etcd_encode_watch_cancel(id, &out);
+    r = cor_etcd_encode_watch_cancel(id, &out);
     if (r == 0)
-        r = etcd_stream_send(s->call, cor_buf_str(&out));
+        r = cor_etcd_stream_send(s->call, cor_buf_str(&out));
     return r == -COR_ECANCELED ? 0 : r;
 }
 
-void etcd_place_leave(struct etcd_place *place)
+void cor_etcd_place_leave(struct etcd_place *place)
 {
     struct etcd_watch_stream *s = place->stream;
     int64_t id = place->id;
@@ -160,7 +160,7 @@ void etcd_place_leave(struct etcd_place *place)
 }
 
 /* One question for all that were announced meanwhile; the timer asks in any case. */
-void etcd_place_ask_progress(struct etcd_place *place)
+void cor_etcd_place_ask_progress(struct etcd_place *place)
 {
     struct etcd_watch_stream *s = place->stream;
 
@@ -194,7 +194,7 @@ static void on_timer(struct cor_timer *timer)
 
         if (!is_held_up(s, place))
             continue;
-        etcd_place_leave(place);
+        cor_etcd_place_leave(place);
         place->cbs->on_held_up(place);
     }
     s->is_ask_due |= wants_progress(s);
@@ -241,14 +241,14 @@ static void take_progress(struct etcd_watch_stream *s, cor_rev rev)
 static void take_canceled(struct etcd_watch_stream *s, struct etcd_place *place,
                           const struct etcd_watch_answer *a)
 {
-    if (etcd_session_wants_login(s->all->session, a->reason)) {
+    if (cor_etcd_session_wants_login(s->all->session, a->reason)) {
         lose(s, ETCD_WAIT_LOGIN);
         return;
     }
     detach(place);
     if (a->compact_rev > 0)
         place->cbs->on_end(place, -COR_EEXPIRED, COMPACTED);
-    else if (etcd_is_refusal(a->reason))
+    else if (cor_etcd_is_refusal(a->reason))
         place->cbs->on_end(place, -COR_EFORBIDDEN, a->reason);
     else
         place->cbs->on_lost(place, ETCD_WAIT_RETRY);
@@ -290,13 +290,13 @@ static void on_message(void *arg, struct cor_str message)
     struct etcd_watch_stream *s = arg;
     struct etcd_watch_answer answer;
 
-    if (etcd_decode_watch(message, &answer) < 0) {
+    if (cor_etcd_decode_watch(message, &answer) < 0) {
         lose(s, ETCD_WAIT_RETRY);
         return;
     }
     s->is_busy = true;
     take_answer(s, &answer);
-    etcd_watch_answer_deinit(&answer);
+    cor_etcd_watch_answer_deinit(&answer);
     settle(s);
 }
 
@@ -306,10 +306,10 @@ static void on_closed(void *arg, const struct etcd_failure *why)
     struct cor_list *link;
 
     s->call = NULL;
-    etcd_session_blame_member(s->all->session, why);
-    if (!etcd_is_refusal(why->message)) {
-        lose(s, etcd_session_wants_login(s->all->session, why->message) ? ETCD_WAIT_LOGIN
-                                                                        : ETCD_WAIT_RETRY);
+    cor_etcd_session_blame_member(s->all->session, why);
+    if (!cor_etcd_is_refusal(why->message)) {
+        lose(s, cor_etcd_session_wants_login(s->all->session, why->message) ? ETCD_WAIT_LOGIN
+                                                                            : ETCD_WAIT_RETRY);
         return;
     }
     end_call(s);
@@ -334,7 +334,7 @@ static int stream_new(struct etcd_watch_streams *all, bool is_lone,
 
     if (!s)
         return -COR_ENOMEM;
-    r = etcd_session_open_stream(all->session, METHOD_WATCH, &cbs, s, &s->call);
+    r = cor_etcd_session_open_stream(all->session, METHOD_WATCH, &cbs, s, &s->call);
     if (r < 0) {
         cor_free(s);
         return r;
@@ -344,7 +344,7 @@ static int stream_new(struct etcd_watch_streams *all, bool is_lone,
     all->nlone += is_lone;
     cor_map_init(&s->by_id, PLACES_MAX);
     cor_list_init(&s->places);
-    cor_timer_init(&s->timer, etcd_session_loop(all->session), on_timer);
+    cor_timer_init(&s->timer, cor_etcd_session_loop(all->session), on_timer);
     if (!is_lone)
         all->shared = s;
     *ret_stream = s;
@@ -359,9 +359,9 @@ static int send_create(struct etcd_watch_stream *s, const struct etcd_watch_crea
 
     create.id = s->last_id + 1;
     cor_buf_init(&out, REQUEST_BYTES_MAX);
-    r = etcd_encode_watch_create(&create, &out);
+    r = cor_etcd_encode_watch_create(&create, &out);
     if (r == 0)
-        r = etcd_stream_send(s->call, cor_buf_str(&out));
+        r = cor_etcd_stream_send(s->call, cor_buf_str(&out));
     return r;
 }
 
@@ -386,9 +386,9 @@ static int take_place(struct etcd_watch_stream *s, const struct etcd_watch_creat
     return 0;
 }
 
-int etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
-                            const struct etcd_watch_create *create,
-                            const struct etcd_place_cbs *cbs, struct etcd_place *place)
+int cor_etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
+                                const struct etcd_watch_create *create,
+                                const struct etcd_place_cbs *cbs, struct etcd_place *place)
 {
     struct etcd_watch_stream *s = alone ? NULL : streams->shared;
     int r = s ? 0 : stream_new(streams, alone, &s);
@@ -402,7 +402,7 @@ int etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
     return r;
 }
 
-void etcd_watch_streams_init(struct etcd_watch_streams *streams, struct etcd_session *session)
+void cor_etcd_watch_streams_init(struct etcd_watch_streams *streams, struct etcd_session *session)
 {
     *streams = (struct etcd_watch_streams){.session = session};
 }

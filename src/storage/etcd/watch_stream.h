@@ -57,19 +57,19 @@ struct etcd_place {
     unsigned asked; /* again, since it wants it */
 };
 
-void etcd_watch_streams_init(struct etcd_watch_streams *streams, struct etcd_session *session);
+void cor_etcd_watch_streams_init(struct etcd_watch_streams *streams, struct etcd_session *session);
 
 /* While the session is up, or -COR_ECANCELED. Nothing is called back before it returns. Also
  * -COR_ENOMEM, -COR_EBUSY. `create->id` does not count. */
-int etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
-                            const struct etcd_watch_create *create,
-                            const struct etcd_place_cbs *cbs, struct etcd_place *place);
+int cor_etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
+                                const struct etcd_watch_create *create,
+                                const struct etcd_place_cbs *cbs, struct etcd_place *place);
 
 /* Nothing is called back after it. Harmless without a place. */
-void etcd_place_leave(struct etcd_place *place);
+void cor_etcd_place_leave(struct etcd_place *place);
 
 /* on_progress comes when etcd has delivered all it has; needs a member whose progress answers can
  * be trusted. */
-void etcd_place_ask_progress(struct etcd_place *place);
+void cor_etcd_place_ask_progress(struct etcd_place *place);
 
 #endif

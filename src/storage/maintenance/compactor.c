@@ -200,12 +200,12 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     for (size_t i = 0; i < take_batch->nevents; i++)
         if (!take_batch->events[i].deleted)
             learn_from(c, take_batch->events[i].kv);
-    store_feed_batch_free(take_batch);
+    cor_store_feed_batch_free(take_batch);
 }
 
 static void on_broken(struct store_feed *feed, int err, const char *message)
 {
-    store_feed_close(feed);
+    cor_store_feed_close(feed);
 }
 
 static void on_feed_closed(struct store_feed *feed)
@@ -226,8 +226,8 @@ static void on_key_read(struct cor_engine_req *req)
     if (r == 0) {
         if (c->read.ret_nkvs > 0)
             learn_from(c, c->read.ret_kvs[0]);
-        r = store_feed_open(&c->feed, c->engine, c->loop, COR_COMPACT_KEY, cor_str("", 0),
-                            c->read.ret_rev, SIZE_MAX);
+        r = cor_store_feed_open(&c->feed, c->engine, c->loop, COR_COMPACT_KEY, cor_str("", 0),
+                                c->read.ret_rev, SIZE_MAX);
     }
     if (r < 0)
         set_timer(&c->retry, FOLLOW_RETRY_MS);
@@ -294,5 +294,5 @@ void cor_compactor_close(struct cor_compactor *c, void (*on_closed)(void *arg), 
     c->pending++;
     cor_loop_reply(c->loop, &c->close_mail);
     if (c->feed.feed)
-        store_feed_close(&c->feed);
+        cor_store_feed_close(&c->feed);
 }

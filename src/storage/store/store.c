@@ -4,13 +4,13 @@
 #include "base/mem.h"
 #include "meta/key.h"
 
-int store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
+int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
 {
     return cor_storage_error(reterr_status, COR_STORAGE_TIMEOUT, store_key_str(key), 0,
                              "request did not complete within requested timeout");
 }
 
-int store_no_memory(struct cor_status *reterr_status)
+int cor_store_no_memory(struct cor_status *reterr_status)
 {
     return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
 }
@@ -42,7 +42,7 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
         return r;
     store = cor_calloc(1, sizeof(*store));
     if (!store)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     store->engine = opts->engine;
     store->loop = opts->loop;
     store->transformer = opts->transformer ? opts->transformer : cor_transformer_identity();
@@ -78,8 +78,8 @@ struct cor_store *cor_store_free(struct cor_store *store)
     return cor_free(store);
 }
 
-int store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
-                   bool prefix, struct cor_status *reterr_status)
+int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
+                       bool prefix, struct cor_status *reterr_status)
 {
     COR_CLEANUP(store_key_deinit) struct store_key made = {0};
     int r;
@@ -103,9 +103,9 @@ int store_key_init(struct store_key *ret_key, const struct cor_store *store, str
     return 0;
 }
 
-int store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
-                 struct cor_object **ret_object, bool *ret_rewrite,
-                 struct cor_status *reterr_status)
+int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                     struct cor_object **ret_object, bool *ret_rewrite,
+                     struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
@@ -118,13 +118,13 @@ int store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev
     r = store->transformer->from_storage(store->transformer, cor_kv_key(kv), cor_kv_value(kv),
                                          &scratch, &data, &stale, &why);
     if (r == -COR_ENOMEM)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     if (r < 0)
         return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s", kv->bytes,
                                     cor_status_message(&why));
     r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
     if (r == -COR_ENOMEM)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     if (r < 0)
         return cor_storage_internal(reterr_status, "unable to decode key \"%s\": %s", kv->bytes,
                                     cor_status_message(&why));
@@ -133,9 +133,9 @@ int store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev
     return 0;
 }
 
-int store_encode(const struct cor_store *store, const struct store_key *key,
-                 const struct cor_object *object, struct cor_buf *scratch,
-                 struct cor_str *ret_value, struct cor_status *reterr_status)
+int cor_store_encode(const struct cor_store *store, const struct store_key *key,
+                     const struct cor_object *object, struct cor_buf *scratch,
+                     struct cor_str *ret_value, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
     int r;
@@ -146,15 +146,15 @@ int store_encode(const struct cor_store *store, const struct store_key *key,
     r = store->transformer->to_storage(store->transformer, store_key_str(key),
                                        cor_object_json(object), scratch, ret_value, &why);
     if (r == -COR_ENOMEM)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     if (r < 0)
         return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s",
                                     key->text.p, cor_status_message(&why));
     return 0;
 }
 
-int store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
-                         struct cor_status *reterr_status)
+int cor_store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
+                             struct cor_status *reterr_status)
 {
     if (req->result == -COR_EUNREACHABLE)
         return cor_storage_error(reterr_status, COR_STORAGE_UNREACHABLE, store_key_str(key), 0,

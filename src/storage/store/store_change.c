@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 
-void store_change_free(struct cor_store_change *change)
+void cor_store_change_free(struct cor_store_change *change)
 {
     change->store->busy--;
     cor_range_req_deinit(&change->range);
@@ -17,14 +17,14 @@ void store_change_free(struct cor_store_change *change)
     cor_free(change);
 }
 
-void store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,
-                         struct cor_object *object)
+void cor_store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,
+                             struct cor_object *object)
 {
     struct cor_store_reply reply = {err, err < 0 ? status : NULL, object, change->was_stopped};
     cor_store_cb on_done = change->on_done;
     void *arg = change->arg;
 
-    store_change_free(change);
+    cor_store_change_free(change);
     on_done(arg, &reply);
 }
 
@@ -59,24 +59,24 @@ static int check_preconditions(struct cor_store_change *change, struct cor_statu
 static void refuse(struct cor_store_change *change, int err, struct cor_status *status)
 {
     if (change->current) {
-        store_change_finish(change, err, status, NULL);
+        cor_store_change_finish(change, err, status, NULL);
         return;
     }
     change->refused = err;
     cor_status_move(&change->refusal, status);
-    store_change_read(change);
+    cor_store_change_read(change);
 }
 
-void store_change_judge(struct cor_store_change *change)
+void cor_store_change_judge(struct cor_store_change *change)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
 
     cor_status_init(&status);
     change->was_stopped = false;
-    r = too_late(change) ? store_timed_out(&change->key, &status) : 0;
+    r = too_late(change) ? cor_store_timed_out(&change->key, &status) : 0;
     if (r < 0) {
-        store_change_finish(change, r, &status, NULL);
+        cor_store_change_finish(change, r, &status, NULL);
         return;
     }
     r = check_preconditions(change, &status);
@@ -108,7 +108,7 @@ static int take_unreadable(struct cor_store_change *change, struct cor_kv *kv,
                            struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    int r = store_decode(change->store, kv, 0, &object, NULL, reterr_status);
+    int r = cor_store_decode(change->store, kv, 0, &object, NULL, reterr_status);
 
     if (r == -COR_ENOMEM)
         return r;
@@ -133,7 +133,7 @@ static int take_state(struct cor_store_change *change, struct cor_kv *kv,
                                                             store_key_str(&change->key), 0, NULL);
     if (change->unreadable)
         return take_unreadable(change, kv, reterr_status);
-    return store_decode(change->store, kv, 0, &change->object, &change->rewrite, reterr_status);
+    return cor_store_decode(change->store, kv, 0, &change->object, &change->rewrite, reterr_status);
 }
 
 static void on_read(struct cor_engine_req *req)
@@ -145,7 +145,7 @@ static void on_read(struct cor_engine_req *req)
 
     cor_status_init(&status);
     if (req->result < 0)
-        r = store_engine_failure(&change->key, req, &status);
+        r = cor_store_engine_failure(&change->key, req, &status);
     else
         r = take_state(change, change->range.ret_nkvs > 0 ? change->range.ret_kvs[0] : NULL,
                        &status);
@@ -156,15 +156,15 @@ static void on_read(struct cor_engine_req *req)
         change->was_stopped = false;
     }
     if (r < 0)
-        store_change_finish(change, r, &status, NULL);
+        cor_store_change_finish(change, r, &status, NULL);
     else if (change->confirm)
-        store_update_confirmed(change);
+        cor_store_update_confirmed(change);
     else
-        store_change_judge(change);
+        cor_store_change_judge(change);
 }
 
 /* At most once: from then on the state is current. */
-void store_change_read(struct cor_store_change *change)
+void cor_store_change_read(struct cor_store_change *change)
 {
     assert(!change->current);
     change->range.key = store_key_str(&change->key);
@@ -180,8 +180,8 @@ static void succeed(struct cor_store_change *change)
 
     cor_status_init(&status);
     if (object && cor_object_at(object, change->write.ret_rev, &served) < 0)
-        r = store_no_memory(&status);
-    store_change_finish(change, r, &status, served);
+        r = cor_store_no_memory(&status);
+    cor_store_change_finish(change, r, &status, served);
 }
 
 static void on_written(struct cor_engine_req *req)
@@ -197,23 +197,23 @@ static void on_written(struct cor_engine_req *req)
         return;
     }
     if (cor_lease_manager_lost(&change->store->leases, &change->lease, &change->write)) {
-        store_update_write(change);
+        cor_store_update_write(change);
         return;
     }
     if (r == -COR_ECONFLICT) {
         present = COR_STEAL(change->write.ret_prev);
         r = take_state(change, present, &status);
     } else {
-        r = store_engine_failure(&change->key, req, &status);
+        r = cor_store_engine_failure(&change->key, req, &status);
     }
     if (r < 0)
-        store_change_finish(change, r, &status, NULL);
+        cor_store_change_finish(change, r, &status, NULL);
     else
-        store_change_judge(change);
+        cor_store_change_judge(change);
 }
 
 /* key, value and lease are set. */
-void store_change_submit(struct cor_store_change *change)
+void cor_store_change_submit(struct cor_store_change *change)
 {
     cor_write_req_deinit(&change->write);
     cor_write_req_init(&change->write, change->store->loop, on_written);
@@ -230,15 +230,15 @@ void store_change_submit(struct cor_store_change *change)
 
 static void on_turn(struct cor_mail *mail)
 {
-    store_change_judge(COR_CONTAINER_OF(mail, struct cor_store_change, turn));
+    cor_store_change_judge(COR_CONTAINER_OF(mail, struct cor_store_change, turn));
 }
 
-void store_change_start(struct cor_store_change *change)
+void cor_store_change_start(struct cor_store_change *change)
 {
     if (change->object && !change->unreadable)
         cor_loop_reply(change->store->loop, &change->turn);
     else
-        store_change_read(change);
+        cor_store_change_read(change);
 }
 
 static int copy_precondition(struct cor_str want, bool *ret_has, char **ret_text)
@@ -249,16 +249,17 @@ static int copy_precondition(struct cor_str want, bool *ret_has, char **ret_text
     return 0;
 }
 
-int store_change_new(struct cor_store *store, struct cor_str key,
-                     const struct cor_preconditions *preconditions, struct cor_object *suggestion,
-                     struct cor_store_change **ret_change, struct cor_status *reterr_status)
+int cor_store_change_new(struct cor_store *store, struct cor_str key,
+                         const struct cor_preconditions *preconditions,
+                         struct cor_object *suggestion, struct cor_store_change **ret_change,
+                         struct cor_status *reterr_status)
 {
     struct cor_store_change *change = cor_calloc(1, sizeof(*change));
     int r;
 
     assert(cor_loop_is_current(store->loop));
     if (!change)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     change->store = store;
     store->busy++;
     cor_status_init(&change->refusal);
@@ -271,13 +272,13 @@ int store_change_new(struct cor_store *store, struct cor_str key,
         change->object = cor_object_ref(suggestion);
         change->rev = suggestion->rev;
     }
-    r = store_key_init(&change->key, store, key, false, reterr_status);
+    r = cor_store_key_init(&change->key, store, key, false, reterr_status);
     if (r == 0 &&
         (copy_precondition(preconditions->uid, &change->has_uid, &change->uid) < 0 ||
          copy_precondition(preconditions->resource_version, &change->has_rv, &change->rv) < 0))
-        r = store_no_memory(reterr_status);
+        r = cor_store_no_memory(reterr_status);
     if (r < 0) {
-        store_change_free(change);
+        cor_store_change_free(change);
         return r;
     }
     *ret_change = change;

@@ -46,22 +46,23 @@ struct cor_store_change {
 };
 
 /* Fills what both have. 0, -COR_EINVAL, -COR_ENOMEM. */
-int store_change_new(struct cor_store *store, struct cor_str key,
-                     const struct cor_preconditions *preconditions, struct cor_object *suggestion,
-                     struct cor_store_change **ret_change, struct cor_status *reterr_status);
-void store_change_free(struct cor_store_change *change);
+int cor_store_change_new(struct cor_store *store, struct cor_str key,
+                         const struct cor_preconditions *preconditions,
+                         struct cor_object *suggestion, struct cor_store_change **ret_change,
+                         struct cor_status *reterr_status);
+void cor_store_change_free(struct cor_store_change *change);
 
-void store_change_start(struct cor_store_change *change);
-void store_change_read(struct cor_store_change *change);
-void store_change_judge(struct cor_store_change *change);
-void store_change_submit(struct cor_store_change *change);
-void store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,
-                         struct cor_object *object);
+void cor_store_change_start(struct cor_store_change *change);
+void cor_store_change_read(struct cor_store_change *change);
+void cor_store_change_judge(struct cor_store_change *change);
+void cor_store_change_submit(struct cor_store_change *change);
+void cor_store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,
+                             struct cor_object *object);
 
 /* Writes `next`, with a lease when it has a time to live. */
-void store_update_write(struct cor_store_change *change);
+void cor_store_update_write(struct cor_store_change *change);
 
 /* After the read that was to confirm that nothing changes. */
-void store_update_confirmed(struct cor_store_change *change);
+void cor_store_update_confirmed(struct cor_store_change *change);
 
 #endif

@@ -70,9 +70,9 @@ static void on_written(struct cor_engine_req *req)
     if (r == -COR_ECONFLICT)
         r = cor_storage_error(&op->status, COR_STORAGE_EXISTS, store_key_str(&op->key), 0, NULL);
     else if (r < 0)
-        r = store_engine_failure(&op->key, req, &op->status);
+        r = cor_store_engine_failure(&op->key, req, &op->status);
     else if (cor_object_at(op->object, op->write.ret_rev, &served) < 0)
-        r = store_no_memory(&op->status);
+        r = cor_store_no_memory(&op->status);
     finish(op, r, served);
 }
 
@@ -81,7 +81,8 @@ static void on_lease(struct cor_lease_want *want)
     struct create_op *op = COR_CONTAINER_OF(want, struct create_op, lease);
 
     if (want->result < 0)
-        finish(op, store_engine_failure(&op->key, &op->store->leases.grant.req, &op->status), NULL);
+        finish(op, cor_store_engine_failure(&op->key, &op->store->leases.grant.req, &op->status),
+               NULL);
     else
         submit(op);
 }
@@ -89,12 +90,13 @@ static void on_lease(struct cor_lease_want *want)
 static int create_op_prepare(struct create_op *op, struct cor_str key, struct cor_object *object,
                              struct cor_status *reterr_status)
 {
-    int r = store_key_init(&op->key, op->store, key, false, reterr_status);
+    int r = cor_store_key_init(&op->key, op->store, key, false, reterr_status);
 
     if (r < 0)
         return r;
     op->object = cor_object_ref(object);
-    return store_encode(op->store, &op->key, op->object, &op->scratch, &op->value, reterr_status);
+    return cor_store_encode(op->store, &op->key, op->object, &op->scratch, &op->value,
+                            reterr_status);
 }
 
 int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_object *object,
@@ -110,7 +112,7 @@ int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_obj
                                   "resourceVersion should not be set on objects to be created");
     op = cor_calloc(1, sizeof(*op));
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     *op = (struct create_op){.store = store, .on_done = on_done, .arg = arg};
     store->busy++;
     cor_buf_init(&op->scratch, STORE_VALUE_MAX);

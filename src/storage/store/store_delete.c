@@ -3,7 +3,7 @@
 void cor_store_change_accept(struct cor_store_change *change)
 {
     assert(change->is_delete && cor_loop_is_current(change->store->loop));
-    store_change_submit(change);
+    cor_store_change_submit(change);
 }
 
 int cor_store_delete(struct cor_store *store, struct cor_str key,
@@ -14,8 +14,8 @@ int cor_store_delete(struct cor_store *store, struct cor_str key,
 
     assert(!opts->unreadable ||
            (!opts->preconditions.uid.p && !opts->preconditions.resource_version.p));
-    r = store_change_new(store, key, &opts->preconditions, opts->suggestion, &change,
-                         reterr_status);
+    r = cor_store_change_new(store, key, &opts->preconditions, opts->suggestion, &change,
+                             reterr_status);
     if (r < 0)
         return r;
     change->is_delete = true;
@@ -24,6 +24,6 @@ int cor_store_delete(struct cor_store *store, struct cor_str key,
     change->step = opts->step;
     change->on_done = opts->on_done;
     change->arg = opts->arg;
-    store_change_start(change);
+    cor_store_change_start(change);
     return 0;
 }

@@ -23,7 +23,7 @@ static int read_old(const struct cor_store *store, const struct cor_feed_event *
     int r;
 
     cor_status_init(&why);
-    r = store_decode(store, change->prev, change->kv->mod_rev, ret_object, NULL, &why);
+    r = cor_store_decode(store, change->prev, change->kv->mod_rev, ret_object, NULL, &why);
     if (r == -COR_EINTERNAL && change->deleted) {
         cor_status_set(
             reterr_status, r,
@@ -42,9 +42,9 @@ static void give(struct cor_watch_event *ret_event, enum cor_watch_type type, co
     *ret_event = (struct cor_watch_event){.type = type, .object = COR_STEAL(*object), .rev = rev};
 }
 
-int store_event_read(const struct cor_store *store, const struct cor_predicate *predicate,
-                     const struct cor_feed_event *change, bool *ret_seen,
-                     struct cor_watch_event *ret_event, struct cor_status *reterr_status)
+int cor_store_event_read(const struct cor_store *store, const struct cor_predicate *predicate,
+                         const struct cor_feed_event *change, bool *ret_seen,
+                         struct cor_watch_event *ret_event, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *now = NULL;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
@@ -59,7 +59,7 @@ int store_event_read(const struct cor_store *store, const struct cor_predicate *
             "type=%s)",
             change->kv->bytes, (unsigned long long)rev, change->deleted ? "DELETE" : "PUT");
     if (!change->deleted)
-        r = store_decode(store, change->kv, 0, &now, NULL, reterr_status);
+        r = cor_store_decode(store, change->kv, 0, &now, NULL, reterr_status);
     if (r == 0 && change->prev && (change->deleted || predicate))
         r = read_old(store, change, &old, reterr_status);
     if (r < 0)
@@ -75,12 +75,12 @@ int store_event_read(const struct cor_store *store, const struct cor_predicate *
     return 0;
 }
 
-int store_event_initial(const struct cor_store *store, const struct cor_predicate *predicate,
-                        const struct cor_kv *kv, bool *ret_seen, struct cor_watch_event *ret_event,
-                        struct cor_status *reterr_status)
+int cor_store_event_initial(const struct cor_store *store, const struct cor_predicate *predicate,
+                            const struct cor_kv *kv, bool *ret_seen,
+                            struct cor_watch_event *ret_event, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    int r = store_decode(store, kv, 0, &object, NULL, reterr_status);
+    int r = cor_store_decode(store, kv, 0, &object, NULL, reterr_status);
 
     if (r < 0)
         return r;
@@ -111,8 +111,8 @@ static int write_bookmark(const struct cor_store *store, bool initial_end, struc
     return cor_json_writer_finish(&w);
 }
 
-int store_event_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
-                         struct cor_watch_event *ret_event, struct cor_status *reterr_status)
+int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
+                             struct cor_watch_event *ret_event, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-void store_feed_batch_free(struct store_feed_batch *batch)
+void cor_store_feed_batch_free(struct store_feed_batch *batch)
 {
     for (size_t i = 0; i < batch->nevents; i++) {
         cor_kv_unref(batch->events[i].kv);
@@ -83,8 +83,8 @@ static void on_engine_closed(void *arg)
     cor_loop_reply(feed->loop, &feed->closed_mail);
 }
 
-int store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct cor_loop *loop,
-                    struct cor_str key, struct cor_str end, cor_rev from, size_t credit)
+int cor_store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct cor_loop *loop,
+                        struct cor_str key, struct cor_str end, cor_rev from, size_t credit)
 {
     struct cor_feed_opts opts = {
         .key = key,
@@ -106,7 +106,7 @@ int store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct c
     return cor_feed_open(engine, &opts, &feed->feed);
 }
 
-void store_feed_close(struct store_feed *feed)
+void cor_store_feed_close(struct store_feed *feed)
 {
     if (feed->is_closing)
         return;

@@ -19,7 +19,7 @@ struct store_feed_batch {
     struct cor_feed_event events[]; /* with references of their own */
 };
 
-void store_feed_batch_free(struct store_feed_batch *batch);
+void cor_store_feed_batch_free(struct store_feed_batch *batch);
 
 struct store_feed {
     struct cor_feed *feed; /* NULL: not open */
@@ -39,11 +39,11 @@ struct store_feed {
 };
 
 /* The three callbacks are set. Errors as cor_feed_open()'s; on_closed is not called then. */
-int store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct cor_loop *loop,
-                    struct cor_str key, struct cor_str end, cor_rev from, size_t credit);
+int cor_store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct cor_loop *loop,
+                        struct cor_str key, struct cor_str end, cor_rev from, size_t credit);
 
 /* After a successful open; harmless when it is closing already. on_batch and on_broken can still be
  * called until on_closed. */
-void store_feed_close(struct store_feed *feed);
+void cor_store_feed_close(struct store_feed *feed);
 
 #endif

@@ -23,11 +23,12 @@ static void get_op_free(struct get_op *op)
 static int take(struct get_op *op, struct cor_object **ret_object, struct cor_status *reterr_status)
 {
     if (op->range.req.result < 0)
-        return store_engine_failure(&op->key, &op->range.req, reterr_status);
+        return cor_store_engine_failure(&op->key, &op->range.req, reterr_status);
     if (op->min_rev > op->range.ret_rev)
         return cor_status_too_large_rv(reterr_status, op->min_rev, op->range.ret_rev, 0);
     if (op->range.ret_nkvs > 0)
-        return store_decode(op->store, op->range.ret_kvs[0], 0, ret_object, NULL, reterr_status);
+        return cor_store_decode(op->store, op->range.ret_kvs[0], 0, ret_object, NULL,
+                                reterr_status);
     if (!op->ignore_not_found)
         return cor_storage_error(reterr_status, COR_STORAGE_NOT_FOUND, store_key_str(&op->key), 0,
                                  NULL);
@@ -65,7 +66,7 @@ int cor_store_get(struct cor_store *store, struct cor_str key,
         return r;
     op = cor_calloc(1, sizeof(*op));
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     *op = (struct get_op){
         .store = store,
         .min_rev = min_rev,
@@ -75,7 +76,7 @@ int cor_store_get(struct cor_store *store, struct cor_str key,
     };
     store->busy++;
     cor_range_req_init(&op->range, store->loop, on_read);
-    r = store_key_init(&op->key, store, key, false, reterr_status);
+    r = cor_store_key_init(&op->key, store, key, false, reterr_status);
     if (r < 0) {
         get_op_free(op);
         return r;

@@ -35,8 +35,8 @@ struct store_key {
 
 /* The physical key of `key`; with `prefix`, a slash is put at its end when it has none. 0,
  * -COR_EINVAL, -COR_ENOMEM. Deinit is safe on a zeroed struct. */
-int store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
-                   bool prefix, struct cor_status *reterr_status);
+int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store, struct cor_str key,
+                       bool prefix, struct cor_status *reterr_status);
 
 static inline void store_key_deinit(struct store_key *key)
 {
@@ -57,20 +57,20 @@ static inline struct cor_str store_key_end(const struct store_key *key)
 /* What a read gives: the object at `rev` (the kv's own: 0). `ret_rewrite`: an update must write
  * even when the object stays the same, because it would be stored as other bytes; NULL: not wanted.
  * 0, -COR_ENOMEM, -COR_EINTERNAL (unreadable; the message names the key). */
-int store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
-                 struct cor_object **ret_object, bool *ret_rewrite,
-                 struct cor_status *reterr_status);
+int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
+                     struct cor_object **ret_object, bool *ret_rewrite,
+                     struct cor_status *reterr_status);
 
 /* The bytes to store for `object` (stored form): in the object itself or in `scratch`. */
-int store_encode(const struct cor_store *store, const struct store_key *key,
-                 const struct cor_object *object, struct cor_buf *scratch,
-                 struct cor_str *ret_value, struct cor_status *reterr_status);
+int cor_store_encode(const struct cor_store *store, const struct store_key *key,
+                     const struct cor_object *object, struct cor_buf *scratch,
+                     struct cor_str *ret_value, struct cor_status *reterr_status);
 
 /* An engine's failure as the store's caller is told it. Returns its code. */
-int store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
-                         struct cor_status *reterr_status);
+int cor_store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
+                             struct cor_status *reterr_status);
 
-int store_no_memory(struct cor_status *reterr_status);
-int store_timed_out(const struct store_key *key, struct cor_status *reterr_status);
+int cor_store_no_memory(struct cor_status *reterr_status);
+int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status);
 
 #endif

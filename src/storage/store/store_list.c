@@ -171,14 +171,14 @@ static int look_at(struct list_op *op, const struct cor_kv *kv, struct cor_statu
     int r;
 
     if (op->deadline_ms > 0 && cor_loop_now_ms(op->store->loop) > op->deadline_ms)
-        return store_timed_out(&op->key, reterr_status);
-    r = store_decode(op->store, kv, 0, &object, NULL, reterr_status);
+        return cor_store_timed_out(&op->key, reterr_status);
+    r = cor_store_decode(op->store, kv, 0, &object, NULL, reterr_status);
     if (r < 0)
         return r;
     if (op->predicate && !cor_predicate_matches(op->predicate, object))
         return 0;
     if (op->nitems == op->cap && grow(op) < 0)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     op->bytes += sizeof(object) + sizeof(*object) + object->len;
     op->items[op->nitems++] = COR_STEAL(object);
     return 0;
@@ -244,7 +244,7 @@ static void on_read(struct cor_engine_req *req)
         r = cor_list_plan_expired(&op->plan, cor_buf_str(&op->from), store_key_str(&op->key),
                                   &status);
     else if (req->result < 0)
-        r = store_engine_failure(&op->key, req, &status);
+        r = cor_store_engine_failure(&op->key, req, &status);
     else
         r = settle_revision(op, &status);
     if (r < 0) {
@@ -283,7 +283,7 @@ int cor_store_list(struct cor_store *store, struct cor_str key,
 
     assert(cor_loop_is_current(store->loop));
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     *op = (struct list_op){
         .store = store,
         .limit = opts->options.limit > 0 ? (size_t)opts->options.limit : 0,
@@ -298,7 +298,7 @@ int cor_store_list(struct cor_store *store, struct cor_str key,
         op->predicate = opts->predicate;
     cor_buf_init(&op->from, KEY_MAX);
     cor_range_req_init(&op->range, store->loop, on_read);
-    r = store_key_init(&op->key, store, key, op->recursive, reterr_status);
+    r = cor_store_key_init(&op->key, store, key, op->recursive, reterr_status);
     if (r == 0)
         r = read_options(op, opts, reterr_status);
     if (r < 0) {

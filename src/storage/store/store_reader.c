@@ -84,7 +84,7 @@ static void on_list(void *arg, struct cor_store_list_reply *reply)
         COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
         cor_status_init(&status);
-        op.on_done(op.arg, store_no_memory(&status), &status, NULL);
+        op.on_done(op.arg, cor_store_no_memory(&status), &status, NULL);
         return;
     }
     memcpy(cursor->continue_token, reply->continue_token, n + 1);
@@ -104,7 +104,7 @@ static int reader_list(struct cor_reader *reader, struct cor_str key,
     int r;
 
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     *op = (struct list_op){on_done, arg};
     r = cor_store_list(((struct store_reader *)reader)->store, key, opts, on_list, op,
                        reterr_status);
@@ -213,7 +213,7 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
     int r;
 
     if (!w)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     w->base.ops = &watch_ops;
     w->on_open = opts->on_open;
     w->on_event = opts->on_event;

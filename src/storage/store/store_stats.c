@@ -31,7 +31,7 @@ static void on_read(struct cor_engine_req *req)
 
     cor_status_init(&status);
     if (req->result < 0) {
-        store_engine_failure(&op->key, req, &status);
+        cor_store_engine_failure(&op->key, req, &status);
         stats.status = &status;
     } else {
         for (size_t i = 0; i < op->range.ret_nkvs; i++)
@@ -55,11 +55,11 @@ static int start(struct cor_store *store, struct cor_str key, enum what what,
     assert(cor_loop_is_current(store->loop));
     op = cor_calloc(1, sizeof(*op));
     if (!op)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     *op = (struct stats_op){.store = store, .on_done = on_done, .arg = arg};
     store->busy++;
     cor_range_req_init(&op->range, store->loop, on_read);
-    r = store_key_init(&op->key, store, key, what != REVISION, reterr_status);
+    r = cor_store_key_init(&op->key, store, key, what != REVISION, reterr_status);
     if (r < 0) {
         stats_op_free(op);
         return r;

@@ -2,7 +2,7 @@
 
 static void fail(struct cor_store_change *change, int err, struct cor_status *status)
 {
-    store_change_finish(change, err, status, NULL);
+    cor_store_change_finish(change, err, status, NULL);
 }
 
 static void on_lease(struct cor_lease_want *want)
@@ -13,28 +13,28 @@ static void on_lease(struct cor_lease_want *want)
 
     cor_status_init(&status);
     if (want->result == 0) {
-        store_change_submit(change);
+        cor_store_change_submit(change);
         return;
     }
-    r = store_engine_failure(&change->key, &change->store->leases.grant.req, &status);
+    r = cor_store_engine_failure(&change->key, &change->store->leases.grant.req, &status);
     fail(change, r, &status);
 }
 
-void store_update_write(struct cor_store_change *change)
+void cor_store_update_write(struct cor_store_change *change)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
 
     cor_status_init(&status);
-    r = store_encode(change->store, &change->key, change->next, &change->scratch, &change->value,
-                     &status);
+    r = cor_store_encode(change->store, &change->key, change->next, &change->scratch,
+                         &change->value, &status);
     if (r < 0) {
         fail(change, r, &status);
         return;
     }
     change->lease.id = 0;
     if (change->lease.ttl_s <= 0 || cor_lease_manager_get(&change->store->leases, &change->lease))
-        store_change_submit(change);
+        cor_store_change_submit(change);
 }
 
 static bool same_bytes(const struct cor_store_change *change)
@@ -46,16 +46,16 @@ static void unchanged(struct cor_store_change *change)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = cor_object_ref(change->object);
 
-    store_change_finish(change, 0, NULL, object);
+    cor_store_change_finish(change, 0, NULL, object);
 }
 
-void store_update_confirmed(struct cor_store_change *change)
+void cor_store_update_confirmed(struct cor_store_change *change)
 {
     change->confirm = false;
     if (!same_bytes(change))
-        store_change_judge(change);
+        cor_store_change_judge(change);
     else if (change->rewrite)
-        store_update_write(change);
+        cor_store_update_write(change);
     else
         unchanged(change);
 }
@@ -81,12 +81,12 @@ void cor_store_change_write(struct cor_store_change *change, struct cor_object *
     cor_status_init(&status);
     change->lease.ttl_s = ttl_s;
     if (take_next(change, take_object) < 0) {
-        fail(change, store_no_memory(&status), &status);
+        fail(change, cor_store_no_memory(&status), &status);
     } else if (change->rewrite || !same_bytes(change)) {
-        store_update_write(change);
+        cor_store_update_write(change);
     } else if (!change->current) {
         change->confirm = true;
-        store_change_read(change);
+        cor_store_change_read(change);
     } else {
         unchanged(change);
     }
@@ -96,8 +96,8 @@ int cor_store_update(struct cor_store *store, struct cor_str key,
                      const struct cor_store_update_opts *opts, struct cor_status *reterr_status)
 {
     struct cor_store_change *change;
-    int r = store_change_new(store, key, &opts->preconditions, opts->suggestion, &change,
-                             reterr_status);
+    int r = cor_store_change_new(store, key, &opts->preconditions, opts->suggestion, &change,
+                                 reterr_status);
 
     if (r < 0)
         return r;
@@ -107,6 +107,6 @@ int cor_store_update(struct cor_store *store, struct cor_str key,
     change->on_done = opts->on_done;
     change->arg = opts->arg;
     change->lease.on_lease = on_lease;
-    store_change_start(change);
+    cor_store_change_start(change);
     return 0;
 }

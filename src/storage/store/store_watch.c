@@ -84,7 +84,7 @@ static void drop_batches(struct cor_store_watch *w)
     struct cor_list *link;
 
     while ((link = cor_list_pop(&w->batches)))
-        store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
+        cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
     w->batch_bytes = 0;
 }
 
@@ -149,7 +149,7 @@ static void deliver_bookmark(struct cor_store_watch *w, cor_rev rev, bool initia
     int r;
 
     cor_status_init(&status);
-    r = store_event_bookmark(w->store, rev, initial_end, &event, &status);
+    r = cor_store_event_bookmark(w->store, rev, initial_end, &event, &status);
     if (r < 0)
         fail(w, r, &status);
     else
@@ -166,9 +166,9 @@ static void deliver_change(struct cor_store_watch *w, const struct cor_feed_even
 
     cor_status_init(&status);
     if (initial)
-        r = store_event_initial(w->store, w->predicate, change->kv, &seen, &event, &status);
+        r = cor_store_event_initial(w->store, w->predicate, change->kv, &seen, &event, &status);
     else
-        r = store_event_read(w->store, w->predicate, change, &seen, &event, &status);
+        r = cor_store_event_read(w->store, w->predicate, change, &seen, &event, &status);
     /* Inside a revision only a client that lists anew loses nothing. */
     if (r < 0 && !initial && change->kv->mod_rev == w->seen)
         r = expired(&status);
@@ -226,7 +226,7 @@ static void on_read(struct cor_engine_req *req)
     if (req->result == -COR_EEXPIRED)
         r = expired(&w->status);
     else if (req->result < 0)
-        r = store_engine_failure(&w->key, req, &w->status);
+        r = cor_store_engine_failure(&w->key, req, &w->status);
     else if (w->initial && w->want_rev > w->range.ret_rev)
         r = too_large(w, &w->status);
     if (r < 0)
@@ -287,7 +287,7 @@ static void ask_progress(struct cor_store_watch *w)
 static void set_timer(struct cor_store_watch *w)
 {
     if (w->progress_ms > 0 && cor_timer_set(&w->timer, w->progress_ms) < 0)
-        fail(w, store_no_memory(&w->status), &w->status);
+        fail(w, cor_store_no_memory(&w->status), &w->status);
 }
 
 static void on_timer(struct cor_timer *timer)
@@ -319,8 +319,8 @@ static void step_synced(struct cor_store_watch *w)
     cor_range_req_deinit(&w->range);
     cor_range_req_init(&w->range, w->store->loop, on_read);
     w->ahead = FIRST_CREDIT;
-    r = store_feed_open(&w->feed, w->store->engine, w->store->loop, store_key_str(&w->key), end,
-                        from, FIRST_CREDIT);
+    r = cor_store_feed_open(&w->feed, w->store->engine, w->store->loop, store_key_str(&w->key), end,
+                            from, FIRST_CREDIT);
     if (r < 0) {
         fail(w, cor_status_set(&w->status, r, "%s", cor_err_text(r)), &w->status);
         return;
@@ -365,7 +365,7 @@ static void drop_first_batch(struct cor_store_watch *w)
     struct cor_list *link = cor_list_pop(&w->batches);
 
     w->batch_at = 0;
-    store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
+    cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
 }
 
 /* The revision of the next event; 0: none is there, and the one before is complete. */
@@ -430,7 +430,7 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     struct cor_store_watch *w = COR_CONTAINER_OF(feed, struct cor_store_watch, feed);
 
     if (w->state != LIVE || (take_batch->nevents == 0 && w->progress != PROGRESS_ASKED)) {
-        store_feed_batch_free(take_batch);
+        cor_store_feed_batch_free(take_batch);
         return;
     }
     if (take_batch->nevents == 0)
@@ -456,7 +456,7 @@ static void on_broken(struct store_feed *feed, int err, const char *message)
     if (err == -COR_EEXPIRED)
         expired(&w->status);
     else if (err == -COR_ENOMEM)
-        store_no_memory(&w->status);
+        cor_store_no_memory(&w->status);
     else
         cor_storage_internal(&w->status, "%s", message);
     schedule(w);
@@ -558,7 +558,7 @@ void cor_store_watch_close(struct cor_store_watch *w, void (*on_closed)(void *ar
     cor_timer_cancel(&w->timer);
     drop_batches(w);
     if (w->feed.feed)
-        store_feed_close(&w->feed);
+        cor_store_feed_close(&w->feed);
     else if (!w->reading)
         cor_loop_reply(w->store->loop, &w->closed_mail);
 }
@@ -567,7 +567,7 @@ static int read_options(struct cor_store_watch *w, struct cor_str key,
                         const struct cor_store_watch_opts *opts, struct cor_status *reterr_status)
 {
     struct cor_watch_plan plan;
-    int r = store_key_init(&w->key, w->store, key, w->recursive, reterr_status);
+    int r = cor_store_key_init(&w->key, w->store, key, w->recursive, reterr_status);
 
     if (r < 0)
         return r;
@@ -584,7 +584,7 @@ static int read_options(struct cor_store_watch *w, struct cor_str key,
     if (opts->predicate && !cor_predicate_empty(opts->predicate))
         w->predicate = opts->predicate;
     if (cor_buf_adds(&w->from, store_key_str(&w->key)) < 0)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     return 0;
 }
 
@@ -597,7 +597,7 @@ int cor_store_watch_open(struct cor_store *store, struct cor_str key,
 
     assert(cor_loop_is_current(store->loop));
     if (!w)
-        return store_no_memory(reterr_status);
+        return cor_store_no_memory(reterr_status);
     *w = (struct cor_store_watch){
         .store = store,
         .recursive = opts->options.recursive,

@@ -354,7 +354,7 @@ TEST(cacher, a_check_against_the_store_agrees_while_others_write)
 {
     conf_open(&c);
     conf_fill(&c, "ns", 600);
-    assert_true(consistency_begin(c.cacher));
+    assert_true(cor_cacher_consistency_begin(c.cacher));
     for (int i = 0; c.cacher->check.under_way; i++)
         put("ns", "p0001", i % 2 ? "x" : "y");
     assert_int_equal(cor_cacher_stats(c.cacher).checks_passed, 1);

@@ -8,8 +8,8 @@ static struct fake f;
 
 static struct cor_cacher_stats check(void)
 {
-    assert_true(consistency_begin(f.cacher));
-    assert_false(consistency_begin(f.cacher));
+    assert_true(cor_cacher_consistency_begin(f.cacher));
+    assert_false(cor_cacher_consistency_begin(f.cacher));
     while (f.cacher->check.under_way)
         fake_settle(&f);
     return cor_cacher_stats(f.cacher);
@@ -103,7 +103,7 @@ TEST(consistency, closing_drops_a_check_that_is_under_way)
 {
     fake_open(&f, 0);
     fill();
-    assert_true(consistency_begin(f.cacher));
+    assert_true(cor_cacher_consistency_begin(f.cacher));
     fake_close(&f);
 }
 
@@ -111,6 +111,6 @@ TEST(consistency, a_cache_without_its_list_is_not_compared)
 {
     fake_open(&f, 0);
     fake_break(&f);
-    assert_false(consistency_begin(f.cacher));
+    assert_false(cor_cacher_consistency_begin(f.cacher));
     fake_close(&f);
 }

@@ -574,13 +574,13 @@ TEST(slow_readers, lists_survive_every_failed_allocation_and_leave_no_pin)
         struct cacher_reader *reader = cacher_reader_of(f.reader);
         struct cor_list_cursor *cursor;
         struct cor_cache_snapshot *snapshot;
-        int r = cacher_cursor_new(reader, COR_STR("/registry/pods/"), &cursor, &snapshot);
+        int r = cor_cacher_cursor_new(reader, COR_STR("/registry/pods/"), &cursor, &snapshot);
 
         if (r < 0)
             continue;
         r = cor_cache_snapshot_now(&f.cacher->cache, snapshot);
         if (r == 0)
-            r = cacher_cursor_begin(cursor, cor_str("", 0), 2, NULL);
+            r = cor_cacher_cursor_begin(cursor, cor_str("", 0), 2, NULL);
         if (r == 0) {
             assert_int_equal(cursor->remaining, 1);
             assert_int_equal(cursor->rev, f.rev);

@@ -434,11 +434,11 @@ TEST(cacher_watch, a_bookmark_never_says_less_than_the_last_event)
     reader = cacher_reader_of(f.reader);
     reader->done_rev = f.rev - 1;
     own->bookmark_due = true;
-    watch_bookmark(own);
+    cor_cacher_watch_bookmark(own);
     assert_int_equal(w.bookmarks, 0);
     reader->done_rev = f.rev;
     own->bookmark_due = true;
-    watch_bookmark(own);
+    cor_cacher_watch_bookmark(own);
     assert_int_equal(w.bookmarks, 1);
     assert_int_equal(w.bookmark, f.rev);
     fake_watch_close(&w);

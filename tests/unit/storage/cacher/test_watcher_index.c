@@ -44,33 +44,36 @@ TEST(watcher_index, an_event_finds_key_parents_old_and_new_trigger_and_all)
     struct cor_window_event event = {.now = now, .old = old};
     size_t n;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
-    assert_int_equal(watcher_index_match(&ix, &event, found), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &key), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/q"), &other), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_PREFIX, COR_STR("/r/pods/ns/"), &ns), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &a), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("b"), &b), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("z"), &z), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_ALL, COR_STR(""), &all), 0);
-    n = watcher_index_match(&ix, &event, found);
+    cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
+    assert_int_equal(cor_cacher_watcher_index_match(&ix, &event, found), 0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &key),
+                     0);
+    assert_int_equal(
+        cor_cacher_watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/q"), &other), 0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_PREFIX, COR_STR("/r/pods/ns/"), &ns),
+                     0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &a), 0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("b"), &b), 0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("z"), &z), 0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_ALL, COR_STR(""), &all), 0);
+    n = cor_cacher_watcher_index_match(&ix, &event, found);
     assert_int_equal(n, 5);
     assert_true(has(found, n, key) && has(found, n, ns) && has(found, n, all));
     assert_true(has(found, n, a) && has(found, n, b));
     event.old = NULL;
-    n = watcher_index_match(&ix, &event, found);
+    n = cor_cacher_watcher_index_match(&ix, &event, found);
     assert_int_equal(n, 4);
     assert_false(has(found, n, a));
-    watcher_index_leave(&ix, key);
-    watcher_index_purge(&ix);
-    assert_int_equal(watcher_index_match(&ix, &event, found), 3);
-    watcher_index_leave(&ix, other);
-    watcher_index_leave(&ix, ns);
-    watcher_index_leave(&ix, a);
-    watcher_index_leave(&ix, b);
-    watcher_index_leave(&ix, z);
-    watcher_index_leave(&ix, all);
-    watcher_index_deinit(&ix);
+    cor_cacher_watcher_index_leave(&ix, key);
+    cor_cacher_watcher_index_purge(&ix);
+    assert_int_equal(cor_cacher_watcher_index_match(&ix, &event, found), 3);
+    cor_cacher_watcher_index_leave(&ix, other);
+    cor_cacher_watcher_index_leave(&ix, ns);
+    cor_cacher_watcher_index_leave(&ix, a);
+    cor_cacher_watcher_index_leave(&ix, b);
+    cor_cacher_watcher_index_leave(&ix, z);
+    cor_cacher_watcher_index_leave(&ix, all);
+    cor_cacher_watcher_index_deinit(&ix);
     cor_cache_entry_unref(old);
     cor_cache_entry_unref(now);
 }
@@ -81,20 +84,20 @@ TEST(watcher_index, a_bucket_is_shared_and_survives_until_its_last_watch_has_lef
     struct watcher_index ix;
     struct watcher_bucket *first, *second;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &first), 0);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
+    cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &first), 0);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
     assert_ptr_equal(first, second);
-    watcher_index_leave(&ix, first);
-    watcher_index_purge(&ix);
+    cor_cacher_watcher_index_leave(&ix, first);
+    cor_cacher_watcher_index_purge(&ix);
     assert_int_equal(first->n, 1);
-    watcher_index_leave(&ix, first);
+    cor_cacher_watcher_index_leave(&ix, first);
     /* Whoever comes before the purge finds it again. */
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
-    watcher_index_purge(&ix);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &second), 0);
+    cor_cacher_watcher_index_purge(&ix);
     assert_ptr_equal(first, second);
-    watcher_index_leave(&ix, second);
-    watcher_index_deinit(&ix);
+    cor_cacher_watcher_index_leave(&ix, second);
+    cor_cacher_watcher_index_deinit(&ix);
 }
 
 TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
@@ -104,35 +107,35 @@ TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
     struct watcher_bucket *b;
     struct cor_list lagging;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
+    cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
     cor_list_init(&lagging);
     cor_list_push(&b->lagging, &lagging);
     for (uint64_t i = 0; i < 1000; i++)
-        watcher_bucket_push(b, i * 7);
-    assert_int_equal(watcher_bucket_after(b, 0), 7);
-    assert_int_equal(watcher_bucket_after(b, 6), 7);
-    assert_int_equal(watcher_bucket_after(b, 3500), 3507);
-    assert_int_equal(watcher_bucket_after(b, 999 * 7), UINT64_MAX);
+        cor_cacher_watcher_bucket_push(b, i * 7);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 0), 7);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 6), 7);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 3500), 3507);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 999 * 7), UINT64_MAX);
     assert_int_equal(atomic_load(&bytes), 1024 * sizeof(uint64_t));
-    watcher_bucket_trim(b, 700);
+    cor_cacher_watcher_bucket_trim(b, 700);
     assert_int_equal(b->nnumbers, 900);
-    assert_int_equal(watcher_bucket_after(b, 0), 700);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 0), 700);
     assert_int_equal(atomic_load(&bytes), 1024 * sizeof(uint64_t));
     /* What the window has lost is given back, also while somebody lags. */
-    watcher_bucket_trim(b, 900 * 7);
-    assert_int_equal(watcher_bucket_after(b, 0), 900 * 7);
-    assert_int_equal(watcher_bucket_after(b, 998 * 7), 999 * 7);
+    cor_cacher_watcher_bucket_trim(b, 900 * 7);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 0), 900 * 7);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 998 * 7), 999 * 7);
     assert_int_equal(atomic_load(&bytes), 256 * sizeof(uint64_t));
-    watcher_bucket_push(b, 1000 * 7);
-    assert_int_equal(watcher_bucket_after(b, 999 * 7), 1000 * 7);
+    cor_cacher_watcher_bucket_push(b, 1000 * 7);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 999 * 7), 1000 * 7);
     cor_list_remove(&lagging);
-    watcher_bucket_trim(b, 0);
+    cor_cacher_watcher_bucket_trim(b, 0);
     assert_int_equal(b->nnumbers, 0);
     assert_null(b->numbers);
     assert_int_equal(atomic_load(&bytes), 0);
-    watcher_index_leave(&ix, b);
-    watcher_index_deinit(&ix);
+    cor_cacher_watcher_index_leave(&ix, b);
+    cor_cacher_watcher_index_deinit(&ix);
 }
 
 /* Without memory for a number the window itself is walked, so nothing is missed. */
@@ -143,20 +146,20 @@ TEST(watcher_index, a_number_that_finds_no_memory_makes_every_number_count)
     struct watcher_bucket *b;
     struct cor_list lagging;
 
-    watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
-    assert_int_equal(watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
+    cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
+    assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
     cor_list_init(&lagging);
     cor_list_push(&b->lagging, &lagging);
     test_fail_alloc(1, false);
-    watcher_bucket_push(b, 5);
+    cor_cacher_watcher_bucket_push(b, 5);
     test_fail_alloc(0, false);
-    watcher_bucket_push(b, 9);
-    assert_int_equal(watcher_bucket_after(b, 5), 6);
+    cor_cacher_watcher_bucket_push(b, 9);
+    assert_int_equal(cor_cacher_watcher_bucket_after(b, 5), 6);
     cor_list_remove(&lagging);
-    watcher_bucket_trim(b, 0);
+    cor_cacher_watcher_bucket_trim(b, 0);
     assert_false(b->is_partial);
-    watcher_index_leave(&ix, b);
-    watcher_index_deinit(&ix);
+    cor_cacher_watcher_index_leave(&ix, b);
+    cor_cacher_watcher_index_deinit(&ix);
 }
 
 TEST(watcher_index, joining_survives_every_failed_allocation)
@@ -167,11 +170,11 @@ TEST(watcher_index, joining_survives_every_failed_allocation)
         struct watcher_bucket *b;
         int r;
 
-        watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
-        r = watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &b);
+        cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
+        r = cor_cacher_watcher_index_join(&ix, BUCKET_KEY, COR_STR("/r/pods/ns/p"), &b);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         if (r == 0)
-            watcher_index_leave(&ix, b);
-        watcher_index_deinit(&ix);
+            cor_cacher_watcher_index_leave(&ix, b);
+        cor_cacher_watcher_index_deinit(&ix);
     }
 }

@@ -26,71 +26,72 @@ int __wrap_cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
     return __real_cor_timer_set(timer, is_never ? UINT64_MAX : delay_ms);
 }
 
-struct cor_loop *etcd_session_loop(const struct etcd_session *s)
+struct cor_loop *cor_etcd_session_loop(const struct etcd_session *s)
 {
     return s->loop;
 }
 
-int etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
-                     struct etcd_session **ret_session, struct cor_status *reterr_status)
+int cor_etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *loop,
+                         struct etcd_session **ret_session, struct cor_status *reterr_status)
 {
     fail();
     return -COR_EINTERNAL;
 }
 
-void etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
+void cor_etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
 {
     fail();
 }
 
-const char *etcd_session_trouble(const struct etcd_session *s)
+const char *cor_etcd_session_trouble(const struct etcd_session *s)
 {
     return "";
 }
 
-bool etcd_session_has_progress(const struct etcd_session *s)
+bool cor_etcd_session_has_progress(const struct etcd_session *s)
 {
     return s->has_progress;
 }
 
-bool etcd_session_keeps_deletions(const struct etcd_session *s)
+bool cor_etcd_session_keeps_deletions(const struct etcd_session *s)
 {
     return s->keeps_deletions;
 }
 
-void etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
+void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
     cor_list_init(&waiter->link);
     waiter->on_up = on_up;
 }
 
-void etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter, enum etcd_wait_when when)
+void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
+                           enum etcd_wait_when when)
 {
     s->when = when;
     cor_list_push(&s->waiting, &waiter->link);
 }
 
-void etcd_waiter_leave(struct etcd_waiter *waiter)
+void cor_etcd_waiter_leave(struct etcd_waiter *waiter)
 {
     cor_list_remove(&waiter->link);
 }
 
-bool etcd_session_wants_login(const struct etcd_session *s, const char *message)
+bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message)
 {
     return s->has_user && strstr(message, "invalid auth token");
 }
 
-bool etcd_is_refusal(const char *message)
+bool cor_etcd_is_refusal(const char *message)
 {
     return strstr(message, "permission denied") != NULL;
 }
 
-void etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
+void cor_etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why)
 {
     s->blamed++;
 }
 
-int etcd_session_start(struct etcd_session *s)
+int cor_etcd_session_start(struct etcd_session *s)
 {
     fail();
     return -COR_EINTERNAL;
@@ -115,9 +116,9 @@ static struct etcd_stream *stream_new(struct etcd_session *s, const char *method
     return stream;
 }
 
-int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
-                       uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
-                       struct etcd_stream **ret_stream)
+int cor_etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
+                           uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
+                           struct etcd_stream **ret_stream)
 {
     *ret_stream = stream_new(s, method, arg);
     keep_request(*ret_stream, message);
@@ -125,16 +126,16 @@ int etcd_session_unary(struct etcd_session *s, const char *method, struct cor_st
     return 0;
 }
 
-int etcd_session_open_stream(struct etcd_session *s, const char *method,
-                             const struct etcd_stream_cbs *cbs, void *arg,
-                             struct etcd_stream **ret_stream)
+int cor_etcd_session_open_stream(struct etcd_session *s, const char *method,
+                                 const struct etcd_stream_cbs *cbs, void *arg,
+                                 struct etcd_stream **ret_stream)
 {
     *ret_stream = stream_new(s, method, arg);
     (*ret_stream)->cbs = cbs;
     return 0;
 }
 
-int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
+int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
 {
     Etcd__WatchRequest *m;
 
@@ -166,7 +167,7 @@ int etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
     return 0;
 }
 
-void etcd_stream_close(struct etcd_stream *stream)
+void cor_etcd_stream_close(struct etcd_stream *stream)
 {
     cor_list_remove(&stream->link);
     for (size_t i = 0; i < stream->ncreates; i++)
@@ -236,7 +237,7 @@ void fake_stream_reply(struct etcd_stream *stream, struct cor_str message)
     void *arg = stream->arg;
 
     assert_non_null(on_reply);
-    etcd_stream_close(stream);
+    cor_etcd_stream_close(stream);
     on_reply(arg, NULL, message);
 }
 
@@ -248,7 +249,7 @@ void fake_stream_fail(struct etcd_stream *stream, enum cor_grpc_code code, const
     etcd_reply_cb on_reply = stream->on_reply;
     void *arg = stream->arg;
 
-    etcd_stream_close(stream);
+    cor_etcd_stream_close(stream);
     if (on_reply)
         on_reply(arg, &why, cor_str("", 0));
     else

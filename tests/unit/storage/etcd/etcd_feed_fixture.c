@@ -32,7 +32,7 @@ static void on_closed(void *arg)
 }
 
 static const struct cor_engine_ops ops = {
-    .feed_open = etcd_feed_open,
+    .feed_open = cor_etcd_feed_open,
 };
 
 void turn(void)
@@ -51,13 +51,13 @@ void open_engine(bool has_progress)
     session.has_progress = has_progress;
     engine = (struct etcd_engine){.base.ops = &ops, .loop = session.loop, .session = &session};
     pthread_mutex_init(&engine.lock, NULL);
-    etcd_feeds_init(&engine);
-    assert_int_equal(etcd_feeds_start(&engine), 0);
+    cor_etcd_feeds_init(&engine);
+    assert_int_equal(cor_etcd_feeds_start(&engine), 0);
 }
 
 void close_engine(void)
 {
-    etcd_feeds_deinit(&engine);
+    cor_etcd_feeds_deinit(&engine);
     pthread_mutex_destroy(&engine.lock);
     fake_session_close(&session);
 }

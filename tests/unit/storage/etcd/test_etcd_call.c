@@ -34,7 +34,7 @@ static struct etcd_stream *start(const struct etcd_method *method, struct outcom
     *o = (struct outcome){0};
     cor_buf_init(&request, 64);
     assert_int_equal(cor_buf_addz(&request, "q"), 0);
-    assert_int_equal(etcd_call_start(&session, method, &request, on_done, o, NULL), 0);
+    assert_int_equal(cor_etcd_call_start(&session, method, &request, on_done, o, NULL), 0);
     assert_int_equal(request.n, 0);
     assert_null(fake_session_stream(&session, 0));
     fake_session_turn(&session);
@@ -54,7 +54,7 @@ TEST(etcd_call, the_answer_comes_back)
     struct outcome o;
 
     fake_session_open(&session);
-    fake_stream_reply(start(&etcd_method_txn, &o), COR_STR("a"));
+    fake_stream_reply(start(&cor_etcd_method_txn, &o), COR_STR("a"));
     assert_ended(&o, 0);
     assert_string_equal(o.text, "a");
     fake_session_close(&session);
@@ -65,12 +65,14 @@ TEST(etcd_call, a_write_whose_answer_was_lost_is_not_sent_again)
     struct outcome o;
 
     fake_session_open(&session);
-    fake_stream_fail(start(&etcd_method_txn, &o), COR_GRPC_UNAVAILABLE, "connection lost", false);
+    fake_stream_fail(start(&cor_etcd_method_txn, &o), COR_GRPC_UNAVAILABLE, "connection lost",
+                     false);
     assert_ended(&o, -COR_ETIMEOUT);
-    fake_stream_fail(start(&etcd_method_txn, &o), COR_GRPC_UNAVAILABLE,
+    fake_stream_fail(start(&cor_etcd_method_txn, &o), COR_GRPC_UNAVAILABLE,
                      "etcdserver: request timed out", false);
     assert_ended(&o, -COR_ETIMEOUT);
-    fake_stream_fail(start(&etcd_method_txn, &o), COR_GRPC_DEADLINE_EXCEEDED, "too late", false);
+    fake_stream_fail(start(&cor_etcd_method_txn, &o), COR_GRPC_DEADLINE_EXCEEDED, "too late",
+                     false);
     assert_ended(&o, -COR_ETIMEOUT);
     fake_session_close(&session);
 }
@@ -80,7 +82,7 @@ TEST(etcd_call, a_write_that_etcd_has_not_seen_is_sent_again)
     struct outcome o;
 
     fake_session_open(&session);
-    fake_stream_fail(start(&etcd_method_txn, &o), COR_GRPC_UNAVAILABLE, "refused", true);
+    fake_stream_fail(start(&cor_etcd_method_txn, &o), COR_GRPC_UNAVAILABLE, "refused", true);
     assert_int_equal(session.when, ETCD_WAIT_RETRY);
     fake_session_turn(&session);
     fake_stream_fail(fake_session_stream(&session, 0), COR_GRPC_UNAVAILABLE,
@@ -97,7 +99,7 @@ TEST(etcd_call, a_read_is_sent_again_until_it_is_answered)
     struct outcome o;
 
     fake_session_open(&session);
-    start(&etcd_method_range, &o);
+    start(&cor_etcd_method_range, &o);
     for (int i = 0; i < 5; i++) {
         fake_stream_fail(fake_session_stream(&session, 0), COR_GRPC_UNAVAILABLE, "lost", false);
         fake_session_turn(&session);
@@ -113,7 +115,7 @@ TEST(etcd_call, an_expired_login_is_renewed_but_not_for_ever)
 
     fake_session_open(&session);
     session.has_user = true;
-    start(&etcd_method_txn, &o);
+    start(&cor_etcd_method_txn, &o);
     for (int i = 0; i < 2; i++) {
         fake_stream_fail(fake_session_stream(&session, 0), COR_GRPC_UNAUTHENTICATED,
                          "etcdserver: invalid auth token", false);
@@ -137,7 +139,8 @@ TEST(etcd_call, without_a_connection_it_ends_undone)
     struct outcome o = {0};
 
     fake_session_open(&session);
-    assert_int_equal(etcd_call_start(&session, &etcd_method_txn, &request, on_done, &o, NULL), 0);
+    assert_int_equal(
+        cor_etcd_call_start(&session, &cor_etcd_method_txn, &request, on_done, &o, NULL), 0);
     assert_true(cor_loop_run_until(session.loop, is_over, &o, PATIENCE_MS));
     assert_ended(&o, -COR_EUNREACHABLE);
     assert_non_null(strstr(o.text, "etcd cannot be reached"));
@@ -168,7 +171,7 @@ TEST(etcd_call, etcds_words_become_codes)
     for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
         struct outcome o;
 
-        fake_stream_fail(start(&etcd_method_range, &o), rows[i].code, rows[i].message, false);
+        fake_stream_fail(start(&cor_etcd_method_range, &o), rows[i].code, rows[i].message, false);
         assert_ended(&o, rows[i].err);
         assert_string_equal(o.text, rows[i].message);
     }
@@ -183,11 +186,11 @@ TEST(etcd_call, a_canceled_call_says_nothing)
 
     fake_session_open(&session);
     for (int sent = 0; sent < 2; sent++) {
-        assert_int_equal(etcd_call_start(&session, &etcd_method_txn, &request, on_done, &o, &call),
-                         0);
+        assert_int_equal(
+            cor_etcd_call_start(&session, &cor_etcd_method_txn, &request, on_done, &o, &call), 0);
         if (sent)
             fake_session_turn(&session);
-        etcd_call_cancel(call);
+        cor_etcd_call_cancel(call);
         assert_null(fake_session_stream(&session, 0));
     }
     fake_session_turn(&session);

@@ -8,9 +8,9 @@ TEST(etcd_endpoint, urls_name_host_port_and_tls)
 {
     struct etcd_endpoints e;
 
-    assert_int_equal(
-        etcd_endpoints_parse("http://a.example:1234, http://[::1]:5/,http://10.0.0.1", &e, NULL),
-        0);
+    assert_int_equal(cor_etcd_endpoints_parse(
+                         "http://a.example:1234, http://[::1]:5/,http://10.0.0.1", &e, NULL),
+                     0);
     assert_int_equal(e.n, 3);
     assert_string_equal(e.at[0].host, "a.example");
     assert_int_equal(e.at[0].port, 1234);
@@ -19,10 +19,10 @@ TEST(etcd_endpoint, urls_name_host_port_and_tls)
     assert_false(e.is_tls);
     assert_string_equal(e.at[2].host, "10.0.0.1");
     assert_int_equal(e.at[2].port, 2379);
-    etcd_endpoints_deinit(&e);
-    assert_int_equal(etcd_endpoints_parse("https://a:1,https://b:1", &e, NULL), 0);
+    cor_etcd_endpoints_deinit(&e);
+    assert_int_equal(cor_etcd_endpoints_parse("https://a:1,https://b:1", &e, NULL), 0);
     assert_true(e.is_tls);
-    etcd_endpoints_deinit(&e);
+    cor_etcd_endpoints_deinit(&e);
 }
 
 TEST(etcd_endpoint, what_is_no_url_is_named)
@@ -46,7 +46,7 @@ TEST(etcd_endpoint, what_is_no_url_is_named)
         struct cor_status st;
 
         cor_status_init(&st);
-        assert_int_equal(etcd_endpoints_parse(bad[i], &e, &st), -COR_EINVAL);
+        assert_int_equal(cor_etcd_endpoints_parse(bad[i], &e, &st), -COR_EINVAL);
         assert_non_null(strstr(cor_status_message(&st), "--etcd-servers"));
         cor_status_deinit(&st);
     }
@@ -56,17 +56,17 @@ TEST(etcd_endpoint, no_server_at_all_is_told)
 {
     struct etcd_endpoints e;
 
-    assert_int_equal(etcd_endpoints_parse(NULL, &e, NULL), -COR_EINVAL);
-    assert_int_equal(etcd_endpoints_parse("", &e, NULL), -COR_EINVAL);
+    assert_int_equal(cor_etcd_endpoints_parse(NULL, &e, NULL), -COR_EINVAL);
+    assert_int_equal(cor_etcd_endpoints_parse("", &e, NULL), -COR_EINVAL);
 }
 
 TEST(etcd_endpoint, each_allocation_may_fail)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct etcd_endpoints e = {.n = 0};
-        int r = etcd_endpoints_parse("http://a:1,http://b:2", &e, NULL);
+        int r = cor_etcd_endpoints_parse("http://a:1,http://b:2", &e, NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
-        etcd_endpoints_deinit(&e);
+        cor_etcd_endpoints_deinit(&e);
     }
 }

@@ -528,11 +528,11 @@ TEST(etcd_feed, over_a_prefix_a_revision_that_was_seen_is_reached_by_progress)
 
     narrow_open(&cache);
     sink_open(&one, "/r/a/", "/r/a0", 0, SIZE_MAX, false);
-    etcd_feeds_saw(&engine, 10);
+    cor_etcd_feeds_saw(&engine, 10);
     assert_int_equal(stream_at(0)->progress, 0);
     /* A write outside of the prefix: only progress shows that nothing is missing. */
-    etcd_feeds_saw(&engine, 13);
-    etcd_feeds_saw(&engine, 13);
+    cor_etcd_feeds_saw(&engine, 13);
+    cor_etcd_feeds_saw(&engine, 13);
     assert_int_equal(stream_at(0)->progress, 1);
     SAY_PROGRESS(stream_at(0), 13);
     assert_sink(&cache, "|13 ");

@@ -24,14 +24,14 @@ static void begin(void)
 {
     noff = 0;
     fake_session_open(&session);
-    etcd_presence_init(&presence);
+    cor_etcd_presence_init(&presence);
 }
 
 static void end(void)
 {
     assert_int_equal(presence.state, ETCD_PRESENCE_OFF);
     assert_false(presence.session && cor_timer_is_set(&presence.timer));
-    etcd_presence_deinit(&presence);
+    cor_etcd_presence_deinit(&presence);
     fake_session_close(&session);
 }
 
@@ -66,7 +66,7 @@ static void assert_grants(void)
     struct cor_buf m;
 
     cor_buf_init(&m, 64);
-    assert_int_equal(etcd_encode_grant(TTL_S, &m), 0);
+    assert_int_equal(cor_etcd_encode_grant(TTL_S, &m), 0);
     assert_asked("/etcdserverpb.Lease/LeaseGrant", &m);
 }
 
@@ -75,7 +75,7 @@ static void assert_puts(int64_t lease)
     struct cor_buf m;
 
     cor_buf_init(&m, 64);
-    assert_int_equal(etcd_encode_put(COR_STR("k"), COR_STR("v"), lease, &m), 0);
+    assert_int_equal(cor_etcd_encode_put(COR_STR("k"), COR_STR("v"), lease, &m), 0);
     assert_asked("/etcdserverpb.KV/Put", &m);
 }
 
@@ -84,7 +84,7 @@ static void assert_keeps(int64_t lease)
     struct cor_buf m;
 
     cor_buf_init(&m, 64);
-    assert_int_equal(etcd_encode_keep_alive(lease, &m), 0);
+    assert_int_equal(cor_etcd_encode_keep_alive(lease, &m), 0);
     assert_asked("/etcdserverpb.Lease/LeaseKeepAlive", &m);
 }
 
@@ -93,14 +93,14 @@ static void assert_revokes(int64_t lease)
     struct cor_buf m;
 
     cor_buf_init(&m, 64);
-    assert_int_equal(etcd_encode_revoke(lease, &m), 0);
+    assert_int_equal(cor_etcd_encode_revoke(lease, &m), 0);
     assert_asked("/etcdserverpb.Lease/LeaseRevoke", &m);
 }
 
 static void start(void)
 {
-    assert_int_equal(etcd_presence_set(&presence, COR_STR("k"), COR_STR("v")), 0);
-    etcd_presence_start(&presence, &session, TTL_S);
+    assert_int_equal(cor_etcd_presence_set(&presence, COR_STR("k"), COR_STR("v")), 0);
+    cor_etcd_presence_start(&presence, &session, TTL_S);
 }
 
 /* A lease with this id, which is below 128. */
@@ -146,7 +146,7 @@ static void say_ttl(struct etcd_stream *stream, char ttl_s)
 
 static void stop(char id)
 {
-    assert_false(etcd_presence_stop(&presence, on_off, NULL));
+    assert_false(cor_etcd_presence_stop(&presence, on_off, NULL));
     fake_session_turn(&session);
     assert_revokes(id);
     fake_stream_reply(fake_session_stream(&session, 0), cor_str("", 0));
@@ -218,7 +218,7 @@ TEST(etcd_presence, who_may_not_write_the_key_is_off_and_leaves_no_lease)
     assert_revokes(7);
     fake_stream_reply(fake_session_stream(&session, 0), cor_str("", 0));
     assert_int_equal(presence.state, ETCD_PRESENCE_OFF);
-    assert_true(etcd_presence_stop(&presence, on_off, NULL));
+    assert_true(cor_etcd_presence_stop(&presence, on_off, NULL));
     assert_int_equal(noff, 0);
     end();
 }
@@ -244,11 +244,11 @@ TEST(etcd_presence, what_failed_is_tried_again)
 TEST(etcd_presence, without_a_lease_it_ends_at_once)
 {
     begin();
-    assert_true(etcd_presence_stop(&presence, on_off, NULL));
+    assert_true(cor_etcd_presence_stop(&presence, on_off, NULL));
     start();
     fake_session_turn(&session);
     assert_grants();
-    assert_true(etcd_presence_stop(&presence, on_off, NULL));
+    assert_true(cor_etcd_presence_stop(&presence, on_off, NULL));
     assert_int_equal(noff, 0);
     end();
 }
@@ -257,7 +257,7 @@ TEST(etcd_presence, without_a_lease_it_ends_at_once)
 TEST(etcd_presence, an_etcd_that_is_away_does_not_hold_the_end_up)
 {
     be_present();
-    assert_false(etcd_presence_stop(&presence, on_off, NULL));
+    assert_false(cor_etcd_presence_stop(&presence, on_off, NULL));
     wait_for(ETCD_PRESENCE_OFF);
     assert_int_equal(noff, 1);
     end();
@@ -268,7 +268,7 @@ TEST(etcd_presence, bytes_have_a_maximum)
     static const char many[ETCD_PRESENCE_BYTES_MAX];
 
     begin();
-    assert_int_equal(etcd_presence_set(&presence, COR_STR("k"), cor_str(many, sizeof(many))),
+    assert_int_equal(cor_etcd_presence_set(&presence, COR_STR("k"), cor_str(many, sizeof(many))),
                      -COR_ETOOBIG);
     end();
 }
@@ -301,15 +301,15 @@ TEST(etcd_presence, a_failed_allocation_delays_it_only)
         test_fail_alloc(0, false);
         begin();
         test_fail_alloc(n, false);
-        if (etcd_presence_set(&presence, COR_STR("k"), COR_STR("v")) == 0)
-            etcd_presence_start(&presence, &session, TTL_S);
+        if (cor_etcd_presence_set(&presence, COR_STR("k"), COR_STR("v")) == 0)
+            cor_etcd_presence_start(&presence, &session, TTL_S);
         while (presence.state != ETCD_PRESENCE_OFF && !play()) {
             assert_true(cor_loop_run_until(session.loop, is_due, NULL, TIMEOUT_MS));
             fake_session_turn(&session);
         }
         if (presence.state == ETCD_PRESENCE_OFF)
             assert_true(test_alloc_failed());
-        else if (!etcd_presence_stop(&presence, on_off, NULL)) {
+        else if (!cor_etcd_presence_stop(&presence, on_off, NULL)) {
             fake_session_turn(&session);
             if (fake_session_stream(&session, 0))
                 fake_stream_reply(fake_session_stream(&session, 0), cor_str("", 0));

@@ -22,7 +22,7 @@ static void ask(struct asked *asked, uint64_t limit)
     asked->range.key = COR_STR("/a/");
     asked->range.end = COR_STR("/a0");
     asked->range.limit = limit;
-    etcd_request(&engine, &asked->range.req);
+    cor_etcd_request(&engine, &asked->range.req);
     turn();
 }
 
@@ -50,7 +50,7 @@ static void say_too_large(void)
 }
 
 /* An answer that does not fit is asked for again in smaller pieces, down to single keys. */
-TEST(etcd_request, a_page_that_is_too_large_is_asked_for_in_quarters)
+TEST(cor_etcd_request, a_page_that_is_too_large_is_asked_for_in_quarters)
 {
     static const int64_t limits[] = {100, 25, 6, 1};
     struct asked asked;
@@ -71,7 +71,7 @@ TEST(etcd_request, a_page_that_is_too_large_is_asked_for_in_quarters)
     close_engine();
 }
 
-TEST(etcd_request, a_page_that_fits_after_all_is_the_answer)
+TEST(cor_etcd_request, a_page_that_fits_after_all_is_the_answer)
 {
     struct asked asked;
 
@@ -125,7 +125,7 @@ static void answer_page(size_t value_bytes)
 }
 
 /* Small values make pages of more keys, large values pages of fewer. */
-TEST(etcd_request, the_next_page_is_chosen_by_what_the_last_one_weighed)
+TEST(cor_etcd_request, the_next_page_is_chosen_by_what_the_last_one_weighed)
 {
     open_engine(true);
     engine.page_keys = 100;

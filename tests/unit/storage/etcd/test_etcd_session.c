@@ -61,7 +61,7 @@ static void on_range(void *arg, const struct etcd_failure *why, struct cor_str m
     snprintf(c.text, sizeof(c.text), "%.*s", why ? (int)strlen(why->message) : (int)message.n,
              why ? why->message : message.p);
     if (why)
-        etcd_session_blame_member(c.session, why);
+        cor_etcd_session_blame_member(c.session, why);
 }
 
 static bool is_true(void *arg)
@@ -77,17 +77,17 @@ static void wait_until(bool *what)
 static void wait_for_session(enum etcd_wait_when when)
 {
     c.is_up = false;
-    etcd_waiter_init(&c.waiter, on_up);
-    etcd_session_wait(c.session, &c.waiter, when);
+    cor_etcd_waiter_init(&c.waiter, on_up);
+    cor_etcd_session_wait(c.session, &c.waiter, when);
     wait_until(&c.is_up);
 }
 
 static void ask_range(void)
 {
     c.is_answered = false;
-    assert_int_equal(
-        etcd_session_unary(c.session, RANGE, COR_STR(""), PATIENCE_MS, on_range, NULL, &c.stream),
-        0);
+    assert_int_equal(cor_etcd_session_unary(c.session, RANGE, COR_STR(""), PATIENCE_MS, on_range,
+                                            NULL, &c.stream),
+                     0);
     wait_until(&c.is_answered);
 }
 
@@ -108,8 +108,8 @@ static void cluster_open(void)
     a->answer = b->answer = answer;
     snprintf(servers, sizeof(servers), "http://127.0.0.1:%u,http://127.0.0.1:%u", a->port, b->port);
     config = (struct cor_etcd_config){.servers = servers};
-    assert_int_equal(etcd_session_new(&config, a->loop, &c.session, NULL), 0);
-    assert_int_equal(etcd_session_start(c.session), 0);
+    assert_int_equal(cor_etcd_session_new(&config, a->loop, &c.session, NULL), 0);
+    assert_int_equal(cor_etcd_session_start(c.session), 0);
     wait_for_session(ETCD_WAIT_CONNECTION);
 }
 
@@ -122,7 +122,7 @@ static void cluster_close(void)
 {
     struct world *a = &c.members[0], *b = &c.members[1];
 
-    etcd_session_close(c.session, on_session_closed, NULL);
+    cor_etcd_session_close(c.session, on_session_closed, NULL);
     wait_until(&c.is_closed);
     world_drop_peers(b);
     world_run(b, no_peers);
@@ -151,7 +151,7 @@ TEST(etcd_session, leaves_a_member_that_has_no_leader)
     ask_range();
     assert_true(c.has_failed);
     assert_string_equal(c.text, "etcdserver: no leader");
-    assert_string_equal(etcd_session_trouble(c.session), "etcdserver: no leader");
+    assert_string_equal(cor_etcd_session_trouble(c.session), "etcdserver: no leader");
     wait_for_session(ETCD_WAIT_RETRY);
     ask_range();
     assert_false(c.has_failed);
@@ -190,7 +190,7 @@ TEST(etcd_session, stays_with_a_member_that_refuses_a_call)
 
     cluster_open();
     first = member_in_use();
-    etcd_session_blame_member(c.session, &why);
+    cor_etcd_session_blame_member(c.session, &why);
     assert_int_equal(member_in_use(), first);
     cluster_close();
 }

@@ -361,7 +361,7 @@ static int join(struct etcd_place *place)
     const struct etcd_watch_create create = {
         .key = COR_STR("/a/"), .end = COR_STR("/a0"), .from = 5};
 
-    return etcd_watch_streams_join(&joiner->streams, false, &create, &joiner_cbs, place);
+    return cor_etcd_watch_streams_join(&joiner->streams, false, &create, &joiner_cbs, place);
 }
 
 static void join_again(struct etcd_place *place, int err, const char *message)
@@ -377,14 +377,14 @@ static void joiner_open(struct joiner *j)
     fake_session_open(&session);
     *j = (struct joiner){.first_err = 0};
     joiner = j;
-    etcd_watch_streams_init(&j->streams, &session);
+    cor_etcd_watch_streams_init(&j->streams, &session);
     assert_int_equal(join(&j->first), 0);
 }
 
 static void joiner_close(struct joiner *j)
 {
-    etcd_place_leave(&j->first);
-    etcd_place_leave(&j->second);
+    cor_etcd_place_leave(&j->first);
+    cor_etcd_place_leave(&j->second);
     assert_null(j->streams.shared);
     fake_session_close(&session);
 }

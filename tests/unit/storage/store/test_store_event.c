@@ -32,7 +32,7 @@ static void bed_open(struct bed *b, const char *value, cor_rev create_rev, const
     if (prev)
         b->change.prev = cor_kv_new(COR_STR("/registry/pods/a"), cor_strz(prev), create_rev, 5, 0);
     b->change.deleted = deleted;
-    b->r = store_event_read(b->store, NULL, &b->change, &b->seen, &b->event, &b->status);
+    b->r = cor_store_event_read(b->store, NULL, &b->change, &b->seen, &b->event, &b->status);
 }
 
 static cor_rev object_rev(const struct bed *b)
@@ -124,7 +124,7 @@ TEST(store_event, bookmark_has_a_type_and_a_revision)
     struct cor_store *store = some_store();
     struct cor_watch_event event;
 
-    assert_int_equal(store_event_bookmark(store, 7, true, &event, NULL), 0);
+    assert_int_equal(cor_store_event_bookmark(store, 7, true, &event, NULL), 0);
     assert_int_equal(event.type, COR_WATCH_BOOKMARK);
     assert_str(cor_object_json(event.object),
                "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"annotations\":{"
@@ -146,7 +146,7 @@ TEST(store_event, every_failed_allocation_is_told)
         COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
         struct cor_watch_event event = {0};
         bool seen = false;
-        int r = store_event_read(store, &labels, &change, &seen, &event, &status);
+        int r = cor_store_event_read(store, &labels, &change, &seen, &event, &status);
 
         if (r < 0)
             assert_int_equal(r, -COR_ENOMEM);
@@ -154,7 +154,7 @@ TEST(store_event, every_failed_allocation_is_told)
             assert_int_equal(event.type, COR_WATCH_MODIFIED);
         cor_object_unref(event.object);
         event.object = NULL;
-        r = store_event_bookmark(store, 7, false, &event, &status);
+        r = cor_store_event_bookmark(store, 7, false, &event, &status);
         if (r < 0)
             assert_int_equal(r, -COR_ENOMEM);
         else

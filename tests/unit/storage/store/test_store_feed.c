@@ -52,7 +52,7 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     b->batches++;
     b->events += take_batch->nevents;
     b->upto = take_batch->upto;
-    store_feed_batch_free(take_batch);
+    cor_store_feed_batch_free(take_batch);
 }
 
 static void on_broken(struct store_feed *feed, int err, const char *message)
@@ -76,9 +76,9 @@ static void bed_open(struct bed *b)
         .source.feed = {.lock = &lock, .tell = tell},
         .feed = {.on_batch = on_batch, .on_broken = on_broken, .on_closed = on_closed}};
     assert_int_equal(cor_loop_new(64, &b->loop), 0);
-    assert_int_equal(
-        store_feed_open(&b->feed, &b->source.engine, b->loop, COR_STR("a"), COR_STR("b"), 5, 10),
-        0);
+    assert_int_equal(cor_store_feed_open(&b->feed, &b->source.engine, b->loop, COR_STR("a"),
+                                         COR_STR("b"), 5, 10),
+                     0);
 }
 
 static bool is_true(void *arg)
@@ -88,8 +88,8 @@ static bool is_true(void *arg)
 
 static void bed_close(struct bed *b)
 {
-    store_feed_close(&b->feed);
-    store_feed_close(&b->feed);
+    cor_store_feed_close(&b->feed);
+    cor_store_feed_close(&b->feed);
     assert_int_equal(b->source.closes, 1);
     b->source.opts.on_closed(b->source.opts.arg);
     assert_true(cor_loop_run_until(b->loop, is_true, &b->closed, 60000));
