@@ -169,7 +169,7 @@ static int see_chosen(void *arg, const struct cor_api_resource *r)
     return 0;
 }
 
-/* Contract 4.15.8. */
+/* Contract client 4.15.8. */
 TEST(discovery, one_version_of_each_resource_is_chosen)
 {
     FOR_EACH_KIND(kind)

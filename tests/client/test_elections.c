@@ -126,7 +126,7 @@ static size_t count(struct world *w, const char *text)
     return n;
 }
 
-/* Contract 4.2.18, 4.2.19. */
+/* Contract client 4.2.18, 4.2.19. */
 TEST(elections, label_the_lease_and_tell_of_themselves)
 {
     static const struct cor_string_pair labels[] = {{(char *)"app", (char *)"test"}};

@@ -220,7 +220,7 @@ TEST(events, that_a_server_takes_and_says_nothing_of_are_given_up_in_time)
     }
 }
 
-/* Contract 4.4.1, 4.4.3. */
+/* Contract client 4.4.1, 4.4.3. */
 TEST(events, of_a_series_are_seen_in_both_groups)
 {
     FOR_EACH_KIND(kind)
@@ -261,7 +261,7 @@ TEST(events, of_a_series_are_seen_in_both_groups)
 
 static const struct cor_events_opts of_series = {.component = "tester", .series = true};
 
-/* Contract 4.4.3: neither a server without the API, nor one that may not be asked. */
+/* Contract client 4.4.3: neither a server without the API, nor one that may not be asked. */
 TEST(events, of_a_series_are_core_events_where_the_server_has_no_other)
 {
     static const struct script_answer old[][2] = {
@@ -299,7 +299,7 @@ TEST(events, of_a_series_are_core_events_where_the_server_has_no_other)
     }
 }
 
-/* Contract 4.4.3: the API is there, and what is refused is told of. */
+/* Contract client 4.4.3: the API is there, and what is refused is told of. */
 TEST(events, of_a_series_that_a_server_refuses_are_told_of)
 {
     static const struct script_answer strict[] = {
@@ -401,7 +401,7 @@ static bool is_posted(void *arg)
     return script_count(arg, "POST") > 0;
 }
 
-/* Contract 4.4.3. */
+/* Contract client 4.4.3. */
 TEST(events, of_a_series_ask_for_their_api_until_they_know)
 {
     static const struct script_answer slow[] = {

@@ -174,8 +174,8 @@ static void write_into(struct set *s, const char *key, const char *rv)
     cor_object_unref(object);
 }
 
-/* Contract 1.21.2: of a cache into which nothing comes, too; and of each object once. The objects
- * are looked at in the order in which they came. */
+/* Contract client 1.21.2: of a cache into which nothing comes, too; and of each object once. The
+ * objects are looked at in the order in which they came. */
 TEST(informer_options, a_program_that_writes_into_the_cache_is_found)
 {
     static const struct script_answer answers[] = {

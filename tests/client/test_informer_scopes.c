@@ -68,8 +68,9 @@ static void ask_for_field(void *arg, struct cor_informer_request *req)
     req->field_selector = cor_strz(arg);
 }
 
-/* Contract 3.1.3, 3.2.3, 3.2.5: those of the namespace, the label and the field, in the first list
- * and in the watch; the last one is in all of them, so that nothing is awaited in vain. */
+/* Contract client 3.1.3, 3.2.3, 3.2.5: those of the namespace, the label and the field, in the
+ * first list and in the watch; the last one is in all of them, so that nothing is awaited in vain.
+ */
 TEST(informer_scopes, a_namespace_and_tweaks_choose_what_is_held)
 {
     static char red[] = "color=red", last[] = "metadata.name=last";
@@ -124,8 +125,8 @@ static void only_red(void *arg, struct cor_informer_request *req)
     req->send_initial_events = true;
 }
 
-/* Contract 3.1.3: on every list and watch, after the informer's own options. The set's tweak is
- * called first, each page has its call, and what is no option of a list stays as it is. */
+/* Contract client 3.1.3: on every list and watch, after the informer's own options. The set's tweak
+ * is called first, each page has its call, and what is no option of a list stays as it is. */
 TEST(informer_scopes, a_set_and_an_informer_tweak_each_page_and_watch)
 {
     FOR_EACH_KIND(kind)
@@ -164,7 +165,7 @@ static int note_own(void *arg, struct cor_object **object, struct cor_status *re
     return 0;
 }
 
-/* Contract 3.1.2: the set's transform is every informer's. */
+/* Contract client 3.1.2: the set's transform is every informer's. */
 TEST(informer_scopes, a_set_transforms_after_its_informers)
 {
     FOR_EACH_KIND(kind)
@@ -185,7 +186,7 @@ TEST(informer_scopes, a_set_transforms_after_its_informers)
     }
 }
 
-/* Contract 3.3.2: add, update and delete, of metadata alone. */
+/* Contract client 3.3.2: add, update and delete, of metadata alone. */
 TEST(informer_scopes, metadata_only_follows_adds_updates_and_deletions)
 {
     FOR_EACH_KIND(kind)
@@ -238,8 +239,8 @@ TEST(informer_scopes, sets_of_one_client_end_by_themselves)
     }
 }
 
-/* Contract 3.1.11: there is no way back for what was stopped; it is still the scope's informer, and
- * readable. */
+/* Contract client 3.1.11: there is no way back for what was stopped; it is still the scope's
+ * informer, and readable. */
 TEST(informer_scopes, what_was_stopped_stays_and_is_not_started_again)
 {
     FOR_EACH_KIND(kind)

@@ -32,7 +32,7 @@ static void end(struct set *s)
     world_end(&s->w);
 }
 
-/* Contract 1.17.32, 1.18.3, 1.18.5. */
+/* Contract client 1.17.32, 1.18.3, 1.18.5. */
 TEST(informers, handlers_hear_what_happens_in_order)
 {
     FOR_EACH_KIND(kind)
@@ -138,7 +138,7 @@ TEST(informers, updates_for_a_slow_handler_are_folded_beyond_its_bound)
     update_behind_its_back(&defaults, "!one ~one ~one ~one ", 0);
 }
 
-/* Contract 1.17.13, 1.17.15, 1.18.3. */
+/* Contract client 1.17.13, 1.17.15, 1.18.3. */
 TEST(informers, a_late_handler_hears_all_and_an_early_one_goes)
 {
     FOR_EACH_KIND(kind)
@@ -224,7 +224,7 @@ static void post(void *arg)
     sem_post(arg);
 }
 
-/* Contract 1.17.3. Without threads no call can be under way. */
+/* Contract client 1.17.3. Without threads no call can be under way. */
 TEST(informers, their_end_waits_for_a_call_that_is_under_way)
 {
     struct set s;
@@ -345,7 +345,7 @@ static int count(void *arg, struct cor_object *object)
     return ++*(int *)arg < 0;
 }
 
-/* Contract 1.22.1 to 1.22.3, 3.2.2, 3.2.4. */
+/* Contract client 1.22.1 to 1.22.3, 3.2.2, 3.2.4. */
 TEST(informers, caches_are_read_by_name_label_and_index)
 {
     FOR_EACH_KIND(kind)
@@ -385,7 +385,7 @@ TEST(informers, caches_are_read_by_name_label_and_index)
     }
 }
 
-/* Contract 3.1.1, 3.2.1. */
+/* Contract client 3.1.1, 3.2.1. */
 TEST(informers, equal_scopes_share_one_and_others_do_not)
 {
     struct set s;
@@ -438,7 +438,7 @@ TEST(informers, a_transform_decides_what_is_kept)
     }
 }
 
-/* Contract 1.17.8. */
+/* Contract client 1.17.8. */
 TEST(informers, a_stop_keeps_the_cache_and_ends_the_waits)
 {
     FOR_EACH_KIND(kind)

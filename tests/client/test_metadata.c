@@ -102,7 +102,7 @@ static void check_object(struct world *w)
     cor_object_unref(object);
 }
 
-/* Contract 4.14.9. */
+/* Contract client 4.14.9. */
 TEST(metadata, of_objects_can_be_had_alone)
 {
     FOR_EACH_KIND(kind)

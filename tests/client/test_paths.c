@@ -55,7 +55,7 @@ TEST(paths, of_a_real_server)
 static const struct script_answer answers[] = {{.to = "/k8s/apis/", .body = "{}"},
                                                {.to = "/k8s/slow", .is_silent = true}};
 
-/* Contract 4.8.5: below the server's own path, and else as it was given. */
+/* Contract client 4.8.5: below the server's own path, and else as it was given. */
 TEST(paths, stand_below_the_servers_and_are_sent_as_they_are)
 {
     static const char *const bad[] = {"",      "version",   "/a b", "/a\r\nX: y",

@@ -52,7 +52,7 @@ static int stop(void *arg, struct cor_str value)
     return ++*(int *)arg;
 }
 
-/* Contract 1.1.13, 1.1.16. */
+/* Contract client 1.1.13, 1.1.16. */
 TEST(reading, an_index_tells_its_values_and_who_shares_them)
 {
     FOR_EACH_KIND(kind)
@@ -191,7 +191,7 @@ TEST(reading, a_filtering_handler_hears_of_what_passes)
     }
 }
 
-/* Contract 1.3.4, 1.3.5. */
+/* Contract client 1.3.4, 1.3.5. */
 TEST(reading, keys_are_split_and_joined)
 {
     struct cor_str ns, name;

@@ -113,7 +113,7 @@ static bool has_errors(void *arg)
     return atomic_load(&((struct candidate *)arg)->nerrors) >= 2;
 }
 
-/* Contract 4.2.20: a request on a Lease has half of the renew deadline. */
+/* Contract client 4.2.20: a request on a Lease has half of the renew deadline. */
 TEST(reports, a_lease_that_is_forbidden_is_told_of)
 {
     static const struct script_answer answers[] = {
@@ -166,8 +166,8 @@ static bool is_stale(void *arg)
     return cor_election_is_stale(arg, 0);
 }
 
-/* Contract 4.2.16, 4.2.17, 4.2.20. The lease is made, as often as it takes until the answer comes
- * in time, and cannot be renewed. */
+/* Contract client 4.2.16, 4.2.17, 4.2.20. The lease is made, as often as it takes until the answer
+ * comes in time, and cannot be renewed. */
 TEST(reports, a_leader_that_cannot_renew_is_known_and_becomes_stale)
 {
     static const struct script_answer answers[] = {
@@ -229,7 +229,7 @@ static bool is_resynced(void *arg)
     return atomic_load(&((struct resyncs *)arg)->n) > 1;
 }
 
-/* Contract 3.1.2: a period of its own, where the set has none. */
+/* Contract client 3.1.2: a period of its own, where the set has none. */
 TEST(reports, an_informer_may_have_a_resync_of_its_own)
 {
     static const struct script_answer answers[] = {

@@ -109,8 +109,8 @@ static void start(struct who *who)
     cor_informers_start(who->informers);
 }
 
-/* Contract 1.27.3, 1.27.4: what makes the cache is one thread's, handlers have others; without
- * threads all of it is the pump's. */
+/* Contract client 1.27.3, 1.27.4: what makes the cache is one thread's, handlers have others;
+ * without threads all of it is the pump's. */
 TEST(threads, the_cache_is_made_on_one_and_handlers_run_without_a_lock_on_others)
 {
     static const struct script_answer answers[] = {

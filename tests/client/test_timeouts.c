@@ -20,7 +20,7 @@ static const struct cor_request get_one = {.verb = COR_VERB_GET,
                                            .name = "one",
                                            .timeout_ms = 61000};
 
-/* Contract 4.7.7, 4.8.8; not a watch, whose end is timeoutSeconds (4.14.7). */
+/* Contract client 4.7.7, 4.8.8; not a watch, whose end is timeoutSeconds (4.14.7). */
 TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
 {
     static const struct script_answer answers[] = {
@@ -97,7 +97,7 @@ static void begin_slowly(struct world *w, enum cor_runtime_kind kind, const stru
     assert_int_equal(cor_client_new(w->rt, &opts, &w->client, NULL), 0);
 }
 
-/* Contract 4.9.2: one request in a thousand seconds, and the next one has a minute. */
+/* Contract client 4.9.2: one request in a thousand seconds, and the next one has a minute. */
 TEST(timeouts, a_turn_that_comes_too_late_fails_at_once)
 {
     static const struct script_answer answers[] = {{.to = "configmaps/one", .body = MAP}};

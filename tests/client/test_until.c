@@ -44,7 +44,7 @@ static int is_deleted(void *arg, const struct cor_watch_event *event)
 
 static const cor_watch_condition_fn conditions[] = {is_added, is_any, is_deleted};
 
-/* Contract 1.25.1: client-go's TestUntilMultipleConditions. */
+/* Contract client 1.25.1: client-go's TestUntilMultipleConditions. */
 TEST(until, conditions_are_met_one_after_the_other)
 {
     static const struct script_answer answers[] = {
@@ -81,7 +81,7 @@ TEST(until, conditions_are_met_one_after_the_other)
     }
 }
 
-/* Contract 1.25.1: a closed stream, an error, a deadline. */
+/* Contract client 1.25.1: a closed stream, an error, a deadline. */
 TEST(until, a_wait_ends_with_its_watch)
 {
     static const struct script_answer answers[] = {
@@ -120,7 +120,7 @@ TEST(until, a_wait_ends_with_its_watch)
     }
 }
 
-/* Contract 1.25.2. */
+/* Contract client 1.25.2. */
 TEST(until, a_wait_that_resumes_sees_every_event_or_fails)
 {
     static const struct script_answer answers[] = {
@@ -186,7 +186,7 @@ static int has_two(void *arg, struct cor_informer *informer)
     return s->fails ? s->fails : n == 2;
 }
 
-/* Contract 1.25.3: client-go's TestUntilWithSync. What happens meanwhile is not missed. */
+/* Contract client 1.25.3: client-go's TestUntilWithSync. What happens meanwhile is not missed. */
 TEST(until, a_precondition_looks_at_the_cache_before_any_condition)
 {
     static const struct script_answer answers[] = {
@@ -233,8 +233,8 @@ TEST(until, a_precondition_looks_at_the_cache_before_any_condition)
     }
 }
 
-/* Contract 1.25.3, 1.25.4: the deletion was missed, and is told with the last state that was known.
- * Bookmarks are not told. */
+/* Contract client 1.25.3, 1.25.4: the deletion was missed, and is told with the last state that was
+ * known. Bookmarks are not told. */
 TEST(until, a_cache_survives_what_a_watch_does_not)
 {
     static const struct script_answer answers[] = {
@@ -278,7 +278,8 @@ static int is_last_in_order(void *arg, const struct cor_watch_event *event)
     return rv == 100 + MANY - 10;
 }
 
-/* Contract 1.25.4: client-go's OrdersEvents and TestEventProcessorExit; some are left over. */
+/* Contract client 1.25.4: client-go's OrdersEvents and TestEventProcessorExit; some are left over.
+ */
 TEST(until, events_of_a_cache_come_in_order_and_an_end_leaves_the_rest)
 {
     static const cor_watch_condition_fn in_order[] = {is_last_in_order};

@@ -190,7 +190,7 @@ TEST(waits, a_refused_write_is_tried_again_until_it_is_taken)
     "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"" name                    \
     "\",\"namespace\":\"default\",\"resourceVersion\":\"" rv "\"}}"
 
-/* Contract 1.15.11: with the kind that it was given, or that the list had. */
+/* Contract client 1.15.11: with the kind that it was given, or that the list had. */
 TEST(waits, an_object_of_another_kind_is_skipped_reported_and_never_said_to_be_cached)
 {
     static const struct script_answer answers[] = {
@@ -219,7 +219,8 @@ TEST(waits, an_object_of_another_kind_is_skipped_reported_and_never_said_to_be_c
         }
 }
 
-/* Contract 1.14.13: lists are not checked; and where a list has several kinds, nothing is. */
+/* Contract client 1.14.13: lists are not checked; and where a list has several kinds, nothing is.
+ */
 TEST(waits, a_list_of_several_kinds_expects_none)
 {
     static const struct script_answer answers[] = {

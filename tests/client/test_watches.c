@@ -83,8 +83,8 @@ static void version_now(struct world *w, char to[32])
     cor_object_list_deinit(&list);
 }
 
-/* Contract 1.24.2, 1.24.5, 1.24.8: each event once and in order, however the server comes and goes;
- * cancelled twice, it ends once. */
+/* Contract client 1.24.2, 1.24.5, 1.24.8: each event once and in order, however the server comes
+ * and goes; cancelled twice, it ends once. */
 TEST(watches, one_that_resumes_outlives_the_server)
 {
     FOR_EACH_KIND(kind)
@@ -119,7 +119,7 @@ TEST(watches, one_that_resumes_outlives_the_server)
     }
 }
 
-/* Contract 1.24.1, 1.24.6. */
+/* Contract client 1.24.1, 1.24.6. */
 TEST(watches, one_that_resumes_ends_with_its_revision)
 {
     static const struct script_answer answers[] = {

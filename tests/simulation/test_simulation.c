@@ -1,8 +1,8 @@
 /* Histories of an informer: a model server, a network with faults, and
  * simulated time, from a seed. Whatever happens, each handler hears a legal
- * sequence (contract 1.17.32 to 1.17.35, 1.27.12); once it is quiet, the cache equals a list, each
- * handler has heard exactly of what is there, and whoever waited for a write was told when it was
- * cached. While the server is away, the informer asks less and less often.
+ * sequence (contract client 1.17.32 to 1.17.35, 1.27.12); once it is quiet, the cache equals a
+ * list, each handler has heard exactly of what is there, and whoever waited for a write was told
+ * when it was cached. While the server is away, the informer asks less and less often.
  *
  * COR_SIM_HISTORIES: how many (100); COR_SIM_SEED: this one alone. `./dev
  * simulate`. */
@@ -21,7 +21,7 @@
 #define WAITS     16
 #define QUIET_MS  (40u * 60 * 1000) /* longer than any stalled stream and any backoff */
 #define OUTAGE_MS (5u * 60 * 1000)
-/* 0.8 s doubling to 30 s, at the least; then every 30 s (contract 1.12.7). And
+/* 0.8 s doubling to 30 s, at the least; then every 30 s (contract client 1.12.7). And
  * the first one. */
 #define OUTAGE_REQUESTS_MAX (1 + 7 + OUTAGE_MS / 30000)
 
@@ -250,7 +250,7 @@ static void settle(struct history *h)
     }
 }
 
-/* Contract 1.12.7, 1.13.1, 1.15.2. */
+/* Contract client 1.12.7, 1.13.1, 1.15.2. */
 static void be_away(struct history *h)
 {
     uint64_t before = h->net.requests, sent;

@@ -52,22 +52,44 @@ BANS = [
     ("a test does not sleep", "tests/unit/x.c", "usleep(10);\n", "tests/unit/x.c:1: usleep()"),
 ]
 PAGE = "docs/internals/client-behaviours.md"
+OTHER = "docs/internals/server-behaviours.md"
 # (what, the page below its section of three behaviours, a test, expected)
 CITATIONS = [
-    ("each number has a test or a reason", "- 1.4.2: Go: why.\n", "/* Contract 1.4.1, 1.4.3: so. */\n", None),
-    ("a range is each of its numbers", "", "/* Contract 1.4.1 to\n * 1.4.3. */\n", None),
+    ("each number has a test or a reason", "- 1.4.2: Go: why.\n", "/* Contract client 1.4.1, 1.4.3: so. */\n", None),
+    ("a range is each of its numbers", "", "/* Contract client 1.4.1 to\n * 1.4.3. */\n", None),
+    ("the end of a line may stand before the number", "", "/* Contract client\n * 1.4.1 to 1.4.3. */\n", None),
+    ("a whole section may be named", "", "/* Contract client 1.4. Contract client 1.4.1 to 1.4.3. */\n", None),
     ("a number without either is named", "- 1.4.2 and 1.4.3: Go: why.\n", "/* 1.4.1 */\n",
      "1.4.1 has neither a test nor a line here"),
-    ("a reason is one line of words", "- 1.4.1, 1.4.2:\n", "/* Contract 1.4.2 and 1.4.3 */\n",
+    ("a reason is one line of words", "- 1.4.1, 1.4.2:\n", "/* Contract client 1.4.2 and 1.4.3 */\n",
      "1.4.1 has neither a test nor a line here"),
-    ("a reason is refused where there is a test", "- 1.4.1: Go: why.\n", "/* Contract 1.4.1 to 1.4.3 */\n",
+    ("a reason is refused where there is a test", "- 1.4.1: Go: why.\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
      "1.4.1 has a line here, and a test in tests/x.c"),
-    ("a number that is not there cannot be cited", "", "/* Contract 1.4.1 to 1.4.4 */\n",
-     "tests/x.c: 1.4.4 is not in the catalogue"),
+    ("a number that is not there cannot be cited", "", "/* Contract client 1.4.1 to 1.4.4 */\n",
+     "tests/x.c: 1.4.4 is not in the contract client"),
+    ("a section that is not there cannot be cited", "", "/* Contract client 1.9; Contract client 1.4.1 to 1.4.3 */\n",
+     "tests/x.c: 1.9 is not in the contract client"),
     ("a test that a reason names is there", "- 1.4.1: different: so;\n  test x: a_b, y: c.\n",
-     "/* Contract 1.4.2 to 1.4.3 */\nTEST(x, a_b)\nTEST(y, d)\n", "there is no test c"),
-    ("a number that is not there needs no reason", "- 1.5.1: Go: why.\n", "/* Contract 1.4.1 to 1.4.3 */\n",
+     "/* Contract client 1.4.2 to 1.4.3 */\nTEST(x, a_b)\nTEST(y, d)\n", "there is no test c"),
+    ("a number that is not there needs no reason", "- 1.5.1: Go: why.\n", "/* Contract client 1.4.1 to 1.4.3 */\n",
      "1.5.1 is in no section"),
+    ("a citation names its contract", "", "/* Contract client 1.4.1 to 1.4.3 */\n/* Contract 1.4.1 */\n",
+     "tests/x.c: 1.4.1 is cited from no contract"),
+    ("a contract that is cited has a page", "", "/* Contract client 1.4.1 to 1.4.3 */\n/* Contract cleint 1.4.2 */\n",
+     "tests/x.c: 1.4.2 is cited from cleint, which has no page"),
+]
+CITED = "/* Contract client 1.4.1 to 1.4.3 */\n"
+TABLE = "| section | what it covers | last number |\n|---|---|---|\n| 2.1 | Names | 2 |\n"
+# (what, the page of a second contract, a test, exit code, expected)
+CONTRACTS = [
+    ("a contract that is not complete may lack tests", "Status: not complete.\n" + TABLE, "/* Contract server 2.1.1 */\n", 0, ""),
+    ("an unknown number of such a contract is a note", "Status: not complete.\n" + TABLE, "/* Contract server 2.1.3 */\n", 0,
+     "note: tests/x.c: 2.1.3 is not on docs/internals/server-behaviours.md"),
+    ("the rows of a table count as headings do", "Status: complete.\n" + TABLE, "/* Contract server 2.1.1 */\n", 1,
+     "2.1.2 has neither a test nor a line here"),
+    ("contracts do not share numbers", "Status: complete.\n" + TABLE, "/* Contract server 2.1.1 and 2.1.2 */\n", 0, ""),
+    ("a page says whether its contract is complete", TABLE, "/* Contract server 2.1.1 and 2.1.2 */\n", 1,
+     "there is no line 'Status: complete' or 'Status: not complete'"),
 ]
 
 
@@ -77,13 +99,15 @@ def run(script, tree, names):
     return done.returncode, done.stderr
 
 
-def verdict(script, args, files, expected):
+def verdict(script, args, files, expected, wanted=None):
     with tempfile.TemporaryDirectory() as tree:
         for path, content in files.items():
             file = pathlib.Path(tree) / path
-            file.parent.mkdir(parents=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
         code, text = run(script, tree, args)
+    if wanted is not None:
+        return code == wanted and expected in text and len(text.splitlines()) == (1 if expected else 0), text
     if expected is None:
         return code == 0 and not text, text
     return code == 1 and expected in text and len(text.splitlines()) == 1, text
@@ -94,10 +118,13 @@ def cases():
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected
+    head = "# Page\n\nStatus: complete.\n\n## 1.4 Queues (3)\n"
     for what, lines, test, expected in CITATIONS:
-        files = {PAGE: "# Page\n\n## 1.4 Queues (3)\n" + lines, "tests/x.c": test}
-        yield what, "check_citations.py", ["--root", "."], files, expected
-    files = {PAGE: "# Page\n\n## 1.4 Queues (1)\n", "tests/tools/x.py": "# Contract 1.4.1\n"}
+        yield what, "check_citations.py", ["--root", "."], {PAGE: head + lines, "tests/x.c": test}, expected
+    for what, page, test, code, expected in CONTRACTS:
+        files = {PAGE: head, OTHER: page, "tests/x.c": CITED + test}
+        yield what, "check_citations.py", ["--root", "."], files, expected, code
+    files = {PAGE: "# Page\n\nStatus: complete.\n\n## 1.4 Queues (1)\n", "tests/tools/x.py": "# Contract client 1.4.1\n"}
     yield "an example of a citation is none", "check_citations.py", ["--root", "."], files, "1.4.1 has neither"
 
 
@@ -105,8 +132,8 @@ def main():
     todo = list(cases())
     print(f"1..{len(todo)}")
     failed = 0
-    for number, (what, script, args, files, expected) in enumerate(todo, 1):
-        ok, text = verdict(script, args, files, expected)
+    for number, (what, *case) in enumerate(todo, 1):
+        ok, text = verdict(*case)
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
         if not ok:
             failed += 1

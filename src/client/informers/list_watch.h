@@ -1,6 +1,6 @@
 /* Lists and watches one collection of an API server over HTTP: the driver that feeds a reflector,
  * and so an informer. Answers are cut into objects as they come in; none is held as a whole.
- * Contract client.md 1.11, 1.15.
+ * Contract client 1.11 and 1.15.
  * Owner: whoever made it.  Thread: the loop's of its client. */
 #ifndef COR_CLIENT_LIST_WATCH_H
 #define COR_CLIENT_LIST_WATCH_H

@@ -54,7 +54,7 @@ TEST(backoff, reset_brings_back_the_first_delay)
     assert_int_equal(cor_backoff_next(&b, 0, NULL), 800);
 }
 
-/* Contract 4.13.3. */
+/* Contract client 4.13.3. */
 TEST(backoff, jitter_adds_less_than_its_share_and_does_not_add_up)
 {
     struct cor_backoff_opts opts = reflector;
@@ -141,7 +141,7 @@ TEST(backoff, retry_allows_as_many_tries_as_steps)
     assert_false(cor_backoff_retry(&b, 0, NULL, &delay));
 }
 
-/* Contract 4.13.3. */
+/* Contract client 4.13.3. */
 TEST(backoff, retry_ends_when_the_cap_is_met)
 {
     struct cor_backoff_opts opts = {.initial_ms = 10, .max_ms = 40, .factor = 5, .steps = 10};

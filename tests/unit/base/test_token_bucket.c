@@ -2,7 +2,7 @@
 #include "base/token_bucket.h"
 #include "test.h"
 
-/* Contract 4.13.4. */
+/* Contract client 4.13.4. */
 TEST(token_bucket, starts_full_and_gives_its_burst_at_once)
 {
     struct cor_token_bucket b;
@@ -46,7 +46,7 @@ TEST(token_bucket, reserving_beyond_the_burst_waits_longer_each_time)
     assert_int_equal(wait, 100);
 }
 
-/* Contract 4.13.4. */
+/* Contract client 4.13.4. */
 TEST(token_bucket, a_wait_that_is_too_long_takes_nothing)
 {
     struct cor_token_bucket b;

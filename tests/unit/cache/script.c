@@ -60,7 +60,7 @@ static void on_list(struct cor_reflector_driver *d, const struct cor_list_option
 
     take_request(s, SCRIPT_LIST, opts);
     assert_false(opts->watch);
-    assert_int_equal(opts->resource_version_match.n, 0); /* Contract 1.14.3. */
+    assert_int_equal(opts->resource_version_match.n, 0); /* Contract client 1.14.3. */
     if (s->token[0])
         note(s, "L(%s,%d,%s) ", s->rv, (int)s->limit, s->token);
     else

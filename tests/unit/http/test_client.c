@@ -416,7 +416,7 @@ static void make_client_tls(const struct fix *f, const struct cor_cert_pair *pai
     assert_int_equal(cor_tls_new(&opts, ret_tls), 0);
 }
 
-/* Contract 4.12.4. */
+/* Contract client 4.12.4. */
 TEST_WAYS(http_client, another_certificate_ends_the_connections_of_the_old_one)
 {
     struct cor_tls *tls;
@@ -445,7 +445,7 @@ static void save(const char *path, const struct cor_buf *text)
     assert_int_equal(cor_pem_save(path, cor_buf_str(text), 0600), 0);
 }
 
-/* Contract 4.12.4. */
+/* Contract client 4.12.4. */
 TEST(http_client, a_certificate_that_was_replaced_is_read_before_a_connection_is_made)
 {
     struct cor_tls_opts tls = {.role = COR_TLS_CLIENT};

@@ -348,7 +348,7 @@ TEST(http_client_h2, a_request_that_meets_goaways_is_sent_again_up_to_seven_time
     }
 }
 
-/* Contract 4.12.2. */
+/* Contract client 4.12.2. */
 TEST(http_client_h2, a_server_that_answers_no_ping_loses_its_calls)
 {
     struct peer p;

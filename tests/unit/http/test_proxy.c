@@ -68,7 +68,7 @@ static bool is_proxied(const char *no_proxy, const char *host, uint16_t port)
     return cor_proxy_for(&env, true, host, port) != NULL;
 }
 
-/* Contract 4.12.2; the cases of golang.org/x/net/http/httpproxy's UseProxy test. */
+/* Contract client 4.12.2; the cases of golang.org/x/net/http/httpproxy's UseProxy test. */
 TEST(proxy, no_proxy_means_what_it_means_to_go)
 {
     static const char *no_proxy =

@@ -3,7 +3,7 @@
 #include "meta/status.h"
 #include "test.h"
 
-/* Contract 4.10.2, 4.10.3; the messages are apimachinery's. */
+/* Contract client 4.10.2, 4.10.3; the messages are apimachinery's. */
 TEST(status_generic, speaks_for_a_server_that_did_not)
 {
     static const struct {

@@ -29,7 +29,7 @@ static const struct {
     {"ServiceUnavailable", 503, cor_status_is_service_unavailable},
 };
 
-/* Contract 4.10.4. */
+/* Contract client 4.10.4. */
 TEST(status_is, the_reason_decides)
 {
     for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {

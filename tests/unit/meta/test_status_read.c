@@ -1,4 +1,4 @@
-/* Contract client.md 4.10. */
+/* Contract client 4.10. */
 #include <stdio.h>
 
 #include "base/err.h"

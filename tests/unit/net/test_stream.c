@@ -101,7 +101,7 @@ static int socket_at(unsigned port)
     return -1;
 }
 
-/* Contract 4.12.2. */
+/* Contract client 4.12.2. */
 TEST(stream, a_client_probes_a_silent_server_as_client_go_does)
 {
     socklen_t int_n = sizeof(int);

@@ -182,7 +182,7 @@ static void check_refused(const struct identities *ids, const struct cor_cert_pa
     cor_tls_unref(client);
 }
 
-/* Contract 4.12.1: nothing older than TLS 1.2; a CA is in the place of the system's. */
+/* Contract client 4.12.1: nothing older than TLS 1.2; a CA is in the place of the system's. */
 TEST(tls, a_client_refuses_strangers_and_wrong_names)
 {
     struct identities ids, others;

@@ -1,4 +1,4 @@
-/* The numbers are those of client-go's default_rate_limiters (contract 2.3). */
+/* The numbers are those of client-go's default_rate_limiters (contract client 2.3). */
 #include "coracle/rate_limiter.h"
 #include "test.h"
 
@@ -9,7 +9,7 @@ static uint64_t when(struct cor_rate_limiter *l, const char *key)
     return cor_rate_limiter_when(l, key, 0);
 }
 
-/* Contract 2.3.2. */
+/* Contract client 2.3.2. */
 TEST(rate_limiter, exponential_doubles_per_key_until_forgotten)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_exponential(1, 1000 * 1000);
@@ -28,7 +28,7 @@ TEST(rate_limiter, exponential_doubles_per_key_until_forgotten)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.2, 2.3.3: the second is client-go's DefaultItemBased. */
+/* Contract client 2.3.2, 2.3.3: the second is client-go's DefaultItemBased. */
 TEST(rate_limiter, exponential_stops_at_its_maximum_however_often_it_fails)
 {
     struct cor_rate_limiter *item_based = cor_rate_limiter_new_exponential(1, 1000 * 1000);
@@ -59,7 +59,7 @@ TEST(rate_limiter, exponential_doubles_as_long_as_the_maximum_is_not_reached)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.4. */
+/* Contract client 2.3.4. */
 TEST(rate_limiter, fast_slow_is_fast_first)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_fast_slow(5, 10000, 3);
@@ -73,7 +73,7 @@ TEST(rate_limiter, fast_slow_is_fast_first)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.5. */
+/* Contract client 2.3.5. */
 TEST(rate_limiter, bucket_takes_tokens_of_the_future)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_bucket(10, 2);
@@ -87,7 +87,7 @@ TEST(rate_limiter, bucket_takes_tokens_of_the_future)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.6. */
+/* Contract client 2.3.6. */
 TEST(rate_limiter, max_of_asks_all_and_takes_the_longest)
 {
     struct cor_rate_limiter *l =
@@ -103,7 +103,7 @@ TEST(rate_limiter, max_of_asks_all_and_takes_the_longest)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.7: client-go's TestWithMaxWaitRateLimiter. */
+/* Contract client 2.3.7: client-go's TestWithMaxWaitRateLimiter. */
 TEST(rate_limiter, capped_is_never_longer_than_its_maximum_and_counts_as_before)
 {
     struct cor_rate_limiter *l =
@@ -120,7 +120,7 @@ TEST(rate_limiter, capped_is_never_longer_than_its_maximum_and_counts_as_before)
     cor_rate_limiter_free(l);
 }
 
-/* Contract 2.3.8. */
+/* Contract client 2.3.8. */
 TEST(rate_limiter, the_controllers_begins_at_5_ms_and_holds_crowds_to_10_a_second)
 {
     struct cor_rate_limiter *l = cor_rate_limiter_new_controller();

@@ -1,5 +1,5 @@
 /* One thread and a clock that the test moves. The cases are those of client-go's workqueue tests
- * (contract 2.1, 2.2, 2.4, 2.5). */
+ * (contract client 2.1, 2.2, 2.4, 2.5). */
 #include "base/err.h"
 #include "queue/workqueue.h"
 #include "test.h"
@@ -42,7 +42,7 @@ static void assert_gets(struct cor_workqueue *q, const char *expected)
         cor_workqueue_done(q, key);
 }
 
-/* Contract 2.1.1 to 2.1.3, 2.1.8. */
+/* Contract client 2.1.1 to 2.1.3, 2.1.8. */
 TEST(workqueue, hands_out_in_the_order_of_first_adding)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -59,7 +59,7 @@ TEST(workqueue, hands_out_in_the_order_of_first_adding)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.1.5, 2.1.6. */
+/* Contract client 2.1.5, 2.1.6. */
 TEST(workqueue, a_key_added_during_its_work_comes_back_once_after_done)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -83,7 +83,7 @@ TEST(workqueue, a_key_added_during_its_work_comes_back_once_after_done)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.1.7. */
+/* Contract client 2.1.7. */
 TEST(workqueue, done_without_get_is_harmless)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -97,7 +97,7 @@ TEST(workqueue, done_without_get_is_harmless)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.1.2, 2.1.4, 2.1.14, 2.2.6. */
+/* Contract client 2.1.2, 2.1.4, 2.1.14, 2.2.6. */
 TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -116,7 +116,7 @@ TEST(workqueue, shutdown_hands_out_what_is_queued_and_takes_no_more)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.2.7: at once, where client-go's loop notices within ten seconds. */
+/* Contract client 2.2.7: at once, where client-go's loop notices within ten seconds. */
 TEST(workqueue, a_drain_drops_what_is_delayed)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -137,7 +137,7 @@ TEST(workqueue, a_drain_drops_what_is_delayed)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.1.11: only workers are waited for. */
+/* Contract client 2.1.11: only workers are waited for. */
 TEST(workqueue, a_drain_does_not_wait_for_what_is_only_queued)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -151,7 +151,7 @@ TEST(workqueue, a_drain_does_not_wait_for_what_is_only_queued)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.1.12. */
+/* Contract client 2.1.12. */
 TEST(workqueue, a_key_that_came_back_before_shutdown_is_delivered_after_it)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -166,7 +166,7 @@ TEST(workqueue, a_key_that_came_back_before_shutdown_is_delivered_after_it)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.2.1, 2.2.3. */
+/* Contract client 2.2.1, 2.2.3. */
 TEST(workqueue, a_delayed_key_comes_when_its_time_has)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -186,7 +186,7 @@ TEST(workqueue, a_delayed_key_comes_when_its_time_has)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.2.2. */
+/* Contract client 2.2.2. */
 TEST(workqueue, of_two_delays_the_earlier_counts)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -208,7 +208,7 @@ TEST(workqueue, of_two_delays_the_earlier_counts)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.2.3. */
+/* Contract client 2.2.3. */
 TEST(workqueue, delayed_keys_come_in_the_order_of_their_times)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -223,7 +223,7 @@ TEST(workqueue, delayed_keys_come_in_the_order_of_their_times)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.2.4. */
+/* Contract client 2.2.4. */
 TEST(workqueue, an_add_does_not_cancel_a_delay)
 {
     struct cor_workqueue *q = begin(NULL);
@@ -236,7 +236,7 @@ TEST(workqueue, an_add_does_not_cancel_a_delay)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.4.1. */
+/* Contract client 2.4.1. */
 TEST(workqueue, rate_limited_keys_wait_longer_until_forgotten)
 {
     struct cor_workqueue *q = begin(cor_rate_limiter_new_exponential(1, 1000 * 1000));
@@ -261,7 +261,7 @@ TEST(workqueue, rate_limited_keys_wait_longer_until_forgotten)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.4.2: done forgets nothing, forget does. */
+/* Contract client 2.4.2: done forgets nothing, forget does. */
 TEST(workqueue, failures_of_a_key_are_remembered_until_it_is_forgotten)
 {
     struct cor_workqueue *q = begin(cor_rate_limiter_new_exponential(1, 1000 * 1000));
@@ -298,7 +298,7 @@ TEST(workqueue, has_a_maximum_of_keys)
     cor_workqueue_free(q);
 }
 
-/* Contract 2.5.1 to 2.5.3. */
+/* Contract client 2.5.1 to 2.5.3. */
 TEST(workqueue, counts_its_work)
 {
     struct cor_workqueue *q = begin(NULL);

@@ -61,7 +61,7 @@ static bool is_settled(void)
     return s.depth == 0 && s.delayed == 0 && s.processing == 0;
 }
 
-/* Contract 2.1.6, 2.1.17. */
+/* Contract client 2.1.6, 2.1.17. */
 TEST(workqueue_threads, every_add_is_followed_by_work_and_no_key_is_with_two_workers)
 {
     pthread_t producers[PRODUCERS], workers[WORKERS];
@@ -105,7 +105,7 @@ static void *fail_and_forget(void *arg)
     return NULL;
 }
 
-/* Contract 2.3.1: a limiter is asked by every thread that has its queue. */
+/* Contract client 2.3.1: a limiter is asked by every thread that has its queue. */
 TEST(workqueue_threads, failures_of_a_key_are_counted_whoever_tells_of_them)
 {
     struct cor_workqueue_opts opts = {.take_limiter =
@@ -131,7 +131,7 @@ static void *drain(void *arg)
     return arg && atomic_load((atomic_bool *)arg) ? arg : NULL;
 }
 
-/* Contract 2.1.10, 2.1.13 and sequence 48. */
+/* Contract client 2.1.10, 2.1.13 and sequence 48. */
 TEST(workqueue_threads, a_drain_waits_for_the_worker)
 {
     atomic_bool is_done = false;
@@ -154,7 +154,7 @@ TEST(workqueue_threads, a_drain_waits_for_the_worker)
     queue = cor_workqueue_free(queue);
 }
 
-/* Contract 2.1.9 and sequence 48. */
+/* Contract client 2.1.9 and sequence 48. */
 TEST(workqueue_threads, a_shutdown_ends_a_drain_that_waits)
 {
     const char *key;
@@ -178,7 +178,7 @@ static void *get_one(void *arg)
     return cor_workqueue_get(queue, &key) == 0 ? (void *)1 : NULL;
 }
 
-/* Contract 2.2.5. */
+/* Contract client 2.2.5. */
 TEST(workqueue_threads, a_waiting_worker_wakes_for_a_key_whose_delay_ends)
 {
     pthread_t worker;
@@ -193,7 +193,7 @@ TEST(workqueue_threads, a_waiting_worker_wakes_for_a_key_whose_delay_ends)
     queue = cor_workqueue_free(queue);
 }
 
-/* Contract 2.1.9. */
+/* Contract client 2.1.9. */
 TEST(workqueue_threads, shutdown_wakes_all_who_wait)
 {
     pthread_t workers[WORKERS];

@@ -1,4 +1,4 @@
-/* Contract 1.10: the controller alone, with a process function of the test's. */
+/* Contract client 1.10: the controller alone, with a process function of the test's. */
 #include "base/err.h"
 #include "cache/informers/controller.h"
 #include "fake_server.h"
@@ -76,7 +76,7 @@ static void step(struct fake *f)
         ;
 }
 
-/* Contract 1.10.1. */
+/* Contract client 1.10.1. */
 TEST(controller, its_options_reach_the_reflector_and_the_queue)
 {
     struct cor_controller_opts opts = {.by_key = true};
@@ -117,7 +117,7 @@ static void on_waited(void *arg, int r)
     *(int *)arg = r;
 }
 
-/* Contract 1.10.2, 1.10.5, 1.11.1. */
+/* Contract client 1.10.2, 1.10.5, 1.11.1. */
 TEST(controller, runs_once_and_ends_for_good)
 {
     uint64_t id;
@@ -147,7 +147,7 @@ TEST(controller, runs_once_and_ends_for_good)
     end(&f);
 }
 
-/* Contract 1.6.17, 1.7.12. */
+/* Contract client 1.6.17, 1.7.12. */
 TEST(controller, tells_of_a_change_that_holds_up_more_than_ten_others)
 {
     static const struct {

@@ -31,7 +31,7 @@ static void tell(struct cor_filtering_handler *f, enum cor_change_kind kind, int
     cor_object_unref(b);
 }
 
-/* Contract 1.9.3. */
+/* Contract client 1.9.3. */
 TEST(filtering_handler, turns_updates_into_what_they_mean_behind_the_filter)
 {
     static const struct {
@@ -60,7 +60,7 @@ TEST(filtering_handler, turns_updates_into_what_they_mean_behind_the_filter)
     }
 }
 
-/* Contract 1.9.2. */
+/* Contract client 1.9.2. */
 TEST(filtering_handler, a_function_that_is_missing_is_not_called)
 {
     struct cor_filtering_handler f = {.passes = is_even};

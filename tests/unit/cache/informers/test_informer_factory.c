@@ -1,4 +1,4 @@
-/* Contract 3.1, over drivers that a test answers. */
+/* Contract client 3.1, over drivers that a test answers. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -111,7 +111,7 @@ static void small_pages(void *arg, struct cor_informer_request *req)
     req->limit = 7;
 }
 
-/* Contract 3.1.1 */
+/* Contract client 3.1.1 */
 TEST(informer_factory, makes_one_informer_for_each_scope)
 {
     struct fake f;
@@ -147,7 +147,7 @@ TEST(informer_factory, tells_scopes_apart_that_would_print_alike)
     cor_buf_deinit(&y);
 }
 
-/* Contract 3.1.3: namespace and tweak options of the factory. */
+/* Contract client 3.1.3: namespace and tweak options of the factory. */
 TEST(informer_factory, gives_its_options_to_every_scope)
 {
     struct fake f;
@@ -168,7 +168,7 @@ TEST(informer_factory, gives_its_options_to_every_scope)
     end(&f);
 }
 
-/* Contract 3.1.2 */
+/* Contract client 3.1.2 */
 TEST(informer_factory, resyncs_by_type_or_by_default)
 {
     const struct cor_resync_of of_nodes = {nodes, 5000};
@@ -196,7 +196,7 @@ TEST(informer_factory, resyncs_by_type_or_by_default)
     end(&f);
 }
 
-/* Contract 3.1.4, 3.1.5 */
+/* Contract client 3.1.4, 3.1.5 */
 TEST(informer_factory, starts_only_what_is_new)
 {
     struct fake f;
@@ -262,7 +262,7 @@ static void note_synced(void *arg, const struct cor_informer_scope *scope, bool 
                synced);
 }
 
-/* Contract 3.1.7 */
+/* Contract client 3.1.7 */
 TEST(informer_factory, tells_by_type_what_is_synced)
 {
     struct fake f;
@@ -308,7 +308,7 @@ TEST(informer_factory, calls_once_when_all_are_synced)
     end(&f);
 }
 
-/* Contract 3.1.11 */
+/* Contract client 3.1.11 */
 TEST(informer_factory, tells_those_who_wait_that_it_was_stopped)
 {
     struct fake f;
@@ -385,7 +385,7 @@ TEST(informer_factory, wakes_a_thread_that_waits_for_the_lists)
     end(&f);
 }
 
-/* Contract 3.1.8 and sequence 40. */
+/* Contract client 3.1.8 and sequence 40. */
 TEST(informer_factory, shutdown_waits_for_stop_and_nothing_is_started_after_it)
 {
     struct waiter waiters[2];
@@ -472,8 +472,8 @@ TEST(informer_factory, is_as_before_when_memory_runs_out)
     }
 }
 
-/* Contract 3.1.11: the second of two cannot be waited for. Who asked is told so once, and by the
- * return alone: neither success nor a call later. */
+/* Contract client 3.1.11: the second of two cannot be waited for. Who asked is told so once, and by
+ * the return alone: neither success nor a call later. */
 TEST(informer_factory, a_wait_that_fails_midway_says_so_and_calls_nobody)
 {
     FOR_EACH_FAILED_ALLOC(n) {

@@ -42,7 +42,7 @@ TEST(late_handler, takes_no_memory_for_each_object)
     fake_end(&f);
 }
 
-/* Contract 1.17.13, 1.17.17, 1.17.18. */
+/* Contract client 1.17.13, 1.17.17, 1.17.18. */
 TEST(late_handler, hears_the_cache_as_it_was_and_then_what_came_since)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -75,7 +75,7 @@ TEST(late_handler, hears_the_cache_as_it_was_and_then_what_came_since)
     fake_end(&f);
 }
 
-/* Contract 1.17.17. */
+/* Contract client 1.17.17. */
 TEST(late_handler, of_an_empty_cache_has_seen_it_all)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -97,7 +97,7 @@ TEST(late_handler, of_an_empty_cache_has_seen_it_all)
     fake_end(&f);
 }
 
-/* Contract 1.17.15: what is told of when it is removed is not heard. */
+/* Contract client 1.17.15: what is told of when it is removed is not heard. */
 TEST(late_handler, may_go_before_it_has_heard_all)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -144,7 +144,7 @@ static void leave(void *arg, struct cor_object *o, bool in_initial_list)
     trace_note(l->f->heard[0], "add(%.*s)", COR_STR_ARG(cor_object_name(o)));
 }
 
-/* Contract 1.17.15. */
+/* Contract client 1.17.15. */
 TEST(late_handler, keeps_the_object_of_the_call_in_which_it_goes)
 {
     static void (*const ways[])(struct leaver *) = {is_removed, is_closed};

@@ -34,7 +34,7 @@ TEST(mutation_detector, says_nothing_of_objects_that_stay_as_they_are)
     cor_mutation_detector_free(d);
 }
 
-/* Contract 1.21.2, 1.21.3. */
+/* Contract client 1.21.2, 1.21.3. */
 TEST(mutation_detector, tells_once_of_an_object_however_often_it_is_written_into)
 {
     struct cor_mutation_detector *d = begin();
@@ -77,7 +77,7 @@ TEST(mutation_detector, tells_once_of_an_object_however_often_it_comes)
     cor_mutation_detector_free(d);
 }
 
-/* Contract 1.21.2. */
+/* Contract client 1.21.2. */
 TEST(mutation_detector, keeps_an_object_for_one_rotation_more)
 {
     struct cor_mutation_detector *d = begin();

@@ -1,4 +1,4 @@
-/* Contract 1.8, 1.9 and 1.10: the plain informer and its controller. */
+/* Contract client 1.8, 1.9 and 1.10: the plain informer and its controller. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -69,7 +69,7 @@ static void step(struct fake *f)
         ;
 }
 
-/* Contract 1.8.1 to 1.8.3, 1.8.6, 1.9.1, 1.10.5. */
+/* Contract client 1.8.1 to 1.8.3, 1.8.6, 1.9.1, 1.10.5. */
 TEST(plain_informer, tells_its_handler_what_it_applies)
 {
     struct fake f;
@@ -124,7 +124,7 @@ static void look_at_delete(void *arg, struct cor_str key, struct cor_object *o, 
     note_cached(arg, "delete", key);
 }
 
-/* Contract 1.8.5. */
+/* Contract client 1.8.5. */
 TEST(plain_informer, its_cache_and_indexes_have_what_its_handler_is_told)
 {
     struct fake f;
@@ -170,7 +170,7 @@ static void be_asked(void *arg, struct cor_object *o, bool in_initial_list)
     atomic_store(&a->returns, true);
 }
 
-/* Contract 1.10.7. */
+/* Contract client 1.10.7. */
 TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
 {
     struct fake f;
@@ -187,7 +187,7 @@ TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
     end(&f);
 }
 
-/* Contract 1.9.4, 1.10.9. */
+/* Contract client 1.9.4, 1.10.9. */
 TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 {
     struct fake f;
@@ -210,7 +210,7 @@ TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
     end(&f);
 }
 
-/* Contract 1.3.3, 1.6.12: nobody has the object, and its handler copes. */
+/* Contract client 1.3.3, 1.6.12: nobody has the object, and its handler copes. */
 TEST(plain_informer, a_deletion_by_key_alone_takes_what_is_cached_by_that_key)
 {
     struct fake f;
@@ -228,7 +228,7 @@ TEST(plain_informer, a_deletion_by_key_alone_takes_what_is_cached_by_that_key)
     end(&f);
 }
 
-/* Contract 1.10.6. */
+/* Contract client 1.10.6. */
 TEST(plain_informer, has_the_indexes_it_is_given_or_none)
 {
     struct fake f;
@@ -269,7 +269,8 @@ static int move_up(void *arg, struct cor_object **object, struct cor_status *ret
     return 0;
 }
 
-/* Contract 1.10.10: client-go's TestTransformingInformer and TestTransformingInformerRace. */
+/* Contract client 1.10.10: client-go's TestTransformingInformer and TestTransformingInformerRace.
+ */
 TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
 {
     struct fake f;
@@ -303,7 +304,7 @@ TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
     end(&f);
 }
 
-/* Contract 1.8.4. */
+/* Contract client 1.8.4. */
 TEST(plain_informer, drops_a_change_that_an_index_refuses)
 {
     struct fake f;
@@ -318,7 +319,7 @@ TEST(plain_informer, drops_a_change_that_an_index_refuses)
     end(&f);
 }
 
-/* Contract 1.8.4. */
+/* Contract client 1.8.4. */
 TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refuses)
 {
     struct fake f;
@@ -339,7 +340,7 @@ TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refus
     end(&f);
 }
 
-/* Contract 1.4.10: retry_on_error, as client-go had it up to 1.32. */
+/* Contract client 1.4.10: retry_on_error, as client-go had it up to 1.32. */
 TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {
     struct fake f;
@@ -407,7 +408,7 @@ TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
     end(&f);
 }
 
-/* Contract 1.10.3. */
+/* Contract client 1.10.3. */
 TEST(plain_informer, applies_nothing_after_stop)
 {
     struct fake f;
@@ -478,8 +479,8 @@ static void change_at_random(struct fake *f, int rvs[NAMES], int rv)
     }
 }
 
-/* Contract 1.10.10: client-go's TestUpdate and TestHammerController; resyncs come between events,
- * and every update begins where the one before it ended. */
+/* Contract client 1.10.10: client-go's TestUpdate and TestHammerController; resyncs come between
+ * events, and every update begins where the one before it ended. */
 TEST(plain_informer, tells_a_chain_of_states_whatever_comes_between)
 {
     for (int by_key = 0; by_key < 2; by_key++) {

@@ -74,7 +74,7 @@ static void tell(struct cor_processor_listener *l, enum cor_change_kind kind, co
     tell_flagged(l, kind, false, key, old, new);
 }
 
-/* Contract 1.18.1. */
+/* Contract client 1.18.1. */
 TEST(processor_listener, tells_everything_while_its_handler_keeps_up)
 {
     struct cor_processor_listener *l = begin(0);
@@ -116,7 +116,7 @@ TEST(processor_listener, beyond_its_bound_updates_are_folded_and_nothing_else)
     cor_processor_listener_free(l);
 }
 
-/* Contract 1.18.1. */
+/* Contract client 1.18.1. */
 TEST(processor_listener, zero_is_no_bound_and_nothing_is_folded)
 {
     struct cor_processor_listener *l = begin(0);
@@ -127,7 +127,7 @@ TEST(processor_listener, zero_is_no_bound_and_nothing_is_folded)
     cor_processor_listener_free(l);
 }
 
-/* Contract 1.18.4. */
+/* Contract client 1.18.4. */
 TEST(processor_listener, a_closed_one_drops_what_waits_and_what_comes)
 {
     struct cor_processor_listener *l = begin(0);
@@ -179,7 +179,7 @@ static void ask_inside(void *arg, struct cor_object *o, bool in_initial_list)
     saw_inside |= cor_processor_listener_saw_initial(asked);
 }
 
-/* Contract 1.20.1: one counter of adds that go through in order. */
+/* Contract client 1.20.1: one counter of adds that go through in order. */
 TEST(processor_listener, has_seen_the_first_list_when_its_handler_has_returned_from_all_of_it)
 {
     const struct cor_processor_listener_opts opts = {.handler = {.on_add = ask_inside}};
@@ -200,7 +200,7 @@ TEST(processor_listener, has_seen_the_first_list_when_its_handler_has_returned_f
     asked = cor_processor_listener_free(asked);
 }
 
-/* Contract 1.17.17: what was dropped has not been seen. */
+/* Contract client 1.17.17: what was dropped has not been seen. */
 TEST(processor_listener, a_closed_one_never_saw_the_initial_adds_that_it_dropped)
 {
     struct cor_processor_listener *l = begin(0);

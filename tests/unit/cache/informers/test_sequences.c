@@ -38,7 +38,7 @@ struct sequence {
  * q.crowd N (as many failures), q.drain. */
 static const struct sequence sequences[] = {
     /* Start-up and steady state */
-    /* Contract 1.17.5. */
+    /* Contract client 1.17.5. */
     {1, "", "hear 0; start; list 10 a1 b2; pop; step; open",
      "L(0,500) W(10) add(a1!) synced add(b2!) 0:synced"},
     {2, "", "hear 0; start; list 10; step", "L(0,500) synced W(10) 0:synced"},
@@ -82,7 +82,7 @@ static const struct sequence sequences[] = {
     {18, "", "hear 0; start; list 10 a1; refuse 403; wake; list 11 a2; refuse 403; wake; step",
      "L(0,500) W(10) error(EFORBIDDEN) L(10,0) W(11) error(EFORBIDDEN) L(11,0) synced add(a1!) "
      "0:synced update(a1-2)"},
-    /* Contract 1.17.35. */
+    /* Contract client 1.17.35. */
     {19, "", "hear 0; start; list 10 a1 b2; open; step; cut; err 410; wake; list 20 a9; step",
      "cancel L(10,0) W(20) lost(b2) update(a1-9)"},
     {20, "", "hear 0; start; list 10 a1; open; step; cut; err 410; wake; list 20 a1; step",
@@ -116,21 +116,21 @@ static const struct sequence sequences[] = {
     {30, "stream", "start; open; endmark 7; pass 2000; err 410; wake", "S() synced cancel S(7)"},
 
     /* Handlers */
-    /* Contract 1.15.14, 1.17.13, 1.17.17, 1.17.18, 1.17.35. */
+    /* Contract client 1.15.14, 1.17.13, 1.17.17, 1.17.18, 1.17.35. */
     {31, "", "start; list 10 a1 b2 c3; open; step; cut; hear 1; del a11; step",
      "1:add(a1!) 1:add(b2!) 1:add(c3!) 1:synced 1:delete(a11)"},
-    /* Contract 1.17.15. */
+    /* Contract client 1.17.15. */
     {32, "", "hear 0; start; list 10 a1 b2; open; step; cut; hear 1; drop 1; mod a11; step",
      "update(a1-11)"},
-    /* Contract 1.17.11. */
+    /* Contract client 1.17.11. */
     {33, "", "hear 0; hear 0; start; list 10 a1; open; step; cut; mod a11; step",
      "update(a1-11) update(a1-11)"},
-    /* Contract 1.17.24. */
+    /* Contract client 1.17.24. */
     {34, "resync=1000",
      "hear 0 0; hear 1 2000; start; list 10 a1 b2; open; step; cut; pass 1000; step; pass 1000; "
      "step",
      "1:update(a1-1) 1:update(b2-2)"},
-    /* Contract 1.17.10, 1.17.22. */
+    /* Contract client 1.17.10, 1.17.22. */
     {35, "resync=60000",
      "hear 0 300; start; list 10 a1; open; step; cut; pass 300; step; pass 700; step",
      "update(a1-1)"},
@@ -139,9 +139,9 @@ static const struct sequence sequences[] = {
      "delete(a1) add(z12)"},
 
     /* Shutdown */
-    /* Contract 1.17.2, 1.17.4. */
+    /* Contract client 1.17.2, 1.17.4. */
     {38, "", "hear 0; start; list 10 a1; open; step; cut; mod a11; stop; step", "cancel stopped"},
-    /* Contract 1.17.2, 1.17.8, 1.17.12, 1.17.14. */
+    /* Contract client 1.17.2, 1.17.8, 1.17.12, 1.17.14. */
     {39, "", "hear 0; start; list 10 a1; open; step; stop; cut; late 1; drop 0; get a; start",
      "refused a1"},
 

@@ -1,5 +1,5 @@
-/* The rules of contract 1.17 that its worked sequences (test_sequences.c) do not show, and what an
- * informer does when memory runs out. */
+/* The rules of contract client 1.17 that its worked sequences (test_sequences.c) do not show, and
+ * what an informer does when memory runs out. */
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -175,8 +175,8 @@ TEST(shared_informer, repeats_no_change_of_a_key_when_memory_runs_out)
     }
 }
 
-/* Contract 1.17.30: what the cache and the handlers see is the transformed object, and its key is
- * the one that counts there. */
+/* Contract client 1.17.30: what the cache and the handlers see is the transformed object, and its
+ * key is the one that counts there. */
 static int rename_object(void *arg, struct cor_object **o, struct cor_status *reterr)
 {
     char name[2] = {(char)(cor_object_name(*o).p[0] - 'a' + 'A'), '\0'};
@@ -213,7 +213,7 @@ static void note_wait(void *arg, int r)
     trace_note(arg, "told(%d)", r);
 }
 
-/* Contract 1.19.1 without polling. */
+/* Contract client 1.19.1 without polling. */
 TEST(shared_informer, tells_once_when_the_first_list_is_cached)
 {
     struct fake f;
@@ -321,7 +321,7 @@ static void note_mutation(void *arg, const struct cor_object *o)
     (*(int *)arg)++;
 }
 
-/* Contract 1.21.2, 1.21.3. */
+/* Contract client 1.21.2, 1.21.3. */
 TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
 {
     struct fake f;
@@ -341,7 +341,7 @@ TEST(shared_informer, finds_who_writes_into_its_objects_when_asked_to)
     fake_end(&f);
 }
 
-/* Contract 1.21.2: what an update brings is watched, what a deletion brings is not. */
+/* Contract client 1.21.2: what an update brings is watched, what a deletion brings is not. */
 TEST(shared_informer, looks_for_mutations_of_what_it_caches)
 {
     static const struct {
@@ -405,7 +405,7 @@ static struct cor_object *large(const char *name, const char *team, int rv)
     return fake_object_json(json, rv);
 }
 
-/* Contract 1.17.30, with fewer bytes. */
+/* Contract client 1.17.30, with fewer bytes. */
 TEST(shared_informer, lives_on_objects_that_a_projection_has_cut)
 {
     COR_CLEANUP(cor_label_selector_freep) struct cor_label_selector *red = NULL;
@@ -528,7 +528,7 @@ static struct cor_registration *hear_every(struct fake *f, struct listener *l, u
     return reg;
 }
 
-/* Contract 1.17.10, 1.17.20, 1.17.21: client-go's TestResyncCheckPeriod. */
+/* Contract client 1.17.10, 1.17.20, 1.17.21: client-go's TestResyncCheckPeriod. */
 TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_thought_of)
 {
     struct fake f = {0};
@@ -558,7 +558,7 @@ TEST(shared_informer, the_shortest_period_before_start_is_how_often_a_resync_is_
     fake_end(&f);
 }
 
-/* Contract 1.17.22. */
+/* Contract client 1.17.22. */
 TEST(shared_informer, one_that_never_resyncs_gives_no_handler_a_period)
 {
     struct fake f = {0};
@@ -598,7 +598,7 @@ TEST(shared_informer, a_resync_that_comes_late_comes_once)
     fake_end(&f);
 }
 
-/* Contract 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
+/* Contract client 1.17.23, 1.17.25: client-go's TestListenerResyncPeriods. */
 TEST(shared_informer, each_handler_is_repeated_to_at_its_own_period)
 {
     struct fake f = {0};
@@ -632,7 +632,7 @@ static int drop_version(void *arg, struct cor_object **o, struct cor_status *ret
     return 0;
 }
 
-/* Contract 1.17.26 to 1.17.28. */
+/* Contract client 1.17.26 to 1.17.28. */
 TEST(shared_informer, objects_without_a_version_look_repeated_to_those_who_do_not_resync)
 {
     struct fake f = {0};
@@ -652,7 +652,7 @@ TEST(shared_informer, objects_without_a_version_look_repeated_to_those_who_do_no
     fake_end(&f);
 }
 
-/* Contract 1.17.14. */
+/* Contract client 1.17.14. */
 TEST(shared_informer, a_handler_may_be_removed_before_start_and_after_stop)
 {
     struct fake f;
@@ -676,7 +676,7 @@ static int by_name(void *arg, const struct cor_object *o, struct cor_index_value
     return cor_index_values_add(out, cor_object_name(o));
 }
 
-/* Contract 1.17.7: indexes added while it runs are there at once. */
+/* Contract client 1.17.7: indexes added while it runs are there at once. */
 TEST(shared_informer, takes_indexes_while_it_runs)
 {
     const struct cor_index_def def = {COR_STR("name"), by_name, NULL};

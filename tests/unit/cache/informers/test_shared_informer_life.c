@@ -1,4 +1,5 @@
-/* How an informer is made, begins and ends: contract 1.17.1 to 1.17.9, and what tells of errors. */
+/* How an informer is made, begins and ends: contract client 1.17.1 to 1.17.9, and what tells of
+ * errors. */
 #include "base/err.h"
 #include "cache/informers/shared_informer_int.h"
 #include "fake_informer.h"
@@ -30,7 +31,7 @@ static void note_mutation(void *arg, const struct cor_object *o)
 {
 }
 
-/* Contract 1.17.1. */
+/* Contract client 1.17.1. */
 TEST(shared_informer_life, it_is_made_with_its_indexes_and_period_and_nothing_runs_before_start)
 {
     struct fake f;
@@ -56,7 +57,7 @@ TEST(shared_informer_life, it_is_made_with_its_indexes_and_period_and_nothing_ru
     fake_end(&f);
 }
 
-/* Contract 1.17.2. */
+/* Contract client 1.17.2. */
 TEST(shared_informer_life, it_runs_once)
 {
     struct fake f;
@@ -72,7 +73,8 @@ TEST(shared_informer_life, it_runs_once)
     fake_end(&f);
 }
 
-/* Contract 1.17.3, 1.17.4: handlers end after the machine that feeds them, and hear no more. */
+/* Contract client 1.17.3, 1.17.4: handlers end after the machine that feeds them, and hear no more.
+ */
 TEST(shared_informer_life, it_has_stopped_when_stop_returns_and_stays_started)
 {
     struct fake f;
@@ -94,7 +96,7 @@ TEST(shared_informer_life, it_has_stopped_when_stop_returns_and_stays_started)
     fake_end(&f);
 }
 
-/* Contract 1.17.5. */
+/* Contract client 1.17.5. */
 TEST(shared_informer_life, it_is_synced_when_the_store_has_the_first_list)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -121,7 +123,7 @@ TEST(shared_informer_life, it_is_synced_when_the_store_has_the_first_list)
     fake_end(&f);
 }
 
-/* Contract 1.17.7, 1.17.12. */
+/* Contract client 1.17.7, 1.17.12. */
 TEST(shared_informer_life, a_stopped_one_takes_neither_handlers_nor_indexes)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -144,7 +146,7 @@ static void assert_last_rv(struct fake *f, const char *expected)
     assert_string_equal(rv, expected);
 }
 
-/* Contract 1.13.11, 1.17.9: it is what came last, and the store may be behind it. */
+/* Contract client 1.13.11, 1.17.9: it is what came last, and the store may be behind it. */
 TEST(shared_informer_life, the_last_revision_runs_ahead_of_the_store)
 {
     struct cor_object *o;
@@ -169,8 +171,8 @@ static void note_error(void *arg, const struct cor_status *error)
     trace_note(arg, "error(%s)", cor_err_name(error->err));
 }
 
-/* Contract 1.13.6: it is heard before the call that brought the error returns, and the next try is
- * asked for after it. */
+/* Contract client 1.13.6: it is heard before the call that brought the error returns, and the next
+ * try is asked for after it. */
 TEST(shared_informer_life, the_watch_error_handler_is_called_between_two_tries)
 {
     struct fake f;
@@ -206,7 +208,7 @@ static void fail_much(struct fake *f)
     }
 }
 
-/* Contract 1.13.5: nothing is written to a log, whoever is told. */
+/* Contract client 1.13.5: nothing is written to a log, whoever is told. */
 TEST(shared_informer_life, a_watch_error_handler_changes_nothing_of_what_is_asked)
 {
     struct fake with, without;
@@ -224,7 +226,7 @@ TEST(shared_informer_life, a_watch_error_handler_changes_nothing_of_what_is_aske
     fake_end(&without);
 }
 
-/* Contract 1.17.31. */
+/* Contract client 1.17.31. */
 TEST(shared_informer_life, without_a_transform_the_object_itself_is_cached)
 {
     struct cor_object *o = fake_object("a", 11), *got;
@@ -248,7 +250,7 @@ static int note_transform(void *arg, struct cor_object **o, struct cor_status *r
     return 0;
 }
 
-/* Contract 1.16.13. */
+/* Contract client 1.16.13. */
 TEST(shared_informer_life, an_object_of_a_streamed_list_is_transformed_once_when_it_is_whole)
 {
     char transformed[TRACE_MAX] = "";

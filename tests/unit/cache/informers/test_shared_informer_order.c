@@ -1,4 +1,4 @@
-/* What a handler may rely on when it is called: contract 1.17.29 and 1.17.32 to 1.17.35. */
+/* What a handler may rely on when it is called: contract client 1.17.29 and 1.17.32 to 1.17.35. */
 #include "base/err.h"
 #include "cache/informers/shared_informer.h"
 #include "fake_informer.h"
@@ -57,7 +57,7 @@ static void look_when_ready(void *arg)
     trace_note(f->heard[1], "%s", *cached_rv(f, "a", rv) ? rv : "none");
 }
 
-/* Contract 1.17.33: one change at a time here; else the store may be ahead. */
+/* Contract client 1.17.33: one change at a time here; else the store may be ahead. */
 TEST(shared_informer_order, the_store_has_a_change_before_a_handler_can_hear_of_it)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
@@ -86,7 +86,7 @@ TEST(shared_informer_order, the_store_has_a_change_before_a_handler_can_hear_of_
     fake_end(&f);
 }
 
-/* Contract 1.17.32: across objects, too, for each handler by itself. */
+/* Contract client 1.17.32: across objects, too, for each handler by itself. */
 TEST(shared_informer_order, each_handler_hears_all_in_the_order_of_arrival)
 {
     static const char expected[] =
@@ -125,7 +125,7 @@ static void assert_cached(struct fake *f, const char *a, const char *b)
     assert_string_equal(cached_rv(f, "b", rv), b);
 }
 
-/* Contract 1.17.34: a read is of one instant; between two objects nothing is promised. */
+/* Contract client 1.17.34: a read is of one instant; between two objects nothing is promised. */
 TEST(shared_informer_order, a_relist_is_applied_object_by_object_and_a_read_is_of_one_instant)
 {
     struct cor_object_iter it;
@@ -166,7 +166,7 @@ static void list_one(struct fake *f, const char *json, int rv)
     cor_object_unref(o);
 }
 
-/* Contract 1.17.29. */
+/* Contract client 1.17.29. */
 TEST(shared_informer_order, one_that_was_made_anew_behind_its_back_is_an_update)
 {
     struct cor_registration_opts opts = cor_registration_defaults();

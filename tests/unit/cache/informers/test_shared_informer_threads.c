@@ -196,7 +196,7 @@ static void read_after_stop(void)
     assert_int_equal(atomic_load(&torn), 0);
 }
 
-/* Contract 1.13.11, 1.17.16, 1.17.36, 1.27.5: TSan sees each lock and its order. */
+/* Contract client 1.13.11, 1.17.16, 1.17.36, 1.27.5: TSan sees each lock and its order. */
 TEST(shared_informer_threads, readers_handlers_and_waits_beside_the_informer)
 {
     static struct hearer hearers[HANDLERS];

@@ -94,7 +94,7 @@ static void end(struct fake *f)
     cor_shared_informer_free(f->inf);
 }
 
-/* Contract 1.22.4, 1.27.6. */
+/* Contract client 1.22.4, 1.27.6. */
 TEST(shared_objects, the_cache_and_all_handlers_have_the_same_object)
 {
     struct fake f;
@@ -116,7 +116,7 @@ static void come_and_go(struct fake *f)
     assert_int_equal(cor_indexer_len(cor_shared_informer_indexer(f->inf)), 0);
 }
 
-/* Contract 1.27.6: the last who lets go frees it. */
+/* Contract client 1.27.6: the last who lets go frees it. */
 TEST(shared_objects, what_the_cache_has_lost_lives_until_it_was_told_of)
 {
     struct fake f;
@@ -139,7 +139,7 @@ TEST(shared_objects, what_the_cache_has_lost_lives_until_it_was_told_of)
     end(&f);
 }
 
-/* Contract 1.27.7. */
+/* Contract client 1.27.7. */
 TEST(shared_objects, a_resync_tells_of_one_object_as_old_and_new)
 {
     struct fake f;
@@ -156,7 +156,7 @@ TEST(shared_objects, a_resync_tells_of_one_object_as_old_and_new)
     end(&f);
 }
 
-/* Contract 1.27.12: nothing expires. */
+/* Contract client 1.27.12: nothing expires. */
 TEST(shared_objects, the_cache_is_as_it_was_while_the_server_is_away)
 {
     struct cor_object *before;

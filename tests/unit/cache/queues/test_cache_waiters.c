@@ -45,7 +45,7 @@ TEST(cache_waiters, numbers_are_compared_as_numbers)
     cor_cache_waiters_deinit(&w);
 }
 
-/* Contract 1.15.12: a revision need not be a number. */
+/* Contract client 1.15.12: a revision need not be a number. */
 TEST(cache_waiters, other_revisions_are_equal_or_not)
 {
     struct cor_cache_waiters w;

@@ -1,11 +1,11 @@
-/* Changes by key: the cases of client-go's delta_fifo_test (contract 1.4, 1.6). */
+/* Changes by key: the cases of client-go's delta_fifo_test (contract client 1.4, 1.6). */
 #include <pthread.h>
 
 #include "base/err.h"
 #include "delta_log.h"
 #include "test.h"
 
-/* Contract 1.6.1. */
+/* Contract client 1.6.1. */
 TEST(delta_fifo, gathers_the_changes_of_a_key_at_its_first_place)
 {
     struct delta_log log;
@@ -20,7 +20,7 @@ TEST(delta_fifo, gathers_the_changes_of_a_key_at_its_first_place)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.1. */
+/* Contract client 1.6.1. */
 TEST(delta_fifo, a_key_that_was_popped_goes_to_the_end)
 {
     struct delta_log log;
@@ -35,7 +35,7 @@ TEST(delta_fifo, a_key_that_was_popped_goes_to_the_end)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.6. */
+/* Contract client 1.6.6. */
 TEST(delta_fifo, drops_deletions_of_what_nobody_knows)
 {
     struct delta_log log;
@@ -55,7 +55,7 @@ TEST(delta_fifo, drops_deletions_of_what_nobody_knows)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.5, 1.6.8. */
+/* Contract client 1.6.5, 1.6.8. */
 TEST(delta_fifo, of_deletions_in_a_row_the_one_with_the_true_last_state_stays)
 {
     struct delta_log log;
@@ -73,7 +73,7 @@ TEST(delta_fifo, of_deletions_in_a_row_the_one_with_the_true_last_state_stays)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.7, 1.6.9. */
+/* Contract client 1.6.7, 1.6.9. */
 TEST(delta_fifo, a_list_buries_what_it_lacks)
 {
     struct delta_log log;
@@ -91,7 +91,7 @@ TEST(delta_fifo, a_list_buries_what_it_lacks)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.10. */
+/* Contract client 1.6.10. */
 TEST(delta_fifo, a_list_after_a_pending_deletion_brings_the_key_back)
 {
     struct delta_log log;
@@ -103,7 +103,7 @@ TEST(delta_fifo, a_list_after_a_pending_deletion_brings_the_key_back)
     delta_log_end(&log);
 }
 
-/* Contract 1.6.14. */
+/* Contract client 1.6.14. */
 TEST(delta_fifo, resync_repeats_what_is_known_and_not_pending)
 {
     struct delta_log log;
@@ -119,7 +119,7 @@ TEST(delta_fifo, resync_repeats_what_is_known_and_not_pending)
     delta_log_end(&log);
 }
 
-/* Contract 1.4.6, 1.6.11. */
+/* Contract client 1.4.6, 1.6.11. */
 TEST(delta_fifo, is_synced_when_the_first_list_was_consumed)
 {
     struct delta_log log;
@@ -153,7 +153,7 @@ static int ask_again(void *arg, struct cor_str key, const struct cor_delta *delt
     return COR_DELTA_REQUEUE;
 }
 
-/* Contract 1.4.10. */
+/* Contract client 1.4.10. */
 TEST(delta_fifo, a_consumer_may_put_the_changes_back)
 {
     struct delta_log log;
@@ -244,7 +244,7 @@ static void *pop_one(void *arg)
     return (void *)(intptr_t)cor_delta_fifo_pop(arg, nothing, NULL);
 }
 
-/* Contract 1.4.2, 1.7.12. */
+/* Contract client 1.4.2, 1.7.12. */
 TEST(delta_fifo, close_gives_out_what_is_pending_and_wakes_all_who_wait)
 {
     for (int by_key = 0; by_key < 2; by_key++) {

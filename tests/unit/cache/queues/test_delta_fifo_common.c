@@ -7,7 +7,7 @@
 
 #define STEPS 4000
 
-/* Contract 1.6.2: a bookmark tells of no object. */
+/* Contract client 1.6.2: a bookmark tells of no object. */
 TEST(delta_fifo_common, a_bookmark_is_no_change)
 {
     for (int by_key = 0; by_key < 2; by_key++) {
@@ -29,7 +29,7 @@ TEST(delta_fifo_common, a_bookmark_is_no_change)
     }
 }
 
-/* Contract 1.3.2: a name that the driver tells is the key, whatever it looks like. */
+/* Contract client 1.3.2: a name that the driver tells is the key, whatever it looks like. */
 TEST(delta_fifo_common, a_key_that_is_told_is_taken_as_it_is)
 {
     static const char *const expected[] = {"x/y /z:Added1 x/y /z:Lost?", "x/y /z:Added1,Lost?"};
@@ -74,7 +74,7 @@ static int list_names(struct delta_log *log, const char *const names[], size_t n
     return r;
 }
 
-/* Contract 1.2.2, 1.7.4, 1.7.6. */
+/* Contract client 1.2.2, 1.7.4, 1.7.6. */
 TEST(delta_fifo_common, an_object_without_a_name_is_refused_when_it_comes)
 {
     for (int by_key = 0; by_key < 2; by_key++) {
@@ -109,7 +109,7 @@ TEST(delta_fifo_common, nothing_need_be_known)
     }
 }
 
-/* Contract 1.7.11: the object goes with its pop, not with the last one of its list. */
+/* Contract client 1.7.11: the object goes with its pop, not with the last one of its list. */
 TEST(delta_fifo_common, what_was_given_out_is_let_go_at_once)
 {
     for (int by_key = 0; by_key < 2; by_key++) {
@@ -190,8 +190,8 @@ static void change_at_random(struct delta_log *log, int rv)
     }
 }
 
-/* Contract 1.4.1, 1.6.18: every change that is counted is given out, and no key stands without
- * one. */
+/* Contract client 1.4.1, 1.6.18: every change that is counted is given out, and no key stands
+ * without one. */
 TEST(delta_fifo_common, gives_out_what_it_counts_through_a_long_random_history)
 {
     for (int by_key = 0; by_key < 2; by_key++) {

@@ -1,9 +1,9 @@
-/* Every change by itself: the cases of client-go's the_real_fifo_test (contract 1.7). */
+/* Every change by itself: the cases of client-go's the_real_fifo_test (contract client 1.7). */
 #include "base/err.h"
 #include "delta_log.h"
 #include "test.h"
 
-/* Contract 1.7.1, 1.7.13. */
+/* Contract client 1.7.1, 1.7.13. */
 TEST(delta_fifo_in_order, gives_each_change_in_the_order_of_arrival)
 {
     struct delta_log log;
@@ -18,7 +18,7 @@ TEST(delta_fifo_in_order, gives_each_change_in_the_order_of_arrival)
     delta_log_end(&log);
 }
 
-/* Contract 1.7.3. */
+/* Contract client 1.7.3. */
 TEST(delta_fifo_in_order, deletions_are_given_out_whoever_knows_the_object)
 {
     struct delta_log log;
@@ -30,7 +30,7 @@ TEST(delta_fifo_in_order, deletions_are_given_out_whoever_knows_the_object)
     delta_log_end(&log);
 }
 
-/* Contract 1.7.5. */
+/* Contract client 1.7.5. */
 TEST(delta_fifo_in_order, a_list_buries_first_what_it_lacks)
 {
     struct delta_log log;
@@ -47,7 +47,7 @@ TEST(delta_fifo_in_order, a_list_buries_first_what_it_lacks)
     delta_log_end(&log);
 }
 
-/* Contract 1.7.5. */
+/* Contract client 1.7.5. */
 TEST(delta_fifo_in_order, a_list_buries_in_the_order_of_what_is_still_pending)
 {
     struct delta_log log;
@@ -80,7 +80,7 @@ TEST(delta_fifo_in_order, a_list_buries_all_that_it_lacks_or_fails)
     }
 }
 
-/* Contract 1.4.5, 1.7.8, 1.7.12. */
+/* Contract client 1.4.5, 1.7.8, 1.7.12. */
 TEST(delta_fifo_in_order, the_first_list_counts_all_that_is_pending)
 {
     struct delta_log log;
@@ -98,7 +98,7 @@ TEST(delta_fifo_in_order, the_first_list_counts_all_that_is_pending)
     delta_log_end(&log);
 }
 
-/* Contract 1.7.7. */
+/* Contract client 1.7.7. */
 TEST(delta_fifo_in_order, two_lists_repeat_themselves)
 {
     struct delta_log log;
@@ -110,7 +110,7 @@ TEST(delta_fifo_in_order, two_lists_repeat_themselves)
     delta_log_end(&log);
 }
 
-/* Contract 1.7.9. */
+/* Contract client 1.7.9. */
 TEST(delta_fifo_in_order, resync_repeats_what_is_known_and_not_pending)
 {
     struct delta_log log;

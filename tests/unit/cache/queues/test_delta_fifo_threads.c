@@ -35,7 +35,7 @@ static void *consume_all(void *arg)
     return r == -COR_ECANCELED ? NULL : arg;
 }
 
-/* Contract 1.4.4, 1.7.12, 1.10.4. */
+/* Contract client 1.4.4, 1.7.12, 1.10.4. */
 TEST(delta_fifo_threads, consumers_are_called_one_at_a_time_and_their_answer_is_the_pops)
 {
     for (int by_key = 0; by_key < 2; by_key++) {
@@ -98,7 +98,7 @@ static int consume_slowly(void *arg, struct cor_str key, const struct cor_delta 
     return in_initial_list ? 0 : -COR_EINVALID;
 }
 
-/* Contract 1.4.5, 1.4.7, 1.7.12. */
+/* Contract client 1.4.5, 1.4.7, 1.7.12. */
 TEST(delta_fifo_threads, nobody_sees_it_synced_before_the_last_of_the_first_list_was_consumed)
 {
     for (int by_key = 0; by_key < 2; by_key++) {

@@ -28,7 +28,8 @@ static void begin(struct delta_log *log, bool by_key, const char *known)
     delta_log_begin_with(log, opts, known);
 }
 
-/* Contract 1.6.15, 1.6.16, 1.7.10: tombstones and resyncs repeat what was transformed before. */
+/* Contract client 1.6.15, 1.6.16, 1.7.10: tombstones and resyncs repeat what was transformed
+ * before. */
 TEST(delta_fifo_transform, each_object_is_transformed_once_before_anybody_sees_it)
 {
     static const char *const expected[] = {
@@ -54,7 +55,8 @@ TEST(delta_fifo_transform, each_object_is_transformed_once_before_anybody_sees_i
     }
 }
 
-/* Contract 1.6.15: one that another list finds in the queue is not transformed again either. */
+/* Contract client 1.6.15: one that another list finds in the queue is not transformed again either.
+ */
 TEST(delta_fifo_transform, a_list_that_waits_is_not_transformed_again)
 {
     static const char *const expected[] = {"a:Replaced101! a:Lost101 b:Replaced102",
@@ -73,7 +75,7 @@ TEST(delta_fifo_transform, a_list_that_waits_is_not_transformed_again)
     }
 }
 
-/* Contract 1.6.15. */
+/* Contract client 1.6.15. */
 TEST(delta_fifo_transform, what_it_refuses_is_not_queued)
 {
     for (int by_key = 0; by_key < 2; by_key++) {

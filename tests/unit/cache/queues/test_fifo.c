@@ -1,4 +1,4 @@
-/* Contract 1.4 and 1.5. */
+/* Contract client 1.4 and 1.5. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -69,7 +69,7 @@ static void replace(struct cor_fifo *f, const char *names)
     assert_int_equal(s->ops->replace_commit(s, COR_STR("9"), &status), 0);
 }
 
-/* Contract 1.5.1. */
+/* Contract client 1.5.1. */
 TEST(fifo, keeps_the_newest_state_at_the_first_place)
 {
     struct cor_fifo *f = begin(0);
@@ -88,7 +88,7 @@ TEST(fifo, keeps_the_newest_state_at_the_first_place)
     cor_fifo_free(f);
 }
 
-/* Contract 1.5.2. */
+/* Contract client 1.5.2. */
 TEST(fifo, passes_over_what_was_deleted)
 {
     struct cor_fifo *f = begin(0);
@@ -114,7 +114,7 @@ TEST(fifo, passes_over_what_was_deleted)
     cor_fifo_free(f);
 }
 
-/* Contract 1.5.3. */
+/* Contract client 1.5.3. */
 TEST(fifo, a_list_takes_the_place_of_all_that_waits)
 {
     struct cor_fifo *f = begin(0);
@@ -127,7 +127,7 @@ TEST(fifo, a_list_takes_the_place_of_all_that_waits)
     cor_fifo_free(f);
 }
 
-/* Contract 1.5.4. */
+/* Contract client 1.5.4. */
 TEST(fifo, a_resync_brings_nothing_back)
 {
     struct cor_fifo *f = begin(0);
@@ -144,7 +144,7 @@ TEST(fifo, a_resync_brings_nothing_back)
     cor_fifo_free(f);
 }
 
-/* Contract 1.4.5, 1.4.6, 1.4.8, 1.4.9. */
+/* Contract client 1.4.5, 1.4.6, 1.4.8, 1.4.9. */
 TEST(fifo, is_synced_when_the_first_list_was_popped)
 {
     struct cor_fifo *f = begin(0);
@@ -172,7 +172,7 @@ TEST(fifo, is_synced_when_the_first_list_was_popped)
     cor_fifo_free(f);
 }
 
-/* Contract 1.4.10. */
+/* Contract client 1.4.10. */
 TEST(fifo, puts_back_what_is_not_newer_already)
 {
     struct cor_fifo *f = begin(0);
@@ -201,7 +201,7 @@ static void *pop_until_closed(void *arg)
     return r == -COR_ECANCELED ? arg : NULL;
 }
 
-/* Contract 1.4.2, 1.4.3. */
+/* Contract client 1.4.2, 1.4.3. */
 TEST(fifo, close_gives_out_what_waits_and_wakes_all)
 {
     struct cor_fifo *f = begin(0);
@@ -257,7 +257,7 @@ static int take_in_order(void *arg, struct cor_str key, struct cor_object *o, bo
     return 0;
 }
 
-/* Contract 1.5.5: client-go's TestFIFO_basic. */
+/* Contract client 1.5.5: client-go's TestFIFO_basic. */
 TEST(fifo, keeps_the_order_of_each_of_two_producers)
 {
     struct cor_fifo *f = begin(0);
@@ -278,7 +278,7 @@ TEST(fifo, keeps_the_order_of_each_of_two_producers)
     cor_fifo_free(f);
 }
 
-/* Contract 1.2.2. */
+/* Contract client 1.2.2. */
 TEST(fifo, is_bounded_and_wants_names)
 {
     struct cor_fifo *f = begin(2);

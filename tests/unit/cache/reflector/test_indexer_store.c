@@ -1,4 +1,4 @@
-/* Contract 1.12.10: a reflector over a store, without a queue. */
+/* Contract client 1.12.10: a reflector over a store, without a queue. */
 #include "base/err.h"
 #include "cache/reflector/indexer_store.h"
 #include "cache/reflector/reflector.h"
@@ -55,7 +55,7 @@ TEST(indexer_store, follows_lists_and_events)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.7, 1.2.6. */
+/* Contract client 1.1.7, 1.2.6. */
 TEST(indexer_store, a_resync_changes_nothing)
 {
     struct cor_object *a = fake_object("a", 1);

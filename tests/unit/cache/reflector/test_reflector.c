@@ -4,7 +4,7 @@
 
 /* Resync, stop and life. */
 
-/* Contract 1.13.9. */
+/* Contract client 1.13.9. */
 TEST(reflector, without_a_period_there_is_no_resync)
 {
     struct script s;
@@ -15,7 +15,7 @@ TEST(reflector, without_a_period_there_is_no_resync)
     script_deinit(&s);
 }
 
-/* Contract 1.13.9. */
+/* Contract client 1.13.9. */
 TEST(reflector, resync_runs_each_period_beside_the_watch)
 {
     struct script s;
@@ -53,7 +53,7 @@ TEST(reflector, resync_goes_on_while_a_watch_waits)
     script_deinit(&s);
 }
 
-/* Contract 1.12.8, 1.13.9. */
+/* Contract client 1.12.8, 1.13.9. */
 TEST(reflector, should_resync_decides)
 {
     struct script s;
@@ -70,7 +70,7 @@ TEST(reflector, should_resync_decides)
     script_deinit(&s);
 }
 
-/* Contract 1.13.10. */
+/* Contract client 1.13.10. */
 TEST(reflector, a_failed_resync_ends_the_watch_and_is_no_error)
 {
     struct script s;
@@ -126,7 +126,7 @@ TEST(reflector, an_early_tick_does_no_harm)
     script_deinit(&s);
 }
 
-/* Contract 1.13.7. */
+/* Contract client 1.13.7. */
 TEST(reflector, stopped_before_start_neither_lists_nor_watches)
 {
     struct script s;
@@ -139,7 +139,7 @@ TEST(reflector, stopped_before_start_neither_lists_nor_watches)
     script_deinit(&s);
 }
 
-/* Contract 1.13.2, 1.13.7, 1.14.15, 1.27.11. */
+/* Contract client 1.13.2, 1.13.7, 1.14.15, 1.27.11. */
 TEST(reflector, stop_cancels_what_is_under_way_exactly_once_and_tells_no_error)
 {
     struct script s;
@@ -170,8 +170,8 @@ TEST(reflector, stop_cancels_what_is_under_way_exactly_once_and_tells_no_error)
     script_deinit(&s);
 }
 
-/* Contract 1.27.11; also between pages and in the back-off of a streamed list, where client-go does
- * not look. */
+/* Contract client 1.27.11; also between pages and in the back-off of a streamed list, where
+ * client-go does not look. */
 TEST(reflector, a_stop_is_heard_wherever_it_waits)
 {
     enum { PAGES, BACKOFF, OPENING, STREAM_BACKOFF, PLACES };
@@ -343,7 +343,7 @@ TEST(reflector, one_without_a_name_goes_by_its_types_description)
     assert_message(&s, "", "*v1.Pod: unknown watch event");
 }
 
-/* Contract 1.12.1, 1.12.9: what it was made with holds for its life. */
+/* Contract client 1.12.1, 1.12.9: what it was made with holds for its life. */
 TEST(reflector, options_are_copied_when_it_is_made)
 {
     char kind[] = "ConfigMap", name[] = "maps";

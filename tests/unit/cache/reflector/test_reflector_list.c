@@ -3,7 +3,7 @@
 
 /* The list phase as scripts, after client-go's reflector_test.go. */
 
-/* Contract 1.14.12, 4.1.2, 4.1.3. */
+/* Contract client 1.14.12, 4.1.2, 4.1.3. */
 TEST(reflector_list, pages_are_staged_one_after_the_other_under_the_first_ones_rv)
 {
     struct script s;
@@ -34,7 +34,7 @@ TEST(reflector_list, an_answer_may_come_in_parts)
     script_deinit(&s);
 }
 
-/* Contract 1.14.4. */
+/* Contract client 1.14.4. */
 TEST(reflector_list, watch_list_page_size_is_used_for_every_list)
 {
     struct script s;
@@ -52,7 +52,7 @@ TEST(reflector_list, watch_list_page_size_is_used_for_every_list)
     script_deinit(&s);
 }
 
-/* Contract 1.14.4. */
+/* Contract client 1.14.4. */
 TEST(reflector_list, not_paginating_not_consistent_reads)
 {
     struct script s;
@@ -66,7 +66,7 @@ TEST(reflector_list, not_paginating_not_consistent_reads)
     script_deinit(&s);
 }
 
-/* Contract 1.14.6. */
+/* Contract client 1.14.6. */
 TEST(reflector_list, paginating_non_consistent_reads_if_the_watch_cache_is_disabled)
 {
     struct script s;
@@ -83,7 +83,7 @@ TEST(reflector_list, paginating_non_consistent_reads_if_the_watch_cache_is_disab
     script_deinit(&s);
 }
 
-/* Contract 1.14.6: a consistent list comes in pages also from servers with a watch cache. */
+/* Contract client 1.14.6: a consistent list comes in pages also from servers with a watch cache. */
 TEST(reflector_list, pages_of_a_consistent_list_do_not_switch_paging_on)
 {
     struct script s;
@@ -106,7 +106,7 @@ TEST(reflector_list, pages_of_a_consistent_list_do_not_switch_paging_on)
     script_deinit(&s);
 }
 
-/* Contract 1.14.1. */
+/* Contract client 1.14.1. */
 TEST(reflector_list, resync_with_resource_version_lists_zero_then_the_last)
 {
     struct script s;
@@ -153,8 +153,8 @@ static void gone(struct cor_status *st)
     st->reason = "Gone";
 }
 
-/* Contract 1.14.7, 1.14.11: RVs "0", "10", "": for 410 and for a revision ahead of the server's, in
- * every server's words. */
+/* Contract client 1.14.7, 1.14.11: RVs "0", "10", "": for 410 and for a revision ahead of the
+ * server's, in every server's words. */
 TEST(reflector_list, expired_or_too_large_revision_is_listed_again_without_one_at_once)
 {
     static void (*const fill[])(struct cor_status *) = {expired, gone, too_large, too_large_1_17,
@@ -183,7 +183,7 @@ TEST(reflector_list, expired_or_too_large_revision_is_listed_again_without_one_a
     }
 }
 
-/* Contract 1.14.9. */
+/* Contract client 1.14.9. */
 TEST(reflector_list, while_the_rv_is_unavailable_lists_have_none_and_are_paged)
 {
     struct script s;
@@ -207,7 +207,7 @@ TEST(reflector_list, while_the_rv_is_unavailable_lists_have_none_and_are_paged)
     script_deinit(&s);
 }
 
-/* Contract 1.14.8. */
+/* Contract client 1.14.8. */
 TEST(reflector_list, a_first_list_that_expires_keeps_its_page_size_in_the_second_try)
 {
     struct script s;
@@ -219,7 +219,7 @@ TEST(reflector_list, a_first_list_that_expires_keeps_its_page_size_in_the_second
     script_deinit(&s);
 }
 
-/* Contract 1.14.10: RVs "0", "10", "", "10". */
+/* Contract client 1.14.10: RVs "0", "10", "", "10". */
 TEST(reflector_list, full_list_if_a_later_page_expired)
 {
     struct script s;
@@ -269,7 +269,8 @@ TEST(reflector_list, gone_on_a_later_page_starts_again_without_a_revision)
     script_deinit(&s);
 }
 
-/* Contract 1.12.3, 1.14.14: client-go's TestGetTypeDescriptionFromObject, save Go's names of types.
+/* Contract client 1.12.3, 1.14.14: client-go's TestGetTypeDescriptionFromObject, save Go's names of
+ * types.
  */
 TEST(reflector_list, list_failures_name_the_type_and_keep_the_cause)
 {
@@ -304,7 +305,7 @@ TEST(reflector_list, list_failures_name_the_type_and_keep_the_cause)
     }
 }
 
-/* Contract 1.14.14. */
+/* Contract client 1.14.14. */
 TEST(reflector_list, a_later_page_that_fails_names_the_type_too)
 {
     struct script s;
@@ -319,7 +320,7 @@ TEST(reflector_list, a_later_page_that_fails_names_the_type_too)
     script_deinit(&s);
 }
 
-/* Contract 1.13.3. */
+/* Contract client 1.13.3. */
 TEST(reflector_list, a_refused_replace_is_an_error_and_leaves_the_store)
 {
     static const char *const ops[] = {"begin", "stage", "commit"};
@@ -459,7 +460,7 @@ TEST(reflector_list, a_list_with_a_monstrous_rv_fails)
     script_deinit(&s);
 }
 
-/* Contract 1.14.16. */
+/* Contract client 1.14.16. */
 TEST(reflector_list, a_list_of_more_than_ten_seconds_is_told)
 {
     struct script s;

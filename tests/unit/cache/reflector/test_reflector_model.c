@@ -163,8 +163,8 @@ static cor_rev between(struct model *m, cor_rev low, cor_rev high)
     return low + cor_rand_below(&m->rand, high - low + 1);
 }
 
-/* The revision at which a list or stream is answered (Contract 1.14.2): from "" the newest, else
- * any that is not older than the request's, so that "0" may get an old one. */
+/* The revision at which a list or stream is answered (Contract client 1.14.2): from "" the newest,
+ * else any that is not older than the request's, so that "0" may get an old one. */
 static cor_rev read_rev(struct model *m)
 {
     cor_rev low;

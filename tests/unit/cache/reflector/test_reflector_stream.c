@@ -21,7 +21,7 @@ static void to_watching(struct script *s)
     script_forget(s);
 }
 
-/* Contract 1.16.1, 1.16.4. */
+/* Contract client 1.16.1, 1.16.4. */
 TEST(reflector_stream, the_state_is_replaced_at_the_end_bookmark_and_the_stream_goes_on)
 {
     struct script s;
@@ -53,7 +53,7 @@ TEST(reflector_stream, an_empty_state_is_replaced_too)
     script_deinit(&s);
 }
 
-/* Contract 1.16.3. */
+/* Contract client 1.16.3. */
 TEST(reflector_stream, updates_and_deletes_during_streaming_are_honoured)
 {
     struct script s;
@@ -71,7 +71,7 @@ TEST(reflector_stream, updates_and_deletes_during_streaming_are_honoured)
     script_deinit(&s);
 }
 
-/* Contract 1.16.2. */
+/* Contract client 1.16.2. */
 TEST(reflector_stream, only_the_annotation_true_ends_it)
 {
     struct script s;
@@ -88,7 +88,7 @@ TEST(reflector_stream, only_the_annotation_true_ends_it)
     script_deinit(&s);
 }
 
-/* Contract 1.16.9. */
+/* Contract client 1.16.9. */
 TEST(reflector_stream, a_server_without_it_is_listed_in_the_same_round)
 {
     static const int errors[] = {-COR_EINVALID, -COR_EINVAL, -COR_EINTERNAL, -COR_ENOTSUP};
@@ -110,7 +110,7 @@ TEST(reflector_stream, a_server_without_it_is_listed_in_the_same_round)
     }
 }
 
-/* Contract 1.16.9. */
+/* Contract client 1.16.9. */
 TEST(reflector_stream, any_other_error_within_the_stream_falls_back_too)
 {
     struct script s;
@@ -123,7 +123,7 @@ TEST(reflector_stream, any_other_error_within_the_stream_falls_back_too)
     script_deinit(&s);
 }
 
-/* Contract 1.16.9. */
+/* Contract client 1.16.9. */
 TEST(reflector_stream, a_very_short_stream_falls_back)
 {
     struct script s;
@@ -136,7 +136,7 @@ TEST(reflector_stream, a_very_short_stream_falls_back)
     script_deinit(&s);
 }
 
-/* Contract 1.16.7. */
+/* Contract client 1.16.7. */
 TEST(reflector_stream, retries_429_and_refused_connections_with_backoff)
 {
     struct script s;
@@ -159,7 +159,7 @@ TEST(reflector_stream, retries_429_and_refused_connections_with_backoff)
     script_deinit(&s);
 }
 
-/* Contract 1.16.6. */
+/* Contract client 1.16.6. */
 TEST(reflector_stream, stopping_a_watcher_before_sync_starts_from_scratch)
 {
     struct script s;
@@ -211,7 +211,7 @@ TEST(reflector_stream, each_round_may_start_from_scratch_at_once)
     script_deinit(&s);
 }
 
-/* Contract 1.16.15. */
+/* Contract client 1.16.15. */
 TEST(reflector_stream, after_sync_an_ended_stream_is_an_ordinary_watch)
 {
     struct script s;
@@ -255,7 +255,7 @@ TEST(reflector_stream, resync_starts_at_the_bookmark)
     script_deinit(&s);
 }
 
-/* Contract 1.16.8. */
+/* Contract client 1.16.8. */
 TEST(reflector_stream, an_expired_or_too_large_rv_is_asked_for_again_without_one_at_once)
 {
     static const int errors[] = {-COR_EEXPIRED, -COR_EFUTURE};
@@ -354,7 +354,7 @@ TEST(reflector_stream, events_of_other_types_are_skipped)
     script_deinit(&s);
 }
 
-/* Contract 1.16.11. */
+/* Contract client 1.16.11. */
 TEST(reflector_stream, a_missing_bookmark_is_told_every_ten_silent_seconds)
 {
     struct script s;
@@ -377,7 +377,7 @@ TEST(reflector_stream, a_missing_bookmark_is_told_every_ten_silent_seconds)
     script_deinit(&s);
 }
 
-/* Contract 1.16.16. */
+/* Contract client 1.16.16. */
 TEST(reflector_stream, one_of_more_than_ten_seconds_is_told)
 {
     for (uint64_t over = 0; over <= 1; over++) {
@@ -412,7 +412,7 @@ TEST(reflector_stream, one_that_falls_silent_twice_is_left_to_a_list)
     script_deinit(&s);
 }
 
-/* Contract 1.16.5, 1.16.10. */
+/* Contract client 1.16.5, 1.16.10. */
 TEST(reflector_stream, stop_during_streaming_leaves_the_store_alone)
 {
     struct script s;

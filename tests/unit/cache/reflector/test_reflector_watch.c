@@ -5,7 +5,7 @@
 /* The watch phase as scripts, after client-go's reflector_test.go and the worked sequences of its
  * behaviour catalogue. */
 
-/* Contract 1.14.5, 1.15.1. */
+/* Contract client 1.14.5, 1.15.1. */
 TEST(reflector_watch, cold_start_lists_from_zero_in_pages_of_500_and_watches_from_the_lists_rv)
 {
     struct script s;
@@ -35,7 +35,7 @@ TEST(reflector_watch, an_empty_collection_is_replaced_by_nothing)
     script_deinit(&s);
 }
 
-/* Contract 1.15.8, 1.15.9, 1.15.14. */
+/* Contract client 1.15.8, 1.15.9, 1.15.14. */
 TEST(reflector_watch, events_go_to_the_store_by_their_type_and_move_the_rv)
 {
     struct script s;
@@ -57,7 +57,7 @@ TEST(reflector_watch, events_go_to_the_store_by_their_type_and_move_the_rv)
     script_deinit(&s);
 }
 
-/* Contract 1.15.12. */
+/* Contract client 1.15.12. */
 TEST(reflector_watch, the_last_event_wins_even_with_a_smaller_rv)
 {
     struct script s;
@@ -84,7 +84,7 @@ TEST(reflector_watch, a_progress_bookmark_needs_no_object_and_its_rv_is_opaque)
     script_deinit(&s);
 }
 
-/* Contract 1.15.11. */
+/* Contract client 1.15.11. */
 TEST(reflector_watch, an_event_of_a_foreign_type_is_skipped_and_does_not_move_the_rv)
 {
     struct script s;
@@ -103,7 +103,7 @@ TEST(reflector_watch, an_event_of_a_foreign_type_is_skipped_and_does_not_move_th
     script_deinit(&s);
 }
 
-/* Contract 1.12.4, 1.15.11. */
+/* Contract client 1.12.4, 1.15.11. */
 TEST(reflector_watch, the_expected_type_has_a_group)
 {
     struct script s;
@@ -119,7 +119,7 @@ TEST(reflector_watch, the_expected_type_has_a_group)
     script_deinit(&s);
 }
 
-/* Contract 1.14.13. */
+/* Contract client 1.14.13. */
 TEST(reflector_watch, list_items_are_not_checked_against_the_expected_type)
 {
     struct script s;
@@ -144,7 +144,7 @@ TEST(reflector_watch, a_table_is_no_object)
     script_deinit(&s);
 }
 
-/* Contract 1.15.8, 1.15.9. */
+/* Contract client 1.15.8, 1.15.9. */
 TEST(reflector_watch, an_unknown_event_type_is_told_and_moves_the_rv)
 {
     struct script s;
@@ -157,7 +157,7 @@ TEST(reflector_watch, an_unknown_event_type_is_told_and_moves_the_rv)
     script_deinit(&s);
 }
 
-/* Contract 1.15.13. */
+/* Contract client 1.15.13. */
 TEST(reflector_watch, an_event_without_object_or_with_a_monstrous_rv_is_skipped)
 {
     char big[COR_REFLECTOR_RV_MAX + 2];
@@ -212,7 +212,7 @@ TEST(reflector_watch, initial_events_of_a_watch_without_revision_do_not_move_the
     script_deinit(&s);
 }
 
-/* Contract 1.15.4. */
+/* Contract client 1.15.4. */
 TEST(reflector_watch, a_watch_that_ends_after_a_second_goes_on_at_once)
 {
     struct script s;
@@ -225,7 +225,7 @@ TEST(reflector_watch, a_watch_that_ends_after_a_second_goes_on_at_once)
     script_deinit(&s);
 }
 
-/* Contract 1.15.4. */
+/* Contract client 1.15.4. */
 TEST(reflector_watch, a_watch_that_ends_within_a_second_but_had_an_event_goes_on_at_once)
 {
     struct script s;
@@ -239,7 +239,7 @@ TEST(reflector_watch, a_watch_that_ends_within_a_second_but_had_an_event_goes_on
     script_deinit(&s);
 }
 
-/* Contract 1.13.1, 1.15.5. */
+/* Contract client 1.13.1, 1.15.5. */
 TEST(reflector_watch, a_very_short_watch_backs_off_and_relists_without_an_error)
 {
     struct script s;
@@ -254,8 +254,8 @@ TEST(reflector_watch, a_very_short_watch_backs_off_and_relists_without_an_error)
     script_deinit(&s);
 }
 
-/* Contract 1.15.5: some proxies hold the headers back until the first event: the clock starts with
- * the request. */
+/* Contract client 1.15.5: some proxies hold the headers back until the first event: the clock
+ * starts with the request. */
 TEST(reflector_watch, the_watchs_clock_starts_with_the_request)
 {
     struct script s;
@@ -288,7 +288,7 @@ TEST(reflector_watch, a_skipped_event_does_not_make_a_watch_longer)
     script_deinit(&s);
 }
 
-/* Contract 1.13.4, 1.15.6. */
+/* Contract client 1.13.4, 1.15.6. */
 TEST(reflector_watch, a_410_event_relists_from_the_last_rv_without_an_error)
 {
     struct script s;
@@ -305,7 +305,7 @@ TEST(reflector_watch, a_410_event_relists_from_the_last_rv_without_an_error)
     script_deinit(&s);
 }
 
-/* Contract 1.11.4, 1.15.3: nothing is cancelled, there is no watch. */
+/* Contract client 1.11.4, 1.15.3: nothing is cancelled, there is no watch. */
 TEST(reflector_watch, a_410_on_opening_a_watch_is_an_error_and_relists_from_the_last_rv)
 {
     struct script s;
@@ -321,7 +321,7 @@ TEST(reflector_watch, a_410_on_opening_a_watch_is_an_error_and_relists_from_the_
     script_deinit(&s);
 }
 
-/* Contract 1.12.7, 1.15.3. */
+/* Contract client 1.12.7, 1.15.3. */
 TEST(reflector_watch, a_403_on_every_watch_loops_over_list_and_watch_with_growing_pauses)
 {
     static const uint64_t base[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
@@ -341,7 +341,7 @@ TEST(reflector_watch, a_403_on_every_watch_loops_over_list_and_watch_with_growin
     script_deinit(&s);
 }
 
-/* Contract 1.12.7. */
+/* Contract client 1.12.7. */
 TEST(reflector_watch, the_backoff_starts_over_when_the_last_one_is_two_minutes_ago)
 {
     struct script s;
@@ -358,7 +358,7 @@ TEST(reflector_watch, the_backoff_starts_over_when_the_last_one_is_two_minutes_a
     script_deinit(&s);
 }
 
-/* Contract 1.15.2. */
+/* Contract client 1.15.2. */
 TEST(reflector_watch, no_relist_on_too_many_requests)
 {
     static const int errors[] = {-COR_EBUSY, -COR_EUNREACHABLE};
@@ -381,7 +381,7 @@ TEST(reflector_watch, no_relist_on_too_many_requests)
     }
 }
 
-/* Contract 1.15.2, 1.15.6. */
+/* Contract client 1.15.2, 1.15.6. */
 TEST(reflector_watch, backoff_on_too_many_requests_when_opening_and_within_the_stream)
 {
     struct script s;
@@ -435,7 +435,7 @@ static unsigned internal_retries(uint64_t window_ms, unsigned rewind_at)
     return watches - 1;
 }
 
-/* Contract 1.15.6. */
+/* Contract client 1.15.6. */
 TEST(reflector_watch, retry_internal_error_within_its_window)
 {
     assert_int_equal(internal_retries(0, 0), 0);
@@ -463,7 +463,7 @@ TEST(reflector_watch, internal_errors_that_come_at_once_are_retried_a_second_apa
     script_deinit(&s);
 }
 
-/* Contract 1.15.7. */
+/* Contract client 1.15.7. */
 TEST(reflector_watch, other_errors_do_not_touch_the_window_of_internal_ones)
 {
     struct script s;
@@ -485,7 +485,7 @@ TEST(reflector_watch, other_errors_do_not_touch_the_window_of_internal_ones)
     script_deinit(&s);
 }
 
-/* Contract 1.12.8. */
+/* Contract client 1.12.8. */
 TEST(reflector_watch, an_internal_error_relists_when_the_window_is_off)
 {
     struct script s;
@@ -499,8 +499,8 @@ TEST(reflector_watch, an_internal_error_relists_when_the_window_is_off)
     script_deinit(&s);
 }
 
-/* Contract 1.15.6: an object that cannot be read ends the watch with StoreReadError: the list
- * without it mends. */
+/* Contract client 1.15.6: an object that cannot be read ends the watch with StoreReadError: the
+ * list without it mends. */
 TEST(reflector_watch, replaces_the_store_on_unsafe_delete)
 {
     struct cor_status st = {.err = -COR_EINTERNAL, .code = 500, .reason = "StoreReadError"};
@@ -544,7 +544,7 @@ TEST(reflector_watch, rounds_can_be_a_fixed_time_apart)
     script_deinit(&s);
 }
 
-/* Contract 1.12.5, 1.12.6. */
+/* Contract client 1.12.5, 1.12.6. */
 TEST(reflector_watch, watch_timeout)
 {
     static const struct {
@@ -571,7 +571,8 @@ TEST(reflector_watch, watch_timeout)
     }
 }
 
-/* Contract 1.15.10: upstream's quirk, kept: the event is lost, the stream goes on, the rv moves. */
+/* Contract client 1.15.10: upstream's quirk, kept: the event is lost, the stream goes on, the rv
+ * moves. */
 TEST(reflector_watch, an_event_that_the_store_refuses_for_good_is_lost)
 {
     static const enum cor_watch_type types[] = {COR_WATCH_ADDED, COR_WATCH_MODIFIED,

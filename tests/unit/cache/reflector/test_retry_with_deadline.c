@@ -3,7 +3,7 @@
 
 /* client-go's TestRetryWithDeadline, and the rest of its rules. */
 
-/* Contract 1.15.7. */
+/* Contract client 1.15.7. */
 TEST(retry_with_deadline, never_retries_when_the_duration_is_zero)
 {
     struct cor_retry_with_deadline retry;
@@ -14,7 +14,7 @@ TEST(retry_with_deadline, never_retries_when_the_duration_is_zero)
     assert_false(cor_retry_with_deadline_should(&retry, 1000));
 }
 
-/* Contract 1.15.7. */
+/* Contract client 1.15.7. */
 TEST(retry_with_deadline, retries_up_to_and_at_the_duration_since_the_first_failure)
 {
     struct cor_retry_with_deadline retry;
@@ -36,7 +36,7 @@ TEST(retry_with_deadline, does_not_retry_before_a_failure)
     assert_false(cor_retry_with_deadline_should(&retry, 500));
 }
 
-/* Contract 1.15.7. */
+/* Contract client 1.15.7. */
 TEST(retry_with_deadline, opens_anew_once_it_was_exceeded)
 {
     struct cor_retry_with_deadline retry;
@@ -49,7 +49,7 @@ TEST(retry_with_deadline, opens_anew_once_it_was_exceeded)
     assert_true(cor_retry_with_deadline_should(&retry, 2500));
 }
 
-/* Contract 1.15.7. */
+/* Contract client 1.15.7. */
 TEST(retry_with_deadline, opens_anew_after_a_quiet_minute)
 {
     struct cor_retry_with_deadline retry;

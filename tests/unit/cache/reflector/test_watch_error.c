@@ -6,7 +6,7 @@ static struct cor_status of(int err, int code, const char *reason)
     return (struct cor_status){.err = err, .code = code, .reason = reason};
 }
 
-/* Contract 1.14.11. */
+/* Contract client 1.14.11. */
 TEST(watch_error, expired_and_gone_are_one)
 {
     struct cor_status expired = of(-COR_EEXPIRED, 410, "Expired");
@@ -20,7 +20,7 @@ TEST(watch_error, expired_and_gone_are_one)
     assert_false(cor_watch_error_expired(&not_found));
 }
 
-/* Contract 1.14.11. */
+/* Contract client 1.14.11. */
 TEST(watch_error, too_large_by_cause_by_legacy_cause_message_and_by_legacy_message)
 {
     struct cor_status st = {0};

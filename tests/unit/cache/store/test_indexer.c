@@ -136,7 +136,7 @@ static int get_like(struct cor_indexer *ix, const struct cor_object *probe, stru
     return cor_indexer_get(ix, cor_buf_str(&key), ret);
 }
 
-/* Contract 1.1.2 to 1.1.4. */
+/* Contract client 1.1.2 to 1.1.4. */
 TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
 {
     struct cor_indexer *ix = begin();
@@ -162,8 +162,8 @@ TEST(indexer, put_adds_or_replaces_and_remove_of_nothing_is_no_error)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.2.3, 1.3.6: client-go's doTestStore. Only the name counts, not what is in the object
- * or which uid it has. */
+/* Contract client 1.2.3, 1.3.6: client-go's doTestStore. Only the name counts, not what is in the
+ * object or which uid it has. */
 TEST(indexer, any_object_of_a_name_finds_the_one_that_is_stored)
 {
     struct cor_indexer *ix = begin();
@@ -185,7 +185,7 @@ TEST(indexer, any_object_of_a_name_finds_the_one_that_is_stored)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.5. */
+/* Contract client 1.1.5. */
 TEST(indexer, lists_all_or_one_namespace_by_key)
 {
     struct cor_indexer *ix = begin();
@@ -204,7 +204,7 @@ TEST(indexer, lists_all_or_one_namespace_by_key)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.8, 1.1.10 to 1.1.12, 1.1.14. */
+/* Contract client 1.1.8, 1.1.10 to 1.1.12, 1.1.14. */
 TEST(indexer, follows_objects_with_several_values_through_their_changes)
 {
     struct cor_indexer *ix = begin();
@@ -229,7 +229,7 @@ TEST(indexer, follows_objects_with_several_values_through_their_changes)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.9. */
+/* Contract client 1.1.9. */
 TEST(indexer, an_index_shows_the_object_that_get_shows)
 {
     struct cor_indexer *ix = begin();
@@ -271,7 +271,7 @@ static int stop_at_once(void *arg, struct cor_object *o)
     return 7;
 }
 
-/* Contract 1.1.13: the union, each object once; the probe need not be stored. */
+/* Contract client 1.1.13: the union, each object once; the probe need not be stored. */
 TEST(indexer, finds_what_shares_a_value_with_a_probe)
 {
     struct cor_indexer *ix = begin();
@@ -309,7 +309,7 @@ TEST(indexer, values_that_begin_alike_are_kept_apart)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.15, 1.1.16. */
+/* Contract client 1.1.15, 1.1.16. */
 TEST(indexer, an_unknown_index_is_an_error_save_for_its_values)
 {
     struct cor_indexer *ix = begin();
@@ -320,7 +320,7 @@ TEST(indexer, an_unknown_index_is_an_error_save_for_its_values)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.6, 1.2.4. */
+/* Contract client 1.1.6, 1.2.4. */
 TEST(indexer, replace_makes_the_whole_content_and_the_last_of_equal_keys_counts)
 {
     struct cor_indexer *ix = begin();
@@ -343,7 +343,7 @@ TEST(indexer, replace_makes_the_whole_content_and_the_last_of_equal_keys_counts)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.18, 1.1.20. */
+/* Contract client 1.1.18, 1.1.20. */
 TEST(indexer, indexes_may_be_added_later_all_or_none)
 {
     struct cor_indexer *ix;
@@ -365,7 +365,7 @@ TEST(indexer, indexes_may_be_added_later_all_or_none)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.21. */
+/* Contract client 1.1.21. */
 TEST(indexer, the_name_of_an_index_is_any_text)
 {
     static const struct cor_index_def defs[] = {
@@ -383,7 +383,7 @@ TEST(indexer, the_name_of_an_index_is_any_text)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.17. */
+/* Contract client 1.1.17. */
 TEST(indexer, an_object_that_an_index_refuses_is_not_stored)
 {
     struct cor_indexer *ix = begin();
@@ -451,7 +451,7 @@ TEST(indexer, the_empty_value_is_a_value_and_what_is_too_long_is_nowhere)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.1.1. */
+/* Contract client 1.1.1. */
 TEST(indexer, an_iterator_shows_one_instant)
 {
     struct cor_indexer *ix = begin();

@@ -67,7 +67,7 @@ static void *read_all(void *arg)
     return NULL;
 }
 
-/* Contract 1.1.1. */
+/* Contract client 1.1.1. */
 TEST(indexer_threads, readers_see_whole_states)
 {
     const struct cor_index_def def = {COR_STR("parity"), by_parity, NULL};

@@ -51,7 +51,7 @@ static struct cor_lister begin(void)
     return (struct cor_lister){ix, pods};
 }
 
-/* Contract 1.22.1, 1.22.2. */
+/* Contract client 1.22.1, 1.22.2. */
 TEST(lister, lists_by_namespace_and_labels)
 {
     struct cor_lister l = begin();
@@ -77,7 +77,7 @@ static int count(void *arg, struct cor_object *o)
     return 0;
 }
 
-/* Contract 1.22.4, 1.22.5: client-go's TestListAll. Nothing is a list without a call. */
+/* Contract client 1.22.4, 1.22.5: client-go's TestListAll. Nothing is a list without a call. */
 TEST(lister, lists_a_large_cache_whole_or_what_is_selected)
 {
     static const struct {
@@ -126,7 +126,7 @@ TEST(lister, a_callback_ends_the_list)
     cor_indexer_free(ix);
 }
 
-/* Contract 1.22.3. */
+/* Contract client 1.22.3. */
 TEST(lister, gets_an_object_or_says_not_found_in_the_servers_words)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};

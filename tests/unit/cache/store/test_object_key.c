@@ -1,4 +1,4 @@
-/* Contract 1.3. */
+/* Contract client 1.3. */
 #include "base/err.h"
 #include "cache/store/object_key.h"
 #include "test.h"
@@ -13,7 +13,7 @@ static int key_of(const char *json, struct cor_buf *out)
     return cor_object_key(object, out);
 }
 
-/* Contract 1.3.1. */
+/* Contract client 1.3.1. */
 TEST(object_key, is_namespace_and_name_or_the_name_alone)
 {
     struct cor_buf key;
@@ -28,7 +28,7 @@ TEST(object_key, is_namespace_and_name_or_the_name_alone)
     cor_buf_deinit(&key);
 }
 
-/* Contract 1.3.4. */
+/* Contract client 1.3.4. */
 TEST(object_key, splits_at_its_one_slash)
 {
     static const struct {

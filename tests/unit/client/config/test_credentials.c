@@ -1,4 +1,5 @@
-/* Who a client is, seen from the server. Contract 4.6, 4.12.4 to 4.12.6. Plugins are shell scripts.
+/* Who a client is, seen from the server. Contract client 4.6, 4.12.4 to 4.12.6. Plugins are shell
+ * scripts.
  */
 #include "rest_fixture.h"
 
@@ -82,7 +83,7 @@ static bool has_header(struct world *w, const char *line)
     return has;
 }
 
-/* Contract 4.12.5 and sequence 55. */
+/* Contract client 4.12.5 and sequence 55. */
 TEST(credentials, a_token_file_is_read_again)
 {
     uint64_t began_ms;
@@ -122,7 +123,7 @@ TEST(credentials, a_token_file_is_read_again)
     world_end(&w);
 }
 
-/* Contract 4.12.5: nobody becomes anonymous. */
+/* Contract client 4.12.5: nobody becomes anonymous. */
 TEST(credentials, a_token_file_without_a_token_is_named)
 {
     struct world w;
@@ -192,7 +193,7 @@ static bool are_five_done(void *arg)
     return ndone == 5;
 }
 
-/* Contract 4.6.6. */
+/* Contract client 4.6.6. */
 TEST(credentials, one_run_of_a_plugin_serves_all_who_wait)
 {
     static const struct cor_rest_cbs cbs = {NULL, NULL, on_one_done};
@@ -211,7 +212,7 @@ TEST(credentials, one_run_of_a_plugin_serves_all_who_wait)
     world_end(&w);
 }
 
-/* Contract 4.6.5, 4.6.7: another token goes over the same connection. */
+/* Contract client 4.6.5, 4.6.7: another token goes over the same connection. */
 TEST(credentials, a_refusal_runs_the_plugin_once_more_for_the_next_request)
 {
     static const struct answer script401[] = {{.status = 401, .body = "no"}, {.body = "{}"}};
@@ -235,7 +236,7 @@ TEST(credentials, a_refusal_runs_the_plugin_once_more_for_the_next_request)
     world_end(&w);
 }
 
-/* Contract 4.6.5. */
+/* Contract client 4.6.5. */
 TEST(credentials, what_has_expired_is_made_again)
 {
     struct cor_clock_manual clock;
@@ -263,7 +264,7 @@ TEST(credentials, what_has_expired_is_made_again)
     world_end(&w);
 }
 
-/* Contract 4.6.2. */
+/* Contract client 4.6.2. */
 TEST(credentials, a_plugin_has_its_environment)
 {
     static struct cor_string_pair env[] = {{(char *)"MINE", (char *)"m"},
@@ -290,7 +291,7 @@ TEST(credentials, a_plugin_has_its_environment)
     world_end(&w);
 }
 
-/* Contract 4.6.8. */
+/* Contract client 4.6.8. */
 TEST(credentials, a_request_with_its_own_needs_no_plugin)
 {
     static const struct cor_http_header own[] = {{COR_STR("Authorization"), COR_STR("Mine")}};
@@ -308,7 +309,7 @@ TEST(credentials, a_request_with_its_own_needs_no_plugin)
     world_end(&w);
 }
 
-/* Contract 4.6.8. */
+/* Contract client 4.6.8. */
 TEST(credentials, nor_does_a_configuration_with_an_identity_of_its_own)
 {
     struct identities ids;
@@ -362,7 +363,7 @@ TEST(credentials, what_is_wrong_with_a_plugin_is_told)
                    -COR_ETOOBIG, "exec: executable sh wrote more than");
 }
 
-/* Contract 4.6.9. */
+/* Contract client 4.6.9. */
 TEST(credentials, a_missing_plugin_comes_with_its_hint_ten_times)
 {
     struct world w;
@@ -383,7 +384,7 @@ TEST(credentials, a_missing_plugin_comes_with_its_hint_ten_times)
     world_end(&w);
 }
 
-/* Contract 4.5.23. */
+/* Contract client 4.5.23. */
 TEST(credentials, a_hint_cannot_steer_a_terminal)
 {
     struct world w;
@@ -401,7 +402,7 @@ TEST(credentials, a_hint_cannot_steer_a_terminal)
     world_end(&w);
 }
 
-/* Contract 4.6.3. */
+/* Contract client 4.6.3. */
 TEST(credentials, a_terminal_that_must_be_there)
 {
     struct world w;
@@ -481,7 +482,7 @@ static void make_client(const struct identities *ids, const char *name, struct c
     assert_int_equal(cor_cert_make(&opts, &ids->ca, ret), 0);
 }
 
-/* Contract 4.6.7. */
+/* Contract client 4.6.7. */
 TEST(credentials, a_certificate_of_a_plugin_and_the_next_one)
 {
     static const struct answer answers[] = {
@@ -519,7 +520,7 @@ TEST(credentials, a_certificate_of_a_plugin_and_the_next_one)
     identities_deinit(&ids);
 }
 
-/* Contract 4.12.4 and sequence 55. */
+/* Contract client 4.12.4 and sequence 55. */
 TEST(credentials, a_certificate_of_files)
 {
     char cert[256], key[256];

@@ -1,4 +1,4 @@
-/* Contract 4.6; the messages are client-go's where it has one. */
+/* Contract client 4.6; the messages are client-go's where it has one. */
 #include "client/config/exec_credential.h"
 
 #include "base/err.h"
@@ -19,7 +19,7 @@ static void expect_mistake(const char *output, const char *message)
     cor_status_deinit(&why);
 }
 
-/* Contract 4.6.4. */
+/* Contract client 4.6.4. */
 TEST(exec_credential, a_token_and_when_it_expires)
 {
     struct cor_exec_credential c;
@@ -36,7 +36,7 @@ TEST(exec_credential, a_token_and_when_it_expires)
     cor_exec_credential_deinit(&c);
 }
 
-/* Contract 4.6.4. */
+/* Contract client 4.6.4. */
 TEST(exec_credential, a_certificate_and_its_key)
 {
     struct cor_exec_credential c;
@@ -55,7 +55,7 @@ TEST(exec_credential, a_certificate_and_its_key)
     cor_exec_credential_deinit(&c);
 }
 
-/* Contract 4.6.1, 4.6.4. */
+/* Contract client 4.6.1, 4.6.4. */
 TEST(exec_credential, mistakes_name_the_field_and_no_secret)
 {
     expect_mistake("", "decoding stdout: a JSON object is expected");
@@ -79,7 +79,7 @@ TEST(exec_credential, mistakes_name_the_field_and_no_secret)
                    "status.expirationTimestamp: an RFC 3339 time is expected");
 }
 
-/* Contract 4.6.2. */
+/* Contract client 4.6.2. */
 TEST(exec_credential, a_plugin_is_told_of_its_terminal_and_cluster)
 {
     struct cor_client_config config = {

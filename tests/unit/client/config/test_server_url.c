@@ -14,7 +14,7 @@ static struct cor_server_url parse(struct cor_client_config config, const char *
     return url;
 }
 
-/* Contract 4.7.4. */
+/* Contract client 4.7.4. */
 TEST(server_url, a_url_a_host_or_a_host_and_port)
 {
     static const struct {
@@ -45,7 +45,7 @@ TEST(server_url, a_url_a_host_or_a_host_and_port)
     }
 }
 
-/* Contract 4.7.4. */
+/* Contract client 4.7.4. */
 TEST(server_url, without_a_scheme_anything_of_tls_makes_it_https)
 {
     struct cor_server_url url =

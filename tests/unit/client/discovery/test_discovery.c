@@ -88,7 +88,7 @@ static void get(struct world *w, struct cor_discovery *d, struct seen *s)
 #define TEXT_CORE "/*v1:pods=Pod,pods/status,nodes#Node,kindless/x "
 #define TEXT_APPS "apps/*v1:deployments=Deployment "
 
-/* Contract 4.15.2, 4.15.5. */
+/* Contract client 4.15.2, 4.15.5. */
 TEST(discovery, aggregated_documents_tell_all)
 {
     static const struct answer script[] = {
@@ -118,7 +118,7 @@ TEST(discovery, aggregated_documents_tell_all)
     world_end(&w);
 }
 
-/* Contract 4.15.5, 4.15.6: the stale one is named, and asked for twice. */
+/* Contract client 4.15.5, 4.15.6: the stale one is named, and asked for twice. */
 TEST(discovery, a_stale_version_is_a_failure_of_its_own)
 {
     static const struct answer script[] = {
@@ -148,7 +148,7 @@ TEST(discovery, a_stale_version_is_a_failure_of_its_own)
     "\",\"resources\":[{\"resource\":\"ships\"," RESPONSE_KIND(                                    \
         "sea.io", version, "Ship") ",\"scope\":\"Cluster\",\"verbs\":[\"get\"]}]}"
 
-/* Contract 4.15.5: asked for twice, as there is a failure. */
+/* Contract client 4.15.5: asked for twice, as there is a failure. */
 TEST(discovery, the_first_version_that_is_not_stale_is_preferred)
 {
     static const char ships[] =
@@ -170,7 +170,7 @@ TEST(discovery, the_first_version_that_is_not_stale_is_preferred)
     world_end(&w);
 }
 
-/* Contract 4.15.4, 4.15.9. */
+/* Contract client 4.15.4, 4.15.9. */
 TEST(discovery, an_older_server_is_asked_version_by_version)
 {
     static const struct answer script[] = {{.body = LEGACY_VERSIONS},
@@ -194,7 +194,7 @@ TEST(discovery, an_older_server_is_asked_version_by_version)
     world_end(&w);
 }
 
-/* Contract 4.15.4: one aggregated document of two is not enough. */
+/* Contract client 4.15.4: one aggregated document of two is not enough. */
 TEST(discovery, half_an_aggregated_answer_is_none)
 {
     static const struct answer script[] = {{.body = AGGREGATED_CORE, .content_type = AGGREGATED},
@@ -214,7 +214,7 @@ TEST(discovery, half_an_aggregated_answer_is_none)
     world_end(&w);
 }
 
-/* Contract 4.15.3. */
+/* Contract client 4.15.3. */
 TEST(discovery, no_core_group_is_fine_no_groups_are_not)
 {
     static const struct answer script[] = {
@@ -244,7 +244,7 @@ TEST(discovery, no_core_group_is_fine_no_groups_are_not)
     world_end(&w);
 }
 
-/* Contract 4.15.10: passing trouble is asked about again, the rest is not. */
+/* Contract client 4.15.10: passing trouble is asked about again, the rest is not. */
 TEST(discovery, passing_failures_are_retried_by_the_next_question)
 {
     static const struct answer script[] = {
@@ -273,7 +273,7 @@ TEST(discovery, passing_failures_are_retried_by_the_next_question)
     world_end(&w);
 }
 
-/* Contract 4.15.7, 4.15.10. */
+/* Contract client 4.15.7, 4.15.10. */
 TEST(discovery, an_empty_version_is_a_failure_but_a_missing_core_is_not)
 {
     static const struct answer script[] = {{.body = LEGACY_VERSIONS},

@@ -70,7 +70,7 @@ static void resource_is(const struct cor_catalog *catalog, const char *group, co
     assert_string_equal(text_of(&m, r, &why), expected);
 }
 
-/* Contract 4.16.1, 4.16.3. */
+/* Contract client 4.16.1, 4.16.3. */
 TEST(rest_mapper, the_best_resource_of_a_partial_name)
 {
     struct cor_catalog c = garden_catalog();
@@ -105,7 +105,7 @@ static void kind_is(const struct cor_catalog *catalog, const char *group, const 
     assert_string_equal(text_of(&m, r, &why), expected);
 }
 
-/* Contract 4.16.2. */
+/* Contract client 4.16.2. */
 TEST(rest_mapper, the_resource_of_a_kind)
 {
     struct cor_catalog c = garden_catalog();
@@ -147,7 +147,7 @@ static void expands_to(const struct cor_catalog *catalog, const char *group, con
     assert_string_equal(heard, warning);
 }
 
-/* Contract 4.16.6. */
+/* Contract client 4.16.6. */
 TEST(rest_mapper, short_names)
 {
     struct cor_catalog c = garden_catalog();
@@ -164,7 +164,7 @@ TEST(rest_mapper, short_names)
     cor_catalog_deinit(&c);
 }
 
-/* Contract 4.16.7. */
+/* Contract client 4.16.7. */
 TEST(rest_mapper, categories)
 {
     struct cor_catalog c = garden_catalog();
@@ -305,7 +305,7 @@ static void look(struct world *w, struct cor_discovery *d, const char *kind, con
     world_until(w, is_flag, &l->is_done);
 }
 
-/* Contract 4.16.5. */
+/* Contract client 4.16.5. */
 TEST(mapper_lookup, a_miss_asks_discovery_once_more)
 {
     static const struct answer script[] = {
@@ -342,7 +342,7 @@ TEST(mapper_lookup, a_miss_asks_discovery_once_more)
     world_end(&w);
 }
 
-/* Contract 4.16.4 and sequence 57: one version cannot be had, the others are found. */
+/* Contract client 4.16.4 and sequence 57: one version cannot be had, the others are found. */
 TEST(mapper_lookup, finds_among_what_a_broken_version_leaves)
 {
     static const struct answer script[] = {

@@ -155,7 +155,7 @@ static void expect(struct told *t, int r, const char *text, int err)
     t->is_done = false;
 }
 
-/* Contract 4.14.1, 4.14.2. */
+/* Contract client 4.14.1, 4.14.2. */
 TEST(dynamic_client, all_verbs_on_an_object)
 {
     static const struct answer script[] = {
@@ -230,7 +230,7 @@ TEST(dynamic_client, all_verbs_on_an_object)
     world_end(&w);
 }
 
-/* Contract 4.14.8, 4.10.5. */
+/* Contract client 4.14.8, 4.10.5. */
 TEST(dynamic_client, a_failure_is_the_servers_status)
 {
     static const struct answer script[] = {
@@ -258,7 +258,7 @@ TEST(dynamic_client, a_failure_is_the_servers_status)
     world_end(&w);
 }
 
-/* Contract 4.14.3 to 4.14.5: nothing is sent. */
+/* Contract client 4.14.3 to 4.14.5: nothing is sent. */
 TEST(dynamic_client, refuses_before_it_asks)
 {
     struct cor_object *nameless = object_of("{\"kind\":\"Pod\"}");
@@ -392,7 +392,7 @@ static int watch(struct told *t)
 
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 
-/* Contract 4.11.3, 4.14.7. */
+/* Contract client 4.11.3, 4.14.7. */
 TEST(dynamic_client, a_watch_gives_events)
 {
     static const struct answer script[] = {

@@ -103,7 +103,7 @@ static void gather(struct world *w, struct taken *t, int64_t limit)
     world_until(w, is_flag, &t->is_done);
 }
 
-/* Contract 4.1.1, 4.1.2. */
+/* Contract client 4.1.1, 4.1.2. */
 TEST(pager, one_page_is_the_servers_list)
 {
     static const struct answer script[] = {PAGE("9", "", ITEM("a") "," ITEM("b"))};
@@ -120,7 +120,7 @@ TEST(pager, one_page_is_the_servers_list)
     world_end(&w);
 }
 
-/* Contract 4.1.2, 4.1.3, 4.1.5. */
+/* Contract client 4.1.2, 4.1.3, 4.1.5. */
 TEST(pager, pages_become_one_list_of_the_first_ones_revision)
 {
     static const struct answer script[] = {PAGE("9", "t+1", ITEM("a")), PAGE("9", "t2", ""),
@@ -140,7 +140,7 @@ TEST(pager, pages_become_one_list_of_the_first_ones_revision)
     world_end(&w);
 }
 
-/* Contract 4.1.4. */
+/* Contract client 4.1.4. */
 TEST(pager, a_later_page_that_expired_is_a_full_list)
 {
     static const struct answer script[] = {PAGE("9", "t", ITEM("a")), EXPIRED("Expired"),
@@ -209,7 +209,7 @@ TEST(pager, other_failures_are_told)
     assert_int_equal(w.nasked, 3);
     WORLD_SCRIPT(&w, no_list);
     gather(&w, &t, 1);
-    assert_int_equal(t.err, -COR_EINVAL); /* Contract 4.1.9 */
+    assert_int_equal(t.err, -COR_EINVAL); /* Contract client 4.1.9 */
     world_end(&w);
 }
 
@@ -224,8 +224,8 @@ static bool has_asked(void *arg)
     return ((struct count *)arg)->w->nasked >= ((struct count *)arg)->n;
 }
 
-/* Contract 4.1.7: n + 2 pages are asked for while the first is taken. Those that go on have no
- * resourceVersion, which servers refuse beside a token; client-go leaves it there. */
+/* Contract client 4.1.7: n + 2 pages are asked for while the first is taken. Those that go on have
+ * no resourceVersion, which servers refuse beside a token; client-go leaves it there. */
 TEST(pager, fetches_ahead_of_a_taker_that_pauses)
 {
     static const struct answer script[] = {PAGE("9", "1", ITEM("a")), PAGE("9", "2", ITEM("b")),
@@ -258,7 +258,7 @@ TEST(pager, fetches_ahead_of_a_taker_that_pauses)
     }
 }
 
-/* Contract 4.1.7. */
+/* Contract client 4.1.7. */
 TEST(pager, an_item_ends_it)
 {
     static const struct answer script[] = {PAGE("9", "t", ITEM("a") "," ITEM("b")),
@@ -313,7 +313,7 @@ TEST(pager, a_failing_page_comes_after_the_items_before_it)
     world_end(&w);
 }
 
-/* Contract 4.9.2: the second page's turn is 1,000 s away, the list has 100. */
+/* Contract client 4.9.2: the second page's turn is 1,000 s away, the list has 100. */
 TEST(pager, a_page_whose_turn_comes_too_late_fails_at_once)
 {
     static const struct answer script[] = {PAGE("9", "t", ITEM("a")), PAGE("9", "", ITEM("b"))};

@@ -16,7 +16,7 @@ static struct cor_str path_of(struct cor_resource_path at, struct cor_buf *to)
 static const struct cor_gvr pods = {COR_STR(""), COR_STR("v1"), COR_STR("pods")};
 static const struct cor_gvr deployments = {COR_STR("apps"), COR_STR("v1"), COR_STR("deployments")};
 
-/* Contract 4.7.5, 4.8.1, 4.14.2. */
+/* Contract client 4.7.5, 4.8.1, 4.14.2. */
 TEST(resource_path, stands_under_api_or_apis)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf to;
@@ -53,7 +53,7 @@ static void refused(struct cor_resource_path at, const char *message)
     cor_status_deinit(&why);
 }
 
-/* Contract 4.7.3, 4.8.3, 4.14.3. */
+/* Contract client 4.7.3, 4.8.3, 4.14.3. */
 TEST(resource_path, refuses_what_is_no_segment)
 {
     refused((struct cor_resource_path){.gvr = pods, .ns = COR_STR("..")},
@@ -91,7 +91,7 @@ TEST(resource_path, survives_failed_allocations)
     }
 }
 
-/* Contract 4.8.6: what is empty is left out. */
+/* Contract client 4.8.6: what is empty is left out. */
 TEST(request_options, of_a_list)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf to;
@@ -135,7 +135,7 @@ TEST(request_options, of_a_write)
     assert_str(cor_buf_str(&to), "/x?dryRun=All&force=true&fieldManager=me&fieldValidation=Strict");
 }
 
-/* Contract 4.14.6. */
+/* Contract client 4.14.6. */
 TEST(request_options, of_a_deletion)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf to;

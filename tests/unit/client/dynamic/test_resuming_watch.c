@@ -120,8 +120,8 @@ static void run(const struct answer *script, size_t n, const char *heard, const 
 
 #define RUN(script, heard, asked, err) run(script, COR_ARRAY_LEN(script), heard, asked, err)
 
-/* Contract 1.24.2, 1.24.3, 1.24.5, 1.24.6, 1.24.9. Revisions may skip, and what a broken stream had
- * brought is not told twice. */
+/* Contract client 1.24.2, 1.24.3, 1.24.5, 1.24.6, 1.24.9. Revisions may skip, and what a broken
+ * stream had brought is not told twice. */
 TEST(resuming_watch, goes_on_from_the_last_event_until_its_revision_is_gone)
 {
     static const struct answer script[] = {
@@ -136,7 +136,7 @@ TEST(resuming_watch, goes_on_from_the_last_event_until_its_revision_is_gone)
     RUN(script, "+6 ~7 -9 +31 !410 ", "5 7 7 7 20 31 ", -COR_EEXPIRED);
 }
 
-/* Contract 1.24.4. */
+/* Contract client 1.24.4. */
 TEST(resuming_watch, ends_where_it_could_not_go_on)
 {
     static const struct answer no_revision[] = {
@@ -162,7 +162,7 @@ TEST(resuming_watch, ends_at_an_event_that_is_too_large)
     RUN(script, "+6 !500 ", "5 ", -COR_ETOOBIG);
 }
 
-/* Contract 1.24.6: they are not told; what is no Status and no JSON counts among them. */
+/* Contract client 1.24.6: they are not told; what is no Status and no JSON counts among them. */
 TEST(resuming_watch, other_errors_within_the_stream_are_a_reason_to_ask_again)
 {
     static const struct answer script[] = {
@@ -177,7 +177,7 @@ TEST(resuming_watch, other_errors_within_the_stream_are_a_reason_to_ask_again)
     RUN(script, "+6 +7 !410 ", "5 5 6 6 6 7 ", -COR_EEXPIRED);
 }
 
-/* Contract 1.24.7. */
+/* Contract client 1.24.7. */
 TEST(resuming_watch, what_is_not_allowed_ends_it_and_other_refusals_do_not)
 {
     static const struct answer forbidden[] = {
@@ -257,7 +257,7 @@ static bool has_asked(void *arg)
     return ((struct world *)arg)->nasked > 0;
 }
 
-/* Contract 1.24.8: also with events that nobody has read, and between two watches. */
+/* Contract client 1.24.8: also with events that nobody has read, and between two watches. */
 TEST(resuming_watch, nothing_is_told_after_a_cancel)
 {
     static const struct answer held[] = {{.move = HOLD, .body = EVENT("ADDED", POD("a", "6"))}};
@@ -287,7 +287,7 @@ TEST(resuming_watch, nothing_is_told_after_a_cancel)
     cor_buf_deinit(&t.text);
 }
 
-/* Contract 1.24.1. */
+/* Contract client 1.24.1. */
 TEST(resuming_watch, is_refused_without_a_place_to_begin)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};

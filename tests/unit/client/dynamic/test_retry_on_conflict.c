@@ -87,7 +87,7 @@ static void run(const struct answer *script, size_t n, struct outcome *o, const 
 #define GET "GET /api/v1/namespaces/x/pods/a\n"
 #define PUT "PUT /api/v1/namespaces/x/pods/a/status\n"
 
-/* Contract 4.13.1: read and changed anew. */
+/* Contract client 4.13.1: read and changed anew. */
 TEST(retry_on_conflict, reads_again_after_a_conflict)
 {
     static const struct answer script[] = {POD("5"), CONFLICT, POD("6"), POD("7")};
@@ -99,7 +99,7 @@ TEST(retry_on_conflict, reads_again_after_a_conflict)
     assert_string_equal(o.rv, "7");
 }
 
-/* Contract 4.13.2: five tries of the default, and the last conflict is told. */
+/* Contract client 4.13.2: five tries of the default, and the last conflict is told. */
 TEST(retry_on_conflict, gives_up_after_its_steps)
 {
     static const struct answer script[] = {POD("5"), CONFLICT, POD("5"), CONFLICT, POD("5"),
@@ -111,7 +111,7 @@ TEST(retry_on_conflict, gives_up_after_its_steps)
     assert_int_equal(o.changes, 5);
 }
 
-/* Contract 4.13.2. */
+/* Contract client 4.13.2. */
 TEST(retry_on_conflict, has_client_gos_two_backoffs)
 {
     assert_int_equal(COR_RETRY_DEFAULT.steps, 5);
@@ -122,7 +122,7 @@ TEST(retry_on_conflict, has_client_gos_two_backoffs)
     assert_true(COR_RETRY_BACKOFF.factor == 5.0 && COR_RETRY_BACKOFF.jitter == 0.1);
 }
 
-/* Contract 4.13.1. */
+/* Contract client 4.13.1. */
 TEST(retry_on_conflict, other_failures_end_it_at_once)
 {
     static const struct answer missing[] = {

@@ -12,7 +12,7 @@ static struct cor_object *object(const char *json)
     return o;
 }
 
-/* Contract 1.24.1. */
+/* Contract client 1.24.1. */
 TEST(watch_resumption, begins_at_a_revision_that_is_one)
 {
     struct cor_status why = {0};
@@ -33,7 +33,8 @@ TEST(watch_resumption, begins_at_a_revision_that_is_one)
     cor_status_deinit(&why);
 }
 
-/* Contract 1.24.2, 1.24.3: in between the event is the taker's, and no other watch would skip it.
+/* Contract client 1.24.2, 1.24.3: in between the event is the taker's, and no other watch would
+ * skip it.
  */
 TEST(watch_resumption, moves_with_what_was_told_and_with_bookmarks)
 {
@@ -62,7 +63,7 @@ TEST(watch_resumption, moves_with_what_was_told_and_with_bookmarks)
     cor_object_unref(o);
 }
 
-/* Contract 1.24.4: what comes after it could not be found again. */
+/* Contract client 1.24.4: what comes after it could not be found again. */
 TEST(watch_resumption, ends_with_what_has_no_revision_and_with_unknown_types)
 {
     struct cor_object *bare = object("{\"metadata\":{\"name\":\"a\"}}");
@@ -81,7 +82,7 @@ TEST(watch_resumption, ends_with_what_has_no_revision_and_with_unknown_types)
     cor_object_unref(bare);
 }
 
-/* Contract 1.24.5: starts are a second apart, not an end and a start. */
+/* Contract client 1.24.5: starts are a second apart, not an end and a start. */
 TEST(watch_resumption, a_second_passes_from_start_to_start)
 {
     const struct cor_status soon = {.err = -COR_EBUSY, .retry_after_s = 1};
@@ -99,7 +100,7 @@ TEST(watch_resumption, a_second_passes_from_start_to_start)
     assert_int_equal(cor_watch_resumption_pause_ms(&w, 999999, &later), 7000);
 }
 
-/* Contract 1.24.6. */
+/* Contract client 1.24.6. */
 TEST(watch_resumption, an_error_event_of_410_ends_it_and_others_do_not)
 {
     static const struct {
@@ -121,8 +122,8 @@ TEST(watch_resumption, an_error_event_of_410_ends_it_and_others_do_not)
     }
 }
 
-/* Contract 1.24.7; but a 410 on opening ends it, and an event that is larger than what is read,
- * where client-go asks for ever or reads anything. */
+/* Contract client 1.24.7; but a 410 on opening ends it, and an event that is larger than what is
+ * read, where client-go asks for ever or reads anything. */
 TEST(watch_resumption, only_what_cannot_be_mended_ends_it_on_opening)
 {
     static const struct {

@@ -229,7 +229,7 @@ static const char two[] = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"m
                           "\"resourceVersion\":\"3\"}},{\"metadata\":{\"name\":\"b\","
                           "\"resourceVersion\":\"7\"}}]}";
 
-/* Contract 1.11.3, 3.2.1. */
+/* Contract client 1.11.3, 3.2.1. */
 TEST(list_watch, an_informer_follows_a_server)
 {
     static const char requests[] =
@@ -249,7 +249,7 @@ TEST(list_watch, an_informer_follows_a_server)
     end(&w);
 }
 
-/* Contract 1.11.3: one namespace, one object by its name. */
+/* Contract client 1.11.3: one namespace, one object by its name. */
 TEST(list_watch, asks_for_a_namespace_and_a_name)
 {
     static const char requests[] =
@@ -297,7 +297,7 @@ static void change_what_it_is(void *arg, struct cor_informer_request *req)
     req->send_initial_events = true;
 }
 
-/* Contract 3.1.3: on every list and watch, after the reflector filled the options. */
+/* Contract client 3.1.3: on every list and watch, after the reflector filled the options. */
 TEST(list_watch, tweaks_change_what_is_asked)
 {
     static const char requests[] =
@@ -321,7 +321,7 @@ TEST(list_watch, tweaks_change_what_is_asked)
     end(&w);
 }
 
-/* Contract 3.3.1, 4.14.9. */
+/* Contract client 3.3.1, 4.14.9. */
 TEST(list_watch, asks_for_metadata_only)
 {
     static const char list[] =
@@ -452,7 +452,7 @@ TEST(list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
     end(&w);
 }
 
-/* Contract 1.15.6, and an event that nobody can read. */
+/* Contract client 1.15.6, and an event that nobody can read. */
 TEST(list_watch, an_error_event_leads_to_a_list)
 {
     static const char expired[] =

@@ -6,7 +6,7 @@ static const char not_found[] =
     "\"pods \\\"a\\\" not found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"a\",\"kind\":"
     "\"pods\"},\"code\":404}";
 
-/* Contract 4.10.1: what cannot be decoded is handed over as it came. */
+/* Contract client 4.10.1: what cannot be decoded is handed over as it came. */
 TEST(rest_answer, codes_up_to_206_are_a_success)
 {
     static const struct answer script[] = {
@@ -46,7 +46,7 @@ TEST(rest_answer, codes_up_to_206_are_a_success)
     world_end(&w);
 }
 
-/* Contract 4.10.2, 4.10.3. */
+/* Contract client 4.10.2, 4.10.3. */
 TEST(rest_answer, a_refusal_is_its_status)
 {
     static const struct answer script[] = {
@@ -77,7 +77,7 @@ TEST(rest_answer, a_refusal_is_its_status)
     world_end(&w);
 }
 
-/* Contract 4.10.5. */
+/* Contract client 4.10.5. */
 TEST(rest_answer, a_success_that_tells_of_a_failure_is_one)
 {
     static const struct answer script[] = {{.body = not_found}};
@@ -182,7 +182,7 @@ static void break_an_answer(struct world *w, const char *cause)
     world_end(w);
 }
 
-/* Contract 4.10.7: not tried again here, since a part of it may have been handed over. */
+/* Contract client 4.10.7: not tried again here, since a part of it may have been handed over. */
 TEST(rest_answer, an_answer_that_breaks_off_asks_for_a_retry)
 {
     struct identities ids;

@@ -1,4 +1,4 @@
-/* Attempts, retries and what they wait for. Contract 4.9. */
+/* Attempts, retries and what they wait for. Contract client 4.9. */
 #include "rest_fixture.h"
 
 #include "client/rest/rest_int.h"
@@ -7,7 +7,7 @@ static const char busy[] = "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason
                            "\"TooManyRequests\",\"code\":429,\"message\":\"later\",\"details\":{"
                            "\"retryAfterSeconds\":1}}";
 
-/* Contract 4.9.3. */
+/* Contract client 4.9.3. */
 TEST(rest_attempt, an_answer_with_retry_after_is_tried_again_with_any_verb)
 {
     static const struct answer script[] = {
@@ -102,7 +102,7 @@ TEST(rest_attempt, a_negative_retry_after_is_no_wait)
     world_end(&w);
 }
 
-/* Contract 4.9.6: the answer is read to its end before the next attempt. */
+/* Contract client 4.9.6: the answer is read to its end before the next attempt. */
 TEST(rest_attempt, retries_stay_on_their_connection)
 {
     char large[3 * 1024];
@@ -128,7 +128,8 @@ TEST(rest_attempt, retries_stay_on_their_connection)
     world_end(&w);
 }
 
-/* Contract 4.9.5, 4.9.9: turn, call, decision; and from the turn again. The second is 1,000 s away.
+/* Contract client 4.9.5, 4.9.9: turn, call, decision; and from the turn again. The second is 1,000
+ * s away.
  */
 TEST(rest_attempt, a_retry_needs_another_turn)
 {
@@ -241,9 +242,9 @@ static void expect_steps(const struct answer *script, size_t nscript, const stru
         .status = 503, .body = "x", .header = "Retry-After", .value = seconds                      \
     }
 
-/* Contract 4.9.5, 4.9.7: it doubles up to its maximum, what the server asks for may be longer, and
- * an attempt that broke begins it anew (which needs two cuts: a reused connection that breaks is
- * replaced first). */
+/* Contract client 4.9.5, 4.9.7: it doubles up to its maximum, what the server asks for may be
+ * longer, and an attempt that broke begins it anew (which needs two cuts: a reused connection that
+ * breaks is replaced first). */
 TEST(rest_attempt, the_environment_may_turn_a_backoff_on)
 {
     static const struct answer script[] = {
@@ -266,7 +267,7 @@ TEST(rest_attempt, the_environment_may_turn_a_backoff_on)
     unsetenv("KUBE_CLIENT_BACKOFF_DURATION");
 }
 
-/* Contract 4.9.3 and sequence 53. */
+/* Contract client 4.9.3 and sequence 53. */
 TEST(rest_attempt, no_number_of_seconds_means_no_other_attempt)
 {
     static const struct answer script[] = {
@@ -297,7 +298,7 @@ static void refuse_times(struct answer *script, size_t n, int status)
             (struct answer){.status = status, .body = busy, .header = "Retry-After", .value = "0"};
 }
 
-/* Contract 4.9.3. */
+/* Contract client 4.9.3. */
 TEST(rest_attempt, ends_after_ten_retries_with_the_last_answer)
 {
     struct answer script[11];
@@ -343,7 +344,7 @@ TEST(rest_attempt, succeeds_at_the_eleventh_attempt_with_any_verb)
     world_end(&w);
 }
 
-/* Contract 4.9.4 and sequence 54. */
+/* Contract client 4.9.4 and sequence 54. */
 TEST(rest_attempt, a_read_that_broke_is_tried_again_after_a_second)
 {
     static const struct answer script[] = {{.move = CUT}, {.body = "{}"}};
@@ -363,7 +364,7 @@ TEST(rest_attempt, a_read_that_broke_is_tried_again_after_a_second)
     world_end(&w);
 }
 
-/* Contract 4.9.4 and sequence 54. */
+/* Contract client 4.9.4 and sequence 54. */
 TEST(rest_attempt, a_write_that_broke_is_not)
 {
     static const struct answer script[] = {{.move = CUT}, {.body = "{}"}};
@@ -381,7 +382,7 @@ TEST(rest_attempt, a_write_that_broke_is_not)
     world_end(&w);
 }
 
-/* Contract 4.9.4. */
+/* Contract client 4.9.4. */
 TEST(rest_attempt, a_refused_connection_is_told_at_once)
 {
     struct world w;
@@ -397,7 +398,7 @@ TEST(rest_attempt, a_refused_connection_is_told_at_once)
     world_end(&w);
 }
 
-/* Contract 4.9.5. */
+/* Contract client 4.9.5. */
 TEST(rest_attempt, a_deadline_ends_the_wait_for_another_attempt)
 {
     static const struct answer script[] = {
@@ -414,7 +415,7 @@ TEST(rest_attempt, a_deadline_ends_the_wait_for_another_attempt)
     world_end(&w);
 }
 
-/* Contract 4.9.5. */
+/* Contract client 4.9.5. */
 TEST(rest_attempt, the_last_failure_tells_of_the_one_before)
 {
     static const struct answer script[] = {{.move = CUT}, {.move = HOLD}};
@@ -431,7 +432,7 @@ TEST(rest_attempt, the_last_failure_tells_of_the_one_before)
     world_end(&w);
 }
 
-/* Contract 4.9.8. */
+/* Contract client 4.9.8. */
 TEST(rest_attempt, a_watch_that_never_opens_ends_empty)
 {
     static const struct answer script[] = {{.move = CUT}, {.move = CUT}};
@@ -451,7 +452,7 @@ TEST(rest_attempt, a_watch_that_never_opens_ends_empty)
     world_end(&w);
 }
 
-/* Contract 4.9.5. */
+/* Contract client 4.9.5. */
 TEST(rest_attempt, a_cancel_ends_every_wait)
 {
     static const struct answer script[] = {

@@ -32,7 +32,7 @@ TEST(rest_client, the_user_agent_has_client_gos_shape)
     assert_non_null(strstr(cor_rest_user_agent(), "coracle/" COR_VERSION " (linux/"));
 }
 
-/* Contract 4.7.9. */
+/* Contract client 4.7.9. */
 TEST(rest_client, a_body_a_patch_type_and_a_prefix)
 {
     static const struct answer script[] = {{.status = 201, .body = "{}"}};
@@ -59,7 +59,7 @@ TEST(rest_client, a_body_a_patch_type_and_a_prefix)
     world_end(&w);
 }
 
-/* Contract 4.8.5: the prefix stays, the rest is as it was given. */
+/* Contract client 4.8.5: the prefix stays, the rest is as it was given. */
 TEST(rest_client, a_target_is_any_path_and_query)
 {
     static const char *const targets[] = {"/apis/", "/healthz", "/version?timeout=3s&x"};
@@ -83,7 +83,7 @@ static void note_warning(void *arg, struct cor_str text)
     cor_buf_addf(arg, "%.*s\n", COR_STR_ARG(text));
 }
 
-/* Contract 4.10.6. */
+/* Contract client 4.10.6. */
 TEST(rest_client, tells_what_the_server_warns_of)
 {
     static const struct answer script[] = {
@@ -137,7 +137,7 @@ TEST(rest_client, a_stream_comes_in_pieces_and_is_cancelled)
     world_end(&w);
 }
 
-/* Contract 4.8.8. */
+/* Contract client 4.8.8. */
 TEST(rest_client, a_deadline_ends_a_request_that_is_not_answered)
 {
     static const struct answer script[] = {{.move = HOLD}};
@@ -198,7 +198,7 @@ TEST(rest_client, closing_ends_what_is_under_way)
     world_end(&w);
 }
 
-/* Contract 4.12.6, 4.12.7. */
+/* Contract client 4.12.6, 4.12.7. */
 TEST(rest_client, says_who_it_is_and_for_whom_it_acts)
 {
     static const struct answer script[] = {{.body = "{}"}, {.body = "{}"}};
@@ -234,7 +234,7 @@ TEST(rest_client, says_who_it_is_and_for_whom_it_acts)
     world_end(&w);
 }
 
-/* Contract 4.12.6: an identity is never made of two. */
+/* Contract client 4.12.6: an identity is never made of two. */
 TEST(rest_client, a_request_that_acts_for_another_does_so_alone)
 {
     static const struct answer script[] = {{.body = "{}"}};
@@ -282,7 +282,7 @@ TEST(rest_client, basic_authentication)
     world_end(&w);
 }
 
-/* Contract 4.12.1. */
+/* Contract client 4.12.1. */
 TEST(rest_client, tls_with_a_client_certificate)
 {
     static const struct answer script[] = {{.body = "{}"}};
@@ -312,7 +312,7 @@ TEST(rest_client, tls_with_a_client_certificate)
     identities_deinit(&ids);
 }
 
-/* Contract 4.12.1. */
+/* Contract client 4.12.1. */
 TEST(rest_client, a_server_has_to_be_who_the_configuration_says)
 {
     static const struct {
@@ -360,7 +360,7 @@ static void expect_http(struct cor_tls *tls, const struct identities *ids, const
     world_end(&w);
 }
 
-/* Contract 4.12.2: names of headers are lower case in HTTP/2 only. */
+/* Contract client 4.12.2: names of headers are lower case in HTTP/2 only. */
 TEST(rest_client, the_environment_may_change_what_http_2_does)
 {
     struct identities ids;
@@ -396,7 +396,7 @@ TEST(rest_client, refuses_a_key_that_is_none)
     world_end(&w);
 }
 
-/* Contract 4.12.1, 4.12.6: of configurations that were made by hand, too. */
+/* Contract client 4.12.1, 4.12.6: of configurations that were made by hand, too. */
 TEST(rest_client, refuses_what_contradicts_itself)
 {
     static const struct cor_client_config ca_and_insecure = {.ca_pem = (char *)"SECRET",

@@ -1,4 +1,4 @@
-/* The rate limit, through the client. Contract 4.7.1, 4.9.1, 4.9.2. */
+/* The rate limit, through the client. Contract client 4.7.1, 4.9.1, 4.9.2. */
 #include "rest_fixture.h"
 
 #include "client/rest/rest_throttle.h"
@@ -28,7 +28,7 @@ static bool is_crowd_done(void *arg)
     return ((struct crowd *)arg)->ndone == 6;
 }
 
-/* Contract 4.7.1. */
+/* Contract client 4.7.1. */
 TEST(rest_throttle, a_burst_goes_at_once_and_the_rest_in_order_by_the_rate)
 {
     struct crowd crowd = {0};
@@ -55,7 +55,7 @@ TEST(rest_throttle, a_burst_goes_at_once_and_the_rest_in_order_by_the_rate)
     world_end(&w);
 }
 
-/* Contract 4.9.1. */
+/* Contract client 4.9.1. */
 TEST(rest_throttle, a_watch_does_not_wait)
 {
     struct world w;
@@ -91,7 +91,7 @@ TEST(rest_throttle, all_api_groups_have_one_limit)
     world_end(&w);
 }
 
-/* Contract 4.15.1: many documents are asked for at once. */
+/* Contract client 4.15.1: many documents are asked for at once. */
 TEST(rest_throttle, discovery_has_a_line_and_a_burst_of_its_own)
 {
     struct world w;
@@ -111,7 +111,7 @@ TEST(rest_throttle, discovery_has_a_line_and_a_burst_of_its_own)
     world_end(&w);
 }
 
-/* Contract 4.9.2. */
+/* Contract client 4.9.2. */
 TEST(rest_throttle, who_cannot_get_a_turn_in_time_is_told_at_once)
 {
     struct world w;
@@ -131,7 +131,7 @@ TEST(rest_throttle, who_cannot_get_a_turn_in_time_is_told_at_once)
     world_end(&w);
 }
 
-/* Contract 4.7.1. */
+/* Contract client 4.7.1. */
 TEST(rest_throttle, below_zero_there_is_no_limit)
 {
     struct world w;
@@ -147,7 +147,7 @@ TEST(rest_throttle, below_zero_there_is_no_limit)
     world_end(&w);
 }
 
-/* Contract 4.8.8, 4.9.1: waiting for a turn is no part of the request's own time. */
+/* Contract client 4.8.8, 4.9.1: waiting for a turn is no part of the request's own time. */
 TEST(rest_throttle, a_timeout_begins_after_the_wait)
 {
     struct world w;

@@ -18,7 +18,7 @@ static void expect(const char *value, const char *wanted)
     assert_string_equal(cor_buf_z(&all), wanted);
 }
 
-/* Contract 4.10.6: upstream's TestParseWarningHeader, as far as servers send such. */
+/* Contract client 4.10.6: upstream's TestParseWarningHeader, as far as servers send such. */
 TEST(warning, reads_what_rfc_7234_describes)
 {
     expect("", "");
@@ -31,7 +31,7 @@ TEST(warning, reads_what_rfc_7234_describes)
     expect("299 - \"\xc3\xa9t\xc3\xa9\"", "299 \xc3\xa9t\xc3\xa9|");
 }
 
-/* Contract 4.10.6. */
+/* Contract client 4.10.6. */
 TEST(warning, refuses_what_is_malformed)
 {
     expect("299", "EINVAL");

@@ -102,7 +102,7 @@ TEST(handler_pool, a_task_with_more_to_do_runs_again)
     cor_handler_pool_free(pool);
 }
 
-/* Contract 1.17.32. */
+/* Contract client 1.17.32. */
 TEST(handler_pool, a_task_that_blocks_keeps_no_other_waiting)
 {
     struct cor_handler_pool *pool;
@@ -239,7 +239,7 @@ static void *wake_much(void *arg)
     return NULL;
 }
 
-/* Contract 1.17.32. */
+/* Contract client 1.17.32. */
 TEST(handler_pool, a_task_is_on_one_thread_at_a_time)
 {
     struct cor_handler_pool *pool;

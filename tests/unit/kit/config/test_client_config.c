@@ -17,7 +17,7 @@ static void put(const char *dir, const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Contract 4.5.25, 4.5.26, 4.5.28. */
+/* Contract client 4.5.25, 4.5.26, 4.5.28. */
 TEST(client_config, a_pod_knows_its_server_and_its_account)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};

@@ -55,7 +55,7 @@ static void check_fails(const char *file, const char *context, int r, const char
     cor_status_deinit(&why);
 }
 
-/* Contract 4.5.1. */
+/* Contract client 4.5.1. */
 TEST(client_config_load, takes_the_named_file_and_context)
 {
     const char *file = write_file("two", two_contexts);
@@ -67,7 +67,7 @@ TEST(client_config_load, takes_the_named_file_and_context)
     check_fails("/nowhere/at/all", NULL, -COR_ENOTFOUND, "/nowhere/at/all");
 }
 
-/* Contract 4.5.2. */
+/* Contract client 4.5.2. */
 TEST(client_config_load, takes_the_environments_files)
 {
     clear_env();
@@ -77,7 +77,7 @@ TEST(client_config_load, takes_the_environments_files)
     clear_env();
 }
 
-/* Contract 4.5.14. */
+/* Contract client 4.5.14. */
 TEST(client_config_load, says_when_there_is_nothing)
 {
     clear_env();
@@ -88,7 +88,7 @@ TEST(client_config_load, says_when_there_is_nothing)
     unsetenv("KUBECONFIG");
 }
 
-/* Contract 4.5.24. */
+/* Contract client 4.5.24. */
 TEST(client_config_load, prefers_a_pods_account_to_an_empty_file)
 {
     clear_env();

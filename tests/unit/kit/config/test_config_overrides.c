@@ -46,8 +46,8 @@ static const char careful[] =
     "users: [{name: u, user: {token: t1, tokenFile: gone, as: one, as-uid: '1',\n"
     "  as-groups: [g, h], as-user-extra: {k: [v]}}}]\n";
 
-/* Contract 4.5.11, 4.5.13: one word, all of trust or of the token, a whole list; what is not said
- * stays, and what is replaced is not even looked at. */
+/* Contract client 4.5.11, 4.5.13: one word, all of trust or of the token, a whole list; what is not
+ * said stays, and what is replaced is not even looked at. */
 TEST(config_overrides, flags_take_the_place_of_credentials)
 {
     static const char *const groups[] = {"i"};
@@ -148,7 +148,7 @@ TEST(config_overrides, a_certificate_and_its_key_come_by_flags)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.11, 4.5.14: what comes of files and flags together is looked at. */
+/* Contract client 4.5.11, 4.5.14: what comes of files and flags together is looked at. */
 TEST(config_overrides, flags_that_do_not_fit_are_named)
 {
     static const struct {
@@ -211,7 +211,7 @@ static void begin_pod(struct cor_client_config *c)
     cor_client_config_set(&c->ns, "pods");
 }
 
-/* Contract 4.5.28. Another server's credentials are not the pod's: with `server` no pod is
+/* Contract client 4.5.28. Another server's credentials are not the pod's: with `server` no pod is
  * looked for (client_config_load). */
 TEST(config_overrides, a_pods_token_goes_with_its_file_and_its_ca_for_another)
 {

@@ -1,4 +1,4 @@
-/* Contract 4.5; the cases are those of client-go's clientcmd tests. */
+/* Contract client 4.5; the cases are those of client-go's clientcmd tests. */
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -62,7 +62,7 @@ static int resolve_one(const char *cluster, const char *user, struct cor_client_
     return resolve(kc, NULL, c);
 }
 
-/* Contract 4.5.12. */
+/* Contract client 4.5.12. */
 TEST(kubeconfig, the_current_context_or_a_named_one_is_resolved)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -107,7 +107,7 @@ static const char tuned[] =
     "    {name: client.authentication.k8s.io/exec, extension: {k: [1, x]}}]}}\n"
     "users: [{name: u, user: {token: t1}}, {name: v, user: {token: t2}}]\n";
 
-/* Contract 4.5.12, 4.5.13, 4.5.20. */
+/* Contract client 4.5.12, 4.5.13, 4.5.20. */
 TEST(kubeconfig, flags_say_more_than_files)
 {
     struct cor_client_config c;
@@ -142,7 +142,7 @@ TEST(kubeconfig, flags_say_more_than_files)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.12. */
+/* Contract client 4.5.12. */
 TEST(kubeconfig, flags_may_stand_without_a_context)
 {
     struct cor_client_config c;
@@ -168,7 +168,7 @@ TEST(kubeconfig, flags_may_stand_without_a_context)
     assert_string_equal(message, "user \"w\" does not exist");
 }
 
-/* Contract 4.5.7, 4.5.8 and sequence 56. */
+/* Contract client 4.5.7, 4.5.8 and sequence 56. */
 TEST(kubeconfig, of_equal_names_in_two_files_the_first_counts_whole)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -191,7 +191,7 @@ TEST(kubeconfig, of_equal_names_in_two_files_the_first_counts_whole)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.9. */
+/* Contract client 4.5.9. */
 TEST(kubeconfig, a_name_twice_in_one_file_is_refused)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -238,7 +238,7 @@ TEST(kubeconfig, mistakes_name_file_line_and_field)
     }
 }
 
-/* Contract 4.5.14. */
+/* Contract client 4.5.14. */
 TEST(kubeconfig, wrong_fields_of_a_context_are_named)
 {
     static const struct {
@@ -309,7 +309,7 @@ TEST(kubeconfig, wrong_fields_of_a_context_are_named)
     }
 }
 
-/* Contract 4.5.12. */
+/* Contract client 4.5.12. */
 TEST(kubeconfig, missing_names_are_told)
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
@@ -359,7 +359,7 @@ TEST(kubeconfig, client_certificates_are_named_and_begin_at_the_file)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.16: the token of the stanza beside its file, or what the file says now. */
+/* Contract client 4.5.16: the token of the stanza beside its file, or what the file says now. */
 TEST(kubeconfig, a_token_and_its_file_are_both_kept)
 {
     struct cor_client_config c;
@@ -379,7 +379,7 @@ TEST(kubeconfig, a_token_and_its_file_are_both_kept)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.10. */
+/* Contract client 4.5.10. */
 TEST(kubeconfig, relative_paths_begin_at_the_file)
 {
     struct cor_client_config c;
@@ -406,7 +406,7 @@ TEST(kubeconfig, relative_paths_begin_at_the_file)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.19. */
+/* Contract client 4.5.19. */
 TEST(kubeconfig, a_prefix_has_no_query_and_no_fragment)
 {
     static const char *const cases[][2] = {
@@ -443,7 +443,7 @@ TEST(kubeconfig, all_files_together_have_a_maximum)
     assert_string_equal(message, "kubeconfig f: users: more than 10000 entries");
 }
 
-/* Contract 4.5.15, 4.5.17. */
+/* Contract client 4.5.15, 4.5.17. */
 TEST(kubeconfig, data_is_decoded_and_plain_http_gets_no_credentials)
 {
     struct cor_client_config c;
@@ -466,7 +466,7 @@ TEST(kubeconfig, data_is_decoded_and_plain_http_gets_no_credentials)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.22. */
+/* Contract client 4.5.22. */
 TEST(kubeconfig, impersonation_is_read_whole)
 {
     struct cor_client_config c;
@@ -486,7 +486,7 @@ TEST(kubeconfig, impersonation_is_read_whole)
     cor_client_config_deinit(&c);
 }
 
-/* Contract 4.5.1 to 4.5.4. */
+/* Contract client 4.5.1 to 4.5.4. */
 TEST(kubeconfig, files_are_chosen_by_upstreams_rules)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};

@@ -1,5 +1,5 @@
-/* Contract 4.2 and sequences 49 to 52. The driver writes down what it is asked for; the test plays
- * the server and moves the clock. */
+/* Contract client 4.2 and sequences 49 to 52. The driver writes down what it is asked for; the test
+ * plays the server and moves the clock. */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -142,7 +142,7 @@ static void become_leader(struct fake *f, bool release)
     assert_log(f, "get create(me,0) LEADER(me) STARTED");
 }
 
-/* Contract 4.2.7. */
+/* Contract client 4.2.7. */
 TEST(leader_election, a_lock_that_is_not_there_is_created)
 {
     struct fake f;
@@ -155,7 +155,7 @@ TEST(leader_election, a_lock_that_is_not_there_is_created)
     assert_log(&f, "STOPPED");
 }
 
-/* Contract 4.2.6. */
+/* Contract client 4.2.6. */
 TEST(leader_election, a_leader_renews_without_a_get)
 {
     struct fake f;
@@ -169,7 +169,7 @@ TEST(leader_election, a_leader_renews_without_a_get)
     end(&f);
 }
 
-/* Contract 4.2.8, 4.2.10. */
+/* Contract client 4.2.8, 4.2.10. */
 TEST(leader_election, sequence_49_a_lock_is_free_when_it_has_not_changed_for_its_own_duration)
 {
     struct fake f;
@@ -194,7 +194,7 @@ TEST(leader_election, sequence_49_a_lock_is_free_when_it_has_not_changed_for_its
     end(&f);
 }
 
-/* Contract 4.2.8, 4.2.9. */
+/* Contract client 4.2.8, 4.2.9. */
 TEST(leader_election, a_lock_that_changes_stays_held)
 {
     struct fake f;
@@ -209,7 +209,7 @@ TEST(leader_election, a_lock_that_changes_stays_held)
     end(&f);
 }
 
-/* Contract 4.2.9. */
+/* Contract client 4.2.9. */
 TEST(leader_election, a_lock_without_a_holder_is_free_at_once)
 {
     struct fake f;
@@ -224,7 +224,7 @@ TEST(leader_election, a_lock_without_a_holder_is_free_at_once)
     end(&f);
 }
 
-/* Contract 4.2.11. */
+/* Contract client 4.2.11. */
 TEST(leader_election, sequence_51_a_conflict_is_looked_at)
 {
     struct fake f;
@@ -251,7 +251,7 @@ TEST(leader_election, sequence_51_a_conflict_is_looked_at)
     end(&f);
 }
 
-/* Contract 4.2.3, 4.2.13. */
+/* Contract client 4.2.3, 4.2.13. */
 TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
 {
     struct fake f;
@@ -270,7 +270,7 @@ TEST(leader_election, sequence_52_a_leader_that_cannot_renew_stops)
     end(&f);
 }
 
-/* Contract 4.2.14. */
+/* Contract client 4.2.14. */
 TEST(leader_election, sequence_50_a_leader_that_is_cancelled_gives_the_lock_back)
 {
     struct fake f;
@@ -286,7 +286,7 @@ TEST(leader_election, sequence_50_a_leader_that_is_cancelled_gives_the_lock_back
     end(&f);
 }
 
-/* Contract 4.2.14. */
+/* Contract client 4.2.14. */
 TEST(leader_election, a_release_does_not_wait_for_ever)
 {
     struct fake f;
@@ -298,7 +298,7 @@ TEST(leader_election, a_release_does_not_wait_for_ever)
     end(&f);
 }
 
-/* Contract 4.2.2. */
+/* Contract client 4.2.2. */
 TEST(leader_election, one_who_never_led_is_told_that_it_is_over_too)
 {
     struct fake f;
@@ -309,7 +309,7 @@ TEST(leader_election, one_who_never_led_is_told_that_it_is_over_too)
     end(&f);
 }
 
-/* Contract 4.2.1. */
+/* Contract client 4.2.1. */
 TEST(leader_election, wrong_options_are_named)
 {
     static const struct {
@@ -337,7 +337,7 @@ TEST(leader_election, wrong_options_are_named)
     }
 }
 
-/* Contract 4.2.17. */
+/* Contract client 4.2.17. */
 TEST(leader_election, a_leader_that_is_not_renewed_is_stale)
 {
     struct fake f;
@@ -360,7 +360,7 @@ TEST(leader_election, a_record_without_a_sound_duration_or_count_is_taken_over)
     end(&f);
 }
 
-/* Contract 4.2.6: what counts is when the write was seen, not what it says. */
+/* Contract client 4.2.6: what counts is when the write was seen, not what it says. */
 TEST(leader_election, a_renewal_counts_although_the_wall_clock_stands_still)
 {
     struct fake f;
@@ -462,7 +462,7 @@ TEST(leader_election, a_lock_that_another_took_meanwhile_is_not_given_back)
     end(&f);
 }
 
-/* Contract 4.2.5. */
+/* Contract client 4.2.5. */
 TEST(leader_election, candidates_do_not_come_back_all_at_once)
 {
     uint64_t shortest_ms = UINT64_MAX, longest_ms = 0;
@@ -495,9 +495,9 @@ TEST(leader_election, a_lock_that_was_removed_begins_anew)
     end(&f);
 }
 
-/* Contract 4.2.7: what was seen is forgotten when another record is known to be there, not before.
- * A leader whose lock was removed, and which cannot make it anew, still leads: it renews, becomes
- * stale, and gives back. */
+/* Contract client 4.2.7: what was seen is forgotten when another record is known to be there, not
+ * before. A leader whose lock was removed, and which cannot make it anew, still leads: it renews,
+ * becomes stale, and gives back. */
 TEST(leader_election, a_leader_whose_lock_was_removed_leads_until_the_deadline)
 {
     struct fake f;
@@ -521,7 +521,7 @@ TEST(leader_election, a_leader_whose_lock_was_removed_leads_until_the_deadline)
     end(&f);
 }
 
-/* Contract 4.2.8: a lock that comes back as it was has not changed. */
+/* Contract client 4.2.8: a lock that comes back as it was has not changed. */
 TEST(leader_election, a_lock_that_was_gone_for_a_moment_is_held_no_longer)
 {
     struct fake f;
@@ -542,8 +542,8 @@ TEST(leader_election, a_lock_that_was_gone_for_a_moment_is_held_no_longer)
     end(&f);
 }
 
-/* Contract 4.2.15: nothing fences a leader that sleeps. One that is awake stops before another may
- * begin: the renew deadline and a retry are over sooner than the lease. */
+/* Contract client 4.2.15: nothing fences a leader that sleeps. One that is awake stops before
+ * another may begin: the renew deadline and a retry are over sooner than the lease. */
 TEST(leader_election, two_lead_while_the_first_one_sleeps)
 {
     struct fake first, second;

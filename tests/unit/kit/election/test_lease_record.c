@@ -19,7 +19,7 @@ static struct cor_object *lease_of(const char *json)
     return lease;
 }
 
-/* Contract 4.2.12. */
+/* Contract client 4.2.12. */
 TEST(lease_record, is_read)
 {
     struct cor_object *lease = lease_of(LEASE(
@@ -48,7 +48,7 @@ static const struct cor_leader_record taken = {.holder = "me \"1\"",
                                                .renew_us = 1735787046000000,
                                                .transitions = 4};
 
-/* Contract 4.2.18: labels are overwritten by name, and what is not known stays. */
+/* Contract client 4.2.18: labels are overwritten by name, and what is not known stays. */
 TEST(lease_record, is_written_into_what_was_there)
 {
     struct cor_object *old = lease_of(LEASE("7", "\"strategy\":\"s\",\"zzz\":{\"a\":1}"));

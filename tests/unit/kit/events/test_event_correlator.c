@@ -1,4 +1,4 @@
-/* Contract 4.3.9 to 4.3.12: the cases of client-go's events_cache_test. */
+/* Contract client 4.3.9 to 4.3.12: the cases of client-go's events_cache_test. */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -59,7 +59,7 @@ TEST(event_correlator, a_count_that_no_int32_holds_is_written_as_the_largest)
     }
 }
 
-/* Contract 4.3.10. */
+/* Contract client 4.3.10. */
 TEST(event_correlator, equal_events_are_one_with_a_count)
 {
     struct cor_event_correlator *c = begin();
@@ -76,7 +76,7 @@ TEST(event_correlator, equal_events_are_one_with_a_count)
     cor_event_correlator_free(c);
 }
 
-/* Contract 4.3.10, 4.3.14. */
+/* Contract client 4.3.10, 4.3.14. */
 TEST(event_correlator, another_container_or_message_or_object_is_another_event)
 {
     struct cor_event_correlator *c = begin();
@@ -108,7 +108,7 @@ static int similar(struct cor_event_correlator *c, int i, uint64_t now_ms, struc
     return cor_event_correlate(c, &e, now_ms, ret);
 }
 
-/* Contract 4.3.9. */
+/* Contract client 4.3.9. */
 TEST(event_correlator, the_tenth_of_similar_events_stands_for_those_that_follow)
 {
     struct cor_event_correlator *c = begin();
@@ -130,7 +130,7 @@ TEST(event_correlator, the_tenth_of_similar_events_stands_for_those_that_follow)
     cor_event_correlator_free(c);
 }
 
-/* Contract 4.3.9. */
+/* Contract client 4.3.9. */
 TEST(event_correlator, events_further_apart_than_ten_minutes_are_not_similar)
 {
     struct cor_event_correlator *c = begin();
@@ -148,7 +148,7 @@ TEST(event_correlator, events_further_apart_than_ten_minutes_are_not_similar)
     cor_event_correlator_free(c);
 }
 
-/* Contract 4.3.11. */
+/* Contract client 4.3.11. */
 TEST(event_correlator, too_many_events_of_one_object_are_not_sent)
 {
     struct cor_event_correlator *c = begin();
@@ -185,7 +185,7 @@ static uint32_t count_after(size_t n)
     return e.count;
 }
 
-/* Contract 4.3.12. */
+/* Contract client 4.3.12. */
 TEST(event_correlator, the_4096_last_seen_are_remembered)
 {
     assert_int_equal(count_after(4095), 2);

@@ -1,4 +1,4 @@
-/* Contract 4.3.1 to 4.3.8, 4.4.1 to 4.4.3. */
+/* Contract client 4.3.1 to 4.3.8, 4.4.1 to 4.4.3. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static void record(struct fake *f, const char *name, const char *message)
     cor_event_recorder_step(f->rec);
 }
 
-/* Contract 4.3.1, 4.3.2. */
+/* Contract client 4.3.1, 4.3.2. */
 TEST(event_recorder, creates_an_event_about_an_object)
 {
     struct fake f;
@@ -129,7 +129,7 @@ TEST(event_recorder, creates_an_event_about_an_object)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.3.8. */
+/* Contract client 4.3.8. */
 TEST(event_recorder, patches_the_count_of_an_equal_one)
 {
     struct fake f;
@@ -166,7 +166,7 @@ TEST(event_recorder, a_new_event_that_is_not_found_is_given_up)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.3.6. */
+/* Contract client 4.3.6. */
 TEST(event_recorder, sends_one_at_a_time_in_order)
 {
     for (int series = 0; series < 2; series++) {
@@ -184,7 +184,7 @@ TEST(event_recorder, sends_one_at_a_time_in_order)
     }
 }
 
-/* Contract 4.3.6. */
+/* Contract client 4.3.6. */
 TEST(event_recorder, tries_a_lost_server_twelve_times)
 {
     struct fake f;
@@ -222,7 +222,7 @@ TEST(event_recorder, tries_a_lost_server_twelve_times)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.3.7. */
+/* Contract client 4.3.7. */
 TEST(event_recorder, gives_up_what_a_server_refuses)
 {
     struct fake f;
@@ -238,7 +238,7 @@ TEST(event_recorder, gives_up_what_a_server_refuses)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.3.2. */
+/* Contract client 4.3.2. */
 TEST(event_recorder, an_object_without_a_namespace_is_told_of_in_default)
 {
     struct cor_object *node = parse("{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{"
@@ -265,7 +265,7 @@ TEST(event_recorder, an_object_without_a_namespace_is_told_of_in_default)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.3.4: client-go's TestMultiSinkCache. */
+/* Contract client 4.3.4: client-go's TestMultiSinkCache. */
 TEST(event_recorder, counts_by_itself_what_another_has_counted_too)
 {
     struct fake f[2];
@@ -284,7 +284,7 @@ TEST(event_recorder, counts_by_itself_what_another_has_counted_too)
         cor_event_recorder_free(f[i].rec);
 }
 
-/* Contract 4.3.3 to 4.3.5. */
+/* Contract client 4.3.3 to 4.3.5. */
 TEST(event_recorder, refuses_more_than_it_may_queue_and_all_after_shutdown)
 {
     struct cor_object *o = pod("a");
@@ -300,7 +300,7 @@ TEST(event_recorder, refuses_more_than_it_may_queue_and_all_after_shutdown)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.3.6. */
+/* Contract client 4.3.6. */
 TEST(event_recorder, tries_once_after_shutdown)
 {
     struct fake f;
@@ -365,7 +365,7 @@ static void record_action(struct fake *f, const char *message, const struct cor_
     cor_event_recorder_step(f->rec);
 }
 
-/* Contract 4.4.1, 4.4.3. */
+/* Contract client 4.4.1, 4.4.3. */
 TEST(event_recorder, tells_of_series_as_events_k8s_io)
 {
     struct cor_object *node = parse("{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{"
@@ -415,7 +415,7 @@ TEST(event_recorder, leaves_out_what_has_no_name_and_takes_the_reason_for_the_ac
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.4.2. */
+/* Contract client 4.4.2. */
 TEST(event_recorder, writes_the_last_count_of_a_series_that_ended)
 {
     struct fake f;
@@ -450,7 +450,7 @@ TEST(event_recorder, writes_the_last_count_of_a_series_that_ended)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.4.2. */
+/* Contract client 4.4.2. */
 TEST(event_recorder, tells_of_a_last_count_that_is_refused)
 {
     struct fake f;
@@ -472,7 +472,7 @@ TEST(event_recorder, tells_of_a_last_count_that_is_refused)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.4.3. */
+/* Contract client 4.4.3. */
 TEST(event_recorder, tries_a_series_twelve_times_and_draws_a_quarter_of_each_wait)
 {
     struct fake f;
@@ -494,7 +494,7 @@ TEST(event_recorder, tries_a_series_twelve_times_and_draws_a_quarter_of_each_wai
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.4.3: it was made between the patch that did not find it and the create. */
+/* Contract client 4.4.3: it was made between the patch that did not find it and the create. */
 TEST(event_recorder, patches_again_a_series_that_exists_after_all)
 {
     struct fake f;
@@ -517,7 +517,7 @@ TEST(event_recorder, patches_again_a_series_that_exists_after_all)
     cor_event_recorder_free(f.rec);
 }
 
-/* Contract 4.4.3. */
+/* Contract client 4.4.3. */
 TEST(event_recorder, falls_back_to_core_where_there_are_no_series)
 {
     struct fake f;

@@ -1,4 +1,4 @@
-/* Contract 4.4.1, 4.4.2. */
+/* Contract client 4.4.1, 4.4.2. */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -61,7 +61,7 @@ static void assert_due(struct cor_event_series *s, uint64_t now_ms, uint32_t cou
     cor_event_series_written(s, is_done);
 }
 
-/* Contract 4.4.1. */
+/* Contract client 4.4.1. */
 TEST(event_series, begins_with_the_second_and_counts_those_that_follow)
 {
     struct cor_event_series *s = begin();
@@ -83,7 +83,7 @@ TEST(event_series, begins_with_the_second_and_counts_those_that_follow)
     cor_event_series_free(s);
 }
 
-/* Contract 4.4.1. */
+/* Contract client 4.4.1. */
 TEST(event_series, differ_by_all_but_the_note)
 {
     struct cor_event_series *s = begin();
@@ -106,7 +106,7 @@ TEST(event_series, differ_by_all_but_the_note)
     cor_event_series_free(s);
 }
 
-/* Contract 4.4.2. */
+/* Contract client 4.4.2. */
 TEST(event_series, that_go_on_are_written_every_half_hour)
 {
     struct cor_event_series *s = begin();
@@ -124,7 +124,7 @@ TEST(event_series, that_go_on_are_written_every_half_hour)
     cor_event_series_free(s);
 }
 
-/* Contract 4.4.2. */
+/* Contract client 4.4.2. */
 TEST(event_series, that_ended_are_written_once_more_and_forgotten)
 {
     struct cor_event_series *s = begin();
@@ -142,7 +142,7 @@ TEST(event_series, that_ended_are_written_once_more_and_forgotten)
     cor_event_series_free(s);
 }
 
-/* Contract 4.4.2. */
+/* Contract client 4.4.2. */
 TEST(event_series, of_one_are_forgotten_without_a_word)
 {
     struct cor_event_series *s = begin();
@@ -155,7 +155,7 @@ TEST(event_series, of_one_are_forgotten_without_a_word)
     cor_event_series_free(s);
 }
 
-/* Contract 4.4.2. */
+/* Contract client 4.4.2. */
 TEST(event_series, that_could_not_be_written_are_due_in_the_next_round)
 {
     struct cor_event_series *s = begin();
