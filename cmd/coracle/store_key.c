@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "flags.h"
 #include "meta/key.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #define REGISTRY  "/registry/"
 #define PLACE_MAX 128
@@ -40,7 +40,7 @@ static struct cor_gr group_resource(struct cor_str place)
 }
 
 /* Where the store keeps a resource: "minions" for nodes. */
-static void place_of(const struct cor_api_resource *resource, char out[PLACE_MAX])
+static void place_of(const struct cor_resource_row *resource, char out[PLACE_MAX])
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf prefix;
     struct cor_gr gr = cor_api_gr(resource);
@@ -51,7 +51,7 @@ static void place_of(const struct cor_api_resource *resource, char out[PLACE_MAX
         snprintf(out, PLACE_MAX, "%s", cor_buf_z(&prefix) + 1);
 }
 
-static bool is_name_of(const struct cor_api_resource *resource, struct cor_str word)
+static bool is_name_of(const struct cor_resource_row *resource, struct cor_str word)
 {
     for (size_t i = 0; i < COR_ARRAY_LEN(resource->short_names) && resource->short_names[i]; i++) {
         if (cor_str_eqz(word, resource->short_names[i]))
@@ -66,7 +66,7 @@ static bool is_name_of(const struct cor_api_resource *resource, struct cor_str w
 static int find_place(struct cor_str place, struct cor_gr *ret_gr, struct cor_status *reterr_status)
 {
     size_t n;
-    const struct cor_api_resource *builtins = cor_api_builtins(&n);
+    const struct cor_resource_row *builtins = cor_api_builtins(&n);
     char places[WORDS_MAX][PLACE_MAX], word[PLACE_MAX];
     const char *words[WORDS_MAX], *near = NULL;
 

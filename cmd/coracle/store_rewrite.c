@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "meta/key.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 #include "session.h"
 #include "storage/encryption/config.h"
 #include "storage/engine/maintenance.h"
@@ -48,7 +48,7 @@ static int check_resources(struct rewrite *rw)
 {
     struct cor_str rest = cor_strz(rw->opts->resources);
     size_t n;
-    const struct cor_api_resource *builtins = cor_api_builtins(&n);
+    const struct cor_resource_row *builtins = cor_api_builtins(&n);
 
     while (rw->opts->resources && rest.p) {
         struct cor_str name = cor_str_cut(&rest, ',');

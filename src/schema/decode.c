@@ -303,7 +303,7 @@ int cor_decode_check_object_metadata(const struct cor_object *object, struct cor
 }
 
 int cor_decode_check_members(struct cor_str json, enum cor_json_order order,
-                             const struct cor_api_resource *resource, struct cor_buf *why)
+                             const struct cor_resource_row *resource, struct cor_buf *why)
 {
     int r = 0;
 
@@ -374,17 +374,17 @@ int cor_decode_check_numbers(struct cor_str json, struct cor_buf *why)
     return -COR_EINVAL;
 }
 
-struct cor_str cor_decode_package(const struct cor_api_resource *resource)
+struct cor_str cor_decode_package(const struct cor_resource_row *resource)
 {
     struct cor_str rest = resource->group;
 
     return rest.n > 0 ? cor_str_cut(&rest, '.') : COR_STR("core");
 }
 
-static const struct cor_api_resource *find_kind(struct cor_str api_version, struct cor_str kind)
+static const struct cor_resource_row *find_kind(struct cor_str api_version, struct cor_str kind)
 {
     size_t n;
-    const struct cor_api_resource *builtins = cor_api_builtins(&n);
+    const struct cor_resource_row *builtins = cor_api_builtins(&n);
 
     for (size_t i = 0; i < n; i++) {
         if (cor_str_eq(builtins[i].kind, kind) && cor_str_eq(builtins[i].api_version, api_version))
@@ -393,14 +393,14 @@ static const struct cor_api_resource *find_kind(struct cor_str api_version, stru
     return NULL;
 }
 
-int cor_decode_check_kind(const struct cor_api_resource *resource, struct cor_str api_version,
+int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_str api_version,
                           struct cor_str kind, struct cor_buf *why)
 {
     struct cor_str version = api_version.n > 0 ? api_version : resource->api_version;
     struct cor_str name = kind.n > 0 ? kind : resource->kind;
     struct cor_str package = cor_decode_package(resource);
     bool is_own = cor_str_eq(name, resource->kind) && cor_str_eq(version, resource->api_version);
-    const struct cor_api_resource *found = is_own ? resource : find_kind(version, name);
+    const struct cor_resource_row *found = is_own ? resource : find_kind(version, name);
 
     if (!found) {
         (void)cor_buf_addf(why, "no kind \"%.*s\" is registered for version \"%.*s\" " COR_SCHEME,

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "meta/object.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 #include "json/scan.h"
 
 /* What Kubernetes says of a kind that its scheme does not have. */
@@ -30,17 +30,17 @@ int cor_decode_check_object_metadata(const struct cor_object *object, struct cor
 
 /* Members of the resource's own kind that a verb reads; the keys of `json` stand in `order`. */
 int cor_decode_check_members(struct cor_str json, enum cor_json_order order,
-                             const struct cor_api_resource *resource, struct cor_buf *why);
+                             const struct cor_resource_row *resource, struct cor_buf *why);
 
 /* Is there such a kind, and can it become one of the resource? "" is the resource's own. A version
  * that can be converted is left to the caller. */
-int cor_decode_check_kind(const struct cor_api_resource *resource, struct cor_str api_version,
+int cor_decode_check_kind(const struct cor_resource_row *resource, struct cor_str api_version,
                           struct cor_str kind, struct cor_buf *why);
 
 /* The first bytes of a body, for a message: as text, or in hexadecimal when they are no object. */
 int cor_decode_summary(struct cor_str body, struct cor_buf *out);
 
 /* What Kubernetes' own code calls the group: "core", "apps", "rbac". */
-struct cor_str cor_decode_package(const struct cor_api_resource *resource);
+struct cor_str cor_decode_package(const struct cor_resource_row *resource);
 
 #endif

@@ -161,7 +161,7 @@ int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
     return 0;
 }
 
-static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+static int open_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                         struct cor_backing *backing, struct cor_status *reterr_status)
 {
     struct cor_gr gr = cor_api_gr(resource);
@@ -195,7 +195,7 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_api_resource
     return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
 }
 
-int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status)
 {
     struct cor_backing *backing = &loop->backings[resource - loop->api->resources];
@@ -278,11 +278,11 @@ static const struct {
 static const struct cor_verb *choose_verb(const struct cor_api_request *req)
 {
     const struct cor_request_info *info = &req->info;
-    const struct cor_api_resource *res =
+    const struct cor_resource_row *res =
         cor_api_builtin(info->group, info->version, info->resource);
     const struct cor_api_subresource *sub =
         res && info->subresource.n > 0 ? cor_api_subresource(res, info->subresource) : NULL;
-    const struct cor_api_resource *type = sub ? sub->type : res;
+    const struct cor_resource_row *type = sub ? sub->type : res;
 
     if (!type || (sub ? info->verb != COR_VERB_CREATE : !(res->flags & COR_API_VIRTUAL)))
         return verbs[info->verb];

@@ -27,7 +27,7 @@ struct cor_api_caches {
 
 /* Finds `name` ("pods", "deployments.apps") among `resource[.group]#size` settings. 1: its size is
  * in `ret_size`; 0: it is not there; -COR_EINVAL. */
-static int find_size(const char *sizes, const struct cor_api_resource *resource, uint64_t *ret_size,
+static int find_size(const char *sizes, const struct cor_resource_row *resource, uint64_t *ret_size,
                      struct cor_status *st)
 {
     struct cor_str rest = cor_strz(sizes);
@@ -55,7 +55,7 @@ static int find_size(const char *sizes, const struct cor_api_resource *resource,
 static int wants_cache(const struct cor_api *api, size_t index, const char *sizes,
                        struct cor_status *st)
 {
-    const struct cor_api_resource *res = &api->resources[index];
+    const struct cor_resource_row *res = &api->resources[index];
     uint64_t size;
     int r = find_size(sizes, res, &size, st);
 
@@ -68,7 +68,7 @@ static int wants_cache(const struct cor_api *api, size_t index, const char *size
 
 static int open_resource(struct cor_api_caches *c, size_t index, struct cor_status *st)
 {
-    const struct cor_api_resource *res = &c->api->resources[index];
+    const struct cor_resource_row *res = &c->api->resources[index];
     struct resource_cache *rc = &c->resources[index];
     struct cor_gr gr = cor_api_gr(res);
     struct cor_store_opts store_opts = {.engine = c->api->engine,
@@ -147,7 +147,7 @@ int cor_api_caches_open(struct cor_api *api, const struct cor_api_cache_opts *op
 }
 
 struct cor_cacher *cor_api_caches_peek(const struct cor_api_caches *caches,
-                                       const struct cor_api_resource *resource)
+                                       const struct cor_resource_row *resource)
 {
     return caches->resources[resource - caches->api->resources].cacher;
 }
@@ -278,7 +278,7 @@ static const struct cor_metric_desc checks_desc = {
     "apiserver_storage_consistency_checks_total",
     "Counter for status of consistency checks between etcd and watch cache", COR_METRIC_COUNTER};
 
-static int set_labels(struct resource_cache *rc, const struct cor_api_resource *resource)
+static int set_labels(struct resource_cache *rc, const struct cor_resource_row *resource)
 {
     struct {
         struct cor_buf *labels;

@@ -19,7 +19,7 @@ int cor_api_caches_open(struct cor_api *api, const struct cor_api_cache_opts *op
 
 /* The cache of a resource; NULL: it is read from the store. */
 struct cor_cacher *cor_api_caches_peek(const struct cor_api_caches *caches,
-                                       const struct cor_api_resource *resource);
+                                       const struct cor_resource_row *resource);
 
 bool cor_api_caches_are_ready(const struct cor_api_caches *caches);
 

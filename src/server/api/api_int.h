@@ -4,7 +4,7 @@
 
 #include "base/rand.h"
 #include "loop/loop.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 #include "server/api/api.h"
 #include "server/api/feed_shares.h"
 #include "server/api/held.h"
@@ -46,7 +46,7 @@ struct cor_api {
     const struct cor_health_check *checks;
     size_t nchecks;
     struct cor_offload *offload; /* NULL: everything is done on the loops */
-    const struct cor_api_resource *resources;
+    const struct cor_resource_row *resources;
     size_t nresources;
     struct cor_discovery discovery;
     struct cor_held_account held;
@@ -57,7 +57,7 @@ struct cor_api {
 
 /* The stores of `resource`, which is stored as it is, on this loop; made at first use. 0,
  * -COR_ENOMEM. */
-int cor_api_backing(struct cor_api_loop *loop, const struct cor_api_resource *resource,
+int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
 
 /* What a resource's values go through on their way to the engine; NULL: nothing. 0, -COR_ENOMEM. */

@@ -13,7 +13,7 @@
 #include "meta/predicate.h"
 #include "meta/status.h"
 #include "meta/storage_error.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 #include "server/api/api_int.h"
 #include "server/request/api_options.h"
 #include "server/request/negotiate.h"
@@ -44,9 +44,9 @@ struct cor_call {
     struct cor_api_loop *loop;
     const struct cor_api_request *req; /* NULL: the reader is gone */
     struct cor_sink *sink;
-    const struct cor_api_resource *res;      /* as the URL names it; NULL outside of resources */
-    const struct cor_api_resource *stored;   /* the version of it that is stored */
-    const struct cor_api_resource *type;     /* what bodies and answers are */
+    const struct cor_resource_row *res;      /* as the URL names it; NULL outside of resources */
+    const struct cor_resource_row *stored;   /* the version of it that is stored */
+    const struct cor_resource_row *type;     /* what bodies and answers are */
     const struct cor_conversion *conversion; /* between these two; NULL: they are one */
     const struct cor_api_subresource *sub;
     struct cor_backing *backing; /* NULL: nothing is stored */

@@ -14,7 +14,7 @@ void cor_variants_deinit(struct cor_variants *variants)
 }
 
 int cor_variants_get(struct cor_variants *variants, const struct cor_conversion *conversion,
-                     const struct cor_api_resource *type, struct cor_object *source,
+                     const struct cor_resource_row *type, struct cor_object *source,
                      struct cor_object **ret_object)
 {
     struct cor_variant *slot;

@@ -6,7 +6,7 @@
 #define COR_SERVER_VARIANTS_H
 
 #include "meta/object.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #define COR_VARIANTS_MAX 16
 /* Of an object and what was made of it, which are kept together. Larger ones are made each time. */
@@ -24,7 +24,7 @@ struct cor_variants {
 
 /* `source`, a stored object, as `type`: a new reference. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_variants_get(struct cor_variants *variants, const struct cor_conversion *conversion,
-                     const struct cor_api_resource *type, struct cor_object *source,
+                     const struct cor_resource_row *type, struct cor_object *source,
                      struct cor_object **ret_object);
 
 void cor_variants_deinit(struct cor_variants *variants); /* safe on a zeroed struct */

@@ -7,12 +7,12 @@
 
 #define DOC_MAX (4u << 20)
 
-static bool same_group(const struct cor_api_resource *a, const struct cor_api_resource *b)
+static bool same_group(const struct cor_resource_row *a, const struct cor_resource_row *b)
 {
     return cor_str_eq(a->group, b->group);
 }
 
-static bool same_version(const struct cor_api_resource *a, const struct cor_api_resource *b)
+static bool same_version(const struct cor_resource_row *a, const struct cor_resource_row *b)
 {
     return same_group(a, b) && cor_str_eq(a->version, b->version);
 }
@@ -28,7 +28,7 @@ static void write_verbs(struct cor_json_writer *w, unsigned verbs)
     cor_json_end_array(w);
 }
 
-static void write_names(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_names(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     if (r->short_names[0]) {
         cor_json_key(w, COR_STR("shortNames"));
@@ -45,7 +45,7 @@ static void write_names(struct cor_json_writer *w, const struct cor_api_resource
     }
 }
 
-static void write_group_version(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_group_version(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("groupVersion"), r->api_version);
@@ -56,7 +56,7 @@ static void write_group_version(struct cor_json_writer *w, const struct cor_api_
 /* The members of an APIGroup, from the first resource of the group on. */
 static void write_group(struct cor_json_writer *w, const struct cor_discovery *d, size_t first)
 {
-    const struct cor_api_resource *r = &d->resources[first];
+    const struct cor_resource_row *r = &d->resources[first];
 
     cor_json_member(w, COR_STR("name"), r->group);
     cor_json_key(w, COR_STR("versions"));
@@ -145,7 +145,7 @@ static void write_response_kind(struct cor_json_writer *w, const char *group, co
     cor_json_end_object(w);
 }
 
-static bool has_served_subresource(const struct cor_api_resource *r)
+static bool has_served_subresource(const struct cor_resource_row *r)
 {
     for (size_t i = 0; i < r->nsubresources; i++) {
         if (r->subresources[i].is_served)
@@ -155,7 +155,7 @@ static bool has_served_subresource(const struct cor_api_resource *r)
 }
 
 static void write_aggregated_subresources(struct cor_json_writer *w,
-                                          const struct cor_api_resource *r)
+                                          const struct cor_resource_row *r)
 {
     if (!has_served_subresource(r))
         return;
@@ -175,7 +175,7 @@ static void write_aggregated_subresources(struct cor_json_writer *w,
     cor_json_end_array(w);
 }
 
-static void write_aggregated_resource(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_aggregated_resource(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("resource"), r->plural);
@@ -248,7 +248,7 @@ static int build_aggregated(const struct cor_discovery *d, bool core, struct cor
     return r;
 }
 
-int cor_discovery_init(struct cor_discovery *discovery, const struct cor_api_resource *resources,
+int cor_discovery_init(struct cor_discovery *discovery, const struct cor_resource_row *resources,
                        size_t nresources)
 {
     int r;
@@ -301,7 +301,7 @@ int cor_discovery_group(const struct cor_discovery *discovery, struct cor_str gr
     return cor_json_writer_finish(&w);
 }
 
-static void write_resource(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_resource(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("name"), r->plural);
@@ -316,7 +316,7 @@ static void write_resource(struct cor_json_writer *w, const struct cor_api_resou
     cor_json_end_object(w);
 }
 
-static void write_subresource(struct cor_json_writer *w, const struct cor_api_resource *r,
+static void write_subresource(struct cor_json_writer *w, const struct cor_resource_row *r,
                               const struct cor_api_subresource *s)
 {
     char name[128];
@@ -339,12 +339,12 @@ static void write_subresource(struct cor_json_writer *w, const struct cor_api_re
 int cor_discovery_version(const struct cor_discovery *discovery, struct cor_str group,
                           struct cor_str version, struct cor_buf *out)
 {
-    const struct cor_api_resource *first = NULL;
+    const struct cor_resource_row *first = NULL;
     struct cor_json_writer w;
 
     cor_json_writer_init(&w, out);
     for (size_t i = 0; i < discovery->nresources; i++) {
-        const struct cor_api_resource *r = &discovery->resources[i];
+        const struct cor_resource_row *r = &discovery->resources[i];
 
         if (!cor_str_eq(r->group, group) || !cor_str_eq(r->version, version))
             continue;

@@ -4,7 +4,7 @@
 #define COR_SERVER_DISCOVERY_H
 
 #include "base/buf.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #define COR_ETAG_MAX        40
 #define COR_AGGREGATED_TYPE "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -19,12 +19,12 @@ struct cor_discovery {
     struct cor_discovery_doc groups;     /* /apis */
     struct cor_discovery_doc core_all;   /* /api, aggregated */
     struct cor_discovery_doc groups_all; /* /apis, aggregated */
-    const struct cor_api_resource *resources;
+    const struct cor_resource_row *resources;
     size_t nresources;
 };
 
 /* 0, -COR_ENOMEM; safe to deinit either way. */
-int cor_discovery_init(struct cor_discovery *discovery, const struct cor_api_resource *resources,
+int cor_discovery_init(struct cor_discovery *discovery, const struct cor_resource_row *resources,
                        size_t nresources);
 /* Writes the document of /api anew, with "host:port". 0, -COR_ENOMEM. */
 int cor_discovery_set_address(struct cor_discovery *discovery, const char *server_address);

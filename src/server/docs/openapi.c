@@ -12,7 +12,7 @@
 #define REF            "#/components/schemas/"
 
 /* "api/v1" or "apis/apps/v1". */
-static struct cor_str version_path(const struct cor_api_resource *r, char *out)
+static struct cor_str version_path(const struct cor_resource_row *r, char *out)
 {
     int n = snprintf(out, PATH_MAX_BYTES, "%s/%.*s", r->group.n > 0 ? "apis" : "api",
                      COR_STR_ARG(r->api_version));
@@ -20,10 +20,10 @@ static struct cor_str version_path(const struct cor_api_resource *r, char *out)
     return cor_str(out, n > 0 ? (size_t)n : 0);
 }
 
-int cor_openapi_index(const struct cor_api_resource *resources, size_t nresources,
+int cor_openapi_index(const struct cor_resource_row *resources, size_t nresources,
                       struct cor_buf *out)
 {
-    const struct cor_api_resource *last = NULL;
+    const struct cor_resource_row *last = NULL;
     char path[PATH_MAX_BYTES], url[PATH_MAX_BYTES + 16];
     struct cor_json_writer w;
 
@@ -32,7 +32,7 @@ int cor_openapi_index(const struct cor_api_resource *resources, size_t nresource
     cor_json_key(&w, COR_STR("paths"));
     cor_json_begin_object(&w);
     for (size_t i = 0; i < nresources; i++) {
-        const struct cor_api_resource *r = &resources[i];
+        const struct cor_resource_row *r = &resources[i];
 
         if (last && cor_str_eq(last->api_version, r->api_version))
             continue;
@@ -114,7 +114,7 @@ static void write_parameter(struct cor_json_writer *w, const char *name)
     cor_json_end_object(w);
 }
 
-static void write_gvk(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_gvk(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("group"), r->group);
@@ -123,7 +123,7 @@ static void write_gvk(struct cor_json_writer *w, const struct cor_api_resource *
     cor_json_end_object(w);
 }
 
-static void write_patch(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_patch(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("parameters"));
@@ -141,7 +141,7 @@ static void write_patch(struct cor_json_writer *w, const struct cor_api_resource
     cor_json_end_object(w);
 }
 
-static void write_resource(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_resource(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     char prefix[PATH_MAX_BYTES], path[2 * PATH_MAX_BYTES];
 
@@ -158,7 +158,7 @@ static void write_resource(struct cor_json_writer *w, const struct cor_api_resou
 }
 
 /* "io.k8s.api.apps.v1.Deployment", as Kubernetes calls it. */
-static struct cor_str schema_name(const struct cor_api_resource *r, char *out)
+static struct cor_str schema_name(const struct cor_resource_row *r, char *out)
 {
     struct cor_str rest = r->group, group = cor_str_cut(&rest, '.');
     int n = snprintf(out, PATH_MAX_BYTES, "io.k8s.api.%.*s.%.*s.%.*s",
@@ -240,7 +240,7 @@ static void write_object_meta(struct cor_json_writer *w)
 }
 
 /* What is common to all kinds: nothing here knows the others' fields, and they are kept as sent. */
-static void write_schema(struct cor_json_writer *w, const struct cor_api_resource *r)
+static void write_schema(struct cor_json_writer *w, const struct cor_resource_row *r)
 {
     char name[PATH_MAX_BYTES];
 
@@ -270,7 +270,7 @@ static void write_schema(struct cor_json_writer *w, const struct cor_api_resourc
     cor_json_end_object(w);
 }
 
-static void write_components(struct cor_json_writer *w, const struct cor_api_resource *resources,
+static void write_components(struct cor_json_writer *w, const struct cor_resource_row *resources,
                              size_t nresources, struct cor_str path)
 {
     char own[PATH_MAX_BYTES];
@@ -288,7 +288,7 @@ static void write_components(struct cor_json_writer *w, const struct cor_api_res
     cor_json_end_object(w);
 }
 
-int cor_openapi_version(const struct cor_api_resource *resources, size_t nresources,
+int cor_openapi_version(const struct cor_resource_row *resources, size_t nresources,
                         struct cor_str path, struct cor_buf *out)
 {
     char own[PATH_MAX_BYTES];

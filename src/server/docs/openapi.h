@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #define COR_OPENAPI_V2_PROTOBUF     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 #define COR_OPENAPI_V2_PROTOBUF_OLD "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -18,11 +18,11 @@
 int cor_openapi_v2(bool as_protobuf, struct cor_buf *out);
 
 /* Appends the index of /openapi/v3. 0, -COR_ENOMEM. */
-int cor_openapi_index(const struct cor_api_resource *resources, size_t nresources,
+int cor_openapi_index(const struct cor_resource_row *resources, size_t nresources,
                       struct cor_buf *out);
 
 /* Appends the document of `path` ("api/v1", "apis/apps/v1"). 0, -COR_ENOTFOUND, -COR_ENOMEM. */
-int cor_openapi_version(const struct cor_api_resource *resources, size_t nresources,
+int cor_openapi_version(const struct cor_resource_row *resources, size_t nresources,
                         struct cor_str path, struct cor_buf *out);
 
 #endif

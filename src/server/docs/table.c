@@ -56,7 +56,7 @@ static void write_column(struct cor_json_writer *w, const char *name, const char
     cor_json_end_object(w);
 }
 
-void cor_table_columns(struct cor_json_writer *w, const struct cor_api_resource *resource)
+void cor_table_columns(struct cor_json_writer *w, const struct cor_resource_row *resource)
 {
     cor_json_begin_array(w);
     write_column(w, "Name", "name", NAME_DESCRIPTION);

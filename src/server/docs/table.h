@@ -8,7 +8,7 @@
 
 #include "meta/object.h"
 #include "meta/status.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 #include "json/writer.h"
 
 /* What a row holds of its object. */
@@ -19,13 +19,13 @@ int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
                             struct cor_status *reterr_status);
 
 /* `[{"name":"Name",…},…]` */
-void cor_table_columns(struct cor_json_writer *w, const struct cor_api_resource *resource);
+void cor_table_columns(struct cor_json_writer *w, const struct cor_resource_row *resource);
 
 /* `"kind":"Table","apiVersion":…`, inside of an object. */
 void cor_table_type(struct cor_json_writer *w, bool is_v1beta1);
 
 struct cor_table_opts {
-    const struct cor_api_resource *resource;
+    const struct cor_resource_row *resource;
     enum cor_table_include include;
     int64_t now_s; /* what ages are counted to */
     bool is_v1beta1;

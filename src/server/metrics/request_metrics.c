@@ -107,7 +107,7 @@ static struct cor_str scope_label(const struct cor_request_info *info)
 static struct cor_request_labels labels_of(const struct cor_request_info *info,
                                            struct cor_str method)
 {
-    const struct cor_api_resource *res =
+    const struct cor_resource_row *res =
         info->is_resource ? cor_api_builtin(info->group, info->version, info->resource) : NULL;
 
     return (struct cor_request_labels){
@@ -119,7 +119,7 @@ static struct cor_request_labels labels_of(const struct cor_request_info *info,
 
 static int add_labels(struct cor_buf *out, const struct cor_request_labels *labels)
 {
-    const struct cor_api_resource *res = labels->res;
+    const struct cor_resource_row *res = labels->res;
     int r = cor_metric_label(out, "verb", labels->verb);
 
     if (r == 0)

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 #include "server/metrics/metrics.h"
 #include "server/request/request_info.h"
 
 /* What tells a request's series apart: places in tables. */
 struct cor_request_labels {
     struct cor_str verb, scope;
-    const struct cor_api_resource *res; /* NULL: none */
+    const struct cor_resource_row *res; /* NULL: none */
     const struct cor_api_subresource *sub;
     bool is_dry_run;
     int code;

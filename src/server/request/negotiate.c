@@ -126,7 +126,7 @@ static bool read_view(const struct clause *clause, struct cor_accept *accept)
 }
 
 static int check_partial(const struct clause *clause, enum cor_answer answer,
-                         const struct cor_api_resource *resource, struct cor_status *reterr_status)
+                         const struct cor_resource_row *resource, struct cor_status *reterr_status)
 {
     bool is_list = cor_str_eq(clause->as, COR_STR("PartialObjectMetadataList"));
     struct cor_str package;
@@ -159,7 +159,7 @@ static int nothing_fits(bool is_collection, struct cor_status *reterr_status)
 }
 
 int cor_negotiate(struct cor_str accept, enum cor_answer answer,
-                  const struct cor_api_resource *resource, struct cor_accept *ret_accept,
+                  const struct cor_resource_row *resource, struct cor_accept *ret_accept,
                   struct cor_status *reterr_status)
 {
     struct clause clauses[CLAUSES_MAX];

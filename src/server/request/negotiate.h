@@ -27,9 +27,9 @@ enum cor_answer { COR_ANSWER_OBJECT, COR_ANSWER_LIST, COR_ANSWER_WATCH };
 
 /* `resource` is NULL for what is no resource and has no other views. 0, -COR_ENOTACCEPTABLE (406 in
  * upstream's words); then `ret_accept` says how the refusal may be written. */
-struct cor_api_resource;
+struct cor_resource_row;
 int cor_negotiate(struct cor_str accept, enum cor_answer answer,
-                  const struct cor_api_resource *resource, struct cor_accept *ret_accept,
+                  const struct cor_resource_row *resource, struct cor_accept *ret_accept,
                   struct cor_status *reterr_status);
 
 /* Does the header ask for discovery's aggregated form before the plain one? */

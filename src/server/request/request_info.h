@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "http/request.h"
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #define COR_REQUEST_PATH_MAX (16u * 1024)
 

@@ -11,7 +11,7 @@
 static const struct cor_str namespaces = COR_STR("namespaces");
 static const char *const own[] = {"default", "kube-system", "kube-public", "kube-node-lease"};
 
-bool cor_is_namespaces(const struct cor_api_resource *resource)
+bool cor_is_namespaces(const struct cor_resource_row *resource)
 {
     return resource->group.n == 0 && cor_str_eq(resource->plural, namespaces);
 }
@@ -103,7 +103,7 @@ static void on_namespace(void *arg, const struct cor_store_reply *reply)
 void cor_namespace_check(struct cor_call *call, struct cor_str name,
                          void (*then)(struct cor_call *call, int err))
 {
-    const struct cor_api_resource *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
+    const struct cor_resource_row *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
     struct check *check = cor_calloc(1, sizeof(*check));
     struct cor_backing *backing;
     int r;

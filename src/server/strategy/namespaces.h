@@ -6,7 +6,7 @@
 #include "server/api/call.h"
 
 /* Is this the resource of namespaces itself? */
-bool cor_is_namespaces(const struct cor_api_resource *resource);
+bool cor_is_namespaces(const struct cor_resource_row *resource);
 
 /* May `name` be deleted? The cluster's own namespaces may not. */
 bool cor_namespace_is_immortal(struct cor_str name);

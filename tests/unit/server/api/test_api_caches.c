@@ -48,7 +48,7 @@ static void write_sizes(const struct cor_api *api, const char *but, struct cor_b
 {
     cor_buf_init(out, 1u << 16);
     for (size_t i = 0; i < api->nresources; i++) {
-        const struct cor_api_resource *res = &api->resources[i];
+        const struct cor_resource_row *res = &api->resources[i];
 
         if (but && res->group.n == 0 && cor_str_eqz(res->plural, but))
             continue;

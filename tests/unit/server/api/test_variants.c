@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "test.h"
 
-static const struct cor_api_resource *new_events(void)
+static const struct cor_resource_row *new_events(void)
 {
     return cor_api_builtin(COR_STR("events.k8s.io"), COR_STR("v1"), COR_STR("events"));
 }
@@ -76,7 +76,7 @@ TEST(variants, large_objects_are_not_kept)
 /* The product alone is small: a scale says little of what it scales. */
 TEST(variants, a_large_source_is_not_kept_for_a_small_product)
 {
-    static const struct cor_api_resource scale = {.kind = COR_STR("Scale"),
+    static const struct cor_resource_row scale = {.kind = COR_STR("Scale"),
                                                   .api_version = COR_STR("autoscaling/v1")};
     struct cor_variants variants = {.next = 0};
     struct cor_object *large = event(COR_VARIANT_BYTES_MAX), *made;

@@ -374,7 +374,7 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
         {"/api/v1/namespaces/default/resourcequotas", "ResourceQuota", "quotas are not enforced"},
         {"/api/v1/namespaces/default/limitranges", "LimitRange", "limits are not enforced"},
     };
-    const struct cor_api_resource *resources;
+    const struct cor_resource_row *resources;
     size_t n, inert = 0;
     struct fx fx;
 

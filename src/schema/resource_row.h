@@ -1,8 +1,8 @@
 /* The API model: what resources there are, and which of the rules that differ between resources
  * each of them follows. The built-in resources of Kubernetes 1.34 are a table of these.
  * Thread: any (immutable). */
-#ifndef COR_CODEC_API_RESOURCE_H
-#define COR_CODEC_API_RESOURCE_H
+#ifndef COR_SCHEMA_RESOURCE_ROW_H
+#define COR_SCHEMA_RESOURCE_ROW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,13 +37,13 @@ enum cor_api_verb {
 /* "" for COR_VERB_NONE. */
 const char *cor_api_verb_name(enum cor_api_verb verb);
 
-struct cor_api_resource;
+struct cor_resource_row;
 
 struct cor_api_subresource {
     const char *name;
     unsigned verbs;
     const char *group, *version, *kind; /* of what it speaks; NULL: as its resource */
-    const struct cor_api_resource
+    const struct cor_resource_row
         *type; /* the same for bodies and answers; NULL: as its resource */
     const struct cor_conversion
         *conversion; /* from the object to what it shows; NULL: the object */
@@ -77,7 +77,7 @@ enum cor_api_flag {
     COR_API_STRING_DATA = 1 << 15,   /* secrets: stringData goes into data */
 };
 
-struct cor_api_resource {
+struct cor_resource_row {
     struct cor_str group, version, kind, plural, singular;
     struct cor_str api_version; /* "v1", "apps/v1" */
     struct cor_str list_kind;
@@ -101,27 +101,27 @@ struct cor_api_resource {
 
 /* The built-in resources, groups in discovery's order, a group's versions by preference, and within
  * a version by plural. */
-const struct cor_api_resource *cor_api_builtins(size_t *ret_n);
+const struct cor_resource_row *cor_api_builtins(size_t *ret_n);
 
 /* NULL: there is none. */
-const struct cor_api_resource *cor_api_builtin(struct cor_str group, struct cor_str version,
+const struct cor_resource_row *cor_api_builtin(struct cor_str group, struct cor_str version,
                                                struct cor_str plural);
 /* The version that holds the objects of a resource: itself, unless it is converted. */
-const struct cor_api_resource *cor_api_stored(const struct cor_api_resource *resource);
-const struct cor_api_subresource *cor_api_subresource(const struct cor_api_resource *resource,
+const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *resource);
+const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_row *resource,
                                                       struct cor_str name);
 
-static inline bool cor_api_is_namespaced(const struct cor_api_resource *resource)
+static inline bool cor_api_is_namespaced(const struct cor_resource_row *resource)
 {
     return resource->flags & COR_API_NAMESPACED;
 }
 
-static inline struct cor_gr cor_api_gr(const struct cor_api_resource *resource)
+static inline struct cor_gr cor_api_gr(const struct cor_resource_row *resource)
 {
     return (struct cor_gr){resource->group, resource->plural};
 }
 
-static inline struct cor_gk cor_api_gk(const struct cor_api_resource *resource)
+static inline struct cor_gk cor_api_gk(const struct cor_resource_row *resource)
 {
     return (struct cor_gk){resource->group, resource->kind};
 }

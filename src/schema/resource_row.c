@@ -1,6 +1,6 @@
 /* The built-in resources of Kubernetes 1.34 that are served by default: the GA versions. One row
  * each; what a row leaves out is the common case. */
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #include "base/cleanup.h"
 
@@ -70,11 +70,11 @@ FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metada
 #define SUBS(v) .subresources = (v), .nsubresources = COR_ARRAY_LEN(v)
 
 /* Kinds that only subresources speak of. */
-static const struct cor_api_resource binding_type = {
+static const struct cor_resource_row binding_type = {
     NAMES("", "v1", "Binding", "bindings", "binding")};
-static const struct cor_api_resource eviction_type = {
+static const struct cor_resource_row eviction_type = {
     NAMES("policy", "v1", "Eviction", "evictions", "eviction")};
-static const struct cor_api_resource scale_type = {
+static const struct cor_resource_row scale_type = {
     NAMES("autoscaling", "v1", "Scale", "scales", "scale")};
 
 static const struct cor_api_subresource namespace_subs[] = {
@@ -153,7 +153,7 @@ static const struct cor_api_subresource certificatesigningrequest_subs[] = {
 /* In the stored version. */
 #define HPA_STATUS "{\"currentMetrics\":null,\"desiredReplicas\":0}"
 
-static const struct cor_api_resource builtins[] = {
+static const struct cor_resource_row builtins[] = {
     /* v1 */
     {NAMES("", "v1", "Binding", "bindings", "binding"),
      .flags = COR_API_NAMESPACED | COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
@@ -448,17 +448,17 @@ static const struct cor_api_resource builtins[] = {
      .verbs = COR_VERBS_ALL, .hash = "Kir5PVfvNeI=", .initial_status = "{}", SUBS(status_only)},
 };
 
-const struct cor_api_resource *cor_api_builtins(size_t *ret_n)
+const struct cor_resource_row *cor_api_builtins(size_t *ret_n)
 {
     *ret_n = COR_ARRAY_LEN(builtins);
     return builtins;
 }
 
-const struct cor_api_resource *cor_api_builtin(struct cor_str group, struct cor_str version,
+const struct cor_resource_row *cor_api_builtin(struct cor_str group, struct cor_str version,
                                                struct cor_str plural)
 {
     for (size_t i = 0; i < COR_ARRAY_LEN(builtins); i++) {
-        const struct cor_api_resource *r = &builtins[i];
+        const struct cor_resource_row *r = &builtins[i];
 
         if (cor_str_eq(r->plural, plural) && cor_str_eq(r->group, group) &&
             cor_str_eq(r->version, version))
@@ -467,7 +467,7 @@ const struct cor_api_resource *cor_api_builtin(struct cor_str group, struct cor_
     return NULL;
 }
 
-const struct cor_api_resource *cor_api_stored(const struct cor_api_resource *resource)
+const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *resource)
 {
     if (!resource->conversion)
         return resource;
@@ -479,7 +479,7 @@ const struct cor_api_resource *cor_api_stored(const struct cor_api_resource *res
     return resource;
 }
 
-const struct cor_api_subresource *cor_api_subresource(const struct cor_api_resource *resource,
+const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_row *resource,
                                                       struct cor_str name)
 {
     for (size_t i = 0; i < resource->nsubresources; i++) {

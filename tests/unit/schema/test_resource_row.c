@@ -1,9 +1,9 @@
-#include "schema/api_resource.h"
+#include "schema/resource_row.h"
 
 #include "meta/predicate.h"
 #include "test.h"
 
-static const struct cor_api_resource *find(const char *group, const char *version,
+static const struct cor_resource_row *find(const char *group, const char *version,
                                            const char *plural)
 {
     return cor_api_builtin(cor_strz(group), cor_strz(version), cor_strz(plural));
@@ -12,7 +12,7 @@ static const struct cor_api_resource *find(const char *group, const char *versio
 TEST(api_resource, every_ga_resource_of_1_34_is_there_once)
 {
     size_t n;
-    const struct cor_api_resource *v = cor_api_builtins(&n);
+    const struct cor_resource_row *v = cor_api_builtins(&n);
 
     assert_int_equal(n, 66);
     for (size_t i = 0; i < n; i++) {
@@ -34,7 +34,7 @@ TEST(api_resource, names_a_version_with_its_group)
 TEST(api_resource, groups_and_versions_stand_together)
 {
     size_t n;
-    const struct cor_api_resource *v = cor_api_builtins(&n);
+    const struct cor_resource_row *v = cor_api_builtins(&n);
 
     for (size_t i = 1; i < n; i++) {
         bool same = cor_str_eq(v[i].api_version, v[i - 1].api_version);
@@ -77,7 +77,7 @@ TEST(api_resource, field_labels_are_upstreams)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct cor_api_resource *r = find(cases[i].group, "v1", cases[i].plural);
+        const struct cor_resource_row *r = find(cases[i].group, "v1", cases[i].plural);
         struct cor_predicate predicate = {0};
         struct cor_status status = {0};
 
@@ -91,7 +91,7 @@ TEST(api_resource, field_labels_are_upstreams)
 
 TEST(api_resource, finds_subresources)
 {
-    const struct cor_api_resource *pods = find("", "v1", "pods");
+    const struct cor_resource_row *pods = find("", "v1", "pods");
 
     assert_true(cor_api_subresource(pods, COR_STR("status"))->is_served);
     assert_false(cor_api_subresource(pods, COR_STR("exec"))->is_served);
