@@ -62,7 +62,7 @@ static void on_watch_closed(void *arg)
     ((struct subscriber *)arg)->watch_closed = true;
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct subscriber *s = arg;
 

@@ -54,7 +54,7 @@ static void print_event(const char *type, struct cor_str object)
     printf("{\"type\":\"%s\",\"object\":%.*s}\n", type, COR_STR_ARG(object));
 }
 
-static void print_error(struct watch *w, const struct cor_watch_event *event)
+static void print_error(struct watch *w, const struct cor_reader_event *event)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
 
@@ -65,7 +65,7 @@ static void print_error(struct watch *w, const struct cor_watch_event *event)
     w->session.exit_status = EXIT_FAILED;
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watch *w = arg;
 

@@ -6,7 +6,7 @@ static void event_deinit(struct conf_event *e)
     cor_status_deinit(&e->status);
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct conf_watch *w = arg;
     struct conf_event *e;

@@ -249,7 +249,7 @@ struct watching {
     int err;
 };
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watching *w = arg;
 

@@ -260,7 +260,7 @@ static void on_bookmark(struct watcher *wt, cor_rev rev)
         cor_store_watch_pause(wt->watch);
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watcher *wt = arg;
     unsigned i;

@@ -133,7 +133,7 @@ TEST(conformance, watch_of_large_objects_is_complete)
 static struct cor_store_watch *one_by_one;
 static size_t delivered;
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     delivered++;
     cor_store_watch_pause(one_by_one);

@@ -73,7 +73,7 @@ static void send(struct watch_call *w)
     cor_watch_pause(w->watch);
 }
 
-static void add_object_spans(struct watch_call *w, const struct cor_watch_event *event)
+static void add_object_spans(struct watch_call *w, const struct cor_reader_event *event)
 {
     struct cor_call *call = &w->call;
     struct cor_object *object = event->object;
@@ -123,7 +123,7 @@ static int write_table(struct watch_call *w, enum cor_watch_type type,
     return cor_json_writer_finish(&writer);
 }
 
-static void take_object(struct watch_call *w, struct cor_watch_event *event,
+static void take_object(struct watch_call *w, struct cor_reader_event *event,
                         struct cor_object *take_object)
 {
     cor_object_unref(w->call.out_object);
@@ -133,7 +133,7 @@ static void take_object(struct watch_call *w, struct cor_watch_event *event,
 
 /* A view that is made of the bytes needs the deletion's revision in them: a copy, which the call
  * holds. */
-static int set_revision(struct watch_call *w, struct cor_watch_event *event)
+static int set_revision(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *at;
     int r;
@@ -148,7 +148,7 @@ static int set_revision(struct watch_call *w, struct cor_watch_event *event)
 }
 
 /* The event's object in the version that was asked for. */
-static int convert(struct watch_call *w, struct cor_watch_event *event)
+static int convert(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *made;
     int r;
@@ -163,7 +163,7 @@ static int convert(struct watch_call *w, struct cor_watch_event *event)
 
 /* Most events are written at once, by every watcher in turn: they need no reference, whose count
  * the loops would fight for. */
-static void hold_rest(struct watch_call *w, const struct cor_watch_event *event)
+static void hold_rest(struct watch_call *w, const struct cor_reader_event *event)
 {
     if (w->call.nspans == 0)
         return;
@@ -200,11 +200,11 @@ static void end_without(struct watch_call *w, int err, cor_rev rev)
     end_with(w, &status);
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watch_call *w = arg;
     struct cor_call *call = &w->call;
-    struct cor_watch_event own;
+    struct cor_reader_event own;
     int r;
 
     if (!event || event->type == COR_WATCH_ERROR) {

@@ -25,7 +25,7 @@ static bool selects(const struct cacher_watch *w, const struct cor_cache_entry *
 }
 
 bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
-                           struct cor_watch_event *ret_event)
+                           struct cor_reader_event *ret_event)
 {
     bool is, was;
 
@@ -35,7 +35,7 @@ bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window
     was = change->old && selects(w, change->old);
     if (!is && !was)
         return false;
-    *ret_event = (struct cor_watch_event){
+    *ret_event = (struct cor_reader_event){
         .type = !is   ? COR_WATCH_DELETED
                 : was ? COR_WATCH_MODIFIED
                       : COR_WATCH_ADDED,
@@ -45,7 +45,7 @@ bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window
     return true;
 }
 
-void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event)
+void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_reader_event *event)
 {
     cacher_count(&w->reader->counts.deliveries, 1);
     w->rev = event->rev;
@@ -132,7 +132,7 @@ static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers)
 {
     for (const struct watcher_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
-        struct cor_watch_event event;
+        struct cor_reader_event event;
 
         cacher_count(&w->reader->counts.visits, 1);
         if (o->number < w->from || !cor_cacher_watch_sees(w, o->change, &event))
@@ -352,7 +352,7 @@ static uint64_t next_place(const struct cacher_watch *w)
  * paused. False: it is seen and was not delivered. */
 static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
 {
-    struct cor_watch_event event;
+    struct cor_reader_event event;
 
     cacher_count(&w->reader->counts.walked, 1);
     if (cor_cacher_watch_sees(w, change, &event)) {

@@ -188,7 +188,7 @@ static void set_bookmark_timer(struct cacher_watch *w)
 
 static bool deliver_bookmark(struct cacher_watch *w, cor_rev rev, bool initial_end)
 {
-    struct cor_watch_event event;
+    struct cor_reader_event event;
 
     if (cor_store_event_bookmark(w->reader->store, rev, initial_end, &event, NULL) < 0)
         return false;
@@ -386,7 +386,7 @@ static void step_starting(struct cacher_watch *w)
 static void step_syncing(struct cacher_watch *w)
 {
     struct cor_cache_entry *entry = cor_cache_iter_next(&w->sync->iter);
-    struct cor_watch_event event;
+    struct cor_reader_event event;
     struct cor_window_event change = {.now = entry};
 
     if (!entry) {
@@ -417,7 +417,7 @@ static void step_synced(struct cacher_watch *w)
 static void step_ending(struct cacher_watch *w)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status cut;
-    struct cor_watch_event event = {.type = COR_WATCH_ERROR, .status = &cut};
+    struct cor_reader_event event = {.type = COR_WATCH_ERROR, .status = &cut};
 
     cor_status_init(&cut);
     w->state = WATCH_ENDED;

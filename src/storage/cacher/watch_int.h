@@ -100,8 +100,8 @@ void cor_cacher_watch_bookmark(struct cacher_watch *w);
 
 /* In dispatch.c. What the watch sees of a change; false: nothing. */
 bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
-                           struct cor_watch_event *ret_event);
-void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_watch_event *event);
+                           struct cor_reader_event *ret_event);
+void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_reader_event *event);
 /* Out of its bucket's lists. */
 void cor_cacher_watch_unlink(struct cacher_watch *w);
 /* WALKING or LAGGING: delivers until it is paused, has caught up, or `max` events were looked at.

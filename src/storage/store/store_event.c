@@ -36,15 +36,15 @@ static int read_old(const struct cor_store *store, const struct cor_feed_event *
     return r;
 }
 
-static void give(struct cor_watch_event *ret_event, enum cor_watch_type type, cor_rev rev,
+static void give(struct cor_reader_event *ret_event, enum cor_watch_type type, cor_rev rev,
                  struct cor_object **object)
 {
-    *ret_event = (struct cor_watch_event){.type = type, .object = COR_STEAL(*object), .rev = rev};
+    *ret_event = (struct cor_reader_event){.type = type, .object = COR_STEAL(*object), .rev = rev};
 }
 
 int cor_store_event_read(const struct cor_store *store, const struct cor_predicate *predicate,
                          const struct cor_feed_event *change, bool *ret_seen,
-                         struct cor_watch_event *ret_event, struct cor_status *reterr_status)
+                         struct cor_reader_event *ret_event, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *now = NULL;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
@@ -77,7 +77,7 @@ int cor_store_event_read(const struct cor_store *store, const struct cor_predica
 
 int cor_store_event_initial(const struct cor_store *store, const struct cor_predicate *predicate,
                             const struct cor_kv *kv, bool *ret_seen,
-                            struct cor_watch_event *ret_event, struct cor_status *reterr_status)
+                            struct cor_reader_event *ret_event, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r = cor_store_decode(store, kv, 0, &object, NULL, reterr_status);
@@ -112,7 +112,7 @@ static int write_bookmark(const struct cor_store *store, bool initial_end, struc
 }
 
 int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
-                             struct cor_watch_event *ret_event, struct cor_status *reterr_status)
+                             struct cor_reader_event *ret_event, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;

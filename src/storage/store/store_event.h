@@ -10,16 +10,16 @@
  * (unreadable, or no version before it although there must be one). */
 int cor_store_event_read(const struct cor_store *store, const struct cor_predicate *predicate,
                          const struct cor_feed_event *change, bool *ret_seen,
-                         struct cor_watch_event *ret_event, struct cor_status *reterr_status);
+                         struct cor_reader_event *ret_event, struct cor_status *reterr_status);
 
 /* The same for an object of the initial state. */
 int cor_store_event_initial(const struct cor_store *store, const struct cor_predicate *predicate,
                             const struct cor_kv *kv, bool *ret_seen,
-                            struct cor_watch_event *ret_event, struct cor_status *reterr_status);
+                            struct cor_reader_event *ret_event, struct cor_status *reterr_status);
 
 /* A bookmark: an object of the store's kind with nothing but its revision, and the annotation that
  * ends the initial events. 0, -COR_ENOMEM. */
 int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
-                             struct cor_watch_event *ret_event, struct cor_status *reterr_status);
+                             struct cor_reader_event *ret_event, struct cor_status *reterr_status);
 
 #endif

@@ -136,7 +136,7 @@ static void on_open_mail(struct cor_mail *mail)
     raw_watch_put(w);
 }
 
-static void on_raw_event(void *arg, const struct cor_watch_event *event)
+static void on_raw_event(void *arg, const struct cor_reader_event *event)
 {
     struct raw_watch *w = arg;
 

@@ -128,7 +128,7 @@ static int expired(struct cor_status *reterr_status)
                               "The resourceVersion for the provided watch is too old.");
 }
 
-static void deliver(struct cor_store_watch *w, struct cor_watch_event *event)
+static void deliver(struct cor_store_watch *w, struct cor_reader_event *event)
 {
     w->on_event(w->arg, event);
     cor_object_unref(event->object);
@@ -136,7 +136,7 @@ static void deliver(struct cor_store_watch *w, struct cor_watch_event *event)
 
 static void deliver_error(struct cor_store_watch *w)
 {
-    struct cor_watch_event event = {.type = COR_WATCH_ERROR, .status = &w->status};
+    struct cor_reader_event event = {.type = COR_WATCH_ERROR, .status = &w->status};
 
     w->state = ENDED;
     w->on_event(w->arg, &event);
@@ -145,7 +145,7 @@ static void deliver_error(struct cor_store_watch *w)
 static void deliver_bookmark(struct cor_store_watch *w, cor_rev rev, bool initial_end)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    struct cor_watch_event event;
+    struct cor_reader_event event;
     int r;
 
     cor_status_init(&status);
@@ -160,7 +160,7 @@ static void deliver_change(struct cor_store_watch *w, const struct cor_feed_even
                            bool initial)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    struct cor_watch_event event;
+    struct cor_reader_event event;
     bool seen;
     int r;
 

@@ -16,7 +16,7 @@
 #define COR_STORE_WATCH_EVENTS_MAX 100
 #define COR_STORE_WATCH_BYTES_MAX  (4u << 20)
 
-struct cor_watch_event {
+struct cor_reader_event {
     enum cor_watch_type type;
     struct cor_object *object; /* served form, borrowed; a DELETED one has the old content at the
                                 * revision of the change; a BOOKMARK's has only a type, a
@@ -28,7 +28,7 @@ struct cor_watch_event {
 /* Called on the loop, never before cor_store_watch_open() returns. It may pause and close the
  * watch. An ERROR is the last event; so is NULL, the end that cor_store_watch_finish() asked for.
  */
-typedef void (*cor_watch_cb)(void *arg, const struct cor_watch_event *event);
+typedef void (*cor_watch_cb)(void *arg, const struct cor_reader_event *event);
 
 struct cor_store_watch_opts {
     struct cor_list_options options;       /* recursive, resource_version, send_initial_events and

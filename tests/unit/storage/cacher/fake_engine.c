@@ -479,7 +479,7 @@ static void on_open(void *arg, int err, struct cor_status *status)
     ((struct fake_watch *)arg)->opened++;
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct fake_watch *w = arg;
 

@@ -98,7 +98,7 @@ static bool is_held(const struct watching *w)
     return is_slow && w->initial && w->side->written < WRITES && w == &w->side->watching[1];
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watching *w = arg;
     cor_rev *state;

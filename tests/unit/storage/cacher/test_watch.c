@@ -133,7 +133,7 @@ TEST(cacher_watch, watchers_that_do_not_read_cost_the_others_nothing)
 static const void *calls[16];
 static size_t ncalls;
 
-static void note_call(void *arg, const struct cor_watch_event *event)
+static void note_call(void *arg, const struct cor_reader_event *event)
 {
     assert_true(ncalls < COR_ARRAY_LEN(calls));
     calls[ncalls++] = arg;

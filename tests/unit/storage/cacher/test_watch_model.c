@@ -60,7 +60,7 @@ static void on_open(void *arg, int err, struct cor_status *status)
     assert_int_equal(err, 0);
 }
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct follower *fo = arg;
     struct cor_str ns, name;

@@ -18,7 +18,7 @@ static struct cor_store *some_store(void)
 struct bed {
     struct cor_store *store;
     struct cor_feed_event change;
-    struct cor_watch_event event;
+    struct cor_reader_event event;
     struct cor_status status;
     bool seen;
     int r;
@@ -122,7 +122,7 @@ TEST(store_event, deletion_of_a_corrupt_object_is_a_read_error)
 TEST(store_event, bookmark_has_a_type_and_a_revision)
 {
     struct cor_store *store = some_store();
-    struct cor_watch_event event;
+    struct cor_reader_event event;
 
     assert_int_equal(cor_store_event_bookmark(store, 7, true, &event, NULL), 0);
     assert_int_equal(event.type, COR_WATCH_BOOKMARK);
@@ -144,7 +144,7 @@ TEST(store_event, every_failed_allocation_is_told)
     assert_int_equal(cor_predicate_parse(COR_STR("!x"), COR_STR(""), NULL, &labels, NULL), 0);
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
-        struct cor_watch_event event = {0};
+        struct cor_reader_event event = {0};
         bool seen = false;
         int r = cor_store_event_read(store, &labels, &change, &seen, &event, &status);
 

@@ -57,7 +57,7 @@ struct bed {
     int error; /* of an ERROR event: its HTTP code */
 };
 
-static void on_event(void *arg, const struct cor_watch_event *event)
+static void on_event(void *arg, const struct cor_reader_event *event)
 {
     struct bed *b = arg;
 
