@@ -36,7 +36,7 @@ int cor_batch_append(struct cor_sqlite_engine *e, struct cor_str key, struct cor
         return r;
     }
     e->batch_rev = row.rev;
-    e->changes[e->nchanges++] = (struct cor_change){
+    e->changes[e->nchanges++] = (struct cor_sqlite_change){
         .key = key,
         .value = value,
         .rev = row.rev,

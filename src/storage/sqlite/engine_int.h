@@ -28,7 +28,7 @@
 #define COR_BATCH_EXPIRED_MAX 256
 
 /* One committed row, on its way to the feeds. */
-struct cor_change {
+struct cor_sqlite_change {
     struct cor_str key, value; /* the request's, or prev's */
     cor_rev rev, create_rev;
     int64_t lease;
@@ -77,7 +77,7 @@ struct cor_sqlite_engine {
     /* The batch under way. */
     cor_rev batch_rev, batch_compact_rev;
     size_t nchanges;
-    struct cor_change changes[COR_BATCH_WRITES_MAX + COR_BATCH_EXPIRED_MAX];
+    struct cor_sqlite_change changes[COR_BATCH_WRITES_MAX + COR_BATCH_EXPIRED_MAX];
 };
 
 /* Wakes the engine thread if it sleeps. Call with the lock held. */

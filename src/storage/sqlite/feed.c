@@ -163,7 +163,8 @@ static void fall_behind(struct cor_sqlite_feed *feed, cor_rev rev)
         cor_list_push(&feed->engine->behind, &feed->link);
 }
 
-static void offer(struct cor_sqlite_feed *feed, struct cor_change *change, struct cor_list *touched)
+static void offer(struct cor_sqlite_feed *feed, struct cor_sqlite_change *change,
+                  struct cor_list *touched)
 {
     struct cor_feed_event event;
 
