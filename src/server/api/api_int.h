@@ -48,7 +48,7 @@ struct cor_api {
     struct cor_offload *offload; /* NULL: everything is done on the loops */
     const struct cor_resource_row *resources;
     size_t nresources;
-    struct cor_discovery discovery;
+    struct cor_discovery_docs discovery;
     struct cor_held_account held;
     struct cor_feed_shares feeds;
     size_t nloops;

@@ -143,7 +143,7 @@ static int write_root(struct cor_call *call)
 /* Below /apis/: a group, or one of its versions; and /api/v1. */
 static void reply_group(struct cor_call *call, struct cor_str rest)
 {
-    const struct cor_discovery *d = &call->loop->api->discovery;
+    const struct cor_discovery_docs *d = &call->loop->api->discovery;
     struct cor_str group = cor_str_cut(&rest, '/');
 
     reply_doc(call, rest.n == 0 ? cor_discovery_group(d, group, &call->out)
@@ -152,7 +152,7 @@ static void reply_group(struct cor_call *call, struct cor_str rest)
 
 static bool discovery_reply(struct cor_call *call, struct cor_str path)
 {
-    const struct cor_discovery *d = &call->loop->api->discovery;
+    const struct cor_discovery_docs *d = &call->loop->api->discovery;
     bool aggregated = cor_accept_wants_aggregated(call->req->accept);
 
     if (cor_str_eq(path, COR_STR("/api"))) {
@@ -207,7 +207,7 @@ static bool openapi_reply(struct cor_call *call, struct cor_str path)
 /* Where GET would answer, 405. */
 static void refuse_method(struct cor_call *call, struct cor_str path)
 {
-    const struct cor_discovery *d = &call->loop->api->discovery;
+    const struct cor_discovery_docs *d = &call->loop->api->discovery;
     struct cor_str rest = path, group;
     bool is_here = cor_str_eq(path, COR_STR("/api")) || cor_str_eq(path, COR_STR("/apis")) ||
                    cor_str_eq(path, COR_STR("/version"));

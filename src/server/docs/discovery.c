@@ -54,7 +54,7 @@ static void write_group_version(struct cor_json_writer *w, const struct cor_reso
 }
 
 /* The members of an APIGroup, from the first resource of the group on. */
-static void write_group(struct cor_json_writer *w, const struct cor_discovery *d, size_t first)
+static void write_group(struct cor_json_writer *w, const struct cor_discovery_docs *d, size_t first)
 {
     const struct cor_resource_row *r = &d->resources[first];
 
@@ -74,9 +74,10 @@ static void write_group(struct cor_json_writer *w, const struct cor_discovery *d
 }
 
 /* Calls for the first resource of each group, the core group or all others. */
-typedef void (*group_fn)(struct cor_json_writer *w, const struct cor_discovery *d, size_t first);
+typedef void (*group_fn)(struct cor_json_writer *w, const struct cor_discovery_docs *d,
+                         size_t first);
 
-static void each_group(struct cor_json_writer *w, const struct cor_discovery *d, bool core,
+static void each_group(struct cor_json_writer *w, const struct cor_discovery_docs *d, bool core,
                        group_fn fn)
 {
     for (size_t i = 0, prev = d->nresources; i < d->nresources; prev = i, i++) {
@@ -87,14 +88,15 @@ static void each_group(struct cor_json_writer *w, const struct cor_discovery *d,
     }
 }
 
-static void write_group_item(struct cor_json_writer *w, const struct cor_discovery *d, size_t first)
+static void write_group_item(struct cor_json_writer *w, const struct cor_discovery_docs *d,
+                             size_t first)
 {
     cor_json_begin_object(w);
     write_group(w, d, first);
     cor_json_end_object(w);
 }
 
-static int build_groups(struct cor_discovery *d)
+static int build_groups(struct cor_discovery_docs *d)
 {
     struct cor_json_writer w;
 
@@ -110,7 +112,7 @@ static int build_groups(struct cor_discovery *d)
     return cor_json_writer_finish(&w);
 }
 
-static int build_versions(struct cor_discovery *d, const char *server_address)
+static int build_versions(struct cor_discovery_docs *d, const char *server_address)
 {
     struct cor_json_writer w;
 
@@ -189,8 +191,8 @@ static void write_aggregated_resource(struct cor_json_writer *w, const struct co
     cor_json_end_object(w);
 }
 
-static size_t write_aggregated_version(struct cor_json_writer *w, const struct cor_discovery *d,
-                                       size_t first)
+static size_t write_aggregated_version(struct cor_json_writer *w,
+                                       const struct cor_discovery_docs *d, size_t first)
 {
     size_t i;
 
@@ -206,7 +208,7 @@ static size_t write_aggregated_version(struct cor_json_writer *w, const struct c
     return i;
 }
 
-static void write_aggregated_group(struct cor_json_writer *w, const struct cor_discovery *d,
+static void write_aggregated_group(struct cor_json_writer *w, const struct cor_discovery_docs *d,
                                    size_t first)
 {
     size_t i = first;
@@ -225,7 +227,8 @@ static void write_aggregated_group(struct cor_json_writer *w, const struct cor_d
     cor_json_end_object(w);
 }
 
-static int build_aggregated(const struct cor_discovery *d, bool core, struct cor_discovery_doc *doc)
+static int build_aggregated(const struct cor_discovery_docs *d, bool core,
+                            struct cor_discovery_doc *doc)
 {
     struct cor_json_writer w;
     int r;
@@ -248,12 +251,12 @@ static int build_aggregated(const struct cor_discovery *d, bool core, struct cor
     return r;
 }
 
-int cor_discovery_init(struct cor_discovery *discovery, const struct cor_resource_row *resources,
-                       size_t nresources)
+int cor_discovery_init(struct cor_discovery_docs *discovery,
+                       const struct cor_resource_row *resources, size_t nresources)
 {
     int r;
 
-    *discovery = (struct cor_discovery){.resources = resources, .nresources = nresources};
+    *discovery = (struct cor_discovery_docs){.resources = resources, .nresources = nresources};
     cor_buf_init(&discovery->versions.json, DOC_MAX);
     cor_buf_init(&discovery->groups.json, DOC_MAX);
     cor_buf_init(&discovery->core_all.json, DOC_MAX);
@@ -268,13 +271,13 @@ int cor_discovery_init(struct cor_discovery *discovery, const struct cor_resourc
     return r;
 }
 
-int cor_discovery_set_address(struct cor_discovery *discovery, const char *server_address)
+int cor_discovery_set_address(struct cor_discovery_docs *discovery, const char *server_address)
 {
     cor_buf_reset(&discovery->versions.json);
     return build_versions(discovery, server_address);
 }
 
-void cor_discovery_deinit(struct cor_discovery *discovery)
+void cor_discovery_deinit(struct cor_discovery_docs *discovery)
 {
     cor_buf_deinit(&discovery->versions.json);
     cor_buf_deinit(&discovery->groups.json);
@@ -282,7 +285,7 @@ void cor_discovery_deinit(struct cor_discovery *discovery)
     cor_buf_deinit(&discovery->groups_all.json);
 }
 
-int cor_discovery_group(const struct cor_discovery *discovery, struct cor_str group,
+int cor_discovery_group(const struct cor_discovery_docs *discovery, struct cor_str group,
                         struct cor_buf *out)
 {
     size_t i = 0;
@@ -336,7 +339,7 @@ static void write_subresource(struct cor_json_writer *w, const struct cor_resour
     cor_json_end_object(w);
 }
 
-int cor_discovery_version(const struct cor_discovery *discovery, struct cor_str group,
+int cor_discovery_version(const struct cor_discovery_docs *discovery, struct cor_str group,
                           struct cor_str version, struct cor_buf *out)
 {
     const struct cor_resource_row *first = NULL;

@@ -14,7 +14,7 @@ struct cor_discovery_doc {
     char etag[COR_ETAG_MAX]; /* quoted; of the aggregated ones */
 };
 
-struct cor_discovery {
+struct cor_discovery_docs {
     struct cor_discovery_doc versions;   /* /api */
     struct cor_discovery_doc groups;     /* /apis */
     struct cor_discovery_doc core_all;   /* /api, aggregated */
@@ -24,17 +24,17 @@ struct cor_discovery {
 };
 
 /* 0, -COR_ENOMEM; safe to deinit either way. */
-int cor_discovery_init(struct cor_discovery *discovery, const struct cor_resource_row *resources,
-                       size_t nresources);
+int cor_discovery_init(struct cor_discovery_docs *discovery,
+                       const struct cor_resource_row *resources, size_t nresources);
 /* Writes the document of /api anew, with "host:port". 0, -COR_ENOMEM. */
-int cor_discovery_set_address(struct cor_discovery *discovery, const char *server_address);
-void cor_discovery_deinit(struct cor_discovery *discovery); /* safe on a zeroed struct */
+int cor_discovery_set_address(struct cor_discovery_docs *discovery, const char *server_address);
+void cor_discovery_deinit(struct cor_discovery_docs *discovery); /* safe on a zeroed struct */
 
 /* Appends the documents of `/apis/GROUP` and of `/apis/GROUP/VERSION` (`/api/v1` with the empty
  * group). 0, -COR_ENOTFOUND, -COR_ENOMEM. */
-int cor_discovery_group(const struct cor_discovery *discovery, struct cor_str group,
+int cor_discovery_group(const struct cor_discovery_docs *discovery, struct cor_str group,
                         struct cor_buf *out);
-int cor_discovery_version(const struct cor_discovery *discovery, struct cor_str group,
+int cor_discovery_version(const struct cor_discovery_docs *discovery, struct cor_str group,
                           struct cor_str version, struct cor_buf *out);
 
 #endif
