@@ -60,8 +60,8 @@ int interrupt_start(struct interrupt *in, struct cor_loop *loop, void (*on_inter
     in->arg = arg;
     in->mail.on_mail = on_mail;
     in->hangup_mail.on_mail = on_hangup_mail;
-    cor_list_init(&in->mail.link);
-    cor_list_init(&in->hangup_mail.link);
+    cor_dlist_init(&in->mail.link);
+    cor_dlist_init(&in->hangup_mail.link);
     return pthread_create(&in->thread, NULL, wait_for_signal, in) == 0 ? 0 : -COR_EIO;
 }
 

@@ -11,8 +11,8 @@ struct cor_btree *cor_btree_new(const struct cor_btree_type *type)
     if (!t)
         return NULL;
     t->type = type;
-    cor_list_init(&t->snaps);
-    cor_list_init(&t->work);
+    cor_dlist_init(&t->snaps);
+    cor_dlist_init(&t->work);
     pthread_mutex_init(&t->lock, NULL);
     return t;
 }

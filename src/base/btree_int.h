@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "base/btree.h"
-#include "base/list.h"
+#include "base/dlist.h"
 
 #define BTREE_NODE_BYTES 1024
 #define BTREE_LEAF_MAX   62
@@ -49,8 +49,8 @@ struct cor_btree_snap {
     struct cor_btree_node *root;
     uint64_t epoch;
     size_t refs;                     /* lock */
-    struct cor_list link;            /* lock; in tree->snaps */
-    struct cor_list work;            /* lock; in tree->work while `unsorted` holds something */
+    struct cor_dlist link;           /* lock; in tree->snaps */
+    struct cor_dlist work;           /* lock; in tree->work while `unsorted` holds something */
     struct cor_btree_nodes held;     /* lock; shown here, and by no younger snapshot or the tree */
     struct cor_btree_nodes unsorted; /* lock; as held, if shown here: nobody has looked yet */
 };
@@ -63,8 +63,8 @@ struct cor_btree {
     size_t spares;                /* writer */
     size_t nodes;                 /* writer; all there are, spares too */
     pthread_mutex_t lock;
-    struct cor_list snaps;          /* lock; oldest first */
-    struct cor_list work;           /* lock; snapshots with unsorted nodes */
+    struct cor_dlist snaps;         /* lock; oldest first */
+    struct cor_dlist work;          /* lock; snapshots with unsorted nodes */
     size_t nsnaps;                  /* lock */
     struct cor_btree_nodes garbage; /* lock; shown by nobody */
 };

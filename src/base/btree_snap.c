@@ -72,7 +72,7 @@ void cor_btree_node_free(struct cor_btree *t, struct cor_btree_node *node)
 
 struct cor_btree_snap *cor_btree_newest_locked(const struct cor_btree *t)
 {
-    if (cor_list_empty(&t->snaps))
+    if (cor_dlist_empty(&t->snaps))
         return NULL;
     return COR_CONTAINER_OF(t->snaps.prev, struct cor_btree_snap, link);
 }
@@ -82,8 +82,8 @@ static struct cor_btree_nodes *unsorted_of_locked(struct cor_btree *t, struct co
 {
     if (!s)
         return &t->garbage;
-    if (cor_list_empty(&s->work))
-        cor_list_push(&t->work, &s->work);
+    if (cor_dlist_empty(&s->work))
+        cor_dlist_push(&t->work, &s->work);
     return &s->unsorted;
 }
 
@@ -140,8 +140,8 @@ int cor_btree_snapshot(struct cor_btree *t, struct cor_btree_snap **ret_snap)
     } else {
         s = COR_STEAL(fresh);
         *s = (struct cor_btree_snap){.tree = t, .root = t->root, .epoch = t->epoch, .refs = 1};
-        cor_list_init(&s->work);
-        cor_list_push(&t->snaps, &s->link);
+        cor_dlist_init(&s->work);
+        cor_dlist_push(&t->snaps, &s->link);
         t->nsnaps++;
     }
     pthread_mutex_unlock(&t->lock);
@@ -181,8 +181,8 @@ struct cor_btree_snap *cor_btree_snap_unref(struct cor_btree_snap *s)
         nodes_splice(&left, &s->unsorted);
         if (left.head)
             nodes_splice(unsorted_of_locked(t, next_older_locked(s)), &left);
-        cor_list_remove(&s->link);
-        cor_list_remove(&s->work);
+        cor_dlist_remove(&s->link);
+        cor_dlist_remove(&s->work);
         t->nsnaps--;
     }
     pthread_mutex_unlock(&t->lock);
@@ -209,7 +209,7 @@ static bool has_dead(struct cor_btree *t)
     bool some;
 
     pthread_mutex_lock(&t->lock);
-    some = t->garbage.head || !cor_list_empty(&t->work);
+    some = t->garbage.head || !cor_dlist_empty(&t->work);
     pthread_mutex_unlock(&t->lock);
     return some;
 }
@@ -225,7 +225,7 @@ static bool take_dead_locked(struct cor_btree *t, struct cor_btree_node **ret_no
     struct cor_btree_node *node;
 
     if (!from->head) {
-        if (cor_list_empty(&t->work))
+        if (cor_dlist_empty(&t->work))
             return false;
         s = COR_CONTAINER_OF(t->work.next, struct cor_btree_snap, work);
         from = &s->unsorted;
@@ -241,7 +241,7 @@ static bool take_dead_locked(struct cor_btree *t, struct cor_btree_node **ret_no
         }
     }
     if (s && !from->head)
-        cor_list_remove(&s->work);
+        cor_dlist_remove(&s->work);
     *ret_node = node;
     *ret_heir = s ? s->root : NULL;
     return true;

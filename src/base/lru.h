@@ -4,18 +4,18 @@
 #ifndef COR_BASE_LRU_H
 #define COR_BASE_LRU_H
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/map.h"
 #include "base/str.h"
 
 struct cor_lru_link {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_str key; /* belongs to what embeds this */
 };
 
 struct cor_lru {
     struct cor_map map;
-    struct cor_list order; /* the one not used for longest first */
+    struct cor_dlist order; /* the one not used for longest first */
     size_t max;
     void (*drop)(struct cor_lru_link *take);
 };

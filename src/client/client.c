@@ -76,9 +76,9 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     }
     client->runtime = runtime;
     client->timeout_ms = opts->timeout_ms;
-    cor_list_init(&client->calls);
-    cor_list_init(&client->changes);
-    cor_list_init(&client->reads);
+    cor_dlist_init(&client->calls);
+    cor_dlist_init(&client->changes);
+    cor_dlist_init(&client->reads);
     atomic_init(&client->ncalls, 0);
     atomic_init(&client->is_closing, false);
     atomic_init(&client->nusers, 0);

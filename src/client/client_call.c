@@ -24,7 +24,7 @@ struct cor_client_call {
     struct cor_mail mail, cancel_mail;
     atomic_bool cancel_asked;
     /* The loop's. */
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_dynamic_request *dynamic; /* while under way, one of these */
     struct cor_pager *pager;
     struct cor_resuming_watch *resuming;
@@ -104,7 +104,7 @@ static void finish(struct cor_client_call *call, const struct cor_response *resp
     call->dynamic = NULL;
     call->pager = NULL;
     call->resuming = NULL;
-    cor_list_remove(&call->link);
+    cor_dlist_remove(&call->link);
     cor_timer_cancel(&call->deadline);
     cor_client_leave(client);
     call->cbs->on_done(call->arg, response);
@@ -370,7 +370,7 @@ static void on_start(struct cor_mail *mail)
     int r = 0;
 
     cor_timer_init(&call->deadline, call->loop, on_deadline);
-    cor_list_push(&call->client->calls, &call->link);
+    cor_dlist_push(&call->client->calls, &call->link);
     if (atomic_load(&call->cancel_asked)) {
         break_off(call, -COR_ECANCELED, "the request was canceled");
         return;
@@ -408,7 +408,7 @@ void cor_client_call_cancel(struct cor_client_call *call)
 
 void cor_client_cancel_calls(struct cor_client *client)
 {
-    while (!cor_list_empty(&client->calls))
+    while (!cor_dlist_empty(&client->calls))
         break_off(COR_CONTAINER_OF(client->calls.next, struct cor_client_call, link),
                   -COR_ECANCELED, "the client was closed");
 }
@@ -435,7 +435,7 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
     call->mail.on_mail = on_start;
     call->cancel_mail.on_mail = on_cancel;
     atomic_init(&call->cancel_asked, false);
-    cor_list_init(&call->link);
+    cor_dlist_init(&call->link);
     if (ret_call) {
         cor_ref_get(&call->ref);
         *ret_call = call;

@@ -7,7 +7,7 @@
 
 struct change {
     struct cor_client *client;
-    struct cor_list link; /* in its changes, with `retry` */
+    struct cor_dlist link; /* in its changes, with `retry` */
     struct cor_conflict_retry *retry;
     const struct cor_request *req;
     cor_change_fn fn;
@@ -21,7 +21,7 @@ struct change {
 
 static void finish(struct change *c)
 {
-    cor_list_remove(&c->link);
+    cor_dlist_remove(&c->link);
     cor_client_leave(c->client);
     cor_waiter_set(&c->done);
 }
@@ -70,7 +70,7 @@ static void begin_change(void *arg)
         .arg = c,
     };
 
-    cor_list_push(&c->client->changes, &c->link);
+    cor_dlist_push(&c->client->changes, &c->link);
     c->r = cor_conflict_retry_open(&opts, &c->retry, c->reterr);
     if (c->r < 0)
         finish(c);
@@ -78,7 +78,7 @@ static void begin_change(void *arg)
 
 void cor_client_cancel_changes(struct cor_client *client)
 {
-    while (!cor_list_empty(&client->changes)) {
+    while (!cor_dlist_empty(&client->changes)) {
         struct change *c = COR_CONTAINER_OF(client->changes.next, struct change, link);
 
         cor_conflict_retry_cancel(c->retry);

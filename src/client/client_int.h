@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "client/rest/rest_client.h"
 #include "client/runtime/runtime_int.h"
 #include "coracle/client.h"
@@ -13,8 +13,8 @@ struct cor_client {
     struct cor_runtime *runtime;
     struct cor_rest_client *rest; /* the loop's */
     uint64_t timeout_ms;
-    struct cor_discovery *discovery;       /* NULL: nobody has asked yet; the loop's */
-    struct cor_list calls, changes, reads; /* under way; the loop's */
+    struct cor_discovery *discovery;        /* NULL: nobody has asked yet; the loop's */
+    struct cor_dlist calls, changes, reads; /* under way; the loop's */
     atomic_size_t ncalls;   /* these, searches, and what has not reached the loop yet */
     atomic_bool is_closing; /* no call is taken any more */
     atomic_size_t nusers;   /* informers and others; none is left when it is freed */

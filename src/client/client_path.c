@@ -4,7 +4,7 @@
 
 struct path_read {
     struct cor_client *client;
-    struct cor_list link; /* in its reads, with `req` */
+    struct cor_dlist link; /* in its reads, with `req` */
     struct cor_rest_request *req;
     const char *path;
     uint64_t timeout_ms;
@@ -17,7 +17,7 @@ struct path_read {
 
 static void finish(struct path_read *p)
 {
-    cor_list_remove(&p->link);
+    cor_dlist_remove(&p->link);
     cor_client_leave(p->client);
     cor_waiter_set(&p->done);
 }
@@ -46,7 +46,7 @@ static void begin_read(void *arg)
                                                .cbs = &cbs,
                                                .arg = p};
 
-    cor_list_push(&p->client->reads, &p->link);
+    cor_dlist_push(&p->client->reads, &p->link);
     p->r = cor_rest_request_open(p->client->rest, &opts, &p->req);
     if (p->r < 0) {
         cor_status_untyped(p->reterr, p->r, "the request could not be sent: %s",
@@ -57,7 +57,7 @@ static void begin_read(void *arg)
 
 void cor_client_cancel_reads(struct cor_client *client)
 {
-    while (!cor_list_empty(&client->reads)) {
+    while (!cor_dlist_empty(&client->reads)) {
         struct path_read *p = COR_CONTAINER_OF(client->reads.next, struct path_read, link);
 
         cor_rest_request_cancel(p->req);

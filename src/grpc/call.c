@@ -20,7 +20,7 @@ void cor_grpc_call_free(struct cor_grpc_call *call)
 {
     struct cor_grpc_channel *ch = call->ch;
 
-    cor_list_remove(&call->link);
+    cor_dlist_remove(&call->link);
     cor_timer_cancel(&call->deadline);
     cor_message_reader_deinit(&call->reader);
     cor_buf_deinit(&call->out);
@@ -65,7 +65,7 @@ void cor_grpc_call_finish(struct cor_grpc_call *call)
     assert(call->state == COR_GRPC_CALL_DONE && !call->is_busy);
     status.message = cor_buf_str(&call->message);
     cor_timer_cancel(&call->deadline);
-    cor_list_remove(&call->link);
+    cor_dlist_remove(&call->link);
     call->is_busy = true;
     if (call->on_reply)
         call->on_reply(&status, is_ok ? call->reply : COR_STR(""), call->arg);
@@ -160,8 +160,8 @@ void cor_grpc_call_start(struct cor_grpc_call *call)
 
     if (r == -COR_ECANCELED)
         return;
-    cor_list_remove(&call->link);
-    cor_list_push(&call->ch->calls, &call->link);
+    cor_dlist_remove(&call->link);
+    cor_dlist_push(&call->ch->calls, &call->link);
     call->request = cor_free(call->request);
     call->metadata = cor_free(call->metadata);
     if (r < 0) {
@@ -183,7 +183,7 @@ static int begin(struct cor_grpc_call *call, const struct cor_grpc_call_opts *op
         r = open_stream(call, opts->method, opts->metadata, opts->nmetadata);
     if (r == 0) {
         call->state = COR_GRPC_CALL_RUNNING;
-        cor_list_push(&ch->calls, &call->link);
+        cor_dlist_push(&ch->calls, &call->link);
         return 0;
     }
     if (r != -COR_ECANCELED)
@@ -195,7 +195,7 @@ static int begin(struct cor_grpc_call *call, const struct cor_grpc_call_opts *op
     }
     r = keep_request(call, opts);
     if (r == 0)
-        cor_list_push(&ch->waiting, &call->link);
+        cor_dlist_push(&ch->waiting, &call->link);
     return r;
 }
 
@@ -215,7 +215,7 @@ static int new_call(struct cor_grpc_channel *ch, const struct cor_grpc_call_opts
         return -COR_ENOMEM;
     ch->ncalls++;
     call->ch = ch;
-    cor_list_init(&call->link);
+    cor_dlist_init(&call->link);
     cor_timer_init(&call->deadline, cor_net_loop(ch->net), on_deadline);
     cor_message_reader_init(&call->reader, ch->opts.recv_max, COR_GRPC_WINDOW);
     cor_buf_init(&call->out, COR_GRPC_SEND_MAX + COR_GRPC_SEND_QUEUE_BYTES);

@@ -38,8 +38,8 @@ static void wake_soon(struct cor_grpc_channel *ch)
 
 void cor_grpc_channel_set_due(struct cor_grpc_channel *ch, struct cor_grpc_call *call)
 {
-    cor_list_remove(&call->link);
-    cor_list_push(&ch->due, &call->link);
+    cor_dlist_remove(&call->link);
+    cor_dlist_push(&ch->due, &call->link);
     wake_soon(ch);
 }
 
@@ -69,7 +69,7 @@ static void on_link_closed(void *arg)
     struct cor_grpc_link *link = arg;
     struct cor_grpc_channel *ch = link->ch;
 
-    cor_list_remove(&link->link);
+    cor_dlist_remove(&link->link);
     cor_free(link);
     if (ch->state == COR_GRPC_CHANNEL_CLOSING)
         wake_soon(ch);
@@ -88,11 +88,11 @@ static void close_link(struct cor_grpc_link *link)
 /* Those that wait are taken off the list first: a callback may open new ones. */
 static void fail_waiting(struct cor_grpc_channel *ch)
 {
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
 
-    cor_list_init(&batch);
-    cor_list_splice(&batch, &ch->waiting);
-    while ((link = cor_list_pop(&batch))) {
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &ch->waiting);
+    while ((link = cor_dlist_pop(&batch))) {
         struct cor_grpc_call *call = COR_CONTAINER_OF(link, struct cor_grpc_call, link);
 
         cor_grpc_call_fail(call, COR_GRPC_UNAVAILABLE, ch->why, true);
@@ -110,12 +110,12 @@ static void enter_failing(struct cor_grpc_channel *ch)
 
 static void start_waiting(struct cor_grpc_channel *ch)
 {
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
 
-    cor_list_init(&batch);
-    cor_list_splice(&batch, &ch->waiting);
-    while ((link = cor_list_pop(&batch))) {
-        cor_list_push(&ch->waiting, link);
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &ch->waiting);
+    while ((link = cor_dlist_pop(&batch))) {
+        cor_dlist_push(&ch->waiting, link);
         if (ch->state == COR_GRPC_CHANNEL_READY)
             cor_grpc_call_start(COR_CONTAINER_OF(link, struct cor_grpc_call, link));
     }
@@ -223,7 +223,7 @@ static int connect_target(struct cor_grpc_channel *ch)
         cor_free(link);
         return r;
     }
-    cor_list_push(&ch->links, &link->link);
+    cor_dlist_push(&ch->links, &link->link);
     ch->active = link;
     return 0;
 }
@@ -250,18 +250,18 @@ static void finish_close(struct cor_grpc_channel *ch)
 static void on_soon(struct cor_timer *timer)
 {
     struct cor_grpc_channel *ch = COR_CONTAINER_OF(timer, struct cor_grpc_channel, soon);
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
 
     cor_timer_set(&ch->soon, FAR_MS);
-    cor_list_init(&batch);
-    cor_list_splice(&batch, &ch->due);
-    while ((link = cor_list_pop(&batch))) {
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &ch->due);
+    while ((link = cor_dlist_pop(&batch))) {
         struct cor_grpc_call *call = COR_CONTAINER_OF(link, struct cor_grpc_call, link);
 
-        cor_list_push(&ch->calls, link);
+        cor_dlist_push(&ch->calls, link);
         cor_grpc_call_deliver(call);
     }
-    if (ch->state == COR_GRPC_CHANNEL_CLOSING && ch->ncalls == 0 && cor_list_empty(&ch->links))
+    if (ch->state == COR_GRPC_CHANNEL_CLOSING && ch->ncalls == 0 && cor_dlist_empty(&ch->links))
         finish_close(ch);
 }
 
@@ -316,10 +316,10 @@ int cor_grpc_channel_open(struct cor_net *net, const struct cor_grpc_channel_opt
     if (!ch)
         return -COR_ENOMEM;
     ch->net = net;
-    cor_list_init(&ch->links);
-    cor_list_init(&ch->waiting);
-    cor_list_init(&ch->due);
-    cor_list_init(&ch->calls);
+    cor_dlist_init(&ch->links);
+    cor_dlist_init(&ch->waiting);
+    cor_dlist_init(&ch->due);
+    cor_dlist_init(&ch->calls);
     cor_timer_init(&ch->soon, cor_net_loop(net), on_soon);
     cor_timer_init(&ch->retry, cor_net_loop(net), on_retry);
     cor_rand_init(&ch->rand);
@@ -339,9 +339,10 @@ int cor_grpc_channel_open(struct cor_net *net, const struct cor_grpc_channel_opt
     return 0;
 }
 
-static void cancel_calls(struct cor_grpc_channel *ch, struct cor_list *calls)
+static void cancel_calls(struct cor_grpc_channel *ch, struct cor_dlist *calls)
 {
-    COR_LIST_FOREACH_SAFE(link, calls) {
+    COR_DLIST_FOREACH_SAFE(link, calls)
+    {
         struct cor_grpc_call *call = COR_CONTAINER_OF(link, struct cor_grpc_call, link);
 
         cor_grpc_call_fail(call, COR_GRPC_CANCELLED, "the channel is closed", false);
@@ -355,11 +356,11 @@ void cor_grpc_channel_close(struct cor_grpc_channel *ch, void (*on_closed)(void 
     ch->state = COR_GRPC_CHANNEL_CLOSING;
     ch->on_closed = on_closed;
     ch->closed_arg = arg;
-    cor_list_splice(&ch->calls, &ch->due);
+    cor_dlist_splice(&ch->calls, &ch->due);
     cancel_calls(ch, &ch->waiting);
     cancel_calls(ch, &ch->calls);
-    COR_LIST_FOREACH_SAFE(link, &ch->links)
-        close_link(COR_CONTAINER_OF(link, struct cor_grpc_link, link));
+    COR_DLIST_FOREACH_SAFE(link, &ch->links)
+    close_link(COR_CONTAINER_OF(link, struct cor_grpc_link, link));
     wake_soon(ch);
 }
 

@@ -3,7 +3,7 @@
 #define COR_GRPC_CHANNEL_INT_H
 
 #include "base/backoff.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/rand.h"
 #include "grpc/call.h"
 #include "grpc/channel.h"
@@ -19,7 +19,7 @@
 /* A connection of the channel's: the current one, or one that drains. */
 struct cor_grpc_link {
     struct cor_grpc_channel *ch;
-    struct cor_list link; /* ch->links */
+    struct cor_dlist link; /* ch->links */
     struct cor_client_conn *conn;
     const char *authority;
 };
@@ -46,10 +46,10 @@ struct cor_grpc_channel {
     size_t failed;  /* targets in a row that could not be reached */
     enum cor_grpc_channel_state state;
     struct cor_grpc_link *active; /* CONNECTING, READY */
-    struct cor_list links;
-    struct cor_list waiting; /* calls, until there is a connection */
-    struct cor_list due;     /* calls whose on_done comes from the timer */
-    struct cor_list calls;   /* the others */
+    struct cor_dlist links;
+    struct cor_dlist waiting; /* calls, until there is a connection */
+    struct cor_dlist due;     /* calls whose on_done comes from the timer */
+    struct cor_dlist calls;   /* the others */
     size_t ncalls;
     struct cor_timer retry; /* FAILING: the next round */
     struct cor_timer soon;  /* `due` */
@@ -66,7 +66,7 @@ enum cor_grpc_call_state { COR_GRPC_CALL_WAITING, COR_GRPC_CALL_RUNNING, COR_GRP
 
 struct cor_grpc_call {
     struct cor_grpc_channel *ch;
-    struct cor_list link; /* ch->waiting, calls or due */
+    struct cor_dlist link; /* ch->waiting, calls or due */
     enum cor_grpc_call_state state;
     struct cor_h2_stream *stream; /* RUNNING */
     const struct cor_grpc_call_cbs *cbs;

@@ -37,7 +37,7 @@ void cor_http_client_look_closed(struct cor_http_client *c)
     void (*on_closed)(void *arg) = c->on_closed;
     void *arg = c->closed_arg;
 
-    if (!c->is_closing || !cor_list_empty(&c->links) || c->ncalls > 0)
+    if (!c->is_closing || !cor_dlist_empty(&c->links) || c->ncalls > 0)
         return;
     free_client(c);
     if (on_closed)
@@ -66,7 +66,8 @@ static bool suits(const struct cor_http_link *l, const struct cor_http_call *cal
 
 static struct cor_http_link *find_link(struct cor_http_client *c, const struct cor_http_call *call)
 {
-    COR_LIST_FOREACH(it, &c->ready) {
+    COR_DLIST_FOREACH(it, &c->ready)
+    {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, ready_link);
 
         if (suits(l, call))
@@ -87,12 +88,12 @@ static void run(struct cor_http_link *l, struct cor_http_call *call)
         cor_http_call_end(call, r, cor_err_text(r));
         return;
     }
-    cor_list_remove(&call->link);
+    cor_dlist_remove(&call->link);
     l->client->nwaiting--;
     call->state = COR_HTTP_CALL_RUNNING;
     call->at = l;
     l->nserved++;
-    cor_list_push(&l->calls, &call->link);
+    cor_dlist_push(&l->calls, &call->link);
 }
 
 /* Until it is known what the server speaks, one connection is tried; it may do for all. */
@@ -105,7 +106,8 @@ static size_t dials_wanted(const struct cor_http_client *c)
 
 static void give_up_dials(struct cor_http_client *c)
 {
-    COR_LIST_FOREACH_SAFE(it, &c->links) {
+    COR_DLIST_FOREACH_SAFE(it, &c->links)
+    {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
 
         if (c->ndialling > dials_wanted(c) && l->state < COR_HTTP_LINK_OPEN)
@@ -119,8 +121,8 @@ void cor_http_client_set_tls(struct cor_http_client *c, struct cor_tls *tls)
     cor_tls_ref(tls);
     cor_tls_unref(c->opts.tls);
     c->opts.tls = tls;
-    COR_LIST_FOREACH(it, &c->links)
-        cor_http_link_set_stale(COR_CONTAINER_OF(it, struct cor_http_link, link));
+    COR_DLIST_FOREACH(it, &c->links)
+    cor_http_link_set_stale(COR_CONTAINER_OF(it, struct cor_http_link, link));
 }
 
 /* Files that cannot be used leave the certificate as it was, until the next look. */
@@ -194,7 +196,7 @@ static void leave(struct cor_http_call *call)
     struct cor_http_link *l = COR_STEAL(call->at);
     struct cor_h2_stream *stream = COR_STEAL(call->stream);
 
-    cor_list_remove(&call->link);
+    cor_dlist_remove(&call->link);
     if (call->state == COR_HTTP_CALL_WAITING)
         call->client->nwaiting--;
     if (!l)
@@ -213,7 +215,7 @@ void cor_http_call_end(struct cor_http_call *call, int r, const char *text)
         return;
     leave(call);
     call->state = COR_HTTP_CALL_DUE;
-    cor_list_push(&call->client->due, &call->link);
+    cor_dlist_push(&call->client->due, &call->link);
     call->r = r;
     snprintf(call->text, sizeof(call->text), "%s", text);
     cor_timer_set(&call->timer, 0);
@@ -224,7 +226,7 @@ static void wait_again(struct cor_http_call *call)
     leave(call);
     call->state = COR_HTTP_CALL_WAITING;
     call->has_head = false;
-    cor_list_push_front(&call->client->waiting, &call->link);
+    cor_dlist_push_front(&call->client->waiting, &call->link);
     call->client->nwaiting++;
 }
 
@@ -366,7 +368,7 @@ static void on_call_timer(struct cor_timer *timer)
         cor_http_client_pump(c);
         return;
     }
-    cor_list_remove(&call->link);
+    cor_dlist_remove(&call->link);
     call->cbs->on_done(call->arg, call->r, call->text);
     call_free(call);
     cor_http_client_look_closed(c);
@@ -442,7 +444,7 @@ int cor_http_call_open(struct cor_http_client *c, const struct cor_http_call_opt
         call_free(call);
         return r;
     }
-    cor_list_push(&c->waiting, &call->link);
+    cor_dlist_push(&c->waiting, &call->link);
     c->nwaiting++;
     cor_http_client_pump(c);
     *ret_call = call;
@@ -508,10 +510,10 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
         return -COR_ENOMEM;
     c->net = net;
     set_opts(c, opts);
-    cor_list_init(&c->links);
-    cor_list_init(&c->ready);
-    cor_list_init(&c->waiting);
-    cor_list_init(&c->due);
+    cor_dlist_init(&c->links);
+    cor_dlist_init(&c->ready);
+    cor_dlist_init(&c->waiting);
+    cor_dlist_init(&c->due);
     cor_buf_init(&c->authority, 512);
     cor_timer_init(&c->soon, cor_net_loop(net), on_soon);
     cor_timer_init(&c->cert, cor_net_loop(net), on_cert_timer);
@@ -536,11 +538,10 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
     return 0;
 }
 
-static void end_all(struct cor_list *calls)
+static void end_all(struct cor_dlist *calls)
 {
-    COR_LIST_FOREACH_SAFE(it, calls)
-        cor_http_call_end(COR_CONTAINER_OF(it, struct cor_http_call, link), -COR_ECANCELED,
-                          "canceled");
+    COR_DLIST_FOREACH_SAFE(it, calls)
+    cor_http_call_end(COR_CONTAINER_OF(it, struct cor_http_call, link), -COR_ECANCELED, "canceled");
 }
 
 void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *arg), void *arg)
@@ -550,7 +551,8 @@ void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *ar
     c->on_closed = on_closed;
     c->closed_arg = arg;
     end_all(&c->waiting);
-    COR_LIST_FOREACH_SAFE(it, &c->links) {
+    COR_DLIST_FOREACH_SAFE(it, &c->links)
+    {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
 
         end_all(&l->calls);

@@ -8,8 +8,8 @@
 
 static struct cor_http_call *call_of(const struct cor_http_link *l)
 {
-    return cor_list_empty(&l->calls) ? NULL
-                                     : COR_CONTAINER_OF(l->calls.next, struct cor_http_call, link);
+    return cor_dlist_empty(&l->calls) ? NULL
+                                      : COR_CONTAINER_OF(l->calls.next, struct cor_http_call, link);
 }
 
 static int on_head(const struct cor_h1_head *head, void *arg)
@@ -56,7 +56,7 @@ static void rest(struct cor_http_link *l)
     }
     cor_h1_next(l->h1, false);
     client->nidle++;
-    cor_list_push_front(&client->ready, &l->ready_link);
+    cor_dlist_push_front(&client->ready, &l->ready_link);
     cor_timer_set(&l->timer, COR_HTTP_CLIENT_IDLE_MS);
 }
 
@@ -77,7 +77,7 @@ static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg
     size_t used = 0;
     int r;
 
-    if (cor_list_empty(&l->calls)) {
+    if (cor_dlist_empty(&l->calls)) {
         cor_http_link_close(l); /* Nobody asked: what it means cannot be known. */
         return;
     }
@@ -99,7 +99,7 @@ static void on_stream_end(struct cor_stream *s, int why, void *arg)
 {
     struct cor_http_link *l = arg;
 
-    if (why == 0 && !cor_list_empty(&l->calls) && cor_h1_is_begun(l->h1) &&
+    if (why == 0 && !cor_dlist_empty(&l->calls) && cor_h1_is_begun(l->h1) &&
         cor_h1_finish(l->h1) == 0 && cor_h1_is_done(l->h1)) {
         l->keep_alive = false;
         complete(l);

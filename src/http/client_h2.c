@@ -41,7 +41,7 @@ static void on_writable(struct cor_h2_stream *s, void *arg)
 /* A link without calls idles. */
 static void settle(struct cor_http_link *l)
 {
-    if (cor_list_empty(&l->calls) && l->state == COR_HTTP_LINK_OPEN && !l->is_stale)
+    if (cor_dlist_empty(&l->calls) && l->state == COR_HTTP_LINK_OPEN && !l->is_stale)
         cor_timer_set(&l->timer, COR_HTTP_CLIENT_IDLE_MS);
     cor_http_client_pump(l->client);
 }

@@ -3,7 +3,7 @@
 #define COR_HTTP_CLIENT_INT_H
 
 #include "base/buf.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "http/client.h"
 #include "http/client_conn.h"
 #include "http/dial.h"
@@ -19,7 +19,7 @@ enum cor_http_call_state { COR_HTTP_CALL_WAITING, COR_HTTP_CALL_RUNNING, COR_HTT
 
 struct cor_http_call {
     struct cor_http_client *client;
-    struct cor_list link; /* client->waiting or due, or at->calls */
+    struct cor_dlist link; /* client->waiting or due, or at->calls */
     enum cor_http_call_state state;
     struct cor_http_link *at;     /* RUNNING */
     struct cor_h2_stream *stream; /* RUNNING over HTTP/2, until it is closed */
@@ -58,10 +58,10 @@ enum cor_http_link_state {
 /* A connection. */
 struct cor_http_link {
     struct cor_http_client *client;
-    struct cor_list link;       /* client->links */
-    struct cor_list ready_link; /* client->ready: may take a call */
+    struct cor_dlist link;       /* client->links */
+    struct cor_dlist ready_link; /* client->ready: may take a call */
     enum cor_http_link_state state;
-    struct cor_list calls;         /* RUNNING on it; HTTP/1.1: one at most */
+    struct cor_dlist calls;        /* RUNNING on it; HTTP/1.1: one at most */
     struct cor_http_call *current; /* whose callback runs; NULL when it was cancelled by that */
     size_t nserved;                /* calls that it was given */
     struct cor_dial *dial;
@@ -80,8 +80,8 @@ struct cor_http_client {
     char *host, *unix_path, *server_name;
     struct cor_buf authority;
     struct cor_proxy proxy;
-    struct cor_list links, ready;
-    struct cor_list waiting, due;
+    struct cor_dlist links, ready;
+    struct cor_dlist waiting, due;
     size_t nwaiting, ndialling, nidle, ncalls;
     bool is_h1; /* what the last connection spoke: each call needs its own */
     bool is_closing;

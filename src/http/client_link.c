@@ -15,7 +15,7 @@ static void finish_close(struct cor_http_link *l)
     if (l->state != COR_HTTP_LINK_CLOSING || l->nclosing > 0)
         return;
     cor_timer_cancel(&l->timer);
-    cor_list_remove(&l->link);
+    cor_dlist_remove(&l->link);
     cor_h1_free(l->h1);
     cor_free(l);
     cor_http_client_look_closed(client);
@@ -37,9 +37,9 @@ static void close_dial(struct cor_http_link *l)
 
 void cor_http_link_retire(struct cor_http_link *l)
 {
-    if (l->h1 && !cor_list_empty(&l->ready_link))
+    if (l->h1 && !cor_dlist_empty(&l->ready_link))
         l->client->nidle--;
-    cor_list_remove(&l->ready_link);
+    cor_dlist_remove(&l->ready_link);
 }
 
 void cor_http_link_set_stale(struct cor_http_link *l)
@@ -62,7 +62,7 @@ void cor_http_link_close(struct cor_http_link *l)
 {
     if (l->state == COR_HTTP_LINK_CLOSING)
         return;
-    assert(cor_list_empty(&l->calls));
+    assert(cor_dlist_empty(&l->calls));
     leave_state(l);
     l->state = COR_HTTP_LINK_CLOSING;
     if (l->dial)
@@ -82,15 +82,15 @@ void cor_http_link_close(struct cor_http_link *l)
 void cor_http_link_fail(struct cor_http_link *l, int r, const char *text)
 {
     struct cor_http_client *client = l->client;
-    struct cor_list calls, *it;
+    struct cor_dlist calls, *it;
     bool was_dialling = l->state < COR_HTTP_LINK_OPEN;
 
     if (l->state == COR_HTTP_LINK_CLOSING)
         return;
-    cor_list_init(&calls);
-    cor_list_splice(&calls, &l->calls);
+    cor_dlist_init(&calls);
+    cor_dlist_splice(&calls, &l->calls);
     cor_http_link_close(l);
-    while ((it = cor_list_pop(&calls)))
+    while ((it = cor_dlist_pop(&calls)))
         cor_http_call_lost(COR_CONTAINER_OF(it, struct cor_http_call, link), r, text, false);
     if (was_dialling)
         cor_http_client_dial_failed(client, r, text);
@@ -107,7 +107,7 @@ void cor_http_link_set_open(struct cor_http_link *l)
     client->is_h1 = l->h1;
     if (l->is_stale)
         return;
-    cor_list_push(&client->ready, &l->ready_link);
+    cor_dlist_push(&client->ready, &l->ready_link);
     client->nidle += l->h1 ? 1 : 0;
     cor_timer_set(&l->timer, COR_HTTP_CLIENT_IDLE_MS);
     cor_http_client_pump(client);
@@ -155,7 +155,7 @@ static void on_timer(struct cor_timer *timer)
         finish_close(l);
     else if (l->is_stale)
         end_stale(l);
-    else if (l->state == COR_HTTP_LINK_OPEN && cor_list_empty(&l->calls))
+    else if (l->state == COR_HTTP_LINK_OPEN && cor_dlist_empty(&l->calls))
         cor_http_link_close(l);
 }
 
@@ -185,8 +185,8 @@ int cor_http_link_open(struct cor_http_client *c)
     if (!l)
         return -COR_ENOMEM;
     l->client = c;
-    cor_list_init(&l->ready_link);
-    cor_list_init(&l->calls);
+    cor_dlist_init(&l->ready_link);
+    cor_dlist_init(&l->calls);
     cor_timer_init(&l->timer, cor_net_loop(c->net), on_timer);
     r = cor_timer_set(&l->timer, COR_HTTP_CLIENT_FAR_MS);
     if (r == 0)
@@ -196,7 +196,7 @@ int cor_http_link_open(struct cor_http_client *c)
         cor_free(l);
         return r;
     }
-    cor_list_push(&c->links, &l->link);
+    cor_dlist_push(&c->links, &l->link);
     c->ndialling++;
     return 0;
 }

@@ -14,9 +14,9 @@
 
 static void leave_unknown(struct cor_conn *c)
 {
-    if (cor_list_empty(&c->unknown_link))
+    if (cor_dlist_empty(&c->unknown_link))
         return;
-    cor_list_remove(&c->unknown_link);
+    cor_dlist_remove(&c->unknown_link);
     atomic_fetch_sub_explicit(&c->worker->nunknown, 1, memory_order_relaxed);
 }
 
@@ -25,7 +25,7 @@ static void on_stream_closed(void *arg)
     struct cor_conn *c = arg;
     struct cor_http_worker *w = c->worker;
 
-    cor_list_remove(&c->link);
+    cor_dlist_remove(&c->link);
     cor_conn_h1_free(c);
     cor_conn_h2_free(c);
     cor_buf_deinit(&c->pending);
@@ -216,7 +216,8 @@ static void end_unread(struct cor_conn *c)
     struct cor_http_worker *w = c->worker;
     size_t n = 0;
 
-    COR_LIST_FOREACH_SAFE(it, &w->unknown) {
+    COR_DLIST_FOREACH_SAFE(it, &w->unknown)
+    {
         struct cor_conn *old = COR_CONTAINER_OF(it, struct cor_conn, unknown_link);
 
         if (n++ == REPLACED_OF || !cor_budget_is_over(&c->share))
@@ -239,7 +240,7 @@ static void on_waiting(struct cor_stream *s, size_t n, void *arg)
     else
         cor_budget_give(&c->share, c->out_charged - n);
     c->out_charged = n;
-    if (has_grown && !cor_list_empty(&c->unknown_link) && cor_budget_is_over(&c->share))
+    if (has_grown && !cor_dlist_empty(&c->unknown_link) && cor_budget_is_over(&c->share))
         end_unread(c);
 }
 
@@ -280,8 +281,8 @@ static struct cor_conn *new_conn(struct cor_http_worker *w)
     c->begun_ms = cor_loop_now_ms(w->loop);
     cor_timer_init(&c->timer, w->loop, on_timer);
     cor_buf_init(&c->pending, COR_HTTP_PENDING_MAX + COR_STREAM_READ_MAX);
-    cor_list_init(&c->exchanges);
-    cor_list_init(&c->unknown_link);
+    cor_dlist_init(&c->exchanges);
+    cor_dlist_init(&c->unknown_link);
     return c;
 }
 
@@ -312,7 +313,8 @@ static bool end_oldest(struct cor_http_worker *w, const struct cor_str *source,
 {
     size_t n = 0;
 
-    COR_LIST_FOREACH_SAFE(it, &w->unknown) {
+    COR_DLIST_FOREACH_SAFE(it, &w->unknown)
+    {
         struct cor_conn *c = COR_CONTAINER_OF(it, struct cor_conn, unknown_link);
 
         if (n++ == REPLACED_OF)
@@ -370,7 +372,7 @@ void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
         cor_worker_conn_closed(w);
         return;
     }
-    cor_list_push(&w->conns, &c->link);
+    cor_dlist_push(&w->conns, &c->link);
     if (enter(c, is_one_too_many) < 0) {
         atomic_fetch_add_explicit(&w->refused, 1, memory_order_relaxed);
         cor_conn_cut(c);
@@ -378,7 +380,7 @@ void cor_conn_open(struct cor_http_worker *w, int take_fd, struct cor_tls *tls,
     }
     /* Only now: it must not be found when a connection is looked for that could make room for it.
      */
-    cor_list_push(&w->unknown, &c->unknown_link);
+    cor_dlist_push(&w->unknown, &c->unknown_link);
     atomic_fetch_add_explicit(&w->nunknown, 1, memory_order_relaxed);
     cor_conn_set_timer(c, &c->timer, c->begun_ms + cor_conn_limits(c)->head_timeout_ms);
 }

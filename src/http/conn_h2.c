@@ -8,7 +8,7 @@
 #include "http/server_int.h"
 
 struct exchange {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_http_response resp;
     struct cor_h2_stream *stream; /* NULL: its end was said, or it is gone */
     struct cor_timer timer;
@@ -48,7 +48,7 @@ static void finish(struct exchange *x)
     struct cor_conn *c = x->resp.conn;
 
     cor_timer_cancel(&x->timer);
-    cor_list_remove(&x->link);
+    cor_dlist_remove(&x->link);
     x->resp.state = COR_RESPONSE_NONE;
     x->is_over = true;
     if (!x->is_dispatching)
@@ -235,7 +235,7 @@ static struct exchange *new_exchange(struct cor_conn *c, const struct cor_h2_hea
     req->target = head->path;
     if (keeps_head)
         copy_head(x, head);
-    cor_list_push(&c->exchanges, &x->link);
+    cor_dlist_push(&c->exchanges, &x->link);
     c->nexchanges++;
     return x;
 }
@@ -381,7 +381,7 @@ void cor_conn_h2_free(struct cor_conn *c)
 
 void cor_conn_h2_gone(struct cor_conn *c, int why)
 {
-    while (!cor_list_empty(&c->exchanges)) {
+    while (!cor_dlist_empty(&c->exchanges)) {
         struct exchange *x = COR_CONTAINER_OF(c->exchanges.next, struct exchange, link);
 
         x->stream = NULL;
@@ -392,7 +392,8 @@ void cor_conn_h2_gone(struct cor_conn *c, int why)
 
 bool cor_conn_h2_waits_for_peer(const struct cor_conn *c)
 {
-    COR_LIST_FOREACH(it, &c->exchanges) {
+    COR_DLIST_FOREACH(it, &c->exchanges)
+    {
         if (!cor_response_waits_for_peer(&COR_CONTAINER_OF(it, struct exchange, link)->resp))
             return false;
     }
@@ -452,15 +453,15 @@ void cor_conn_h2_timer(struct cor_conn *c)
 
 void cor_conn_h2_drain(struct cor_conn *c)
 {
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
 
     if (c->state != COR_CONN_READING)
         return;
     leave(c);
-    cor_list_init(&batch);
-    cor_list_splice(&batch, &c->exchanges);
-    while ((link = cor_list_pop(&batch))) {
-        cor_list_push(&c->exchanges, link);
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &c->exchanges);
+    while ((link = cor_dlist_pop(&batch))) {
+        cor_dlist_push(&c->exchanges, link);
         cor_response_tell_drain(&COR_CONTAINER_OF(link, struct exchange, link)->resp);
     }
 }

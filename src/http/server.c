@@ -22,7 +22,7 @@
 #define CONNECTIONS_IN_TRANSIT 64
 
 struct listener {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_http_server *server;
     struct cor_listener *socket;
     struct cor_tls *tls;
@@ -57,8 +57,8 @@ static void on_drain_over(struct cor_timer *timer)
 {
     struct cor_http_worker *w = COR_CONTAINER_OF(timer, struct cor_http_worker, drain);
 
-    COR_LIST_FOREACH_SAFE(it, &w->conns)
-        cor_conn_gone(COR_CONTAINER_OF(it, struct cor_conn, link), -COR_ECANCELED);
+    COR_DLIST_FOREACH_SAFE(it, &w->conns)
+    cor_conn_gone(COR_CONTAINER_OF(it, struct cor_conn, link), -COR_ECANCELED);
 }
 
 static int open_worker(struct cor_http_server *server, unsigned index, struct cor_loop *loop)
@@ -68,8 +68,8 @@ static int open_worker(struct cor_http_server *server, unsigned index, struct co
     w->server = server;
     w->index = index;
     w->loop = loop;
-    cor_list_init(&w->conns);
-    cor_list_init(&w->unknown);
+    cor_dlist_init(&w->conns);
+    cor_dlist_init(&w->unknown);
     cor_buf_init(&w->head, HEAD_OUT_MAX);
     cor_timer_init(&w->drain, loop, on_drain_over);
     return cor_net_open(loop, &w->net);
@@ -96,7 +96,7 @@ int cor_http_server_new(const struct cor_http_server_opts *opts,
                                                .window = COR_H2_WINDOW,
                                                .head_max = COR_H2_HEAD_MAX,
                                                .headers_max = COR_H2_HEADERS_MAX};
-    cor_list_init(&server->listeners);
+    cor_dlist_init(&server->listeners);
     for (unsigned i = 0; i < opts->nloops; i++) {
         r = open_worker(server, i, opts->loops[i]);
         if (r < 0) {
@@ -234,7 +234,7 @@ static int add_listener(struct listener *l, int r)
         free_listener(l);
         return r;
     }
-    cor_list_push(&l->server->listeners, &l->link);
+    cor_dlist_push(&l->server->listeners, &l->link);
     l->server->workers[0].nlisteners++;
     return 0;
 }
@@ -290,8 +290,8 @@ void cor_worker_conn_closed(struct cor_http_worker *w)
 static void drain_worker(struct cor_http_worker *w)
 {
     w->is_draining = true;
-    COR_LIST_FOREACH_SAFE(it, &w->conns)
-        cor_conn_drain(COR_CONTAINER_OF(it, struct cor_conn, link));
+    COR_DLIST_FOREACH_SAFE(it, &w->conns)
+    cor_conn_drain(COR_CONTAINER_OF(it, struct cor_conn, link));
     if (cor_timer_set(&w->drain, w->server->drain_ms) < 0)
         on_drain_over(&w->drain);
     close_worker_if_empty(w);
@@ -317,9 +317,9 @@ static void on_close_mail(struct cor_mail *mail)
 {
     struct cor_http_worker *w = COR_CONTAINER_OF(mail, struct cor_http_worker, drain_mail);
     struct cor_http_server *server = w->server;
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&server->listeners))) {
+    while ((link = cor_dlist_pop(&server->listeners))) {
         struct listener *l = COR_CONTAINER_OF(link, struct listener, link);
 
         cor_listener_close(l->socket, on_listener_closed, l);

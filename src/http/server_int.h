@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "http/budget.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -45,11 +45,11 @@ struct cor_http_worker {
     unsigned index;
     struct cor_loop *loop;
     struct cor_net *net;
-    struct cor_list conns;
-    struct cor_list unknown; /* of them those that have not authenticated, the oldest first */
-    struct cor_buf head;     /* scratch: a response's head, an error's body */
-    char date[32];           /* of the last head */
-    uint64_t date_s;         /* monotonic second that `date` was made in */
+    struct cor_dlist conns;
+    struct cor_dlist unknown; /* of them those that have not authenticated, the oldest first */
+    struct cor_buf head;      /* scratch: a response's head, an error's body */
+    char date[32];            /* of the last head */
+    uint64_t date_s;          /* monotonic second that `date` was made in */
     bool is_draining;
     bool is_closing; /* the net is being closed */
     struct cor_timer drain;
@@ -64,7 +64,7 @@ struct cor_http_server {
     struct cor_h1_limits h1_limits;
     struct cor_h2_limits h2_limits;
     struct cor_budget budget;
-    struct cor_list listeners; /* struct listener; worker 0 */
+    struct cor_dlist listeners; /* struct listener; worker 0 */
     uint64_t drain_ms;
     void (*on_closed)(void *arg);
     void *closed_arg;
@@ -139,7 +139,7 @@ enum cor_conn_state {
 };
 
 struct cor_conn {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_http_worker *worker;
     struct cor_stream *stream;
     enum cor_conn_state state;
@@ -151,7 +151,7 @@ struct cor_conn {
 
     /* What it holds is charged to its share; here what belongs to no response. */
     struct cor_budget_share share;
-    struct cor_list unknown_link; /* worker->unknown, while it has not authenticated */
+    struct cor_dlist unknown_link; /* worker->unknown, while it has not authenticated */
     size_t pending_charged;
     size_t out_charged;  /* of output that the socket did not take at once */
     size_t head_charged; /* of a head that is being read, or of an HTTP/1.1 head that stays */
@@ -170,7 +170,7 @@ struct cor_conn {
     struct cor_http_response resp;
 
     /* HTTP/2 */
-    struct cor_list exchanges;
+    struct cor_dlist exchanges;
     size_t nexchanges;
     size_t nrefused; /* streams, while it has not authenticated */
     bool is_leaving; /* GOAWAY has been said */

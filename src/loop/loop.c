@@ -285,7 +285,7 @@ void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail)
     cor_mailbox_reply(&loop->mailbox, mail);
 }
 
-void cor_loop_reply_all(struct cor_loop *loop, struct cor_list *mails, size_t n)
+void cor_loop_reply_all(struct cor_loop *loop, struct cor_dlist *mails, size_t n)
 {
     cor_mailbox_reply_all(&loop->mailbox, mails, n);
 }

@@ -60,7 +60,7 @@ uint64_t cor_loop_now_ms(const struct cor_loop *loop);
 /* From any thread; see mailbox.h. */
 int cor_loop_post(struct cor_loop *loop, struct cor_mail *mail);
 void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail);
-void cor_loop_reply_all(struct cor_loop *loop, struct cor_list *mails, size_t n);
+void cor_loop_reply_all(struct cor_loop *loop, struct cor_dlist *mails, size_t n);
 
 /* For net's handles only. */
 struct uv_loop_s *cor_loop_uv(struct cor_loop *loop);

@@ -9,7 +9,7 @@
 void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg)
 {
     pthread_mutex_init(&mb->lock, NULL);
-    cor_list_init(&mb->queue);
+    cor_dlist_init(&mb->queue);
     mb->len = 0;
     mb->max = max;
     mb->wake = wake;
@@ -19,7 +19,7 @@ void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg
 
 void cor_mailbox_deinit(struct cor_mailbox *mb)
 {
-    assert(cor_list_empty(&mb->queue));
+    assert(cor_dlist_empty(&mb->queue));
     while (atomic_load_explicit(&mb->nwaking, memory_order_acquire) > 0)
         sched_yield(); /* for as long as a write() takes */
     pthread_mutex_destroy(&mb->lock);
@@ -40,9 +40,9 @@ static void unlock_and_wake(struct cor_mailbox *mb, bool was_empty)
 
 static void push_and_unlock(struct cor_mailbox *mb, struct cor_mail *mail)
 {
-    bool was_empty = cor_list_empty(&mb->queue);
+    bool was_empty = cor_dlist_empty(&mb->queue);
 
-    cor_list_push(&mb->queue, &mail->link);
+    cor_dlist_push(&mb->queue, &mail->link);
     mb->len++;
     unlock_and_wake(mb, was_empty);
 }
@@ -66,31 +66,31 @@ void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail)
     push_and_unlock(mb, mail);
 }
 
-void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_list *mails, size_t n)
+void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n)
 {
     bool was_empty;
 
     if (n == 0)
         return;
     pthread_mutex_lock(&mb->lock);
-    was_empty = cor_list_empty(&mb->queue);
-    cor_list_splice(&mb->queue, mails);
+    was_empty = cor_dlist_empty(&mb->queue);
+    cor_dlist_splice(&mb->queue, mails);
     mb->len += n;
     unlock_and_wake(mb, was_empty);
 }
 
 size_t cor_mailbox_deliver(struct cor_mailbox *mb)
 {
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
     size_t n;
 
-    cor_list_init(&batch);
+    cor_dlist_init(&batch);
     pthread_mutex_lock(&mb->lock);
-    cor_list_splice(&batch, &mb->queue);
+    cor_dlist_splice(&batch, &mb->queue);
     n = mb->len;
     mb->len = 0;
     pthread_mutex_unlock(&mb->lock);
-    while ((link = cor_list_pop(&batch))) {
+    while ((link = cor_dlist_pop(&batch))) {
         struct cor_mail *mail = COR_CONTAINER_OF(link, struct cor_mail, link);
 
         mail->on_mail(mail);

@@ -8,17 +8,17 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 
 /* Embedded by the sender in what it sends; in at most one mailbox at a time. */
 struct cor_mail {
-    struct cor_list link;
+    struct cor_dlist link;
     void (*on_mail)(struct cor_mail *mail); /* runs on the receiver, which then owns the mail */
 };
 
 struct cor_mailbox {
     pthread_mutex_t lock; /* a leaf: nothing is called while it is held */
-    struct cor_list queue;
+    struct cor_dlist queue;
     size_t len;
     size_t max;
     void (*wake)(void *arg); /* any thread, lock released; when the queue was empty */
@@ -41,7 +41,7 @@ void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail);
 
 /* `n` answers at once, linked by their `link`; the receiver is woken at most once for them all.
  * `mails` is empty afterwards. */
-void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_list *mails, size_t n);
+void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n);
 
 /* Runs all mails that are there now and returns how many; mails posted meanwhile wake again. */
 size_t cor_mailbox_deliver(struct cor_mailbox *mb);

@@ -28,7 +28,7 @@ struct cor_offload {
     struct cor_offload_opts opts;
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t more;  /* there is a job, or it is time to stop */
-    struct cor_list queue;
+    struct cor_dlist queue;
     bool stopping;
     struct cor_offload_stats stats;
     struct share shares[COR_OFFLOAD_OWNERS];
@@ -49,11 +49,11 @@ static struct cor_job *take_job(struct cor_offload *o)
     struct cor_job *job = NULL;
 
     pthread_mutex_lock(&o->lock);
-    while (cor_list_empty(&o->queue) && !o->stopping)
+    while (cor_dlist_empty(&o->queue) && !o->stopping)
         pthread_cond_wait(&o->more, &o->lock);
-    if (!cor_list_empty(&o->queue)) {
+    if (!cor_dlist_empty(&o->queue)) {
         job = COR_CONTAINER_OF(o->queue.next, struct cor_job, link);
-        cor_list_remove(&job->link);
+        cor_dlist_remove(&job->link);
         o->stats.waiting--;
     }
     pthread_mutex_unlock(&o->lock);
@@ -129,7 +129,7 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
     o->opts = *opts;
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->more, NULL);
-    cor_list_init(&o->queue);
+    cor_dlist_init(&o->queue);
     r = start_threads(o);
     if (r < 0) {
         cor_offload_free(o);
@@ -149,7 +149,7 @@ struct cor_offload *cor_offload_free(struct cor_offload *o)
     pthread_mutex_unlock(&o->lock);
     for (size_t i = 0; i < o->nstarted; i++)
         pthread_join(o->threads[i], NULL);
-    assert(cor_list_empty(&o->queue) && o->stats.bytes == 0);
+    assert(cor_dlist_empty(&o->queue) && o->stats.bytes == 0);
     pthread_cond_destroy(&o->more);
     pthread_mutex_destroy(&o->lock);
     return cor_free(o);
@@ -180,7 +180,7 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
         !has_room((size_t)o->stats.bytes, job->bytes, o->opts.bytes_max))
         r = -COR_EBUSY;
     if (r == 0) {
-        cor_list_push(&o->queue, &job->link);
+        cor_dlist_push(&o->queue, &job->link);
         o->stats.jobs++;
         o->stats.waiting++;
         o->stats.bytes += job->bytes;

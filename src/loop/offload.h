@@ -35,7 +35,7 @@ struct cor_job {
     struct cor_loop *loop;
     size_t bytes;   /* what it is charged with */
     uint64_t owner; /* whose work it is, by a hash; 0: nobody's, only the maxima of all count */
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_mail mail;
 };
 

@@ -142,10 +142,10 @@ int cor_h2_new(enum cor_h2_role role, const struct cor_h2_limits *limits,
     h->cbs = cbs;
     h->arg = arg;
     h->share_max = SIZE_MAX;
-    cor_list_init(&h->streams);
-    cor_list_init(&h->ended);
-    cor_list_init(&h->waiting);
-    cor_list_init(&h->gone);
+    cor_dlist_init(&h->streams);
+    cor_dlist_init(&h->ended);
+    cor_dlist_init(&h->waiting);
+    cor_dlist_init(&h->gone);
     cor_buf_init(&h->block.bytes, limits->head_max);
     cor_token_bucket_init(&h->control, COR_H2_CONTROL_PER_S, COR_H2_CONTROL_BURST, 0);
     cor_token_bucket_init(&h->resets, COR_H2_RESETS_PER_S, COR_H2_RESETS_BURST, 0);
@@ -163,17 +163,17 @@ struct cor_h2 *cor_h2_free(struct cor_h2 *h)
     if (!h)
         return NULL;
     nghttp2_session_del(h->ng);
-    COR_LIST_FOREACH_SAFE(link, &h->streams)
-        cor_h2_stream_free(COR_CONTAINER_OF(link, struct cor_h2_stream, link));
+    COR_DLIST_FOREACH_SAFE(link, &h->streams)
+    cor_h2_stream_free(COR_CONTAINER_OF(link, struct cor_h2_stream, link));
     cor_h2_block_deinit(&h->block);
     return cor_free(h);
 }
 
 static void tell_ended(struct cor_h2 *h)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&h->ended))) {
+    while ((link = cor_dlist_pop(&h->ended))) {
         struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, end_link);
 
         s->cbs->on_end(s, s->arg);
@@ -182,9 +182,9 @@ static void tell_ended(struct cor_h2 *h)
 
 static void tell_gone(struct cor_h2 *h)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&h->gone))) {
+    while ((link = cor_dlist_pop(&h->gone))) {
         struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, gone_link);
 
         s->is_held = false;
@@ -211,14 +211,14 @@ static bool has_room(const struct cor_h2_stream *s, bool *ret_by_output)
 static void tell_writable(struct cor_h2 *h)
 {
     size_t n = h->nwaiting, room = h->cbs->room(h->arg);
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
 
     if (n == 0)
         return;
     h->share_max = room / n > WINDOW_LOW ? room / n : WINDOW_LOW;
-    cor_list_init(&batch);
-    cor_list_splice(&batch, &h->waiting);
-    while ((link = cor_list_pop(&batch))) {
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &h->waiting);
+    while ((link = cor_dlist_pop(&batch))) {
         struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, wait_link);
         bool by_output;
 
@@ -226,7 +226,7 @@ static void tell_writable(struct cor_h2 *h)
             h->nwaiting--;
             s->cbs->on_writable(s, s->arg);
         } else {
-            cor_list_push(&h->waiting, link);
+            cor_dlist_push(&h->waiting, link);
             if (h->r == 0 && by_output)
                 h->cbs->want_turn(h->arg);
         }
@@ -307,14 +307,14 @@ size_t cor_h2_bytes(const struct cor_h2 *h)
 
 void cor_h2_drop_all(struct cor_h2 *h, uint32_t code)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     assert(!h->is_calling);
     h->is_calling = true;
     if (h->r == 0)
         h->r = -COR_ECANCELED;
     tell_gone(h);
-    while ((link = cor_list_pop(&h->streams))) {
+    while ((link = cor_dlist_pop(&h->streams))) {
         struct cor_h2_stream *s = COR_CONTAINER_OF(link, struct cor_h2_stream, link);
         bool was_held = s->is_held;
 
@@ -366,7 +366,7 @@ void cor_h2_take_pong(struct cor_h2 *h, const uint8_t payload[8])
 bool cor_h2_is_done(const struct cor_h2 *h)
 {
     return !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng) &&
-           cor_list_empty(&h->gone);
+           cor_dlist_empty(&h->gone);
 }
 
 bool cor_h2_owes_pong(const struct cor_h2 *h)

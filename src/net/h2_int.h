@@ -5,7 +5,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/buf.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/token_bucket.h"
 #include "net/h2.h"
 
@@ -21,10 +21,10 @@ enum cor_h2_out { COR_H2_OUT_NONE, COR_H2_OUT_OPEN, COR_H2_OUT_ENDED };
 
 struct cor_h2_stream {
     struct cor_h2 *h;
-    struct cor_list link;      /* h->streams */
-    struct cor_list end_link;  /* h->ended: on_end is due */
-    struct cor_list wait_link; /* h->waiting: on_writable is due when there is room */
-    struct cor_list gone_link; /* h->gone: on_closed is due */
+    struct cor_dlist link;      /* h->streams */
+    struct cor_dlist end_link;  /* h->ended: on_end is due */
+    struct cor_dlist wait_link; /* h->waiting: on_writable is due when there is room */
+    struct cor_dlist gone_link; /* h->gone: on_closed is due */
     const struct cor_h2_stream_cbs *cbs;
     void *arg;
     int32_t id;
@@ -60,7 +60,7 @@ struct cor_h2 {
     const struct cor_h2_limits *limits;
     const struct cor_h2_cbs *cbs;
     void *arg;
-    struct cor_list streams, ended, waiting, gone;
+    struct cor_dlist streams, ended, waiting, gone;
     size_t nstreams;
     size_t nwaiting;
     size_t pending_n; /* of all streams */

@@ -369,7 +369,7 @@ static int on_frame_recv(nghttp2_session *ng, const nghttp2_frame *frame, void *
         break;
     }
     if (s && s->is_held && !s->is_broken && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
-        cor_list_push(&h->ended, &s->end_link);
+        cor_dlist_push(&h->ended, &s->end_link);
     return 0;
 }
 

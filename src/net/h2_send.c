@@ -23,10 +23,10 @@ struct cor_h2_stream *cor_h2_stream_new(struct cor_h2 *h, int32_t id)
         return NULL;
     s->h = h;
     s->id = id;
-    cor_list_init(&s->end_link);
-    cor_list_init(&s->wait_link);
-    cor_list_init(&s->gone_link);
-    cor_list_push(&h->streams, &s->link);
+    cor_dlist_init(&s->end_link);
+    cor_dlist_init(&s->wait_link);
+    cor_dlist_init(&s->gone_link);
+    cor_dlist_push(&h->streams, &s->link);
     cor_buf_init(&s->pending, SIZE_MAX / 2);
     h->nstreams++;
     return s;
@@ -34,9 +34,9 @@ struct cor_h2_stream *cor_h2_stream_new(struct cor_h2 *h, int32_t id)
 
 static void stop_waiting(struct cor_h2_stream *s)
 {
-    if (cor_list_empty(&s->wait_link))
+    if (cor_dlist_empty(&s->wait_link))
         return;
-    cor_list_remove(&s->wait_link);
+    cor_dlist_remove(&s->wait_link);
     s->h->nwaiting--;
 }
 
@@ -53,9 +53,9 @@ void cor_h2_stream_free(struct cor_h2_stream *s)
 
     stop_waiting(s);
     drop_pending(s);
-    cor_list_remove(&s->end_link);
-    cor_list_remove(&s->gone_link);
-    cor_list_remove(&s->link);
+    cor_dlist_remove(&s->end_link);
+    cor_dlist_remove(&s->gone_link);
+    cor_dlist_remove(&s->link);
     if (--h->nstreams == 0 && !h->in_recv)
         cor_h2_block_trim(&h->block);
     cor_free(s);
@@ -65,7 +65,7 @@ static void queue_gone(struct cor_h2_stream *s)
 {
     struct cor_h2 *h = s->h;
 
-    cor_list_push(&h->gone, &s->gone_link);
+    cor_dlist_push(&h->gone, &s->gone_link);
     if (!h->is_calling)
         h->cbs->want_turn(h->arg);
 }
@@ -77,7 +77,7 @@ void cor_h2_stream_closed(struct cor_h2_stream *s, uint32_t code)
     s->code = s->is_broken ? NGHTTP2_PROTOCOL_ERROR : s->lacks_memory ? COR_H2_NO_MEMORY : code;
     stop_waiting(s);
     if (code != NGHTTP2_NO_ERROR)
-        cor_list_remove(&s->end_link);
+        cor_dlist_remove(&s->end_link);
     if (s->is_busy)
         return;
     if (s->is_held)
@@ -90,7 +90,7 @@ static void release(struct cor_h2_stream *s)
 {
     s->is_held = false;
     stop_waiting(s);
-    cor_list_remove(&s->end_link);
+    cor_dlist_remove(&s->end_link);
     if (s->is_gone)
         cor_h2_stream_free(s);
 }
@@ -107,7 +107,7 @@ static void after_call(struct cor_h2_stream *s)
 {
     if (s->h->role == COR_H2_SERVER && s->out == COR_H2_OUT_ENDED)
         release(s);
-    else if (s->is_gone && cor_list_empty(&s->gone_link))
+    else if (s->is_gone && cor_dlist_empty(&s->gone_link))
         queue_gone(s);
 }
 
@@ -336,7 +336,7 @@ static int on_frame_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *
     /* A failure from here would leave nghttp2 unable to send the GOAWAY. */
     if (frame->hd.type == NGHTTP2_RST_STREAM && !(s && s->is_reset))
         (void)cor_h2_count_reset(h);
-    if (frame->hd.type == NGHTTP2_HEADERS && s && !cor_list_empty(&s->wait_link))
+    if (frame->hd.type == NGHTTP2_HEADERS && s && !cor_dlist_empty(&s->wait_link))
         h->cbs->want_turn(h->arg);
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
         h->has_said_goaway = true;
@@ -470,8 +470,8 @@ static void write_pending(struct cor_h2_stream *s, size_t n)
 static void wait_for_room(struct cor_h2_stream *s, size_t wanted, bool by_output)
 {
     s->wanted = wanted;
-    if (cor_list_empty(&s->wait_link)) {
-        cor_list_push(&s->h->waiting, &s->wait_link);
+    if (cor_dlist_empty(&s->wait_link)) {
+        cor_dlist_push(&s->h->waiting, &s->wait_link);
         s->h->nwaiting++;
     }
     if (by_output)

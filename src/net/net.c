@@ -82,17 +82,17 @@ void cor_net_keep_awake(struct cor_net *net)
 static void on_before_poll(uv_prepare_t *prepare)
 {
     struct cor_net *net = prepare->data;
-    struct cor_list batch, *link;
+    struct cor_dlist batch, *link;
 
     cor_net_flush(net);
-    if (cor_list_empty(&net->wakes)) {
+    if (cor_dlist_empty(&net->wakes)) {
         uv_idle_stop(&net->busy);
         return;
     }
     uv_idle_start(&net->busy, on_busy);
-    cor_list_init(&batch);
-    cor_list_splice(&batch, &net->wakes);
-    while ((link = cor_list_pop(&batch)))
+    cor_dlist_init(&batch);
+    cor_dlist_splice(&batch, &net->wakes);
+    while ((link = cor_dlist_pop(&batch)))
         call_back(COR_CONTAINER_OF(link, struct cor_stream, wake_link));
 }
 
@@ -124,8 +124,8 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net)
         return -COR_ENOMEM;
     }
     net->loop = loop;
-    cor_list_init(&net->dirty);
-    cor_list_init(&net->wakes);
+    cor_dlist_init(&net->dirty);
+    cor_dlist_init(&net->wakes);
     uv_prepare_init(cor_loop_uv(loop), &net->before_poll);
     uv_idle_init(cor_loop_uv(loop), &net->busy);
     net->before_poll.data = net->busy.data = net;

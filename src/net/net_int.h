@@ -5,7 +5,7 @@
 #include <openssl/ssl.h>
 #include <uv.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/ref.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
@@ -34,8 +34,8 @@ struct cor_net {
     struct cor_loop *loop;
     uv_prepare_t before_poll; /* the end of a turn */
     uv_idle_t busy;           /* active while there is work for the next turn: no sleep */
-    struct cor_list dirty;    /* streams with output to send */
-    struct cor_list wakes;    /* streams with on_writable or on_end to call */
+    struct cor_dlist dirty;   /* streams with output to send */
+    struct cor_dlist wakes;   /* streams with on_writable or on_end to call */
     char *in;                 /* COR_IN_BYTES: what the socket gave */
     char *plain;              /* COR_BLOCK_BYTES: decrypted */
     char *cipher;             /* COR_CIPHER_BYTES; one stream's output, empty between calls */
@@ -91,7 +91,7 @@ struct cor_stream {
     bool drained_is_due;
     int why;
     const char *error; /* what the system or OpenSSL say of a failure; static text */
-    struct cor_list dirty_link, wake_link;
+    struct cor_dlist dirty_link, wake_link;
     struct cor_block *out, *out_last; /* not encrypted yet */
     size_t out_n;                     /* their bytes */
     size_t in_flight;                 /* bytes that libuv has */

@@ -28,7 +28,7 @@ static void drop_output(struct cor_stream *s)
     }
     s->out_last = NULL;
     s->out_n = 0;
-    cor_list_remove(&s->dirty_link);
+    cor_dlist_remove(&s->dirty_link);
 }
 
 void cor_stream_over(struct cor_stream *s, int why)
@@ -105,8 +105,8 @@ static struct cor_stream *new_stream(struct cor_net *net, const struct cor_strea
     s->arg = opts->arg;
     s->out_max = opts->out_max;
     s->stall_ms = opts->stall_ms;
-    cor_list_init(&s->dirty_link);
-    cor_list_init(&s->wake_link);
+    cor_dlist_init(&s->dirty_link);
+    cor_dlist_init(&s->wake_link);
     cor_timer_init(&s->stall, net->loop, on_stall);
     if (opts->tls) {
         s->tls = cor_tls_ref(opts->tls);
@@ -360,7 +360,7 @@ void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *
     s->state = COR_STREAM_CLOSING;
     s->is_failed = true;
     drop_output(s);
-    cor_list_remove(&s->wake_link);
+    cor_dlist_remove(&s->wake_link);
     cor_timer_cancel(&s->stall);
     s->on_closed = on_closed;
     s->closed_arg = arg;

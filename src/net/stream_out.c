@@ -17,15 +17,15 @@ struct rest {
 
 void cor_stream_mark_dirty(struct cor_stream *s)
 {
-    if (cor_list_empty(&s->dirty_link))
-        cor_list_push(&s->net->dirty, &s->dirty_link);
+    if (cor_dlist_empty(&s->dirty_link))
+        cor_dlist_push(&s->net->dirty, &s->dirty_link);
     cor_net_keep_awake(s->net);
 }
 
 void cor_stream_set_wake(struct cor_stream *s)
 {
-    if (cor_list_empty(&s->wake_link))
-        cor_list_push(&s->net->wakes, &s->wake_link);
+    if (cor_dlist_empty(&s->wake_link))
+        cor_dlist_push(&s->net->wakes, &s->wake_link);
     cor_net_keep_awake(s->net);
 }
 
@@ -265,9 +265,9 @@ static void flush(struct cor_stream *s)
 
 void cor_net_flush(struct cor_net *net)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&net->dirty)))
+    while ((link = cor_dlist_pop(&net->dirty)))
         flush(COR_CONTAINER_OF(link, struct cor_stream, dirty_link));
     net->nfresh = 0;
 }

@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "base/deadline.h"
+#include "base/dlist.h"
 #include "base/due_heap.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 
 /* A key is here while it is dirty, with a worker, or delayed. It is in `order` exactly when it is
  * dirty and not with a worker. */
 struct entry {
-    struct cor_list link; /* in order */
-    struct cor_due due;   /* in delayed */
-    bool dirty;           /* needs work */
+    struct cor_dlist link; /* in order */
+    struct cor_due due;    /* in delayed */
+    bool dirty;            /* needs work */
     bool processing;
     uint64_t added_us;   /* first add since the last get */
     uint64_t started_us; /* last get */
@@ -28,7 +28,7 @@ struct cor_workqueue {
     pthread_cond_t ready; /* a key was queued, a delay became the earliest, or shutdown */
     pthread_cond_t idle;  /* nothing is processing any more, or the drain was ended */
     struct cor_map entries;
-    struct cor_list order;
+    struct cor_dlist order;
     struct cor_due_heap delayed;
     struct cor_rate_limiter *limiter;
     const struct cor_clock *clock;
@@ -75,7 +75,7 @@ int cor_workqueue_new_at(const struct cor_clock *clock, const struct cor_workque
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&q->lock, NULL);
     cor_map_init(&q->entries, opts->keys_max ? opts->keys_max : COR_WORKQUEUE_KEYS_MAX);
-    cor_list_init(&q->order);
+    cor_dlist_init(&q->order);
     q->clock = clock;
     q->on_ready = opts->on_ready;
     q->arg = opts->arg;
@@ -113,7 +113,7 @@ static int entry_get_locked(struct cor_workqueue *q, const char *key, struct ent
         e = cor_calloc(1, sizeof(*e) + n + 1);
         if (!e)
             return -COR_ENOMEM;
-        cor_list_init(&e->link);
+        cor_dlist_init(&e->link);
         cor_due_init(&e->due);
         memcpy(e->key, key, n);
         r = cor_map_put(&q->entries, cor_str(e->key, n), e, NULL);
@@ -136,7 +136,7 @@ static void entry_drop_locked(struct cor_workqueue *q, struct entry *e)
 
 static void enqueue_locked(struct cor_workqueue *q, struct entry *e)
 {
-    cor_list_push(&q->order, &e->link);
+    cor_dlist_push(&q->order, &e->link);
     q->queued++;
     pthread_cond_signal(&q->ready);
 }
@@ -246,7 +246,7 @@ static void queue_due_locked(struct cor_workqueue *q)
 
 static bool take_locked(struct cor_workqueue *q, const char **ret_key)
 {
-    struct cor_list *link = cor_list_pop(&q->order);
+    struct cor_dlist *link = cor_dlist_pop(&q->order);
     uint64_t now = now_us(q);
     struct entry *e;
 

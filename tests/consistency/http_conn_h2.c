@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "http/client_conn.h"
 #include "http_conn_int.h"
@@ -16,14 +16,14 @@
 struct h2_link {
     struct http_client *client;
     struct cor_client_conn *conn;
-    struct cor_list conns;
+    struct cor_dlist conns;
     bool is_open;
 };
 
 struct h2_conn {
     struct http_conn base;
     struct h2_link *link; /* NULL: it is gone */
-    struct cor_list in_link;
+    struct cor_dlist in_link;
     struct cor_h2_stream *stream;
     struct cor_buf head, body; /* "METHOD path type" until it is sent; what is to be written */
     size_t written, unconsumed;
@@ -134,7 +134,8 @@ static void on_link_open(struct cor_client_conn *c, void *arg)
     struct h2_link *link = arg;
 
     link->is_open = true;
-    COR_LIST_FOREACH_SAFE(it, &link->conns) {
+    COR_DLIST_FOREACH_SAFE(it, &link->conns)
+    {
         struct h2_conn *own = COR_CONTAINER_OF(it, struct h2_conn, in_link);
 
         if (own->is_due)
@@ -162,10 +163,10 @@ static void on_link_closed(void *arg)
 static void on_link_end(struct cor_client_conn *c, int why, const char *text, void *arg)
 {
     struct h2_link *link = arg;
-    struct cor_list *it;
+    struct cor_dlist *it;
 
     on_link_drain(c, link);
-    while ((it = cor_list_pop(&link->conns))) {
+    while ((it = cor_dlist_pop(&link->conns))) {
         struct h2_conn *own = COR_CONTAINER_OF(it, struct h2_conn, in_link);
 
         own->link = NULL;
@@ -192,7 +193,7 @@ static struct h2_link *new_link(struct http_client *client)
     if (!link)
         abort();
     link->client = client;
-    cor_list_init(&link->conns);
+    cor_dlist_init(&link->conns);
     if (cor_client_conn_open(client->net, &opts, &link->conn) < 0)
         abort();
     client->nlinks++;
@@ -235,7 +236,7 @@ static struct http_conn *open_conn(struct http_client *client, bool is_narrow)
     own->gone_mail.on_mail = on_gone_mail;
     cor_buf_init(&own->head, BODY_MAX);
     cor_buf_init(&own->body, BODY_MAX);
-    cor_list_push(&own->link->conns, &own->in_link);
+    cor_dlist_push(&own->link->conns, &own->in_link);
     return &own->base;
 }
 
@@ -245,7 +246,7 @@ static void close_conn(struct http_conn *conn)
 
     if (own->stream)
         cor_h2_reset(COR_STEAL(own->stream), COR_H2_CANCEL);
-    cor_list_remove(&own->in_link);
+    cor_dlist_remove(&own->in_link);
     cor_loop_reply(conn->client->loop, &own->gone_mail);
 }
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "http_conn.h"
@@ -25,7 +25,7 @@
 
 /* A segment that waits for the history to reach it. */
 struct pending {
-    struct cor_list link;
+    struct cor_dlist link;
     struct segment segment;
     size_t watcher;
 };
@@ -56,7 +56,7 @@ struct watchers {
     const struct writers *writers;
     struct verdict *verdict;
     struct history history;
-    struct cor_list pending;
+    struct cor_dlist pending;
     struct cor_timer check;
     uint64_t first_rev; /* where the history begins */
     uint64_t compacted; /* what the store has forgotten at most */
@@ -120,7 +120,7 @@ static void finish_segment(struct watcher *wt)
         abort();
     pending->segment = wt->segment;
     pending->watcher = wt->number;
-    cor_list_push(&wt->all->pending, &pending->link);
+    cor_dlist_push(&wt->all->pending, &pending->link);
     wt->segment.events = (struct events){0};
 }
 
@@ -406,7 +406,8 @@ static const char *const start_names[] = {"list", "initial events", "now", "any"
 
 static void check_pending(struct watchers *w, bool is_last)
 {
-    COR_LIST_FOREACH_SAFE(it, &w->pending) {
+    COR_DLIST_FOREACH_SAFE(it, &w->pending)
+    {
         struct pending *pending = COR_CONTAINER_OF(it, struct pending, link);
         struct verdict why = {0};
 
@@ -417,7 +418,7 @@ static void check_pending(struct watchers *w, bool is_last)
             verdict_set(w->verdict, "watcher %zu, from %s: %s", pending->watcher,
                         start_names[pending->segment.start], why.text);
         events_deinit(&pending->segment.events);
-        cor_list_remove(&pending->link);
+        cor_dlist_remove(&pending->link);
         cor_free(pending);
     }
 }
@@ -469,7 +470,7 @@ struct watchers *watchers_start(struct cor_loop *loop, struct http_client *clien
     w->client = client;
     w->verdict = verdict;
     w->n = n;
-    cor_list_init(&w->pending);
+    cor_dlist_init(&w->pending);
     cor_timer_init(&w->check, loop, on_check);
     cor_timer_set(&w->check, CHECK_MS);
     for (size_t i = 0; i < n; i++) {

@@ -16,7 +16,7 @@ struct etcd_stream {
 
 struct etcd_session {
     struct cor_loop *loop;
-    struct cor_list waiting;
+    struct cor_dlist waiting;
     struct etcd_stream *stream; /* the last that was opened; NULL: it was closed */
 };
 
@@ -27,19 +27,19 @@ struct cor_loop *cor_etcd_session_loop(const struct etcd_session *s)
 
 void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
-    cor_list_init(&waiter->link);
+    cor_dlist_init(&waiter->link);
     waiter->on_up = on_up;
 }
 
 void cor_etcd_waiter_leave(struct etcd_waiter *waiter)
 {
-    cor_list_remove(&waiter->link);
+    cor_dlist_remove(&waiter->link);
 }
 
 void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
                            enum etcd_wait_when when)
 {
-    cor_list_push(&s->waiting, &waiter->link);
+    cor_dlist_push(&s->waiting, &waiter->link);
 }
 
 bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message)
@@ -127,11 +127,11 @@ static void open_watch(struct subject *s, struct etcd_watch_streams *streams, st
 
 static void run_waiting(struct etcd_session *s)
 {
-    struct cor_list told, *link;
+    struct cor_dlist told, *link;
 
-    cor_list_init(&told);
-    cor_list_splice(&told, &s->waiting);
-    while ((link = cor_list_pop(&told))) {
+    cor_dlist_init(&told);
+    cor_dlist_splice(&told, &s->waiting);
+    while ((link = cor_dlist_pop(&told))) {
         struct etcd_waiter *waiter = COR_CONTAINER_OF(link, struct etcd_waiter, link);
 
         waiter->on_up(waiter);
@@ -185,7 +185,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     struct subject subjects[2] = {0};
 
     FUZZ_CHECK(cor_loop_new(8, &session.loop) == 0);
-    cor_list_init(&session.waiting);
+    cor_dlist_init(&session.waiting);
     cor_etcd_watch_streams_init(&streams, &session);
     open_watch(&subjects[0], &streams, COR_STR("/a"));
     open_watch(&subjects[1], &streams, COR_STR("/b"));

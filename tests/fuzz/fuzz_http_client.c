@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "fuzz.h"
 #include "http/client.h"
@@ -22,7 +22,7 @@ struct run;
 /* A connection of the server's. */
 struct peer {
     struct run *run;
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_stream *stream;
     size_t said;
     bool has_heard, has_ended;
@@ -38,7 +38,7 @@ struct run {
     struct cor_net *net;
     struct cor_listener *listener;
     struct cor_http_client *client;
-    struct cor_list peers;
+    struct cor_dlist peers;
     struct cor_str answer;
     size_t piece;
     struct call calls[CALLS];
@@ -49,7 +49,7 @@ static void on_peer_closed(void *arg)
 {
     struct peer *p = arg;
 
-    cor_list_remove(&p->link);
+    cor_dlist_remove(&p->link);
     cor_free(p);
 }
 
@@ -108,7 +108,7 @@ static void on_accept(int fd, void *arg)
 
     FUZZ_CHECK(p);
     p->run = arg;
-    cor_list_push(&p->run->peers, &p->link);
+    cor_dlist_push(&p->run->peers, &p->link);
     FUZZ_CHECK(cor_stream_open(p->run->net, fd, &opts, &p->stream) == 0);
 }
 
@@ -168,7 +168,7 @@ static bool is_set(void *arg)
 
 static bool no_peers(void *arg)
 {
-    return cor_list_empty(&((struct run *)arg)->peers);
+    return cor_dlist_empty(&((struct run *)arg)->peers);
 }
 
 static void until(struct run *r, bool (*is_so)(void *arg), void *arg)
@@ -180,8 +180,8 @@ static void end(struct run *r)
 {
     cor_http_client_close(r->client, on_flag, &r->client_closed);
     until(r, is_set, &r->client_closed);
-    COR_LIST_FOREACH_SAFE(it, &r->peers)
-        close_peer(COR_CONTAINER_OF(it, struct peer, link));
+    COR_DLIST_FOREACH_SAFE(it, &r->peers)
+    close_peer(COR_CONTAINER_OF(it, struct peer, link));
     until(r, no_peers, r);
     cor_listener_close(r->listener, on_flag, &r->listener_closed);
     until(r, is_set, &r->listener_closed);
@@ -201,7 +201,7 @@ FUZZ_TARGET(const uint8_t *data, size_t size)
     r.piece = data[0] & 2 ? SIZE_MAX : 1u + (data[0] >> 2);
     if (size / 64 > r.piece)
         r.piece = size / 64;
-    cor_list_init(&r.peers);
+    cor_dlist_init(&r.peers);
     FUZZ_CHECK(cor_loop_new(64, &r.loop) == 0 && cor_net_open(r.loop, &r.net) == 0);
     FUZZ_CHECK(cor_listener_open(r.net, "127.0.0.1", 0, on_accept, &r, &r.listener) == 0);
     opts.port = cor_listener_port(r.listener);

@@ -1,14 +1,14 @@
 #include "cache/informers/mutation_detector.h"
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/siphash.h"
 
 struct witness {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_object *object;
     uint32_t len; /* the object's own may have been written over */
     bool is_young, is_told;
@@ -17,8 +17,8 @@ struct witness {
 
 struct cor_mutation_detector {
     struct cor_mutation_detector_opts opts;
-    struct cor_list young, old; /* of this retain period, and of the one before */
-    struct cor_map by_object;   /* the bytes of a witness's pointer to its object -> the witness */
+    struct cor_dlist young, old; /* of this retain period, and of the one before */
+    struct cor_map by_object;    /* the bytes of a witness's pointer to its object -> the witness */
     size_t nyoung;
     uint64_t key[2];
     uint64_t rotated_ms;
@@ -36,8 +36,8 @@ int cor_mutation_detector_new(const struct cor_mutation_detector_opts *opts, uin
     cor_rand_bytes(&rand, d->key, sizeof(d->key));
     d->opts = *opts;
     d->rotated_ms = now_ms;
-    cor_list_init(&d->young);
-    cor_list_init(&d->old);
+    cor_dlist_init(&d->young);
+    cor_dlist_init(&d->old);
     cor_map_init(&d->by_object, 2 * COR_MUTATION_OBJECTS_MAX);
     *ret_detector = d;
     return 0;
@@ -48,11 +48,11 @@ static struct cor_str pointer_to(struct cor_object *const *object)
     return cor_str((const char *)object, sizeof(*object));
 }
 
-static void forget(struct cor_mutation_detector *d, struct cor_list *list)
+static void forget(struct cor_mutation_detector *d, struct cor_dlist *list)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(list))) {
+    while ((link = cor_dlist_pop(list))) {
         struct witness *w = COR_CONTAINER_OF(link, struct witness, link);
 
         cor_map_remove(&d->by_object, pointer_to(&w->object));
@@ -81,16 +81,16 @@ static uint64_t hash_of(const struct cor_mutation_detector *d, const struct witn
 static void rotate(struct cor_mutation_detector *d)
 {
     forget(d, &d->old);
-    COR_LIST_FOREACH(it, &d->young)
-        COR_CONTAINER_OF(it, struct witness, link)->is_young = false;
-    cor_list_splice(&d->old, &d->young);
+    COR_DLIST_FOREACH(it, &d->young)
+    COR_CONTAINER_OF(it, struct witness, link)->is_young = false;
+    cor_dlist_splice(&d->old, &d->young);
     d->nyoung = 0;
 }
 
 static void make_young(struct cor_mutation_detector *d, struct witness *w)
 {
-    cor_list_remove(&w->link);
-    cor_list_push(&d->young, &w->link);
+    cor_dlist_remove(&w->link);
+    cor_dlist_push(&d->young, &w->link);
     d->nyoung += !w->is_young;
     w->is_young = true;
 }
@@ -110,7 +110,7 @@ static int witness_new(struct cor_mutation_detector *d, struct cor_object *objec
         return r;
     }
     cor_object_ref(object);
-    cor_list_init(&w->link);
+    cor_dlist_init(&w->link);
     w->hash = hash_of(d, w);
     *ret = w;
     return 0;
@@ -132,9 +132,10 @@ int cor_mutation_detector_add(struct cor_mutation_detector *d, struct cor_object
     return r;
 }
 
-static void look_at(struct cor_mutation_detector *d, struct cor_list *list)
+static void look_at(struct cor_mutation_detector *d, struct cor_dlist *list)
 {
-    COR_LIST_FOREACH(it, list) {
+    COR_DLIST_FOREACH(it, list)
+    {
         struct witness *w = COR_CONTAINER_OF(it, struct witness, link);
 
         if (w->is_told || hash_of(d, w) == w->hash)

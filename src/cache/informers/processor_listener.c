@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -17,7 +17,7 @@ struct cor_processor_listener {
     struct cor_object_iter snapshot; /* comes before `pending` */
     size_t snapshot_left;
     bool snapshot_is_out; /* with whoever drains, who reads it without the lock and releases it */
-    struct cor_list pending;
+    struct cor_dlist pending;
     struct cor_map newest; /* while behind: key -> its newest pending notification */
     bool is_behind, closed;
     size_t initial; /* adds of the initial list whose handler has not returned, or never will */
@@ -33,7 +33,7 @@ int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
         return -COR_ENOMEM;
     l->opts = *opts;
     pthread_mutex_init(&l->lock, NULL);
-    cor_list_init(&l->pending);
+    cor_dlist_init(&l->pending);
     *ret_listener = l;
     return 0;
 }
@@ -86,10 +86,10 @@ static void release_snapshot_locked(struct cor_processor_listener *l)
 /* Initial adds that are dropped stay counted: their handler will never have seen them. */
 static void drop_pending_locked(struct cor_processor_listener *l)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     release_snapshot_locked(l);
-    while ((link = cor_list_pop(&l->pending)))
+    while ((link = cor_dlist_pop(&l->pending)))
         cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
     l->stats.pending = l->stats.pending_bytes = 0;
     cor_map_deinit(&l->newest);
@@ -109,7 +109,8 @@ static void fall_behind_locked(struct cor_processor_listener *l)
 {
     l->is_behind = true;
     cor_map_init(&l->newest, NEWEST_MAX);
-    COR_LIST_FOREACH(it, &l->pending) {
+    COR_DLIST_FOREACH(it, &l->pending)
+    {
         struct cor_notification *n = COR_CONTAINER_OF(it, struct cor_notification, link);
 
         cor_map_put(&l->newest, key_of(n), n, NULL);
@@ -135,14 +136,14 @@ static bool fold_locked(struct cor_processor_listener *l, struct cor_notificatio
 static bool push_locked(struct cor_processor_listener *l, struct cor_notification *n,
                         bool *ret_behind)
 {
-    bool was_empty = cor_list_empty(&l->pending) && l->snapshot_left == 0;
+    bool was_empty = cor_dlist_empty(&l->pending) && l->snapshot_left == 0;
 
     l->initial += n->kind == COR_CHANGE_ADD && n->flag;
     if (l->closed || (l->is_behind && fold_locked(l, n))) {
         cor_notification_free(n);
         return false;
     }
-    cor_list_push(&l->pending, &n->link);
+    cor_dlist_push(&l->pending, &n->link);
     l->stats.pending++;
     l->stats.pending_bytes += cost(n);
     if (l->is_behind) {
@@ -176,7 +177,7 @@ void cor_processor_listener_begin_with(struct cor_processor_listener *l,
     size_t n = cor_object_iter_left(take_snapshot);
 
     pthread_mutex_lock(&l->lock);
-    assert(!l->closed && !l->snapshot.snap && cor_list_empty(&l->pending));
+    assert(!l->closed && !l->snapshot.snap && cor_dlist_empty(&l->pending));
     l->snapshot = *take_snapshot;
     l->snapshot_left = n;
     l->initial += n;
@@ -245,13 +246,13 @@ static void tell_snapshot(struct cor_processor_listener *l, struct cor_turn *tur
 static struct cor_notification *pop(struct cor_processor_listener *l)
 {
     struct cor_notification *n = NULL;
-    struct cor_list *link = NULL;
+    struct cor_dlist *link = NULL;
 
     pthread_mutex_lock(&l->lock);
     if (l->snapshot_left > 0)
         l->snapshot_is_out = true;
     else
-        link = cor_list_pop(&l->pending);
+        link = cor_dlist_pop(&l->pending);
     if (link) {
         n = COR_CONTAINER_OF(link, struct cor_notification, link);
         l->stats.pending--;

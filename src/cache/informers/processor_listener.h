@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/str.h"
 #include "cache/informers/event_handler.h"
 #include "cache/store/indexer.h"
@@ -46,7 +46,7 @@ void cor_processor_listener_begin_with(struct cor_processor_listener *l,
 /* What a handler is told. Made before the cache changes, so that the change and its news are never
  * apart: pushing cannot fail. */
 struct cor_notification {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_processor_listener *to;
     enum cor_change_kind kind;
     bool flag; /* as cor_change's */

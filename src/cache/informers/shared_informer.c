@@ -53,8 +53,8 @@ int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
         inf->opts.clock = cor_clock_real();
     inf->resync_check_ms = opts->reflector.resync_ms;
     pthread_mutex_init(&inf->lock, NULL);
-    cor_list_init(&inf->handlers);
-    cor_list_init(&inf->news);
+    cor_dlist_init(&inf->handlers);
+    cor_dlist_init(&inf->news);
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
     cor_delta_applier_init(&inf->applier, &cor_informer_applier_ops, inf->indexer);
     if (r == 0)
@@ -71,11 +71,11 @@ int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
 
 struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer *inf)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (!inf)
         return NULL;
-    while ((link = cor_list_pop(&inf->handlers)))
+    while ((link = cor_dlist_pop(&inf->handlers)))
         cor_registration_unref(COR_CONTAINER_OF(link, struct cor_registration, link));
     cor_controller_free(inf->controller);
     cor_mutation_detector_free(inf->detector);
@@ -100,8 +100,8 @@ void cor_shared_informer_stop(struct cor_shared_informer *inf)
 {
     cor_controller_stop(inf->controller);
     pthread_mutex_lock(&inf->lock);
-    COR_LIST_FOREACH(it, &inf->handlers)
-        cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
+    COR_DLIST_FOREACH(it, &inf->handlers)
+    cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
     pthread_mutex_unlock(&inf->lock);
 }
 
@@ -151,7 +151,8 @@ static struct cor_registration *next_in_step(struct cor_shared_informer *inf, ui
     struct cor_registration *first = NULL, *found = NULL;
 
     pthread_mutex_lock(&inf->lock);
-    COR_LIST_FOREACH(it, &inf->handlers) {
+    COR_DLIST_FOREACH(it, &inf->handlers)
+    {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
 
         if (!reg->in_step)

@@ -27,7 +27,8 @@ void cor_informer_set_resync(struct cor_shared_informer *inf, struct cor_registr
     reg->asked_ms = asked;
     if (asked > 0 && asked < inf->resync_check_ms && !inf->started) {
         inf->resync_check_ms = asked;
-        COR_LIST_FOREACH(it, &inf->handlers) {
+        COR_DLIST_FOREACH(it, &inf->handlers)
+        {
             struct cor_registration *other = COR_CONTAINER_OF(it, struct cor_registration, link);
 
             other->resync_ms = fitting_period(other->asked_ms, asked);
@@ -44,7 +45,8 @@ bool cor_informer_should_resync(void *arg)
     bool any = false;
 
     pthread_mutex_lock(&inf->lock);
-    COR_LIST_FOREACH(it, &inf->handlers) {
+    COR_DLIST_FOREACH(it, &inf->handlers)
+    {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
 
         reg->is_syncing = reg->resync_ms > 0 && now_ms >= reg->resync_at_ms;
@@ -56,19 +58,19 @@ bool cor_informer_should_resync(void *arg)
     return any;
 }
 
-static void free_all(struct cor_list *news)
+static void free_all(struct cor_dlist *news)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(news)))
+    while ((link = cor_dlist_pop(news)))
         cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
 }
 
-static void push_all(struct cor_list *news)
+static void push_all(struct cor_dlist *news)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(news)))
+    while ((link = cor_dlist_pop(news)))
         cor_notification_push(COR_CONTAINER_OF(link, struct cor_notification, link));
 }
 
@@ -90,7 +92,8 @@ static int make_news(struct cor_shared_informer *inf, const struct cor_change *c
 {
     bool repeats = is_repetition(change);
 
-    COR_LIST_FOREACH(it, &inf->handlers) {
+    COR_DLIST_FOREACH(it, &inf->handlers)
+    {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
         struct cor_notification *n;
 
@@ -99,7 +102,7 @@ static int make_news(struct cor_shared_informer *inf, const struct cor_change *c
         n = cor_notification_new(reg->listener, change);
         if (!n)
             return -COR_ENOMEM;
-        cor_list_push(&inf->news, &n->link);
+        cor_dlist_push(&inf->news, &n->link);
     }
     return 0;
 }
@@ -151,7 +154,7 @@ static int register_locked(struct cor_shared_informer *inf, struct cor_registrat
     cor_informer_set_resync(inf, reg);
     reg->is_syncing = true;
     reg->id = ++inf->next_id;
-    cor_list_push(&inf->handlers, &reg->link);
+    cor_dlist_push(&inf->handlers, &reg->link);
     if (inf->started)
         cor_processor_listener_begin_with(reg->listener, &snapshot);
     return 0;
@@ -177,7 +180,7 @@ static struct cor_registration *registration_new(struct cor_shared_informer *inf
     if (!reg)
         return NULL;
     cor_ref_init(&reg->ref);
-    cor_list_init(&reg->link);
+    cor_dlist_init(&reg->link);
     reg->informer = inf;
     reg->in_step = !opts->on_ready && !opts->is_held;
     reg->on_slow = opts->on_slow;
@@ -216,7 +219,7 @@ void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
                                         struct cor_registration *registration)
 {
     pthread_mutex_lock(&inf->lock);
-    cor_list_remove(&registration->link);
+    cor_dlist_remove(&registration->link);
     pthread_mutex_unlock(&inf->lock);
     cor_processor_listener_close(registration->listener);
     cor_registration_unref(registration);

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/ref.h"
 #include "cache/informers/controller.h"
 #include "cache/informers/delta_applier.h"
@@ -16,9 +16,9 @@
 #include "cache/informers/shared_informer.h"
 
 struct cor_registration {
-    struct cor_list link; /* in handlers */
-    uint64_t id;          /* grows along the list */
-    struct cor_ref ref;   /* the informer's, and that of whoever drains it */
+    struct cor_dlist link; /* in handlers */
+    uint64_t id;           /* grows along the list */
+    struct cor_ref ref;    /* the informer's, and that of whoever drains it */
     struct cor_shared_informer *informer;
     struct cor_processor_listener *listener;
     bool in_step;          /* drained by step, and not held; under the informer's lock */
@@ -36,9 +36,9 @@ struct cor_shared_informer {
     struct cor_controller *controller;
     struct cor_mutation_detector *detector; /* NULL: off; under `lock` */
     pthread_mutex_t lock;
-    struct cor_list handlers;
+    struct cor_dlist handlers;
     struct cor_delta_applier applier;
-    struct cor_list news; /* of the change that is being applied */
+    struct cor_dlist news; /* of the change that is being applied */
     uint64_t next_id;
     uint64_t served_id; /* the handler that step gave a turn last; the next step begins after it */
     uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 struct waiter {
-    struct cor_list link;
+    struct cor_dlist link;
     uint64_t id;
     uint64_t upto; /* the change to be consumed, once placed */
     struct cor_cache_call call;
@@ -16,7 +16,7 @@ struct waiter {
     char rv[];
 };
 
-static struct waiter *of(struct cor_list *link)
+static struct waiter *of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct waiter, link);
 }
@@ -24,21 +24,21 @@ static struct waiter *of(struct cor_list *link)
 void cor_cache_waiters_init(struct cor_cache_waiters *w)
 {
     *w = (struct cor_cache_waiters){0};
-    cor_list_init(&w->waiting);
-    cor_list_init(&w->placed);
-    cor_list_init(&w->held);
-    cor_list_init(&w->due);
+    cor_dlist_init(&w->waiting);
+    cor_dlist_init(&w->placed);
+    cor_dlist_init(&w->held);
+    cor_dlist_init(&w->due);
     cor_refusals_init(&w->refusals);
 }
 
 void cor_cache_waiters_deinit(struct cor_cache_waiters *w)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    cor_list_splice(&w->due, &w->waiting);
-    cor_list_splice(&w->due, &w->placed);
-    cor_list_splice(&w->due, &w->held);
-    while ((link = cor_list_pop(&w->due)))
+    cor_dlist_splice(&w->due, &w->waiting);
+    cor_dlist_splice(&w->due, &w->placed);
+    cor_dlist_splice(&w->due, &w->held);
+    while ((link = cor_dlist_pop(&w->due)))
         cor_free(of(link));
     w->n = 0;
     cor_refusals_deinit(&w->refusals);
@@ -62,23 +62,23 @@ bool cor_cache_waiters_is_at(const struct cor_cache_waiters *w, struct cor_str r
 
 static void place(struct cor_cache_waiters *w, struct waiter *it, uint64_t upto)
 {
-    cor_list_remove(&it->link);
+    cor_dlist_remove(&it->link);
     it->upto = upto;
-    cor_list_push(&w->placed, &it->link);
+    cor_dlist_push(&w->placed, &it->link);
 }
 
 static void make_due(struct cor_cache_waiters *w, struct waiter *it, int r)
 {
-    cor_list_remove(&it->link);
+    cor_dlist_remove(&it->link);
     it->call.r = r;
-    cor_list_push(&w->due, &it->link);
+    cor_dlist_push(&w->due, &it->link);
 }
 
 static void hold(struct cor_cache_waiters *w, struct waiter *it, const struct cor_refusal *by)
 {
-    cor_list_remove(&it->link);
+    cor_dlist_remove(&it->link);
     it->held_by = by;
-    cor_list_push(&w->held, &it->link);
+    cor_dlist_push(&w->held, &it->link);
 }
 
 int cor_cache_waiters_refusal(const struct cor_cache_waiters *w, struct cor_str rv)
@@ -108,7 +108,7 @@ int cor_cache_waiters_add(struct cor_cache_waiters *w, const struct cor_str *rv,
         .id = ++w->next_id, .call = {fn, arg, 0}, .for_sync = !rv, .rv_len = rv_len};
     if (rv)
         memcpy(it->rv, rv->p, rv_len);
-    cor_list_push(&w->waiting, &it->link);
+    cor_dlist_push(&w->waiting, &it->link);
     if (refusal)
         hold(w, it, refusal);
     else if (rv && cor_cache_waiters_is_at(w, *rv))
@@ -118,12 +118,13 @@ int cor_cache_waiters_add(struct cor_cache_waiters *w, const struct cor_str *rv,
     return 0;
 }
 
-static bool remove_from(struct cor_cache_waiters *w, struct cor_list *list, uint64_t id)
+static bool remove_from(struct cor_cache_waiters *w, struct cor_dlist *list, uint64_t id)
 {
-    COR_LIST_FOREACH(link, list) {
+    COR_DLIST_FOREACH(link, list)
+    {
         if (of(link)->id != id)
             continue;
-        cor_list_remove(link);
+        cor_dlist_remove(link);
         cor_free(of(link));
         w->n--;
         return true;
@@ -143,7 +144,8 @@ void cor_cache_waiters_reached(struct cor_cache_waiters *w, struct cor_str rv, u
         return;
     memcpy(w->rv, rv.p, rv.n);
     w->rv_len = rv.n;
-    COR_LIST_FOREACH_SAFE(link, &w->waiting) {
+    COR_DLIST_FOREACH_SAFE(link, &w->waiting)
+    {
         struct waiter *it = of(link);
 
         if (!it->for_sync && is_reached(rv, cor_str(it->rv, it->rv_len)))
@@ -153,21 +155,22 @@ void cor_cache_waiters_reached(struct cor_cache_waiters *w, struct cor_str rv, u
 
 void cor_cache_waiters_consumed(struct cor_cache_waiters *w, uint64_t upto, bool synced)
 {
-    COR_LIST_FOREACH_SAFE(link, &w->placed)
-        if (of(link)->upto <= upto)
-            make_due(w, of(link), 0);
+    COR_DLIST_FOREACH_SAFE(link, &w->placed)
+    if (of(link)->upto <= upto)
+        make_due(w, of(link), 0);
     if (!synced)
         return;
-    COR_LIST_FOREACH_SAFE(link, &w->waiting)
-        if (of(link)->for_sync)
-            make_due(w, of(link), 0);
+    COR_DLIST_FOREACH_SAFE(link, &w->waiting)
+    if (of(link)->for_sync)
+        make_due(w, of(link), 0);
 }
 
 /* Who waits for the revision; those that are held already stay where they are. */
-static void tell_refusal(struct cor_cache_waiters *w, struct cor_list *list, struct cor_str rv,
+static void tell_refusal(struct cor_cache_waiters *w, struct cor_dlist *list, struct cor_str rv,
                          const struct cor_refusal *by, int err)
 {
-    COR_LIST_FOREACH_SAFE(link, list) {
+    COR_DLIST_FOREACH_SAFE(link, list)
+    {
         struct waiter *it = of(link);
 
         if (it->for_sync || !cor_str_eq(cor_str(it->rv, it->rv_len), rv))
@@ -199,9 +202,9 @@ void cor_cache_waiters_taken(struct cor_cache_waiters *w, struct cor_str key)
 
     if (!refusal)
         return;
-    COR_LIST_FOREACH_SAFE(link, &w->held)
-        if (of(link)->held_by == refusal)
-            make_due(w, of(link), 0);
+    COR_DLIST_FOREACH_SAFE(link, &w->held)
+    if (of(link)->held_by == refusal)
+        make_due(w, of(link), 0);
     cor_refusals_remove(&w->refusals, key);
 }
 
@@ -214,17 +217,17 @@ void cor_cache_waiters_sweep(struct cor_cache_waiters *w)
 
 void cor_cache_waiters_cancel(struct cor_cache_waiters *w)
 {
-    COR_LIST_FOREACH_SAFE(link, &w->placed)
-        make_due(w, of(link), -COR_ECANCELED);
-    COR_LIST_FOREACH_SAFE(link, &w->waiting)
-        make_due(w, of(link), -COR_ECANCELED);
-    COR_LIST_FOREACH_SAFE(link, &w->held)
-        make_due(w, of(link), -COR_ECANCELED);
+    COR_DLIST_FOREACH_SAFE(link, &w->placed)
+    make_due(w, of(link), -COR_ECANCELED);
+    COR_DLIST_FOREACH_SAFE(link, &w->waiting)
+    make_due(w, of(link), -COR_ECANCELED);
+    COR_DLIST_FOREACH_SAFE(link, &w->held)
+    make_due(w, of(link), -COR_ECANCELED);
 }
 
 bool cor_cache_waiters_take(struct cor_cache_waiters *w, struct cor_cache_call *ret_call)
 {
-    struct cor_list *link = cor_list_pop(&w->due);
+    struct cor_dlist *link = cor_dlist_pop(&w->due);
 
     if (!link)
         return false;

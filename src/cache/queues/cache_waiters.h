@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/str.h"
 #include "cache/queues/refusals.h"
 
@@ -28,10 +28,10 @@
 typedef void (*cor_cache_wait_fn)(void *arg, int r);
 
 struct cor_cache_waiters {
-    struct cor_list waiting; /* for the first list, or for a revision to be reached */
-    struct cor_list placed;  /* for a change to be consumed */
-    struct cor_list held;    /* for a change that was refused and is tried again */
-    struct cor_list due;     /* to be called */
+    struct cor_dlist waiting; /* for the first list, or for a revision to be reached */
+    struct cor_dlist placed;  /* for a change to be consumed */
+    struct cor_dlist held;    /* for a change that was refused and is tried again */
+    struct cor_dlist due;     /* to be called */
     struct cor_refusals refusals;
     size_t n;
     uint64_t next_id;
@@ -88,7 +88,7 @@ bool cor_cache_waiters_take(struct cor_cache_waiters *w, struct cor_cache_call *
 
 static inline bool cor_cache_waiters_any_due(const struct cor_cache_waiters *w)
 {
-    return !cor_list_empty(&w->due);
+    return !cor_dlist_empty(&w->due);
 }
 
 #endif

@@ -21,15 +21,15 @@ int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->ready, NULL);
     cor_map_init(&f->by_key, f->opts.deltas_max);
-    cor_list_init(&f->order);
-    cor_list_init(&f->records);
+    cor_dlist_init(&f->order);
+    cor_dlist_init(&f->records);
     cor_cache_waiters_init(&f->waiters);
     cor_buf_init(&f->key, COR_OBJECT_KEY_MAX);
     *ret_fifo = f;
     return 0;
 }
 
-static struct cor_delta_node *node_of(struct cor_list *in_order)
+static struct cor_delta_node *node_of(struct cor_dlist *in_order)
 {
     return COR_CONTAINER_OF(in_order, struct cor_delta_node, in_order);
 }
@@ -39,8 +39,8 @@ static void drop_node(struct cor_delta_fifo *f, struct cor_delta_node *node)
     struct cor_delta_record *record = node->record;
 
     assert(record);
-    cor_list_remove(&node->in_order);
-    cor_list_remove(&node->in_record);
+    cor_dlist_remove(&node->in_order);
+    cor_dlist_remove(&node->in_record);
     record->n--;
     f->n--;
     f->nretried -= node->is_retried;
@@ -58,10 +58,10 @@ static struct cor_delta_node *node_new(struct cor_delta_record *record)
 
 static void drop_record(struct cor_delta_fifo *f, struct cor_delta_record *record)
 {
-    COR_LIST_FOREACH_SAFE(it, &record->deltas)
-        drop_node(f, COR_CONTAINER_OF(it, struct cor_delta_node, in_record));
+    COR_DLIST_FOREACH_SAFE(it, &record->deltas)
+    drop_node(f, COR_CONTAINER_OF(it, struct cor_delta_node, in_record));
     cor_map_remove(&f->by_key, cor_str(record->key, record->key_len));
-    cor_list_remove(&record->link);
+    cor_dlist_remove(&record->link);
     cor_free(record);
 }
 
@@ -74,7 +74,7 @@ static void drop_change(struct cor_delta_fifo *f, struct cor_delta_node *node)
         drop_record(f, record);
 }
 
-void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_list *last)
+void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_dlist *last)
 {
     while (f->order.prev != last)
         drop_change(f, node_of(f->order.prev));
@@ -84,8 +84,8 @@ struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
 {
     if (!f)
         return NULL;
-    COR_LIST_FOREACH_SAFE(it, &f->records)
-        drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
+    COR_DLIST_FOREACH_SAFE(it, &f->records)
+    drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
     cor_delta_list_clear(&f->staged);
     cor_delta_list_clear(&f->listed);
     cor_cache_waiters_deinit(&f->waiters);
@@ -119,14 +119,14 @@ static int record_new(struct cor_delta_fifo *f, struct cor_str key, struct cor_d
     if (!record)
         return -COR_ENOMEM;
     *record = (struct cor_delta_record){.key_len = key.n};
-    cor_list_init(&record->deltas);
+    cor_dlist_init(&record->deltas);
     memcpy(record->key, key.p, key.n);
     r = cor_map_put(&f->by_key, cor_str(record->key, key.n), record, NULL);
     if (r < 0) {
         cor_free(record);
         return r == -COR_ETOOBIG ? -COR_EBUSY : r;
     }
-    cor_list_push(&f->records, &record->link);
+    cor_dlist_push(&f->records, &record->link);
     *ret = record;
     return 0;
 }
@@ -153,11 +153,11 @@ static bool is_repeated_deletion(struct cor_delta_fifo *f, struct cor_delta_reco
 /* Before `next` (a link of `order`, or `order` itself), and in the place of its number among the
  * changes of its key. */
 static int add_node(struct cor_delta_fifo *f, struct cor_str key, const struct cor_delta *delta,
-                    uint64_t seq, struct cor_list *next)
+                    uint64_t seq, struct cor_dlist *next)
 {
     struct cor_delta_record *record = cor_delta_peek(f, key);
     struct cor_delta_node *node;
-    struct cor_list *newer;
+    struct cor_dlist *newer;
     int r;
 
     if (!record && (r = record_new(f, key, &record)) < 0)
@@ -171,8 +171,8 @@ static int add_node(struct cor_delta_fifo *f, struct cor_str key, const struct c
     for (newer = &record->deltas; newer->prev != &record->deltas; newer = newer->prev)
         if (COR_CONTAINER_OF(newer->prev, struct cor_delta_node, in_record)->seq < seq)
             break;
-    cor_list_push(newer, &node->in_record);
-    cor_list_push(next, &node->in_order);
+    cor_dlist_push(newer, &node->in_record);
+    cor_dlist_push(next, &node->in_order);
     record->n++;
     f->n++;
     return 0;
@@ -193,9 +193,9 @@ int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct
 }
 
 /* The oldest change that came after the list, or the end of the order. */
-static struct cor_list *first_after_list(struct cor_delta_fifo *f)
+static struct cor_dlist *first_after_list(struct cor_delta_fifo *f)
 {
-    struct cor_list *next = f->order.next;
+    struct cor_dlist *next = f->order.next;
 
     while (next != &f->order && node_of(next)->seq < f->listed.seq)
         next = next->next;
@@ -204,7 +204,7 @@ static struct cor_list *first_after_list(struct cor_delta_fifo *f)
 
 int cor_delta_fifo_unpack(struct cor_delta_fifo *f)
 {
-    struct cor_list *next = first_after_list(f);
+    struct cor_dlist *next = first_after_list(f);
     size_t n = cor_delta_list_len(&f->listed), i;
     int r = 0;
 
@@ -226,13 +226,14 @@ int cor_delta_fifo_unpack(struct cor_delta_fifo *f)
 
 static void requeue(struct cor_delta_fifo *f, struct cor_delta_record *record)
 {
-    cor_list_remove(&record->link);
-    cor_list_push(&f->records, &record->link);
-    COR_LIST_FOREACH(it, &record->deltas) {
+    cor_dlist_remove(&record->link);
+    cor_dlist_push(&f->records, &record->link);
+    COR_DLIST_FOREACH(it, &record->deltas)
+    {
         struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_record);
 
-        cor_list_remove(&node->in_order);
-        cor_list_push(&f->order, &node->in_order);
+        cor_dlist_remove(&node->in_order);
+        cor_dlist_push(&f->order, &node->in_order);
         node->seq = ++f->last_seq;
         f->nretried += !node->is_retried;
         node->is_retried = true;
@@ -304,7 +305,8 @@ static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
         if (!deltas)
             return -COR_ENOMEM;
     }
-    COR_LIST_FOREACH(it, &record->deltas) {
+    COR_DLIST_FOREACH(it, &record->deltas)
+    {
         deltas[i] = COR_CONTAINER_OF(it, struct cor_delta_node, in_record)->delta;
         if (++i == n)
             break;
@@ -325,7 +327,7 @@ static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
 static bool is_listed_next(const struct cor_delta_fifo *f)
 {
     return cor_delta_list_len(&f->listed) > 0 &&
-           (cor_list_empty(&f->order) || f->listed.seq < node_of(f->order.next)->seq);
+           (cor_dlist_empty(&f->order) || f->listed.seq < node_of(f->order.next)->seq);
 }
 
 static int consume_listed(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool initial)

@@ -11,14 +11,14 @@
 #include <pthread.h>
 
 #include "base/buf.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/map.h"
 #include "cache/queues/delta_fifo.h"
 #include "cache/queues/delta_list.h"
 
 struct cor_delta_node {
-    struct cor_list in_order;
-    struct cor_list in_record;
+    struct cor_dlist in_order;
+    struct cor_dlist in_record;
     struct cor_delta_record *record;
     uint64_t seq;    /* grows along the order */
     bool is_retried; /* its consumer refused it and wants it again */
@@ -29,8 +29,8 @@ struct cor_delta_node {
  * C library merges with its neighbours at once, so that the memory of a long list goes back to the
  * system as it is consumed. */
 struct cor_delta_record {
-    struct cor_list link;   /* in records */
-    struct cor_list deltas; /* of this key */
+    struct cor_dlist link;   /* in records */
+    struct cor_dlist deltas; /* of this key */
     size_t n;
     struct cor_delta_node first; /* free while its `record` is NULL */
     size_t key_len;
@@ -42,14 +42,14 @@ struct cor_delta_fifo {
     struct cor_delta_fifo_opts opts;
     pthread_mutex_t lock;
     pthread_cond_t ready;
-    struct cor_map by_key;   /* key -> record */
-    struct cor_list order;   /* changes, oldest first */
-    struct cor_list records; /* by first pending change */
-    struct cor_buf key;      /* of the call under way */
-    size_t n;                /* changes, */
-    size_t nretried;         /* those among them that were put back by their consumer */
-    size_t initial;          /* pops until the first list is consumed */
-    uint64_t last_seq;       /* of the newest change */
+    struct cor_map by_key;    /* key -> record */
+    struct cor_dlist order;   /* changes, oldest first */
+    struct cor_dlist records; /* by first pending change */
+    struct cor_buf key;       /* of the call under way */
+    size_t n;                 /* changes, */
+    size_t nretried;          /* those among them that were put back by their consumer */
+    size_t initial;           /* pops until the first list is consumed */
+    uint64_t last_seq;        /* of the newest change */
     struct cor_cache_waiters waiters;
     bool populated, closed;
     struct cor_delta_list staged; /* of the replace under way */
@@ -60,7 +60,7 @@ struct cor_delta_fifo {
 int cor_delta_enqueue(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
                       struct cor_object *object, bool is_tombstone);
 /* Drops the changes after `last` (a link of `order`, or `order` itself). */
-void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_list *last);
+void cor_delta_truncate(struct cor_delta_fifo *f, const struct cor_dlist *last);
 
 bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f);
 

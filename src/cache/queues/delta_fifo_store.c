@@ -212,7 +212,8 @@ static int bury_pending(struct cor_delta_fifo *f, const struct cor_map *listed)
 {
     int r = 0;
 
-    COR_LIST_FOREACH(it, &f->order) {
+    COR_DLIST_FOREACH(it, &f->order)
+    {
         struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_order);
         struct cor_delta_record *record = node->record;
         struct cor_str key = cor_str(record->key, record->key_len);
@@ -312,7 +313,7 @@ static void forget_unlisted(struct cor_delta_fifo *f, const struct cor_delta_lis
 static int replace_locked(struct cor_delta_fifo *f)
 {
     int r = cor_delta_fifo_unpack(f);
-    const struct cor_list *before = f->order.prev;
+    const struct cor_dlist *before = f->order.prev;
 
     if (r == 0)
         r = f->opts.by_key ? enqueue_by_key(f) : bury_unlisted(f);

@@ -58,7 +58,7 @@ static int put_back_locked(struct cor_delta_fifo *f, struct cor_str key,
                            const struct cor_delta *deltas, size_t n)
 {
     int r = cor_delta_fifo_unpack(f);
-    const struct cor_list *before = f->order.prev;
+    const struct cor_dlist *before = f->order.prev;
 
     f->populated = true;
     if (r < 0 || cor_delta_peek(f, key))

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "cache/store/object_key.h"
@@ -13,7 +13,7 @@
 /* A key in the order. Without an object it is a hole: its object was deleted, and a new one takes
  * the old place, as upstream's. */
 struct entry {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_object *object;
     size_t key_len;
     char key[];
@@ -21,7 +21,7 @@ struct entry {
 
 struct content {
     struct cor_map by_key;
-    struct cor_list order;
+    struct cor_dlist order;
 };
 
 struct cor_fifo {
@@ -39,7 +39,7 @@ struct cor_fifo {
 static void content_init(struct content *c, size_t max)
 {
     cor_map_init(&c->by_key, max);
-    cor_list_init(&c->order);
+    cor_dlist_init(&c->order);
 }
 
 static void entry_free(struct entry *e)
@@ -50,9 +50,9 @@ static void entry_free(struct entry *e)
 
 static void content_clear(struct content *c)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&c->order)))
+    while ((link = cor_dlist_pop(&c->order)))
         entry_free(COR_CONTAINER_OF(link, struct entry, link));
     cor_map_clear(&c->by_key);
 }
@@ -77,7 +77,7 @@ static int put(struct content *c, struct cor_str key, struct cor_object *object)
         entry_free(e);
         return r == -COR_ETOOBIG ? -COR_EBUSY : r;
     }
-    cor_list_push(&c->order, &e->link);
+    cor_dlist_push(&c->order, &e->link);
     return 0;
 }
 
@@ -174,7 +174,7 @@ static int on_replace_commit(struct cor_reflector_store *store, struct cor_str r
     by_key = f->now.by_key;
     f->now.by_key = f->staged.by_key;
     f->staged.by_key = by_key;
-    cor_list_splice(&f->now.order, &f->staged.order);
+    cor_dlist_splice(&f->now.order, &f->staged.order);
     if (!f->populated)
         f->initial = cor_map_len(&f->now.by_key);
     f->populated = true;
@@ -274,7 +274,7 @@ static bool has_synced_locked(const struct cor_fifo *f)
 
 static struct entry *take_first(struct cor_fifo *f)
 {
-    struct entry *e = COR_CONTAINER_OF(cor_list_pop(&f->now.order), struct entry, link);
+    struct entry *e = COR_CONTAINER_OF(cor_dlist_pop(&f->now.order), struct entry, link);
 
     cor_map_remove(&f->now.by_key, cor_str(e->key, e->key_len));
     if (f->initial > 0)
@@ -285,7 +285,7 @@ static struct entry *take_first(struct cor_fifo *f)
 /* Passes over holes. NULL: nothing waits. */
 static struct entry *take_object(struct cor_fifo *f, bool *ret_in_initial_list)
 {
-    while (!cor_list_empty(&f->now.order)) {
+    while (!cor_dlist_empty(&f->now.order)) {
         struct entry *e;
 
         *ret_in_initial_list = !has_synced_locked(f);
@@ -305,7 +305,7 @@ static void requeue(struct cor_fifo *f, struct entry *take)
     if (cor_map_peek(&f->now.by_key, key) || cor_map_put(&f->now.by_key, key, take, NULL) < 0)
         entry_free(take);
     else
-        cor_list_push(&f->now.order, &take->link);
+        cor_dlist_push(&f->now.order, &take->link);
 }
 
 static int pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)

@@ -6,19 +6,19 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 
 struct version {
-    struct cor_list link; /* in its refusal's versions, oldest first */
+    struct cor_dlist link; /* in its refusal's versions, oldest first */
     struct cor_refusal *of;
     size_t len;
     char text[];
 };
 
 struct cor_refusal {
-    struct cor_list versions;
+    struct cor_dlist versions;
     size_t nversions;
     int err;
     bool is_retried, is_marked;
@@ -40,7 +40,7 @@ static struct cor_str text_of(const struct version *v)
 static void drop_version(struct cor_refusals *r, struct version *v)
 {
     cor_map_remove(&r->by_version, text_of(v));
-    cor_list_remove(&v->link);
+    cor_dlist_remove(&v->link);
     v->of->nversions--;
     cor_free(v);
 }
@@ -48,8 +48,8 @@ static void drop_version(struct cor_refusals *r, struct version *v)
 static void drop(struct cor_refusals *r, struct cor_refusal *refusal)
 {
     cor_map_remove(&r->by_key, cor_str(refusal->key, refusal->key_len));
-    COR_LIST_FOREACH_SAFE(it, &refusal->versions)
-        drop_version(r, COR_CONTAINER_OF(it, struct version, link));
+    COR_DLIST_FOREACH_SAFE(it, &refusal->versions)
+    drop_version(r, COR_CONTAINER_OF(it, struct version, link));
     cor_free(refusal);
 }
 
@@ -70,7 +70,7 @@ static int put_refusal(struct cor_refusals *r, struct cor_str key, struct cor_re
         return -COR_ENOMEM;
     *refusal = (struct cor_refusal){.key_len = key.n};
     memcpy(refusal->key, key.p, key.n);
-    cor_list_init(&refusal->versions);
+    cor_dlist_init(&refusal->versions);
     rc = cor_map_put(&r->by_key, cor_str(refusal->key, key.n), refusal, NULL);
     if (rc < 0) {
         cor_free(refusal);
@@ -94,7 +94,7 @@ static int put_version(struct cor_refusals *r, struct cor_refusal *refusal, stru
         cor_free(v);
         return rc;
     }
-    cor_list_push(&refusal->versions, &v->link);
+    cor_dlist_push(&refusal->versions, &v->link);
     if (++refusal->nversions > COR_REFUSAL_VERSIONS_MAX)
         drop_version(r, COR_CONTAINER_OF(refusal->versions.next, struct version, link));
     return 0;

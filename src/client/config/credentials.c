@@ -111,7 +111,7 @@ int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
     cor_buf_init_secret(&c->authorization, AUTHORIZATION_MAX);
     cor_buf_init(&c->cert_pem, COR_PEM_MAX);
     cor_buf_init_secret(&c->key_pem, COR_PEM_MAX);
-    cor_list_init(&c->waiting);
+    cor_dlist_init(&c->waiting);
     cor_exec_plugin_init(&c->plugin, loop, config);
     r = begin(c);
     if (r < 0)
@@ -177,7 +177,7 @@ static void on_plugin_done(void *arg, const struct cor_exec_credential *made,
 {
     struct cor_credentials *c = arg;
     struct cor_status no_memory = {0};
-    struct cor_list ready, *link;
+    struct cor_dlist ready, *link;
     int r = made ? take(c, made) : 0;
 
     if (r < 0) {
@@ -186,9 +186,9 @@ static void on_plugin_done(void *arg, const struct cor_exec_credential *made,
     }
     if (error && is_fresh(c))
         error = NULL;
-    cor_list_init(&ready);
-    cor_list_splice(&ready, &c->waiting);
-    while ((link = cor_list_pop(&ready))) {
+    cor_dlist_init(&ready);
+    cor_dlist_splice(&ready, &c->waiting);
+    while ((link = cor_dlist_pop(&ready))) {
         struct cor_credentials_wait *w = COR_CONTAINER_OF(link, struct cor_credentials_wait, link);
 
         w->on_ready(w, error);
@@ -214,13 +214,13 @@ int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *
         return 1;
     r = c->plugin.process ? 0 : run_plugin(c, reterr);
     if (r == 0)
-        cor_list_push(&c->waiting, &w->link);
+        cor_dlist_push(&c->waiting, &w->link);
     return r;
 }
 
 void cor_credentials_leave(struct cor_credentials_wait *w)
 {
-    cor_list_remove(&w->link);
+    cor_dlist_remove(&w->link);
 }
 
 void cor_credentials_refused(struct cor_credentials *c, uint64_t generation)

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "client/config/exec_plugin.h"
 #include "kit/config/client_config.h"
 
@@ -30,13 +30,13 @@ struct cor_credentials {
     uint64_t cert_version; /* changes with the certificate */
     bool expires;
     int64_t expires_at_s; /* Unix time */
-    struct cor_list waiting;
+    struct cor_dlist waiting;
     bool is_closing;
 };
 
 /* One who waits for a plugin. */
 struct cor_credentials_wait {
-    struct cor_list link;
+    struct cor_dlist link;
     void (*on_ready)(struct cor_credentials_wait *w, const struct cor_status *error);
 };
 

@@ -1,7 +1,7 @@
 #include "client/discovery/discovery.h"
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "loop/timer.h"
 
@@ -19,7 +19,7 @@
 enum state { EMPTY, CORE, GROUPS, VERSIONS, VALID };
 
 struct cor_discovery_waiter {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_discovery *d;
     cor_discovery_cb on_done;
     void *arg;
@@ -45,7 +45,7 @@ struct cor_discovery {
     struct fetch fetches[COR_DISCOVERY_PARALLEL];
     size_t nfetches;
     struct cor_status why;
-    struct cor_list waiters;
+    struct cor_dlist waiters;
     size_t nwaiters;
     struct cor_timer soon; /* always set, so that moving it cannot fail */
     bool is_closing;
@@ -64,14 +64,14 @@ static void forget(struct cor_discovery *d)
     cor_catalog_deinit(&d->catalog);
 }
 
-static struct cor_discovery_waiter *waiter_of(struct cor_list *link)
+static struct cor_discovery_waiter *waiter_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct cor_discovery_waiter, link);
 }
 
 static struct cor_discovery_waiter *next_waiter(struct cor_discovery *d)
 {
-    struct cor_list *link = cor_list_pop(&d->waiters);
+    struct cor_dlist *link = cor_dlist_pop(&d->waiters);
 
     d->nwaiters -= link ? 1 : 0;
     return link ? waiter_of(link) : NULL;
@@ -415,7 +415,7 @@ int cor_discovery_new(const struct cor_discovery_opts *opts, struct cor_discover
     if (!d)
         return -COR_ENOMEM;
     d->opts = *opts;
-    cor_list_init(&d->waiters);
+    cor_dlist_init(&d->waiters);
     cor_timer_init(&d->soon, cor_rest_client_loop(opts->client), on_soon);
     r = cor_timer_set(&d->soon, NEVER);
     if (r < 0) {
@@ -458,7 +458,7 @@ int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *a
     waiter->on_done = on_done;
     waiter->arg = arg;
     waiter->was_cached = d->state == VALID;
-    cor_list_push(&d->waiters, &waiter->link);
+    cor_dlist_push(&d->waiters, &waiter->link);
     d->nwaiters++;
     if (d->state == EMPTY || d->state == VALID)
         cor_timer_set(&d->soon, 0);
@@ -468,7 +468,7 @@ int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *a
 
 void cor_discovery_cancel(struct cor_discovery_waiter *waiter)
 {
-    cor_list_remove(&waiter->link);
+    cor_dlist_remove(&waiter->link);
     waiter->d->nwaiters--;
     cor_free(waiter);
 }

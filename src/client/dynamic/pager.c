@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "loop/timer.h"
 #include "meta/page_walk.h"
@@ -12,7 +12,7 @@
 #define NEVER  UINT64_MAX
 
 struct page {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_object **objects;
     size_t n, cap;
     size_t next; /* to be given */
@@ -29,7 +29,7 @@ struct cor_pager {
 
     struct cor_dynamic_request *req;
     struct page *filling; /* by req */
-    struct cor_list pages;
+    struct cor_dlist pages;
     size_t npages, nobjects;
     struct cor_buf rv;
     struct cor_page_walk walk;
@@ -40,7 +40,7 @@ struct cor_pager {
     bool is_paused, is_busy, is_cancelled;
 };
 
-static struct page *page_of(struct cor_list *link)
+static struct page *page_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct page, link);
 }
@@ -57,9 +57,9 @@ static struct page *free_page(struct page *page)
 
 static void drop_pages(struct cor_pager *p)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&p->pages)))
+    while ((link = cor_dlist_pop(&p->pages)))
         free_page(page_of(link));
     p->filling = free_page(p->filling);
     p->npages = p->nobjects = 0;
@@ -122,7 +122,7 @@ static void take_page(struct cor_pager *p, const struct cor_list_meta *meta)
 {
     int r = p->rv.n == 0 ? cor_buf_adds(&p->rv, meta->resource_version) : 0;
 
-    cor_list_push(&p->pages, &p->filling->link);
+    cor_dlist_push(&p->pages, &p->filling->link);
     p->npages++;
     p->filling = NULL;
     p->is_complete = r < 0 || meta->continue_token.n == 0 || p->is_full;
@@ -212,11 +212,11 @@ static int give(struct cor_pager *p)
 {
     int r = 0;
 
-    while (r == 0 && !p->is_paused && !p->is_cancelled && !cor_list_empty(&p->pages)) {
+    while (r == 0 && !p->is_paused && !p->is_cancelled && !cor_dlist_empty(&p->pages)) {
         struct page *page = page_of(p->pages.next);
 
         if (page->next == page->n) {
-            cor_list_remove(&page->link);
+            cor_dlist_remove(&page->link);
             free_page(page);
             p->npages--;
             fetch(p);
@@ -255,7 +255,7 @@ static void give_each(struct cor_pager *p)
             cor_dynamic_cancel(COR_STEAL(p->req));
         cor_status_untyped(&p->why, r, "%s", cor_err_text(r));
         end_each(p);
-    } else if (p->is_complete && cor_list_empty(&p->pages)) {
+    } else if (p->is_complete && cor_dlist_empty(&p->pages)) {
         end_each(p);
     }
 }
@@ -273,7 +273,8 @@ static void end_list(struct cor_pager *p)
             cor_status_untyped(&p->why, -COR_ENOMEM, "no memory for a list");
     }
     if (objects)
-        COR_LIST_FOREACH(link, &p->pages) {
+        COR_DLIST_FOREACH(link, &p->pages)
+        {
             struct page *page = page_of(link);
 
             if (page->n > 0)
@@ -338,7 +339,7 @@ static int open_pager(struct cor_pager *take_pager, const struct cor_pager_opts 
     p->end_ms = cor_rest_client_end_ms(opts->client, opts->timeout_ms);
     if (p->opts.query.list.limit == 0)
         p->opts.query.list.limit = COR_PAGE_SIZE;
-    cor_list_init(&p->pages);
+    cor_dlist_init(&p->pages);
     cor_buf_init(&p->rv, RV_MAX);
     cor_page_walk_init(&p->walk);
     cor_timer_init(&p->soon, cor_rest_client_loop(opts->client), on_soon);

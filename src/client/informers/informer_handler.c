@@ -17,10 +17,10 @@
 struct cor_handler {
     struct cor_informers *set;
     struct cor_informer *informer;
-    struct cor_list link; /* in set->handlers, until it is removed */
-    struct cor_list slow; /* in set->slow */
-    uint64_t slow_ms;     /* the longest call that was not reported yet; under set->lock */
-    bool is_inside;       /* that call, when it was seen; likewise */
+    struct cor_dlist link; /* in set->handlers, until it is removed */
+    struct cor_dlist slow; /* in set->slow */
+    uint64_t slow_ms;      /* the longest call that was not reported yet; under set->lock */
+    bool is_inside;        /* that call, when it was seen; likewise */
     struct cor_registration *registration;
     struct cor_handler_task task; /* COR_RUNTIME_THREADS */
     struct cor_mail removed;      /* COR_RUNTIME_PUMPED */
@@ -36,7 +36,7 @@ static void end_handler(struct cor_handler *h)
     if (h->on_removed)
         h->on_removed(h->arg);
     pthread_mutex_lock(&set->lock);
-    cor_list_remove(&h->slow);
+    cor_dlist_remove(&h->slow);
     cor_free(h);
     if (--set->nhandlers == 0 && set->is_removing)
         cor_waiter_set(&set->no_handlers);
@@ -51,8 +51,8 @@ static void note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
         h->slow_ms = ms;
         h->is_inside = is_inside;
     }
-    if (cor_list_empty(&h->slow))
-        cor_list_push(&h->set->slow, &h->slow);
+    if (cor_dlist_empty(&h->slow))
+        cor_dlist_push(&h->set->slow, &h->slow);
     pthread_mutex_unlock(&h->set->lock);
     cor_informers_wake(h->set);
 }
@@ -67,10 +67,10 @@ static bool take_slow(struct cor_informers *set, struct cor_informer **ret_infor
                       struct cor_status *ret)
 {
     struct cor_handler *h = NULL;
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     pthread_mutex_lock(&set->lock);
-    link = cor_list_pop(&set->slow);
+    link = cor_dlist_pop(&set->slow);
     if (link) {
         h = COR_CONTAINER_OF(link, struct cor_handler, slow);
         *ret_informer = h->informer;
@@ -164,7 +164,7 @@ static struct cor_registration_opts registration_opts(struct cor_handler *h,
 static void link_handler(struct cor_handler *h)
 {
     pthread_mutex_lock(&h->set->lock);
-    cor_list_push(&h->set->handlers, &h->link);
+    cor_dlist_push(&h->set->handlers, &h->link);
     h->set->nhandlers++;
     pthread_mutex_unlock(&h->set->lock);
 }
@@ -183,7 +183,7 @@ static struct cor_handler *handler_new(struct cor_informer *inf, const char *nam
         snprintf(h->name, room, "#%u", number);
     h->set = inf->set;
     h->informer = inf;
-    cor_list_init(&h->slow);
+    cor_dlist_init(&h->slow);
     return h;
 }
 
@@ -250,7 +250,7 @@ static void remove_handler(struct cor_handler *h)
 void cor_handler_remove(struct cor_handler *h)
 {
     pthread_mutex_lock(&h->set->lock);
-    cor_list_remove(&h->link);
+    cor_dlist_remove(&h->link);
     pthread_mutex_unlock(&h->set->lock);
     remove_handler(h);
 }
@@ -262,10 +262,10 @@ bool cor_handler_has_synced(struct cor_handler *h)
 
 static struct cor_handler *take_first(struct cor_informers *set)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     pthread_mutex_lock(&set->lock);
-    link = cor_list_pop(&set->handlers);
+    link = cor_dlist_pop(&set->handlers);
     pthread_mutex_unlock(&set->lock);
     return link ? COR_CONTAINER_OF(link, struct cor_handler, link) : NULL;
 }

@@ -184,9 +184,9 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
         cor_free(set);
         return -COR_ENOMEM;
     }
-    cor_list_init(&set->informers);
-    cor_list_init(&set->handlers);
-    cor_list_init(&set->slow);
+    cor_dlist_init(&set->informers);
+    cor_dlist_init(&set->handlers);
+    cor_dlist_init(&set->slow);
     set->work.on_mail = on_work_mail;
     atomic_init(&set->work_is_posted, false);
     atomic_init(&set->is_stopped, false);
@@ -200,7 +200,7 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
 
 static void free_informer(struct cor_informer *inf)
 {
-    cor_list_remove(&inf->link);
+    cor_dlist_remove(&inf->link);
     cor_free(inf->group);
     cor_free(inf->plural);
     cor_free(inf);
@@ -239,7 +239,7 @@ struct cor_informers *cor_informers_free(struct cor_informers *set)
     r = cor_runtime_wait(set->runtime, &set->closed, COR_WAIT_FOREVER);
     assert(r == 0);
     (void)r;
-    while (!cor_list_empty(&set->informers))
+    while (!cor_dlist_empty(&set->informers))
         free_informer(COR_CONTAINER_OF(set->informers.next, struct cor_informer, link));
     atomic_fetch_sub(&set->client->nusers, 1);
     cor_waiter_deinit(&set->closed);
@@ -257,7 +257,8 @@ struct getting {
 
 static struct cor_informer *known(struct cor_informers *set, struct cor_shared_informer *shared)
 {
-    COR_LIST_FOREACH(it, &set->informers) {
+    COR_DLIST_FOREACH(it, &set->informers)
+    {
         struct cor_informer *inf = COR_CONTAINER_OF(it, struct cor_informer, link);
 
         if (inf->shared == shared)
@@ -278,7 +279,7 @@ static struct cor_informer *make_informer(struct cor_informers *set,
     inf->shared = shared;
     inf->group = cor_strdup(resource->group ? resource->group : "");
     inf->plural = cor_strdup(resource->plural);
-    cor_list_push(&set->informers, &inf->link);
+    cor_dlist_push(&set->informers, &inf->link);
     if (inf->group && inf->plural)
         return inf;
     free_informer(inf);
@@ -392,15 +393,15 @@ static void gather(void *arg)
     struct gathering *g = arg;
     size_t n = 0;
 
-    COR_LIST_FOREACH(it, &g->set->informers)
-        n++;
+    COR_DLIST_FOREACH(it, &g->set->informers)
+    n++;
     g->informers = cor_calloc(n > 0 ? n : 1, sizeof(g->informers[0]));
     if (!g->informers) {
         g->r = -COR_ENOMEM;
         return;
     }
-    COR_LIST_FOREACH(it, &g->set->informers)
-        g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
+    COR_DLIST_FOREACH(it, &g->set->informers)
+    g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
 }
 
 static void tell_sync(struct cor_informer *inf,

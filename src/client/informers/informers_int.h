@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "cache/informers/informer_factory.h"
 #include "client/client_int.h"
 #include "coracle/informers.h"
@@ -16,7 +16,7 @@ struct cor_informers {
     struct cor_runtime *runtime;
     struct cor_informers_opts opts;
     struct cor_informer_factory *factory; /* the loop's, but for its waits */
-    struct cor_list informers;            /* the loop's */
+    struct cor_dlist informers;           /* the loop's */
     struct cor_mail work;                 /* there is something to step */
     struct cor_timer look;                /* for changed objects; where that is wanted */
     struct cor_timer retry;               /* of changes that were refused; where that is wanted */
@@ -26,16 +26,16 @@ struct cor_informers {
     struct cor_waiter closed;
 
     pthread_mutex_t lock; /* a leaf; of the handlers of all informers: */
-    struct cor_list handlers;
-    struct cor_list slow; /* those that a report is to name */
-    size_t nhandlers;     /* whose memory is not gone yet */
-    bool is_removing;     /* all of them: no_handlers is set when they are gone */
+    struct cor_dlist handlers;
+    struct cor_dlist slow; /* those that a report is to name */
+    size_t nhandlers;      /* whose memory is not gone yet */
+    bool is_removing;      /* all of them: no_handlers is set when they are gone */
     struct cor_waiter no_handlers;
 };
 
 struct cor_informer {
     struct cor_informers *set;
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_shared_informer *shared;
     char *group, *plural;
     atomic_uint nadded; /* handlers, to name those without a name */

@@ -69,7 +69,7 @@ void cor_rest_client_look_closed(struct cor_rest_client *rc)
     void (*on_closed)(void *arg) = rc->on_closed;
     void *arg = rc->closed_arg;
 
-    if (!rc->is_closing || rc->nclosing > 0 || !cor_list_empty(&rc->requests))
+    if (!rc->is_closing || rc->nclosing > 0 || !cor_dlist_empty(&rc->requests))
         return;
     free_client(rc);
     if (on_closed)
@@ -90,8 +90,8 @@ void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *a
     rc->is_closing = true;
     rc->on_closed = on_closed;
     rc->closed_arg = arg;
-    COR_LIST_FOREACH(it, &rc->requests)
-        cor_rest_request_end_soon(cor_rest_request_of(it), -COR_ECANCELED, "context canceled");
+    COR_DLIST_FOREACH(it, &rc->requests)
+    cor_rest_request_end_soon(cor_rest_request_of(it), -COR_ECANCELED, "context canceled");
     rc->nclosing = 1;
     cor_http_client_close(rc->http, on_part_closed, rc);
     rc->nclosing += cor_credentials_close(&rc->credentials, on_part_closed, rc);
@@ -302,7 +302,7 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->retries_max = opts->retries_max == 0 ? COR_REST_RETRIES : opts->retries_max;
     rc->backoff = read_backoff();
     rc->is_h1_only = cor_config_has(getenv("DISABLE_HTTP2"));
-    cor_list_init(&rc->requests);
+    cor_dlist_init(&rc->requests);
     cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
     r = fill(rc, net, opts, reterr);
     if (r == -COR_ENOMEM)

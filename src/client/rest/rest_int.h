@@ -4,7 +4,7 @@
 
 #include "base/backoff.h"
 #include "base/buf.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "client/config/credentials.h"
 #include "client/config/server_url.h"
 #include "client/rest/header_list.h"
@@ -35,7 +35,7 @@ struct cor_rest_client {
     uint64_t timeout_ms;
     int retries_max;
     struct cor_backoff_opts backoff; /* of requests that are tried again; initial_ms 0: none */
-    struct cor_list requests;
+    struct cor_dlist requests;
     size_t nrequests;
     bool is_closing;
     void (*on_closed)(void *arg);
@@ -55,7 +55,7 @@ enum cor_rest_state {
 
 struct cor_rest_request {
     struct cor_rest_client *rc;
-    struct cor_list link; /* rc->requests */
+    struct cor_dlist link; /* rc->requests */
     enum cor_rest_state state;
     struct cor_rest_request_opts opts; /* method and body are in `text` */
     char *text;
@@ -84,7 +84,7 @@ struct cor_rest_request {
 };
 
 /* Of a link in `requests`. */
-struct cor_rest_request *cor_rest_request_of(struct cor_list *link);
+struct cor_rest_request *cor_rest_request_of(struct cor_dlist *link);
 
 /* Begins the attempts. Nothing is called back before it returns. */
 void cor_rest_request_start(struct cor_rest_request *req);

@@ -10,7 +10,7 @@
 /* The largest time of Kubernetes, which counts nanoseconds; a server refuses a longer one. */
 #define TIMEOUT_MAX_MS ((uint64_t)INT64_MAX / 1000000)
 
-struct cor_rest_request *cor_rest_request_of(struct cor_list *link)
+struct cor_rest_request *cor_rest_request_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct cor_rest_request, link);
 }
@@ -18,7 +18,7 @@ struct cor_rest_request *cor_rest_request_of(struct cor_list *link)
 static void free_request(struct cor_rest_request *req)
 {
     cor_timer_cancel(&req->timer);
-    cor_list_remove(&req->link);
+    cor_dlist_remove(&req->link);
     req->rc->nrequests--;
     cor_header_list_deinit(&req->headers);
     cor_buf_deinit(&req->target);
@@ -120,9 +120,9 @@ int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_requ
         return -COR_ENOMEM;
     req->rc = rc;
     rc->nrequests++;
-    cor_list_push(&rc->requests, &req->link);
-    cor_list_init(&req->turn.link);
-    cor_list_init(&req->identity.link);
+    cor_dlist_push(&rc->requests, &req->link);
+    cor_dlist_init(&req->turn.link);
+    cor_dlist_init(&req->identity.link);
     req->turn.on_turn = cor_rest_request_on_turn;
     req->identity.on_ready = cor_rest_request_on_identity;
     cor_timer_init(&req->timer, rc->loop, cor_rest_request_on_timer);

@@ -22,7 +22,7 @@ static void on_timer(struct cor_timer *timer)
     struct cor_rest_turn *turn = NULL;
 
     if (t->nwaiting > 0 && cor_token_bucket_try(&t->bucket, cor_loop_now_ms(timer->loop))) {
-        turn = COR_CONTAINER_OF(cor_list_pop(&t->waiting), struct cor_rest_turn, link);
+        turn = COR_CONTAINER_OF(cor_dlist_pop(&t->waiting), struct cor_rest_turn, link);
         t->nwaiting--;
     }
     set_timer(t);
@@ -34,7 +34,7 @@ int cor_rest_throttle_init(struct cor_rest_throttle *t, struct cor_loop *loop, d
                            uint32_t burst)
 {
     t->is_off = qps < 0;
-    cor_list_init(&t->waiting);
+    cor_dlist_init(&t->waiting);
     cor_timer_init(&t->timer, loop, on_timer);
     cor_token_bucket_init(&t->bucket, qps > 0 ? qps : QPS_DEFAULT, burst ? burst : BURST_DEFAULT,
                           cor_loop_now_ms(loop));
@@ -53,7 +53,7 @@ bool cor_rest_throttle_enter(struct cor_rest_throttle *t, struct cor_rest_turn *
     if (t->is_off ||
         (t->nwaiting == 0 && cor_token_bucket_try(&t->bucket, cor_loop_now_ms(t->timer.loop))))
         return true;
-    cor_list_push(&t->waiting, &turn->link);
+    cor_dlist_push(&t->waiting, &turn->link);
     t->nwaiting++;
     if (t->nwaiting == 1)
         set_timer(t);
@@ -72,8 +72,8 @@ bool cor_rest_throttle_has_turn(const struct cor_rest_throttle *t, uint64_t with
 
 void cor_rest_throttle_leave(struct cor_rest_throttle *t, struct cor_rest_turn *turn)
 {
-    if (cor_list_empty(&turn->link))
+    if (cor_dlist_empty(&turn->link))
         return;
-    cor_list_remove(&turn->link);
+    cor_dlist_remove(&turn->link);
     t->nwaiting--;
 }

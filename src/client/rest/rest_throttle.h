@@ -6,21 +6,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/token_bucket.h"
 #include "loop/timer.h"
 
 struct cor_rest_throttle {
     struct cor_token_bucket bucket;
     bool is_off;
-    struct cor_list waiting; /* as they came; bounded by the client's requests */
+    struct cor_dlist waiting; /* as they came; bounded by the client's requests */
     size_t nwaiting;
     struct cor_timer timer; /* the next token; always set, so that moving it cannot fail */
 };
 
 /* A place in the line, embedded by who waits. */
 struct cor_rest_turn {
-    struct cor_list link;
+    struct cor_dlist link;
     void (*on_turn)(struct cor_rest_turn *turn);
 };
 

@@ -27,8 +27,8 @@
 #define STUCK_MS         100
 
 struct worker {
-    struct cor_list link; /* in workers */
-    struct cor_list idle; /* in idle, while it waits */
+    struct cor_dlist link; /* in workers */
+    struct cor_dlist idle; /* in idle, while it waits */
     struct cor_handler_pool *pool;
     struct cor_handler_task *task; /* that it runs, or NULL */
     bool told;                     /* on_stuck of it */
@@ -40,7 +40,7 @@ struct worker {
 struct cor_handler_pool {
     struct cor_handler_pool_opts opts;
     pthread_mutex_t lock; /* a leaf, but for what on_crowded and on_stuck take */
-    struct cor_list queue, workers, idle;
+    struct cor_dlist queue, workers, idle;
     unsigned nthreads; /* of workers */
     unsigned next_name;
     uint64_t ntaken; /* tasks */
@@ -61,7 +61,7 @@ static uint64_t now_ms(void)
 void cor_handler_task_init(struct cor_handler_task *task, const struct cor_handler_task_ops *ops)
 {
     *task = (struct cor_handler_task){.state = COR_HANDLER_TASK_HELD, .ops = ops};
-    cor_list_init(&task->link);
+    cor_dlist_init(&task->link);
 }
 
 static void ask_for_patrol_locked(struct cor_handler_pool *pool)
@@ -79,13 +79,13 @@ static void enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_tas
     struct worker *w;
 
     task->state = COR_HANDLER_TASK_QUEUED;
-    cor_list_push(&pool->queue, &task->link);
-    if (cor_list_empty(&pool->idle)) {
+    cor_dlist_push(&pool->queue, &task->link);
+    if (cor_dlist_empty(&pool->idle)) {
         ask_for_patrol_locked(pool);
         return;
     }
     w = COR_CONTAINER_OF(pool->idle.prev, struct worker, idle);
-    cor_list_remove(&w->idle);
+    cor_dlist_remove(&w->idle);
     w->is_wanted = true;
     pthread_cond_signal(&w->wanted);
 }
@@ -126,14 +126,14 @@ static bool wait_locked(struct worker *w)
     bool late = false;
 
     w->is_wanted = false;
-    cor_list_push(&pool->idle, &w->idle);
+    cor_dlist_push(&pool->idle, &w->idle);
     while (!w->is_wanted && !pool->stopping && !(late && pool->nthreads > pool->opts.nthreads)) {
         if (pool->nthreads > pool->opts.nthreads)
             late = pthread_cond_timedwait(&w->wanted, &pool->lock, &until) == ETIMEDOUT;
         else
             pthread_cond_wait(&w->wanted, &pool->lock);
     }
-    cor_list_remove(&w->idle);
+    cor_dlist_remove(&w->idle);
     return w->is_wanted || pool->stopping;
 }
 
@@ -150,20 +150,20 @@ static void *thread_main(void *arg)
 {
     struct worker *w = arg, *before = NULL;
     struct cor_handler_pool *pool = w->pool;
-    struct cor_list *link;
+    struct cor_dlist *link;
     bool stays = true;
 
     current = pool;
     pthread_mutex_lock(&pool->lock);
     while (stays && !pool->stopping) {
-        link = cor_list_pop(&pool->queue);
+        link = cor_dlist_pop(&pool->queue);
         if (link)
             run_locked(w, COR_CONTAINER_OF(link, struct cor_handler_task, link));
         else
             stays = wait_locked(w);
     }
     if (!stays) {
-        cor_list_remove(&w->link);
+        cor_dlist_remove(&w->link);
         pool->nthreads--;
         before = pool->left;
         pool->left = w;
@@ -181,8 +181,8 @@ static struct worker *worker_new(struct cor_handler_pool *pool)
     if (!w)
         return NULL;
     w->pool = pool;
-    cor_list_init(&w->link);
-    cor_list_init(&w->idle);
+    cor_dlist_init(&w->link);
+    cor_dlist_init(&w->idle);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wanted, &attr);
@@ -217,7 +217,7 @@ static int add_worker_locked(struct cor_handler_pool *pool)
     }
     snprintf(name, sizeof(name), "coracle-h%u", pool->next_name++ % 10000);
     pthread_setname_np(w->thread, name);
-    cor_list_push(&pool->workers, &w->link);
+    cor_dlist_push(&pool->workers, &w->link);
     pool->nthreads++;
     return 0;
 }
@@ -235,9 +235,9 @@ int cor_handler_pool_new(const struct cor_handler_pool_opts *opts,
     if (pool->opts.idle_ms == 0)
         pool->opts.idle_ms = COR_HANDLER_IDLE_MS;
     pthread_mutex_init(&pool->lock, NULL);
-    cor_list_init(&pool->queue);
-    cor_list_init(&pool->workers);
-    cor_list_init(&pool->idle);
+    cor_dlist_init(&pool->queue);
+    cor_dlist_init(&pool->workers);
+    cor_dlist_init(&pool->idle);
     pthread_mutex_lock(&pool->lock);
     while (r == 0 && pool->nthreads < opts->nthreads)
         r = add_worker_locked(pool);
@@ -251,20 +251,20 @@ int cor_handler_pool_new(const struct cor_handler_pool_opts *opts,
 
 struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (!pool)
         return NULL;
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
-    COR_LIST_FOREACH(it, &pool->workers)
-        pthread_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
+    COR_DLIST_FOREACH(it, &pool->workers)
+    pthread_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
     pthread_mutex_unlock(&pool->lock);
     /* None leaves the list any more. */
-    while ((link = cor_list_pop(&pool->workers)))
+    while ((link = cor_dlist_pop(&pool->workers)))
         join(COR_CONTAINER_OF(link, struct worker, link));
     join(pool->left);
-    assert(cor_list_empty(&pool->queue));
+    assert(cor_dlist_empty(&pool->queue));
     pthread_mutex_destroy(&pool->lock);
     return cor_free(pool);
 }
@@ -274,7 +274,8 @@ static bool look_for_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
 {
     bool any = false;
 
-    COR_LIST_FOREACH(it, &pool->workers) {
+    COR_DLIST_FOREACH(it, &pool->workers)
+    {
         struct worker *w = COR_CONTAINER_OF(it, struct worker, link);
 
         if (!w->task || w->told || !w->task->ops->on_stuck)
@@ -290,7 +291,7 @@ static bool look_for_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
 /* Are there tasks that a thread more would help, if they went on waiting? */
 static bool is_crowded_locked(const struct cor_handler_pool *pool)
 {
-    return !cor_list_empty(&pool->queue) && cor_list_empty(&pool->idle) &&
+    return !cor_dlist_empty(&pool->queue) && cor_dlist_empty(&pool->idle) &&
            pool->nthreads < pool->opts.nthreads_max;
 }
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 
 struct cor_handler_pool;
 
@@ -43,7 +43,7 @@ struct cor_handler_task_ops {
 
 /* Embedded by its owner; all under the pool's lock, but for the functions. */
 struct cor_handler_task {
-    struct cor_list link;
+    struct cor_dlist link;
     const struct cor_handler_task_ops *ops;
     enum cor_handler_task_state state;
     bool woken;        /* while it is held or runs */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "kit/events/event_correlator.h"
 #include "kit/events/event_series.h"
@@ -15,7 +15,7 @@
 #define NAME_MAX 320
 
 struct queued {
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_event event;
     char *strings;
 };
@@ -25,7 +25,7 @@ struct cor_event_recorder {
     struct cor_rand rand;
     char *component, *host, *instance;
     pthread_mutex_t lock; /* of the queue; a leaf */
-    struct cor_list queue;
+    struct cor_dlist queue;
     size_t n;
     uint64_t seq; /* of names; it and the random numbers are under the lock, too */
     bool is_shut;
@@ -56,7 +56,7 @@ int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
     if (!rec)
         return -COR_ENOMEM;
     pthread_mutex_init(&rec->lock, NULL);
-    cor_list_init(&rec->queue);
+    cor_dlist_init(&rec->queue);
     cor_buf_init(&rec->body, BODY_MAX);
     rec->opts = *opts;
     if (!rec->opts.clock)
@@ -86,11 +86,11 @@ static void queued_free(struct queued *q)
 
 struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *rec)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (!rec)
         return NULL;
-    while ((link = cor_list_pop(&rec->queue)))
+    while ((link = cor_dlist_pop(&rec->queue)))
         queued_free(COR_CONTAINER_OF(link, struct queued, link));
     queued_free(rec->current);
     cor_event_correlator_free(rec->correlator);
@@ -136,7 +136,7 @@ static int enqueue_locked(struct cor_event_recorder *rec, const struct cor_event
         cor_free(q);
         return -COR_ENOMEM;
     }
-    cor_list_push(&rec->queue, &q->link);
+    cor_dlist_push(&rec->queue, &q->link);
     rec->n++;
     return 0;
 }
@@ -225,10 +225,10 @@ static void send(struct cor_event_recorder *rec)
 
 static bool take_next(struct cor_event_recorder *rec)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     pthread_mutex_lock(&rec->lock);
-    link = cor_list_pop(&rec->queue);
+    link = cor_dlist_pop(&rec->queue);
     rec->n -= link != NULL;
     pthread_mutex_unlock(&rec->lock);
     rec->current = link ? COR_CONTAINER_OF(link, struct queued, link) : NULL;

@@ -10,7 +10,7 @@
 
 struct series {
     struct cor_lru_link link;
-    struct cor_list due;    /* among those to write, or alone */
+    struct cor_dlist due;   /* among those to write, or alone */
     struct cor_event event; /* the first; with a count above 1 the time of the last */
     char *strings;
     uint64_t last_ms; /* when it was seen last */
@@ -19,7 +19,7 @@ struct series {
 
 struct cor_event_series {
     struct cor_lru all;
-    struct cor_list due;
+    struct cor_dlist due;
     struct series *writing; /* was due, and is not written yet */
     bool is_last;           /* it is forgotten afterwards */
     uint64_t refresh_ms, finish_ms;
@@ -30,7 +30,7 @@ static void drop(struct cor_lru_link *take)
 {
     struct series *one = COR_CONTAINER_OF(take, struct series, link);
 
-    cor_list_remove(&one->due);
+    cor_dlist_remove(&one->due);
     cor_free(one->strings);
     cor_free(one);
 }
@@ -42,7 +42,7 @@ int cor_event_series_new(struct cor_event_series **ret_series)
     if (!s)
         return -COR_ENOMEM;
     cor_lru_init(&s->all, COR_EVENT_SERIES_MAX, drop);
-    cor_list_init(&s->due);
+    cor_dlist_init(&s->due);
     cor_buf_init(&s->key, KEY_MAX);
     *ret_series = s;
     return 0;
@@ -93,7 +93,7 @@ static int remember(struct cor_event_series *s, const struct cor_event *event, u
 
     if (!one)
         return -COR_ENOMEM;
-    cor_list_init(&one->due);
+    cor_dlist_init(&one->due);
     memcpy(one->key, s->key.p, s->key.n);
     one->link.key = cor_str(one->key, s->key.n);
     one->last_ms = now_ms;
@@ -138,13 +138,14 @@ static bool is_silent(const struct series *one, uint64_t now_ms)
 
 static void make_due(struct cor_event_series *s, struct series *one)
 {
-    cor_list_remove(&one->due);
-    cor_list_push(&s->due, &one->due);
+    cor_dlist_remove(&one->due);
+    cor_dlist_push(&s->due, &one->due);
 }
 
 static void refresh(struct cor_event_series *s)
 {
-    COR_LIST_FOREACH(it, &s->all.order) {
+    COR_DLIST_FOREACH(it, &s->all.order)
+    {
         struct series *one = COR_CONTAINER_OF(it, struct series, link.link);
 
         if (one->event.count > 1)
@@ -155,7 +156,8 @@ static void refresh(struct cor_event_series *s)
 /* Those that are silent are the first in the order. */
 static void finish(struct cor_event_series *s, uint64_t now_ms)
 {
-    COR_LIST_FOREACH_SAFE(it, &s->all.order) {
+    COR_DLIST_FOREACH_SAFE(it, &s->all.order)
+    {
         struct series *one = COR_CONTAINER_OF(it, struct series, link.link);
 
         if (!is_silent(one, now_ms))
@@ -170,7 +172,7 @@ static void finish(struct cor_event_series *s, uint64_t now_ms)
 bool cor_event_series_take_due(struct cor_event_series *s, uint64_t now_ms,
                                struct cor_event *ret_event)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (now_ms >= s->refresh_ms) {
         s->refresh_ms = now_ms + COR_EVENT_SERIES_REFRESH_MS;
@@ -180,7 +182,7 @@ bool cor_event_series_take_due(struct cor_event_series *s, uint64_t now_ms,
         s->finish_ms = now_ms + COR_EVENT_SERIES_FINISH_MS;
         finish(s, now_ms);
     }
-    link = cor_list_pop(&s->due);
+    link = cor_dlist_pop(&s->due);
     if (!link)
         return false;
     s->writing = COR_CONTAINER_OF(link, struct series, due);
@@ -199,7 +201,7 @@ void cor_event_series_written(struct cor_event_series *s, bool is_done)
 
 uint64_t cor_event_series_due_ms(const struct cor_event_series *s)
 {
-    if (!cor_list_empty(&s->due))
+    if (!cor_dlist_empty(&s->due))
         return 0;
     if (cor_lru_len(&s->all) == 0)
         return UINT64_MAX;

@@ -102,7 +102,7 @@ struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *
     cor_buf_init(&call->out, COR_CALL_OUT_MAX);
     cor_status_init(&call->status);
     cor_warnings_init(&call->warnings);
-    cor_list_init(&call->held.link);
+    cor_dlist_init(&call->held.link);
     loop->ncalls++;
     cor_sink_set_cbs(sink, &sink_cbs, call);
     return call;

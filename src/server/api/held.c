@@ -21,7 +21,8 @@ static void on_mail(struct cor_mail *mail)
 
     loop->held.is_posted = false;
     loop->ncalls--;
-    COR_LIST_FOREACH_SAFE(link, &loop->held.waiting) {
+    COR_DLIST_FOREACH_SAFE(link, &loop->held.waiting)
+    {
         struct cor_call *call = COR_CONTAINER_OF(link, struct cor_call, held.link);
 
         if (!is_over(account, 0) || call->held.since_ms + COR_HELD_GRACE_MS > now_ms)
@@ -36,7 +37,7 @@ static void on_mail(struct cor_mail *mail)
 
 void cor_held_loop_init(struct cor_api_loop *loop)
 {
-    cor_list_init(&loop->held.waiting);
+    cor_dlist_init(&loop->held.waiting);
     loop->held.mail.on_mail = on_mail;
 }
 
@@ -57,12 +58,12 @@ void cor_held_set(struct cor_call *call, size_t bytes)
                               memory_order_relaxed);
     held->bytes = bytes;
     if (bytes == 0) {
-        cor_list_remove(&held->link);
+        cor_dlist_remove(&held->link);
         return;
     }
-    if (cor_list_empty(&held->link)) {
+    if (cor_dlist_empty(&held->link)) {
         held->since_ms = cor_clock_mono_ms(call->loop->api->clock);
-        cor_list_push(&call->loop->held.waiting, &held->link);
+        cor_dlist_push(&call->loop->held.waiting, &held->link);
     }
     look(call->loop);
 }

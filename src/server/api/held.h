@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "loop/mailbox.h"
 
 #define COR_HELD_BYTES_DEFAULT (256u << 20)
@@ -32,14 +32,14 @@ struct cor_held_account {
 };
 
 struct cor_held_loop {
-    struct cor_list waiting; /* calls, the one that has waited longest first */
-    struct cor_mail mail;    /* to itself: some are to be cut */
+    struct cor_dlist waiting; /* calls, the one that has waited longest first */
+    struct cor_mail mail;     /* to itself: some are to be cut */
     bool is_posted;
 };
 
 /* A call's part. */
 struct cor_held {
-    struct cor_list link;
+    struct cor_dlist link;
     size_t bytes; /* 0: it does not wait */
     uint64_t since_ms;
 };

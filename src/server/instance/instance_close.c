@@ -25,7 +25,7 @@ static void on_answer(struct cor_mail *mail)
 void cor_instance_answer_home(struct cor_instance *in)
 {
     in->mail.on_mail = on_answer;
-    cor_list_init(&in->mail.link);
+    cor_dlist_init(&in->mail.link);
     cor_loop_reply(in->home, &in->mail);
 }
 
@@ -94,7 +94,7 @@ static void wait_for_workers(struct cor_instance *in)
 static void ask_worker(struct cor_worker *w, void (*on_mail)(struct cor_mail *mail))
 {
     w->mail.on_mail = on_mail;
-    cor_list_init(&w->mail.link);
+    cor_dlist_init(&w->mail.link);
     w->instance->waiting++;
     cor_loop_reply(w->loop, &w->mail);
 }

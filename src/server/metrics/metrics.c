@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -26,16 +26,16 @@ struct shard {
 
 /* A value that somebody else keeps. */
 struct reading {
-    struct cor_list link;
+    struct cor_dlist link;
     const char *labels;
     uint64_t (*read)(void *arg);
     void *arg;
 };
 
 struct cor_metric {
-    struct cor_list link;
+    struct cor_dlist link;
     const struct cor_metric_desc *desc;
-    struct cor_list readings;
+    struct cor_dlist readings;
     void (*collect)(void *arg, struct cor_metric_out *to);
     void *collect_arg;
     size_t nshards;
@@ -43,7 +43,7 @@ struct cor_metric {
 };
 
 struct cor_metrics {
-    struct cor_list families;
+    struct cor_dlist families;
     size_t nshards;
 };
 
@@ -63,7 +63,7 @@ int cor_metrics_new(size_t nshards, struct cor_metrics **ret_metrics)
 
     if (!metrics)
         return -COR_ENOMEM;
-    cor_list_init(&metrics->families);
+    cor_dlist_init(&metrics->families);
     metrics->nshards = nshards;
     *ret_metrics = metrics;
     return 0;
@@ -78,10 +78,11 @@ static void metric_free(struct cor_metric *metric)
         cor_map_deinit(&metric->shards[i].series);
         pthread_mutex_destroy(&metric->shards[i].lock);
     }
-    COR_LIST_FOREACH_SAFE(it, &metric->readings) {
+    COR_DLIST_FOREACH_SAFE(it, &metric->readings)
+    {
         cor_free(COR_CONTAINER_OF(it, struct reading, link));
     }
-    cor_list_remove(&metric->link);
+    cor_dlist_remove(&metric->link);
     cor_free(metric);
 }
 
@@ -89,7 +90,7 @@ struct cor_metrics *cor_metrics_free(struct cor_metrics *metrics)
 {
     if (!metrics)
         return NULL;
-    while (!cor_list_empty(&metrics->families))
+    while (!cor_dlist_empty(&metrics->families))
         metric_free(COR_CONTAINER_OF(metrics->families.next, struct cor_metric, link));
     return cor_free(metrics);
 }
@@ -105,12 +106,12 @@ int cor_metrics_add(struct cor_metrics *metrics, const struct cor_metric_desc *d
         return -COR_ENOMEM;
     metric->desc = desc;
     metric->nshards = metrics->nshards;
-    cor_list_init(&metric->readings);
+    cor_dlist_init(&metric->readings);
     for (size_t i = 0; i < metric->nshards; i++) {
         pthread_mutex_init(&metric->shards[i].lock, NULL);
         cor_map_init(&metric->shards[i].series, COR_METRIC_SERIES_MAX);
     }
-    cor_list_push(&metrics->families, &metric->link);
+    cor_dlist_push(&metrics->families, &metric->link);
     *ret_metric = metric;
     return 0;
 }
@@ -123,7 +124,7 @@ int cor_metric_add_read(struct cor_metric *metric, const char *labels, uint64_t 
     if (!reading)
         return -COR_ENOMEM;
     *reading = (struct reading){.labels = labels, .read = read, .arg = arg};
-    cor_list_push(&metric->readings, &reading->link);
+    cor_dlist_push(&metric->readings, &reading->link);
     return 0;
 }
 
@@ -329,7 +330,8 @@ static int write_family(struct cor_metric *metric, struct cor_buf *out)
 
     r = cor_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", desc->name, desc->help, desc->name,
                      types[desc->type]);
-    COR_LIST_FOREACH(it, &metric->readings) {
+    COR_DLIST_FOREACH(it, &metric->readings)
+    {
         const struct reading *reading = COR_CONTAINER_OF(it, struct reading, link);
 
         if (r == 0)
@@ -358,7 +360,8 @@ int cor_metrics_write(struct cor_metrics *metrics, struct cor_buf *out)
 {
     int r = 0;
 
-    COR_LIST_FOREACH(it, &metrics->families) {
+    COR_DLIST_FOREACH(it, &metrics->families)
+    {
         if (r == 0)
             r = write_family(COR_CONTAINER_OF(it, struct cor_metric, link), out);
     }

@@ -299,8 +299,8 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     cacher->is_closing = true;
     cacher->on_closed = on_closed;
     cacher->closed_arg = arg;
-    cor_list_remove(&cacher->member);
-    cor_list_remove(&cacher->retry);
+    cor_dlist_remove(&cacher->member);
+    cor_dlist_remove(&cacher->retry);
     pthread_mutex_lock(&cacher->cache.lock);
     cor_ready_stop(&cacher->ready, cor_caches_now_ms(cacher->caches));
     pthread_mutex_unlock(&cacher->cache.lock);
@@ -343,8 +343,8 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     cacher->trigger_field = cor_strz(opts->trigger_field);
     cacher->fail_mail.on_mail = on_fail_mail;
     cor_ready_init(&cacher->ready, cor_caches_now_ms(opts->caches));
-    cor_list_init(&cacher->member);
-    cor_list_init(&cacher->retry);
+    cor_dlist_init(&cacher->member);
+    cor_dlist_init(&cacher->retry);
     cor_cacher_consistency_init(cacher);
     cor_cacher_history_init(cacher);
     r = cacher_init(cacher, opts, reterr_status);
@@ -354,7 +354,7 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     }
     cor_reflector_start(cacher->reflector, cor_cacher_source_now_ms(cacher));
     opts->caches->open++;
-    cor_list_push(&opts->caches->members, &cacher->member);
+    cor_dlist_push(&opts->caches->members, &cacher->member);
     *ret_cacher = cacher;
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/rand.h"
 #include "cache/reflector/reflector.h"
 #include "loop/loop.h"
@@ -28,15 +28,15 @@ struct cacher_reader;
 /* A loop as the engine thread knows it: which of its readers have news. */
 struct caches_loop {
     struct cor_loop *loop;
-    pthread_mutex_t lock;  /* a leaf */
-    struct cor_list dirty; /* readers; under lock */
-    size_t waiting;        /* how many stand in `waits`; under lock */
-    bool posted;           /* the mail is on its way; under lock */
+    pthread_mutex_t lock;   /* a leaf */
+    struct cor_dlist dirty; /* readers; under lock */
+    size_t waiting;         /* how many stand in `waits`; under lock */
+    bool posted;            /* the mail is on its way; under lock */
     struct cor_mail mail;
     struct cor_mail last_mail; /* of cor_caches_close() */
-    struct cor_list waits;     /* reads that wait for a revision; the loop's */
+    struct cor_dlist waits;    /* reads that wait for a revision; the loop's */
     /* The loop's: who waits for the answer that is under way, and who came too late for it. */
-    struct cor_list asked, asking;
+    struct cor_dlist asked, asking;
     struct cor_range_req store_rev;
     bool is_asking;  /* store_rev is with the engine */
     bool last_waits; /* last_mail waits for its answer */
@@ -72,9 +72,9 @@ struct cor_caches {
     _Atomic uint64_t ended_lists, ended_watches; /* for what their snapshots held */
 
     /* The home loop's. */
-    struct cor_timer timer;  /* the next tick, or the next attempt; always set */
-    struct cor_list members; /* all cachers */
-    struct cor_list retries; /* those whose list failed */
+    struct cor_timer timer;   /* the next tick, or the next attempt; always set */
+    struct cor_dlist members; /* all cachers */
+    struct cor_dlist retries; /* those whose list failed */
     struct cor_mail broken_mail, feed_closed_mail, sweep_mail, more_mail;
     bool has_feed; /* until feed_closed_mail */
     bool is_closing;
@@ -204,8 +204,8 @@ struct cor_cacher {
     bool is_closing;
     struct cor_mail fail_mail; /* from the writer: list anew */
     struct cor_mail close_mail;
-    struct cor_list member; /* in the caches' members */
-    struct cor_list retry;  /* in the caches' retries */
+    struct cor_dlist member; /* in the caches' members */
+    struct cor_dlist retry;  /* in the caches' retries */
     struct consistency_check check;
     struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */

@@ -426,11 +426,11 @@ void cor_caches_retry_soon(struct cor_caches *c)
 
 static void retry_lists(struct cor_caches *c)
 {
-    struct cor_list due, *link;
+    struct cor_dlist due, *link;
 
-    cor_list_init(&due);
-    cor_list_splice(&due, &c->retries);
-    while ((link = cor_list_pop(&due))) {
+    cor_dlist_init(&due);
+    cor_dlist_splice(&due, &c->retries);
+    while ((link = cor_dlist_pop(&due))) {
         cor_cacher_source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
     }
 }
@@ -438,11 +438,13 @@ static void retry_lists(struct cor_caches *c)
 /* One at a time. */
 static void check_one(struct cor_caches *c)
 {
-    COR_LIST_FOREACH(link, &c->members) {
+    COR_DLIST_FOREACH(link, &c->members)
+    {
         if (COR_CONTAINER_OF(link, struct cor_cacher, member)->check.under_way)
             return;
     }
-    COR_LIST_FOREACH(link, &c->members) {
+    COR_DLIST_FOREACH(link, &c->members)
+    {
         struct cor_cacher *cacher = COR_CONTAINER_OF(link, struct cor_cacher, member);
 
         cor_cacher_consistency_tick(cacher);
@@ -495,10 +497,10 @@ static int init_loops(struct cor_caches *c, const struct cor_caches_opts *opts)
         loop->caches = c;
         loop->mail.on_mail = on_loop_mail;
         pthread_mutex_init(&loop->lock, NULL);
-        cor_list_init(&loop->dirty);
-        cor_list_init(&loop->waits);
-        cor_list_init(&loop->asked);
-        cor_list_init(&loop->asking);
+        cor_dlist_init(&loop->dirty);
+        cor_dlist_init(&loop->waits);
+        cor_dlist_init(&loop->asked);
+        cor_dlist_init(&loop->asking);
     }
     return 0;
 }
@@ -521,8 +523,8 @@ int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_
     pthread_mutex_init(&c->feed_lock, NULL);
     cor_time_budget_init(&c->time_budget, cor_clock_mono_us(c->clock));
     cor_timer_init(&c->timer, c->home, on_timer);
-    cor_list_init(&c->members);
-    cor_list_init(&c->retries);
+    cor_dlist_init(&c->members);
+    cor_dlist_init(&c->retries);
     r = init_loops(c, opts);
     if (r == 0)
         r = cor_timer_set(&c->timer, TICK_MS);

@@ -61,7 +61,8 @@ static void settle_needs(struct cacher_reader *reader)
     if (!reader->needs_stale)
         return;
     reader->needs_stale = false;
-    COR_LIST_FOREACH(link, &reader->watches) {
+    COR_DLIST_FOREACH(link, &reader->watches)
+    {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         needs = w->place < needs ? w->place : needs;
@@ -87,13 +88,13 @@ void cor_cacher_watch_unlink(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
 
-    cor_list_remove(&w->link);
+    cor_dlist_remove(&w->link);
     if (w->state == WATCH_IDLE)
         cacher_count(&reader->counts.idle, -1);
     if (w->state != WATCH_LAGGING)
         return;
     cacher_count(&reader->counts.lagging, -1);
-    if (cor_list_empty(&w->bucket->lagging))
+    if (cor_dlist_empty(&w->bucket->lagging))
         cor_cacher_watcher_bucket_trim(w->bucket, 0);
 }
 
@@ -102,7 +103,7 @@ static void become_idle(struct cacher_watch *w)
     cor_cacher_watch_unlink(w);
     w->state = WATCH_IDLE;
     cacher_count(&w->reader->counts.idle, 1);
-    cor_list_push(&w->bucket->idle, &w->link);
+    cor_dlist_push(&w->bucket->idle, &w->link);
     cor_cacher_watch_moved(w);
 }
 
@@ -115,12 +116,12 @@ static void keep_offers(struct watcher_bucket *bucket)
 
 static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 {
-    if (cor_list_empty(&w->bucket->lagging))
+    if (cor_dlist_empty(&w->bucket->lagging))
         keep_offers(w->bucket);
     cor_cacher_watch_unlink(w);
     w->state = WATCH_LAGGING;
     cacher_count(&w->reader->counts.lagging, 1);
-    cor_list_push(&w->bucket->lagging, &w->link);
+    cor_dlist_push(&w->bucket->lagging, &w->link);
     w->from = number;
     w->is_inside = rev == w->rev;
     cor_cacher_watch_moved(w);
@@ -147,16 +148,16 @@ static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers
 /* A callback may close any watch, and open others: each is in the list, or in none, at any time. */
 static void visit(struct watcher_bucket *bucket, uint64_t first)
 {
-    struct cor_list todo, *link;
+    struct cor_dlist todo, *link;
 
-    if (!cor_list_empty(&bucket->lagging)) {
+    if (!cor_dlist_empty(&bucket->lagging)) {
         cor_cacher_watcher_bucket_trim(bucket, first);
         keep_offers(bucket);
     }
-    cor_list_init(&todo);
-    cor_list_splice(&todo, &bucket->idle);
-    while ((link = cor_list_pop(&todo))) {
-        cor_list_push(&bucket->idle, link);
+    cor_dlist_init(&todo);
+    cor_dlist_splice(&todo, &bucket->idle);
+    while ((link = cor_dlist_pop(&todo))) {
+        cor_dlist_push(&bucket->idle, link);
         offer_all(COR_CONTAINER_OF(link, struct cacher_watch, link), bucket->offers);
     }
     bucket->offers = bucket->last_offer = NULL;
@@ -207,7 +208,8 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
 {
     bool late = reader->next < s->first;
 
-    COR_LIST_FOREACH_SAFE(link, &reader->watches) {
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches)
+    {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (w->state == WATCH_STARTING)
@@ -226,7 +228,8 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
 /* Those who waited for readings up to that number. */
 static void resume_extended(struct cacher_reader *reader, uint64_t done)
 {
-    COR_LIST_FOREACH_SAFE(link, &reader->watches) {
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches)
+    {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (w->state == WATCH_EXTENDING && w->reading <= done)
@@ -243,11 +246,11 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
 {
     struct watcher_bucket *buckets[WATCHER_BUCKETS_MAX];
     struct watcher_offer offers[OFFERS_MAX];
-    struct cor_list touched, *link;
+    struct cor_dlist touched, *link;
     bool more = true;
     size_t n = 0;
 
-    cor_list_init(&touched);
+    cor_dlist_init(&touched);
     while (reader->next < end) {
         const struct cor_window_event *change = cor_window_segment_at(s, reader->next);
         size_t nbuckets;
@@ -261,14 +264,14 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
             offers[n] = (struct watcher_offer){.number = reader->next, .change = change};
             turn->visits += buckets[i]->n;
             if (cor_cacher_watcher_bucket_offer(buckets[i], &offers[n]))
-                cor_list_push(&touched, &buckets[i]->turn);
+                cor_dlist_push(&touched, &buckets[i]->turn);
         }
         cacher_count(&reader->counts.events, 1);
         reader->next++;
         turn->rev = change->rev;
         turn->events++;
     }
-    while ((link = cor_list_pop(&touched)))
+    while ((link = cor_dlist_pop(&touched)))
         visit(COR_CONTAINER_OF(link, struct watcher_bucket, turn), reader->first);
     return more;
 }

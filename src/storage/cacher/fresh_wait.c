@@ -7,7 +7,7 @@ static void ask(struct caches_loop *loop);
 
 static void leave(struct cacher_wait *wait)
 {
-    cor_list_remove(&wait->link);
+    cor_dlist_remove(&wait->link);
     cor_timer_cancel(&wait->timer);
     if (wait->is_asking)
         return;
@@ -30,7 +30,7 @@ static void stand(struct cacher_wait *wait)
 {
     struct caches_loop *loop = wait->loop;
 
-    cor_list_push(&loop->waits, &wait->link);
+    cor_dlist_push(&loop->waits, &wait->link);
     pthread_mutex_lock(&loop->lock);
     loop->waiting++;
     pthread_mutex_unlock(&loop->lock);
@@ -44,14 +44,14 @@ static void on_store_rev(struct cor_engine_req *req)
 {
     struct caches_loop *loop = COR_CONTAINER_OF(req, struct caches_loop, store_rev.req);
     cor_rev rev = req->result < 0 ? 0 : loop->store_rev.ret_rev;
-    struct cor_list answered, *link;
+    struct cor_dlist answered, *link;
 
     cor_range_req_deinit(&loop->store_rev);
     loop->is_asking = false;
-    cor_list_init(&answered);
-    cor_list_splice(&answered, &loop->asked);
+    cor_dlist_init(&answered);
+    cor_dlist_splice(&answered, &loop->asked);
     ask(loop);
-    while ((link = cor_list_pop(&answered))) {
+    while ((link = cor_dlist_pop(&answered))) {
         struct cacher_wait *wait = COR_CONTAINER_OF(link, struct cacher_wait, link);
 
         if (rev == 0) {
@@ -69,10 +69,10 @@ static void on_store_rev(struct cor_engine_req *req)
 
 static void ask(struct caches_loop *loop)
 {
-    if (loop->is_asking || cor_list_empty(&loop->asking))
+    if (loop->is_asking || cor_dlist_empty(&loop->asking))
         return;
     loop->is_asking = true;
-    cor_list_splice(&loop->asked, &loop->asking);
+    cor_dlist_splice(&loop->asked, &loop->asking);
     cor_range_req_init(&loop->store_rev, loop->loop, on_store_rev);
     loop->store_rev.keys_only = true;
     cor_engine_range(loop->caches->engine, &loop->store_rev);
@@ -94,7 +94,7 @@ int cor_cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, co
         return r;
     }
     if (wait->is_asking) {
-        cor_list_push(&loop->asking, &wait->link);
+        cor_dlist_push(&loop->asking, &wait->link);
         ask(loop);
     } else {
         stand(wait);
@@ -110,14 +110,14 @@ void cor_cacher_wait_cancel(struct cacher_wait *wait)
 
 static void end_waits(struct caches_loop *loop)
 {
-    struct cor_list all, *link;
+    struct cor_dlist all, *link;
 
-    cor_list_init(&all);
-    cor_list_splice(&all, &loop->waits);
-    while ((link = cor_list_pop(&all))) {
+    cor_dlist_init(&all);
+    cor_dlist_splice(&all, &loop->waits);
+    while ((link = cor_dlist_pop(&all))) {
         struct cacher_wait *wait = COR_CONTAINER_OF(link, struct cacher_wait, link);
 
-        cor_list_push(&loop->waits, link);
+        cor_dlist_push(&loop->waits, link);
         if (!caches_has_reached(loop->caches, wait->need))
             continue;
         leave(wait);
@@ -125,12 +125,12 @@ static void end_waits(struct caches_loop *loop)
     }
 }
 
-static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_list *dirty)
+static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_dlist *dirty)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     pthread_mutex_lock(&loop->lock);
-    link = cor_list_pop(dirty);
+    link = cor_dlist_pop(dirty);
     pthread_mutex_unlock(&loop->lock);
     return link ? COR_CONTAINER_OF(link, struct cacher_reader, dirty) : NULL;
 }
@@ -140,12 +140,12 @@ static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_lis
 void cor_caches_loop_news(struct caches_loop *loop)
 {
     struct cacher_reader *reader;
-    struct cor_list dirty;
+    struct cor_dlist dirty;
 
-    cor_list_init(&dirty);
+    cor_dlist_init(&dirty);
     pthread_mutex_lock(&loop->lock);
     loop->posted = false;
-    cor_list_splice(&dirty, &loop->dirty);
+    cor_dlist_splice(&dirty, &loop->dirty);
     pthread_mutex_unlock(&loop->lock);
     while ((reader = next_dirty(loop, &dirty)))
         cor_cacher_reader_news(reader);

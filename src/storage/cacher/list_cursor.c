@@ -12,7 +12,7 @@
 struct tree_cursor {
     struct cor_list_cursor base;
     struct cacher_reader *reader;
-    struct cor_list link; /* in the reader's cursors */
+    struct cor_dlist link; /* in the reader's cursors */
     struct cor_cache_snapshot snapshot;
     struct cor_cache_iter iter;
     const struct cor_predicate *predicate;
@@ -81,7 +81,7 @@ static void cursor_free(struct cor_list_cursor *base)
     struct tree_cursor *cursor = (struct tree_cursor *)base;
 
     cursor->reader->busy--;
-    cor_list_remove(&cursor->link);
+    cor_dlist_remove(&cursor->link);
     cor_cache_snapshot_deinit(&cursor->snapshot);
     cor_buf_deinit(&cursor->token);
     cor_free(cursor);
@@ -178,7 +178,7 @@ int cor_cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
     cursor->reader = reader;
     cor_buf_init(&cursor->token, TOKEN_MAX);
     reader->busy++;
-    cor_list_push(&reader->cursors, &cursor->link);
+    cor_dlist_push(&reader->cursors, &cursor->link);
     *ret_cursor = &cursor->base;
     *ret_snapshot = &cursor->snapshot;
     return 0;
@@ -213,14 +213,14 @@ int cor_cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, s
 /* A callback frees its own cursor, and perhaps others: each is in one of the lists at any time. */
 void cor_cacher_cursors_let_go(struct cacher_reader *reader)
 {
-    struct cor_list todo, *link;
+    struct cor_dlist todo, *link;
 
-    cor_list_init(&todo);
-    cor_list_splice(&todo, &reader->cursors);
-    while ((link = cor_list_pop(&todo))) {
+    cor_dlist_init(&todo);
+    cor_dlist_splice(&todo, &reader->cursors);
+    while ((link = cor_dlist_pop(&todo))) {
         struct tree_cursor *cursor = COR_CONTAINER_OF(link, struct tree_cursor, link);
 
-        cor_list_push(&reader->cursors, link);
+        cor_dlist_push(&reader->cursors, link);
         if (!cor_cache_snapshot_is_leaving(&cursor->snapshot))
             continue;
         if (cursor->base.on_lost && cursor->base.on_lost(cursor->base.lost_arg))

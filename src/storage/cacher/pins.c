@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-static struct cor_pin *pin_of(struct cor_list *link)
+static struct cor_pin *pin_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct cor_pin, link);
 }
@@ -22,7 +22,7 @@ static struct cor_pin *younger(const struct cor_pins *pins, const struct cor_pin
 
 static struct cor_pin *youngest(const struct cor_pins *pins)
 {
-    return cor_list_empty(&pins->list) ? NULL : pin_of(pins->list.prev);
+    return cor_dlist_empty(&pins->list) ? NULL : pin_of(pins->list.prev);
 }
 
 static _Atomic size_t *total_of(const struct cor_pins *pins, const struct cor_pin *pin)
@@ -42,7 +42,7 @@ static void charge(struct cor_pins *pins, struct cor_pin *pin, size_t bytes)
 
 void cor_pins_init(struct cor_pins *pins, struct cor_pin_totals *totals)
 {
-    cor_list_init(&pins->list);
+    cor_dlist_init(&pins->list);
     pins->charged_below = 0;
     pins->totals = totals;
 }
@@ -50,7 +50,7 @@ void cor_pins_init(struct cor_pins *pins, struct cor_pin_totals *totals)
 void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, struct cor_pin *after,
                          uint64_t next, cor_rev rev, size_t max)
 {
-    struct cor_list *place = after ? &after->link : pins->list.prev;
+    struct cor_dlist *place = after ? &after->link : pins->list.prev;
 
     assert(place == &pins->list || pin_of(place)->next <= next);
     pin->next = next;
@@ -60,7 +60,7 @@ void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, struct cor_
     pin->due_ms = 0;
     atomic_init(&pin->owner, NULL);
     atomic_init(&pin->is_leaving, false);
-    cor_list_push_front(place, &pin->link);
+    cor_dlist_push_front(place, &pin->link);
 }
 
 /* One of the same age, or else the next older one that shows anything. */
@@ -80,7 +80,7 @@ void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
 {
     struct cor_pin *heir = pin->bytes > 0 ? heir_of(pins, pin) : NULL;
 
-    cor_list_remove(&pin->link);
+    cor_dlist_remove(&pin->link);
     if (pin->bytes == 0)
         return;
     atomic_fetch_sub(total_of(pins, pin), pin->bytes);
@@ -94,7 +94,7 @@ void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
  * it is charged to the one that shows the latest versions. */
 void cor_pins_charge_segment_locked(struct cor_pins *pins, const struct cor_window_segment *s)
 {
-    struct cor_list *link = pins->list.next;
+    struct cor_dlist *link = pins->list.next;
     struct cor_pin *last = NULL, *latest = NULL;
 
     if (link == &pins->list || pin_of(link)->next >= s->number + s->end)
@@ -120,7 +120,7 @@ void cor_pins_charge_tree_locked(struct cor_pins *pins, size_t bytes)
         charge(pins, pin, bytes);
 }
 
-static struct cor_pin *charged_from(const struct cor_pins *pins, struct cor_list *link)
+static struct cor_pin *charged_from(const struct cor_pins *pins, struct cor_dlist *link)
 {
     for (; link != &pins->list && pin_of(link)->next < pins->charged_below; link = link->next)
         if (pin_of(link)->bytes > 0)

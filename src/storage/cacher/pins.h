@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "storage/cacher/window.h"
 
 /* Of all caches together, to be read at any time. */
@@ -26,7 +26,7 @@ struct cor_pin_totals {
 };
 
 struct cor_pin {
-    struct cor_list link;
+    struct cor_dlist link;
     uint64_t next;       /* number of the first event that its root does not show */
     cor_rev rev;         /* no later version is shown */
     size_t max;          /* all that is shown weighs no more */
@@ -37,7 +37,7 @@ struct cor_pin {
 };
 
 struct cor_pins {
-    struct cor_list list;   /* oldest first: `next` never falls */
+    struct cor_dlist list;  /* oldest first: `next` never falls */
     uint64_t charged_below; /* no pin whose `next` is not below this is charged */
     struct cor_pin_totals *totals;
 };

@@ -7,8 +7,8 @@ bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_l
 
     pthread_mutex_lock(&loop->lock);
     wanted = reader->nwatches > 0 || atomic_load(&reader->asked_back);
-    if (wanted && cor_list_empty(&reader->dirty))
-        cor_list_push(&loop->dirty, &reader->dirty);
+    if (wanted && cor_dlist_empty(&reader->dirty))
+        cor_dlist_push(&loop->dirty, &reader->dirty);
     pthread_mutex_unlock(&loop->lock);
     return wanted;
 }
@@ -99,7 +99,7 @@ static void reader_free(struct cor_reader *base)
     pthread_mutex_lock(&cacher->cache.lock);
     cacher->readers[reader->loop - cacher->caches->loops] = NULL;
     pthread_mutex_lock(&reader->loop->lock);
-    cor_list_remove(&reader->dirty);
+    cor_dlist_remove(&reader->dirty);
     pthread_mutex_unlock(&reader->loop->lock);
     pthread_mutex_unlock(&cacher->cache.lock);
     cor_cacher_watcher_index_deinit(&reader->index);
@@ -140,9 +140,9 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     reader->store = store;
     reader->loop = find_loop(cacher->caches, store->loop);
     assert(reader->loop && cor_loop_is_current(store->loop));
-    cor_list_init(&reader->dirty);
-    cor_list_init(&reader->watches);
-    cor_list_init(&reader->cursors);
+    cor_dlist_init(&reader->dirty);
+    cor_dlist_init(&reader->watches);
+    cor_dlist_init(&reader->cursors);
     cor_cacher_watcher_index_init(&reader->index, store_key_str(&cacher->prefix),
                                   &cacher->caches->bytes);
     reader->turn.on_mail = cor_cacher_dispatch_on_turn;

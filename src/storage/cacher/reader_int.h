@@ -22,23 +22,23 @@ struct cacher_reader {
     struct cor_store *store;
     struct cor_reader *raw; /* of the store */
     struct caches_loop *loop;
-    struct cor_list dirty;  /* in loop->dirty; under loop->lock */
+    struct cor_dlist dirty; /* in loop->dirty; under loop->lock */
     size_t nwatches;        /* whose news are wanted; under loop->lock, written by the loop */
     size_t busy;            /* reads, watches and cursors */
     atomic_bool asked_back; /* some snapshot of its watches or cursors is to be let go */
-    struct cor_list cursors;
+    struct cor_dlist cursors;
 
     struct watcher_index index;
-    struct cor_list watches; /* all that have not ended */
-    size_t started;          /* of these, how many have a place in the window or are idle */
-    size_t extending;        /* and how many wait for history */
-    uint64_t generation;     /* of the cache, when it was last looked at */
-    uint64_t first;          /* of the window, then */
-    uint64_t next;           /* number of the first event that was not dispatched */
-    cor_rev done_rev;        /* all up to here has been dispatched */
-    cor_rev cut_rev;         /* it may be dispatched in part, and the rest has left; 0: none is */
-    _Atomic uint64_t needs;  /* see cor_cacher_reader_needs() */
-    bool needs_stale;        /* it may be too low */
+    struct cor_dlist watches; /* all that have not ended */
+    size_t started;           /* of these, how many have a place in the window or are idle */
+    size_t extending;         /* and how many wait for history */
+    uint64_t generation;      /* of the cache, when it was last looked at */
+    uint64_t first;           /* of the window, then */
+    uint64_t next;            /* number of the first event that was not dispatched */
+    cor_rev done_rev;         /* all up to here has been dispatched */
+    cor_rev cut_rev;          /* it may be dispatched in part, and the rest has left; 0: none is */
+    _Atomic uint64_t needs;   /* see cor_cacher_reader_needs() */
+    bool needs_stale;         /* it may be too low */
     bool is_dispatching;
     struct cor_mail turn; /* goes on with the dispatch */
     bool turn_posted;
@@ -66,7 +66,7 @@ static inline void cacher_count(_Atomic uint64_t *count, int delta)
 
 /* A read that waits until the caches have reached a revision. */
 struct cacher_wait {
-    struct cor_list
+    struct cor_dlist
         link; /* in the loop's waits, or among those that ask for the store's revision */
     bool is_asking;
     struct caches_loop *loop;

@@ -264,7 +264,7 @@ static void on_installed(struct cor_mail *mail)
 
 void cor_cacher_source_retry(struct cor_cacher *cacher)
 {
-    cor_list_push(&cacher->caches->retries, &cacher->retry);
+    cor_dlist_push(&cacher->caches->retries, &cacher->retry);
     cor_caches_retry_soon(cacher->caches);
 }
 

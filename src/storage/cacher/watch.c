@@ -26,7 +26,7 @@ static void leave(struct cacher_watch *w)
     struct cacher_reader *reader = w->reader;
 
     cor_cacher_watch_unlink(w);
-    cor_list_remove(&w->all);
+    cor_dlist_remove(&w->all);
     cor_timer_cancel(&w->bookmark_timer);
     if (w->started)
         reader->started--;
@@ -73,7 +73,8 @@ void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status)
 /* One that is not paused is being delivered as fast as its loop can: it is not slow. */
 void cor_cacher_watches_let_go(struct cacher_reader *reader)
 {
-    COR_LIST_FOREACH_SAFE(link, &reader->watches) {
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches)
+    {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (!w->sync || !cor_cache_snapshot_is_leaving(&w->sync->snapshot))
@@ -579,8 +580,8 @@ static struct cacher_watch *watch_new(struct cacher_reader *reader,
     w->arg = opts->arg;
     w->turn.on_mail = on_turn;
     w->closed_mail.on_mail = on_closed_mail;
-    cor_list_init(&w->link);
-    cor_list_init(&w->all);
+    cor_dlist_init(&w->link);
+    cor_dlist_init(&w->all);
     w->place = UINT64_MAX;
     cor_timer_init(&w->bookmark_timer, reader->loop->loop, on_bookmark_timer);
     return w;
@@ -607,7 +608,7 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
         return r;
     }
     reader->busy++;
-    cor_list_push(&reader->watches, &w->all);
+    cor_dlist_push(&reader->watches, &w->all);
     pthread_mutex_lock(&reader->loop->lock);
     reader->nwatches++;
     pthread_mutex_unlock(&reader->loop->lock);

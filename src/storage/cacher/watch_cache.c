@@ -37,7 +37,7 @@ static void charge_all(struct cor_watch_cache *c)
 {
     uint64_t number = c->window.first;
 
-    while (!cor_list_empty(&c->pins.list) && number < c->window.next) {
+    while (!cor_dlist_empty(&c->pins.list) && number < c->window.next) {
         COR_CLEANUP(cor_window_segment_unrefp)
         struct cor_window_segment *s = cor_window_get(&c->window, number);
 
@@ -72,7 +72,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     drop_roots(c, c->nroots);
     cor_free(c->roots);
     cor_window_deinit(&c->window);
-    assert(cor_btree_snapshots(c->tree) == 0 && cor_list_empty(&c->pins.list));
+    assert(cor_btree_snapshots(c->tree) == 0 && cor_dlist_empty(&c->pins.list));
     c->tree = cor_btree_free(c->tree);
     pthread_mutex_destroy(&c->lock);
 }

@@ -48,10 +48,10 @@ struct cacher_watch {
     bool is_inside;    /* WALKING, LAGGING: `from` may be of the revision `rev` */
     bool is_finishing; /* it ends with that revision */
     bool turn_posted;
-    bool started;         /* counted in reader->started */
-    uint64_t generation;  /* of the cache that it watches */
-    struct cor_list link; /* in a list of the bucket */
-    struct cor_list all;  /* in the reader's watches */
+    bool started;          /* counted in reader->started */
+    uint64_t generation;   /* of the cache that it watches */
+    struct cor_dlist link; /* in a list of the bucket */
+    struct cor_dlist all;  /* in the reader's watches */
     struct watcher_bucket *bucket;
     struct store_key key;
     const struct cor_predicate *predicate; /* NULL: everything */

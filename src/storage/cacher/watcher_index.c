@@ -16,7 +16,7 @@ void cor_cacher_watcher_index_init(struct watcher_index *ix, struct cor_str pref
     ix->weight = weight;
     for (size_t i = 0; i < BUCKET_KINDS; i++)
         cor_map_init(&ix->maps[i], BUCKETS_MAX);
-    cor_list_init(&ix->empties);
+    cor_dlist_init(&ix->empties);
 }
 
 static void drop_numbers(struct watcher_bucket *b)
@@ -34,9 +34,9 @@ static void bucket_free(struct watcher_bucket *bucket)
 
 void cor_cacher_watcher_index_purge(struct watcher_index *ix)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&ix->empties))) {
+    while ((link = cor_dlist_pop(&ix->empties))) {
         struct watcher_bucket *bucket = COR_CONTAINER_OF(link, struct watcher_bucket, empty);
 
         cor_map_remove(&ix->maps[bucket->kind], bucket->text);
@@ -67,16 +67,16 @@ int cor_cacher_watcher_index_join(struct watcher_index *ix, enum watcher_bucket_
         bucket->text = cor_str(bucket->bytes, text.n);
         bucket->kind = kind;
         bucket->weight = ix->weight;
-        cor_list_init(&bucket->idle);
-        cor_list_init(&bucket->lagging);
-        cor_list_init(&bucket->empty);
-        cor_list_init(&bucket->turn);
+        cor_dlist_init(&bucket->idle);
+        cor_dlist_init(&bucket->lagging);
+        cor_dlist_init(&bucket->empty);
+        cor_dlist_init(&bucket->turn);
         if (cor_map_put(&ix->maps[kind], bucket->text, bucket, NULL) < 0) {
             bucket_free(bucket);
             return -COR_ENOMEM;
         }
     }
-    cor_list_remove(&bucket->empty);
+    cor_dlist_remove(&bucket->empty);
     bucket->n++;
     *ret_bucket = bucket;
     return 0;
@@ -85,7 +85,7 @@ int cor_cacher_watcher_index_join(struct watcher_index *ix, enum watcher_bucket_
 void cor_cacher_watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket)
 {
     if (--bucket->n == 0)
-        cor_list_push(&ix->empties, &bucket->empty);
+        cor_dlist_push(&ix->empties, &bucket->empty);
 }
 
 struct match {
@@ -218,7 +218,7 @@ void cor_cacher_watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
 {
     size_t cap;
 
-    if (cor_list_empty(&b->lagging)) {
+    if (cor_dlist_empty(&b->lagging)) {
         drop_numbers(b);
         b->is_partial = false;
         return;

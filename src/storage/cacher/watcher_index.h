@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/map.h"
 #include "storage/cacher/window.h"
 
@@ -24,11 +24,11 @@ struct watcher_offer {
 };
 
 struct watcher_bucket {
-    struct cor_list idle;    /* watches that have seen everything */
-    struct cor_list lagging; /* watches with an event to see */
-    size_t n;                /* of its watches, in whatever state */
-    struct cor_list empty;   /* among the index's empties */
-    struct cor_list turn;    /* among the buckets with offers */
+    struct cor_dlist idle;    /* watches that have seen everything */
+    struct cor_dlist lagging; /* watches with an event to see */
+    size_t n;                 /* of its watches, in whatever state */
+    struct cor_dlist empty;   /* among the index's empties */
+    struct cor_dlist turn;    /* among the buckets with offers */
     struct watcher_offer *offers, *last_offer;
     bool is_partial;        /* there was no memory for a number: walk the window */
     uint64_t *numbers;      /* a ring of `cap`, `nnumbers` in use from `head` on */
@@ -46,8 +46,8 @@ struct watcher_bucket {
 struct watcher_index {
     struct cor_str prefix; /* of all keys; borrowed */
     struct cor_map maps[BUCKET_KINDS];
-    _Atomic size_t *weight;  /* what the numbers of buckets weigh is added there */
-    struct cor_list empties; /* buckets without watches, kept until no event is under way */
+    _Atomic size_t *weight;   /* what the numbers of buckets weigh is added there */
+    struct cor_dlist empties; /* buckets without watches, kept until no event is under way */
 };
 
 /* `weight` is borrowed, and other threads may change it too. */

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "net/crypto.h"
 #include "storage/encryption/config.h"
@@ -19,7 +19,7 @@
 struct resource_transformer {
     struct cor_transformer transformer;
     struct cor_dynamic_transformers *dynamic;
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_transform_counts counts;
     struct cor_gr gr;
     char text[]; /* what `gr` points into */
@@ -29,7 +29,7 @@ struct cor_dynamic_transformers {
     char *path;
     pthread_mutex_t lock; /* a leaf; of all below */
     struct cor_encryption *current;
-    struct cor_list resources;
+    struct cor_dlist resources;
     char hash[COR_ENCRYPTION_HASH_MAX];
     bool file_is_open;
     struct cor_transform_times times;
@@ -147,7 +147,7 @@ int cor_dynamic_transformers_new(const char *path, struct cor_dynamic_transforme
     if (!d)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     pthread_mutex_init(&d->lock, NULL);
-    cor_list_init(&d->resources);
+    cor_dlist_init(&d->resources);
     d->path = cor_strdup(path);
     if (!d->path)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
@@ -161,11 +161,11 @@ int cor_dynamic_transformers_new(const char *path, struct cor_dynamic_transforme
 struct cor_dynamic_transformers *
 cor_dynamic_transformers_free(struct cor_dynamic_transformers *dynamic)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (!dynamic)
         return NULL;
-    while ((link = cor_list_pop(&dynamic->resources)))
+    while ((link = cor_dlist_pop(&dynamic->resources)))
         cor_free(COR_CONTAINER_OF(link, struct resource_transformer, link));
     cor_encryption_unref(dynamic->current);
     pthread_mutex_destroy(&dynamic->lock);
@@ -261,7 +261,8 @@ static struct resource_transformer *resource_new(struct cor_dynamic_transformers
 static struct resource_transformer *find_locked(struct cor_dynamic_transformers *d,
                                                 const struct cor_gr *gr)
 {
-    COR_LIST_FOREACH(it, &d->resources) {
+    COR_DLIST_FOREACH(it, &d->resources)
+    {
         struct resource_transformer *rt = COR_CONTAINER_OF(it, struct resource_transformer, link);
 
         if (cor_gr_eq(&rt->gr, gr))
@@ -278,7 +279,7 @@ int cor_dynamic_transformers_peek(struct cor_dynamic_transformers *dynamic, cons
     pthread_mutex_lock(&dynamic->lock);
     rt = find_locked(dynamic, gr);
     if (!rt && (rt = resource_new(dynamic, gr)))
-        cor_list_push(&dynamic->resources, &rt->link);
+        cor_dlist_push(&dynamic->resources, &rt->link);
     pthread_mutex_unlock(&dynamic->lock);
     if (!rt)
         return -COR_ENOMEM;
@@ -292,7 +293,8 @@ void cor_dynamic_transformers_counts(struct cor_dynamic_transformers *dynamic,
                                      void *arg)
 {
     pthread_mutex_lock(&dynamic->lock);
-    COR_LIST_FOREACH(it, &dynamic->resources) {
+    COR_DLIST_FOREACH(it, &dynamic->resources)
+    {
         const struct resource_transformer *rt =
             COR_CONTAINER_OF(it, struct resource_transformer, link);
 

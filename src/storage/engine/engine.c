@@ -75,23 +75,24 @@ void cor_engine_req_done(struct cor_engine_req *req, int result)
     cor_loop_reply(req->loop, &req->mail);
 }
 
-void cor_engine_reqs_done(struct cor_list *requests)
+void cor_engine_reqs_done(struct cor_dlist *requests)
 {
-    while (!cor_list_empty(requests)) {
+    while (!cor_dlist_empty(requests)) {
         struct cor_loop *loop =
             COR_CONTAINER_OF(requests->next, struct cor_engine_req, mail.link)->loop;
-        struct cor_list answers;
+        struct cor_dlist answers;
         size_t n = 0;
 
-        cor_list_init(&answers);
-        COR_LIST_FOREACH_SAFE(link, requests) {
+        cor_dlist_init(&answers);
+        COR_DLIST_FOREACH_SAFE(link, requests)
+        {
             struct cor_engine_req *req = COR_CONTAINER_OF(link, struct cor_engine_req, mail.link);
 
             if (req->loop != loop)
                 continue;
             req->mail.on_mail = on_answer;
-            cor_list_remove(link);
-            cor_list_push(&answers, link);
+            cor_dlist_remove(link);
+            cor_dlist_push(&answers, link);
             n++;
         }
         cor_loop_reply_all(loop, &answers, n);
@@ -108,7 +109,7 @@ void cor_engine_req_init(struct cor_engine_req *req, struct cor_loop *loop,
                          void (*on_done)(struct cor_engine_req *req))
 {
     memset(req, 0, sizeof(*req));
-    cor_list_init(&req->mail.link);
+    cor_dlist_init(&req->mail.link);
     req->loop = loop;
     req->on_done = on_done;
     cor_status_init(&req->status);

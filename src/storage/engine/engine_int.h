@@ -33,7 +33,7 @@ void cor_engine_req_done(struct cor_engine_req *req, int result);
 
 /* Answers all of `requests` (linked by their mails), each with the result that stands in it; each
  * loop is woken at most once. */
-void cor_engine_reqs_done(struct cor_list *requests);
+void cor_engine_reqs_done(struct cor_dlist *requests);
 
 /* Answers one with the table's text or `message` in its status. */
 void cor_engine_req_fail(struct cor_engine_req *req, int err, const char *message);

@@ -16,7 +16,7 @@ void cor_feed_init(struct cor_feed *feed, const struct cor_feed_opts *opts, char
     feed->tell = tell;
     feed->pos = opts->from;
     feed->credit = opts->credit;
-    cor_list_init(&feed->touched);
+    cor_dlist_init(&feed->touched);
 }
 
 void cor_feed_deinit(struct cor_feed *feed)

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "storage/engine/engine.h"
 #include "storage/engine/feed_index.h"
 
@@ -26,7 +26,7 @@ struct cor_feed {
     cor_rev pos;   /* everything up to here was delivered */
     size_t credit; /* SIZE_MAX: without bound */
     bool wants_progress;
-    struct cor_list touched; /* in the list of one publication */
+    struct cor_dlist touched; /* in the list of one publication */
     struct cor_feed_event *pending;
     size_t npending, pending_cap;
 };

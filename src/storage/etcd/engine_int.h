@@ -10,7 +10,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "storage/engine/engine_int.h"
 #include "storage/engine/feed_index.h"
 #include "storage/etcd/call.h"
@@ -50,7 +50,7 @@ struct etcd_engine {
 
     struct cor_feed_range prefix; /* what etcd's user can read at least; its bytes are ours */
 
-    struct cor_list all_feeds;
+    struct cor_dlist all_feeds;
     struct cor_feed_index feeds; /* those that are open */
     enum etcd_main_state main_state;
     struct etcd_watch_streams streams;

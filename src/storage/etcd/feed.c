@@ -88,12 +88,12 @@ static bool add(struct etcd_feed *feed, const struct cor_feed_event *event)
 /* Live feeds. */
 
 static void offer(struct etcd_feed *feed, const struct cor_feed_event *event,
-                  struct cor_list *touched)
+                  struct cor_dlist *touched)
 {
     if (feed->state != ETCD_FEED_LIVE || event->kv->mod_rev <= feed->base.pos)
         return;
-    if (cor_list_empty(&feed->base.touched))
-        cor_list_push(touched, &feed->base.touched);
+    if (cor_dlist_empty(&feed->base.touched))
+        cor_dlist_push(touched, &feed->base.touched);
     if (add(feed, event))
         return;
     if (feed->base.opts.in_step)
@@ -116,9 +116,9 @@ static void hand_out(struct etcd_feed *feed, cor_rev upto)
 static void on_main_events(struct etcd_watch *w, const struct cor_feed_event *events, size_t n)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
-    struct cor_list touched, *link;
+    struct cor_dlist touched, *link;
 
-    cor_list_init(&touched);
+    cor_dlist_init(&touched);
     for (size_t i = 0; i < n; i++) {
         struct cor_feed_range *range;
         size_t at = SIZE_MAX;
@@ -126,7 +126,7 @@ static void on_main_events(struct etcd_watch *w, const struct cor_feed_event *ev
         while ((range = cor_feed_index_next(&e->feeds, cor_kv_key(events[i].kv), &at)))
             offer(of_range(range), &events[i], &touched);
     }
-    while ((link = cor_list_pop(&touched)))
+    while ((link = cor_dlist_pop(&touched)))
         hand_out(COR_CONTAINER_OF(link, struct etcd_feed, base.touched), w->pos);
 }
 
@@ -149,7 +149,8 @@ static void narrow(struct etcd_engine *e)
     e->main.key = e->prefix.key;
     e->main.end = e->prefix.end;
     cor_etcd_watch_open(&e->main);
-    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
+    {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state != ETCD_FEED_LIVE || is_over(e, feed))
@@ -164,7 +165,8 @@ static void on_main_progress(struct etcd_watch *w)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
 
-    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
+    {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state != ETCD_FEED_LIVE || feed->base.pos >= w->pos ||
@@ -206,7 +208,8 @@ static void on_main_broken(struct etcd_watch *w, int err, const char *message)
         message = text;
     }
     e->main_state = ETCD_MAIN_OFF;
-    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
+    {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state == ETCD_FEED_LIVE || feed->state == ETCD_FEED_NEW)
@@ -225,7 +228,7 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
     e->main_asks = NULL;
     if (reply->err < 0 || cor_etcd_decode_range(reply->message, &answer) < 0) {
         e->main_state = ETCD_MAIN_OFF;
-        if (!cor_list_empty(&e->all_feeds))
+        if (!cor_dlist_empty(&e->all_feeds))
             set_main_timer(e, ASK_RETRY_MS);
         return;
     }
@@ -234,7 +237,8 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
     e->main.with_prev = e->nprev > 0;
     e->main_state = ETCD_MAIN_ON;
     cor_etcd_watch_open(&e->main);
-    COR_LIST_FOREACH_SAFE(link, &e->all_feeds) {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
+    {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state == ETCD_FEED_NEW)
@@ -247,7 +251,7 @@ static void start_main(struct etcd_engine *e)
     struct cor_range_req ask = {.key = cor_etcd_engine_probe_key(e), .keys_only = true};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {0};
 
-    if (e->main_state != ETCD_MAIN_OFF || cor_list_empty(&e->all_feeds))
+    if (e->main_state != ETCD_MAIN_OFF || cor_dlist_empty(&e->all_feeds))
         return;
     cor_buf_init(&out, ASK_BYTES_MAX);
     if (cor_etcd_encode_range(&ask, 0, &out) < 0 ||
@@ -377,7 +381,7 @@ static void finish_close(struct etcd_feed *feed)
     set_state(feed, ETCD_FEED_BROKEN);
     if (feed->indexed)
         cor_feed_index_remove(&e->feeds, &feed->base.range);
-    cor_list_remove(&feed->link);
+    cor_dlist_remove(&feed->link);
     feed->base.opts.on_closed(feed->base.opts.arg);
     cor_feed_deinit(&feed->base);
     cor_free(feed);
@@ -401,8 +405,8 @@ static void on_command(struct cor_mail *mail)
     feed->told = false;
     close = cor_feed_take_orders(&feed->base);
     pthread_mutex_unlock(&e->lock);
-    if (cor_list_empty(&feed->link)) {
-        cor_list_push(&e->all_feeds, &feed->link);
+    if (cor_dlist_empty(&feed->link)) {
+        cor_dlist_push(&e->all_feeds, &feed->link);
         start(feed);
     }
     if (feed->state == ETCD_FEED_LIVE && feed->base.pos < e->main.pos)
@@ -441,7 +445,7 @@ int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *op
     cor_feed_init(&feed->base, opts, (char *)(feed + 1), &e->lock, tell);
     feed->engine = e;
     feed->command.on_mail = on_command;
-    cor_list_init(&feed->link);
+    cor_dlist_init(&feed->link);
     cor_etcd_watch_init(&feed->watch, &e->streams);
     feed->watch.on_events = on_own_events;
     feed->watch.on_progress = on_own_progress;
@@ -455,7 +459,7 @@ int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *op
 
 void cor_etcd_feeds_init(struct etcd_engine *e)
 {
-    cor_list_init(&e->all_feeds);
+    cor_dlist_init(&e->all_feeds);
     cor_timer_init(&e->main_timer, e->loop, on_main_timer);
     cor_etcd_watch_streams_init(&e->streams, e->session);
     cor_etcd_watch_init(&e->main, &e->streams);
@@ -473,7 +477,7 @@ int cor_etcd_feeds_start(struct etcd_engine *e)
 
 void cor_etcd_feeds_deinit(struct etcd_engine *e)
 {
-    assert(cor_list_empty(&e->all_feeds));
+    assert(cor_dlist_empty(&e->all_feeds));
     cor_timer_cancel(&e->main_timer);
     cor_etcd_watch_close(&e->main);
     if (e->main_asks)

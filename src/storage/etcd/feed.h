@@ -32,7 +32,7 @@ struct etcd_feed {
     struct cor_mail command;
 
     /* The engine's loop's. */
-    struct cor_list link; /* in all_feeds */
+    struct cor_dlist link; /* in all_feeds */
     enum etcd_feed_state state;
     bool indexed;
     bool wants_more;         /* progress was asked for, and etcd has not said how far it is */

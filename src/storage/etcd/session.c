@@ -56,13 +56,13 @@ static void set_trouble(struct etcd_session *s, const char *text, size_t n)
 
 void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
-    cor_list_init(&waiter->link);
+    cor_dlist_init(&waiter->link);
     waiter->on_up = on_up;
 }
 
 void cor_etcd_waiter_leave(struct etcd_waiter *waiter)
 {
-    cor_list_remove(&waiter->link);
+    cor_dlist_remove(&waiter->link);
 }
 
 void cor_etcd_session_post_turn(struct etcd_session *s)
@@ -76,7 +76,7 @@ void cor_etcd_session_post_turn(struct etcd_session *s)
 bool cor_etcd_session_can_start(const struct etcd_session *s)
 {
     return s->state == ETCD_SESSION_UP && s->nstreams < ETCD_STREAMS_MAX &&
-           !cor_list_empty(&s->waiting);
+           !cor_dlist_empty(&s->waiting);
 }
 
 static void on_turn(struct cor_mail *mail)
@@ -88,7 +88,7 @@ static void on_turn(struct cor_mail *mail)
         greet(s);
     while (cor_etcd_session_can_start(s)) {
         struct etcd_waiter *waiter =
-            COR_CONTAINER_OF(cor_list_pop(&s->waiting), struct etcd_waiter, link);
+            COR_CONTAINER_OF(cor_dlist_pop(&s->waiting), struct etcd_waiter, link);
 
         waiter->on_up(waiter);
     }
@@ -118,7 +118,7 @@ static void on_retry(struct cor_timer *timer)
 
     s->retries_soon = s->greets_late = false;
     set_retry_timer(s, IDLE_MS);
-    cor_list_splice(&s->waiting, &s->retrying);
+    cor_dlist_splice(&s->waiting, &s->retrying);
     cor_etcd_session_post_turn(s);
 }
 
@@ -128,10 +128,10 @@ void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
     if (when == ETCD_WAIT_LOGIN && s->state == ETCD_SESSION_UP)
         s->state = ETCD_SESSION_DOWN;
     if (when == ETCD_WAIT_RETRY) {
-        cor_list_push(&s->retrying, &waiter->link);
+        cor_dlist_push(&s->retrying, &waiter->link);
         retry_soon(s);
     } else {
-        cor_list_push(&s->waiting, &waiter->link);
+        cor_dlist_push(&s->waiting, &waiter->link);
         cor_etcd_session_post_turn(s);
     }
 }
@@ -353,7 +353,7 @@ static void finish_close(struct etcd_session *s)
 
 void cor_etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg)
 {
-    assert(cor_list_empty(&s->waiting) && cor_list_empty(&s->retrying) && s->nstreams == 0);
+    assert(cor_dlist_empty(&s->waiting) && cor_dlist_empty(&s->retrying) && s->nstreams == 0);
     s->state = ETCD_SESSION_CLOSED;
     s->on_closed = on_closed;
     s->closed_arg = arg;
@@ -392,8 +392,8 @@ int cor_etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *
     s->loop = loop;
     s->turn.on_mail = on_turn;
     cor_buf_init_secret(&s->token, TOKEN_MAX);
-    cor_list_init(&s->waiting);
-    cor_list_init(&s->retrying);
+    cor_dlist_init(&s->waiting);
+    cor_dlist_init(&s->retrying);
     cor_timer_init(&s->retry_timer, loop, on_retry);
     r = prepare(s, config, reterr_status);
     if (r < 0) {

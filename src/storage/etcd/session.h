@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/str.h"
 #include "grpc/status.h"
 #include "loop/timer.h"
@@ -51,7 +51,7 @@ enum etcd_wait_when {
 
 /* Whoever needs the session to be up; embedded. */
 struct etcd_waiter {
-    struct cor_list link;
+    struct cor_dlist link;
     void (*on_up)(struct etcd_waiter *waiter);
 };
 

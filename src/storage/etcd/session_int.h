@@ -35,8 +35,8 @@ struct etcd_session {
     bool has_progress, keeps_deletions;
     char trouble[ETCD_TROUBLE_MAX];
 
-    struct cor_list waiting;  /* for UP */
-    struct cor_list retrying; /* for retry_timer first */
+    struct cor_dlist waiting;  /* for UP */
+    struct cor_dlist retrying; /* for retry_timer first */
     struct cor_timer retry_timer;
     struct cor_mail turn; /* runs `waiting`, greets when that is due */
     bool turn_posted;

@@ -18,7 +18,7 @@ struct etcd_watch_stream {
     bool is_lone;
     struct etcd_stream *call; /* NULL: it has ended */
     struct cor_map by_id;     /* the keys are the places' `id` */
-    struct cor_list places;
+    struct cor_dlist places;
     int64_t last_id, last_created; /* etcd announces them in their order */
     uint64_t asked, answered;      /* for progress; `answered` is the least that is certain */
     struct cor_timer timer;
@@ -28,7 +28,7 @@ struct etcd_watch_stream {
     enum etcd_wait_when when;
 };
 
-static struct etcd_place *of_link(struct cor_list *link)
+static struct etcd_place *of_link(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct etcd_place, link);
 }
@@ -46,7 +46,7 @@ static struct etcd_place *find(const struct etcd_watch_stream *s, int64_t id)
 static void detach(struct etcd_place *place)
 {
     cor_map_remove(&place->stream->by_id, id_key(&place->id));
-    cor_list_remove(&place->link);
+    cor_dlist_remove(&place->link);
     place->stream = NULL;
     place->wants_progress = false;
 }
@@ -74,7 +74,7 @@ static void ask(struct etcd_watch_stream *s);
 /* What had to wait while places were told. */
 static void settle(struct etcd_watch_stream *s)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (s->is_ask_due && !s->is_lost)
         ask(s);
@@ -85,7 +85,7 @@ static void settle(struct etcd_watch_stream *s)
         place->cbs->on_lost(place, s->when);
     }
     s->is_busy = false;
-    if (cor_list_empty(&s->places))
+    if (cor_dlist_empty(&s->places))
         stream_free(s);
 }
 
@@ -126,7 +126,8 @@ static void ask(struct etcd_watch_stream *s)
 
 static bool wants_progress(const struct etcd_watch_stream *s)
 {
-    COR_LIST_FOREACH(link, &s->places) {
+    COR_DLIST_FOREACH(link, &s->places)
+    {
         if (of_link(link)->wants_progress)
             return true;
     }
@@ -153,7 +154,7 @@ void cor_etcd_place_leave(struct etcd_place *place)
     if (!s)
         return;
     detach(place);
-    if (cor_list_empty(&s->places) && !s->is_busy)
+    if (cor_dlist_empty(&s->places) && !s->is_busy)
         stream_free(s);
     else if (!s->is_lost && send_cancel(s, id) < 0)
         lose(s, ETCD_WAIT_RETRY);
@@ -189,7 +190,8 @@ static void on_timer(struct cor_timer *timer)
     struct etcd_watch_stream *s = COR_CONTAINER_OF(timer, struct etcd_watch_stream, timer);
 
     s->is_busy = true;
-    COR_LIST_FOREACH_SAFE(link, &s->places) {
+    COR_DLIST_FOREACH_SAFE(link, &s->places)
+    {
         struct etcd_place *place = of_link(link);
 
         if (!is_held_up(s, place))
@@ -211,22 +213,23 @@ static bool covers(const struct etcd_watch_stream *s, const struct etcd_place *p
 
 static void take_progress(struct etcd_watch_stream *s, cor_rev rev)
 {
-    struct cor_list told, *link;
+    struct cor_dlist told, *link;
 
     s->answered++;
-    COR_LIST_FOREACH(it, &s->places) {
+    COR_DLIST_FOREACH(it, &s->places)
+    {
         const struct etcd_place *place = of_link(it);
 
         if (place->created_rev > 0 && rev > place->created_rev &&
             s->answered <= place->asked_before)
             s->answered = place->asked_before + 1;
     }
-    cor_list_init(&told);
-    cor_list_splice(&told, &s->places);
-    while ((link = cor_list_pop(&told))) {
+    cor_dlist_init(&told);
+    cor_dlist_splice(&told, &s->places);
+    while ((link = cor_dlist_pop(&told))) {
         struct etcd_place *place = of_link(link);
 
-        cor_list_push(&s->places, link);
+        cor_dlist_push(&s->places, link);
         if (!place->wants_progress)
             continue;
         if (!covers(s, place)) {
@@ -303,7 +306,7 @@ static void on_message(void *arg, struct cor_str message)
 static void on_closed(void *arg, const struct etcd_failure *why)
 {
     struct etcd_watch_stream *s = arg;
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     s->call = NULL;
     cor_etcd_session_blame_member(s->all->session, why);
@@ -343,7 +346,7 @@ static int stream_new(struct etcd_watch_streams *all, bool is_lone,
     s->is_lone = is_lone;
     all->nlone += is_lone;
     cor_map_init(&s->by_id, PLACES_MAX);
-    cor_list_init(&s->places);
+    cor_dlist_init(&s->places);
     cor_timer_init(&s->timer, cor_etcd_session_loop(all->session), on_timer);
     if (!is_lone)
         all->shared = s;
@@ -382,7 +385,7 @@ static int take_place(struct etcd_watch_stream *s, const struct etcd_watch_creat
     s->last_id++;
     place->stream = s;
     place->asked_before = s->asked;
-    cor_list_push(&s->places, &place->link);
+    cor_dlist_push(&s->places, &place->link);
     return 0;
 }
 
@@ -397,7 +400,7 @@ int cor_etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
         return r;
     *place = (struct etcd_place){.cbs = cbs};
     r = take_place(s, create, place);
-    if (r < 0 && cor_list_empty(&s->places) && !s->is_busy)
+    if (r < 0 && cor_dlist_empty(&s->places) && !s->is_busy)
         stream_free(s);
     return r;
 }

@@ -49,7 +49,7 @@ struct etcd_place_cbs {
 struct etcd_place {
     struct etcd_watch_stream *stream;
     const struct etcd_place_cbs *cbs;
-    struct cor_list link;
+    struct cor_dlist link;
     int64_t id;
     cor_rev created_rev;   /* of the announcement; 0: not yet */
     uint64_t asked_before; /* questions for progress of the stream, from before the watch */

@@ -9,7 +9,7 @@
 /* After a failure leases are looked at again this much later. */
 #define EXPIRY_RETRY_MS 1000
 
-static struct cor_engine_req *request_of(struct cor_list *link)
+static struct cor_engine_req *request_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct cor_engine_req, mail.link);
 }
@@ -130,11 +130,12 @@ static int run_request(struct cor_sqlite_engine *e, struct cor_engine_req *req)
     return 0;
 }
 
-static int run_transaction(struct cor_sqlite_engine *e, struct cor_list *requests)
+static int run_transaction(struct cor_sqlite_engine *e, struct cor_dlist *requests)
 {
     int r = cor_sqlite_db_run(e->db, COR_SQL_BEGIN_WRITE);
 
-    COR_LIST_FOREACH(link, requests) {
+    COR_DLIST_FOREACH(link, requests)
+    {
         if (r == 0)
             r = run_request(e, request_of(link));
     }
@@ -164,9 +165,10 @@ static int read_status(struct cor_sqlite_engine *e, struct cor_engine_status_req
     return 0;
 }
 
-static void answer(struct cor_sqlite_engine *e, struct cor_list *requests)
+static void answer(struct cor_sqlite_engine *e, struct cor_dlist *requests)
 {
-    COR_LIST_FOREACH(link, requests) {
+    COR_DLIST_FOREACH(link, requests)
+    {
         struct cor_engine_req *req = request_of(link);
 
         if (req->op == COR_ENGINE_STATUS)
@@ -176,9 +178,10 @@ static void answer(struct cor_sqlite_engine *e, struct cor_list *requests)
 }
 
 /* Nothing of the batch was written: whatever its requests had found is taken back. */
-static void refuse(struct cor_list *requests, int err, const char *message)
+static void refuse(struct cor_dlist *requests, int err, const char *message)
 {
-    COR_LIST_FOREACH_SAFE(link, requests) {
+    COR_DLIST_FOREACH_SAFE(link, requests)
+    {
         struct cor_engine_req *req = request_of(link);
 
         if (req->op == COR_ENGINE_STATUS)
@@ -191,14 +194,15 @@ static void refuse(struct cor_list *requests, int err, const char *message)
         } else if (req->op == COR_ENGINE_LEASE) {
             COR_CONTAINER_OF(req, struct cor_lease_req, req)->ret_id = 0;
         }
-        cor_list_remove(link);
+        cor_dlist_remove(link);
         cor_engine_req_fail(req, err, message);
     }
 }
 
-static bool has_writes(struct cor_list *requests)
+static bool has_writes(struct cor_dlist *requests)
 {
-    COR_LIST_FOREACH(link, requests) {
+    COR_DLIST_FOREACH(link, requests)
+    {
         if (request_of(link)->op != COR_ENGINE_STATUS)
             return true;
     }
@@ -223,7 +227,7 @@ static void on_committed(struct cor_sqlite_engine *e)
     cor_feeds_publish(e);
 }
 
-static void on_not_committed(struct cor_sqlite_engine *e, struct cor_list *requests, int err)
+static void on_not_committed(struct cor_sqlite_engine *e, struct cor_dlist *requests, int err)
 {
     char message[640];
 
@@ -234,7 +238,7 @@ static void on_not_committed(struct cor_sqlite_engine *e, struct cor_list *reque
     refuse(requests, err, e->failure < 0 ? e->failure_message : message);
 }
 
-void cor_batch_run(struct cor_sqlite_engine *e, struct cor_list *requests)
+void cor_batch_run(struct cor_sqlite_engine *e, struct cor_dlist *requests)
 {
     bool due = e->failure == 0 && !e->read_only && cor_leases_due(e);
     int r;

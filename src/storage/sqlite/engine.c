@@ -91,15 +91,15 @@ static void bound_wal(struct cor_sqlite_engine *e)
 }
 
 struct work {
-    struct cor_list requests;
-    struct cor_list ranges;
+    struct cor_dlist requests;
+    struct cor_dlist ranges;
     bool stopping;
 };
 
 static bool has_work_locked(const struct cor_sqlite_engine *e)
 {
-    return !cor_list_empty(&e->requests) || !cor_list_empty(&e->ranges) ||
-           !cor_list_empty(&e->feed_commands) || !cor_list_empty(&e->feed_pages) ||
+    return !cor_dlist_empty(&e->requests) || !cor_dlist_empty(&e->ranges) ||
+           !cor_dlist_empty(&e->feed_commands) || !cor_dlist_empty(&e->feed_pages) ||
            (e->stopping && e->nfeeds == 0);
 }
 
@@ -134,15 +134,15 @@ static void take_requests_locked(struct cor_sqlite_engine *e, struct work *work)
 {
     size_t bytes = 0;
 
-    for (size_t n = 0; n < COR_BATCH_WRITES_MAX && !cor_list_empty(&e->requests); n++) {
-        struct cor_list *link = e->requests.next;
+    for (size_t n = 0; n < COR_BATCH_WRITES_MAX && !cor_dlist_empty(&e->requests); n++) {
+        struct cor_dlist *link = e->requests.next;
         size_t c = cost(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link));
 
         if (n > 0 && bytes + c > COR_BATCH_BYTES_MAX)
             return;
         bytes += c;
-        cor_list_remove(link);
-        cor_list_push(&work->requests, link);
+        cor_dlist_remove(link);
+        cor_dlist_push(&work->requests, link);
         e->nrequests--;
         e->request_bytes -= c;
     }
@@ -153,37 +153,37 @@ static bool take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
 {
     bool go;
 
-    cor_list_init(&work->requests);
-    cor_list_init(&work->ranges);
+    cor_dlist_init(&work->requests);
+    cor_dlist_init(&work->ranges);
     pthread_mutex_lock(&e->lock);
     while (!busy && !has_work_locked(e) && sleep_locked(e))
         ;
     take_requests_locked(e, work);
-    for (size_t n = 0; n < TURN_RANGES && !cor_list_empty(&e->ranges); n++) {
-        cor_list_push(&work->ranges, cor_list_pop(&e->ranges));
+    for (size_t n = 0; n < TURN_RANGES && !cor_dlist_empty(&e->ranges); n++) {
+        cor_dlist_push(&work->ranges, cor_dlist_pop(&e->ranges));
         e->nranges--;
     }
     work->stopping = e->stopping;
-    go = !e->stopping || e->nfeeds > 0 || !cor_list_empty(&work->requests) ||
-         !cor_list_empty(&work->ranges);
+    go = !e->stopping || e->nfeeds > 0 || !cor_dlist_empty(&work->requests) ||
+         !cor_dlist_empty(&work->ranges);
     pthread_mutex_unlock(&e->lock);
     return go;
 }
 
-static void cancel(struct cor_list *requests)
+static void cancel(struct cor_dlist *requests)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(requests)))
+    while ((link = cor_dlist_pop(requests)))
         cor_engine_req_fail(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link),
                             -COR_ECANCELED, "the store is closing");
 }
 
-static void run_ranges(struct cor_sqlite_engine *e, struct cor_list *ranges)
+static void run_ranges(struct cor_sqlite_engine *e, struct cor_dlist *ranges)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(ranges))) {
+    while ((link = cor_dlist_pop(ranges))) {
         struct cor_range_req *req = COR_CONTAINER_OF(link, struct cor_range_req, req.mail.link);
 
         cor_engine_req_done(&req->req, cor_sqlite_range(e->db, req));
@@ -239,7 +239,7 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
     pthread_mutex_lock(&e->lock);
     full = e->nrequests >= COR_QUEUE_REQUESTS_MAX || e->request_bytes + c > COR_QUEUE_BYTES_MAX;
     if (!full) {
-        cor_list_push(&e->requests, &req->mail.link);
+        cor_dlist_push(&e->requests, &req->mail.link);
         e->nrequests++;
         e->request_bytes += c;
         cor_sqlite_engine_wake_locked(e);
@@ -261,7 +261,7 @@ static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
     pthread_mutex_lock(&e->lock);
     full = e->nranges >= COR_QUEUE_RANGES_MAX;
     if (!full) {
-        cor_list_push(&e->ranges, &req->req.mail.link);
+        cor_dlist_push(&e->ranges, &req->req.mail.link);
         e->nranges++;
         cor_sqlite_engine_wake_locked(e);
     }
@@ -385,11 +385,11 @@ static struct cor_sqlite_engine *new_engine(const struct cor_engine_config *conf
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&e->wake, &attr);
     pthread_condattr_destroy(&attr);
-    cor_list_init(&e->requests);
-    cor_list_init(&e->ranges);
-    cor_list_init(&e->feed_commands);
-    cor_list_init(&e->feed_pages);
-    cor_list_init(&e->behind);
+    cor_dlist_init(&e->requests);
+    cor_dlist_init(&e->ranges);
+    cor_dlist_init(&e->feed_commands);
+    cor_dlist_init(&e->feed_pages);
+    cor_dlist_init(&e->behind);
     return e;
 }
 

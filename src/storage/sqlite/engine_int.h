@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "storage/engine/data_dir.h"
 #include "storage/engine/engine_int.h"
 #include "storage/engine/feed_index.h"
@@ -50,12 +50,12 @@ struct cor_sqlite_engine {
     pthread_mutex_t lock; /* a leaf; guards the fields down to nfeeds */
     pthread_cond_t wake;  /* CLOCK_MONOTONIC */
     bool sleeping, stopping;
-    struct cor_list requests; /* writes, leases, compactions, status */
+    struct cor_dlist requests; /* writes, leases, compactions, status */
     size_t nrequests, request_bytes;
-    struct cor_list ranges; /* in memory only */
+    struct cor_dlist ranges; /* in memory only */
     size_t nranges;
-    struct cor_list feed_commands; /* feeds that were told something */
-    struct cor_list feed_pages;    /* feeds whose page of history is there */
+    struct cor_dlist feed_commands; /* feeds that were told something */
+    struct cor_dlist feed_pages;    /* feeds whose page of history is there */
     size_t nfeeds;
 
     /* The engine thread's. */
@@ -69,10 +69,10 @@ struct cor_sqlite_engine {
     int failure;            /* negative: no write is taken any more */
     char failure_message[640];
     struct cor_feed_index feeds;
-    struct cor_list behind; /* feeds that have credit and history to read */
-    size_t wal_pages;       /* after the last commit */
-    size_t wal_asked;       /* wal_pages when a checkpoint was last asked for */
-    size_t wal_wait;        /* from here on the writer waits for a checkpoint */
+    struct cor_dlist behind; /* feeds that have credit and history to read */
+    size_t wal_pages;        /* after the last commit */
+    size_t wal_asked;        /* wal_pages when a checkpoint was last asked for */
+    size_t wal_wait;         /* from here on the writer waits for a checkpoint */
 
     /* The batch under way. */
     cor_rev batch_rev, batch_compact_rev;
@@ -88,7 +88,7 @@ int cor_batch_append(struct cor_sqlite_engine *e, struct cor_str key, struct cor
                      bool is_delete, int64_t lease, struct cor_kv *take_prev);
 
 /* Runs the requests, and what has expired, as one transaction; publishes and answers. */
-void cor_batch_run(struct cor_sqlite_engine *e, struct cor_list *requests);
+void cor_batch_run(struct cor_sqlite_engine *e, struct cor_dlist *requests);
 
 /* Is there a lease to expire at this time? */
 bool cor_leases_due(struct cor_sqlite_engine *e);

@@ -20,7 +20,7 @@ static struct cor_sqlite_feed *of_range(struct cor_feed_range *range)
 static void break_feed(struct cor_sqlite_feed *feed, int err, const char *message)
 {
     feed->state = COR_FEED_BROKEN;
-    cor_list_remove(&feed->link);
+    cor_dlist_remove(&feed->link);
     if (!feed->closing)
         feed->base.opts.on_broken(feed->base.opts.arg, err, message);
 }
@@ -39,8 +39,8 @@ static void settle(struct cor_sqlite_feed *feed)
         return;
     }
     feed->state = COR_FEED_BEHIND;
-    if (feed->base.credit > 0 && cor_list_empty(&feed->link))
-        cor_list_push(&e->behind, &feed->link);
+    if (feed->base.credit > 0 && cor_dlist_empty(&feed->link))
+        cor_dlist_push(&e->behind, &feed->link);
 }
 
 static void start(struct cor_sqlite_feed *feed)
@@ -71,8 +71,8 @@ static void finish_close(struct cor_sqlite_feed *feed)
 {
     struct cor_sqlite_engine *e = feed->engine;
 
-    assert(cor_list_empty(&feed->command));
-    cor_list_remove(&feed->link);
+    assert(cor_dlist_empty(&feed->command));
+    cor_dlist_remove(&feed->link);
     if (feed->indexed)
         cor_feed_index_remove(&e->feeds, &feed->base.range);
     feed->base.opts.on_closed(feed->base.opts.arg);
@@ -106,10 +106,10 @@ static void take_page(struct cor_sqlite_feed *feed)
 
 static struct cor_sqlite_feed *next_page(struct cor_sqlite_engine *e)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     pthread_mutex_lock(&e->lock);
-    link = cor_list_pop(&e->feed_pages);
+    link = cor_dlist_pop(&e->feed_pages);
     pthread_mutex_unlock(&e->lock);
     return link ? COR_CONTAINER_OF(link, struct cor_sqlite_feed, job) : NULL;
 }
@@ -117,10 +117,10 @@ static struct cor_sqlite_feed *next_page(struct cor_sqlite_engine *e)
 static struct cor_sqlite_feed *next_command(struct cor_sqlite_engine *e)
 {
     struct cor_sqlite_feed *feed = NULL;
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     pthread_mutex_lock(&e->lock);
-    link = cor_list_pop(&e->feed_commands);
+    link = cor_dlist_pop(&e->feed_commands);
     if (link) {
         feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, command);
         feed->closing |= cor_feed_take_orders(&feed->base);
@@ -160,11 +160,11 @@ static void fall_behind(struct cor_sqlite_feed *feed, cor_rev rev)
     feed->state = COR_FEED_BEHIND;
     feed->base.pos = rev - 1;
     if (feed->base.credit > 0)
-        cor_list_push(&feed->engine->behind, &feed->link);
+        cor_dlist_push(&feed->engine->behind, &feed->link);
 }
 
 static void offer(struct cor_sqlite_feed *feed, struct cor_sqlite_change *change,
-                  struct cor_list *touched)
+                  struct cor_dlist *touched)
 {
     struct cor_feed_event event;
 
@@ -185,14 +185,14 @@ static void offer(struct cor_sqlite_feed *feed, struct cor_sqlite_change *change
         return;
     }
     if (feed->base.npending == 1)
-        cor_list_push(touched, &feed->base.touched);
+        cor_dlist_push(touched, &feed->base.touched);
 }
 
 void cor_feeds_publish(struct cor_sqlite_engine *e)
 {
-    struct cor_list touched, *link;
+    struct cor_dlist touched, *link;
 
-    cor_list_init(&touched);
+    cor_dlist_init(&touched);
     for (size_t i = 0; i < e->nchanges; i++) {
         struct cor_feed_range *range;
         size_t at = SIZE_MAX;
@@ -200,7 +200,7 @@ void cor_feeds_publish(struct cor_sqlite_engine *e)
         while ((range = cor_feed_index_next(&e->feeds, e->changes[i].key, &at)))
             offer(of_range(range), &e->changes[i], &touched);
     }
-    while ((link = cor_list_pop(&touched))) {
+    while ((link = cor_dlist_pop(&touched))) {
         struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, base.touched);
 
         if (feed->state != COR_FEED_BROKEN)
@@ -217,16 +217,16 @@ void cor_feed_read_page(struct cor_sqlite_feed *feed, struct cor_sqlite_db *db)
     cor_history_read(db, feed->base.range.key, feed->base.range.end, feed->base.pos, feed->page_max,
                      &feed->page);
     pthread_mutex_lock(&e->lock);
-    cor_list_push(&e->feed_pages, &feed->job);
+    cor_dlist_push(&e->feed_pages, &feed->job);
     cor_sqlite_engine_wake_locked(e);
     pthread_mutex_unlock(&e->lock);
 }
 
 bool cor_feeds_turn(struct cor_sqlite_engine *e)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    for (size_t pages = 0; pages < TURN_PAGES && (link = cor_list_pop(&e->behind));) {
+    for (size_t pages = 0; pages < TURN_PAGES && (link = cor_dlist_pop(&e->behind));) {
         struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, link);
 
         feed->page_max = feed->base.credit;
@@ -240,15 +240,15 @@ bool cor_feeds_turn(struct cor_sqlite_engine *e)
         take_page(feed);
         pages++;
     }
-    return !cor_list_empty(&e->behind);
+    return !cor_dlist_empty(&e->behind);
 }
 
 static void tell(struct cor_feed *base)
 {
     struct cor_sqlite_feed *feed = COR_CONTAINER_OF(base, struct cor_sqlite_feed, base);
 
-    if (cor_list_empty(&feed->command))
-        cor_list_push(&feed->engine->feed_commands, &feed->command);
+    if (cor_dlist_empty(&feed->command))
+        cor_dlist_push(&feed->engine->feed_commands, &feed->command);
     cor_sqlite_engine_wake_locked(feed->engine);
 }
 
@@ -262,9 +262,9 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
         return -COR_ENOMEM;
     cor_feed_init(&feed->base, opts, (char *)(feed + 1), &e->lock, tell);
     feed->engine = e;
-    cor_list_init(&feed->command);
-    cor_list_init(&feed->link);
-    cor_list_init(&feed->job);
+    cor_dlist_init(&feed->command);
+    cor_dlist_init(&feed->link);
+    cor_dlist_init(&feed->job);
     pthread_mutex_lock(&e->lock);
     if (e->nfeeds >= COR_ENGINE_FEEDS_MAX) {
         pthread_mutex_unlock(&e->lock);

@@ -25,15 +25,15 @@ struct cor_sqlite_feed {
     struct cor_feed base;
     struct cor_sqlite_engine *engine;
 
-    struct cor_list command; /* in feed_commands; under the engine's lock */
+    struct cor_dlist command; /* in feed_commands; under the engine's lock */
 
     /* The engine thread's. */
     enum cor_feed_state state;
     bool indexed, closing;
-    struct cor_list link; /* in `behind` */
+    struct cor_dlist link; /* in `behind` */
 
     /* The reader's while READING. */
-    struct cor_list job; /* in the readers' queue, then in feed_pages */
+    struct cor_dlist job; /* in the readers' queue, then in feed_pages */
     struct cor_history_page page;
     size_t page_max;
 };

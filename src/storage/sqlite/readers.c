@@ -19,9 +19,9 @@ struct reader {
 struct cor_readers {
     pthread_mutex_t lock; /* a leaf */
     pthread_cond_t wake;
-    struct cor_list ranges;
+    struct cor_dlist ranges;
     size_t nranges, ranges_max;
-    struct cor_list feeds;
+    struct cor_dlist feeds;
     bool feed_next; /* ranges and feeds take turns */
     bool stopping;
     struct reader readers[READERS];
@@ -29,14 +29,14 @@ struct cor_readers {
 
 static bool has_work(const struct cor_readers *rs)
 {
-    return !cor_list_empty(&rs->ranges) || !cor_list_empty(&rs->feeds);
+    return !cor_dlist_empty(&rs->ranges) || !cor_dlist_empty(&rs->feeds);
 }
 
 /* Sets one of the two. False: stop. */
 static bool take(struct cor_readers *rs, struct cor_range_req **ret_range,
                  struct cor_sqlite_feed **ret_feed)
 {
-    struct cor_list *link = NULL;
+    struct cor_dlist *link = NULL;
 
     *ret_range = NULL;
     *ret_feed = NULL;
@@ -44,9 +44,9 @@ static bool take(struct cor_readers *rs, struct cor_range_req **ret_range,
     while (!rs->stopping && !has_work(rs))
         pthread_cond_wait(&rs->wake, &rs->lock);
     if (!rs->stopping) {
-        bool feed = !cor_list_empty(&rs->feeds) && (rs->feed_next || cor_list_empty(&rs->ranges));
+        bool feed = !cor_dlist_empty(&rs->feeds) && (rs->feed_next || cor_dlist_empty(&rs->ranges));
 
-        link = cor_list_pop(feed ? &rs->feeds : &rs->ranges);
+        link = cor_dlist_pop(feed ? &rs->feeds : &rs->ranges);
         rs->feed_next = !feed;
         if (feed) {
             *ret_feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, job);
@@ -102,8 +102,8 @@ int cor_readers_new(const char *path, enum cor_sqlite_mode mode, size_t ranges_m
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     pthread_mutex_init(&rs->lock, NULL);
     pthread_cond_init(&rs->wake, NULL);
-    cor_list_init(&rs->ranges);
-    cor_list_init(&rs->feeds);
+    cor_dlist_init(&rs->ranges);
+    cor_dlist_init(&rs->feeds);
     rs->ranges_max = ranges_max;
     r = start(rs, path, mode, reterr_status);
     if (r < 0) {
@@ -116,7 +116,7 @@ int cor_readers_new(const char *path, enum cor_sqlite_mode mode, size_t ranges_m
 
 struct cor_readers *cor_readers_free(struct cor_readers *rs)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
     if (!rs)
         return NULL;
@@ -129,8 +129,8 @@ struct cor_readers *cor_readers_free(struct cor_readers *rs)
             pthread_join(rs->readers[i].thread, NULL);
         cor_sqlite_db_free(rs->readers[i].db);
     }
-    assert(cor_list_empty(&rs->feeds));
-    while ((link = cor_list_pop(&rs->ranges)))
+    assert(cor_dlist_empty(&rs->feeds));
+    while ((link = cor_dlist_pop(&rs->ranges)))
         cor_engine_req_fail(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link),
                             -COR_ECANCELED, "the store is closing");
     pthread_cond_destroy(&rs->wake);
@@ -145,7 +145,7 @@ void cor_readers_range(struct cor_readers *rs, struct cor_range_req *req)
     pthread_mutex_lock(&rs->lock);
     full = rs->nranges >= rs->ranges_max;
     if (!full) {
-        cor_list_push(&rs->ranges, &req->req.mail.link);
+        cor_dlist_push(&rs->ranges, &req->req.mail.link);
         rs->nranges++;
         pthread_cond_signal(&rs->wake);
     }
@@ -157,7 +157,7 @@ void cor_readers_range(struct cor_readers *rs, struct cor_range_req *req)
 void cor_readers_feed(struct cor_readers *rs, struct cor_sqlite_feed *feed)
 {
     pthread_mutex_lock(&rs->lock);
-    cor_list_push(&rs->feeds, &feed->job);
+    cor_dlist_push(&rs->feeds, &feed->job);
     pthread_cond_signal(&rs->wake);
     pthread_mutex_unlock(&rs->lock);
 }

@@ -14,12 +14,12 @@ void cor_lease_manager_init(struct cor_lease_manager *lm, struct cor_engine *eng
     if (lm->limits.objects_max == 0)
         lm->limits.objects_max = COR_LEASE_OBJECTS_MAX_DEFAULT;
     cor_engine_req_init(&lm->grant.req, loop, on_granted);
-    cor_list_init(&lm->waiting);
+    cor_dlist_init(&lm->waiting);
 }
 
 void cor_lease_manager_deinit(struct cor_lease_manager *lm)
 {
-    assert(cor_list_empty(&lm->waiting));
+    assert(cor_dlist_empty(&lm->waiting));
     cor_engine_req_deinit(&lm->grant.req);
 }
 
@@ -57,7 +57,7 @@ static struct cor_lease_want *first_waiting(struct cor_lease_manager *lm)
 
 static void answer(struct cor_lease_manager *lm, struct cor_lease_want *want, int result)
 {
-    cor_list_remove(&want->link);
+    cor_dlist_remove(&want->link);
     want->result = result;
     want->id = result < 0 ? 0 : lm->id;
     want->on_lease(want);
@@ -99,7 +99,7 @@ bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *
         want->id = lm->id;
         return true;
     }
-    cor_list_push(&lm->waiting, &want->link);
+    cor_dlist_push(&lm->waiting, &want->link);
     if (!lm->granting) {
         lm->granting = true;
         ask(lm, want, now_ms);

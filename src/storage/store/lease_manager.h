@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "storage/engine/engine.h"
 
 struct cor_clock;
@@ -27,17 +27,17 @@ struct cor_lease_manager {
     const struct cor_clock *clock;
     struct cor_lease_limits limits;
     struct cor_lease_req grant;
-    bool granting;           /* a grant is under way, for the first of `waiting` */
-    struct cor_list waiting; /* of cor_lease_want */
-    int64_t id;              /* the lease in use; 0: none yet */
-    uint64_t expires_ms;     /* of it, monotonic */
-    uint64_t granting_ms;    /* when the grant was asked for */
-    int64_t objects;         /* attempts to attach to it */
+    bool granting;            /* a grant is under way, for the first of `waiting` */
+    struct cor_dlist waiting; /* of cor_lease_want */
+    int64_t id;               /* the lease in use; 0: none yet */
+    uint64_t expires_ms;      /* of it, monotonic */
+    uint64_t granting_ms;     /* when the grant was asked for */
+    int64_t objects;          /* attempts to attach to it */
 };
 
 /* One object's wish, embedded in the operation. */
 struct cor_lease_want {
-    struct cor_list link;
+    struct cor_dlist link;
     int64_t ttl_s;
     int64_t id; /* the lease, when result is 0 */
     int result; /* 0 or the engine's error; the manager's grant.req.status has the message */

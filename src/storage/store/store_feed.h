@@ -4,7 +4,7 @@
 #ifndef COR_STORAGE_STORE_FEED_H
 #define COR_STORAGE_STORE_FEED_H
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "loop/mailbox.h"
 #include "storage/engine/engine.h"
 
@@ -12,7 +12,7 @@ struct store_feed;
 
 struct store_feed_batch {
     struct cor_mail mail;
-    struct cor_list link; /* the receiver's */
+    struct cor_dlist link; /* the receiver's */
     struct store_feed *feed;
     cor_rev upto;
     size_t nevents;

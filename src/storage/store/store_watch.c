@@ -49,12 +49,12 @@ struct cor_store_watch {
     cor_rev rev;         /* of the initial state; the feed goes on from it */
 
     struct store_feed feed;
-    struct cor_list batches; /* not delivered yet */
-    size_t batch_at;         /* next event of the first one */
-    size_t batch_bytes;      /* of their events */
-    cor_rev seen;            /* of the last event that was delivered from a batch */
-    size_t ahead;            /* events that the feed may send or has sent, and were not delivered */
-    size_t largest;          /* event lately, in bytes */
+    struct cor_dlist batches; /* not delivered yet */
+    size_t batch_at;          /* next event of the first one */
+    size_t batch_bytes;       /* of their events */
+    cor_rev seen;             /* of the last event that was delivered from a batch */
+    size_t ahead;   /* events that the feed may send or has sent, and were not delivered */
+    size_t largest; /* event lately, in bytes */
 
     uint64_t progress_ms;
     struct cor_timer timer;
@@ -81,9 +81,9 @@ static void watch_free(struct cor_store_watch *w)
 
 static void drop_batches(struct cor_store_watch *w)
 {
-    struct cor_list *link;
+    struct cor_dlist *link;
 
-    while ((link = cor_list_pop(&w->batches)))
+    while ((link = cor_dlist_pop(&w->batches)))
         cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
     w->batch_bytes = 0;
 }
@@ -362,7 +362,7 @@ static void consume(struct cor_store_watch *w, size_t bytes)
 
 static void drop_first_batch(struct cor_store_watch *w)
 {
-    struct cor_list *link = cor_list_pop(&w->batches);
+    struct cor_dlist *link = cor_dlist_pop(&w->batches);
 
     w->batch_at = 0;
     cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
@@ -373,7 +373,7 @@ static cor_rev next_rev(const struct cor_store_watch *w)
 {
     const struct store_feed_batch *batch;
 
-    if (cor_list_empty(&w->batches))
+    if (cor_dlist_empty(&w->batches))
         return 0;
     batch = COR_CONTAINER_OF(w->batches.next, struct store_feed_batch, link);
     return batch->nevents > 0 ? batch->events[w->batch_at].kv->mod_rev : 0;
@@ -396,7 +396,7 @@ static bool step_live(struct cor_store_watch *w, size_t *ret_bytes)
         w->on_event(w->arg, NULL);
         return false;
     }
-    if (cor_list_empty(&w->batches)) {
+    if (cor_dlist_empty(&w->batches)) {
         if (w->err < 0)
             w->state = FAILED;
         return w->err < 0;
@@ -441,7 +441,7 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
         w->largest = bytes > w->largest ? bytes : w->largest;
         w->batch_bytes += bytes;
     }
-    cor_list_push(&w->batches, &take_batch->link);
+    cor_dlist_push(&w->batches, &take_batch->link);
     tell_held(w);
     schedule(w);
 }
@@ -613,7 +613,7 @@ int cor_store_watch_open(struct cor_store *store, struct cor_str key,
                  .on_closed = on_feed_closed},
     };
     store->busy++;
-    cor_list_init(&w->batches);
+    cor_dlist_init(&w->batches);
     cor_buf_init(&w->from, KEY_MAX);
     cor_status_init(&w->status);
     cor_range_req_init(&w->range, store->loop, on_read);

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "base/mem.h"
 #include "grpc/call.h"
 #include "grpc/channel.h"
@@ -28,7 +28,7 @@ struct served;
 /* A connection at the server. */
 struct peer {
     struct world *w;
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_stream *stream;
     struct cor_h2 *h2;
 };
@@ -48,7 +48,7 @@ struct world {
     struct cor_net *net;
     struct cor_listener *listener;
     uint16_t port;
-    struct cor_list peers;
+    struct cor_dlist peers;
     struct cor_tls *server_tls;
     size_t npeers, accepted, served;
     char head[2048];    /* the last request's, "name=value|" */
@@ -304,7 +304,7 @@ static void peer_on_stream_closed(void *arg)
     if (p->h2)
         cor_h2_drop_all(p->h2, COR_H2_LOST);
     cor_h2_free(p->h2);
-    cor_list_remove(&p->link);
+    cor_dlist_remove(&p->link);
     p->w->npeers--;
     cor_free(p);
 }
@@ -369,7 +369,7 @@ static void world_on_accept(int fd, void *arg)
     w->accepted++;
     w->npeers++;
     p->w = w;
-    cor_list_push(&w->peers, &p->link);
+    cor_dlist_push(&w->peers, &p->link);
     if (cor_stream_open(w->net, fd, &opts, &p->stream) < 0)
         peer_on_stream_closed(p);
     else if (cor_h2_new(COR_H2_SERVER, &server_limits, &peer_cbs, p, &p->h2) < 0)
@@ -379,7 +379,7 @@ static void world_on_accept(int fd, void *arg)
 static void world_init(struct world *w)
 {
     memset(w, 0, sizeof(*w));
-    cor_list_init(&w->peers);
+    cor_dlist_init(&w->peers);
     cor_buf_init(&w->log, 1 << 20);
     assert_int_equal(cor_loop_new(64, &w->loop), 0);
     assert_int_equal(cor_net_open(w->loop, &w->net), 0);
@@ -467,8 +467,8 @@ static void world_run(struct world *w, bool (*done)(void *arg))
 
 static void world_drop_peers(struct world *w)
 {
-    COR_LIST_FOREACH_SAFE(link, &w->peers)
-        peer_close(COR_CONTAINER_OF(link, struct peer, link));
+    COR_DLIST_FOREACH_SAFE(link, &w->peers)
+    peer_close(COR_CONTAINER_OF(link, struct peer, link));
 }
 
 static void world_close_channel(struct world *w)

@@ -115,7 +115,7 @@ static bool server_is_stuck(void *arg)
     struct world *w = arg;
     struct peer *p = COR_CONTAINER_OF(w->peers.next, struct peer, link);
 
-    return w->messages == 1 && !cor_list_empty(&w->peers) && cor_stream_room(p->stream) >= 500000;
+    return w->messages == 1 && !cor_dlist_empty(&w->peers) && cor_stream_room(p->stream) >= 500000;
 }
 
 TEST(grpc_call, a_reader_that_stops_holds_the_server_back_and_goes_on_later)

@@ -2,8 +2,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
-#include "base/list.h"
 #include "loop/mailbox.h"
 #include "test.h"
 
@@ -90,18 +90,18 @@ TEST(mailbox, answers_sent_together_wake_once_and_keep_their_order)
 {
     struct cor_mailbox mb;
     struct note notes[5];
-    struct cor_list answers;
+    struct cor_dlist answers;
 
     begin(&mb, 1);
-    cor_list_init(&answers);
+    cor_dlist_init(&answers);
     cor_mailbox_reply_all(&mb, &answers, 0);
     assert_int_equal(atomic_load(&wakes), 0);
     for (int i = 0; i < 5; i++) {
         notes[i] = (struct note){.mail.on_mail = on_note, .number = i};
-        cor_list_push(&answers, &notes[i].mail.link);
+        cor_dlist_push(&answers, &notes[i].mail.link);
     }
     cor_mailbox_reply_all(&mb, &answers, 5);
-    assert_true(cor_list_empty(&answers));
+    assert_true(cor_dlist_empty(&answers));
     assert_int_equal(atomic_load(&wakes), 1);
     assert_int_equal(cor_mailbox_deliver(&mb), 5);
     for (int i = 0; i < 5; i++)

@@ -649,8 +649,8 @@ static int told_of_failure(struct cor_credentials *c)
     struct waiting waiting = {.wait.on_ready = on_credential};
     struct cor_status why = {.err = -COR_EIO, .reason = ""};
 
-    cor_list_init(&waiting.wait.link);
-    cor_list_push(&c->waiting, &waiting.wait.link);
+    cor_dlist_init(&waiting.wait.link);
+    cor_dlist_push(&c->waiting, &waiting.wait.link);
     c->plugin.on_done(c->plugin.arg, NULL, &why);
     assert_int_equal(waiting.ncalls, 1);
     return waiting.err;

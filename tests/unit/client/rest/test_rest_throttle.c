@@ -173,9 +173,9 @@ TEST(rest_throttle, a_newcomer_stands_behind_those_who_wait)
     struct cor_rest_throttle t = {0};
     struct cor_loop *loop;
 
-    cor_list_init(&first.link);
-    cor_list_init(&second.link);
-    cor_list_init(&third.link);
+    cor_dlist_init(&first.link);
+    cor_dlist_init(&second.link);
+    cor_dlist_init(&third.link);
     assert_int_equal(cor_loop_new(8, &loop), 0);
     assert_int_equal(cor_rest_throttle_init(&t, loop, 0.001, 1), 0);
     assert_true(cor_rest_throttle_enter(&t, &first));

@@ -12,7 +12,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 struct fake_feed {
     struct cor_feed base;
     struct fake *f;
-    struct cor_list link;
+    struct cor_dlist link;
     struct cor_feed_opts opts;
     struct cor_mail mail;
     bool posted, closing, broken;
@@ -149,7 +149,7 @@ static void on_feed_mail(struct cor_mail *mail)
             feed->opts.on_batch(feed->opts.arg, &batch);
         return;
     }
-    cor_list_remove(&feed->link);
+    cor_dlist_remove(&feed->link);
     feed->opts.on_closed(feed->opts.arg);
     cor_free(feed->key);
     cor_free(feed->end);
@@ -196,7 +196,7 @@ static int fake_feed_open(struct cor_engine *engine, const struct cor_feed_opts 
     feed->opts.key.p = feed->key;
     feed->opts.end.p = feed->end;
     feed->mail.on_mail = on_feed_mail;
-    cor_list_push(&feed->f->feeds, &feed->link);
+    cor_dlist_push(&feed->f->feeds, &feed->link);
     *ret_feed = &feed->base;
     return 0;
 }
@@ -293,7 +293,7 @@ void fake_open(struct fake *f, size_t bytes_max)
     f->engine.ops = &engine_ops;
     f->rev = 1;
     cor_map_init(&f->kvs, 1u << 20);
-    cor_list_init(&f->feeds);
+    cor_dlist_init(&f->feeds);
     cor_clock_manual_init(&f->clock, 1000000, 0);
     assert_int_equal(cor_loop_new(MAIL_MAX, &f->loop), 0);
     store.loop = f->loop;
@@ -340,7 +340,8 @@ static void tell(struct fake *f, const struct cor_feed_event *events, size_t n)
 
     if (f->keeps_history)
         keep(f, events, n);
-    COR_LIST_FOREACH(link, &f->feeds) {
+    COR_DLIST_FOREACH(link, &f->feeds)
+    {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
 
         if (!feed->broken && !feed->closing && feed->opts.from == 0 &&
@@ -465,7 +466,8 @@ cor_rev fake_bump(struct fake *f)
 
 void fake_break(struct fake *f)
 {
-    COR_LIST_FOREACH(link, &f->feeds) {
+    COR_DLIST_FOREACH(link, &f->feeds)
+    {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
 
         feed->broken = true;

@@ -5,7 +5,7 @@
 #define COR_TEST_FAKE_ENGINE_H
 
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/dlist.h"
 #include "base/map.h"
 #include "loop/loop.h"
 #include "storage/cacher/cacher.h"
@@ -23,7 +23,7 @@ struct fake {
     cor_rev feed_compact_rev; /* feeds from before it break: somebody else compacted */
     int status_err, feed_err; /* not 0: what a status request, or a feed from a revision, meets */
     struct cor_map kvs;       /* by key; with a reference */
-    struct cor_list feeds;
+    struct cor_dlist feeds;
     bool refuse_feeds;   /* feeds cannot be opened */
     bool brings_objects; /* puts hand their object to the feeds, as the store does */
     size_t statuses;     /* status requests so far */

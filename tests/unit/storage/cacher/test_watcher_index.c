@@ -105,12 +105,12 @@ TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
     _Atomic size_t bytes = 0;
     struct watcher_index ix;
     struct watcher_bucket *b;
-    struct cor_list lagging;
+    struct cor_dlist lagging;
 
     cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
     assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
-    cor_list_init(&lagging);
-    cor_list_push(&b->lagging, &lagging);
+    cor_dlist_init(&lagging);
+    cor_dlist_push(&b->lagging, &lagging);
     for (uint64_t i = 0; i < 1000; i++)
         cor_cacher_watcher_bucket_push(b, i * 7);
     assert_int_equal(cor_cacher_watcher_bucket_after(b, 0), 7);
@@ -129,7 +129,7 @@ TEST(watcher_index, numbers_are_walked_in_order_and_trimmed_at_the_window)
     assert_int_equal(atomic_load(&bytes), 256 * sizeof(uint64_t));
     cor_cacher_watcher_bucket_push(b, 1000 * 7);
     assert_int_equal(cor_cacher_watcher_bucket_after(b, 999 * 7), 1000 * 7);
-    cor_list_remove(&lagging);
+    cor_dlist_remove(&lagging);
     cor_cacher_watcher_bucket_trim(b, 0);
     assert_int_equal(b->nnumbers, 0);
     assert_null(b->numbers);
@@ -144,18 +144,18 @@ TEST(watcher_index, a_number_that_finds_no_memory_makes_every_number_count)
     _Atomic size_t bytes = 0;
     struct watcher_index ix;
     struct watcher_bucket *b;
-    struct cor_list lagging;
+    struct cor_dlist lagging;
 
     cor_cacher_watcher_index_init(&ix, COR_STR("/r/pods/"), &bytes);
     assert_int_equal(cor_cacher_watcher_index_join(&ix, BUCKET_TRIGGER, COR_STR("a"), &b), 0);
-    cor_list_init(&lagging);
-    cor_list_push(&b->lagging, &lagging);
+    cor_dlist_init(&lagging);
+    cor_dlist_push(&b->lagging, &lagging);
     test_fail_alloc(1, false);
     cor_cacher_watcher_bucket_push(b, 5);
     test_fail_alloc(0, false);
     cor_cacher_watcher_bucket_push(b, 9);
     assert_int_equal(cor_cacher_watcher_bucket_after(b, 5), 6);
-    cor_list_remove(&lagging);
+    cor_dlist_remove(&lagging);
     cor_cacher_watcher_bucket_trim(b, 0);
     assert_false(b->is_partial);
     cor_cacher_watcher_index_leave(&ix, b);

@@ -60,7 +60,7 @@ bool cor_etcd_session_keeps_deletions(const struct etcd_session *s)
 
 void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter))
 {
-    cor_list_init(&waiter->link);
+    cor_dlist_init(&waiter->link);
     waiter->on_up = on_up;
 }
 
@@ -68,12 +68,12 @@ void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
                            enum etcd_wait_when when)
 {
     s->when = when;
-    cor_list_push(&s->waiting, &waiter->link);
+    cor_dlist_push(&s->waiting, &waiter->link);
 }
 
 void cor_etcd_waiter_leave(struct etcd_waiter *waiter)
 {
-    cor_list_remove(&waiter->link);
+    cor_dlist_remove(&waiter->link);
 }
 
 bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message)
@@ -112,7 +112,7 @@ static struct etcd_stream *stream_new(struct etcd_session *s, const char *method
     stream->session = s;
     stream->method = method;
     stream->arg = arg;
-    cor_list_push(&s->streams, &stream->link);
+    cor_dlist_push(&s->streams, &stream->link);
     return stream;
 }
 
@@ -169,7 +169,7 @@ int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
 
 void cor_etcd_stream_close(struct etcd_stream *stream)
 {
-    cor_list_remove(&stream->link);
+    cor_dlist_remove(&stream->link);
     for (size_t i = 0; i < stream->ncreates; i++)
         etcd__watch_request__free_unpacked(stream->creates[i], NULL);
     free(stream);
@@ -193,13 +193,13 @@ static void on_mark(struct cor_mail *mail)
 void fake_session_turn(struct etcd_session *s)
 {
     struct mark mark = {.mail.on_mail = on_mark};
-    struct cor_list told, *link;
+    struct cor_dlist told, *link;
 
     cor_loop_reply(s->loop, &mark.mail);
     assert_true(cor_loop_run_until(s->loop, is_marked, &mark.done, TIMEOUT_MS));
-    cor_list_init(&told);
-    cor_list_splice(&told, &s->waiting);
-    while ((link = cor_list_pop(&told))) {
+    cor_dlist_init(&told);
+    cor_dlist_splice(&told, &s->waiting);
+    while ((link = cor_dlist_pop(&told))) {
         struct etcd_waiter *waiter = COR_CONTAINER_OF(link, struct etcd_waiter, link);
 
         waiter->on_up(waiter);
@@ -208,7 +208,8 @@ void fake_session_turn(struct etcd_session *s)
 
 struct etcd_stream *fake_session_stream(struct etcd_session *s, size_t n)
 {
-    COR_LIST_FOREACH(link, &s->streams) {
+    COR_DLIST_FOREACH(link, &s->streams)
+    {
         if (n-- == 0)
             return COR_CONTAINER_OF(link, struct etcd_stream, link);
     }
@@ -218,15 +219,15 @@ struct etcd_stream *fake_session_stream(struct etcd_session *s, size_t n)
 void fake_session_open(struct etcd_session *s)
 {
     *s = (struct etcd_session){.has_progress = true, .keeps_deletions = true};
-    cor_list_init(&s->waiting);
-    cor_list_init(&s->streams);
+    cor_dlist_init(&s->waiting);
+    cor_dlist_init(&s->streams);
     assert_int_equal(cor_loop_new(64, &s->loop), 0);
 }
 
 void fake_session_close(struct etcd_session *s)
 {
-    assert_true(cor_list_empty(&s->streams));
-    assert_true(cor_list_empty(&s->waiting));
+    assert_true(cor_dlist_empty(&s->streams));
+    assert_true(cor_dlist_empty(&s->waiting));
     cor_loop_free(s->loop);
     repeats_questions = false;
 }

@@ -3,7 +3,7 @@
 #ifndef COR_TEST_ETCD_FAKE_SESSION_H
 #define COR_TEST_ETCD_FAKE_SESSION_H
 
-#include "base/list.h"
+#include "base/dlist.h"
 #include "etcd.pb-c.h"
 #include "storage/etcd/session.h"
 
@@ -11,7 +11,7 @@
 
 struct etcd_stream {
     struct etcd_session *session;
-    struct cor_list link;
+    struct cor_dlist link;
     const struct etcd_stream_cbs *cbs;
     void *arg;
     const char *method;
@@ -27,7 +27,7 @@ struct etcd_stream {
 
 struct etcd_session {
     struct cor_loop *loop;
-    struct cor_list waiting, streams;
+    struct cor_dlist waiting, streams;
     bool has_progress, keeps_deletions;
     bool has_user;
     int send_err;             /* what a stream answers to a message */

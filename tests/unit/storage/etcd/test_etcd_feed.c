@@ -416,7 +416,7 @@ static size_t take_timer_places(struct cor_timer timers[TIMERS])
 
 static bool somebody_waits(void *arg)
 {
-    return !cor_list_empty(&session.waiting);
+    return !cor_dlist_empty(&session.waiting);
 }
 
 /* Memory runs out, and stays so for a while, somewhere between the opening of the first feed and

@@ -292,7 +292,7 @@ static bool play(void)
 static bool is_due(void *arg)
 {
     (void)arg;
-    return !cor_list_empty(&session.waiting) || fake_session_stream(&session, 0);
+    return !cor_dlist_empty(&session.waiting) || fake_session_stream(&session, 0);
 }
 
 TEST(etcd_presence, a_failed_allocation_delays_it_only)

@@ -99,7 +99,7 @@ static void cluster_open(void)
 
     memset(&c, 0, sizeof(c));
     world_init(a);
-    cor_list_init(&b->peers);
+    cor_dlist_init(&b->peers);
     b->loop = a->loop;
     b->net = a->net;
     assert_int_equal(cor_listener_open(b->net, "127.0.0.1", 0, world_on_accept, b, &b->listener),
