@@ -34,7 +34,7 @@ static void on_hangup_mail(struct cor_mail *mail)
 static void post_hangup(struct interrupt *in)
 {
     if (!atomic_exchange(&in->hangup_is_posted, true))
-        cor_loop_reply(in->loop, &in->hangup_mail);
+        cor_loop_post_always(in->loop, &in->hangup_mail);
 }
 
 static void *wait_for_signal(void *arg)
@@ -44,7 +44,7 @@ static void *wait_for_signal(void *arg)
 
     while (sigwait(&in->signals, &number) == 0 && !atomic_load(&in->stopping)) {
         if (number != SIGHUP) {
-            cor_loop_reply(in->loop, &in->mail);
+            cor_loop_post_always(in->loop, &in->mail);
             break;
         }
         post_hangup(in);

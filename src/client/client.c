@@ -132,7 +132,7 @@ static void on_closing(struct cor_mail *mail)
     c->client->discovery = cor_discovery_free(c->client->discovery);
     /* One that began before the closing was known has its own mail behind this one. */
     if (atomic_load(&c->client->ncalls) > 0) {
-        cor_loop_reply(c->client->runtime->loop, mail);
+        cor_loop_post_always(c->client->runtime->loop, mail);
         return;
     }
     cor_rest_client_close(c->client->rest, on_rest_closed, c);
@@ -148,7 +148,7 @@ struct cor_client *cor_client_free(struct cor_client *client)
     assert(atomic_load(&client->nusers) == 0);
     cor_waiter_init(&closing.done);
     atomic_store(&client->is_closing, true);
-    cor_loop_reply(client->runtime->loop, &closing.mail);
+    cor_loop_post_always(client->runtime->loop, &closing.mail);
     r = cor_runtime_wait(client->runtime, &closing.done, COR_WAIT_FOREVER);
     assert(r == 0); /* inside a callback it would wait for itself */
     (void)r;

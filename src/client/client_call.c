@@ -403,7 +403,7 @@ void cor_client_call_cancel(struct cor_client_call *call)
     if (atomic_exchange(&call->cancel_asked, true))
         return;
     cor_ref_get(&call->ref);
-    cor_loop_reply(call->loop, &call->cancel_mail);
+    cor_loop_post_always(call->loop, &call->cancel_mail);
 }
 
 void cor_client_cancel_calls(struct cor_client *client)
@@ -440,6 +440,6 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
         cor_ref_get(&call->ref);
         *ret_call = call;
     }
-    cor_loop_reply(call->loop, &call->mail);
+    cor_loop_post_always(call->loop, &call->mail);
     return 0;
 }

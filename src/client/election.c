@@ -425,7 +425,7 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
 void cor_election_cancel(struct cor_election *e)
 {
     if (!atomic_exchange(&e->cancel_asked, true))
-        cor_loop_reply(e->loop, &e->cancel);
+        cor_loop_post_always(e->loop, &e->cancel);
 }
 
 struct cor_election *cor_election_free(struct cor_election *e)
@@ -440,7 +440,7 @@ struct cor_election *cor_election_free(struct cor_election *e)
     r = cor_runtime_wait(client->runtime, &e->over, COR_WAIT_FOREVER);
     assert(r == 0); /* inside a callback it would wait for itself */
     (void)r;
-    cor_loop_reply(e->loop, &e->last);
+    cor_loop_post_always(e->loop, &e->last);
     cor_runtime_wait(client->runtime, &e->gone, COR_WAIT_FOREVER);
     free_election(e);
     atomic_fetch_sub(&client->nusers, 1);

@@ -196,7 +196,7 @@ static void on_ready(void *arg)
     struct cor_events *ev = arg;
 
     if (!atomic_exchange(&ev->ready_is_posted, true))
-        cor_loop_reply(ev->loop, &ev->ready);
+        cor_loop_post_always(ev->loop, &ev->ready);
 }
 
 static void on_ready_mail(struct cor_mail *mail)
@@ -325,7 +325,7 @@ struct cor_events *cor_events_free(struct cor_events *ev)
     if (!ev)
         return NULL;
     client = ev->client;
-    cor_loop_reply(ev->loop, &ev->close);
+    cor_loop_post_always(ev->loop, &ev->close);
     r = cor_runtime_wait(client->runtime, &ev->gone, COR_WAIT_FOREVER);
     assert(r == 0); /* inside a callback it would wait for itself */
     (void)r;

@@ -326,7 +326,7 @@ static void on_close_mail(struct cor_mail *mail)
     }
     for (size_t i = 1; i < server->nworkers; i++) {
         server->workers[i].drain_mail.on_mail = on_drain_mail;
-        cor_loop_reply(server->workers[i].loop, &server->workers[i].drain_mail);
+        cor_loop_post_always(server->workers[i].loop, &server->workers[i].drain_mail);
     }
     drain_worker(w);
 }
@@ -338,7 +338,7 @@ void cor_http_server_close(struct cor_http_server *server, uint64_t drain_ms,
     server->on_closed = on_closed;
     server->closed_arg = arg;
     server->workers[0].drain_mail.on_mail = on_close_mail;
-    cor_loop_reply(server->workers[0].loop, &server->workers[0].drain_mail);
+    cor_loop_post_always(server->workers[0].loop, &server->workers[0].drain_mail);
 }
 
 struct cor_http_server *cor_http_server_free(struct cor_http_server *server)

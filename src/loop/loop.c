@@ -280,14 +280,14 @@ int cor_loop_post(struct cor_loop *loop, struct cor_mail *mail)
     return cor_mailbox_post(&loop->mailbox, mail);
 }
 
-void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail)
+void cor_loop_post_always(struct cor_loop *loop, struct cor_mail *mail)
 {
-    cor_mailbox_reply(&loop->mailbox, mail);
+    cor_mailbox_post_always(&loop->mailbox, mail);
 }
 
-void cor_loop_reply_all(struct cor_loop *loop, struct cor_dlist *mails, size_t n)
+void cor_loop_post_always_all(struct cor_loop *loop, struct cor_dlist *mails, size_t n)
 {
-    cor_mailbox_reply_all(&loop->mailbox, mails, n);
+    cor_mailbox_post_always_all(&loop->mailbox, mails, n);
 }
 
 struct uv_loop_s *cor_loop_uv(struct cor_loop *loop)

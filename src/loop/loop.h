@@ -19,8 +19,8 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop);
 
 /* After cor_loop_stop(), or for a loop that was never started. Delivers what is in the mailbox,
  * closes its own handles; everybody else's handles and timers must be closed before. No other
- * thread may still be inside cor_loop_post() or cor_loop_reply(): join a thread that sends last
- * words. */
+ * thread may still be inside cor_loop_post() or cor_loop_post_always(): join a thread that sends
+ * last words. */
 struct cor_loop *cor_loop_free(struct cor_loop *loop);
 
 /* Runs the loop on a new thread called `name` (at most 15 bytes show). 0, or -COR_EIO. */
@@ -59,8 +59,8 @@ uint64_t cor_loop_now_ms(const struct cor_loop *loop);
 
 /* From any thread; see mailbox.h. */
 int cor_loop_post(struct cor_loop *loop, struct cor_mail *mail);
-void cor_loop_reply(struct cor_loop *loop, struct cor_mail *mail);
-void cor_loop_reply_all(struct cor_loop *loop, struct cor_dlist *mails, size_t n);
+void cor_loop_post_always(struct cor_loop *loop, struct cor_mail *mail);
+void cor_loop_post_always_all(struct cor_loop *loop, struct cor_dlist *mails, size_t n);
 
 /* For net's handles only. */
 struct uv_loop_s *cor_loop_uv(struct cor_loop *loop);

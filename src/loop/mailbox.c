@@ -59,14 +59,14 @@ int cor_mailbox_post(struct cor_mailbox *mb, struct cor_mail *mail)
     return 0;
 }
 
-void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail)
+void cor_mailbox_post_always(struct cor_mailbox *mb, struct cor_mail *mail)
 {
     assert(mail->on_mail);
     pthread_mutex_lock(&mb->lock);
     push_and_unlock(mb, mail);
 }
 
-void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n)
+void cor_mailbox_post_always_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n)
 {
     bool was_empty;
 

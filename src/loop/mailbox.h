@@ -37,11 +37,11 @@ int cor_mailbox_post(struct cor_mailbox *mb, struct cor_mail *mail);
 
 /* For answers: never refused, because the requests they answer are bounded where they were taken.
  */
-void cor_mailbox_reply(struct cor_mailbox *mb, struct cor_mail *mail);
+void cor_mailbox_post_always(struct cor_mailbox *mb, struct cor_mail *mail);
 
 /* `n` answers at once, linked by their `link`; the receiver is woken at most once for them all.
  * `mails` is empty afterwards. */
-void cor_mailbox_reply_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n);
+void cor_mailbox_post_always_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n);
 
 /* Runs all mails that are there now and returns how many; mails posted meanwhile wake again. */
 size_t cor_mailbox_deliver(struct cor_mailbox *mb);

@@ -94,7 +94,7 @@ static void *thread_main(void *arg)
         offload_run_job(job);
         give_back(o, job);
         job->mail.on_mail = on_mail;
-        cor_loop_reply(job->loop, &job->mail);
+        cor_loop_post_always(job->loop, &job->mail);
     }
     return NULL;
 }

@@ -508,7 +508,7 @@ static void finish_later(void *arg, struct cor_store_change *change, struct cor_
 
     l->change = change;
     l->mail.on_mail = on_later;
-    cor_loop_reply(l->c->loop, &l->mail);
+    cor_loop_post_always(l->c->loop, &l->mail);
 }
 
 TEST(conformance, guaranteed_update_waits_for_a_step_that_finishes_later)

@@ -126,7 +126,7 @@ static void open_stream(struct h2_conn *own)
     if (r == 0)
         write_body(own);
     else
-        cor_loop_reply(own->base.client->loop, &own->lost_mail);
+        cor_loop_post_always(own->base.client->loop, &own->lost_mail);
 }
 
 static void on_link_open(struct cor_client_conn *c, void *arg)
@@ -247,7 +247,7 @@ static void close_conn(struct http_conn *conn)
     if (own->stream)
         cor_h2_reset(COR_STEAL(own->stream), COR_H2_CANCEL);
     cor_dlist_remove(&own->in_link);
-    cor_loop_reply(conn->client->loop, &own->gone_mail);
+    cor_loop_post_always(conn->client->loop, &own->gone_mail);
 }
 
 static void send_request(struct http_conn *conn, const char *method, const char *path,
@@ -265,7 +265,7 @@ static void send_request(struct http_conn *conn, const char *method, const char 
     if (own->link && own->link->is_open)
         open_stream(own);
     else if (!own->link)
-        cor_loop_reply(conn->client->loop, &own->lost_mail);
+        cor_loop_post_always(conn->client->loop, &own->lost_mail);
 }
 
 static void pause_conn(struct http_conn *conn, bool is_paused)

@@ -243,7 +243,7 @@ static void remove_handler(struct cor_handler *h)
         cor_handler_pool_retire(rt->pool, &h->task);
     } else {
         cor_shared_informer_remove_handler(h->informer->shared, h->registration);
-        cor_loop_reply(rt->loop, &h->removed);
+        cor_loop_post_always(rt->loop, &h->removed);
     }
 }
 

@@ -16,7 +16,7 @@
 void cor_informers_wake(struct cor_informers *set)
 {
     if (!atomic_exchange(&set->work_is_posted, true))
-        cor_loop_reply(set->runtime->loop, &set->work);
+        cor_loop_post_always(set->runtime->loop, &set->work);
 }
 
 static void on_work(void *arg)

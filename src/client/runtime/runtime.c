@@ -34,7 +34,7 @@ static void on_crowded(void *arg)
 {
     struct cor_runtime *rt = arg;
 
-    cor_loop_reply(rt->loop, &rt->crowded);
+    cor_loop_post_always(rt->loop, &rt->crowded);
 }
 
 /* The timer is moved, which cannot fail. */
@@ -216,7 +216,7 @@ void cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
         return;
     }
     cor_waiter_init(&e.done);
-    cor_loop_reply(rt->loop, &e.mail);
+    cor_loop_post_always(rt->loop, &e.mail);
     cor_runtime_wait(rt, &e.done, COR_WAIT_FOREVER);
     cor_waiter_deinit(&e.done);
 }

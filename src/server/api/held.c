@@ -47,7 +47,7 @@ static void look(struct cor_api_loop *loop)
         return;
     loop->held.is_posted = true;
     loop->ncalls++;
-    cor_loop_reply(loop->loop, &loop->held.mail);
+    cor_loop_post_always(loop->loop, &loop->held.mail);
 }
 
 void cor_held_set(struct cor_call *call, size_t bytes)

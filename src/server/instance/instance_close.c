@@ -26,7 +26,7 @@ void cor_instance_answer_home(struct cor_instance *in)
 {
     in->mail.on_mail = on_answer;
     cor_dlist_init(&in->mail.link);
-    cor_loop_reply(in->home, &in->mail);
+    cor_loop_post_always(in->home, &in->mail);
 }
 
 static void on_http_closed(void *arg)
@@ -54,7 +54,7 @@ static void check_quiet(struct cor_timer *timer)
         return;
     cor_api_loop_release(loop);
     w->mail.on_mail = on_quiet;
-    cor_loop_reply(w->instance->home, &w->mail);
+    cor_loop_post_always(w->instance->home, &w->mail);
 }
 
 static void on_ask_quiet(struct cor_mail *mail)
@@ -96,7 +96,7 @@ static void ask_worker(struct cor_worker *w, void (*on_mail)(struct cor_mail *ma
     w->mail.on_mail = on_mail;
     cor_dlist_init(&w->mail.link);
     w->instance->waiting++;
-    cor_loop_reply(w->loop, &w->mail);
+    cor_loop_post_always(w->loop, &w->mail);
 }
 
 static void drain(struct cor_instance *in, uint64_t drain_ms)

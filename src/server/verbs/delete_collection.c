@@ -69,7 +69,7 @@ static void delete_next(struct collection_call *c)
     if (!object && c->source->is_paused) {
         c->turn.on_mail = on_next_turn;
         cor_call_begin_op(call);
-        cor_loop_reply(call->loop->loop, &c->turn);
+        cor_loop_post_always(call->loop->loop, &c->turn);
         return;
     }
     if (!object) {

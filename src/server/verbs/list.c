@@ -157,7 +157,7 @@ static int wait_for_turn(struct cor_list_call *list)
     list->is_waiting = true;
     list->turn.on_mail = on_turn;
     cor_call_begin_op(&list->call);
-    cor_loop_reply(list->call.loop->loop, &list->turn);
+    cor_loop_post_always(list->call.loop->loop, &list->turn);
     return COR_REFILL_WAIT;
 }
 

@@ -64,7 +64,7 @@ static bool wake_feed(struct cor_caches *c)
 static void mail_home(struct cor_caches *c)
 {
     if (!atomic_exchange(&c->more_posted, true))
-        cor_loop_reply(c->home, &c->more_mail);
+        cor_loop_post_always(c->home, &c->more_mail);
 }
 
 /* Without a feed the home loop writes; while one is being closed, when that is done. */
@@ -78,7 +78,7 @@ static void wake_writer(void *arg)
 
 void cor_caches_command(struct cor_caches *c, struct cor_mail *mail)
 {
-    cor_mailbox_reply(&c->commands, mail);
+    cor_mailbox_post_always(&c->commands, mail);
 }
 
 void cor_caches_list_error(struct cor_caches *c, int err, struct cor_status *reterr_status)
@@ -93,7 +93,7 @@ void cor_caches_list_error(struct cor_caches *c, int err, struct cor_status *ret
 
 void cor_caches_answer(struct cor_caches *c, struct cor_mail *mail)
 {
-    cor_loop_reply(c->home, mail);
+    cor_loop_post_always(c->home, mail);
 }
 
 /* Position of the first cacher whose prefix is above `key`. */
@@ -176,7 +176,7 @@ static void tell_loops(struct cor_caches *c, bool advanced)
         loop->posted |= post;
         pthread_mutex_unlock(&loop->lock);
         if (post)
-            cor_loop_reply(loop->loop, &loop->mail);
+            cor_loop_post_always(loop->loop, &loop->mail);
     }
     for (size_t i = 0; i < c->ncachers; i++)
         c->cachers[i]->touched = false;
@@ -252,7 +252,7 @@ static void on_broken(void *arg, int err, const char *message)
     for (size_t i = 0; i < c->ncachers; i++)
         cor_cacher_fail(c->cachers[i], message);
     finish_batch(c, false);
-    cor_loop_reply(c->home, &c->broken_mail);
+    cor_loop_post_always(c->home, &c->broken_mail);
 }
 
 static void on_feed_closed(void *arg)
@@ -260,7 +260,7 @@ static void on_feed_closed(void *arg)
     struct cor_caches *c = arg;
 
     c->broken = true;
-    cor_loop_reply(c->home, &c->feed_closed_mail);
+    cor_loop_post_always(c->home, &c->feed_closed_mail);
 }
 
 static void on_sweep_answer(struct cor_mail *mail);
@@ -364,7 +364,7 @@ static void finish_close(struct cor_caches *c)
     c->last_mails = c->nloops;
     for (size_t i = 0; i < c->nloops; i++) {
         c->loops[i].last_mail.on_mail = on_last_mail;
-        cor_loop_reply(c->loops[i].loop, &c->loops[i].last_mail);
+        cor_loop_post_always(c->loops[i].loop, &c->loops[i].last_mail);
     }
 }
 

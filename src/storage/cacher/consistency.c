@@ -130,7 +130,7 @@ static void on_turn(struct cor_mail *mail)
     if (cacher->is_closing)
         fail(cacher);
     else if (entry)
-        cor_loop_reply(cacher->caches->home, mail);
+        cor_loop_post_always(cacher->caches->home, mail);
     else
         begin_reading(cacher);
 }
@@ -154,7 +154,7 @@ bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
         return false;
     }
     check->turn.on_mail = on_turn;
-    cor_loop_reply(cacher->caches->home, &check->turn);
+    cor_loop_post_always(cacher->caches->home, &check->turn);
     return true;
 }
 

@@ -321,7 +321,7 @@ void cor_cacher_dispatch(struct cacher_reader *reader)
         } else if (!reader->turn_posted) {
             reader->turn_posted = true;
             reader->busy++;
-            cor_loop_reply(reader->loop->loop, &reader->turn);
+            cor_loop_post_always(reader->loop->loop, &reader->turn);
         }
     }
     reader->is_dispatching = false;

@@ -389,7 +389,7 @@ uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
     if (wants->asked == wants->done) {
         wants->asked++;
         wants->from = from;
-        cor_loop_reply(cacher->caches->home, &cacher->history_mail);
+        cor_loop_post_always(cacher->caches->home, &cacher->history_mail);
     } else if (from < wants->from) {
         wants->from = from;
     }

@@ -144,6 +144,6 @@ int cor_cacher_reader_get(struct cor_reader *base, struct cor_str key,
         op_free(op);
         return r;
     }
-    cor_loop_reply(reader->loop->loop, &op->mail);
+    cor_loop_post_always(reader->loop->loop, &op->mail);
     return 0;
 }

@@ -104,7 +104,7 @@ static void go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r
     if (r > 0) {
         op->cursor = take_cursor;
         op->mail.on_mail = on_search;
-        cor_loop_reply(op->reader->loop->loop, &op->mail);
+        cor_loop_post_always(op->reader->loop->loop, &op->mail);
         return;
     }
     if (r < 0) {
@@ -255,6 +255,6 @@ int cor_cacher_reader_list(struct cor_reader *base, struct cor_str key,
             cor_status_move(reterr_status, &status);
         return r;
     }
-    cor_loop_reply(reader->loop->loop, &op->mail);
+    cor_loop_post_always(reader->loop->loop, &op->mail);
     return 0;
 }

@@ -218,7 +218,7 @@ static void on_turn(struct cor_mail *mail)
     else if (cacher->list.cancelled)
         end(cacher, true);
     else if (cacher->list.at < cacher->list.nkvs)
-        cor_loop_reply(cacher->caches->home, mail);
+        cor_loop_post_always(cacher->caches->home, mail);
     else
         go_on(cacher);
 }

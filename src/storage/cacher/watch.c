@@ -132,7 +132,7 @@ static void watch_close(struct cor_watch *base, void (*on_closed)(void *arg), vo
     cor_cacher_watch_moved(w);
     w->on_closed = on_closed;
     w->closed_arg = arg;
-    cor_loop_reply(w->reader->loop->loop, &w->closed_mail);
+    cor_loop_post_always(w->reader->loop->loop, &w->closed_mail);
 }
 
 static void watch_pause(struct cor_watch *base)
@@ -168,7 +168,7 @@ void cor_cacher_watch_schedule(struct cacher_watch *w)
     if (w->turn_posted || w->state == WATCH_CLOSED || w->state == WATCH_ENDED)
         return;
     w->turn_posted = true;
-    cor_loop_reply(w->reader->loop->loop, &w->turn);
+    cor_loop_post_always(w->reader->loop->loop, &w->turn);
 }
 
 /* Bookmarks. */

@@ -72,7 +72,7 @@ void cor_engine_req_done(struct cor_engine_req *req, int result)
 {
     req->result = result;
     req->mail.on_mail = on_answer;
-    cor_loop_reply(req->loop, &req->mail);
+    cor_loop_post_always(req->loop, &req->mail);
 }
 
 void cor_engine_reqs_done(struct cor_dlist *requests)
@@ -95,7 +95,7 @@ void cor_engine_reqs_done(struct cor_dlist *requests)
             cor_dlist_push(&answers, link);
             n++;
         }
-        cor_loop_reply_all(loop, &answers, n);
+        cor_loop_post_always_all(loop, &answers, n);
     }
 }
 

@@ -95,7 +95,7 @@ static void engine_close(struct cor_engine *engine)
     struct etcd_engine *e = of(engine);
 
     e->mail.on_mail = on_stop;
-    cor_loop_reply(e->loop, &e->mail);
+    cor_loop_post_always(e->loop, &e->mail);
     wait_done(e);
     cor_loop_stop(e->loop);
     release(e);
@@ -116,7 +116,7 @@ static int engine_announce(struct cor_engine *engine, struct cor_str key, struct
     if (r < 0)
         return r;
     e->presence_mail.on_mail = on_announce;
-    cor_loop_reply(e->loop, &e->presence_mail);
+    cor_loop_post_always(e->loop, &e->presence_mail);
     return 0;
 }
 
@@ -254,7 +254,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
         return r;
     }
     e->mail.on_mail = on_open;
-    cor_loop_reply(e->loop, &e->mail);
+    cor_loop_post_always(e->loop, &e->mail);
     wait_done(e);
     if (e->open_err < 0) {
         r = e->open_err;

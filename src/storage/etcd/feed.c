@@ -426,7 +426,7 @@ static void tell(struct cor_feed *base)
     if (feed->told)
         return;
     feed->told = true;
-    cor_loop_reply(feed->engine->loop, &feed->command);
+    cor_loop_post_always(feed->engine->loop, &feed->command);
 }
 
 int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,

@@ -344,5 +344,5 @@ void cor_etcd_request(struct etcd_engine *e, struct cor_engine_req *req)
         return;
     }
     atomic_fetch_add(&e->request_bytes, bytes);
-    cor_loop_reply(e->loop, &work->mail);
+    cor_loop_post_always(e->loop, &work->mail);
 }

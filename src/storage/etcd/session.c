@@ -70,7 +70,7 @@ void cor_etcd_session_post_turn(struct etcd_session *s)
     if (s->turn_posted)
         return;
     s->turn_posted = true;
-    cor_loop_reply(s->loop, &s->turn);
+    cor_loop_post_always(s->loop, &s->turn);
 }
 
 bool cor_etcd_session_can_start(const struct etcd_session *s)

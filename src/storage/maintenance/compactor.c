@@ -292,7 +292,7 @@ void cor_compactor_close(struct cor_compactor *c, void (*on_closed)(void *arg), 
     cor_timer_cancel(&c->tick);
     cor_timer_cancel(&c->retry);
     c->pending++;
-    cor_loop_reply(c->loop, &c->close_mail);
+    cor_loop_post_always(c->loop, &c->close_mail);
     if (c->feed.feed)
         cor_store_feed_close(&c->feed);
 }

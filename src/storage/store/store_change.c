@@ -236,7 +236,7 @@ static void on_turn(struct cor_mail *mail)
 void cor_store_change_start(struct cor_store_change *change)
 {
     if (change->object && !change->unreadable)
-        cor_loop_reply(change->store->loop, &change->turn);
+        cor_loop_post_always(change->store->loop, &change->turn);
     else
         cor_store_change_read(change);
 }

@@ -44,7 +44,7 @@ static void break_feed(struct store_feed *feed, int err, const char *message)
     feed->broken = true;
     feed->err = err;
     feed->message = cor_strdup(message);
-    cor_loop_reply(feed->loop, &feed->broken_mail);
+    cor_loop_post_always(feed->loop, &feed->broken_mail);
 }
 
 static void on_engine_batch(void *arg, const struct cor_feed_batch *from)
@@ -68,7 +68,7 @@ static void on_engine_batch(void *arg, const struct cor_feed_batch *from)
         batch->events[i].prev = from->events[i].prev ? cor_kv_ref(from->events[i].prev) : NULL;
         batch->events[i].deleted = from->events[i].deleted;
     }
-    cor_loop_reply(feed->loop, &batch->mail);
+    cor_loop_post_always(feed->loop, &batch->mail);
 }
 
 static void on_engine_broken(void *arg, int err, const char *message)
@@ -80,7 +80,7 @@ static void on_engine_closed(void *arg)
 {
     struct store_feed *feed = arg;
 
-    cor_loop_reply(feed->loop, &feed->closed_mail);
+    cor_loop_post_always(feed->loop, &feed->closed_mail);
 }
 
 int cor_store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct cor_loop *loop,

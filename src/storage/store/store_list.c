@@ -193,7 +193,7 @@ static void work(struct list_op *op)
     cor_status_init(&status);
     while (op->at < op->range.ret_nkvs && !is_full(op)) {
         if (items == STORE_TURN_ITEMS_MAX || bytes >= STORE_TURN_BYTES_MAX) {
-            cor_loop_reply(op->store->loop, &op->turn);
+            cor_loop_post_always(op->store->loop, &op->turn);
             return;
         }
         cor_kv_unref(op->last);

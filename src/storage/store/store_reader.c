@@ -226,7 +226,7 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
         return r;
     }
     w->open_posted = true;
-    cor_loop_reply(store->loop, &w->open_mail);
+    cor_loop_post_always(store->loop, &w->open_mail);
     *ret_watch = &w->base;
     return 0;
 }

@@ -109,7 +109,7 @@ static void schedule(struct cor_store_watch *w)
     if (w->turn_posted || w->paused || !is_open(w))
         return;
     w->turn_posted = true;
-    cor_loop_reply(w->store->loop, &w->turn);
+    cor_loop_post_always(w->store->loop, &w->turn);
 }
 
 /* What is queued counts no more: after an error nothing may follow it. */
@@ -220,7 +220,7 @@ static void on_read(struct cor_engine_req *req)
 
     w->reading = false;
     if (w->state == CLOSING) {
-        cor_loop_reply(w->store->loop, &w->closed_mail);
+        cor_loop_post_always(w->store->loop, &w->closed_mail);
         return;
     }
     if (req->result == -COR_EEXPIRED)
@@ -560,7 +560,7 @@ void cor_store_watch_close(struct cor_store_watch *w, void (*on_closed)(void *ar
     if (w->feed.feed)
         cor_store_feed_close(&w->feed);
     else if (!w->reading)
-        cor_loop_reply(w->store->loop, &w->closed_mail);
+        cor_loop_post_always(w->store->loop, &w->closed_mail);
 }
 
 static int read_options(struct cor_store_watch *w, struct cor_str key,

@@ -84,7 +84,7 @@ static void on_question(struct cor_mail *mail)
     q->was_current = cor_loop_is_current(q->here);
     pthread_getname_np(pthread_self(), q->name, sizeof(q->name));
     q->mail.on_mail = on_answer;
-    cor_loop_reply(q->home, &q->mail);
+    cor_loop_post_always(q->home, &q->mail);
 }
 
 TEST(loop, a_question_goes_to_a_loops_thread_and_its_answer_comes_home)
@@ -200,7 +200,7 @@ TEST(loop, refuses_more_mail_than_its_maximum)
     assert_int_equal(cor_loop_new(1, &loop), 0);
     assert_int_equal(cor_loop_post(loop, &a), 0);
     assert_int_equal(cor_loop_post(loop, &b), -COR_EBUSY);
-    cor_loop_reply(loop, &b);
+    cor_loop_post_always(loop, &b);
     cor_loop_free(loop);
     assert_null(a.on_mail);
     assert_null(b.on_mail);
@@ -258,7 +258,7 @@ static void on_shot(struct cor_timer *timer)
 
     s->was_current = cor_loop_is_current(timer->loop);
     s->mail.on_mail = on_heard;
-    cor_loop_reply(s->home, &s->mail);
+    cor_loop_post_always(s->home, &s->mail);
 }
 
 static void on_set_shot(struct cor_mail *mail)

@@ -66,9 +66,9 @@ TEST(mailbox, refuses_a_post_past_its_maximum_but_never_a_reply)
     for (int i = 0; i < 4; i++)
         notes[i] = (struct note){.mail.on_mail = on_note, .number = i};
     assert_int_equal(cor_mailbox_post(&mb, &notes[0].mail), 0);
-    cor_mailbox_reply(&mb, &notes[1].mail);
+    cor_mailbox_post_always(&mb, &notes[1].mail);
     assert_int_equal(cor_mailbox_post(&mb, &notes[2].mail), -COR_EBUSY);
-    cor_mailbox_reply(&mb, &notes[3].mail);
+    cor_mailbox_post_always(&mb, &notes[3].mail);
     assert_int_equal(cor_mailbox_deliver(&mb), 3);
     assert_int_equal(delivered[2], 3);
     assert_int_equal(cor_mailbox_post(&mb, &notes[2].mail), 0);
@@ -94,13 +94,13 @@ TEST(mailbox, answers_sent_together_wake_once_and_keep_their_order)
 
     begin(&mb, 1);
     cor_dlist_init(&answers);
-    cor_mailbox_reply_all(&mb, &answers, 0);
+    cor_mailbox_post_always_all(&mb, &answers, 0);
     assert_int_equal(atomic_load(&wakes), 0);
     for (int i = 0; i < 5; i++) {
         notes[i] = (struct note){.mail.on_mail = on_note, .number = i};
         cor_dlist_push(&answers, &notes[i].mail.link);
     }
-    cor_mailbox_reply_all(&mb, &answers, 5);
+    cor_mailbox_post_always_all(&mb, &answers, 5);
     assert_true(cor_dlist_empty(&answers));
     assert_int_equal(atomic_load(&wakes), 1);
     assert_int_equal(cor_mailbox_deliver(&mb), 5);
@@ -209,7 +209,7 @@ static void *send_all(void *arg)
     struct numbered *mails = arg;
 
     for (int i = 0; i < PER_SENDER; i++)
-        cor_mailbox_reply(&sleeper.mb, &mails[i].mail);
+        cor_mailbox_post_always(&sleeper.mb, &mails[i].mail);
     return NULL;
 }
 
@@ -259,7 +259,7 @@ static void *send_one(void *arg)
 {
     struct meeting *m = arg;
 
-    cor_mailbox_reply(&m->mb, &m->note.mail);
+    cor_mailbox_post_always(&m->mb, &m->note.mail);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ static void on_mail(struct cor_mail *mail)
 
     w->nmails++;
     if (w->again-- > 0)
-        cor_loop_reply(w->loop, mail);
+        cor_loop_post_always(w->loop, mail);
 }
 
 static void begin(struct world *w)

@@ -40,7 +40,7 @@ static void ask(struct ask *a, struct cor_runtime *rt)
 {
     *a = (struct ask){.mail.on_mail = on_ask, .rt = rt};
     cor_waiter_init(&a->done);
-    cor_loop_reply(rt->loop, &a->mail);
+    cor_loop_post_always(rt->loop, &a->mail);
 }
 
 static void check_refused_inside(struct cor_runtime *rt)

@@ -131,7 +131,7 @@ static void *run_get(void *arg)
     if (!is_done)
         abort();
     cor_loop_free(loop);
-    cor_loop_reply(get->server, &get->mail);
+    cor_loop_post_always(get->server, &get->mail);
     return NULL;
 }
 

@@ -161,7 +161,7 @@ static void post(struct fake_feed *feed)
     if (feed->posted)
         return;
     feed->posted = true;
-    cor_loop_reply(feed->f->loop, &feed->mail);
+    cor_loop_post_always(feed->f->loop, &feed->mail);
 }
 
 /* Orders are taken at once: the tests have one thread. */
@@ -226,7 +226,7 @@ static void on_settling(struct cor_mail *mail)
 
     s->done = --s->left == 0;
     if (!s->done)
-        cor_loop_reply(s->f->loop, mail);
+        cor_loop_post_always(s->f->loop, mail);
 }
 
 /* Mail that mail causes comes in the next batch: some rounds are enough for every chain here. */
@@ -234,7 +234,7 @@ void fake_settle(struct fake *f)
 {
     struct settling s = {.mail.on_mail = on_settling, .f = f, .left = 16};
 
-    cor_loop_reply(f->loop, &s.mail);
+    cor_loop_post_always(f->loop, &s.mail);
     fake_wait(f, is_true, &s.done);
 }
 

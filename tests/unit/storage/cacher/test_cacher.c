@@ -442,7 +442,7 @@ static void on_search_turn(struct cor_mail *mail)
         return;
     }
     search->turns++;
-    cor_loop_reply(c.loop, &search->mail);
+    cor_loop_post_always(c.loop, &search->mail);
 }
 
 static void on_page_found(void *arg, int err, struct cor_status *status,
@@ -479,7 +479,7 @@ TEST(cacher, the_page_of_a_selector_is_found_in_several_turns)
     conf_fill(&c, "ns", PAGE_OBJECTS);
     assert_int_equal(
         cor_reader_list(c.reader, COR_STR("/pods"), &opts, on_page_found, &search, NULL), 0);
-    cor_loop_reply(c.loop, &search.mail);
+    cor_loop_post_always(c.loop, &search.mail);
     conf_wait(&c, &search.is_over);
     assert_true(search.listed.is_seen);
     assert_true(search.turns >= 2);

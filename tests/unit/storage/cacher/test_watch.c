@@ -649,7 +649,7 @@ TEST(cacher_watch, a_writer_that_never_rests_leaves_the_loop_its_other_work)
     w.on_each = write_again;
     fake_settle(&f);
     fake_put(&f, "ns", "p", "a", NULL);
-    cor_loop_reply(f.loop, &other.mail);
+    cor_loop_post_always(f.loop, &other.mail);
     while (w.n < 100)
         fake_settle(&f);
     assert_int_equal(other.events_before, 1);

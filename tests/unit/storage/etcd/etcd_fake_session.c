@@ -195,7 +195,7 @@ void fake_session_turn(struct etcd_session *s)
     struct mark mark = {.mail.on_mail = on_mark};
     struct cor_dlist told, *link;
 
-    cor_loop_reply(s->loop, &mark.mail);
+    cor_loop_post_always(s->loop, &mark.mail);
     assert_true(cor_loop_run_until(s->loop, is_marked, &mark.done, TIMEOUT_MS));
     cor_dlist_init(&told);
     cor_dlist_splice(&told, &s->waiting);
