@@ -118,9 +118,9 @@ int deployment_controller_open(struct deployment_controller *c, struct cor_clien
     if (r == 0)
         r = cor_informers_new(client, &set, &c->informers);
     if (r == 0)
-        r = cor_informers_get(c->informers, &of_deployments, &c->deployments, why);
+        r = cor_informers_for_resource(c->informers, &of_deployments, &c->deployments, why);
     if (r == 0)
-        r = cor_informers_get(c->informers, &of_replicasets, &c->replicasets, why);
+        r = cor_informers_for_resource(c->informers, &of_replicasets, &c->replicasets, why);
     if (r == 0)
         r = cor_informer_on_sync(c->deployments, opts->on_synced, opts->arg);
     if (r == 0)

@@ -111,7 +111,7 @@ static int run(struct cor_client *client, struct cor_status *why)
 
     if (r < 0)
         return r;
-    r = cor_informers_get(informers, &of_pods, &pods, why);
+    r = cor_informers_for_resource(informers, &of_pods, &pods, why);
     if (r == 0)
         r = add_handlers(pods, &count);
     if (r == 0)

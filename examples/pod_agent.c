@@ -85,7 +85,7 @@ static int watch_pods(struct agent *a, const char *node)
     if (r == 0)
         r = cor_informers_new(a->client, &set, &a->informers);
     if (r == 0)
-        r = cor_informers_get(a->informers, &of_pods, &a->pods, &a->why);
+        r = cor_informers_for_resource(a->informers, &of_pods, &a->pods, &a->why);
     if (r == 0)
         r = cor_informer_add_handler(a->pods, &handler, NULL);
     if (r == 0)

@@ -86,7 +86,7 @@ static void open_informer(struct subject *s, struct cor_informer_opts *opts,
         opts->transform = cor_projection_transform;
         opts->transform_arg = s->projection;
     }
-    must(s, cor_informers_get(s->informers, opts, &s->informer, &s->why), "informer");
+    must(s, cor_informers_for_resource(s->informers, opts, &s->informer, &s->why), "informer");
 }
 
 static void open_maps(struct subject *s)

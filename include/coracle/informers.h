@@ -1,7 +1,7 @@
 /* The informers of a client, one for each scope: client-go's SharedInformerFactory. However many
  * there are, they share the runtime's threads and the client's connections.
  *
- *   cor_informers_new ──► cor_informers_get … ──► cor_informers_start ──►
+ *   cor_informers_new ──► cor_informers_for_resource … ──► cor_informers_start ──►
  * cor_informers_wait_for_sync (again after more gets)
  *
  * Owner: the maker.  Thread: any. */
@@ -106,8 +106,10 @@ struct cor_informer_opts {
 /* The one informer of this scope, made when it is first asked for; it lives as long as the set. The
  * texts are copied; what the arguments of transform and tweak point to lives as long, too. 0,
  * -COR_EINVAL (no version or no resource), -COR_ETOOBIG (too many), -COR_ENOMEM. */
-COR_API int cor_informers_get(struct cor_informers *set, const struct cor_informer_opts *opts,
-                              struct cor_informer **ret_informer, struct cor_status *reterr);
+COR_API int cor_informers_for_resource(struct cor_informers *set,
+                                       const struct cor_informer_opts *opts,
+                                       struct cor_informer **ret_informer,
+                                       struct cor_status *reterr);
 
 /* Starts those that were not started yet. */
 COR_API void cor_informers_start(struct cor_informers *set);

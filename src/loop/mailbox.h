@@ -1,6 +1,6 @@
 /* How threads meet: a queue of mails with its own lock. The receiver is woken once per batch, takes
  * the whole batch and runs it with the lock released, in the order of posting.
- * Thread: post and reply from any; init, deliver and deinit on the receiver. */
+ * Thread: post and post_always from any; init, deliver and deinit on the receiver. */
 #ifndef COR_LOOP_MAILBOX_H
 #define COR_LOOP_MAILBOX_H
 

@@ -118,7 +118,7 @@ TEST(glib, an_informer_lives_in_a_main_loop)
                                           &l.next, NULL),
                      0);
     assert_int_equal(cor_informers_new(g.w.client, NULL, &informers), 0);
-    assert_int_equal(cor_informers_get(informers, &of_configmaps, &inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(informers, &of_configmaps, &inf, NULL), 0);
     assert_int_equal(cor_informer_add_handler(inf, &handler, NULL), 0);
     cor_informers_start(informers);
     run(&g);

@@ -26,7 +26,7 @@ static void start(struct set *s, const struct cor_informers_opts *opts)
     ear_init(&s->ear);
     handler = ear_opts(&s->ear);
     assert_int_equal(cor_informers_new(s->w.client, opts, &s->informers), 0);
-    assert_int_equal(cor_informers_get(s->informers, &of_configmaps, &s->inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s->informers, &of_configmaps, &s->inf, NULL), 0);
     assert_int_equal(cor_informer_add_handler(s->inf, &handler, NULL), 0);
     cor_informers_start(s->informers);
 }

@@ -27,7 +27,7 @@ static struct ear *follow(struct set *s, struct cor_informer_opts opts)
 
     ear_init(ear);
     opts.resource = configmaps;
-    assert_int_equal(cor_informers_get(s->informers, &opts, &s->inf[s->n], NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s->informers, &opts, &s->inf[s->n], NULL), 0);
     assert_int_equal(cor_informer_add_handler(s->inf[s->n++], &handler, NULL), 0);
     return ear;
 }
@@ -254,7 +254,7 @@ TEST(informer_scopes, what_was_stopped_stays_and_is_not_started_again)
         follow(&s, opts);
         start(&s);
         cor_informers_stop(s.informers);
-        assert_int_equal(cor_informers_get(s.informers, &opts, &again, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(s.informers, &opts, &again, NULL), 0);
         assert_ptr_equal(again, s.inf[0]);
         cor_informers_start(s.informers);
         assert_int_equal(cor_informer_add_handler(again, &(struct cor_handler_opts){0}, NULL),
@@ -289,7 +289,7 @@ TEST(informer_scopes, a_resource_that_the_server_lacks_is_told_of)
         struct set s;
 
         begin(&s, kind, &opts);
-        assert_int_equal(cor_informers_get(s.informers, &boats, &s.inf[0], NULL), 0);
+        assert_int_equal(cor_informers_for_resource(s.informers, &boats, &s.inf[0], NULL), 0);
         cor_informers_start(s.informers);
         world_run(&s.w, is_set, (void *)&is_told);
         assert_false(cor_informer_has_synced(s.inf[0]));

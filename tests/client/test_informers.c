@@ -23,7 +23,7 @@ static void begin(struct set *s, enum cor_runtime_kind kind)
 {
     world_begin(&s->w, kind);
     assert_int_equal(cor_informers_new(s->w.client, NULL, &s->informers), 0);
-    assert_int_equal(cor_informers_get(s->informers, &of_configmaps, &s->inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s->informers, &of_configmaps, &s->inf, NULL), 0);
 }
 
 static void end(struct set *s)
@@ -393,13 +393,13 @@ TEST(informers, equal_scopes_share_one_and_others_do_not)
     struct cor_informer_opts opts = of_configmaps;
 
     begin(&s, COR_RUNTIME_THREADS);
-    assert_int_equal(cor_informers_get(s.informers, &opts, &again, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s.informers, &opts, &again, NULL), 0);
     opts.label_selector = "app=a";
-    assert_int_equal(cor_informers_get(s.informers, &opts, &other, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s.informers, &opts, &other, NULL), 0);
     assert_ptr_equal(again, s.inf);
     assert_ptr_not_equal(other, s.inf);
     opts.resource.version = NULL;
-    assert_int_equal(cor_informers_get(s.informers, &opts, &other, NULL), -COR_EINVAL);
+    assert_int_equal(cor_informers_for_resource(s.informers, &opts, &other, NULL), -COR_EINVAL);
     end(&s);
 }
 
@@ -420,7 +420,7 @@ TEST(informers, a_transform_decides_what_is_kept)
 
         begin(&s, kind);
         opts.transform = refuse_two;
-        assert_int_equal(cor_informers_get(s.informers, &opts, &inf, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(s.informers, &opts, &inf, NULL), 0);
         assert_ptr_not_equal(inf, s.inf);
         world_create(&s.w, "one", "{}", "1");
         cor_informers_start(s.informers);
@@ -621,7 +621,7 @@ TEST(informers, fifty_of_them_need_a_handful_of_threads_and_one_connection)
         opts.label_selector = selector;
         for (int i = 0; i < MANY - 1; i++) {
             snprintf(selector, sizeof(selector), "n=%d", i);
-            assert_int_equal(cor_informers_get(s.informers, &opts, &inf, NULL), 0);
+            assert_int_equal(cor_informers_for_resource(s.informers, &opts, &inf, NULL), 0);
         }
         cor_informers_start(s.informers);
         assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);

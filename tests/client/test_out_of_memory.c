@@ -457,7 +457,7 @@ TEST(out_of_memory, informers_and_their_handlers_are_made_or_not)
         int r = cor_informers_new(w.client, &set_opts, &set);
 
         if (r == 0)
-            r = cor_informers_get(set, &opts, &informer, &why);
+            r = cor_informers_for_resource(set, &opts, &informer, &why);
         if (r == 0)
             r = cor_informer_add_indexes(informer, &index, 1);
         if (r == 0)
@@ -467,8 +467,8 @@ TEST(out_of_memory, informers_and_their_handlers_are_made_or_not)
         if (r == 0)
             assert_int_equal(cor_informer_add_indexes(informer, &index, 1), -COR_EEXIST);
         if (set) {
-            assert_int_equal(cor_informers_get(set, &opts, &informer, NULL), 0);
-            assert_int_equal(cor_informers_get(set, &opts, &again, NULL), 0);
+            assert_int_equal(cor_informers_for_resource(set, &opts, &informer, NULL), 0);
+            assert_int_equal(cor_informers_for_resource(set, &opts, &again, NULL), 0);
             assert_ptr_equal(informer, again);
         }
         cor_informers_free(set);
@@ -509,7 +509,7 @@ TEST(out_of_memory, a_cache_is_read_and_waited_for_or_not)
     world_begin(&w, COR_RUNTIME_PUMPED);
     world_create(&w, "one", "{}", "1");
     assert_int_equal(cor_informers_new(w.client, NULL, &set), 0);
-    assert_int_equal(cor_informers_get(set, &opts, &informer, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(set, &opts, &informer, NULL), 0);
     cor_informers_start(set);
     assert_int_equal(cor_informers_wait_for_sync(set, PATIENCE_MS), 0);
     FOR_EACH_FAILED_ALLOC(n) {

@@ -26,7 +26,7 @@ static void begin(struct set *s, enum cor_runtime_kind kind)
 
     world_begin(&s->w, kind);
     assert_int_equal(cor_informers_new(s->w.client, NULL, &s->informers), 0);
-    assert_int_equal(cor_informers_get(s->informers, &opts, &s->inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s->informers, &opts, &s->inf, NULL), 0);
     assert_int_equal(cor_informer_add_indexes(s->inf, &index, 1), 0);
 }
 

@@ -78,7 +78,7 @@ TEST(reports, objects_that_are_left_out_are_told_of)
         SCRIPT_BEGIN(&s, answers);
         world_begin_at(&w, kind, s.url);
         assert_int_equal(cor_informers_new(w.client, &opts, &set), 0);
-        assert_int_equal(cor_informers_get(set, &of_configmaps, &inf, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(set, &of_configmaps, &inf, NULL), 0);
         assert_int_equal(cor_informer_add_indexes(inf, &index, 1), 0);
         cor_informers_start(set);
         world_run(&w, has_all, &reports);
@@ -252,7 +252,7 @@ TEST(reports, an_informer_may_have_a_resync_of_its_own)
         SCRIPT_BEGIN(&s, answers);
         world_begin_at(&w, kind, s.url);
         assert_int_equal(cor_informers_new(w.client, NULL, &set), 0);
-        assert_int_equal(cor_informers_get(set, &of_configmaps, &inf, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(set, &of_configmaps, &inf, NULL), 0);
         handler.on.on_update = on_update;
         handler.on.arg = &resyncs;
         assert_int_equal(cor_informer_add_handler(inf, &handler, NULL), 0);

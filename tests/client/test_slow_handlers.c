@@ -125,7 +125,7 @@ static void begin(struct crowd *c, enum cor_runtime_kind kind, int nobjects)
     script_list(c);
     world_begin_at(&c->w, kind, c->script.url);
     assert_int_equal(cor_informers_new(c->w.client, &opts, &c->informers), 0);
-    assert_int_equal(cor_informers_get(c->informers, &of_configmaps, &c->inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(c->informers, &of_configmaps, &c->inf, NULL), 0);
     for (int i = 0; i < HANDLERS; i++) {
         char name[32];
         struct cor_handler_opts handler = {

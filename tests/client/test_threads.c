@@ -103,7 +103,8 @@ static void start(struct who *who)
         COR_HANDLER_DEFAULTS, .on = {.on_add = on_add, .on_update = on_update, .arg = who}};
 
     assert_int_equal(cor_informers_new(who->w.client, &opts, &who->informers), 0);
-    assert_int_equal(cor_informers_get(who->informers, &of_configmaps, &who->inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(who->informers, &of_configmaps, &who->inf, NULL),
+                     0);
     assert_int_equal(cor_informer_add_indexes(who->inf, &by_name, 1), 0);
     assert_int_equal(cor_informer_add_handler(who->inf, &handler, NULL), 0);
     cor_informers_start(who->informers);

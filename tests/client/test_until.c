@@ -423,7 +423,7 @@ TEST(until, a_wait_for_a_cache_inside_a_handler_is_refused)
     assert_int_equal(cor_runtime_new(&one_thread, &rt), 0);
     assert_int_equal(cor_client_new(rt, &opts, &in.client, NULL), 0);
     assert_int_equal(cor_informers_new(in.client, NULL, &set), 0);
-    assert_int_equal(cor_informers_get(set, &scope, &informer, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(set, &scope, &informer, NULL), 0);
     assert_int_equal(cor_informer_add_handler(informer, &on, NULL), 0);
     cor_informers_start(set);
     sem_wait(&in.told);

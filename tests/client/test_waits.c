@@ -51,7 +51,7 @@ static void begin(struct waits *s, enum cor_runtime_kind kind, struct cor_inform
     of_configmaps.resource = configmaps;
     of_configmaps.ns = "default";
     assert_int_equal(cor_informers_new(s->w.client, &opts, &s->informers), 0);
-    assert_int_equal(cor_informers_get(s->informers, &of_configmaps, &s->inf, NULL), 0);
+    assert_int_equal(cor_informers_for_resource(s->informers, &of_configmaps, &s->inf, NULL), 0);
 }
 
 static void end(struct waits *s)
@@ -276,12 +276,12 @@ TEST(waits, who_waits_for_first_lists_is_told_why_one_is_not_there)
         cor_status_init(&why);
         world_begin(&w, kind);
         assert_int_equal(cor_informers_new(w.client, NULL, &set), 0);
-        assert_int_equal(cor_informers_get(set, &misspelt, &wrong, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(set, &misspelt, &wrong, NULL), 0);
         assert_int_equal(cor_informer_sync_error(wrong, &why), -COR_EINVAL);
         assert_string_equal(cor_status_message(&why), "the informer is not started");
-        assert_int_equal(cor_informers_get(set, &known, &right, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(set, &known, &right, NULL), 0);
         cor_informers_start(set);
-        assert_int_equal(cor_informers_get(set, &late, &unstarted, NULL), 0);
+        assert_int_equal(cor_informers_for_resource(set, &late, &unstarted, NULL), 0);
         world_run(&w, has_failed, wrong);
         assert_int_equal(cor_informer_wait_for_sync(right, PATIENCE_MS), 0);
         assert_int_equal(cor_informers_wait_for_each(set, 1, note_sync, &told), -COR_ETIMEOUT);

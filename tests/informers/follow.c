@@ -92,7 +92,7 @@ static int follow(struct cor_runtime *runtime, struct cor_client *client, const 
 
     if (r < 0)
         return r;
-    r = cor_informers_get(informers, &maps, &informer, why);
+    r = cor_informers_for_resource(informers, &maps, &informer, why);
     if (r == 0)
         r = cor_informer_add_handler(informer, &handler, NULL);
     if (r == 0) {

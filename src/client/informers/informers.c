@@ -321,8 +321,8 @@ static bool is_empty(const char *s)
     return !s || !*s;
 }
 
-int cor_informers_get(struct cor_informers *set, const struct cor_informer_opts *opts,
-                      struct cor_informer **ret_informer, struct cor_status *reterr)
+int cor_informers_for_resource(struct cor_informers *set, const struct cor_informer_opts *opts,
+                               struct cor_informer **ret_informer, struct cor_status *reterr)
 {
     struct getting g = {.set = set, .opts = opts};
 

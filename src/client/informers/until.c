@@ -167,7 +167,7 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
     uint64_t end_ms = end_of(opts->timeout_ms);
     struct cor_informer *informer;
     struct cor_handler *handler;
-    int r = cor_informers_get(set, &opts->scope, &informer, u->reterr);
+    int r = cor_informers_for_resource(set, &opts->scope, &informer, u->reterr);
 
     if (r < 0)
         return r;
