@@ -51,8 +51,9 @@ struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp)
 int cor_http_response_set_sender(struct cor_http_response *resp, enum cor_http_rank rank,
                                  struct cor_str name)
 {
-    assert(rank != COR_HTTP_UNKNOWN);
-    return cor_conn_set_sender(resp->conn, rank, name);
+    int r = rank == COR_HTTP_UNKNOWN ? 0 : cor_conn_set_sender(resp->conn, rank, name);
+
+    return r == 0 ? cor_budget_check(&resp->conn->share) : r;
 }
 
 int cor_http_response_hold(struct cor_http_response *resp, size_t bytes)

@@ -54,10 +54,12 @@ void *cor_http_response_arg(const struct cor_http_response *resp);
 const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp);
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);
 
-/* From on_head: who sends the request. What its connection holds is charged to that user from now
- * on, rather than to the address it comes from (docs/internals/http.md). `rank` is not
- * COR_HTTP_UNKNOWN. 0; -COR_EBUSY: the server holds too much for this user already, and the request
- * should be answered with a 429; -COR_ENOMEM. */
+/* From on_head, before any answer: who sends the request. What its connection holds is charged to
+ * that user from now on, rather than to the address it comes from (docs/internals/http.md). With
+ * COR_HTTP_UNKNOWN, when nobody could be authenticated, `name` is not read and the connection stays
+ * charged to whom it is charged. 0; -COR_EBUSY: the server holds too much for this sender already,
+ * output that waits to be read included, and the request should be answered with a 429;
+ * -COR_ENOMEM. */
 int cor_http_response_set_sender(struct cor_http_response *resp, enum cor_http_rank rank,
                                  struct cor_str name);
 

@@ -411,25 +411,20 @@ static int keep_head(struct exchange *ex)
     return 0;
 }
 
+/* What the connection holds is charged to the caller, not to the user whom the caller impersonates.
+ * A caller who is unknown or not authenticated stays charged to the address; also then a sender for
+ * whom too much is held gets a 429 (-COR_EBUSY) in place of the 401. */
 static int authenticate(struct exchange *ex)
 {
-    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity);
-
-    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
-}
-
-/* What the connection holds is charged to the caller, not to whom he acts as. -COR_EBUSY: he has
- * too much; else as the filters. */
-static int charge_sender(struct exchange *ex)
-{
     const struct cor_user *user = &ex->identity.user;
-    bool is_master = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS));
-    int r;
+    enum cor_http_rank rank = COR_HTTP_UNKNOWN;
+    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity), charged;
 
-    if (ex->identity.is_anonymous)
-        return 0;
-    r = cor_http_response_set_sender(ex->sink.response, is_master ? COR_HTTP_MASTER : COR_HTTP_USER,
-                                     user->name);
+    if (r == 0 && !ex->identity.is_anonymous)
+        rank = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)) ? COR_HTTP_MASTER : COR_HTTP_USER;
+    charged = cor_http_response_set_sender(ex->sink.response, rank, user->name);
+    if (charged < 0)
+        r = charged;
     return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
 }
 
@@ -449,7 +444,7 @@ static bool is_metrics(const struct exchange *ex)
            cor_str_eqz(ex->request.info.path, "/metrics");
 }
 
-static void cor_cacher_dispatch(struct exchange *ex)
+static void exchange_dispatch(struct exchange *ex)
 {
     const struct cor_request_info *info = &ex->request.info;
 
@@ -485,8 +480,8 @@ void cor_server_on_head(const struct cor_http_request *req, struct cor_http_resp
     r = read_request(ex);
     if (r == 0)
         r = authenticate(ex);
-    if (r == 0)
-        r = charge_sender(ex);
+    else if (cor_http_response_set_sender(resp, COR_HTTP_UNKNOWN, COR_STR("")) < 0)
+        r = -COR_EBUSY;
     if (r == 0)
         r = impersonate(ex);
     if (r == 0)
@@ -516,7 +511,7 @@ void cor_server_on_request(const struct cor_http_request *req, struct cor_http_r
     if (ex->timeout_ms > 0)
         ex->request.deadline_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
     if (enter_flight(ex))
-        cor_cacher_dispatch(ex);
+        exchange_dispatch(ex);
     else
         answer_busy(ex);
 }

@@ -247,11 +247,8 @@ static void client_on_end(struct cor_stream *s, int why, void *arg)
 static const struct cor_stream_cbs client_cbs = {client_on_open, client_on_data, client_on_writable,
                                                  client_on_end, client_on_open};
 
-static void client_open(struct client *cl, struct http *h, struct cor_tls *tls)
+static void client_init(struct client *cl)
 {
-    struct cor_stream_opts opts = {
-        .cbs = &client_cbs, .arg = cl, .out_max = 8u << 20, .tls = tls, .server_name = "localhost"};
-
     memset(cl, 0, sizeof(*cl));
     cor_buf_init(&cl->text, 64u << 20);
     cor_buf_init(&cl->headers, 1u << 20);
@@ -262,6 +259,14 @@ static void client_open(struct client *cl, struct http *h, struct cor_tls *tls)
         assert_int_equal(
             cor_h2_new(COR_H2_CLIENT, &client_h2_limits, &client_session_cbs, cl, &cl->h2), 0);
     }
+}
+
+static void client_open(struct client *cl, struct http *h, struct cor_tls *tls)
+{
+    struct cor_stream_opts opts = {
+        .cbs = &client_cbs, .arg = cl, .out_max = 8u << 20, .tls = tls, .server_name = "localhost"};
+
+    client_init(cl);
     assert_int_equal(cor_stream_connect(h->net, "127.0.0.1", h->port, &opts, &cl->stream), 0);
 }
 

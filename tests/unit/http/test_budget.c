@@ -198,6 +198,60 @@ TEST(budget, what_exists_already_is_charged_beyond_the_maximum)
     cor_budget_deinit(&b);
 }
 
+TEST(budget, an_account_is_over_only_beyond_its_maximum_and_other_accounts_may_go_on)
+{
+    struct cor_budget b;
+    struct cor_budget_share s, same, other;
+    size_t max;
+
+    budget_init(&b);
+    s = share_of(&b, "a");
+    same = share_of(&b, "a");
+    other = share_of(&b, "b");
+    max = cor_budget_account_bytes(&b, COR_HTTP_UNKNOWN);
+    cor_budget_add(&s, COR_BUDGET_FREE + max);
+    assert_int_equal(cor_budget_check(&s), 0);
+    assert_false(cor_budget_is_over(&s));
+    cor_budget_add(&s, 1);
+    assert_int_equal(cor_budget_check(&s), -COR_EBUSY);
+    assert_int_equal(cor_budget_check(&same), -COR_EBUSY);
+    assert_int_equal(b.refused[COR_BUDGET_ACCOUNT_BYTES + COR_HTTP_UNKNOWN], 2);
+    assert_true(cor_budget_is_over(&s) && cor_budget_is_over(&same));
+    assert_int_equal(cor_budget_check(&other), 0);
+    assert_false(cor_budget_is_over(&other));
+    cor_budget_give(&s, COR_BUDGET_SLACK);
+    assert_int_equal(cor_budget_check(&same), 0);
+    assert_false(cor_budget_is_over(&same));
+    cor_budget_close(&s);
+    cor_budget_close(&same);
+    cor_budget_close(&other);
+    cor_budget_deinit(&b);
+}
+
+TEST(budget, a_pool_that_is_over_is_told_to_all_its_accounts_but_refuses_nothing)
+{
+    struct cor_budget b;
+    struct cor_budget_share s[5], user;
+    char address[] = "a";
+
+    budget_init(&b);
+    for (int i = 0; i < 5; i++, address[0]++) {
+        s[i] = share_of(&b, address);
+        assert_false(cor_budget_is_over(&s[i]));
+        cor_budget_add(&s[i], cor_budget_account_bytes(&b, COR_HTTP_UNKNOWN));
+    }
+    user = share_of(&b, "z");
+    assert_int_equal(cor_budget_move(&user, COR_HTTP_USER, COR_STR("u")), 0);
+    for (int i = 0; i < 5; i++) {
+        assert_true(cor_budget_is_over(&s[i]));
+        assert_int_equal(cor_budget_check(&s[i]), 0);
+    }
+    assert_false(cor_budget_is_over(&user));
+    cor_budget_close(&user);
+    close_all(s, 5);
+    cor_budget_deinit(&b);
+}
+
 TEST(budget, connections_are_counted_on_the_same_accounts)
 {
     struct cor_budget b;

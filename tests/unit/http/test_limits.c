@@ -2,7 +2,12 @@
  * others go on. */
 #include "test.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include "http/server_int.h"
 #include "http_fixture.h"
+#include "net/net_int.h"
 
 /* Of this 64 MB an address may have 4, a connection of it 1 (or one body), a user 16. */
 #define BUDGET (64u << 20)
@@ -41,14 +46,16 @@ static void answer_big(struct cor_http_response *resp, void *arg)
 static void guard(const struct cor_http_request *req, struct cor_http_response *resp, void *arg)
 {
     struct cor_str rest = req->path, kind, name;
-    int r = 0;
+    int r;
 
     cor_str_cut(&rest, '/');
     kind = cor_str_cut(&rest, '/');
     name = cor_str_cut(&rest, '/');
-    if (cor_str_eqz(kind, "u") || cor_str_eqz(kind, "m"))
-        r = cor_http_response_set_sender(
-            resp, cor_str_eqz(kind, "m") ? COR_HTTP_MASTER : COR_HTTP_USER, name);
+    r = cor_http_response_set_sender(resp,
+                                     cor_str_eqz(kind, "m")   ? COR_HTTP_MASTER
+                                     : cor_str_eqz(kind, "u") ? COR_HTTP_USER
+                                                              : COR_HTTP_UNKNOWN,
+                                     name);
     if (r < 0) {
         cor_http_response_send(resp, r == -COR_EBUSY ? 429 : 500, NULL, 0, COR_STR("busy"));
         return;
@@ -338,6 +345,144 @@ TEST(limits, pipelined_input_that_has_no_room_is_dropped_after_the_present_answe
     client_close(&pipelining, &h);
     for (size_t i = 0; i < n; i++)
         client_close(&cl[i], &h);
+    http_deinit(&h);
+}
+
+/* Both sockets of a connection whose client does not read have fixed, small buffers, so that the
+ * kernel takes little. How much it takes decides nothing: the answer has no end, and a stream whose
+ * output is less than half full asks its writer for more. So more than half of what a connection
+ * may hold waits in the end, whatever the sockets took. */
+#define WAITS_AT_LEAST ((COR_HTTP_RESPONSE_MAX + COR_HTTP_OUT_SLACK) / 2)
+#define SOCKET_BYTES   4096
+
+static void set_socket_bytes(int fd, int option)
+{
+    int n = SOCKET_BYTES;
+
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, option, &n, sizeof(n)), 0);
+}
+
+static struct cor_http_server_stats stats_of(struct http *h)
+{
+    struct cor_http_server_stats stats;
+
+    cor_http_server_stats(h->server, &stats);
+    return stats;
+}
+
+/* A client that does not read, as the server's side of it. */
+struct unread {
+    struct http *h;
+    struct cor_list *last; /* of the server's connections before it came */
+    struct cor_conn *conn;
+};
+
+static bool is_accepted(void *arg)
+{
+    struct unread *u = arg;
+    struct cor_list *last = u->h->server->workers[0].conns.prev;
+
+    if (last == u->last)
+        return false;
+    u->conn = COR_CONTAINER_OF(last, struct cor_conn, link);
+    return true;
+}
+
+static bool waits_or_someone_was_ended(void *arg)
+{
+    struct unread *u = arg;
+
+    return stats_of(u->h).replaced > 0 || u->conn->out_charged > WAITS_AT_LEAST;
+}
+
+static void client_open_unread(struct client *cl, struct unread *u)
+{
+    struct cor_stream_opts opts = {.cbs = &client_cbs, .arg = cl, .out_max = 1u << 20};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(u->h->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    uv_os_fd_t accepted;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    set_socket_bytes(fd, SO_RCVBUF);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    client_init(cl);
+    assert_int_equal(cor_stream_open(u->h->net, fd, &opts, &cl->stream), 0);
+    cor_stream_read_stop(cl->stream);
+    u->last = u->h->server->workers[0].conns.prev;
+    await(u->h, is_accepted, u);
+    assert_int_equal(uv_fileno(&u->conn->stream->uv.handle, &accepted), 0);
+    set_socket_bytes(accepted, SO_SNDBUF);
+}
+
+/* Asks for answers without end until one connection's output is full; over HTTP/2 four, since the
+ * window of one stream is smaller than the output. False: a connection was ended meanwhile. */
+static bool ask_and_not_read(struct http *h, struct client *cl, const char *target)
+{
+    struct unread u = {.h = h};
+
+    client_open_unread(cl, &u);
+    for (int i = 0; i < (protocol == H2 ? 4 : 1); i++)
+        client_ask(cl, "GET", target, "");
+    await(h, waits_or_someone_was_ended, &u);
+    return stats_of(h).replaced == 0;
+}
+
+TEST_BOTH(limits, output_that_an_address_does_not_read_is_charged_and_the_oldest_is_ended)
+{
+    struct client cl[10];
+    struct http h;
+    size_t n = 0;
+
+    limits_init(&h, tiny);
+    while (n < 10 && ask_and_not_read(&h, &cl[n++], "/x/y/big"))
+        assert_true(held(&h, COR_HTTP_UNKNOWN) >= n * (WAITS_AT_LEAST - COR_BUDGET_FREE));
+    assert_in_range(n, 2, 5);
+    assert_true(h.ngone > 0);
+    assert_true(held(&h, COR_HTTP_UNKNOWN) <= BUDGET / 8 / 16);
+    assert_true(stats_of(&h).connections > 0);
+    cor_stream_read_start(cl[0].stream);
+    await(&h, client_has_ended, &cl[0]);
+    work_beside(&h, "/u/ann/x");
+    work_beside(&h, "/x");
+    for (size_t i = 0; i < n; i++)
+        client_close(&cl[i], &h);
+    http_deinit(&h);
+}
+
+static bool holds_nothing(void *arg)
+{
+    return held(arg, COR_HTTP_USER) == 0;
+}
+
+TEST_BOTH(limits, output_that_a_user_does_not_read_is_charged_and_the_next_request_refused)
+{
+    static struct client cl[20];
+    struct client next;
+    struct http h;
+    size_t n = 0;
+
+    limits_init(&h, tiny);
+    client_open(&next, &h, NULL);
+    client_ask(&next, "POST", "/u/eve/x", "hi");
+    await(&h, client_has_response, &next);
+    while (n < 20 && held(&h, COR_HTTP_USER) <= BUDGET / 8 / 4)
+        assert_true(ask_and_not_read(&h, &cl[n++], "/u/eve/big"));
+    assert_in_range(n, 5, 19);
+    client_ask(&next, "POST", "/u/eve/x", "hi");
+    await(&h, client_has_two, &next);
+    /* The guard answers this one by itself. */
+    client_ask(&next, "GET", "/u/eve/big", "");
+    await(&h, client_has_three, &next);
+    assert_string_equal(cor_buf_z(&next.text), "200 hi.429 busy.429 busy.");
+    assert_true(refusals(&h, COR_BUDGET_ACCOUNT_BYTES + COR_HTTP_USER) >= 2);
+    work_beside(&h, "/u/ann/x");
+    client_close(&next, &h);
+    for (size_t i = 0; i < n; i++)
+        client_close(&cl[i], &h);
+    await(&h, holds_nothing, &h);
+    work_beside(&h, "/u/eve/x");
     http_deinit(&h);
 }
 

@@ -86,6 +86,48 @@ TEST(predicate, names_the_value_that_an_index_can_use)
     cor_predicate_deinit(&p);
 }
 
+static size_t cost_of(const char *labels, const char *fields, size_t label_bytes, size_t spec_bytes)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1u << 20};
+    struct cor_predicate p = predicate(labels, fields);
+    struct cor_object *object = NULL;
+    size_t cost;
+
+    cor_buf_addz(&json,
+                 "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"labels\":{\"app\":\"");
+    for (size_t i = 0; i < label_bytes; i++)
+        cor_buf_addc(&json, 'x');
+    cor_buf_addz(&json, "\"},\"name\":\"a\"},\"spec\":{\"x\":\"");
+    for (size_t i = 0; i < spec_bytes; i++)
+        cor_buf_addc(&json, 'x');
+    assert_int_equal(cor_buf_addz(&json, "\"}}"), 0);
+    assert_int_equal(cor_object_from_stored(cor_buf_str(&json), 9, &object, NULL, NULL), 0);
+    cost = cor_predicate_cost(&p, object);
+    cor_object_unref(object);
+    cor_predicate_deinit(&p);
+    return cost;
+}
+
+/* A list looks at so many ordinary objects in one turn of its loop; what costs more counts more. */
+TEST(predicate, costs_more_for_large_objects_and_selectors_of_many_terms)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf many = {.max = 1u << 20};
+
+    for (int i = 0; i < 160; i++)
+        cor_buf_addf(&many, "%sk%d=v", i ? "," : "", i);
+    assert_int_equal(cost_of("", "", 10, 100000), 1);
+    assert_int_equal(cost_of("app=web", "", 10, 10), 1);
+    assert_int_equal(cost_of("", "spec.nodeName=n1", 10, 10), 1);
+    /* Labels alone do not read the rest of the object. */
+    assert_int_equal(cost_of("app=web", "", 10, 100000), 1);
+    assert_in_range(cost_of("app=web", "", 51200, 10), 100, 102);
+    assert_int_equal(cost_of(cor_buf_z(&many), "", 10, 10), 11);
+    assert_in_range(cost_of("", "spec.nodeName=n1", 10, 51200), 101, 102);
+    /* Each field reads the object again, however many terms are about it. */
+    assert_in_range(cost_of("", "spec.nodeName=n1,spec.nodeName!=n2", 10, 51200), 101, 102);
+    assert_in_range(cost_of("", "spec.nodeName=n1,metadata.name=a", 10, 51200), 201, 203);
+}
+
 TEST(predicate, tells_the_first_mistake)
 {
     struct cor_predicate p = {0};

@@ -341,6 +341,56 @@ TEST(stream, a_reader_that_stops_is_cut)
     pair_deinit(&p);
 }
 
+/* What the server's end was told of its output that waits. */
+static size_t told, ntold;
+
+static void note_waiting(struct cor_stream *s, size_t n, void *arg)
+{
+    assert_true(n <= 256 * 1024 + 1024);
+    told = n;
+    ntold++;
+}
+
+static bool half_of_it_waits(void *arg)
+{
+    return told > 128 * 1024;
+}
+
+static bool nothing_waits(void *arg)
+{
+    struct pair *p = arg;
+
+    return p->server.left == 0 && told == 0;
+}
+
+/* However much the sockets take: a stream that is less than half full asks for more output. */
+TEST(stream, output_that_the_socket_does_not_take_is_told_until_it_is_read)
+{
+    struct cor_stream_cbs cbs = end_cbs;
+    struct pair p;
+
+    told = ntold = 0;
+    cbs.on_waiting = note_waiting;
+    pair_init(&p);
+    p.server_opts.cbs = &cbs;
+    assert_int_equal(pair_connect(&p, NULL, NULL, NULL), 0);
+    assert_true(cor_loop_run_until(p.loop, both_open, &p, PATIENCE_MS));
+    p.client.forgets = true;
+    assert_int_equal(write_one(p.server.stream, COR_STR("hello")), 0);
+    assert_true(cor_loop_run_until(p.loop, client_got_five, &p, PATIENCE_MS));
+    assert_int_equal(ntold, 0);
+    cor_stream_read_stop(p.client.stream);
+    p.server.left = UINT64_MAX;
+    p.server.on_writable = pour;
+    pour(&p.server);
+    assert_true(cor_loop_run_until(p.loop, half_of_it_waits, &p, PATIENCE_MS));
+    p.server.left = 0;
+    cor_stream_read_start(p.client.stream);
+    assert_true(cor_loop_run_until(p.loop, nothing_waits, &p, PATIENCE_MS));
+    assert_true(ntold >= 2);
+    pair_deinit(&p);
+}
+
 TEST(stream, the_buffer_keeps_its_maximum_and_refuses_as_a_whole)
 {
     struct pair p;
