@@ -373,14 +373,14 @@ static struct cor_http_server_stats stats_of(struct http *h)
 /* A client that does not read, as the server's side of it. */
 struct unread {
     struct http *h;
-    struct cor_list *last; /* of the server's connections before it came */
+    struct cor_dlist *last; /* of the server's connections before it came */
     struct cor_conn *conn;
 };
 
 static bool is_accepted(void *arg)
 {
     struct unread *u = arg;
-    struct cor_list *last = u->h->server->workers[0].conns.prev;
+    struct cor_dlist *last = u->h->server->workers[0].conns.prev;
 
     if (last == u->last)
         return false;
