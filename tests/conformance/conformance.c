@@ -199,7 +199,7 @@ static bool is_ready(void *arg)
 
 void conf_open_cacher(struct conf *c)
 {
-    struct cor_caches_opts caches = {.loops = &c->loop, .nloops = 1};
+    struct cor_cachers_opts cachers = {.loops = &c->loop, .nloops = 1};
     struct cor_cacher_opts cacher = {.namespaced = true, .trigger_field = "spec.nodeName"};
     struct cor_store_opts store = {
         .resource_prefix = "/pods",
@@ -208,11 +208,11 @@ void conf_open_cacher(struct conf *c)
         .transformer = &c->transformer.transformer,
     };
 
-    caches.engine = store.engine = c->engine;
+    cachers.engine = store.engine = c->engine;
     store.loop = c->loop;
-    assert_int_equal(cor_caches_open(&caches, &c->caches), 0);
+    assert_int_equal(cor_cachers_open(&cachers, &c->cachers), 0);
     assert_int_equal(cor_store_new(&store, &c->cacher_store, NULL), 0);
-    cacher.caches = c->caches;
+    cacher.cachers = c->cachers;
     cacher.store = c->cacher_store;
     assert_int_equal(cor_cacher_open(&cacher, &c->cacher, NULL), 0);
     assert_int_equal(cor_cacher_reader_new(c->cacher, c->cacher_store, &c->reader), 0);
@@ -239,7 +239,7 @@ void conf_close_cacher(struct conf *c)
     cor_cacher_close(c->cacher, set_true, &closed);
     conf_wait(c, &closed);
     closed = false;
-    cor_caches_close(c->caches, set_true, &closed);
+    cor_cachers_close(c->cachers, set_true, &closed);
     conf_wait(c, &closed);
     cor_store_free(c->cacher_store);
 }

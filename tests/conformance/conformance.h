@@ -38,7 +38,7 @@ struct conf {
     struct cor_store *store;
     struct conf_transformer transformer;
     struct cor_reader *reader; /* NULL: get, list and watch are the store's own */
-    struct cor_caches *caches;
+    struct cor_cachers *cachers;
     struct cor_cacher *cacher;
     struct cor_store *cacher_store;
 };

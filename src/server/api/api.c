@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
-#include "server/api/api_caches.h"
+#include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
 #include "server/api/call_int.h"
 #include "server/api/paths.h"
@@ -89,30 +89,30 @@ struct cor_api *cor_api_free(struct cor_api *api)
     return cor_free(api);
 }
 
-int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *opts,
-                        struct cor_status *reterr_status)
+int cor_api_open_cachers(struct cor_api *api, const struct cor_api_cachers_opts *opts,
+                         struct cor_status *reterr_status)
 {
-    return cor_api_caches_open(api, opts, &api->caches, reterr_status);
+    return cor_api_cachers_open(api, opts, &api->cachers, reterr_status);
 }
 
 int cor_api_add_cache_metrics(struct cor_api *api, struct cor_metrics *metrics)
 {
-    return api->caches ? cor_api_caches_add_metrics(api->caches, metrics) : 0;
+    return api->cachers ? cor_api_cachers_add_metrics(api->cachers, metrics) : 0;
 }
 
 bool cor_api_is_synced(const struct cor_api *api)
 {
-    return !api->caches || cor_api_caches_are_ready(api->caches);
+    return !api->cachers || cor_api_cachers_are_ready(api->cachers);
 }
 
 bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX])
 {
-    return api->caches && cor_api_caches_failed(api->caches, reterr_why);
+    return api->cachers && cor_api_cachers_failed(api->cachers, reterr_why);
 }
 
-struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api)
+struct cor_cachers_stats cor_api_cache_stats(const struct cor_api *api)
 {
-    return api->caches ? cor_api_caches_stats(api->caches) : (struct cor_caches_stats){0};
+    return api->cachers ? cor_api_cachers_stats(api->cachers) : (struct cor_cachers_stats){0};
 }
 
 struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api)
@@ -128,13 +128,13 @@ void cor_api_loop_release(struct cor_api_loop *loop)
     cor_variants_deinit(&loop->variants);
 }
 
-bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg)
+bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg)
 {
-    struct cor_api_caches *caches = COR_STEAL(api->caches);
+    struct cor_api_cachers *cachers = COR_STEAL(api->cachers);
 
-    if (caches)
-        cor_api_caches_close(caches, on_closed, arg);
-    return caches != NULL;
+    if (cachers)
+        cor_api_cachers_close(cachers, on_closed, arg);
+    return cachers != NULL;
 }
 
 int cor_api_set_address(struct cor_api *api, const char *server_address)
@@ -186,7 +186,7 @@ static int open_backing(struct cor_api_loop *loop, const struct cor_resource_row
     r = cor_store_new(&opts, &backing->store, reterr_status);
     if (r < 0)
         return r;
-    cacher = loop->api->caches ? cor_api_caches_peek(loop->api->caches, resource) : NULL;
+    cacher = loop->api->cachers ? cor_api_cachers_peek(loop->api->cachers, resource) : NULL;
     backing->is_cached = cacher != NULL;
     if (cacher)
         r = cor_cacher_reader_new(cacher, backing->store, &backing->reader);

@@ -15,7 +15,7 @@
 #include "server/access/user.h"
 #include "server/request/request_info.h"
 #include "server/request/sink.h"
-#include "storage/cacher/caches.h"
+#include "storage/cacher/cachers.h"
 #include "storage/cacher/ready.h"
 
 #define COR_API_LOOPS_MAX 256
@@ -64,16 +64,16 @@ struct cor_api_opts {
 int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
                 struct cor_status *reterr_status);
 
-struct cor_api_cache_opts {
+struct cor_api_cachers_opts {
     size_t bytes_max;  /* of all history; 0: the default */
     const char *sizes; /* "pods#0,deployments.apps#0": 0 is a resource without a cache; or NULL */
 };
 
 /* Reads go to watch caches from now on; without it they go to the store. Before the loops start, at
- * most once. When it fails, cor_api_close_caches() is due all the same. -COR_EINVAL (sizes),
+ * most once. When it fails, cor_api_close_cachers() is due all the same. -COR_EINVAL (sizes),
  * -COR_ENOMEM, -COR_EBUSY. */
-int cor_api_open_caches(struct cor_api *api, const struct cor_api_cache_opts *opts,
-                        struct cor_status *reterr_status);
+int cor_api_open_cachers(struct cor_api *api, const struct cor_api_cachers_opts *opts,
+                         struct cor_status *reterr_status);
 
 /* Adds the families about single caches, when there are any. Before the loops start. 0,
  * -COR_ENOMEM.
@@ -88,7 +88,7 @@ bool cor_api_is_synced(const struct cor_api *api);
 bool cor_api_sync_failed(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX]);
 
 /* Zeros without caches. From any thread while requests are served. */
-struct cor_caches_stats cor_api_cache_stats(const struct cor_api *api);
+struct cor_cachers_stats cor_api_cache_stats(const struct cor_api *api);
 
 struct cor_api_held_stats {
     size_t bytes;   /* what answers hold that wait for their readers */
@@ -103,7 +103,7 @@ void cor_api_loop_release(struct cor_api_loop *loop);
 
 /* On the first loop, when all are released and turning. True: `on_closed` follows on that loop;
  * false: there is nothing to close. */
-bool cor_api_close_caches(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
+bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg);
 
 /* Where clients reach it, "host:port", for /api. Before its loops run. 0, -COR_ENOMEM. */
 int cor_api_set_address(struct cor_api *api, const char *server_address);

@@ -31,11 +31,11 @@ struct cor_api_loop {
     size_t ncalls;
 };
 
-struct cor_api_caches;
+struct cor_api_cachers;
 
 struct cor_api {
     struct cor_engine *engine;
-    struct cor_api_caches *caches; /* NULL: reads go to the store */
+    struct cor_api_cachers *cachers; /* NULL: reads go to the store */
     const char *path_prefix;
     struct cor_dynamic_transformers *transformers;
     const struct cor_clock *clock;

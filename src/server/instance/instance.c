@@ -225,15 +225,15 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_compactor_opts opts = {
         .engine = in->engine, .loop = in->home, .interval_ms = in->opts.compaction_interval_ms};
-    const struct cor_api_cache_opts cache_opts = {.bytes_max = in->opts.watch_cache_bytes,
-                                                  .sizes = in->opts.watch_cache_sizes};
+    const struct cor_api_cachers_opts cache_opts = {.bytes_max = in->opts.watch_cache_bytes,
+                                                    .sizes = in->opts.watch_cache_sizes};
     char name[16];
     int r = cor_compactor_open(&opts, &in->compactor);
 
     if (r == 0)
         r = cor_instance_prepare_checks(in);
     if (r == 0 && in->opts.watch_cache)
-        r = cor_api_open_caches(in->api, &cache_opts, st);
+        r = cor_api_open_cachers(in->api, &cache_opts, st);
     if (r == 0)
         r = cor_api_add_cache_metrics(in->api, in->metrics);
     if (r == 0)

@@ -34,7 +34,7 @@ struct cor_instance_opts {
     uint64_t reading_max, mutating_max;
     uint64_t h2_streams_max;       /* of one HTTP/2 connection; 0: the default */
     bool watch_cache;              /* false: reads go to the store */
-    const char *watch_cache_sizes; /* as in struct cor_api_cache_opts */
+    const char *watch_cache_sizes; /* as in struct cor_api_cachers_opts */
     uint64_t watch_cache_bytes;
     const char *encryption_config; /* an EncryptionConfiguration file */
     bool encryption_reload;        /* look each minute whether it has changed */

@@ -65,17 +65,17 @@ static void on_ask_quiet(struct cor_mail *mail)
     check_quiet(&w->timer);
 }
 
-static void on_caches_closed(void *arg)
+static void on_cachers_closed(void *arg)
 {
     cor_instance_answer_home(arg);
 }
 
 /* On the first worker's loop. */
-static void on_ask_caches(struct cor_mail *mail)
+static void on_ask_cachers(struct cor_mail *mail)
 {
     struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
 
-    if (!cor_api_close_caches(in->api, on_caches_closed, in))
+    if (!cor_api_close_cachers(in->api, on_cachers_closed, in))
         cor_instance_answer_home(in);
 }
 
@@ -107,7 +107,7 @@ static void drain(struct cor_instance *in, uint64_t drain_ms)
     for (size_t i = 0; i < in->nworkers; i++)
         ask_worker(&in->workers[i], on_ask_quiet);
     wait_for_workers(in);
-    ask_worker(&in->workers[0], on_ask_caches);
+    ask_worker(&in->workers[0], on_ask_cachers);
     wait_for_workers(in);
 }
 

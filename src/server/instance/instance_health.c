@@ -167,7 +167,7 @@ static uint64_t read_cache_rev(void *arg)
 
 static uint64_t read_cache_lag(void *arg)
 {
-    struct cor_caches_stats stats = cor_api_cache_stats(((struct cor_instance *)arg)->api);
+    struct cor_cachers_stats stats = cor_api_cache_stats(((struct cor_instance *)arg)->api);
 
     return stats.seen > stats.rev ? stats.seen - stats.rev : 0;
 }

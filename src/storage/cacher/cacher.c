@@ -45,7 +45,7 @@ static void lose(struct cor_cacher *cacher)
 {
     cacher->fill = FILL_IDLE;
     cor_cacher_touch(cacher);
-    cor_caches_answer(cacher->caches, &cacher->fail_mail);
+    cor_cachers_answer(cacher->cachers, &cacher->fail_mail);
 }
 
 void cor_cacher_fail(struct cor_cacher *cacher, const char *message)
@@ -159,10 +159,10 @@ int cor_cacher_begin_list(struct cor_cacher *cacher)
     int r = 0;
 
     drop_pending(cacher);
-    if (cacher->caches->broken)
+    if (cacher->cachers->broken)
         return -COR_EUNREACHABLE;
     if (!cacher->added)
-        r = cor_caches_add(cacher->caches, cacher);
+        r = cor_cachers_add(cacher->cachers, cacher);
     if (r < 0)
         return r;
     cacher->added = true;
@@ -180,7 +180,7 @@ static void hand_in_list(struct cor_cacher *cacher, cor_rev rev)
 
     cor_status_init(&status);
     if (cacher->pending_err < 0) {
-        cor_caches_list_error(cacher->caches, cacher->pending_err, &status);
+        cor_cachers_list_error(cacher->cachers, cacher->pending_err, &status);
         cor_reflector_list_failed(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
         return;
     }
@@ -216,10 +216,10 @@ int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
     if (!live)
         return -COR_EIO;
     cacher->fill = FILL_LIVE;
-    cor_caches_saw(cacher->caches, cacher->cache.rev);
+    cor_cachers_saw(cacher->cachers, cacher->cache.rev);
     pthread_mutex_lock(&cacher->cache.lock);
     cacher->history.floor = 0;
-    cor_ready_set(&cacher->ready, cor_caches_now_ms(cacher->caches));
+    cor_ready_set(&cacher->ready, cor_cachers_now_ms(cacher->cachers));
     pthread_mutex_unlock(&cacher->cache.lock);
     return 0;
 }
@@ -230,7 +230,7 @@ static void on_close_command(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, close_mail);
 
     if (cacher->added)
-        cor_caches_remove(cacher->caches, cacher);
+        cor_cachers_remove(cacher->cachers, cacher);
     cacher->added = false;
     cacher->fill = FILL_IDLE;
     cor_reflector_stop(cacher->reflector, cor_cacher_source_now_ms(cacher));
@@ -238,7 +238,7 @@ static void on_close_command(struct cor_mail *mail)
     cor_watch_cache_clear(&cacher->cache);
     cacher->changed = cor_btree_reclaim(cacher->cache.tree, CLOSE_NODES);
     mail->on_mail = on_close_answer;
-    cor_caches_answer(cacher->caches, mail);
+    cor_cachers_answer(cacher->cachers, mail);
 }
 
 /* The home loop's. */
@@ -265,7 +265,7 @@ static void cacher_free(struct cor_cacher *cacher)
 static void command_close(struct cor_cacher *cacher)
 {
     cacher->close_mail.on_mail = on_close_command;
-    cor_caches_command(cacher->caches, &cacher->close_mail);
+    cor_cachers_command(cacher->cachers, &cacher->close_mail);
 }
 
 static void on_close_answer(struct cor_mail *mail)
@@ -278,7 +278,7 @@ static void on_close_answer(struct cor_mail *mail)
         command_close(cacher);
         return;
     }
-    cacher->caches->open--;
+    cacher->cachers->open--;
     cacher_free(cacher);
     if (on_closed)
         on_closed(arg);
@@ -293,8 +293,8 @@ void cor_cacher_ended(struct cor_cacher *cacher)
 
 void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), void *arg)
 {
-    assert(!cacher->is_closing && cor_loop_is_current(cacher->caches->home));
-    for (size_t i = 0; i < cacher->caches->nloops; i++)
+    assert(!cacher->is_closing && cor_loop_is_current(cacher->cachers->home));
+    for (size_t i = 0; i < cacher->cachers->nloops; i++)
         assert(!cacher->readers[i]);
     cacher->is_closing = true;
     cacher->on_closed = on_closed;
@@ -302,7 +302,7 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     cor_dlist_remove(&cacher->member);
     cor_dlist_remove(&cacher->retry);
     pthread_mutex_lock(&cacher->cache.lock);
-    cor_ready_stop(&cacher->ready, cor_caches_now_ms(cacher->caches));
+    cor_ready_stop(&cacher->ready, cor_cachers_now_ms(cacher->cachers));
     pthread_mutex_unlock(&cacher->cache.lock);
     cor_cacher_history_stop(cacher);
     cor_cacher_ended(cacher);
@@ -311,12 +311,12 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
 static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *opts,
                        struct cor_status *reterr_status)
 {
-    int r = cor_watch_cache_init(&cacher->cache, &opts->caches->pins);
+    int r = cor_watch_cache_init(&cacher->cache, &opts->cachers->pins);
 
     if (r == 0 && opts->trigger_field)
         r = cor_json_path_new(cor_strz(opts->trigger_field), &cacher->trigger, NULL);
     if (r == 0) {
-        cacher->readers = cor_calloc(opts->caches->nloops, sizeof(struct cacher_reader *));
+        cacher->readers = cor_calloc(opts->cachers->nloops, sizeof(struct cacher_reader *));
         r = cacher->readers ? 0 : -COR_ENOMEM;
     }
     if (r < 0)
@@ -334,15 +334,15 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     struct cor_cacher *cacher = cor_calloc(1, sizeof(*cacher));
     int r;
 
-    assert(cor_loop_is_current(opts->caches->home) && opts->store->loop == opts->caches->home);
+    assert(cor_loop_is_current(opts->cachers->home) && opts->store->loop == opts->cachers->home);
     if (!cacher)
         return cor_store_no_memory(reterr_status);
-    cacher->caches = opts->caches;
+    cacher->cachers = opts->cachers;
     cacher->store = opts->store;
     cacher->namespaced = opts->namespaced;
     cacher->trigger_field = cor_strz(opts->trigger_field);
     cacher->fail_mail.on_mail = on_fail_mail;
-    cor_ready_init(&cacher->ready, cor_caches_now_ms(opts->caches));
+    cor_ready_init(&cacher->ready, cor_cachers_now_ms(opts->cachers));
     cor_dlist_init(&cacher->member);
     cor_dlist_init(&cacher->retry);
     cor_cacher_consistency_init(cacher);
@@ -353,8 +353,8 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
         return r;
     }
     cor_reflector_start(cacher->reflector, cor_cacher_source_now_ms(cacher));
-    opts->caches->open++;
-    cor_dlist_push(&opts->caches->members, &cacher->member);
+    opts->cachers->open++;
+    cor_dlist_push(&opts->cachers->members, &cacher->member);
     *ret_cacher = cacher;
     return 0;
 }

@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "storage/cacher/caches.h"
+#include "storage/cacher/cachers.h"
 #include "storage/cacher/ready.h"
 #include "storage/store/reader.h"
 
 struct cor_cacher;
 
 struct cor_cacher_opts {
-    struct cor_caches *caches;
+    struct cor_cachers *cachers;
     struct cor_store *store;   /* the home loop's of this resource; borrowed */
     bool namespaced;           /* keys are prefix/namespace/name; else prefix/name */
     const char *trigger_field; /* watches that select one value of it are indexed by it, such as

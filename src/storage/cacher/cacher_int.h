@@ -26,28 +26,28 @@ struct cacher_reader;
 #define RETRY_MS 1000
 
 /* A loop as the engine thread knows it: which of its readers have news. */
-struct caches_loop {
+struct cachers_loop {
     struct cor_loop *loop;
     pthread_mutex_t lock;   /* a leaf */
     struct cor_dlist dirty; /* readers; under lock */
     size_t waiting;         /* how many stand in `waits`; under lock */
     bool posted;            /* the mail is on its way; under lock */
     struct cor_mail mail;
-    struct cor_mail last_mail; /* of cor_caches_close() */
+    struct cor_mail last_mail; /* of cor_cachers_close() */
     struct cor_dlist waits;    /* reads that wait for a revision; the loop's */
     /* The loop's: who waits for the answer that is under way, and who came too late for it. */
     struct cor_dlist asked, asking;
     struct cor_range_req store_rev;
     bool is_asking;  /* store_rev is with the engine */
     bool last_waits; /* last_mail waits for its answer */
-    struct cor_caches *caches;
+    struct cor_cachers *cachers;
 };
 
-struct cor_caches {
+struct cor_cachers {
     struct cor_engine *engine;
     struct cor_loop *home;
     const struct cor_clock *clock;
-    struct caches_loop *loops;
+    struct cachers_loop *loops;
     size_t nloops;
 
     struct cor_mailbox commands; /* to the writer */
@@ -58,8 +58,8 @@ struct cor_caches {
     _Atomic cor_rev seen; /* no client can have seen a later one */
 
     /* The writer's. */
-    struct cor_cacher **cachers; /* by key prefix */
-    size_t ncachers, cap;
+    struct cor_cacher **sorted; /* by key prefix */
+    size_t nsorted, cap;
     bool broken;         /* nothing comes from the feed, or there is none */
     bool sweep;          /* look at every cacher, not only at those that changed */
     cor_rev compact_rev; /* the engine's, as far as it is known */
@@ -87,24 +87,24 @@ struct cor_caches {
 };
 
 /* Runs `mail` on the writer. From any thread. */
-void cor_caches_command(struct cor_caches *caches, struct cor_mail *mail);
+void cor_cachers_command(struct cor_cachers *cachers, struct cor_mail *mail);
 
 /* Why a list failed, when that is because the feed broke or is away. From any thread. */
-void cor_caches_list_error(struct cor_caches *caches, int err, struct cor_status *reterr_status);
+void cor_cachers_list_error(struct cor_cachers *cachers, int err, struct cor_status *reterr_status);
 
 /* Some client has seen `rev`: later reads must not be older. From any thread. */
-void cor_caches_saw(struct cor_caches *caches, cor_rev rev);
+void cor_cachers_saw(struct cor_cachers *cachers, cor_rev rev);
 
-uint64_t cor_caches_now_ms(const struct cor_caches *caches);
+uint64_t cor_cachers_now_ms(const struct cor_cachers *cachers);
 
 /* The writer's, in eviction.c: lets history go until the budget is met, and frees some of what was
  * let go. True: there is more to free. */
-bool cor_caches_evict(struct cor_caches *caches);
+bool cor_cachers_evict(struct cor_cachers *cachers);
 /* The writer's. 0 or -COR_ENOMEM. */
-int cor_caches_add(struct cor_caches *caches, struct cor_cacher *cacher);
-void cor_caches_remove(struct cor_caches *caches, struct cor_cacher *cacher);
+int cor_cachers_add(struct cor_cachers *cachers, struct cor_cacher *cacher);
+void cor_cachers_remove(struct cor_cachers *cachers, struct cor_cacher *cacher);
 /* Ends a command: `mail` runs on the home loop. */
-void cor_caches_answer(struct cor_caches *caches, struct cor_mail *mail);
+void cor_cachers_answer(struct cor_cachers *cachers, struct cor_mail *mail);
 
 enum fill_state {
     FILL_IDLE,    /* to be listed, or no more */
@@ -167,7 +167,7 @@ struct history_wants {
 };
 
 struct cor_cacher {
-    struct cor_caches *caches;
+    struct cor_cachers *cachers;
     struct cor_store *store;
     struct store_key prefix; /* of all its keys */
     bool namespaced;
@@ -239,7 +239,7 @@ void cor_cacher_drop_staged(struct cor_cacher *cacher);
 /* Lets the lock go that changes of one revision share, if it is held. */
 void cor_cacher_unlock(struct cor_cacher *cacher);
 
-void cor_caches_retry_soon(struct cor_caches *caches);
+void cor_cachers_retry_soon(struct cor_cachers *cachers);
 /* In consistency.c, on the home loop. Begin: false, it cannot be now. Tick: begins when it is due.
  */
 void cor_cacher_consistency_init(struct cor_cacher *cacher);
@@ -257,11 +257,11 @@ void cor_cacher_ended(struct cor_cacher *cacher);
 void cor_cacher_reader_ask_back(struct cacher_reader *reader);
 /* In reader.c, on the reader's loop: there is news. */
 void cor_cacher_reader_news(struct cacher_reader *reader);
-void cor_caches_loop_news(struct caches_loop *loop);
+void cor_cachers_loop_news(struct cachers_loop *loop);
 /* In caches.c, on the loop: nothing of this loop is under way any more. */
-void cor_caches_loop_last(struct caches_loop *loop);
+void cor_cachers_loop_last(struct cachers_loop *loop);
 /* Puts the reader among its loop's dirty ones; true: the loop must be mailed. Engine thread. */
-bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop);
+bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct cachers_loop *loop);
 /* The lowest number of an event that its watchers have still to see; UINT64_MAX: none. Any thread.
  */
 uint64_t cor_cacher_reader_needs(const struct cacher_reader *reader);

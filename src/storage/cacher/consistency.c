@@ -31,7 +31,7 @@ static uint64_t add_version(uint64_t digest, struct cor_str key, cor_rev rev)
 
 static void plan_next(struct cor_cacher *cacher)
 {
-    cacher->check.due_ms = cor_caches_now_ms(cacher->caches) + PERIOD_MS +
+    cacher->check.due_ms = cor_cachers_now_ms(cacher->cachers) + PERIOD_MS +
                            cor_rand_below(&cacher->check.rand, PERIOD_MS / 2);
 }
 
@@ -75,11 +75,11 @@ static void read_page(struct cor_cacher *cacher)
     struct consistency_check *check = &cacher->check;
 
     cor_range_req_deinit(&check->range);
-    cor_range_req_init(&check->range, cacher->caches->home, on_read);
+    cor_range_req_init(&check->range, cacher->cachers->home, on_read);
     check->range.key = cor_buf_str(&check->from);
     check->range.end = store_key_end(&cacher->prefix);
     check->range.at = check->rev;
-    cor_engine_range(cacher->caches->engine, &check->range);
+    cor_engine_range(cacher->cachers->engine, &check->range);
 }
 
 static void on_read(struct cor_engine_req *req)
@@ -130,7 +130,7 @@ static void on_turn(struct cor_mail *mail)
     if (cacher->is_closing)
         fail(cacher);
     else if (entry)
-        cor_loop_post_always(cacher->caches->home, mail);
+        cor_loop_post_always(cacher->cachers->home, mail);
     else
         begin_reading(cacher);
 }
@@ -146,7 +146,7 @@ bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
         return false;
     check->under_way = true;
     check->ours = check->theirs = FNV_64_OFFSET;
-    cor_range_req_init(&check->range, cacher->caches->home, on_read);
+    cor_range_req_init(&check->range, cacher->cachers->home, on_read);
     cor_buf_init(&check->from, 2 * COR_KEY_BYTES_MAX);
     cor_cache_iter_init(&check->iter, &check->snapshot, prefix, prefix, 0);
     if (cor_buf_adds(&check->from, prefix) < 0) {
@@ -154,13 +154,13 @@ bool cor_cacher_consistency_begin(struct cor_cacher *cacher)
         return false;
     }
     check->turn.on_mail = on_turn;
-    cor_loop_post_always(cacher->caches->home, &check->turn);
+    cor_loop_post_always(cacher->cachers->home, &check->turn);
     return true;
 }
 
 void cor_cacher_consistency_tick(struct cor_cacher *cacher)
 {
-    if (cor_caches_now_ms(cacher->caches) >= cacher->check.due_ms &&
+    if (cor_cachers_now_ms(cacher->cachers) >= cacher->check.due_ms &&
         !cor_cacher_consistency_begin(cacher))
         plan_next(cacher);
 }

@@ -95,7 +95,7 @@ void cor_cacher_watch_unlink(struct cacher_watch *w)
         return;
     cacher_count(&reader->counts.lagging, -1);
     if (cor_dlist_empty(&w->bucket->lagging))
-        cor_cacher_watcher_bucket_trim(w->bucket, 0);
+        cor_cacher_watch_bucket_trim(w->bucket, 0);
 }
 
 static void become_idle(struct cacher_watch *w)
@@ -108,10 +108,10 @@ static void become_idle(struct cacher_watch *w)
 }
 
 /* Lagging watches walk the numbers that their bucket keeps, from their own place on. */
-static void keep_offers(struct watcher_bucket *bucket)
+static void keep_offers(struct watch_bucket *bucket)
 {
-    for (const struct watcher_offer *o = bucket->offers; o; o = o->next)
-        cor_cacher_watcher_bucket_push(bucket, o->number);
+    for (const struct watch_offer *o = bucket->offers; o; o = o->next)
+        cor_cacher_watch_bucket_push(bucket, o->number);
 }
 
 static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
@@ -130,9 +130,9 @@ static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 /* Events as they come. A turn first finds the buckets of its events, and then gives each watch all
  * of its own at once: they leave together, in one send. */
 
-static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers)
+static void offer_all(struct cacher_watch *w, const struct watch_offer *offers)
 {
-    for (const struct watcher_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
+    for (const struct watch_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
         struct cor_reader_event event;
 
         cacher_count(&w->reader->counts.visits, 1);
@@ -146,12 +146,12 @@ static void offer_all(struct cacher_watch *w, const struct watcher_offer *offers
 }
 
 /* A callback may close any watch, and open others: each is in the list, or in none, at any time. */
-static void visit(struct watcher_bucket *bucket, uint64_t first)
+static void visit(struct watch_bucket *bucket, uint64_t first)
 {
     struct cor_dlist todo, *link;
 
     if (!cor_dlist_empty(&bucket->lagging)) {
-        cor_cacher_watcher_bucket_trim(bucket, first);
+        cor_cacher_watch_bucket_trim(bucket, first);
         keep_offers(bucket);
     }
     cor_dlist_init(&todo);
@@ -188,7 +188,7 @@ struct sight {
 static struct sight look(struct cacher_reader *reader)
 {
     struct cor_cacher *cacher = reader->cacher;
-    struct sight s = {.published = atomic_load(&cacher->caches->rev)};
+    struct sight s = {.published = atomic_load(&cacher->cachers->rev)};
 
     pthread_mutex_lock(&cacher->cache.lock);
     s.ready = cacher->ready.state == COR_CACHE_READY;
@@ -237,15 +237,15 @@ static void resume_extended(struct cacher_reader *reader, uint64_t done)
     }
 }
 
-#define OFFERS_MAX (COR_WINDOW_SEGMENT_EVENTS * WATCHER_BUCKETS_MAX)
+#define OFFERS_MAX (COR_WINDOW_SEGMENT_EVENTS * WATCH_BUCKETS_MAX)
 
 /* The events of one segment. False: the turn's share is used up; it stops between two revisions, so
  * that a bookmark can say how far it came. */
 static bool dispatch_segment(struct cacher_reader *reader, const struct cor_window_segment *s,
                              uint64_t end, struct turn *turn)
 {
-    struct watcher_bucket *buckets[WATCHER_BUCKETS_MAX];
-    struct watcher_offer offers[OFFERS_MAX];
+    struct watch_bucket *buckets[WATCH_BUCKETS_MAX];
+    struct watch_offer offers[OFFERS_MAX];
     struct cor_dlist touched, *link;
     bool more = true;
     size_t n = 0;
@@ -259,11 +259,11 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
             change->rev == turn->rev || (turn->events < TURN_EVENTS && turn->visits < TURN_VISITS);
         if (!more)
             break;
-        nbuckets = cor_cacher_watcher_index_match(&reader->index, change, buckets);
+        nbuckets = cor_cacher_watch_index_match(&reader->index, change, buckets);
         for (size_t i = 0; i < nbuckets; i++, n++) {
-            offers[n] = (struct watcher_offer){.number = reader->next, .change = change};
+            offers[n] = (struct watch_offer){.number = reader->next, .change = change};
             turn->visits += buckets[i]->n;
-            if (cor_cacher_watcher_bucket_offer(buckets[i], &offers[n]))
+            if (cor_cacher_watch_bucket_offer(buckets[i], &offers[n]))
                 cor_dlist_push(&touched, &buckets[i]->turn);
         }
         cacher_count(&reader->counts.events, 1);
@@ -272,7 +272,7 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
         turn->events++;
     }
     while ((link = cor_dlist_pop(&touched)))
-        visit(COR_CONTAINER_OF(link, struct watcher_bucket, turn), reader->first);
+        visit(COR_CONTAINER_OF(link, struct watch_bucket, turn), reader->first);
     return more;
 }
 
@@ -325,7 +325,7 @@ void cor_cacher_dispatch(struct cacher_reader *reader)
         }
     }
     reader->is_dispatching = false;
-    cor_cacher_watcher_index_purge(&reader->index);
+    cor_cacher_watch_index_purge(&reader->index);
     settle_needs(reader);
     /* What the loop has still to dispatch is needed as well. */
     if (reader->turn_posted && reader->next < atomic_load(&reader->needs))
@@ -347,7 +347,7 @@ void cor_cacher_dispatch_on_turn(struct cor_mail *mail)
 static uint64_t next_place(const struct cacher_watch *w)
 {
     if (w->state == WATCH_LAGGING)
-        return cor_cacher_watcher_bucket_after(w->bucket, w->from);
+        return cor_cacher_watch_bucket_after(w->bucket, w->from);
     return w->from + 1;
 }
 

@@ -19,7 +19,7 @@
 /* There may be many pins: they are looked at no more often than this. */
 #define PIN_LOOK_MS 100
 
-static void weigh(struct cor_caches *c, struct cor_cacher *cacher)
+static void weigh(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     size_t bytes = cor_watch_cache_history_bytes(&cacher->cache);
 
@@ -42,23 +42,23 @@ static void evict_stale(struct cor_cacher *cacher, uint64_t now_ms)
         cor_watch_cache_evict_stale(&cacher->cache);
 }
 
-static struct cor_cacher *find_oldest(struct cor_caches *c)
+static struct cor_cacher *find_oldest(struct cor_cachers *c)
 {
     struct cor_cacher *found = NULL;
     uint64_t found_ms = UINT64_MAX;
 
-    for (size_t i = 0; i < c->ncachers; i++) {
-        struct cor_window_segment *oldest = cor_window_peek_oldest(&c->cachers[i]->cache.window);
+    for (size_t i = 0; i < c->nsorted; i++) {
+        struct cor_window_segment *oldest = cor_window_peek_oldest(&c->sorted[i]->cache.window);
 
         if (oldest && last_ms(oldest) < found_ms) {
-            found = c->cachers[i];
+            found = c->sorted[i];
             found_ms = last_ms(oldest);
         }
     }
     return found;
 }
 
-static bool is_needed(struct cor_caches *c, struct cor_cacher *cacher)
+static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     uint64_t end = cor_window_oldest_end(&cacher->cache.window);
     uint64_t needed = UINT64_MAX;
@@ -85,7 +85,7 @@ static void forget_fresh(struct cor_cacher *cacher)
     pthread_mutex_unlock(&cacher->cache.lock);
 }
 
-static size_t over(const struct cor_caches *c)
+static size_t over(const struct cor_cachers *c)
 {
     size_t used = atomic_load(&c->bytes) + atomic_load(&c->pins.held);
 
@@ -108,13 +108,13 @@ static struct cor_pin *find_pin_locked(struct cor_cacher *cacher, uint64_t now_m
 }
 
 /* The cacher with the oldest of these; the store's revision orders them over all caches. */
-static struct cor_cacher *find_oldest_pinned(struct cor_caches *c, uint64_t now_ms)
+static struct cor_cacher *find_oldest_pinned(struct cor_cachers *c, uint64_t now_ms)
 {
     struct cor_cacher *found = NULL;
     cor_rev found_rev = UINT64_MAX;
 
-    for (size_t i = 0; i < c->ncachers; i++) {
-        struct cor_cacher *cacher = c->cachers[i];
+    for (size_t i = 0; i < c->nsorted; i++) {
+        struct cor_cacher *cacher = c->sorted[i];
         const struct cor_pin *pin;
 
         pthread_mutex_lock(&cacher->cache.lock);
@@ -130,9 +130,9 @@ static struct cor_cacher *find_oldest_pinned(struct cor_caches *c, uint64_t now_
 
 /* Asks for the oldest snapshots of one cache until the budget is met or there is none left to ask
  * for. Their bytes are not counted from now on. False: there was none. */
-static bool ask_back(struct cor_caches *c)
+static bool ask_back(struct cor_cachers *c)
 {
-    uint64_t now_ms = cor_caches_now_ms(c);
+    uint64_t now_ms = cor_cachers_now_ms(c);
     struct cor_cacher *cacher;
     struct cor_pins *pins;
     struct cor_pin *pin;
@@ -158,7 +158,7 @@ static bool ask_back(struct cor_caches *c)
     return true;
 }
 
-static void evict_by_bytes(struct cor_caches *c)
+static void evict_by_bytes(struct cor_cachers *c)
 {
     while (over(c) > 0) {
         bool much = atomic_load(&c->pins.held) > c->bytes_max / 2;
@@ -186,14 +186,14 @@ static void evict_by_bytes(struct cor_caches *c)
     cor_time_budget_rest(&c->time_budget, cor_clock_mono_us(c->clock));
 }
 
-bool cor_caches_evict(struct cor_caches *c)
+bool cor_cachers_evict(struct cor_cachers *c)
 {
-    uint64_t now_ms = cor_caches_now_ms(c);
+    uint64_t now_ms = cor_cachers_now_ms(c);
     size_t budget = RECLAIM_NODES;
     bool more = false;
 
-    for (size_t i = 0; i < c->ncachers; i++) {
-        struct cor_cacher *cacher = c->cachers[i];
+    for (size_t i = 0; i < c->nsorted; i++) {
+        struct cor_cacher *cacher = c->sorted[i];
 
         if (!cacher->changed && !c->sweep)
             continue;

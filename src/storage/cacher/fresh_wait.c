@@ -3,7 +3,7 @@
  * older than a write that was acknowledged meanwhile. */
 #include "storage/cacher/reader_int.h"
 
-static void ask(struct caches_loop *loop);
+static void ask(struct cachers_loop *loop);
 
 static void leave(struct cacher_wait *wait)
 {
@@ -28,13 +28,13 @@ static void on_timer(struct cor_timer *timer)
  * the other. */
 static void stand(struct cacher_wait *wait)
 {
-    struct caches_loop *loop = wait->loop;
+    struct cachers_loop *loop = wait->loop;
 
     cor_dlist_push(&loop->waits, &wait->link);
     pthread_mutex_lock(&loop->lock);
     loop->waiting++;
     pthread_mutex_unlock(&loop->lock);
-    if (caches_has_reached(loop->caches, wait->need)) {
+    if (cachers_have_reached(loop->cachers, wait->need)) {
         leave(wait);
         wait->on_done(wait, true);
     }
@@ -42,7 +42,7 @@ static void stand(struct cacher_wait *wait)
 
 static void on_store_rev(struct cor_engine_req *req)
 {
-    struct caches_loop *loop = COR_CONTAINER_OF(req, struct caches_loop, store_rev.req);
+    struct cachers_loop *loop = COR_CONTAINER_OF(req, struct cachers_loop, store_rev.req);
     cor_rev rev = req->result < 0 ? 0 : loop->store_rev.ret_rev;
     struct cor_dlist answered, *link;
 
@@ -64,10 +64,10 @@ static void on_store_rev(struct cor_engine_req *req)
         stand(wait);
     }
     if (loop->last_waits)
-        cor_caches_loop_last(loop);
+        cor_cachers_loop_last(loop);
 }
 
-static void ask(struct caches_loop *loop)
+static void ask(struct cachers_loop *loop)
 {
     if (loop->is_asking || cor_dlist_empty(&loop->asking))
         return;
@@ -75,10 +75,10 @@ static void ask(struct caches_loop *loop)
     cor_dlist_splice(&loop->asked, &loop->asking);
     cor_range_req_init(&loop->store_rev, loop->loop, on_store_rev);
     loop->store_rev.keys_only = true;
-    cor_engine_range(loop->caches->engine, &loop->store_rev);
+    cor_engine_range(loop->cachers->engine, &loop->store_rev);
 }
 
-int cor_cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
+int cor_cacher_wait_begin(struct cacher_wait *wait, struct cachers_loop *loop, cor_rev need,
                           void (*on_done)(struct cacher_wait *wait, bool in_time))
 {
     int r;
@@ -86,7 +86,7 @@ int cor_cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, co
     wait->loop = loop;
     wait->need = need;
     wait->on_done = on_done;
-    wait->is_asking = need == CACHES_STORE_REV;
+    wait->is_asking = need == CACHERS_STORE_REV;
     cor_timer_init(&wait->timer, loop->loop, on_timer);
     r = cor_timer_set(&wait->timer, FRESH_WAIT_MS);
     if (r < 0) {
@@ -108,7 +108,7 @@ void cor_cacher_wait_cancel(struct cacher_wait *wait)
         leave(wait);
 }
 
-static void end_waits(struct caches_loop *loop)
+static void end_waits(struct cachers_loop *loop)
 {
     struct cor_dlist all, *link;
 
@@ -118,14 +118,14 @@ static void end_waits(struct caches_loop *loop)
         struct cacher_wait *wait = COR_CONTAINER_OF(link, struct cacher_wait, link);
 
         cor_dlist_push(&loop->waits, link);
-        if (!caches_has_reached(loop->caches, wait->need))
+        if (!cachers_have_reached(loop->cachers, wait->need))
             continue;
         leave(wait);
         wait->on_done(wait, true);
     }
 }
 
-static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_dlist *dirty)
+static struct cacher_reader *next_dirty(struct cachers_loop *loop, struct cor_dlist *dirty)
 {
     struct cor_dlist *link;
 
@@ -137,7 +137,7 @@ static struct cacher_reader *next_dirty(struct caches_loop *loop, struct cor_dli
 
 /* What becomes dirty meanwhile comes with a mail of its own: a writer that is faster than this loop
  * must not keep it from its sockets. */
-void cor_caches_loop_news(struct caches_loop *loop)
+void cor_cachers_loop_news(struct cachers_loop *loop)
 {
     struct cacher_reader *reader;
     struct cor_dlist dirty;

@@ -112,7 +112,7 @@ static void on_prepend(struct cor_mail *mail)
         put_in_front(h);
     finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;
-    cor_caches_answer(cacher->caches, mail);
+    cor_cachers_answer(cacher->cachers, mail);
 }
 
 static void on_give_up(struct cor_mail *mail)
@@ -138,7 +138,7 @@ static void on_answer(struct cor_mail *mail)
 static void prepend(struct history_reading *h)
 {
     h->mail.on_mail = on_prepend;
-    cor_caches_command(h->cacher->caches, &h->mail);
+    cor_cachers_command(h->cacher->cachers, &h->mail);
 }
 
 static int entry_of(struct history_reading *h, const struct cor_kv *kv,
@@ -205,7 +205,7 @@ static int grow(struct history_reading *h)
 static int add(struct history_reading *h, const struct cor_feed_event *change)
 {
     struct cor_window_event event = {.rev = change->kv->mod_rev,
-                                     .at_ms = cor_caches_now_ms(h->cacher->caches)};
+                                     .at_ms = cor_cachers_now_ms(h->cacher->cachers)};
     size_t bytes = 0;
     int r = grow(h);
 
@@ -284,7 +284,7 @@ static void on_broken(struct store_feed *feed, int err, const char *message)
 
 static int open_feed(struct history_reading *h)
 {
-    int r = cor_store_feed_open(&h->feed, h->cacher->caches->engine, h->cacher->caches->home,
+    int r = cor_store_feed_open(&h->feed, h->cacher->cachers->engine, h->cacher->cachers->home,
                                 store_key_str(&h->cacher->prefix),
                                 store_key_end(&h->cacher->prefix), h->start, CREDIT);
 
@@ -354,7 +354,7 @@ static void on_wanted(struct cor_mail *mail)
     h = cor_calloc(1, sizeof(*h));
     if (!h) {
         mail->on_mail = on_give_up;
-        cor_caches_command(cacher->caches, mail);
+        cor_cachers_command(cacher->cachers, mail);
         return;
     }
     h->cacher = cacher;
@@ -363,17 +363,17 @@ static void on_wanted(struct cor_mail *mail)
     h->feed.on_batch = on_batch;
     h->feed.on_broken = on_broken;
     h->feed.on_closed = on_closed;
-    cor_engine_req_init(&h->status.req, cacher->caches->home, on_status);
+    cor_engine_req_init(&h->status.req, cacher->cachers->home, on_status);
     pthread_mutex_lock(&cacher->cache.lock);
     h->asked = h->start = cacher->history.from;
     h->base = cacher->cache.window.base;
     h->generation = cacher->ready.generation;
-    h->bytes_max = cacher->caches->bytes_max / BYTES_SHARE;
+    h->bytes_max = cacher->cachers->bytes_max / BYTES_SHARE;
     h->bytes_max -=
         h->bytes_max < cacher->cache.history_bytes ? h->bytes_max : cacher->cache.history_bytes;
     pthread_mutex_unlock(&cacher->cache.lock);
     cacher->reading = h;
-    cor_engine_status(cacher->caches->engine, &h->status);
+    cor_engine_status(cacher->cachers->engine, &h->status);
 }
 
 void cor_cacher_history_init(struct cor_cacher *cacher)
@@ -389,7 +389,7 @@ uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
     if (wants->asked == wants->done) {
         wants->asked++;
         wants->from = from;
-        cor_loop_post_always(cacher->caches->home, &cacher->history_mail);
+        cor_loop_post_always(cacher->cachers->home, &cacher->history_mail);
     } else if (from < wants->from) {
         wants->from = from;
     }

@@ -224,7 +224,7 @@ void cor_cacher_cursors_let_go(struct cacher_reader *reader)
         if (!cor_cache_snapshot_is_leaving(&cursor->snapshot))
             continue;
         if (cursor->base.on_lost && cursor->base.on_lost(cursor->base.lost_arg))
-            atomic_fetch_add(&reader->cacher->caches->ended_lists, 1);
+            atomic_fetch_add(&reader->cacher->cachers->ended_lists, 1);
         else
             cor_cache_snapshot_stay(&cursor->snapshot);
     }

@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 
-bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct caches_loop *loop)
+bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct cachers_loop *loop)
 {
     bool wanted;
 
@@ -61,7 +61,7 @@ struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
     stats.checks_passed = atomic_load(&cacher->check.passed);
     stats.checks_failed = atomic_load(&cacher->check.failed);
     stats.checks_errors = atomic_load(&cacher->check.errors);
-    for (size_t i = 0; i < cacher->caches->nloops; i++) {
+    for (size_t i = 0; i < cacher->cachers->nloops; i++) {
         struct cor_cacher_reader_stats r;
 
         if (!cacher->readers[i])
@@ -97,12 +97,12 @@ static void reader_free(struct cor_reader *base)
     assert(reader->busy == 0 && cor_loop_is_current(reader->loop->loop));
     assert(reader->started == 0 && reader->extending == 0);
     pthread_mutex_lock(&cacher->cache.lock);
-    cacher->readers[reader->loop - cacher->caches->loops] = NULL;
+    cacher->readers[reader->loop - cacher->cachers->loops] = NULL;
     pthread_mutex_lock(&reader->loop->lock);
     cor_dlist_remove(&reader->dirty);
     pthread_mutex_unlock(&reader->loop->lock);
     pthread_mutex_unlock(&cacher->cache.lock);
-    cor_cacher_watcher_index_deinit(&reader->index);
+    cor_cacher_watch_index_deinit(&reader->index);
     cor_reader_free(reader->raw);
     cor_free(reader);
 }
@@ -115,11 +115,11 @@ static const struct cor_reader_ops reader_ops = {
     .free = reader_free,
 };
 
-static struct caches_loop *find_loop(struct cor_caches *caches, const struct cor_loop *loop)
+static struct cachers_loop *find_loop(struct cor_cachers *cachers, const struct cor_loop *loop)
 {
-    for (size_t i = 0; i < caches->nloops; i++) {
-        if (caches->loops[i].loop == loop)
-            return &caches->loops[i];
+    for (size_t i = 0; i < cachers->nloops; i++) {
+        if (cachers->loops[i].loop == loop)
+            return &cachers->loops[i];
     }
     return NULL;
 }
@@ -138,18 +138,18 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     reader->base.ops = &reader_ops;
     reader->cacher = cacher;
     reader->store = store;
-    reader->loop = find_loop(cacher->caches, store->loop);
+    reader->loop = find_loop(cacher->cachers, store->loop);
     assert(reader->loop && cor_loop_is_current(store->loop));
     cor_dlist_init(&reader->dirty);
     cor_dlist_init(&reader->watches);
     cor_dlist_init(&reader->cursors);
-    cor_cacher_watcher_index_init(&reader->index, store_key_str(&cacher->prefix),
-                                  &cacher->caches->bytes);
+    cor_cacher_watch_index_init(&reader->index, store_key_str(&cacher->prefix),
+                                &cacher->cachers->bytes);
     reader->turn.on_mail = cor_cacher_dispatch_on_turn;
     atomic_init(&reader->needs, UINT64_MAX);
     pthread_mutex_lock(&cacher->cache.lock);
-    assert(!cacher->readers[reader->loop - cacher->caches->loops]);
-    cacher->readers[reader->loop - cacher->caches->loops] = reader;
+    assert(!cacher->readers[reader->loop - cacher->cachers->loops]);
+    cacher->readers[reader->loop - cacher->cachers->loops] = reader;
     pthread_mutex_unlock(&cacher->cache.lock);
     *ret_reader = &reader->base;
     return 0;

@@ -41,7 +41,7 @@ static void on_stored(void *arg, const struct cor_store_reply *stored)
     struct get_op *op = arg;
 
     if (stored->object)
-        cor_caches_saw(op->reader->cacher->caches, stored->object->rev);
+        cor_cachers_saw(op->reader->cacher->cachers, stored->object->rev);
     reply(op, stored->err, stored->status, stored->object);
 }
 
@@ -94,7 +94,7 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
         read_store(op);
     else
         reply(op,
-              cor_status_too_large_rv(&status, op->want, atomic_load(&wait->loop->caches->rev),
+              cor_status_too_large_rv(&status, op->want, atomic_load(&wait->loop->cachers->rev),
                                       TOO_LARGE_RETRY_S),
               &status, NULL);
 }
@@ -102,12 +102,12 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
 static void on_mail(struct cor_mail *mail)
 {
     struct get_op *op = COR_CONTAINER_OF(mail, struct get_op, mail);
-    struct cor_caches *caches = op->reader->cacher->caches;
-    cor_rev need = op->consistent ? caches_consistent_rev(caches) : caches_need(op->want);
+    struct cor_cachers *cachers = op->reader->cacher->cachers;
+    cor_rev need = op->consistent ? cachers_consistent_rev(cachers) : cachers_need(op->want);
 
     if (!cor_cacher_is_ready(op->reader->cacher))
         read_store(op);
-    else if (caches_has_reached(caches, need))
+    else if (cachers_have_reached(cachers, need))
         read_cache(op);
     else if (cor_cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
         read_store(op);

@@ -1,10 +1,10 @@
 /* Inside cacher/: the reader of one loop, what its reads wait for, and its watches.
- * Thread: the loop's, but for what is under the caches_loop's lock. */
+ * Thread: the loop's, but for what is under the cachers_loop's lock. */
 #ifndef COR_STORAGE_CACHER_READER_INT_H
 #define COR_STORAGE_CACHER_READER_INT_H
 
 #include "storage/cacher/cacher_int.h"
-#include "storage/cacher/watcher_index.h"
+#include "storage/cacher/watch_index.h"
 
 /* As long as this a read waits for a revision. */
 #define FRESH_WAIT_MS 3000
@@ -21,14 +21,14 @@ struct cacher_reader {
     struct cor_cacher *cacher;
     struct cor_store *store;
     struct cor_reader *raw; /* of the store */
-    struct caches_loop *loop;
+    struct cachers_loop *loop;
     struct cor_dlist dirty; /* in loop->dirty; under loop->lock */
     size_t nwatches;        /* whose news are wanted; under loop->lock, written by the loop */
     size_t busy;            /* reads, watches and cursors */
     atomic_bool asked_back; /* some snapshot of its watches or cursors is to be let go */
     struct cor_dlist cursors;
 
-    struct watcher_index index;
+    struct watch_index index;
     struct cor_dlist watches; /* all that have not ended */
     size_t started;           /* of these, how many have a place in the window or are idle */
     size_t extending;         /* and how many wait for history */
@@ -46,12 +46,12 @@ struct cacher_reader {
 };
 
 /* What a consistent read waits for when others write to the same store: the store's revision, which
- * is asked for first. No revision that a client names is this one: see caches_need(). */
-#define CACHES_STORE_REV UINT64_MAX
+ * is asked for first. No revision that a client names is this one: see cachers_need(). */
+#define CACHERS_STORE_REV UINT64_MAX
 
 /* The revision to wait for when a client asks for `asked`, which may be any number. No store
  * reaches COR_REV_MAX, so waiting for it fails as waiting for every larger number would. */
-static inline cor_rev caches_need(cor_rev asked)
+static inline cor_rev cachers_need(cor_rev asked)
 {
     return asked < COR_REV_MAX ? asked : COR_REV_MAX;
 }
@@ -69,27 +69,28 @@ struct cacher_wait {
     struct cor_dlist
         link; /* in the loop's waits, or among those that ask for the store's revision */
     bool is_asking;
-    struct caches_loop *loop;
+    struct cachers_loop *loop;
     cor_rev need;
     struct cor_timer timer;
     void (*on_done)(struct cacher_wait *wait, bool in_time);
 };
 
 /* on_done follows, perhaps before this returns. 0, or -COR_ENOMEM: it does not. */
-int cor_cacher_wait_begin(struct cacher_wait *wait, struct caches_loop *loop, cor_rev need,
+int cor_cacher_wait_begin(struct cacher_wait *wait, struct cachers_loop *loop, cor_rev need,
                           void (*on_done)(struct cacher_wait *wait, bool in_time));
 /* on_done does not follow. Harmless when nothing is waited for; `wait` may be zeroed. */
 void cor_cacher_wait_cancel(struct cacher_wait *wait);
 
-static inline bool caches_has_reached(const struct cor_caches *caches, cor_rev rev)
+static inline bool cachers_have_reached(const struct cor_cachers *cachers, cor_rev rev)
 {
-    return atomic_load(&caches->rev) >= rev;
+    return atomic_load(&cachers->rev) >= rev;
 }
 
-/* The revision that a consistent read must have, or CACHES_STORE_REV. */
-static inline cor_rev caches_consistent_rev(const struct cor_caches *caches)
+/* The revision that a consistent read must have, or CACHERS_STORE_REV. */
+static inline cor_rev cachers_consistent_rev(const struct cor_cachers *cachers)
 {
-    return cor_engine_shares_store(caches->engine) ? CACHES_STORE_REV : atomic_load(&caches->seen);
+    return cor_engine_shares_store(cachers->engine) ? CACHERS_STORE_REV
+                                                    : atomic_load(&cachers->seen);
 }
 
 /* The reader of `base`, for the operations' files. */

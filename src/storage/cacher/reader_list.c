@@ -48,7 +48,7 @@ static void on_stored(void *arg, int err, struct cor_status *status,
     struct list_op *op = arg;
 
     if (take_cursor)
-        cor_caches_saw(op->reader->cacher->caches, take_cursor->rev);
+        cor_cachers_saw(op->reader->cacher->cachers, take_cursor->rev);
     reply(op, err, status, take_cursor);
 }
 
@@ -80,7 +80,7 @@ static bool is_consistent(const struct list_op *op)
 static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snapshot)
 {
     struct cor_cacher *cacher = op->reader->cacher;
-    cor_rev published = atomic_load(&cacher->caches->rev);
+    cor_rev published = atomic_load(&cacher->cachers->rev);
     int r;
 
     if (!cor_cacher_is_ready(cacher) || (is_exact(op) && !atomic_load(&cacher->check.agrees)))
@@ -154,7 +154,7 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
         read_store(op);
     else
         reply(op,
-              cor_status_too_large_rv(&status, op->plan.rev, atomic_load(&wait->loop->caches->rev),
+              cor_status_too_large_rv(&status, op->plan.rev, atomic_load(&wait->loop->cachers->rev),
                                       TOO_LARGE_RETRY_S),
               &status, NULL);
 }
@@ -162,12 +162,12 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
 static void on_mail(struct cor_mail *mail)
 {
     struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
-    struct cor_caches *caches = op->reader->cacher->caches;
-    cor_rev need = is_consistent(op) ? caches_consistent_rev(caches) : caches_need(op->plan.rev);
+    struct cor_cachers *cachers = op->reader->cacher->cachers;
+    cor_rev need = is_consistent(op) ? cachers_consistent_rev(cachers) : cachers_need(op->plan.rev);
 
     if (is_exact(op) && !op->opts.options.recursive)
         read_store(op);
-    else if (caches_has_reached(caches, need))
+    else if (cachers_have_reached(cachers, need))
         read_cache(op);
     else if (cor_cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
         read_store(op);
@@ -217,7 +217,7 @@ static int check_ready(struct list_op *op, struct cor_status *reterr_status)
     int r;
 
     pthread_mutex_lock(&cacher->cache.lock);
-    r = cor_ready_check(&cacher->ready, cor_caches_now_ms(cacher->caches), reterr_status);
+    r = cor_ready_check(&cacher->ready, cor_cachers_now_ms(cacher->cachers), reterr_status);
     pthread_mutex_unlock(&cacher->cache.lock);
     op->mail.on_mail = r < 0 ? on_mail_not_ready : on_mail;
     if (r == -COR_EBUSY && !op->predicate && op->opts.options.limit > 0) {

@@ -91,7 +91,7 @@ static int apply(struct cor_cacher *cacher, struct cor_str key, struct cor_cache
         pthread_mutex_lock(&cacher->cache.lock);
     cacher->locked = true;
     r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, rev_of(rv),
-                                     cor_caches_now_ms(cacher->caches));
+                                     cor_cachers_now_ms(cacher->cachers));
     if (cacher->ends_rev || r < 0)
         cor_cacher_unlock(cacher);
     return r < 0 ? cor_store_no_memory(reterr) : 0;

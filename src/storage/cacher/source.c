@@ -31,7 +31,7 @@ static struct cor_cacher *of_mail(struct cor_mail *mail)
 /* The reflector's time: the caches', but for a retry, which comes when the timer says so. */
 uint64_t cor_cacher_source_now_ms(struct cor_cacher *cacher)
 {
-    uint64_t now = cor_caches_now_ms(cacher->caches);
+    uint64_t now = cor_cachers_now_ms(cacher->cachers);
 
     if (now > cacher->now_ms)
         cacher->now_ms = now;
@@ -46,7 +46,7 @@ static void on_begin(struct cor_mail *mail)
 
     cacher->list.err = cor_cacher_begin_list(cacher);
     mail->on_mail = on_begun;
-    cor_caches_answer(cacher->caches, mail);
+    cor_cachers_answer(cacher->cachers, mail);
 }
 
 static void on_install(struct cor_mail *mail)
@@ -55,7 +55,7 @@ static void on_install(struct cor_mail *mail)
 
     cacher->list.err = cor_cacher_install(cacher, cacher->list.rev);
     mail->on_mail = on_installed;
-    cor_caches_answer(cacher->caches, mail);
+    cor_cachers_answer(cacher->cachers, mail);
 }
 
 /* The home loop's. */
@@ -99,7 +99,7 @@ static void fail_with(struct cor_cacher *cacher, int err)
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
-    cor_caches_list_error(cacher->caches, err, &status);
+    cor_cachers_list_error(cacher->cachers, err, &status);
     fail(cacher, &status);
 }
 
@@ -108,12 +108,12 @@ static void read_page(struct cor_cacher *cacher)
     struct source_list *list = &cacher->list;
 
     cor_range_req_deinit(&list->range);
-    cor_range_req_init(&list->range, cacher->caches->home, on_read);
+    cor_range_req_init(&list->range, cacher->cachers->home, on_read);
     list->range.key = cor_buf_str(&list->from);
     list->range.end = store_key_end(&cacher->prefix);
     list->range.at = list->rev;
     list->is_reading = true;
-    cor_engine_range(cacher->caches->engine, &list->range);
+    cor_engine_range(cacher->cachers->engine, &list->range);
 }
 
 static int read_ahead(struct cor_cacher *cacher)
@@ -158,7 +158,7 @@ static void go_on(struct cor_cacher *cacher)
 
     if (!list->more) {
         list->mail.on_mail = on_install;
-        cor_caches_command(cacher->caches, &list->mail);
+        cor_cachers_command(cacher->cachers, &list->mail);
     } else if (list->is_reading) {
         list->is_waiting = true;
     } else {
@@ -218,7 +218,7 @@ static void on_turn(struct cor_mail *mail)
     else if (cacher->list.cancelled)
         end(cacher, true);
     else if (cacher->list.at < cacher->list.nkvs)
-        cor_loop_post_always(cacher->caches->home, mail);
+        cor_loop_post_always(cacher->cachers->home, mail);
     else
         go_on(cacher);
 }
@@ -264,8 +264,8 @@ static void on_installed(struct cor_mail *mail)
 
 void cor_cacher_source_retry(struct cor_cacher *cacher)
 {
-    cor_dlist_push(&cacher->caches->retries, &cacher->retry);
-    cor_caches_retry_soon(cacher->caches);
+    cor_dlist_push(&cacher->cachers->retries, &cacher->retry);
+    cor_cachers_retry_soon(cacher->cachers);
 }
 
 void cor_cacher_source_tick(struct cor_cacher *cacher)
@@ -289,14 +289,14 @@ static void driver_list(struct cor_reflector_driver *driver, const struct cor_li
     struct source_list *list = &cacher->list;
 
     assert(!list->under_way);
-    cor_range_req_init(&list->range, cacher->caches->home, on_read);
+    cor_range_req_init(&list->range, cacher->cachers->home, on_read);
     cor_buf_init(&list->from, 2 * COR_KEY_BYTES_MAX);
     list->under_way = true;
     list->cancelled = list->is_over = false;
     list->rev = 0;
     list->err = 0;
     list->mail.on_mail = on_begin;
-    cor_caches_command(cacher->caches, &list->mail);
+    cor_cachers_command(cacher->cachers, &list->mail);
 }
 
 /* What the writer has kept since the list began, and keeps coming, is the watch. */
@@ -335,7 +335,7 @@ static void on_round_end(void *arg, const struct cor_status *error)
 
     pthread_mutex_lock(&cacher->cache.lock);
     cor_ready_fail(&cacher->ready, error ? cor_status_message(error) : cacher->why,
-                   cor_caches_now_ms(cacher->caches));
+                   cor_cachers_now_ms(cacher->cachers));
     pthread_mutex_unlock(&cacher->cache.lock);
 }
 

@@ -84,7 +84,7 @@ void cor_cacher_watches_let_go(struct cacher_reader *reader)
             continue;
         }
         cacher_count(&reader->counts.evicted, 1);
-        atomic_fetch_add(&reader->cacher->caches->ended_watches, 1);
+        atomic_fetch_add(&reader->cacher->cachers->ended_watches, 1);
         cor_cacher_watch_end(w, NULL);
     }
 }
@@ -99,9 +99,9 @@ static void end_no_memory(struct cacher_watch *w)
 static void watch_free(struct cacher_watch *w)
 {
     w->reader->busy--;
-    cor_cacher_watcher_index_leave(&w->reader->index, w->bucket);
+    cor_cacher_watch_index_leave(&w->reader->index, w->bucket);
     if (!w->reader->is_dispatching)
-        cor_cacher_watcher_index_purge(&w->reader->index);
+        cor_cacher_watch_index_purge(&w->reader->index);
     sync_free(w);
     store_key_deinit(&w->key);
     cor_free(w);
@@ -309,7 +309,7 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
 {
     struct cacher_reader *reader = w->reader;
     struct cor_cacher *cacher = reader->cacher;
-    cor_rev rev = atomic_load(&cacher->caches->rev);
+    cor_rev rev = atomic_load(&cacher->cachers->rev);
     bool ready;
     int r = 0;
 
@@ -351,22 +351,22 @@ static void on_fresh(struct cacher_wait *wait, bool in_time)
         cor_cacher_watch_begin(w);
         return;
     }
-    if (wait->need == CACHES_STORE_REV)
+    if (wait->need == CACHERS_STORE_REV)
         cor_status_set(&sync->status, -COR_EUNREACHABLE, "the store does not tell its revision");
     else
         cor_status_too_large_rv(&sync->status, w->plan.rev > 0 ? w->plan.rev : wait->need,
-                                atomic_load(&wait->loop->caches->rev), TOO_LARGE_RETRY_S);
+                                atomic_load(&wait->loop->cachers->rev), TOO_LARGE_RETRY_S);
     cor_cacher_watch_end(w, &sync->status);
 }
 
 static void freshen(struct cacher_watch *w)
 {
-    struct cor_caches *caches = w->reader->cacher->caches;
-    cor_rev need = w->plan.mode == COR_READ_CONSISTENT ? caches_consistent_rev(caches)
-                                                       : caches_need(w->plan.rev);
+    struct cor_cachers *cachers = w->reader->cacher->cachers;
+    cor_rev need = w->plan.mode == COR_READ_CONSISTENT ? cachers_consistent_rev(cachers)
+                                                       : cachers_need(w->plan.rev);
 
     w->state = WATCH_FRESHENING;
-    if (!w->plan.initial_events || caches_has_reached(caches, need))
+    if (!w->plan.initial_events || cachers_have_reached(cachers, need))
         cor_cacher_watch_begin(w);
     else if (cor_cacher_wait_begin(&w->sync->wait, w->reader->loop, need, on_fresh) < 0)
         end_no_memory(w);
@@ -497,7 +497,7 @@ static bool is_deep(struct cor_str prefix, size_t from)
 
     for (size_t i = from; i < prefix.n; i++)
         depth += prefix.p[i] == '/';
-    return depth > WATCHER_PREFIX_DEPTH_MAX;
+    return depth > WATCH_PREFIX_DEPTH_MAX;
 }
 
 static int join_key(struct cacher_watch *w, struct cor_str name)
@@ -507,29 +507,29 @@ static int join_key(struct cacher_watch *w, struct cor_str name)
     cor_buf_init(&key, SIZE_MAX / 2);
     if (cor_buf_adds(&key, store_key_str(&w->key)) < 0 || cor_buf_adds(&key, name) < 0)
         return -COR_ENOMEM;
-    return cor_cacher_watcher_index_join(&w->reader->index, BUCKET_KEY, cor_buf_str(&key),
-                                         &w->bucket);
+    return cor_cacher_watch_index_join(&w->reader->index, BUCKET_KEY, cor_buf_str(&key),
+                                       &w->bucket);
 }
 
 static int join(struct cacher_watch *w)
 {
     struct cor_cacher *cacher = w->reader->cacher;
-    struct watcher_index *index = &w->reader->index;
+    struct watch_index *index = &w->reader->index;
     struct cor_str key = store_key_str(&w->key);
     bool all = key.n <= cacher->prefix.n;
     struct cor_str value;
 
     if (!w->recursive)
-        return cor_cacher_watcher_index_join(index, BUCKET_KEY, key, &w->bucket);
+        return cor_cacher_watch_index_join(index, BUCKET_KEY, key, &w->bucket);
     if (w->predicate && all == !cacher->namespaced &&
         cor_predicate_requires(w->predicate, COR_STR("metadata.name"), &value))
         return join_key(w, value);
     if (w->predicate && cacher->trigger_field.n > 0 &&
         cor_predicate_requires(w->predicate, cacher->trigger_field, &value) && is_plain(value))
-        return cor_cacher_watcher_index_join(index, BUCKET_TRIGGER, value, &w->bucket);
+        return cor_cacher_watch_index_join(index, BUCKET_TRIGGER, value, &w->bucket);
     if (all || is_deep(key, cacher->prefix.n))
-        return cor_cacher_watcher_index_join(index, BUCKET_ALL, cor_str("", 0), &w->bucket);
-    return cor_cacher_watcher_index_join(index, BUCKET_PREFIX, key, &w->bucket);
+        return cor_cacher_watch_index_join(index, BUCKET_ALL, cor_str("", 0), &w->bucket);
+    return cor_cacher_watch_index_join(index, BUCKET_PREFIX, key, &w->bucket);
 }
 
 static int watch_init(struct cacher_watch *w, struct cor_str key,
@@ -557,7 +557,7 @@ static int check_ready(struct cacher_watch *w, struct cor_status *reterr_status)
     int r;
 
     pthread_mutex_lock(&cacher->cache.lock);
-    r = cor_ready_check(&cacher->ready, cor_caches_now_ms(cacher->caches), reterr_status);
+    r = cor_ready_check(&cacher->ready, cor_cachers_now_ms(cacher->cachers), reterr_status);
     w->generation = cacher->ready.generation;
     pthread_mutex_unlock(&cacher->cache.lock);
     return r;

@@ -24,7 +24,7 @@ struct cor_kept_root {
 };
 
 struct cor_watch_cache {
-    pthread_mutex_t lock; /* before the tree's own and before a caches_loop's */
+    pthread_mutex_t lock; /* before the tree's own and before a cachers_loop's */
     struct cor_btree *tree;
     struct cor_window window;
     cor_rev rev;                 /* of the list, or of the last event */

@@ -52,7 +52,7 @@ struct cacher_watch {
     uint64_t generation;   /* of the cache that it watches */
     struct cor_dlist link; /* in a list of the bucket */
     struct cor_dlist all;  /* in the reader's watches */
-    struct watcher_bucket *bucket;
+    struct watch_bucket *bucket;
     struct store_key key;
     const struct cor_predicate *predicate; /* NULL: everything */
     struct cor_watch_plan plan;

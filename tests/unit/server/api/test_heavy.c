@@ -352,10 +352,10 @@ static bool has_no_calls(void *arg)
 
 static void open_cached(struct fx *fx)
 {
-    static const struct cor_api_cache_opts opts = {.bytes_max = 0};
+    static const struct cor_api_cachers_opts opts = {.bytes_max = 0};
 
     fx_open(fx);
-    assert_int_equal(cor_api_open_caches(fx->api, &opts, NULL), 0);
+    assert_int_equal(cor_api_open_cachers(fx->api, &opts, NULL), 0);
     assert_true(cor_loop_run_until(fx->loop, is_synced, fx, FX_TIMEOUT_MS));
     fx_bootstrap(fx);
 }
@@ -366,7 +366,7 @@ static void close_cached(struct fx *fx)
 
     assert_true(cor_loop_run_until(fx->loop, has_no_calls, fx, FX_TIMEOUT_MS));
     cor_api_loop_release(cor_api_loop(fx->api, 0));
-    if (cor_api_close_caches(fx->api, set_true, &is_closed))
+    if (cor_api_close_cachers(fx->api, set_true, &is_closed))
         assert_true(cor_loop_run_until(fx->loop, is_true, &is_closed, FX_TIMEOUT_MS));
     fx_close(fx);
 }

@@ -245,7 +245,7 @@ static bool is_ready(void *arg)
 
 static void open_cacher(struct fake *f)
 {
-    struct cor_cacher_opts cacher = {.caches = f->caches,
+    struct cor_cacher_opts cacher = {.cachers = f->cachers,
                                      .store = f->store,
                                      .namespaced = true,
                                      .trigger_field = "spec.nodeName"};
@@ -281,7 +281,7 @@ void fake_open(struct fake *f, size_t bytes_max)
         .api_version = COR_STR("v1"),
         .kind = COR_STR("Pod"),
     };
-    struct cor_caches_opts caches = {
+    struct cor_cachers_opts cachers = {
         .engine = &f->engine,
         .loops = &f->loop,
         .nloops = 1,
@@ -298,7 +298,7 @@ void fake_open(struct fake *f, size_t bytes_max)
     assert_int_equal(cor_loop_new(MAIL_MAX, &f->loop), 0);
     store.loop = f->loop;
     assert_int_equal(cor_store_new(&store, &f->store, NULL), 0);
-    assert_int_equal(cor_caches_open(&caches, &f->caches), 0);
+    assert_int_equal(cor_cachers_open(&cachers, &f->cachers), 0);
     open_cacher(f);
 }
 
@@ -307,7 +307,7 @@ void fake_close(struct fake *f)
     bool closed = false;
 
     close_cacher(f);
-    cor_caches_close(f->caches, set_true, &closed);
+    cor_cachers_close(f->cachers, set_true, &closed);
     fake_wait(f, is_true, &closed);
     cor_store_free(f->store);
     for (size_t i = 0; i < f->nlog; i++) {

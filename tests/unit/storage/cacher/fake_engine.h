@@ -34,7 +34,7 @@ struct fake {
     struct cor_feed_event *log;
     size_t nlog;
     struct cor_store *store;
-    struct cor_caches *caches;
+    struct cor_cachers *cachers;
     struct cor_cacher *cacher;
     struct cor_reader *reader;
 };

@@ -202,7 +202,7 @@ TEST(history, that_nobody_begins_with_puts_evictions_off_only_once)
     fake_release(&f);
     fake_settle(&f);
     for (int round = 0; round < 2; round++) {
-        put_off = cor_caches_stats(f.caches).put_off;
+        put_off = cor_cachers_stats(f.cachers).put_off;
         for (int i = 0; i < 600; i++) {
             change(1, filler);
             cor_clock_manual_advance(&f.clock, 1);
@@ -212,7 +212,7 @@ TEST(history, that_nobody_begins_with_puts_evictions_off_only_once)
         fake_bump(&f);
     }
     assert_true(put_off > 0);
-    assert_int_equal(cor_caches_stats(f.caches).put_off, put_off);
+    assert_int_equal(cor_cachers_stats(f.cachers).put_off, put_off);
     fake_close(&f);
 }
 
@@ -250,7 +250,7 @@ TEST(history, within_the_budget_the_youngest_are_kept)
     fake_settle(&f);
     assert_int_equal(w.error, 410);
     fake_watch_close(&w);
-    assert_in_range(cor_caches_stats(f.caches).bytes, 20u << 10, 80u << 10);
+    assert_in_range(cor_cachers_stats(f.cachers).bytes, 20u << 10, 80u << 10);
     open_from(&w, last - 10);
     fake_settle(&f);
     assert_int_equal(w.n, 10);
@@ -304,7 +304,7 @@ TEST(history, that_grows_again_stays_within_the_budget)
     fake_wait(&f, is_up_to_date, &w);
     assert_int_equal(w.error, 410);
     fake_watch_close(&w);
-    assert_in_range(cor_caches_stats(f.caches).bytes, 4u << 20, 10u << 20);
+    assert_in_range(cor_cachers_stats(f.cachers).bytes, 4u << 20, 10u << 20);
     fake_close(&f);
 }
 

@@ -315,9 +315,9 @@ static bool has_ended(struct fake_watch *w)
     return w->ended;
 }
 
-static struct cor_caches_stats stats(void)
+static struct cor_cachers_stats stats(void)
 {
-    return cor_caches_stats(f.caches);
+    return cor_cachers_stats(f.cachers);
 }
 
 static size_t window_events(void)

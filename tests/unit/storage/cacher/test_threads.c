@@ -429,33 +429,33 @@ static void *run_side(void *arg)
     return NULL;
 }
 
-static void open_caches(void)
+static void open_cachers(void)
 {
     struct cor_loop *loops[LOOPS + 1] = {c.loop};
-    struct cor_caches_opts caches = {.engine = c.engine,
-                                     .loops = loops,
-                                     .nloops = LOOPS + 1,
-                                     .bytes_max = is_rough ? 1 : 1u << 20,
-                                     .clock = is_slow ? &slow_clock.clock : NULL};
+    struct cor_cachers_opts cachers = {.engine = c.engine,
+                                       .loops = loops,
+                                       .nloops = LOOPS + 1,
+                                       .bytes_max = is_rough ? 1 : 1u << 20,
+                                       .clock = is_slow ? &slow_clock.clock : NULL};
     struct cor_cacher_opts cacher = {.store = c.store};
 
     for (unsigned i = 0; i < LOOPS; i++)
         loops[i + 1] = sides[i].loop;
-    assert_int_equal(cor_caches_open(&caches, &c.caches), 0);
-    cacher.caches = c.caches;
+    assert_int_equal(cor_cachers_open(&cachers, &c.cachers), 0);
+    cacher.cachers = c.cachers;
     assert_int_equal(cor_cacher_open(&cacher, &c.cacher, NULL), 0);
     while (!cor_cacher_is_ready(c.cacher))
         cor_loop_run_until(c.loop, never, NULL, 5);
 }
 
-static void close_caches(void)
+static void close_cachers(void)
 {
     bool closed = false;
 
     cor_cacher_close(c.cacher, set_true, &closed);
     conf_wait(&c, &closed);
     closed = false;
-    cor_caches_close(c.caches, set_true, &closed);
+    cor_cachers_close(c.cachers, set_true, &closed);
     conf_wait(&c, &closed);
 }
 
@@ -476,9 +476,9 @@ static void check_states(void)
     }
 }
 
-static struct cor_caches_stats run(const struct cor_transformer *transformer)
+static struct cor_cachers_stats run(const struct cor_transformer *transformer)
 {
-    struct cor_caches_stats stats;
+    struct cor_cachers_stats stats;
     cor_rev last = 0;
 
     made = written = freed = stopped = 0;
@@ -492,16 +492,16 @@ static struct cor_caches_stats run(const struct cor_transformer *transformer)
         assert_int_equal(pthread_create(&sides[i].thread, NULL, run_side, &sides[i]), 0);
     }
     turn_until_all(c.loop, &made);
-    open_caches();
+    open_cachers();
     atomic_store(&may_run, true);
     turn_until_all(c.loop, &written);
     for (unsigned i = 0; i < LOOPS; i++)
         last = sides[i].final > last ? sides[i].final : last;
     atomic_store(&final_rev, last);
     turn_until_all(c.loop, &freed);
-    stats = cor_caches_stats(c.caches);
+    stats = cor_cachers_stats(c.cachers);
     assert_int_equal(stats.pinned, 0);
-    close_caches();
+    close_cachers();
     c.store->transformer = cor_transformer_identity();
     check_states();
     atomic_store(&may_stop, true);
@@ -546,7 +546,7 @@ TEST(threads, watches_that_end_go_on_without_a_gap_through_relists_and_evictions
 
 TEST(threads, slow_lists_and_watches_are_ended_on_their_loops_while_others_write)
 {
-    struct cor_caches_stats stats;
+    struct cor_cachers_stats stats;
 
     is_rough = is_slow = true;
     cor_clock_manual_init(&slow_clock, 1000, 0);

@@ -50,7 +50,7 @@ TEST(cacher_watch, events_for_another_node_neither_end_nor_cost_an_idle_watcher)
     assert_int_equal(stats().visits, 0);
     assert_int_equal(stats().walked, 0);
     assert_int_equal(stats().idle, 1);
-    assert_true(cor_caches_stats(f.caches).evicted > 0);
+    assert_true(cor_cachers_stats(f.cachers).evicted > 0);
     cor_watch_resume(b.watch);
     fake_put(&f, "ns", "p", "node-b", NULL);
     fake_settle(&f);
@@ -215,9 +215,9 @@ TEST(cacher_watch, what_is_kept_for_a_lagging_watcher_counts_as_history)
         fake_put(&f, "ns", "p", "node-a", NULL);
     fake_settle(&f);
     assert_int_equal(stats().lagging, 1);
-    with = cor_caches_stats(f.caches).bytes;
+    with = cor_cachers_stats(f.cachers).bytes;
     fake_watch_close(&a);
-    assert_true(cor_caches_stats(f.caches).bytes + EVENTS * sizeof(uint64_t) <= with);
+    assert_true(cor_cachers_stats(f.cachers).bytes + EVENTS * sizeof(uint64_t) <= with);
     fake_close(&f);
 }
 
@@ -242,8 +242,8 @@ TEST(cacher_watch, a_lagging_watcher_whose_event_was_evicted_ends_plainly)
     assert_int_equal(slow.n, 0);
     assert_int_equal(stats().evicted, 1);
     /* Evictions were put off for its sake first, but only as long as the time budget lasted. */
-    assert_true(cor_caches_stats(f.caches).put_off > 0);
-    assert_true(cor_caches_stats(f.caches).bytes <= (1u << 20) + 200 * 1500);
+    assert_true(cor_cachers_stats(f.cachers).put_off > 0);
+    assert_true(cor_cachers_stats(f.cachers).bytes <= (1u << 20) + 200 * 1500);
     cor_watch_resume(slow.watch);
     fake_settle(&f);
     assert_true(slow.ended);
@@ -675,14 +675,14 @@ TEST(cacher_watch, closing_needs_no_feed)
 /* Without its feed a cache would never hear of a change. */
 TEST(cacher_watch, caches_whose_feed_is_refused_are_not_opened)
 {
-    struct cor_caches_opts opts = {.loops = &f.loop, .nloops = 1};
-    struct cor_caches *caches = NULL;
+    struct cor_cachers_opts opts = {.loops = &f.loop, .nloops = 1};
+    struct cor_cachers *cachers = NULL;
 
     fake_open(&f, 0);
     opts.engine = &f.engine;
     f.refuse_feeds = true;
-    assert_int_equal(cor_caches_open(&opts, &caches), -COR_EBUSY);
-    assert_null(caches);
+    assert_int_equal(cor_cachers_open(&opts, &cachers), -COR_EBUSY);
+    assert_null(cachers);
     f.refuse_feeds = false;
     fake_close(&f);
 }
@@ -921,7 +921,7 @@ TEST(cacher_watch, the_time_budget_fills_again_when_no_one_lags)
     filler[1000] = 0;
     fake_open(&f, 100u << 10);
     for (int round = 0; round < 2; round++) {
-        put_off = cor_caches_stats(f.caches).put_off;
+        put_off = cor_cachers_stats(f.cachers).put_off;
         open_from(&slow, f.rev, "");
         fake_settle(&f);
         cor_watch_pause(slow.watch);
@@ -930,7 +930,7 @@ TEST(cacher_watch, the_time_budget_fills_again_when_no_one_lags)
             cor_clock_manual_advance(&f.clock, 1);
             fake_settle(&f);
         }
-        assert_true(cor_caches_stats(f.caches).put_off > put_off + 50);
+        assert_true(cor_cachers_stats(f.cachers).put_off > put_off + 50);
         fake_watch_close(&slow);
         cor_clock_manual_advance(&f.clock, 10000);
         fake_bump(&f);

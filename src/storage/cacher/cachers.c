@@ -1,4 +1,4 @@
-#include "storage/cacher/caches.h"
+#include "storage/cacher/cachers.h"
 
 #include <stdio.h>
 
@@ -20,19 +20,19 @@ static void set_max(_Atomic cor_rev *to, cor_rev rev)
         ;
 }
 
-void cor_caches_saw(struct cor_caches *c, cor_rev rev)
+void cor_cachers_saw(struct cor_cachers *c, cor_rev rev)
 {
     set_max(&c->seen, rev);
 }
 
-uint64_t cor_caches_now_ms(const struct cor_caches *c)
+uint64_t cor_cachers_now_ms(const struct cor_cachers *c)
 {
     return cor_clock_mono_ms(c->clock);
 }
 
-struct cor_caches_stats cor_caches_stats(const struct cor_caches *c)
+struct cor_cachers_stats cor_cachers_stats(const struct cor_cachers *c)
 {
-    return (struct cor_caches_stats){
+    return (struct cor_cachers_stats){
         .bytes = atomic_load(&c->bytes),
         .bytes_max = c->bytes_max,
         .pinned = atomic_load(&c->pins.held) + atomic_load(&c->pins.leaving),
@@ -49,7 +49,7 @@ struct cor_caches_stats cor_caches_stats(const struct cor_caches *c)
 
 /* A feed answers a request for progress on the engine thread. False: there is none, or it is being
  * closed. */
-static bool wake_feed(struct cor_caches *c)
+static bool wake_feed(struct cor_cachers *c)
 {
     bool woken;
 
@@ -61,7 +61,7 @@ static bool wake_feed(struct cor_caches *c)
     return woken;
 }
 
-static void mail_home(struct cor_caches *c)
+static void mail_home(struct cor_cachers *c)
 {
     if (!atomic_exchange(&c->more_posted, true))
         cor_loop_post_always(c->home, &c->more_mail);
@@ -70,18 +70,18 @@ static void mail_home(struct cor_caches *c)
 /* Without a feed the home loop writes; while one is being closed, when that is done. */
 static void wake_writer(void *arg)
 {
-    struct cor_caches *c = arg;
+    struct cor_cachers *c = arg;
 
     if (!wake_feed(c))
         mail_home(c);
 }
 
-void cor_caches_command(struct cor_caches *c, struct cor_mail *mail)
+void cor_cachers_command(struct cor_cachers *c, struct cor_mail *mail)
 {
     cor_mailbox_post_always(&c->commands, mail);
 }
 
-void cor_caches_list_error(struct cor_caches *c, int err, struct cor_status *reterr_status)
+void cor_cachers_list_error(struct cor_cachers *c, int err, struct cor_status *reterr_status)
 {
     bool is_feed = err == -COR_EUNREACHABLE || err == -COR_EIO;
 
@@ -91,20 +91,20 @@ void cor_caches_list_error(struct cor_caches *c, int err, struct cor_status *ret
     pthread_mutex_unlock(&c->feed_lock);
 }
 
-void cor_caches_answer(struct cor_caches *c, struct cor_mail *mail)
+void cor_cachers_answer(struct cor_cachers *c, struct cor_mail *mail)
 {
     cor_loop_post_always(c->home, mail);
 }
 
 /* Position of the first cacher whose prefix is above `key`. */
-static size_t upper(const struct cor_caches *c, struct cor_str key)
+static size_t upper(const struct cor_cachers *c, struct cor_str key)
 {
-    size_t lo = 0, hi = c->ncachers;
+    size_t lo = 0, hi = c->nsorted;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (cor_str_cmp(store_key_str(&c->cachers[mid]->prefix), key) <= 0)
+        if (cor_str_cmp(store_key_str(&c->sorted[mid]->prefix), key) <= 0)
             lo = mid + 1;
         else
             hi = mid;
@@ -112,57 +112,57 @@ static size_t upper(const struct cor_caches *c, struct cor_str key)
     return lo;
 }
 
-static struct cor_cacher *find(const struct cor_caches *c, struct cor_str key)
+static struct cor_cacher *find(const struct cor_cachers *c, struct cor_str key)
 {
     size_t at = upper(c, key);
 
-    if (at == 0 || !cor_str_starts(key, store_key_str(&c->cachers[at - 1]->prefix)))
+    if (at == 0 || !cor_str_starts(key, store_key_str(&c->sorted[at - 1]->prefix)))
         return NULL;
-    return c->cachers[at - 1];
+    return c->sorted[at - 1];
 }
 
-int cor_caches_add(struct cor_caches *c, struct cor_cacher *cacher)
+int cor_cachers_add(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     struct cor_str prefix = store_key_str(&cacher->prefix);
     size_t at = upper(c, prefix);
 
     assert(!find(c, prefix));
-    assert(at == c->ncachers || !cor_str_starts(store_key_str(&c->cachers[at]->prefix), prefix));
-    if (c->ncachers == c->cap) {
+    assert(at == c->nsorted || !cor_str_starts(store_key_str(&c->sorted[at]->prefix), prefix));
+    if (c->nsorted == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 64;
-        struct cor_cacher **cachers = cor_realloc(c->cachers, cap * sizeof(*cachers));
+        struct cor_cacher **cachers = cor_realloc(c->sorted, cap * sizeof(*cachers));
 
         if (!cachers)
             return -COR_ENOMEM;
-        c->cachers = cachers;
+        c->sorted = cachers;
         c->cap = cap;
     }
-    memmove(&c->cachers[at + 1], &c->cachers[at], (c->ncachers - at) * sizeof(*c->cachers));
-    c->cachers[at] = cacher;
-    c->ncachers++;
+    memmove(&c->sorted[at + 1], &c->sorted[at], (c->nsorted - at) * sizeof(*c->sorted));
+    c->sorted[at] = cacher;
+    c->nsorted++;
     return 0;
 }
 
-void cor_caches_remove(struct cor_caches *c, struct cor_cacher *cacher)
+void cor_cachers_remove(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     size_t at = upper(c, store_key_str(&cacher->prefix)) - 1;
 
-    assert(c->cachers[at] == cacher);
-    c->ncachers--;
-    memmove(&c->cachers[at], &c->cachers[at + 1], (c->ncachers - at) * sizeof(*c->cachers));
+    assert(c->sorted[at] == cacher);
+    c->nsorted--;
+    memmove(&c->sorted[at], &c->sorted[at + 1], (c->nsorted - at) * sizeof(*c->sorted));
     atomic_fetch_sub(&c->bytes, cacher->bytes);
 }
 
 /* A loop is mailed once however many of its readers have news, and only when one has, or when a
  * read waits for the revision. */
-static void tell_loops(struct cor_caches *c, bool advanced)
+static void tell_loops(struct cor_cachers *c, bool advanced)
 {
     for (size_t l = 0; l < c->nloops; l++) {
-        struct caches_loop *loop = &c->loops[l];
+        struct cachers_loop *loop = &c->loops[l];
         bool post = false;
 
-        for (size_t i = 0; i < c->ncachers; i++) {
-            struct cor_cacher *cacher = c->cachers[i];
+        for (size_t i = 0; i < c->nsorted; i++) {
+            struct cor_cacher *cacher = c->sorted[i];
 
             if (!cacher->touched)
                 continue;
@@ -178,13 +178,13 @@ static void tell_loops(struct cor_caches *c, bool advanced)
         if (post)
             cor_loop_post_always(loop->loop, &loop->mail);
     }
-    for (size_t i = 0; i < c->ncachers; i++)
-        c->cachers[i]->touched = false;
+    for (size_t i = 0; i < c->nsorted; i++)
+        c->sorted[i]->touched = false;
 }
 
-static void finish_batch(struct cor_caches *c, bool advanced)
+static void finish_batch(struct cor_cachers *c, bool advanced)
 {
-    bool more = cor_caches_evict(c);
+    bool more = cor_cachers_evict(c);
 
     tell_loops(c, advanced);
     if (more)
@@ -198,7 +198,7 @@ static bool ends_revision(const struct cor_feed_batch *batch, size_t i)
 }
 
 /* Changes of one revision are seen together: the last one of a cacher lets its lock go. */
-static bool is_last_of(struct cor_caches *c, const struct cor_feed_batch *batch, size_t i,
+static bool is_last_of(struct cor_cachers *c, const struct cor_feed_batch *batch, size_t i,
                        const struct cor_cacher *cacher)
 {
     while (!ends_revision(batch, i)) {
@@ -210,7 +210,7 @@ static bool is_last_of(struct cor_caches *c, const struct cor_feed_batch *batch,
 }
 
 /* What the engine can no longer read at, no cache may show either. */
-static void learn_compaction(struct cor_caches *c, const struct cor_feed_event *event)
+static void learn_compaction(struct cor_cachers *c, const struct cor_feed_event *event)
 {
     cor_rev rev;
 
@@ -223,10 +223,10 @@ static void learn_compaction(struct cor_caches *c, const struct cor_feed_event *
 
 static void on_batch(void *arg, const struct cor_feed_batch *batch)
 {
-    struct cor_caches *c = arg;
+    struct cor_cachers *c = arg;
     bool advanced = batch->upto > atomic_load(&c->rev);
 
-    cor_caches_saw(c, batch->upto);
+    cor_cachers_saw(c, batch->upto);
     for (size_t i = 0; i < batch->nevents; i++) {
         struct cor_str key = cor_kv_key(batch->events[i].kv);
         struct cor_cacher *cacher = find(c, key);
@@ -243,21 +243,21 @@ static void on_batch(void *arg, const struct cor_feed_batch *batch)
 
 static void on_broken(void *arg, int err, const char *message)
 {
-    struct cor_caches *c = arg;
+    struct cor_cachers *c = arg;
 
     c->broken = true;
     pthread_mutex_lock(&c->feed_lock);
     snprintf(c->feed_error, sizeof(c->feed_error), "%s", message);
     pthread_mutex_unlock(&c->feed_lock);
-    for (size_t i = 0; i < c->ncachers; i++)
-        cor_cacher_fail(c->cachers[i], message);
+    for (size_t i = 0; i < c->nsorted; i++)
+        cor_cacher_fail(c->sorted[i], message);
     finish_batch(c, false);
     cor_loop_post_always(c->home, &c->broken_mail);
 }
 
 static void on_feed_closed(void *arg)
 {
-    struct cor_caches *c = arg;
+    struct cor_cachers *c = arg;
 
     c->broken = true;
     cor_loop_post_always(c->home, &c->feed_closed_mail);
@@ -267,16 +267,16 @@ static void on_sweep_answer(struct cor_mail *mail);
 
 static void on_sweep(struct cor_mail *mail)
 {
-    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, sweep_mail);
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, sweep_mail);
 
     c->sweep = true;
     mail->on_mail = on_sweep_answer;
-    cor_caches_answer(c, mail);
+    cor_cachers_answer(c, mail);
 }
 
 /* The home loop's half. */
 
-static int open_feed(struct cor_caches *c)
+static int open_feed(struct cor_cachers *c)
 {
     struct cor_feed_opts opts = {
         .key = KEYS_BEGIN,
@@ -305,7 +305,7 @@ static int open_feed(struct cor_caches *c)
     return 0;
 }
 
-static void close_feed(struct cor_caches *c)
+static void close_feed(struct cor_cachers *c)
 {
     struct cor_feed *feed;
 
@@ -316,48 +316,48 @@ static void close_feed(struct cor_caches *c)
         cor_feed_close(feed);
 }
 
-static void caches_free(struct cor_caches *c)
+static void cachers_free(struct cor_cachers *c)
 {
     for (size_t i = 0; i < c->nloops; i++)
         pthread_mutex_destroy(&c->loops[i].lock);
     cor_mailbox_deinit(&c->commands);
     pthread_mutex_destroy(&c->feed_lock);
-    cor_free(c->cachers);
+    cor_free(c->sorted);
     cor_free(c->loops);
     cor_free(c);
 }
 
 static void on_last_reply(struct cor_mail *mail)
 {
-    struct caches_loop *loop = COR_CONTAINER_OF(mail, struct caches_loop, last_mail);
-    struct cor_caches *c = loop->caches;
+    struct cachers_loop *loop = COR_CONTAINER_OF(mail, struct cachers_loop, last_mail);
+    struct cor_cachers *c = loop->cachers;
     void (*on_closed)(void *arg) = c->on_closed;
     void *arg = c->closed_arg;
 
     if (--c->last_mails > 0)
         return;
-    caches_free(c);
+    cachers_free(c);
     if (on_closed)
         on_closed(arg);
 }
 
-void cor_caches_loop_last(struct caches_loop *loop)
+void cor_cachers_loop_last(struct cachers_loop *loop)
 {
     loop->last_mail.on_mail = on_last_reply;
-    cor_caches_answer(loop->caches, &loop->last_mail);
+    cor_cachers_answer(loop->cachers, &loop->last_mail);
 }
 
 static void on_last_mail(struct cor_mail *mail)
 {
-    struct caches_loop *loop = COR_CONTAINER_OF(mail, struct caches_loop, last_mail);
+    struct cachers_loop *loop = COR_CONTAINER_OF(mail, struct cachers_loop, last_mail);
 
     loop->last_waits = loop->is_asking;
     if (!loop->last_waits)
-        cor_caches_loop_last(loop);
+        cor_cachers_loop_last(loop);
 }
 
 /* Nothing writes any more. What was mailed before the last mail has arrived when that has. */
-static void finish_close(struct cor_caches *c)
+static void finish_close(struct cor_cachers *c)
 {
     if (c->has_feed || c->sweeping || atomic_load(&c->more_posted))
         return;
@@ -370,11 +370,11 @@ static void finish_close(struct cor_caches *c)
 
 static void on_broken_mail(struct cor_mail *mail)
 {
-    close_feed(COR_CONTAINER_OF(mail, struct cor_caches, broken_mail));
+    close_feed(COR_CONTAINER_OF(mail, struct cor_cachers, broken_mail));
 }
 
 /* It is set, or its callback has just begun: either way its place in the heap is there. */
-static void set_timer(struct cor_caches *c, uint64_t delay_ms)
+static void set_timer(struct cor_cachers *c, uint64_t delay_ms)
 {
     int r = cor_timer_set(&c->timer, delay_ms);
 
@@ -383,7 +383,7 @@ static void set_timer(struct cor_caches *c, uint64_t delay_ms)
 }
 
 /* There is no feed: the home loop is the writer. */
-static void write_here(struct cor_caches *c)
+static void write_here(struct cor_cachers *c)
 {
     cor_mailbox_deliver(&c->commands);
     finish_batch(c, false);
@@ -391,7 +391,7 @@ static void write_here(struct cor_caches *c)
 
 static void on_feed_closed_mail(struct cor_mail *mail)
 {
-    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, feed_closed_mail);
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, feed_closed_mail);
 
     c->has_feed = false;
     write_here(c);
@@ -401,30 +401,30 @@ static void on_feed_closed_mail(struct cor_mail *mail)
         set_timer(c, RETRY_MS);
 }
 
-static void sweep(struct cor_caches *c)
+static void sweep(struct cor_cachers *c)
 {
     if (c->sweeping)
         return;
     c->sweeping = true;
     c->sweep_mail.on_mail = on_sweep;
-    cor_caches_command(c, &c->sweep_mail);
+    cor_cachers_command(c, &c->sweep_mail);
 }
 
 static void on_sweep_answer(struct cor_mail *mail)
 {
-    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, sweep_mail);
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, sweep_mail);
 
     c->sweeping = false;
     if (c->is_closing)
         finish_close(c);
 }
 
-void cor_caches_retry_soon(struct cor_caches *c)
+void cor_cachers_retry_soon(struct cor_cachers *c)
 {
     set_timer(c, RETRY_MS);
 }
 
-static void retry_lists(struct cor_caches *c)
+static void retry_lists(struct cor_cachers *c)
 {
     struct cor_dlist due, *link;
 
@@ -436,7 +436,7 @@ static void retry_lists(struct cor_caches *c)
 }
 
 /* One at a time. */
-static void check_one(struct cor_caches *c)
+static void check_one(struct cor_cachers *c)
 {
     COR_DLIST_FOREACH(link, &c->members)
     {
@@ -455,7 +455,7 @@ static void check_one(struct cor_caches *c)
 
 static void on_timer(struct cor_timer *timer)
 {
-    struct cor_caches *c = COR_CONTAINER_OF(timer, struct cor_caches, timer);
+    struct cor_cachers *c = COR_CONTAINER_OF(timer, struct cor_cachers, timer);
 
     set_timer(c, TICK_MS);
     retry_lists(c);
@@ -468,7 +468,7 @@ static void on_timer(struct cor_timer *timer)
 
 static void on_more(struct cor_mail *mail)
 {
-    struct cor_caches *c = COR_CONTAINER_OF(mail, struct cor_caches, more_mail);
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, more_mail);
 
     atomic_store(&c->more_posted, false);
     if (!c->has_feed)
@@ -481,20 +481,20 @@ static void on_more(struct cor_mail *mail)
 
 static void on_loop_mail(struct cor_mail *mail)
 {
-    cor_caches_loop_news(COR_CONTAINER_OF(mail, struct caches_loop, mail));
+    cor_cachers_loop_news(COR_CONTAINER_OF(mail, struct cachers_loop, mail));
 }
 
-static int init_loops(struct cor_caches *c, const struct cor_caches_opts *opts)
+static int init_loops(struct cor_cachers *c, const struct cor_cachers_opts *opts)
 {
     c->loops = cor_calloc(opts->nloops, sizeof(*c->loops));
     if (!c->loops)
         return -COR_ENOMEM;
     c->nloops = opts->nloops;
     for (size_t i = 0; i < c->nloops; i++) {
-        struct caches_loop *loop = &c->loops[i];
+        struct cachers_loop *loop = &c->loops[i];
 
         loop->loop = opts->loops[i];
-        loop->caches = c;
+        loop->cachers = c;
         loop->mail.on_mail = on_loop_mail;
         pthread_mutex_init(&loop->lock, NULL);
         cor_dlist_init(&loop->dirty);
@@ -505,9 +505,9 @@ static int init_loops(struct cor_caches *c, const struct cor_caches_opts *opts)
     return 0;
 }
 
-int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_caches)
+int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **ret_cachers)
 {
-    struct cor_caches *c = cor_calloc(1, sizeof(*c));
+    struct cor_cachers *c = cor_calloc(1, sizeof(*c));
     int r;
 
     if (!c)
@@ -515,7 +515,7 @@ int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_
     c->engine = opts->engine;
     c->home = opts->loops[0];
     c->clock = opts->clock ? opts->clock : cor_clock_real();
-    c->bytes_max = opts->bytes_max ? opts->bytes_max : COR_CACHES_BYTES_DEFAULT;
+    c->bytes_max = opts->bytes_max ? opts->bytes_max : COR_CACHERS_BYTES_DEFAULT;
     c->broken_mail.on_mail = on_broken_mail;
     c->feed_closed_mail.on_mail = on_feed_closed_mail;
     c->more_mail.on_mail = on_more;
@@ -532,14 +532,14 @@ int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_
         r = open_feed(c);
     if (r < 0) {
         cor_timer_cancel(&c->timer);
-        caches_free(c);
+        cachers_free(c);
         return r;
     }
-    *ret_caches = c;
+    *ret_cachers = c;
     return 0;
 }
 
-void cor_caches_close(struct cor_caches *c, void (*on_closed)(void *arg), void *arg)
+void cor_cachers_close(struct cor_cachers *c, void (*on_closed)(void *arg), void *arg)
 {
     assert(c->open == 0 && !c->is_closing && cor_loop_is_current(c->home));
     c->is_closing = true;

@@ -1,4 +1,4 @@
-#include "storage/cacher/watcher_index.h"
+#include "storage/cacher/watch_index.h"
 
 #include <assert.h>
 
@@ -9,8 +9,8 @@
 /* Places for numbers that a bucket begins with; doubled and halved. */
 #define NUMBERS_MIN 16
 
-void cor_cacher_watcher_index_init(struct watcher_index *ix, struct cor_str prefix,
-                                   _Atomic size_t *weight)
+void cor_cacher_watch_index_init(struct watch_index *ix, struct cor_str prefix,
+                                 _Atomic size_t *weight)
 {
     ix->prefix = prefix;
     ix->weight = weight;
@@ -19,44 +19,44 @@ void cor_cacher_watcher_index_init(struct watcher_index *ix, struct cor_str pref
     cor_dlist_init(&ix->empties);
 }
 
-static void drop_numbers(struct watcher_bucket *b)
+static void drop_numbers(struct watch_bucket *b)
 {
     atomic_fetch_sub(b->weight, b->cap * sizeof(*b->numbers));
     b->numbers = cor_free(b->numbers);
     b->head = b->nnumbers = b->cap = 0;
 }
 
-static void bucket_free(struct watcher_bucket *bucket)
+static void bucket_free(struct watch_bucket *bucket)
 {
     drop_numbers(bucket);
     cor_free(bucket);
 }
 
-void cor_cacher_watcher_index_purge(struct watcher_index *ix)
+void cor_cacher_watch_index_purge(struct watch_index *ix)
 {
     struct cor_dlist *link;
 
     while ((link = cor_dlist_pop(&ix->empties))) {
-        struct watcher_bucket *bucket = COR_CONTAINER_OF(link, struct watcher_bucket, empty);
+        struct watch_bucket *bucket = COR_CONTAINER_OF(link, struct watch_bucket, empty);
 
         cor_map_remove(&ix->maps[bucket->kind], bucket->text);
         bucket_free(bucket);
     }
 }
 
-void cor_cacher_watcher_index_deinit(struct watcher_index *ix)
+void cor_cacher_watch_index_deinit(struct watch_index *ix)
 {
-    cor_cacher_watcher_index_purge(ix);
+    cor_cacher_watch_index_purge(ix);
     for (size_t i = 0; i < BUCKET_KINDS; i++) {
         assert(cor_map_len(&ix->maps[i]) == 0);
         cor_map_deinit(&ix->maps[i]);
     }
 }
 
-int cor_cacher_watcher_index_join(struct watcher_index *ix, enum watcher_bucket_kind kind,
-                                  struct cor_str text, struct watcher_bucket **ret_bucket)
+int cor_cacher_watch_index_join(struct watch_index *ix, enum watch_bucket_kind kind,
+                                struct cor_str text, struct watch_bucket **ret_bucket)
 {
-    struct watcher_bucket *bucket = cor_map_peek(&ix->maps[kind], text);
+    struct watch_bucket *bucket = cor_map_peek(&ix->maps[kind], text);
 
     if (!bucket) {
         bucket = cor_calloc(1, sizeof(*bucket) + text.n);
@@ -82,21 +82,21 @@ int cor_cacher_watcher_index_join(struct watcher_index *ix, enum watcher_bucket_
     return 0;
 }
 
-void cor_cacher_watcher_index_leave(struct watcher_index *ix, struct watcher_bucket *bucket)
+void cor_cacher_watch_index_leave(struct watch_index *ix, struct watch_bucket *bucket)
 {
     if (--bucket->n == 0)
         cor_dlist_push(&ix->empties, &bucket->empty);
 }
 
 struct match {
-    const struct watcher_index *ix;
-    struct watcher_bucket **buckets;
+    const struct watch_index *ix;
+    struct watch_bucket **buckets;
     size_t n;
 };
 
-static void look_up(struct match *m, enum watcher_bucket_kind kind, struct cor_str text)
+static void look_up(struct match *m, enum watch_bucket_kind kind, struct cor_str text)
 {
-    struct watcher_bucket *bucket;
+    struct watch_bucket *bucket;
 
     if (cor_map_len(&m->ix->maps[kind]) == 0)
         return;
@@ -111,7 +111,7 @@ static void look_up_parents(struct match *m, struct cor_str key)
 
     if (cor_map_len(&m->ix->maps[BUCKET_PREFIX]) == 0)
         return;
-    for (size_t i = m->ix->prefix.n; i < key.n && depth < WATCHER_PREFIX_DEPTH_MAX; i++) {
+    for (size_t i = m->ix->prefix.n; i < key.n && depth < WATCH_PREFIX_DEPTH_MAX; i++) {
         if (key.p[i] != '/')
             continue;
         look_up(m, BUCKET_PREFIX, cor_str(key.p, i + 1));
@@ -136,9 +136,9 @@ static void look_up_triggers(struct match *m, const struct cor_window_event *eve
     }
 }
 
-size_t cor_cacher_watcher_index_match(const struct watcher_index *ix,
-                                      const struct cor_window_event *event,
-                                      struct watcher_bucket *ret_buckets[WATCHER_BUCKETS_MAX])
+size_t cor_cacher_watch_index_match(const struct watch_index *ix,
+                                    const struct cor_window_event *event,
+                                    struct watch_bucket *ret_buckets[WATCH_BUCKETS_MAX])
 {
     struct match m = {.ix = ix, .buckets = ret_buckets};
     struct cor_str key = cor_cache_entry_key(event->now ? event->now : event->old);
@@ -150,7 +150,7 @@ size_t cor_cacher_watcher_index_match(const struct watcher_index *ix,
     return m.n;
 }
 
-bool cor_cacher_watcher_bucket_offer(struct watcher_bucket *b, struct watcher_offer *offer)
+bool cor_cacher_watch_bucket_offer(struct watch_bucket *b, struct watch_offer *offer)
 {
     bool is_first = !b->offers;
 
@@ -163,12 +163,12 @@ bool cor_cacher_watcher_bucket_offer(struct watcher_bucket *b, struct watcher_of
     return is_first;
 }
 
-static uint64_t *number_at(const struct watcher_bucket *b, size_t i)
+static uint64_t *number_at(const struct watch_bucket *b, size_t i)
 {
     return &b->numbers[(b->head + i) & (b->cap - 1)];
 }
 
-static int resize(struct watcher_bucket *b, size_t cap)
+static int resize(struct watch_bucket *b, size_t cap)
 {
     uint64_t *numbers = cor_alloc(cap * sizeof(*numbers));
 
@@ -184,7 +184,7 @@ static int resize(struct watcher_bucket *b, size_t cap)
     return 0;
 }
 
-void cor_cacher_watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
+void cor_cacher_watch_bucket_push(struct watch_bucket *b, uint64_t number)
 {
     /* ALL has every number: there is nothing to keep. */
     if (b->kind == BUCKET_ALL || b->is_partial)
@@ -197,7 +197,7 @@ void cor_cacher_watcher_bucket_push(struct watcher_bucket *b, uint64_t number)
     *number_at(b, b->nnumbers - 1) = number;
 }
 
-uint64_t cor_cacher_watcher_bucket_after(const struct watcher_bucket *b, uint64_t number)
+uint64_t cor_cacher_watch_bucket_after(const struct watch_bucket *b, uint64_t number)
 {
     size_t lo = 0, hi = b->nnumbers;
 
@@ -214,7 +214,7 @@ uint64_t cor_cacher_watcher_bucket_after(const struct watcher_bucket *b, uint64_
     return lo < b->nnumbers ? *number_at(b, lo) : UINT64_MAX;
 }
 
-void cor_cacher_watcher_bucket_trim(struct watcher_bucket *b, uint64_t first)
+void cor_cacher_watch_bucket_trim(struct watch_bucket *b, uint64_t first)
 {
     size_t cap;
 

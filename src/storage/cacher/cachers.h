@@ -6,22 +6,22 @@
  * revision, mail the loops; the engine acknowledges the writes afterwards. docs/internals/cacher.md
  * shows why a cache read with resourceVersion "" is therefore linearizable. Thread: the home
  * loop's, unless a function says otherwise.  Owner: the server. */
-#ifndef COR_STORAGE_CACHER_CACHES_H
-#define COR_STORAGE_CACHER_CACHES_H
+#ifndef COR_STORAGE_CACHER_CACHERS_H
+#define COR_STORAGE_CACHER_CACHERS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "meta/revision.h"
 
-struct cor_caches;
+struct cor_cachers;
 struct cor_clock;
 struct cor_engine;
 struct cor_loop;
 
-#define COR_CACHES_BYTES_DEFAULT (256u << 20)
+#define COR_CACHERS_BYTES_DEFAULT (256u << 20)
 
-struct cor_caches_opts {
+struct cor_cachers_opts {
     struct cor_engine *engine;
     struct cor_loop *const *loops; /* those that read; the first is home to lists and timers */
     size_t nloops;
@@ -31,13 +31,13 @@ struct cor_caches_opts {
 };
 
 /* Opens the feed. 0, -COR_ENOMEM, -COR_EBUSY. */
-int cor_caches_open(const struct cor_caches_opts *opts, struct cor_caches **ret_caches);
+int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **ret_cachers);
 
 /* When all cachers are closed. `on_closed` follows on the home loop; the caches are gone then, and
  * no mail of theirs is on its way to any loop. The loops must be running. */
-void cor_caches_close(struct cor_caches *caches, void (*on_closed)(void *arg), void *arg);
+void cor_cachers_close(struct cor_cachers *cachers, void (*on_closed)(void *arg), void *arg);
 
-struct cor_caches_stats {
+struct cor_cachers_stats {
     size_t bytes; /* of history, as the budget counts it */
     size_t bytes_max;
     size_t pinned; /* what snapshots of lists and watches alone hold, beside `bytes` */
@@ -49,6 +49,6 @@ struct cor_caches_stats {
 };
 
 /* From any thread. */
-struct cor_caches_stats cor_caches_stats(const struct cor_caches *caches);
+struct cor_cachers_stats cor_cachers_stats(const struct cor_cachers *cachers);
 
 #endif

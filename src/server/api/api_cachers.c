@@ -1,4 +1,4 @@
-#include "server/api/api_caches.h"
+#include "server/api/api_cachers.h"
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 #define PREFIX_MAX 256
 
 /* One resource's cache, with the store that it is filled from. */
-struct resource_cache {
+struct resource_cacher {
     struct cor_cacher *cacher;
     struct cor_store *store;
     struct cor_buf prefix;
@@ -16,13 +16,13 @@ struct resource_cache {
     struct cor_buf passed_labels, failed_labels, error_labels;
 };
 
-struct cor_api_caches {
+struct cor_api_cachers {
     struct cor_api *api;
-    struct cor_caches *caches;
+    struct cor_cachers *cachers;
     size_t open; /* cachers that have not closed yet */
     void (*on_closed)(void *arg);
     void *arg;
-    struct resource_cache resources[]; /* by the resource's place in the table */
+    struct resource_cacher resources[]; /* by the resource's place in the table */
 };
 
 /* Finds `name` ("pods", "deployments.apps") among `resource[.group]#size` settings. 1: its size is
@@ -66,10 +66,10 @@ static int wants_cache(const struct cor_api *api, size_t index, const char *size
     return !(res->flags & COR_API_NO_CACHE);
 }
 
-static int open_resource(struct cor_api_caches *c, size_t index, struct cor_status *st)
+static int open_resource(struct cor_api_cachers *c, size_t index, struct cor_status *st)
 {
     const struct cor_resource_row *res = &c->api->resources[index];
-    struct resource_cache *rc = &c->resources[index];
+    struct resource_cacher *rc = &c->resources[index];
     struct cor_gr gr = cor_api_gr(res);
     struct cor_store_opts store_opts = {.engine = c->api->engine,
                                         .loop = c->api->loops[0].loop,
@@ -77,7 +77,7 @@ static int open_resource(struct cor_api_caches *c, size_t index, struct cor_stat
                                         .api_version = res->api_version,
                                         .kind = res->kind,
                                         .clock = c->api->clock};
-    struct cor_cacher_opts opts = {.caches = c->caches,
+    struct cor_cacher_opts opts = {.cachers = c->cachers,
                                    .namespaced = cor_api_is_namespaced(res),
                                    .trigger_field = res->trigger_field};
     int r;
@@ -98,7 +98,7 @@ static int open_resource(struct cor_api_caches *c, size_t index, struct cor_stat
     return r;
 }
 
-static void caches_free(struct cor_api_caches *c)
+static void cachers_free(struct cor_api_cachers *c)
 {
     for (size_t i = 0; i < c->api->nresources; i++) {
         cor_store_free(c->resources[i].store);
@@ -113,16 +113,16 @@ static void caches_free(struct cor_api_caches *c)
     cor_free(c);
 }
 
-int cor_api_caches_open(struct cor_api *api, const struct cor_api_cache_opts *opts,
-                        struct cor_api_caches **ret_caches, struct cor_status *reterr_status)
+int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts *opts,
+                         struct cor_api_cachers **ret_cachers, struct cor_status *reterr_status)
 {
     struct cor_loop *loops[COR_API_LOOPS_MAX];
-    const struct cor_caches_opts caches_opts = {.engine = api->engine,
-                                                .loops = loops,
-                                                .nloops = api->nloops,
-                                                .bytes_max = opts->bytes_max,
-                                                .clock = api->clock};
-    struct cor_api_caches *c =
+    const struct cor_cachers_opts cachers_opts = {.engine = api->engine,
+                                                  .loops = loops,
+                                                  .nloops = api->nloops,
+                                                  .bytes_max = opts->bytes_max,
+                                                  .clock = api->clock};
+    struct cor_api_cachers *c =
         cor_calloc(1, sizeof(*c) + api->nresources * sizeof(c->resources[0]));
     int r;
 
@@ -131,13 +131,13 @@ int cor_api_caches_open(struct cor_api *api, const struct cor_api_cache_opts *op
     c->api = api;
     for (size_t i = 0; i < api->nloops; i++)
         loops[i] = api->loops[i].loop;
-    r = cor_caches_open(&caches_opts, &c->caches);
+    r = cor_cachers_open(&cachers_opts, &c->cachers);
     if (r < 0) {
-        caches_free(c);
+        cachers_free(c);
         return cor_status_set(reterr_status, r, "watch caches: %s", cor_err_text(r));
     }
     /* From here on there is something to close, so the caller gets it in any case. */
-    *ret_caches = c;
+    *ret_cachers = c;
     for (size_t i = 0; r >= 0 && i < api->nresources; i++) {
         r = wants_cache(api, i, opts->sizes, reterr_status);
         if (r == 1)
@@ -146,19 +146,19 @@ int cor_api_caches_open(struct cor_api *api, const struct cor_api_cache_opts *op
     return r < 0 ? r : 0;
 }
 
-struct cor_cacher *cor_api_caches_peek(const struct cor_api_caches *caches,
-                                       const struct cor_resource_row *resource)
+struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
+                                        const struct cor_resource_row *resource)
 {
-    return caches->resources[resource - caches->api->resources].cacher;
+    return cachers->resources[resource - cachers->api->resources].cacher;
 }
 
-bool cor_api_caches_failed(const struct cor_api_caches *caches,
-                           char reterr_why[COR_READY_MESSAGE_MAX])
+bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
+                            char reterr_why[COR_READY_MESSAGE_MAX])
 {
     bool failed = false;
 
-    for (size_t i = 0; i < caches->api->nresources; i++) {
-        struct cor_cacher *cacher = caches->resources[i].cacher;
+    for (size_t i = 0; i < cachers->api->nresources; i++) {
+        struct cor_cacher *cacher = cachers->resources[i].cacher;
 
         if (!cacher || cor_cacher_is_ready(cacher))
             continue;
@@ -169,17 +169,17 @@ bool cor_api_caches_failed(const struct cor_api_caches *caches,
     return failed;
 }
 
-bool cor_api_caches_are_ready(const struct cor_api_caches *caches)
+bool cor_api_cachers_are_ready(const struct cor_api_cachers *cachers)
 {
-    for (size_t i = 0; i < caches->api->nresources; i++)
-        if (caches->resources[i].cacher && !cor_cacher_is_ready(caches->resources[i].cacher))
+    for (size_t i = 0; i < cachers->api->nresources; i++)
+        if (cachers->resources[i].cacher && !cor_cacher_is_ready(cachers->resources[i].cacher))
             return false;
     return true;
 }
 
-struct cor_caches_stats cor_api_caches_stats(const struct cor_api_caches *caches)
+struct cor_cachers_stats cor_api_cachers_stats(const struct cor_api_cachers *cachers)
 {
-    return cor_caches_stats(caches->caches);
+    return cor_cachers_stats(cachers->cachers);
 }
 
 static uint64_t read_rev(void *arg)
@@ -278,7 +278,7 @@ static const struct cor_metric_desc checks_desc = {
     "apiserver_storage_consistency_checks_total",
     "Counter for status of consistency checks between etcd and watch cache", COR_METRIC_COUNTER};
 
-static int set_labels(struct resource_cache *rc, const struct cor_resource_row *resource)
+static int set_labels(struct resource_cacher *rc, const struct cor_resource_row *resource)
 {
     struct {
         struct cor_buf *labels;
@@ -302,14 +302,14 @@ static int set_labels(struct resource_cache *rc, const struct cor_resource_row *
     return r;
 }
 
-static int add_family(struct cor_api_caches *c, struct cor_metrics *metrics,
+static int add_family(struct cor_api_cachers *c, struct cor_metrics *metrics,
                       const struct cor_metric_desc *desc, uint64_t (*read)(void *arg))
 {
     struct cor_metric *metric;
     int r = cor_metrics_add(metrics, desc, &metric);
 
     for (size_t i = 0; r == 0 && i < c->api->nresources; i++) {
-        struct resource_cache *rc = &c->resources[i];
+        struct resource_cacher *rc = &c->resources[i];
 
         if (rc->cacher)
             r = cor_metric_add_read(metric, cor_buf_z(&rc->labels), read, rc->cacher);
@@ -317,13 +317,13 @@ static int add_family(struct cor_api_caches *c, struct cor_metrics *metrics,
     return r;
 }
 
-static int add_watchers(struct cor_api_caches *c, struct cor_metrics *metrics)
+static int add_watchers(struct cor_api_cachers *c, struct cor_metrics *metrics)
 {
     struct cor_metric *metric;
     int r = cor_metrics_add(metrics, &watchers_desc, &metric);
 
     for (size_t i = 0; r == 0 && i < c->api->nresources; i++) {
-        struct resource_cache *rc = &c->resources[i];
+        struct resource_cacher *rc = &c->resources[i];
 
         if (!rc->cacher)
             continue;
@@ -335,13 +335,13 @@ static int add_watchers(struct cor_api_caches *c, struct cor_metrics *metrics)
     return r;
 }
 
-static int add_checks(struct cor_api_caches *c, struct cor_metrics *metrics)
+static int add_checks(struct cor_api_cachers *c, struct cor_metrics *metrics)
 {
     struct cor_metric *metric;
     int r = cor_metrics_add(metrics, &checks_desc, &metric);
 
     for (size_t i = 0; r == 0 && i < c->api->nresources; i++) {
-        struct resource_cache *rc = &c->resources[i];
+        struct resource_cacher *rc = &c->resources[i];
 
         if (!rc->cacher)
             continue;
@@ -354,7 +354,7 @@ static int add_checks(struct cor_api_caches *c, struct cor_metrics *metrics)
     return r;
 }
 
-int cor_api_caches_add_metrics(struct cor_api_caches *c, struct cor_metrics *metrics)
+int cor_api_cachers_add_metrics(struct cor_api_cachers *c, struct cor_metrics *metrics)
 {
     int r = 0;
 
@@ -368,35 +368,35 @@ int cor_api_caches_add_metrics(struct cor_api_caches *c, struct cor_metrics *met
     return r == 0 ? add_checks(c, metrics) : r;
 }
 
-static void on_caches_closed(void *arg)
+static void on_cachers_closed(void *arg)
 {
-    struct cor_api_caches *c = arg;
+    struct cor_api_cachers *c = arg;
     void (*on_closed)(void *arg) = c->on_closed;
     void *closed_arg = c->arg;
 
-    caches_free(c);
+    cachers_free(c);
     on_closed(closed_arg);
 }
 
 static void on_cacher_closed(void *arg)
 {
-    struct cor_api_caches *c = arg;
+    struct cor_api_cachers *c = arg;
 
     if (--c->open == 0)
-        cor_caches_close(c->caches, on_caches_closed, c);
+        cor_cachers_close(c->cachers, on_cachers_closed, c);
 }
 
-void cor_api_caches_close(struct cor_api_caches *caches, void (*on_closed)(void *arg), void *arg)
+void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(void *arg), void *arg)
 {
-    size_t nresources = caches->api->nresources;
+    size_t nresources = cachers->api->nresources;
 
-    caches->on_closed = on_closed;
-    caches->arg = arg;
-    if (caches->open == 0) {
-        cor_caches_close(caches->caches, on_caches_closed, caches);
+    cachers->on_closed = on_closed;
+    cachers->arg = arg;
+    if (cachers->open == 0) {
+        cor_cachers_close(cachers->cachers, on_cachers_closed, cachers);
         return;
     }
     for (size_t i = 0; i < nresources; i++)
-        if (caches->resources[i].cacher)
-            cor_cacher_close(caches->resources[i].cacher, on_cacher_closed, caches);
+        if (cachers->resources[i].cacher)
+            cor_cacher_close(cachers->resources[i].cacher, on_cacher_closed, cachers);
 }

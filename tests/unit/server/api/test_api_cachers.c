@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "server/api/api_caches.h"
+#include "server/api/api_cachers.h"
 #include "server/api/api_int.h"
 #include "server/metrics/metrics.h"
 #include "storage/cacher/cacher_int.h"
@@ -38,7 +38,7 @@ static void close_all(struct fx *fx)
 
     assert_true(cor_loop_run_until(fx->loop, no_calls, fx, FX_TIMEOUT_MS));
     cor_api_loop_release(cor_api_loop(fx->api, 0));
-    if (cor_api_close_caches(fx->api, set_true, &is_closed))
+    if (cor_api_close_cachers(fx->api, set_true, &is_closed))
         assert_true(cor_loop_run_until(fx->loop, is_true, &is_closed, FX_TIMEOUT_MS));
     fx_close(fx);
 }
@@ -61,19 +61,19 @@ static void write_sizes(const struct cor_api *api, const char *but, struct cor_b
 
 static void open_with(struct fx *fx, const char *but)
 {
-    struct cor_api_cache_opts opts = {0};
+    struct cor_api_cachers_opts opts = {0};
     struct cor_buf sizes;
 
     *fx = (struct fx){0};
     fx_open(fx);
     write_sizes(fx->api, but, &sizes);
     opts.sizes = cor_buf_z(&sizes);
-    assert_int_equal(cor_api_open_caches(fx->api, &opts, NULL), 0);
+    assert_int_equal(cor_api_open_cachers(fx->api, &opts, NULL), 0);
     cor_buf_deinit(&sizes);
     assert_true(cor_loop_run_until(fx->loop, is_synced, fx, FX_TIMEOUT_MS));
 }
 
-TEST(api_caches, a_shutdown_completes_when_no_resource_has_a_cache)
+TEST(api_cachers, a_shutdown_completes_when_no_resource_has_a_cache)
 {
     struct fx fx;
 
@@ -84,7 +84,7 @@ TEST(api_caches, a_shutdown_completes_when_no_resource_has_a_cache)
     close_all(&fx);
 }
 
-TEST(api_caches, a_shutdown_completes_when_one_resource_has_a_cache)
+TEST(api_cachers, a_shutdown_completes_when_one_resource_has_a_cache)
 {
     struct fx fx;
 
@@ -96,17 +96,17 @@ TEST(api_caches, a_shutdown_completes_when_one_resource_has_a_cache)
     close_all(&fx);
 }
 
-TEST(api_caches, a_shutdown_completes_after_sizes_were_refused)
+TEST(api_cachers, a_shutdown_completes_after_sizes_were_refused)
 {
     static const char *const sizes[] = {"pods", "pods#", "pods#-1", "pods#1,services"};
 
     for (size_t i = 0; i < COR_ARRAY_LEN(sizes); i++) {
-        const struct cor_api_cache_opts opts = {.sizes = sizes[i]};
+        const struct cor_api_cachers_opts opts = {.sizes = sizes[i]};
         struct cor_status st = {0};
         struct fx fx = {0};
 
         fx_open(&fx);
-        assert_int_equal(cor_api_open_caches(fx.api, &opts, &st), -COR_EINVAL);
+        assert_int_equal(cor_api_open_cachers(fx.api, &opts, &st), -COR_EINVAL);
         assert_non_null(strstr(cor_status_message(&st), "is not resource[.group]#size"));
         cor_status_deinit(&st);
         close_all(&fx);
@@ -116,7 +116,7 @@ TEST(api_caches, a_shutdown_completes_after_sizes_were_refused)
 static struct cor_cacher *cacher_at(struct fx *fx, size_t n)
 {
     for (size_t i = 0; i < fx->api->nresources; i++) {
-        struct cor_cacher *cacher = cor_api_caches_peek(fx->api->caches, &fx->api->resources[i]);
+        struct cor_cacher *cacher = cor_api_cachers_peek(fx->api->cachers, &fx->api->resources[i]);
 
         if (cacher && n-- == 0)
             return cacher;
@@ -132,27 +132,27 @@ static void lose(struct cor_cacher *cacher, const char *why)
 }
 
 /* A server gives up waiting for its caches only when all that it waits for have failed. */
-TEST(api_caches, have_failed_when_each_that_is_not_ready_failed)
+TEST(api_cachers, have_failed_when_each_that_is_not_ready_failed)
 {
-    const struct cor_api_cache_opts opts = {0};
+    const struct cor_api_cachers_opts opts = {0};
     char why[COR_READY_MESSAGE_MAX] = "";
     struct fx fx = {0};
 
     fx_open(&fx);
-    assert_int_equal(cor_api_open_caches(fx.api, &opts, NULL), 0);
+    assert_int_equal(cor_api_open_cachers(fx.api, &opts, NULL), 0);
     assert_true(cor_loop_run_until(fx.loop, is_synced, &fx, FX_TIMEOUT_MS));
-    assert_false(cor_api_caches_failed(fx.api->caches, why));
+    assert_false(cor_api_cachers_failed(fx.api->cachers, why));
     lose(cacher_at(&fx, 0), "the first is lost");
-    assert_true(cor_api_caches_failed(fx.api->caches, why));
+    assert_true(cor_api_cachers_failed(fx.api->cachers, why));
     assert_string_equal(why, "the first is lost");
-    assert_false(cor_api_caches_are_ready(fx.api->caches));
+    assert_false(cor_api_cachers_are_ready(fx.api->cachers));
     lose(cacher_at(&fx, 1), "");
-    assert_false(cor_api_caches_failed(fx.api->caches, why));
+    assert_false(cor_api_cachers_failed(fx.api->cachers, why));
     close_all(&fx);
 }
 
 /* Every family, for a resource with a cache and for no other. */
-TEST(api_caches, tell_of_each_cache_in_metrics)
+TEST(api_cachers, tell_of_each_cache_in_metrics)
 {
     static const char *const lines[] = {
         "apiserver_watch_cache_resource_version{group=\"\",resource=\"configmaps\"} ",
@@ -194,9 +194,9 @@ TEST(api_caches, tell_of_each_cache_in_metrics)
 /* Whatever was opened before memory ran out is closed. What says success has every cache, and each
  * of them is filled: a first list that failed is repeated. There are thousands of allocations, and
  * those of one cache are like those of the next. */
-TEST(api_caches, are_opened_whole_or_fail_without_memory)
+TEST(api_cachers, are_opened_whole_or_fail_without_memory)
 {
-    const struct cor_api_cache_opts opts = {0};
+    const struct cor_api_cachers_opts opts = {0};
     bool has_failed = true;
 
     for (size_t n = 1; has_failed; n += n < 40 ? 1 : 37) {
@@ -205,7 +205,7 @@ TEST(api_caches, are_opened_whole_or_fail_without_memory)
 
         fx_open(&fx);
         test_fail_alloc(n, false);
-        r = cor_api_open_caches(fx.api, &opts, NULL);
+        r = cor_api_open_cachers(fx.api, &opts, NULL);
         test_fail_alloc(0, false);
         has_failed = test_alloc_failed();
         assert_true(r == 0 || (r == -COR_ENOMEM && has_failed));

@@ -1,0 +1,41 @@
+/* The watch caches behind the API's reads: one per stored resource, shared by all loops.
+ * Owner: the API.  Thread: open on the maker's, before the loops start; close on the first loop;
+ * the rest from any. */
+#ifndef COR_SERVER_API_CACHERS_H
+#define COR_SERVER_API_CACHERS_H
+
+#include <stdbool.h>
+
+#include "server/api/api_int.h"
+#include "server/metrics/metrics.h"
+#include "storage/cacher/cacher.h"
+
+struct cor_api_cachers;
+
+/* Opens a cache for every resource that is stored, but for those that the table or `opts->sizes`
+ * leaves out. 0, -COR_EINVAL (sizes), -COR_ENOMEM, -COR_EBUSY. */
+int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts *opts,
+                         struct cor_api_cachers **ret_cachers, struct cor_status *reterr_status);
+
+/* The cache of a resource; NULL: it is read from the store. */
+struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
+                                        const struct cor_resource_row *resource);
+
+bool cor_api_cachers_are_ready(const struct cor_api_cachers *cachers);
+
+/* Has each one that is not ready failed to become so, and is there such a one? `reterr_why` has a
+ * failure then, and is undefined otherwise. */
+bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
+                            char reterr_why[COR_READY_MESSAGE_MAX]);
+
+struct cor_cachers_stats cor_api_cachers_stats(const struct cor_api_cachers *cachers);
+
+/* Adds the families about single caches, before the loops start. 0, -COR_ENOMEM. */
+int cor_api_cachers_add_metrics(struct cor_api_cachers *cachers, struct cor_metrics *metrics);
+
+/* When all readers are freed. `on_closed` follows on the first loop; the caches are gone after it.
+ */
+void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(void *arg),
+                           void *arg);
+
+#endif
