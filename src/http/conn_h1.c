@@ -421,9 +421,8 @@ static void on_deadline(struct cor_conn *c)
     }
     if (c->state == COR_CONN_READING)
         c->keep_alive = false;
-    cor_response_tell_gone(&c->resp, -COR_ETIMEOUT);
     c->state = COR_CONN_RESPONDING;
-    cor_response_error(&c->resp, 504, COR_HTTP_TIMEOUT_TEXT);
+    cor_response_time_out(&c->resp);
 }
 
 void cor_conn_h1_timer(struct cor_conn *c)

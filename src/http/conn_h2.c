@@ -171,11 +171,12 @@ static void on_timer(struct cor_timer *timer)
     struct cor_http_response *resp = &x->resp;
     bool is_started = resp->state == COR_RESPONSE_STARTED || resp->state == COR_RESPONSE_ENDED;
 
+    if (!is_started) {
+        cor_response_time_out(resp);
+        return;
+    }
     cor_response_tell_gone(resp, -COR_ETIMEOUT);
-    if (is_started)
-        reset(x);
-    else
-        cor_response_error(resp, 504, COR_HTTP_TIMEOUT_TEXT);
+    reset(x);
 }
 
 static size_t head_text_bytes(const struct cor_h2_head *head)

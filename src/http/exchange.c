@@ -34,6 +34,7 @@ int cor_response_begin(struct cor_http_response *resp, struct cor_str method, st
 
     resp->has_request = true;
     resp->deadline_ms = cor_conn_now_ms(c) + cor_conn_limits(c)->request_timeout_ms;
+    resp->timeout_text = "request did not complete within the allotted timeout";
     req->peer = cor_stream_peer(c->stream);
     req->received_us = cor_clock_mono_us(cor_clock_real());
     req->loop = c->worker->index;
@@ -171,6 +172,12 @@ void cor_response_error(struct cor_http_response *resp, int status, const char *
     resp->state = COR_RESPONSE_HELD;
     cor_http_response_send(resp, status, headers, status == 429 ? 2 : 1, cor_buf_str(&body));
     cor_buf_deinit(&body);
+}
+
+void cor_response_time_out(struct cor_http_response *resp)
+{
+    cor_response_tell_gone(resp, -COR_ETIMEOUT);
+    cor_response_error(resp, 504, resp->timeout_text);
 }
 
 void cor_response_refuse(struct cor_http_response *resp, int r)

@@ -66,6 +66,11 @@ uint64_t cor_http_response_deadline(const struct cor_http_response *resp)
     return resp->deadline_ms;
 }
 
+void cor_http_response_set_timeout_text(struct cor_http_response *resp, const char *text)
+{
+    resp->timeout_text = text;
+}
+
 void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t deadline_ms)
 {
     resp->deadline_ms = deadline_ms;

@@ -71,6 +71,10 @@ int cor_http_response_hold(struct cor_http_response *resp, size_t bytes);
 uint64_t cor_http_response_deadline(const struct cor_http_response *resp);
 void cor_http_response_set_deadline(struct cor_http_response *resp, uint64_t deadline_ms);
 
+/* What the 504 says when the deadline passes before the response has started. The text is not
+ * copied. */
+void cor_http_response_set_timeout_text(struct cor_http_response *resp, const char *text);
+
 /* The head. Content-Length, Transfer-Encoding, Connection and Date are added here and may not be
  * among `headers`. With a known length exactly that many bytes must follow before the end (none of
  * them is sent for HEAD, 204 and 304: writes are swallowed). Once per response. CR, LF and NUL in

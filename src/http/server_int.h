@@ -32,7 +32,6 @@
 /* So many streams of a connection that has not authenticated are refused for want of room; then the
  * connection ends. */
 #define COR_HTTP_REFUSALS_MAX 100u
-#define COR_HTTP_TIMEOUT_TEXT "request did not complete within the allotted timeout"
 /* How long an HTTP/2 peer may take to answer the announced end of an idle connection. */
 #define COR_HTTP_GOAWAY_MS 1000
 
@@ -116,6 +115,7 @@ struct cor_http_response {
     uint64_t left;    /* of a body whose length was said; else COR_HTTP_LENGTH_UNKNOWN */
     uint64_t bytes;   /* body bytes taken */
     uint64_t deadline_ms;
+    const char *timeout_text; /* of the 504 at the deadline */
     struct cor_http_request request;
     const struct cor_http_response_cbs *cbs;
     void *arg;
@@ -277,6 +277,8 @@ void cor_response_tell_drain(struct cor_http_response *resp);
 
 /* Answers in the handler's place, who does not hold it. */
 void cor_response_error(struct cor_http_response *resp, int status, const char *message);
+/* The deadline has passed, and the response has not started. */
+void cor_response_time_out(struct cor_http_response *resp);
 /* The same for a code of cor_response_begin() or cor_response_take_body(). */
 void cor_response_refuse(struct cor_http_response *resp, int r);
 

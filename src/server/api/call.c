@@ -389,11 +389,24 @@ void cor_call_fail(struct cor_call *call)
         cor_call_reply_json(call, call->status.code);
 }
 
+/* Then the store has stopped for the call's sake, and the client is told of the deadline, not of
+ * the store. */
+static bool is_past_deadline(const struct cor_call *call)
+{
+    return call->req->deadline_ms > 0 &&
+           cor_loop_now_ms(call->loop->loop) >= call->req->deadline_ms;
+}
+
 void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
 {
     struct cor_gr gr = cor_api_gr(call->res);
 
-    cor_storage_error_to_api(&call->status, op, &gr, call->name);
+    if (call->status.err == -COR_ETIMEOUT && is_past_deadline(call))
+        cor_status_timeout(&call->status, 0, "%s",
+                           call->req->method == COR_HTTP_GET ? COR_ALLOTTED_TEXT
+                                                             : COR_DEADLINE_TEXT);
+    else
+        cor_storage_error_to_api(&call->status, op, &gr, call->name);
     cor_call_fail(call);
 }
 

@@ -8,6 +8,7 @@
 #include "http/url.h"
 #include "loop/loop.h"
 #include "meta/quote.h"
+#include "meta/storage_error.h"
 #include "server/access/impersonation.h"
 #include "server/api/api_int.h"
 #include "server/http/http_sink.h"
@@ -19,7 +20,8 @@
 #define METRICS_MAX      (64u << 20)
 #define TIMEOUT_TEXT_MAX 256
 #define STATUS_BYTES_MAX (1u << 20)
-/* How long a write may wait for its turn at the store. */
+/* How long a verb that writes may take, counted from when its body is whole; as upstream, except
+ * that upstream's time includes the reading of the body. */
 #define MUTATING_TIMEOUT_MS (34u * 1000)
 
 /* The query and five headers of most requests are no longer than this. */
@@ -244,6 +246,16 @@ static int refuse_timeout(struct exchange *ex, struct cor_str text, struct cor_s
         unit.n > 0 ? cor_buf_z(&quoted_unit) : "", unit.n > 0 ? " in" : "", cor_buf_z(&quoted));
 }
 
+static bool is_reading(const struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+
+    if (!info->is_resource)
+        return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
+    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
+           info->verb == COR_VERB_WATCH;
+}
+
 /* ?timeout= shortens the time that a request has; watches have timeoutSeconds. */
 static int set_deadline(struct exchange *ex)
 {
@@ -267,20 +279,11 @@ static int set_deadline(struct exchange *ex)
         timeout_ms = (uint64_t)ns / 1000000;
         cor_http_response_set_deadline(ex->sink.response, now_ms + timeout_ms);
     }
-    if (ex->request.info.verb != COR_VERB_DELETECOLLECTION && timeout_ms > MUTATING_TIMEOUT_MS)
+    if (!is_reading(ex) && ex->request.info.verb != COR_VERB_DELETECOLLECTION &&
+        timeout_ms > MUTATING_TIMEOUT_MS)
         timeout_ms = MUTATING_TIMEOUT_MS;
     ex->timeout_ms = timeout_ms;
     return 0;
-}
-
-static bool is_reading(const struct exchange *ex)
-{
-    const struct cor_request_info *info = &ex->request.info;
-
-    if (!info->is_resource)
-        return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
-    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
-           info->verb == COR_VERB_WATCH;
 }
 
 /* The places of its kind; NULL: it needs none. */
@@ -500,16 +503,28 @@ void cor_server_on_head(const struct cor_http_request *req, struct cor_http_resp
         answer_status(ex);
 }
 
+/* The verb has all of its time, however long the body took. When that ends before the response's
+ * own deadline, which counts from the head, the client is answered then: the verb may be waiting
+ * for a thread or for the store, and what it has sent to the store may still happen. */
+static void begin_verb_time(struct exchange *ex, struct cor_http_response *resp)
+{
+    uint64_t due_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
+
+    ex->request.deadline_ms = due_ms;
+    if (due_ms < cor_http_response_deadline(resp)) {
+        cor_http_response_set_deadline(resp, due_ms);
+        cor_http_response_set_timeout_text(resp, COR_DEADLINE_TEXT);
+    }
+}
+
 void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
                            void *arg)
 {
     struct exchange *ex = cor_http_response_arg(resp);
 
     ex->request.body = req->body;
-    /* The verb has all of its time, however long the body took: the response's own deadline counts
-     * from the head. */
     if (ex->timeout_ms > 0)
-        ex->request.deadline_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
+        begin_verb_time(ex, resp);
     if (enter_flight(ex))
         exchange_dispatch(ex);
     else

@@ -184,8 +184,7 @@ static void describe_error(int code, const char *message, struct cor_status *st)
 {
     switch (code) {
     case 504:
-        (void)cor_status_set(st, -COR_ETIMEOUT,
-                             "Timeout: request did not complete within the allotted timeout");
+        (void)cor_status_timeout(st, 0, "%s", message);
         break;
     case 413:
         (void)cor_status_set(st, -COR_ETOOBIG, "Request entity too large: limit is 3145728");

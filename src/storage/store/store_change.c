@@ -74,7 +74,7 @@ void cor_store_change_judge(struct cor_store_change *change)
 
     cor_status_init(&status);
     change->was_stopped = false;
-    r = too_late(change) ? cor_store_timed_out(&change->key, &status) : 0;
+    r = too_late(change) ? cor_status_timeout(&status, 0, "%s", COR_DEADLINE_TEXT) : 0;
     if (r < 0) {
         cor_store_change_finish(change, r, &status, NULL);
         return;

@@ -37,6 +37,33 @@ TEST(timeouts, slow_heads_and_slow_bodies_are_cut)
     http_deinit(&h);
 }
 
+static void hold_with_a_text(const struct cor_http_request *req, struct cor_http_response *resp,
+                             void *arg)
+{
+    ((struct http *)arg)->holds = true;
+    cor_http_response_set_cbs(resp, &handler_cbs, arg);
+    cor_http_response_set_deadline(resp, cor_loop_now_ms(cor_http_response_loop(resp)) + 20);
+    cor_http_response_set_timeout_text(resp, "the handler ran out of its own time");
+}
+
+TEST_BOTH(timeouts, a_handler_names_the_deadline_that_it_has_set)
+{
+    struct http h;
+    struct client cl;
+
+    head_handler = hold_with_a_text;
+    http_init(&h, (struct cor_http_limits){0}, NULL);
+    head_handler = NULL;
+    client_open(&cl, &h, NULL);
+    client_ask(&cl, "POST", "/x", "hi");
+    await(&h, client_has_response, &cl);
+    assert_string_equal(cor_buf_z(&cl.text),
+                        "504 504 Gateway Timeout: the handler ran out of its own time\n.");
+    assert_int_equal(h.ngone, 1);
+    assert_int_equal(h.why, -COR_ETIMEOUT);
+    part(&h, &cl);
+}
+
 TEST_BOTH(timeouts, an_idle_connection_is_closed)
 {
     struct http h;

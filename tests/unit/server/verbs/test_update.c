@@ -4,6 +4,7 @@
 
 #define CONFIGMAPS  "/api/v1/namespaces/default/configmaps"
 #define DEPLOYMENTS "/apis/apps/v1/namespaces/default/deployments"
+#define PODS        "/api/v1/namespaces/default/pods"
 #define LEASES      "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 
 static void open_ready(struct fx *fx)
@@ -325,6 +326,46 @@ TEST(update, survives_every_failed_allocation)
 TEST(patch, survives_every_failed_allocation)
 {
     fail_allocations("PATCH", CONFIGMAPS "/a", "{\"data\":{\"n\":\"1\"}}");
+}
+
+/* Upstream's finisher answers so for every verb that writes. */
+TEST(update, every_write_past_its_deadline_is_a_gateway_timeout)
+{
+    static const struct {
+        const char *method, *target, *body;
+    } writes[] = {
+        {"PUT", PODS "/p", "{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"b\"}}}"},
+        {"PUT", PODS "/p/status",
+         "{\"metadata\":{\"name\":\"p\"},\"status\":{\"phase\":\"Running\"}}"},
+        {"PATCH", PODS "/p", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"},
+        {"DELETE", PODS "/p", NULL},
+        {"DELETE", PODS "/p?gracePeriodSeconds=0", NULL},
+        {"DELETE", PODS, NULL},
+        {"POST", PODS "/p/binding",
+         "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}"},
+        {"POST", PODS "/p/eviction", "{\"metadata\":{\"name\":\"p\"}}"},
+    };
+    const struct fx_headers late = {.deadline_ms = 1};
+    struct fx fx;
+    const char *made, *status;
+
+    open_ready(&fx);
+    made = fx_do(
+        &fx, 201, "POST", PODS,
+        "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+    for (size_t i = 0; i < COR_ARRAY_LEN(writes); i++) {
+        status = fx_do_with(&fx, 504, writes[i].method, writes[i].target, writes[i].body, &late);
+        assert_at(status, "reason", "Timeout");
+        assert_at(status, "message",
+                  "Timeout: request did not complete within requested timeout - context deadline "
+                  "exceeded");
+        assert_non_null(strstr(status, "\"details\":{}"));
+    }
+    assert_string_equal(fx_do(&fx, 200, "GET", PODS "/p", NULL), made);
+    /* Of reads, the timeout filter's words. */
+    status = fx_do_with(&fx, 504, "GET", PODS, NULL, &late);
+    assert_at(status, "message", "Timeout: request did not complete within the allotted timeout");
+    fx_close(&fx);
 }
 
 TEST(update, a_status_is_never_created)
