@@ -30,9 +30,6 @@ bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
 
 struct cor_cachers_stats cor_api_cachers_stats(const struct cor_api_cachers *cachers);
 
-/* Adds the families about single caches, before the loops start. 0, -COR_ENOMEM. */
-int cor_api_cachers_add_metrics(struct cor_api_cachers *cachers, struct cor_metrics *metrics);
-
 /* When all readers are freed. `on_closed` follows on the first loop; the caches are gone after it.
  */
 void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(void *arg),

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "coracle/version.h"
 #include "server/api/call_int.h"
+#include "server/api/health.h"
 #include "server/docs/openapi.h"
 #include "json/writer.h"
 

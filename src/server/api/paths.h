@@ -6,7 +6,4 @@
 
 extern const struct cor_verb cor_verb_path;
 
-/* /healthz, /livez and /readyz. False: the path is none of them. */
-bool cor_health_reply(struct cor_call *call);
-
 #endif

@@ -299,6 +299,11 @@ void cor_metric_set_collect(struct cor_metric *metric,
     metric->collect_arg = arg;
 }
 
+const struct cor_metric_desc *cor_metric_out_desc(const struct cor_metric_out *to)
+{
+    return to->desc;
+}
+
 void cor_metric_put(struct cor_metric_out *to, struct cor_str labels, uint64_t value)
 {
     if (to->err == 0)

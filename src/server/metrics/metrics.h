@@ -57,6 +57,8 @@ struct cor_metric_out;
 /* `collect` puts all of the family's samples, from the thread that asks. Once for a family. */
 void cor_metric_set_collect(struct cor_metric *metric,
                             void (*collect)(void *arg, struct cor_metric_out *to), void *arg);
+/* Which family the samples are for: the description that it was added with. */
+const struct cor_metric_desc *cor_metric_out_desc(const struct cor_metric_out *to);
 void cor_metric_put(struct cor_metric_out *to, struct cor_str labels, uint64_t value);
 /* `counts`: one for each bucket, not cumulative, and what is above the last. */
 void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,

@@ -1,7 +1,8 @@
+#include "server/api/health.h"
+
 #include "base/err.h"
 #include "http/url.h"
 #include "meta/quote.h"
-#include "server/api/paths.h"
 
 #define TEXT_TYPE   "text/plain; charset=utf-8"
 #define EXCLUDE_MAX 256

@@ -1,0 +1,199 @@
+#include "base/err.h"
+#include "server/api/api.h"
+#include "server/api/call_int.h"
+#include "server/api/paths.h"
+
+/* For answers without a call: a failed allocation at the very start. */
+#define NO_MEMORY "out of memory\n"
+
+static const struct cor_verb *const verbs[] = {
+    [COR_VERB_CREATE] = &cor_verb_create,
+    [COR_VERB_DELETE] = &cor_verb_delete,
+    [COR_VERB_DELETECOLLECTION] = &cor_verb_delete_collection,
+    [COR_VERB_GET] = &cor_verb_get,
+    [COR_VERB_LIST] = &cor_verb_list,
+    [COR_VERB_PATCH] = &cor_verb_patch,
+    [COR_VERB_UPDATE] = &cor_verb_update,
+    [COR_VERB_WATCH] = &cor_verb_watch,
+    [COR_VERB_NONE] = &cor_verb_get,
+};
+
+int cor_call_no_such_resource(struct cor_call *call)
+{
+    int r = cor_status_set(&call->status, -COR_ENOTFOUND,
+                           "the server could not find the requested resource");
+
+    call->status.has_details = true;
+    return r;
+}
+
+int cor_call_not_allowed(struct cor_call *call)
+{
+    int r = cor_status_set(&call->status, -COR_ENOTSUP,
+                           "the server does not allow this method on the requested resource");
+
+    call->status.has_details = true;
+    return r;
+}
+
+/* Which verb implements what is not done to a stored object. */
+static const struct {
+    struct cor_str kind;
+    const struct cor_verb *verb;
+} actions[] = {
+    {COR_STR("Binding"), &cor_verb_binding},
+    {COR_STR("ComponentStatus"), &cor_verb_component_status},
+    {COR_STR("Eviction"), &cor_verb_eviction},
+    {COR_STR("LocalSubjectAccessReview"), &cor_verb_review},
+    {COR_STR("SelfSubjectAccessReview"), &cor_verb_review},
+    {COR_STR("SelfSubjectReview"), &cor_verb_review},
+    {COR_STR("SelfSubjectRulesReview"), &cor_verb_review},
+    {COR_STR("SubjectAccessReview"), &cor_verb_review},
+    {COR_STR("TokenReview"), &cor_verb_review},
+};
+
+static const struct cor_verb *choose_verb(const struct cor_api_request *req)
+{
+    const struct cor_request_info *info = &req->info;
+    const struct cor_resource_row *res =
+        cor_api_builtin(info->group, info->version, info->resource);
+    const struct cor_api_subresource *sub =
+        res && info->subresource.n > 0 ? cor_api_subresource(res, info->subresource) : NULL;
+    const struct cor_resource_row *type = sub ? sub->type : res;
+
+    if (!type || (sub ? info->verb != COR_VERB_CREATE : !(res->flags & COR_API_VIRTUAL)))
+        return verbs[info->verb];
+    for (size_t i = 0; i < COR_ARRAY_LEN(actions); i++) {
+        if (cor_str_eq(actions[i].kind, type->kind))
+            return actions[i].verb;
+    }
+    return verbs[info->verb];
+}
+
+static int check_subresource(struct cor_call *call)
+{
+    call->sub = cor_api_subresource(call->res, call->req->info.subresource);
+    if (!call->sub || !call->sub->is_served)
+        return cor_call_no_such_resource(call);
+    if (call->sub->type)
+        call->type = call->sub->type;
+    if (call->sub->conversion)
+        call->conversion = call->sub->conversion;
+    return 0;
+}
+
+static int watch_not_supported(struct cor_call *call)
+{
+    int r = cor_status_set(&call->status, -COR_ENOTSUP,
+                           "watch is not supported on resources of kind \"%.*s\"",
+                           COR_STR_ARG(call->res->plural));
+
+    (void)cor_status_set_details(&call->status, COR_STR(""), call->res->group, call->res->plural);
+    return r;
+}
+
+/* The verbs that there are at this place; the scope was looked at. */
+static unsigned verbs_at(const struct cor_call *call, bool all_namespaces)
+{
+    unsigned here = call->sub ? call->sub->verbs : call->res->verbs;
+
+    if (all_namespaces)
+        here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH);
+    if (call->req->info.name.n == 0)
+        here &= COR_VERB_BIT(LIST) | COR_VERB_BIT(WATCH) | COR_VERB_BIT(CREATE) |
+                COR_VERB_BIT(DELETECOLLECTION);
+    else if (!call->sub)
+        here &= ~COR_VERB_BIT(CREATE);
+    return here;
+}
+
+/* Is this combination of verb, resource, subresource and scope there? */
+static int check_route(struct cor_call *call)
+{
+    const struct cor_request_info *info = &call->req->info;
+    bool all_namespaces = cor_api_is_namespaced(call->res) && info->ns.n == 0;
+    unsigned here;
+
+    if (info->has_more || (info->subresource.n > 0 && check_subresource(call) < 0))
+        return cor_call_no_such_resource(call);
+    if (!cor_api_is_namespaced(call->res) && info->in_namespace)
+        return cor_call_no_such_resource(call);
+    if (all_namespaces && info->in_namespace && info->name.n > 0)
+        return cor_status_bad_request(&call->status, "Namespace parameter required.");
+    if (all_namespaces && (info->name.n > 0 || !(call->res->verbs & COR_VERB_BIT(LIST))))
+        return cor_call_no_such_resource(call);
+    if (info->name.n > 0 && !call->sub && !(call->res->verbs & ~COR_VERB_BIT(CREATE)))
+        return cor_call_no_such_resource(call);
+    here = verbs_at(call, all_namespaces);
+    if (info->verb == COR_VERB_WATCH && (here & COR_VERB_BIT(LIST)) &&
+        !(here & COR_VERB_BIT(WATCH)))
+        return watch_not_supported(call);
+    if (info->verb == COR_VERB_NONE || !(here & (1u << info->verb)) ||
+        (info->is_watch_path && call->req->method != COR_HTTP_GET))
+        return cor_call_not_allowed(call);
+    return 0;
+}
+
+static enum cor_answer answer_of(enum cor_api_verb verb)
+{
+    if (verb == COR_VERB_LIST || verb == COR_VERB_DELETECOLLECTION)
+        return COR_ANSWER_LIST;
+    return verb == COR_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
+}
+
+static int prepare(struct cor_call *call)
+{
+    const struct cor_api_request *req = call->req;
+    int r;
+
+    call->res = cor_api_builtin(req->info.group, req->info.version, req->info.resource);
+    call->accept.is_pretty = cor_wants_pretty(COR_UNSET, req->user_agent);
+    if (!call->res)
+        return cor_call_no_such_resource(call);
+    call->stored = cor_api_stored(call->res);
+    call->type = call->res;
+    call->conversion = call->res->conversion;
+    r = check_route(call);
+    if (r == 0)
+        r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
+    if (r == 0)
+        r = cor_negotiate(req->accept, answer_of(req->info.verb), call->res, &call->accept,
+                          &call->status);
+    call->accept.is_pretty =
+        call->accept.is_pretty || cor_wants_pretty(call->opts.pretty, req->user_agent);
+    if (r == 0 && !(call->res->flags & COR_API_VIRTUAL))
+        r = cor_api_backing(call->loop, call->stored, &call->backing, &call->status);
+    return r;
+}
+
+static bool is_known_version(const struct cor_api *api, const struct cor_request_info *info)
+{
+    for (size_t i = 0; i < api->nresources; i++) {
+        if (cor_str_eq(api->resources[i].group, info->group) &&
+            cor_str_eq(api->resources[i].version, info->version))
+            return true;
+    }
+    return false;
+}
+
+void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
+                  struct cor_sink *sink)
+{
+    bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info) ||
+                   cor_str_starts(request->info.path, COR_STR("//"));
+    struct cor_call *call =
+        cor_call_new(is_path ? &cor_verb_path : choose_verb(request), loop, request, sink);
+
+    if (!call) {
+        static const struct cor_str text = COR_STR(NO_MEMORY);
+
+        cor_sink_start(sink, 500, NULL, 0, text.n);
+        (void)cor_sink_writev(sink, &text, 1, 0);
+        cor_sink_end(sink);
+        return;
+    }
+    if (!is_path && prepare(call) < 0)
+        cor_call_fail(call);
+    else
+        call->verb->run(call);
+}
