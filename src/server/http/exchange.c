@@ -1,52 +1,71 @@
+/* clang-format off */
+/* A request's way through the server, as one state machine on the connection's loop:
+ *
+ *   HTTP layer                     here                                   outcome
+ *   head is complete  ──► cor_exchange_on_head: the filters ──► refused: answered at once, no body
+ *                                    │                                    byte is read
+ *   body is complete  ──► cor_exchange_on_request: a place in flight ──► none free: 429
+ *                                    │
+ *                         the verb (cor_api_call) writes its answer into the sink of the exchange
+ *                                    │
+ *                         exchange_end: counted, freed
+ *
+ * The filters run in upstream's order: request info, authentication, impersonation, deadline,
+ * in-flight limits, authorization. Then the head is freed by the HTTP layer, and the exchange keeps
+ * copies of what a verb reads of it (the query and five headers). A watch releases these copies
+ * once its answer has begun.
+ *
+ * What can fail, and what happens:
+ *   - no memory for the exchange: 500 with plain text; for anything later: 500 with a Status;
+ *   - a filter refuses: its Status is the answer (400, 401, 403), or plain text for impersonation;
+ *   - too many requests in flight, or too much held for the sender: 429 with Retry-After;
+ *   - the client leaves, or the deadline passes: on_gone, and nothing more is written. Before the
+ *     verb has the sink this frees the exchange at once; afterwards the verb hears of it first.
+ *
+ * Every exchange ends exactly once, in exchange_end(), which counts it (code 0: no answer was
+ * begun). */
+/* clang-format on */
+#include "server/http/exchange.h"
+
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "http/url.h"
 #include "loop/loop.h"
-#include "meta/quote.h"
 #include "meta/storage_error.h"
 #include "server/access/impersonation.h"
 #include "server/api/api_int.h"
-#include "server/http/http_sink.h"
 #include "server/http/server_int.h"
+#include "server/request/api_options.h"
 #include "server/request/negotiate.h"
 #include "json/pretty.h"
 
 #define METRICS_TYPE     "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_MAX      (64u << 20)
-#define TIMEOUT_TEXT_MAX 256
 #define STATUS_BYTES_MAX (1u << 20)
 /* How long a verb that writes may take, counted from when its body is whole; as upstream, except
  * that upstream's time includes the reading of the body. */
 #define MUTATING_TIMEOUT_MS (34u * 1000)
 
-/* The query and five headers of most requests are no longer than this. */
+/* The query and five headers of most requests are no longer than this together. */
 #define KEPT_FEW 192u
 /* What a watch costs beside its exchange: its call, and its place in the watch cache. */
 #define WATCH_BYTES 4096u
 
-/* One request on its way through the filters, in upstream's order: request info, authentication,
- * impersonation, deadline, in-flight limits, authorization. They run when the head has come, before
- * a byte of the body is read; the verb runs when the body is whole.
- *
- *   cor_server_on_head ──► filters ──► refused: answered
- *                             └──► accepted ──► cor_server_on_request ──► verb ──► on_over
- *                                       └──► on_gone_early: the client leaves, its body is refused
- *
- * Until the end of the filters the request's strings are those of the head. What the verb needs of
- * them is copied then (`kept`), because the head is freed; a watch that has begun needs none of it.
- */
 struct exchange {
-    struct cor_http_sink sink;
+    struct cor_sink sink; /* the first member: the verb's way to write the answer */
+    struct cor_http_response *response;
+    const struct cor_sink_cbs *sink_cbs; /* the verb's; NULL: no verb has the sink yet */
+    void *sink_arg;
+    int code;            /* of the answer; 0: not begun */
+    uint64_t body_bytes; /* of the answer's body that were taken so far */
     struct cor_server *server;
-    const struct cor_http_request *http; /* NULL after the filters */
+    const struct cor_http_request *http; /* the head; NULL after the filters */
     struct cor_api_request request;
-    char *
-        kept; /* the strings of `request` but for path and body, when `few` is too small for them */
+    char *kept; /* the strings of `request`, except path and body, when they do not fit `few` */
     size_t query_bytes;
     struct cor_identity identity;
     struct cor_status status;
@@ -58,66 +77,17 @@ struct exchange {
     struct cor_flight_place place;
     bool is_watching; /* counted as a long-running request */
     bool is_dry_run;
-    bool may_impersonate; /* a header looks like it */
+    bool may_impersonate; /* the name of a header looks like impersonation */
     bool is_plain;        /* the status' message is the whole answer, as text */
-    char few[KEPT_FEW];   /* else these strings; not zeroed, so it is the last member */
+    char few[KEPT_FEW];   /* short copies of the strings; not zeroed, so it is the last member */
 };
 
-/* It has no deadline, and does not count against the limits. */
+static const struct cor_sink_ops exchange_sink_ops;
+
+/* A watch has no deadline, and does not count against the in-flight limits. */
 static bool is_long(const struct exchange *ex)
 {
     return ex->request.info.is_resource && ex->request.info.verb == COR_VERB_WATCH;
-}
-
-static void exchange_free(struct exchange *ex, int code)
-{
-    struct cor_server *s = ex->server;
-    uint64_t now_us = cor_clock_mono_us(cor_clock_real());
-
-    cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->method,
-                             ex->is_dry_run, code, now_us - ex->received_us, ex->sink.bytes);
-    if (ex->is_watching)
-        cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
-    cor_flight_leave(&ex->place);
-    cor_request_info_deinit(&ex->request.info);
-    cor_identity_deinit(&ex->identity);
-    cor_status_deinit(&ex->status);
-    cor_free(ex->kept);
-    cor_free(ex);
-}
-
-/* What is held for the exchange, of which `kept` are the strings. A watch has its selectors, which
- * are made of the query. */
-static size_t held_bytes(const struct exchange *ex, size_t kept)
-{
-    size_t n = sizeof(*ex) + ex->request.info.text.cap + kept;
-
-    return is_long(ex) ? n + WATCH_BYTES + ex->query_bytes : n;
-}
-
-static void release_kept(struct exchange *ex)
-{
-    struct cor_api_request *req = &ex->request;
-
-    ex->kept = cor_free(ex->kept);
-    req->query = req->accept = req->content_type = (struct cor_str){0};
-    req->user_agent = req->if_none_match = req->audit_id = (struct cor_str){0};
-}
-
-/* A watch has read its options, and its head has been sent. */
-static void on_started(struct cor_http_sink *sink)
-{
-    struct exchange *ex = COR_CONTAINER_OF(sink, struct exchange, sink);
-
-    if (!ex->is_watching)
-        return;
-    release_kept(ex);
-    (void)cor_http_response_hold(sink->response, held_bytes(ex, 0));
-}
-
-static void on_over(struct cor_http_sink *sink)
-{
-    exchange_free(COR_CONTAINER_OF(sink, struct exchange, sink), sink->status);
 }
 
 static struct exchange *exchange_new(struct cor_server *s, const struct cor_http_request *http,
@@ -129,20 +99,40 @@ static struct exchange *exchange_new(struct cor_server *s, const struct cor_http
     if (!ex)
         return NULL;
     memset(ex, 0, offsetof(struct exchange, few));
-    cor_http_sink_init(&ex->sink, resp, on_over);
-    ex->sink.on_started = on_started;
+    ex->sink.ops = &exchange_sink_ops;
+    ex->response = resp;
     cor_status_init(&ex->status);
     ex->server = s;
     ex->http = http;
     ex->shard = http->loop;
     ex->received_us = http->received_us;
-    /* The request may be gone when the numbers are written. */
+    /* The name is counted at the end, when the HTTP request may be freed. */
     method.n = method.n < sizeof(ex->method_name) ? method.n : sizeof(ex->method_name) - 1;
     if (method.n > 0)
         memcpy(ex->method_name, method.p, method.n);
     ex->method = cor_str(ex->method_name, method.n);
     return ex;
 }
+
+/* Counts the exchange under the code of its answer (0: its client went first) and frees it. */
+static void exchange_end(struct exchange *ex, int code)
+{
+    struct cor_server *s = ex->server;
+    uint64_t now_us = cor_clock_mono_us(cor_clock_real());
+
+    cor_request_metrics_done(&s->request_metrics, ex->shard, &ex->request.info, ex->method,
+                             ex->is_dry_run, code, now_us - ex->received_us, ex->body_bytes);
+    if (ex->is_watching)
+        cor_request_metrics_long(&s->request_metrics, ex->shard, &ex->request.info, -1);
+    cor_flight_leave(&ex->place);
+    cor_request_info_deinit(&ex->request.info);
+    cor_identity_deinit(&ex->identity);
+    cor_status_deinit(&ex->status);
+    cor_free(ex->kept);
+    cor_free(ex);
+}
+
+/* Answers that are given here, without a verb: refusals, and /metrics. */
 
 struct reply {
     struct cor_http_header headers[6];
@@ -151,15 +141,17 @@ struct reply {
 
 static void reply_header(struct reply *reply, struct cor_str name, struct cor_str value)
 {
+    assert(reply->n < COR_ARRAY_LEN(reply->headers));
     reply->headers[reply->n++] = (struct cor_http_header){name, value};
 }
 
-/* Answers here and ends the exchange; the headers that every answer has are added. */
+/* Sends the answer with the headers that every answer has, and ends the exchange. */
 static void answer(struct exchange *ex, int code, struct reply *reply, struct cor_str body)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf uuid;
     struct cor_str audit_id = ex->request.audit_id;
 
+    assert(code >= 200 && !ex->sink_cbs);
     cor_buf_init(&uuid, 64);
     if (audit_id.n == 0) {
         (void)cor_api_add_uuid(&cor_api_loop(ex->server->api, ex->shard)->rand, &uuid);
@@ -167,8 +159,8 @@ static void answer(struct exchange *ex, int code, struct reply *reply, struct co
     }
     reply_header(reply, COR_STR("Audit-Id"), audit_id);
     reply_header(reply, COR_STR("Cache-Control"), COR_STR("no-cache, private"));
-    cor_http_response_send(ex->sink.response, code, reply->headers, reply->n, body);
-    exchange_free(ex, code);
+    cor_http_response_send(ex->response, code, reply->headers, reply->n, body);
+    exchange_end(ex, code);
 }
 
 static void answer_text(struct exchange *ex, int code, struct reply *reply, struct cor_str text)
@@ -178,6 +170,7 @@ static void answer_text(struct exchange *ex, int code, struct reply *reply, stru
     answer(ex, code, reply, text);
 }
 
+/* What a filter refused: the Status as JSON, indented for browsers and curl. */
 static void answer_status(struct exchange *ex)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json, pretty;
@@ -230,102 +223,11 @@ static void answer_metrics(struct exchange *ex)
     answer(ex, 200, &reply, cor_buf_str(&text));
 }
 
-/* In the words of Go's time.ParseDuration(). A text that is too long to be one was not kept. */
-static int refuse_timeout(struct exchange *ex, struct cor_str text, struct cor_str unit)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = 8 * TIMEOUT_TEXT_MAX};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted_unit = {.max = 8 * TIMEOUT_TEXT_MAX};
+/* The filters, in the order in which cor_exchange_on_head() runs them. Each returns 0, -COR_EBUSY
+ * (answered with a 429), or another failure whose answer is in `status`. */
 
-    (void)cor_quote(text, &quoted);
-    (void)cor_quote(unit, &quoted_unit);
-    return cor_status_bad_request(
-        &ex->status, "invalid timeout specified in the request URL - time: %s%s%s duration %s",
-        !unit.p       ? "invalid"
-        : unit.n == 0 ? "missing unit in"
-                      : "unknown unit ",
-        unit.n > 0 ? cor_buf_z(&quoted_unit) : "", unit.n > 0 ? " in" : "", cor_buf_z(&quoted));
-}
-
-static bool is_reading(const struct exchange *ex)
-{
-    const struct cor_request_info *info = &ex->request.info;
-
-    if (!info->is_resource)
-        return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
-    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
-           info->verb == COR_VERB_WATCH;
-}
-
-/* ?timeout= shortens the time that a request has; watches have timeoutSeconds. */
-static int set_deadline(struct exchange *ex)
-{
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
-    uint64_t timeout_ms = ex->server->request_timeout_ms;
-    uint64_t now_ms = cor_loop_now_ms(cor_http_response_loop(ex->sink.response));
-    struct cor_str unit = {NULL, 0};
-    int64_t ns = 0;
-    int r;
-
-    cor_buf_init(&text, TIMEOUT_TEXT_MAX);
-    if (is_long(ex))
-        return 0;
-    r = cor_url_query_get(ex->http->query, COR_STR("timeout"), &text);
-    if (r == -COR_ENOMEM)
-        return cor_status_set(&ex->status, r, "%s", cor_err_text(r));
-    if (r == -COR_ETOOBIG ||
-        (r == 0 && text.n > 0 && cor_duration_parse_why(cor_buf_str(&text), &ns, &unit) < 0))
-        return refuse_timeout(ex, cor_buf_str(&text), unit);
-    if (ns > 0 && (uint64_t)ns / 1000000 < timeout_ms) {
-        timeout_ms = (uint64_t)ns / 1000000;
-        cor_http_response_set_deadline(ex->sink.response, now_ms + timeout_ms);
-    }
-    if (!is_reading(ex) && ex->request.info.verb != COR_VERB_DELETECOLLECTION &&
-        timeout_ms > MUTATING_TIMEOUT_MS)
-        timeout_ms = MUTATING_TIMEOUT_MS;
-    ex->timeout_ms = timeout_ms;
-    return 0;
-}
-
-/* The places of its kind; NULL: it needs none. */
-static struct cor_flight *flight_of(const struct exchange *ex)
-{
-    if (is_long(ex))
-        return NULL;
-    return is_reading(ex) ? &ex->server->reading : &ex->server->mutating;
-}
-
-/* Is there a place for one more? Asked when the head has come, so that a body which would be
- * refused is not read. No place is taken yet: clients that dribble their bodies would hold all of
- * them. */
-static bool has_place(const struct exchange *ex)
-{
-    const struct cor_flight *flight = flight_of(ex);
-
-    return !flight || cor_flight_has_place(flight, &ex->identity.user);
-}
-
-/* Takes a place, when the request is whole. False: there are too many. */
-static bool enter_flight(struct exchange *ex)
-{
-    struct cor_flight *flight = flight_of(ex);
-
-    return !flight || cor_flight_enter(flight, &ex->identity.user, &ex->place);
-}
-
-static int authorize(struct exchange *ex)
-{
-    const struct cor_request_info *info = &ex->request.info;
-    char verb[sizeof(ex->method_name)];
-    size_t i = 0;
-
-    for (; ex->method_name[i]; i++)
-        verb[i] = (char)tolower((unsigned char)ex->method_name[i]);
-    verb[i] = '\0';
-    return cor_authorize(ex->server->authz_mode, &ex->identity, info,
-                         info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
-}
-
-/* One pass over the headers: of each name the first one counts. The names differ in length. */
+/* One pass over the headers: the first header of each name counts. The names differ in length, so
+ * that one comparison decides. */
 static void read_headers(struct exchange *ex)
 {
     struct cor_api_request *req = &ex->request;
@@ -363,7 +265,7 @@ static void read_headers(struct exchange *ex)
     }
 }
 
-static int read_request(struct exchange *ex)
+static int filter_request_info(struct exchange *ex)
 {
     const struct cor_http_request *http = ex->http;
     struct cor_api_request *req = &ex->request;
@@ -382,7 +284,117 @@ static int read_request(struct exchange *ex)
     return 0;
 }
 
-/* The head goes: copies what the verb reads of it. */
+/* What the connection holds is charged to the caller, not to the user whom the caller impersonates.
+ * A caller who is unknown or not authenticated stays charged to the address; also then a sender for
+ * whom too much is held gets a 429 (-COR_EBUSY) in place of the 401. */
+static int filter_authenticate(struct exchange *ex)
+{
+    const struct cor_user *user = &ex->identity.user;
+    enum cor_http_rank rank = COR_HTTP_UNKNOWN;
+    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity), charged;
+
+    if (r == 0 && !ex->identity.is_anonymous)
+        rank = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)) ? COR_HTTP_MASTER : COR_HTTP_USER;
+    charged = cor_http_response_set_sender(ex->response, rank, user->name);
+    if (charged < 0)
+        r = charged;
+    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
+}
+
+static int filter_impersonate(struct exchange *ex)
+{
+    int r = !ex->may_impersonate
+                ? 0
+                : cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
+
+    ex->is_plain = r == -COR_EINVAL;
+    return r;
+}
+
+static bool is_reading(const struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+
+    if (!info->is_resource)
+        return ex->request.method == COR_HTTP_GET || ex->request.method == COR_HTTP_HEAD;
+    return info->verb == COR_VERB_GET || info->verb == COR_VERB_LIST ||
+           info->verb == COR_VERB_WATCH;
+}
+
+/* ?timeout= may shorten the time that a request has. A watch has timeoutSeconds instead. */
+static int filter_deadline(struct exchange *ex)
+{
+    uint64_t timeout_ms = ex->server->request_timeout_ms;
+    uint64_t now_ms = cor_loop_now_ms(cor_http_response_loop(ex->response));
+    int64_t ns;
+    int r;
+
+    if (is_long(ex))
+        return 0;
+    r = cor_api_query_timeout(ex->http->query, &ns, &ex->status);
+    if (r < 0)
+        return r;
+    if (ns > 0 && (uint64_t)ns / 1000000 < timeout_ms) {
+        timeout_ms = (uint64_t)ns / 1000000;
+        cor_http_response_set_deadline(ex->response, now_ms + timeout_ms);
+    }
+    if (!is_reading(ex) && ex->request.info.verb != COR_VERB_DELETECOLLECTION &&
+        timeout_ms > MUTATING_TIMEOUT_MS)
+        timeout_ms = MUTATING_TIMEOUT_MS;
+    ex->timeout_ms = timeout_ms;
+    return 0;
+}
+
+/* The places that the request counts against; NULL: it needs none. */
+static struct cor_flight *flight_of(const struct exchange *ex)
+{
+    if (is_long(ex))
+        return NULL;
+    return is_reading(ex) ? &ex->server->reading : &ex->server->mutating;
+}
+
+/* Only looks whether there is a place, so that a body which would be refused is not read. No place
+ * is taken before the body is whole: clients that dribble their bodies would hold all places. */
+static int filter_in_flight(struct exchange *ex)
+{
+    const struct cor_flight *flight = flight_of(ex);
+
+    return !flight || cor_flight_has_place(flight, &ex->identity.user) ? 0 : -COR_EBUSY;
+}
+
+static int filter_authorize(struct exchange *ex)
+{
+    const struct cor_request_info *info = &ex->request.info;
+    char verb[sizeof(ex->method_name)];
+    size_t i = 0;
+
+    for (; ex->method_name[i]; i++)
+        verb[i] = (char)tolower((unsigned char)ex->method_name[i]);
+    verb[i] = '\0';
+    return cor_authorize(ex->server->authz_mode, &ex->identity, info,
+                         info->is_resource ? cor_api_verb_name(info->verb) : verb, &ex->status);
+}
+
+/* What the exchange holds, with `kept` bytes of strings. A watch also has a call and its selectors,
+ * which are made of the query. */
+static size_t held_bytes(const struct exchange *ex, size_t kept)
+{
+    size_t n = sizeof(*ex) + ex->request.info.text.cap + kept;
+
+    return is_long(ex) ? n + WATCH_BYTES + ex->query_bytes : n;
+}
+
+static void release_kept(struct exchange *ex)
+{
+    struct cor_api_request *req = &ex->request;
+
+    ex->kept = cor_free(ex->kept);
+    req->query = req->accept = req->content_type = (struct cor_str){0};
+    req->user_agent = req->if_none_match = req->audit_id = (struct cor_str){0};
+}
+
+/* The last step of the filters: copies what the verb reads of the head, which the HTTP layer frees,
+ * and charges the sender for the exchange. */
 static int keep_head(struct exchange *ex)
 {
     struct cor_api_request *req = &ex->request;
@@ -395,7 +407,7 @@ static int keep_head(struct exchange *ex)
     for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++)
         n += strings[i]->n;
     ex->query_bytes = req->query.n;
-    if (cor_http_response_hold(ex->sink.response, held_bytes(ex, n)) < 0)
+    if (cor_http_response_hold(ex->response, held_bytes(ex, n)) < 0)
         return -COR_EBUSY;
     at = ex->few;
     if (n > sizeof(ex->few))
@@ -414,85 +426,38 @@ static int keep_head(struct exchange *ex)
     return 0;
 }
 
-/* What the connection holds is charged to the caller, not to the user whom the caller impersonates.
- * A caller who is unknown or not authenticated stays charged to the address; also then a sender for
- * whom too much is held gets a 429 (-COR_EBUSY) in place of the 401. */
-static int authenticate(struct exchange *ex)
-{
-    const struct cor_user *user = &ex->identity.user;
-    enum cor_http_rank rank = COR_HTTP_UNKNOWN;
-    int r = cor_authenticate(&ex->server->authenticator, ex->http, &ex->identity), charged;
-
-    if (r == 0 && !ex->identity.is_anonymous)
-        rank = cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)) ? COR_HTTP_MASTER : COR_HTTP_USER;
-    charged = cor_http_response_set_sender(ex->sink.response, rank, user->name);
-    if (charged < 0)
-        r = charged;
-    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
-}
-
-static int impersonate(struct exchange *ex)
-{
-    int r = !ex->may_impersonate
-                ? 0
-                : cor_impersonate(ex->server->authz_mode, ex->http, &ex->identity, &ex->status);
-
-    ex->is_plain = r == -COR_EINVAL;
-    return r;
-}
-
-static bool is_metrics(const struct exchange *ex)
-{
-    return !ex->request.info.is_resource && ex->request.method == COR_HTTP_GET &&
-           cor_str_eqz(ex->request.info.path, "/metrics");
-}
-
-static void exchange_dispatch(struct exchange *ex)
-{
-    const struct cor_request_info *info = &ex->request.info;
-
-    if (is_metrics(ex)) {
-        answer_metrics(ex);
-        return;
-    }
-    if (is_long(ex)) {
-        ex->is_watching = true;
-        cor_request_metrics_long(&ex->server->request_metrics, ex->shard, info, 1);
-    }
-    cor_api_call(cor_api_loop(ex->server->api, ex->shard), &ex->request, &ex->sink.sink);
-}
-
 static void on_gone_early(struct cor_http_response *resp, int why, void *arg)
 {
-    exchange_free(arg, 0);
+    exchange_end(arg, 0);
 }
 
-/* While the body comes. */
+/* Between the filters and the verb, while the body is being received. */
 static const struct cor_http_response_cbs waiting_cbs = {.on_gone = on_gone_early};
 
-void cor_server_on_head(const struct cor_http_request *req, struct cor_http_response *resp,
-                        void *arg)
+void cor_exchange_on_head(const struct cor_http_request *http, struct cor_http_response *resp,
+                          void *arg)
 {
-    struct exchange *ex = exchange_new(arg, req, resp);
+    struct exchange *ex = exchange_new(arg, http, resp);
     int r;
 
+    assert(cor_loop_is_current(cor_http_response_loop(resp)));
     if (!ex) {
         cor_http_response_send(resp, 500, NULL, 0, COR_STR("out of memory\n"));
         return;
     }
-    r = read_request(ex);
+    r = filter_request_info(ex);
     if (r == 0)
-        r = authenticate(ex);
+        r = filter_authenticate(ex);
     else if (cor_http_response_set_sender(resp, COR_HTTP_UNKNOWN, COR_STR("")) < 0)
         r = -COR_EBUSY;
     if (r == 0)
-        r = impersonate(ex);
+        r = filter_impersonate(ex);
     if (r == 0)
-        r = set_deadline(ex);
-    if (r == 0 && !has_place(ex))
-        r = -COR_EBUSY;
+        r = filter_deadline(ex);
     if (r == 0)
-        r = authorize(ex);
+        r = filter_in_flight(ex);
+    if (r == 0)
+        r = filter_authorize(ex);
     if (r == 0)
         r = keep_head(ex);
     if (r == -COR_EBUSY)
@@ -503,9 +468,15 @@ void cor_server_on_head(const struct cor_http_request *req, struct cor_http_resp
         answer_status(ex);
 }
 
-/* The verb has all of its time, however long the body took. When that ends before the response's
- * own deadline, which counts from the head, the client is answered then: the verb may be waiting
- * for a thread or for the store, and what it has sent to the store may still happen. */
+static bool is_metrics(const struct exchange *ex)
+{
+    return !ex->request.info.is_resource && ex->request.method == COR_HTTP_GET &&
+           cor_str_eqz(ex->request.info.path, "/metrics");
+}
+
+/* The verb has all of its time, however long the body took. When that time ends before the
+ * response's own deadline, which counts from the head, the client is answered then: the verb may be
+ * waiting for a thread or for the store, and what it has sent to the store may still happen. */
 static void begin_verb_time(struct exchange *ex, struct cor_http_response *resp)
 {
     uint64_t due_ms = cor_loop_now_ms(cor_http_response_loop(resp)) + ex->timeout_ms;
@@ -517,16 +488,119 @@ static void begin_verb_time(struct exchange *ex, struct cor_http_response *resp)
     }
 }
 
-void cor_server_on_request(const struct cor_http_request *req, struct cor_http_response *resp,
-                           void *arg)
+void cor_exchange_on_request(const struct cor_http_request *http, struct cor_http_response *resp,
+                             void *arg)
 {
     struct exchange *ex = cor_http_response_arg(resp);
+    struct cor_flight *flight = flight_of(ex);
 
-    ex->request.body = req->body;
+    assert(ex && ex->server == arg && !ex->http && ex->code == 0);
+    ex->request.body = http->body;
     if (ex->timeout_ms > 0)
         begin_verb_time(ex, resp);
-    if (enter_flight(ex))
-        exchange_dispatch(ex);
-    else
+    if (flight && !cor_flight_enter(flight, &ex->identity.user, &ex->place)) {
         answer_busy(ex);
+        return;
+    }
+    if (is_metrics(ex)) {
+        answer_metrics(ex);
+        return;
+    }
+    if (is_long(ex)) {
+        ex->is_watching = true;
+        cor_request_metrics_long(&ex->server->request_metrics, ex->shard, &ex->request.info, 1);
+    }
+    cor_api_call(cor_api_loop(ex->server->api, ex->shard), &ex->request, &ex->sink);
 }
+
+/* The sink: what the verb writes goes into the HTTP response, and the response's callbacks go to
+ * the verb. The exchange ends with the response. */
+
+static void on_writable(struct cor_http_response *response, void *arg)
+{
+    struct exchange *ex = arg;
+
+    ex->sink_cbs->on_writable(ex->sink_arg);
+}
+
+static void on_gone(struct cor_http_response *response, int why, void *arg)
+{
+    struct exchange *ex = arg;
+
+    ex->sink_cbs->on_gone(ex->sink_arg);
+    exchange_end(ex, ex->code);
+}
+
+static void on_drain(struct cor_http_response *response, void *arg)
+{
+    struct exchange *ex = arg;
+
+    ex->sink_cbs->on_drain(ex->sink_arg);
+}
+
+static const struct cor_http_response_cbs verb_cbs = {on_writable, on_gone, on_drain};
+
+static void sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, void *arg)
+{
+    struct exchange *ex = (struct exchange *)sink;
+
+    ex->sink_cbs = cbs;
+    ex->sink_arg = arg;
+    cor_http_response_set_cbs(ex->response, &verb_cbs, ex);
+}
+
+static void sink_start(struct cor_sink *sink, int code, const struct cor_http_header *headers,
+                       size_t nheaders, uint64_t length)
+{
+    struct exchange *ex = (struct exchange *)sink;
+
+    assert(ex->code == 0);
+    ex->code = code;
+    cor_http_response_start(ex->response, code, headers, nheaders, length);
+    if (!ex->is_watching)
+        return;
+    /* A watch has read its options: it keeps no strings of the request while it lasts. */
+    release_kept(ex);
+    (void)cor_http_response_hold(ex->response, held_bytes(ex, 0));
+}
+
+static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
+                          size_t skip)
+{
+    struct exchange *ex = (struct exchange *)sink;
+    size_t taken = cor_http_response_writev(ex->response, spans, nspans, skip);
+
+    ex->body_bytes += taken;
+    return taken;
+}
+
+static void sink_end(struct cor_sink *sink)
+{
+    struct exchange *ex = (struct exchange *)sink;
+
+    assert(ex->code != 0);
+    cor_http_response_end(ex->response);
+    exchange_end(ex, ex->code);
+}
+
+static void sink_abort(struct cor_sink *sink)
+{
+    struct exchange *ex = (struct exchange *)sink;
+
+    cor_http_response_abort(ex->response);
+    exchange_end(ex, ex->code);
+}
+
+static void sink_no_deadline(struct cor_sink *sink)
+{
+    cor_http_response_set_deadline(((struct exchange *)sink)->response, COR_HTTP_NO_DEADLINE);
+}
+
+static const struct cor_sink_ops exchange_sink_ops = {
+    .set_cbs = sink_set_cbs,
+    .start = sink_start,
+    .writev = sink_writev,
+    .end = sink_end,
+    .abort = sink_abort,
+    .no_deadline = sink_no_deadline,
+};

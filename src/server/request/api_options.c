@@ -2,9 +2,13 @@
 
 #include <stddef.h>
 
+#include "base/duration.h"
 #include "base/err.h"
 #include "http/url.h"
 #include "meta/quote.h"
+
+/* No text of a duration is longer. */
+#define TIMEOUT_TEXT_MAX 256
 
 enum kind { STRING, INT, BOOL, FLAG, GO_BOOL };
 
@@ -160,5 +164,40 @@ int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch)
     if (r < 0 && r != -COR_ENOTFOUND)
         return r;
     *ret_is_watch = r == 0 && !is_false(cor_buf_str(&value));
+    return 0;
+}
+
+/* Refuses the text in the words of Go's time.ParseDuration(). `unit` is what stands where a unit is
+ * expected; p == NULL: the text is wrong elsewhere. */
+static int refuse_timeout(struct cor_str text, struct cor_str unit,
+                          struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted = {.max = 8 * TIMEOUT_TEXT_MAX};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf quoted_unit = {.max = 8 * TIMEOUT_TEXT_MAX};
+
+    (void)cor_quote(text, &quoted);
+    (void)cor_quote(unit, &quoted_unit);
+    return cor_status_bad_request(
+        reterr_status, "invalid timeout specified in the request URL - time: %s%s%s duration %s",
+        !unit.p       ? "invalid"
+        : unit.n == 0 ? "missing unit in"
+                      : "unknown unit ",
+        unit.n > 0 ? cor_buf_z(&quoted_unit) : "", unit.n > 0 ? " in" : "", cor_buf_z(&quoted));
+}
+
+int cor_api_query_timeout(struct cor_str query, int64_t *ret_ns, struct cor_status *reterr_status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = TIMEOUT_TEXT_MAX};
+    struct cor_str unit = {NULL, 0};
+    int64_t ns = 0;
+    int r = cor_url_query_get(query, COR_STR("timeout"), &text);
+
+    if (r == -COR_ENOMEM)
+        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    /* A text that is too long to be a duration was not kept: the refusal quotes none of it. */
+    if (r == -COR_ETOOBIG ||
+        (r == 0 && text.n > 0 && cor_duration_parse_why(cor_buf_str(&text), &ns, &unit) < 0))
+        return refuse_timeout(cor_buf_str(&text), unit, reterr_status);
+    *ret_ns = ns;
     return 0;
 }

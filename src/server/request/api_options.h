@@ -36,4 +36,8 @@ void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroe
 /* Does a query ask for a watch? 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch);
 
+/* The query's ?timeout= in nanoseconds; 0 when the query has none, or an empty one. 0, -COR_EINVAL
+ * (400 in upstream's words), -COR_ENOMEM. */
+int cor_api_query_timeout(struct cor_str query, int64_t *ret_ns, struct cor_status *reterr_status);
+
 #endif
