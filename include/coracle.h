@@ -10,6 +10,7 @@
 #include "coracle/builder.h"
 #include "coracle/client.h"
 #include "coracle/client_config.h"
+#include "coracle/clock.h"
 #include "coracle/discovery.h"
 #include "coracle/election.h"
 #include "coracle/err.h"

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "coracle/api.h"
+#include "coracle/clock.h"
 #include "coracle/resolve.h"
 
 #ifdef __cplusplus
@@ -50,10 +51,16 @@ struct cor_runtime_opts {
     unsigned handler_threads, handler_threads_max;
     cor_resolve_fn resolve; /* NULL: the system's, on a thread; of a pumped runtime none */
     void *resolve_arg;
+    /* Of COR_RUNTIME_PUMPED, for tests: every timer of the runtime follows this clock, and
+     * cor_runtime_pump() runs those that it has reached (coracle/clock.h). The descriptor tells of
+     * I/O only, since nobody can wait for a time that the program moves. Must stay valid until the
+     * runtime is freed. NULL: the machine's clock. */
+    const struct cor_clock *clock;
 };
 
 /* `opts` may be NULL. A pumped runtime belongs to the calling thread. 0, -COR_ENOMEM, -COR_EINVAL
- * (handler_threads beyond handler_threads_max, or that beyond its own), -COR_EIO (no thread or
+ * (handler_threads beyond handler_threads_max, or that beyond its own; a clock with threads),
+ * -COR_EIO (no thread or
  * descriptor could be had). */
 COR_API int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime);
 
@@ -66,7 +73,8 @@ COR_API struct cor_runtime *cor_runtime_free(struct cor_runtime *runtime);
  * same until the runtime is freed. -COR_ENOTSUP: it has threads. */
 COR_API int cor_runtime_fd(const struct cor_runtime *runtime);
 
-/* Runs what is ready and returns without sleeping; harmless when there is nothing. 0, -COR_ENOTSUP
+/* Runs what is ready and returns without sleeping; harmless when there is nothing. With a clock in
+ * the options it goes on until nothing is ready any more, however long that takes. 0, -COR_ENOTSUP
  * (it has threads), -COR_EINVAL (inside a callback, or not its own thread). */
 COR_API int cor_runtime_pump(struct cor_runtime *runtime);
 

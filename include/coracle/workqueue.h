@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "coracle/api.h"
+#include "coracle/clock.h"
 #include "coracle/rate_limiter.h"
 
 #ifdef __cplusplus
@@ -32,6 +33,9 @@ struct cor_workqueue_opts {
      * the thread whose call caused it; may be NULL. */
     void (*on_ready)(void *arg);
     void *arg;
+    /* NULL: the machine's. With another clock only cor_workqueue_try_get() sees that a delay is
+     * over: cor_workqueue_get() cannot wait for a time that the program moves. Must stay valid. */
+    const struct cor_clock *clock;
 };
 
 /* `opts` may be NULL. Takes the limiter, also when it fails. 0 or -COR_ENOMEM. */
@@ -60,7 +64,7 @@ COR_API uint32_t cor_workqueue_requeues(struct cor_workqueue *q, const char *key
 COR_API int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key);
 
 /* The same without waiting. -COR_EBUSY: none is ready; try again at `*reterr_at_ms`, milliseconds
- * of CLOCK_MONOTONIC (COR_WORKQUEUE_NEVER: only on_ready will tell). */
+ * of CLOCK_MONOTONIC, or of the options' clock (COR_WORKQUEUE_NEVER: only on_ready will tell). */
 COR_API int cor_workqueue_try_get(struct cor_workqueue *q, const char **ret_key,
                                   uint64_t *reterr_at_ms);
 

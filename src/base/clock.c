@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "base/mem.h"
 
 static uint64_t real_mono_us(__attribute__((unused)) const struct cor_clock *c)
 {
@@ -67,6 +69,31 @@ void cor_clock_manual_init(struct cor_clock_manual *m, uint64_t mono_ms, int64_t
     m->clock.ops = &manual_ops;
     atomic_init(&m->mono_us, mono_ms * 1000);
     atomic_init(&m->wall_us, wall_ms * 1000);
+}
+
+/* A moment late enough that nothing subtracts its way below zero. */
+#define MANUAL_MONO_MS 1000000
+#define MANUAL_WALL_MS INT64_C(1700000000000)
+
+int cor_clock_manual_new(struct cor_clock_manual **ret_clock)
+{
+    struct cor_clock_manual *m = cor_alloc(sizeof(*m));
+
+    if (!m)
+        return -COR_ENOMEM;
+    cor_clock_manual_init(m, MANUAL_MONO_MS, MANUAL_WALL_MS);
+    *ret_clock = m;
+    return 0;
+}
+
+struct cor_clock_manual *cor_clock_manual_free(struct cor_clock_manual *m)
+{
+    return cor_free(m);
+}
+
+const struct cor_clock *cor_clock_manual_peek(const struct cor_clock_manual *m)
+{
+    return &m->clock;
 }
 
 void cor_clock_manual_advance(struct cor_clock_manual *m, uint64_t ms)

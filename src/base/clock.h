@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-struct cor_clock;
+#include "coracle/clock.h"
 
 struct cor_clock_ops {
     uint64_t (*mono_us)(const struct cor_clock *c);
@@ -57,8 +57,7 @@ struct cor_clock_manual {
 
 void cor_clock_manual_init(struct cor_clock_manual *m, uint64_t mono_ms, int64_t wall_ms);
 
-/* Moves both clocks forward. */
-void cor_clock_manual_advance(struct cor_clock_manual *m, uint64_t ms);
+/* Moves both clocks forward; cor_clock_manual_advance() is public. */
 void cor_clock_manual_advance_us(struct cor_clock_manual *m, uint64_t us);
 
 /* Makes wall time jump, also backwards; monotonic time does not move. */

@@ -14,8 +14,13 @@
 /* How long a program that pumps is kept from its own work, but for a callback that takes longer. */
 #define RUN_READY_MS 5
 
+/* Turns of one run whose clock the program moves: no time limit ends it, so that a test does not
+ * depend on the machine's speed. */
+#define RUN_READY_TURNS_MAX 65536
+
 /* What cor_loop_run_until() waits for, while it runs. */
 struct until {
+    struct cor_loop *loop;
     bool (*done)(void *arg);
     void *arg;
     bool is_done;
@@ -168,7 +173,7 @@ static void *thread_main(void *arg)
 
 int cor_loop_start(struct cor_loop *loop, const char *name)
 {
-    assert(!loop->started && cor_loop_is_current(loop));
+    assert(!loop->started && !loop->clock && cor_loop_is_current(loop));
     snprintf(loop->name, sizeof(loop->name), "%s", name);
     atomic_store(&loop->home, 0);
     if (pthread_create(&loop->thread, NULL, thread_main, loop) != 0) {
@@ -197,6 +202,7 @@ static void on_before_poll(uv_prepare_t *prepare)
     until->is_done = until->done(until->arg);
     if (until->is_done)
         uv_stop(prepare->loop);
+    cor_timers_rearm(until->loop);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -207,7 +213,7 @@ static void on_deadline(uv_timer_t *timer)
 bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *arg,
                         uint64_t timeout_ms)
 {
-    struct until until = {done, arg, done(arg)};
+    struct until until = {loop, done, arg, done(arg)};
     sigset_t old;
 
     assert(!loop->started && !loop->running && cor_loop_is_current(loop));
@@ -216,6 +222,7 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
     loop->running = true;
     loop->before_poll.data = &until;
     uv_update_time(&loop->uv);
+    cor_timers_rearm(loop);
     uv_prepare_start(&loop->before_poll, on_before_poll);
     uv_timer_start(&loop->deadline, on_deadline, timeout_ms, 0);
     block_sigpipe(&old);
@@ -236,10 +243,14 @@ uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
     assert(!loop->started && !loop->running && cor_loop_is_current(loop));
     block_sigpipe(&old);
     loop->running = true;
+    if (loop->clock)
+        turns_max = RUN_READY_TURNS_MAX;
+    cor_timers_rearm(loop);
     do {
         uv_run(&loop->uv, UV_RUN_NOWAIT);
+        cor_timers_rearm(loop);
         timeout_ms = uv_backend_timeout(&loop->uv);
-    } while (timeout_ms == 0 && --turns_max > 0 && uv_hrtime() < until_ns);
+    } while (timeout_ms == 0 && --turns_max > 0 && (loop->clock || uv_hrtime() < until_ns));
     loop->running = false;
     unblock_sigpipe(&old);
     return cor_loop_next_ms(loop);
@@ -270,8 +281,17 @@ bool cor_loop_is_current(const struct cor_loop *loop)
     return atomic_load(&loop->home) == this_thread();
 }
 
+void cor_loop_use_clock(struct cor_loop *loop, const struct cor_clock *clock)
+{
+    assert(!loop->started && cor_loop_is_current(loop));
+    assert(!cor_due_heap_peek(&loop->timers.heap));
+    loop->clock = clock;
+}
+
 uint64_t cor_loop_now_ms(const struct cor_loop *loop)
 {
+    if (loop->clock)
+        return cor_clock_mono_ms(loop->clock);
     return loop->running ? uv_now(&loop->uv) : uv_hrtime() / 1000000;
 }
 

@@ -10,6 +10,7 @@
 
 #include "loop/mailbox.h"
 
+struct cor_clock;
 struct cor_loop;
 struct uv_loop_s;
 
@@ -36,7 +37,8 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
                         uint64_t timeout_ms);
 
 /* For loop/pump.h: runs what is ready, in at most `turns_max` turns, without sleeping; no turn
- * begins after a few milliseconds. Not from inside the loop's own callbacks. Returns
+ * begins after a few milliseconds. With a clock of the program's (cor_loop_use_clock) neither bound
+ * holds: it runs until nothing is ready. Not from inside the loop's own callbacks. Returns
  * cor_loop_next_ms(). */
 uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max);
 
@@ -54,7 +56,14 @@ bool cor_loop_is_running(const struct cor_loop *loop);
  * after the stop the stopper's. */
 bool cor_loop_is_current(const struct cor_loop *loop);
 
-/* Monotonic milliseconds, read once per turn; outside of turns, read at once. */
+/* Lets the timers follow a clock that the program moves (base/clock.h) instead of the machine's. A
+ * timer then fires in the first turn after the clock has reached it; the loop does not sleep for
+ * it, and cor_loop_next_ms() does not count it. Only for a loop that is run by cor_loop_run_ready()
+ * or cor_loop_run_until(), before its first timer is set. `clock` must stay valid. */
+void cor_loop_use_clock(struct cor_loop *loop, const struct cor_clock *clock);
+
+/* Monotonic milliseconds, read once per turn; outside of turns, read at once. Of the clock that
+ * cor_loop_use_clock() was given, always as it is. */
 uint64_t cor_loop_now_ms(const struct cor_loop *loop);
 
 /* From any thread; see mailbox.h. */

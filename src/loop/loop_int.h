@@ -7,6 +7,7 @@
 
 #include <uv.h>
 
+#include "base/clock.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "loop/turns.h"
@@ -36,6 +37,7 @@ struct cor_loop {
     uv_prepare_t turn_end;    /* cor_loop_measure_turns */
     struct cor_turn_meter turns;
     struct cor_timers timers;
+    const struct cor_clock *clock; /* the timers' and now_ms(); NULL: libuv's */
     struct cor_mailbox mailbox;
     pthread_t thread;
     bool started;
@@ -46,6 +48,9 @@ struct cor_loop {
 };
 
 void cor_timers_init(struct cor_loop *loop);
+
+/* Before a run of turns: the clock of cor_loop_use_clock() may have reached timers. */
+void cor_timers_rearm(struct cor_loop *loop);
 
 /* No timer may be set. Closes the handle; the memory goes in cor_timers_deinit() after that. */
 void cor_timers_close(struct cor_loop *loop);

@@ -14,15 +14,23 @@ static struct cor_timer *earliest(const struct cor_timers *ts)
 
 static void on_handle(uv_timer_t *handle);
 
+static uint64_t timers_now_ms(const struct cor_loop *loop)
+{
+    return loop->clock ? cor_clock_mono_ms(loop->clock) : uv_now(&loop->uv);
+}
+
 /* A timer that a timer callback sets for now waits for the next turn: libuv would run it in this
  * one, and a timer that sets itself again and again would keep the loop from its other work. */
 static void arm(struct cor_loop *loop, uint64_t delay_min_ms)
 {
     struct cor_timers *ts = &loop->timers;
-    uint64_t now_ms = uv_now(&loop->uv), delay_ms;
+    uint64_t now_ms = timers_now_ms(loop), delay_ms;
     const struct cor_due *first = cor_due_heap_peek(&ts->heap);
 
     if (!first)
+        return;
+    /* Nothing sleeps until a clock that the program moves: the next run of turns looks again. */
+    if (loop->clock && first->at > now_ms)
         return;
     if (uv_is_active((uv_handle_t *)&ts->handle) && ts->armed_ms <= first->at)
         return;
@@ -37,7 +45,7 @@ static void on_handle(uv_timer_t *handle)
 {
     struct cor_loop *loop = handle->data;
     struct cor_timers *ts = &loop->timers;
-    uint64_t now_ms = uv_now(&loop->uv), end_seq = ts->heap.next_seq;
+    uint64_t now_ms = timers_now_ms(loop), end_seq = ts->heap.next_seq;
     struct cor_timer *timer;
 
     ts->firing = true;
@@ -46,7 +54,14 @@ static void on_handle(uv_timer_t *handle)
         timer->on_timer(timer);
     }
     ts->firing = false;
-    arm(loop, 1);
+    if (!loop->clock)
+        arm(loop, 1);
+}
+
+void cor_timers_rearm(struct cor_loop *loop)
+{
+    if (loop->clock)
+        arm(loop, 0);
 }
 
 void cor_timers_init(struct cor_loop *loop)
@@ -82,7 +97,7 @@ int cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
     assert(cor_loop_is_current(timer->loop));
     if (!timer->loop->running)
         uv_update_time(&timer->loop->uv);
-    now_ms = uv_now(&timer->loop->uv);
+    now_ms = timers_now_ms(timer->loop);
     r = cor_due_heap_put(&ts->heap, &timer->due,
                          delay_ms < UINT64_MAX - now_ms ? now_ms + delay_ms : UINT64_MAX);
     if (r < 0)

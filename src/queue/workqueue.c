@@ -1,9 +1,10 @@
-#include "queue/workqueue.h"
+#include "coracle/workqueue.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/deadline.h"
 #include "base/dlist.h"
 #include "base/due_heap.h"
@@ -51,8 +52,7 @@ static struct entry *delayed_entry(const struct cor_workqueue *q)
     return due ? COR_CONTAINER_OF(due, struct entry, due) : NULL;
 }
 
-int cor_workqueue_new_at(const struct cor_clock *clock, const struct cor_workqueue_opts *opts,
-                         struct cor_workqueue **ret_q)
+int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q)
 {
     static const struct cor_workqueue_opts defaults;
     struct cor_workqueue *q = cor_calloc(1, sizeof(*q));
@@ -76,16 +76,11 @@ int cor_workqueue_new_at(const struct cor_clock *clock, const struct cor_workque
     pthread_mutex_init(&q->lock, NULL);
     cor_map_init(&q->entries, opts->keys_max ? opts->keys_max : COR_WORKQUEUE_KEYS_MAX);
     cor_dlist_init(&q->order);
-    q->clock = clock;
+    q->clock = opts->clock ? opts->clock : cor_clock_real();
     q->on_ready = opts->on_ready;
     q->arg = opts->arg;
     *ret_q = q;
     return 0;
-}
-
-int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q)
-{
-    return cor_workqueue_new_at(cor_clock_real(), opts, ret_q);
 }
 
 struct cor_workqueue *cor_workqueue_free(struct cor_workqueue *q)

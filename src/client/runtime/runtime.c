@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/runtime/runtime_int.h"
@@ -126,6 +127,8 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
     if (o.handler_threads_max > COR_RUNTIME_HANDLER_THREADS_MAX ||
         o.handler_threads > o.handler_threads_max)
         return -COR_EINVAL;
+    if (o.clock && o.kind != COR_RUNTIME_PUMPED)
+        return -COR_EINVAL;
     rt = cor_calloc(1, sizeof(*rt));
     if (!rt)
         return -COR_ENOMEM;
@@ -134,6 +137,9 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
     rt->resolve_arg = o.resolve_arg;
     atomic_init(&rt->nusers, 0);
     r = cor_loop_new(MAIL_MAX, &rt->loop);
+    if (r == 0 && o.clock)
+        cor_loop_use_clock(rt->loop, o.clock);
+    rt->clock = o.clock ? o.clock : cor_clock_real();
     if (r == 0)
         r = cor_net_open(rt->loop, &rt->net);
     if (r == 0)

@@ -15,6 +15,7 @@
 struct cor_runtime {
     enum cor_runtime_kind kind;
     struct cor_loop *loop;
+    const struct cor_clock *clock; /* the loop's; never NULL */
     struct cor_net *net;
     struct cor_pump *pump;         /* COR_RUNTIME_PUMPED */
     struct cor_handler_pool *pool; /* COR_RUNTIME_THREADS, as are: */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/loop.h"
@@ -187,6 +188,50 @@ TEST(pump, goes_on_after_turns_that_it_has_not_run)
     assert_true(cor_loop_run_until(w.loop, has_fired, &w, PATIENCE_MS));
     cor_pump_rearm(w.pump);
     pump_until(&w, &w.nfired, 2);
+    end(&w);
+}
+
+/* Neither sleeps nor depends on how fast the machine is: one run fires all that the clock has
+ * reached, those that callbacks set for now too, and nothing else. */
+TEST(pump, runs_the_timers_that_a_clock_of_the_programs_has_reached)
+{
+    struct cor_clock_manual clk;
+    struct world w;
+
+    cor_clock_manual_init(&clk, 1000, 0);
+    begin(&w);
+    cor_loop_use_clock(w.loop, &clk.clock);
+    assert_int_equal(cor_loop_now_ms(w.loop), 1000);
+    w.again = 100;
+    assert_int_equal(cor_timer_set(&w.timer, 3600000), 0);
+    cor_pump_run(w.pump);
+    assert_int_equal(w.nfired, 0);
+    assert_int_equal(cor_loop_next_ms(w.loop), UINT64_MAX);
+    cor_clock_manual_advance(&clk, 3599999);
+    cor_pump_run(w.pump);
+    assert_int_equal(w.nfired, 0);
+    cor_clock_manual_advance(&clk, 1);
+    cor_pump_run(w.pump);
+    assert_int_equal(w.nfired, 101);
+    assert_int_equal(cor_loop_now_ms(w.loop), 3601000);
+    end(&w);
+}
+
+/* Also in the run of a wait. */
+TEST(pump, a_wait_runs_the_timers_that_a_clock_has_reached)
+{
+    struct cor_clock_manual clk;
+    struct world w;
+
+    cor_clock_manual_init(&clk, 1000, 0);
+    begin(&w);
+    cor_loop_use_clock(w.loop, &clk.clock);
+    w.again = 1;
+    assert_int_equal(cor_timer_set(&w.timer, 500), 0);
+    cor_clock_manual_advance(&clk, 500);
+    assert_true(cor_loop_run_until(w.loop, has_fired, &w, PATIENCE_MS));
+    cor_pump_run(w.pump);
+    assert_int_equal(w.nfired, 2);
     end(&w);
 }
 

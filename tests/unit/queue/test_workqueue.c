@@ -1,7 +1,8 @@
 /* One thread and a clock that the test moves. The cases are those of client-go's workqueue tests
  * (contract client 2.1, 2.2, 2.4, 2.5). */
+#include "base/clock.h"
 #include "base/err.h"
-#include "queue/workqueue.h"
+#include "coracle/workqueue.h"
 #include "test.h"
 
 static struct cor_clock_manual clk;
@@ -15,11 +16,12 @@ static void on_ready(void *arg)
 static struct cor_workqueue *begin(struct cor_rate_limiter *take_limiter)
 {
     struct cor_workqueue *q;
-    struct cor_workqueue_opts opts = {.take_limiter = take_limiter, .on_ready = on_ready};
+    struct cor_workqueue_opts opts = {
+        .take_limiter = take_limiter, .on_ready = on_ready, .clock = &clk.clock};
 
     cor_clock_manual_init(&clk, 1000, 0);
     ready_calls = 0;
-    assert_int_equal(cor_workqueue_new_at(&clk.clock, &opts, &q), 0);
+    assert_int_equal(cor_workqueue_new(&opts, &q), 0);
     return q;
 }
 
@@ -336,12 +338,12 @@ TEST(workqueue, loses_no_queued_key_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_workqueue *q;
-        struct cor_workqueue_opts opts = {0};
+        struct cor_workqueue_opts opts = {.clock = &clk.clock};
         const char *expected;
         int added;
 
         cor_clock_manual_init(&clk, 1000, 0);
-        if (cor_workqueue_new_at(&clk.clock, &opts, &q) < 0) {
+        if (cor_workqueue_new(&opts, &q) < 0) {
             assert_true(test_alloc_failed());
             continue;
         }

@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "cache/informers/shared_informer.h"
 #include "coracle/filtering_handler.h"
+#include "coracle/workqueue.h"
 #include "fake_server.h"
-#include "queue/workqueue.h"
 #include "test.h"
 
 struct sequence {
@@ -226,7 +226,9 @@ static void world_init(struct world *w, const char *options)
     assert_int_equal(cor_shared_informer_new(&opts, &w->inf), 0);
     w->server.to = cor_shared_informer_reflector(w->inf);
     assert_int_equal(cor_shared_informer_on_synced(w->inf, on_synced, w, &(uint64_t){0}), 0);
-    assert_int_equal(cor_workqueue_new_at(&w->server.clk.clock, NULL, &w->queue), 0);
+    assert_int_equal(
+        cor_workqueue_new(&(struct cor_workqueue_opts){.clock = &w->server.clk.clock}, &w->queue),
+        0);
 }
 
 static void world_deinit(struct world *w)

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "client/runtime/runtime_int.h"
@@ -225,5 +226,46 @@ TEST(runtime, survives_failed_allocations)
                              opts.kind == COR_RUNTIME_PUMPED ? 0 : -COR_ENOTSUP);
             cor_runtime_free(rt);
         }
+    }
+}
+
+static void on_timer(struct cor_timer *timer)
+{
+    timer->on_timer = NULL;
+}
+
+/* A clock that the program moves drives every timer of a runtime that it pumps; a runtime whose
+ * threads would sleep for it is refused. */
+TEST(runtime, a_pumped_one_may_have_a_clock_of_the_programs)
+{
+    struct cor_clock_manual *clock;
+    struct cor_runtime_opts opts = {.kind = COR_RUNTIME_THREADS};
+    struct cor_runtime *rt = NULL;
+    struct cor_timer timer;
+
+    assert_int_equal(cor_clock_manual_new(&clock), 0);
+    opts.clock = cor_clock_manual_peek(clock);
+    assert_int_equal(cor_runtime_new(&opts, &rt), -COR_EINVAL);
+    opts.kind = COR_RUNTIME_PUMPED;
+    assert_int_equal(cor_runtime_new(&opts, &rt), 0);
+    cor_timer_init(&timer, rt->loop, on_timer);
+    assert_int_equal(cor_timer_set(&timer, 86400000), 0);
+    assert_int_equal(cor_runtime_pump(rt), 0);
+    assert_non_null(timer.on_timer);
+    cor_clock_manual_advance(clock, 86400000);
+    assert_int_equal(cor_runtime_pump(rt), 0);
+    assert_null(timer.on_timer);
+    cor_runtime_free(rt);
+    assert_null(cor_clock_manual_free(clock));
+}
+
+TEST(runtime, a_manual_clock_is_made_or_not)
+{
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cor_clock_manual *clock = NULL;
+        int r = cor_clock_manual_new(&clock);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        cor_clock_manual_free(clock);
     }
 }
