@@ -46,6 +46,21 @@ def test_a_slip_is_answered_with_the_nearest_word(p):
     p.run("help", "store", "wacth").fails(2, 'did you mean "watch"?')
 
 
+def test_a_type_is_explained(p):
+    text = p.run("explain-type", "deployments.spec.strategy").ok()
+    assert "kind        Deployment of apps/v1\n" in text and "patch       retainKeys\n" in text
+    assert re.search(r"\n  rollingUpdate +v1.RollingUpdateDeployment, optional\n", text)
+    text = p.run("explain-type", "po.spec.containers.ports").ok()
+    assert "apply       list by containerPort, protocol\n" in text and "patch       merge by containerPort\n" in text
+    assert "values      Recreate, RollingUpdate\n" in p.run("explain-type", "deploy.spec.strategy.type").ok()
+    assert "inlined     from LocalObjectReference\n" in p.run("explain-type", "pods.spec.volumes.configMap.name").ok()
+    assert "of autoscaling/v1\n" in p.run("explain-type", "hpa.spec", "--api-version", "autoscaling/v1").ok()
+    p.run("explain-type", "pods.spec.containrs").fails(1, 'v1.PodSpec has no field "containrs"', 'did you mean "containers"?')
+    p.run("explain-type", "podz").fails(1, 'there is no resource "podz"', 'did you mean "pods"?')
+    p.run("explain-type", "pods", "--api-version", "v7").fails(1, 'there is no resource "pods" in v7')
+    p.run("explain-type").fails(2, "expected RESOURCE[.FIELD]...")
+
+
 def test_what_is_missing_or_too_much_is_named(p):
     p.run().fails(2, "a command is missing")
     p.run("store").fails(2, "a command is missing")

@@ -9,6 +9,7 @@ ROOT = pathlib.Path(sys.argv[1]).resolve()
 CASES = [
     (["tset"], "dev: unknown verb 'tset'; did you mean 'test'?"),
     (["run", "stroe"], "dev: run: unknown word 'stroe'; did you mean 'store'?"),
+    (["types"], "dev: types: expected CHECKOUT VERSION, or --check CHECKOUT"),
     (["run", "xyzzy"], "dev: run: unknown word 'xyzzy'; expected 'store', or flags of `coracle serve`"),
 ]
 

@@ -1,0 +1,258 @@
+/* `coracle explain-type RESOURCE[.FIELD]...`: what the tables know of a type
+ * (docs/internals/types.md).
+ *
+ * The first word of the path names a resource or a kind; --api-version chooses among its versions,
+ * else the first one that discovery lists is taken. Each further word is a field's name in JSON.
+ * Lists and maps are passed through, as kubectl explain does, so pods.spec.containers.image is a
+ * path. Then the field's own line is printed, and the fields of its type.
+ *
+ * A word that is not there ends the command with status 1 and a message that names the nearest one.
+ * Thread: main. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "command.h"
+#include "explain_type.h"
+#include "schema/resource_row.h"
+#include "schema/types.h"
+
+#define WORDS_MAX 256
+#define WORD_MAX  128
+
+struct explain_opts {
+    const char *api_version;
+};
+
+static const char *const shape_words[] = {
+    [COR_SHAPE_STRUCT] = "struct",
+    [COR_SHAPE_LIST] = "list",
+    [COR_SHAPE_MAP] = "map",
+    [COR_SHAPE_STRING] = "string",
+    [COR_SHAPE_BOOL] = "boolean",
+    [COR_SHAPE_INT32] = "integer (32 bits)",
+    [COR_SHAPE_INT64] = "integer (64 bits)",
+    [COR_SHAPE_FLOAT64] = "number",
+    [COR_SHAPE_BYTES] = "bytes (base64)",
+    [COR_SHAPE_TIME] = "time",
+    [COR_SHAPE_MICRO_TIME] = "time with microseconds",
+    [COR_SHAPE_DURATION] = "duration",
+    [COR_SHAPE_QUANTITY] = "quantity",
+    [COR_SHAPE_INT_OR_STRING] = "integer or string",
+    [COR_SHAPE_RAW] = "any JSON, kept as it came",
+    [COR_SHAPE_FIELDS_V1] = "set of fields",
+    [COR_SHAPE_JSON] = "any JSON",
+    [COR_SHAPE_SCHEMA_OR_BOOL] = "schema or boolean",
+    [COR_SHAPE_SCHEMA_OR_ARRAY] = "schema or list of schemas",
+    [COR_SHAPE_SCHEMA_OR_STRINGS] = "schema or list of strings",
+};
+
+static void print_nearest(struct cor_str word, const char *const *words, size_t nwords)
+{
+    char text[WORD_MAX];
+    const char *near;
+
+    snprintf(text, sizeof(text), "%.*s", COR_STR_ARG(word));
+    near = flags_nearest(text, words, nwords);
+    fprintf(stderr, "%s%s%s\n", near ? "; did you mean \"" : "", near ? near : "",
+            near ? "\"?" : "");
+}
+
+static bool is_called(const struct cor_resource_row *row, struct cor_str word)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(row->short_names) && row->short_names[i]; i++) {
+        if (cor_str_eqz(word, row->short_names[i]))
+            return true;
+    }
+    return cor_str_eq(word, row->plural) || cor_str_eq(word, row->singular) ||
+           cor_str_eq(word, row->kind);
+}
+
+/* NULL after a message when nothing is called that. */
+static const struct cor_resource_row *find_resource(struct cor_str word, const char *api_version)
+{
+    size_t n;
+    const struct cor_resource_row *rows = cor_api_builtins(&n);
+    const char *plurals[WORDS_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_called(&rows[i], word) &&
+            (!api_version || cor_str_eqz(rows[i].api_version, api_version)))
+            return &rows[i];
+    }
+    for (size_t i = 0; i < n && i < WORDS_MAX; i++)
+        plurals[i] = rows[i].plural.p;
+    fprintf(stderr, "coracle: there is no resource \"%.*s\"%s%s", COR_STR_ARG(word),
+            api_version ? " in " : "", api_version ? api_version : "");
+    print_nearest(word, plurals, n < WORDS_MAX ? n : WORDS_MAX);
+    return NULL;
+}
+
+/* What a field holds behind its lists and maps. */
+static const struct cor_type *innermost(const struct cor_type *type)
+{
+    const struct cor_type *element;
+
+    while ((element = cor_type_element(type)))
+        type = element;
+    return type;
+}
+
+static bool find_field(const struct cor_type *type, struct cor_str word,
+                       struct cor_member *ret_member)
+{
+    const char *names[WORDS_MAX];
+    size_t n = cor_type_nmembers(type);
+
+    if (cor_type_find_member(type, word, ret_member))
+        return true;
+    for (size_t i = 0; i < n && i < WORDS_MAX; i++) {
+        struct cor_member member;
+
+        cor_type_member(type, i, &member);
+        names[i] = cor_field_name(member.field).p;
+    }
+    fprintf(stderr, "coracle: %.*s has no field \"%.*s\"", COR_STR_ARG(cor_type_go_name(type)),
+            COR_STR_ARG(word));
+    print_nearest(word, names, n < WORDS_MAX ? n : WORDS_MAX);
+    return false;
+}
+
+static void print_values(const struct cor_type *type)
+{
+    if (!cor_type_is(type, COR_TYPE_ENUM))
+        return;
+    fputs("values    ", stdout);
+    for (size_t i = 0; i < cor_type_nvalues(type); i++)
+        printf("%s%.*s", i > 0 ? ", " : "  ", COR_STR_ARG(cor_type_value(type, i)));
+    putchar('\n');
+}
+
+static void print_apply(const struct cor_type_field *field)
+{
+    static const char *const lists[] = {"", "atomic list", "set", "list by"};
+    const struct cor_type *type = cor_field_type(field);
+    enum cor_list_kind list = cor_field_list_kind(field);
+    bool is_atomic =
+        cor_field_map_kind(field) == COR_MAP_KIND_ATOMIC ||
+        (cor_field_map_kind(field) == COR_MAP_KIND_NONE && cor_type_is(type, COR_TYPE_ATOMIC));
+
+    if (list == COR_LIST_KIND_NONE && !is_atomic)
+        return;
+    printf("apply       %s", is_atomic ? "atomic" : lists[list]);
+    for (size_t i = 0; i < cor_field_nkeys(field); i++)
+        printf("%s %.*s", i > 0 ? "," : "", COR_STR_ARG(cor_field_key(field, i)));
+    putchar('\n');
+}
+
+static void print_patch(const struct cor_type_field *field)
+{
+    unsigned patch = cor_field_patch(field);
+    struct cor_str key = cor_field_patch_key(field);
+
+    if (patch == 0)
+        return;
+    printf("patch      %s%s%s", patch & COR_PATCH_MERGE ? " merge" : "",
+           patch & COR_PATCH_RETAIN_KEYS ? " retainKeys" : "",
+           patch & COR_PATCH_REPLACE ? " replace" : "");
+    if (key.n > 0)
+        printf(" by %.*s", COR_STR_ARG(key));
+    putchar('\n');
+}
+
+static void print_field(const struct cor_member *member)
+{
+    const struct cor_type_field *field = member->field;
+    const struct cor_type *type = cor_field_type(field);
+
+    printf("type        %s, %.*s in Go\n", shape_words[cor_type_shape(type)],
+           COR_STR_ARG(cor_type_go_name(type)));
+    print_values(innermost(type));
+    printf("presence    %s%s%s\n",
+           cor_field_is(field, COR_FIELD_POINTER) ? "absent or a value" : "always a value",
+           cor_field_is(field, COR_FIELD_OMITEMPTY)  ? ", left out when empty"
+           : cor_field_is(field, COR_FIELD_OMITZERO) ? ", left out when zero"
+                                                     : "",
+           cor_field_is(field, COR_FIELD_OPTIONAL) ? ", optional" : "");
+    if (cor_field_number(field) > 0)
+        printf("protobuf    %u, %.*s in Go\n", (unsigned)cor_field_number(field),
+               COR_STR_ARG(cor_field_go_name(field)));
+    if (member->via[0])
+        printf("inlined     from %.*s\n", COR_STR_ARG(cor_field_go_name(member->via[0])));
+    if (cor_field_default(field).n > 0)
+        printf("default     %.*s\n", COR_STR_ARG(cor_field_default(field)));
+    if (cor_field_gate(field).n > 0)
+        printf("gate        %.*s\n", COR_STR_ARG(cor_field_gate(field)));
+    print_apply(field);
+    print_patch(field);
+}
+
+static void print_fields(const struct cor_type *type)
+{
+    for (size_t i = 0; i < cor_type_nmembers(type); i++) {
+        struct cor_member member;
+        const struct cor_type *of;
+
+        cor_type_member(type, i, &member);
+        of = cor_field_type(member.field);
+        printf("%s  %-30.*s %.*s%s\n", i == 0 ? "\n" : "",
+               COR_STR_ARG(cor_field_name(member.field)), COR_STR_ARG(cor_type_go_name(of)),
+               cor_field_is(member.field, COR_FIELD_OPTIONAL) ? ", optional" : "");
+    }
+}
+
+static int run_explain_type(const void *arg, const char *const *args, size_t nargs)
+{
+    const struct explain_opts *opts = arg;
+    struct cor_str rest = cor_strz(args[0]), word = cor_str_cut(&rest, '.');
+    const struct cor_resource_row *row = find_resource(word, opts->api_version);
+    const struct cor_type *type;
+    struct cor_member member;
+    bool is_field = false;
+
+    (void)nargs;
+    if (!row)
+        return EXIT_FAILED;
+    type = cor_type_of_kind(row->group, row->version, row->kind);
+    if (!type) {
+        fprintf(stderr, "coracle: the tables do not describe %.*s of %.*s\n",
+                COR_STR_ARG(row->kind), COR_STR_ARG(row->api_version));
+        return EXIT_FAILED;
+    }
+    while (rest.p) {
+        word = cor_str_cut(&rest, '.');
+        if (!find_field(type, word, &member))
+            return EXIT_FAILED;
+        type = innermost(cor_field_type(member.field));
+        is_field = true;
+    }
+    printf("%s\nkind        %.*s of %.*s\n", args[0], COR_STR_ARG(row->kind),
+           COR_STR_ARG(row->api_version));
+    if (is_field)
+        print_field(&member);
+    print_fields(type);
+    return EXIT_OK;
+}
+
+static const struct flag explain_flags[] = {
+    {.name = "api-version",
+     .kind = FLAG_TEXT,
+     .at = offsetof(struct explain_opts, api_version),
+     .value = "VERSION",
+     .help = "the version to explain, such as autoscaling/v1; by default the preferred one"},
+};
+static const struct explain_opts explain_defaults = {0};
+
+const struct command explain_type = {
+    .name = "explain-type",
+    .args = "RESOURCE[.FIELD]...",
+    .summary = "Print what the server knows of a built-in type",
+    .details = "The path is a resource and the names of fields in JSON, with dots between: "
+               "deployments.spec.strategy. Lists and maps are passed through.",
+    .flags = explain_flags,
+    .nflags = COR_ARRAY_LEN(explain_flags),
+    .args_min = 1,
+    .args_max = 1,
+    .opts_default = &explain_defaults,
+    .opts_size = sizeof(explain_defaults),
+    .run = run_explain_type,
+};

@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+"""Turns the files api/*.types into the const tables of src/schema/types.h: compile_types.py OUT.c FILE...
+
+Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
+a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
+docs/internals/types.md describes the format."""
+
+import json
+import pathlib
+import re
+import sys
+
+CUSTOM = {
+    # word of the format: (shape, what Go calls it)
+    "string": ("STRING", "string"), "bool": ("BOOL", "bool"), "int32": ("INT32", "int32"), "int64": ("INT64", "int64"),
+    "float64": ("FLOAT64", "float64"), "bytes": ("BYTES", "[]uint8"), "time": ("TIME", "v1.Time"),
+    "microTime": ("MICRO_TIME", "v1.MicroTime"), "duration": ("DURATION", "v1.Duration"),
+    "quantity": ("QUANTITY", "resource.Quantity"), "intOrString": ("INT_OR_STRING", "intstr.IntOrString"),
+    "raw": ("RAW", "runtime.RawExtension"), "fieldsV1": ("FIELDS_V1", "v1.FieldsV1"), "json": ("JSON", "v1.JSON"),
+    "schemaOrBool": ("SCHEMA_OR_BOOL", "v1.JSONSchemaPropsOrBool"),
+    "schemaOrArray": ("SCHEMA_OR_ARRAY", "v1.JSONSchemaPropsOrArray"),
+    "schemaOrStrings": ("SCHEMA_OR_STRINGS", "v1.JSONSchemaPropsOrStringArray"),
+}
+SCHEMA = "apiextensions_v1.JSONSchemaProps"
+LISTS = {"atomic": "ATOMIC", "set": "SET", "map": "MAP"}
+MAPS = {"atomic": "ATOMIC", "granular": "GRANULAR"}
+PATCHES = {"merge": ["MERGE"], "retainKeys": ["RETAIN_KEYS"], "merge,retainKeys": ["MERGE", "RETAIN_KEYS"],
+           "replace": ["REPLACE"]}
+INLINE_MAX = 2
+
+
+class Wrong(Exception):
+    pass
+
+
+class Field:
+    def __init__(self, where, number, name, text):
+        self.where, self.number, self.name, self.text = where, number, name, text
+        self.go = name[:1].upper() + name[1:]
+        self.flags, self.keys, self.patch, self.patch_key = [], [], [], ""
+        self.list_kind, self.map_kind, self.default, self.gate = "NONE", "NONE", "", ""
+        self.type = None
+
+    is_inline = property(lambda self: self.name == "inline")
+
+
+class Type:
+    """What is declared under a name, or a list, map or scalar."""
+
+    def __init__(self, where, shape, go, package=None, name=""):
+        self.where, self.shape, self.go, self.package, self.name = where, shape, go, package, name
+        self.flags, self.fields, self.values, self.members = [], [], [], []
+        self.element = self.key = None
+        self.text = ""  # of an alias
+
+
+class Package:
+    def __init__(self, stem):
+        self.stem, self.path, self.group, self.version = stem, "", "", ""
+
+
+def read_flag(field, word, rest):
+    """One word behind a field's type; `rest` is the line from there on."""
+    name, _, value = word.partition("=")
+    kind, _, keys = value.partition(":")
+    if word in ("omitempty", "omitzero", "optional"):
+        field.flags.append(word.upper())
+    elif name == "list" and kind in LISTS:
+        field.list_kind, field.keys = LISTS[kind], [k for k in keys.split(",") if k]
+    elif name == "map" and value in MAPS or name == "struct" and value in MAPS:
+        field.map_kind = MAPS[value]
+    elif name == "patch" and kind in PATCHES:
+        field.patch, field.patch_key = PATCHES[kind], keys
+    elif name == "gate" and value:
+        field.gate = value if not field.gate else f"{field.gate},{value}"
+    elif name == "go" and value:
+        field.go = value
+    elif name == "default":
+        field.default = rest[len("default="):]
+        try:
+            json.loads(field.default)
+        except ValueError as error:
+            raise Wrong(f"{field.where}: the default is not JSON: {error}") from error
+        return True
+    else:
+        raise Wrong(f"{field.where}: unknown word '{word}'")
+    return False
+
+
+def read_field(where, line):
+    match = re.match(r"\s+(\d+|-)\s+(\S+)\s+(\S+)\s*", line)
+    if not match:
+        raise Wrong(f"{where}: expected a number (or -), a JSON name and a type")
+    number = 0 if match[1] == "-" else int(match[1])
+    text = match[3]
+    field = Field(where, number, match[2], text.rstrip("?"))
+    if text.endswith("?"):
+        field.flags.append("POINTER")
+    at = match.end()
+    for word in re.finditer(r"\S+", line[at:]):
+        if read_flag(field, word[0], line[at + word.start():]):
+            break
+    if field.is_inline:
+        field.go = field.text.split(".")[-1]
+        field.flags.append("INLINE")
+    return field
+
+
+def read_values(text):
+    """Words, or JSON strings where a value has a space."""
+    return [json.loads(w) if w.startswith('"') else w for w in re.findall(r'"(?:[^"\\]|\\.)*"|\S+', text)]
+
+
+def read_file(path, types, packages):
+    package = Package(path.stem)
+    packages.append(package)
+    current = None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        where = f"{path.name}:{number}"
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(" "):
+            if current is None or current.shape != "STRUCT":
+                raise Wrong(f"{where}: a field outside of a type")
+            current.fields.append(read_field(where, line))
+            continue
+        word, _, rest = line.partition(" ")
+        if word in ("package", "group", "version"):
+            setattr(package, {"package": "path"}.get(word, word), "" if rest == "-" else rest)
+            continue
+        name, _, more = rest.partition(" ")
+        full = f"{package.stem}.{name}"
+        if full in types:
+            raise Wrong(f"{where}: {full} is declared twice, first at {types[full].where}")
+        shape = {"kind": "STRUCT", "type": "STRUCT", "enum": "STRING", "string": "STRING", "alias": "ALIAS"}.get(word)
+        if not shape:
+            raise Wrong(f"{where}: unknown word '{word}'")
+        go = f"{package.path.split('/')[-1]}.{name}"
+        current = types[full] = Type(where, shape, go, package, name)
+        if word == "kind":
+            current.flags.append("KIND")
+        if word in ("kind", "type") and more:
+            if more not in MAPS:
+                raise Wrong(f"{where}: unknown word '{more}'")
+            current.flags.append(MAPS[more])
+        if word == "enum":
+            current.flags.append("ENUM")
+            current.values = read_values(more)
+        if word == "alias":
+            current.text, _, wrapped = more.partition(" ")
+            if wrapped not in ("", "wrapped"):
+                raise Wrong(f"{where}: unknown word '{wrapped}'")
+            current.flags += ["WRAPPED"] if wrapped else []
+
+
+class Tables:
+    """All types in the order of their numbers; lists and maps are made when something refers to them."""
+
+    def __init__(self, types, packages):
+        self.named, self.packages = types, packages
+        self.order, self.made = [], {}
+        for word, (shape, go) in CUSTOM.items():
+            self.made[word] = Type("", shape, go)
+            self.order.append(self.made[word])
+        for full in sorted(types):
+            if types[full].shape != "ALIAS":
+                self.order.append(types[full])
+
+    def refer(self, where, stem, text):
+        """The type that a text means in a file."""
+        if text in CUSTOM:
+            return self.made[text]
+        match = re.fullmatch(r"\[\](.+)", text)
+        if match:
+            element = self.refer(where, stem, match[1])
+            return self.container(("list", id(element)), "LIST", f"[]{element.go}", element, None)
+        match = re.fullmatch(r"map\[([^]]+)\](.+)", text)
+        if match:
+            key, element = self.refer(where, stem, match[1]), self.refer(where, stem, match[2])
+            go = f"map[{key.go}]{element.go}"
+            return self.container(("map", id(key), id(element)), "MAP", go, element, key)
+        full = text if "." in text else f"{stem}.{text}"
+        found = self.named.get(full)
+        if not found:
+            raise Wrong(f"{where}: there is no type {full}")
+        return self.alias(found) if found.shape == "ALIAS" else found
+
+    def container(self, identity, shape, go, element, key):
+        if identity not in self.made:
+            made = self.made[identity] = Type("", shape, go)
+            made.element, made.key = element, key
+            self.order.append(made)
+        return self.made[identity]
+
+    def alias(self, declared):
+        """A list or a map with a name of its own."""
+        if declared.where not in self.made:
+            real = self.refer(declared.where, declared.package.stem, declared.text)
+            made = Type(declared.where, real.shape, declared.go, declared.package, declared.name)
+            made.element, made.key, made.values = real.element, real.key, real.values
+            made.flags = declared.flags + real.flags
+            self.made[declared.where] = made
+            self.order.append(made)
+        return self.made[declared.where]
+
+    def link(self):
+        for declared in list(self.named.values()):
+            if declared.shape == "ALIAS":
+                self.alias(declared)
+            for field in declared.fields:
+                field.type = self.refer(field.where, declared.package.stem, field.text)
+        schema = self.named.get(SCHEMA)
+        for word in ("schemaOrBool", "schemaOrArray", "schemaOrStrings"):
+            self.made[word].element = schema
+        for index, made in enumerate(self.order):
+            made.index = index
+
+
+def flatten(declared, via, out):
+    """The JSON members of a struct: those of an inlined struct stand among its own."""
+    for field in declared.fields:
+        if not field.is_inline:
+            out.append((field, via))
+        elif len(via) == INLINE_MAX or field.type.shape != "STRUCT":
+            raise Wrong(f"{field.where}: cannot be inlined")
+        else:
+            flatten(field.type, via + [field], out)
+
+
+def check_struct(declared):
+    numbers = {}
+    for field in declared.fields:
+        if field.number and numbers.setdefault(field.number, field) is not field:
+            raise Wrong(f"{field.where}: number {field.number} is used at {numbers[field.number].where}, too")
+    members = []
+    flatten(declared, [], members)
+    members.sort(key=lambda m: m[0].name.encode())
+    for (one, _), (other, _) in zip(members, members[1:]):
+        if one.name == other.name:
+            raise Wrong(f"{other.where}: the JSON name {one.name} is used at {one.where}, too")
+    declared.members = members
+
+
+def check_keys(declared):
+    for field in declared.fields:
+        wanted = field.keys + ([field.patch_key] if field.patch_key else [])
+        if field.list_kind != "NONE" and field.type.shape != "LIST":
+            raise Wrong(f"{field.where}: {field.text} is not a list")
+        if (field.list_kind == "MAP") != bool(field.keys):
+            raise Wrong(f"{field.where}: a list of the kind map has keys, and no other")
+        if not wanted:
+            continue
+        if field.type.shape != "LIST" or field.type.element.shape != "STRUCT":
+            raise Wrong(f"{field.where}: keys need a list of structs")
+        names = {f.name for f, _ in field.type.element.members}
+        for key in wanted:
+            if key not in names:
+                raise Wrong(f"{field.where}: {field.type.element.go} has no field {key}")
+
+
+class Pool:
+    """All strings in one, each once, with their ends; offset 0 is the empty one."""
+
+    def __init__(self):
+        self.offsets, self.parts, self.size = {"": 0}, [""], 1
+
+    def add(self, text):
+        if text not in self.offsets:
+            self.offsets[text] = self.size
+            self.parts.append(text)
+            self.size += len(text.encode()) + 1
+        return self.offsets[text]
+
+    def c_text(self):
+        for text in self.parts:
+            escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+            # The next part must not go on with an escape's digits.
+            yield f'    "{escaped}\\0"'
+
+
+def flag_text(prefix, words):
+    return " | ".join(f"{prefix}_{word}" for word in words) or "0"
+
+
+def write(out, tables):
+    pool, fields, members, values, keys = Pool(), [], [], [], []
+    rows = []
+    packages = {package.stem: i for i, package in enumerate(tables.packages)}
+    for made in tables.order:
+        first, nfirst = len(fields), len(made.fields)
+        for field in made.fields:
+            field.index = len(fields)
+            fields.append(field)
+        made.first, made.count = (first, nfirst) if made.shape == "STRUCT" else (len(values), len(made.values))
+        values += [pool.add(v) for v in made.values]
+    for made in tables.order:
+        first_member = len(members)
+        for field, via in made.members:
+            chain = [f.index + 1 for f in via] + [0] * (INLINE_MAX - len(via))
+            members.append(f"{{{field.index}, {{{', '.join(map(str, chain))}}}}}")
+        package = packages[made.package.stem] if made.package else len(packages)
+        rows.append(f"{{{pool.add(made.name)}, {pool.add(made.go)}, {made.element.index if made.element else 0}, "
+                    f"{made.key.index if made.key else 0}, {made.first}, {first_member}, {made.count}, "
+                    f"{len(made.members)}, {package}, COR_SHAPE_{made.shape}, {flag_text('COR_TYPE', made.flags)}}}")
+    field_rows = []
+    for field in fields:
+        first_key = len(keys)
+        keys += [pool.add(k) for k in field.keys]
+        field_rows.append(
+            f"{{{pool.add('' if field.is_inline else field.name)}, {pool.add(field.go)}, {field.type.index}, "
+            f"{pool.add(field.default)}, {pool.add(field.gate)}, {pool.add(field.patch_key)}, {first_key}, {field.number}, "
+            f"{len(field.keys)}, COR_LIST_KIND_{field.list_kind}, COR_MAP_KIND_{field.map_kind}, "
+            f"{flag_text('COR_PATCH', field.patch)}, {flag_text('COR_FIELD', field.flags)}}}")
+    package_rows = []
+    for package in tables.packages:
+        # Sorted by package and name: a range of each package's own.
+        own = [made.index for made in tables.order if made.package is package and made.shape in ("STRUCT", "STRING")
+               and made.name and not made.text and made in tables.named.values()]
+        package_rows.append(f"{{{pool.add(package.stem)}, {pool.add(package.group)}, {pool.add(package.version)}, "
+                            f"{own[0] if own else 0}, {len(own)}}}")
+    package_rows.append("{0, 0, 0, 0, 0}")
+
+    def array(kind, name, items):
+        return f"const {kind} {name}[] = {{\n" + "".join(f"    {i},\n" for i in items or ["0"]) + "};\n"
+
+    parts = [
+        "/* Made by tools/compile_types.py from the files of api/. */\n",
+        '#include "schema/types_int.h"\n',
+        "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
+        array("struct cor_type", "cor_types", rows),
+        array("struct cor_type_field", "cor_type_fields", field_rows),
+        array("struct cor_type_member", "cor_type_members", members),
+        array("struct cor_type_package", "cor_type_packages", package_rows),
+        array("uint32_t", "cor_type_values", values),
+        array("uint32_t", "cor_type_keys", keys),
+        f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
+    ]
+    out.write_text("\n".join(parts))
+
+
+def main(arguments):
+    if len(arguments) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    types, packages = {}, []
+    try:
+        for name in sorted(arguments[1:]):
+            read_file(pathlib.Path(name), types, packages)
+        tables = Tables(types, packages)
+        tables.link()
+        for declared in types.values():
+            check_struct(declared)
+        for declared in types.values():
+            check_keys(declared)
+    except Wrong as wrong:
+        print(wrong, file=sys.stderr)
+        return 1
+    write(pathlib.Path(arguments[0]), tables)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
