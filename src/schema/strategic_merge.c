@@ -25,45 +25,11 @@
 #define DELETE_PREFIX "$deleteFromPrimitiveList/"
 #define ITEMS_MAX     (1u << 22) /* more than a body has room for */
 
-/* How the value of a field is merged. */
-struct field {
-    const char *parent; /* the field around it; NULL: any, "": the object itself */
-    const char *name;
-    const char *key; /* of a list's elements; NULL: they are scalars */
-};
-
-static const struct field merged[] = {
-    {"status", "addresses", "type"},
-    {NULL, "allocatedResourcesStatus", "name"},
-    {"status", "conditions", "type"},
-    {NULL, "containers", "name"},
-    {"spec", "drivers", "name"},
-    {NULL, "env", "name"},
-    {NULL, "ephemeralContainers", "name"},
-    {"metadata", "finalizers", NULL},
-    {NULL, "hostAliases", "ip"},
-    {NULL, "hostIPs", "ip"},
-    {NULL, "imagePullSecrets", "name"},
-    {NULL, "initContainers", "name"},
-    {NULL, "matchConditions", "name"},
-    {"metadata", "ownerReferences", "uid"},
-    {"spec", "podCIDRs", NULL},
-    {NULL, "podIPs", "ip"},
-    {"containers", "ports", "containerPort"},
-    {"ephemeralContainers", "ports", "containerPort"},
-    {"initContainers", "ports", "containerPort"},
-    {"spec", "ports", "port"},
-    {"status", "reservedFor", "uid"},
-    {NULL, "resourceClaimStatuses", "name"},
-    {"spec", "resourceClaims", "name"},
-    {NULL, "schedulingGates", "name"},
-    {"", "secrets", "name"},
-    {NULL, "topologySpreadConstraints", "topologyKey"},
-    {"spec", "variables", "name"},
-    {NULL, "volumeDevices", "devicePath"},
-    {NULL, "volumeMounts", "mountPath"},
-    {"spec", "volumes", "name"},
-    {"", "webhooks", "name"},
+/* How the elements of a list are merged. */
+struct list_rule {
+    struct cor_str name;            /* of the list */
+    struct cor_str key;             /* of its elements; empty: they are scalars */
+    const struct cor_type *element; /* NULL: not known */
 };
 
 /* A member of the patch that says how another one is merged: "$setElementOrder/…". */
@@ -105,7 +71,7 @@ struct items {
 };
 
 static void merge_map(struct merge *m, struct cor_json_iter *old, struct cor_json_iter *patch,
-                      struct cor_str parent, bool outermost);
+                      const struct cor_type *type, bool outermost);
 
 static void COR_PRINTF(3, 4) fail(struct merge *m, int err, const char *fmt, ...)
 {
@@ -130,14 +96,37 @@ static struct cor_str get(struct cor_str object, struct cor_str key)
     return value;
 }
 
-static const struct field *find_field(struct cor_str parent, struct cor_str name)
+/* The field of a struct by the raw text of a JSON key; NULL: the type is not known, or has none. No
+ * name of a field needs an escape. */
+static const struct cor_type_field *find_field(const struct cor_type *type, struct cor_str key)
 {
-    for (size_t i = 0; i < COR_ARRAY_LEN(merged); i++) {
-        if (cor_str_eqz(name, merged[i].name) &&
-            (!merged[i].parent || cor_str_eqz(parent, merged[i].parent)))
-            return &merged[i];
-    }
-    return NULL;
+    struct cor_member member;
+
+    if (!type || !cor_type_find_member(type, key, &member))
+        return NULL;
+    return member.field;
+}
+
+/* What the values of a Go map, or the field itself, are; NULL: not known, and nothing below is
+ * merged by keys. */
+static const struct cor_type *type_below(const struct cor_type *type,
+                                         const struct cor_type_field *field)
+{
+    if (field)
+        return cor_field_type(field);
+    return type && cor_type_shape(type) == COR_SHAPE_MAP ? cor_type_element(type) : NULL;
+}
+
+/* False: the list has no such rule, and a patch replaces it. */
+static bool find_rule(const struct cor_type_field *field, struct list_rule *ret_rule)
+{
+    if (!field || !(cor_field_patch(field) & COR_PATCH_MERGE) ||
+        cor_type_shape(cor_field_type(field)) != COR_SHAPE_LIST)
+        return false;
+    *ret_rule = (struct list_rule){.name = cor_field_name(field),
+                                   .key = cor_field_patch_key(field),
+                                   .element = cor_type_element(cor_field_type(field))};
+    return true;
 }
 
 static bool is_directive(struct cor_str key)
@@ -402,31 +391,31 @@ static struct item *find_item(struct merge *m, struct items *items, struct cor_s
 }
 
 /* What identifies an element; empty: nothing does, and `m` says why. */
-static struct cor_str key_of(struct merge *m, const struct field *field, struct cor_str element)
+static struct cor_str key_of(struct merge *m, const struct list_rule *rule, struct cor_str element)
 {
     struct cor_str key;
 
-    if (!field->key)
+    if (rule->key.n == 0)
         return element;
     if (cor_json_type(element) != COR_JSON_OBJECT) {
-        fail(m, -COR_EINVAL, "expected a map in list \"%s\"", field->name);
+        fail(m, -COR_EINVAL, "expected a map in list \"%.*s\"", COR_STR_ARG(rule->name));
         return COR_STR("");
     }
-    key = get(element, cor_strz(field->key));
+    key = get(element, rule->key);
     if (!key.p)
-        fail(m, -COR_EINVAL, "map: %.*s does not contain declared merge key: %s",
-             element.n > 200 ? 200 : (int)element.n, element.p, field->key);
+        fail(m, -COR_EINVAL, "map: %.*s does not contain declared merge key: %.*s",
+             element.n > 200 ? 200 : (int)element.n, element.p, COR_STR_ARG(rule->key));
     return key.p ? key : COR_STR("");
 }
 
-static void take_old(struct merge *m, struct items *items, const struct field *field,
+static void take_old(struct merge *m, struct items *items, const struct list_rule *rule,
                      struct cor_str old)
 {
     struct cor_json_iter it = cor_json_iter(old);
 
     for (size_t i = 0; m->error == 0 && cor_json_iter_elem(&it); i++) {
         struct cor_str element = cor_json_iter_value(&it);
-        struct cor_str key = key_of(m, field, element);
+        struct cor_str key = key_of(m, rule, element);
         struct item *item = m->error == 0 ? add_item(m, items, key) : NULL;
 
         if (!item)
@@ -437,7 +426,7 @@ static void take_old(struct merge *m, struct items *items, const struct field *f
 }
 
 /* Elements with $patch. True: the list is replaced by the others. */
-static bool apply_markers(struct merge *m, struct items *items, const struct field *field,
+static bool apply_markers(struct merge *m, struct items *items, const struct list_rule *rule,
                           struct cor_str patch)
 {
     struct cor_json_iter it = cor_json_iter(patch);
@@ -455,14 +444,14 @@ static bool apply_markers(struct merge *m, struct items *items, const struct fie
         } else if (!cor_str_eq(marker, COR_STR("\"delete\""))) {
             fail(m, -COR_EINVAL, "unknown patch type: %.*s", COR_STR_ARG(marker));
         } else {
-            while ((item = find_item(m, items, key_of(m, field, element))))
+            while ((item = find_item(m, items, key_of(m, rule, element))))
                 item->gone = true;
         }
     }
     return replace;
 }
 
-static void take_new(struct merge *m, struct items *items, const struct field *field,
+static void take_new(struct merge *m, struct items *items, const struct list_rule *rule,
                      struct cor_str patch)
 {
     struct cor_json_iter it = cor_json_iter(patch);
@@ -473,7 +462,7 @@ static void take_new(struct merge *m, struct items *items, const struct field *f
 
         if (has_marker(m, element))
             continue;
-        key = key_of(m, field, element);
+        key = key_of(m, rule, element);
         item = find_item(m, items, key);
         if (m->error < 0)
             return;
@@ -484,7 +473,7 @@ static void take_new(struct merge *m, struct items *items, const struct field *f
     }
 }
 
-static void set_order(struct merge *m, struct items *items, const struct field *field,
+static void set_order(struct merge *m, struct items *items, const struct list_rule *rule,
                       struct cor_str order)
 {
     struct cor_json_iter it = cor_json_iter(order);
@@ -495,7 +484,7 @@ static void set_order(struct merge *m, struct items *items, const struct field *
 
         if (has_marker(m, element))
             continue;
-        item = find_item(m, items, key_of(m, field, element));
+        item = find_item(m, items, key_of(m, rule, element));
         if (item && item->order == SIZE_MAX)
             item->order = i;
     }
@@ -514,16 +503,16 @@ static void drop_deleted(struct merge *m, struct items *items, struct cor_str li
     }
 }
 
-static void write_element(struct merge *m, const struct field *field, const struct item *item)
+static void write_element(struct merge *m, const struct list_rule *rule, const struct item *item)
 {
     struct cor_json_iter old = iter_at(item->old), new_ = iter_at(item->new_);
 
     if (!item->new_.p)
         cor_json_raw(&m->w, item->old);
-    else if (!item->old.p || !field->key)
+    else if (!item->old.p || rule->key.n == 0)
         write_new(m, &new_);
     else
-        merge_map(m, &old, &new_, cor_strz(field->name), false);
+        merge_map(m, &old, &new_, rule->element, false);
 }
 
 static int compare_order(const void *a, const void *b)
@@ -553,7 +542,7 @@ static struct item **order_items(struct merge *m, struct items *items)
 
 /* What the patch orders stands in its order; what only the server has is put in where the old list
  * had it before the next of those. */
-static void write_items(struct merge *m, const struct field *field, struct items *items)
+static void write_items(struct merge *m, const struct list_rule *rule, struct items *items)
 {
     struct item **ordered = order_items(m, items), **right = ordered;
 
@@ -564,39 +553,36 @@ static void write_items(struct merge *m, const struct field *field, struct items
             continue;
         while (*right && !(left->server != SIZE_MAX && (*right)->server != SIZE_MAX &&
                            left->server < (*right)->server))
-            write_element(m, field, *right++);
-        write_element(m, field, left);
+            write_element(m, rule, *right++);
+        write_element(m, rule, left);
     }
     while (m->error == 0 && *right)
-        write_element(m, field, *right++);
+        write_element(m, rule, *right++);
     cor_free(ordered);
 }
 
 /* `patch`, `order` and `deleted` may be absent. */
-static void merge_list(struct merge *m, const struct field *field, struct cor_str old,
+static void merge_list(struct merge *m, const struct list_rule *rule, struct cor_str old,
                        struct cor_str patch, struct cor_str order, struct cor_str deleted)
 {
-    static const struct field scalars = {NULL, "", NULL};
     struct items items;
 
     items_init(&items);
-    if (!field)
-        field = &scalars;
-    take_old(m, &items, field, old);
-    if (patch.p && apply_markers(m, &items, field, patch)) {
+    take_old(m, &items, rule, old);
+    if (patch.p && apply_markers(m, &items, rule, patch)) {
         write_new_value(m, patch);
         items_deinit(&items);
         return;
     }
     if (patch.p)
-        take_new(m, &items, field, patch);
+        take_new(m, &items, rule, patch);
     if (order.p || patch.p)
-        set_order(m, &items, field, order.p ? order : patch);
+        set_order(m, &items, rule, order.p ? order : patch);
     if (deleted.p)
         drop_deleted(m, &items, deleted);
     cor_json_begin_array(&m->w);
     if (m->error == 0)
-        write_items(m, field, &items);
+        write_items(m, rule, &items);
     cor_json_end_array(&m->w);
     items_deinit(&items);
 }
@@ -645,7 +631,7 @@ static struct cor_str take_directive(const struct directive **next, struct cor_s
 
 /* What is left of an object's directives while its members are merged. */
 struct member_rules {
-    struct cor_str parent;
+    const struct cor_type *type; /* of the object; NULL: not known */
     const struct directive *orders, *deletes;
     struct cor_str_set retain;
     bool retains;
@@ -655,22 +641,27 @@ struct member_rules {
  * none. Moves both behind their values. */
 static void merge_member(struct merge *m, struct cor_str key, struct cor_json_iter *old,
                          struct cor_json_iter *value, struct cor_str order, struct cor_str deleted,
-                         struct cor_str parent)
+                         const struct cor_type *parent)
 {
+    const struct cor_type_field *field = find_field(parent, key);
     enum cor_json_type type = type_at(old);
-    const struct field *field = find_field(parent, key);
+    struct list_rule rule = {.key = COR_STR("")};
+    bool is_merged = find_rule(field, &rule);
 
     if (value && type_at(value) == COR_JSON_NULL)
         return;
     cor_json_raw_key(&m->w, key);
     if (value && type_at(value) != type)
         write_new(m, value);
+    else if (type == COR_JSON_OBJECT && value && field &&
+             cor_field_patch(field) & COR_PATCH_REPLACE)
+        cor_json_raw(&m->w, cor_json_iter_value(value));
     else if (type == COR_JSON_OBJECT && value)
-        merge_map(m, old, value, key, false);
-    else if (type == COR_JSON_ARRAY && value && !field && !deleted.p)
+        merge_map(m, old, value, type_below(parent, field), false);
+    else if (type == COR_JSON_ARRAY && value && !is_merged && !deleted.p)
         write_new(m, value);
     else if (type == COR_JSON_ARRAY && (value || order.p || deleted.p))
-        merge_list(m, field, cor_json_iter_value(old),
+        merge_list(m, &rule, cor_json_iter_value(old),
                    value ? cor_json_iter_value(value) : cor_str(NULL, 0), order, deleted);
     else
         cor_json_raw(&m->w, cor_json_iter_value(value ? value : old));
@@ -686,7 +677,7 @@ static void merge_old(struct merge *m, struct member_rules *rules, struct side *
         deleted = take_directive(&rules->deletes, a->key);
     }
     if (!rules->retains || cor_str_set_has(&rules->retain, a->key))
-        merge_member(m, a->key, &a->it, b ? &b->it : NULL, order, deleted, rules->parent);
+        merge_member(m, a->key, &a->it, b ? &b->it : NULL, order, deleted, rules->type);
 }
 
 /* Null, or an object with a marker: it is nothing new, and nothing that has to be retained. */
@@ -725,7 +716,7 @@ static void merge_members(struct merge *m, struct member_rules *rules, struct si
     }
 }
 
-static void rules_init(struct merge *m, struct member_rules *rules, struct cor_str parent,
+static void rules_init(struct merge *m, struct member_rules *rules, const struct cor_type *type,
                        const struct directives *d)
 {
     struct cor_str none = COR_STR("[]");
@@ -733,7 +724,7 @@ static void rules_init(struct merge *m, struct member_rules *rules, struct cor_s
     struct cor_str raw;
     bool is_new;
 
-    rules->parent = parent;
+    rules->type = type;
     rules->orders = d ? d->orders : NULL;
     rules->deletes = d ? d->deletes : NULL;
     rules->retains = d && d->retain.p;
@@ -747,7 +738,7 @@ static void rules_init(struct merge *m, struct member_rules *rules, struct cor_s
 
 /* Writes the merge of the current values of both, which are objects, and moves behind them. */
 static void merge_map(struct merge *m, struct cor_json_iter *old, struct cor_json_iter *patch,
-                      struct cor_str parent, bool outermost)
+                      const struct cor_type *type, bool outermost)
 {
     const struct directives *d = directives_of(m, cor_json_iter_open_value(patch).p);
     struct cor_str marker = d ? d->marker : cor_str(NULL, 0);
@@ -763,7 +754,7 @@ static void merge_map(struct merge *m, struct cor_json_iter *old, struct cor_jso
         fail(m, -COR_EINVAL, "unknown patch type: %.*s", COR_STR_ARG(marker));
     cor_json_begin_object(&m->w);
     if (!marker.p) {
-        rules_init(m, &rules, parent, d);
+        rules_init(m, &rules, type, d);
         merge_members(m, &rules, &a, &b, outermost);
         cor_str_set_deinit(&rules.retain);
         cor_json_iter_leave(old, &a.it);
@@ -772,17 +763,18 @@ static void merge_map(struct merge *m, struct cor_json_iter *old, struct cor_jso
     cor_json_end_object(&m->w);
 }
 
-static void merge_documents(struct merge *m, struct cor_str doc, struct cor_str patch)
+static void merge_documents(struct merge *m, struct cor_str doc, struct cor_str patch,
+                            const struct cor_type *kind)
 {
     struct cor_json_iter old = iter_at(doc), new_ = iter_at(patch), whole = new_;
 
     if (memmem(patch.p, patch.n, "\"$", 2))
         find_directives(m, &whole);
     if (m->error == 0)
-        merge_map(m, &old, &new_, COR_STR(""), true);
+        merge_map(m, &old, &new_, kind, true);
 }
 
-int cor_strategic_merge(struct cor_str doc, struct cor_str patch,
+int cor_strategic_merge(struct cor_str doc, struct cor_str patch, const struct cor_type *kind,
                         const struct cor_json_limits *limits, struct cor_buf *out,
                         struct cor_json_dups *dups, struct cor_json_patch_error *reterr)
 {
@@ -809,7 +801,7 @@ int cor_strategic_merge(struct cor_str doc, struct cor_str patch,
         return r;
     cor_json_writer_init(&m.w, out);
     cor_map_init(&m.directives, ITEMS_MAX);
-    merge_documents(&m, doc, cor_buf_str(&sorted));
+    merge_documents(&m, doc, cor_buf_str(&sorted), kind);
     directives_deinit(&m);
     r = m.error < 0 ? m.error : cor_json_writer_finish(&m.w);
     if (m.error < 0)

@@ -17,7 +17,7 @@ typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
 
 struct patch_call {
     struct cor_update_call update;
-    patch_fn patch;
+    patch_fn patch; /* NULL: strategic merge, which also needs the type */
     bool is_json_patch;
     struct cor_buf text; /* of the patch: it outlives the request */
 };
@@ -57,7 +57,14 @@ static int apply(struct cor_update_call *update, struct cor_object *current)
     r = cor_call_convert(call, current, &shown);
     if (r < 0)
         return r;
-    r = patch->patch(cor_object_json(shown), cor_buf_str(&patch->text), &limits, &out, &dups, &why);
+    if (patch->patch)
+        r = patch->patch(cor_object_json(shown), cor_buf_str(&patch->text), &limits, &out, &dups,
+                         &why);
+    else
+        r = cor_strategic_merge(
+            cor_object_json(shown), cor_buf_str(&patch->text),
+            cor_type_of_kind(call->type->group, call->type->version, call->type->kind), &limits,
+            &out, &dups, &why);
     if (r < 0)
         return refuse(call, r, &why);
     made = cor_buf_str(&out);
@@ -91,7 +98,7 @@ static int choose(struct patch_call *patch)
     else if (cor_str_eq(type, COR_STR(MERGE_PATCH)))
         patch->patch = cor_json_merge_patch;
     else if (cor_str_eq(type, COR_STR(STRATEGIC)))
-        patch->patch = cor_strategic_merge;
+        patch->patch = NULL;
     else
         return refuse_type(call, type);
     return 0;

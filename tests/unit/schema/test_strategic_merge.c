@@ -5,6 +5,7 @@
 
 static const struct {
     const char *what, *doc, *patch, *want;
+    const char *kind; /* NULL: a pod */
 } cases[] = {
     {"scalars, nulls and new members", "{\"a\":1,\"b\":2,\"c\":{\"d\":1}}",
      "{\"a\":3,\"b\":null,\"c\":{\"e\":2,\"f\":null},\"g\":{\"h\":null,\"i\":1}}",
@@ -46,24 +47,56 @@ static const struct {
      "[{\"name\":\"a\",\"image\":\"i\"}]}}",
      "{\"spec\":{\"containers\":[{\"name\":\"b\"},{\"name\":\"c\"},{\"image\":\"i\",\"name\":"
      "\"a\"}]}}"},
-    {"ports of a container and of a service have other keys",
-     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"p\"}]}"
-     "],\"ports\":[{\"name\":\"s\",\"port\":80}]}}",
-     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"q\"}]}"
-     "],\"ports\":[{\"name\":\"t\",\"port\":80}]}}",
-     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"q\"}]}"
-     "],\"ports\":[{\"name\":\"t\",\"port\":80}]}}"},
+    {"ports of a container are merged by their number in it",
+     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"p\"}]}]}}",
+     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"q\"}]}]}}",
+     "{\"spec\":{\"containers\":[{\"name\":\"a\",\"ports\":[{\"containerPort\":1,\"name\":\"q\"}]}]}}"},
+    {"ports of a service are merged by their number",
+     "{\"spec\":{\"ports\":[{\"name\":\"s\",\"port\":80},{\"name\":\"u\",\"port\":81}]}}",
+     "{\"spec\":{\"ports\":[{\"name\":\"t\",\"port\":80}]}}",
+     "{\"spec\":{\"ports\":[{\"name\":\"t\",\"port\":80},{\"name\":\"u\",\"port\":81}]}}",
+     "core_v1.Service"},
+    /* Contract apply 13.2.6. */
+    {"the selector of a disruption budget is replaced",
+     "{\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
+     "{\"spec\":{\"selector\":{\"matchExpressions\":[]}}}",
+     "{\"spec\":{\"selector\":{\"matchExpressions\":[]}}}", "policy_v1.PodDisruptionBudget"},
+    {"a selector of another kind is merged",
+     "{\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
+     "{\"spec\":{\"selector\":{\"matchExpressions\":[]}}}",
+     "{\"spec\":{\"selector\":{\"matchExpressions\":[],\"matchLabels\":{\"a\":\"b\"}}}}",
+     "apps_v1.Deployment"},
+    {"a pod template is merged as a pod is",
+     "{\"spec\":{\"template\":{\"spec\":{\"volumes\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}}}",
+     "{\"spec\":{\"template\":{\"spec\":{\"volumes\":[{\"name\":\"b\",\"$retainKeys\":[\"name\"]}]}}}}",
+     "{\"spec\":{\"template\":{\"spec\":{\"volumes\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}}}",
+     "apps_v1.Deployment"},
+    {"a list of the same name in another kind is replaced",
+     "{\"spec\":{\"names\":{\"shortNames\":[\"a\"]},\"versions\":[{\"name\":\"v1\"}]},\"status\":{\"conditions\":[{"
+     "\"type\":\"A\"}]}}",
+     "{\"spec\":{\"versions\":[{\"name\":\"v2\"}]},\"status\":{\"conditions\":[{\"type\":\"B\"}]}}",
+     "{\"spec\":{\"names\":{\"shortNames\":[\"a\"]},\"versions\":[{\"name\":\"v2\"}]},\"status\":{\"conditions\":[{"
+     "\"type\":\"B\"}]}}",
+     "apiextensions_v1.CustomResourceDefinition"},
+    {"a key of a map is no field",
+     "{\"data\":{\"containers\":\"1\"},\"spec\":{\"containers\":[{\"name\":\"a\"}]}}",
+     "{\"spec\":{\"containers\":[{\"name\":\"b\"}]}}",
+     "{\"data\":{\"containers\":\"1\"},\"spec\":{\"containers\":[{\"name\":\"b\"}]}}",
+     "core_v1.ConfigMap"},
     {"conditions are merged by type",
      "{\"status\":{\"conditions\":[{\"status\":\"False\",\"type\":\"Ready\"}]}}",
      "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
      "{\"status\":{\"conditions\":[{\"status\":\"True\",\"type\":\"Ready\"}]}}"},
 };
 
-static int merge(const char *doc, const char *patch, struct cor_buf *out,
+static int merge(const char *kind, const char *doc, const char *patch, struct cor_buf *out,
                  struct cor_json_patch_error *why)
 {
-    return cor_strategic_merge(cor_strz(doc), cor_strz(patch), &COR_JSON_LIMITS_DEFAULT, out, NULL,
-                               why);
+    const struct cor_type *type = cor_type_named(cor_strz(kind ? kind : "core_v1.Pod"));
+
+    assert_non_null(type);
+    return cor_strategic_merge(cor_strz(doc), cor_strz(patch), type, &COR_JSON_LIMITS_DEFAULT, out,
+                               NULL, why);
 }
 
 TEST(strategic_merge, merges_as_upstream_does)
@@ -72,7 +105,7 @@ TEST(strategic_merge, merges_as_upstream_does)
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 20};
         struct cor_json_patch_error why = {.message = ""};
 
-        if (merge(cases[i].doc, cases[i].patch, &out, &why) < 0)
+        if (merge(cases[i].kind, cases[i].doc, cases[i].patch, &out, &why) < 0)
             fail_msg("%s: %s", cases[i].what, why.message);
         if (strcmp(cor_buf_z(&out), cases[i].want) != 0)
             fail_msg("%s: %s", cases[i].what, cor_buf_z(&out));
@@ -95,18 +128,29 @@ TEST(strategic_merge, refuses_what_it_cannot_merge)
         struct cor_json_patch_error why = {.message = ""};
 
         assert_int_equal(
-            merge("{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", patches[i], &out, &why),
+            merge(NULL, "{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", patches[i], &out, &why),
             -COR_EINVAL);
         assert_int_equal(out.n, 0);
         assert_string_not_equal(why.message, "");
     }
 }
 
+TEST(strategic_merge, replaces_every_list_of_a_kind_it_does_not_know)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 20};
+
+    assert_int_equal(cor_strategic_merge(COR_STR("{\"spec\":{\"containers\":[{\"name\":\"a\"}]}}"),
+                                         COR_STR("{\"spec\":{\"containers\":[{\"name\":\"b\"}]}}"),
+                                         NULL, &COR_JSON_LIMITS_DEFAULT, &out, NULL, NULL),
+                     0);
+    assert_string_equal(cor_buf_z(&out), "{\"spec\":{\"containers\":[{\"name\":\"b\"}]}}");
+}
+
 TEST(strategic_merge, survives_every_failed_allocation)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 1 << 20};
-        int r = merge(cases[2].doc, cases[2].patch, &out, NULL);
+        int r = merge(NULL, cases[2].doc, cases[2].patch, &out, NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         if (r == 0)
