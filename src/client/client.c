@@ -31,6 +31,8 @@ static void open_rest(void *arg)
                                               .resolve_arg = o->client->runtime->resolve_arg};
 
     o->r = cor_rest_client_open(o->client->runtime->net, &opts, &o->client->rest, o->reterr);
+    if (o->r == 0)
+        cor_http_port_init(&o->client->port, o->client->rest);
 }
 
 /* The system's resolver blocks and would need a thread. A server's name behind a proxy is looked up
@@ -135,6 +137,7 @@ static void on_closing(struct cor_mail *mail)
         cor_loop_post_always(c->client->runtime->loop, mail);
         return;
     }
+    cor_http_port_deinit(&c->client->port);
     cor_rest_client_close(c->client->rest, on_rest_closed, c);
 }
 

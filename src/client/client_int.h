@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/dlist.h"
+#include "client/api_port_http.h"
 #include "client/rest/rest_client.h"
 #include "client/runtime/runtime_int.h"
 #include "coracle/client.h"
@@ -12,6 +13,7 @@
 struct cor_client {
     struct cor_runtime *runtime;
     struct cor_rest_client *rest; /* the loop's */
+    struct cor_http_port port;    /* over `rest`, for what the kit has; the loop's */
     uint64_t timeout_ms;
     struct cor_discovery *discovery;        /* NULL: nobody has asked yet; the loop's */
     struct cor_dlist calls, changes, reads; /* under way; the loop's */

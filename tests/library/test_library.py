@@ -53,6 +53,19 @@ def needs_no_signals_and_prints_nothing():
     assert not used, f"uses {used}"
 
 
+def contains_no_storage_and_no_server():
+    """Only cmd/ joins client and storage: of what these folders define, the library has nothing, in either form."""
+    ours = set()
+    for archive in [*BUILD.glob("src/storage/**/*.a"), *BUILD.glob("src/server/**/*.a")]:
+        ours |= {name for kind, name in symbols(archive, "--defined-only") if kind in "TDBR" and name.startswith("cor_")}
+    assert len(ours) > 100, f"no symbols of storage and server were found in {BUILD}"
+    for file in (SHARED, STATIC):
+        found = {name for kind, name in symbols(file) if name in ours}
+        assert not found, f"{file.name} contains or wants {sorted(found)[:10]}"
+    needed = run("readelf", "-d", SHARED)
+    assert "sqlite" not in needed and "protobuf" not in needed, needed
+
+
 def is_small():
     with tempfile.TemporaryDirectory() as folder:
         stripped = pathlib.Path(folder) / "stripped.so"
@@ -162,7 +175,8 @@ def installed_files_need_nothing_of_the_clone():
         assert said, "coracle does not run"
 
 
-CASES = [exports_what_its_headers_declare, needs_no_signals_and_prints_nothing, is_small,
+CASES = [exports_what_its_headers_declare, needs_no_signals_and_prints_nothing,
+         contains_no_storage_and_no_server, is_small,
          headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one, installed_library_serves_programs,
          installed_files_need_nothing_of_the_clone]
 

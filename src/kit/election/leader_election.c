@@ -33,6 +33,7 @@ struct cor_leader {
     int64_t wall_us;
     uint64_t next_ms;                  /* of the next round, while none is under way */
     uint64_t deadline_ms;              /* of renewing, and of a release */
+    uint64_t release_ms;               /* the longest that a release may take */
     struct cor_leader_record observed; /* as it was last seen */
     char version[COR_LEADER_VERSION_MAX + 1];
     bool has_observed;
@@ -77,6 +78,7 @@ int cor_leader_new(const struct cor_leader_opts *opts, struct cor_leader_driver 
     l->opts = o;
     l->driver = driver;
     l->next_ms = l->deadline_ms = NEVER;
+    l->release_ms = o.renew_ms;
     memcpy(l->identity, o.identity, strlen(o.identity));
     *ret_leader = l;
     return 0;
@@ -250,7 +252,7 @@ static void round_lost(struct cor_leader *l)
 static void begin_release(struct cor_leader *l)
 {
     l->state = RELEASING;
-    l->deadline_ms = l->now_ms + l->opts.renew_ms;
+    l->deadline_ms = l->now_ms + l->release_ms;
     send(l, GET);
     set_wake(l);
 }
@@ -374,9 +376,16 @@ void cor_leader_tick(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
     }
 }
 
-void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
+void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us,
+                       uint64_t release_max_ms)
 {
     enter(l, now_ms, wall_us);
-    if (l->state == IDLE || l->state == ACQUIRING || l->state == RENEWING)
+    if (release_max_ms > 0 && release_max_ms < l->release_ms)
+        l->release_ms = release_max_ms;
+    if (l->state == IDLE || l->state == ACQUIRING || l->state == RENEWING) {
         leave(l);
+    } else if (l->state == RELEASING && l->now_ms + l->release_ms < l->deadline_ms) {
+        l->deadline_ms = l->now_ms + l->release_ms;
+        set_wake(l);
+    }
 }

@@ -104,7 +104,7 @@ static void begin(struct fake *f, bool release)
 static void end(struct fake *f)
 {
     if (!cor_leader_is_over(f->l))
-        cor_leader_cancel(f->l, f->now, 1);
+        cor_leader_cancel(f->l, f->now, 1, 0);
     cor_leader_free(f->l);
 }
 
@@ -276,7 +276,7 @@ TEST(leader_election, sequence_50_a_leader_that_is_cancelled_gives_the_lock_back
     struct fake f;
 
     become_leader(&f, true);
-    cor_leader_cancel(f.l, f.now, 1);
+    cor_leader_cancel(f.l, f.now, 1, 0);
     assert_log(&f, "get");
     got(&f, "me", 15, 99);
     assert_log(&f, "update(,3@v1)");
@@ -292,7 +292,7 @@ TEST(leader_election, a_release_does_not_wait_for_ever)
     struct fake f;
 
     become_leader(&f, true);
-    cor_leader_cancel(f.l, f.now, 1);
+    cor_leader_cancel(f.l, f.now, 1, 0);
     wait_ms(&f, 10000);
     assert_log(&f, "get cancel STOPPED");
     end(&f);
@@ -304,7 +304,7 @@ TEST(leader_election, one_who_never_led_is_told_that_it_is_over_too)
     struct fake f;
 
     begin(&f, true);
-    cor_leader_cancel(f.l, f.now, 1);
+    cor_leader_cancel(f.l, f.now, 1, 0);
     assert_log(&f, "get cancel STOPPED");
     end(&f);
 }
@@ -446,7 +446,7 @@ TEST(leader_election, one_who_lost_the_lock_has_nothing_to_give_back)
     struct fake f;
 
     lose_to_other(&f);
-    cor_leader_cancel(f.l, f.now, 1);
+    cor_leader_cancel(f.l, f.now, 1, 0);
     assert_log(&f, "STOPPED");
     end(&f);
 }
@@ -456,7 +456,7 @@ TEST(leader_election, a_lock_that_another_took_meanwhile_is_not_given_back)
     struct fake f;
 
     become_leader(&f, true);
-    cor_leader_cancel(f.l, f.now, 1);
+    cor_leader_cancel(f.l, f.now, 1, 0);
     got(&f, "other", 15, 99);
     assert_log(&f, "get STOPPED");
     end(&f);

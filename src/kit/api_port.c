@@ -1,0 +1,173 @@
+/* What every API port shares: the states of a request, the assertions about them, and the delivery
+ * of requests that could not be sent.
+ *
+ *            cor_api_get() …                  cor_api_finish()
+ *   IDLE ──────────────────────► SENT ──────────────────────────► IDLE, then on_done
+ *    ▲ │                          │ cor_api_cancel()
+ *    │ │ cor_api_refuse()         └─────────────────────────────► IDLE
+ *    │ └───────────► REFUSING, in port->refused ── wake, a later turn ──► IDLE, then on_done
+ *    └───────────────────┘ cor_api_cancel()
+ *
+ * A refusal needs no memory: the request is linked into the port's list, and the implementation's
+ * `wake` uses a mail of its own. So the one failure that cannot be reported does not exist.
+ * Thread: the port's loop. */
+#include "kit/api_port.h"
+
+#include <assert.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "loop/loop.h"
+
+void cor_api_port_init(struct cor_api_port *port, const struct cor_api_port_ops *ops,
+                       struct cor_loop *loop)
+{
+    port->ops = ops;
+    port->loop = loop;
+    cor_dlist_init(&port->refused);
+}
+
+void cor_api_port_deinit(struct cor_api_port *port)
+{
+    assert(cor_dlist_empty(&port->refused));
+}
+
+bool cor_api_is_under_way(const struct cor_api_request *req)
+{
+    return req->state != COR_API_IDLE;
+}
+
+static void assert_on_loop(const struct cor_api_port *port)
+{
+    assert(!port->loop || cor_loop_is_current(port->loop));
+    (void)port;
+}
+
+/* The state is SENT before the implementation is called, which may refuse the request. */
+static void request_begin(struct cor_api_port *port, struct cor_api_request *req)
+{
+    assert_on_loop(port);
+    assert(req->cbs && req->cbs->on_done);
+    assert(req->state == COR_API_IDLE && !req->sent);
+    req->state = COR_API_SENT;
+}
+
+void cor_api_get(struct cor_api_port *port, struct cor_api_request *req,
+                 struct cor_str resource_version)
+{
+    request_begin(port, req);
+    port->ops->get(port, req, resource_version);
+}
+
+void cor_api_list(struct cor_api_port *port, struct cor_api_request *req,
+                  const struct cor_list_query *query)
+{
+    assert(query && req->cbs->on_item);
+    request_begin(port, req);
+    port->ops->list(port, req, query);
+}
+
+void cor_api_watch(struct cor_api_port *port, struct cor_api_request *req,
+                   const struct cor_list_query *query)
+{
+    assert(query && req->cbs->on_event);
+    request_begin(port, req);
+    port->ops->watch(port, req, query);
+}
+
+void cor_api_create(struct cor_api_port *port, struct cor_api_request *req,
+                    struct cor_object *object, const struct cor_write_options *opts)
+{
+    assert(object);
+    request_begin(port, req);
+    port->ops->create(port, req, object, opts);
+}
+
+void cor_api_update(struct cor_api_port *port, struct cor_api_request *req,
+                    struct cor_object *object, const struct cor_write_options *opts)
+{
+    assert(object);
+    request_begin(port, req);
+    port->ops->update(port, req, object, opts);
+}
+
+void cor_api_patch(struct cor_api_port *port, struct cor_api_request *req, enum cor_patch_type type,
+                   struct cor_str patch, const struct cor_write_options *opts)
+{
+    request_begin(port, req);
+    port->ops->patch(port, req, type, patch, opts);
+}
+
+void cor_api_remove(struct cor_api_port *port, struct cor_api_request *req,
+                    const struct cor_removal_options *opts)
+{
+    request_begin(port, req);
+    port->ops->remove(port, req, opts);
+}
+
+void cor_api_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
+                               const struct cor_removal_options *opts,
+                               const struct cor_list_query *which)
+{
+    request_begin(port, req);
+    port->ops->remove_collection(port, req, opts, which);
+}
+
+void cor_api_serves(struct cor_api_port *port, struct cor_api_request *req)
+{
+    request_begin(port, req);
+    port->ops->serves(port, req);
+}
+
+void cor_api_refuse(struct cor_api_port *port, struct cor_api_request *req)
+{
+    assert_on_loop(port);
+    assert(req->cbs && req->cbs->on_done);
+    assert(req->state != COR_API_REFUSING && !req->sent && req->refusal.err < 0);
+    req->state = COR_API_REFUSING;
+    if (cor_dlist_empty(&port->refused))
+        port->ops->wake(port);
+    cor_dlist_push(&port->refused, &req->link);
+}
+
+void cor_api_cancel(struct cor_api_port *port, struct cor_api_request *req)
+{
+    assert_on_loop(port);
+    if (req->state == COR_API_REFUSING) {
+        cor_dlist_remove(&req->link);
+        cor_status_deinit(&req->refusal);
+    } else if (req->state == COR_API_SENT) {
+        port->ops->cancel(port, req);
+        req->sent = NULL;
+    }
+    req->state = COR_API_IDLE;
+}
+
+void cor_api_finish(struct cor_api_request *req, const struct cor_api_answer *answer)
+{
+    assert(req->state == COR_API_SENT);
+    req->state = COR_API_IDLE;
+    req->sent = NULL;
+    req->cbs->on_done(req, answer);
+}
+
+/* A callback may refuse the next request and may cancel any that is in the list, so the list is
+ * read again after each call. What was refused meanwhile stays for the next turn. */
+void cor_api_deliver_refusals(struct cor_api_port *port)
+{
+    struct cor_dlist due, *link;
+
+    assert_on_loop(port);
+    cor_dlist_init(&due);
+    cor_dlist_splice(&due, &port->refused);
+    while ((link = cor_dlist_pop(&due))) {
+        struct cor_api_request *req = COR_CONTAINER_OF(link, struct cor_api_request, link);
+        COR_CLEANUP(cor_status_deinit) struct cor_status why = req->refusal;
+        const struct cor_api_answer answer = {
+            .end = COR_API_REFUSED, .error = &why, .remaining = -1};
+
+        req->refusal = (struct cor_status){0};
+        req->state = COR_API_IDLE;
+        req->cbs->on_done(req, &answer);
+    }
+}

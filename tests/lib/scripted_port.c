@@ -1,0 +1,341 @@
+#include "scripted_port.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "test.h"
+
+#define NEVER UINT64_MAX
+
+static struct scripted_port *scripted_of(struct cor_api_port *port)
+{
+    return COR_CONTAINER_OF(port, struct scripted_port, port);
+}
+
+static uint64_t now_ms(const struct scripted_port *sp)
+{
+    return cor_clock_mono_ms(&sp->clock.clock);
+}
+
+/* "VERB group/version resource/subresource ns/name body\n". */
+static void scripted_log(struct scripted_port *sp, const char *verb,
+                         const struct cor_api_request *req, struct cor_str name,
+                         struct cor_str body)
+{
+    const struct cor_resource_path *at = &req->at;
+    size_t n = strlen(sp->log);
+    int added =
+        snprintf(sp->log + n, sizeof(sp->log) - n, "%s %.*s%s%.*s %.*s%s%.*s %.*s%s%.*s%s%.*s\n",
+                 verb, COR_STR_ARG(at->gvr.group), at->gvr.group.n ? "/" : "",
+                 COR_STR_ARG(at->gvr.version), COR_STR_ARG(at->gvr.resource),
+                 at->subresource.n ? "/" : "", COR_STR_ARG(at->subresource), COR_STR_ARG(at->ns),
+                 at->ns.n ? "/" : "", COR_STR_ARG(name), body.n ? " " : "", COR_STR_ARG(body));
+
+    assert_true(added > 0 && (size_t)added < sizeof(sp->log) - n);
+}
+
+static uint64_t end_of(const struct scripted_port *sp, const struct cor_api_request *req)
+{
+    uint64_t ms = req->timeout_ms;
+
+    if (req->deadline_ms > 0 && (ms == 0 || req->deadline_ms < ms))
+        ms = req->deadline_ms;
+    return ms > 0 ? now_ms(sp) + ms : NEVER;
+}
+
+static void scripted_send(struct cor_api_port *port, struct cor_api_request *req)
+{
+    struct scripted_port *sp = scripted_of(port);
+    struct scripted_step step = {.delay_ms = NEVER};
+
+    if (sp->next < sp->nsteps)
+        step = sp->steps[sp->next++];
+    if (step.is_refused) {
+        cor_status_untyped(&req->refusal, step.err, "%s", cor_err_text(step.err));
+        cor_api_refuse(port, req);
+        return;
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(sp->sent); i++) {
+        if (sp->sent[i].req)
+            continue;
+        sp->sent[i].req = req;
+        sp->sent[i].step = step;
+        sp->sent[i].due_ms = step.delay_ms == NEVER ? NEVER : now_ms(sp) + step.delay_ms;
+        sp->sent[i].timeout_ms = end_of(sp, req);
+        req->sent = &sp->sent[i];
+        return;
+    }
+    fail_msg("more requests at once than the scripted port holds");
+}
+
+static void on_get(struct cor_api_port *port, struct cor_api_request *req,
+                   struct cor_str resource_version)
+{
+    scripted_log(scripted_of(port), "GET", req, req->at.name, resource_version);
+    scripted_send(port, req);
+}
+
+static void on_list(struct cor_api_port *port, struct cor_api_request *req,
+                    const struct cor_list_query *query)
+{
+    scripted_log(scripted_of(port), "LIST", req, req->at.name, query->label_selector);
+    scripted_send(port, req);
+}
+
+static void on_watch(struct cor_api_port *port, struct cor_api_request *req,
+                     const struct cor_list_query *query)
+{
+    scripted_log(scripted_of(port), "WATCH", req, req->at.name, query->list.resource_version);
+    scripted_send(port, req);
+}
+
+static void on_create(struct cor_api_port *port, struct cor_api_request *req,
+                      struct cor_object *object, const struct cor_write_options *opts)
+{
+    scripted_log(scripted_of(port), "CREATE", req, cor_object_name(object),
+                 cor_object_json(object));
+    scripted_send(port, req);
+}
+
+static void on_update(struct cor_api_port *port, struct cor_api_request *req,
+                      struct cor_object *object, const struct cor_write_options *opts)
+{
+    scripted_log(scripted_of(port), "UPDATE", req, cor_object_name(object),
+                 cor_object_json(object));
+    scripted_send(port, req);
+}
+
+static void on_patch(struct cor_api_port *port, struct cor_api_request *req,
+                     enum cor_patch_type type, struct cor_str patch,
+                     const struct cor_write_options *opts)
+{
+    scripted_log(scripted_of(port), "PATCH", req, req->at.name, patch);
+    scripted_send(port, req);
+}
+
+static void on_remove(struct cor_api_port *port, struct cor_api_request *req,
+                      const struct cor_removal_options *opts)
+{
+    scripted_log(scripted_of(port), "DELETE", req, req->at.name,
+                 opts ? opts->propagation : COR_STR(""));
+    scripted_send(port, req);
+}
+
+static void on_remove_collection(struct cor_api_port *port, struct cor_api_request *req,
+                                 const struct cor_removal_options *opts,
+                                 const struct cor_list_query *which)
+{
+    scripted_log(scripted_of(port), "DELETECOLLECTION", req, COR_STR(""),
+                 opts ? opts->propagation : COR_STR(""));
+    scripted_send(port, req);
+}
+
+static void on_serves(struct cor_api_port *port, struct cor_api_request *req)
+{
+    scripted_log(scripted_of(port), "SERVES", req, COR_STR(""), COR_STR(""));
+    scripted_send(port, req);
+}
+
+static void on_cancel(struct cor_api_port *port, struct cor_api_request *req)
+{
+    scripted_log(scripted_of(port), "CANCEL", req, req->at.name, COR_STR(""));
+    for (size_t i = 0; i < COR_ARRAY_LEN(scripted_of(port)->sent); i++)
+        if (scripted_of(port)->sent[i].req == req)
+            scripted_of(port)->sent[i].req = NULL;
+}
+
+static void on_port_wake(struct cor_api_port *port)
+{
+    scripted_of(port)->is_woken = true;
+}
+
+static const struct cor_api_port_ops scripted_ops = {
+    .get = on_get,
+    .list = on_list,
+    .watch = on_watch,
+    .create = on_create,
+    .update = on_update,
+    .patch = on_patch,
+    .remove = on_remove,
+    .remove_collection = on_remove_collection,
+    .serves = on_serves,
+    .cancel = on_cancel,
+    .wake = on_port_wake,
+};
+
+void scripted_port_init(struct scripted_port *sp)
+{
+    *sp = (struct scripted_port){.wake_ms = NEVER};
+    cor_clock_manual_init(&sp->clock, 1000, INT64_C(1700000000000));
+    cor_api_port_init(&sp->port, &scripted_ops, NULL);
+}
+
+void scripted_port_deinit(struct scripted_port *sp)
+{
+    for (size_t i = 0; i < COR_ARRAY_LEN(sp->sent); i++)
+        assert_null(sp->sent[i].req);
+    assert_int_equal(sp->next, sp->nsteps);
+    cor_api_port_deinit(&sp->port);
+}
+
+static struct scripted_step *scripted_add(struct scripted_port *sp, uint64_t delay_ms)
+{
+    assert_true(sp->nsteps < SCRIPTED_MAX);
+    sp->steps[sp->nsteps] = (struct scripted_step){.delay_ms = delay_ms};
+    return &sp->steps[sp->nsteps++];
+}
+
+void scripted_answer(struct scripted_port *sp, uint64_t delay_ms, const char *json)
+{
+    scripted_add(sp, delay_ms)->json = json;
+}
+
+void scripted_items(struct scripted_port *sp, uint64_t delay_ms, const char **items,
+                    bool stays_open)
+{
+    struct scripted_step *step = scripted_add(sp, delay_ms);
+
+    step->items = items;
+    step->stays_open = stays_open;
+}
+
+void scripted_fail(struct scripted_port *sp, uint64_t delay_ms, int err)
+{
+    struct scripted_step *step = scripted_add(sp, delay_ms);
+
+    step->err = err;
+    step->code = 500;
+}
+
+void scripted_break(struct scripted_port *sp, uint64_t delay_ms, int err)
+{
+    scripted_add(sp, delay_ms)->err = err;
+}
+
+void scripted_refuse(struct scripted_port *sp, int err)
+{
+    struct scripted_step *step = scripted_add(sp, 0);
+
+    step->err = err;
+    step->is_refused = true;
+}
+
+void scripted_wake_at(struct scripted_port *sp, uint64_t at_ms)
+{
+    sp->wake_ms = at_ms;
+}
+
+static struct cor_object *parse(const char *json)
+{
+    struct cor_object *object = NULL;
+
+    assert_int_equal(cor_object_from_json(cor_strz(json), &object, NULL), 0);
+    return object;
+}
+
+/* Gives the items, or the events, of an answer. False: the request was cancelled meanwhile, or a
+ * callback ended it with *ret_r. */
+static bool scripted_give_items(struct scripted_port *sp, size_t i, const char **items, int *ret_r)
+{
+    struct cor_api_request *req = sp->sent[i].req;
+    int r = 0;
+
+    for (; r == 0 && items && *items && sp->sent[i].req == req; items++) {
+        COR_CLEANUP(cor_object_unrefp) struct cor_object *item = parse(*items);
+        const struct cor_watch_event event = {.type = COR_WATCH_ADDED, .object = item};
+
+        r = req->cbs->on_event ? req->cbs->on_event(req, &event) : req->cbs->on_item(req, item);
+    }
+    *ret_r = r;
+    return sp->sent[i].req == req;
+}
+
+static void scripted_deliver(struct scripted_port *sp, size_t i, bool is_late)
+{
+    struct cor_api_request *req = sp->sent[i].req;
+    struct scripted_step step = sp->sent[i].step;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
+    COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
+    struct cor_api_answer answer = {.remaining = -1};
+    int r = is_late ? -COR_ETIMEOUT : step.err;
+
+    if (!is_late && !scripted_give_items(sp, i, step.items, &r))
+        return;
+    if (r == 0 && step.err < 0)
+        r = step.err;
+    if (r == 0 && step.stays_open) {
+        sp->sent[i].due_ms = NEVER;
+        return;
+    }
+    sp->sent[i].req = NULL;
+    if (r < 0) {
+        cor_status_set(&why, r, "%s", cor_err_text(r));
+        why.code = is_late ? 0 : step.code;
+        answer.error = &why;
+        answer.end = why.code ? COR_API_ANSWERED : COR_API_UNANSWERED;
+    } else if (step.json) {
+        answer.object = object = parse(step.json);
+    }
+    cor_api_finish(req, &answer);
+}
+
+/* The time of the next thing to do, at most `end_ms`. */
+static uint64_t scripted_next_ms(const struct scripted_port *sp, uint64_t end_ms)
+{
+    uint64_t at_ms = sp->is_woken ? now_ms(sp) : sp->wake_ms < end_ms ? sp->wake_ms : end_ms;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(sp->sent); i++) {
+        if (sp->sent[i].req && sp->sent[i].due_ms < at_ms)
+            at_ms = sp->sent[i].due_ms;
+        if (sp->sent[i].req && sp->sent[i].timeout_ms < at_ms)
+            at_ms = sp->sent[i].timeout_ms;
+    }
+    return at_ms;
+}
+
+/* Does the first thing that is due now; false: nothing is. */
+static bool scripted_turn(struct scripted_port *sp)
+{
+    uint64_t now = now_ms(sp);
+
+    if (sp->is_woken) {
+        sp->is_woken = false;
+        cor_api_deliver_refusals(&sp->port);
+        return true;
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(sp->sent); i++) {
+        bool is_due = sp->sent[i].req && sp->sent[i].due_ms <= now;
+
+        if (is_due || (sp->sent[i].req && sp->sent[i].timeout_ms <= now)) {
+            scripted_deliver(sp, i, !is_due);
+            return true;
+        }
+    }
+    if (sp->wake_ms <= now) {
+        sp->wake_ms = NEVER;
+        sp->on_wake(sp->arg);
+        return true;
+    }
+    return false;
+}
+
+void scripted_run(struct scripted_port *sp, uint64_t ms)
+{
+    uint64_t end_ms = now_ms(sp) + ms;
+
+    for (;;) {
+        uint64_t at_ms = scripted_next_ms(sp, end_ms);
+
+        if (at_ms > now_ms(sp))
+            cor_clock_manual_advance(&sp->clock, at_ms - now_ms(sp));
+        if (!scripted_turn(sp) && now_ms(sp) >= end_ms)
+            return;
+    }
+}
+
+void scripted_assert_log(struct scripted_port *sp, const char *expected)
+{
+    assert_string_equal(sp->log, expected);
+    sp->log[0] = '\0';
+}
