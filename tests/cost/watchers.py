@@ -14,7 +14,7 @@ SPARED = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
 
 
 VALGRIND = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-            "--toggle-collect=cor_cacher_change", "--toggle-collect=cor_cachers_loop_news"]
+            "--toggle-collect=cor_cacher_change", "--toggle-collect=loop_on_mail"]
 
 
 def cost(what, events, *args):

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "storage/cacher/cacher_int.h"
+#include "storage/cacher/reader_int.h"
 #include "json/path.h"
 
 /* Changes that may wait for a list; more, and it begins anew. */
@@ -30,6 +30,34 @@ bool cor_cacher_is_failing(struct cor_cacher *cacher, char reterr_why[COR_READY_
         snprintf(reterr_why, COR_READY_MESSAGE_MAX, "%s", cacher->ready.message);
     pthread_mutex_unlock(&cacher->cache.lock);
     return failing;
+}
+
+struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
+{
+    struct cor_cacher_stats stats = {0};
+
+    pthread_mutex_lock(&cacher->cache.lock);
+    stats.rev = cacher->cache.rev;
+    stats.fills = cacher->ready.generation;
+    stats.received = cacher->cache.window.next - COR_WINDOW_FIRST_NUMBER;
+    stats.window_events = cacher->cache.window.next - cacher->cache.window.first;
+    stats.window_bytes = cacher->cache.window.bytes;
+    stats.checks_passed = atomic_load(&cacher->check.passed);
+    stats.checks_failed = atomic_load(&cacher->check.failed);
+    stats.checks_errors = atomic_load(&cacher->check.errors);
+    for (size_t i = 0; i < cacher->cachers->nloops; i++) {
+        struct cor_cacher_reader_stats r;
+
+        if (!cacher->readers[i])
+            continue;
+        r = cor_cacher_reader_stats(&cacher->readers[i]->base);
+        stats.idle += r.idle;
+        stats.lagging += r.lagging;
+        stats.deliveries += r.deliveries;
+        stats.evicted += r.evicted;
+    }
+    pthread_mutex_unlock(&cacher->cache.lock);
+    return stats;
 }
 
 /* The writer's. */

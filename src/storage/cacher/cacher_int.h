@@ -2,109 +2,17 @@
 #ifndef COR_STORAGE_CACHER_CACHER_INT_H
 #define COR_STORAGE_CACHER_CACHER_INT_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include "base/dlist.h"
 #include "base/rand.h"
 #include "cache/reflector/reflector.h"
-#include "loop/loop.h"
-#include "loop/timer.h"
 #include "storage/cacher/cacher.h"
+#include "storage/cacher/cachers_int.h"
 #include "storage/cacher/ready.h"
 #include "storage/cacher/snapshot.h"
-#include "storage/cacher/time_budget.h"
 #include "storage/cacher/watch_cache.h"
 #include "storage/store/store_feed.h"
 #include "storage/store/store_int.h"
 
 struct cacher_reader;
-
-/* An event younger than this leaves only by the byte budget. */
-#define EVENT_FRESH_MS 75000
-/* A failed list, and a broken feed, are tried again after this. */
-#define RETRY_MS 1000
-
-/* A loop as the engine thread knows it: which of its readers have news. */
-struct cachers_loop {
-    struct cor_loop *loop;
-    pthread_mutex_t lock;   /* a leaf */
-    struct cor_dlist dirty; /* readers; under lock */
-    size_t waiting;         /* how many stand in `waits`; under lock */
-    bool posted;            /* the mail is on its way; under lock */
-    struct cor_mail mail;
-    struct cor_mail last_mail; /* of cor_cachers_close() */
-    struct cor_dlist waits;    /* reads that wait for a revision; the loop's */
-    /* The loop's: who waits for the answer that is under way, and who came too late for it. */
-    struct cor_dlist asked, asking;
-    struct cor_range_req store_rev;
-    bool is_asking;  /* store_rev is with the engine */
-    bool last_waits; /* last_mail waits for its answer */
-    struct cor_cachers *cachers;
-};
-
-struct cor_cachers {
-    struct cor_engine *engine;
-    struct cor_loop *home;
-    const struct cor_clock *clock;
-    struct cachers_loop *loops;
-    size_t nloops;
-
-    struct cor_mailbox commands; /* to the writer */
-    pthread_mutex_t feed_lock;   /* a leaf but for the engine's own */
-    struct cor_feed *feed;       /* to be woken; NULL: there is none, or it is being closed */
-    char feed_error[COR_READY_MESSAGE_MAX]; /* why the last one broke */
-    _Atomic cor_rev rev;  /* published: every ready cache is complete up to here */
-    _Atomic cor_rev seen; /* no client can have seen a later one */
-
-    /* The writer's. */
-    struct cor_cacher **sorted; /* by key prefix */
-    size_t nsorted, cap;
-    bool broken;         /* nothing comes from the feed, or there is none */
-    bool sweep;          /* look at every cacher, not only at those that changed */
-    cor_rev compact_rev; /* the engine's, as far as it is known */
-    size_t bytes_max;
-    struct cor_time_budget time_budget;
-    _Atomic size_t bytes;       /* of histories */
-    struct cor_pin_totals pins; /* of what snapshots alone hold */
-    uint64_t pins_due_ms;       /* when they are looked at again */
-    _Atomic uint64_t evicted, put_off;
-    _Atomic uint64_t ended_lists, ended_watches; /* for what their snapshots held */
-
-    /* The home loop's. */
-    struct cor_timer timer;   /* the next tick, or the next attempt; always set */
-    struct cor_dlist members; /* all cachers */
-    struct cor_dlist retries; /* those whose list failed */
-    struct cor_mail broken_mail, feed_closed_mail, sweep_mail, more_mail;
-    bool has_feed; /* until feed_closed_mail */
-    bool is_closing;
-    bool sweeping;            /* sweep_mail is with the writer */
-    _Atomic bool more_posted; /* more_mail is on its way here: the writer has more to do */
-    size_t open;              /* cachers */
-    size_t last_mails;
-    void (*on_closed)(void *arg);
-    void *closed_arg;
-};
-
-/* Runs `mail` on the writer. From any thread. */
-void cor_cachers_command(struct cor_cachers *cachers, struct cor_mail *mail);
-
-/* Why a list failed, when that is because the feed broke or is away. From any thread. */
-void cor_cachers_list_error(struct cor_cachers *cachers, int err, struct cor_status *reterr_status);
-
-/* Some client has seen `rev`: later reads must not be older. From any thread. */
-void cor_cachers_saw(struct cor_cachers *cachers, cor_rev rev);
-
-uint64_t cor_cachers_now_ms(const struct cor_cachers *cachers);
-
-/* The writer's, in eviction.c: lets history go until the budget is met, and frees some of what was
- * let go. True: there is more to free. */
-bool cor_cachers_evict(struct cor_cachers *cachers);
-/* The writer's. 0 or -COR_ENOMEM. */
-int cor_cachers_add(struct cor_cachers *cachers, struct cor_cacher *cacher);
-void cor_cachers_remove(struct cor_cachers *cachers, struct cor_cacher *cacher);
-/* Ends a command: `mail` runs on the home loop. */
-void cor_cachers_answer(struct cor_cachers *cachers, struct cor_mail *mail);
 
 enum fill_state {
     FILL_IDLE,    /* to be listed, or no more */
@@ -239,7 +147,6 @@ void cor_cacher_drop_staged(struct cor_cacher *cacher);
 /* Lets the lock go that changes of one revision share, if it is held. */
 void cor_cacher_unlock(struct cor_cacher *cacher);
 
-void cor_cachers_retry_soon(struct cor_cachers *cachers);
 /* In consistency.c, on the home loop. Begin: false, it cannot be now. Tick: begins when it is due.
  */
 void cor_cacher_consistency_init(struct cor_cacher *cacher);
@@ -255,13 +162,8 @@ void cor_cacher_ended(struct cor_cacher *cacher);
 
 /* The writer's, with the cache's lock held: some of the reader's snapshots are to be let go. */
 void cor_cacher_reader_ask_back(struct cacher_reader *reader);
-/* In reader.c, on the reader's loop: there is news. */
-void cor_cacher_reader_news(struct cacher_reader *reader);
-void cor_cachers_loop_news(struct cachers_loop *loop);
-/* In caches.c, on the loop: nothing of this loop is under way any more. */
-void cor_cachers_loop_last(struct cachers_loop *loop);
-/* Puts the reader among its loop's dirty ones; true: the loop must be mailed. Engine thread. */
-bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct cachers_loop *loop);
+/* In reader.c, on the reader's loop: its cacher has new events, or wants snapshots back. */
+void cor_cacher_reader_update(struct cacher_reader *reader);
 /* The lowest number of an event that its watchers have still to see; UINT64_MAX: none. Any thread.
  */
 uint64_t cor_cacher_reader_needs(const struct cacher_reader *reader);

@@ -1,3 +1,27 @@
+/* The one feed of the whole store, and what it drives.
+ *
+ * A batch of the feed, on the engine thread (cachers_on_batch()):
+ *   1. `seen` becomes the batch's revision: clients may see it from now on.
+ *   2. Each change goes to the cacher that has its key. Changes of one revision are applied under
+ *      one hold of that cacher's lock.
+ *   3. `rev` becomes the batch's revision: all ready watch caches are complete up to it.
+ *   4. Commands of other threads run: this thread is the only writer of all watch caches.
+ *   5. History that exceeds its time or its bytes is evicted, and the loops are mailed.
+ * The engine acknowledges the writes of the batch when the callback returns.
+ *
+ * What fails:
+ *   a change cannot be applied   that cacher's round is over, and it lists again (cacher.c)
+ *   the feed breaks              all cachers are PENDING at once. The home loop closes the feed,
+ *                                writes in its place, and opens another after RETRY_MS
+ *   no feed can be opened        at the start: cor_cachers_open() fails. Later: tried every
+ * RETRY_MS
+ *
+ * The home loop's timer ticks every TICK_MS, or sooner when something is to be tried again. A tick
+ * begins the rounds that are due, begins a consistency check when one is due, and has the writer
+ * sweep: look at every cacher, so that events leave by their age also where nothing changes.
+ *
+ * Close: the feed is closed, then every loop is asked to end (cachers_loop.c), then the memory is
+ * freed. All cachers are closed before. */
 #include "storage/cacher/cachers.h"
 
 #include <stdio.h>
@@ -8,11 +32,11 @@
 
 #define TICK_MS 5000
 
-/* All keys there are: the last byte of UTF-8 text is below 0xff. */
+/* The range of all keys. No byte of UTF-8 text is 0xff. */
 #define KEYS_BEGIN COR_STR("\0")
 #define KEYS_END   COR_STR("\xff")
 
-static void set_max(_Atomic cor_rev *to, cor_rev rev)
+static void rev_raise(_Atomic cor_rev *to, cor_rev rev)
 {
     cor_rev now = atomic_load(to);
 
@@ -22,7 +46,7 @@ static void set_max(_Atomic cor_rev *to, cor_rev rev)
 
 void cor_cachers_saw(struct cor_cachers *c, cor_rev rev)
 {
-    set_max(&c->seen, rev);
+    rev_raise(&c->seen, rev);
 }
 
 uint64_t cor_cachers_now_ms(const struct cor_cachers *c)
@@ -45,11 +69,22 @@ struct cor_cachers_stats cor_cachers_stats(const struct cor_cachers *c)
     };
 }
 
-/* The writer's half. */
+void cor_cachers_list_error(struct cor_cachers *c, int err, struct cor_status *reterr_status)
+{
+    bool is_feed = err == -COR_EUNREACHABLE || err == -COR_EIO;
 
-/* A feed answers a request for progress on the engine thread. False: there is none, or it is being
- * closed. */
-static bool wake_feed(struct cor_cachers *c)
+    pthread_mutex_lock(&c->feed_lock);
+    cor_status_set(reterr_status, err, "%s",
+                   is_feed && c->feed_error[0] ? c->feed_error : cor_err_text(err));
+    pthread_mutex_unlock(&c->feed_lock);
+}
+
+/* Commands. A feed answers a request for progress with a callback on the engine thread, which then
+ * runs the commands. Without a feed the home loop runs them; while the feed is being closed, they
+ * wait until that is done. */
+
+/* False: there is no feed, or it is being closed. */
+static bool feed_wake(struct cor_cachers *c)
 {
     bool woken;
 
@@ -61,19 +96,18 @@ static bool wake_feed(struct cor_cachers *c)
     return woken;
 }
 
-static void mail_home(struct cor_cachers *c)
+static void home_wake(struct cor_cachers *c)
 {
     if (!atomic_exchange(&c->more_posted, true))
         cor_loop_post_always(c->home, &c->more_mail);
 }
 
-/* Without a feed the home loop writes; while one is being closed, when that is done. */
-static void wake_writer(void *arg)
+static void writer_wake(void *arg)
 {
     struct cor_cachers *c = arg;
 
-    if (!wake_feed(c))
-        mail_home(c);
+    if (!feed_wake(c))
+        home_wake(c);
 }
 
 void cor_cachers_command(struct cor_cachers *c, struct cor_mail *mail)
@@ -81,23 +115,16 @@ void cor_cachers_command(struct cor_cachers *c, struct cor_mail *mail)
     cor_mailbox_post_always(&c->commands, mail);
 }
 
-void cor_cachers_list_error(struct cor_cachers *c, int err, struct cor_status *reterr_status)
-{
-    bool is_feed = err == -COR_EUNREACHABLE || err == -COR_EIO;
-
-    pthread_mutex_lock(&c->feed_lock);
-    cor_status_set(reterr_status, err, "%s",
-                   is_feed && c->feed_error[0] ? c->feed_error : cor_err_text(err));
-    pthread_mutex_unlock(&c->feed_lock);
-}
-
 void cor_cachers_answer(struct cor_cachers *c, struct cor_mail *mail)
 {
     cor_loop_post_always(c->home, mail);
 }
 
+/* The cachers by key prefix. No prefix begins with another, so the cacher of a key is the last one
+ * whose prefix is not above the key, or none. */
+
 /* Position of the first cacher whose prefix is above `key`. */
-static size_t upper(const struct cor_cachers *c, struct cor_str key)
+static size_t sorted_upper(const struct cor_cachers *c, struct cor_str key)
 {
     size_t lo = 0, hi = c->nsorted;
 
@@ -112,9 +139,9 @@ static size_t upper(const struct cor_cachers *c, struct cor_str key)
     return lo;
 }
 
-static struct cor_cacher *find(const struct cor_cachers *c, struct cor_str key)
+static struct cor_cacher *sorted_find(const struct cor_cachers *c, struct cor_str key)
 {
-    size_t at = upper(c, key);
+    size_t at = sorted_upper(c, key);
 
     if (at == 0 || !cor_str_starts(key, store_key_str(&c->sorted[at - 1]->prefix)))
         return NULL;
@@ -124,17 +151,17 @@ static struct cor_cacher *find(const struct cor_cachers *c, struct cor_str key)
 int cor_cachers_add(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     struct cor_str prefix = store_key_str(&cacher->prefix);
-    size_t at = upper(c, prefix);
+    size_t at = sorted_upper(c, prefix);
 
-    assert(!find(c, prefix));
+    assert(c->is_writing && !sorted_find(c, prefix));
     assert(at == c->nsorted || !cor_str_starts(store_key_str(&c->sorted[at]->prefix), prefix));
     if (c->nsorted == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 64;
-        struct cor_cacher **cachers = cor_realloc(c->sorted, cap * sizeof(*cachers));
+        struct cor_cacher **sorted = cor_realloc(c->sorted, cap * sizeof(*sorted));
 
-        if (!cachers)
+        if (!sorted)
             return -COR_ENOMEM;
-        c->sorted = cachers;
+        c->sorted = sorted;
         c->cap = cap;
     }
     memmove(&c->sorted[at + 1], &c->sorted[at], (c->nsorted - at) * sizeof(*c->sorted));
@@ -145,71 +172,43 @@ int cor_cachers_add(struct cor_cachers *c, struct cor_cacher *cacher)
 
 void cor_cachers_remove(struct cor_cachers *c, struct cor_cacher *cacher)
 {
-    size_t at = upper(c, store_key_str(&cacher->prefix)) - 1;
+    size_t at = sorted_upper(c, store_key_str(&cacher->prefix)) - 1;
 
-    assert(c->sorted[at] == cacher);
+    assert(c->is_writing && c->sorted[at] == cacher);
     c->nsorted--;
     memmove(&c->sorted[at], &c->sorted[at + 1], (c->nsorted - at) * sizeof(*c->sorted));
     atomic_fetch_sub(&c->bytes, cacher->bytes);
 }
 
-/* A loop is mailed once however many of its readers have news, and only when one has, or when a
- * read waits for the revision. */
-static void tell_loops(struct cor_cachers *c, bool advanced)
-{
-    for (size_t l = 0; l < c->nloops; l++) {
-        struct cachers_loop *loop = &c->loops[l];
-        bool post = false;
+/* The writer: the callbacks of the feed on the engine thread, or the home loop without a feed. */
 
-        for (size_t i = 0; i < c->nsorted; i++) {
-            struct cor_cacher *cacher = c->sorted[i];
-
-            if (!cacher->touched)
-                continue;
-            pthread_mutex_lock(&cacher->cache.lock);
-            if (cacher->readers[l])
-                post |= cor_cacher_reader_mark_locked(cacher->readers[l], loop);
-            pthread_mutex_unlock(&cacher->cache.lock);
-        }
-        pthread_mutex_lock(&loop->lock);
-        post = (post || (advanced && loop->waiting > 0)) && !loop->posted;
-        loop->posted |= post;
-        pthread_mutex_unlock(&loop->lock);
-        if (post)
-            cor_loop_post_always(loop->loop, &loop->mail);
-    }
-    for (size_t i = 0; i < c->nsorted; i++)
-        c->sorted[i]->touched = false;
-}
-
-static void finish_batch(struct cor_cachers *c, bool advanced)
+/* Every visit of the writer ends so: with what may have been changed evicted and announced. */
+static void writer_finish(struct cor_cachers *c, bool advanced)
 {
     bool more = cor_cachers_evict(c);
 
-    tell_loops(c, advanced);
+    cor_cachers_loops_notify(c, advanced);
+    c->is_writing = false;
     if (more)
-        mail_home(c);
+        home_wake(c);
 }
 
-static bool ends_revision(const struct cor_feed_batch *batch, size_t i)
+/* Does no later event of the same revision belong to this cacher? Then its lock may be released:
+ * the changes of one revision become visible together. */
+static bool is_last_of_revision(struct cor_cachers *c, const struct cor_feed_batch *batch, size_t i,
+                                const struct cor_cacher *cacher)
 {
-    return i + 1 == batch->nevents ||
-           batch->events[i + 1].kv->mod_rev != batch->events[i].kv->mod_rev;
-}
+    cor_rev rev = batch->events[i].kv->mod_rev;
 
-/* Changes of one revision are seen together: the last one of a cacher lets its lock go. */
-static bool is_last_of(struct cor_cachers *c, const struct cor_feed_batch *batch, size_t i,
-                       const struct cor_cacher *cacher)
-{
-    while (!ends_revision(batch, i)) {
-        i++;
-        if (find(c, cor_kv_key(batch->events[i].kv)) == cacher)
+    for (i++; i < batch->nevents && batch->events[i].kv->mod_rev == rev; i++) {
+        if (sorted_find(c, cor_kv_key(batch->events[i].kv)) == cacher)
             return false;
     }
     return true;
 }
 
-/* What the engine can no longer read at, no cache may show either. */
+/* The engine cannot be read below its compacted revision, so no watch cache may show it either. The
+ * next eviction tells all of them. */
 static void learn_compaction(struct cor_cachers *c, const struct cor_feed_event *event)
 {
     cor_rev rev;
@@ -221,41 +220,45 @@ static void learn_compaction(struct cor_cachers *c, const struct cor_feed_event 
     c->sweep = true;
 }
 
-static void on_batch(void *arg, const struct cor_feed_batch *batch)
+static void cachers_on_batch(void *arg, const struct cor_feed_batch *batch)
 {
     struct cor_cachers *c = arg;
     bool advanced = batch->upto > atomic_load(&c->rev);
 
+    assert(!c->is_writing);
+    c->is_writing = true;
     cor_cachers_saw(c, batch->upto);
     for (size_t i = 0; i < batch->nevents; i++) {
         struct cor_str key = cor_kv_key(batch->events[i].kv);
-        struct cor_cacher *cacher = find(c, key);
+        struct cor_cacher *cacher = sorted_find(c, key);
 
         if (cor_str_eq(key, COR_COMPACT_KEY))
             learn_compaction(c, &batch->events[i]);
         if (cacher)
-            cor_cacher_change(cacher, &batch->events[i], is_last_of(c, batch, i, cacher));
+            cor_cacher_change(cacher, &batch->events[i], is_last_of_revision(c, batch, i, cacher));
     }
-    set_max(&c->rev, batch->upto);
+    rev_raise(&c->rev, batch->upto);
     cor_mailbox_deliver(&c->commands);
-    finish_batch(c, advanced);
+    writer_finish(c, advanced);
 }
 
-static void on_broken(void *arg, int err, const char *message)
+static void cachers_on_broken(void *arg, int err, const char *message)
 {
     struct cor_cachers *c = arg;
 
+    assert(!c->is_writing);
+    c->is_writing = true;
     c->broken = true;
     pthread_mutex_lock(&c->feed_lock);
     snprintf(c->feed_error, sizeof(c->feed_error), "%s", message);
     pthread_mutex_unlock(&c->feed_lock);
     for (size_t i = 0; i < c->nsorted; i++)
         cor_cacher_fail(c->sorted[i], message);
-    finish_batch(c, false);
+    writer_finish(c, false);
     cor_loop_post_always(c->home, &c->broken_mail);
 }
 
-static void on_feed_closed(void *arg)
+static void cachers_on_feed_closed(void *arg)
 {
     struct cor_cachers *c = arg;
 
@@ -263,34 +266,33 @@ static void on_feed_closed(void *arg)
     cor_loop_post_always(c->home, &c->feed_closed_mail);
 }
 
-static void on_sweep_answer(struct cor_mail *mail);
-
-static void on_sweep(struct cor_mail *mail)
+/* There is no feed: the home loop is the writer. */
+static void home_write(struct cor_cachers *c)
 {
-    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, sweep_mail);
-
-    c->sweep = true;
-    mail->on_mail = on_sweep_answer;
-    cor_cachers_answer(c, mail);
+    assert(!c->has_feed && !c->is_writing && cor_loop_is_current(c->home));
+    c->is_writing = true;
+    cor_mailbox_deliver(&c->commands);
+    writer_finish(c, false);
 }
 
-/* The home loop's half. */
+/* The home loop. */
 
-static int open_feed(struct cor_cachers *c)
+static int feed_open(struct cor_cachers *c)
 {
     struct cor_feed_opts opts = {
         .key = KEYS_BEGIN,
         .end = KEYS_END,
         .credit = SIZE_MAX,
         .in_step = true,
-        .on_batch = on_batch,
-        .on_broken = on_broken,
-        .on_closed = on_feed_closed,
+        .on_batch = cachers_on_batch,
+        .on_broken = cachers_on_broken,
+        .on_closed = cachers_on_feed_closed,
         .arg = c,
     };
     struct cor_feed *feed;
     int r;
 
+    /* The engine thread may call before cor_feed_open() returns. */
     c->broken = false;
     r = cor_feed_open(c->engine, &opts, &feed);
     if (r < 0) {
@@ -300,12 +302,13 @@ static int open_feed(struct cor_cachers *c)
     c->has_feed = true;
     pthread_mutex_lock(&c->feed_lock);
     c->feed = feed;
+    /* Commands that came while there was no feed are run by the answer to this. */
     cor_feed_progress(feed);
     pthread_mutex_unlock(&c->feed_lock);
     return 0;
 }
 
-static void close_feed(struct cor_cachers *c)
+static void feed_close(struct cor_cachers *c)
 {
     struct cor_feed *feed;
 
@@ -316,65 +319,14 @@ static void close_feed(struct cor_cachers *c)
         cor_feed_close(feed);
 }
 
-static void cachers_free(struct cor_cachers *c)
-{
-    for (size_t i = 0; i < c->nloops; i++)
-        pthread_mutex_destroy(&c->loops[i].lock);
-    cor_mailbox_deinit(&c->commands);
-    pthread_mutex_destroy(&c->feed_lock);
-    cor_free(c->sorted);
-    cor_free(c->loops);
-    cor_free(c);
-}
-
-static void on_last_reply(struct cor_mail *mail)
-{
-    struct cachers_loop *loop = COR_CONTAINER_OF(mail, struct cachers_loop, last_mail);
-    struct cor_cachers *c = loop->cachers;
-    void (*on_closed)(void *arg) = c->on_closed;
-    void *arg = c->closed_arg;
-
-    if (--c->last_mails > 0)
-        return;
-    cachers_free(c);
-    if (on_closed)
-        on_closed(arg);
-}
-
-void cor_cachers_loop_last(struct cachers_loop *loop)
-{
-    loop->last_mail.on_mail = on_last_reply;
-    cor_cachers_answer(loop->cachers, &loop->last_mail);
-}
-
-static void on_last_mail(struct cor_mail *mail)
-{
-    struct cachers_loop *loop = COR_CONTAINER_OF(mail, struct cachers_loop, last_mail);
-
-    loop->last_waits = loop->is_asking;
-    if (!loop->last_waits)
-        cor_cachers_loop_last(loop);
-}
-
-/* Nothing writes any more. What was mailed before the last mail has arrived when that has. */
-static void finish_close(struct cor_cachers *c)
-{
-    if (c->has_feed || c->sweeping || atomic_load(&c->more_posted))
-        return;
-    c->last_mails = c->nloops;
-    for (size_t i = 0; i < c->nloops; i++) {
-        c->loops[i].last_mail.on_mail = on_last_mail;
-        cor_loop_post_always(c->loops[i].loop, &c->loops[i].last_mail);
-    }
-}
-
 static void on_broken_mail(struct cor_mail *mail)
 {
-    close_feed(COR_CONTAINER_OF(mail, struct cor_cachers, broken_mail));
+    feed_close(COR_CONTAINER_OF(mail, struct cor_cachers, broken_mail));
 }
 
-/* It is set, or its callback has just begun: either way its place in the heap is there. */
-static void set_timer(struct cor_cachers *c, uint64_t delay_ms)
+/* The timer is set, or its callback has just begun: its place in the heap exists, so setting it
+ * allocates nothing and cannot fail. */
+static void timer_set(struct cor_cachers *c, uint64_t delay_ms)
 {
     int r = cor_timer_set(&c->timer, delay_ms);
 
@@ -382,11 +334,42 @@ static void set_timer(struct cor_cachers *c, uint64_t delay_ms)
     (void)r;
 }
 
-/* There is no feed: the home loop is the writer. */
-static void write_here(struct cor_cachers *c)
+void cor_cachers_retry_soon(struct cor_cachers *c)
 {
-    cor_mailbox_deliver(&c->commands);
-    finish_batch(c, false);
+    assert(cor_loop_is_current(c->home) && !c->is_closing);
+    timer_set(c, RETRY_MS);
+}
+
+static void cachers_free(struct cor_cachers *c)
+{
+    cor_cachers_loops_deinit(c);
+    cor_mailbox_deinit(&c->commands);
+    pthread_mutex_destroy(&c->feed_lock);
+    cor_free(c->sorted);
+    cor_free(c);
+}
+
+static void on_loop_ended(struct cor_mail *mail)
+{
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cachers_loop, end_mail)->cachers;
+    void (*on_closed)(void *arg) = c->on_closed;
+    void *arg = c->closed_arg;
+
+    if (--c->loops_left > 0)
+        return;
+    cachers_free(c);
+    if (on_closed)
+        on_closed(arg);
+}
+
+/* Called whenever one of the three things that a close waits for has ended. */
+static void close_go_on(struct cor_cachers *c)
+{
+    if (c->has_feed || c->sweeping || atomic_load(&c->more_posted))
+        return;
+    c->loops_left = c->nloops;
+    for (size_t i = 0; i < c->nloops; i++)
+        cor_cachers_loop_end(&c->loops[i], on_loop_ended);
 }
 
 static void on_feed_closed_mail(struct cor_mail *mail)
@@ -394,20 +377,25 @@ static void on_feed_closed_mail(struct cor_mail *mail)
     struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, feed_closed_mail);
 
     c->has_feed = false;
-    write_here(c);
+    home_write(c);
     if (c->is_closing)
-        finish_close(c);
+        close_go_on(c);
     else
-        set_timer(c, RETRY_MS);
+        timer_set(c, RETRY_MS);
 }
 
-static void sweep(struct cor_cachers *c)
+/* The writer asked to be called again: it has more to free. */
+static void on_more_mail(struct cor_mail *mail)
 {
-    if (c->sweeping)
-        return;
-    c->sweeping = true;
-    c->sweep_mail.on_mail = on_sweep;
-    cor_cachers_command(c, &c->sweep_mail);
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, more_mail);
+
+    atomic_store(&c->more_posted, false);
+    if (!c->has_feed)
+        home_write(c);
+    else
+        feed_wake(c);
+    if (c->is_closing)
+        close_go_on(c);
 }
 
 static void on_sweep_answer(struct cor_mail *mail)
@@ -416,26 +404,20 @@ static void on_sweep_answer(struct cor_mail *mail)
 
     c->sweeping = false;
     if (c->is_closing)
-        finish_close(c);
+        close_go_on(c);
 }
 
-void cor_cachers_retry_soon(struct cor_cachers *c)
+/* On the writer. */
+static void on_sweep_command(struct cor_mail *mail)
 {
-    set_timer(c, RETRY_MS);
+    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, sweep_mail);
+
+    c->sweep = true;
+    mail->on_mail = on_sweep_answer;
+    cor_cachers_answer(c, mail);
 }
 
-static void retry_lists(struct cor_cachers *c)
-{
-    struct cor_dlist due, *link;
-
-    cor_dlist_init(&due);
-    cor_dlist_splice(&due, &c->retries);
-    while ((link = cor_dlist_pop(&due))) {
-        cor_cacher_source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
-    }
-}
-
-/* One at a time. */
+/* Begins a check of one cacher, if one is due and none is under way: one at a time is enough. */
 static void check_one(struct cor_cachers *c)
 {
     COR_DLIST_FOREACH(link, &c->members)
@@ -453,56 +435,26 @@ static void check_one(struct cor_cachers *c)
     }
 }
 
-static void on_timer(struct cor_timer *timer)
+static void cachers_on_timer(struct cor_timer *timer)
 {
     struct cor_cachers *c = COR_CONTAINER_OF(timer, struct cor_cachers, timer);
+    struct cor_dlist due, *link;
 
-    set_timer(c, TICK_MS);
-    retry_lists(c);
+    timer_set(c, TICK_MS);
+    /* A round that fails at once is put among the retries again: it waits for the next tick. */
+    cor_dlist_init(&due);
+    cor_dlist_splice(&due, &c->retries);
+    while ((link = cor_dlist_pop(&due)))
+        cor_cacher_source_tick(COR_CONTAINER_OF(link, struct cor_cacher, retry));
     check_one(c);
-    if (c->has_feed)
-        sweep(c);
-    else if (open_feed(c) < 0)
-        set_timer(c, RETRY_MS);
-}
-
-static void on_more(struct cor_mail *mail)
-{
-    struct cor_cachers *c = COR_CONTAINER_OF(mail, struct cor_cachers, more_mail);
-
-    atomic_store(&c->more_posted, false);
-    if (!c->has_feed)
-        write_here(c);
-    else
-        wake_feed(c);
-    if (c->is_closing)
-        finish_close(c);
-}
-
-static void on_loop_mail(struct cor_mail *mail)
-{
-    cor_cachers_loop_news(COR_CONTAINER_OF(mail, struct cachers_loop, mail));
-}
-
-static int init_loops(struct cor_cachers *c, const struct cor_cachers_opts *opts)
-{
-    c->loops = cor_calloc(opts->nloops, sizeof(*c->loops));
-    if (!c->loops)
-        return -COR_ENOMEM;
-    c->nloops = opts->nloops;
-    for (size_t i = 0; i < c->nloops; i++) {
-        struct cachers_loop *loop = &c->loops[i];
-
-        loop->loop = opts->loops[i];
-        loop->cachers = c;
-        loop->mail.on_mail = on_loop_mail;
-        pthread_mutex_init(&loop->lock, NULL);
-        cor_dlist_init(&loop->dirty);
-        cor_dlist_init(&loop->waits);
-        cor_dlist_init(&loop->asked);
-        cor_dlist_init(&loop->asking);
+    if (!c->has_feed) {
+        if (feed_open(c) < 0)
+            timer_set(c, RETRY_MS);
+    } else if (!c->sweeping) {
+        c->sweeping = true;
+        c->sweep_mail.on_mail = on_sweep_command;
+        cor_cachers_command(c, &c->sweep_mail);
     }
-    return 0;
 }
 
 int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **ret_cachers)
@@ -510,6 +462,7 @@ int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **r
     struct cor_cachers *c = cor_calloc(1, sizeof(*c));
     int r;
 
+    assert(opts->engine && opts->nloops > 0);
     if (!c)
         return -COR_ENOMEM;
     c->engine = opts->engine;
@@ -518,18 +471,18 @@ int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **r
     c->bytes_max = opts->bytes_max ? opts->bytes_max : COR_CACHERS_BYTES_DEFAULT;
     c->broken_mail.on_mail = on_broken_mail;
     c->feed_closed_mail.on_mail = on_feed_closed_mail;
-    c->more_mail.on_mail = on_more;
-    cor_mailbox_init(&c->commands, SIZE_MAX, wake_writer, c);
+    c->more_mail.on_mail = on_more_mail;
+    cor_mailbox_init(&c->commands, SIZE_MAX, writer_wake, c);
     pthread_mutex_init(&c->feed_lock, NULL);
     cor_time_budget_init(&c->time_budget, cor_clock_mono_us(c->clock));
-    cor_timer_init(&c->timer, c->home, on_timer);
+    cor_timer_init(&c->timer, c->home, cachers_on_timer);
     cor_dlist_init(&c->members);
     cor_dlist_init(&c->retries);
-    r = init_loops(c, opts);
+    r = cor_cachers_loops_init(c, opts->loops, opts->nloops);
     if (r == 0)
         r = cor_timer_set(&c->timer, TICK_MS);
     if (r == 0)
-        r = open_feed(c);
+        r = feed_open(c);
     if (r < 0) {
         cor_timer_cancel(&c->timer);
         cachers_free(c);
@@ -547,7 +500,7 @@ void cor_cachers_close(struct cor_cachers *c, void (*on_closed)(void *arg), void
     c->closed_arg = arg;
     cor_timer_cancel(&c->timer);
     if (c->has_feed)
-        close_feed(c);
+        feed_close(c);
     else
-        finish_close(c);
+        close_go_on(c);
 }

@@ -1,24 +1,12 @@
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 
-bool cor_cacher_reader_mark_locked(struct cacher_reader *reader, struct cachers_loop *loop)
-{
-    bool wanted;
-
-    pthread_mutex_lock(&loop->lock);
-    wanted = reader->nwatches > 0 || atomic_load(&reader->asked_back);
-    if (wanted && cor_dlist_empty(&reader->dirty))
-        cor_dlist_push(&loop->dirty, &reader->dirty);
-    pthread_mutex_unlock(&loop->lock);
-    return wanted;
-}
-
 void cor_cacher_reader_ask_back(struct cacher_reader *reader)
 {
     atomic_store(&reader->asked_back, true);
 }
 
-void cor_cacher_reader_news(struct cacher_reader *reader)
+void cor_cacher_reader_update(struct cacher_reader *reader)
 {
     cor_cacher_dispatch(reader);
     if (!atomic_load_explicit(&reader->asked_back, memory_order_relaxed))
@@ -46,34 +34,6 @@ struct cor_cacher_reader_stats cor_cacher_reader_stats(const struct cor_reader *
         .idle = atomic_load_explicit(&c->idle, memory_order_relaxed),
         .lagging = atomic_load_explicit(&c->lagging, memory_order_relaxed),
     };
-}
-
-struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
-{
-    struct cor_cacher_stats stats = {0};
-
-    pthread_mutex_lock(&cacher->cache.lock);
-    stats.rev = cacher->cache.rev;
-    stats.fills = cacher->ready.generation;
-    stats.received = cacher->cache.window.next - COR_WINDOW_FIRST_NUMBER;
-    stats.window_events = cacher->cache.window.next - cacher->cache.window.first;
-    stats.window_bytes = cacher->cache.window.bytes;
-    stats.checks_passed = atomic_load(&cacher->check.passed);
-    stats.checks_failed = atomic_load(&cacher->check.failed);
-    stats.checks_errors = atomic_load(&cacher->check.errors);
-    for (size_t i = 0; i < cacher->cachers->nloops; i++) {
-        struct cor_cacher_reader_stats r;
-
-        if (!cacher->readers[i])
-            continue;
-        r = cor_cacher_reader_stats(&cacher->readers[i]->base);
-        stats.idle += r.idle;
-        stats.lagging += r.lagging;
-        stats.deliveries += r.deliveries;
-        stats.evicted += r.evicted;
-    }
-    pthread_mutex_unlock(&cacher->cache.lock);
-    return stats;
 }
 
 /* A key that the cache does not have is no suggestion; nor is anything while it is not ready. */

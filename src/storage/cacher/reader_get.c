@@ -7,7 +7,7 @@
 struct get_op {
     struct cacher_reader *reader;
     struct cor_mail mail;
-    struct cacher_wait wait;
+    struct fresh_wait wait;
     struct store_key key;
     cor_rev want;    /* 0: none */
     bool consistent; /* at least what was committed when the request came */
@@ -82,7 +82,7 @@ static void read_cache(struct get_op *op)
     reply(op, r, &status, object);
 }
 
-static void on_fresh(struct cacher_wait *wait, bool in_time)
+static void on_fresh(struct fresh_wait *wait, bool in_time)
 {
     struct get_op *op = COR_CONTAINER_OF(wait, struct get_op, wait);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -109,7 +109,7 @@ static void on_mail(struct cor_mail *mail)
         read_store(op);
     else if (cachers_have_reached(cachers, need))
         read_cache(op);
-    else if (cor_cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
+    else if (cor_fresh_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
         read_store(op);
 }
 

@@ -65,21 +65,21 @@ static inline void cacher_count(_Atomic uint64_t *count, int delta)
 }
 
 /* A read that waits until the caches have reached a revision. */
-struct cacher_wait {
+struct fresh_wait {
     struct cor_dlist
         link; /* in the loop's waits, or among those that ask for the store's revision */
     bool is_asking;
     struct cachers_loop *loop;
     cor_rev need;
     struct cor_timer timer;
-    void (*on_done)(struct cacher_wait *wait, bool in_time);
+    void (*on_done)(struct fresh_wait *wait, bool in_time);
 };
 
 /* on_done follows, perhaps before this returns. 0, or -COR_ENOMEM: it does not. */
-int cor_cacher_wait_begin(struct cacher_wait *wait, struct cachers_loop *loop, cor_rev need,
-                          void (*on_done)(struct cacher_wait *wait, bool in_time));
+int cor_fresh_wait_begin(struct fresh_wait *wait, struct cachers_loop *loop, cor_rev need,
+                         void (*on_done)(struct fresh_wait *wait, bool in_time));
 /* on_done does not follow. Harmless when nothing is waited for; `wait` may be zeroed. */
-void cor_cacher_wait_cancel(struct cacher_wait *wait);
+void cor_fresh_wait_cancel(struct fresh_wait *wait);
 
 static inline bool cachers_have_reached(const struct cor_cachers *cachers, cor_rev rev)
 {

@@ -12,7 +12,7 @@
 struct list_op {
     struct cacher_reader *reader;
     struct cor_mail mail;
-    struct cacher_wait wait;
+    struct fresh_wait wait;
     struct store_key key;
     struct cor_list_plan plan;
     struct cor_store_list_opts opts; /* with strings of its own */
@@ -142,7 +142,7 @@ static void read_cache(struct list_op *op)
     go_on(op, COR_STEAL(cursor), r);
 }
 
-static void on_fresh(struct cacher_wait *wait, bool in_time)
+static void on_fresh(struct fresh_wait *wait, bool in_time)
 {
     struct list_op *op = COR_CONTAINER_OF(wait, struct list_op, wait);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -169,7 +169,7 @@ static void on_mail(struct cor_mail *mail)
         read_store(op);
     else if (cachers_have_reached(cachers, need))
         read_cache(op);
-    else if (cor_cacher_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
+    else if (cor_fresh_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
         read_store(op);
 }
 

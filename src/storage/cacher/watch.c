@@ -14,7 +14,7 @@ static void sync_free(struct cacher_watch *w)
 {
     if (!w->sync)
         return;
-    cor_cacher_wait_cancel(&w->sync->wait);
+    cor_fresh_wait_cancel(&w->sync->wait);
     cor_cache_snapshot_deinit(&w->sync->snapshot);
     cor_status_deinit(&w->sync->status);
     w->sync = cor_free(w->sync);
@@ -63,7 +63,7 @@ void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status)
     if (status && status != &w->sync->status)
         cor_status_move(&w->sync->status, status);
     if (w->sync) {
-        cor_cacher_wait_cancel(&w->sync->wait);
+        cor_fresh_wait_cancel(&w->sync->wait);
         cor_cache_snapshot_deinit(&w->sync->snapshot);
     }
     cor_cacher_watch_moved(w);
@@ -128,7 +128,7 @@ static void watch_close(struct cor_watch *base, void (*on_closed)(void *arg), vo
         leave(w);
     w->state = WATCH_CLOSED;
     if (w->sync)
-        cor_cacher_wait_cancel(&w->sync->wait);
+        cor_fresh_wait_cancel(&w->sync->wait);
     cor_cacher_watch_moved(w);
     w->on_closed = on_closed;
     w->closed_arg = arg;
@@ -342,7 +342,7 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
     cor_cacher_watch_schedule(w);
 }
 
-static void on_fresh(struct cacher_wait *wait, bool in_time)
+static void on_fresh(struct fresh_wait *wait, bool in_time)
 {
     struct cacher_sync *sync = COR_CONTAINER_OF(wait, struct cacher_sync, wait);
     struct cacher_watch *w = sync->watch;
@@ -368,7 +368,7 @@ static void freshen(struct cacher_watch *w)
     w->state = WATCH_FRESHENING;
     if (!w->plan.initial_events || cachers_have_reached(cachers, need))
         cor_cacher_watch_begin(w);
-    else if (cor_cacher_wait_begin(&w->sync->wait, w->reader->loop, need, on_fresh) < 0)
+    else if (cor_fresh_wait_begin(&w->sync->wait, w->reader->loop, need, on_fresh) < 0)
         end_no_memory(w);
 }
 

@@ -76,7 +76,7 @@ struct cacher_watch {
 /* What only a watch that begins needs. */
 struct cacher_sync {
     struct cacher_watch *watch;
-    struct cacher_wait wait;
+    struct fresh_wait wait;
     struct cor_cache_snapshot snapshot;
     struct cor_cache_iter iter;
     struct cor_status status; /* of the ERROR that ends it */
