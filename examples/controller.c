@@ -79,6 +79,7 @@ static int lead(struct deployment_controller *c, int nworkers, struct cor_status
     atomic_bool is_leading = false;
     char identity[128];
     const struct cor_election_opts opts = {
+        COR_ELECTION_OPTS,
         .ns = "default",
         .name = "deployment-controller",
         .identity = identity,
@@ -126,7 +127,7 @@ static int run(struct cor_client *client, int nworkers, struct cor_status *why)
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     int nworkers = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2;

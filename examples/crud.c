@@ -16,7 +16,8 @@ struct program {
 
 static int create(struct program *p, const char *name, const char *color)
 {
-    struct cor_request req = {.verb = COR_VERB_CREATE, .resource = configmaps, .ns = p->ns};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
+                              .ns = p->ns};
     struct cor_builder *b;
     int r = cor_builder_new(NULL, &b);
 
@@ -37,8 +38,8 @@ static int create(struct program *p, const char *name, const char *color)
 
 static int get(struct program *p, const char *name, struct cor_object **ret_object)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = p->ns, .name = name};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = p->ns, .name = name};
 
     return cor_client_do(p->client, &req, ret_object, &p->why);
 }
@@ -46,7 +47,8 @@ static int get(struct program *p, const char *name, struct cor_object **ret_obje
 /* Another writer, at a bad moment. */
 static int interfere(struct program *p, const char *name)
 {
-    const struct cor_request req = {.verb = COR_VERB_PATCH,
+    const struct cor_request req = {COR_REQUEST,
+                                    .verb = COR_VERB_PATCH,
                                     .resource = configmaps,
                                     .ns = p->ns,
                                     .name = name,
@@ -60,7 +62,8 @@ static int interfere(struct program *p, const char *name)
  * writer was faster. */
 static int write_count(struct program *p, const struct cor_object *current)
 {
-    struct cor_request req = {.verb = COR_VERB_UPDATE, .resource = configmaps, .ns = p->ns};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_UPDATE, .resource = configmaps,
+                              .ns = p->ns};
     struct cor_builder *b;
     int r = cor_builder_new(current, &b);
 
@@ -95,10 +98,8 @@ static int update(struct program *p, const char *name)
 
 static int select_red(struct program *p)
 {
-    const struct cor_request req = {.verb = COR_VERB_LIST,
-                                    .resource = configmaps,
-                                    .ns = p->ns,
-                                    .label_selector = "example.com/color in (red)"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                    .ns = p->ns, .label_selector = "example.com/color in (red)"};
     struct cor_object_list list;
     int r = cor_client_list(p->client, &req, &list, &p->why);
 
@@ -116,9 +117,8 @@ static int select_red(struct program *p)
 
 static int remove_all(struct program *p)
 {
-    const struct cor_request req = {.verb = COR_VERB_DELETE_COLLECTION,
-                                    .resource = configmaps,
-                                    .ns = p->ns,
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_DELETE_COLLECTION,
+                                    .resource = configmaps, .ns = p->ns,
                                     .label_selector = "example.com/color"};
     struct cor_object *object;
     int r = cor_client_do(p->client, &req, NULL, &p->why);
@@ -148,7 +148,7 @@ static int run(struct program *p)
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config, .timeout_ms = 30000};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config, .timeout_ms = 30000};
     struct cor_runtime *runtime = NULL;
     struct program p = {.ns = argc > 1 ? argv[1] : "default"};
     int r;

@@ -104,11 +104,13 @@ int deployment_controller_open(struct deployment_controller *c, struct cor_clien
                                const struct deployment_controller_opts *opts,
                                struct cor_status *why)
 {
-    const struct cor_workqueue_opts queue = {.on_ready = opts->on_ready, .arg = opts->arg};
-    const struct cor_informers_opts set = {.on_watch_error = on_watch_error, .arg = c};
-    const struct cor_events_opts events = {.component = "deployment-controller"};
-    const struct cor_informer_opts of_deployments = {.resource = deployments};
-    const struct cor_informer_opts of_replicasets = {.resource = replicasets};
+    const struct cor_workqueue_opts queue = {COR_WORKQUEUE_OPTS, .on_ready = opts->on_ready,
+                                             .arg = opts->arg};
+    const struct cor_informers_opts set = {COR_INFORMERS_OPTS, .on_watch_error = on_watch_error,
+                                           .arg = c};
+    const struct cor_events_opts events = {COR_EVENTS_OPTS, .component = "deployment-controller"};
+    const struct cor_informer_opts of_deployments = {COR_INFORMER_OPTS, .resource = deployments};
+    const struct cor_informer_opts of_replicasets = {COR_INFORMER_OPTS, .resource = replicasets};
     int r;
 
     *c = (struct deployment_controller){.program = opts->program, .client = client};
@@ -139,8 +141,8 @@ static int create_replicaset(struct deployment_controller *c, struct cor_object 
                              struct cor_status *why)
 {
     struct cor_str ns = cor_object_namespace(deployment), name = cor_object_name(deployment);
-    struct cor_request req = {
-        .verb = COR_VERB_CREATE, .resource = replicasets, .timeout_ms = REQUEST_TIMEOUT_MS};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = replicasets,
+                              .timeout_ms = REQUEST_TIMEOUT_MS};
     char space[KEY_MAX];
     struct cor_builder *b;
     int r = cor_builder_new(NULL, &b);
@@ -174,10 +176,8 @@ static int create_replicaset(struct deployment_controller *c, struct cor_object 
 static int write(struct deployment_controller *c, struct cor_resource resource,
                  const char *subresource, struct cor_builder *b, struct cor_status *why)
 {
-    struct cor_request req = {.verb = COR_VERB_UPDATE,
-                              .resource = resource,
-                              .subresource = subresource,
-                              .timeout_ms = REQUEST_TIMEOUT_MS};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_UPDATE, .resource = resource,
+                              .subresource = subresource, .timeout_ms = REQUEST_TIMEOUT_MS};
     char space[KEY_MAX];
     int r = cor_builder_finish(b, &req.object, why);
 

@@ -102,8 +102,8 @@ static void follow(struct cor_informer *pods, atomic_int *count)
 
 static int run(struct cor_client *client, struct cor_status *why)
 {
-    const struct cor_informers_opts set = {.on_watch_error = on_watch_error};
-    const struct cor_informer_opts of_pods = {.resource = {"", "v1", "pods"}};
+    const struct cor_informers_opts set = {COR_INFORMERS_OPTS, .on_watch_error = on_watch_error};
+    const struct cor_informer_opts of_pods = {COR_INFORMER_OPTS, .resource = {"", "v1", "pods"}};
     struct cor_informers *informers;
     struct cor_informer *pods;
     atomic_int count = 0;
@@ -127,7 +127,7 @@ static int run(struct cor_client *client, struct cor_status *why)
 int main(void)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     struct cor_status why;

@@ -18,11 +18,8 @@ static void print(struct cor_object *pod)
 /* Page by page: a list of any size takes the memory of one page. */
 static int list(struct cor_client *client, const char *ns, struct cor_status *why)
 {
-    struct cor_request req = {.verb = COR_VERB_LIST,
-                              .resource = {"", "v1", "pods"},
-                              .ns = ns,
-                              .limit = PAGE,
-                              .timeout_ms = 30000};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = {"", "v1", "pods"},
+                              .ns = ns,    .limit = PAGE,         .timeout_ms = 30000};
     struct cor_object_list page = {0}, last;
     int r;
 
@@ -42,7 +39,7 @@ static int list(struct cor_client *client, const char *ns, struct cor_status *wh
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     struct cor_status why;

@@ -69,13 +69,14 @@ static int watch_pods(struct agent *a, const char *node)
 {
     static const struct cor_str fields[] = {COR_STR("metadata.labels"), COR_STR("metadata.uid"),
                                             COR_STR("status.podIP")};
-    const struct cor_informers_opts set = {.on_watch_error = on_watch_error};
-    const struct cor_projection_opts projection = {.fields = fields, .nfields = 3};
+    const struct cor_informers_opts set = {COR_INFORMERS_OPTS, .on_watch_error = on_watch_error};
+    const struct cor_projection_opts projection = {COR_PROJECTION_OPTS, .fields = fields,
+                                                   .nfields = 3};
     const struct cor_handler_opts handler = {
         COR_HANDLER_DEFAULTS,
         .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete}};
     char selector[300];
-    struct cor_informer_opts of_pods = {.resource = {"", "v1", "pods"},
+    struct cor_informer_opts of_pods = {COR_INFORMER_OPTS, .resource = {"", "v1", "pods"},
                                         .field_selector = selector,
                                         .transform = cor_projection_transform};
     int r = cor_projection_new(&projection, &a->projection, &a->why);
@@ -133,9 +134,9 @@ static int open_signals(struct agent *a)
 
 int main(int argc, char **argv)
 {
-    const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
+    const struct cor_runtime_opts pumped = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
     struct agent a = {.signals = -1};
     int r;
 

@@ -176,9 +176,9 @@ static int run(struct program *p)
 
 int main(void)
 {
-    const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
+    const struct cor_runtime_opts pumped = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
     struct program p = {0};
     int r;
 

@@ -44,7 +44,8 @@ static int watch(struct cor_client *client, struct cor_resource resource, const 
                  atomic_bool *failed)
 {
     static const struct cor_request_cbs cbs = {.on_event = on_event, .on_done = on_done};
-    const struct cor_request req = {.verb = COR_VERB_WATCH, .resource = resource, .ns = ns};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_WATCH, .resource = resource,
+                                    .ns = ns};
     int r = cor_client_send(client, &req, &cbs, failed, NULL);
 
     if (r == 0)
@@ -55,7 +56,7 @@ static int watch(struct cor_client *client, struct cor_resource resource, const 
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     struct cor_resource resource;

@@ -62,10 +62,10 @@ static void show_memory(void)
 
 static void open_client(struct subject *s, enum cor_runtime_kind kind)
 {
-    const struct cor_runtime_opts runtime = {.kind = kind};
+    const struct cor_runtime_opts runtime = {COR_RUNTIME_OPTS, .kind = kind};
     struct cor_client_config config = {.insecure_skip_tls_verify =
                                            strncmp(s->url, "https", strlen("https")) == 0};
-    const struct cor_client_opts client = {.config = &config, .qps = -1};
+    const struct cor_client_opts client = {COR_CLIENT_OPTS, .config = &config, .qps = -1};
 
     must(s, cor_client_config_set(&config.server, s->url), "server");
     must(s, cor_client_config_set(&config.token, s->token), "token");
@@ -78,7 +78,8 @@ static void open_client(struct subject *s, enum cor_runtime_kind kind)
 static void open_informer(struct subject *s, struct cor_informer_opts *opts,
                           const struct cor_str *fields, size_t nfields)
 {
-    const struct cor_projection_opts projection = {.fields = fields, .nfields = nfields};
+    const struct cor_projection_opts projection = {COR_PROJECTION_OPTS, .fields = fields,
+                                                   .nfields = nfields};
 
     opts->metadata_only = strcmp(s->kind, "metadata") == 0;
     if (strcmp(s->kind, "projected") == 0) {
@@ -93,7 +94,8 @@ static void open_maps(struct subject *s)
 {
     static const struct cor_str fields[] = {COR_STR("metadata.labels.app"),
                                             COR_STR("metadata.labels.tier"), COR_STR("data.t")};
-    struct cor_informer_opts opts = {.resource = {"", "v1", "configmaps"}, .ns = s->ns};
+    struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"},
+                                     .ns = s->ns};
 
     open_client(s, COR_RUNTIME_THREADS);
     open_informer(s, &opts, fields, 3);
@@ -137,7 +139,7 @@ static void do_agent(struct subject *s)
 {
     static const struct cor_str fields[] = {COR_STR("metadata.labels"), COR_STR("metadata.uid"),
                                             COR_STR("status.podIP")};
-    struct cor_informer_opts opts = {.resource = {"", "v1", "pods"},
+    struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = {"", "v1", "pods"},
                                      .field_selector = "spec.nodeName=node-1"};
 
     begin(s);
@@ -170,8 +172,8 @@ static void on_update(void *arg, struct cor_object *old, struct cor_object *obje
 static void do_events(struct subject *s)
 {
     struct counter c = {.wanted = s->n * HANDLERS};
-    const struct cor_handler_opts handler = {.on = {.on_update = on_update, .arg = &c},
-                                             .bytes_max = 0};
+    const struct cor_handler_opts handler = {
+        COR_HANDLER_OPTS, .on = {.on_update = on_update, .arg = &c}, .bytes_max = 0};
 
     sem_init(&c.first, 0, 0);
     sem_init(&c.last, 0, 0);

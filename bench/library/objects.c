@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 {
     static const struct cor_str fields[] = {COR_STR("spec.nodeName"), COR_STR("status.phase"),
                                             COR_STR("status.podIP")};
-    const struct cor_projection_opts opts = {.fields = fields, .nfields = 3};
+    const struct cor_projection_opts opts = {COR_PROJECTION_OPTS, .fields = fields, .nfields = 3};
     bool memory_only = argc > 1 && strcmp(argv[1], "--memory") == 0;
     unsigned n =
         argc > 1 + memory_only ? (unsigned)strtoul(argv[1 + memory_only], NULL, 10) : 100000;

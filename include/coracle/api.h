@@ -1,7 +1,23 @@
-/* Marks what libcoracle exports; all else is hidden. */
+/* What every public header shares: the mark of exported functions, and the rule of option structs.
+ *
+ * An option struct begins with its size, as the program was compiled. Its macro, which has the
+ * struct's name in capitals, sets the size; every other member may be left zero:
+ *
+ *   const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, ...};
+ *
+ * C++ before C++20 has no designated initialisers; a program writes there:
+ *
+ *   struct cor_request req = cor_request();
+ *   req.size = sizeof(req);
+ *
+ * Later versions of the library append members to these structs. The library accepts the smaller
+ * struct of an older program: the members that it lacks have their defaults. It accepts the larger
+ * struct of a newer program as long as the members that the library does not know are zero, and
+ * returns -COR_ENOTSUP otherwise. A size that is not set (0) is refused with -COR_EINVAL. */
 #ifndef CORACLE_API_H
 #define CORACLE_API_H
 
+/* The library exports these functions; all other symbols are hidden. */
 #define COR_API __attribute__((visibility("default")))
 
 #endif

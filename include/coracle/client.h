@@ -26,6 +26,7 @@ struct cor_client_call;
 #define COR_CLIENT_LIST_MAX (1u << 20)
 
 struct cor_client_opts {
+    size_t size; /* of this struct: COR_CLIENT_OPTS sets it (coracle/api.h) */
     const struct cor_client_config *config; /* copied */
     const char *user_agent;                 /* NULL: the library's */
     uint64_t timeout_ms; /* of calls that set none (but watches); 0: none, as client-go */
@@ -38,6 +39,8 @@ struct cor_client_opts {
     void (*on_warning)(void *arg, struct cor_str text);
     void *arg;
 };
+
+#define COR_CLIENT_OPTS .size = sizeof(struct cor_client_opts)
 
 /* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate, key or token file, or
  * a configuration that contradicts itself), -COR_ENOTSUP (a pumped runtime without a resolver, and

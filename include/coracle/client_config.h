@@ -87,6 +87,7 @@ COR_API int cor_client_config_load(const char *kubeconfig, const char *context,
  * each other word takes the place of its own in the context, cluster or user that is chosen, and
  * what they are after is checked as a whole. Files are named from the working directory. */
 struct cor_client_config_overrides {
+    size_t size; /* of this struct: COR_CLIENT_CONFIG_OVERRIDES sets it (coracle/api.h) */
     const char *context, *cluster, *user; /* names, which must be there */
     const char *ns;
     const char *server; /* clears the cluster's tls-server-name. As in a kubeconfig, credentials
@@ -103,6 +104,8 @@ struct cor_client_config_overrides {
     const char *const *impersonate_groups; /* if any, in the place of all */
     size_t nimpersonate_groups;
 };
+
+#define COR_CLIENT_CONFIG_OVERRIDES .size = sizeof(struct cor_client_config_overrides)
 
 /* As cor_client_config_load(), with the flags of a program over it; without a context a `server` is
  * enough, and then no pod is looked for. What a pod has may be overridden too, but not by a user

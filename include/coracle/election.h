@@ -22,7 +22,8 @@ struct cor_election;
 #define COR_ELECTION_LABELS_MAX 16
 
 struct cor_election_opts {
-    const char *ns, *name;                /* of the Lease, which is made when it is missing */
+    size_t size;           /* of this struct: COR_ELECTION_OPTS sets it (coracle/api.h) */
+    const char *ns, *name; /* of the Lease, which is made when it is missing */
     const struct cor_string_pair *labels; /* that the Lease gets; others of it stay */
     size_t nlabels;                       /* at most COR_ELECTION_LABELS_MAX */
     const char *identity;                 /* of this process; no two candidates have the same */
@@ -45,6 +46,8 @@ struct cor_election_opts {
     void (*on_error)(void *arg, const struct cor_status *error);
     void *arg;
 };
+
+#define COR_ELECTION_OPTS .size = sizeof(struct cor_election_opts)
 
 /* Begins to try. `opts` and its texts are copied. 0, -COR_EINVAL (the message names the option),
  * -COR_ENOMEM. */

@@ -7,6 +7,7 @@
 #define CORACLE_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "coracle/api.h"
 #include "coracle/client.h"
@@ -30,6 +31,7 @@ struct cor_lost_event {
 };
 
 struct cor_events_opts {
+    size_t size;           /* of this struct: COR_EVENTS_OPTS sets it (coracle/api.h) */
     const char *component; /* who says so, such as "my-controller" */
     const char *host;      /* where; may be NULL */
     /* Events of events.k8s.io/v1, where the server serves it, which is asked before the first is
@@ -45,6 +47,8 @@ struct cor_events_opts {
     void (*on_given_up)(void *arg, const struct cor_lost_event *event, int r);
     void *arg;
 };
+
+#define COR_EVENTS_OPTS .size = sizeof(struct cor_events_opts)
 
 /* The texts are copied. 0 or -COR_ENOMEM. */
 COR_API int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,

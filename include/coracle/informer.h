@@ -34,10 +34,12 @@ struct cor_informer;
  *
  *   const struct cor_handler_opts opts = {COR_HANDLER_DEFAULTS, .on = {.on_add = on_add}};
  *
- * A struct that is only zeroed asks for client-go's behaviour: nothing bounds what waits. */
-#define COR_HANDLER_DEFAULTS .bytes_max = COR_HANDLER_BYTES_MAX
+ * Options that begin with COR_HANDLER_OPTS instead have client-go's behaviour: nothing bounds what
+ * waits. */
+#define COR_HANDLER_DEFAULTS COR_HANDLER_OPTS, .bytes_max = COR_HANDLER_BYTES_MAX
 
 struct cor_handler_opts {
+    size_t size; /* of this struct: COR_HANDLER_OPTS sets it (coracle/api.h) */
     /* Of what waits for the handler. Beyond it pending updates of one key are folded into one, and
      * on.on_behind is told; adds and deletions are never lost. The objects that a late handler
      * begins with do not count: they are the cache's, and one that leaves it stays in memory until
@@ -57,11 +59,14 @@ struct cor_handler_opts {
     void (*on_removed)(void *arg);
 };
 
+#define COR_HANDLER_OPTS .size = sizeof(struct cor_handler_opts)
+
 static inline struct cor_handler_opts cor_handler_defaults(void)
 {
     struct cor_handler_opts opts;
 
     memset(&opts, 0, sizeof(opts));
+    opts.size = sizeof(opts);
     opts.bytes_max = COR_HANDLER_BYTES_MAX;
     return opts;
 }

@@ -40,6 +40,7 @@ enum cor_informer_fifo {
 
 /* Zeros are client-go 1.34's defaults. */
 struct cor_informers_opts {
+    size_t size;        /* of this struct: COR_INFORMERS_OPTS sets it (coracle/api.h) */
     uint64_t resync_ms; /* the handlers' default; 0: never */
     /* A watch from which nothing has come for so long, no answer and not even a bookmark, is given
      * up, and goes on in a new one without a list: the server, or the way to it, may have died
@@ -74,6 +75,8 @@ struct cor_informers_opts {
     void *arg;
 };
 
+#define COR_INFORMERS_OPTS .size = sizeof(struct cor_informers_opts)
+
 /* `opts` may be NULL, and is copied; its `arg` stays valid until the set is freed. 0 or
  * -COR_ENOMEM. */
 COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
@@ -84,6 +87,7 @@ COR_API int cor_informers_new(struct cor_client *client, const struct cor_inform
 COR_API struct cor_informers *cor_informers_free(struct cor_informers *set);
 
 struct cor_informer_opts {
+    size_t size; /* of this struct: COR_INFORMER_OPTS sets it (coracle/api.h) */
     struct cor_resource resource;
     const char *ns; /* NULL: all namespaces, or a resource without any */
     /* Of the resource's objects, such as "Pod": a watch event with an object of another kind or
@@ -102,6 +106,8 @@ struct cor_informer_opts {
     cor_tweak_fn tweak;
     void *tweak_arg;
 };
+
+#define COR_INFORMER_OPTS .size = sizeof(struct cor_informer_opts)
 
 /* The one informer of this scope, made when it is first asked for; it lives as long as the set. The
  * texts are copied; what the arguments of transform and tweak point to lives as long, too. 0,

@@ -22,14 +22,17 @@ extern "C" {
 struct cor_projection;
 
 struct cor_projection_opts {
+    size_t size;              /* of this struct: COR_PROJECTION_OPTS sets it (coracle/api.h) */
+    bool keep_type;           /* kind and apiVersion too, when there are fields */
+    bool keep_labels;         /* metadata.labels too: selectors of listers look at them */
+    bool drop_managed_fields; /* when there are no fields: everything but metadata.managedFields */
     /* Paths of coracle/json_path.h, keys only: "spec.nodeName", "metadata.labels['a/b']". A path
      * of an object or array keeps all of it. None: everything is kept. */
     const struct cor_str *fields;
     size_t nfields;
-    bool keep_type;           /* kind and apiVersion too, when there are fields */
-    bool keep_labels;         /* metadata.labels too: selectors of listers look at them */
-    bool drop_managed_fields; /* when there are no fields: everything but metadata.managedFields */
 };
+
+#define COR_PROJECTION_OPTS .size = sizeof(struct cor_projection_opts)
 
 /* What `opts` names is copied. 0, -COR_ENOMEM, -COR_EINVAL (a path that cannot be read, or with
  * more than keys: the message names it), -COR_ETOOBIG (more than COR_VIEW_SET_MAX - 6 fields). */

@@ -11,6 +11,7 @@
 #define CORACLE_REQUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "coracle/api.h"
@@ -61,6 +62,7 @@ struct cor_resource {
 #define COR_PAGE_SIZE 500
 
 struct cor_request {
+    size_t size; /* of this struct: COR_REQUEST sets it (coracle/api.h) */
     enum cor_verb verb;
     struct cor_resource resource;
     const char *ns;          /* absent: not namespaced, or all namespaces */
@@ -109,6 +111,8 @@ struct cor_request {
     int64_t grace_s;
     const char *uid_is, *resource_version_is; /* preconditions */
 };
+
+#define COR_REQUEST .size = sizeof(struct cor_request)
 
 /* What came of it. All is borrowed for the call that shows it. */
 struct cor_response {

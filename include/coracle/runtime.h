@@ -26,6 +26,7 @@
 #ifndef CORACLE_RUNTIME_H
 #define CORACLE_RUNTIME_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "coracle/api.h"
@@ -44,6 +45,7 @@ struct cor_runtime;
 enum cor_runtime_kind { COR_RUNTIME_THREADS, COR_RUNTIME_PUMPED };
 
 struct cor_runtime_opts {
+    size_t size; /* of this struct: COR_RUNTIME_OPTS sets it (coracle/api.h) */
     enum cor_runtime_kind kind;
     /* Of COR_RUNTIME_THREADS: those that are always there (0: COR_RUNTIME_HANDLER_THREADS), and
      * how many there may be with those that are added while handlers block (0:
@@ -57,6 +59,8 @@ struct cor_runtime_opts {
      * runtime is freed. NULL: the machine's clock. */
     const struct cor_clock *clock;
 };
+
+#define COR_RUNTIME_OPTS .size = sizeof(struct cor_runtime_opts)
 
 /* `opts` may be NULL. A pumped runtime belongs to the calling thread. 0, -COR_ENOMEM, -COR_EINVAL
  * (handler_threads beyond handler_threads_max, or that beyond its own; a clock with threads),

@@ -33,7 +33,8 @@ COR_API int cor_client_watch_until(struct cor_client *client, const struct cor_r
                                    struct cor_object **ret_object, struct cor_status *reterr);
 
 struct cor_sync_until_opts {
-    struct cor_informer_opts scope; /* what is cached and watched meanwhile */
+    size_t size; /* of this struct: COR_SYNC_UNTIL_OPTS sets it (coracle/api.h) */
+    const struct cor_informer_opts *scope; /* what is cached and watched meanwhile */
     /* Looks at the cache when its first list is there, before any condition, on the calling thread.
      * Positive: nothing has to be waited for; negative ends it with that code; 0: conditions see
      * what has come in since the beginning. NULL: they see it as it comes in. */
@@ -43,6 +44,8 @@ struct cor_sync_until_opts {
     void *arg;           /* of both */
     uint64_t timeout_ms; /* 0: without end */
 };
+
+#define COR_SYNC_UNTIL_OPTS .size = sizeof(struct cor_sync_until_opts)
 
 /* The same over a cache of its own, which survives everything that an informer does: it lists again
  * after a 410, and may miss what was between (UntilWithSync). `ret_object` gets NULL when the

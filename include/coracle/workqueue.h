@@ -27,6 +27,7 @@ struct cor_workqueue;
 #define COR_WORKQUEUE_NEVER    UINT64_MAX
 
 struct cor_workqueue_opts {
+    size_t size; /* of this struct: COR_WORKQUEUE_OPTS sets it (coracle/api.h) */
     struct cor_rate_limiter *take_limiter; /* NULL: the controller's */
     size_t keys_max;                       /* 0: COR_WORKQUEUE_KEYS_MAX */
     /* A key may be ready earlier than was known: call try_get soon. Called without a lock held, on
@@ -38,7 +39,10 @@ struct cor_workqueue_opts {
     const struct cor_clock *clock;
 };
 
-/* `opts` may be NULL. Takes the limiter, also when it fails. 0 or -COR_ENOMEM. */
+#define COR_WORKQUEUE_OPTS .size = sizeof(struct cor_workqueue_opts)
+
+/* `opts` may be NULL. 0 or -COR_ENOMEM; the queue has taken the limiter in both cases. -COR_EINVAL,
+ * -COR_ENOTSUP (coracle/api.h): nothing was taken. */
 COR_API int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q);
 
 /* Keys that are still here are forgotten. NULL is fine; returns NULL. */

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/client_int.h"
 #include "client/config/server_url.h"
 #include "client/discovery/discovery.h"
@@ -66,18 +67,26 @@ static int check_names(const struct cor_runtime *rt, const struct cor_client_con
 int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                    struct cor_client **ret_client, struct cor_status *reterr)
 {
-    struct cor_client *client = cor_calloc(1, sizeof(*client));
-    struct opening opening = {.client = client, .opts = opts, .reterr = reterr};
+    struct cor_client_opts o;
+    struct opening opening = {.opts = &o, .reterr = reterr};
+    struct cor_client *client;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
+    if (r < 0)
+        return cor_status_set(reterr, r, "make a client: %s", cor_sized_text(r));
+    if (!o.config)
+        return cor_status_set(reterr, -COR_EINVAL, "make a client: config is not set");
+    client = cor_calloc(1, sizeof(*client));
     if (!client)
         return cor_status_set(reterr, -COR_ENOMEM, "make a client");
-    opening.r = check_names(runtime, opts->config, reterr);
+    opening.client = client;
+    opening.r = check_names(runtime, o.config, reterr);
     if (opening.r < 0) {
         cor_free(client);
         return opening.r;
     }
     client->runtime = runtime;
-    client->timeout_ms = opts->timeout_ms;
+    client->timeout_ms = o.timeout_ms;
     cor_dlist_init(&client->calls);
     cor_dlist_init(&client->changes);
     cor_dlist_init(&client->reads);

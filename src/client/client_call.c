@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/ref.h"
+#include "base/sized.h"
 #include "client/client_int.h"
 #include "client/dynamic/dynamic_client.h"
 #include "client/dynamic/pager.h"
@@ -417,11 +418,14 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
                     const struct cor_request_cbs *cbs, void *arg, struct cor_client_call **ret_call)
 {
     struct cor_client_call *call;
-    int r = cor_client_enter(client);
+    struct cor_request own;
+    int r = cor_sized_copy(&own, sizeof(own), req);
 
+    if (r == 0)
+        r = cor_client_enter(client);
     if (r < 0)
         return r;
-    call = cor_calloc(1, sizeof(*call) + text_bytes(req) + 1);
+    call = cor_calloc(1, sizeof(*call) + text_bytes(&own) + 1);
     if (!call) {
         cor_client_leave(client);
         return -COR_ENOMEM;
@@ -429,7 +433,7 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
     cor_ref_init(&call->ref);
     call->client = client;
     call->loop = client->runtime->loop;
-    copy_request(call, req);
+    copy_request(call, &own);
     call->cbs = cbs;
     call->arg = arg;
     call->mail.on_mail = on_start;

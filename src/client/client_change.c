@@ -90,9 +90,12 @@ void cor_client_cancel_changes(struct cor_client *client)
 int cor_client_change(struct cor_client *client, const struct cor_request *req, cor_change_fn fn,
                       void *arg, struct cor_object **ret_object, struct cor_status *reterr)
 {
-    struct change c = {.client = client, .req = req, .fn = fn, .arg = arg, .reterr = reterr};
-    int r;
+    struct cor_request own;
+    struct change c = {.client = client, .req = &own, .fn = fn, .arg = arg, .reterr = reterr};
+    int r = cor_client_copy_request(&own, req, reterr);
 
+    if (r < 0)
+        return r;
     cor_rand_init(&c.rand);
     r = cor_client_wait_for(client, begin_change, &c, &c.done, reterr);
     if (r < 0)

@@ -30,6 +30,11 @@ void cor_client_leave(struct cor_client *client);
 /* 0, or -COR_EINVAL: inside a callback of the runtime. */
 int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr);
 
+/* Copies a program's request, of whatever size it was compiled with. 0, -COR_EINVAL, -COR_ENOTSUP
+ * (coracle/api.h). */
+int cor_client_copy_request(struct cor_request *to, const struct cor_request *from,
+                            struct cor_status *reterr);
+
 /* Sends a request and waits for `done`, which its on_done sets. 0, or as cor_client_may_wait() and
  * cor_client_send(): then nothing is called. */
 int cor_client_send_and_wait(struct cor_client *client, const struct cor_request *req,

@@ -1,6 +1,7 @@
 /* The calls that wait: a request with callbacks, and a waiter that its end sets. */
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/client_int.h"
 
 struct wait {
@@ -120,16 +121,27 @@ int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), voi
     return 0;
 }
 
+int cor_client_copy_request(struct cor_request *to, const struct cor_request *from,
+                            struct cor_status *reterr)
+{
+    int r = cor_sized_copy(to, sizeof(*to), from);
+
+    return r < 0 ? cor_status_set(reterr, r, "send a request: %s", cor_sized_text(r)) : 0;
+}
+
 int cor_client_do(struct cor_client *client, const struct cor_request *req,
                   struct cor_object **ret_object, struct cor_status *reterr)
 {
     static const struct cor_request_cbs cbs = {.on_done = on_object};
     struct wait w = {.reterr = reterr};
-    int r;
+    struct cor_request own;
+    int r = cor_client_copy_request(&own, req, reterr);
 
-    if (req->verb == COR_VERB_LIST || req->verb == COR_VERB_WATCH)
+    if (r < 0)
+        return r;
+    if (own.verb == COR_VERB_LIST || own.verb == COR_VERB_WATCH)
         return cor_status_set(reterr, -COR_EINVAL, "a list or watch has no single answer");
-    r = send_and_wait(client, req, &cbs, &w);
+    r = send_and_wait(client, &own, &cbs, &w);
     if (r == 0 && ret_object)
         *ret_object = w.object;
     else
@@ -142,11 +154,14 @@ int cor_client_list(struct cor_client *client, const struct cor_request *req,
 {
     static const struct cor_request_cbs cbs = {.on_item = on_item, .on_done = on_list};
     struct wait w = {.reterr = reterr};
-    int r;
+    struct cor_request own;
+    int r = cor_client_copy_request(&own, req, reterr);
 
-    if (req->verb != COR_VERB_LIST)
+    if (r < 0)
+        return r;
+    if (own.verb != COR_VERB_LIST)
         return cor_status_set(reterr, -COR_EINVAL, "only a list has items");
-    r = send_and_wait(client, req, &cbs, &w);
+    r = send_and_wait(client, &own, &cbs, &w);
     if (r == 0)
         *ret_list = w.list;
     else

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/client_int.h"
 #include "kit/election/leader_election.h"
 #include "kit/election/lease_election.h"
@@ -191,14 +192,20 @@ static void election_start(void *arg)
 int cor_election_new(struct cor_client *client, const struct cor_election_opts *opts,
                      struct cor_election **ret_election, struct cor_status *reterr)
 {
-    struct cor_election *e = cor_calloc(1, sizeof(*e));
-    struct starting starting = {.election = e, .reterr = reterr};
+    struct starting starting = {.reterr = reterr};
+    struct cor_election_opts o;
+    struct cor_election *e;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
+    if (r < 0)
+        return cor_status_set(reterr, r, "make an election: %s", cor_sized_text(r));
+    e = cor_calloc(1, sizeof(*e));
     if (!e)
         return cor_status_set(reterr, -COR_ENOMEM, "make an election");
     e->client = client;
     e->loop = client->runtime->loop;
-    e->opts = *opts;
+    starting.election = e;
+    e->opts = o;
     e->cancel.on_mail = on_cancel_mail;
     e->last.on_mail = on_last_mail;
     cor_timer_init(&e->timer, e->loop, on_timer);

@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/client_int.h"
 #include "kit/events/event_sender.h"
 #include "loop/timer.h"
@@ -174,13 +175,19 @@ static void events_start(void *arg)
 int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
                    struct cor_events **ret_events)
 {
-    struct cor_events *ev = cor_calloc(1, sizeof(*ev));
-    struct starting starting = {.events = ev};
+    struct starting starting = {0};
+    struct cor_events_opts o;
+    struct cor_events *ev;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
+    if (r < 0)
+        return r;
+    ev = cor_calloc(1, sizeof(*ev));
     if (!ev)
         return -COR_ENOMEM;
     ev->client = client;
-    ev->opts = *opts;
+    starting.events = ev;
+    ev->opts = o;
     ev->loop = client->runtime->loop;
     ev->ready.on_mail = on_ready_mail;
     ev->close.on_mail = on_close_mail;

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "meta/object.h"
 #include "meta/object_received.h"
 #include "meta/status.h"
@@ -68,14 +69,18 @@ static int compile(const struct cor_projection_opts *opts, struct cor_view_set *
 int cor_projection_new(const struct cor_projection_opts *opts,
                        struct cor_projection **ret_projection, struct cor_status *reterr)
 {
-    struct cor_projection *p = cor_calloc(1, sizeof(*p));
-    int r = 0;
+    struct cor_projection_opts o;
+    struct cor_projection *p;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
+    if (r < 0)
+        return cor_status_set(reterr, r, "make a projection: %s", cor_sized_text(r));
+    p = cor_calloc(1, sizeof(*p));
     if (!p)
         return cor_status_set(reterr, -COR_ENOMEM, "no memory for a projection");
-    p->drop_managed_fields = opts->drop_managed_fields;
-    if (opts->nfields > 0)
-        r = compile(opts, &p->fields, reterr);
+    p->drop_managed_fields = o.drop_managed_fields;
+    if (o.nfields > 0)
+        r = compile(&o, &p->fields, reterr);
     if (r < 0) {
         cor_projection_free(p);
         return r;

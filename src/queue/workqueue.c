@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sized.h"
 
 /* A key is here while it is dirty, with a worker, or delayed. It is in `order` exactly when it is
  * dirty and not with a worker. */
@@ -54,16 +55,19 @@ static struct entry *delayed_entry(const struct cor_workqueue *q)
 
 int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q)
 {
-    static const struct cor_workqueue_opts defaults;
-    struct cor_workqueue *q = cor_calloc(1, sizeof(*q));
+    struct cor_workqueue_opts o;
+    struct cor_workqueue *q;
     pthread_condattr_t attr;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
-    opts = opts ? opts : &defaults;
+    if (r < 0)
+        return r;
+    q = cor_calloc(1, sizeof(*q));
     if (!q) {
-        cor_rate_limiter_free(opts->take_limiter);
+        cor_rate_limiter_free(o.take_limiter);
         return -COR_ENOMEM;
     }
-    q->limiter = opts->take_limiter ? opts->take_limiter : cor_rate_limiter_new_controller();
+    q->limiter = o.take_limiter ? o.take_limiter : cor_rate_limiter_new_controller();
     if (!q->limiter) {
         cor_free(q);
         return -COR_ENOMEM;
@@ -74,11 +78,11 @@ int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueu
     pthread_cond_init(&q->idle, NULL);
     pthread_condattr_destroy(&attr);
     pthread_mutex_init(&q->lock, NULL);
-    cor_map_init(&q->entries, opts->keys_max ? opts->keys_max : COR_WORKQUEUE_KEYS_MAX);
+    cor_map_init(&q->entries, o.keys_max ? o.keys_max : COR_WORKQUEUE_KEYS_MAX);
     cor_dlist_init(&q->order);
-    q->clock = opts->clock ? opts->clock : cor_clock_real();
-    q->on_ready = opts->on_ready;
-    q->arg = opts->arg;
+    q->clock = o.clock ? o.clock : cor_clock_real();
+    q->on_ready = o.on_ready;
+    q->arg = o.arg;
     *ret_q = q;
     return 0;
 }

@@ -41,7 +41,8 @@ static void on_stopped(void *arg)
 
 static int stand(struct cor_client *client, char **argv, struct cor_status *why)
 {
-    const struct cor_election_opts opts = {.ns = argv[1],
+    const struct cor_election_opts opts = {COR_ELECTION_OPTS,
+                                           .ns = argv[1],
                                            .name = "takeover",
                                            .identity = argv[2],
                                            .lease_ms = strtoull(argv[3], NULL, 10),
@@ -66,7 +67,7 @@ static int stand(struct cor_client *client, char **argv, struct cor_status *why)
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config, .qps = -1};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config, .qps = -1};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     struct cor_status why;

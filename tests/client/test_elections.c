@@ -30,7 +30,8 @@ static void on_new_leader(void *arg, const char *identity)
 
 static struct cor_election_opts candidacy(struct candidate *c, const char *identity)
 {
-    return (struct cor_election_opts){.ns = "default",
+    return (struct cor_election_opts){COR_ELECTION_OPTS,
+                                      .ns = "default",
                                       .name = "lock",
                                       .identity = identity,
                                       .lease_ms = 2 * PATIENCE_MS,
@@ -93,10 +94,9 @@ TEST(elections, a_lease_says_who_leads)
     struct world w;
     struct candidate a;
     struct cor_object *lease;
-    const struct cor_request get = {.verb = COR_VERB_GET,
+    const struct cor_request get = {COR_REQUEST, .verb = COR_VERB_GET,
                                     .resource = {"coordination.k8s.io", "v1", "leases"},
-                                    .ns = "default",
-                                    .name = "lock"};
+                                    .ns = "default", .name = "lock"};
 
     world_begin(&w, COR_RUNTIME_THREADS);
     begin(&w, &a, "a");
@@ -114,8 +114,8 @@ TEST(elections, a_lease_says_who_leads)
 
 static size_t count(struct world *w, const char *text)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_LIST, .resource = {"", "v1", "events"}, .ns = "default"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST,
+                                    .resource = {"", "v1", "events"}, .ns = "default"};
     struct cor_object_list list;
     size_t n = 0;
 
@@ -130,10 +130,9 @@ static size_t count(struct world *w, const char *text)
 TEST(elections, label_the_lease_and_tell_of_themselves)
 {
     static const struct cor_string_pair labels[] = {{(char *)"app", (char *)"test"}};
-    const struct cor_request get = {.verb = COR_VERB_GET,
+    const struct cor_request get = {COR_REQUEST, .verb = COR_VERB_GET,
                                     .resource = {"coordination.k8s.io", "v1", "leases"},
-                                    .ns = "default",
-                                    .name = "lock"};
+                                    .ns = "default", .name = "lock"};
     struct world w;
     struct candidate a = {0};
     struct cor_election_opts opts = candidacy(&a, "a");
@@ -143,7 +142,8 @@ TEST(elections, label_the_lease_and_tell_of_themselves)
     opts.labels = labels;
     opts.nlabels = 1;
     assert_int_equal(
-        cor_events_new(w.client, &(struct cor_events_opts){.component = "elector"}, &opts.events),
+        cor_events_new(w.client, &(struct cor_events_opts){COR_EVENTS_OPTS, .component = "elector"},
+                       &opts.events),
         0);
     assert_int_equal(cor_election_new(w.client, &opts, &a.election, NULL), 0);
     world_run(&w, leads, &a);

@@ -26,8 +26,8 @@ int __wrap_cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
 
 static struct cor_object *get(struct world *w, const char *name)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = name};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = name};
     struct cor_object *object;
 
     assert_int_equal(cor_client_do(w->client, &req, &object, NULL), 0);
@@ -48,8 +48,8 @@ static struct cor_object *some_object(void)
 
 static void check_events_of(struct world *w, const char *group, size_t n, const char *text)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_LIST, .resource = {group, "v1", "events"}, .ns = "default"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST,
+                                    .resource = {group, "v1", "events"}, .ns = "default"};
     struct cor_object_list list;
     bool found = false;
 
@@ -78,7 +78,10 @@ TEST(events, are_told_to_the_server_before_the_end)
         world_create(&w, "one", "{}", "1");
         one = get(&w, "one");
         assert_int_equal(
-            cor_events_new(w.client, &(struct cor_events_opts){.component = "tester"}, &events), 0);
+            cor_events_new(w.client,
+                           &(struct cor_events_opts){COR_EVENTS_OPTS, .component = "tester"},
+                           &events),
+            0);
         for (int i = 0; i < 3; i++)
             assert_int_equal(
                 cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen by %s", "us"), 0);
@@ -106,7 +109,10 @@ TEST(events, that_nobody_takes_do_not_hold_up_the_end)
         server_process_kill(&w.server);
         atomic_store(&nlast_words, 0);
         assert_int_equal(
-            cor_events_new(w.client, &(struct cor_events_opts){.component = "tester"}, &events), 0);
+            cor_events_new(w.client,
+                           &(struct cor_events_opts){COR_EVENTS_OPTS, .component = "tester"},
+                           &events),
+            0);
         for (int i = 0; i < 3; i++)
             assert_int_equal(cor_events_record(events, one, COR_EVENT_NORMAL, "Seen", "seen %d", i),
                              0);
@@ -159,8 +165,8 @@ TEST(events, that_a_busy_server_refuses_are_given_up_and_told_of)
     FOR_EACH_KIND(kind)
     {
         struct losses lost = {0};
-        const struct cor_events_opts opts = {
-            .component = "tester", .on_given_up = on_given_up, .arg = &lost};
+        const struct cor_events_opts opts = {COR_EVENTS_OPTS, .component = "tester",
+                                             .on_given_up = on_given_up, .arg = &lost};
         struct cor_events *events;
         struct cor_object *one;
         struct script s;
@@ -194,9 +200,9 @@ TEST(events, that_a_server_takes_and_says_nothing_of_are_given_up_in_time)
     FOR_EACH_KIND(kind)
     {
         struct losses lost = {0};
-        const struct cor_events_opts opts = {
-            .component = "tester", .on_given_up = on_given_up, .arg = &lost};
-        struct cor_client_opts hasty = {.timeout_ms = 100, .qps = -1};
+        const struct cor_events_opts opts = {COR_EVENTS_OPTS, .component = "tester",
+                                             .on_given_up = on_given_up, .arg = &lost};
+        struct cor_client_opts hasty = {COR_CLIENT_OPTS, .timeout_ms = 100, .qps = -1};
         struct cor_client *client;
         struct cor_events *events;
         struct cor_object *one;
@@ -225,7 +231,8 @@ TEST(events, of_a_series_are_seen_in_both_groups)
 {
     FOR_EACH_KIND(kind)
     {
-        const struct cor_events_opts opts = {.component = "tester", .host = "h1", .series = true};
+        const struct cor_events_opts opts = {COR_EVENTS_OPTS, .component = "tester", .host = "h1",
+                                             .series = true};
         struct cor_object *one, *two;
         struct cor_events *events;
         struct world w;
@@ -259,7 +266,8 @@ TEST(events, of_a_series_are_seen_in_both_groups)
     }
 }
 
-static const struct cor_events_opts of_series = {.component = "tester", .series = true};
+static const struct cor_events_opts of_series = {COR_EVENTS_OPTS, .component = "tester",
+                                                 .series = true};
 
 /* Contract client 4.4.3: neither a server without the API, nor one that may not be asked. */
 TEST(events, of_a_series_are_core_events_where_the_server_has_no_other)
@@ -373,7 +381,8 @@ struct silence {
 static void silence_begin(struct silence *q, enum cor_runtime_kind kind,
                           const struct script_answer *answers, size_t n)
 {
-    struct cor_client_opts hasty = {.timeout_ms = 100, .qps = -1, .config = &q->w.config};
+    struct cor_client_opts hasty = {COR_CLIENT_OPTS, .timeout_ms = 100, .qps = -1,
+                                    .config = &q->w.config};
     struct cor_events_opts opts = of_series;
     struct cor_object *one = some_object();
 

@@ -88,8 +88,8 @@ static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
 {
     static const struct cor_request_cbs cbs = {.on_done = on_created};
     struct listener *l = arg;
-    const struct cor_request req = {
-        .verb = COR_VERB_CREATE, .resource = configmaps, .ns = "default", .object = l->next};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
+                                    .ns = "default", .object = l->next};
 
     if (in_initial_list) {
         assert_int_equal(cor_client_send(l->g->w.client, &req, &cbs, l, NULL), 0);
@@ -104,7 +104,8 @@ TEST(glib, an_informer_lives_in_a_main_loop)
 {
     struct glib_world g;
     struct listener l = {.g = &g};
-    const struct cor_informer_opts of_configmaps = {.resource = configmaps, .ns = "default"};
+    const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS, .resource = configmaps,
+                                                    .ns = "default"};
     const struct cor_handler_opts handler = {COR_HANDLER_DEFAULTS,
                                              .on = {.on_add = on_add, .arg = &l}};
     struct cor_informers *informers;
@@ -144,11 +145,8 @@ TEST(glib, the_librarys_timers_wake_the_main_loop)
 {
     static const struct script_answer silent[] = {{.to = "", .body = "{", .stays_open = true}};
     static const struct cor_request_cbs cbs = {.on_done = on_late};
-    const struct cor_request req = {.verb = COR_VERB_GET,
-                                    .resource = configmaps,
-                                    .ns = "default",
-                                    .name = "one",
-                                    .timeout_ms = 200};
+    const struct cor_request req = {COR_REQUEST,     .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = "one",        .timeout_ms = 200};
     struct glib_world g;
     struct script script;
 

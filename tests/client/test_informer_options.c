@@ -20,7 +20,8 @@ struct set {
 
 static void start(struct set *s, const struct cor_informers_opts *opts)
 {
-    const struct cor_informer_opts of_configmaps = {.resource = configmaps, .ns = "default"};
+    const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS, .resource = configmaps,
+                                                    .ns = "default"};
     struct cor_handler_opts handler;
 
     ear_init(&s->ear);
@@ -47,7 +48,7 @@ TEST(informer_options, a_silent_watch_is_given_up_without_a_list)
         {.to = "watch=true", .body = EVENT("ADDED", MAP("two", "8")), .stays_open = true},
         {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
     };
-    const struct cor_informers_opts opts = {.watch_silence_ms = 100};
+    const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .watch_silence_ms = 100};
 
     FOR_EACH_KIND(kind)
     {
@@ -75,7 +76,7 @@ TEST(informer_options, the_first_state_is_streamed_when_that_is_wanted)
     FOR_EACH_KIND(kind)
     {
         for (int streamed = 0; streamed <= 1; streamed++) {
-            const struct cor_informers_opts opts = {.stream_initial = streamed};
+            const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .stream_initial = streamed};
             struct set s;
 
             SCRIPT_BEGIN(&s.script, answers);
@@ -97,7 +98,7 @@ TEST(informer_options, a_server_that_cannot_stream_the_first_state_is_listed)
         {.to = "watch=true", .body = "", .stays_open = true},
         {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
     };
-    const struct cor_informers_opts opts = {.stream_initial = true};
+    const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .stream_initial = true};
 
     FOR_EACH_KIND(kind)
     {
@@ -127,7 +128,7 @@ TEST(informer_options, changes_wait_in_order_or_gathered_by_key)
     {
         for (enum cor_informer_fifo fifo = COR_INFORMER_FIFO_IN_ORDER;
              fifo <= COR_INFORMER_FIFO_DELTA; fifo++) {
-            const struct cor_informers_opts opts = {.fifo = fifo};
+            const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .fifo = fifo};
             struct set s;
 
             SCRIPT_BEGIN(&s.script, answers);
@@ -186,7 +187,8 @@ TEST(informer_options, a_program_that_writes_into_the_cache_is_found)
     FOR_EACH_KIND(kind)
     {
         struct mutations m = {.none = 0};
-        const struct cor_informers_opts opts = {.on_mutation = on_mutation, .arg = &m};
+        const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .on_mutation = on_mutation,
+                                                .arg = &m};
         struct set s;
 
         SCRIPT_BEGIN(&s.script, answers);

@@ -46,7 +46,8 @@ static void end(struct set *s)
 
 static void create_in(struct set *s, const char *ns, const char *name, const char *labels)
 {
-    struct cor_request req = {.verb = COR_VERB_CREATE, .resource = configmaps, .ns = ns};
+    struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
+                              .ns = ns};
     char json[256];
 
     snprintf(json, sizeof(json),
@@ -83,11 +84,13 @@ TEST(informer_scopes, a_namespace_and_tweaks_choose_what_is_held)
         begin(&s, kind, NULL);
         create_in(&s, "kube-system", "one", "{\"color\":\"red\"}");
         create_in(&s, "default", "two", "{\"color\":\"blue\"}");
-        all = follow(&s, (struct cor_informer_opts){.ns = NULL});
-        of_namespace = follow(&s, (struct cor_informer_opts){.ns = "kube-system"});
-        of_label = follow(&s, (struct cor_informer_opts){.tweak = ask_for_label, .tweak_arg = red});
-        of_field =
-            follow(&s, (struct cor_informer_opts){.tweak = ask_for_field, .tweak_arg = last});
+        all = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = NULL});
+        of_namespace =
+            follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = "kube-system"});
+        of_label = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .tweak = ask_for_label,
+                                                         .tweak_arg = red});
+        of_field = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .tweak = ask_for_field,
+                                                         .tweak_arg = last});
         start(&s);
         create_in(&s, "default", "three", "{\"color\":\"red\"}");
         create_in(&s, "kube-system", "four", "{}");
@@ -132,7 +135,7 @@ TEST(informer_scopes, a_set_and_an_informer_tweak_each_page_and_watch)
     FOR_EACH_KIND(kind)
     {
         struct tweaks t = {.caller = pthread_self()};
-        const struct cor_informers_opts opts = {.tweak = one_by_one, .arg = &t};
+        const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .tweak = one_by_one, .arg = &t};
         struct ear *ear;
         struct set s;
 
@@ -140,7 +143,8 @@ TEST(informer_scopes, a_set_and_an_informer_tweak_each_page_and_watch)
         for (int i = 0; i < 3; i++)
             create_in(&s, "default", (const char *[]){"a", "b", "c"}[i],
                       i == 1 ? "{\"color\":\"blue\"}" : "{\"color\":\"red\"}");
-        ear = follow(&s, (struct cor_informer_opts){.label_selector = "color", .tweak = only_red});
+        ear = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .label_selector = "color",
+                                                    .tweak = only_red});
         start(&s);
         create_in(&s, "default", "d", "{\"color\":\"blue\"}");
         create_in(&s, "default", "e", "{\"color\":\"red\"}");
@@ -171,14 +175,16 @@ TEST(informer_scopes, a_set_transforms_after_its_informers)
     FOR_EACH_KIND(kind)
     {
         int calls = 0;
-        const struct cor_informers_opts opts = {.transform = note_set, .arg = &calls};
+        const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .transform = note_set,
+                                                .arg = &calls};
         struct ear *ear;
         struct set s;
 
         begin(&s, kind, &opts);
         create_in(&s, "default", "one", "{}");
-        ear = follow(&s, (struct cor_informer_opts){
-                             .ns = "default", .transform = note_own, .transform_arg = &calls});
+        ear =
+            follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = "default",
+                                                  .transform = note_own, .transform_arg = &calls});
         start(&s);
         ear_await(ear, &s.w, "!one ");
         assert_int_equal(calls, 12);
@@ -198,7 +204,7 @@ TEST(informer_scopes, metadata_only_follows_adds_updates_and_deletions)
 
         begin(&s, kind, NULL);
         world_create(&s.w, "one", "{}", "1");
-        ear = follow(&s, (struct cor_informer_opts){.metadata_only = true});
+        ear = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .metadata_only = true});
         start(&s);
         world_create(&s.w, "two", "{}", "1");
         world_update(&s.w, "one", "2", rv);
@@ -223,8 +229,8 @@ TEST(informer_scopes, sets_of_one_client_end_by_themselves)
         begin(&s, kind, NULL);
         other = (struct set){.n = 0};
         assert_int_equal(cor_informers_new(s.w.client, NULL, &other.informers), 0);
-        ear = follow(&s, (struct cor_informer_opts){.ns = "default"});
-        of_other = follow(&other, (struct cor_informer_opts){.ns = "default"});
+        ear = follow(&s, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = "default"});
+        of_other = follow(&other, (struct cor_informer_opts){COR_INFORMER_OPTS, .ns = "default"});
         start(&s);
         start(&other);
         create_in(&s, "default", "one", "{}");
@@ -246,7 +252,8 @@ TEST(informer_scopes, what_was_stopped_stays_and_is_not_started_again)
     FOR_EACH_KIND(kind)
     {
         struct cor_informer *again;
-        const struct cor_informer_opts opts = {.resource = configmaps, .ns = "default"};
+        const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = configmaps,
+                                               .ns = "default"};
         struct set s;
 
         begin(&s, kind, NULL);
@@ -257,8 +264,9 @@ TEST(informer_scopes, what_was_stopped_stays_and_is_not_started_again)
         assert_int_equal(cor_informers_for_resource(s.informers, &opts, &again, NULL), 0);
         assert_ptr_equal(again, s.inf[0]);
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informer_add_handler(again, &(struct cor_handler_opts){0}, NULL),
-                         -COR_ECANCELED);
+        assert_int_equal(
+            cor_informer_add_handler(again, &(struct cor_handler_opts){COR_HANDLER_OPTS}, NULL),
+            -COR_ECANCELED);
         assert_int_equal(cor_informer_len(again), 1);
         end(&s);
     }
@@ -282,10 +290,11 @@ TEST(informer_scopes, a_resource_that_the_server_lacks_is_told_of)
 {
     FOR_EACH_KIND(kind)
     {
-        const struct cor_informer_opts boats = {.resource = {"example.com", "v1", "boats"}};
+        const struct cor_informer_opts boats = {COR_INFORMER_OPTS,
+                                                .resource = {"example.com", "v1", "boats"}};
         atomic_bool is_told = false;
-        const struct cor_informers_opts opts = {.on_watch_error = on_watch_error,
-                                                .arg = (void *)&is_told};
+        const struct cor_informers_opts opts = {
+            COR_INFORMERS_OPTS, .on_watch_error = on_watch_error, .arg = (void *)&is_told};
         struct set s;
 
         begin(&s, kind, &opts);

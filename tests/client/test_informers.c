@@ -16,8 +16,8 @@ struct set {
     struct cor_informer *inf;
 };
 
-static const struct cor_informer_opts of_configmaps = {.resource = {"", "v1", "configmaps"},
-                                                       .ns = "default"};
+static const struct cor_informer_opts of_configmaps = {
+    COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"}, .ns = "default"};
 
 static void begin(struct set *s, enum cor_runtime_kind kind)
 {
@@ -128,8 +128,8 @@ static void update_behind_its_back(const struct cor_handler_opts *with, const ch
 
 TEST(informers, updates_for_a_slow_handler_are_folded_beyond_its_bound)
 {
-    const struct cor_handler_opts small = {.bytes_max = 1};
-    const struct cor_handler_opts unbounded = {.bytes_max = 0};
+    const struct cor_handler_opts small = {COR_HANDLER_OPTS, .bytes_max = 1};
+    const struct cor_handler_opts unbounded = {COR_HANDLER_OPTS, .bytes_max = 0};
     const struct cor_handler_opts defaults = {COR_HANDLER_DEFAULTS};
 
     assert_int_equal(defaults.bytes_max, 64u << 20);
@@ -541,8 +541,8 @@ TEST(informers, many_threads_read_and_come_and_go)
 static bool is_reachable(void *arg)
 {
     struct set *s = arg;
-    const struct cor_request req = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = "one"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = "one"};
 
     return cor_client_do(s->w.client, &req, NULL, NULL) == 0;
 }

@@ -42,7 +42,8 @@ static bool is_done(void *arg)
 
 static void check_list(struct world *w, enum cor_paging paging)
 {
-    const struct cor_request req = {.verb = COR_VERB_LIST,
+    const struct cor_request req = {COR_REQUEST,
+                                    .verb = COR_VERB_LIST,
                                     .resource = configmaps,
                                     .ns = "default",
                                     .limit = paging == COR_PAGING_NONE ? 0 : 1,
@@ -60,12 +61,10 @@ static void check_list(struct world *w, enum cor_paging paging)
 static void check_watch(struct world *w, const char *rv)
 {
     static const struct cor_request_cbs cbs = {NULL, on_event, on_done};
-    const struct cor_request req = {.verb = COR_VERB_WATCH,
-                                    .resource = configmaps,
-                                    .ns = "default",
-                                    .resource_version = rv,
-                                    .resumes = rv != NULL,
-                                    .metadata_only = true};
+    const struct cor_request req = {
+        COR_REQUEST,          .verb = COR_VERB_WATCH, .resource = configmaps,
+        .ns = "default",      .resource_version = rv, .resumes = rv != NULL,
+        .metadata_only = true};
     struct heard h = {.is_partial = true};
     struct cor_client_call *call;
 
@@ -80,11 +79,8 @@ static void check_watch(struct world *w, const char *rv)
 /* A deletion has its usual answer. */
 static void check_object(struct world *w)
 {
-    struct cor_request req = {.verb = COR_VERB_GET,
-                              .resource = configmaps,
-                              .ns = "default",
-                              .name = "one",
-                              .metadata_only = true};
+    struct cor_request req = {COR_REQUEST,     .verb = COR_VERB_GET, .resource = configmaps,
+                              .ns = "default", .name = "one",        .metadata_only = true};
     struct cor_object *object;
 
     assert_int_equal(cor_client_do(w->client, &req, &object, NULL), 0);

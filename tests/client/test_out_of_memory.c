@@ -19,8 +19,8 @@ static void check(int r, struct cor_status *why)
 
 static struct cor_request to(enum cor_verb verb, const char *name)
 {
-    return (struct cor_request){
-        .verb = verb, .resource = configmaps, .ns = "default", .name = name};
+    return (struct cor_request){COR_REQUEST, .verb = verb, .resource = configmaps, .ns = "default",
+                                .name = name};
 }
 
 /* From now on the n-th fails: with a connection that is open, so that as many come before it as in
@@ -45,12 +45,12 @@ static struct cor_object *get(struct world *w, const char *name)
 
 TEST(out_of_memory, a_runtime_and_a_client_are_made_or_not)
 {
-    const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
+    const struct cor_runtime_opts pumped = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
     struct world w;
 
     world_begin(&w, COR_RUNTIME_PUMPED);
     FOR_EACH_FAILED_ALLOC(n) {
-        const struct cor_client_opts opts = {.config = &w.config, .qps = -1};
+        const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &w.config, .qps = -1};
         struct cor_runtime *rt = NULL;
         struct cor_client *client = NULL;
         struct cor_status why = {0};
@@ -70,7 +70,7 @@ TEST(out_of_memory, a_runtime_and_a_client_are_made_or_not)
 /* Of a client that has no connection yet, and of one that has. */
 static void get_with_failures(struct world *w, bool anew)
 {
-    const struct cor_client_opts opts = {.config = &w->config, .qps = -1};
+    const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &w->config, .qps = -1};
     const struct cor_request req = to(COR_VERB_GET, "one");
 
     FOR_EACH_FAILED_ALLOC(n) {
@@ -277,7 +277,7 @@ TEST(out_of_memory, a_resource_is_found_or_looked_for_again)
 
     world_begin(&w, COR_RUNTIME_PUMPED);
     FOR_EACH_FAILED_ALLOC(n) {
-        const struct cor_client_opts opts = {.config = &w.config, .qps = -1};
+        const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &w.config, .qps = -1};
         struct cor_found_resource found;
         struct cor_status why = {0};
         int r;
@@ -440,17 +440,18 @@ static void on_mutation(void *arg, const struct cor_object *object)
 
 TEST(out_of_memory, informers_and_their_handlers_are_made_or_not)
 {
-    const struct cor_informers_opts set_opts = {.resync_ms = 1000, .on_mutation = on_mutation};
-    const struct cor_informer_opts opts = {
-        .resource = configmaps, .ns = "default", .label_selector = "a=b"};
+    const struct cor_informers_opts set_opts = {COR_INFORMERS_OPTS, .resync_ms = 1000,
+                                                .on_mutation = on_mutation};
+    const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = configmaps,
+                                           .ns = "default", .label_selector = "a=b"};
     const struct cor_index_def index = {COR_STR("name"), by_name, NULL};
     struct world w;
 
     world_begin(&w, COR_RUNTIME_PUMPED);
     FOR_EACH_FAILED_ALLOC(n) {
         int nadds = 0;
-        const struct cor_handler_opts handler = {.on = {.on_add = on_add, .arg = &nadds},
-                                                 .on_removed = on_removed};
+        const struct cor_handler_opts handler = {
+            COR_HANDLER_OPTS, .on = {.on_add = on_add, .arg = &nadds}, .on_removed = on_removed};
         struct cor_informers *set = NULL;
         struct cor_informer *informer, *again;
         struct cor_status why = {0};
@@ -482,7 +483,7 @@ TEST(out_of_memory, informers_and_their_handlers_are_made_or_not)
 /* So many that the loop's timers need more room for them. */
 TEST(out_of_memory, sets_that_look_for_mutations_are_made_or_not)
 {
-    const struct cor_informers_opts opts = {.on_mutation = on_mutation};
+    const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .on_mutation = on_mutation};
     struct cor_informers *sets[MANY_SETS];
     struct world w;
 
@@ -501,7 +502,7 @@ TEST(out_of_memory, sets_that_look_for_mutations_are_made_or_not)
 
 TEST(out_of_memory, a_cache_is_read_and_waited_for_or_not)
 {
-    const struct cor_informer_opts opts = {.resource = configmaps};
+    const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = configmaps};
     struct world w;
     struct cor_informers *set;
     struct cor_informer *informer;
@@ -571,7 +572,8 @@ TEST(out_of_memory, an_election_is_not_made_or_is_won_all_the_same)
     world_begin(&w, COR_RUNTIME_PUMPED);
     FOR_EACH_FAILED_ALLOC(n) {
         struct candidate c = {0};
-        const struct cor_election_opts opts = {.ns = "default",
+        const struct cor_election_opts opts = {COR_ELECTION_OPTS,
+                                               .ns = "default",
                                                .name = "lock",
                                                .labels = &label,
                                                .nlabels = 1,
@@ -600,8 +602,8 @@ TEST(out_of_memory, an_election_is_not_made_or_is_won_all_the_same)
 
 static bool has_events(struct world *w)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_LIST, .resource = {"", "v1", "events"}, .ns = "default"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST,
+                                    .resource = {"", "v1", "events"}, .ns = "default"};
     struct cor_object_list list;
     bool has_any;
 
@@ -613,7 +615,8 @@ static bool has_events(struct world *w)
 
 static void tell_or_lose_events(bool series)
 {
-    const struct cor_events_opts events_opts = {.component = "tester", .series = series};
+    const struct cor_events_opts events_opts = {COR_EVENTS_OPTS, .component = "tester",
+                                                .series = series};
     struct world w;
     struct cor_object *one;
 

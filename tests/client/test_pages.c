@@ -40,13 +40,10 @@ static void begin(struct pages *p, enum cor_runtime_kind kind, enum cor_paging p
 {
     script_begin(&p->script, answers, n);
     world_begin_at(&p->w, kind, p->script.url);
-    p->req = (struct cor_request){.verb = COR_VERB_LIST,
-                                  .resource = configmaps,
-                                  .ns = "default",
-                                  .label_selector = "app=a",
-                                  .resource_version = "5",
-                                  .limit = 2,
-                                  .paging = paging};
+    p->req =
+        (struct cor_request){COR_REQUEST,     .verb = COR_VERB_LIST,     .resource = configmaps,
+                             .ns = "default", .label_selector = "app=a", .resource_version = "5",
+                             .limit = 2,      .paging = paging};
 }
 
 #define BEGIN(p, kind, paging, answers)                                                            \
@@ -241,11 +238,9 @@ TEST(pages, of_a_real_server_are_the_whole_list)
             struct world w;
             struct cor_object_list list;
             char name[16];
-            const struct cor_request req = {.verb = COR_VERB_LIST,
-                                            .resource = configmaps,
-                                            .ns = "default",
-                                            .limit = 2,
-                                            .paging = paging};
+            const struct cor_request req = {
+                COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps, .ns = "default",
+                .limit = 2,  .paging = paging};
 
             world_begin(&w, kind);
             for (int i = 0; i < 5; i++) {

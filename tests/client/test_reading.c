@@ -21,7 +21,8 @@ static int by_label(void *arg, const struct cor_object *object, struct cor_index
 
 static void begin(struct set *s, enum cor_runtime_kind kind)
 {
-    const struct cor_informer_opts opts = {.resource = configmaps, .ns = "default"};
+    const struct cor_informer_opts opts = {COR_INFORMER_OPTS, .resource = configmaps,
+                                           .ns = "default"};
     const struct cor_index_def index = {COR_STR("app"), by_label, NULL};
 
     world_begin(&s->w, kind);
@@ -156,12 +157,9 @@ static bool is_of_app_a(void *arg, const struct cor_object *object)
 
 static void relabel(struct set *s, const char *name, const char *patch)
 {
-    const struct cor_request req = {.verb = COR_VERB_PATCH,
-                                    .resource = configmaps,
-                                    .ns = "default",
-                                    .name = name,
-                                    .patch_type = COR_PATCH_MERGE,
-                                    .patch = cor_strz(patch)};
+    const struct cor_request req = {
+        COR_REQUEST,  .verb = COR_VERB_PATCH,        .resource = configmaps,  .ns = "default",
+        .name = name, .patch_type = COR_PATCH_MERGE, .patch = cor_strz(patch)};
 
     assert_int_equal(cor_client_do(s->w.client, &req, NULL, NULL), 0);
 }
@@ -178,7 +176,7 @@ TEST(reading, a_filtering_handler_hears_of_what_passes)
         begin(&s, kind);
         ear_init(&ear);
         filter.to = ear_opts(&ear).on;
-        opts = (struct cor_handler_opts){.on = cor_filtering_handler(&filter)};
+        opts = (struct cor_handler_opts){COR_HANDLER_OPTS, .on = cor_filtering_handler(&filter)};
         assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
         world_create(&s.w, "one", "{\"app\":\"a\"}", "1");
         world_create(&s.w, "two", "{\"app\":\"b\"}", "1");

@@ -63,13 +63,14 @@ TEST(reports, objects_that_are_left_out_are_told_of)
                  "\"resourceVersion\":\"5\"},\"items\":[" MAP("one", "4") "]}"},
     };
     const struct cor_index_def index = {COR_STR("name"), by_name, NULL};
-    const struct cor_informer_opts of_configmaps = {.resource = configmaps,
+    const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS, .resource = configmaps,
                                                     .transform = refuse_bad};
 
     FOR_EACH_KIND(kind)
     {
         struct reports reports = {0};
-        const struct cor_informers_opts opts = {.on_report = on_report, .arg = &reports};
+        const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .on_report = on_report,
+                                                .arg = &reports};
         struct cor_informers *set;
         struct cor_informer *inf;
         struct script s;
@@ -126,14 +127,10 @@ TEST(reports, a_lease_that_is_forbidden_is_told_of)
     FOR_EACH_KIND(kind)
     {
         struct candidate c = {0};
-        const struct cor_election_opts opts = {.ns = "default",
-                                               .name = "lock",
-                                               .identity = "a",
-                                               .retry_ms = 10,
-                                               .on_started = ignore,
-                                               .on_stopped = ignore,
-                                               .on_error = on_error,
-                                               .arg = &c};
+        const struct cor_election_opts opts = {
+            COR_ELECTION_OPTS,    .ns = "default",      .name = "lock",
+            .identity = "a",      .retry_ms = 10,       .on_started = ignore,
+            .on_stopped = ignore, .on_error = on_error, .arg = &c};
         struct cor_election *election;
         struct script s;
         struct world w;
@@ -183,15 +180,10 @@ TEST(reports, a_leader_that_cannot_renew_is_known_and_becomes_stale)
     FOR_EACH_KIND(kind)
     {
         atomic_bool over = false;
-        const struct cor_election_opts opts = {.ns = "default",
-                                               .name = "lock",
-                                               .identity = "candidate",
-                                               .lease_ms = 1000,
-                                               .renew_ms = 500,
-                                               .retry_ms = 50,
-                                               .on_started = ignore,
-                                               .on_stopped = on_flag,
-                                               .arg = &over};
+        const struct cor_election_opts opts = {
+            COR_ELECTION_OPTS,     .ns = "default", .name = "lock", .identity = "candidate",
+            .lease_ms = 1000,      .renew_ms = 500, .retry_ms = 50, .on_started = ignore,
+            .on_stopped = on_flag, .arg = &over};
         struct cor_election *election;
         char leader[5], whole[32];
         struct script s;
@@ -238,7 +230,8 @@ TEST(reports, an_informer_may_have_a_resync_of_its_own)
          .body = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"metadata\":{"
                  "\"resourceVersion\":\"5\"},\"items\":[" MAP("one", "4") "]}"},
     };
-    const struct cor_informer_opts of_configmaps = {.resource = configmaps, .resync_ms = 1000};
+    const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS, .resource = configmaps,
+                                                    .resync_ms = 1000};
 
     FOR_EACH_KIND(kind)
     {

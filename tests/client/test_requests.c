@@ -11,8 +11,8 @@
 
 static int get(struct world *w, const char *name, struct cor_object **ret_object)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = name};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = name};
 
     return cor_client_do(w->client, &req, ret_object, NULL);
 }
@@ -25,13 +25,10 @@ TEST(requests, every_verb_that_waits)
         struct cor_object *object;
         struct cor_object_list list;
         char rv[32];
-        const struct cor_request some = {.verb = COR_VERB_LIST,
-                                         .resource = configmaps,
-                                         .ns = "default",
-                                         .label_selector = "app=a"};
-        const struct cor_request remove_some = {.verb = COR_VERB_DELETE_COLLECTION,
-                                                .resource = configmaps,
-                                                .ns = "default",
+        const struct cor_request some = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                         .ns = "default", .label_selector = "app=a"};
+        const struct cor_request remove_some = {COR_REQUEST, .verb = COR_VERB_DELETE_COLLECTION,
+                                                .resource = configmaps, .ns = "default",
                                                 .label_selector = "app=a"};
 
         world_begin(&w, kind);
@@ -60,7 +57,7 @@ TEST(requests, what_a_connection_takes_comes_from_the_allocator)
 {
     FOR_EACH_KIND(kind)
     {
-        struct cor_client_opts opts = {.qps = -1};
+        struct cor_client_opts opts = {COR_CLIENT_OPTS, .qps = -1};
         struct cor_object *object;
         struct world w;
         size_t before;
@@ -83,7 +80,8 @@ TEST(requests, an_update_of_an_old_object_is_a_conflict)
     FOR_EACH_KIND(kind)
     {
         struct world w;
-        struct cor_request req = {.verb = COR_VERB_UPDATE, .resource = configmaps, .ns = "default"};
+        struct cor_request req = {COR_REQUEST, .verb = COR_VERB_UPDATE, .resource = configmaps,
+                                  .ns = "default"};
         struct cor_status why;
         char rv[32];
 
@@ -105,18 +103,16 @@ TEST(requests, a_request_that_makes_no_sense_is_told_of)
 {
     struct world w;
     struct cor_object_list list;
-    const struct cor_request no_object = {
-        .verb = COR_VERB_CREATE, .resource = configmaps, .ns = "default"};
-    const struct cor_request no_name = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default"};
-    const struct cor_request watch = {.verb = COR_VERB_WATCH, .resource = configmaps};
-    const struct cor_request odd_patch = {.verb = COR_VERB_PATCH,
-                                          .resource = configmaps,
-                                          .ns = "default",
-                                          .name = "one",
-                                          .patch_type = 99,
-                                          .patch = COR_STR("{}")};
+    const struct cor_request no_object = {COR_REQUEST, .verb = COR_VERB_CREATE,
+                                          .resource = configmaps, .ns = "default"};
+    const struct cor_request no_name = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                        .ns = "default"};
+    const struct cor_request watch = {COR_REQUEST, .verb = COR_VERB_WATCH, .resource = configmaps};
+    const struct cor_request odd_patch = {
+        COR_REQUEST,   .verb = COR_VERB_PATCH, .resource = configmaps, .ns = "default",
+        .name = "one", .patch_type = 99,       .patch = COR_STR("{}")};
     const struct cor_request managed = {
+        COR_REQUEST,
         .verb = COR_VERB_PATCH,
         .resource = configmaps,
         .ns = "default",
@@ -190,8 +186,8 @@ TEST(requests, a_watch_goes_on_until_it_is_cancelled)
         struct world w;
         struct heard h = {.w = &w};
         struct cor_client_call *call;
-        const struct cor_request req = {
-            .verb = COR_VERB_WATCH, .resource = configmaps, .ns = "default"};
+        const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_WATCH, .resource = configmaps,
+                                        .ns = "default"};
 
         world_begin(&w, kind);
         world_create(&w, "one", "{}", "1");
@@ -215,8 +211,8 @@ TEST(requests, a_list_comes_item_by_item)
     {
         struct world w;
         struct heard h = {.w = &w};
-        const struct cor_request req = {
-            .verb = COR_VERB_LIST, .resource = configmaps, .ns = "default"};
+        const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                        .ns = "default"};
 
         world_begin(&w, kind);
         world_create(&w, "one", "{}", "1");
@@ -235,8 +231,8 @@ TEST(requests, a_deadline_ends_a_watch)
     {
         struct world w;
         struct heard h = {.w = &w};
-        const struct cor_request req = {
-            .verb = COR_VERB_WATCH, .resource = configmaps, .ns = "default", .timeout_ms = 20};
+        const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_WATCH, .resource = configmaps,
+                                        .ns = "default", .timeout_ms = 20};
 
         world_begin(&w, kind);
         assert_int_equal(cor_client_send(w.client, &req, &cbs, &h, NULL), 0);
@@ -252,7 +248,8 @@ TEST(requests, closing_the_client_ends_what_is_under_way)
     {
         struct world w;
         struct heard h[3] = {{.w = &w}, {.w = &w}, {.w = &w}};
-        const struct cor_request req = {.verb = COR_VERB_WATCH, .resource = configmaps};
+        const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_WATCH,
+                                        .resource = configmaps};
 
         world_begin(&w, kind);
         for (int i = 0; i < 3; i++)
@@ -266,7 +263,7 @@ TEST(requests, closing_the_client_ends_what_is_under_way)
     }
 }
 
-static const struct cor_request all_maps = {.verb = COR_VERB_WATCH,
+static const struct cor_request all_maps = {COR_REQUEST, .verb = COR_VERB_WATCH,
                                             .resource = {"", "v1", "configmaps"}};
 
 static void send_again(void *arg, const struct cor_response *response);
@@ -318,12 +315,12 @@ static void *free_client(void *arg)
 
 static void mute_begin(struct mute *m, enum cor_runtime_kind kind)
 {
-    const struct cor_runtime_opts runtime = {.kind = kind};
+    const struct cor_runtime_opts runtime = {COR_RUNTIME_OPTS, .kind = kind};
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t n = sizeof(at);
     char url[64];
     struct cor_client_config config = {.server = url};
-    const struct cor_client_opts opts = {.config = &config};
+    const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
 
     m->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(m->fd >= 0);
@@ -359,7 +356,8 @@ static int leave(void *arg, struct cor_object *current, struct cor_object **ret_
 
 TEST(requests, a_change_under_way_ends_when_the_client_is_freed)
 {
-    const struct cor_request req = {.resource = configmaps, .ns = "default", .name = "one"};
+    const struct cor_request req = {COR_REQUEST, .resource = configmaps, .ns = "default",
+                                    .name = "one"};
 
     FOR_EACH_KIND(kind)
     {
@@ -419,8 +417,8 @@ TEST(requests, a_search_under_way_ends_when_the_client_is_freed)
 
 TEST(requests, a_call_that_waits_ends_when_the_client_is_freed)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = "one"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = "one"};
 
     FOR_EACH_KIND(kind)
     {
@@ -507,8 +505,8 @@ TEST(requests, names_are_looked_up_without_threads_by_a_resolver_only)
 {
     struct world w;
     atomic_int nasked = 0;
-    const struct cor_runtime_opts opts = {
-        .kind = COR_RUNTIME_PUMPED, .resolve = resolve, .resolve_arg = &nasked};
+    const struct cor_runtime_opts opts = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED,
+                                          .resolve = resolve, .resolve_arg = &nasked};
     struct cor_client_opts client;
     struct cor_client_config config;
     struct cor_status why;
@@ -522,7 +520,8 @@ TEST(requests, names_are_looked_up_without_threads_by_a_resolver_only)
     assert_int_equal(cor_client_config_load(path, NULL, &config, NULL), 0);
     assert_int_equal(cor_client_config_set(&config.server, url), 0);
     assert_int_equal(cor_client_config_set(&config.tls_server_name, "localhost"), 0);
-    client = (struct cor_client_opts){.config = &config, .timeout_ms = PATIENCE_MS};
+    client =
+        (struct cor_client_opts){COR_CLIENT_OPTS, .config = &config, .timeout_ms = PATIENCE_MS};
     w.client = cor_client_free(w.client);
     assert_int_equal(cor_client_new(w.rt, &client, &w.client, &why), -COR_ENOTSUP);
     assert_non_null(strstr(cor_status_message(&why), "a.name"));
@@ -548,7 +547,7 @@ static int new_behind(struct cor_runtime *rt, const char *server, const char *pr
                       struct cor_client **ret_client, struct cor_status *reterr)
 {
     const struct cor_client_config config = {.server = (char *)server, .proxy_url = (char *)proxy};
-    const struct cor_client_opts opts = {.config = &config};
+    const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
 
     return cor_client_new(rt, &opts, ret_client, reterr);
 }
@@ -568,11 +567,11 @@ static void expect_no_proxy(struct cor_runtime *rt, const char *server, const ch
 TEST(requests, a_proxy_is_looked_up_without_threads_by_a_resolver_only)
 {
     atomic_int nasked = 0;
-    const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
-    const struct cor_runtime_opts resolving = {
-        .kind = COR_RUNTIME_PUMPED, .resolve = refuse, .resolve_arg = &nasked};
-    const struct cor_request req = {
-        .verb = COR_VERB_GET, .resource = configmaps, .ns = "default", .name = "one"};
+    const struct cor_runtime_opts pumped = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
+    const struct cor_runtime_opts resolving = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED,
+                                               .resolve = refuse, .resolve_arg = &nasked};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = "one"};
     struct cor_client *client;
     struct cor_runtime *rt;
 
@@ -626,7 +625,8 @@ TEST(requests, a_change_is_tried_again_after_a_conflict)
         struct cor_object *object;
         struct cor_str value;
         char rv[32];
-        struct cor_request req = {.resource = configmaps, .ns = "default", .name = "one"};
+        struct cor_request req = {COR_REQUEST, .resource = configmaps, .ns = "default",
+                                  .name = "one"};
 
         world_begin(&w, kind);
         world_create(&w, "one", "{}", "1");
@@ -678,7 +678,8 @@ TEST(requests, a_program_that_sleeps_on_the_descriptor_misses_nothing)
 {
     struct world w;
     struct pollfd p = {.events = POLLIN};
-    const struct cor_request req = {.verb = COR_VERB_LIST, .resource = configmaps, .ns = "default"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                    .ns = "default"};
 
     world_begin(&w, COR_RUNTIME_PUMPED);
     p.fd = cor_runtime_fd(w.rt);

@@ -115,8 +115,9 @@ static void script_list(struct crowd *c)
 
 static void begin(struct crowd *c, enum cor_runtime_kind kind, int nobjects)
 {
-    const struct cor_informer_opts of_configmaps = {.resource = configmaps, .ns = "default"};
-    const struct cor_informers_opts opts = {.on_report = on_report, .arg = c};
+    const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS, .resource = configmaps,
+                                                    .ns = "default"};
+    const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .on_report = on_report, .arg = c};
 
     memset(c, 0, sizeof(*c));
     c->pumped = kind == COR_RUNTIME_PUMPED;

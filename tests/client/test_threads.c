@@ -95,9 +95,11 @@ static bool is_told(void *arg)
 
 static void start(struct who *who)
 {
-    const struct cor_informers_opts opts = {.on_watch_error = on_error, .arg = who};
-    const struct cor_informer_opts of_configmaps = {
-        .resource = configmaps, .ns = "default", .transform = transform, .transform_arg = who};
+    const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .on_watch_error = on_error,
+                                            .arg = who};
+    const struct cor_informer_opts of_configmaps = {COR_INFORMER_OPTS, .resource = configmaps,
+                                                    .ns = "default", .transform = transform,
+                                                    .transform_arg = who};
     const struct cor_index_def by_name = {COR_STR("name"), index_by_name, who};
     const struct cor_handler_opts handler = {
         COR_HANDLER_DEFAULTS, .on = {.on_add = on_add, .on_update = on_update, .arg = who}};

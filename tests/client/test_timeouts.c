@@ -14,11 +14,9 @@
     "\",\"continue\":\"" token "\"},\"items\":[" MAP "]}"
 #define LIST PAGE("7", "")
 
-static const struct cor_request get_one = {.verb = COR_VERB_GET,
-                                           .resource = {"", "v1", "configmaps"},
-                                           .ns = "default",
-                                           .name = "one",
-                                           .timeout_ms = 61000};
+static const struct cor_request get_one = {
+    COR_REQUEST,     .verb = COR_VERB_GET, .resource = {"", "v1", "configmaps"},
+    .ns = "default", .name = "one",        .timeout_ms = 61000};
 
 /* Contract client 4.7.7, 4.8.8; not a watch, whose end is timeoutSeconds (4.14.7). */
 TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
@@ -31,8 +29,8 @@ TEST(timeouts, the_server_is_told_of_the_time_that_a_request_has)
 
     FOR_EACH_KIND(kind)
     {
-        struct cor_request list = {
-            .verb = COR_VERB_LIST, .resource = configmaps, .ns = "default", .timeout_ms = 61500};
+        struct cor_request list = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                   .ns = "default", .timeout_ms = 61500};
         struct cor_object_list got;
         struct script s;
         struct world w;
@@ -89,7 +87,7 @@ TEST(timeouts, a_time_that_is_too_long_to_be_told_is_none)
 /* A client of one request in a thousand seconds. */
 static void begin_slowly(struct world *w, enum cor_runtime_kind kind, const struct script *s)
 {
-    struct cor_client_opts opts = {.qps = 0.001, .burst = 1};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .qps = 0.001, .burst = 1};
 
     world_begin_at(w, kind, s->url);
     cor_client_free(w->client);
@@ -130,11 +128,9 @@ TEST(timeouts, a_page_that_comes_too_late_fails_at_once)
     FOR_EACH_KIND(kind)
     {
         for (enum cor_paging paging = COR_PAGING_EACH; paging <= COR_PAGING_WHOLE; paging++) {
-            const struct cor_request list = {.verb = COR_VERB_LIST,
-                                             .resource = configmaps,
-                                             .limit = 1,
-                                             .paging = paging,
-                                             .timeout_ms = 61000};
+            const struct cor_request list = {
+                COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                .limit = 1,  .paging = paging,      .timeout_ms = 61000};
             struct cor_object_list got;
             struct cor_status why = {0};
             struct script s;

@@ -150,13 +150,16 @@ TEST(until, a_wait_that_resumes_sees_every_event_or_fails)
     }
 }
 
+static const struct cor_informer_opts all_maps = {
+    COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"}, .ns = "default"};
+
+static const struct cor_informer_opts no_resource = {COR_INFORMER_OPTS, .ns = "default"};
+
 static struct cor_sync_until_opts sync_opts(struct shown *shown)
 {
-    return (struct cor_sync_until_opts){.scope = {.resource = configmaps, .ns = "default"},
-                                        .conditions = conditions,
-                                        .n = 3,
-                                        .arg = shown,
-                                        .timeout_ms = PATIENCE_MS};
+    return (struct cor_sync_until_opts){
+        COR_SYNC_UNTIL_OPTS, .scope = &all_maps,       .conditions = conditions, .n = 3,
+        .arg = shown,        .timeout_ms = PATIENCE_MS};
 }
 
 static int count(void *arg, struct cor_object *object)
@@ -345,7 +348,9 @@ TEST(until, a_wait_for_a_cache_has_a_deadline)
         opts.n = 0;
         assert_int_equal(cor_client_sync_until(w.client, &opts, NULL, &why), -COR_EINVAL);
         opts = sync_opts(&shown);
-        opts.scope.resource.plural = "";
+        opts.scope = &no_resource;
+        assert_int_equal(cor_client_sync_until(w.client, &opts, NULL, &why), -COR_EINVAL);
+        opts.scope = NULL;
         assert_int_equal(cor_client_sync_until(w.client, &opts, NULL, &why), -COR_EINVAL);
         cor_status_deinit(&why);
         world_end(&w);
@@ -405,8 +410,9 @@ TEST(until, a_wait_for_a_cache_inside_a_handler_is_refused)
         {.to = "watch=true", .body = "", .stays_open = true},
         {.to = "configmaps", .body = LIST("7", MAP("one", "5"))},
     };
-    const struct cor_runtime_opts one_thread = {.handler_threads = 1};
-    const struct cor_informer_opts scope = {.resource = configmaps, .ns = "default"};
+    const struct cor_runtime_opts one_thread = {COR_RUNTIME_OPTS, .handler_threads = 1};
+    const struct cor_informer_opts scope = {COR_INFORMER_OPTS, .resource = configmaps,
+                                            .ns = "default"};
     struct inside in = {0};
     const struct cor_handler_opts on = {COR_HANDLER_DEFAULTS,
                                         .on = {.on_add = wait_in_handler, .arg = &in}};
@@ -417,7 +423,7 @@ TEST(until, a_wait_for_a_cache_inside_a_handler_is_refused)
 
     SCRIPT_BEGIN(&script, answers);
     const struct cor_client_config config = {.server = script.url};
-    const struct cor_client_opts opts = {.config = &config};
+    const struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
 
     sem_init(&in.told, 0, 0);
     assert_int_equal(cor_runtime_new(&one_thread, &rt), 0);

@@ -102,7 +102,8 @@ TEST(waits, a_write_that_an_index_refused_is_not_said_to_be_cached)
 
         s = (struct waits){.nrefused = -1};
         SCRIPT_BEGIN(&s.script, one_bad_write);
-        begin(&s, kind, (struct cor_informers_opts){0}, (struct cor_informer_opts){0});
+        begin(&s, kind, (struct cor_informers_opts){COR_INFORMERS_OPTS},
+              (struct cor_informer_opts){COR_INFORMER_OPTS});
         index_it(&s);
         assert_int_equal(cor_informer_on_version(s.inf, COR_STR("8"), on_version, &s), 0);
         cor_informers_start(s.informers);
@@ -126,8 +127,9 @@ TEST(waits, a_write_that_a_transform_refused_is_not_said_to_be_cached)
 
         s = (struct waits){.nrefused = -1};
         SCRIPT_BEGIN(&s.script, one_bad_write);
-        begin(&s, kind, (struct cor_informers_opts){0},
-              (struct cor_informer_opts){.transform = transform, .transform_arg = &s});
+        begin(&s, kind, (struct cor_informers_opts){COR_INFORMERS_OPTS},
+              (struct cor_informer_opts){COR_INFORMER_OPTS, .transform = transform,
+                                         .transform_arg = &s});
         cor_informers_start(s.informers);
         assert_int_equal(wait_for(&s, "9"), 0);
         assert_int_equal(wait_for(&s, "8"), -COR_EFORBIDDEN);
@@ -151,7 +153,8 @@ TEST(waits, a_refused_write_is_forgotten_with_the_next_that_is_taken)
 
         s = (struct waits){.nrefused = 1};
         SCRIPT_BEGIN(&s.script, answers);
-        begin(&s, kind, (struct cor_informers_opts){0}, (struct cor_informer_opts){0});
+        begin(&s, kind, (struct cor_informers_opts){COR_INFORMERS_OPTS},
+              (struct cor_informer_opts){COR_INFORMER_OPTS});
         index_it(&s);
         cor_informers_start(s.informers);
         assert_int_equal(wait_for(&s, "9"), 0);
@@ -172,9 +175,9 @@ TEST(waits, a_refused_write_is_tried_again_until_it_is_taken)
             s = (struct waits){.nrefused = 2};
             SCRIPT_BEGIN(&s.script, one_bad_write);
             begin(&s, kind,
-                  (struct cor_informers_opts){.retry_on_error = true,
+                  (struct cor_informers_opts){COR_INFORMERS_OPTS, .retry_on_error = true,
                                               .fifo = (enum cor_informer_fifo)fifo},
-                  (struct cor_informer_opts){0});
+                  (struct cor_informer_opts){COR_INFORMER_OPTS});
             index_it(&s);
             cor_informers_start(s.informers);
             assert_int_equal(wait_for(&s, "8"), 0);
@@ -208,8 +211,8 @@ TEST(waits, an_object_of_another_kind_is_skipped_reported_and_never_said_to_be_c
 
             s = (struct waits){0};
             SCRIPT_BEGIN(&s.script, answers);
-            begin(&s, kind, (struct cor_informers_opts){0},
-                  (struct cor_informer_opts){.kind = kinds[i]});
+            begin(&s, kind, (struct cor_informers_opts){COR_INFORMERS_OPTS},
+                  (struct cor_informer_opts){COR_INFORMER_OPTS, .kind = kinds[i]});
             cor_informers_start(s.informers);
             assert_int_equal(wait_for(&s, "9"), 0);
             assert_int_equal(wait_for(&s, "8"), -COR_EINVALID);
@@ -230,7 +233,8 @@ TEST(waits, a_list_of_several_kinds_expects_none)
     static struct waits s;
 
     SCRIPT_BEGIN(&s.script, answers);
-    begin(&s, COR_RUNTIME_THREADS, (struct cor_informers_opts){0}, (struct cor_informer_opts){0});
+    begin(&s, COR_RUNTIME_THREADS, (struct cor_informers_opts){COR_INFORMERS_OPTS},
+          (struct cor_informer_opts){COR_INFORMER_OPTS});
     cor_informers_start(s.informers);
     assert_int_equal(wait_for(&s, "8"), 0);
     assert_int_equal(cor_informer_len(s.inf), 3);
@@ -264,9 +268,10 @@ TEST(waits, who_waits_for_first_lists_is_told_why_one_is_not_there)
 {
     FOR_EACH_KIND(kind)
     {
-        const struct cor_informer_opts misspelt = {.resource = {"", "v1", "configmapz"}};
-        const struct cor_informer_opts known = {.resource = configmaps};
-        const struct cor_informer_opts late = {.resource = {"", "v1", "pods"}};
+        const struct cor_informer_opts misspelt = {COR_INFORMER_OPTS,
+                                                   .resource = {"", "v1", "configmapz"}};
+        const struct cor_informer_opts known = {COR_INFORMER_OPTS, .resource = configmaps};
+        const struct cor_informer_opts late = {COR_INFORMER_OPTS, .resource = {"", "v1", "pods"}};
         struct cor_informer *wrong, *right, *unstarted;
         struct cor_informers *set;
         struct cor_status why;
@@ -317,8 +322,8 @@ TEST(waits, who_waits_for_a_streamed_list_is_told_why_it_is_not_there)
 
         s = (struct waits){0};
         SCRIPT_BEGIN(&s.script, answers);
-        begin(&s, kind, (struct cor_informers_opts){.stream_initial = true},
-              (struct cor_informer_opts){0});
+        begin(&s, kind, (struct cor_informers_opts){COR_INFORMERS_OPTS, .stream_initial = true},
+              (struct cor_informer_opts){COR_INFORMER_OPTS});
         cor_informers_start(s.informers);
         while (!strstr(told.text, "as the test wants it")) {
             told = (struct told){.n = 0};

@@ -65,7 +65,8 @@ static void await(struct world *w, struct heard *h, const char *part)
 
 static bool is_reachable(void *arg)
 {
-    const struct cor_request req = {.verb = COR_VERB_LIST, .resource = configmaps, .ns = "default"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                    .ns = "default"};
     struct cor_object_list list = {0};
     int r = cor_client_list(((struct world *)arg)->client, &req, &list, NULL);
 
@@ -75,7 +76,8 @@ static bool is_reachable(void *arg)
 
 static void version_now(struct world *w, char to[32])
 {
-    const struct cor_request req = {.verb = COR_VERB_LIST, .resource = configmaps, .ns = "default"};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_LIST, .resource = configmaps,
+                                    .ns = "default"};
     struct cor_object_list list = {0};
 
     assert_int_equal(cor_client_list(w->client, &req, &list, NULL), 0);

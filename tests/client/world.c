@@ -6,8 +6,9 @@
 
 static void connect_client(struct world *w, enum cor_runtime_kind kind)
 {
-    const struct cor_runtime_opts runtime = {.kind = kind};
-    struct cor_client_opts client = {.config = &w->config, .timeout_ms = PATIENCE_MS, .qps = -1};
+    const struct cor_runtime_opts runtime = {COR_RUNTIME_OPTS, .kind = kind};
+    struct cor_client_opts client = {COR_CLIENT_OPTS, .config = &w->config,
+                                     .timeout_ms = PATIENCE_MS, .qps = -1};
 
     assert_int_equal(cor_runtime_new(&runtime, &w->rt), 0);
     assert_int_equal(cor_client_new(w->rt, &client, &w->client, NULL), 0);
@@ -92,10 +93,8 @@ static void must(struct world *w, const struct cor_request *req, struct cor_obje
 
 void world_create(struct world *w, const char *name, const char *labels, const char *v)
 {
-    const struct cor_request req = {.verb = COR_VERB_CREATE,
-                                    .resource = configmaps,
-                                    .ns = "default",
-                                    .object = configmap(name, labels, v)};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_CREATE, .resource = configmaps,
+                                    .ns = "default", .object = configmap(name, labels, v)};
 
     must(w, &req, NULL);
     cor_object_unref(req.object);
@@ -105,11 +104,9 @@ void world_update(struct world *w, const char *name, const char *v, char rv[32])
 {
     char patch[256];
     struct cor_object *object;
-    struct cor_request req = {.verb = COR_VERB_PATCH,
-                              .resource = configmaps,
-                              .ns = "default",
-                              .name = name,
-                              .patch_type = COR_PATCH_MERGE};
+    struct cor_request req = {
+        COR_REQUEST,     .verb = COR_VERB_PATCH, .resource = configmaps,
+        .ns = "default", .name = name,           .patch_type = COR_PATCH_MERGE};
 
     snprintf(patch, sizeof(patch), "{\"data\":{\"v\":\"%s\"}}", v);
     req.patch = cor_strz(patch);
@@ -120,17 +117,15 @@ void world_update(struct world *w, const char *name, const char *v, char rv[32])
 
 void world_delete(struct world *w, const char *name)
 {
-    const struct cor_request req = {
-        .verb = COR_VERB_DELETE, .resource = configmaps, .ns = "default", .name = name};
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_DELETE, .resource = configmaps,
+                                    .ns = "default", .name = name};
 
     must(w, &req, NULL);
 }
 
 struct cor_request watch_from(const char *version, bool resumes)
 {
-    return (struct cor_request){.verb = COR_VERB_WATCH,
-                                .resource = configmaps,
-                                .ns = "default",
-                                .resource_version = version,
-                                .resumes = resumes};
+    return (struct cor_request){
+        COR_REQUEST,     .verb = COR_VERB_WATCH,      .resource = configmaps,
+        .ns = "default", .resource_version = version, .resumes = resumes};
 }

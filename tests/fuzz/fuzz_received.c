@@ -70,7 +70,7 @@ static void check_revisions(const struct cor_object *object)
 /* What is left without managedFields is an object with the same header. */
 static void check_projected(struct cor_object *object)
 {
-    const struct cor_projection_opts opts = {.drop_managed_fields = true};
+    const struct cor_projection_opts opts = {COR_PROJECTION_OPTS, .drop_managed_fields = true};
     struct cor_projection *projection;
     struct cor_object *kept;
 

@@ -81,8 +81,9 @@ static int serve(struct cor_runtime *runtime, struct cor_informer *informer)
 static int follow(struct cor_runtime *runtime, struct cor_client *client, const char *ns,
                   struct cor_status *why)
 {
-    const struct cor_informers_opts opts = {.on_watch_error = on_watch_error};
-    const struct cor_informer_opts maps = {.resource = {"", "v1", "configmaps"}, .ns = ns};
+    const struct cor_informers_opts opts = {COR_INFORMERS_OPTS, .on_watch_error = on_watch_error};
+    const struct cor_informer_opts maps = {COR_INFORMER_OPTS, .resource = {"", "v1", "configmaps"},
+                                           .ns = ns};
     const struct cor_handler_opts handler = {
         COR_HANDLER_DEFAULTS,
         .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete}};
@@ -106,8 +107,8 @@ static int follow(struct cor_runtime *runtime, struct cor_client *client, const 
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {.config = &config};
-    struct cor_runtime_opts kind = {.kind = COR_RUNTIME_THREADS};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
+    struct cor_runtime_opts kind = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_THREADS};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     struct cor_status why;

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/informers/informers_int.h"
 
 /* Notifications that a thread of the pool takes before it looks at the other handlers. */
@@ -190,17 +191,21 @@ static struct cor_handler *handler_new(struct cor_informer *inf, const char *nam
 int cor_informer_add_held_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
                                   struct cor_handler **ret_handler)
 {
-    struct cor_handler *h = handler_new(inf, opts->name);
+    struct cor_handler_opts o;
     struct cor_registration_opts ro;
-    int r;
+    struct cor_handler *h;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
+    if (r < 0)
+        return r;
+    h = handler_new(inf, o.name);
     if (!h)
         return -COR_ENOMEM;
-    h->on_removed = opts->on_removed;
-    h->arg = opts->on.arg;
+    h->on_removed = o.on_removed;
+    h->arg = o.on.arg;
     h->removed.on_mail = on_removed_mail;
     cor_handler_task_init(&h->task, &task_ops);
-    ro = registration_opts(h, opts);
+    ro = registration_opts(h, &o);
     r = cor_shared_informer_add_handler(inf->shared, &ro, &h->registration);
     if (r < 0) {
         cor_free(h);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/informers/informers_int.h"
 #include "client/informers/list_watch.h"
 
@@ -171,12 +172,16 @@ static int make_look(struct cor_informers *set)
 int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                       struct cor_informers **ret_informers)
 {
-    struct cor_informers *set = cor_calloc(1, sizeof(*set));
+    struct cor_informers_opts o;
+    struct cor_informers *set;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
+    if (r < 0)
+        return r;
+    set = cor_calloc(1, sizeof(*set));
     if (!set)
         return -COR_ENOMEM;
-    if (opts)
-        set->opts = *opts;
+    set->opts = o;
     set->client = client;
     set->runtime = client->runtime;
     if (make_factory(set) < 0 || make_look(set) < 0) {
@@ -324,13 +329,17 @@ static bool is_empty(const char *s)
 int cor_informers_for_resource(struct cor_informers *set, const struct cor_informer_opts *opts,
                                struct cor_informer **ret_informer, struct cor_status *reterr)
 {
-    struct getting g = {.set = set, .opts = opts};
+    struct cor_informer_opts o;
+    struct getting g = {.set = set, .opts = &o};
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
-    if (is_empty(opts->resource.version) || is_empty(opts->resource.plural))
+    if (r < 0)
+        return cor_status_set(reterr, r, "make an informer: %s", cor_sized_text(r));
+    if (is_empty(o.resource.version) || is_empty(o.resource.plural))
         return cor_status_set(reterr, -COR_EINVAL, "an informer needs a version and a resource");
     cor_runtime_run(set->runtime, get_informer, &g);
     if (g.r < 0)
-        return cor_status_set(reterr, g.r, "make an informer of %s", opts->resource.plural);
+        return cor_status_set(reterr, g.r, "make an informer of %s", o.resource.plural);
     *ret_informer = g.informer;
     return 0;
 }

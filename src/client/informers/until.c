@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/sized.h"
 #include "client/informers/informers_int.h"
 
 /* One of either kind, on the stack of its caller. */
@@ -85,13 +86,16 @@ int cor_client_watch_until(struct cor_client *client, const struct cor_request *
 {
     static const struct cor_request_cbs cbs = {.on_event = on_event, .on_done = on_watch_done};
     struct until u = {.conditions = conditions, .n = n, .arg = arg, .reterr = reterr};
-    int r;
+    struct cor_request own;
+    int r = cor_client_copy_request(&own, req, reterr);
 
-    if (req->verb != COR_VERB_WATCH || n == 0)
+    if (r < 0)
+        return r;
+    if (own.verb != COR_VERB_WATCH || n == 0)
         return cor_status_set(reterr, -COR_EINVAL,
                               "a watch and at least one condition are expected");
     cor_waiter_init(&u.done);
-    r = cor_client_send_and_wait(client, req, &cbs, &u, &u.done, reterr);
+    r = cor_client_send_and_wait(client, &own, &cbs, &u, &u.done, reterr);
     return finish(&u, r < 0 ? r : u.r, ret_object);
 }
 
@@ -167,7 +171,7 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
     uint64_t end_ms = end_of(opts->timeout_ms);
     struct cor_informer *informer;
     struct cor_handler *handler;
-    int r = cor_informers_for_resource(set, &opts->scope, &informer, u->reterr);
+    int r = cor_informers_for_resource(set, opts->scope, &informer, u->reterr);
 
     if (r < 0)
         return r;
@@ -196,22 +200,31 @@ static int may_sync(const struct cor_client *client, struct cor_status *reterr)
 int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until_opts *opts,
                           struct cor_object **ret_object, struct cor_status *reterr)
 {
-    struct until u = {
-        .conditions = opts->conditions, .n = opts->n, .arg = opts->arg, .reterr = reterr};
-    const struct cor_informers_opts of_set = {.on_watch_error = on_failure, .arg = &u};
+    struct cor_sync_until_opts o;
+    struct until u = {.reterr = reterr};
+    const struct cor_informers_opts of_set = {COR_INFORMERS_OPTS, .on_watch_error = on_failure,
+                                              .arg = &u};
     struct cor_informers *set = NULL;
-    int r = may_sync(client, reterr);
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
     if (r < 0)
+        return cor_status_set(reterr, r, "wait for a cache: %s", cor_sized_text(r));
+    r = may_sync(client, reterr);
+    if (r < 0)
         return r;
-    if (opts->n == 0)
+    if (o.n == 0)
         return cor_status_set(reterr, -COR_EINVAL, "at least one condition is expected");
+    if (!o.scope)
+        return cor_status_set(reterr, -COR_EINVAL, "wait for a cache: scope is not set");
+    u.conditions = o.conditions;
+    u.n = o.n;
+    u.arg = o.arg;
     cor_waiter_init(&u.done);
     r = cor_informers_new(client, &of_set, &set);
     if (r < 0)
         cor_status_set(reterr, r, "make a cache");
     else
-        r = follow(&u, opts, set);
+        r = follow(&u, &o, set);
     cor_informers_free(set); /* what follows is this thread's alone */
     if (is_over(&u))
         r = u.r;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "client/runtime/runtime_int.h"
 
 /* Other threads' mail; what it asks for is bounded where it is taken. */
@@ -112,12 +113,12 @@ static void free_idle(struct cor_runtime *rt)
 
 int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime)
 {
-    struct cor_runtime_opts o = {0};
+    struct cor_runtime_opts o;
     struct cor_runtime *rt;
-    int r;
+    int r = cor_sized_copy(&o, sizeof(o), opts);
 
-    if (opts)
-        o = *opts;
+    if (r < 0)
+        return r;
     if (o.handler_threads_max == 0)
         o.handler_threads_max = COR_RUNTIME_HANDLER_THREADS_MAX;
     if (o.handler_threads == 0)

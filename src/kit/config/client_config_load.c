@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "kit/config/client_config.h"
 #include "kit/config/config_overrides.h"
 #include "kit/config/kubeconfig.h"
@@ -36,33 +37,37 @@ int cor_client_config_load_with(const char *kubeconfig,
 {
     COR_CLEANUP(cor_kubeconfig_freep) struct cor_kubeconfig *kc = cor_kubeconfig_new();
     struct cor_kubeconfig_files files = cor_kubeconfig_files_from_env();
-    const struct cor_client_config_overrides none = {0}, *o = overrides ? overrides : &none;
-    bool is_named = kubeconfig || cor_config_has(o->context) || cor_config_has(o->cluster) ||
-                    cor_config_has(o->user) || cor_config_has(o->server);
+    struct cor_client_config_overrides o;
+    bool is_named;
     bool has_list = cor_config_has(files.list);
     size_t nread = 0;
-    int r;
+    int r = cor_sized_copy(&o, sizeof(o), overrides);
 
+    if (r < 0)
+        return cor_status_set(reterr, r, "read the configuration: %s", cor_sized_text(r));
     if (!kc)
         return cor_status_set(reterr, -COR_ENOMEM, "read the configuration");
+    is_named = kubeconfig || cor_config_has(o.context) || cor_config_has(o.cluster) ||
+               cor_config_has(o.user) || cor_config_has(o.server);
     files.explicit_path = kubeconfig;
     r = cor_kubeconfig_load(kc, &files, &nread, reterr);
     if (r < 0)
         return r;
     if (!is_named && is_pod() && cor_kubeconfig_current_context(kc).n == 0)
-        return load_pod(o, ret_config, reterr);
-    if (nread == 0 && !cor_config_has(o->server))
+        return load_pod(&o, ret_config, reterr);
+    if (nread == 0 && !cor_config_has(o.server))
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "no configuration: there is no %s%s, and this is no pod",
                               has_list ? files.list : "~/.kube/config",
                               has_list ? " (KUBECONFIG)" : ", KUBECONFIG is not set");
-    return cor_kubeconfig_resolve(kc, o, ret_config, reterr);
+    return cor_kubeconfig_resolve(kc, &o, ret_config, reterr);
 }
 
 int cor_client_config_load(const char *kubeconfig, const char *context,
                            struct cor_client_config *ret_config, struct cor_status *reterr)
 {
-    const struct cor_client_config_overrides overrides = {.context = context};
+    const struct cor_client_config_overrides overrides = {COR_CLIENT_CONFIG_OVERRIDES,
+                                                          .context = context};
 
     return cor_client_config_load_with(kubeconfig, &overrides, ret_config, reterr);
 }

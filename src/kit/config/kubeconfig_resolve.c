@@ -551,7 +551,8 @@ int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
                            struct cor_client_config *ret_config, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
-    const struct cor_client_config_overrides none = {0}, *o = overrides ? overrides : &none;
+    const struct cor_client_config_overrides none = {COR_CLIENT_CONFIG_OVERRIDES},
+                                             *o = overrides ? overrides : &none;
     const char *name = cor_config_has(o->context) ? o->context : kc->current_context;
     const struct cor_stanza *stanza = &nothing;
     int r;

@@ -109,7 +109,8 @@ TEST(lacking_memory, a_kubeconfig_is_read_whole_or_not)
     snprintf(list, sizeof(list), "%s:%s", first, second);
     for (size_t i = 0; i < 2; i++) {
         FOR_EACH_FAILED_ALLOC(n) {
-            const struct cor_client_config_overrides overrides = {.context = contexts[i]};
+            const struct cor_client_config_overrides overrides = {COR_CLIENT_CONFIG_OVERRIDES,
+                                                                  .context = contexts[i]};
             const struct cor_kubeconfig_files files = {.list = list};
             struct cor_kubeconfig *kc = cor_kubeconfig_new();
             struct cor_client_config c = {0};

@@ -37,16 +37,18 @@ static const struct cor_str three[] = {COR_STR("status.phase"), COR_STR("spec.no
 
 TEST(projection, keeps_the_named_fields_and_what_the_cache_needs)
 {
-    expect(&(struct cor_projection_opts){.fields = three, .nfields = 3},
+    expect(&(struct cor_projection_opts){COR_PROJECTION_OPTS, .fields = three, .nfields = 3},
            "{" KEPT_META "," KEPT_REST);
-    expect(&(struct cor_projection_opts){.fields = three, .nfields = 3, .keep_type = true},
+    expect(&(struct cor_projection_opts){COR_PROJECTION_OPTS, .fields = three, .nfields = 3,
+                                         .keep_type = true},
            "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"," KEPT_META "," KEPT_REST);
 }
 
 TEST(projection, keeps_labels_for_selectors)
 {
     expect(
-        &(struct cor_projection_opts){.fields = three, .nfields = 1, .keep_labels = true},
+        &(struct cor_projection_opts){COR_PROJECTION_OPTS, .fields = three, .nfields = 1,
+                                      .keep_labels = true},
         "{\"metadata\":{\"labels\":{\"a/b\":\"1\",\"app\":\"web\"},\"name\":\"web\",\"namespace\":"
         "\"default\",\"resourceVersion\":\"70\"},\"status\":{\"phase\":\"Running\"}}");
 }
@@ -58,7 +60,7 @@ TEST(projection, fields_may_be_absent_whole_or_odd)
                                          COR_STR("status.missing.field")};
 
     expect(
-        &(struct cor_projection_opts){.fields = odd, .nfields = 4},
+        &(struct cor_projection_opts){COR_PROJECTION_OPTS, .fields = odd, .nfields = 4},
         "{\"metadata\":{\"labels\":{\"a/b\":\"1\"},\"name\":\"web\",\"namespace\":\"default\","
         "\"resourceVersion\":\"70\"},\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]}}");
 }
@@ -66,7 +68,7 @@ TEST(projection, fields_may_be_absent_whole_or_odd)
 TEST(projection, drops_managed_fields_alone)
 {
     expect(
-        &(struct cor_projection_opts){.drop_managed_fields = true},
+        &(struct cor_projection_opts){COR_PROJECTION_OPTS, .drop_managed_fields = true},
         "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"web\",\"namespace\":\"default\","
         "\"uid\":\"u-1\",\"resourceVersion\":\"70\",\"labels\":{\"a/b\":\"1\",\"app\":\"web\"}},"
         "\"spec\":{\"nodeName\":\"n\",\"containers\":[{\"name\":\"c\"}]},\"status\":{\"podIP\":\"10.0.0.1\",\"phase\":\"Running\"}}");
@@ -86,7 +88,7 @@ TEST(projection, drops_managed_fields_among_white_space)
          "{\"metadata\":{\"name\":\"a\" ,  \"uid\":\"b\"}}"},
         {"{\"metadata\":{ \"managedFields\":[{}] }}", "{\"metadata\":{  }}"},
     };
-    const struct cor_projection_opts opts = {.drop_managed_fields = true};
+    const struct cor_projection_opts opts = {COR_PROJECTION_OPTS, .drop_managed_fields = true};
     struct cor_projection *p;
 
     assert_int_equal(cor_projection_new(&opts, &p, NULL), 0);
@@ -103,7 +105,7 @@ TEST(projection, drops_managed_fields_among_white_space)
 
 TEST(projection, everything_is_the_same_object)
 {
-    const struct cor_projection_opts opts = {0};
+    const struct cor_projection_opts opts = {COR_PROJECTION_OPTS};
     struct cor_projection *p;
     struct cor_object *object, *same;
 
@@ -120,7 +122,7 @@ TEST(projection, refuses_paths_by_name)
 {
     static const struct cor_str bad[] = {COR_STR("spec.nodeName"), COR_STR("spec.containers[0]")};
     static const struct cor_str worse[] = {COR_STR("a..b")};
-    struct cor_projection_opts opts = {.fields = bad, .nfields = 2};
+    struct cor_projection_opts opts = {COR_PROJECTION_OPTS, .fields = bad, .nfields = 2};
     struct cor_projection *p;
     struct cor_status why;
 
@@ -128,7 +130,7 @@ TEST(projection, refuses_paths_by_name)
     assert_int_equal(cor_projection_new(&opts, &p, &why), -COR_EINVAL);
     assert_string_equal(cor_status_message(&why),
                         "spec.containers[0]: a kept field is named by keys only");
-    opts = (struct cor_projection_opts){.fields = worse, .nfields = 1};
+    opts = (struct cor_projection_opts){COR_PROJECTION_OPTS, .fields = worse, .nfields = 1};
     assert_int_equal(cor_projection_new(&opts, &p, &why), -COR_EINVAL);
     assert_non_null(strstr(cor_status_message(&why), "a..b: "));
     opts.nfields = 1000;
@@ -138,7 +140,7 @@ TEST(projection, refuses_paths_by_name)
 
 TEST(projection, survives_failed_allocations)
 {
-    const struct cor_projection_opts opts = {.fields = three, .nfields = 3};
+    const struct cor_projection_opts opts = {COR_PROJECTION_OPTS, .fields = three, .nfields = 3};
 
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_projection *p = NULL;

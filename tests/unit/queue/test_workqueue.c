@@ -16,8 +16,8 @@ static void on_ready(void *arg)
 static struct cor_workqueue *begin(struct cor_rate_limiter *take_limiter)
 {
     struct cor_workqueue *q;
-    struct cor_workqueue_opts opts = {
-        .take_limiter = take_limiter, .on_ready = on_ready, .clock = &clk.clock};
+    struct cor_workqueue_opts opts = {COR_WORKQUEUE_OPTS, .take_limiter = take_limiter,
+                                      .on_ready = on_ready, .clock = &clk.clock};
 
     cor_clock_manual_init(&clk, 1000, 0);
     ready_calls = 0;
@@ -286,7 +286,7 @@ TEST(workqueue, failures_of_a_key_are_remembered_until_it_is_forgotten)
 TEST(workqueue, has_a_maximum_of_keys)
 {
     struct cor_workqueue *q;
-    struct cor_workqueue_opts opts = {.keys_max = 2};
+    struct cor_workqueue_opts opts = {COR_WORKQUEUE_OPTS, .keys_max = 2};
     const char *key;
 
     assert_int_equal(cor_workqueue_new(&opts, &q), 0);
@@ -338,7 +338,7 @@ TEST(workqueue, loses_no_queued_key_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_workqueue *q;
-        struct cor_workqueue_opts opts = {.clock = &clk.clock};
+        struct cor_workqueue_opts opts = {COR_WORKQUEUE_OPTS, .clock = &clk.clock};
         const char *expected;
         int added;
 

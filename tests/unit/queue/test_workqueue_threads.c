@@ -108,8 +108,8 @@ static void *fail_and_forget(void *arg)
 /* Contract client 2.3.1: a limiter is asked by every thread that has its queue. */
 TEST(workqueue_threads, failures_of_a_key_are_counted_whoever_tells_of_them)
 {
-    struct cor_workqueue_opts opts = {.take_limiter =
-                                          cor_rate_limiter_new_exponential(60000, 60000)};
+    struct cor_workqueue_opts opts = {
+        COR_WORKQUEUE_OPTS, .take_limiter = cor_rate_limiter_new_exponential(60000, 60000)};
     pthread_t producers[PRODUCERS];
 
     assert_int_equal(cor_workqueue_new(&opts, &queue), 0);

@@ -13,7 +13,7 @@
 
 #define PATIENCE_MS 60000
 
-static const struct cor_runtime_opts pumped = {.kind = COR_RUNTIME_PUMPED};
+static const struct cor_runtime_opts pumped = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
 
 /* Something asked of a runtime's loop. */
 struct ask {
@@ -85,7 +85,8 @@ TEST(runtime, only_a_pumped_one_has_a_descriptor)
 
 TEST(runtime, refuses_more_handler_threads_than_its_maximum)
 {
-    struct cor_runtime_opts opts = {.handler_threads = COR_RUNTIME_HANDLER_THREADS_MAX + 1};
+    struct cor_runtime_opts opts = {COR_RUNTIME_OPTS,
+                                    .handler_threads = COR_RUNTIME_HANDLER_THREADS_MAX + 1};
     struct cor_runtime *rt;
 
     assert_int_equal(cor_runtime_new(&opts, &rt), -COR_EINVAL);
@@ -212,7 +213,7 @@ TEST(runtime, timers_wake_a_program_that_only_waits_for_the_descriptor)
 TEST(runtime, survives_failed_allocations)
 {
     for (int kind = COR_RUNTIME_THREADS; kind <= COR_RUNTIME_PUMPED; kind++) {
-        struct cor_runtime_opts opts = {.kind = (enum cor_runtime_kind)kind};
+        struct cor_runtime_opts opts = {COR_RUNTIME_OPTS, .kind = (enum cor_runtime_kind)kind};
 
         FOR_EACH_FAILED_ALLOC(n) {
             struct cor_runtime *rt;
@@ -239,7 +240,7 @@ static void on_timer(struct cor_timer *timer)
 TEST(runtime, a_pumped_one_may_have_a_clock_of_the_programs)
 {
     struct cor_clock_manual *clock;
-    struct cor_runtime_opts opts = {.kind = COR_RUNTIME_THREADS};
+    struct cor_runtime_opts opts = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_THREADS};
     struct cor_runtime *rt = NULL;
     struct cor_timer timer;
 

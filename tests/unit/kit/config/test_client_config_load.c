@@ -121,22 +121,32 @@ TEST(client_config_load, takes_the_flags_of_a_program)
     const char *file = write_file("two", two_contexts);
 
     clear_env();
-    check_server_over(file, (struct cor_client_config_overrides){0}, "https://a:1", NULL);
-    check_server_over(file, (struct cor_client_config_overrides){.server = "https://m"},
-                      "https://m", NULL);
-    check_server_over(file, (struct cor_client_config_overrides){.context = "b", .token = "t"},
+    check_server_over(file, (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES},
+                      "https://a:1", NULL);
+    check_server_over(
+        file,
+        (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES, .server = "https://m"},
+        "https://m", NULL);
+    check_server_over(file,
+                      (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                           .context = "b", .token = "t"},
                       "https://b:2", "t");
-    check_server_over(file, (struct cor_client_config_overrides){.cluster = "b"}, "https://b:2",
-                      NULL);
-    check_server_over(NULL, (struct cor_client_config_overrides){.server = "https://m"},
-                      "https://m", NULL);
+    check_server_over(
+        file, (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES, .cluster = "b"},
+        "https://b:2", NULL);
+    check_server_over(
+        NULL,
+        (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES, .server = "https://m"},
+        "https://m", NULL);
     setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
     setenv("KUBERNETES_SERVICE_PORT", "443", 1);
     check_server_over(NULL,
-                      (struct cor_client_config_overrides){.server = "https://m", .token = "t"},
+                      (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                           .server = "https://m", .token = "t"},
                       "https://m", "t");
     setenv("KUBECONFIG", file, 1);
-    check_server_over(NULL, (struct cor_client_config_overrides){0}, "https://a:1", NULL);
+    check_server_over(NULL, (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES},
+                      "https://a:1", NULL);
     clear_env();
 }
 

@@ -52,12 +52,11 @@ TEST(config_overrides, flags_take_the_place_of_credentials)
 {
     static const char *const groups[] = {"i"};
     const char *ca = write_file("ca.pem", "PEM\n"), *token = write_file("token", "t3\n");
-    const struct cor_client_config_overrides most = {.ca_file = ca,
-                                                     .proxy_url = "http://q",
-                                                     .token = "t2",
-                                                     .impersonate_user = "two",
-                                                     .impersonate_groups = groups,
-                                                     .nimpersonate_groups = 1};
+    const struct cor_client_config_overrides most = {
+        COR_CLIENT_CONFIG_OVERRIDES, .ca_file = ca,
+        .proxy_url = "http://q",     .token = "t2",
+        .impersonate_user = "two",   .impersonate_groups = groups,
+        .nimpersonate_groups = 1};
     struct cor_client_config c;
 
     assert_int_equal(resolve_over(careful, most, &c), 0);
@@ -74,7 +73,8 @@ TEST(config_overrides, flags_take_the_place_of_credentials)
     cor_client_config_deinit(&c);
     assert_int_equal(resolve_over(careful,
                                   (struct cor_client_config_overrides){
-                                      .insecure_skip_tls_verify = true, .token_file = token},
+                                      COR_CLIENT_CONFIG_OVERRIDES, .insecure_skip_tls_verify = true,
+                                      .token_file = token},
                                   &c),
                      0);
     assert_true(c.insecure_skip_tls_verify);
@@ -89,7 +89,8 @@ TEST(config_overrides, any_allocation_may_fail)
 {
     static const char *const groups[] = {"i", "j"};
     const char *ca = write_file("ca.pem", "PEM\n");
-    const struct cor_client_config_overrides most = {.ns = "n",
+    const struct cor_client_config_overrides most = {COR_CLIENT_CONFIG_OVERRIDES,
+                                                     .ns = "n",
                                                      .server = "https://s",
                                                      .tls_server_name = "z",
                                                      .ca_file = ca,
@@ -139,7 +140,8 @@ TEST(config_overrides, a_certificate_and_its_key_come_by_flags)
     snprintf(cert, sizeof(cert), "%s", write_file("client.pem", "CERT\n"));
     key = write_file("client.key", "KEY\n");
     assert_int_equal(resolve_over(plain,
-                                  (struct cor_client_config_overrides){.client_cert_file = cert,
+                                  (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                                       .client_cert_file = cert,
                                                                        .client_key_file = key},
                                   &c),
                      0);
@@ -219,18 +221,25 @@ TEST(config_overrides, a_pods_token_goes_with_its_file_and_its_ca_for_another)
     struct cor_client_config c;
 
     begin_pod(&c);
-    assert_int_equal(cor_override_pod(&c, &(struct cor_client_config_overrides){0}, NULL), 0);
+    assert_int_equal(
+        cor_override_pod(&c, &(struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES},
+                         NULL),
+        0);
     assert_string_equal(c.token, "pod");
     assert_string_equal(c.token_file, "/account/token");
-    assert_int_equal(
-        cor_override_pod(&c, &(struct cor_client_config_overrides){.token = "t", .ns = "n"}, NULL),
-        0);
+    assert_int_equal(cor_override_pod(&c,
+                                      &(struct cor_client_config_overrides){
+                                          COR_CLIENT_CONFIG_OVERRIDES, .token = "t", .ns = "n"},
+                                      NULL),
+                     0);
     assert_string_equal(c.token, "t");
     assert_null(c.token_file);
     assert_string_equal(c.ca_pem, "POD");
     assert_string_equal(c.ns, "n");
     assert_int_equal(
-        cor_override_pod(&c, &(struct cor_client_config_overrides){.ca_file = ca, .token_file = ca},
+        cor_override_pod(&c,
+                         &(struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                               .ca_file = ca, .token_file = ca},
                          NULL),
         0);
     assert_string_equal(c.ca_pem, "PEM");

@@ -41,8 +41,9 @@ static int add(struct cor_kubeconfig *kc, const char *text, const char *path)
 static int resolve(struct cor_kubeconfig *kc, const char *context, struct cor_client_config *c)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
-    int r = cor_kubeconfig_resolve(kc, &(struct cor_client_config_overrides){.context = context}, c,
-                                   &st);
+    int r = cor_kubeconfig_resolve(
+        kc, &(struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES, .context = context},
+        c, &st);
 
     snprintf(message, sizeof(message), "%s", r < 0 ? cor_status_message(&st) : "");
     return r;
@@ -112,14 +113,17 @@ TEST(kubeconfig, flags_say_more_than_files)
 {
     struct cor_client_config c;
 
-    assert_int_equal(resolve_over(tuned, (struct cor_client_config_overrides){0}, &c), 0);
+    assert_int_equal(
+        resolve_over(tuned, (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES}, &c),
+        0);
     assert_string_equal(c.tls_server_name, "t");
     assert_string_equal(c.ns, "work");
     assert_null(c.exec.cluster_config);
     cor_client_config_deinit(&c);
     assert_int_equal(
         resolve_over(tuned,
-                     (struct cor_client_config_overrides){.cluster = "b", .user = "v", .ns = "m"},
+                     (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                          .cluster = "b", .user = "v", .ns = "m"},
                      &c),
         0);
     assert_string_equal(c.server, "https://b");
@@ -127,14 +131,18 @@ TEST(kubeconfig, flags_say_more_than_files)
     assert_string_equal(c.ns, "m");
     assert_string_equal(c.exec.cluster_config, "{\"k\":[1,\"x\"]}");
     cor_client_config_deinit(&c);
-    assert_int_equal(
-        resolve_over(tuned, (struct cor_client_config_overrides){.server = "https://s"}, &c), 0);
+    assert_int_equal(resolve_over(tuned,
+                                  (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                                       .server = "https://s"},
+                                  &c),
+                     0);
     assert_string_equal(c.server, "https://s");
     assert_null(c.tls_server_name);
     assert_string_equal(c.token, "t1");
     cor_client_config_deinit(&c);
     assert_int_equal(resolve_over(tuned,
-                                  (struct cor_client_config_overrides){.server = "https://s",
+                                  (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                                       .server = "https://s",
                                                                        .tls_server_name = "z"},
                                   &c),
                      0);
@@ -147,24 +155,37 @@ TEST(kubeconfig, flags_may_stand_without_a_context)
 {
     struct cor_client_config c;
 
-    assert_int_equal(
-        resolve_over("", (struct cor_client_config_overrides){.server = "http://s"}, &c), 0);
+    assert_int_equal(resolve_over("",
+                                  (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                                       .server = "http://s"},
+                                  &c),
+                     0);
     assert_string_equal(c.server, "http://s");
     assert_string_equal(c.ns, "default");
     cor_client_config_deinit(&c);
     assert_int_equal(
-        resolve_over("", (struct cor_client_config_overrides){.server = "https://s", .token = "t"},
+        resolve_over("",
+                     (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                          .server = "https://s", .token = "t"},
                      &c),
         0);
     assert_string_equal(c.token, "t");
     cor_client_config_deinit(&c);
-    assert_int_equal(resolve_over("", (struct cor_client_config_overrides){.user = "u"}, &c),
-                     -COR_ENOTFOUND);
-    assert_int_equal(resolve_over(tuned, (struct cor_client_config_overrides){.cluster = "c"}, &c),
+    assert_int_equal(
+        resolve_over(
+            "", (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES, .user = "u"}, &c),
+        -COR_ENOTFOUND);
+    assert_int_equal(resolve_over(tuned,
+                                  (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES,
+                                                                       .cluster = "c"},
+                                  &c),
                      -COR_ENOTFOUND);
     assert_string_equal(message, "cluster \"c\" does not exist");
-    assert_int_equal(resolve_over(tuned, (struct cor_client_config_overrides){.user = "w"}, &c),
-                     -COR_ENOTFOUND);
+    assert_int_equal(
+        resolve_over(tuned,
+                     (struct cor_client_config_overrides){COR_CLIENT_CONFIG_OVERRIDES, .user = "w"},
+                     &c),
+        -COR_ENOTFOUND);
     assert_string_equal(message, "user \"w\" does not exist");
 }
 
