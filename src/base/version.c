@@ -4,3 +4,8 @@ const char *cor_version(void)
 {
     return COR_VERSION;
 }
+
+unsigned cor_version_number(void)
+{
+    return COR_VERSION_NUMBER;
+}

@@ -83,12 +83,57 @@ static int check_handler(void)
                : 0;
 }
 
+/* Options that begin with their size, as both languages write them. */
+static int check_sizes(void)
+{
+#ifdef __cplusplus
+    struct cor_workqueue_opts opts = cor_workqueue_opts();
+#else
+    struct cor_workqueue_opts opts = {0};
+    static const struct cor_workqueue_opts sized = {COR_WORKQUEUE_OPTS};
+
+    if (sized.size != sizeof(opts))
+        return fail("the macro sets another size");
+#endif
+    struct cor_workqueue *q;
+
+    if (cor_workqueue_new(&opts, &q) != -COR_EINVAL)
+        return fail("options without a size were accepted");
+    opts.size = sizeof(opts);
+    if (cor_workqueue_new(&opts, &q) < 0)
+        return fail("options were not accepted");
+    cor_workqueue_free(q);
+    return 0;
+}
+
+static int check_version(void)
+{
+#if COR_VERSION_NUMBER < COR_VERSION_AT(0, 1, 0) || COR_VERSION_NUMBER > COR_VERSION_AT(1, 0, 0)
+#error "the preprocessor cannot compare versions"
+#endif
+    char text[32];
+
+    snprintf(text, sizeof(text), "%u.%u.%u", cor_version_number() >> 16,
+             cor_version_number() >> 8 & 0xff, cor_version_number() & 0xff);
+    return cor_version_number() != COR_VERSION_NUMBER || !cor_str_eqz(cor_strz(text), COR_VERSION)
+               ? fail("text and number of the version differ")
+               : 0;
+}
+
+/* The library has hidden functions of these names; the program's are its own. */
+int cor_buf_init(void);
+int cor_buf_init(void)
+{
+    return 1;
+}
+
 int main(void)
 {
     static const struct cor_mem_fns fns = {count_alloc, realloc, free};
 
     cor_mem_set(&fns);
-    if (check_object() || check_queue() || check_handler())
+    if (check_object() || check_queue() || check_handler() || check_sizes() || check_version() ||
+        cor_buf_init() != 1)
         return 1;
     if (allocations == 0)
         return fail("the allocator was not asked");

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Prints the ABI of libcoracle as its public headers declare it: every exported function with its types, every
+callback, the values of the enumerations, and size and offset of every member of every public struct (of a machine with
+64 bits). tests/library/abi.txt is the ABI that programs were promised; a change of it is a decision.
+
+abi.py SOURCE_ROOT > tests/library/abi.txt"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+STRUCT = re.compile(r"^struct (cor_\w+) \{\n(.*?)^\};", re.M | re.S)
+ENUM = re.compile(r"\benum (cor_\w+) \{(.*?)\}", re.S)
+PROTOTYPE = re.compile(r"COR_API ([^;{]*?\b(cor_\w+)\([^;]*);")
+CALLBACK = re.compile(r"^typedef [^;]*?\(\*(cor_\w+)\)[^;]*;", re.M)
+
+
+def without_comments(text):
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"\\\n", " ", text)
+    return re.sub(r"^[ \t]*#.*$", "", text, flags=re.M)
+
+
+def members(body):
+    """The names of a struct's members: `const char *a, *b;`, `void (*fn)(int, int);`, `char text[4][2];`."""
+    for statement in body.split(";"):
+        function = re.search(r"\(\*(\w+)\)\s*\(", statement)
+        if function:
+            yield function.group(1)
+        elif statement.strip():
+            for declarator in statement.split(","):
+                yield re.search(r"(\w+)\s*(\[[^\]]*\]\s*)*$", declarator).group(1)
+
+
+def words(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def program(text):
+    """A program that prints what only a compiler knows."""
+    lines = ["#include <coracle.h>", "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
+    for name, body in STRUCT.findall(text):
+        lines.append(f'printf("struct {name} %zu\\n", sizeof(struct {name}));')
+        for member in members(body):
+            where = f"offsetof(struct {name}, {member}), sizeof(((struct {name} *)0)->{member})"
+            lines.append(f'printf("struct {name}.{member} at %zu, %zu\\n", {where});')
+    for name, body in ENUM.findall(text):
+        for value in re.findall(r"^\s*(COR_\w+)\s*(?:=[^,]*)?,?\s*$", re.sub(r",", ",\n", body), re.M):
+            if not value.startswith("COR_ERR"):
+                lines.append(f'printf("enum {name} {value} %d\\n", (int){value});')
+    lines.append('#define COR_ERR_ROW(name, http, reason, retry, text) printf("error %s %d\\n", #name, COR_##name);')
+    lines.append("COR_ERRORS(COR_ERR_ROW)\nreturn 0; }")
+    return "\n".join(lines)
+
+
+def measure(root, text):
+    compiler = os.environ.get("CC", "cc").split()
+    with tempfile.TemporaryDirectory() as folder:
+        source, exe = pathlib.Path(folder) / "abi.c", pathlib.Path(folder) / "abi"
+        source.write_text(program(text))
+        subprocess.run([*compiler, f"-I{root / 'include'}", source, "-o", exe], check=True, timeout=60)
+        return subprocess.run([exe], check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+
+
+def describe(root):
+    """The lines of the ABI, sorted by name within their kind."""
+    text = "\n".join(without_comments(h.read_text()) for h in sorted((root / "include" / "coracle").glob("*.h")))
+    functions = {name: f"function {words(prototype)}" for prototype, name in PROTOTYPE.findall(text)}
+    callbacks = {m.group(1): words(m.group(0)) for m in CALLBACK.finditer(text)}
+    return [kind[name] for kind in (functions, callbacks) for name in sorted(kind)] + measure(root, text)
+
+
+if __name__ == "__main__":
+    print("\n".join(describe(pathlib.Path(sys.argv[1]))))
