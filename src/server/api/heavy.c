@@ -1,10 +1,14 @@
 /* One stage on a thread:
  *
- *   loop: copy the body, lend the call ──► thread: work ──► loop: take it back, done
+ *   loop: copy the body, lend the call ──► thread: work ──► loop: take the call back, done or next
  *
- * The call counts as one operation under way meanwhile, so that it is not freed before the end. A
- * reader that goes sets `went` alone, which only the loop looks at.
- * Failures: no memory for the copy, or no place in the queue: the stage has failed, nothing ran. */
+ * The call counts as one operation under way meanwhile, so that it is not freed before the stage
+ * has ended. When the reader goes, the loop sets `went`, which only the loop reads; the stage runs
+ * to its end, and then the call is told that its reader is gone.
+ *
+ * Failures: without memory for the copy (-COR_ENOMEM) or without a place in the queue of the
+ * threads
+ * (-COR_EBUSY, 429) nothing runs, and the stage counts as failed. */
 #include "server/api/heavy.h"
 
 #include "base/err.h"
@@ -19,13 +23,14 @@ struct cor_heavy {
     struct cor_job job;
     struct cor_call *call;
     cor_heavy_work work;
-    cor_heavy_done done;
+    cor_heavy_done done; /* NULL: `next` */
+    cor_heavy_next next;
     int result;
-    bool went;                            /* the reader, while a thread had the call */
-    const struct cor_api_request *origin; /* the request; gone with its reader */
+    bool went;                            /* the reader has gone while a thread had the call */
+    const struct cor_api_request *origin; /* the request; freed with its reader */
     struct cor_api_request request;       /* what a stage sees of it */
     struct cor_rand rand;
-    struct cor_buf bytes; /* of the request that a stage sees */
+    struct cor_buf bytes; /* the copied body and content type */
 };
 
 static struct cor_heavy *heavy_free(struct cor_heavy *heavy)
@@ -34,32 +39,48 @@ static struct cor_heavy *heavy_free(struct cor_heavy *heavy)
     return cor_free(heavy);
 }
 
-static void run(struct cor_job *job)
+/* The end of a stage whose caller gave `next`. */
+static void heavy_go_on(struct cor_call *call, int r, cor_heavy_next next)
+{
+    if (call->is_over)
+        return;
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        next(call);
+}
+
+/* On a thread. */
+static void heavy_run_job(struct cor_job *job)
 {
     struct cor_heavy *heavy = COR_CONTAINER_OF(job, struct cor_heavy, job);
 
     heavy->result = heavy->work(heavy->call);
 }
 
-static void on_done(struct cor_job *job)
+static void heavy_on_job_done(struct cor_job *job)
 {
     struct cor_heavy *heavy = COR_CONTAINER_OF(job, struct cor_heavy, job);
     struct cor_call *call = heavy->call;
     cor_heavy_done done = heavy->done;
+    cor_heavy_next next = heavy->next;
     int r = heavy->result;
 
+    assert(call->heavy == heavy && call->pending > 0 && cor_loop_is_current(call->loop->loop));
     call->heavy = NULL;
     call->req = heavy->origin;
     if (heavy->went)
         cor_call_gone(call);
     heavy_free(heavy);
-    done(call, r);
+    if (next)
+        heavy_go_on(call, r, next);
+    else
+        done(call, r);
     (void)cor_call_end_op(call);
 }
 
-/* The request without anything that goes with its reader, but for the names of `info`, which a
- * stage does not read. */
-static int copy_request(struct cor_heavy *heavy, const struct cor_api_request *req)
+/* Copies what a stage may read of the request: the method, the verb, the body and its type. */
+static int heavy_copy_request(struct cor_heavy *heavy, const struct cor_api_request *req)
 {
     struct cor_str all;
     int r;
@@ -80,8 +101,9 @@ static int copy_request(struct cor_heavy *heavy, const struct cor_api_request *r
     return r;
 }
 
-/* Whose work it is; that of system:masters and of the server itself has no share of its own. */
-static uint64_t owner_of(const struct cor_call *call)
+/* Whose share of the threads the work counts against. 0: nobody's; the work of system:masters and
+ * of the server itself is not limited. */
+static uint64_t heavy_owner(const struct cor_call *call)
 {
     const struct cor_user *user = call->req ? call->req->user : NULL;
     uint64_t hash;
@@ -92,7 +114,7 @@ static uint64_t owner_of(const struct cor_call *call)
     return hash != 0 ? hash : 1;
 }
 
-static void seed(struct cor_heavy *heavy, struct cor_rand *rand)
+static void heavy_seed(struct cor_heavy *heavy, struct cor_rand *rand)
 {
     if (rand->seeded)
         cor_rand_init_seeded(&heavy->rand, cor_rand_u64(rand));
@@ -100,23 +122,25 @@ static void seed(struct cor_heavy *heavy, struct cor_rand *rand)
         cor_rand_init(&heavy->rand);
 }
 
-int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
+static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work,
+                        cor_heavy_done done, cor_heavy_next next)
 {
     struct cor_heavy *heavy = cor_calloc(1, sizeof(*heavy));
     int r;
 
-    assert(!call->heavy && cor_loop_is_current(call->loop->loop));
+    assert(!call->heavy && !call->is_over && cor_loop_is_current(call->loop->loop));
+    assert(cor_heavy_has_threads(call) && (!done != !next));
     if (!heavy)
         return cor_status_set(&call->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
-    *heavy = (struct cor_heavy){.call = call, .work = work, .done = done};
-    heavy->job = (struct cor_job){.run = run,
-                                  .on_done = on_done,
+    *heavy = (struct cor_heavy){.call = call, .work = work, .done = done, .next = next};
+    heavy->job = (struct cor_job){.run = heavy_run_job,
+                                  .on_done = heavy_on_job_done,
                                   .loop = call->loop->loop,
                                   .bytes = bytes,
-                                  .owner = owner_of(call)};
+                                  .owner = heavy_owner(call)};
     cor_buf_init(&heavy->bytes, SIZE_MAX / 2);
-    seed(heavy, &call->loop->rand);
-    r = copy_request(heavy, call->req);
+    heavy_seed(heavy, &call->loop->rand);
+    r = heavy_copy_request(heavy, call->req);
     if (r < 0) {
         heavy_free(heavy);
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
@@ -137,18 +161,42 @@ int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, co
         RETRY_AFTER_S);
 }
 
+int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
+{
+    return heavy_submit(call, bytes, work, done, NULL);
+}
+
+static bool is_for_thread(const struct cor_call *call, size_t bytes)
+{
+    return bytes > COR_HEAVY_BYTES && cor_heavy_has_threads(call);
+}
+
 void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done)
 {
     int r;
 
     assert(!call->heavy);
-    if (bytes <= COR_HEAVY_BYTES || !cor_heavy_has_threads(call)) {
+    if (!is_for_thread(call, bytes)) {
         done(call, work(call));
         return;
     }
-    r = cor_heavy_start(call, bytes, work, done);
+    r = heavy_submit(call, bytes, work, done, NULL);
     if (r < 0)
         done(call, r);
+}
+
+void cor_heavy_then(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_next next)
+{
+    int r;
+
+    assert(!call->heavy && !call->is_over);
+    if (!is_for_thread(call, bytes)) {
+        heavy_go_on(call, work(call), next);
+        return;
+    }
+    r = heavy_submit(call, bytes, work, NULL, next);
+    if (r < 0)
+        heavy_go_on(call, r, next);
 }
 
 struct cor_rand *cor_heavy_rand(struct cor_call *call)

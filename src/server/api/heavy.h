@@ -1,10 +1,11 @@
-/* Stages of a call that may be too much for its loop: a stage over large bytes runs on one of the
- * offload threads (loop/offload.h), a small one at once on the loop.
+/* Stages of a call that may take too long for its loop: a stage over large bytes runs on one of the
+ * offload threads (loop/offload.h), a small one runs at once on the loop.
  *
- * While a thread has the call, the loop does not touch it: a reader that goes meanwhile is noted,
- * and taken notice of when the stage has ended. The request's body and its type are copied before,
- * because they go with the reader; nothing else of the request may be read by a stage but the verb.
- * What a stage may not use is what belongs to the loop: its stores, readers and variants.
+ * While a thread has the call, the loop does not touch it: when the reader goes meanwhile, this is
+ * noted and handled when the stage has ended. The request's body and its content type are copied
+ * before the stage starts, because the reader takes them along; of the request a stage may read
+ * these two, the method and the verb, and nothing else. A stage may not use what belongs to the
+ * loop: its stores, readers and variants.
  * Thread: the call's loop, except `work`. */
 #ifndef COR_SERVER_HEAVY_H
 #define COR_SERVER_HEAVY_H
@@ -21,13 +22,23 @@ typedef int (*cor_heavy_work)(struct cor_call *call);
  * answered. On the loop. The call may be ended in here. */
 typedef void (*cor_heavy_done)(struct cor_call *call, int r);
 
-/* Runs `work`, which goes over `bytes` bytes, and then `done`: before this returns when they are
- * few, else later. -COR_EBUSY (429, when the threads have too much to do) and -COR_ENOMEM are
- * failures of the stage, told to `done`. At most one stage of a call at a time. */
+/* Goes on with the call after a stage that succeeded. On the loop. */
+typedef void (*cor_heavy_next)(struct cor_call *call);
+
+/* Runs `work`, which goes over `bytes` bytes, and then calls `done`: before this returns when the
+ * bytes are few, otherwise later. -COR_EBUSY (429, when the threads have too much to do) and
+ * -COR_ENOMEM count as failures of the stage and are passed to `done`. A call has at most one stage
+ * at a time. */
 void cor_heavy_run(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done);
 
-/* The same for what was begun on the loop and is too much for it: always on a thread. 0: `done`
- * follows; or -COR_EBUSY, -COR_ENOMEM in the status (nothing follows). */
+/* As cor_heavy_run(), for what nearly all stages do next: `next` is called when the stage
+ * succeeded. When it failed, the call is answered with its status; when the reader has gone
+ * meanwhile, nothing more is done. */
+void cor_heavy_then(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_next next);
+
+/* As cor_heavy_run(), but always on a thread: for work that the loop has begun and finds to be too
+ * much. 0: `done` follows; -COR_EBUSY, -COR_ENOMEM in the status: nothing ran, and nothing follows.
+ */
 int cor_heavy_start(struct cor_call *call, size_t bytes, cor_heavy_work work, cor_heavy_done done);
 
 /* Are there threads at all? */
@@ -36,16 +47,17 @@ static inline bool cor_heavy_has_threads(const struct cor_call *call)
     return call->loop->api->offload != NULL;
 }
 
-/* Is the call on a thread now? Any thread that has the call. */
+/* Is the call on a thread now? To be asked by the thread that has the call. */
 static inline bool cor_heavy_is_running(const struct cor_call *call)
 {
     return call->heavy != NULL;
 }
 
-/* Where a stage's random numbers come from: the loop's, or those of the stage on its thread. */
+/* The random numbers that a stage uses: the loop's own on the loop, others on a thread. */
 struct cor_rand *cor_heavy_rand(struct cor_call *call);
 
-/* The reader has gone while a thread has the call: true, and it is told when the stage ends. */
+/* The reader has gone. True: a thread has the call, and cor_call_gone() follows when the stage has
+ * ended. False: no thread has the call. */
 bool cor_heavy_note_gone(struct cor_call *call);
 
 #endif

@@ -1,4 +1,12 @@
-/* Binding a pod to a node, as schedulers do: pods/binding, and its older form bindings. */
+/* Binding a pod to a node, as schedulers do: POST to pods/binding, or to its older form bindings.
+ *
+ *   read the body (a stage) ──► guaranteed update of the pod ──► 201 with a Status
+ *
+ * The step of the update refuses a pod that is being deleted, already has a node or has scheduling
+ * gates (409), and otherwise sets spec.nodeName, the condition PodScheduled and the annotations of
+ * the Binding. The Binding's uid and resourceVersion are preconditions of the update. A lost
+ * compare runs the step again on the newer pod. In a dry run the step stops instead of writing.
+ * Thread: the call's loop, except binding_read_body(). */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -28,7 +36,7 @@ static struct cor_str target_name(const struct binding_call *binding)
     return cor_convert_member(target, "name");
 }
 
-static int refuse(struct binding_call *binding, const char *why)
+static int binding_refuse(struct binding_call *binding, const char *why)
 {
     static const struct cor_gr gr = {COR_STR(""), COR_STR("pods/binding")};
 
@@ -36,20 +44,20 @@ static int refuse(struct binding_call *binding, const char *why)
                                COR_STR_ARG(binding->name), why);
 }
 
-static int check_pod(struct binding_call *binding, const struct cor_object *pod)
+static int binding_check_pod(struct binding_call *binding, const struct cor_object *pod)
 {
     struct cor_str spec = cor_object_member(pod, COR_STR("spec"));
     struct cor_str node = cor_convert_member(spec, "nodeName");
     char why[1024];
 
     if (cor_object_meta_member(pod, COR_STR("deletionTimestamp")).p)
-        return refuse(binding, "is being deleted, cannot be assigned to a host");
+        return binding_refuse(binding, "is being deleted, cannot be assigned to a host");
     if (node.n > 2) {
         snprintf(why, sizeof(why), "is already assigned to node %.*s", COR_STR_ARG(node));
-        return refuse(binding, why);
+        return binding_refuse(binding, why);
     }
     if (cor_convert_member(spec, "schedulingGates").n > 2)
-        return refuse(binding, "has non-empty .spec.schedulingGates");
+        return binding_refuse(binding, "has non-empty .spec.schedulingGates");
     return 0;
 }
 
@@ -62,18 +70,19 @@ static int merge_maps(struct cor_str map, struct cor_str more, struct cor_buf *o
                                 out, NULL, NULL);
 }
 
-struct parts {
+struct binding_parts {
     struct cor_buf annotations, spec, status;
 };
 
-static void parts_deinit(struct parts *p)
+static void binding_parts_deinit(struct binding_parts *p)
 {
     cor_buf_deinit(&p->annotations);
     cor_buf_deinit(&p->spec);
     cor_buf_deinit(&p->status);
 }
 
-static int make_parts(struct binding_call *binding, const struct cor_object *pod, struct parts *p)
+static int binding_make_parts(struct binding_call *binding, const struct cor_object *pod,
+                              struct binding_parts *p)
 {
     const struct cor_condition scheduled = {
         .type = "PodScheduled", .status = "True", .is_probed = true};
@@ -95,17 +104,17 @@ static int make_parts(struct binding_call *binding, const struct cor_object *pod
                               &p->annotations);
 }
 
-static int bind(struct binding_call *binding, const struct cor_object *pod,
-                struct cor_object **ret_bound)
+static int binding_make_pod(struct binding_call *binding, const struct cor_object *pod,
+                            struct cor_object **ret_bound)
 {
-    COR_CLEANUP(parts_deinit) struct parts p = {0};
+    COR_CLEANUP(binding_parts_deinit) struct binding_parts p = {0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(pod),
         .api_version = cor_object_api_version(pod),
         .top = cor_object_json(pod),
         .metadata = cor_object_metadata(pod),
     };
-    int r = make_parts(binding, pod, &p);
+    int r = binding_make_parts(binding, pod, &p);
 
     if (r < 0)
         return cor_status_set(&binding->call.status, r, "%s", cor_err_text(r));
@@ -116,21 +125,21 @@ static int bind(struct binding_call *binding, const struct cor_object *pod,
     return cor_object_edit(&edit, ret_bound, &binding->call.status);
 }
 
-static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void binding_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct binding_call *binding = arg;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *bound = NULL;
 
-    binding->decided = binding->call.is_over ? -COR_ECANCELED : check_pod(binding, current);
+    binding->decided = binding->call.is_over ? -COR_ECANCELED : binding_check_pod(binding, current);
     if (binding->decided == 0)
-        binding->decided = bind(binding, current, &bound);
+        binding->decided = binding_make_pod(binding, current, &bound);
     if (binding->decided == 0 && !cor_call_is_dry_run(&binding->call))
         cor_store_change_write(change, COR_STEAL(bound), 0);
     else
         cor_store_change_stop(change);
 }
 
-static void on_bound(void *arg, const struct cor_store_reply *reply)
+static void binding_on_bound(void *arg, const struct cor_store_reply *reply)
 {
     struct binding_call *binding = arg;
     struct cor_call *call = &binding->call;
@@ -149,7 +158,7 @@ static void on_bound(void *arg, const struct cor_store_reply *reply)
 }
 
 /* Upstream does not type these. */
-static int check_target(struct binding_call *binding)
+static int binding_check_target(struct binding_call *binding)
 {
     static const char *const supported[] = {"Node", "<empty>"};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
@@ -174,8 +183,8 @@ static int check_target(struct binding_call *binding)
     return cor_status_untyped(&binding->call.status, -COR_EINVAL, "%s", cor_buf_z(&text));
 }
 
-/* A stage (server/api/heavy.h). */
-static int read_body(struct cor_call *call)
+/* A stage (server/api/heavy.h): may run on another thread. */
+static int binding_read_body(struct cor_call *call)
 {
     struct binding_call *binding = (struct binding_call *)call;
     int r = cor_body_read(call, &binding->body);
@@ -188,10 +197,11 @@ static int read_body(struct cor_call *call)
     if (call->sub && !cor_str_eq(binding->name, call->name))
         return cor_status_bad_request(&call->status,
                                       "name in URL does not match name in Binding object");
-    return check_target(binding);
+    return binding_check_target(binding);
 }
 
-static int find_pod(struct binding_call *binding)
+/* Makes the pod that is bound the object of the call: its stores and its key. */
+static int binding_find_pod(struct binding_call *binding)
 {
     struct cor_call *call = &binding->call;
     int r = cor_api_backing(call->loop, cor_api_builtin(pods.group, COR_STR("v1"), pods.resource),
@@ -203,64 +213,47 @@ static int find_pod(struct binding_call *binding)
                                      binding->name, &call->key, &call->status);
 }
 
-static int start(struct binding_call *binding)
+/* After the body: starts the update. */
+static void binding_start(struct cor_call *call)
 {
-    struct cor_call *call = &binding->call;
-    COR_CLEANUP(cor_object_unrefp)
-    struct cor_object *suggestion =
-        cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
+    struct binding_call *binding = (struct binding_call *)call;
+    COR_CLEANUP(cor_object_unrefp) struct cor_object *suggestion = NULL;
     char rv[24];
     struct cor_store_update_opts opts = {
-        .suggestion = suggestion,
         .deadline_ms = call->req->deadline_ms,
-        .step = step,
-        .on_done = on_bound,
+        .step = binding_step,
+        .on_done = binding_on_bound,
         .arg = binding,
     };
 
+    if (binding_find_pod(binding) < 0) {
+        cor_call_fail(call);
+        return;
+    }
+    opts.suggestion = suggestion =
+        cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
     if (cor_object_uid(binding->body.object).n > 0)
         opts.preconditions.uid = cor_object_uid(binding->body.object);
     if (binding->body.rev > 0)
         opts.preconditions.resource_version = cor_str(
             rv, (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)binding->body.rev));
-    return cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
-}
-
-static void on_body(struct cor_call *call, int r)
-{
-    struct binding_call *binding = (struct binding_call *)call;
-
-    if (call->is_over)
+    if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0) {
+        cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
+        cor_call_fail(call);
         return;
-    if (r == 0)
-        r = find_pod(binding);
-    if (r == 0) {
-        r = start(binding);
-        if (r < 0)
-            cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
     }
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        cor_call_begin_op(call);
+    cor_call_begin_op(call);
 }
 
-static void run(struct cor_call *call)
+static void binding_run(struct cor_call *call)
 {
-    int r = cor_write_options_validate(call, "CreateOptions");
-
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+    cor_write_begin(call, "CreateOptions", binding_read_body, binding_start);
 }
 
-static void deinit(struct cor_call *call)
+static void binding_deinit(struct cor_call *call)
 {
     cor_body_deinit(&((struct binding_call *)call)->body);
 }
 
 const struct cor_verb cor_verb_binding = {
-    .size = sizeof(struct binding_call), .run = run, .deinit = deinit};
+    .size = sizeof(struct binding_call), .run = binding_run, .deinit = binding_deinit};

@@ -1,3 +1,17 @@
+/* From the bytes of a write to an object in the stored version.
+ *
+ *   cor_body_read (POST, PUT):   content type ──► JSON (YAML and protobuf are turned into it) ──►
+ *     parsed, canonical ──► kind, metadata and known members checked as upstream's decoder does ──►
+ *     version, name, namespace and resourceVersion against the URL ──► repeated fields reported ──►
+ *     converted to the stored version
+ *   cor_body_from_json (PATCH):  the same from the parsing on, with other words for refusals
+ *
+ * Each step that fails sets the call's status in upstream's words and ends the way; nothing is
+ * returned then. Which words a refusal has depends on the step at which upstream's decoder stops:
+ * "unrecognized" (no type could be read), "cannot be handled" (a member is wrong), 422 for what a
+ * patch made.
+ * The file also checks the options that all writes have (cor_write_options_validate).
+ * Thread: the thread that has the call: these functions are stages (server/api/heavy.h). */
 #include "server/verbs/body.h"
 
 #include <stdio.h>
@@ -26,7 +40,7 @@ void cor_body_deinit(struct cor_body *body)
     body->object = cor_object_unref(body->object);
 }
 
-/* The value is the list of all that were given. */
+/* Writes all values of dryRun as a JSON list, which a refusal shows; `ret_known`: all are "All". */
 static int list_dry_runs(struct cor_str query, struct cor_buf *list, bool *ret_known)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -67,7 +81,7 @@ void cor_dry_run_check(struct cor_str query, struct cor_field_errors *errs)
                                            1);
 }
 
-/* Whole characters that print; the first that does not is named. */
+/* A field manager consists of printable characters; each other character is named. */
 static void check_manager(struct cor_str manager, struct cor_field_errors *errs)
 {
     static const struct cor_field_path path = {.name = COR_STR("fieldManager")};
@@ -85,7 +99,7 @@ static void check_manager(struct cor_str manager, struct cor_field_errors *errs)
     }
 }
 
-/* Nobody should believe that a write has done more than it has. */
+/* Warns that objects of this resource are stored and nothing more. */
 static int warn_of_inert(struct cor_call *call)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -128,8 +142,8 @@ int cor_write_options_validate(struct cor_call *call, const char *kind)
 }
 
 /* `Kind in version "v1" cannot be handled as a Kind: …`; "" is the resource's own. */
-static int cannot_handle(struct cor_call *call, struct cor_str api_version, struct cor_str kind,
-                         const char *why)
+static int body_cannot_handle(struct cor_call *call, struct cor_str api_version,
+                              struct cor_str kind, const char *why)
 {
     struct cor_gv gv = {call->type->group, call->type->version};
 
@@ -142,7 +156,7 @@ static int cannot_handle(struct cor_call *call, struct cor_str api_version, stru
         COR_STR_ARG(kind), COR_STR_ARG(gv.version), COR_STR_ARG(call->type->kind), why);
 }
 
-static int unrecognized(struct cor_call *call, const char *why)
+static int body_unrecognized(struct cor_call *call, const char *why)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf summary = {0};
 
@@ -188,10 +202,10 @@ int cor_body_report_dups(struct cor_call *call, const struct cor_json_dups *dups
     if (!strict)
         return 0;
     return patched ? cor_body_refuse_patched(call, *patched, cor_buf_z(&text))
-                   : cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&text));
+                   : body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&text));
 }
 
-static int check_version(struct cor_call *call, const struct cor_object *object)
+static int body_check_version(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_str version = cor_object_api_version(object);
 
@@ -203,7 +217,7 @@ static int check_version(struct cor_call *call, const struct cor_object *object)
         COR_STR_ARG(version), COR_STR_ARG(call->type->api_version));
 }
 
-static int check_names(struct cor_call *call, const struct cor_object *object)
+static int body_check_names(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_str name = cor_object_name(object), ns = cor_object_namespace(object);
     bool is_action = call->sub && call->req->info.verb == COR_VERB_CREATE;
@@ -225,28 +239,28 @@ static int check_names(struct cor_call *call, const struct cor_object *object)
     return 0;
 }
 
-/* A new object's is only looked at when it can be read. */
-static int read_rv(struct cor_call *call, struct cor_str rv, struct cor_body *body)
+/* The resourceVersion of a new object counts only when it can be read; others must be valid. */
+static int body_read_rv(struct cor_call *call, struct cor_str rv, struct cor_body *body)
 {
     if (call->name.n == 0 && cor_str_to_u64(rv, &body->rev) < 0)
         body->rev = 0;
     return call->name.n == 0 ? 0 : cor_resource_version_parse_object(rv, &body->rev, &call->status);
 }
 
-static int check_object(struct cor_call *call, struct cor_str rv, struct cor_body *body)
+static int body_check_object(struct cor_call *call, struct cor_str rv, struct cor_body *body)
 {
-    int r = check_version(call, body->object);
+    int r = body_check_version(call, body->object);
 
     if (r == 0)
-        r = check_names(call, body->object);
+        r = body_check_names(call, body->object);
     if (r == 0)
-        r = read_rv(call, rv, body);
+        r = body_read_rv(call, rv, body);
     return r;
 }
 
 /* Kind and metadata, as far as upstream's decoder would look at them. */
-static int check_decodes(struct cor_call *call, const struct cor_object *object,
-                         struct cor_buf *why)
+static int body_check_decodes(struct cor_call *call, const struct cor_object *object,
+                              struct cor_buf *why)
 {
     struct cor_str kind = cor_object_kind(object);
     int r = cor_decode_check_type(cor_object_json(object), why);
@@ -260,8 +274,8 @@ static int check_decodes(struct cor_call *call, const struct cor_object *object,
                                             why);
 }
 
-/* What makes the object that is stored of the one that was sent; NULL: it is the same. */
-static cor_convert_fn to_stored(const struct cor_call *call, const struct cor_object *object)
+/* The function that makes the stored object from the one that was sent; NULL: they are the same. */
+static cor_convert_fn body_to_stored(const struct cor_call *call, const struct cor_object *object)
 {
     struct cor_str ignored;
 
@@ -274,9 +288,9 @@ static cor_convert_fn to_stored(const struct cor_call *call, const struct cor_ob
     return NULL;
 }
 
-static int convert(struct cor_call *call, struct cor_body *body)
+static int body_convert(struct cor_call *call, struct cor_body *body)
 {
-    cor_convert_fn fn = to_stored(call, body->object);
+    cor_convert_fn fn = body_to_stored(call, body->object);
     struct cor_object *stored;
     int r;
 
@@ -305,12 +319,12 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     if (r == -COR_EINVAL && (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
                              cor_decode_check_numbers(json, &why) < 0))
         r = cor_body_refuse_patched(call, json, cor_buf_z(&why));
-    if (r == 0 && check_decodes(call, body.object, &why) < 0)
+    if (r == 0 && body_check_decodes(call, body.object, &why) < 0)
         r = cor_body_refuse_patched(call, json, cor_buf_z(&why));
     if (r == 0)
-        r = check_object(call, rv, &body);
+        r = body_check_object(call, rv, &body);
     if (r == 0)
-        r = convert(call, &body);
+        r = body_convert(call, &body);
     if (r < 0) {
         cor_body_deinit(&body);
         return r;
@@ -319,23 +333,23 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     return 0;
 }
 
-/* Why bytes could not be made an object. */
-static int refuse_bytes(struct cor_call *call, struct cor_str json)
+/* The bytes could not be parsed as an object: finds the words that upstream has for it. */
+static int body_refuse_bytes(struct cor_call *call, struct cor_str json)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
 
     cor_buf_init(&why, WHY_MAX);
     if (cor_decode_check_bytes(json, &why) < 0)
-        return unrecognized(call, cor_buf_z(&why));
+        return body_unrecognized(call, cor_buf_z(&why));
     if (cor_decode_check_metadata(json, call->type->kind, &why) < 0 ||
         cor_decode_check_members(json, COR_JSON_ANY_ORDER, call->type, &why) < 0 ||
         cor_decode_check_numbers(json, &why) < 0)
-        return cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&why));
+        return body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&why));
     return call->status.err;
 }
 
-static int decode(struct cor_call *call, struct cor_str json, struct cor_json_dups *dups,
-                  struct cor_str *ret_rv, struct cor_object **ret_object)
+static int body_decode(struct cor_call *call, struct cor_str json, struct cor_json_dups *dups,
+                       struct cor_str *ret_rv, struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf why = {0};
     struct cor_object *object;
@@ -350,19 +364,19 @@ static int decode(struct cor_call *call, struct cor_str json, struct cor_json_du
         return r;
     r = cor_object_parse(json, NULL, dups, ret_rv, &object, &call->status);
     if (r == -COR_EINVAL)
-        return refuse_bytes(call, json);
+        return body_refuse_bytes(call, json);
     if (r < 0)
         return r;
     cor_buf_init(&why, WHY_MAX);
     if (cor_decode_check_type(cor_object_json(object), &why) < 0) {
-        r = unrecognized(call, cor_buf_z(&why));
+        r = body_unrecognized(call, cor_buf_z(&why));
     } else if (cor_gv_parse(cor_object_api_version(object), &gv, NULL) < 0) {
         (void)cor_buf_addf(&why, "unexpected GroupVersion string: %.*s",
                            COR_STR_ARG(cor_object_api_version(object)));
-        r = unrecognized(call, cor_buf_z(&why));
-    } else if (check_decodes(call, object, &why) < 0) {
-        r = cannot_handle(call, cor_object_api_version(object), cor_object_kind(object),
-                          cor_buf_z(&why));
+        r = body_unrecognized(call, cor_buf_z(&why));
+    } else if (body_check_decodes(call, object, &why) < 0) {
+        r = body_cannot_handle(call, cor_object_api_version(object), cor_object_kind(object),
+                               cor_buf_z(&why));
     }
     if (r < 0) {
         cor_object_unref(object);
@@ -373,7 +387,7 @@ static int decode(struct cor_call *call, struct cor_str json, struct cor_json_du
 }
 
 /* Each line of the decoder's report is one text: `line 3: key "a" already set in map`. */
-static int report_yaml_dups(struct cor_call *call, struct cor_str report)
+static int body_report_yaml_dups(struct cor_call *call, struct cor_str report)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     bool strict = cor_str_eq(call->opts.field_validation, COR_STR("Strict"));
@@ -384,7 +398,7 @@ static int report_yaml_dups(struct cor_call *call, struct cor_str report)
     if (strict) {
         cor_buf_init(&text, STRICT_TEXT_MAX);
         (void)cor_buf_addf(&text, "strict decoding error: %.*s", COR_STR_ARG(report));
-        return cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&text));
+        return body_cannot_handle(call, COR_STR(""), COR_STR(""), cor_buf_z(&text));
     }
     (void)cor_str_cut(&report, '\n');
     while (report.n > 0 && r == 0)
@@ -392,7 +406,7 @@ static int report_yaml_dups(struct cor_call *call, struct cor_str report)
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-static int read_yaml(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
+static int body_read_yaml(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf dups = {0};
     struct cor_yaml_error why = {.message = ""};
@@ -402,15 +416,15 @@ static int read_yaml(struct cor_call *call, struct cor_buf *scratch, struct cor_
     cor_buf_init(scratch, YAML_JSON_MAX);
     r = cor_yaml_to_json(call->req->body, scratch, &dups, &why);
     if (r == -COR_EINVAL)
-        return unrecognized(call, why.message);
+        return body_unrecognized(call, why.message);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s",
                               why.message[0] ? why.message : cor_err_text(r));
     *ret_json = cor_buf_str(scratch);
-    return report_yaml_dups(call, cor_buf_str(&dups));
+    return body_report_yaml_dups(call, cor_buf_str(&dups));
 }
 
-static int refuse_type(struct cor_call *call)
+static int body_refuse_type(struct cor_call *call)
 {
     return cor_status_set(&call->status, -COR_EMEDIATYPE,
                           "the body of the request was in an unknown format - accepted media "
@@ -418,19 +432,21 @@ static int refuse_type(struct cor_call *call)
 }
 
 /* Some kinds only; of others the client is told that it should have sent JSON. */
-static int read_protobuf(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
+static int body_read_protobuf(struct cor_call *call, struct cor_buf *scratch,
+                              struct cor_str *ret_json)
 {
     int r;
 
     cor_buf_init(scratch, YAML_JSON_MAX);
     r = cor_protobuf_to_json(call->req->body, scratch);
     if (r == -COR_ENOTSUP)
-        return refuse_type(call);
+        return body_refuse_type(call);
     if (r == -COR_EINVAL)
-        return unrecognized(call, cor_str_starts(call->req->body, COR_PROTOBUF_PREFIX)
-                                      ? "unexpected EOF"
-                                      : "provided data does not appear to be a protobuf message, "
-                                        "expected prefix [107 56 115 0]");
+        return body_unrecognized(call,
+                                 cor_str_starts(call->req->body, COR_PROTOBUF_PREFIX)
+                                     ? "unexpected EOF"
+                                     : "provided data does not appear to be a protobuf message, "
+                                       "expected prefix [107 56 115 0]");
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
     *ret_json = cor_buf_str(scratch);
@@ -442,11 +458,11 @@ int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str
     struct cor_str type = cor_media_type(call->req->content_type);
 
     if (cor_media_type_is(type, "application/yaml"))
-        return read_yaml(call, scratch, ret_json);
+        return body_read_yaml(call, scratch, ret_json);
     if (cor_media_type_is(type, "application/vnd.kubernetes.protobuf"))
-        return read_protobuf(call, scratch, ret_json);
+        return body_read_protobuf(call, scratch, ret_json);
     if (type.n > 0 && !cor_media_type_is(type, "application/json"))
-        return refuse_type(call);
+        return body_refuse_type(call);
     *ret_json = call->req->body;
     return 0;
 }
@@ -462,17 +478,30 @@ int cor_body_read(struct cor_call *call, struct cor_body *ret_body)
     cor_json_dups_init(&dups);
     r = cor_body_json(call, &scratch, &json);
     if (r == 0)
-        r = decode(call, json, scratch.n > 0 ? NULL : &dups, &rv, &body.object);
+        r = body_decode(call, json, scratch.n > 0 ? NULL : &dups, &rv, &body.object);
     if (r == 0)
-        r = check_object(call, rv, &body);
+        r = body_check_object(call, rv, &body);
     if (r == 0)
         r = cor_body_report_dups(call, &dups, "", NULL);
     if (r == 0)
-        r = convert(call, &body);
+        r = body_convert(call, &body);
     if (r < 0) {
         cor_body_deinit(&body);
         return r;
     }
     *ret_body = body;
     return 0;
+}
+
+void cor_write_begin(struct cor_call *call, const char *kind, cor_heavy_work read,
+                     cor_heavy_next next)
+{
+    int r = cor_write_options_validate(call, kind);
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_heavy_then(call, call->req->body.n, read, next);
 }

@@ -1,4 +1,6 @@
-/* ComponentStatuses: what this server knows of its parts. Only the store is one. */
+/* GET and LIST of ComponentStatuses: the store is the only component. The object is made for each
+ * request from the health check "etcd", and is listed through a cursor of one item.
+ * Thread: the call's loop. */
 #include "base/err.h"
 #include "server/verbs/list.h"
 #include "json/writer.h"
@@ -37,7 +39,7 @@ static bool is_store_ok(const struct cor_api *api, char reterr_why[COR_READY_MES
     return true;
 }
 
-static int make_object(struct component_call *c)
+static int component_make_object(struct component_call *c)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json;
     struct cor_call *call = &c->list.call;
@@ -60,7 +62,7 @@ static int make_object(struct component_call *c)
     return cor_object_from_stored(cor_buf_str(&json), 0, &c->object, NULL, &call->status);
 }
 
-static void reply_one(struct component_call *c)
+static void component_reply_one(struct component_call *c)
 {
     static const struct cor_gr gr = {COR_STR(""), COR_STR("componentstatus")};
     struct cor_call *call = &c->list.call;
@@ -73,7 +75,7 @@ static void reply_one(struct component_call *c)
     cor_call_fail(call);
 }
 
-static void reply_list(struct component_call *c)
+static void component_reply_list(struct component_call *c)
 {
     struct cor_call *call = &c->list.call;
     int r = cor_call_predicate(call, &c->list.predicate);
@@ -89,22 +91,22 @@ static void reply_list(struct component_call *c)
     cor_list_call_reply(&c->list);
 }
 
-static void run(struct cor_call *call)
+static void component_run(struct cor_call *call)
 {
     struct component_call *c = (struct component_call *)call;
     int r = cor_call_set_key(call);
 
     if (r == 0)
-        r = make_object(c);
+        r = component_make_object(c);
     if (r < 0)
         cor_call_fail(call);
     else if (call->name.n > 0)
-        reply_one(c);
+        component_reply_one(c);
     else
-        reply_list(c);
+        component_reply_list(c);
 }
 
-static void deinit(struct cor_call *call)
+static void component_deinit(struct cor_call *call)
 {
     cor_list_call_deinit(call);
     cor_object_unref(((struct component_call *)call)->object);
@@ -112,5 +114,5 @@ static void deinit(struct cor_call *call)
 
 const struct cor_verb cor_verb_component_status = {.size = sizeof(struct component_call),
                                                    .spans_max = COR_LIST_SPANS_MAX,
-                                                   .run = run,
-                                                   .deinit = deinit};
+                                                   .run = component_run,
+                                                   .deinit = component_deinit};

@@ -1,3 +1,15 @@
+/* POST: stores a new object.
+ *
+ *   read the body (a stage) ──► does the namespace accept objects? ──► make the object (a stage)
+ *   ──► store it under its key, if the key is free ──► 201 with the object
+ *
+ * A name that is generated here and is taken already is generated again, up to GENERATE_ATTEMPTS
+ * times. When a given name is taken, the object is read once more to say whether it is being
+ * deleted (409 both ways). A dry run makes and checks the same object, and then only reads whether
+ * the key is free. Every other failure of a step ends the call with its Status.
+ * Thread: the call's loop, except the two stages. */
+#include <assert.h>
+
 #include "base/err.h"
 #include "meta/key.h"
 #include "meta/object_edit.h"
@@ -13,19 +25,14 @@ struct create_call {
     struct cor_call call;
     struct cor_body body;
     struct cor_object *object; /* as it will be stored */
-    bool generates;            /* its name is made up here */
+    bool generates;            /* the name is generated here, from generateName */
     unsigned attempts;
 };
 
-static void attempt(struct create_call *create);
+static void create_attempt(struct create_call *create);
 
-static void fail(struct create_call *create)
-{
-    cor_call_fail(&create->call);
-}
-
-/* Tells an object that is going apart from one that stays. */
-static void on_existing(void *arg, const struct cor_store_reply *reply)
+/* The object that has the name was read: the refusal says whether it is being deleted. */
+static void create_on_existing(void *arg, const struct cor_store_reply *reply)
 {
     struct create_call *create = arg;
     struct cor_call *call = &create->call;
@@ -43,23 +50,24 @@ static void on_existing(void *arg, const struct cor_store_reply *reply)
                                      gr.resource);
     }
     cor_status_deinit(&again);
-    fail(create);
+    cor_call_fail(call);
 }
 
-static void look_at_existing(struct create_call *create)
+static void create_look_at_existing(struct create_call *create)
 {
     static const struct cor_store_get_opts any = {.ignore_not_found = false};
     struct cor_call *call = &create->call;
-    int r = cor_store_get(call->backing->store, cor_buf_str(&call->key), &any, on_existing, create,
-                          &call->status);
+    int r = cor_store_get(call->backing->store, cor_buf_str(&call->key), &any, create_on_existing,
+                          create, &call->status);
 
     if (r < 0)
-        fail(create);
+        cor_call_fail(call);
     else
         cor_call_begin_op(call);
 }
 
-static void exists(struct create_call *create)
+/* The name is taken: another one is generated, or the request is refused. */
+static void create_on_taken(struct create_call *create)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status plain = {0};
     struct cor_call *call = &create->call;
@@ -67,11 +75,11 @@ static void exists(struct create_call *create)
     struct cor_str name = cor_object_name(create->object);
 
     if (create->generates && create->attempts < GENERATE_ATTEMPTS) {
-        attempt(create);
+        create_attempt(create);
         return;
     }
     if (!create->generates) {
-        look_at_existing(create);
+        create_look_at_existing(create);
         return;
     }
     cor_status_already_exists(&plain, &gr, name);
@@ -80,10 +88,10 @@ static void exists(struct create_call *create)
                    cor_status_message(&plain));
     (void)cor_status_set_details(&call->status, name, gr.group, gr.resource);
     call->status.retry_after_s = 1;
-    fail(create);
+    cor_call_fail(call);
 }
 
-static void on_created(void *arg, const struct cor_store_reply *reply)
+static void create_on_stored(void *arg, const struct cor_store_reply *reply)
 {
     struct create_call *create = arg;
     struct cor_call *call = &create->call;
@@ -91,7 +99,7 @@ static void on_created(void *arg, const struct cor_store_reply *reply)
     if (!cor_call_end_op(call))
         return;
     if (reply->err == -COR_EEXIST) {
-        exists(create);
+        create_on_taken(create);
         return;
     }
     if (reply->err < 0) {
@@ -100,14 +108,14 @@ static void on_created(void *arg, const struct cor_store_reply *reply)
         cor_status_move(&call->status, reply->status);
         cor_storage_error_to_api(&call->status, COR_STORAGE_OP_CREATE, &gr,
                                  cor_object_name(create->object));
-        fail(create);
+        cor_call_fail(call);
         return;
     }
     cor_call_reply_object(call, 201, reply->object);
 }
 
-/* A dry run only looks whether the name is free. */
-static void on_dry_run(void *arg, const struct cor_store_reply *reply)
+/* A dry run only reads whether the name is free. */
+static void create_on_dry_run(void *arg, const struct cor_store_reply *reply)
 {
     struct create_call *create = arg;
     struct cor_call *call = &create->call;
@@ -118,70 +126,70 @@ static void on_dry_run(void *arg, const struct cor_store_reply *reply)
         cor_status_move(&call->status, reply->status);
         cor_call_fail_storage(call, COR_STORAGE_OP_CREATE);
     } else if (reply->object) {
-        exists(create);
+        create_on_taken(create);
     } else {
         cor_call_reply_object(call, 201, create->object);
     }
 }
 
-static int store(struct create_call *create)
+static int create_store(struct create_call *create)
 {
     static const struct cor_store_get_opts maybe = {.ignore_not_found = true};
     struct cor_call *call = &create->call;
     struct cor_str key = cor_buf_str(&call->key);
 
     if (cor_call_is_dry_run(call))
-        return cor_store_get(call->backing->store, key, &maybe, on_dry_run, create, &call->status);
+        return cor_store_get(call->backing->store, key, &maybe, create_on_dry_run, create,
+                             &call->status);
     return cor_store_create(call->backing->store, key, create->object,
                             call->res->flags & COR_API_TTL ? call->loop->api->event_ttl_s : 0,
-                            on_created, create, &call->status);
+                            create_on_stored, create, &call->status);
 }
 
 /* A stage (server/api/heavy.h). */
-static int make_object(struct cor_call *call)
+static int create_make_object(struct cor_call *call)
 {
     struct create_call *create = (struct create_call *)call;
 
     return cor_strategy_create(call, create->body.object, &create->object);
 }
 
-static void on_made(struct cor_call *call, int r)
+static void create_on_made(struct cor_call *call)
 {
     struct create_call *create = (struct create_call *)call;
-
-    if (call->is_over)
-        return;
-    if (r == 0)
-        r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
+    int r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
                               call->ns, cor_object_name(create->object), &call->key, &call->status);
+
     if (r == 0)
-        r = store(create);
+        r = create_store(create);
     if (r < 0)
-        fail(create);
+        cor_call_fail(call);
     else
         cor_call_begin_op(call);
 }
 
-static void attempt(struct create_call *create)
+static void create_attempt(struct create_call *create)
 {
     struct cor_call *call = &create->call;
 
+    assert(create->body.object && create->attempts < GENERATE_ATTEMPTS);
     create->attempts++;
     create->object = cor_object_unref(create->object);
     cor_buf_reset(&call->key);
-    cor_heavy_run(call, cor_object_json(create->body.object).n, make_object, on_made);
+    cor_heavy_then(call, cor_object_json(create->body.object).n, create_make_object,
+                   create_on_made);
 }
 
-static void on_namespace(struct cor_call *call, int err)
+static void create_on_namespace(struct cor_call *call, int err)
 {
     if (err < 0)
         cor_call_fail(call);
     else
-        attempt((struct create_call *)call);
+        create_attempt((struct create_call *)call);
 }
 
 /* A stage (server/api/heavy.h). */
-static int read_body(struct cor_call *call)
+static int create_read_body(struct cor_call *call)
 {
     struct create_call *create = (struct create_call *)call;
     int r = cor_body_read(call, &create->body);
@@ -195,33 +203,22 @@ static int read_body(struct cor_call *call)
     return 0;
 }
 
-static void on_body(struct cor_call *call, int r)
+static void create_on_body(struct cor_call *call)
 {
     struct create_call *create = (struct create_call *)call;
 
-    if (call->is_over)
-        return;
-    if (r < 0)
-        fail(create);
-    else if (cor_api_is_namespaced(call->res))
-        cor_namespace_check(call, cor_object_name(create->body.object), on_namespace);
+    if (cor_api_is_namespaced(call->res))
+        cor_namespace_check(call, cor_object_name(create->body.object), create_on_namespace);
     else
-        attempt(create);
+        create_attempt(create);
 }
 
-static void run(struct cor_call *call)
+static void create_run(struct cor_call *call)
 {
-    int r = cor_write_options_validate(call, "CreateOptions");
-
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+    cor_write_begin(call, "CreateOptions", create_read_body, create_on_body);
 }
 
-static void deinit(struct cor_call *call)
+static void create_deinit(struct cor_call *call)
 {
     struct create_call *create = (struct create_call *)call;
 
@@ -230,4 +227,4 @@ static void deinit(struct cor_call *call)
 }
 
 const struct cor_verb cor_verb_create = {
-    .size = sizeof(struct create_call), .run = run, .deinit = deinit};
+    .size = sizeof(struct create_call), .run = create_run, .deinit = create_deinit};

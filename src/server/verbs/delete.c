@@ -1,11 +1,29 @@
+/* DELETE, and the deletion of one object for DELETECOLLECTION and evictions (struct cor_delete_op).
+ *
+ *   start ──► store delete: the step judges (a stage, deletion.c)
+ *               NOW      ──► removed ──► done
+ *               PENDING  ──► the step stops; the object stays ──► done
+ *               MARK     ──► the step stops ──► store update: its step judges again
+ *                              MARK     ──► the marked object is stored ──► done
+ *                              NOW      ──► the step stops ──► store delete, as above
+ *
+ * Each change between removing and marking means that another writer came between; after ROUNDS_MAX
+ * changes the answer is 409. In a dry run a step never writes, and the answer shows the object as
+ * it would be. A step that fails, or whose reader has gone, stops with its failure in the status.
+ *
+ * on_done is called exactly once, unless the call is over: then the operation ends silently.
+ * Thread: the call's loop, except the judging of large objects (delete_op_decide) and reading of
+ * the options. */
 #include "server/verbs/delete.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "meta/key.h"
 #include "server/api/heavy.h"
 #include "json/writer.h"
 
-/* Between removing and marking; each round another writer has changed the object. */
+/* How often one request may change between removing and marking. */
 #define ROUNDS_MAX 16
 
 struct delete_call {
@@ -14,7 +32,7 @@ struct delete_call {
     struct cor_delete_op op;
 };
 
-static void forget_decision(struct cor_delete_op *op)
+static void delete_op_forget(struct cor_delete_op *op)
 {
     op->last.marked = cor_object_unref(op->last.marked);
     op->last.step = COR_DELETION_NOW;
@@ -22,14 +40,14 @@ static void forget_decision(struct cor_delete_op *op)
 
 void cor_delete_op_deinit(struct cor_delete_op *op)
 {
-    forget_decision(op);
+    delete_op_forget(op);
     op->object = cor_object_unref(op->object);
     cor_buf_deinit(&op->key);
 }
 
-static void start(struct cor_delete_op *op);
+static void delete_op_start(struct cor_delete_op *op);
 
-static void keep_object(struct cor_delete_op *op, struct cor_object *object)
+static void delete_op_keep_object(struct cor_delete_op *op, struct cor_object *object)
 {
     struct cor_object *old = op->object;
 
@@ -38,43 +56,46 @@ static void keep_object(struct cor_delete_op *op, struct cor_object *object)
 }
 
 /* A stage (server/api/heavy.h). */
-static int decide(struct cor_call *call)
+static int delete_op_decide(struct cor_call *call)
 {
     struct cor_delete_op *op = call->stage_arg;
 
     return cor_deletion_decide(call, op->options, op->object, &op->last);
 }
 
-/* Judges what is there, and then goes on with `done`, which finds the change in the operation. */
-static void judge(struct cor_delete_op *op, struct cor_store_change *change,
-                  struct cor_object *current, cor_heavy_done done)
+/* Judges the present object as a stage, and goes on with `done`, which finds the store's change in
+ * the operation. */
+static void delete_op_judge(struct cor_delete_op *op, struct cor_store_change *change,
+                            struct cor_object *current, cor_heavy_done done)
 {
-    forget_decision(op);
-    keep_object(op, current);
+    delete_op_forget(op);
+    delete_op_keep_object(op, current);
     op->change = change;
     op->call->stage_arg = op;
     if (op->call->is_over)
         done(op->call, 0);
     else
-        cor_heavy_run(op->call, cor_object_json(current).n, decide, done);
+        cor_heavy_run(op->call, cor_object_json(current).n, delete_op_decide, done);
 }
 
-/* What was decided is void when nobody waits for it any more. */
-static struct cor_delete_op *take_decision(struct cor_call *call, int r,
-                                           struct cor_store_change **ret_change)
+/* Takes operation and change out of the call. A decision that nobody waits for any more becomes a
+ * failure, so that nothing is written. */
+static struct cor_delete_op *delete_op_take_decision(struct cor_call *call, int r,
+                                                     struct cor_store_change **ret_change)
 {
     struct cor_delete_op *op = COR_STEAL(call->stage_arg);
 
+    assert(op && op->change);
     op->decided =
         call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
     *ret_change = COR_STEAL(op->change);
     return op;
 }
 
-static void on_judged_delete(struct cor_call *call, int r)
+static void delete_op_on_judged_removal(struct cor_call *call, int r)
 {
     struct cor_store_change *change;
-    struct cor_delete_op *op = take_decision(call, r, &change);
+    struct cor_delete_op *op = delete_op_take_decision(call, r, &change);
 
     if (op->decided == 0 && op->last.step == COR_DELETION_NOW && !op->options->is_dry_run)
         cor_store_change_accept(change);
@@ -82,15 +103,16 @@ static void on_judged_delete(struct cor_call *call, int r)
         cor_store_change_stop(change);
 }
 
-static void delete_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void delete_op_removal_step(void *arg, struct cor_store_change *change,
+                                   struct cor_object *current)
 {
-    judge(arg, change, current, on_judged_delete);
+    delete_op_judge(arg, change, current, delete_op_on_judged_removal);
 }
 
-static void on_judged_mark(struct cor_call *call, int r)
+static void delete_op_on_judged_mark(struct cor_call *call, int r)
 {
     struct cor_store_change *change;
-    struct cor_delete_op *op = take_decision(call, r, &change);
+    struct cor_delete_op *op = delete_op_take_decision(call, r, &change);
 
     if (op->decided == 0 && op->last.step == COR_DELETION_MARK)
         cor_store_change_write(change, cor_object_ref(op->last.marked), 0);
@@ -98,14 +120,16 @@ static void on_judged_mark(struct cor_call *call, int r)
         cor_store_change_stop(change);
 }
 
-static void mark_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void delete_op_mark_step(void *arg, struct cor_store_change *change,
+                                struct cor_object *current)
 {
-    judge(arg, change, current, on_judged_mark);
+    delete_op_judge(arg, change, current, delete_op_on_judged_mark);
 }
 
-/* A mark that was not stored shows in the answer all the same. -COR_ENOMEM: it does not; that is a
- * failure of a dry run, but not of a deletion that was done. */
-static int show_mark(struct cor_delete_op *op)
+/* Lets the answer show a mark that was not stored (a dry run, a pod that was removed at once).
+ * -COR_ENOMEM: the answer shows the object without the mark; a dry run fails by this, a deletion
+ * that was done does not. */
+static int delete_op_show_mark(struct cor_delete_op *op)
 {
     bool is_stored = op->last.step == COR_DELETION_MARK && !op->options->is_dry_run;
     struct cor_object *marked;
@@ -122,7 +146,7 @@ static int show_mark(struct cor_delete_op *op)
     return 0;
 }
 
-static void on_changed(void *arg, const struct cor_store_reply *reply)
+static void delete_op_on_changed(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_delete_op *op = arg;
     struct cor_call *call = op->call;
@@ -131,8 +155,8 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
     if (!cor_call_end_op(call))
         return;
     if (reply->err == 0) {
-        keep_object(op, reply->object);
-        (void)show_mark(op);
+        delete_op_keep_object(op, reply->object);
+        (void)delete_op_show_mark(op);
         op->on_done(op, 0);
     } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
@@ -143,23 +167,23 @@ static void on_changed(void *arg, const struct cor_store_reply *reply)
     } else if (op->last.step == COR_DELETION_PENDING) {
         op->on_done(op, 0);
     } else if (op->options->is_dry_run) {
-        op->on_done(op, show_mark(op));
+        op->on_done(op, delete_op_show_mark(op));
     } else if (++op->rounds >= ROUNDS_MAX) {
         op->on_done(op, cor_status_conflict(&call->status, &gr, call->name,
                                             "the object has been modified; please apply your "
                                             "changes to the latest version and try again"));
     } else {
-        start(op);
+        delete_op_start(op);
     }
 }
 
-static int start_marking(struct cor_delete_op *op)
+static int delete_op_mark(struct cor_delete_op *op)
 {
     struct cor_store_update_opts opts = {
         .suggestion = op->object,
         .deadline_ms = op->call->req->deadline_ms,
-        .step = mark_step,
-        .on_done = on_changed,
+        .step = delete_op_mark_step,
+        .on_done = delete_op_on_changed,
         .arg = op,
     };
 
@@ -167,7 +191,7 @@ static int start_marking(struct cor_delete_op *op)
                             &op->call->status);
 }
 
-static int start_removing(struct cor_delete_op *op)
+static int delete_op_remove(struct cor_delete_op *op)
 {
     COR_CLEANUP(cor_object_unrefp)
     struct cor_object *suggestion =
@@ -175,8 +199,8 @@ static int start_removing(struct cor_delete_op *op)
     struct cor_store_delete_opts opts = {
         .suggestion = op->object ? op->object : suggestion,
         .deadline_ms = op->call->req->deadline_ms,
-        .step = delete_step,
-        .on_done = on_changed,
+        .step = delete_op_removal_step,
+        .on_done = delete_op_on_changed,
         .arg = op,
     };
 
@@ -184,11 +208,11 @@ static int start_removing(struct cor_delete_op *op)
                             &op->call->status);
 }
 
-static void start(struct cor_delete_op *op)
+static void delete_op_start(struct cor_delete_op *op)
 {
     struct cor_gr gr = cor_api_gr(op->call->res);
     bool mark = op->last.step == COR_DELETION_MARK && !op->options->is_dry_run;
-    int r = mark ? start_marking(op) : start_removing(op);
+    int r = mark ? delete_op_mark(op) : delete_op_remove(op);
 
     if (r < 0)
         op->on_done(op, cor_storage_error_to_api(&op->call->status, COR_STORAGE_OP_DELETE, &gr,
@@ -199,15 +223,16 @@ static void start(struct cor_delete_op *op)
 
 void cor_delete_op_run(struct cor_delete_op *op, struct cor_str name)
 {
+    assert(op->call && op->options && op->on_done && op->key.n > 0 && !op->change);
     op->call->name = name;
     op->rounds = 0;
     op->was_removed = false;
     op->object = cor_object_unref(op->object);
-    forget_decision(op);
-    start(op);
+    delete_op_forget(op);
+    delete_op_start(op);
 }
 
-static int write_success(struct cor_call *call, const struct cor_object *object)
+static int delete_write_success(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_json_writer w;
 
@@ -231,7 +256,7 @@ static int write_success(struct cor_call *call, const struct cor_object *object)
     return cor_json_writer_finish(&w);
 }
 
-static void on_deleted(struct cor_delete_op *op, int err)
+static void delete_on_deleted(struct cor_delete_op *op, int err)
 {
     struct cor_call *call = op->call;
     int r;
@@ -247,7 +272,7 @@ static void on_deleted(struct cor_delete_op *op, int err)
         return;
     }
     cor_buf_reset(&call->out);
-    r = write_success(call, op->object);
+    r = delete_write_success(call, op->object);
     if (r == 0) {
         cor_call_reply_json(call, 200);
         return;
@@ -257,33 +282,28 @@ static void on_deleted(struct cor_delete_op *op, int err)
 }
 
 /* A stage (server/api/heavy.h). */
-static int read_options(struct cor_call *call)
+static int delete_read_options(struct cor_call *call)
 {
     return cor_delete_options_read(call, &((struct delete_call *)call)->options);
 }
 
-static void on_options(struct cor_call *call, int r)
+static void delete_on_options(struct cor_call *call)
 {
     struct delete_call *del = (struct delete_call *)call;
+    int r = cor_buf_adds(&del->op.key, cor_buf_str(&call->key));
 
-    if (call->is_over)
-        return;
-    if (r == 0) {
-        r = cor_buf_adds(&del->op.key, cor_buf_str(&call->key));
-        if (r < 0)
-            cor_status_set(&call->status, r, "%s", cor_err_text(r));
-    }
     if (r < 0) {
+        cor_status_set(&call->status, r, "%s", cor_err_text(r));
         cor_call_fail(call);
         return;
     }
     del->op.call = call;
     del->op.options = &del->options;
-    del->op.on_done = on_deleted;
+    del->op.on_done = delete_on_deleted;
     cor_delete_op_run(&del->op, call->name);
 }
 
-static void run(struct cor_call *call)
+static void delete_run(struct cor_call *call)
 {
     struct delete_call *del = (struct delete_call *)call;
 
@@ -291,10 +311,10 @@ static void run(struct cor_call *call)
     if (cor_call_set_key(call) < 0)
         cor_call_fail(call);
     else
-        cor_heavy_run(call, call->req->body.n, read_options, on_options);
+        cor_heavy_then(call, call->req->body.n, delete_read_options, delete_on_options);
 }
 
-static void deinit(struct cor_call *call)
+static void delete_deinit(struct cor_call *call)
 {
     struct delete_call *del = (struct delete_call *)call;
 
@@ -303,4 +323,4 @@ static void deinit(struct cor_call *call)
 }
 
 const struct cor_verb cor_verb_delete = {
-    .size = sizeof(struct delete_call), .run = run, .deinit = deinit};
+    .size = sizeof(struct delete_call), .run = delete_run, .deinit = delete_deinit};

@@ -1,3 +1,14 @@
+/* DELETECOLLECTION: lists the objects, deletes one after the other, and answers with the list as it
+ * was before.
+ *
+ *   read the options (a stage) ──► list ──► delete_next: the next object of the cursor ──► delete
+ *   it (delete.c) ──► delete_next ... ──► no more: replay the objects as the answer's list
+ *
+ * An object that is gone already (404) counts as deleted; any other failure ends the call with that
+ * failure, and what was deleted before stays deleted. After a selector has looked at many objects
+ * without a match the work goes on in the loop's next turn.
+ * The cursor holds the objects: `items` borrows them until the answer is written.
+ * Thread: the call's loop, except reading the options. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
@@ -5,15 +16,14 @@
 #include "server/verbs/delete.h"
 #include "server/verbs/list.h"
 
-/* Lists the items, deletes one after the other, and answers with the list as it was. */
 struct collection_call {
     struct cor_list_call list;
     struct cor_store_list_opts list_opts;
-    struct cor_mail turn; /* goes on in the next one, after many objects that are not selected */
+    struct cor_mail turn; /* to itself: goes on in the next turn */
     struct cor_delete_options options;
     struct cor_delete_op op;
     struct cor_list_cursor *source;
-    struct cor_list_cursor replay; /* the source's items once more */
+    struct cor_list_cursor replay; /* gives the source's items once more, for the answer */
     struct cor_object **items;     /* borrowed from the source */
     size_t nitems, cap, at;
 };
@@ -31,7 +41,7 @@ static void replay_free(struct cor_list_cursor *cursor)
 
 static const struct cor_list_cursor_ops replay_ops = {replay_next, replay_free};
 
-static int keep_item(struct collection_call *c, struct cor_object *object)
+static int collection_keep_item(struct collection_call *c, struct cor_object *object)
 {
     if (c->nitems == c->cap) {
         size_t cap = c->cap > 0 ? c->cap * 2 : 64;
@@ -46,17 +56,17 @@ static int keep_item(struct collection_call *c, struct cor_object *object)
     return 0;
 }
 
-static void delete_next(struct collection_call *c);
+static void collection_delete_next(struct collection_call *c);
 
-static void on_next_turn(struct cor_mail *mail)
+static void collection_on_turn(struct cor_mail *mail)
 {
     struct collection_call *c = COR_CONTAINER_OF(mail, struct collection_call, turn);
 
     if (cor_call_end_op(&c->list.call))
-        delete_next(c);
+        collection_delete_next(c);
 }
 
-static void delete_next(struct collection_call *c)
+static void collection_delete_next(struct collection_call *c)
 {
     struct cor_call *call = &c->list.call;
     struct cor_object *object;
@@ -67,7 +77,7 @@ static void delete_next(struct collection_call *c)
     c->source->looks_left = COR_LIST_LOOKS_AT_ONCE;
     object = cor_list_cursor_next(c->source);
     if (!object && c->source->is_paused) {
-        c->turn.on_mail = on_next_turn;
+        c->turn.on_mail = collection_on_turn;
         cor_call_begin_op(call);
         cor_loop_post_always(call->loop->loop, &c->turn);
         return;
@@ -81,7 +91,7 @@ static void delete_next(struct collection_call *c)
         cor_list_call_reply(&c->list);
         return;
     }
-    r = keep_item(c, object);
+    r = collection_keep_item(c, object);
     cor_buf_reset(&c->op.key);
     if (r < 0)
         cor_status_set(&call->status, r, "%s", cor_err_text(r));
@@ -95,7 +105,7 @@ static void delete_next(struct collection_call *c)
         cor_delete_op_run(&c->op, cor_object_name(object));
 }
 
-static void on_deleted(struct cor_delete_op *op, int err)
+static void collection_on_deleted(struct cor_delete_op *op, int err)
 {
     struct collection_call *c = COR_CONTAINER_OF(op, struct collection_call, op);
 
@@ -104,11 +114,11 @@ static void on_deleted(struct cor_delete_op *op, int err)
         return;
     }
     cor_status_deinit(&op->call->status);
-    delete_next(c);
+    collection_delete_next(c);
 }
 
-static void on_listed(void *arg, int err, struct cor_status *status,
-                      struct cor_list_cursor *take_cursor)
+static void collection_on_listed(void *arg, int err, struct cor_status *status,
+                                 struct cor_list_cursor *take_cursor)
 {
     struct collection_call *c = arg;
 
@@ -120,48 +130,41 @@ static void on_listed(void *arg, int err, struct cor_status *status,
         cor_call_fail_storage(&c->list.call, COR_STORAGE_OP_LIST);
         return;
     }
-    delete_next(c);
+    collection_delete_next(c);
 }
 
 /* A stage (server/api/heavy.h). */
-static int read_options(struct cor_call *call)
+static int collection_read_options(struct cor_call *call)
 {
     return cor_delete_options_read(call, &((struct collection_call *)call)->options);
 }
 
-static void on_options(struct cor_call *call, int r)
+static void collection_on_options(struct cor_call *call)
 {
     struct collection_call *c = (struct collection_call *)call;
 
-    if (call->is_over)
-        return;
-    if (r < 0) {
-        cor_call_fail(call);
-        return;
-    }
-    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &c->list_opts, on_listed, c,
-                        &call->status);
-    if (r < 0)
+    if (cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &c->list_opts,
+                        collection_on_listed, c, &call->status) < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
     else
         cor_call_begin_op(call);
 }
 
-static void run(struct cor_call *call)
+static void collection_run(struct cor_call *call)
 {
     struct collection_call *c = (struct collection_call *)call;
 
     cor_buf_init(&c->op.key, COR_KEY_BYTES_MAX);
     c->op.call = call;
     c->op.options = &c->options;
-    c->op.on_done = on_deleted;
+    c->op.on_done = collection_on_deleted;
     if (cor_list_call_options(&c->list, &c->list_opts) < 0)
         cor_call_fail(call);
     else
-        cor_heavy_run(call, call->req->body.n, read_options, on_options);
+        cor_heavy_then(call, call->req->body.n, collection_read_options, collection_on_options);
 }
 
-static void deinit(struct cor_call *call)
+static void collection_deinit(struct cor_call *call)
 {
     struct collection_call *c = (struct collection_call *)call;
 
@@ -174,6 +177,6 @@ static void deinit(struct cor_call *call)
 
 const struct cor_verb cor_verb_delete_collection = {.size = sizeof(struct collection_call),
                                                     .spans_max = COR_LIST_SPANS_MAX,
-                                                    .run = run,
-                                                    .deinit = deinit,
+                                                    .run = collection_run,
+                                                    .deinit = collection_deinit,
                                                     .held = cor_list_call_held};

@@ -1,4 +1,14 @@
+/* The options of a deletion: from the body of a DELETE (DeleteOptions in JSON, YAML or protobuf),
+ * else from its query, or from a member of an Eviction.
+ *
+ * Flow for a body: to JSON ──► canonical ──► its kind must be DeleteOptions or absent ──► each
+ * member is read with its Go type. A member of the wrong type is refused (400) in the words of Go's
+ * decoder; values that are not allowed are gathered as field errors (422). Unknown members are
+ * ignored. The result owns its strings; on failure there is nothing to release.
+ * Thread: the thread that has the call (a stage). */
 #include "server/verbs/delete_options.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -22,7 +32,7 @@ void cor_delete_options_deinit(struct cor_delete_options *options)
     *options = (struct cor_delete_options){0};
 }
 
-/* `policy` was given; an empty one is refused too. */
+/* The propagation policy was given; an empty one is refused too. */
 static void read_policy(struct cor_str policy, struct cor_delete_options *options,
                         struct cor_field_errors *errs)
 {
@@ -59,7 +69,8 @@ static void read_dry_run(struct cor_str value, struct cor_delete_options *option
     }
 }
 
-static struct cor_str get(struct cor_str object, const char *key)
+/* A member that is there and not null; p == NULL: there is none. */
+static struct cor_str member_of(struct cor_str object, const char *key)
 {
     struct cor_str value;
 
@@ -75,18 +86,18 @@ static int copy_text(struct cor_str text, char **ret)
     return *ret ? 0 : -COR_ENOMEM;
 }
 
-/* Where options stand: alone as the body of a DELETE, or as a member of an Eviction. */
+/* Where the options come from: the body of a DELETE, or a member of an Eviction. */
 struct place {
     struct cor_call *call;
     bool in_eviction;
 };
 
 /* `type` is the Go struct that has the member, `path` the way to it within the options. */
-static int refuse_field(const struct place *at, const char *type, const char *path,
-                        struct cor_str value, const char *go_type)
+static int refuse_member(const struct place *at, const char *type, const char *path,
+                         struct cor_str value, const char *go_type)
 {
     const char *got = cor_json_go_type(cor_json_type(value));
-    /* Of a number that an integer does not hold, Go also says which one it is. */
+    /* Go names a number that an integer cannot hold. */
     bool is_shown = cor_json_type(value) == COR_JSON_NUMBER && strcmp(go_type, "int64") == 0;
     int shown = is_shown ? (int)value.n : 0;
 
@@ -106,32 +117,32 @@ static int refuse_field(const struct place *at, const char *type, const char *pa
 static int read_preconditions(const struct place *at, struct cor_str preconditions,
                               struct cor_delete_options *options)
 {
-    struct cor_str uid = get(preconditions, "uid");
-    struct cor_str version = get(preconditions, "resourceVersion"), raw;
+    struct cor_str uid = member_of(preconditions, "uid");
+    struct cor_str version = member_of(preconditions, "resourceVersion"), raw;
     int r = 0;
 
     if (uid.p && cor_json_to_raw(uid, &raw) < 0)
-        return refuse_field(at, "Preconditions", "preconditions.uid", uid, "types.UID");
+        return refuse_member(at, "Preconditions", "preconditions.uid", uid, "types.UID");
     if (uid.p)
         r = copy_text(raw, &options->uid);
     if (r == 0 && version.p && cor_json_to_raw(version, &raw) < 0)
-        return refuse_field(at, "Preconditions", "preconditions.resourceVersion", version,
-                            "string");
+        return refuse_member(at, "Preconditions", "preconditions.resourceVersion", version,
+                             "string");
     if (r == 0 && version.p)
         r = copy_text(raw, &options->resource_version);
     return r < 0 ? cor_status_set(&at->call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
 /* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
-static int check_kind(struct cor_call *call, struct cor_str json)
+static int check_options_kind(struct cor_call *call, struct cor_str json)
 {
     struct cor_gv gv;
     struct cor_str kind = COR_STR(""), version = COR_STR("meta.k8s.io/v1");
 
-    if (get(json, "kind").p)
-        (void)cor_json_to_raw(get(json, "kind"), &kind);
-    if (get(json, "apiVersion").p)
-        (void)cor_json_to_raw(get(json, "apiVersion"), &version);
+    if (member_of(json, "kind").p)
+        (void)cor_json_to_raw(member_of(json, "kind"), &kind);
+    if (member_of(json, "apiVersion").p)
+        (void)cor_json_to_raw(member_of(json, "apiVersion"), &version);
     if (cor_gv_parse(version, &gv, NULL) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL,
                                   "unexpected GroupVersion string: %.*s", COR_STR_ARG(version));
@@ -142,32 +153,33 @@ static int check_kind(struct cor_call *call, struct cor_str json)
                               COR_STR_ARG(kind), COR_STR_ARG(version));
 }
 
-static int from_json(const struct place *at, struct cor_str json,
-                     struct cor_delete_options *options, struct cor_field_errors *errs)
+static int delete_options_from_json(const struct place *at, struct cor_str json,
+                                    struct cor_delete_options *options,
+                                    struct cor_field_errors *errs)
 {
-    struct cor_str grace = get(json, "gracePeriodSeconds");
-    struct cor_str policy = get(json, "propagationPolicy"), raw = COR_STR("");
-    struct cor_str orphan = get(json, "orphanDependents");
-    struct cor_str preconditions = get(json, "preconditions");
-    struct cor_str dry_run = get(json, "dryRun");
-    struct cor_str ignore = get(json, IGNORE_READ_ERROR);
+    struct cor_str grace = member_of(json, "gracePeriodSeconds");
+    struct cor_str policy = member_of(json, "propagationPolicy"), raw = COR_STR("");
+    struct cor_str orphan = member_of(json, "orphanDependents");
+    struct cor_str preconditions = member_of(json, "preconditions");
+    struct cor_str dry_run = member_of(json, "dryRun");
+    struct cor_str ignore = member_of(json, IGNORE_READ_ERROR);
     bool b = false;
 
     if (grace.p && cor_json_to_i64(grace, &options->grace_s) < 0)
-        return refuse_field(at, "DeleteOptions", "gracePeriodSeconds", grace, "int64");
+        return refuse_member(at, "DeleteOptions", "gracePeriodSeconds", grace, "int64");
     if (policy.p && cor_json_to_raw(policy, &raw) < 0)
-        return refuse_field(at, "DeleteOptions", "propagationPolicy", policy,
-                            "v1.DeletionPropagation");
+        return refuse_member(at, "DeleteOptions", "propagationPolicy", policy,
+                             "v1.DeletionPropagation");
     if (orphan.p && cor_json_to_bool(orphan, &b) < 0)
-        return refuse_field(at, "DeleteOptions", "orphanDependents", orphan, "bool");
+        return refuse_member(at, "DeleteOptions", "orphanDependents", orphan, "bool");
     if (preconditions.p && cor_json_type(preconditions) != COR_JSON_OBJECT)
-        return refuse_field(at, "DeleteOptions", "preconditions", preconditions,
-                            "v1.Preconditions");
+        return refuse_member(at, "DeleteOptions", "preconditions", preconditions,
+                             "v1.Preconditions");
     if (dry_run.p && cor_json_type(dry_run) != COR_JSON_ARRAY)
-        return refuse_field(at, "DeleteOptions", "dryRun", dry_run, "[]string");
+        return refuse_member(at, "DeleteOptions", "dryRun", dry_run, "[]string");
     /* Upstream's gate of this option is off, and so it does nothing; its type is checked. */
     if (ignore.p && cor_json_type(ignore) != COR_JSON_BOOL)
-        return refuse_field(at, "DeleteOptions", IGNORE_READ_ERROR, ignore, "bool");
+        return refuse_member(at, "DeleteOptions", IGNORE_READ_ERROR, ignore, "bool");
     options->has_grace = grace.p != NULL;
     if (orphan.p)
         options->orphan_dependents = b ? COR_TRUE : COR_FALSE;
@@ -178,8 +190,8 @@ static int from_json(const struct place *at, struct cor_str json,
     return preconditions.p ? read_preconditions(at, preconditions, options) : 0;
 }
 
-static int from_body(struct cor_call *call, struct cor_delete_options *options,
-                     struct cor_field_errors *errs)
+static int delete_options_from_body(struct cor_call *call, struct cor_delete_options *options,
+                                    struct cor_field_errors *errs)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0}, why = {0};
     const struct place at = {.call = call};
@@ -201,13 +213,13 @@ static int from_body(struct cor_call *call, struct cor_delete_options *options,
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
     if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
-    r = check_kind(call, cor_buf_str(&json));
-    return r < 0 ? r : from_json(&at, cor_buf_str(&json), options, errs);
+    r = check_options_kind(call, cor_buf_str(&json));
+    return r < 0 ? r : delete_options_from_json(&at, cor_buf_str(&json), options, errs);
 }
 
-/* Preconditions stand in the query under their own names. */
-static int from_query(struct cor_call *call, struct cor_delete_options *options,
-                      struct cor_field_errors *errs)
+/* The query has the preconditions under the names uid and resourceVersion. */
+static int delete_options_from_query(struct cor_call *call, struct cor_delete_options *options,
+                                     struct cor_field_errors *errs)
 {
     const struct cor_api_options *o = &call->opts;
     int r = 0;
@@ -241,9 +253,10 @@ static int warn_of_orphans(struct cor_call *call, const struct cor_delete_option
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-/* Takes what was read, or releases it with what is wrong in the call's status. */
-static int finish(struct cor_call *call, int r, const struct cor_field_errors *errs,
-                  struct cor_delete_options *take_options, struct cor_delete_options *ret_options)
+/* Gives the options to the caller, or releases them when there is a failure or a field error. */
+static int delete_options_finish(struct cor_call *call, int r, const struct cor_field_errors *errs,
+                                 struct cor_delete_options *take_options,
+                                 struct cor_delete_options *ret_options)
 {
     static const struct cor_gk gk = {COR_STR("meta.k8s.io"), COR_STR("DeleteOptions")};
 
@@ -265,11 +278,11 @@ int cor_delete_options_from(struct cor_call *call, struct cor_str json,
     int r;
 
     if (cor_json_type(json) == COR_JSON_OBJECT || cor_json_type(json) == COR_JSON_NULL)
-        r = from_json(&at, json, &options, &errs);
+        r = delete_options_from_json(&at, json, &options, &errs);
     else
-        r = refuse_field(&at, "Eviction", "", json, "v1.DeleteOptions");
+        r = refuse_member(&at, "Eviction", "", json, "v1.DeleteOptions");
 
-    return finish(call, r, &errs, &options, ret_options);
+    return delete_options_finish(call, r, &errs, &options, ret_options);
 }
 
 int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options)
@@ -278,10 +291,11 @@ int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *re
     struct cor_delete_options options = {0};
     int r = 0;
 
+    assert(call->req);
     if (call->req->body.n > 0)
-        r = from_body(call, &options, &errs);
+        r = delete_options_from_body(call, &options, &errs);
     else
-        r = from_query(call, &options, &errs);
-    r = finish(call, r, &errs, &options, ret_options);
+        r = delete_options_from_query(call, &options, &errs);
+    r = delete_options_finish(call, r, &errs, &options, ret_options);
     return r < 0 ? r : warn_of_orphans(call, &options);
 }

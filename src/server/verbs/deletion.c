@@ -1,5 +1,20 @@
+/* What a deletion does to an object in a given state. The order of decisions, as upstream's:
+ *
+ *   1. preconditions (uid, resourceVersion): 409 when they do not match;
+ *   2. namespaces: the cluster's own are refused (403); one that is not being deleted is marked;
+ *      one that still has spec.finalizers stays as it is;
+ *   3. graceful kinds (pods): the grace period is computed, or the deletion is under way already
+ *      and the request does not shorten it;
+ *   4. finalizers: `orphan` and `foregroundDeletion` are set or removed as the options ask;
+ *   5. without finalizers and without a grace period the object is removed now, else it is marked
+ *      with deletionTimestamp and stays.
+ * A mark that changes nothing means that the object is left as it is.
+ *
+ * Nothing is stored here: delete.c runs the decision inside a store operation and again when the
+ * object has changed. Thread: the call's loop, or a thread that has the call (a stage). */
 #include "server/verbs/deletion.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -63,7 +78,7 @@ static bool should_wait_for_dependents(struct cor_call *call, const struct cor_d
     return has_finalizer(finalizers, FOREGROUND) && !has_finalizer(finalizers, ORPHAN);
 }
 
-/* The finalizers as they have to be for this deletion; `ret_n` of them. */
+/* Writes the finalizers that this deletion leaves; `ret_n` is their number. */
 static int write_finalizers(struct cor_call *call, const struct cor_delete_options *o,
                             struct cor_str old, struct cor_buf *out, size_t *ret_n)
 {
@@ -105,7 +120,7 @@ static struct cor_str text_at(const struct cor_object *object, const char *part,
     return raw;
 }
 
-/* How long a pod may take to go. */
+/* How many seconds a pod has to end by itself. */
 static int64_t pod_grace(const struct cor_object *pod, const struct cor_delete_options *o)
 {
     struct cor_str spec = cor_object_member(pod, COR_STR("spec")), value;
@@ -182,7 +197,8 @@ static int64_t deletion_time(const struct cor_object *object, int64_t otherwise)
     return at;
 }
 
-/* A namespace stays until its controller has emptied it. */
+/* A namespace is marked, and stays until its controller has emptied it and removed
+ * spec.finalizers. */
 static int decide_namespace(struct cor_call *call, const struct cor_object *object,
                             struct cor_deletion *ret)
 {
@@ -203,7 +219,8 @@ static int decide_namespace(struct cor_call *call, const struct cor_object *obje
     return 0;
 }
 
-/* With a grace period: how long, and is it under way already? */
+/* Computes the grace period into `mark`. True: the deletion is under way already, and this request
+ * does not shorten its period, so that nothing changes. */
 static bool grace_pending(const struct cor_object *object, const struct cor_delete_options *o,
                           struct mark *mark, int64_t now_s)
 {
@@ -233,8 +250,8 @@ static bool grace_pending(const struct cor_object *object, const struct cor_dele
     return false;
 }
 
-static int decide(struct cor_call *call, const struct cor_delete_options *o,
-                  const struct cor_object *object, struct cor_deletion *ret)
+static int decide_object(struct cor_call *call, const struct cor_delete_options *o,
+                         const struct cor_object *object, struct cor_deletion *ret)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf finalizers = {0};
     struct cor_str old = cor_object_meta_member(object, COR_STR("finalizers"));
@@ -284,6 +301,7 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
     struct cor_gr gr = cor_api_gr(call->res);
     int r = cor_deletion_check_preconditions(call, options, object);
 
+    assert(call->stored && object);
     *ret_deletion = (struct cor_deletion){.step = COR_DELETION_NOW};
     if (r < 0)
         return r;
@@ -295,8 +313,8 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
         if (r < 0 || ret_deletion->step != COR_DELETION_NOW)
             return r;
     }
-    r = decide(call, options, object, ret_deletion);
-    /* Marking what is marked already changes nothing. */
+    r = decide_object(call, options, object, ret_deletion);
+    /* The same mark is there already: nothing has to be stored. */
     if (r == 0 && ret_deletion->step == COR_DELETION_MARK &&
         cor_object_same_stored(ret_deletion->marked, object)) {
         ret_deletion->marked = cor_object_unref(ret_deletion->marked);

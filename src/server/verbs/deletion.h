@@ -1,6 +1,6 @@
-/* What a deletion does to an object in a given state: it goes at once, it is marked and stays for
- * its finalizers or its grace period, or it is on its way already.
- * Thread: the call's loop. */
+/* What a deletion does to an object in a given state: the object is removed at once, it is marked
+ * and stays for its finalizers or its grace period, or it stays as it is because it is being
+ * deleted already. Thread: the thread that has the call. */
 #ifndef COR_SERVER_DELETION_H
 #define COR_SERVER_DELETION_H
 
@@ -18,8 +18,8 @@ struct cor_deletion {
                                   answer shows of a pod; NULL: nothing is marked */
 };
 
-/* Is it the object, and the state of it, that the options ask for? 0, -COR_ECONFLICT (409) in the
- * call's status. */
+/* Is this the object, and the state of the object, that the options ask for? 0, -COR_ECONFLICT
+ * (409) in the call's status. */
 int cor_deletion_check_preconditions(struct cor_call *call,
                                      const struct cor_delete_options *options,
                                      const struct cor_object *object);

@@ -1,5 +1,13 @@
+/* A disruption budget as JSON bytes: reads its spec and status, and makes the budget that an
+ * eviction stores when it takes a disruption.
+ *
+ * cor_disruption_take() checks in upstream's order: is the status as new as the spec, is
+ * disruptionsAllowed not negative, are there few enough unconfirmed evictions, is a disruption
+ * left. Then it makes the status with one disruption less, the pod in disruptedPods, and, when none
+ * is left, the condition DisruptionAllowed=False. Nothing is kept: all functions are pure. */
 #include "server/verbs/disruption.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -22,7 +30,8 @@ static struct cor_str status_of(const struct cor_object *budget)
     return cor_object_member(budget, COR_STR("status"));
 }
 
-static int64_t number(struct cor_str object, const char *key)
+/* A number of the object, 0 when it has none. */
+static int64_t member_number(struct cor_str object, const char *key)
 {
     struct cor_str value = cor_convert_member(object, key);
     int64_t n;
@@ -49,10 +58,10 @@ bool cor_disruption_spares_unready(const struct cor_object *budget)
 {
     struct cor_str policy = cor_convert_member(cor_object_member(budget, COR_STR("spec")),
                                                "unhealthyPodEvictionPolicy");
-    int64_t wanted = number(status_of(budget), "desiredHealthy");
+    int64_t wanted = member_number(status_of(budget), "desiredHealthy");
 
     return cor_str_eq(policy.p ? policy : COR_STR(""), COR_STR("\"AlwaysAllow\"")) ||
-           (wanted > 0 && number(status_of(budget), "currentHealthy") >= wanted);
+           (wanted > 0 && member_number(status_of(budget), "currentHealthy") >= wanted);
 }
 
 int cor_disruption_is_behind(struct cor_str budget, struct cor_status *st)
@@ -67,7 +76,7 @@ int cor_disruption_is_behind(struct cor_str budget, struct cor_status *st)
     return r;
 }
 
-static int refuse_last(const struct cor_object *budget, struct cor_status *st)
+static int disruption_refuse_last(const struct cor_object *budget, struct cor_status *st)
 {
     char text[512];
     int r = cor_status_too_many_requests(st, VIOLATES, 0);
@@ -75,8 +84,8 @@ static int refuse_last(const struct cor_object *budget, struct cor_status *st)
     snprintf(text, sizeof(text),
              "The disruption budget %.*s needs %lld healthy pods and has %lld currently",
              COR_STR_ARG(cor_object_name(budget)),
-             (long long)number(status_of(budget), "desiredHealthy"),
-             (long long)number(status_of(budget), "currentHealthy"));
+             (long long)member_number(status_of(budget), "desiredHealthy"),
+             (long long)member_number(status_of(budget), "currentHealthy"));
     (void)cor_status_add_cause(st, CAUSE, text, NULL);
     return r;
 }
@@ -92,13 +101,13 @@ static size_t count_members(struct cor_str object)
     return n;
 }
 
-static int check(const struct cor_object *budget, struct cor_status *st)
+static int disruption_check(const struct cor_object *budget, struct cor_status *st)
 {
     static const struct cor_gr gr = {COR_STR("policy"), COR_STR("poddisruptionbudget")};
     struct cor_str status = status_of(budget), name = cor_object_name(budget);
-    int64_t allowed = number(status, "disruptionsAllowed");
+    int64_t allowed = member_number(status, "disruptionsAllowed");
 
-    if (number(status, "observedGeneration") <
+    if (member_number(status, "observedGeneration") <
         cor_object_meta_int(budget, COR_STR("generation"), 0))
         return cor_disruption_is_behind(name, st);
     if (allowed < 0)
@@ -107,22 +116,23 @@ static int check(const struct cor_object *budget, struct cor_status *st)
         return cor_status_forbidden(st, &gr, name,
                                     "DisruptedPods map too big - too many evictions not confirmed "
                                     "by PDB controller");
-    return allowed == 0 ? refuse_last(budget, st) : 0;
+    return allowed == 0 ? disruption_refuse_last(budget, st) : 0;
 }
 
-struct parts {
+struct status_parts {
     char allowed[24];
     struct cor_buf pods, conditions, status;
 };
 
-static void parts_deinit(struct parts *p)
+static void status_parts_deinit(struct status_parts *p)
 {
     cor_buf_deinit(&p->pods);
     cor_buf_deinit(&p->conditions);
     cor_buf_deinit(&p->status);
 }
 
-static int note_pod(struct cor_str pods, struct cor_str pod, int64_t now_s, struct cor_buf *out)
+static int disruption_add_pod(struct cor_str pods, struct cor_str pod, int64_t now_s,
+                              struct cor_buf *out)
 {
     char text[COR_TIME_TEXT_MAX], quoted[COR_TIME_TEXT_MAX + 2];
     struct cor_str now = cor_time_print(now_s, text);
@@ -133,26 +143,26 @@ static int note_pod(struct cor_str pods, struct cor_str pod, int64_t now_s, stru
     return cor_edits_apply(&edits, pods.p ? pods : COR_STR("{}"), out);
 }
 
-/* The status with one disruption less, and this pod among those that go. */
-static int make_status(const struct cor_object *budget, struct cor_str pod, int64_t now_s,
-                       struct parts *p)
+/* The status with one disruption less, and with this pod among those that are being evicted. */
+static int disruption_make_status(const struct cor_object *budget, struct cor_str pod,
+                                  int64_t now_s, struct status_parts *p)
 {
     const struct cor_condition none_left = {
         .type = "DisruptionAllowed",
         .status = "False",
         .reason = "InsufficientPods",
         .message = "",
-        .observed_generation = number(status_of(budget), "observedGeneration"),
+        .observed_generation = member_number(status_of(budget), "observedGeneration"),
     };
     struct cor_str status = status_of(budget);
-    int64_t left = number(status, "disruptionsAllowed") - 1;
+    int64_t left = member_number(status, "disruptionsAllowed") - 1;
     struct cor_edits edits = {.n = 0};
     int r;
 
     cor_buf_init(&p->pods, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&p->conditions, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&p->status, COR_OBJECT_BYTES_MAX_DEFAULT);
-    r = note_pod(cor_convert_member(status, "disruptedPods"), pod, now_s, &p->pods);
+    r = disruption_add_pod(cor_convert_member(status, "disruptedPods"), pod, now_s, &p->pods);
     if (r == 0 && left == 0) {
         r = cor_condition_set(cor_convert_member(status, "conditions"), &none_left, now_s,
                               &p->conditions);
@@ -167,18 +177,20 @@ static int make_status(const struct cor_object *budget, struct cor_str pod, int6
 int cor_disruption_take(const struct cor_object *budget, struct cor_str pod, int64_t now_s,
                         struct cor_object **ret_budget, struct cor_status *reterr_status)
 {
-    COR_CLEANUP(parts_deinit) struct parts p = {0};
+    COR_CLEANUP(status_parts_deinit) struct status_parts p = {0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(budget),
         .api_version = cor_object_api_version(budget),
         .top = cor_object_json(budget),
         .metadata = cor_object_metadata(budget),
     };
-    int r = check(budget, reterr_status);
+    int r;
 
+    assert(pod.n > 0);
+    r = disruption_check(budget, reterr_status);
     if (r < 0)
         return r;
-    r = make_status(budget, pod, now_s, &p);
+    r = disruption_make_status(budget, pod, now_s, &p);
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&p.status));

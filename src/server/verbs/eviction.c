@@ -1,8 +1,41 @@
-/* An eviction: a deletion that asks the pod's disruption budget first.
+/* clang-format off */
+/* POST pods/eviction: deletes a pod if its disruption budget (PodDisruptionBudget, PDB) permits it.
  *
- * read the pod -> (its phase needs no budget | list the budgets -> take a disruption) -> mark the
- * pod with a condition -> delete it. Another writer in between sends it back to the start, a
- * bounded number of times. */
+ *   read the body (a stage)
+ *         │
+ *   ┌──► read the pod ── terminal phase, or deletion has begun ───────────────┐ no budget is asked
+ *   │     │          └── Pending ──► pin the pod's revision ──────────────────┤
+ *   │     ▼                                                                   │
+ *   │  list the budgets of the namespace, choose the one that selects the pod │
+ *   │     │  none ────────────────────────────────────────────────────────────┤
+ *   │     │  the pod is not ready and the budget spares such pods             │
+ *   │     │             └──► pin the pod's revision ──────────────────────────┤
+ *   │     ▼                                                                   │
+ *   │  take a disruption: guaranteed update of the budget's status ───────────┤
+ *   │                                                                         ▼
+ *   │        mark: guaranteed update that sets the pod's condition DisruptionTarget
+ *   │                                                                         ▼
+ *   └── 409 and may_retry ◄──────────────────────────────── delete the pod ──► 201 with a Status
+ *
+ * "Pin" means that the deletion gets the judged resourceVersion as a precondition, unless the
+ * client gave one: the pod is deleted in the state that was judged, or not at all.
+ *
+ * What happens when a step fails:
+ *   - reading, listing, storing: the store's failure is the answer, as of any verb;
+ *   - more than one budget selects the pod: 500 in upstream's words;
+ *   - the budget has no disruption left, or its status is older than its spec: 429 (disruption.c);
+ *   - the pod changed between judging and deleting (409): if no budget was involved (`may_retry`)
+ *     the eviction begins again with a newer pod, at most ROUNDS_MAX times, otherwise the client
+ *     gets the 409. A budget that spared an unready pod answers 429 instead, because the pod may
+ *     have become ready;
+ *   - the deletion fails after a disruption was taken: the disruption stays taken, as upstream's;
+ *     the disruption controller gives it back when the pod does not go.
+ * In a dry run nothing is stored: the budget's step stops, marking is left out, and the deletion is
+ * a dry run.
+ * Thread: the call's loop, except eviction_read_body(). Every callback of the store begins with
+ * cor_call_end_op() and returns when the reader has gone. */
+/* clang-format on */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -26,31 +59,33 @@ struct eviction_call {
     struct cor_body body;
     struct cor_delete_options options;
     struct cor_delete_op op;
-    struct cor_object *pod;         /* as it was read */
+    struct cor_object *pod;         /* as it was read last */
     struct cor_backing *budgets;    /* where budgets live */
     struct cor_list_cursor *cursor; /* over those of the namespace */
-    struct cor_object *budget;      /* the pod's; NULL: it has none, or needs none */
+    struct cor_object *budget;      /* the pod's; NULL: it has none, or none was asked */
     struct cor_buf budget_key;
-    bool has_revision; /* the client itself asks for a revision of the pod */
-    bool may_retry;    /* no budget was asked: another state of the pod may be judged anew */
-    bool is_spared;    /* the budget lets it go because it is not ready */
+    bool has_revision; /* the client gave a resourceVersion as a precondition */
+    bool may_retry;    /* no budget was asked, so that a newer state of the pod may be judged */
+    bool is_spared;    /* the budget spares unready pods, and the pod is not ready */
     int decided;       /* how the last step ended; < 0: its failure is in the status */
     unsigned rounds;
 };
 
-static void read_pod(struct eviction_call *ev);
+static void eviction_read_pod(struct eviction_call *ev);
 
-static void again_or_fail(struct eviction_call *ev)
+/* After a failure that is in the status: begins again with a newer pod, or answers. */
+static void eviction_again_or_fail(struct eviction_call *ev)
 {
     struct cor_call *call = &ev->call;
 
     if (call->status.err == -COR_ECONFLICT && ev->may_retry && ++ev->rounds < ROUNDS_MAX)
-        read_pod(ev);
+        eviction_read_pod(ev);
     else
         cor_call_fail(call);
 }
 
-static int set_revision(struct eviction_call *ev, const struct cor_object *pod)
+/* Lets the deletion remove `pod` in this state only. 0, or -COR_ENOMEM in the status. */
+static int eviction_pin(struct eviction_call *ev, const struct cor_object *pod)
 {
     struct cor_str rv = cor_object_resource_version(pod);
 
@@ -61,7 +96,7 @@ static int set_revision(struct eviction_call *ev, const struct cor_object *pod)
     return cor_status_set(&ev->call.status, -COR_ENOMEM, "out of memory");
 }
 
-static void on_deleted(struct cor_delete_op *op, int err)
+static void eviction_on_deleted(struct cor_delete_op *op, int err)
 {
     struct eviction_call *ev = COR_CONTAINER_OF(op, struct eviction_call, op);
 
@@ -74,16 +109,12 @@ static void on_deleted(struct cor_delete_op *op, int err)
         cor_call_fail(op->call);
         return;
     }
-    again_or_fail(ev);
+    eviction_again_or_fail(ev);
 }
 
-static void start_deletion(struct eviction_call *ev)
-{
-    cor_delete_op_run(&ev->op, ev->call.name);
-}
-
-static int mark_pod(struct eviction_call *ev, const struct cor_object *pod,
-                    struct cor_object **ret_marked)
+/* The pod with the condition that tells its owner why it goes. 0, or a failure in the status. */
+static int eviction_make_mark(struct eviction_call *ev, const struct cor_object *pod,
+                              struct cor_object **ret_marked)
 {
     const struct cor_condition target = {.type = "DisruptionTarget",
                                          .status = "True",
@@ -108,7 +139,8 @@ static int mark_pod(struct eviction_call *ev, const struct cor_object *pod,
     return cor_object_edit(&edit, ret_marked, &ev->call.status);
 }
 
-static void mark_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void eviction_mark_step(void *arg, struct cor_store_change *change,
+                               struct cor_object *current)
 {
     struct eviction_call *ev = arg;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *marked = NULL;
@@ -117,14 +149,14 @@ static void mark_step(void *arg, struct cor_store_change *change, struct cor_obj
                       ? -COR_ECANCELED
                       : cor_deletion_check_preconditions(&ev->call, &ev->options, current);
     if (ev->decided == 0)
-        ev->decided = mark_pod(ev, current, &marked);
+        ev->decided = eviction_make_mark(ev, current, &marked);
     if (ev->decided == 0)
         cor_store_change_write(change, COR_STEAL(marked), 0);
     else
         cor_store_change_stop(change);
 }
 
-static void on_marked(void *arg, const struct cor_store_reply *reply)
+static void eviction_on_marked(void *arg, const struct cor_store_reply *reply)
 {
     struct eviction_call *ev = arg;
     struct cor_call *call = &ev->call;
@@ -136,27 +168,29 @@ static void on_marked(void *arg, const struct cor_store_reply *reply)
         cor_status_move(&call->status, reply->status);
         r = cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, call->name);
     }
+    /* The mark has made a new revision: the precondition moves along with it. */
     if (r == 0 && ev->options.resource_version)
-        r = set_revision(ev, reply->object);
+        r = eviction_pin(ev, reply->object);
     if (r == 0)
-        start_deletion(ev);
+        cor_delete_op_run(&ev->op, ev->call.name);
     else
-        again_or_fail(ev);
+        eviction_again_or_fail(ev);
 }
 
-static void start_marking(struct eviction_call *ev)
+static void eviction_mark(struct eviction_call *ev)
 {
     struct cor_call *call = &ev->call;
     struct cor_store_update_opts opts = {
         .suggestion = ev->pod,
         .deadline_ms = call->req->deadline_ms,
-        .step = mark_step,
-        .on_done = on_marked,
+        .step = eviction_mark_step,
+        .on_done = eviction_on_marked,
         .arg = ev,
     };
 
+    assert(ev->pod);
     if (ev->options.is_dry_run) {
-        start_deletion(ev);
+        cor_delete_op_run(&ev->op, ev->call.name);
         return;
     }
     if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0)
@@ -165,16 +199,17 @@ static void start_marking(struct eviction_call *ev)
         cor_call_begin_op(call);
 }
 
-/* The pod as it was judged, or none. */
-static void mark_this_state(struct eviction_call *ev)
+/* Marks and deletes the pod only in the state that was judged. */
+static void eviction_mark_pinned(struct eviction_call *ev)
 {
-    if (!ev->has_revision && set_revision(ev, ev->pod) < 0)
+    if (!ev->has_revision && eviction_pin(ev, ev->pod) < 0)
         cor_call_fail(&ev->call);
     else
-        start_marking(ev);
+        eviction_mark(ev);
 }
 
-static void budget_step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void eviction_budget_step(void *arg, struct cor_store_change *change,
+                                 struct cor_object *current)
 {
     struct eviction_call *ev = arg;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *taken = NULL;
@@ -189,7 +224,7 @@ static void budget_step(void *arg, struct cor_store_change *change, struct cor_o
         cor_store_change_stop(change);
 }
 
-static void on_budget(void *arg, const struct cor_store_reply *reply)
+static void eviction_on_budget(void *arg, const struct cor_store_reply *reply)
 {
     static const struct cor_gr gr = {COR_STR("policy"), COR_STR("poddisruptionbudgets")};
     struct eviction_call *ev = arg;
@@ -198,7 +233,7 @@ static void on_budget(void *arg, const struct cor_store_reply *reply)
     if (!cor_call_end_op(call))
         return;
     if (reply->err == 0 || (reply->was_stopped && ev->decided == 0)) {
-        start_marking(ev);
+        eviction_mark(ev);
         return;
     }
     if (!reply->was_stopped) {
@@ -209,18 +244,19 @@ static void on_budget(void *arg, const struct cor_store_reply *reply)
     cor_call_fail(call);
 }
 
-static void take_disruption(struct eviction_call *ev)
+static void eviction_take_disruption(struct eviction_call *ev)
 {
     struct cor_call *call = &ev->call;
     struct cor_store_update_opts opts = {
         .suggestion = ev->budget,
         .deadline_ms = call->req->deadline_ms,
-        .step = budget_step,
-        .on_done = on_budget,
+        .step = eviction_budget_step,
+        .on_done = eviction_on_budget,
         .arg = ev,
     };
     int r;
 
+    assert(ev->budget && ev->budgets);
     cor_buf_reset(&ev->budget_key);
     r = cor_key_of_object(cor_buf_str(&ev->budgets->prefix), true, call->ns,
                           cor_object_name(ev->budget), &ev->budget_key, &call->status);
@@ -241,8 +277,9 @@ static bool is_ready(const struct cor_object *pod)
     return ready.p && cor_str_eq(ready, COR_STR("\"True\""));
 }
 
-/* The one budget that selects the pod. 0, or a failure in the status. */
-static int choose_budget(struct eviction_call *ev)
+/* Finds the one budget that selects the pod; `budget` stays NULL when none does. 0, or a failure in
+ * the status. */
+static int eviction_choose_budget(struct eviction_call *ev)
 {
     struct cor_call *call = &ev->call;
     struct cor_object *budget;
@@ -264,8 +301,8 @@ static int choose_budget(struct eviction_call *ev)
     return 0;
 }
 
-static void on_budgets(void *arg, int err, struct cor_status *status,
-                       struct cor_list_cursor *take_cursor)
+static void eviction_on_budgets(void *arg, int err, struct cor_status *status,
+                                struct cor_list_cursor *take_cursor)
 {
     struct eviction_call *ev = arg;
     struct cor_call *call = &ev->call;
@@ -279,20 +316,20 @@ static void on_budgets(void *arg, int err, struct cor_status *status,
         cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
         return;
     }
-    if (choose_budget(ev) < 0) {
+    if (eviction_choose_budget(ev) < 0) {
         cor_call_fail(call);
         return;
     }
     ev->is_spared = ev->budget && !is_ready(ev->pod) && cor_disruption_spares_unready(ev->budget);
     if (ev->is_spared)
-        mark_this_state(ev);
+        eviction_mark_pinned(ev);
     else if (ev->budget)
-        take_disruption(ev);
+        eviction_take_disruption(ev);
     else
-        start_marking(ev);
+        eviction_mark(ev);
 }
 
-static void list_budgets(struct eviction_call *ev)
+static void eviction_list_budgets(struct eviction_call *ev)
 {
     struct cor_call *call = &ev->call;
     struct cor_store_list_opts opts = {.options = {.recursive = true},
@@ -310,8 +347,8 @@ static void list_budgets(struct eviction_call *ev)
             cor_status_set(&call->status, r, "%s", cor_err_text(r));
     }
     if (r == 0)
-        r = cor_reader_list(ev->budgets->reader, cor_buf_str(&ev->budget_key), &opts, on_budgets,
-                            ev, &call->status);
+        r = cor_reader_list(ev->budgets->reader, cor_buf_str(&ev->budget_key), &opts,
+                            eviction_on_budgets, ev, &call->status);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
     else
@@ -326,11 +363,11 @@ static bool is_phase(const struct cor_object *pod, const char *phase)
            cor_str_eqz(raw, phase);
 }
 
-static void on_pod(void *arg, const struct cor_store_reply *reply)
+static void eviction_on_pod(void *arg, const struct cor_store_reply *reply)
 {
     struct eviction_call *ev = arg;
     struct cor_call *call = &ev->call;
-    bool is_over;
+    bool is_ended;
 
     if (!cor_call_end_op(call))
         return;
@@ -341,25 +378,26 @@ static void on_pod(void *arg, const struct cor_store_reply *reply)
     }
     cor_object_unref(ev->pod);
     ev->pod = cor_object_ref(reply->object);
-    is_over = is_phase(ev->pod, "Succeeded") || is_phase(ev->pod, "Failed") ||
-              cor_object_meta_member(ev->pod, COR_STR("deletionTimestamp")).p;
-    ev->may_retry = !ev->has_revision && (is_over || is_phase(ev->pod, "Pending"));
-    if (is_over)
-        start_marking(ev);
+    /* Such a pod runs nothing that a budget could protect. */
+    is_ended = is_phase(ev->pod, "Succeeded") || is_phase(ev->pod, "Failed") ||
+               cor_object_meta_member(ev->pod, COR_STR("deletionTimestamp")).p;
+    ev->may_retry = !ev->has_revision && (is_ended || is_phase(ev->pod, "Pending"));
+    if (is_ended)
+        eviction_mark(ev);
     else if (is_phase(ev->pod, "Pending"))
-        mark_this_state(ev);
+        eviction_mark_pinned(ev);
     else
-        list_budgets(ev);
+        eviction_list_budgets(ev);
 }
 
-static void read_pod(struct eviction_call *ev)
+static void eviction_read_pod(struct eviction_call *ev)
 {
     static const struct cor_store_get_opts latest = {.ignore_not_found = false};
     struct cor_call *call = &ev->call;
 
     if (!ev->has_revision)
         ev->options.resource_version = cor_free(ev->options.resource_version);
-    if (cor_reader_get(call->backing->reader, cor_buf_str(&call->key), &latest, on_pod, ev,
+    if (cor_reader_get(call->backing->reader, cor_buf_str(&call->key), &latest, eviction_on_pod, ev,
                        &call->status) < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_GET);
     else
@@ -367,7 +405,7 @@ static void read_pod(struct eviction_call *ev)
 }
 
 /* A stage (server/api/heavy.h). */
-static int read_body(struct cor_call *call)
+static int eviction_read_body(struct cor_call *call)
 {
     struct eviction_call *ev = (struct eviction_call *)call;
     struct cor_str options;
@@ -390,35 +428,25 @@ static int read_body(struct cor_call *call)
     return r;
 }
 
-static void on_body(struct cor_call *call, int r)
+static void eviction_on_body(struct cor_call *call)
 {
-    if (call->is_over)
-        return;
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        read_pod((struct eviction_call *)call);
+    eviction_read_pod((struct eviction_call *)call);
 }
 
-static void run(struct cor_call *call)
+static void eviction_run(struct cor_call *call)
 {
     struct eviction_call *ev = (struct eviction_call *)call;
-    int r = cor_write_options_validate(call, "CreateOptions");
 
+    assert(call->sub && call->backing);
     cor_buf_init(&ev->op.key, COR_KEY_BYTES_MAX);
     cor_buf_init(&ev->budget_key, COR_KEY_BYTES_MAX);
     ev->op.call = call;
     ev->op.options = &ev->options;
-    ev->op.on_done = on_deleted;
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+    ev->op.on_done = eviction_on_deleted;
+    cor_write_begin(call, "CreateOptions", eviction_read_body, eviction_on_body);
 }
 
-static void deinit(struct cor_call *call)
+static void eviction_deinit(struct cor_call *call)
 {
     struct eviction_call *ev = (struct eviction_call *)call;
 
@@ -432,4 +460,4 @@ static void deinit(struct cor_call *call)
 }
 
 const struct cor_verb cor_verb_eviction = {
-    .size = sizeof(struct eviction_call), .run = run, .deinit = deinit};
+    .size = sizeof(struct eviction_call), .run = eviction_run, .deinit = eviction_deinit};

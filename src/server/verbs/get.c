@@ -1,6 +1,8 @@
+/* GET of one object: reads it from the reader of its resource (cache or store) and answers with it.
+ * Thread: the call's loop. */
 #include "server/api/call.h"
 
-static void on_got(void *arg, const struct cor_store_reply *reply)
+static void get_on_object(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_call *call = arg;
 
@@ -14,7 +16,7 @@ static void on_got(void *arg, const struct cor_store_reply *reply)
     cor_call_reply_object(call, 200, reply->object);
 }
 
-static void run(struct cor_call *call)
+static void get_run(struct cor_call *call)
 {
     struct cor_store_get_opts opts = {.resource_version = call->opts.resource_version};
     int r = cor_call_set_key(call);
@@ -26,7 +28,7 @@ static void run(struct cor_call *call)
         cor_call_fail(call);
         return;
     }
-    r = cor_reader_get(call->backing->reader, cor_buf_str(&call->key), &opts, on_got, call,
+    r = cor_reader_get(call->backing->reader, cor_buf_str(&call->key), &opts, get_on_object, call,
                        &call->status);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_GET);
@@ -34,4 +36,4 @@ static void run(struct cor_call *call)
         cor_call_begin_op(call);
 }
 
-const struct cor_verb cor_verb_get = {.size = sizeof(struct cor_call), .run = run};
+const struct cor_verb cor_verb_get = {.size = sizeof(struct cor_call), .run = get_run};

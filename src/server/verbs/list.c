@@ -1,5 +1,29 @@
+/* LIST: reads a cursor from the reader of the resource, and writes its objects as they are asked
+ * for by the sink. DELETECOLLECTION and ComponentStatus write their lists through the same
+ * functions.
+ *
+ *   list_run ──► cor_reader_list ──► on a cursor: head `{...,"items":[` ──► list_refill, again and
+ *   again: the next items, and at the end the tail `]}`
+ *
+ * Three ways to write items, chosen by list_refill() and cor_list_call_reply():
+ *   - plain JSON of the stored version: spans of the objects' own bytes, nothing is copied
+ *     (list_refill_spans);
+ *   - indented JSON, tables, other versions: text in `call->out`, about BYTES_AT_ONCE at a time
+ *     (list_refill_text); an item over COR_HEAVY_BYTES is written by an offload thread between two
+ *     pieces;
+ *   - YAML, which cannot be written item by item: the whole list is gathered first, by an offload
+ *     thread when it is more than COR_HEAVY_BYTES (list_reply_whole).
+ *
+ * A selector may look at COR_LIST_LOOKS_AT_ONCE objects in one turn of the loop; then the cursor is
+ * paused, and the list goes on in the next turn (list_wait_for_turn).
+ *
+ * Failures: before the head is sent, a Status; afterwards the answer is cut, so that it cannot be
+ * mistaken for a whole list. The same happens when the cache ends a list whose reader is too slow
+ * (cor_list_call_lost).
+ * Thread: the call's loop, except list_write_large() and list_write_rest(). */
 #include "server/verbs/list.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -7,14 +31,15 @@
 #include "server/api/heavy.h"
 #include "json/pretty.h"
 
-/* Items that are written at once: each takes up to four spans. */
+/* Items per refill: each takes up to four spans. */
 #define ITEMS_AT_ONCE (COR_LIST_SPANS_MAX / 4 - 2)
-/* Of those that are made in a buffer first. */
+/* Bytes per refill when the text is made in a buffer. */
 #define BYTES_AT_ONCE (64u * 1024)
-/* What a thread that gathers a whole list is charged with: how much it will be is not known. */
+/* The bytes that the stage which gathers a whole list is charged with: its size is not known yet.
+ */
 #define WHOLE_BYTES (8u << 20)
 
-static int write_head(struct cor_list_call *list)
+static int list_write_head(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
     const struct cor_list_cursor *cursor = list->cursor;
@@ -58,12 +83,13 @@ static int write_head(struct cor_list_call *list)
         cor_json_key(&w, COR_STR("items"));
     }
     cor_json_begin_array(&w);
-    /* What is open is closed by the tail. */
+    /* Object and array stay open: the tail closes them. */
     return w.error;
 }
 
-/* The bytes as they are stored: nothing is written that is not there already. */
-static void add_item_spans(struct cor_list_call *list, const struct cor_object *object)
+/* An item as spans of the object's own bytes. A list item has no kind and apiVersion: `{` and the
+ * bytes after the type part. */
+static void list_add_item_spans(struct cor_list_call *list, const struct cor_object *object)
 {
     struct cor_call *call = &list->call;
     struct cor_str json = cor_object_json(object);
@@ -82,8 +108,8 @@ static void add_item_spans(struct cor_list_call *list, const struct cor_object *
 }
 
 /* One item as text without indentation, at the end of `out`. */
-static int write_item(struct cor_list_call *list, const struct cor_object *object,
-                      struct cor_buf *out)
+static int list_write_item(struct cor_list_call *list, const struct cor_object *object,
+                           struct cor_buf *out)
 {
     struct cor_call *call = &list->call;
     struct cor_table_opts opts = {
@@ -112,35 +138,35 @@ static int write_item(struct cor_list_call *list, const struct cor_object *objec
     return 0;
 }
 
-/* Rows and metadata are made of the object in the form that was asked for. */
-static int write_converted_item(struct cor_list_call *list, const struct cor_object *object,
-                                struct cor_buf *out)
+/* Table rows and metadata are made from the object in the version of the request. */
+static int list_write_converted_item(struct cor_list_call *list, const struct cor_object *object,
+                                     struct cor_buf *out)
 {
     struct cor_call *call = &list->call;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *made = NULL;
     int r;
 
     if (!call->conversion || call->accept.view == COR_VIEW_OBJECT)
-        return write_item(list, object, out);
+        return list_write_item(list, object, out);
     r = cor_convert_object(call->conversion->from_stored, call->type->kind, call->type->api_version,
                            object, &made);
-    return r < 0 ? r : write_item(list, made, out);
+    return r < 0 ? r : list_write_item(list, made, out);
 }
 
-static int write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
+static int list_write_pretty_item(struct cor_list_call *list, const struct cor_object *object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf item = {0};
     int r;
 
     cor_buf_init(&item, COR_CALL_OUT_MAX);
-    r = write_converted_item(list, object, &item);
+    r = list_write_converted_item(list, object, &item);
     if (r == 0)
         r = cor_buf_addz(&list->call.out, list->is_begun ? ",\n    " : "\n    ");
     list->is_begun = true;
     return r < 0 ? r : cor_json_pretty(cor_buf_str(&item), 2, &list->call.out);
 }
 
-static void on_turn(struct cor_mail *mail)
+static void list_on_turn(struct cor_mail *mail)
 {
     struct cor_list_call *list = COR_CONTAINER_OF(mail, struct cor_list_call, turn);
 
@@ -149,28 +175,29 @@ static void on_turn(struct cor_mail *mail)
         cor_call_pump(&list->call);
 }
 
-/* The selector has looked at enough objects for one turn. */
-static int wait_for_turn(struct cor_list_call *list)
+/* The selector has looked at enough objects for one turn: goes on in the next one. */
+static int list_wait_for_turn(struct cor_list_call *list)
 {
+    assert(!list->is_waiting);
     list->cursor->is_paused = false;
     list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
     list->is_waiting = true;
-    list->turn.on_mail = on_turn;
+    list->turn.on_mail = list_on_turn;
     cor_call_begin_op(&list->call);
     cor_loop_post_always(list->call.loop->loop, &list->turn);
     return COR_REFILL_WAIT;
 }
 
-static int refill_spans(struct cor_list_call *list)
+static int list_refill_spans(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
     struct cor_object *object;
     size_t n = 0;
 
     while (n++ < ITEMS_AT_ONCE && (object = cor_list_cursor_next(list->cursor)))
-        add_item_spans(list, object);
+        list_add_item_spans(list, object);
     if (list->cursor->is_paused)
-        return call->nspans > 0 ? 1 : wait_for_turn(list);
+        return call->nspans > 0 ? 1 : list_wait_for_turn(list);
     if (n <= ITEMS_AT_ONCE) {
         cor_call_add_span(call, COR_STR("]}\n"));
         list->is_done = true;
@@ -178,28 +205,28 @@ static int refill_spans(struct cor_list_call *list)
     return 1;
 }
 
-static int write_text_item(struct cor_list_call *list, const struct cor_object *object)
+static int list_write_text_item(struct cor_list_call *list, const struct cor_object *object)
 {
     struct cor_call *call = &list->call;
     int r = 0;
 
     if (call->accept.is_pretty)
-        return write_pretty_item(list, object);
+        return list_write_pretty_item(list, object);
     if (list->is_begun)
         r = cor_buf_addc(&call->out, ',');
     list->is_begun = true;
-    return r < 0 ? r : write_converted_item(list, object, &call->out);
+    return r < 0 ? r : list_write_converted_item(list, object, &call->out);
 }
 
 /* A stage (server/api/heavy.h). */
-static int write_large(struct cor_call *call)
+static int list_write_large(struct cor_call *call)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
 
-    return write_text_item(list, list->large);
+    return list_write_text_item(list, list->large);
 }
 
-static void on_large(struct cor_call *call, int r)
+static void list_on_large(struct cor_call *call, int r)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
 
@@ -214,14 +241,14 @@ static void on_large(struct cor_call *call, int r)
     cor_call_pump(call);
 }
 
-/* An item whose text takes too long for the loop. */
-static int start_large(struct cor_list_call *list, struct cor_object *object)
+/* Lets a thread write an item whose text takes too long for the loop. */
+static int list_start_large(struct cor_list_call *list, struct cor_object *object)
 {
     struct cor_call *call = &list->call;
     int r;
 
     list->large = object;
-    r = cor_heavy_start(call, cor_object_json(object).n, write_large, on_large);
+    r = cor_heavy_start(call, cor_object_json(object).n, list_write_large, list_on_large);
     return r < 0 ? r : COR_REFILL_WAIT;
 }
 
@@ -231,7 +258,7 @@ static bool is_large(const struct cor_call *call, const struct cor_object *objec
            cor_object_json(object).n > COR_HEAVY_BYTES;
 }
 
-static int refill_text(struct cor_list_call *list)
+static int list_refill_text(struct cor_list_call *list)
 {
     struct cor_call *call = &list->call;
     struct cor_object *object = NULL;
@@ -240,11 +267,11 @@ static int refill_text(struct cor_list_call *list)
     cor_buf_reset(&call->out);
     while (r == 0 && call->out.n < BYTES_AT_ONCE && (object = cor_list_cursor_next(list->cursor))) {
         if (is_large(call, object))
-            return start_large(list, object);
-        r = write_text_item(list, object);
+            return list_start_large(list, object);
+        r = list_write_text_item(list, object);
     }
     if (r == 0 && list->cursor->is_paused && call->out.n == 0)
-        return wait_for_turn(list);
+        return list_wait_for_turn(list);
     if (r == 0 && !object && !list->cursor->is_paused) {
         list->is_done = true;
         if (!call->accept.is_pretty)
@@ -258,7 +285,7 @@ static int refill_text(struct cor_list_call *list)
     return 1;
 }
 
-static int refill(struct cor_call *call)
+static int list_refill(struct cor_call *call)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
 
@@ -267,14 +294,14 @@ static int refill(struct cor_call *call)
     if (list->is_waiting)
         return COR_REFILL_WAIT;
     if (list->cursor->is_paused)
-        return wait_for_turn(list);
+        return list_wait_for_turn(list);
     if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE || call->conversion)
-        return refill_text(list);
-    return refill_spans(list);
+        return list_refill_text(list);
+    return list_refill_spans(list);
 }
 
 /* The open head `{…:[` becomes indented text that the items follow. */
-static int make_head_pretty(struct cor_call *call)
+static int list_indent_head(struct cor_call *call)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf pretty = {0};
     size_t n = call->out.n - 1; /* the bracket */
@@ -288,9 +315,8 @@ static int make_head_pretty(struct cor_call *call)
     return r < 0 ? r : cor_buf_adds(&call->out, cor_buf_str(&pretty));
 }
 
-/* The whole list as one text, until there are `bytes_max` of it: YAML cannot be written item by
- * item. */
-static int write_whole(struct cor_list_call *list, size_t bytes_max)
+/* Gathers the list as one text in `out`, until that is longer than `bytes_max`. */
+static int list_write_whole(struct cor_list_call *list, size_t bytes_max)
 {
     struct cor_call *call = &list->call;
     struct cor_object *object = NULL;
@@ -301,7 +327,7 @@ static int write_whole(struct cor_list_call *list, size_t bytes_max)
             r = cor_buf_addc(&call->out, ',');
         list->is_begun = true;
         if (r == 0)
-            r = write_converted_item(list, object, &call->out);
+            r = list_write_converted_item(list, object, &call->out);
     }
     if (r < 0 || object || list->cursor->is_paused)
         return r;
@@ -309,16 +335,16 @@ static int write_whole(struct cor_list_call *list, size_t bytes_max)
     return cor_buf_addz(&call->out, "]}");
 }
 
-/* A stage (server/api/heavy.h). A snapshot is read from any thread. */
-static int write_rest(struct cor_call *call)
+/* A stage (server/api/heavy.h). The cursor is a snapshot, which any thread may read. */
+static int list_write_rest(struct cor_call *call)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
 
     list->cursor->is_bounded = list->cursor->is_paused = false;
-    return write_whole(list, SIZE_MAX);
+    return list_write_whole(list, SIZE_MAX);
 }
 
-static void on_whole(struct cor_call *call, int r)
+static void list_on_whole(struct cor_call *call, int r)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
 
@@ -334,19 +360,19 @@ static void on_whole(struct cor_call *call, int r)
     cor_call_reply_json(call, 200);
 }
 
-/* What is little, or soon found, is gathered here; the rest of what is more by a thread. */
-static void reply_whole(struct cor_list_call *list)
+/* Gathers a short list on the loop; a thread goes on with a long one. */
+static void list_reply_whole(struct cor_list_call *list)
 {
-    int r = write_whole(list, COR_HEAVY_BYTES);
+    int r = list_write_whole(list, COR_HEAVY_BYTES);
 
     if (r < 0 || list->is_done)
-        on_whole(&list->call, r);
+        list_on_whole(&list->call, r);
     else
-        cor_heavy_run(&list->call, WHOLE_BYTES, write_rest, on_whole);
+        cor_heavy_run(&list->call, WHOLE_BYTES, list_write_rest, list_on_whole);
 }
 
-/* A list that is cut short must not look whole: the client repeats it. One that is being made, in
- * this turn, in the next or by a thread, is not slow. */
+/* A list that is cut short must not look whole, so that the client repeats it. A list whose output
+ * does not wait for its reader is still being made, and is not cut. */
 bool cor_list_call_lost(void *arg)
 {
     struct cor_list_call *list = arg;
@@ -362,22 +388,23 @@ void cor_list_call_reply(struct cor_list_call *list)
     struct cor_call *call = &list->call;
     int r;
 
+    assert(list->cursor && !list->is_begun && !call->refill);
     cor_buf_reset(&call->out);
     list->cursor->is_bounded = true;
     list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
-    r = write_head(list);
+    r = list_write_head(list);
     if (r == 0 && call->accept.is_yaml) {
-        reply_whole(list);
+        list_reply_whole(list);
         return;
     }
     if (r == 0 && call->accept.is_pretty)
-        r = make_head_pretty(call);
+        r = list_indent_head(call);
     if (r < 0) {
         cor_status_set(&call->status, r, "%s", cor_err_text(r));
         cor_call_fail(call);
         return;
     }
-    call->refill = refill;
+    call->refill = list_refill;
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
     list->cursor->on_lost = cor_list_call_lost;
@@ -386,8 +413,8 @@ void cor_list_call_reply(struct cor_list_call *list)
     cor_call_pump(call);
 }
 
-static void on_listed(void *arg, int err, struct cor_status *status,
-                      struct cor_list_cursor *take_cursor)
+static void list_on_cursor(void *arg, int err, struct cor_status *status,
+                           struct cor_list_cursor *take_cursor)
 {
     struct cor_list_call *list = arg;
 
@@ -433,7 +460,7 @@ int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts
     return cor_call_narrow(call, &list->predicate, &ret_opts->options.recursive);
 }
 
-static void run(struct cor_call *call)
+static void list_run(struct cor_call *call)
 {
     struct cor_list_call *list = (struct cor_list_call *)call;
     struct cor_store_list_opts opts;
@@ -443,7 +470,7 @@ static void run(struct cor_call *call)
         cor_call_fail(call);
         return;
     }
-    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &opts, on_listed, list,
+    r = cor_reader_list(call->backing->reader, cor_buf_str(&call->key), &opts, list_on_cursor, list,
                         &call->status);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_LIST);
@@ -468,6 +495,6 @@ size_t cor_list_call_held(struct cor_call *call)
 
 const struct cor_verb cor_verb_list = {.size = sizeof(struct cor_list_call),
                                        .spans_max = COR_LIST_SPANS_MAX,
-                                       .run = run,
+                                       .run = list_run,
                                        .deinit = cor_list_call_deinit,
                                        .held = cor_list_call_held};

@@ -1,3 +1,12 @@
+/* PATCH: JSON patch, merge patch and strategic merge patch. The content type chooses the patch, the
+ * options are checked and the patch is copied; then update.c runs a guaranteed update whose step
+ * calls patch_apply(): the present object in the version of the request, patched, is read like a
+ * body. The step may run several times, each time on a newer object.
+ *
+ * Failures: another content type is refused with 415; a patch that is not well-formed with 400; one
+ * that cannot be applied with 422 in upstream's words, which do not give the reason; what the patch
+ * makes is judged like a body.
+ * Thread: the call's loop; patch_apply() also on another thread (a stage of update.c). */
 #include "json/patch.h"
 
 #include "base/err.h"
@@ -7,8 +16,8 @@
 #define JSON_PATCH  "application/json-patch+json"
 #define MERGE_PATCH "application/merge-patch+json"
 #define STRATEGIC   "application/strategic-merge-patch+json"
-/* An object, a patch and what its copies add together: what is made of them is judged as a body is,
- * and refused for its size in the same words. */
+/* What an object, a patch and the copies of a JSON patch can add up to. The result is judged like a
+ * body, and refused for its size in the same words. */
 #define PATCHED_BYTES_MAX (8u << 20)
 
 typedef int (*patch_fn)(struct cor_str doc, struct cor_str patch,
@@ -19,11 +28,11 @@ struct patch_call {
     struct cor_update_call update;
     patch_fn patch; /* NULL: strategic merge, which also needs the type */
     bool is_json_patch;
-    struct cor_buf text; /* of the patch: it outlives the request */
+    struct cor_buf text; /* the patch, copied: steps may run after the request is freed */
 };
 
-/* Upstream drops the reason why a patch does not apply. */
-static int refuse(struct cor_call *call, int r, const struct cor_json_patch_error *why)
+/* Upstream does not say why a patch cannot be applied. */
+static int patch_refuse(struct cor_call *call, int r, const struct cor_json_patch_error *why)
 {
     if (r == -COR_EINVAL)
         return cor_status_bad_request(&call->status, "%s", why->message);
@@ -39,7 +48,8 @@ static int refuse(struct cor_call *call, int r, const struct cor_json_patch_erro
     return cor_status_set(&call->status, r, "%s", cor_err_text(r));
 }
 
-static int apply(struct cor_update_call *update, struct cor_object *current)
+/* Makes the body of the update from the present object. 0, or a failure in the status. */
+static int patch_apply(struct cor_update_call *update, struct cor_object *current)
 {
     static const struct cor_json_limits limits = {COR_JSON_PATCH_COPY_BYTES_MAX,
                                                   COR_JSON_DEPTH_MAX};
@@ -66,7 +76,7 @@ static int apply(struct cor_update_call *update, struct cor_object *current)
             cor_type_of_kind(call->type->group, call->type->version, call->type->kind), &limits,
             &out, &dups, &why);
     if (r < 0)
-        return refuse(call, r, &why);
+        return patch_refuse(call, r, &why);
     made = cor_buf_str(&out);
     r = cor_body_report_dups(call, &dups, patch->is_json_patch ? "json patch " : "", &made);
     if (r < 0)
@@ -75,8 +85,9 @@ static int apply(struct cor_update_call *update, struct cor_object *current)
     return cor_body_from_json(call, made, &update->body);
 }
 
-/* A type that upstream's router knows is told what this server takes; others only its code. */
-static int refuse_type(struct cor_call *call, struct cor_str type)
+/* Upstream's router knows apply patches: a client that sends one is told which types this server
+ * accepts. For other types the answer is the bare code. */
+static int patch_refuse_type(struct cor_call *call, struct cor_str type)
 {
     if (cor_str_starts(type, COR_STR("application/apply-patch+")))
         return cor_status_set(&call->status, -COR_EMEDIATYPE,
@@ -87,7 +98,8 @@ static int refuse_type(struct cor_call *call, struct cor_str type)
     return -COR_EMEDIATYPE;
 }
 
-static int choose(struct patch_call *patch)
+/* Chooses the patch function by the content type. 0, or 415 in the status. */
+static int patch_choose(struct patch_call *patch)
 {
     struct cor_call *call = &patch->update.call;
     struct cor_str type = cor_media_type(call->req->content_type);
@@ -100,14 +112,14 @@ static int choose(struct patch_call *patch)
     else if (cor_str_eq(type, COR_STR(STRATEGIC)))
         patch->patch = NULL;
     else
-        return refuse_type(call, type);
+        return patch_refuse_type(call, type);
     return 0;
 }
 
-static int read_request(struct patch_call *patch)
+static int patch_read_request(struct patch_call *patch)
 {
     struct cor_call *call = &patch->update.call;
-    int r = choose(patch);
+    int r = patch_choose(patch);
 
     if (r == 0)
         r = cor_write_options_validate(call, "PatchOptions");
@@ -120,23 +132,23 @@ static int read_request(struct patch_call *patch)
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-static void run(struct cor_call *call)
+static void patch_run(struct cor_call *call)
 {
     struct patch_call *patch = (struct patch_call *)call;
 
     cor_buf_init(&patch->text, COR_JSON_PATCH_COPY_BYTES_MAX);
-    patch->update.apply = apply;
-    if (read_request(patch) < 0)
+    patch->update.apply = patch_apply;
+    if (patch_read_request(patch) < 0)
         cor_call_fail(call);
     else
         cor_update_call_start(&patch->update);
 }
 
-static void deinit(struct cor_call *call)
+static void patch_deinit(struct cor_call *call)
 {
     cor_buf_deinit(&((struct patch_call *)call)->text);
     cor_update_call_deinit(call);
 }
 
 const struct cor_verb cor_verb_patch = {
-    .size = sizeof(struct patch_call), .run = run, .deinit = deinit};
+    .size = sizeof(struct patch_call), .run = patch_run, .deinit = patch_deinit};

@@ -1,4 +1,12 @@
-/* The review APIs: a question is created, and the answer is its status. Nothing is stored. */
+/* The review APIs: TokenReview, the access reviews, SelfSubjectReview. A client creates a question,
+ * and the answer is the same object with a status. Nothing is stored.
+ *
+ *   read the body (a stage) ──► write the status of this kind ──► 201 with the object
+ *
+ * `kinds` names the function that answers each kind. What is asked is answered from the same tables
+ * that serve requests: the tokens and the authorization mode of the API. A question that is not
+ * valid is refused (400, 422) in upstream's words.
+ * Thread: the call's loop, except review_read_body(). */
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/field_error.h"
@@ -41,8 +49,8 @@ static struct cor_str spec_of(const struct review_call *review)
     return cor_object_member(review->body.object, COR_STR("spec"));
 }
 
-/* Appends a string's text to `out`, which has the room for it. */
-static struct cor_str decode(struct cor_str value, struct cor_buf *out)
+/* Appends the text of a JSON string to `out`, which has room for it. "" when it is no string. */
+static struct cor_str decode_text(struct cor_str value, struct cor_buf *out)
 {
     struct cor_str raw, text;
 
@@ -68,15 +76,16 @@ static int read_subject(struct cor_str spec, struct subject *subject)
     subject->groups = cor_calloc(n + 1, sizeof(subject->groups[0]));
     if (r < 0 || !subject->groups)
         return -COR_ENOMEM;
-    subject->user.name = decode(cor_convert_member(spec, "user"), &subject->text);
+    subject->user.name = decode_text(cor_convert_member(spec, "user"), &subject->text);
     subject->user.groups = subject->groups;
     it = cor_json_iter(groups.p ? groups : COR_STR("[]"));
     while (cor_json_iter_elem(&it))
-        subject->groups[subject->user.ngroups++] = decode(cor_json_iter_value(&it), &subject->text);
+        subject->groups[subject->user.ngroups++] =
+            decode_text(cor_json_iter_value(&it), &subject->text);
     return 0;
 }
 
-/* Who asks; the server itself when nobody does. */
+/* The user who asks; the server itself for a call of its own. */
 static const struct cor_user *asker(const struct review_call *review)
 {
     static const struct cor_str groups[] = {{COR_GROUP_MASTERS, sizeof(COR_GROUP_MASTERS) - 1}};
@@ -91,7 +100,7 @@ static int no_memory(struct cor_call *call, int r)
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-/* The values of one key stand one after the other. */
+/* Extras are ordered by key: the values of one key follow one another. */
 static void write_extras(struct cor_json_writer *w, const struct cor_user *user)
 {
     const struct cor_user_extra *extra = user->extras, *end = extra + user->nextras;
@@ -150,11 +159,12 @@ static int answer_token(struct review_call *review, struct cor_json_writer *w)
     r = no_memory(call, cor_buf_reserve(&text, spec.p ? spec.n : 0));
     if (r < 0)
         return r;
-    token = decode(cor_convert_member(spec, "token"), &text);
+    token = decode_text(cor_convert_member(spec, "token"), &text);
     if (token.n == 0)
         return cor_status_bad_request(&call->status,
                                       "token is required for TokenReview in authentication");
-    /* These tokens are for this server, which has no name as an audience. */
+    /* The tokens of the table are for this server, which has no audience name of its own: a review
+     * that names audiences finds no token. */
     if (tokens && cor_convert_member(spec, "audiences").n <= 2)
         user = cor_token_table_find(tokens, token);
     cor_json_begin_object(w);
@@ -218,7 +228,7 @@ static void check_attributes(struct review_call *review, bool is_self,
                              "disallowed on this kind of request");
 }
 
-/* What Go writes for a member that was never set. */
+/* Is this what Go writes for a member that was never set? */
 static bool is_blank(struct cor_str value)
 {
     return cor_json_type(value) == COR_JSON_NULL || cor_str_eqz(value, "\"\"") ||
@@ -236,7 +246,7 @@ static bool has_content(struct cor_str object)
     return false;
 }
 
-/* A question has no identity; a local one only says where it is asked. */
+/* A review may have no metadata, except that a local review names its namespace. */
 static int check_metadata(struct review_call *review, struct cor_field_errors *errs)
 {
     struct cor_field_path path = cor_field_root(COR_STR("metadata"));
@@ -377,7 +387,7 @@ static const struct {
     {COR_STR("TokenReview"), answer_token},
 };
 
-static int write_status(struct review_call *review, struct cor_buf *out)
+static int review_write_status(struct review_call *review, struct cor_buf *out)
 {
     struct cor_json_writer w;
     int r = -COR_ENOTSUP;
@@ -391,7 +401,7 @@ static int write_status(struct review_call *review, struct cor_buf *out)
 }
 
 /* Two kinds answer with what they found alone. */
-static void set_rest(struct review_call *review, struct cor_object_edit *edit, char *created)
+static void review_set_rest(struct review_call *review, struct cor_object_edit *edit, char *created)
 {
     struct cor_str kind = review->call.res->kind;
     char text[COR_TIME_TEXT_MAX];
@@ -409,7 +419,7 @@ static void set_rest(struct review_call *review, struct cor_object_edit *edit, c
     }
 }
 
-static int make_answer(struct review_call *review)
+static int review_make_answer(struct review_call *review)
 {
     struct cor_call *call = &review->call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {0}, ns = {0};
@@ -424,12 +434,12 @@ static int make_answer(struct review_call *review)
 
     cor_buf_init(&status, ANSWER_MAX);
     cor_buf_init(&ns, ANSWER_MAX);
-    r = write_status(review, &status);
+    r = review_write_status(review, &status);
     if (r == 0)
         r = no_memory(call, cor_json_quote(&ns, call->ns));
     if (r < 0)
         return r;
-    set_rest(review, &edit, created);
+    review_set_rest(review, &edit, created);
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
     if (cor_api_is_namespaced(call->res))
         cor_edits_set(&edit.meta_edits, COR_STR("namespace"), cor_buf_str(&ns));
@@ -437,38 +447,27 @@ static int make_answer(struct review_call *review)
 }
 
 /* A stage (server/api/heavy.h). */
-static int read_body(struct cor_call *call)
+static int review_read_body(struct cor_call *call)
 {
     return cor_body_read(call, &((struct review_call *)call)->body);
 }
 
-static void on_body(struct cor_call *call, int r)
+static void review_on_body(struct cor_call *call)
 {
     struct review_call *review = (struct review_call *)call;
 
-    if (call->is_over)
-        return;
-    if (r == 0)
-        r = make_answer(review);
-    if (r < 0)
+    if (review_make_answer(review) < 0)
         cor_call_fail(call);
     else
         cor_call_reply_object(call, 201, review->answer);
 }
 
-static void run(struct cor_call *call)
+static void review_run(struct cor_call *call)
 {
-    int r = cor_write_options_validate(call, "CreateOptions");
-
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+    cor_write_begin(call, "CreateOptions", review_read_body, review_on_body);
 }
 
-static void deinit(struct cor_call *call)
+static void review_deinit(struct cor_call *call)
 {
     struct review_call *review = (struct review_call *)call;
 
@@ -477,4 +476,4 @@ static void deinit(struct cor_call *call)
 }
 
 const struct cor_verb cor_verb_review = {
-    .size = sizeof(struct review_call), .run = run, .deinit = deinit};
+    .size = sizeof(struct review_call), .run = review_run, .deinit = review_deinit};

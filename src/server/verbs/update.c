@@ -1,5 +1,22 @@
+/* PUT, and the shared part of PATCH: one guaranteed update of the store.
+ *
+ *   read the body (PUT, a stage) ──► update_start ──► the store reads the object (or takes the
+ *   cache's as a suggestion) ──► update_step: judge (a stage) ──► write over exactly that revision
+ *
+ * A step makes the next state (PATCH: applies the patch to the present object), checks the client's
+ * resourceVersion, and runs the strategy. The store runs the step again when another writer came
+ * first. The step stops instead of writing in four cases, and update_on_updated() goes on:
+ *   - the step refused (its Status is the answer), or the reader has gone (nothing is answered);
+ *   - dry run: answers with the object that would have been written;
+ *   - the next state has nothing left to wait for (deletion began, no finalizers): it is removed,
+ *     with the judged revision as precondition. If that revision has passed, all begins again.
+ * An object that does not exist is created where the resource allows this for PUT; if somebody else
+ * creates it first, all begins again. Beginning again is bounded by ROUNDS_MAX, then 409.
+ * Thread: the call's loop, except the stages (update_judge, update_make_object, update_read_body).
+ */
 #include "server/verbs/update.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -8,32 +25,32 @@
 #include "server/strategy/namespaces.h"
 #include "server/strategy/strategy.h"
 
-/* How often an object may come or go between two operations of one request. */
+/* How often one request begins again because the object came or went between two operations. */
 #define ROUNDS_MAX 16
 #define MODIFIED                                                                                   \
     "the object has been modified; please apply your changes to the latest version and try again"
 
-static void start(struct cor_update_call *update);
+static void update_start(struct cor_update_call *update);
 
 static int64_t ttl_of(const struct cor_call *call)
 {
     return call->res->flags & COR_API_TTL ? call->loop->api->event_ttl_s : 0;
 }
 
-static void again(struct cor_update_call *update)
+static void update_again(struct cor_update_call *update)
 {
     struct cor_call *call = &update->call;
     struct cor_gr gr = cor_api_gr(call->res);
 
     if (++update->rounds < ROUNDS_MAX) {
-        start(update);
+        update_start(update);
         return;
     }
     cor_status_conflict(&call->status, &gr, call->name, MODIFIED);
     cor_call_fail(call);
 }
 
-static int check_revision(struct cor_update_call *update, const struct cor_object *current)
+static int update_check_revision(struct cor_update_call *update, const struct cor_object *current)
 {
     static const struct cor_field_path meta = {.name = COR_STR("metadata")};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
@@ -54,7 +71,7 @@ static int check_revision(struct cor_update_call *update, const struct cor_objec
 }
 
 /* A stage (server/api/heavy.h). */
-static int judge(struct cor_call *call)
+static int update_judge(struct cor_call *call)
 {
     struct cor_update_call *update = (struct cor_update_call *)call;
     struct cor_object *current = update->current;
@@ -66,7 +83,7 @@ static int judge(struct cor_call *call)
     if (update->apply)
         r = update->apply(update, current);
     if (r == 0)
-        r = check_revision(update, current);
+        r = update_check_revision(update, current);
     if (r == 0)
         r = cor_strategy_update(call, current, update->body.object, &update->next);
     if (r == 0)
@@ -74,7 +91,7 @@ static int judge(struct cor_call *call)
     return r;
 }
 
-static void on_judged(struct cor_call *call, int r)
+static void update_on_judged(struct cor_call *call, int r)
 {
     struct cor_update_call *update = (struct cor_update_call *)call;
     struct cor_store_change *change = COR_STEAL(update->change);
@@ -89,27 +106,28 @@ static void on_judged(struct cor_call *call, int r)
 }
 
 /* What a step goes over: the present object, and what the client sent. */
-static size_t step_bytes(const struct cor_update_call *update)
+static size_t update_step_bytes(const struct cor_update_call *update)
 {
     size_t sent = update->apply ? update->patch_bytes : cor_object_json(update->body.object).n;
 
     return cor_object_json(update->current).n + sent;
 }
 
-static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void update_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct cor_update_call *update = arg;
 
+    assert(!update->change && !update->current);
     update->change = change;
     update->current = cor_object_ref(current);
     if (update->call.is_over)
-        on_judged(&update->call, 0);
+        update_on_judged(&update->call, 0);
     else
-        cor_heavy_run(&update->call, step_bytes(update), judge, on_judged);
+        cor_heavy_run(&update->call, update_step_bytes(update), update_judge, update_on_judged);
 }
 
-/* What would have been written, at the revision it would have been written over. */
-static void reply_next(struct cor_update_call *update, int code)
+/* Answers with what would have been written, at the revision it would have been written over. */
+static void update_reply_next(struct cor_update_call *update, int code)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     struct cor_call *call = &update->call;
@@ -123,7 +141,7 @@ static void reply_next(struct cor_update_call *update, int code)
     cor_call_fail(call);
 }
 
-static void on_removed(void *arg, const struct cor_store_reply *reply)
+static void update_on_removed(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
     struct cor_call *call = &update->call;
@@ -131,23 +149,23 @@ static void on_removed(void *arg, const struct cor_store_reply *reply)
     if (!cor_call_end_op(call))
         return;
     if (reply->err == 0) {
-        reply_next(update, 200);
+        update_reply_next(update, 200);
     } else if (reply->err == -COR_EPRECONDITION) {
-        again(update);
+        update_again(update);
     } else {
         cor_status_move(&call->status, reply->status);
         cor_call_fail_storage(call, COR_STORAGE_OP_DELETE);
     }
 }
 
-static void remove_object(struct cor_update_call *update)
+static void update_remove_object(struct cor_update_call *update)
 {
     struct cor_call *call = &update->call;
     char rv[24];
     struct cor_store_delete_opts opts = {
         .preconditions.resource_version = {rv, 0},
         .deadline_ms = call->req->deadline_ms,
-        .on_done = on_removed,
+        .on_done = update_on_removed,
         .arg = update,
     };
     int r;
@@ -161,7 +179,7 @@ static void remove_object(struct cor_update_call *update)
         cor_call_begin_op(call);
 }
 
-static void on_created(void *arg, const struct cor_store_reply *reply)
+static void update_on_created(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
     struct cor_call *call = &update->call;
@@ -171,7 +189,7 @@ static void on_created(void *arg, const struct cor_store_reply *reply)
     if (reply->err == 0) {
         cor_call_reply_object(call, 201, reply->object);
     } else if (reply->err == -COR_EEXIST) {
-        again(update);
+        update_again(update);
     } else {
         cor_status_move(&call->status, reply->status);
         cor_call_fail_storage(call, COR_STORAGE_OP_CREATE);
@@ -179,33 +197,29 @@ static void on_created(void *arg, const struct cor_store_reply *reply)
 }
 
 /* A stage (server/api/heavy.h). */
-static int make_object(struct cor_call *call)
+static int update_make_object(struct cor_call *call)
 {
     struct cor_update_call *update = (struct cor_update_call *)call;
 
     return cor_strategy_create(call, update->body.object, &update->next);
 }
 
-static void on_made(struct cor_call *call, int r)
+static void update_on_made(struct cor_call *call)
 {
     struct cor_update_call *update = (struct cor_update_call *)call;
 
-    if (call->is_over)
-        return;
-    if (r == 0 && cor_call_is_dry_run(call)) {
-        reply_next(update, 201);
+    if (cor_call_is_dry_run(call)) {
+        update_reply_next(update, 201);
         return;
     }
-    if (r == 0)
-        r = cor_store_create(call->backing->store, cor_buf_str(&call->key), update->next,
-                             ttl_of(call), on_created, update, &call->status);
-    if (r < 0)
+    if (cor_store_create(call->backing->store, cor_buf_str(&call->key), update->next, ttl_of(call),
+                         update_on_created, update, &call->status) < 0)
         cor_call_fail(call);
     else
         cor_call_begin_op(call);
 }
 
-static void create_object(struct cor_call *call, int err)
+static void update_create_object(struct cor_call *call, int err)
 {
     struct cor_update_call *update = (struct cor_update_call *)call;
 
@@ -214,7 +228,8 @@ static void create_object(struct cor_call *call, int err)
     if (err < 0)
         cor_call_fail(call);
     else
-        cor_heavy_run(call, cor_object_json(update->body.object).n, make_object, on_made);
+        cor_heavy_then(call, cor_object_json(update->body.object).n, update_make_object,
+                       update_on_made);
 }
 
 static bool may_create(const struct cor_update_call *update)
@@ -224,7 +239,7 @@ static bool may_create(const struct cor_update_call *update)
     return !update->apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
 }
 
-static void on_updated(void *arg, const struct cor_store_reply *reply)
+static void update_on_updated(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
     struct cor_call *call = &update->call;
@@ -235,22 +250,22 @@ static void on_updated(void *arg, const struct cor_store_reply *reply)
         cor_call_reply_object(call, 200, reply->object);
     } else if (reply->err == -COR_ENOTFOUND && may_create(update)) {
         if (cor_api_is_namespaced(call->res))
-            cor_namespace_check(call, call->name, create_object);
+            cor_namespace_check(call, call->name, update_create_object);
         else
-            create_object(call, 0);
+            update_create_object(call, 0);
     } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
     } else if (update->decided < 0) {
         cor_call_fail(call);
     } else if (cor_call_is_dry_run(call)) {
-        reply_next(update, 200);
+        update_reply_next(update, 200);
     } else {
-        remove_object(update);
+        update_remove_object(update);
     }
 }
 
-static void start(struct cor_update_call *update)
+static void update_start(struct cor_update_call *update)
 {
     struct cor_call *call = &update->call;
     COR_CLEANUP(cor_object_unrefp)
@@ -259,8 +274,8 @@ static void start(struct cor_update_call *update)
     struct cor_store_update_opts opts = {
         .suggestion = suggestion,
         .deadline_ms = call->req->deadline_ms,
-        .step = step,
-        .on_done = on_updated,
+        .step = update_step,
+        .on_done = update_on_updated,
         .arg = update,
     };
     int r;
@@ -276,35 +291,23 @@ static void start(struct cor_update_call *update)
 
 void cor_update_call_start(struct cor_update_call *update)
 {
-    start(update);
+    update_start(update);
 }
 
 /* A stage (server/api/heavy.h). */
-static int read_body(struct cor_call *call)
+static int update_read_body(struct cor_call *call)
 {
     return cor_body_read(call, &((struct cor_update_call *)call)->body);
 }
 
-static void on_body(struct cor_call *call, int r)
+static void update_on_body(struct cor_call *call)
 {
-    if (call->is_over)
-        return;
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        start((struct cor_update_call *)call);
+    update_start((struct cor_update_call *)call);
 }
 
-static void run(struct cor_call *call)
+static void update_run(struct cor_call *call)
 {
-    int r = cor_write_options_validate(call, "UpdateOptions");
-
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r < 0)
-        cor_call_fail(call);
-    else
-        cor_heavy_run(call, call->req->body.n, read_body, on_body);
+    cor_write_begin(call, "UpdateOptions", update_read_body, update_on_body);
 }
 
 void cor_update_call_deinit(struct cor_call *call)
@@ -316,4 +319,4 @@ void cor_update_call_deinit(struct cor_call *call)
 }
 
 const struct cor_verb cor_verb_update = {
-    .size = sizeof(struct cor_update_call), .run = run, .deinit = cor_update_call_deinit};
+    .size = sizeof(struct cor_update_call), .run = update_run, .deinit = cor_update_call_deinit};

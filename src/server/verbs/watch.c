@@ -1,3 +1,28 @@
+/* WATCH: a stream of events that lasts until its time is over, the client leaves or the server
+ * ends.
+ *
+ *   watch_run ──► cor_reader_watch ──► watch_on_open: the head ──► watch_on_event, one at a time:
+ *   spans ──► sink ──► all taken: the next event; not all taken: the watch is paused until the sink
+ *   has taken the rest (watch_refill)
+ *
+ * An event is three spans: `{"type":...,"object":`, the object's own bytes, `}`. A DELETED event is
+ * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
+ * another version, are made per event.
+ *
+ * How a watch ends:
+ *   - the reader sends an ERROR event or the end: written as the last event (watch_end_with);
+ *   - an event cannot be made (no memory): an ERROR event, never a gap. Within a revision of
+ *     several events the client is told to list again (410), because it would resume after that
+ *     revision;
+ *   - timeoutSeconds or shutdown: after the revision that was begun is complete (watch_end_now);
+ *   - the client is gone, or is cut for being too slow: closed (watch_gone). may_cut is false
+ *     inside a revision, for the same reason.
+ * Before the head is sent a failure is answered as a Status.
+ *
+ * A watch of a resource without a cache has a feed of the store, and takes a share of the user's
+ * feeds (feed_shares.h).
+ * Thread: the call's loop. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -7,7 +32,7 @@
 #include "server/docs/table.h"
 #include "json/writer.h"
 
-/* A year: longer ones would only overflow somewhere. */
+/* A year. A client may ask for any number of seconds; larger ones could overflow. */
 #define WATCH_SECONDS_MAX (366 * 24 * 3600)
 
 struct watch_call {
@@ -18,10 +43,10 @@ struct watch_call {
     struct cor_timer timer;       /* the end of the stream */
     enum cor_table_include include;
     bool has_columns; /* of the table: they are sent once */
-    bool is_ending;   /* what is in the spans is the last */
+    bool is_ending;   /* the spans hold the last event */
     bool is_paused;
     cor_rev last_rev; /* of the last event */
-    bool is_inside;   /* that one is not the first of its revision */
+    bool is_inside;   /* the last event was not the first of its revision */
     char rv[24];      /* of a DELETED event */
 };
 
@@ -33,25 +58,25 @@ static const char *const heads[] = {
     [COR_WATCH_ERROR] = "{\"type\":\"ERROR\",\"object\":",
 };
 
-static void on_closed(void *arg)
+static void watch_on_closed(void *arg)
 {
     (void)cor_call_end_op(arg);
 }
 
-static void close_watch(struct watch_call *w)
+static void watch_close(struct watch_call *w)
 {
     cor_timer_cancel(&w->timer);
     if (w->watch)
-        cor_watch_close(COR_STEAL(w->watch), on_closed, w);
+        cor_watch_close(COR_STEAL(w->watch), watch_on_closed, w);
 }
 
-static int refill(struct cor_call *call)
+static int watch_refill(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
 
     call->out_object = cor_object_unref(call->out_object);
     if (w->is_ending) {
-        close_watch(w);
+        watch_close(w);
         return 0;
     }
     if (w->is_paused) {
@@ -61,8 +86,8 @@ static int refill(struct cor_call *call)
     return COR_REFILL_WAIT;
 }
 
-/* Writes what the spans hold; what does not fit waits, and so does the watch. */
-static void send(struct watch_call *w)
+/* Writes what the spans hold. When the sink does not take all of it, the watch is paused. */
+static void watch_send(struct watch_call *w)
 {
     bool ending = w->is_ending;
 
@@ -73,7 +98,7 @@ static void send(struct watch_call *w)
     cor_watch_pause(w->watch);
 }
 
-static void add_object_spans(struct watch_call *w, const struct cor_reader_event *event)
+static void watch_add_object_spans(struct watch_call *w, const struct cor_reader_event *event)
 {
     struct cor_call *call = &w->call;
     struct cor_object *object = event->object;
@@ -96,15 +121,17 @@ static void add_object_spans(struct watch_call *w, const struct cor_reader_event
     cor_call_add_span(call, cor_str_from(json, (size_t)(rv.p - json.p) + rv.n));
 }
 
-/* The end of the initial events is told by an annotation, which rows without objects would lose. */
+/* A bookmark's annotation marks the end of the initial events; a row without metadata would lose
+ * it.
+ */
 static enum cor_table_include include_of(const struct watch_call *w, enum cor_watch_type type)
 {
     return type == COR_WATCH_BOOKMARK && w->include == COR_TABLE_NONE ? COR_TABLE_METADATA
                                                                       : w->include;
 }
 
-static int write_table(struct watch_call *w, enum cor_watch_type type,
-                       const struct cor_object *object)
+static int watch_write_table(struct watch_call *w, enum cor_watch_type type,
+                             const struct cor_object *object)
 {
     struct cor_call *call = &w->call;
     struct cor_table_opts opts = {
@@ -131,9 +158,9 @@ static void take_object(struct watch_call *w, struct cor_reader_event *event,
     event->object = take_object;
 }
 
-/* A view that is made of the bytes needs the deletion's revision in them: a copy, which the call
- * holds. */
-static int set_revision(struct watch_call *w, struct cor_reader_event *event)
+/* Tables and partial metadata of a deletion are made from the object, which must have the
+ * deletion's revision: the call holds a copy with it. */
+static int watch_set_revision(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *at;
     int r;
@@ -148,7 +175,7 @@ static int set_revision(struct watch_call *w, struct cor_reader_event *event)
 }
 
 /* The event's object in the version that was asked for. */
-static int convert(struct watch_call *w, struct cor_reader_event *event)
+static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *made;
     int r;
@@ -161,9 +188,9 @@ static int convert(struct watch_call *w, struct cor_reader_event *event)
     return r;
 }
 
-/* Most events are written at once, by every watcher in turn: they need no reference, whose count
- * the loops would fight for. */
-static void hold_rest(struct watch_call *w, const struct cor_reader_event *event)
+/* Keeps the object of an event that the sink has not taken whole. Most events are taken at once and
+ * need no reference: all loops would contend for its count. */
+static void watch_hold_rest(struct watch_call *w, const struct cor_reader_event *event)
 {
     if (w->call.nspans == 0)
         return;
@@ -172,7 +199,7 @@ static void hold_rest(struct watch_call *w, const struct cor_reader_event *event
     cor_call_weigh(&w->call);
 }
 
-static void end_with(struct watch_call *w, struct cor_status *status)
+static void watch_end_with(struct watch_call *w, struct cor_status *status)
 {
     struct cor_call *call = &w->call;
 
@@ -183,12 +210,13 @@ static void end_with(struct watch_call *w, struct cor_status *status)
         cor_call_add_span(call, cor_buf_str(&call->out));
         cor_call_add_span(call, COR_STR("}\n"));
     }
-    send(w);
+    watch_send(w);
 }
 
-/* An event that cannot be made must not be left out: the reader is told, and begins anew. Inside a
- * revision it would go on after it, so it is told to list. */
-static void end_without(struct watch_call *w, int err, cor_rev rev)
+/* An event that cannot be made must not be left out: the stream ends with an error, and the client
+ * resumes. Inside a revision the client would resume after that revision and miss events: it gets
+ * 410, and lists again. */
+static void watch_end_without(struct watch_call *w, int err, cor_rev rev)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
@@ -197,10 +225,10 @@ static void end_without(struct watch_call *w, int err, cor_rev rev)
         (void)cor_status_expired(&status, "unable to encode watch object: %s", cor_err_text(err));
     else
         (void)cor_status_internal(&status, "unable to encode watch object: %s", cor_err_text(err));
-    end_with(w, &status);
+    watch_end_with(w, &status);
 }
 
-static void on_event(void *arg, const struct cor_reader_event *event)
+static void watch_on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watch_call *w = arg;
     struct cor_call *call = &w->call;
@@ -212,17 +240,18 @@ static void on_event(void *arg, const struct cor_reader_event *event)
 
         if (event)
             cor_storage_error_to_api(event->status, COR_STORAGE_OP_WATCH, &gr, call->name);
-        end_with(w, event ? event->status : NULL);
+        watch_end_with(w, event ? event->status : NULL);
         return;
     }
+    assert(w->call.refill && w->call.nspans == 0 && event->object);
     own = *event;
-    r = convert(w, &own);
+    r = watch_convert(w, &own);
     if (r == 0)
-        r = set_revision(w, &own);
+        r = watch_set_revision(w, &own);
     if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        r = write_table(w, event->type, own.object);
+        r = watch_write_table(w, event->type, own.object);
     if (r < 0) {
-        end_without(w, r, event->rev);
+        watch_end_without(w, r, event->rev);
         return;
     }
     w->is_inside = event->rev == w->last_rev;
@@ -231,26 +260,26 @@ static void on_event(void *arg, const struct cor_reader_event *event)
     if (call->accept.view == COR_VIEW_TABLE)
         cor_call_add_span(call, cor_buf_str(&call->out));
     else
-        add_object_spans(w, &own);
+        watch_add_object_spans(w, &own);
     cor_call_add_span(call, COR_STR("}\n"));
-    send(w);
-    hold_rest(w, &own);
+    watch_send(w);
+    watch_hold_rest(w, &own);
 }
 
-static size_t held(struct cor_call *call)
+static size_t watch_held(struct cor_call *call)
 {
     const struct watch_call *w = (struct watch_call *)call;
 
     return w->watch ? cor_watch_held(w->watch) : 0;
 }
 
-/* A client goes on after the last revision that it saw: it must have seen all of it. */
-static bool may_cut(struct cor_call *call)
+/* A client resumes after the last revision that it saw: it must have seen all events of it. */
+static bool watch_may_cut(struct cor_call *call)
 {
     return !((struct watch_call *)call)->is_inside;
 }
 
-static void on_held(void *arg)
+static void watch_on_held(void *arg)
 {
     struct watch_call *w = arg;
 
@@ -258,45 +287,46 @@ static void on_held(void *arg)
         cor_call_weigh(&w->call);
 }
 
-static void begin(struct watch_call *w)
+static void watch_begin(struct watch_call *w)
 {
+    assert(!w->call.refill);
     cor_sink_no_deadline(w->call.sink);
-    w->call.refill = refill;
+    w->call.refill = watch_refill;
     cor_call_start(&w->call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
 }
 
-/* The time is over, or the server ends. Events of a revision that the client has begun to see come
- * first; the watch then ends by itself. */
-static void end_now(struct watch_call *w)
+/* The time is over, or the server shuts down. When the client has seen a part of a revision, the
+ * rest of that revision is delivered first, and the watch then ends by itself. */
+static void watch_end_now(struct watch_call *w)
 {
     if (w->watch && w->call.refill && !w->is_ending && !cor_watch_finish(w->watch))
         return;
     w->is_ending = true;
     if (!w->call.refill)
-        begin(w);
+        watch_begin(w);
     if (w->call.nspans == 0)
         cor_call_pump(&w->call);
 }
 
-static void on_timer(struct cor_timer *timer)
+static void watch_on_timer(struct cor_timer *timer)
 {
-    end_now(COR_CONTAINER_OF(timer, struct watch_call, timer));
+    watch_end_now(COR_CONTAINER_OF(timer, struct watch_call, timer));
 }
 
-static void on_open(void *arg, int err, struct cor_status *status)
+static void watch_on_open(void *arg, int err, struct cor_status *status)
 {
     struct watch_call *w = arg;
 
     if (err == 0) {
-        begin(w);
+        watch_begin(w);
         return;
     }
     cor_status_move(&w->call.status, status);
-    close_watch(w);
+    watch_close(w);
     cor_call_fail_storage(&w->call, COR_STORAGE_OP_WATCH);
 }
 
-static uint64_t duration_ms(struct cor_call *call)
+static uint64_t watch_duration_ms(struct cor_call *call)
 {
     uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
 
@@ -307,7 +337,7 @@ static uint64_t duration_ms(struct cor_call *call)
     return min_ms + cor_rand_below(&call->loop->rand, min_ms);
 }
 
-static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_opts)
+static int watch_read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_opts)
 {
     struct cor_call *call = &w->call;
     const struct cor_api_options *o = &call->opts;
@@ -325,9 +355,9 @@ static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_
                 .send_initial_events = o->send_initial_events,
             },
         .predicate = &w->predicate,
-        .on_open = on_open,
-        .on_event = on_event,
-        .on_held = on_held,
+        .on_open = watch_on_open,
+        .on_event = watch_on_event,
+        .on_held = watch_on_held,
         .arg = w,
     };
     cor_list_options_set_defaults(&ret_opts->options);
@@ -345,8 +375,8 @@ static int read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_
                             : cor_call_narrow(call, &w->predicate, &ret_opts->options.recursive);
 }
 
-/* The server itself takes none from its users. */
-static int take_share(struct watch_call *w)
+/* The server's own watches do not count against any user. */
+static int watch_take_share(struct watch_call *w)
 {
     struct cor_call *call = &w->call;
 
@@ -356,23 +386,23 @@ static int take_share(struct watch_call *w)
                                &call->status);
 }
 
-static void run(struct cor_call *call)
+static void watch_run(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
     struct cor_reader_watch_opts opts;
     uint64_t duration;
     int r;
 
-    cor_timer_init(&w->timer, call->loop->loop, on_timer);
+    cor_timer_init(&w->timer, call->loop->loop, watch_on_timer);
     call->accept.is_pretty = false;
-    r = read_request(w, &opts);
+    r = watch_read_request(w, &opts);
     if (r == 0)
-        r = take_share(w);
+        r = watch_take_share(w);
     if (r < 0) {
         cor_call_fail(call);
         return;
     }
-    duration = duration_ms(call);
+    duration = watch_duration_ms(call);
     opts.deadline_ms = cor_loop_now_ms(call->loop->loop) + duration;
     r = cor_timer_set(&w->timer, duration);
     if (r < 0)
@@ -388,17 +418,17 @@ static void run(struct cor_call *call)
     cor_call_begin_op(call);
 }
 
-static void gone(struct cor_call *call)
+static void watch_gone(struct cor_call *call)
 {
-    close_watch((struct watch_call *)call);
+    watch_close((struct watch_call *)call);
 }
 
-static void drain(struct cor_call *call)
+static void watch_drain(struct cor_call *call)
 {
-    end_now((struct watch_call *)call);
+    watch_end_now((struct watch_call *)call);
 }
 
-static void deinit(struct cor_call *call)
+static void watch_deinit(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
 
@@ -407,9 +437,9 @@ static void deinit(struct cor_call *call)
 }
 
 const struct cor_verb cor_verb_watch = {.size = sizeof(struct watch_call),
-                                        .run = run,
-                                        .deinit = deinit,
-                                        .gone = gone,
-                                        .drain = drain,
-                                        .held = held,
-                                        .may_cut = may_cut};
+                                        .run = watch_run,
+                                        .deinit = watch_deinit,
+                                        .gone = watch_gone,
+                                        .drain = watch_drain,
+                                        .held = watch_held,
+                                        .may_cut = watch_may_cut};
