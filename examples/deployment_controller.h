@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The heart of a controller in the pattern of Kubernetes' sample-controller, for both programs that
  * run it (controller.c with threads, uv_controller.c in a libuv loop): it keeps one ReplicaSet for
  * each Deployment and tells in the Deployment's status what it saw.
@@ -5,6 +6,7 @@
  *   informers ──keys──► work queue ──a key──► reconcile: read the caches, make the cluster so
  *
  * Thread: any; a key is with one worker at a time.  Owner: the program. */
+/* clang-format on */
 #ifndef EXAMPLES_DEPLOYMENT_CONTROLLER_H
 #define EXAMPLES_DEPLOYMENT_CONTROLLER_H
 

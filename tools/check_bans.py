@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Refuses calls that this code base does not make, as file:line. Comments and string literals do not count.
-With paths, checks those; without, every tracked C file."""
+"""Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), and diagrams
+and tables in comments that clang-format may reflow. With paths, checks those; without, every tracked C file."""
 
 import pathlib
 import re
@@ -21,6 +21,9 @@ BANS = [
 ]
 # Comments, strings and character constants become blanks; line breaks stay.
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+# A line of a diagram: lines and arrow heads. A line of a table: columns that are three blanks or more apart.
+DRAWING = re.compile("[\u2500-\u257f\u25b2\u25ba\u25bc\u25c4]")
+COLUMNS = re.compile(r"\s*\*\s.*\S {3,}\S")
 
 
 def code_of(text):
@@ -37,11 +40,28 @@ def violations(name, text):
                     yield f"{name}:{number}: {match.group(1)}() is not used here: use {instead}"
 
 
+def drawings(name, text):
+    """Comments of several lines that draw, outside of a region that clang-format leaves alone."""
+    is_off = False
+    for match in NOT_CODE.finditer(text):
+        comment = match.group(0)
+        if comment in ("/* clang-format off */", "/* clang-format on */"):
+            is_off = comment == "/* clang-format off */"
+        if is_off or not comment.startswith("/*") or "\n" not in comment:
+            continue
+        first = text.count("\n", 0, match.start()) + 1
+        for number, line in enumerate(comment.splitlines(), first):
+            if DRAWING.search(line) or COLUMNS.match(line):
+                yield f"{name}:{number}: a diagram or table in a comment stands between /* clang-format off */ and on"
+                break
+
+
 def main():
     names = sys.argv[1:] or subprocess.run(
         ["git", "ls-files", "*.c", "*.h"], check=True, capture_output=True, text=True).stdout.split()
     found = [v for name in names
-             for v in violations(name, pathlib.Path(name).read_text(errors="replace"))]
+             for text in [pathlib.Path(name).read_text(errors="replace")]
+             for v in [*violations(name, text), *drawings(name, text)]]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

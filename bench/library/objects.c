@@ -1,8 +1,10 @@
+/* clang-format off */
 /* What a cached object costs a client: CPU from a list's bytes to the cache, and memory, whole and
  * with three projected fields. No network: an informer is fed from bytes in memory, in the pieces
  * in which a connection gives them.
  *
  *   objects [--memory] [N]     --memory: exit status 1 when a bar is missed */
+/* clang-format on */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A clock that a program moves by hand, so that what waits for time (retries, resyncs, delayed keys
  * of a work queue) can be tested without sleeping. A runtime and a work queue take a clock in their
  * options; without one they use the machine's.
@@ -13,6 +14,7 @@
  *
  * Owner: the maker; it is freed after everything that was given the clock.
  * Thread: any thread may read the clock while another moves it. */
+/* clang-format on */
 #ifndef CORACLE_CLOCK_H
 #define CORACLE_CLOCK_H
 

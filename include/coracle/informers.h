@@ -1,10 +1,14 @@
+/* clang-format off */
 /* The informers of a client, one for each scope: client-go's SharedInformerFactory. However many
  * there are, they share the runtime's threads and the client's connections.
  *
- *   cor_informers_new ──► cor_informers_for_resource … ──► cor_informers_start ──►
- * cor_informers_wait_for_sync (again after more gets)
+ *   cor_informers_new() ──► cor_informers_for_resource() …
+ *                              ▲             │
+ *      more informers may follow             ▼
+ *                              └── cor_informers_start() ──► cor_informers_wait_for_sync()
  *
  * Owner: the maker.  Thread: any. */
+/* clang-format on */
 #ifndef CORACLE_INFORMERS_H
 #define CORACLE_INFORMERS_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The one language for naming fields; a path is compiled once and read by coracle/view.h.
  *
  *   metadata.name   .metadata.name   $.metadata.name   {.metadata.name}
@@ -11,6 +12,7 @@
  * This is the part of client-go's JSONPath that columns of custom resources use; recursive descent,
  * slices, unions and templates are refused by name. Inside quotes only a backslash is special.
  * Thread: any (immutable).  Owner: whoever compiled it. */
+/* clang-format on */
 #ifndef CORACLE_JSON_PATH_H
 #define CORACLE_JSON_PATH_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Levelled, structured logging: a message and typed fields, one line per event, one write(2) per
  * line. There is one sink per process; main() installs it, and until then nothing is written, so a
  * program that embeds the library hears nothing it did not ask for.
@@ -13,6 +14,7 @@
  * line has at most COR_LOG_LINE_MAX bytes; what does not fit is left out and the line says
  * cut=true. Fields are evaluated only when the level is on; their keys are plain words. Thread:
  * any, after the installation. */
+/* clang-format on */
 #ifndef COR_BASE_LOG_H
 #define COR_BASE_LOG_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A request of the port becomes a request of the dynamic client (`serves` becomes one of the REST
  * client), and the answer goes back:
  *
@@ -7,6 +8,7 @@
  *
  * `req->sent` is the request of the dynamic or the REST client; `req->kind` says which of the two.
  * Thread: the REST client's loop. */
+/* clang-format on */
 #include "client/api_port_http.h"
 
 #include <assert.h>

@@ -1,8 +1,10 @@
+/* clang-format off */
 /* A request of the public client on its way: copied on the caller's thread, mailed to the loop, run
  * there by the dynamic client, told of there.
  *
  *   waiting (mail) ──► under way (in client->calls) ──► done: on_done, the loop's reference goes
  */
+/* clang-format on */
 #include <assert.h>
 
 #include "base/err.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The public election: the Lease election of the kit on the client's API port, with a timer of the
  * loop and the hops from other threads.
  *
@@ -11,6 +12,7 @@
  *
  * A timer that is always set can be moved without memory, so nothing fails after the start.
  * Thread: the loop, but for the public functions. */
+/* clang-format on */
 #include "coracle/election.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The public event recorder: the event sender of the kit on the client's API port, with a timer of
  * the loop and the hops from other threads.
  *
@@ -10,6 +11,7 @@
  *
  * A timer that is always set can be moved without memory, so nothing fails after the start.
  * Thread: the loop, but for the public functions. */
+/* clang-format on */
 #include "coracle/events.h"
 
 #include <assert.h>

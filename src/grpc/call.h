@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One gRPC call: unary, or a stream of messages in either direction or both. Messages are bytes;
  * what they mean is the caller's. Owner: its opener, from cor_grpc_call_open() until on_done has
  * returned or cor_grpc_call_cancel() is called.  Thread: the channel's loop. No function calls back
@@ -5,6 +6,7 @@
  *
  *   unary:   cor_grpc_unary() ──► on_reply
  *   stream:  cor_grpc_call_open() ──► _send() … _end() │ on_message … ──► on_done */
+/* clang-format on */
 #ifndef COR_GRPC_CALL_H
 #define COR_GRPC_CALL_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A gRPC client's way to one service that has several addresses. It keeps one HTTP/2 connection, to
  * the first address that answers, and makes a new one, to the next, when that one fails; after a
  * round in which none answered it waits, 0.1 s at first, 5 s at most. Calls (grpc/call.h) run side
@@ -6,6 +7,7 @@
  *
  *   CONNECTING ──► READY ──► CONNECTING …       a call that is opened now waits for the connection
  *        └───────► FAILING (backoff) ──► CONNECTING …        … fails with UNAVAILABLE */
+/* clang-format on */
 #ifndef COR_GRPC_CHANNEL_H
 #define COR_GRPC_CHANNEL_H
 

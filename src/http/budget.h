@@ -1,3 +1,4 @@
+/* clang-format off */
 /* What the server holds for its peers, and to whom it is charged. Each connection has a share. What
  * the connection holds (heads that are being read, bodies, streams, output that waits) is taken
  * from the share for as long as it is held, and through the share from an account: that of the
@@ -18,6 +19,7 @@
  * Thread: a share belongs to its connection's loop. Accounts and pools are atomics that every loop
  * changes; the table of accounts has a lock, which is a leaf and is taken when a connection opens,
  * closes, or changes its account.  Owner: the server; a share's is its connection. */
+/* clang-format on */
 #ifndef COR_HTTP_BUDGET_H
 #define COR_HTTP_BUDGET_H
 

@@ -22,8 +22,10 @@
 /* A loop that is late meets its timers before what has come: that is read first. */
 #define LATE_MS 100
 
+/* clang-format off */
 /*   DIALLING ──► GREETING (SETTINGS) ──► OPEN ──► ENDED ──► CLOSING
  * and from everywhere to ENDED and CLOSING. */
+/* clang-format on */
 enum state { DIALLING, GREETING, OPEN, ENDED, CLOSING };
 
 struct cor_client_conn {

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A client's HTTP/2 connection: it is dialled, or takes a stream that was; the server's first frame
  * is awaited; then streams may be opened on its session. It speaks HTTP/2 by ALPN over TLS, by
  * prior knowledge on a plain socket. Owner: its opener. Thread: the loop's of `net`. No function
@@ -5,6 +6,7 @@
  *
  *   open ──► on_open ──► (streams) ──► on_drain ──► on_end ──► cor_client_conn_close ──► on_closed
  *            (on_end may come at any time; cor_client_conn_close also from a callback) */
+/* clang-format on */
 #ifndef COR_HTTP_CLIENT_CONN_H
 #define COR_HTTP_CLIENT_CONN_H
 

@@ -22,9 +22,11 @@
 /* An address gets this much even when many others wait. */
 #define SHARE_MIN_MS 2000
 
+/* clang-format off */
 /*   RESOLVING ──► CONNECTING (each address, with TLS) ──────────────► DONE ──► CLOSING
  *                        └──► TUNNELLING ──► SECURING (TLS) ──┘
  * and from everywhere to DONE and CLOSING. With a proxy the first two are about the proxy. */
+/* clang-format on */
 enum state { RESOLVING, CONNECTING, TUNNELLING, SECURING, DONE, CLOSING };
 
 struct cor_dial {

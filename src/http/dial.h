@@ -1,8 +1,10 @@
+/* clang-format off */
 /* One attempt to reach a server, as far as a stream that is ready to speak on: the name is looked
  * up, each of its addresses is tried, a proxy makes a tunnel, TLS agrees on a protocol.
  * Owner: its opener.  Thread: the loop's of `net`. No function calls back before it returns.
  *
  *   open ──► on_done ──► cor_dial_close ──► on_closed   (close may come at any time) */
+/* clang-format on */
 #ifndef COR_HTTP_DIAL_H
 #define COR_HTTP_DIAL_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The answer to one request, streamed. It may be produced while the handler runs or any time later.
  * Thread: the connection's loop.
  *
@@ -12,6 +13,7 @@
  * Output is copied and sent once per loop turn. A response buffers COR_HTTP_RESPONSE_MAX bytes at
  * most: a write takes what there is room for, and on_writable tells when there is room again.
  * No function here calls back before it returns. */
+/* clang-format on */
 #ifndef COR_HTTP_RESPONSE_H
 #define COR_HTTP_RESPONSE_H
 

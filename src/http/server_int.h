@@ -126,10 +126,12 @@ struct cor_http_response {
     size_t handler_charged;            /* what the handler says that it holds */
 };
 
+/* clang-format off */
 /*   READING ──► RESPONDING (HTTP/1.1) ──► READING (keep-alive)
  *      │                         └──────► ENDING (output goes out) ──► LINGERING ──► CLOSING
  *      └── HTTP/2: no stream is left ───► ENDING
  * and from everywhere to CLOSING. */
+/* clang-format on */
 enum cor_conn_state {
     COR_CONN_READING,
     COR_CONN_RESPONDING,

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* What every API port shares: the states of a request, the assertions about them, and the delivery
  * of requests that could not be sent.
  *
@@ -11,6 +12,7 @@
  * A refusal needs no memory: the request is linked into the port's list, and the implementation's
  * `wake` uses a mail of its own. So the one failure that cannot be reported does not exist.
  * Thread: the port's loop. */
+/* clang-format on */
 #include "kit/api_port.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A queue under one lock, and a few threads that take jobs from it. The thread that has run a job
  * gives its bytes back and mails it to its loop; mail that answers a request is never refused.
  *
@@ -7,6 +8,7 @@
  * queue is empty, so that every job that was accepted runs and is answered. Locks: `lock` is a
  * leaf. A job's memory goes over from the loop to the thread under it, and back under the mailbox's
  * lock. */
+/* clang-format on */
 #include "loop/offload.h"
 
 #include <assert.h>

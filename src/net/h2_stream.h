@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One stream of an HTTP/2 session (net/h2.h): a request and its response.
  * Thread: the session's. No function here calls back.
  *
@@ -6,6 +7,7 @@
  *   on_closed        both sides have ended, or the peer reset it, or the connection is over,
  *   server role: the end of the response is said; what the peer still sends is refused,
  * and is not touched afterwards. */
+/* clang-format on */
 #ifndef COR_NET_H2_STREAM_H
 #define COR_NET_H2_STREAM_H
 

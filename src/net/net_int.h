@@ -59,8 +59,10 @@ void cor_net_keep_awake(struct cor_net *net);
 /* Sends the output of every dirty stream. Calls nobody back. */
 void cor_net_flush(struct cor_net *net);
 
+/* clang-format off */
 /*   CONNECTING ──► HANDSHAKE (TLS only) ──► OPEN ──► ENDED ──► CLOSING
  * Each state may also be left for ENDED (on_end is due or has been called) and for CLOSING. */
+/* clang-format on */
 enum cor_stream_state {
     COR_STREAM_CONNECTING,
     COR_STREAM_HANDSHAKE,

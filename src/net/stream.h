@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A connection: TCP, Unix socket, or TLS over TCP; opened from an accepted socket or by connecting.
  * Input is read into the loop's scratch and shown by callback. Output is copied and sent once per
  * loop turn, as full TLS records; it has a maximum. A stream that is idle holds no buffers.
@@ -5,6 +6,7 @@
  *
  *   open ──► on_open ──► on_data … ──► on_end ──► cor_stream_close ──► on_closed
  *                        (cor_stream_close may come at any time, also from a callback) */
+/* clang-format on */
 #ifndef COR_NET_STREAM_H
 #define COR_NET_STREAM_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Requests of a growing size through the API over an engine in memory, for tests/cost/shapes.py,
  * which counts the instructions of each under valgrind.
  *
@@ -7,6 +8,7 @@
  * Each request runs inside of drive_request(), so that valgrind can tell it from what prepares it.
  * One line is printed for each request, in the order in which they ran: its shape, its number of
  * elements, the bytes of request and answer, and the answer's status. */
+/* clang-format on */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A number of events through a cache with a number of watchers, for tests/cost/watchers.py, which
  * counts the instructions of it under valgrind.
  *
@@ -6,6 +7,7 @@
  *   watchers stuck EVENTS N S    N watchers on everything that read, and S that do not
  *
  * Prints the events that were delivered, and a digest of who got them in which order. */
+/* clang-format on */
 #include <stdio.h>
 
 #include "base/mem.h"

@@ -1,12 +1,15 @@
+/* clang-format off */
 /* What a store holds, as text for tests/crash/run:
  *
  *   crash_dump DATA_DIR FROM
  *
  *   R <revision> <compacted revision>
  *   K <key> <created> <modified> <hash>      every key, as a range at the latest revision shows it
- *   E <revision> <key> P|D <hash>            every change after FROM (0: none), as a feed delivers
- * it B <error> <text>                         the feed broke end
+ *   E <revision> <key> P|D <hash>            every change after FROM (0: none), as a feed delivers it
+ *   B <error> <text>                         the feed broke
+ *   end
  */
+/* clang-format on */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A process under load, made to be killed: LOOPS threads with CHAINS requests each write, overwrite
  * and delete the keys of one small pool by compare-and-swap, while a feed follows everything.
  *
@@ -12,6 +13,7 @@
  * and FEED_LOG one per event: E <rev> <key> P|D <hash>. Each line is one write() to a file in
  * append mode, so that a line that is there was there before the next step, whatever kills the
  * process. */
+/* clang-format on */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

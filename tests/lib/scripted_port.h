@@ -1,3 +1,4 @@
+/* clang-format off */
 /* An API port that a test plays: it writes down each request as a line of text, and answers from a
  * script, after a delay of a clock that only the test moves. Nothing sleeps and no thread runs.
  *
@@ -12,6 +13,7 @@
  *
  * A request for which the script has nothing gets no answer: it ends at its timeout or deadline.
  * Owner: the test.  Thread: the test's. */
+/* clang-format on */
 #ifndef COR_TEST_SCRIPTED_PORT_H
 #define COR_TEST_SCRIPTED_PORT_H
 

@@ -50,6 +50,16 @@ BANS = [
     ("base/mem.c is where malloc lives", "src/base/mem.c", "p = malloc(3);\n", None),
     ("comments and strings do not count", "src/json/x.c", "/* free(p)\n atoi(x) */ puts(\"gets(x)\");\n", None),
     ("a test does not sleep", "tests/unit/x.c", "usleep(10);\n", "tests/unit/x.c:1: usleep()"),
+    ("a diagram that clang-format may reflow is refused", "src/json/x.c", "/* States:\n *   A ──► B\n */\n",
+     "src/json/x.c:2: a diagram or table in a comment"),
+    ("a table that clang-format may reflow is refused", "src/json/x.c", "int a;\n/* Cases:\n *   none     all\n *   one\n */\n",
+     "src/json/x.c:3: a diagram or table in a comment"),
+    ("a protected diagram is fine", "src/json/x.c",
+     "/* clang-format off */\n/* States:\n *   A ──► B   C\n */\n/* clang-format on */\n", None),
+    ("the protection ends with its region", "src/json/x.c",
+     "/* clang-format off */\n/* clang-format on */\n/* States:\n *   A ◄── B\n */\n", "src/json/x.c:4: a diagram"),
+    ("two blanks, a comment of one line, and code draw nothing", "src/json/x.c",
+     "/* Thread: any.  Owner:\n *   its maker. */\nint a;   /* A ──► B */\nchar *b = \"├──\";\n", None),
 ]
 PAGE = "docs/internals/client-behaviours.md"
 OTHER = "docs/internals/server-behaviours.md"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The queue between a reflector and what consumes it: changes of objects, oldest first. Two orders,
  * one choice when it is made:
  *
@@ -6,6 +7,7 @@
  *
  * It is a reflector's store. Differences from client-go are in
  * docs/internals/delta_fifo.md. Thread: any.  Owner: the informer that made it. */
+/* clang-format on */
 #ifndef COR_CACHE_DELTA_FIFO_H
 #define COR_CACHE_DELTA_FIFO_H
 

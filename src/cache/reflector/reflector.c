@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+/* clang-format off */
 /* A round is upstream's ListAndWatch: STREAM_OPENING or, without streaming, LISTING begins it.
  *
  *   IDLE ── start ──► round            every state ── stop ──► STOPPED
@@ -25,6 +26,7 @@
  *   LISTING:  failed, or the store refused it                   ──► ROUND_PAUSE ── time ──► round
  *   WATCH_*:  410, very short, resync or store failed, others   ──► ROUND_PAUSE
  */
+/* clang-format on */
 #define BIT(state) (1u << COR_REFLECTOR_##state)
 #define ROUND      (BIT(STREAM_OPENING) | BIT(LISTING))
 

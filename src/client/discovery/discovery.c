@@ -13,9 +13,11 @@
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"                        \
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," ACCEPT_LEGACY
 
+/* clang-format off */
 /*   EMPTY ──► CORE ──► GROUPS ──► VERSIONS ──► VALID
  *               ▲        └───────────┬──────────►│
  *               └──── a second attempt ──────────┘   VALID ──► VERSIONS: those that failed */
+/* clang-format on */
 enum state { EMPTY, CORE, GROUPS, VERSIONS, VALID };
 
 struct cor_discovery_waiter {

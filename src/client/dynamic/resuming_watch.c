@@ -6,8 +6,10 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 
+/* clang-format off */
 /*   WATCHING ──► (its end is told) ──► PAUSED ──► WATCHING …
  *                                └──► (done)                 */
+/* clang-format on */
 struct cor_resuming_watch {
     struct cor_resuming_watch_opts opts;
     struct cor_watch_resumption at;

@@ -12,9 +12,11 @@ const struct cor_backoff_opts COR_RETRY_DEFAULT = {
 const struct cor_backoff_opts COR_RETRY_BACKOFF = {
     .initial_ms = 10, .factor = 5.0, .jitter = 0.1, .steps = 4};
 
+/* clang-format off */
 /*   GETTING ──► WRITING ──► (done)
  *      ▲           │ conflict
  *      └─ WAITING ◄┘                  */
+/* clang-format on */
 struct cor_conflict_retry {
     struct cor_conflict_retry_opts opts; /* the strings are in `text` */
     char *text;

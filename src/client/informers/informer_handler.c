@@ -1,9 +1,12 @@
+/* clang-format off */
 /* Handlers of an informer on a runtime: with threads, each is a task of the pool; without, the
  * informer's step runs it on the loop.
  *
- *   held ──► added ──► removing ──► gone: on_removed, the memory
- *   by whoever adds it, until the handle is written
- *                      no call begins any more; one may be under way */
+ *   held ──► added ──► removing ──► gone
+ *
+ * held: by whoever adds the handler, until the handle is written. removing: no call begins any more;
+ * one may be under way. gone: on_removed is called and the memory is freed. */
+/* clang-format on */
 #include <stdio.h>
 #include <string.h>
 

@@ -42,9 +42,11 @@ struct cor_rest_client {
     void *closed_arg;
 };
 
+/* clang-format off */
 /*             ┌────────────── DELAYED ◄─────────────┐ (an answer or a failure to try again after)
  *             ▼                                     │
  *   ──► THROTTLED ──► IDENTIFYING (a plugin) ──► CALLING ──► DONE        and from each to DONE */
+/* clang-format on */
 enum cor_rest_state {
     COR_REST_THROTTLED,
     COR_REST_DELAYED,

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Workers take tasks from one queue, oldest first. A worker without a task waits on a condition of
  * its own in a stack, so that the one that was busy last is busy next and the others grow old.
  *
@@ -7,6 +8,7 @@
  *
  * Failures: a worker that cannot be made is tried again by the next patrol, and tasks wait.
  * A worker that leaves joins the one that left before it, so that at most one is not joined. */
+/* clang-format on */
 #include "client/runtime/handler_pool.h"
 
 #include <assert.h>

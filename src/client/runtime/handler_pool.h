@@ -16,11 +16,13 @@ struct cor_handler_pool;
 #define COR_HANDLER_PATROL_MS 10
 #define COR_HANDLER_IDLE_MS   1000 /* then a thread that was added goes */
 
+/* clang-format off */
 /*   release      wake            a thread takes it        run() has no more
  * HELD ──► IDLE ────► QUEUED ──────────────────► RUNNING ──────────────────► IDLE
  *                        ▲                           │ wake, or run() has more
  *                        └───────────────────────────┘ when it returns
  * A retired task is QUEUED or RUNNING, and goes from there to on_retired. */
+/* clang-format on */
 enum cor_handler_task_state {
     COR_HANDLER_TASK_HELD,
     COR_HANDLER_TASK_IDLE,

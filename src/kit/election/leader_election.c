@@ -1,3 +1,4 @@
+/* clang-format off */
 /*            start
  *  IDLE ------------> ACQUIRING --- acquired ---> RENEWING --- lost, or cancelled --> OVER
  *                       |  ^ pause                 |  ^ pause                          ^
@@ -5,6 +6,7 @@
  *
  * A round of ACQUIRING and RENEWING is: update at once while the lock is known to be ours, else
  * get, then create or update. */
+/* clang-format on */
 #include "kit/election/leader_election.h"
 
 #include <assert.h>

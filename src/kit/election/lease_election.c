@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The driver of the state machine in leader_election.c: its requests go to the API port, one at a
  * time, and the answers come back as records.
  *
@@ -12,6 +13,7 @@
  * What was seen (`seen`) and what the state machine remembers are always of the same version, since
  * an update is the seen Lease with another spec.
  * Thread: the port's loop. */
+/* clang-format on */
 #include "kit/election/lease_election.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The recorder decides what is sent and when; this file sends it through the API port.
  *
  *   step ──► series, and it is not known whether the server has their API?
@@ -13,6 +14,7 @@
  *   segment): the recorder gives the event up;
  * - no memory, or too many requests: as a request that is not answered.
  * Thread: the port's loop. */
+/* clang-format on */
 #include "kit/events/event_sender.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One stage on a thread:
  *
  *   loop: copy the body, lend the call ──► thread: work ──► loop: take the call back, done or next
@@ -9,6 +10,7 @@
  * Failures: without memory for the copy (-COR_ENOMEM) or without a place in the queue of the
  * threads
  * (-COR_EBUSY, 429) nothing runs, and the stage counts as failed. */
+/* clang-format on */
 #include "server/api/heavy.h"
 
 #include "base/err.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Binding a pod to a node, as schedulers do: POST to pods/binding, or to its older form bindings.
  *
  *   read the body (a stage) ──► guaranteed update of the pod ──► 201 with a Status
@@ -7,6 +8,7 @@
  * the Binding. The Binding's uid and resourceVersion are preconditions of the update. A lost
  * compare runs the step again on the newer pod. In a dry run the step stops instead of writing.
  * Thread: the call's loop, except binding_read_body(). */
+/* clang-format on */
 #include <stdio.h>
 
 #include "base/err.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* From the bytes of a write to an object in the stored version.
  *
  *   cor_body_read (POST, PUT):   content type ──► JSON (YAML and protobuf are turned into it) ──►
@@ -12,6 +13,7 @@
  * patch made.
  * The file also checks the options that all writes have (cor_write_options_validate).
  * Thread: the thread that has the call: these functions are stages (server/api/heavy.h). */
+/* clang-format on */
 #include "server/verbs/body.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* POST: stores a new object.
  *
  *   read the body (a stage) ──► does the namespace accept objects? ──► make the object (a stage)
@@ -8,6 +9,7 @@
  * deleted (409 both ways). A dry run makes and checks the same object, and then only reads whether
  * the key is free. Every other failure of a step ends the call with its Status.
  * Thread: the call's loop, except the two stages. */
+/* clang-format on */
 #include <assert.h>
 
 #include "base/err.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* DELETE, and the deletion of one object for DELETECOLLECTION and evictions (struct cor_delete_op).
  *
  *   start ──► store delete: the step judges (a stage, deletion.c)
@@ -14,6 +15,7 @@
  * on_done is called exactly once, unless the call is over: then the operation ends silently.
  * Thread: the call's loop, except the judging of large objects (delete_op_decide) and reading of
  * the options. */
+/* clang-format on */
 #include "server/verbs/delete.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* DELETECOLLECTION: lists the objects, deletes one after the other, and answers with the list as it
  * was before.
  *
@@ -9,6 +10,7 @@
  * without a match the work goes on in the loop's next turn.
  * The cursor holds the objects: `items` borrows them until the answer is written.
  * Thread: the call's loop, except reading the options. */
+/* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The options of a deletion: from the body of a DELETE (DeleteOptions in JSON, YAML or protobuf),
  * else from its query, or from a member of an Eviction.
  *
@@ -6,6 +7,7 @@
  * decoder; values that are not allowed are gathered as field errors (422). Unknown members are
  * ignored. The result owns its strings; on failure there is nothing to release.
  * Thread: the thread that has the call (a stage). */
+/* clang-format on */
 #include "server/verbs/delete_options.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* LIST: reads a cursor from the reader of the resource, and writes its objects as they are asked
  * for by the sink. DELETECOLLECTION and ComponentStatus write their lists through the same
  * functions.
@@ -21,6 +22,7 @@
  * mistaken for a whole list. The same happens when the cache ends a list whose reader is too slow
  * (cor_list_call_lost).
  * Thread: the call's loop, except list_write_large() and list_write_rest(). */
+/* clang-format on */
 #include "server/verbs/list.h"
 
 #include <assert.h>

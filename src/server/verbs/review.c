@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The review APIs: TokenReview, the access reviews, SelfSubjectReview. A client creates a question,
  * and the answer is the same object with a status. Nothing is stored.
  *
@@ -7,6 +8,7 @@
  * that serve requests: the tokens and the authorization mode of the API. A question that is not
  * valid is refused (400, 422) in upstream's words.
  * Thread: the call's loop, except review_read_body(). */
+/* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/field_error.h"

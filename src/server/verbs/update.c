@@ -1,3 +1,4 @@
+/* clang-format off */
 /* PUT, and the shared part of PATCH: one guaranteed update of the store.
  *
  *   read the body (PUT, a stage) ──► update_start ──► the store reads the object (or takes the
@@ -14,6 +15,7 @@
  * creates it first, all begins again. Beginning again is bounded by ROUNDS_MAX, then 409.
  * Thread: the call's loop, except the stages (update_judge, update_make_object, update_read_body).
  */
+/* clang-format on */
 #include "server/verbs/update.h"
 
 #include <assert.h>

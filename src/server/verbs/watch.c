@@ -1,3 +1,4 @@
+/* clang-format off */
 /* WATCH: a stream of events that lasts until its time is over, the client leaves or the server
  * ends.
  *
@@ -22,6 +23,7 @@
  * A watch of a resource without a cache has a feed of the store, and takes a share of the user's
  * feeds (feed_shares.h).
  * Thread: the call's loop. */
+/* clang-format on */
 #include <assert.h>
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The one feed of the whole store, and what it drives.
  *
  * A batch of the feed, on the engine thread (cachers_on_batch()):
@@ -22,6 +23,7 @@
  *
  * Close: the feed is closed, then every loop is asked to end (cachers_loop.c), then the memory is
  * freed. All cachers are closed before. */
+/* clang-format on */
 #include "storage/cacher/cachers.h"
 
 #include <stdio.h>

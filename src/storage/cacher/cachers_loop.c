@@ -1,3 +1,4 @@
+/* clang-format off */
 /* How events reach the loops: the writer marks readers and mails their loops, and each loop then
  * delivers to its own watches.
  *
@@ -12,6 +13,7 @@
  * lock. So at least one of the two sees the other. Nothing here allocates, so nothing fails.
  *
  * Threads: the writer notifies; all else runs on the loop, or on the home loop where it says so. */
+/* clang-format on */
 #include "storage/cacher/reader_int.h"
 
 #include "base/mem.h"

@@ -1,9 +1,11 @@
+/* clang-format off */
 /* Is a cache what the store says it is? Now and then a digest of all its keys and revisions is
  * compared with one of the store at the same revision, one cache at a time. After a difference the
  * past is read from the store, until a later check agrees; as upstream does it.
  *
  *   begin ──► digest of a snapshot, in turns ──► pages of the store at its revision … ──► verdict
  */
+/* clang-format on */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/mem.h"

@@ -1,14 +1,15 @@
+/* clang-format off */
 /* A watch from before the window: what the engine still has is read and put in front of the window,
  * so that clients resume after a restart of the server. One from before that makes it grow again,
  * as long as what was put there stays within its part of the byte budget.
  *
- *   history_want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look
- * again
+ *   want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look again
  *
  * Only whole revisions are put there. A reading ends at the window's base; if that has moved
  * meanwhile, nothing fits, and who waits asks again. A failure is told to those who waited for the
  * reading and is forgotten with the next one. What is remembered until the next list is `floor`:
  * nothing below it can be had, because it was compacted or does not fit into the budget. */
+/* clang-format on */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/map.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Which state a list is read from:
  *
  *   not ready              the store, for a first page without selectors; else 429
@@ -6,6 +7,7 @@
  *   any other              the present state, once it is as young as asked for
  *
  * A page that a selector fills slowly is looked for in several turns of the loop. */
+/* clang-format on */
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The engine as what a reflector lists and watches. The resource is read page by page on the home
  * loop, the next one while a page is decoded, while the writer keeps the changes that come
  * meanwhile; the writer hands in the end of the list, then those changes, then each change as it is
@@ -11,6 +12,7 @@
  * The list is read after the writer began to keep changes, so nothing falls between them, and the
  * watch needs no request of its own. The reflector is the writer's from INSTALL until its round is
  * over, and the home loop's otherwise; mail hands it over. */
+/* clang-format on */
 #include "storage/cacher/cacher_int.h"
 
 #include <stdio.h>

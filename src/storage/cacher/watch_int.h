@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Inside cacher/: one watch on a cache.
  *
  *   STARTING ──► FRESHENING ──► SYNCING ──► SYNCED ──► WALKING ──► IDLE ◄──► LAGGING
@@ -16,6 +17,7 @@
  * A plain end makes a client go on after the revision that it saw last. So a stream ends plainly
  * between two revisions only; one that has to end inside of one ends with 410, and its client lists
  * anew. */
+/* clang-format on */
 #ifndef COR_STORAGE_CACHER_WATCH_INT_H
 #define COR_STORAGE_CACHER_WATCH_INT_H
 

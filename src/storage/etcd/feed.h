@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Feeds of the etcd engine. All that are in step share the main watch, which is over all keys:
  * every revision of the store is in it, so its position is the store's. One that is behind reads on
  * by a watch of its own until it has caught up.
@@ -9,6 +10,7 @@
  * ahead. A feed of keys that the main watch is not over is CATCHING at its best. BEHIND: everything
  * up to `pos` was, and it has no credit for more. Thread: the engine's loop, but for the four calls
  * of engine.h.  Owner: the engine. */
+/* clang-format on */
 #ifndef COR_STORAGE_ETCD_FEED_H
 #define COR_STORAGE_ETCD_FEED_H
 

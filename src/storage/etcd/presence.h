@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One key that says that this process is there: put with a lease that is kept alive, and gone when
  * the process is.
  *
@@ -9,6 +10,7 @@
  * Who may not write the key is OFF again, silently. A lease outlives its connection, so a lost
  * stream alone writes nothing. cor_etcd_presence_stop() revokes the lease, which deletes the key.
  * Thread: the engine's loop, but for cor_etcd_presence_init().  Owner: the engine. */
+/* clang-format on */
 #ifndef COR_STORAGE_ETCD_PRESENCE_H
 #define COR_STORAGE_ETCD_PRESENCE_H
 

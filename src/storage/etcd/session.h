@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The way to etcd: a gRPC channel to its members, the login, and who waits for them.
  *
  *   DOWN ──► GREETING ──► UP
@@ -6,6 +7,7 @@
  *
  * GREETING: logs in when there is a user, and asks the member for its version.
  * Thread: the engine's loop.  Owner: the engine. */
+/* clang-format on */
 #ifndef COR_STORAGE_ETCD_SESSION_H
 #define COR_STORAGE_ETCD_SESSION_H
 

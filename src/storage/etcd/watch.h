@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One watch of etcd that survives its connection: it goes on after the last revision that was
  * delivered whole, on whichever member the session finds next.
  *
@@ -6,6 +7,7 @@
  *      └──────────┘ the stream ended, or a message could not be taken
  *
  * Thread: the engine's loop.  Owner: whoever embeds it. */
+/* clang-format on */
 #ifndef COR_STORAGE_ETCD_WATCH_H
 #define COR_STORAGE_ETCD_WATCH_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Streams of etcd's Watch call, each of which carries many watches: one that all share, and some
  * for those that want to be alone. Nobody stops reading a stream, so no watch waits for another
  * one's consumer: a consumer that cannot go on leaves, and what is still on its way to it is
@@ -11,6 +12,7 @@
  * question or a later one; and an answer with a revision above that of the announcement was made
  * after it. Etcd is silent while one of them lags: see on_held_up.
  * Thread: the engine's loop.  Owner: the engine. */
+/* clang-format on */
 #ifndef COR_STORAGE_ETCD_WATCH_STREAM_H
 #define COR_STORAGE_ETCD_WATCH_STREAM_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Feeds of the SQLite engine: who gets which change, and how one that is behind catches up.
  *
  *   NEW ──► LIVE ◄──► BEHIND ◄──► READING        any but READING ──► closed
@@ -6,6 +7,7 @@
  * LIVE: everything up to the engine's revision was delivered. BEHIND: everything up to `pos` was;
  * it is in the engine's list `behind` unless it has no credit. READING: a reader has its page.
  * Thread: the engine's, but for cor_sqlite_feed_open().  Owner: the engine. */
+/* clang-format on */
 #ifndef COR_STORAGE_SQLITE_FEED_H
 #define COR_STORAGE_SQLITE_FEED_H
 

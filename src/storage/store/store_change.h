@@ -1,3 +1,4 @@
+/* clang-format off */
 /* What guaranteed update and delete share: the walk from a suggestion or a read, over preconditions
  * and the caller's step, to one compare-and-swap, and back with fresh state when it is lost.
  *
@@ -8,6 +9,7 @@
  *              └────────────┘                           └──► judge
  *
  * Thread: the loop's.  Owner: itself; it frees itself when it calls back. */
+/* clang-format on */
 #ifndef COR_STORAGE_STORE_CHANGE_H
 #define COR_STORAGE_STORE_CHANGE_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One watch. Its life:
  *
  *   READING ──► SYNCING ──► SYNCED ──► LIVE ──┐
@@ -7,6 +8,7 @@
  * READING: a range request is under way; the first one also says what the current revision is.
  * SYNCING: the initial state's page is being delivered. SYNCED: its end bookmark is due, then the
  * feed is opened. LIVE: batches of the feed are delivered. FAILED: the ERROR event is due. */
+/* clang-format on */
 #include "storage/store/store_watch.h"
 
 #include "base/mem.h"

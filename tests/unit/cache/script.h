@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A driver and a store for reflector tests: both write what they are asked for into one text, so
  * that a test reads as inputs and the outputs they lead to. Nothing is answered by itself.
  *
@@ -6,6 +7,7 @@
  *   add(a@1)  update(a@2)  del(a@3)  bookmark(50)  resync
  *   end()  end(message)  say(WATCH_EXPIRED)
  */
+/* clang-format on */
 #ifndef COR_TEST_CACHE_SCRIPT_H
 #define COR_TEST_CACHE_SCRIPT_H
 

@@ -24,6 +24,7 @@ struct sequence {
     const char *seen;
 };
 
+/* clang-format off */
 /* Words of a story, separated by semicolons:
  *   hear N [MS]      a handler, with its resync period     drop N            removes it
  *   filter N         one that hears of objects before "m" only
@@ -36,6 +37,7 @@ struct sequence {
  *   get KEY          what the cache has
  * and of a work queue: q.add K, q.after K MS, q.fail K, q.get, q.done K, q.len, q.shutdown,
  * q.crowd N (as many failures), q.drain. */
+/* clang-format on */
 static const struct sequence sequences[] = {
     /* Start-up and steady state */
     /* Contract client 1.17.5. */
