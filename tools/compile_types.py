@@ -27,6 +27,7 @@ MAPS = {"atomic": "ATOMIC", "granular": "GRANULAR"}
 PATCHES = {"merge": ["MERGE"], "retainKeys": ["RETAIN_KEYS"], "merge,retainKeys": ["MERGE", "RETAIN_KEYS"],
            "replace": ["REPLACE"]}
 INLINE_MAX = 2
+MEMBERS_MAX = 64  # readers have room for as many
 
 
 class Wrong(Exception):
@@ -234,6 +235,8 @@ def check_struct(declared):
             raise Wrong(f"{field.where}: number {field.number} is used at {numbers[field.number].where}, too")
     members = []
     flatten(declared, [], members)
+    if len(members) > MEMBERS_MAX:
+        raise Wrong(f"{declared.where}: more than {MEMBERS_MAX} fields")
     members.sort(key=lambda m: m[0].name.encode())
     for (one, _), (other, _) in zip(members, members[1:]):
         if one.name == other.name:

@@ -74,7 +74,6 @@ PLAIN = {"k8s.io/apimachinery/pkg/types": ["UID", "NodeName"]}
 # Kinds that are decoded from a query only, or that no request and no answer ever has.
 LEFT_OUT = {
     "k8s.io/apimachinery/pkg/apis/meta/v1": {"InternalEvent", "TypeMeta"},
-    "k8s.io/api/core/v1": {"RangeAllocation", "RangeAllocationList"},
 }
 
 
@@ -120,7 +119,7 @@ def reachable(facts):
     found = {package: set() for package in PACKAGES}
     todo = [(package, t["name"]) for package in PACKAGES for t in facts.types.get(package, {}).values()
             if facts.is_kind(package, t)]
-    todo += [("k8s.io/apimachinery/pkg/apis/meta/v1", name) for name in ("TypeMeta", "ListMeta", "LabelSelector", "Condition")]
+    todo += [("k8s.io/apimachinery/pkg/apis/meta/v1", name) for name in ("TypeMeta", "ListMeta", "LabelSelector", "Condition", "WatchEvent")]
     while todo:
         package, name = todo.pop()
         if f"{package}.{name}" in CUSTOM or name in found.get(package, ()):

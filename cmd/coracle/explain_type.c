@@ -109,7 +109,7 @@ static bool find_field(const struct cor_type *type, struct cor_str word,
         struct cor_member member;
 
         cor_type_member(type, i, &member);
-        names[i] = cor_field_name(member.field).p;
+        names[i] = cor_type_field_name(member.field).p;
     }
     fprintf(stderr, "coracle: %.*s has no field \"%.*s\"", COR_STR_ARG(cor_type_go_name(type)),
             COR_STR_ARG(word));
@@ -130,24 +130,24 @@ static void print_values(const struct cor_type *type)
 static void print_apply(const struct cor_type_field *field)
 {
     static const char *const lists[] = {"", "atomic list", "set", "list by"};
-    const struct cor_type *type = cor_field_type(field);
-    enum cor_list_kind list = cor_field_list_kind(field);
+    const struct cor_type *type = cor_type_field_type(field);
+    enum cor_list_kind list = cor_type_field_list_kind(field);
     bool is_atomic =
-        cor_field_map_kind(field) == COR_MAP_KIND_ATOMIC ||
-        (cor_field_map_kind(field) == COR_MAP_KIND_NONE && cor_type_is(type, COR_TYPE_ATOMIC));
+        cor_type_field_map_kind(field) == COR_MAP_KIND_ATOMIC ||
+        (cor_type_field_map_kind(field) == COR_MAP_KIND_NONE && cor_type_is(type, COR_TYPE_ATOMIC));
 
     if (list == COR_LIST_KIND_NONE && !is_atomic)
         return;
     printf("apply       %s", is_atomic ? "atomic" : lists[list]);
-    for (size_t i = 0; i < cor_field_nkeys(field); i++)
-        printf("%s %.*s", i > 0 ? "," : "", COR_STR_ARG(cor_field_key(field, i)));
+    for (size_t i = 0; i < cor_type_field_nkeys(field); i++)
+        printf("%s %.*s", i > 0 ? "," : "", COR_STR_ARG(cor_type_field_key(field, i)));
     putchar('\n');
 }
 
 static void print_patch(const struct cor_type_field *field)
 {
-    unsigned patch = cor_field_patch(field);
-    struct cor_str key = cor_field_patch_key(field);
+    unsigned patch = cor_type_field_patch(field);
+    struct cor_str key = cor_type_field_patch_key(field);
 
     if (patch == 0)
         return;
@@ -162,26 +162,26 @@ static void print_patch(const struct cor_type_field *field)
 static void print_field(const struct cor_member *member)
 {
     const struct cor_type_field *field = member->field;
-    const struct cor_type *type = cor_field_type(field);
+    const struct cor_type *type = cor_type_field_type(field);
 
     printf("type        %s, %.*s in Go\n", shape_words[cor_type_shape(type)],
            COR_STR_ARG(cor_type_go_name(type)));
     print_values(innermost(type));
     printf("presence    %s%s%s\n",
-           cor_field_is(field, COR_FIELD_POINTER) ? "absent or a value" : "always a value",
-           cor_field_is(field, COR_FIELD_OMITEMPTY)  ? ", left out when empty"
-           : cor_field_is(field, COR_FIELD_OMITZERO) ? ", left out when zero"
-                                                     : "",
-           cor_field_is(field, COR_FIELD_OPTIONAL) ? ", optional" : "");
-    if (cor_field_number(field) > 0)
-        printf("protobuf    %u, %.*s in Go\n", (unsigned)cor_field_number(field),
-               COR_STR_ARG(cor_field_go_name(field)));
+           cor_type_field_is(field, COR_FIELD_POINTER) ? "absent or a value" : "always a value",
+           cor_type_field_is(field, COR_FIELD_OMITEMPTY)  ? ", left out when empty"
+           : cor_type_field_is(field, COR_FIELD_OMITZERO) ? ", left out when zero"
+                                                          : "",
+           cor_type_field_is(field, COR_FIELD_OPTIONAL) ? ", optional" : "");
+    if (cor_type_field_number(field) > 0)
+        printf("protobuf    %u, %.*s in Go\n", (unsigned)cor_type_field_number(field),
+               COR_STR_ARG(cor_type_field_go_name(field)));
     if (member->via[0])
-        printf("inlined     from %.*s\n", COR_STR_ARG(cor_field_go_name(member->via[0])));
-    if (cor_field_default(field).n > 0)
-        printf("default     %.*s\n", COR_STR_ARG(cor_field_default(field)));
-    if (cor_field_gate(field).n > 0)
-        printf("gate        %.*s\n", COR_STR_ARG(cor_field_gate(field)));
+        printf("inlined     from %.*s\n", COR_STR_ARG(cor_type_field_go_name(member->via[0])));
+    if (cor_type_field_default(field).n > 0)
+        printf("default     %.*s\n", COR_STR_ARG(cor_type_field_default(field)));
+    if (cor_type_field_gate(field).n > 0)
+        printf("gate        %.*s\n", COR_STR_ARG(cor_type_field_gate(field)));
     print_apply(field);
     print_patch(field);
 }
@@ -193,10 +193,10 @@ static void print_fields(const struct cor_type *type)
         const struct cor_type *of;
 
         cor_type_member(type, i, &member);
-        of = cor_field_type(member.field);
+        of = cor_type_field_type(member.field);
         printf("%s  %-30.*s %.*s%s\n", i == 0 ? "\n" : "",
-               COR_STR_ARG(cor_field_name(member.field)), COR_STR_ARG(cor_type_go_name(of)),
-               cor_field_is(member.field, COR_FIELD_OPTIONAL) ? ", optional" : "");
+               COR_STR_ARG(cor_type_field_name(member.field)), COR_STR_ARG(cor_type_go_name(of)),
+               cor_type_field_is(member.field, COR_FIELD_OPTIONAL) ? ", optional" : "");
     }
 }
 
@@ -222,7 +222,7 @@ static int run_explain_type(const void *arg, const char *const *args, size_t nar
         word = cor_str_cut(&rest, '.');
         if (!find_field(type, word, &member))
             return EXIT_FAILED;
-        type = innermost(cor_field_type(member.field));
+        type = innermost(cor_type_field_type(member.field));
         is_field = true;
     }
     printf("%s\nkind        %.*s of %.*s\n", args[0], COR_STR_ARG(row->kind),

@@ -1,63 +1,39 @@
-/* Bodies in Kubernetes' protobuf: an envelope with kind and version, and a message in it. Clients
- * that are written in Go send some requests in no other form. Only the kinds of a table are read;
- * fields that its messages do not have are skipped, as every protobuf reader does.
- * Thread: any (pure). */
-#ifndef COR_CODEC_PROTOBUF_H
-#define COR_CODEC_PROTOBUF_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Objects in Kubernetes' protobuf: an envelope with apiVersion and kind, and a message in it, whose
+ * fields the types describe (schema/types.h). Clients that are written in Go send and ask for this
+ * form. Fields that a type does not have are skipped, as every protobuf reader does.
+ * Owner: the caller.  Thread: any (no state). */
+#ifndef COR_SCHEMA_PROTOBUF_H
+#define COR_SCHEMA_PROTOBUF_H
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "meta/gvk.h"
+#include "schema/protobuf_wire.h"
+#include "schema/types.h"
 
-/* What every body begins with. */
+/* What every object begins with. */
 #define COR_PROTOBUF_PREFIX cor_str("k8s\0", 4)
 
-enum cor_pb_type {
-    COR_PB_STRING,
-    COR_PB_BYTES, /* base64 in JSON */
-    COR_PB_INT,
-    COR_PB_BOOL,
-    COR_PB_TIME,
-    COR_PB_JSON, /* bytes that are JSON, in a message of their own */
-    COR_PB_MESSAGE,
-    COR_PB_LIST_IN_MESSAGE, /* of strings, in a message of its own */
+/* An object taken apart; everything is borrowed. */
+struct cor_protobuf {
+    struct cor_str api_version, kind; /* as the envelope has them, perhaps empty */
+    struct cor_str raw;               /* the message */
 };
 
-enum cor_pb_flag {
-    COR_PB_REPEATED = 1 << 0,
-    COR_PB_MAP = 1 << 1,     /* from strings */
-    COR_PB_POINTER = 1 << 2, /* in Go: what is there is written, also zero */
-};
+/* 0, or -COR_EINVAL with upstream's words. */
+int cor_protobuf_open(struct cor_str body, struct cor_protobuf *ret_object,
+                      struct cor_pb_error *reterr);
 
-struct cor_pb_message;
+/* The type of an object; what the envelope leaves empty is taken from `expected`. The kinds of
+ * meta.k8s.io (DeleteOptions, Status …) are known in every group and version. NULL: there is none.
+ */
+const struct cor_type *cor_protobuf_type(const struct cor_protobuf *object,
+                                         const struct cor_gvk *expected);
 
-struct cor_pb_field {
-    uint32_t number;
-    const char *name; /* in JSON */
-    enum cor_pb_type type;
-    unsigned flags;
-    const struct cor_pb_message *message; /* of COR_PB_MESSAGE */
-};
-
-struct cor_pb_message {
-    const struct cor_pb_field *v;
-    size_t n;
-};
-
-struct cor_pb_kind {
-    const char *api_version; /* NULL: any */
-    const char *kind;
-    const struct cor_pb_message *message;
-};
-
-/* The kinds that can be read. */
-const struct cor_pb_kind *cor_pb_kinds(size_t *ret_n);
-
-/* Appends the object as JSON; its keys are in no order. 0, -COR_EINVAL (not protobuf), -COR_ENOTSUP
- * (another kind), -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
-int cor_protobuf_to_json(struct cor_str body, struct cor_buf *out);
+/* Appends the message `object->raw` of this type as the JSON that Go makes of it: kind and
+ * apiVersion first, as far as the envelope has them, and all other keys sorted. 0, -COR_EINVAL with
+ * words, -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
+int cor_protobuf_to_json(const struct cor_protobuf *object, const struct cor_type *type,
+                         struct cor_buf *out, struct cor_pb_error *reterr);
 
 #endif

@@ -113,19 +113,19 @@ static const struct cor_type *type_below(const struct cor_type *type,
                                          const struct cor_type_field *field)
 {
     if (field)
-        return cor_field_type(field);
+        return cor_type_field_type(field);
     return type && cor_type_shape(type) == COR_SHAPE_MAP ? cor_type_element(type) : NULL;
 }
 
 /* False: the list has no such rule, and a patch replaces it. */
 static bool find_rule(const struct cor_type_field *field, struct list_rule *ret_rule)
 {
-    if (!field || !(cor_field_patch(field) & COR_PATCH_MERGE) ||
-        cor_type_shape(cor_field_type(field)) != COR_SHAPE_LIST)
+    if (!field || !(cor_type_field_patch(field) & COR_PATCH_MERGE) ||
+        cor_type_shape(cor_type_field_type(field)) != COR_SHAPE_LIST)
         return false;
-    *ret_rule = (struct list_rule){.name = cor_field_name(field),
-                                   .key = cor_field_patch_key(field),
-                                   .element = cor_type_element(cor_field_type(field))};
+    *ret_rule = (struct list_rule){.name = cor_type_field_name(field),
+                                   .key = cor_type_field_patch_key(field),
+                                   .element = cor_type_element(cor_type_field_type(field))};
     return true;
 }
 
@@ -654,7 +654,7 @@ static void merge_member(struct merge *m, struct cor_str key, struct cor_json_it
     if (value && type_at(value) != type)
         write_new(m, value);
     else if (type == COR_JSON_OBJECT && value && field &&
-             cor_field_patch(field) & COR_PATCH_REPLACE)
+             cor_type_field_patch(field) & COR_PATCH_REPLACE)
         cor_json_raw(&m->w, cor_json_iter_value(value));
     else if (type == COR_JSON_OBJECT && value)
         merge_map(m, old, value, type_below(parent, field), false);

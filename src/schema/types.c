@@ -136,8 +136,7 @@ void cor_type_member(const struct cor_type *type, size_t i, struct cor_member *r
         ret_member->via[v] = row->via[v] > 0 ? &cor_type_fields[row->via[v] - 1] : NULL;
 }
 
-bool cor_type_find_member(const struct cor_type *type, struct cor_str name,
-                          struct cor_member *ret_member)
+size_t cor_type_member_index(const struct cor_type *type, struct cor_str name)
 {
     size_t low = 0, high = type->nmembers;
 
@@ -146,16 +145,25 @@ bool cor_type_find_member(const struct cor_type *type, struct cor_str name,
         const struct cor_type_member *row = &cor_type_members[type->first_member + middle];
         int order = cor_str_cmp(name, pool_text(cor_type_fields[row->field].name));
 
-        if (order == 0) {
-            cor_type_member(type, middle, ret_member);
-            return true;
-        }
+        if (order == 0)
+            return middle;
         if (order < 0)
             high = middle;
         else
             low = middle + 1;
     }
-    return false;
+    return SIZE_MAX;
+}
+
+bool cor_type_find_member(const struct cor_type *type, struct cor_str name,
+                          struct cor_member *ret_member)
+{
+    size_t i = cor_type_member_index(type, name);
+
+    if (i == SIZE_MAX)
+        return false;
+    cor_type_member(type, i, ret_member);
+    return true;
 }
 
 const struct cor_type_field *cor_type_find_number(const struct cor_type *type, uint32_t number)
@@ -180,68 +188,68 @@ struct cor_str cor_type_value(const struct cor_type *type, size_t i)
     return pool_text(cor_type_values[type->first + i]);
 }
 
-struct cor_str cor_field_name(const struct cor_type_field *field)
+struct cor_str cor_type_field_name(const struct cor_type_field *field)
 {
     return pool_text(field->name);
 }
 
-struct cor_str cor_field_go_name(const struct cor_type_field *field)
+struct cor_str cor_type_field_go_name(const struct cor_type_field *field)
 {
     return pool_text(field->go_name);
 }
 
-const struct cor_type *cor_field_type(const struct cor_type_field *field)
+const struct cor_type *cor_type_field_type(const struct cor_type_field *field)
 {
     return &cor_types[field->type];
 }
 
-uint32_t cor_field_number(const struct cor_type_field *field)
+uint32_t cor_type_field_number(const struct cor_type_field *field)
 {
     return field->number;
 }
 
-bool cor_field_is(const struct cor_type_field *field, enum cor_field_flag flag)
+bool cor_type_field_is(const struct cor_type_field *field, enum cor_field_flag flag)
 {
     return field->flags & flag;
 }
 
-enum cor_list_kind cor_field_list_kind(const struct cor_type_field *field)
+enum cor_list_kind cor_type_field_list_kind(const struct cor_type_field *field)
 {
     return (enum cor_list_kind)field->list_kind;
 }
 
-enum cor_map_kind cor_field_map_kind(const struct cor_type_field *field)
+enum cor_map_kind cor_type_field_map_kind(const struct cor_type_field *field)
 {
     return (enum cor_map_kind)field->map_kind;
 }
 
-size_t cor_field_nkeys(const struct cor_type_field *field)
+size_t cor_type_field_nkeys(const struct cor_type_field *field)
 {
     return field->nkeys;
 }
 
-struct cor_str cor_field_key(const struct cor_type_field *field, size_t i)
+struct cor_str cor_type_field_key(const struct cor_type_field *field, size_t i)
 {
     assert(i < field->nkeys);
     return pool_text(cor_type_keys[field->first_key + i]);
 }
 
-unsigned cor_field_patch(const struct cor_type_field *field)
+unsigned cor_type_field_patch(const struct cor_type_field *field)
 {
     return field->patch;
 }
 
-struct cor_str cor_field_patch_key(const struct cor_type_field *field)
+struct cor_str cor_type_field_patch_key(const struct cor_type_field *field)
 {
     return pool_text(field->patch_key);
 }
 
-struct cor_str cor_field_default(const struct cor_type_field *field)
+struct cor_str cor_type_field_default(const struct cor_type_field *field)
 {
     return pool_text(field->default_json);
 }
 
-struct cor_str cor_field_gate(const struct cor_type_field *field)
+struct cor_str cor_type_field_gate(const struct cor_type_field *field)
 {
     return pool_text(field->gate);
 }

@@ -113,6 +113,8 @@ void cor_type_member(const struct cor_type *type, size_t i, struct cor_member *r
 /* By the name in JSON, which counts upper and lower case. False: there is none. */
 bool cor_type_find_member(const struct cor_type *type, struct cor_str name,
                           struct cor_member *ret_member);
+/* The place of a member among the sorted ones; SIZE_MAX: there is none. */
+size_t cor_type_member_index(const struct cor_type *type, struct cor_str name);
 /* By the number in protobuf. NULL: there is none. */
 const struct cor_type_field *cor_type_find_number(const struct cor_type *type, uint32_t number);
 
@@ -121,23 +123,24 @@ size_t cor_type_nvalues(const struct cor_type *type);
 struct cor_str cor_type_value(const struct cor_type *type, size_t i);
 
 /* Of a field. */
-struct cor_str cor_field_name(const struct cor_type_field *field); /* in JSON; empty: inlined */
-struct cor_str cor_field_go_name(const struct cor_type_field *field);
-const struct cor_type *cor_field_type(const struct cor_type_field *field);
-uint32_t cor_field_number(const struct cor_type_field *field); /* 0: not in protobuf */
-bool cor_field_is(const struct cor_type_field *field, enum cor_field_flag flag);
-enum cor_list_kind cor_field_list_kind(const struct cor_type_field *field);
-enum cor_map_kind
-cor_field_map_kind(const struct cor_type_field *field); /* at this reference; else its type's */
+struct cor_str
+cor_type_field_name(const struct cor_type_field *field); /* in JSON; empty: inlined */
+struct cor_str cor_type_field_go_name(const struct cor_type_field *field);
+const struct cor_type *cor_type_field_type(const struct cor_type_field *field);
+uint32_t cor_type_field_number(const struct cor_type_field *field); /* 0: not in protobuf */
+bool cor_type_field_is(const struct cor_type_field *field, enum cor_field_flag flag);
+enum cor_list_kind cor_type_field_list_kind(const struct cor_type_field *field);
+enum cor_map_kind cor_type_field_map_kind(
+    const struct cor_type_field *field); /* at this reference; else its type's */
 /* The keys of a list of the kind map, in order. */
-size_t cor_field_nkeys(const struct cor_type_field *field);
-struct cor_str cor_field_key(const struct cor_type_field *field, size_t i);
+size_t cor_type_field_nkeys(const struct cor_type_field *field);
+struct cor_str cor_type_field_key(const struct cor_type_field *field, size_t i);
 /* Strategic merge: enum cor_patch_flag, and the key of merged elements; empty: none. */
-unsigned cor_field_patch(const struct cor_type_field *field);
-struct cor_str cor_field_patch_key(const struct cor_type_field *field);
+unsigned cor_type_field_patch(const struct cor_type_field *field);
+struct cor_str cor_type_field_patch_key(const struct cor_type_field *field);
 /* The default that the declaration itself has, as JSON; empty: none. */
-struct cor_str cor_field_default(const struct cor_type_field *field);
+struct cor_str cor_type_field_default(const struct cor_type_field *field);
 /* The feature gates that bring the field, separated by commas; empty: none. */
-struct cor_str cor_field_gate(const struct cor_type_field *field);
+struct cor_str cor_type_field_gate(const struct cor_type_field *field);
 
 #endif

@@ -10,13 +10,18 @@
 FUZZ_TARGET(const uint8_t *data, size_t size)
 {
     const struct cor_json_limits limits = {OUT_MAX, COR_JSON_DEPTH_MAX};
+    const struct cor_gvk pod = {COR_STR(""), COR_STR("v1"), COR_STR("Pod")};
+    const struct cor_type *type;
+    struct cor_protobuf object;
     struct cor_buf out;
     bool is_canonical;
-    int r;
+    int r = -COR_EINVAL;
 
     cor_buf_init(&out, OUT_MAX);
-    r = cor_protobuf_to_json(cor_str((const char *)data, size), &out);
-    FUZZ_CHECK(r == 0 || r == -COR_EINVAL || r == -COR_ENOTSUP || r == -COR_ETOOBIG);
+    if (cor_protobuf_open(cor_str((const char *)data, size), &object, NULL) == 0 &&
+        (type = cor_protobuf_type(&object, &pod)))
+        r = cor_protobuf_to_json(&object, type, &out, NULL);
+    FUZZ_CHECK(r == 0 || r == -COR_EINVAL || r == -COR_ETOOBIG);
     if (r == 0)
         FUZZ_CHECK(cor_json_check(cor_buf_str(&out), &limits, &is_canonical, NULL) == 0);
     cor_buf_deinit(&out);

@@ -274,5 +274,36 @@ def generators_and_approvals_are_understood(server):
     assert kubectl(server, "get", "csr", name, "-o", "jsonpath={.status.conditions[0].type}") == "Approved"
 
 
+@test
+def every_generator_makes_its_object(server):
+    cluster = "g-" + server.ns
+    made = [
+        ("deployment", "d", ["--image=nginx", "--replicas=2", "--port=80"], "{.spec.template.spec.containers[0].ports[0].containerPort}", "80"),
+        ("job", "j", ["--image=x", "--", "sh", "-c", "a && b"], "{.spec.template.spec.containers[0].command[2]}", "a && b"),
+        ("cronjob", "c", ["--image=x", "--schedule=*/5 * * * *"], "{.spec.schedule}", "*/5 * * * *"),
+        ("role", "r", ["--verb=get,list", "--resource=pods"], "{.rules[0].verbs}", '["get","list"]'),
+        ("rolebinding", "rb", ["--role=r", "--user=u"], "{.subjects[0].name}", "u"),
+        ("clusterrole", cluster, ["--verb=get", "--non-resource-url=/x"], "{.rules[0].nonResourceURLs[0]}", "/x"),
+        ("clusterrolebinding", cluster, ["--clusterrole=r", "--group=g"], "{.subjects[0].kind}", "Group"),
+        ("quota", "q", ["--hard=pods=3,requests.cpu=1500m"], "{.spec.hard['requests\\.cpu']}", "1500m"),
+        ("ingress", "i", ["--rule=a.example/x*=s:http"], "{.spec.rules[0].http.paths[0].backend.service.port.name}", "http"),
+        ("pdb", "p", ["--selector=a=b", "--min-available=50%"], "{.spec.minAvailable}", "50%"),
+        ("priorityclass", cluster, ["--value=-7"], "{.value}", "-7"),
+    ]
+    for kind, name, arguments, path, want in made:
+        kubectl(server, "create", kind, name, *arguments)
+        assert kubectl(server, "get", kind, name, "-o", "jsonpath=" + path) == want, (kind, path)
+    kubectl(server, "create", "service", "clusterip", "s", "--tcp=80:http")
+    assert kubectl(server, "get", "service", "s", "-o", "jsonpath={.spec.ports[0].targetPort}") == "http"
+    kubectl(server, "run", "one", "--image=x", "--labels=a=b")
+    kubectl(server, "expose", "pod", "one", "--port=80")
+    kubectl(server, "autoscale", "deployment", "d", "--max=3")
+    kubectl(server, "set", "image", "deployment/d", "nginx=nginx:2")
+    kubectl(server, "rollout", "restart", "deployment/d")
+    assert kubectl(server, "get", "deployment", "d", "-o", "jsonpath={.spec.template.spec.containers[0].image}") == "nginx:2"
+    for kind, name in (("clusterrole", cluster), ("clusterrolebinding", cluster), ("priorityclass", cluster)):
+        kubectl(server, "delete", kind, name)
+
+
 if __name__ == "__main__":
     main()

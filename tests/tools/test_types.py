@@ -97,6 +97,7 @@ type ObjectMeta struct {
 type ListMeta struct{}
 type LabelSelector struct{}
 type Condition struct{}
+type WatchEvent struct{}
 """
 IMPORTED = """enum Mode A B
 
@@ -184,7 +185,7 @@ def facts_case():
                                                           {"go": "A", "type": "Gone", "json": "a"}]}
         facts = [{"path": "staging/src/k8s.io/api/apps/v1", "imports": {}, "types": [kind]}]
         facts.append({"path": "k8s.io/apimachinery/pkg/apis/meta/v1", "imports": {}, "types": [
-            {"name": n, "kind": "struct"} for n in ("TypeMeta", "ListMeta", "LabelSelector", "Condition")]})
+            {"name": n, "kind": "struct"} for n in ("TypeMeta", "ListMeta", "LabelSelector", "Condition", "WatchEvent")]})
         (folder / "facts.json").write_text(json.dumps(facts))
         (folder / "api").mkdir()
         code, said = run("import_types.py", folder / "facts.json", "1.99.0", folder / "api")

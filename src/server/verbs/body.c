@@ -433,22 +433,27 @@ static int body_refuse_type(struct cor_call *call)
                           "types include: application/json, application/yaml");
 }
 
-/* Some kinds only; of others the client is told that it should have sent JSON. */
+/* A kind that is not built in has no type, and its client should have sent JSON. What is wrong with
+ * the envelope is refused as a body without a kind, what is wrong with the message as one of its
+ * kind. */
 static int body_read_protobuf(struct cor_call *call, struct cor_buf *scratch,
                               struct cor_str *ret_json)
 {
+    const struct cor_gvk expected = {call->type->group, call->type->version, call->type->kind};
+    struct cor_pb_error why = {.message = ""};
+    const struct cor_type *type;
+    struct cor_protobuf object;
     int r;
 
     cor_buf_init(scratch, YAML_JSON_MAX);
-    r = cor_protobuf_to_json(call->req->body, scratch);
-    if (r == -COR_ENOTSUP)
+    if (cor_protobuf_open(call->req->body, &object, &why) < 0)
+        return body_unrecognized(call, why.message);
+    type = cor_protobuf_type(&object, &expected);
+    if (!type)
         return body_refuse_type(call);
+    r = cor_protobuf_to_json(&object, type, scratch, &why);
     if (r == -COR_EINVAL)
-        return body_unrecognized(call,
-                                 cor_str_starts(call->req->body, COR_PROTOBUF_PREFIX)
-                                     ? "unexpected EOF"
-                                     : "provided data does not appear to be a protobuf message, "
-                                       "expected prefix [107 56 115 0]");
+        return body_cannot_handle(call, object.api_version, object.kind, why.message);
     if (r < 0)
         return cor_status_set(&call->status, r, "%s", cor_err_text(r));
     *ret_json = cor_buf_str(scratch);

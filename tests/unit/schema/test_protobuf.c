@@ -12,16 +12,16 @@ static const struct {
 } sent[] = {
     {"auth whoami",
      "azhzAAotChhhdXRoZW50aWNhdGlvbi5rOHMuaW8vdjESEVNlbGZTdWJqZWN0UmV2aWV3EhoKEAoAEgAaACIAKgAyADgAQgASBgoECgASABoAIgA=",
-     "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"metadata\":{}}"},
+     "{\"kind\":\"SelfSubjectReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"metadata\":{},\"status\":{\"userInfo\":{}}}"},
     {"auth can-i get pods",
      "azhzAAoyChdhdXRob3JpemF0aW9uLms4cy5pby92MRIXU2VsZlN1YmplY3RBY2Nlc3NSZXZpZXcSPAoQCgASABoAIgAqADIAOABCABIeChwKB2RlZmF1bHQSA2dldBoAIgAqBHBvZHMyADoAGggIABIAGgAgABoAIgA=",
-     "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":{\"resourceAttributes\":{\"namespace\":\"default\",\"resource\":\"pods\",\"verb\":\"get\"}}}"},
+     "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":{\"resourceAttributes\":{\"namespace\":\"default\",\"resource\":\"pods\",\"verb\":\"get\"}},\"status\":{\"allowed\":false}}"},
     {"auth can-i get /healthz",
      "azhzAAoyChdhdXRob3JpemF0aW9uLms4cy5pby92MRIXU2VsZlN1YmplY3RBY2Nlc3NSZXZpZXcSLwoQCgASABoAIgAqADIAOABCABIREg8KCC9oZWFsdGh6EgNnZXQaCAgAEgAaACAAGgAiAA==",
-     "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":{\"nonResourceAttributes\":{\"path\":\"/healthz\",\"verb\":\"get\"}}}"},
+     "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":{\"nonResourceAttributes\":{\"path\":\"/healthz\",\"verb\":\"get\"}},\"status\":{\"allowed\":false}}"},
     {"auth can-i --list",
      "azhzAAoxChdhdXRob3JpemF0aW9uLms4cy5pby92MRIWU2VsZlN1YmplY3RSdWxlc1JldmlldxIjChAKABIAGgAiACoAMgA4AEIAEgkKB2RlZmF1bHQaBBgAIgAaACIA",
-     "{\"kind\":\"SelfSubjectRulesReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":{\"namespace\":\"default\"}}"},
+     "{\"kind\":\"SelfSubjectRulesReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"metadata\":{},\"spec\":{\"namespace\":\"default\"},\"status\":{\"incomplete\":false,\"nonResourceRules\":null,\"resourceRules\":null}}"},
     {"create configmap",
      "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEiQKEwoDY20xEgAaACIAKgAyADgAQgASBgoBYRIBYhIFCgFjEgAaACIA",
      "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"b\",\"c\":\"\"},\"metadata\":{\"name\":\"cm1\"}}"},
@@ -32,8 +32,8 @@ static const struct {
      "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"nsx\"},\"spec\":{},\"status\":{}}"},
     {"status of a namespace",
      "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEiEKBQoDbnN4GhgKC1Rlcm1pbmF0aW5nEgkKAUESBFRydWUaACIA",
-     "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"nsx\"},\"status\":{"
-     "\"conditions\":[{\"status\":\"True\",\"type\":\"A\"}],\"phase\":\"Terminating\"}}"},
+     "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"nsx\"},\"spec\":{},\"status\":{"
+     "\"conditions\":[{\"lastTransitionTime\":null,\"status\":\"True\",\"type\":\"A\"}],\"phase\":\"Terminating\"}}"},
     {"create serviceaccount",
      "azhzAAoUCgJ2MRIOU2VydmljZUFjY291bnQSFQoTCgNzYXgSABoAIgAqADIAOABCABoAIgA=",
      "{\"kind\":\"ServiceAccount\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"sax\"}}"},
@@ -44,6 +44,23 @@ static void decode(const char *base64, struct cor_buf *out)
     assert_int_equal(cor_base64_decode(COR_BASE64_STD, cor_strz(base64), out, NULL), 0);
 }
 
+static int to_json_of(struct cor_str body, struct cor_buf *json)
+{
+    const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
+    const struct cor_type *type;
+    struct cor_protobuf object;
+
+    if (cor_protobuf_open(body, &object, NULL) < 0)
+        return -COR_EINVAL;
+    type = cor_protobuf_type(&object, &none);
+    return type ? cor_protobuf_to_json(&object, type, json, NULL) : -COR_ENOTSUP;
+}
+
+static int to_json(const struct cor_buf *body, struct cor_buf *json)
+{
+    return to_json_of(cor_buf_str(body), json);
+}
+
 TEST(protobuf, reads_what_kubectl_sends)
 {
     for (size_t i = 0; i < COR_ARRAY_LEN(sent); i++) {
@@ -51,7 +68,7 @@ TEST(protobuf, reads_what_kubectl_sends)
         COR_CLEANUP(cor_buf_deinit) struct cor_buf canonical = {.max = 1 << 16};
 
         decode(sent[i].body, &body);
-        assert_int_equal(cor_protobuf_to_json(cor_buf_str(&body), &json), 0);
+        assert_int_equal(to_json(&body, &json), 0);
         assert_int_equal(cor_json_canonicalize(cor_buf_str(&json), &COR_JSON_LIMITS_DEFAULT,
                                                &canonical, NULL, NULL),
                          0);
@@ -100,11 +117,11 @@ TEST(protobuf, keeps_zeros_that_were_given_on_purpose)
     add(&raw, 5, COR_STR("Some"));
     add(&raw, 15, COR_STR("a field of the future"));
     wrap("policy/v1", "DeleteOptions", &raw, &body);
-    assert_int_equal(cor_protobuf_to_json(cor_buf_str(&body), &json), 0);
+    assert_int_equal(to_json(&body, &json), 0);
     assert_string_equal(cor_buf_z(&json),
                         "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"policy/v1\","
-                        "\"gracePeriodSeconds\":0,\"preconditions\":{\"uid\":\"u\"},"
-                        "\"orphanDependents\":false,\"dryRun\":[\"All\",\"Some\"]}");
+                        "\"dryRun\":[\"All\",\"Some\"],\"gracePeriodSeconds\":0,"
+                        "\"orphanDependents\":false,\"preconditions\":{\"uid\":\"u\"}}");
 }
 
 TEST(protobuf, times_bytes_and_lists_in_maps_are_as_in_json)
@@ -126,34 +143,216 @@ TEST(protobuf, times_bytes_and_lists_in_maps_are_as_in_json)
     add(&raw, 1, cor_buf_str(&meta));
     add(&raw, 2, cor_buf_str(&spec));
     wrap("certificates.k8s.io/v1", "CertificateSigningRequest", &raw, &body);
-    assert_int_equal(cor_protobuf_to_json(cor_buf_str(&body), &json), 0);
-    assert_string_equal(cor_buf_z(&json),
-                        "{\"kind\":\"CertificateSigningRequest\",\"apiVersion\":"
-                        "\"certificates.k8s.io/v1\",\"metadata\":{\"creationTimestamp\":"
-                        "\"1970-01-01T00:01:00Z\"},\"spec\":{\"request\":\"AQI=\",\"extra\":{"
-                        "\"k\":[\"x\",\"y\"]}}}");
+    assert_int_equal(to_json(&body, &json), 0);
+    assert_string_equal(
+        cor_buf_z(&json),
+        "{\"kind\":\"CertificateSigningRequest\",\"apiVersion\":"
+        "\"certificates.k8s.io/v1\",\"metadata\":{\"creationTimestamp\":"
+        "\"1970-01-01T00:01:00Z\",\"deletionTimestamp\":null},\"spec\":{\"extra\":{"
+        "\"k\":[\"x\",\"y\"]},\"request\":\"AQI=\",\"signerName\":\"\"},\"status\":{}}");
 }
 
-TEST(protobuf, refuses_other_bytes_and_other_kinds)
+/* Contract types 1.1.4. */
+TEST(protobuf, refuses_what_is_no_envelope)
 {
     static const struct {
         struct cor_str body;
-        int r;
+        const char *why;
     } cases[] = {
-        {COR_STR(""), -COR_EINVAL},
-        {COR_STR("{}"), -COR_EINVAL},
-        {{"k8s\0", 4}, -COR_ENOTSUP},
-        {{"k8s\0\x0a", 5}, -COR_EINVAL},
-        {{"k8s\0\x0a\x05v", 7}, -COR_EINVAL},
-        {{"k8s\0\x03", 5}, -COR_EINVAL},
-        {{"k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 15}, -COR_EINVAL},
+        {COR_STR(""), "empty data"},
+        {COR_STR("{}"), "provided data does not appear to be a protobuf message, expected prefix "
+                        "[107 56 115 0]"},
+        {{"k8s\0", 4}, "empty body"},
+        {{"k8s\0\x0a", 5}, "unexpected EOF"},
+        {{"k8s\0\x0a\x05v", 7}, "unexpected EOF"},
+        {{"k8s\0\x03", 5}, "proto: Unknown: illegal tag 0 (wire type 3)"},
+        {{"k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 15}, "proto: integer overflow"},
     };
 
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
-        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1024};
+        struct cor_pb_error why = {.message = ""};
+        struct cor_protobuf object;
 
-        assert_int_equal(cor_protobuf_to_json(cases[i].body, &json), cases[i].r);
+        assert_int_equal(cor_protobuf_open(cases[i].body, &object, &why), -COR_EINVAL);
+        assert_string_equal(why.message, cases[i].why);
     }
+}
+
+/* Contract types 1.1.5: what the envelope leaves out is the endpoint's, and the kinds of meta are
+ * known in every group. */
+TEST(protobuf, finds_the_type_by_the_envelope_and_the_endpoint)
+{
+    static const struct cor_gvk endpoint = {COR_STR("apps"), COR_STR("v1"), COR_STR("Deployment")};
+    static const struct {
+        const char *api_version, *kind, *type; /* NULL: none */
+    } cases[] = {
+        {"apps/v1", "DaemonSet", "apps_v1.DaemonSet"},
+        {"", "", "apps_v1.Deployment"},
+        {"", "StatefulSet", "apps_v1.StatefulSet"},
+        {"v1", "Pod", "core_v1.Pod"},
+        {"v1", "", NULL},
+        {"apps/v1", "DeleteOptions", "meta_v1.DeleteOptions"},
+        {"apps/v1", "DeploymentSpec", NULL},
+        {"example.com/v1", "Frob", NULL},
+        {"a/b/c", "Pod", NULL},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        const struct cor_protobuf object = {cor_strz(cases[i].api_version), cor_strz(cases[i].kind),
+                                            COR_STR("")};
+        const struct cor_type *want =
+            cases[i].type ? cor_type_named(cor_strz(cases[i].type)) : NULL;
+
+        assert_ptr_equal(cor_protobuf_type(&object, &endpoint), want);
+    }
+}
+
+static void read_as(const char *type, const struct cor_buf *raw, const char *want)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1 << 16};
+    const struct cor_protobuf object = {COR_STR(""), COR_STR(""), cor_buf_str(raw)};
+    struct cor_pb_error why = {.message = ""};
+    int r = cor_protobuf_to_json(&object, cor_type_named(cor_strz(type)), &json, &why);
+
+    assert_int_equal(r, want[0] == '{' ? 0 : -COR_EINVAL);
+    assert_string_equal(r == 0 ? cor_buf_z(&json) : why.message, want);
+}
+
+/* Contract types 1.2: what Go always writes is there, what it leaves out is not. */
+TEST(protobuf, writes_zero_values_as_go_does)
+{
+    struct cor_buf none = {0};
+
+    read_as("core_v1.ContainerPort", &none, "{\"containerPort\":0}");
+    read_as("apps_v1.DeploymentSpec", &none,
+            "{\"selector\":null,\"strategy\":{},\"template\":{\"metadata\":{},\"spec\":{"
+            "\"containers\":null}}}");
+    read_as("core_v1.NodeSpec", &none, "{}");
+    read_as("core_v1.Taint", &none, "{\"effect\":\"\",\"key\":\"\"}");
+    read_as("core_v1.ContainerStateRunning", &none, "{\"startedAt\":null}");
+    read_as("apps_v1.ControllerRevision", &none, "{\"data\":null,\"metadata\":{},\"revision\":0}");
+    read_as("core_v1.HTTPGetAction", &none, "{\"port\":0}");
+}
+
+/* Contract types 1.2.3 to 1.2.6. */
+TEST(protobuf, merges_messages_and_lets_the_last_scalar_count)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024}, part = {.max = 1024};
+
+    add(&part, 1, COR_STR("a"));
+    add(&part, 1, COR_STR("b"));
+    add(&raw, 1, cor_buf_str(&part)); /* metadata.name */
+    cor_buf_truncate(&part, 0);
+    add(&part, 3, COR_STR("ns"));
+    add(&raw, 1, cor_buf_str(&part));
+    cor_buf_truncate(&part, 0);
+    add(&part, 1, COR_STR("k"));
+    add(&part, 2, COR_STR("1"));
+    add(&raw, 2, cor_buf_str(&part)); /* data */
+    cor_buf_truncate(&part, 0);
+    add(&part, 1, COR_STR("k"));
+    add(&part, 2, COR_STR("2"));
+    add(&raw, 2, cor_buf_str(&part));
+    cor_buf_truncate(&part, 0);
+    add(&part, 1, COR_STR("a"));
+    add(&raw, 2, cor_buf_str(&part));
+    add(&raw, 15, COR_STR("a field of the future"));
+    read_as(
+        "core_v1.ConfigMap", &raw,
+        "{\"data\":{\"a\":\"\",\"k\":\"2\"},\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\"}}");
+    cor_buf_truncate(&raw, 0);
+    add(&raw, 4, COR_STR("\x01\x7f")); /* supplementalGroups, packed */
+    add_number(&raw, 4, 3);
+    read_as("core_v1.PodSecurityContext", &raw, "{\"supplementalGroups\":[1,127,3]}");
+}
+
+/* Contract types 1.2.5: the low 32 bits count. */
+TEST(protobuf, cuts_numbers_to_their_width)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024};
+
+    assert_int_equal(cor_buf_add(&raw, "\x08\x81\x80\x80\x80\x10", 6), 0); /* 2^32 + 1 */
+    read_as("apps_v1.DeploymentSpec", &raw,
+            "{\"replicas\":1,\"selector\":null,\"strategy\":{},\"template\":{\"metadata\":{},"
+            "\"spec\":{\"containers\":null}}}");
+}
+
+/* Contract types 1.2.7. */
+TEST(protobuf, names_the_field_of_a_wrong_wire_type)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024}, inner = {.max = 1024};
+
+    add_number(&raw, 1, 3);
+    read_as("core_v1.ConfigMap", &raw, "proto: wrong wireType = 0 for field ObjectMeta");
+    cor_buf_truncate(&raw, 0);
+    add(&raw, 1, COR_STR("x"));
+    read_as("apps_v1.DeploymentSpec", &raw, "proto: wrong wireType = 2 for field Replicas");
+    cor_buf_truncate(&raw, 0);
+    assert_int_equal(cor_buf_addc(&raw, 4), 0);
+    read_as("core_v1.ConfigMap", &raw, "proto: ConfigMap: wiretype end group for non-group");
+    cor_buf_truncate(&raw, 0);
+    assert_int_equal(cor_buf_addc(&inner, 7), 0);
+    add(&raw, 1, cor_buf_str(&inner));
+    read_as("core_v1.ConfigMap", &raw, "proto: ObjectMeta: illegal tag 0 (wire type 7)");
+}
+
+/* Contract types 1.3: schemas, and what may stand in their place; numbers as Go prints them. */
+TEST(protobuf, reads_the_special_types)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1024}, inner = {.max = 1024};
+
+    add_number(&inner, 1, 1);
+    assert_int_equal(cor_buf_add(&raw, "\xf2\x01", 2), 0); /* 30: additionalProperties */
+    assert_int_equal(cor_buf_addc(&raw, (char)inner.n), 0);
+    assert_int_equal(cor_buf_adds(&raw, cor_buf_str(&inner)), 0);
+    assert_int_equal(cor_buf_add(&raw, "\x49\0\0\0\0\0\0\xf8\x3f", 9), 0); /* 9: maximum 1.5 */
+    read_as("apiextensions_v1.JSONSchemaProps", &raw,
+            "{\"additionalProperties\":true,\"maximum\":1.5}");
+    cor_buf_truncate(&raw, 0);
+    cor_buf_truncate(&inner, 0);
+    add_number(&inner, 1, 1);
+    add(&inner, 3, COR_STR("http"));
+    add(&raw, 2, cor_buf_str(&inner)); /* port */
+    read_as("core_v1.HTTPGetAction", &raw, "{\"port\":\"http\"}");
+    cor_buf_truncate(&raw, 0);
+    cor_buf_truncate(&inner, 0);
+    add(&inner, 1, COR_STR("{\"b\":1,\"a\":2}"));
+    add(&raw, 2, cor_buf_str(&inner)); /* data keeps its order */
+    read_as("apps_v1.ControllerRevision", &raw,
+            "{\"data\":{\"b\":1,\"a\":2},\"metadata\":{},\"revision\":0}");
+    cor_buf_truncate(&raw, 0);
+    cor_buf_truncate(&inner, 0);
+    add(&inner, 1, COR_STR("{"));
+    add(&raw, 2, cor_buf_str(&inner));
+    read_as("apps_v1.ControllerRevision", &raw,
+            "json: error calling MarshalJSON: invalid bytes of a raw value");
+}
+
+TEST(protobuf, refuses_messages_that_are_nested_too_deep)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1 << 20};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1 << 20};
+    struct cor_protobuf object = {COR_STR(""), COR_STR(""), COR_STR("")};
+    struct cor_pb_error why = {.message = ""};
+
+    /* not (28) of not of not …, from the inside out: a tag of two bytes and a length of three. */
+    for (size_t i = 0; i < 2000; i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf outer = {.max = 1 << 20};
+
+        assert_int_equal(cor_buf_add(&outer, "\xe2\x01", 2), 0);
+        assert_int_equal(cor_buf_addc(&outer, (char)(0x80 | (raw.n & 0x7f))), 0);
+        assert_int_equal(cor_buf_addc(&outer, (char)(0x80 | ((raw.n >> 7) & 0x7f))), 0);
+        assert_int_equal(cor_buf_addc(&outer, (char)(raw.n >> 14)), 0);
+        assert_int_equal(cor_buf_adds(&outer, cor_buf_str(&raw)), 0);
+        cor_buf_truncate(&raw, 0);
+        assert_int_equal(cor_buf_adds(&raw, cor_buf_str(&outer)), 0);
+    }
+    object.raw = cor_buf_str(&raw);
+    assert_int_equal(
+        cor_protobuf_to_json(&object, cor_type_named(COR_STR("apiextensions_v1.JSONSchemaProps")),
+                             &json, &why),
+        -COR_EINVAL);
+    assert_string_equal(why.message, "proto: messages are nested too deep");
 }
 
 TEST(protobuf, survives_failed_allocations)
@@ -163,7 +362,7 @@ TEST(protobuf, survives_failed_allocations)
     decode(sent[5].body, &body);
     FOR_EACH_FAILED_ALLOC(n) {
         COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 1 << 16};
-        int r = cor_protobuf_to_json(cor_buf_str(&body), &json);
+        int r = to_json(&body, &json);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
     }

@@ -44,7 +44,7 @@ TEST(types, describe_every_built_in_resource)
                      COR_STR_ARG(rows[i].api_version));
         assert_true(cor_type_is(type, COR_TYPE_KIND));
         assert_true(cor_type_find_member(type, COR_STR("apiVersion"), &member));
-        assert_ptr_equal(cor_field_type(member.via[0]), named("meta_v1.TypeMeta"));
+        assert_ptr_equal(cor_type_field_type(member.via[0]), named("meta_v1.TypeMeta"));
     }
 }
 
@@ -69,9 +69,9 @@ TEST(types, have_fields_in_the_order_of_declaration)
 
     assert_int_equal(cor_type_shape(owner), COR_SHAPE_STRUCT);
     assert_true(cor_type_is(owner, COR_TYPE_ATOMIC));
-    assert_text(cor_field_name(cor_type_field(owner, 0)), "apiVersion");
-    assert_int_equal(cor_field_number(cor_type_field(owner, 0)), 5);
-    assert_text(cor_field_go_name(cor_type_field(owner, 0)), "APIVersion");
+    assert_text(cor_type_field_name(cor_type_field(owner, 0)), "apiVersion");
+    assert_int_equal(cor_type_field_number(cor_type_field(owner, 0)), 5);
+    assert_text(cor_type_field_go_name(cor_type_field(owner, 0)), "APIVersion");
     assert_ptr_equal(cor_type_find_number(owner, 5), cor_type_field(owner, 0));
     assert_null(cor_type_find_number(owner, 2));
     assert_null(cor_type_find_number(named("meta_v1.Table"), 0));
@@ -86,10 +86,10 @@ TEST(types, have_members_in_the_order_of_their_names)
         for (size_t m = 0; m < cor_type_nmembers(type); m++) {
             cor_type_member(type, m, &member);
             if (m > 0)
-                assert_true(
-                    cor_str_cmp(cor_field_name(before.field), cor_field_name(member.field)) < 0);
+                assert_true(cor_str_cmp(cor_type_field_name(before.field),
+                                        cor_type_field_name(member.field)) < 0);
             before = member;
-            assert_true(cor_type_find_member(type, cor_field_name(member.field), &member));
+            assert_true(cor_type_find_member(type, cor_type_field_name(member.field), &member));
             assert_ptr_equal(member.field, before.field);
         }
     }
@@ -100,15 +100,15 @@ TEST(types, show_the_members_of_inlined_structs)
     struct cor_member member;
 
     assert_true(cor_type_find_member(named("core_v1.Volume"), COR_STR("configMap"), &member));
-    assert_text(cor_field_go_name(member.via[0]), "VolumeSource");
-    assert_int_equal(cor_field_number(member.via[0]), 2);
-    assert_true(cor_field_is(member.via[0], COR_FIELD_INLINE));
+    assert_text(cor_type_field_go_name(member.via[0]), "VolumeSource");
+    assert_int_equal(cor_type_field_number(member.via[0]), 2);
+    assert_true(cor_type_field_is(member.via[0], COR_FIELD_INLINE));
     assert_null(member.via[1]);
     /* Through two. */
     assert_true(cor_type_find_member(named("admissionregistration_v1.NamedRuleWithOperations"),
                                      COR_STR("apiGroups"), &member));
-    assert_text(cor_field_go_name(member.via[0]), "RuleWithOperations");
-    assert_text(cor_field_go_name(member.via[1]), "Rule");
+    assert_text(cor_type_field_go_name(member.via[0]), "RuleWithOperations");
+    assert_text(cor_type_field_go_name(member.via[1]), "Rule");
     assert_false(cor_type_find_member(named("core_v1.Volume"), COR_STR("VolumeSource"), &member));
     assert_false(cor_type_find_member(named("core_v1.Volume"), COR_STR("ConfigMap"), &member));
 }
@@ -118,27 +118,29 @@ TEST(types, know_presence_shape_and_name)
     const struct cor_type_field *replicas = field_of("apps_v1.DeploymentSpec", "replicas");
     const struct cor_type_field *created = field_of("meta_v1.ObjectMeta", "creationTimestamp");
     const struct cor_type *limits =
-        cor_field_type(field_of("core_v1.ResourceRequirements", "limits"));
+        cor_type_field_type(field_of("core_v1.ResourceRequirements", "limits"));
 
-    assert_true(cor_field_is(replicas, COR_FIELD_POINTER));
-    assert_true(cor_field_is(replicas, COR_FIELD_OMITEMPTY));
-    assert_int_equal(cor_type_shape(cor_field_type(replicas)), COR_SHAPE_INT32);
-    assert_false(cor_field_is(created, COR_FIELD_POINTER));
-    assert_true(cor_field_is(created, COR_FIELD_OMITZERO));
+    assert_true(cor_type_field_is(replicas, COR_FIELD_POINTER));
+    assert_true(cor_type_field_is(replicas, COR_FIELD_OMITEMPTY));
+    assert_int_equal(cor_type_shape(cor_type_field_type(replicas)), COR_SHAPE_INT32);
+    assert_false(cor_type_field_is(created, COR_FIELD_POINTER));
+    assert_true(cor_type_field_is(created, COR_FIELD_OMITZERO));
     assert_int_equal(cor_type_shape(limits), COR_SHAPE_MAP);
     assert_text(cor_type_go_name(limits), "v1.ResourceList");
     assert_int_equal(cor_type_shape(cor_type_element(limits)), COR_SHAPE_QUANTITY);
-    assert_text(cor_type_go_name(cor_field_type(field_of("core_v1.PodSpec", "containers"))),
+    assert_text(cor_type_go_name(cor_type_field_type(field_of("core_v1.PodSpec", "containers"))),
                 "[]v1.Container");
-    assert_text(cor_type_go_name(cor_field_type(field_of("core_v1.Secret", "data"))),
+    assert_text(cor_type_go_name(cor_type_field_type(field_of("core_v1.Secret", "data"))),
                 "map[string][]uint8");
-    assert_int_equal(cor_type_shape(cor_field_type(field_of("apps_v1.ControllerRevision", "data"))),
-                     COR_SHAPE_RAW);
+    assert_int_equal(
+        cor_type_shape(cor_type_field_type(field_of("apps_v1.ControllerRevision", "data"))),
+        COR_SHAPE_RAW);
 }
 
 TEST(types, know_enums)
 {
-    const struct cor_type *type = cor_field_type(field_of("apps_v1.DeploymentStrategy", "type"));
+    const struct cor_type *type =
+        cor_type_field_type(field_of("apps_v1.DeploymentStrategy", "type"));
 
     assert_true(cor_type_is(type, COR_TYPE_ENUM));
     assert_int_equal(cor_type_nvalues(type), 2);
@@ -154,20 +156,21 @@ TEST(types, know_the_keys_of_apply_and_of_strategic_merge)
     const struct cor_type_field *finalizers = field_of("meta_v1.ObjectMeta", "finalizers");
     const struct cor_type_field *conditions = field_of("batch_v1.JobStatus", "conditions");
 
-    assert_int_equal(cor_field_list_kind(ports), COR_LIST_KIND_MAP);
-    assert_int_equal(cor_field_nkeys(ports), 2);
-    assert_text(cor_field_key(ports, 0), "containerPort");
-    assert_text(cor_field_key(ports, 1), "protocol");
-    assert_int_equal(cor_field_patch(ports), COR_PATCH_MERGE);
-    assert_text(cor_field_patch_key(ports), "containerPort");
-    assert_int_equal(cor_field_list_kind(finalizers), COR_LIST_KIND_SET);
-    assert_text(cor_field_patch_key(finalizers), "");
-    assert_int_equal(cor_field_list_kind(conditions), COR_LIST_KIND_ATOMIC);
-    assert_text(cor_field_patch_key(conditions), "type");
-    assert_int_equal(cor_field_patch(field_of("core_v1.PodSpec", "volumes")),
+    assert_int_equal(cor_type_field_list_kind(ports), COR_LIST_KIND_MAP);
+    assert_int_equal(cor_type_field_nkeys(ports), 2);
+    assert_text(cor_type_field_key(ports, 0), "containerPort");
+    assert_text(cor_type_field_key(ports, 1), "protocol");
+    assert_int_equal(cor_type_field_patch(ports), COR_PATCH_MERGE);
+    assert_text(cor_type_field_patch_key(ports), "containerPort");
+    assert_int_equal(cor_type_field_list_kind(finalizers), COR_LIST_KIND_SET);
+    assert_text(cor_type_field_patch_key(finalizers), "");
+    assert_int_equal(cor_type_field_list_kind(conditions), COR_LIST_KIND_ATOMIC);
+    assert_text(cor_type_field_patch_key(conditions), "type");
+    assert_int_equal(cor_type_field_patch(field_of("core_v1.PodSpec", "volumes")),
                      COR_PATCH_MERGE | COR_PATCH_RETAIN_KEYS);
-    assert_int_equal(cor_field_patch(field_of("policy_v1.PodDisruptionBudgetSpec", "selector")),
-                     COR_PATCH_REPLACE);
+    assert_int_equal(
+        cor_type_field_patch(field_of("policy_v1.PodDisruptionBudgetSpec", "selector")),
+        COR_PATCH_REPLACE);
 }
 
 /* Contract types 1.5.11: 57 fields have a strategy. */
@@ -177,15 +180,15 @@ TEST(types, have_as_many_strategies_as_upstream)
 
     for (size_t i = 0; i < cor_types_count(); i++) {
         for (size_t f = 0; f < cor_type_nfields(cor_type_at(i)); f++)
-            n += cor_field_patch(cor_type_field(cor_type_at(i), f)) != 0;
+            n += cor_type_field_patch(cor_type_field(cor_type_at(i), f)) != 0;
     }
     assert_int_equal(n, 57);
 }
 
 TEST(types, know_defaults_and_gates_of_declarations)
 {
-    assert_text(cor_field_default(field_of("core_v1.ContainerPort", "protocol")), "\"TCP\"");
-    assert_text(cor_field_default(field_of("apps_v1.DeploymentSpec", "replicas")), "");
-    assert_text(cor_field_gate(field_of("core_v1.VolumeProjection", "podCertificate")),
+    assert_text(cor_type_field_default(field_of("core_v1.ContainerPort", "protocol")), "\"TCP\"");
+    assert_text(cor_type_field_default(field_of("apps_v1.DeploymentSpec", "replicas")), "");
+    assert_text(cor_type_field_gate(field_of("core_v1.VolumeProjection", "podCertificate")),
                 "PodCertificateProjection");
 }
