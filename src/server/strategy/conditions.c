@@ -34,7 +34,7 @@ static void write_condition(struct cor_json_writer *w, const struct cor_conditio
     cor_json_end_object(w);
 }
 
-/* Nobody has checked what a status holds. */
+/* The members of a status have not been checked: anything but an array counts as empty. */
 static struct cor_json_iter iter_of(struct cor_str conditions)
 {
     bool is_array = conditions.p && cor_json_type(conditions) == COR_JSON_ARRAY;

@@ -16,14 +16,14 @@ struct cor_condition {
     bool is_probed;               /* a pod's: it has a lastProbeTime, which is null */
 };
 
-/* Appends the canonical list `conditions` (p == NULL: none) with `condition` in place of the one of
- * its type, or at the end. The time of its last transition stays when the status does. 0,
- * -COR_ENOMEM, -COR_ETOOBIG. */
+/* Appends the canonical list `conditions` (p == NULL: none) to `out`, with `condition` in place of
+ * the entry of the same type, or at the end. lastTransitionTime stays when the status is unchanged.
+ * 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_condition_set(struct cor_str conditions, const struct cor_condition *condition,
                       int64_t now_s, struct cor_buf *out);
 
 /* Appends the canonical status of an object (p == NULL: none) with `condition` among its
- * conditions. The same results. */
+ * conditions. Results as of cor_condition_set(). */
 int cor_condition_set_in(struct cor_str status, const struct cor_condition *condition,
                          int64_t now_s, struct cor_buf *out);
 

@@ -1,4 +1,5 @@
-/* How much a ConfigMap or a Secret may hold. Thread: the call's loop. */
+/* How much a ConfigMap or a Secret may hold.
+ * Thread: the thread that has the call (server/api/heavy.h). */
 #ifndef COR_SERVER_DATA_SIZE_H
 #define COR_SERVER_DATA_SIZE_H
 

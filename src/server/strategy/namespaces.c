@@ -1,3 +1,13 @@
+/* Whether an object may be created in a namespace: the namespace exists and is not being deleted.
+ *
+ *   look in the cache (resourceVersion "0") ──► found: judge
+ *                                            └► not found: read the latest state ──► judge
+ *
+ * The second look makes up for a cache that is behind: another server may have created the
+ * namespace a moment ago. The check is allocated for its time and freed before the caller goes on;
+ * when the reader of the call goes meanwhile, it is freed and the caller is not called.
+ * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach `then`.
+ * Thread: the call's loop. */
 #include "server/strategy/namespaces.h"
 
 #include "base/err.h"
@@ -18,16 +28,17 @@ bool cor_namespace_is_immortal(struct cor_str name)
            cor_str_eqz(name, "kube-public");
 }
 
-struct check {
+struct namespace_check {
     struct cor_call *call;
     void (*then)(struct cor_call *call, int err);
-    struct cor_str name; /* of what is to be created */
+    struct cor_str name; /* of the object that is to be created */
     struct cor_reader *reader;
     struct cor_buf key;
-    bool is_live; /* the second look, which a cache that lags behind cannot spoil */
+    bool is_live; /* the second look: reads the latest state */
 };
 
-static int judge(struct cor_call *call, struct cor_str name, const struct cor_store_reply *reply)
+static int namespace_judge(struct cor_call *call, struct cor_str name,
+                           const struct cor_store_reply *reply)
 {
     static const struct cor_gr gr = {COR_STR(""), COR_STR("namespaces")};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
@@ -51,48 +62,47 @@ static int judge(struct cor_call *call, struct cor_str name, const struct cor_st
     return r;
 }
 
-static void check_free(struct check *check)
+static void namespace_check_free(struct namespace_check *check)
 {
     cor_buf_deinit(&check->key);
     cor_free(check);
 }
 
-static void on_namespace(void *arg, const struct cor_store_reply *reply);
+static void namespace_on_object(void *arg, const struct cor_store_reply *reply);
 
-static int look(struct check *check)
+static int namespace_look(struct namespace_check *check)
 {
     struct cor_call *call = check->call;
     struct cor_store_get_opts opts = {.resource_version =
                                           check->is_live ? COR_STR("") : COR_STR("0")};
-    int r = cor_reader_get(check->reader, cor_buf_str(&check->key), &opts, on_namespace, check,
-                           &call->status);
+    int r = cor_reader_get(check->reader, cor_buf_str(&check->key), &opts, namespace_on_object,
+                           check, &call->status);
 
     if (r == 0)
         cor_call_begin_op(call);
     return r;
 }
 
-/* Another server may have created it a moment ago: only what is not there now is missing. */
-static void on_namespace(void *arg, const struct cor_store_reply *reply)
+static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
 {
-    struct check *check = arg;
+    struct namespace_check *check = arg;
     struct cor_call *call = check->call;
     void (*then)(struct cor_call *, int) = check->then;
     int r;
 
     if (!cor_call_end_op(call)) {
-        check_free(check);
+        namespace_check_free(check);
         return;
     }
     if (reply->err == -COR_ENOTFOUND && !check->is_live) {
         check->is_live = true;
-        r = look(check);
+        r = namespace_look(check);
         if (r == 0)
             return;
     } else {
-        r = judge(call, check->name, reply);
+        r = namespace_judge(call, check->name, reply);
     }
-    check_free(check);
+    namespace_check_free(check);
     then(call, r);
 }
 
@@ -100,7 +110,7 @@ void cor_namespace_check(struct cor_call *call, struct cor_str name,
                          void (*then)(struct cor_call *call, int err))
 {
     const struct cor_resource_row *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
-    struct check *check = cor_calloc(1, sizeof(*check));
+    struct namespace_check *check = cor_calloc(1, sizeof(*check));
     struct cor_backing *backing;
     int r;
 
@@ -118,10 +128,10 @@ void cor_namespace_check(struct cor_call *call, struct cor_str name,
                               &check->key, &call->status);
     if (r == 0) {
         check->reader = backing->reader;
-        r = look(check);
+        r = namespace_look(check);
     }
     if (r < 0) {
-        check_free(check);
+        namespace_check_free(check);
         then(call, r);
     }
 }

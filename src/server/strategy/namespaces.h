@@ -8,12 +8,12 @@
 /* Is this the resource of namespaces itself? */
 bool cor_is_namespaces(const struct cor_resource_row *resource);
 
-/* May `name` be deleted? The cluster's own namespaces may not. */
+/* Is this one of the cluster's own namespaces, which may not be deleted? */
 bool cor_namespace_is_immortal(struct cor_str name);
 
-/* Looks whether `name` (which lives as long as the call) may be created in the call's namespace,
- * and calls `then` (never when the reader went). `err` < 0: no, and the call's status says why.
- * Cannot fail at once. */
+/* Checks whether an object called `name` (a string that lives as long as the call) may be created
+ * in the call's namespace, and calls `then`, now or later, but not when the reader has gone
+ * meanwhile. `err` < 0: it may not, and the call's status says why. */
 void cor_namespace_check(struct cor_call *call, struct cor_str name,
                          void (*then)(struct cor_call *call, int err));
 

@@ -1,5 +1,17 @@
+/* Writes to a subresource that change one member of the object: `parts` names, for each
+ * subresource, the member and the function that makes its new value from the old object and the
+ * body. All else, metadata included, stays as it is; generation grows when the member has changed.
+ *
+ *   scale                 spec.replicas
+ *   ephemeralcontainers   spec.ephemeralContainers
+ *   resize                resources and resizePolicy of the same containers in the same order
+ *   approval              status.conditions, with the times that the client left out
+ *
+ * Failures: 422 for a value that is not allowed; no memory. Nothing is returned then.
+ * Thread: the thread that has the call (a stage). */
 #include "server/strategy/parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -11,16 +23,16 @@
 #include "json/scan.h"
 #include "json/writer.h"
 
-/* Appends what the member becomes. 0, or a failure in the call's status. */
+/* Appends the new value of the member. 0, or a failure in the call's status. */
 typedef int (*part_fn)(struct cor_call *call, const struct cor_object *old,
                        const struct cor_object *body, struct cor_buf *out);
 
-static int no_memory(struct cor_call *call, int r)
+static int part_failed(struct cor_call *call, int r)
 {
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-static struct cor_str or_empty(struct cor_str object)
+static struct cor_str object_or_empty(struct cor_str object)
 {
     return object.p ? object : COR_STR("{}");
 }
@@ -38,7 +50,7 @@ static int check_replicas(struct cor_call *call, struct cor_str value)
     struct cor_gk gk = cor_api_gk(call->type);
     int64_t n;
 
-    /* That it is an int32 was checked when the body was decoded. */
+    /* The decoding of the body has checked that the value is an int32. */
     if (cor_json_to_i64(value, &n) == 0 && n >= 0)
         return 0;
     cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(value),
@@ -59,7 +71,7 @@ static int set_replicas(struct cor_call *call, const struct cor_object *old,
     if (r < 0)
         return r;
     cor_edits_set(&edits, COR_STR("replicas"), replicas);
-    return no_memory(call, cor_edits_apply(&edits, or_empty(spec_of(old)), out));
+    return part_failed(call, cor_edits_apply(&edits, object_or_empty(spec_of(old)), out));
 }
 
 static int set_ephemeral(struct cor_call *call, const struct cor_object *old,
@@ -69,7 +81,7 @@ static int set_ephemeral(struct cor_call *call, const struct cor_object *old,
 
     cor_edits_set(&edits, COR_STR("ephemeralContainers"),
                   cor_convert_member(spec_of(body), "ephemeralContainers"));
-    return no_memory(call, cor_edits_apply(&edits, or_empty(spec_of(old)), out));
+    return part_failed(call, cor_edits_apply(&edits, object_or_empty(spec_of(old)), out));
 }
 
 static int refuse_containers(struct cor_call *call, const char *member)
@@ -114,7 +126,7 @@ static int resize_containers(struct cor_call *call, const char *member,
     cor_json_end_array(&w);
     if (cor_json_iter_elem(&it_after))
         return refuse_containers(call, member);
-    return no_memory(call, cor_json_writer_finish(&w));
+    return part_failed(call, cor_json_writer_finish(&w));
 }
 
 static int set_resources(struct cor_call *call, const struct cor_object *old,
@@ -135,10 +147,10 @@ static int set_resources(struct cor_call *call, const struct cor_object *old,
         cor_edits_set(&edits, COR_STR("containers"), cor_buf_str(&plain));
     if (init.n > 2)
         cor_edits_set(&edits, COR_STR("initContainers"), cor_buf_str(&init));
-    return no_memory(call, cor_edits_apply(&edits, or_empty(spec_of(old)), out));
+    return part_failed(call, cor_edits_apply(&edits, object_or_empty(spec_of(old)), out));
 }
 
-/* Appends what tells a condition from others: its type and status, as JSON. */
+/* Appends the key of a condition: its type and status, as JSON. */
 static int add_condition_key(struct cor_str condition, struct cor_buf *out)
 {
     struct cor_str type = cor_convert_member(condition, "type");
@@ -148,7 +160,8 @@ static int add_condition_key(struct cor_str condition, struct cor_buf *out)
                         COR_STR_ARG(status.p ? status : COR_STR("")));
 }
 
-/* Since when the old conditions have stood, by what tells them apart. */
+/* The lastTransitionTime of each old condition, by its key. A map, because a client chooses the
+ * number of conditions. */
 struct transitions {
     struct cor_map by_key; /* to the start of the time in the old object */
     struct cor_buf keys;   /* the keys' bytes, reserved before the first one */
@@ -183,14 +196,14 @@ static int transitions_init(struct transitions *t, struct cor_str old_conditions
             continue;
         r = add_condition_key(old, &t->keys);
         key = cor_str_from(cor_buf_str(&t->keys), mark);
-        /* The first of equal ones counts. */
+        /* The first of equal keys counts. */
         if (r == 0 && !cor_map_peek(&t->by_key, key))
             r = cor_map_put(&t->by_key, key, (void *)at.p, NULL);
     }
     return r;
 }
 
-/* When the old list has the condition in this status already, since then; else now. */
+/* The old lastTransitionTime when the old list has the condition in this status, else `now`. */
 static int transition_of(struct transitions *t, struct cor_str condition, struct cor_str now,
                          struct cor_str *ret)
 {
@@ -206,7 +219,7 @@ static int transition_of(struct transitions *t, struct cor_str condition, struct
     return 0;
 }
 
-/* The conditions as they were sent, with the times that they lack. */
+/* The conditions as they were sent, with the times filled in that they lack. */
 static int write_conditions(struct cor_call *call, struct cor_str old, struct cor_str conditions,
                             struct cor_buf *out)
 {
@@ -252,10 +265,10 @@ static int set_approval(struct cor_call *call, const struct cor_object *old,
     r = write_conditions(call, cor_convert_member(before, "conditions"),
                          cor_convert_member(after, "conditions"), &conditions);
     if (r < 0)
-        return no_memory(call, r);
+        return part_failed(call, r);
     cor_edits_set(&edits, COR_STR("conditions"),
                   conditions.n > 2 ? cor_buf_str(&conditions) : (struct cor_str){NULL, 0});
-    return no_memory(call, cor_edits_apply(&edits, or_empty(before), out));
+    return part_failed(call, cor_edits_apply(&edits, object_or_empty(before), out));
 }
 
 static const struct part {
@@ -268,7 +281,7 @@ static const struct part {
     {"scale", "spec", set_replicas},
 };
 
-static const struct part *find_part(const struct cor_call *call)
+static const struct part *part_of_call(const struct cor_call *call)
 {
     for (size_t i = 0; call->sub && i < COR_ARRAY_LEN(parts); i++) {
         if (cor_str_eqz(cor_strz(parts[i].name), call->sub->name))
@@ -279,13 +292,13 @@ static const struct part *find_part(const struct cor_call *call)
 
 bool cor_part_is_written(const struct cor_call *call)
 {
-    return find_part(call) != NULL;
+    return part_of_call(call) != NULL;
 }
 
 int cor_part_update(struct cor_call *call, const struct cor_object *old,
                     const struct cor_object *body, struct cor_object **ret_object)
 {
-    const struct part *part = find_part(call);
+    const struct part *part = part_of_call(call);
     COR_CLEANUP(cor_buf_deinit) struct cor_buf value = {0};
     struct cor_str before = cor_object_member(old, cor_strz(part->member));
     struct cor_object_edit edit = {
@@ -297,13 +310,14 @@ int cor_part_update(struct cor_call *call, const struct cor_object *old,
     char generation[COR_GENERATION_TEXT_MAX];
     int r;
 
+    assert(call->stored && old && body);
     cor_buf_init(&value, COR_OBJECT_BYTES_MAX_DEFAULT);
     r = part->make(call, old, body, &value);
     if (r < 0)
         return r;
     cor_edits_set(&edit.top_edits, cor_strz(part->member), cor_buf_str(&value));
     if ((call->res->flags & COR_API_GENERATION_UPDATE) &&
-        !cor_str_eq(or_empty(before), cor_buf_str(&value)))
+        !cor_str_eq(object_or_empty(before), cor_buf_str(&value)))
         cor_edits_set(&edit.meta_edits, COR_STR("generation"),
                       cor_object_next_generation(old, generation));
     return cor_object_edit(&edit, ret_object, &call->status);

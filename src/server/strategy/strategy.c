@@ -1,5 +1,33 @@
+/* The rules of create and update: what the server fills in, what it keeps from the old state, and
+ * what it refuses. Kinds differ by the flags of their row (schema/resource_row.h), not by code
+ * here; the exception is the namespace, whose spec and name label belong to the server.
+ *
+ * An object is never decoded: a rule adds an edit (set or drop a member) to a list, and all edits
+ * are applied to the canonical bytes in one pass (meta/object_edit.h). The texts that edits point
+ * to live in struct scratch until then.
+ *
+ * cor_strategy_create, in order:
+ *   1. name from generateName; empty lists and maps of the metadata dropped;
+ *   2. uid, creationTimestamp, generation 1 set; deletionTimestamp and its grace period dropped;
+ *   3. namespace set from the URL; status reset to the kind's initial one;
+ *   4. repeated owner references dropped, with a warning;
+ *   5. the edits applied; the metadata of the result validated (422 with all field errors).
+ *
+ * cor_strategy_update, in order:
+ *   1. a subresource that reaches one part only (scale, resize, ...): parts.c makes the object, and
+ *      the body's uid must be the object's; nothing of the following runs;
+ *   2. metadata: system fields come from the old state, generation follows if the content changed;
+ *   3. which parts count: /status takes the status alone, /finalize the finalizers of a namespace,
+ *      everything else all but the status;
+ *   4. the edits applied; immutable fields compared, finalizers checked, metadata validated.
+ *
+ * Failures: what the client did wrong is a 422 or 409 in the call's status; no memory and an object
+ * over its maximum are failures of the edits. Nothing is returned on failure.
+ * Thread: the thread that has the call (a stage, server/api/heavy.h): random numbers come from
+ * cor_heavy_rand(), and nothing of the loop is used. */
 #include "server/strategy/strategy.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -18,7 +46,7 @@
 #define NAME_LABEL      "kubernetes.io/metadata.name"
 #define NAME_CHARACTERS "bcdfghjklmnpqrstvwxz2456789"
 
-/* The texts that edits point to while an object is made. */
+/* The texts that edits point to until they are applied. */
 struct scratch {
     char created[COR_TIME_TEXT_MAX + 2];
     char generation[COR_GENERATION_TEXT_MAX];
@@ -45,15 +73,17 @@ static void scratch_deinit(struct scratch *s)
     cor_buf_deinit(&s->owners);
 }
 
-static int no_memory(struct cor_call *call, int r)
+/* Sets the status when r < 0, with the code's own text. Returns r, or 0. */
+static int strategy_failed(struct cor_call *call, int r)
 {
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
+/* Appends the prefix, cut so that the whole fits, and a random suffix. */
 static int generate_name(struct cor_call *call, struct cor_str prefix, struct cor_buf *out)
 {
-    size_t keep = COR_GENERATED_MAX - COR_GENERATED_SUFFIX;
-    int r = cor_buf_add(out, prefix.p, prefix.n > keep ? keep : prefix.n);
+    size_t keep_member = COR_GENERATED_MAX - COR_GENERATED_SUFFIX;
+    int r = cor_buf_add(out, prefix.p, prefix.n > keep_member ? keep_member : prefix.n);
 
     for (int i = 0; i < COR_GENERATED_SUFFIX && r == 0; i++)
         r = cor_buf_addc(
@@ -72,6 +102,8 @@ static int set_quoted(struct cor_edits *edits, struct cor_str key, struct cor_st
     return r;
 }
 
+/* A name from generateName, if the body has no name. Without both, validation refuses the object.
+ */
 static int set_name(struct cor_call *call, const struct cor_object *body, struct cor_edits *meta,
                     struct scratch *s)
 {
@@ -118,7 +150,8 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
     return set_quoted(meta, COR_STR("namespace"), call->ns, &s->ns);
 }
 
-/* Lists and maps without anything in them are left out, as typed decoding leaves them out. */
+/* Drops empty lists and maps of the metadata, which upstream's typed decoding drops too. Absent
+ * ones are named as well: a drop of an absent member does nothing. */
 static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
 {
     static const struct cor_str keys[] = {COR_STR("annotations"), COR_STR("finalizers"),
@@ -133,7 +166,7 @@ static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
     }
 }
 
-/* A namespace carries its name as a label. */
+/* A namespace has its name as a label too. */
 static int set_name_label(const struct cor_object *body, struct cor_str quoted_name,
                           struct cor_edits *meta, struct scratch *s)
 {
@@ -163,7 +196,7 @@ static int warn_of_owners(struct cor_call *call, struct cor_str uids)
     return r == -COR_ENOMEM ? r : cor_warnings_add(&call->warnings, cor_buf_str(&text));
 }
 
-/* Appends the uid of a repeated owner to the list that the warning names. */
+/* Appends the uid of a repeated owner to the list that the warning shows. */
 static int note_repeated(struct cor_str owner, struct cor_buf *uids)
 {
     struct cor_str value, uid;
@@ -173,12 +206,12 @@ static int note_repeated(struct cor_str owner, struct cor_buf *uids)
         cor_json_to_raw(value, &uid) < 0)
         return 0;
     r = cor_buf_addf(uids, "%s%.*s", uids->n > 0 ? ", " : "", COR_STR_ARG(uid));
-    /* The warning is cut off; the owners are not. */
+    /* A list that is too long for the warning is cut off; the owners are dropped all the same. */
     return r == -COR_ETOOBIG ? 0 : r;
 }
 
-/* An owner that is named twice is kept once: canonical bytes are the same when they mean the same.
- */
+/* Keeps the first of equal owner references. Bytes are canonical, so that equal references have
+ * equal bytes. */
 static int drop_repeated_owners(struct cor_call *call, const struct cor_object *body,
                                 struct cor_edits *meta, struct scratch *s)
 {
@@ -212,8 +245,8 @@ static int drop_repeated_owners(struct cor_call *call, const struct cor_object *
     return warn_of_owners(call, cor_buf_str(&uids));
 }
 
-static int check_meta(struct cor_call *call, const struct cor_object *object,
-                      struct cor_field_errors *errs)
+static int check_metadata(struct cor_call *call, const struct cor_object *object,
+                          struct cor_field_errors *errs)
 {
     struct cor_object_meta_rules rules = {call->res->name_rule, cor_api_is_namespaced(call->res),
                                           call->res->flags & COR_API_ANY_FINALIZER};
@@ -225,8 +258,8 @@ static int check_meta(struct cor_call *call, const struct cor_object *object,
     return cor_status_invalid(&call->status, &gk, cor_object_name(object), errs);
 }
 
-static int edit_created(struct cor_call *call, const struct cor_object *body, struct scratch *s,
-                        struct cor_object_edit *edit)
+static int strategy_edit_created(struct cor_call *call, const struct cor_object *body,
+                                 struct scratch *s, struct cor_object_edit *edit)
 {
     struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
     int r = set_name(call, body, &edit->meta_edits, s);
@@ -246,7 +279,7 @@ static int edit_created(struct cor_call *call, const struct cor_object *body, st
         cor_edits_set(&edit->top_edits, COR_STR("spec"),
                       COR_STR("{\"finalizers\":[\"kubernetes\"]}"));
     }
-    return no_memory(call, r);
+    return strategy_failed(call, r);
 }
 
 int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
@@ -263,20 +296,21 @@ int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
     };
     int r;
 
+    assert(call->res && call->stored && body);
     scratch_init(&s);
-    r = edit_created(call, body, &s, &edit);
+    r = strategy_edit_created(call, body, &s, &edit);
     if (r == 0)
         r = cor_object_edit(&edit, &object, &call->status);
     if (r == 0)
-        r = check_meta(call, object, &errs);
+        r = check_metadata(call, object, &errs);
     if (r < 0)
         return r;
     *ret_object = COR_STEAL(object);
     return 0;
 }
 
-/* The old value, or none. */
-static void keep(struct cor_edits *meta, const struct cor_object *old, const char *key)
+/* Takes a metadata member from the old state, or drops it when the old state has none. */
+static void keep_member(struct cor_edits *meta, const struct cor_object *old, const char *key)
 {
     cor_edits_set(meta, cor_strz(key), cor_object_meta_member(old, cor_strz(key)));
 }
@@ -286,6 +320,7 @@ static bool has_member(const struct cor_object *object, const char *key)
     return cor_object_meta_member(object, cor_strz(key)).p != NULL;
 }
 
+/* Which metadata a write to /status may change: by the kind's row. */
 static void keep_for_status(struct cor_call *call, struct cor_edits *meta,
                             const struct cor_object *old)
 {
@@ -295,24 +330,24 @@ static void keep_for_status(struct cor_call *call, struct cor_edits *meta,
     case COR_STATUS_META_PASS:
         break;
     case COR_STATUS_META_KEEP_LABELS:
-        keep(meta, old, "labels");
+        keep_member(meta, old, "labels");
         break;
     case COR_STATUS_META_KEEP_OWNERS:
-        keep(meta, old, "ownerReferences");
+        keep_member(meta, old, "ownerReferences");
         break;
     case COR_STATUS_META_KEEP_ALL:
         for (size_t i = 0; i < COR_ARRAY_LEN(all); i++)
-            keep(meta, old, all[i]);
+            keep_member(meta, old, all[i]);
         break;
     }
 }
 
-static bool same(struct cor_str a, struct cor_str b)
+static bool same_value(struct cor_str a, struct cor_str b)
 {
     return cor_str_eq(a.p ? a : COR_STR(""), b.p ? b : COR_STR(""));
 }
 
-/* The next member that generation counts. */
+/* The next top-level member whose change makes a new generation. */
 static bool next_content(struct cor_json_iter *it, struct cor_str *ret_key)
 {
     while (cor_json_iter_member(it, ret_key)) {
@@ -324,7 +359,8 @@ static bool next_content(struct cor_json_iter *it, struct cor_str *ret_key)
     return false;
 }
 
-/* Both are canonical: the same content is the same bytes. */
+/* Does anything differ besides type, metadata and status? Both are canonical: equal content has
+ * equal bytes, and the members come in the same order. */
 static bool content_differs(const struct cor_object *a, const struct cor_object *b)
 {
     struct cor_json_iter ia = cor_json_iter(cor_object_json(a));
@@ -341,17 +377,19 @@ static bool content_differs(const struct cor_object *a, const struct cor_object 
     }
 }
 
-/* The old generation. A negative one, which stores of an earlier version may hold, is left out:
+/* Keeps the old generation. A negative one, which an earlier version may have stored, is dropped:
  * validation would refuse it, and the object could never be changed again. */
 static void keep_generation(struct cor_edits *meta, const struct cor_object *old)
 {
     if (cor_object_meta_int(old, COR_STR("generation"), 0) < 0)
         cor_edits_drop(meta, COR_STR("generation"));
     else
-        keep(meta, old, "generation");
+        keep_member(meta, old, "generation");
 }
 
-/* Which generation follows: the old one unless what it counts has changed. */
+/* The generation grows by one when the content has changed, and for some kinds when annotations
+ * have.
+ */
 static void set_generation(struct cor_call *call, const struct cor_object *old,
                            const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
 {
@@ -363,8 +401,8 @@ static void set_generation(struct cor_call *call, const struct cor_object *old,
     }
     changed = content_differs(old, body);
     if (!changed && (call->res->flags & COR_API_GENERATION_ANNOTATIONS))
-        changed = !same(cor_object_meta_member(old, COR_STR("annotations")),
-                        cor_object_meta_member(body, COR_STR("annotations")));
+        changed = !same_value(cor_object_meta_member(old, COR_STR("annotations")),
+                              cor_object_meta_member(body, COR_STR("annotations")));
     if (!changed) {
         keep_generation(meta, old);
         return;
@@ -388,10 +426,10 @@ static struct cor_str namespace_finalizers(const struct cor_object *object)
     return value;
 }
 
-/* Which parts come from the old state, by endpoint. */
-static int edit_parts(struct cor_call *call, const struct cor_object *old,
-                      const struct cor_object *body, struct cor_object_edit *edit,
-                      struct scratch *s)
+/* Which parts of the object come from the body and which from the old state, by endpoint. */
+static int strategy_edit_parts(struct cor_call *call, const struct cor_object *old,
+                               const struct cor_object *body, struct cor_object_edit *edit,
+                               struct scratch *s)
 {
     struct cor_edits spec_edits = {.n = 0};
     struct cor_str spec = cor_object_member(old, COR_STR("spec"));
@@ -423,19 +461,20 @@ static int edit_parts(struct cor_call *call, const struct cor_object *old,
     return 0;
 }
 
-static int edit_metadata(struct cor_call *call, const struct cor_object *old,
-                         const struct cor_object *body, struct cor_edits *meta, struct scratch *s)
+static int strategy_edit_metadata(struct cor_call *call, const struct cor_object *old,
+                                  const struct cor_object *body, struct cor_edits *meta,
+                                  struct scratch *s)
 {
     int r;
 
     drop_empty(body, meta);
     if (!has_member(body, "uid"))
-        keep(meta, old, "uid");
-    keep(meta, old, "creationTimestamp");
+        keep_member(meta, old, "uid");
+    keep_member(meta, old, "creationTimestamp");
     if (has_member(old, "deletionTimestamp") || !has_member(body, "deletionTimestamp"))
-        keep(meta, old, "deletionTimestamp");
+        keep_member(meta, old, "deletionTimestamp");
     if (!has_member(body, "deletionGracePeriodSeconds"))
-        keep(meta, old, "deletionGracePeriodSeconds");
+        keep_member(meta, old, "deletionGracePeriodSeconds");
     set_generation(call, old, body, meta, s);
     r = drop_repeated_owners(call, body, meta, s);
     if (r == 0 && cor_is_namespaces(call->res))
@@ -443,21 +482,21 @@ static int edit_metadata(struct cor_call *call, const struct cor_object *old,
     return r < 0 ? r : set_namespace(call, meta, s);
 }
 
-static void check_same(struct cor_field_errors *errs, const struct cor_object *old,
-                       const struct cor_object *object, const char *key)
+static void check_immutable(struct cor_field_errors *errs, const struct cor_object *old,
+                            const struct cor_object *object, const char *key)
 {
     struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
     struct cor_field_path path = cor_field_child(&meta, cor_strz(key));
     struct cor_str value = cor_object_meta_member(object, cor_strz(key));
 
-    if (!same(cor_object_meta_member(old, cor_strz(key)), value))
+    if (!same_value(cor_object_meta_member(old, cor_strz(key)), value))
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path,
                              cor_field_json(value.p ? value : COR_STR("null")),
                              "field is immutable");
 }
 
-/* The set of an array's elements, as they are written. */
-static int read_set(struct cor_str array, struct cor_str_set *set)
+/* Adds the elements of an array to the set, as their bytes. */
+static int read_elements(struct cor_str array, struct cor_str_set *set)
 {
     struct cor_json_iter it = cor_json_iter(array.p ? array : COR_STR("[]"));
     bool is_new;
@@ -468,7 +507,7 @@ static int read_set(struct cor_str array, struct cor_str_set *set)
     return r;
 }
 
-/* Once deletion has begun, finalizers may only go. */
+/* Once deletion has begun, finalizers may be removed but not added. */
 static int check_finalizers(struct cor_field_errors *errs, const struct cor_object *old,
                             const struct cor_object *object)
 {
@@ -486,7 +525,7 @@ static int check_finalizers(struct cor_field_errors *errs, const struct cor_obje
         return 0;
     cor_str_set_init(&known, COR_OBJECT_BYTES_MAX_DEFAULT);
     cor_buf_init(&text, SMALL_MAX);
-    r = read_set(before, &known);
+    r = read_elements(before, &known);
     if (r == 0)
         r = cor_buf_addz(&text,
                          "no new finalizers can be added if the object is being deleted, found "
@@ -500,7 +539,7 @@ static int check_finalizers(struct cor_field_errors *errs, const struct cor_obje
     }
     if (r == 0)
         r = cor_buf_addc(&text, '}');
-    /* When they are more than fit a message, those that fit are named. */
+    /* The message names as many as fit. */
     if (r == -COR_ETOOBIG)
         r = 0;
     if (r == 0 && n > 0)
@@ -508,8 +547,8 @@ static int check_finalizers(struct cor_field_errors *errs, const struct cor_obje
     return r;
 }
 
-/* A body that names another object than the one that is there. Upstream judges a scale, which is no
- * object of its own, in words of its own. */
+/* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
+ * a stored object. */
 static int check_part_uid(struct cor_call *call, const struct cor_object *old,
                           const struct cor_object *body)
 {
@@ -529,12 +568,12 @@ static int check_part_uid(struct cor_call *call, const struct cor_object *old,
             "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
             COR_STR_ARG(want), COR_STR_ARG(have));
     }
-    check_same(&errs, old, body, "uid");
+    check_immutable(&errs, old, body, "uid");
     return cor_status_invalid(&call->status, &gk, call->name, &errs);
 }
 
-static int update_part(struct cor_call *call, const struct cor_object *old,
-                       const struct cor_object *body, struct cor_object **ret_object)
+static int strategy_update_part(struct cor_call *call, const struct cor_object *old,
+                                const struct cor_object *body, struct cor_object **ret_object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r = cor_part_update(call, old, body, &object);
@@ -560,23 +599,24 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
     };
     int r;
 
+    assert(call->res && call->stored && old && body);
     if (cor_part_is_written(call))
-        return update_part(call, old, body, ret_object);
+        return strategy_update_part(call, old, body, ret_object);
     scratch_init(&s);
-    r = edit_metadata(call, old, body, &edit.meta_edits, &s);
+    r = strategy_edit_metadata(call, old, body, &edit.meta_edits, &s);
     if (r == 0)
-        r = edit_parts(call, old, body, &edit, &s);
-    r = no_memory(call, r);
+        r = strategy_edit_parts(call, old, body, &edit, &s);
+    r = strategy_failed(call, r);
     if (r == 0)
         r = cor_object_edit(&edit, &object, &call->status);
     if (r < 0)
         return r;
-    check_same(&errs, old, object, "uid");
-    check_same(&errs, old, object, "deletionTimestamp");
-    check_same(&errs, old, object, "deletionGracePeriodSeconds");
-    r = no_memory(call, check_finalizers(&errs, old, object));
+    check_immutable(&errs, old, object, "uid");
+    check_immutable(&errs, old, object, "deletionTimestamp");
+    check_immutable(&errs, old, object, "deletionGracePeriodSeconds");
+    r = strategy_failed(call, check_finalizers(&errs, old, object));
     if (r == 0)
-        r = check_meta(call, object, &errs);
+        r = check_metadata(call, object, &errs);
     if (r < 0)
         return r;
     *ret_object = COR_STEAL(object);
@@ -585,6 +625,7 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
 
 bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_object *object)
 {
+    assert(call->res && object);
     if (!has_member(object, "deletionTimestamp") ||
         cor_object_meta_int(object, COR_STR("deletionGracePeriodSeconds"), 0) != 0 ||
         !is_empty_array(cor_object_meta_member(object, COR_STR("finalizers"))))

@@ -1,6 +1,6 @@
 /* The rules that an object goes through before it is stored: what the server fills in, what it
  * keeps from the old state, what it refuses.
- * Thread: the call's loop. */
+ * Thread: the thread that has the call (server/api/heavy.h). */
 #ifndef COR_SERVER_STRATEGY_H
 #define COR_SERVER_STRATEGY_H
 
@@ -10,18 +10,19 @@
 #define COR_GENERATED_SUFFIX 5
 #define COR_GENERATED_MAX    63
 
-/* A new object of what a client sent: system fields wiped and filled, status reset, the namespace
- * set, a name generated when there is none but a generateName. Checked. 0, or a failure in the
- * call's status. `ret_object` is in stored form. */
+/* Makes a new object from what a client sent: system fields filled, status reset, the namespace
+ * set, a name generated from generateName when there is no name; and validates it. 0, or a failure
+ * in the call's status. `ret_object` is in stored form. */
 int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
                         struct cor_object **ret_object);
 
 /* The next state of `old` (served form) when a client sends `body`, to the object or to the call's
- * subresource. The same results. */
+ * subresource. Results as of cor_strategy_create(). */
 int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
                         const struct cor_object *body, struct cor_object **ret_object);
 
-/* Does this object go once it is written: deletion has begun, and nothing waits any more? */
+/* Is the object to be removed instead of written: deletion has begun, the grace period is 0, and no
+ * finalizers are left? */
 bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_object *object);
 
 #endif
