@@ -1,5 +1,14 @@
+/* The API as all loops share it, and each loop's part: the stores and readers of resources, which a
+ * loop opens when a request first needs them.
+ *
+ * Life: cor_api_new ──► cor_api_open_cachers, _add_cache_metrics, _set_address ──► the loops run
+ * ──► cor_api_loop_release on each loop that has no calls left ──► cor_api_close_cachers ──►
+ * cor_api_free. A backing that cannot be opened fails its request only, and is tried again by the
+ * next one.
+ * Thread: see api.h. */
 #include "server/api/api.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -21,6 +30,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     struct cor_api *api = cor_calloc(1, sizeof(*api) + opts->nloops * sizeof(api->loops[0]));
     int r;
 
+    assert(opts->engine && opts->nloops > 0 && opts->nloops <= COR_API_LOOPS_MAX);
     if (!api)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     cor_feed_shares_init(&api->feeds, COR_ENGINE_FEEDS_MAX - COR_ENGINE_FEEDS_OWN);
@@ -74,6 +84,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
     if (!api)
         return NULL;
     for (size_t i = 0; i < api->nloops; i++) {
+        assert(api->loops[i].ncalls == 0);
         for (size_t j = 0; api->loops[i].backings && j < api->nresources; j++)
             backing_deinit(&api->loops[i].backings[j]);
         cor_free(api->loops[i].backings);
@@ -113,6 +124,7 @@ struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api)
 
 void cor_api_loop_release(struct cor_api_loop *loop)
 {
+    assert(loop->ncalls == 0 && cor_loop_is_current(loop->loop));
     for (size_t i = 0; i < loop->api->nresources; i++)
         backing_deinit(&loop->backings[i]);
     cor_variants_deinit(&loop->variants);
@@ -134,6 +146,7 @@ int cor_api_set_address(struct cor_api *api, const char *server_address)
 
 struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
 {
+    assert(index < api->nloops);
     return &api->loops[index];
 }
 
@@ -151,7 +164,7 @@ int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
     return 0;
 }
 
-static int open_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
+static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                         struct cor_backing *backing, struct cor_status *reterr_status)
 {
     struct cor_gr gr = cor_api_gr(resource);
@@ -191,8 +204,9 @@ int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *re
     struct cor_backing *backing = &loop->backings[resource - loop->api->resources];
     int r;
 
+    assert(!resource->conversion && !(resource->flags & COR_API_VIRTUAL));
     if (!backing->reader) {
-        r = open_backing(loop, resource, backing, reterr_status);
+        r = backing_open(loop, resource, backing, reterr_status);
         if (r < 0) {
             backing_deinit(backing);
             return r;

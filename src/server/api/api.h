@@ -30,8 +30,8 @@ struct cor_metrics;
 struct cor_offload;
 struct cor_status;
 
-/* One of /healthz, /livez and /readyz. It answers at once, from any loop. Why it failed is told by
- * its own path (/readyz/etcd), which is not public. */
+/* One check of /healthz, /livez and /readyz. It answers at once, from any loop. Its own path
+ * (/readyz/etcd), which is not public, shows why it failed. */
 struct cor_health_check {
     const char *name;
     bool (*is_ok)(void *arg, char reterr_why[COR_READY_MESSAGE_MAX]);
@@ -50,12 +50,12 @@ struct cor_api_opts {
     int64_t event_ttl_s;           /* 0: 3600 */
     int64_t min_request_timeout_s; /* 0: 1800; a watch lasts one to two times this */
     size_t held_bytes_max; /* of answers that wait for their readers: see held.h; 0: its default */
-    /* What reviews are answered from; the server that stands before this decides for itself. */
+    /* What reviews are answered from. The HTTP server has its own and decides by them. */
     const struct cor_token_table *tokens; /* NULL: none; must stay */
     enum cor_authz_mode authz_mode;
     const struct cor_health_check *checks; /* must stay */
     size_t nchecks;
-    /* For requests over large bytes; NULL: they are worked on by their loops. Must stay until the
+    /* The threads for requests over large bytes; NULL: the loops do all work. Must stay until the
      * last call has ended. */
     struct cor_offload *offload;
 };
@@ -98,7 +98,7 @@ struct cor_api_held_stats {
 /* From any thread. */
 struct cor_api_held_stats cor_api_held_stats(const struct cor_api *api);
 
-/* On its loop, when it has no calls: gives its readers up. No call may come after this. */
+/* On the loop, when it has no calls: frees its readers and stores. No call may come after this. */
 void cor_api_loop_release(struct cor_api_loop *loop);
 
 /* On the first loop, when all are released and turning. True: `on_closed` follows on that loop;
@@ -124,8 +124,8 @@ struct cor_api_request {
     uint64_t deadline_ms;        /* on cor_loop_now_ms()'s clock; 0: none */
 };
 
-/* Answers into `sink`, now or later; each request gets exactly one answer, unless its reader goes.
- */
+/* Answers into `sink`, now or later. Each request gets exactly one answer, unless its reader goes.
+ * On the loop. */
 void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *request,
                   struct cor_sink *sink);
 
@@ -133,7 +133,7 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
 size_t cor_api_loop_calls(const struct cor_api_loop *loop);
 
 /* Creates the namespaces that every cluster has: default, kube-system, kube-public and
- * kube-node-lease. `on_done` gets 0 or the first failure, out of memory perhaps before this
+ * kube-node-lease. `on_done` gets 0 or the first failure; when memory runs out, perhaps before this
  * returns. 0, -COR_ENOMEM. */
 int cor_api_bootstrap(struct cor_api_loop *loop,
                       void (*on_done)(void *arg, int err, const struct cor_status *status),

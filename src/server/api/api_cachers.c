@@ -1,4 +1,13 @@
+/* The watch caches of the API: one cacher per stored resource, over a store of its own on the first
+ * loop, all in one set of cachers that share the engine's feed and a byte budget.
+ *
+ * Open: every resource of the table that is stored and wanted. When one cannot be opened, the ones
+ * before it stay open, and the caller has to close. Close: all cachers at once; when the last one
+ * has closed, the set closes, and then on_closed is called.
+ * Thread: open before the loops start; close on the first loop; the rest from any. */
 #include "server/api/api_cachers.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -63,7 +72,7 @@ static int wants_cache(const struct cor_api *api, size_t index, const char *size
     return !(res->flags & COR_API_NO_CACHE);
 }
 
-static int open_resource(struct cor_api_cachers *c, size_t index, struct cor_status *st)
+static int cachers_open_resource(struct cor_api_cachers *c, size_t index, struct cor_status *st)
 {
     const struct cor_resource_row *res = &c->api->resources[index];
     struct resource_cacher *rc = &c->resources[index];
@@ -127,12 +136,12 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
         cachers_free(c);
         return cor_status_set(reterr_status, r, "watch caches: %s", cor_err_text(r));
     }
-    /* From here on there is something to close, so the caller gets it in any case. */
+    /* From here on there is something to close: the caller gets the caches even when this fails. */
     *ret_cachers = c;
     for (size_t i = 0; r >= 0 && i < api->nresources; i++) {
         r = wants_cache(api, i, opts->sizes, reterr_status);
         if (r == 1)
-            r = open_resource(c, i, reterr_status);
+            r = cachers_open_resource(c, i, reterr_status);
     }
     return r < 0 ? r : 0;
 }
@@ -140,6 +149,8 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
 struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
                                         const struct cor_resource_row *resource)
 {
+    assert(resource >= cachers->api->resources &&
+           resource < cachers->api->resources + cachers->api->nresources);
     return cachers->resources[resource - cachers->api->resources].cacher;
 }
 

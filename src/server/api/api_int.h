@@ -60,7 +60,8 @@ struct cor_api {
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,
                     struct cor_backing **ret_backing, struct cor_status *reterr_status);
 
-/* What a resource's values go through on their way to the engine; NULL: nothing. 0, -COR_ENOMEM. */
+/* The transformer that encrypts a resource's values; NULL: they are stored as they are. 0,
+ * -COR_ENOMEM. */
 int cor_api_transformer(struct cor_api *api, const struct cor_gr *gr,
                         const struct cor_transformer **ret_transformer);
 

@@ -1,3 +1,11 @@
+/* Creates the namespaces that every cluster has, when a server starts. The creations are calls to
+ * the API itself, all at once, so that they share one commit of the store.
+ *
+ *   cor_api_bootstrap ──► one POST per namespace into a buffer ──► the last answer: on_done
+ *
+ * 201 and 409 (it exists already) are success; the first other answer is the failure that on_done
+ * gets, after all answers have come. Without memory nothing is started.
+ * Thread: the loop of the calls. Before the loops run: the calls only queue store operations. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "server/api/api.h"
@@ -5,10 +13,9 @@
 
 #define ANSWER_MAX (64u * 1024)
 
-static const char *const own[] = {"default", "kube-system", "kube-public", "kube-node-lease"};
+static const char *const namespaces[] = {"default", "kube-system", "kube-public",
+                                         "kube-node-lease"};
 
-/* The default namespaces are created by calls to this API itself, all at once: they share a commit.
- */
 struct creation {
     struct bootstrap *bootstrap;
     const char *name;
@@ -18,17 +25,17 @@ struct creation {
 };
 
 struct bootstrap {
-    struct creation creations[COR_ARRAY_LEN(own)];
-    size_t left; /* that are under way */
+    struct creation creations[COR_ARRAY_LEN(namespaces)];
+    size_t left; /* creations under way, and 1 while they are being started */
     struct cor_status status;
-    int err; /* of one that failed */
+    int err; /* of the first that failed */
     void (*on_done)(void *arg, int err, const struct cor_status *status);
     void *arg;
 };
 
 static void bootstrap_free(struct bootstrap *b)
 {
-    for (size_t i = 0; b && i < COR_ARRAY_LEN(own); i++) {
+    for (size_t i = 0; b && i < COR_ARRAY_LEN(namespaces); i++) {
         struct creation *c = &b->creations[i];
 
         cor_buffer_sink_deinit(&c->sink);
@@ -40,7 +47,7 @@ static void bootstrap_free(struct bootstrap *b)
     cor_free(b);
 }
 
-static void finish_one(struct bootstrap *b)
+static void bootstrap_end_one(struct bootstrap *b)
 {
     if (--b->left > 0)
         return;
@@ -48,7 +55,7 @@ static void finish_one(struct bootstrap *b)
     bootstrap_free(b);
 }
 
-static void on_created(struct cor_buffer_sink *sink)
+static void creation_on_answer(struct cor_buffer_sink *sink)
 {
     struct creation *c = COR_CONTAINER_OF(sink, struct creation, sink);
     struct bootstrap *b = c->bootstrap;
@@ -56,18 +63,18 @@ static void on_created(struct cor_buffer_sink *sink)
     if (b->err == 0 && (sink->is_aborted || (sink->status != 201 && sink->status != 409)))
         b->err =
             cor_status_internal(&b->status, "namespace %s: %s", c->name, cor_buf_z(&sink->body));
-    finish_one(b);
+    bootstrap_end_one(b);
 }
 
-static int prepare(struct bootstrap *b, size_t i)
+static int creation_init(struct bootstrap *b, size_t i)
 {
     struct creation *c = &b->creations[i];
     int r;
 
     c->bootstrap = b;
-    c->name = own[i];
+    c->name = namespaces[i];
     c->request.method = COR_HTTP_POST;
-    cor_buffer_sink_init(&c->sink, ANSWER_MAX, on_created);
+    cor_buffer_sink_init(&c->sink, ANSWER_MAX, creation_on_answer);
     cor_buf_init(&c->body, ANSWER_MAX);
     r = cor_buf_addf(&c->body, "{\"metadata\":{\"name\":\"%s\"}}", c->name);
     c->request.body = cor_buf_str(&c->body);
@@ -83,8 +90,8 @@ int cor_api_bootstrap(struct cor_api_loop *loop,
     struct bootstrap *b = cor_calloc(1, sizeof(*b));
     int r = b ? 0 : -COR_ENOMEM;
 
-    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(own); i++)
-        r = prepare(b, i);
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(namespaces); i++)
+        r = creation_init(b, i);
     if (r < 0) {
         bootstrap_free(b);
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
@@ -92,9 +99,9 @@ int cor_api_bootstrap(struct cor_api_loop *loop,
     cor_status_init(&b->status);
     b->on_done = on_done;
     b->arg = arg;
-    b->left = COR_ARRAY_LEN(own) + 1;
-    for (size_t i = 0; i < COR_ARRAY_LEN(own); i++)
+    b->left = COR_ARRAY_LEN(namespaces) + 1;
+    for (size_t i = 0; i < COR_ARRAY_LEN(namespaces); i++)
         cor_api_call(loop, &b->creations[i].request, &b->creations[i].sink.sink);
-    finish_one(b);
+    bootstrap_end_one(b);
     return 0;
 }

@@ -1,3 +1,22 @@
+/* A call's life and its output.
+ *
+ *   cor_call_new ──► the verb runs: store operations (begin_op, end_op), stages (heavy.h) ──► one
+ *   answer: cor_call_reply_*, cor_call_fail, or cor_call_start and spans ──► cor_call_pump writes
+ *   the spans as the sink takes them, and asks `refill` for more ──► cor_call_end ──► freed
+ *
+ * Who ends a call:
+ *   - its answer is written: call_over() after the sink's end;
+ *   - its reader goes (the sink's on_gone), or it is cut: the verb's `gone` first, then
+ *     call_over();
+ *   - a refill fails: the answer is aborted, so that it does not look whole.
+ * call_over() frees the call unless operations of the store or a stage are under way; then the last
+ * cor_call_end_op() frees it. So every callback of an operation begins with cor_call_end_op() and
+ * touches the call only if that returns true.
+ *
+ * Memory: a failure to write a Status is answered with a constant text (OUT_OF_MEMORY), which needs
+ * none. A failure after the head has been sent cuts the answer.
+ * Thread: the call's loop. cor_call_convert() and cor_call_now_ms() also on a thread that has the
+ * call. */
 #include "server/api/call.h"
 
 #include <assert.h>
@@ -17,22 +36,24 @@
 #include "json/pretty.h"
 
 #define HEADERS_MAX (COR_WARNINGS_MAX + 12)
-/* No object has a longer name: a list of all of them finds none, where a key would be too long. */
+/* No object has a longer name. A selector for one lists all objects and finds none, because a key
+ * of that length would be refused. */
 #define NARROW_NAME_MAX 1024
 #define JSON_TYPE       "application/json"
 #define YAML_TYPE       "application/yaml"
-/* When there is no memory to say more. */
+/* The answer when a Status cannot be written. */
 #define OUT_OF_MEMORY                                                                              \
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","           \
     "\"message\":\"out of memory\",\"reason\":\"InternalError\",\"code\":500}\n"
 
-static void on_writable(void *arg)
+static void call_on_writable(void *arg)
 {
     cor_call_pump(arg);
 }
 
 static void call_free(struct cor_call *call)
 {
+    assert(call->is_over && call->pending == 0 && !call->heavy && call->held.bytes == 0);
     if (call->verb->deinit)
         call->verb->deinit(call);
     call->loop->ncalls--;
@@ -46,7 +67,8 @@ static void call_free(struct cor_call *call)
     cor_free(call);
 }
 
-static void over(struct cor_call *call)
+/* The call has answered, or its reader is gone: frees it now or with its last operation. */
+static void call_over(struct cor_call *call)
 {
     if (call->held.bytes > 0)
         cor_held_set(call, 0);
@@ -59,12 +81,13 @@ static void over(struct cor_call *call)
 
 void cor_call_gone(struct cor_call *call)
 {
+    assert(!call->is_over && !cor_heavy_is_running(call));
     if (call->verb->gone)
         call->verb->gone(call);
-    over(call);
+    call_over(call);
 }
 
-static void on_gone(void *arg)
+static void call_on_gone(void *arg)
 {
     struct cor_call *call = arg;
 
@@ -72,16 +95,16 @@ static void on_gone(void *arg)
         cor_call_gone(call);
 }
 
-static void on_drain(void *arg)
+static void call_on_drain(void *arg)
 {
     struct cor_call *call = arg;
 
-    /* A stage on a thread ends soon anyway. */
+    /* A stage on a thread ends soon: the verb is not touched meanwhile. */
     if (call->verb->drain && !cor_heavy_is_running(call))
         call->verb->drain(call);
 }
 
-static const struct cor_sink_cbs sink_cbs = {on_writable, on_gone, on_drain};
+static const struct cor_sink_cbs sink_cbs = {call_on_writable, call_on_gone, call_on_drain};
 
 struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *loop,
                               const struct cor_api_request *req, struct cor_sink *sink)
@@ -89,6 +112,7 @@ struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *
     size_t spans_max = verb->spans_max ? verb->spans_max : COR_CALL_SPANS_FEW;
     struct cor_call *call = cor_calloc(1, verb->size + spans_max * sizeof(struct cor_str));
 
+    assert(verb->run && verb->size >= sizeof(*call) && verb->size % _Alignof(struct cor_str) == 0);
     if (!call)
         return NULL;
     call->spans = (struct cor_str *)((char *)call + verb->size);
@@ -110,7 +134,7 @@ struct cor_call *cor_call_new(const struct cor_verb *verb, struct cor_api_loop *
 
 bool cor_call_end_op(struct cor_call *call)
 {
-    assert(call->pending > 0);
+    assert(call->pending > 0 && cor_loop_is_current(call->loop->loop));
     call->pending--;
     if (!call->is_over)
         return true;
@@ -119,8 +143,8 @@ bool cor_call_end_op(struct cor_call *call)
     return false;
 }
 
-/* The names outlive the request, whose reader may go while the store works. */
-static int copy_names(struct cor_call *call)
+/* Copies the names, because the request is freed with its reader while the store may still work. */
+static int call_copy_names(struct cor_call *call)
 {
     const struct cor_request_info *info = &call->req->info;
     size_t ns_n = cor_api_is_namespaced(call->res) ? info->ns.n : 0;
@@ -138,7 +162,7 @@ static int copy_names(struct cor_call *call)
 int cor_call_set_key(struct cor_call *call)
 {
     struct cor_str prefix;
-    int r = copy_names(call);
+    int r = call_copy_names(call);
 
     if (r < 0 || !call->backing)
         return r;
@@ -183,7 +207,7 @@ struct headers {
     size_t n;
 };
 
-static void add_header(struct headers *h, const char *name, struct cor_str value)
+static void headers_add(struct headers *h, const char *name, struct cor_str value)
 {
     if (h->n < HEADERS_MAX)
         h->v[h->n++] = (struct cor_http_header){cor_strz(name), value};
@@ -197,29 +221,30 @@ void cor_call_start(struct cor_call *call, int code, const char *content_type,
     bool has_cache = false;
     char retry[24];
 
+    assert(call->req && call->sink && !cor_heavy_is_running(call));
     cor_buf_init(&uuid, 64);
     if (call->req->audit_id.n == 0)
         (void)cor_api_add_uuid(&call->loop->rand, &uuid);
     for (size_t i = 0; i < nheaders; i++) {
-        add_header(&h, headers[i].name.p, headers[i].value);
+        headers_add(&h, headers[i].name.p, headers[i].value);
         has_cache = has_cache || cor_str_eq(headers[i].name, COR_STR("Cache-Control"));
     }
     if (content_type)
-        add_header(&h, "Content-Type", cor_strz(content_type));
-    add_header(&h, "Audit-Id",
-               call->req->audit_id.n > 0 ? call->req->audit_id : cor_buf_str(&uuid));
+        headers_add(&h, "Content-Type", cor_strz(content_type));
+    headers_add(&h, "Audit-Id",
+                call->req->audit_id.n > 0 ? call->req->audit_id : cor_buf_str(&uuid));
     if (!has_cache)
-        add_header(&h, "Cache-Control", COR_STR("no-cache, private"));
+        headers_add(&h, "Cache-Control", COR_STR("no-cache, private"));
     for (size_t i = 0; i < call->warnings.n; i++)
-        add_header(&h, "Warning", cor_warnings_at(&call->warnings, i));
+        headers_add(&h, "Warning", cor_warnings_at(&call->warnings, i));
     if (code >= 400 && call->status.retry_after_s > 0) {
         snprintf(retry, sizeof(retry), "%lld", (long long)call->status.retry_after_s);
-        add_header(&h, "Retry-After", cor_strz(retry));
+        headers_add(&h, "Retry-After", cor_strz(retry));
     }
     cor_sink_start(call->sink, code, h.v, h.n, length);
 }
 
-static size_t spans_length(const struct cor_call *call)
+static size_t call_spans_length(const struct cor_call *call)
 {
     size_t n = 0;
 
@@ -231,17 +256,18 @@ static size_t spans_length(const struct cor_call *call)
 void cor_call_end(struct cor_call *call)
 {
     cor_sink_end(call->sink);
-    over(call);
+    call_over(call);
 }
 
 void cor_call_abort(struct cor_call *call)
 {
     cor_sink_abort(call->sink);
-    over(call);
+    call_over(call);
 }
 
 void cor_call_cut(struct cor_call *call)
 {
+    assert(!call->is_over && !cor_heavy_is_running(call));
     if (call->verb->gone)
         call->verb->gone(call);
     cor_call_abort(call);
@@ -261,11 +287,11 @@ void cor_call_weigh(struct cor_call *call)
 
 void cor_call_pump(struct cor_call *call)
 {
-    /* The stage's end goes on with it. */
+    /* A thread has the call: the end of the stage pumps again. */
     if (cor_heavy_is_running(call))
         return;
     for (;;) {
-        size_t total = spans_length(call);
+        size_t total = call_spans_length(call);
         int r;
 
         if (call->skip < total)
@@ -293,25 +319,26 @@ void cor_call_pump(struct cor_call *call)
     }
 }
 
-/* What the spans hold is the whole body. */
-static void reply_spans(struct cor_call *call, int code, const char *content_type,
-                        const struct cor_http_header *headers, size_t nheaders)
+/* Answers with the spans as the whole body. */
+static void call_reply_spans(struct cor_call *call, int code, const char *content_type,
+                             const struct cor_http_header *headers, size_t nheaders)
 {
     call->refill = NULL;
     call->skip = 0;
-    cor_call_start(call, code, content_type, headers, nheaders, spans_length(call));
+    cor_call_start(call, code, content_type, headers, nheaders, call_spans_length(call));
     cor_call_pump(call);
 }
 
-static void reply_no_memory(struct cor_call *call)
+static void call_reply_no_memory(struct cor_call *call)
 {
     call->nspans = 0;
     cor_call_add_span(call, COR_STR(OUT_OF_MEMORY));
-    reply_spans(call, 500, JSON_TYPE, NULL, 0);
+    call_reply_spans(call, 500, JSON_TYPE, NULL, 0);
 }
 
-/* Rewrites what `out` holds. A stage (server/api/heavy.h). */
-static int rewrite_out(struct cor_call *call)
+/* Turns the JSON in `out` into YAML or indented JSON, as was asked. A stage (server/api/heavy.h).
+ */
+static int call_rewrite_out(struct cor_call *call)
 {
     struct cor_buf text;
     int r;
@@ -330,22 +357,22 @@ static int rewrite_out(struct cor_call *call)
     return 0;
 }
 
-static void on_rewritten(struct cor_call *call, int r)
+static void call_on_rewritten(struct cor_call *call, int r)
 {
     if (call->is_over)
         return;
     if (r == -COR_EBUSY) {
-        /* The failure is short, so that it is written at once. */
+        /* No thread was free. The Status is short, so that it is written on the loop. */
         cor_call_fail(call);
         return;
     }
     if (r < 0) {
-        reply_no_memory(call);
+        call_reply_no_memory(call);
         return;
     }
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
-    reply_spans(call, call->out_code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
+    call_reply_spans(call, call->out_code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
 }
 
 void cor_call_reply_json(struct cor_call *call, int code)
@@ -353,7 +380,7 @@ void cor_call_reply_json(struct cor_call *call, int code)
     bool is_made = call->accept.is_yaml || call->accept.is_pretty;
 
     call->out_code = code;
-    cor_heavy_run(call, is_made ? call->out.n : 0, rewrite_out, on_rewritten);
+    cor_heavy_run(call, is_made ? call->out.n : 0, call_rewrite_out, call_on_rewritten);
 }
 
 void cor_call_reply_success(struct cor_call *call, int code)
@@ -363,7 +390,7 @@ void cor_call_reply_success(struct cor_call *call, int code)
                      "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
                      "\"Success\",\"code\":%d}",
                      code) < 0)
-        reply_no_memory(call);
+        call_reply_no_memory(call);
     else
         cor_call_reply_json(call, code);
 }
@@ -374,17 +401,18 @@ void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_t
 {
     call->nspans = 0;
     cor_call_add_span(call, body);
-    reply_spans(call, code, content_type, headers, nheaders);
+    call_reply_spans(call, code, content_type, headers, nheaders);
 }
 
 void cor_call_fail(struct cor_call *call)
 {
     int r;
 
+    assert(!call->is_over && call->status.code != 0);
     cor_buf_reset(&call->out);
     r = cor_status_write(&call->status, &call->out);
     if (r < 0)
-        reply_no_memory(call);
+        call_reply_no_memory(call);
     else
         cor_call_reply_json(call, call->status.code);
 }
@@ -410,7 +438,7 @@ void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
     cor_call_fail(call);
 }
 
-static int write_table(struct cor_call *call, const struct cor_object *object)
+static int call_write_table(struct cor_call *call, const struct cor_object *object)
 {
     struct cor_table_opts opts = {
         .resource = call->res,
@@ -429,12 +457,12 @@ static int write_table(struct cor_call *call, const struct cor_object *object)
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 
-static int write_object(struct cor_call *call, const struct cor_object *object)
+static int call_write_object(struct cor_call *call, const struct cor_object *object)
 {
     int r;
 
     if (call->accept.view == COR_VIEW_TABLE)
-        return write_table(call, object);
+        return call_write_table(call, object);
     r = call->accept.view == COR_VIEW_OBJECT
             ? cor_buf_adds(&call->out, cor_object_json(object))
             : cor_buf_adds(&call->out, cor_partial_head(call->accept.is_v1beta1));
@@ -454,7 +482,7 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
         *ret_object = cor_object_ref(object);
         return 0;
     }
-    /* The variants are the loop's. */
+    /* The variants belong to the loop: a thread converts by itself. */
     if (cor_heavy_is_running(call))
         r = cor_convert_object(call->conversion->from_stored, call->type->kind,
                                call->type->api_version, object, ret_object);
@@ -468,6 +496,7 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *answer = NULL;
 
+    assert(object && !call->is_over);
     if (cor_call_convert(call, object, &answer) < 0) {
         cor_call_fail(call);
         return;
@@ -478,11 +507,11 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
         call->nspans = 0;
         cor_call_add_span(call, cor_object_json(call->out_object));
         cor_call_add_span(call, COR_STR("\n"));
-        reply_spans(call, code, JSON_TYPE, NULL, 0);
+        call_reply_spans(call, code, JSON_TYPE, NULL, 0);
         return;
     }
     cor_buf_reset(&call->out);
-    if (write_object(call, answer) < 0)
+    if (call_write_object(call, answer) < 0)
         cor_call_fail(call);
     else
         cor_call_reply_json(call, code);

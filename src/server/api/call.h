@@ -1,9 +1,10 @@
-/* One request on its way through a verb. A verb is a struct cor_verb: how much state it needs
- * (a struct that begins with struct cor_call), how it runs, and what it holds.
+/* One request on its way through a verb. A verb is a struct cor_verb: how much state it needs (a
+ * struct that begins with struct cor_call), how it runs, and what it holds.
  *
- * A call lives until it has answered (or its reader is gone) and no store operation of it is under
- * way. `req` is NULL once the reader is gone: what outlives it has to be copied before.
- * Thread: its loop.  Owner: itself. */
+ * A call lives until it has answered, or its reader is gone, and none of its store operations is
+ * under way. `req` is NULL once the reader is gone: a verb copies what it needs longer.
+ * Thread: its loop; a thread while it has a stage of the call (server/api/heavy.h).
+ * Owner: itself. */
 #ifndef COR_SERVER_CALL_H
 #define COR_SERVER_CALL_H
 
@@ -19,10 +20,10 @@
 #include "server/request/negotiate.h"
 #include "server/request/warnings.h"
 
-/* Of output that is under way at once, unless the verb says more: a watch, of which there are
+/* The spans of output at once, unless the verb asks for more. A watch, of which there are
  * thousands, needs no more than these. */
 #define COR_CALL_SPANS_FEW 8
-/* What is written to a buffer first: pretty JSON, tables, Status objects. */
+/* Maximum of `out`: indented JSON, YAML, tables and Status objects are made there first. */
 #define COR_CALL_OUT_MAX (64u << 20)
 
 struct cor_call;
@@ -32,11 +33,12 @@ struct cor_verb {
     size_t size;
     size_t spans_max; /* 0: COR_CALL_SPANS_FEW */
     void (*run)(struct cor_call *call);
-    void (*deinit)(struct cor_call *call);  /* NULL: nothing to release */
-    void (*gone)(struct cor_call *call);    /* the reader went: close what would go on; or NULL */
+    void (*deinit)(struct cor_call *call); /* NULL: nothing to release */
+    void (*gone)(
+        struct cor_call *call); /* the reader went: close what goes on by itself; or NULL */
     void (*drain)(struct cor_call *call);   /* the server shuts down: end soon; or NULL */
-    size_t (*held)(struct cor_call *call);  /* what it holds beside its output; or NULL: nothing */
-    bool (*may_cut)(struct cor_call *call); /* its answer may be cut here; or NULL: anywhere */
+    size_t (*held)(struct cor_call *call);  /* bytes that it holds beside its output; NULL: none */
+    bool (*may_cut)(struct cor_call *call); /* may its answer be cut now? NULL: always */
 };
 
 struct cor_call {
@@ -57,61 +59,65 @@ struct cor_call {
     struct cor_buf names;
     struct cor_status status; /* of a failure */
     struct cor_warnings warnings;
-    struct cor_held held; /* while its output waits */
-    unsigned pending;     /* store operations that will call back; 1 more while `heavy` */
-    bool is_over;         /* answered or gone */
-    struct cor_heavy
-        *heavy;      /* a stage on another thread, which has the call (server/api/heavy.h) */
-    void *stage_arg; /* what a stage works on besides the call; NULL: nothing */
-    int out_code;    /* of an answer that is still made in `out` */
+    struct cor_held held;    /* what it holds while its output waits */
+    unsigned pending;        /* store operations that will call back; 1 more while `heavy` */
+    bool is_over;            /* answered or gone */
+    struct cor_heavy *heavy; /* the stage while a thread has the call; else NULL */
+    void *stage_arg;         /* what a stage works on besides the call; NULL: nothing */
+    int out_code;            /* the code of an answer that is being made in `out` */
 
     struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */
     size_t nspans, spans_max, skip;
     struct cor_buf out;            /* bytes of spans that have no other home */
     struct cor_object *out_object; /* held for its span */
-    /* More output when the spans are written: 1 there is some, 0 the end, COR_REFILL_WAIT it will
-     * come with cor_call_pump(), -COR_E… cut the answer. NULL: the end. */
+    /* Sets more spans when all are written. 1: there are some; 0: the answer is complete;
+     * COR_REFILL_WAIT: more will come, and somebody calls cor_call_pump() then; -COR_E…: the answer
+     * is cut. NULL: the answer is complete. */
     int (*refill)(struct cor_call *call);
 };
 
 #define COR_REFILL_WAIT (-1000)
 
-/* The collection's or the object's key, from the request; of what is not stored the names only. 0,
- * or a failure in `status`. */
+/* Sets the names, and the key of the object or of the collection, from the request; for a resource
+ * that is not stored, the names only. 0, or a failure in `status`. */
 int cor_call_set_key(struct cor_call *call);
 
-/* Around every store operation. end_op is false when the call is over: return at once. */
+/* Around every store operation. cor_call_end_op() is false when the call is over, and perhaps
+ * freed: the caller returns at once. */
 static inline void cor_call_begin_op(struct cor_call *call)
 {
     call->pending++;
 }
 bool cor_call_end_op(struct cor_call *call);
 
-/* Each ends the call with an answer. */
-void cor_call_fail(struct cor_call *call); /* with `status` */
-/* A stored object in the form that answers have: a new reference. 0, or a failure in `status`. */
+/* A stored object in the version of the answer: a new reference. 0, or a failure in `status`. */
 int cor_call_convert(struct cor_call *call, struct cor_object *object,
                      struct cor_object **ret_object);
-/* A storage error in `status`, turned into the API's. */
+
+/* Each of these answers and ends the call, which may be freed: they are a function's last
+ * statement. */
+void cor_call_fail(struct cor_call *call); /* with `status` */
+/* With the storage error in `status`, turned into an error of the API. */
 void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op);
 void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object);
-void cor_call_reply_json(struct cor_call *call, int code);    /* `out` is the body */
+void cor_call_reply_json(struct cor_call *call, int code);    /* with the JSON in `out` */
 void cor_call_reply_success(struct cor_call *call, int code); /* a Status without details */
 void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_type,
                           const struct cor_http_header *headers, size_t nheaders,
-                          struct cor_str body); /* must stay; or is `out` */
+                          struct cor_str body); /* a constant, or `out` */
 
-/* The head of a streamed answer; then spans are set and pumped. */
+/* Sends the head of a streamed answer; the caller then sets spans and pumps. */
 void cor_call_start(struct cor_call *call, int code, const char *content_type,
                     const struct cor_http_header *headers, size_t nheaders, uint64_t length);
 void cor_call_pump(struct cor_call *call);
-/* Ends a stream from outside of refill. */
+/* Ends a streamed answer, when it is not `refill` that ends it. */
 void cor_call_end(struct cor_call *call);
-/* The same for an answer that is not whole: its reader sees a broken connection or stream. */
+/* Ends an answer that is not whole: the reader sees a broken connection or stream. */
 void cor_call_abort(struct cor_call *call);
-/* Its reader is too slow: as if it had gone, and it sees a broken connection or stream. */
+/* Ends the call of a reader that is too slow, as if the reader had gone: it sees a broken
+ * connection or stream. */
 void cor_call_cut(struct cor_call *call);
-/* Its output waits for the reader, and what it holds may have changed. */
+/* Charges the call for what it holds now, while its output waits for the reader (held.h). */
 void cor_call_weigh(struct cor_call *call);
 
 static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
@@ -120,11 +126,11 @@ static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
     call->spans[call->nspans++] = span;
 }
 
-/* 0, or -COR_EINVAL in `status`: the request's selectors. */
+/* The request's selectors. 0, or -COR_EINVAL in `status`. */
 int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate);
 
-/* A predicate that selects one object of one namespace makes the key that object's, and `recursive`
- * false. 0, or a failure in `status`. */
+/* When the predicate selects a single object by its name, sets the key to that object's and
+ * `ret_recursive` to false. 0, or a failure in `status`. */
 int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
                     bool *ret_recursive);
 
@@ -133,7 +139,7 @@ int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
 /* The verbs. */
 extern const struct cor_verb cor_verb_get, cor_verb_list, cor_verb_watch, cor_verb_create,
     cor_verb_update, cor_verb_patch, cor_verb_delete, cor_verb_delete_collection;
-/* Of what is not kept, and of subresources that do something. */
+/* The verbs of kinds that are not stored, and of subresources that do something. */
 extern const struct cor_verb cor_verb_review, cor_verb_component_status, cor_verb_binding,
     cor_verb_eviction;
 

@@ -1,4 +1,5 @@
-/* How a call begins, and what routing refuses. */
+/* How a call begins, and what routing refuses (route.c).
+ * Thread: the call's loop. */
 #ifndef COR_SERVER_CALL_INT_H
 #define COR_SERVER_CALL_INT_H
 

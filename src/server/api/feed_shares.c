@@ -1,5 +1,5 @@
-/* A share is made with its user's first feed and freed with the last. Nothing waits here: who gets
- * no feed is told to come again. */
+/* A share is allocated with its user's first feed and freed with the last. Nothing waits here: a
+ * user who gets no feed is answered 429 and tries again. */
 #include "server/api/feed_shares.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ void cor_feed_shares_deinit(struct cor_feed_shares *shares)
     pthread_mutex_destroy(&shares->lock);
 }
 
-static struct cor_feed_share *share_new(struct cor_feed_shares *shares, struct cor_str user)
+static struct cor_feed_share *feed_share_new(struct cor_feed_shares *shares, struct cor_str user)
 {
     struct cor_feed_share *share = cor_alloc(sizeof(*share) + user.n);
 
@@ -45,8 +45,8 @@ static struct cor_feed_share *share_new(struct cor_feed_shares *shares, struct c
 }
 
 /* 0, -COR_ENOMEM, -COR_EBUSY. */
-static int take_locked(struct cor_feed_shares *shares, struct cor_str user,
-                       struct cor_feed_share **ret_share)
+static int feed_share_take_locked(struct cor_feed_shares *shares, struct cor_str user,
+                                  struct cor_feed_share **ret_share)
 {
     struct cor_feed_share *share = cor_map_peek(&shares->users, user);
     size_t has = share ? share->n : 0;
@@ -54,7 +54,7 @@ static int take_locked(struct cor_feed_shares *shares, struct cor_str user,
     if (has >= shares->max - shares->used)
         return -COR_EBUSY;
     if (!share)
-        share = share_new(shares, user);
+        share = feed_share_new(shares, user);
     if (!share)
         return -COR_ENOMEM;
     share->n++;
@@ -69,7 +69,7 @@ int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
     int r;
 
     pthread_mutex_lock(&shares->lock);
-    r = take_locked(shares, user, ret_share);
+    r = feed_share_take_locked(shares, user, ret_share);
     pthread_mutex_unlock(&shares->lock);
     if (r == -COR_EBUSY)
         return cor_status_too_many_requests(
@@ -83,6 +83,7 @@ struct cor_feed_share *cor_feed_share_give(struct cor_feed_shares *shares,
     if (!share)
         return NULL;
     pthread_mutex_lock(&shares->lock);
+    assert(shares->used > 0 && share->n > 0);
     shares->used--;
     if (--share->n > 0)
         share = NULL;

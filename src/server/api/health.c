@@ -1,4 +1,11 @@
+/* /healthz, /livez and /readyz. The endpoint itself answers "ok", or lists all its checks when one
+ * fails (500) or ?verbose asks for it; ?exclude=NAME leaves a check out. The reason of a failure is
+ * withheld there and shown below the endpoint (/readyz/etcd), which is not public. The texts are
+ * upstream's. Checks answer at once; no memory is answered as a 500 with a Status.
+ * Thread: the call's loop. */
 #include "server/api/health.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "http/url.h"
@@ -12,13 +19,13 @@ static const struct cor_http_header nosniff = {COR_STR("X-Content-Type-Options")
 
 enum endpoint { HEALTHZ, LIVEZ, READYZ };
 
-static bool counts(const struct cor_health_check *check, enum endpoint endpoint)
+static bool check_counts_for(const struct cor_health_check *check, enum endpoint endpoint)
 {
     return endpoint == READYZ ? check->ready : check->live;
 }
 
 /* 1: a parameter excludes the check; 0: none does; -COR_ENOMEM. */
-static int is_excluded(struct cor_str query, const char *check)
+static int is_check_excluded(struct cor_str query, const char *check)
 {
     struct cor_str name, value;
     int r;
@@ -57,13 +64,13 @@ static bool is_verbose(struct cor_str query)
 static bool is_check(const struct cor_api *api, enum endpoint endpoint, struct cor_str name)
 {
     for (size_t i = 0; i < api->nchecks; i++) {
-        if (counts(&api->checks[i], endpoint) && cor_str_eqz(name, api->checks[i].name))
+        if (check_counts_for(&api->checks[i], endpoint) && cor_str_eqz(name, api->checks[i].name))
             return true;
     }
     return cor_str_eq(name, COR_STR("ping"));
 }
 
-/* Names the excludes that exclude nothing. */
+/* Appends a warning that names each ?exclude= which matches no check. */
 static int write_unknown_excludes(struct cor_call *call, enum endpoint endpoint)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -94,7 +101,7 @@ static int write_unknown_excludes(struct cor_call *call, enum endpoint endpoint)
 static int write_check(struct cor_call *call, const struct cor_health_check *check, bool *ok)
 {
     char why[COR_READY_MESSAGE_MAX];
-    int r = is_excluded(call->req->query, check->name);
+    int r = is_check_excluded(call->req->query, check->name);
 
     if (r < 0)
         return r;
@@ -111,12 +118,12 @@ static int write_checks(struct cor_call *call, enum endpoint endpoint, const cha
 {
     const struct cor_api *api = call->loop->api;
     bool ok = true;
-    int r = is_excluded(call->req->query, "ping");
+    int r = is_check_excluded(call->req->query, "ping");
 
     if (r >= 0)
         r = cor_buf_addz(&call->out, r == 1 ? "[+]ping excluded: ok\n" : "[+]ping ok\n");
     for (size_t i = 0; i < api->nchecks && r == 0; i++)
-        if (counts(&api->checks[i], endpoint))
+        if (check_counts_for(&api->checks[i], endpoint))
             r = write_check(call, &api->checks[i], &ok);
     if (r == 0)
         r = write_unknown_excludes(call, endpoint);
@@ -153,7 +160,7 @@ static void reply_cause(struct cor_call *call, const char *why)
     cor_call_fail(call);
 }
 
-/* /healthz/NAME: who may read it is told the cause. */
+/* /healthz/NAME: shows why the check failed. False: there is no such check. */
 static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct cor_str name)
 {
     const struct cor_api *api = call->loop->api;
@@ -166,7 +173,7 @@ static bool reply_check(struct cor_call *call, enum endpoint endpoint, struct co
     for (size_t i = 0; i < api->nchecks; i++) {
         const struct cor_health_check *check = &api->checks[i];
 
-        if (!counts(check, endpoint) || !cor_str_eqz(name, check->name))
+        if (!check_counts_for(check, endpoint) || !cor_str_eqz(name, check->name))
             continue;
         if (check->is_ok(check->arg, why))
             cor_call_reply_bytes(call, 200, TEXT_TYPE, NULL, 0, COR_STR("ok"));
@@ -185,6 +192,7 @@ bool cor_health_reply(struct cor_call *call)
     struct cor_str first = cor_str_cut(&path, '/');
     bool is_root = first.n + 1 == call->req->info.path.n;
 
+    assert(call->req->info.path.n > 0);
     for (size_t i = 0; i < COR_ARRAY_LEN(names); i++) {
         if (!cor_str_eqz(first, names[i]))
             continue;

@@ -1,12 +1,13 @@
-/* What answers hold while they wait for their readers: the object that is being written out, text
- * that was made of it, a list that was read from the store, events that a watch has not given out.
- * A call is charged while its output waits, for all it holds, also for what a cache has anyway;
- * what a cache's snapshot holds is the cache's to count (storage/cacher/pins.h).
+/* What answers hold while they wait for their readers: the object that is being written, text that
+ * was made from it, a list that was read from the store, events that a watch has not delivered. A
+ * call is charged while its output waits, for all it holds, even for objects that a cache holds
+ * anyway; what a cache's snapshot keeps is counted by the cache (storage/cacher/pins.h).
  *
- * When the sum is over the budget, the calls that have waited longest are cut, but for those that
- * have waited less than a second, and for one without which the others would be within half of the
- * budget: a single answer of any size comes to its end. Every call that begins or goes on waiting
- * looks at the sum, and those of its loop are cut, so that slow readers end one another.
+ * When the sum is over the budget, the calls that have waited longest are cut. Two kinds of calls
+ * are not cut: those that have waited less than a second, and a call without which the others would
+ * hold no more than half of the budget, so that a single answer of any size comes to its end. Every
+ * call that begins or continues to wait compares the sum with the budget, and calls of its own loop
+ * are cut.
  * Thread: the call's loop; the account: any.  Owner: the API. */
 #ifndef COR_SERVER_HELD_H
 #define COR_SERVER_HELD_H
@@ -33,7 +34,7 @@ struct cor_held_account {
 
 struct cor_held_loop {
     struct cor_dlist waiting; /* calls, the one that has waited longest first */
-    struct cor_mail mail;     /* to itself: some are to be cut */
+    struct cor_mail mail;     /* to the loop itself: some calls are to be cut */
     bool is_posted;
 };
 
@@ -46,8 +47,8 @@ struct cor_held {
 
 void cor_held_loop_init(struct cor_api_loop *loop);
 
-/* The call waits for its reader and holds `bytes`; 0: it does not wait any more. It is not cut
- * before this returns. */
+/* The call waits for its reader and holds `bytes`; 0: it does not wait any more. The call is not
+ * cut before this returns. */
 void cor_held_set(struct cor_call *call, size_t bytes);
 
 #endif

@@ -1,3 +1,8 @@
+/* The paths outside of resources: health, discovery, OpenAPI, /version and the list of paths at
+ * `/`. Documents that do not depend on the request are made when the API is made (docs/discovery.c)
+ * and copied; a method other than GET and HEAD is refused with 405 where GET would answer. Unknown
+ * paths get a Status below /api and known groups, and plain text elsewhere, as upstream's.
+ * Thread: the call's loop. */
 #include "server/api/paths.h"
 
 #include "base/err.h"
@@ -14,7 +19,7 @@
 
 #define TEXT_TYPE "text/plain; charset=utf-8"
 
-/* Below /api, and below a group that is there, a Status; elsewhere text. */
+/* Is the path below /api or below a served group, where a 404 is a Status? */
 static bool is_below_group(struct cor_call *call)
 {
     const struct cor_api *api = call->loop->api;
@@ -46,6 +51,7 @@ static void reply_not_found(struct cor_call *call)
     cor_call_reply_bytes(call, 404, TEXT_TYPE, &nosniff, 1, COR_STR("404 page not found\n"));
 }
 
+/* Answers with the document in `out`. r: the result of making it; -COR_ENOTFOUND is a 404. */
 static void reply_doc(struct cor_call *call, int r)
 {
     if (r == -COR_ENOTFOUND) {
@@ -141,7 +147,7 @@ static int write_root(struct cor_call *call)
     return cor_json_writer_finish(&w);
 }
 
-/* Below /apis/: a group, or one of its versions; and /api/v1. */
+/* Below /apis/: the document of a group, or of one of its versions. */
 static void reply_group(struct cor_call *call, struct cor_str rest)
 {
     const struct cor_discovery_docs *d = &call->loop->api->discovery;
@@ -205,8 +211,8 @@ static bool openapi_reply(struct cor_call *call, struct cor_str path)
     return true;
 }
 
-/* Where GET would answer, 405. */
-static void refuse_method(struct cor_call *call, struct cor_str path)
+/* 405 where GET would answer, otherwise 404. */
+static void path_refuse_method(struct cor_call *call, struct cor_str path)
 {
     const struct cor_discovery_docs *d = &call->loop->api->discovery;
     struct cor_str rest = path, group;
@@ -230,7 +236,7 @@ static void refuse_method(struct cor_call *call, struct cor_str path)
     cor_call_fail(call);
 }
 
-static void run(struct cor_call *call)
+static void path_run(struct cor_call *call)
 {
     struct cor_str path = call->req->info.path;
 
@@ -240,7 +246,7 @@ static void run(struct cor_call *call)
     if (cor_health_reply(call))
         return;
     if (call->req->method != COR_HTTP_GET && call->req->method != COR_HTTP_HEAD) {
-        refuse_method(call, path);
+        path_refuse_method(call, path);
         return;
     }
     if (discovery_reply(call, path) || openapi_reply(call, path))
@@ -253,4 +259,4 @@ static void run(struct cor_call *call)
         reply_not_found(call);
 }
 
-const struct cor_verb cor_verb_path = {.size = sizeof(struct cor_call), .run = run};
+const struct cor_verb cor_verb_path = {.size = sizeof(struct cor_call), .run = path_run};

@@ -1,3 +1,17 @@
+/* From a request to a running verb.
+ *
+ *   cor_api_call ──► which verb: `actions` for kinds that are not stored and for subresources that
+ *   do something, else `verbs` by the method; a path outside of resources has cor_verb_path ──► a
+ *   call as large as the verb needs ──► route_prepare: the resource's row, is this verb served at
+ *   this path (route_check), query options, Accept, the stores of the resource ──► verb->run
+ *
+ * Failures: without memory for the call, 500 as plain text. Whatever route_prepare() refuses (404,
+ * 405, 400, 406) is answered as a Status, and the verb does not run.
+ * A new verb is a row of `verbs` or `actions`, its file in server/verbs/, and its bit in the rows
+ * of schema/resource_row.c.
+ * Thread: the call's loop. */
+#include <assert.h>
+
 #include "base/err.h"
 #include "server/api/api.h"
 #include "server/api/call_int.h"
@@ -36,7 +50,7 @@ int cor_call_not_allowed(struct cor_call *call)
     return r;
 }
 
-/* Which verb implements what is not done to a stored object. */
+/* The verbs of kinds that are not stored, and of subresources that are created to do something. */
 static const struct {
     struct cor_str kind;
     const struct cor_verb *verb;
@@ -52,7 +66,7 @@ static const struct {
     {COR_STR("TokenReview"), &cor_verb_review},
 };
 
-static const struct cor_verb *choose_verb(const struct cor_api_request *req)
+static const struct cor_verb *route_choose_verb(const struct cor_api_request *req)
 {
     const struct cor_request_info *info = &req->info;
     const struct cor_resource_row *res =
@@ -70,7 +84,7 @@ static const struct cor_verb *choose_verb(const struct cor_api_request *req)
     return verbs[info->verb];
 }
 
-static int check_subresource(struct cor_call *call)
+static int route_check_subresource(struct cor_call *call)
 {
     call->sub = cor_api_subresource(call->res, call->req->info.subresource);
     if (!call->sub || !call->sub->is_served)
@@ -82,7 +96,7 @@ static int check_subresource(struct cor_call *call)
     return 0;
 }
 
-static int watch_not_supported(struct cor_call *call)
+static int refuse_watch(struct cor_call *call)
 {
     int r = cor_status_set(&call->status, -COR_ENOTSUP,
                            "watch is not supported on resources of kind \"%.*s\"",
@@ -92,8 +106,8 @@ static int watch_not_supported(struct cor_call *call)
     return r;
 }
 
-/* The verbs that there are at this place; the scope was looked at. */
-static unsigned verbs_at(const struct cor_call *call, bool all_namespaces)
+/* The verbs that this path serves, as bits; route_check() has looked at the scope before. */
+static unsigned route_verbs_at(const struct cor_call *call, bool all_namespaces)
 {
     unsigned here = call->sub ? call->sub->verbs : call->res->verbs;
 
@@ -107,14 +121,14 @@ static unsigned verbs_at(const struct cor_call *call, bool all_namespaces)
     return here;
 }
 
-/* Is this combination of verb, resource, subresource and scope there? */
-static int check_route(struct cor_call *call)
+/* Is this combination of verb, resource, subresource and scope served? */
+static int route_check(struct cor_call *call)
 {
     const struct cor_request_info *info = &call->req->info;
     bool all_namespaces = cor_api_is_namespaced(call->res) && info->ns.n == 0;
     unsigned here;
 
-    if (info->has_more || (info->subresource.n > 0 && check_subresource(call) < 0))
+    if (info->has_more || (info->subresource.n > 0 && route_check_subresource(call) < 0))
         return cor_call_no_such_resource(call);
     if (!cor_api_is_namespaced(call->res) && info->in_namespace)
         return cor_call_no_such_resource(call);
@@ -124,10 +138,10 @@ static int check_route(struct cor_call *call)
         return cor_call_no_such_resource(call);
     if (info->name.n > 0 && !call->sub && !(call->res->verbs & ~COR_VERB_BIT(CREATE)))
         return cor_call_no_such_resource(call);
-    here = verbs_at(call, all_namespaces);
+    here = route_verbs_at(call, all_namespaces);
     if (info->verb == COR_VERB_WATCH && (here & COR_VERB_BIT(LIST)) &&
         !(here & COR_VERB_BIT(WATCH)))
-        return watch_not_supported(call);
+        return refuse_watch(call);
     if (info->verb == COR_VERB_NONE || !(here & (1u << info->verb)) ||
         (info->is_watch_path && call->req->method != COR_HTTP_GET))
         return cor_call_not_allowed(call);
@@ -141,7 +155,9 @@ static enum cor_answer answer_of(enum cor_api_verb verb)
     return verb == COR_VERB_WATCH ? COR_ANSWER_WATCH : COR_ANSWER_OBJECT;
 }
 
-static int prepare(struct cor_call *call)
+/* Sets what every verb needs: row, type, options, form of the answer, stores. 0, or a failure in
+ * the status. */
+static int route_prepare(struct cor_call *call)
 {
     const struct cor_api_request *req = call->req;
     int r;
@@ -153,7 +169,7 @@ static int prepare(struct cor_call *call)
     call->stored = cor_api_stored(call->res);
     call->type = call->res;
     call->conversion = call->res->conversion;
-    r = check_route(call);
+    r = route_check(call);
     if (r == 0)
         r = cor_api_options_parse(req->query, req->info.verb, &call->opts, &call->status);
     if (r == 0)
@@ -182,8 +198,9 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
     bool is_path = !request->info.is_resource || !is_known_version(loop->api, &request->info) ||
                    cor_str_starts(request->info.path, COR_STR("//"));
     struct cor_call *call =
-        cor_call_new(is_path ? &cor_verb_path : choose_verb(request), loop, request, sink);
+        cor_call_new(is_path ? &cor_verb_path : route_choose_verb(request), loop, request, sink);
 
+    assert(cor_loop_is_current(loop->loop));
     if (!call) {
         static const struct cor_str text = COR_STR(NO_MEMORY);
 
@@ -192,7 +209,7 @@ void cor_api_call(struct cor_api_loop *loop, const struct cor_api_request *reque
         cor_sink_end(sink);
         return;
     }
-    if (!is_path && prepare(call) < 0)
+    if (!is_path && route_prepare(call) < 0)
         cor_call_fail(call);
     else
         call->verb->run(call);

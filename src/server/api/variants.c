@@ -1,5 +1,7 @@
 #include "server/api/variants.h"
 
+#include <assert.h>
+
 static void variant_deinit(struct cor_variant *variant)
 {
     cor_object_unref(variant->source);
@@ -21,6 +23,7 @@ int cor_variants_get(struct cor_variants *variants, const struct cor_conversion 
     struct cor_object *made;
     int r;
 
+    assert(conversion && type && source);
     for (size_t i = 0; i < COR_VARIANTS_MAX; i++) {
         slot = &variants->v[i];
         if (slot->source == source && slot->conversion == conversion) {

@@ -1,7 +1,6 @@
-/* Objects in another form than the stored one: made on first demand, and kept for as long as they
- * are likely to be asked for again. All watchers of a loop are given an event in turn, so that a
- * few are enough.
- * Thread: its loop.  Owner: the API's loop. */
+/* Objects in another version than the stored one: converted when they are first asked for, and kept
+ * while they are likely to be asked for again. A loop delivers an event to all its watchers in
+ * turn, so that a few kept objects are enough. Thread: its loop.  Owner: the API's loop. */
 #ifndef COR_SERVER_VARIANTS_H
 #define COR_SERVER_VARIANTS_H
 
@@ -9,7 +8,7 @@
 #include "schema/resource_row.h"
 
 #define COR_VARIANTS_MAX 16
-/* Of an object and what was made of it, which are kept together. Larger ones are made each time. */
+/* Of an object and its converted form together. Larger ones are not kept. */
 #define COR_VARIANT_BYTES_MAX (128u * 1024)
 
 struct cor_variant {
