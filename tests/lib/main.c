@@ -110,6 +110,31 @@ uint64_t test_random(void)
     return z ^ (z >> 31);
 }
 
+/* How many allocations of a loop fail in turn before some are left out. */
+static size_t allocs_in_turn(void)
+{
+    const char *text = getenv("COR_TEST_ALLOCATIONS");
+
+    if (!text || !*text)
+        return 64;
+    return strcmp(text, "all") == 0 ? SIZE_MAX : (size_t)strtoull(text, NULL, 10);
+}
+
+size_t test_next_alloc(size_t n)
+{
+    bool is_over = n > 0 && !test_alloc_failed();
+    size_t in_turn = allocs_in_turn();
+
+    test_fail_alloc(0, false);
+    if (is_over)
+        return 0;
+    /* The steps are as long as a tenth of what was passed on the way, on average. How many
+     * allocations there are shows when a run meets no failure, so they cannot be drawn evenly. */
+    n += n < in_turn ? 1 : 1 + test_random() % (1 + (n - in_turn) / 5);
+    test_fail_alloc(n, false);
+    return n;
+}
+
 const char *test_tmpdir(void)
 {
     const char *base = getenv("TMPDIR");

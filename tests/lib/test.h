@@ -62,12 +62,20 @@ void test_fail_alloc(size_t n, bool persistent);
 /* True when the armed failure has happened since test_fail_alloc(). */
 bool test_alloc_failed(void);
 
-/* Runs the body once with the first allocation failing, once with the second, and so on until a run
- * meets no failure. `failed` is how many failures were injected when the loop ends. The body must
- * release what it made, whatever happened, and may use test_alloc_failed(). */
-#define FOR_EACH_FAILED_ALLOC(n)                                                                   \
-    for (size_t n = 1, n##_go = 1; n##_go && (test_fail_alloc(n, false), true);                    \
-         n##_go = test_alloc_failed(), test_fail_alloc(0, false), n++)
+/* Runs the body again and again, each time with another allocation failing, until a run meets no
+ * failure. `n` is the number of the allocation that fails, counted from the beginning of the body,
+ * or from where the body calls test_fail_alloc(n, false) itself.
+ *
+ * The first 64 allocations fail in turn, and of those after them a sample that is drawn from the
+ * seed, with steps that grow: about 64 of 4,000. $COR_TEST_ALLOCATIONS is how many fail in turn, or
+ * `all` (./dev allocations).
+ *
+ * The body must release what it made, whatever happened, and may use test_alloc_failed(). */
+#define FOR_EACH_FAILED_ALLOC(n) for (size_t n = test_next_alloc(0); n > 0; n = test_next_alloc(n))
+
+/* Arms the failure of the run after the one in which allocation `n` was to fail (0: of the first
+ * run), and returns its number; 0: allocation `n` was not reached, and the loop is over. */
+size_t test_next_alloc(size_t n);
 
 /* Equality with both values printed. */
 #define assert_str(s, lit)                                                                         \

@@ -240,7 +240,9 @@ static inline void hear_done(void *arg, const struct cor_rest_result *result)
     assert_false(h->is_done);
     h->is_done = true;
     h->code = result->code;
-    cor_buf_adds(&h->got, result->body);
+    /* The failure that a test has armed may fall into this allocation of its own. It comes once. */
+    if (cor_buf_adds(&h->got, result->body) < 0)
+        assert_int_equal(cor_buf_adds(&h->got, result->body), 0);
     if (result->error) {
         h->err = result->error->err;
         assert_true(h->err < 0);
