@@ -229,7 +229,9 @@ static void world_init(struct world *w, const char *options)
     w->server.to = cor_shared_informer_reflector(w->inf);
     assert_int_equal(cor_shared_informer_on_synced(w->inf, on_synced, w, &(uint64_t){0}), 0);
     assert_int_equal(
-        cor_workqueue_new(&(struct cor_workqueue_opts){.clock = &w->server.clk.clock}, &w->queue),
+        cor_workqueue_new(&(struct cor_workqueue_opts){.size = sizeof(struct cor_workqueue_opts),
+                                                       .clock = &w->server.clk.clock},
+                          &w->queue),
         0);
 }
 
