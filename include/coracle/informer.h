@@ -15,6 +15,7 @@
 
 #include "coracle/api.h"
 #include "coracle/event_handler.h"
+#include "coracle/indexer.h"
 #include "coracle/indexes.h"
 #include "coracle/label_selector.h"
 #include "coracle/object.h"
@@ -137,9 +138,6 @@ COR_API int cor_informer_get(struct cor_informer *inf, struct cor_str ns, struct
 /* The same by a handler's or a work queue's key: "namespace/name", or the name. */
 COR_API int cor_informer_get_by_key(struct cor_informer *inf, struct cor_str key,
                                     struct cor_object **ret_object);
-
-/* Gets each object, borrowed for the call. Other than 0 ends it, and is returned. */
-typedef int (*cor_each_fn)(void *arg, struct cor_object *object);
 
 /* Of a namespace (empty: all) and a selector (NULL: everything). 0, -COR_ENOMEM, or what `fn`
  * returned. */

@@ -21,6 +21,7 @@
 #include "coracle/informer.h"
 #include "coracle/informer_request.h"
 #include "coracle/reflector_report.h"
+#include "coracle/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,12 +30,6 @@ extern "C" {
 struct cor_informers;
 
 #define COR_INFORMERS_MAX 1024 /* of one set */
-
-/* Changes what is kept of an object: `*object` is a reference of the callee's, to be kept as it is,
- * or unref'd and replaced. On the runtime's I/O thread or inside the pump, under a lock: it must
- * not call the informer. A negative return refuses the object: an event is skipped (on_report
- * tells), a list fails and is tried again. */
-typedef int (*cor_transform_fn)(void *arg, struct cor_object **object, struct cor_status *reterr);
 
 /* How changes wait on their way into a cache. */
 enum cor_informer_fifo {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "coracle/api.h"
+#include "coracle/object.h"
 #include "coracle/str.h"
 
 #ifdef __cplusplus
@@ -15,6 +16,12 @@ extern "C" {
 
 /* Longer ones are not cached. Kubernetes' longest valid names and namespaces make 317 bytes. */
 #define COR_OBJECT_KEY_MAX 4096
+
+/* A key function of the program's own: writes the key of an object, 1 to COR_OBJECT_KEY_MAX bytes
+ * without a NUL, to `to`, and returns its length. A negative return refuses the object, and the
+ * call that needed the key returns it. The key of an object must not change while it is in a store.
+ * Called with the store's lock held: it must not call the store. */
+typedef int (*cor_key_fn)(void *arg, const struct cor_object *object, char *to);
 
 /* Both are borrowed from `key`; `ret_ns` is empty when there is none. Keys are split at their one
  * slash: "/x" is the name x, and the empty key an empty name. 0, or -COR_EINVAL (two slashes). */

@@ -233,6 +233,7 @@ static int assemble_with(const struct cor_object *head, struct cor_str before, s
     object->rev = rev;
     object->fingerprint = head->fingerprint;
     object->key_len = 0;
+    object->key_is_given = false;
     memcpy(object->bytes, before.p, before.n);
     memcpy(object->bytes + before.n, rv, rv_len);
     memcpy(object->bytes + before.n + rv_len, after.p, after.n);

@@ -42,6 +42,7 @@ struct cor_object {
     cor_rev rev;            /* 0 in the stored form, and where it is no number */
     uint64_t fingerprint;   /* of the labels, see meta/fingerprint.h */
     uint16_t key_len;       /* of the key behind the bytes and their NUL; 0: there is none */
+    bool key_is_given;      /* it is a program's key, not "namespace/name" */
     char bytes[];           /* NUL-terminated; the NUL is not counted */
 };
 
@@ -93,9 +94,14 @@ static inline struct cor_str cor_object_own_key(const struct cor_object *object)
     return cor_str(object->bytes + object->len + 1, object->key_len);
 }
 
-/* Another reference to `object` when it has its key with it, else a copy that has. 0, -COR_ENOMEM,
+/* Another reference to `object` when it has "namespace/name" with it, else a copy that has. 0, -COR_ENOMEM,
  * -COR_EINVAL (no name), -COR_ETOOBIG (a name or namespace that no key has room for). */
 int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object);
+
+/* Another reference to `object` when it has exactly this key with it, else a copy that has. 0,
+ * -COR_ENOMEM, -COR_EINVAL (an empty key), -COR_ETOOBIG. */
+int cor_object_with_given_key(struct cor_object *object, struct cor_str key,
+                              struct cor_object **ret_object);
 
 /* What look-ups in the object's bytes may rely on. */
 static inline enum cor_json_order cor_object_order(const struct cor_object *object)

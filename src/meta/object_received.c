@@ -232,34 +232,68 @@ static int keep(struct cor_str json, const struct found *f, const struct type *t
     object->rev = f->rev;
     object->fingerprint = cor_fingerprint_labels(f->labels);
     object->key_len = (uint16_t)key_len;
+    object->key_is_given = false;
     print(type, json, object->bytes);
     put_key(object, f->ns, f->name);
     *ret_object = object;
     return 0;
 }
 
-int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object)
+/* A copy with room for a key, which the caller writes. NULL when out of memory. */
+static struct cor_object *copy_for_key(const struct cor_object *object, size_t key_len)
 {
-    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
-    size_t key_len = key_size(ns, name);
     size_t size = offsetof(struct cor_object, bytes) + object->len + 1;
-    struct cor_object *copy;
+    struct cor_object *copy = cor_alloc(size + key_len);
 
-    if (object->key_len > 0) {
-        *ret_object = cor_object_ref(object);
-        return 0;
-    }
-    if (key_len == 0)
-        return name.n == 0 ? -COR_EINVAL : -COR_ETOOBIG;
-    copy = cor_alloc(size + key_len);
     if (!copy)
-        return -COR_ENOMEM;
+        return NULL;
     /* Not the count: another thread may be at it. */
     memcpy((char *)copy + sizeof(copy->ref), (const char *)object + sizeof(copy->ref),
            size - sizeof(copy->ref));
     cor_ref_init(&copy->ref);
     copy->key_len = (uint16_t)key_len;
+    copy->key_is_given = false;
+    return copy;
+}
+
+int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object)
+{
+    struct cor_str ns = cor_object_namespace(object), name = cor_object_name(object);
+    size_t key_len = key_size(ns, name);
+    struct cor_object *copy;
+
+    if (object->key_len > 0 && !object->key_is_given) {
+        *ret_object = cor_object_ref(object);
+        return 0;
+    }
+    if (key_len == 0)
+        return name.n == 0 ? -COR_EINVAL : -COR_ETOOBIG;
+    copy = copy_for_key(object, key_len);
+    if (!copy)
+        return -COR_ENOMEM;
     put_key(copy, ns, name);
+    *ret_object = copy;
+    return 0;
+}
+
+int cor_object_with_given_key(struct cor_object *object, struct cor_str key,
+                              struct cor_object **ret_object)
+{
+    struct cor_object *copy;
+
+    if (key.n == 0)
+        return -COR_EINVAL;
+    if (key.n > UINT16_MAX)
+        return -COR_ETOOBIG;
+    if (object->key_is_given && cor_str_eq(cor_object_own_key(object), key)) {
+        *ret_object = cor_object_ref(object);
+        return 0;
+    }
+    copy = copy_for_key(object, key.n);
+    if (!copy)
+        return -COR_ENOMEM;
+    put(copy->bytes + copy->len + 1, key);
+    copy->key_is_given = true;
     *ret_object = copy;
     return 0;
 }

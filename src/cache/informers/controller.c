@@ -62,6 +62,7 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
 static int make_fifo(struct cor_controller *c)
 {
     const struct cor_delta_fifo_opts opts = {
+        COR_DELTA_FIFO_OPTS,
         .by_key = c->opts.by_key,
         .known = c->opts.known,
         .transform = c->opts.transform ? transform : NULL,

@@ -5,17 +5,20 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sized.h"
 #include "cache/queues/delta_fifo_int.h"
 #include "cache/store/object_key.h"
 
 int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_fifo **ret_fifo)
 {
     struct cor_delta_fifo *f = cor_calloc(1, sizeof(*f));
+    int r = f ? cor_sized_copy(&f->opts, sizeof(f->opts), opts) : -COR_ENOMEM;
 
-    if (!f)
-        return -COR_ENOMEM;
+    if (r < 0) {
+        cor_free(f);
+        return r;
+    }
     f->store.ops = &cor_delta_fifo_store_ops;
-    f->opts = *opts;
     if (f->opts.deltas_max == 0)
         f->opts.deltas_max = COR_DELTA_FIFO_MAX;
     pthread_mutex_init(&f->lock, NULL);

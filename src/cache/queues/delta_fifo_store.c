@@ -27,11 +27,16 @@ static int failure(struct cor_delta_fifo *f, int r, struct cor_status *reterr)
     return cor_status_set(reterr, r, "object has no meta: metadata.name: a name is expected");
 }
 
-/* The driver's name for the object, or else the object's own. */
+/* The program's key function decides; without one the driver's name for the object, or else the
+ * object's own. */
 static int set_key(struct cor_delta_fifo *f, struct cor_str key, const struct cor_object *object)
 {
+    const struct cor_keyer keyer = {f->opts.key, f->opts.key_arg};
+
     cor_buf_reset(&f->key);
-    return key.n > 0 ? cor_buf_adds(&f->key, key) : cor_object_key(object, &f->key);
+    if (key.n > 0 && (!keyer.fn || !object))
+        return cor_buf_adds(&f->key, key);
+    return cor_keyer_print(&keyer, object, &f->key);
 }
 
 static int transform(struct cor_delta_fifo *f, struct cor_object **object,

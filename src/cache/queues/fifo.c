@@ -1,3 +1,10 @@
+/* A FIFO has two contents, each a map by key and a list of the same entries in order: what waits
+ * now, and what a list that is under way has brought. The commit of the list makes the second the
+ * first.
+ *
+ * Failures: a write that cannot be stored leaves the queue as it was. A consumer that wants its
+ * object again gets the entry back whole, so that putting it back needs no memory.
+ * Thread: any; one lock guards everything, and consumers run under it. */
 #include "cache/queues/fifo.h"
 
 #include <pthread.h>
@@ -8,11 +15,13 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sized.h"
+#include "cache/reflector/reflector_ops.h"
 #include "cache/store/object_key.h"
 
 /* A key in the order. Without an object it is a hole: its object was deleted, and a new one takes
  * the old place, as upstream's. */
-struct entry {
+struct fifo_entry {
     struct cor_dlist link;
     struct cor_object *object;
     size_t key_len;
@@ -42,7 +51,7 @@ static void content_init(struct content *c, size_t max)
     cor_dlist_init(&c->order);
 }
 
-static void entry_free(struct entry *e)
+static void entry_free(struct fifo_entry *e)
 {
     cor_object_unref(e->object);
     cor_free(e);
@@ -53,13 +62,13 @@ static void content_clear(struct content *c)
     struct cor_dlist *link;
 
     while ((link = cor_dlist_pop(&c->order)))
-        entry_free(COR_CONTAINER_OF(link, struct entry, link));
+        entry_free(COR_CONTAINER_OF(link, struct fifo_entry, link));
     cor_map_clear(&c->by_key);
 }
 
-static int put(struct content *c, struct cor_str key, struct cor_object *object)
+static int content_put(struct content *c, struct cor_str key, struct cor_object *object)
 {
-    struct entry *e = cor_map_peek(&c->by_key, key);
+    struct fifo_entry *e = cor_map_peek(&c->by_key, key);
     int r;
 
     if (e) {
@@ -70,7 +79,7 @@ static int put(struct content *c, struct cor_str key, struct cor_object *object)
     e = cor_alloc(sizeof(*e) + key.n);
     if (!e)
         return -COR_ENOMEM;
-    *e = (struct entry){.object = cor_object_ref(object), .key_len = key.n};
+    *e = (struct fifo_entry){.object = cor_object_ref(object), .key_len = key.n};
     memcpy(e->key, key.p, key.n);
     r = cor_map_put(&c->by_key, cor_str(e->key, key.n), e, NULL);
     if (r < 0) {
@@ -81,23 +90,27 @@ static int put(struct content *c, struct cor_str key, struct cor_object *object)
     return 0;
 }
 
-static struct cor_fifo *of(struct cor_reflector_store *store)
+static struct cor_fifo *fifo_of(struct cor_reflector_store *store)
 {
     return COR_CONTAINER_OF(store, struct cor_fifo, store);
 }
 
-static int set_key(struct cor_fifo *f, struct cor_str key, const struct cor_object *object)
+static int fifo_set_key(struct cor_fifo *f, struct cor_str key, const struct cor_object *object)
 {
+    const struct cor_keyer keyer = {f->opts.key, f->opts.key_arg};
+
     cor_buf_reset(&f->key);
-    return key.n > 0 ? cor_buf_adds(&f->key, key) : cor_object_key(object, &f->key);
+    if (key.n > 0 && (!keyer.fn || !object))
+        return cor_buf_adds(&f->key, key);
+    return cor_keyer_print(&keyer, object, &f->key);
 }
 
-static int told(int r, struct cor_status *reterr)
+static int fifo_status(int r, struct cor_status *reterr)
 {
     return r < 0 ? cor_status_set(reterr, r, "an object was not queued: %s", cor_err_text(r)) : 0;
 }
 
-static void unlock_and_tell(struct cor_fifo *f)
+static void fifo_unlock_and_wake(struct cor_fifo *f)
 {
     pthread_cond_broadcast(&f->ready);
     pthread_mutex_unlock(&f->lock);
@@ -105,31 +118,31 @@ static void unlock_and_tell(struct cor_fifo *f)
         f->opts.on_ready(f->opts.arg);
 }
 
-static int on_put(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr)
+static int fifo_on_put(struct cor_reflector_store *store, struct cor_str key,
+                       struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
 {
-    struct cor_fifo *f = of(store);
+    struct cor_fifo *f = fifo_of(store);
     int r;
 
     pthread_mutex_lock(&f->lock);
-    r = set_key(f, key, object);
+    r = fifo_set_key(f, key, object);
     if (r == 0) {
         f->populated = true;
-        r = put(&f->now, cor_buf_str(&f->key), object);
+        r = content_put(&f->now, cor_buf_str(&f->key), object);
     }
-    unlock_and_tell(f);
-    return told(r, reterr);
+    fifo_unlock_and_wake(f);
+    return fifo_status(r, reterr);
 }
 
-static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr)
+static int fifo_on_del(struct cor_reflector_store *store, struct cor_str key,
+                       struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
 {
-    struct cor_fifo *f = of(store);
-    struct entry *e;
+    struct cor_fifo *f = fifo_of(store);
+    struct fifo_entry *e;
     int r;
 
     pthread_mutex_lock(&f->lock);
-    r = set_key(f, key, object);
+    r = fifo_set_key(f, key, object);
     if (r == 0) {
         f->populated = true;
         e = cor_map_peek(&f->now.by_key, cor_buf_str(&f->key));
@@ -137,36 +150,36 @@ static int on_del(struct cor_reflector_store *store, struct cor_str key, struct 
             e->object = cor_object_unref(e->object);
     }
     pthread_mutex_unlock(&f->lock);
-    return told(r, reterr);
+    return fifo_status(r, reterr);
 }
 
-static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+static void fifo_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
 {
 }
 
-static int on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
+static int fifo_on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     return 0;
 }
 
-static int on_replace_add(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_status *reterr)
+static int fifo_on_replace_add(struct cor_reflector_store *store, struct cor_str key,
+                               struct cor_object *object, struct cor_status *reterr)
 {
-    struct cor_fifo *f = of(store);
+    struct cor_fifo *f = fifo_of(store);
     int r;
 
     pthread_mutex_lock(&f->lock);
-    r = set_key(f, key, object);
+    r = fifo_set_key(f, key, object);
     if (r == 0)
-        r = put(&f->staged, cor_buf_str(&f->key), object);
+        r = content_put(&f->staged, cor_buf_str(&f->key), object);
     pthread_mutex_unlock(&f->lock);
-    return told(r, reterr);
+    return fifo_status(r, reterr);
 }
 
-static int on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
-                             struct cor_status *reterr)
+static int fifo_on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+                                  struct cor_status *reterr)
 {
-    struct cor_fifo *f = of(store);
+    struct cor_fifo *f = fifo_of(store);
     struct cor_map by_key;
 
     pthread_mutex_lock(&f->lock);
@@ -178,13 +191,13 @@ static int on_replace_commit(struct cor_reflector_store *store, struct cor_str r
     if (!f->populated)
         f->initial = cor_map_len(&f->now.by_key);
     f->populated = true;
-    unlock_and_tell(f);
+    fifo_unlock_and_wake(f);
     return 0;
 }
 
-static void on_replace_abort(struct cor_reflector_store *store)
+static void fifo_on_replace_abort(struct cor_reflector_store *store)
 {
-    struct cor_fifo *f = of(store);
+    struct cor_fifo *f = fifo_of(store);
 
     pthread_mutex_lock(&f->lock);
     content_clear(&f->staged);
@@ -192,31 +205,33 @@ static void on_replace_abort(struct cor_reflector_store *store)
 }
 
 /* Every key with an object is in the order already. */
-static int on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
+static int fifo_on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
 {
     return 0;
 }
 
 static const struct cor_reflector_store_ops store_ops = {
-    .add = on_put,
-    .update = on_put,
-    .del = on_del,
-    .bookmark = on_bookmark,
-    .replace_begin = on_replace_begin,
-    .replace_add = on_replace_add,
-    .replace_commit = on_replace_commit,
-    .replace_abort = on_replace_abort,
-    .resync = on_resync,
+    .add = fifo_on_put,
+    .update = fifo_on_put,
+    .del = fifo_on_del,
+    .bookmark = fifo_on_bookmark,
+    .replace_begin = fifo_on_replace_begin,
+    .replace_add = fifo_on_replace_add,
+    .replace_commit = fifo_on_replace_commit,
+    .replace_abort = fifo_on_replace_abort,
+    .resync = fifo_on_resync,
 };
 
 int cor_fifo_new(const struct cor_fifo_opts *opts, struct cor_fifo **ret_fifo)
 {
     struct cor_fifo *f = cor_calloc(1, sizeof(*f));
+    int r = f ? cor_sized_copy(&f->opts, sizeof(f->opts), opts) : -COR_ENOMEM;
 
-    if (!f)
-        return -COR_ENOMEM;
+    if (r < 0) {
+        cor_free(f);
+        return r;
+    }
     f->store.ops = &store_ops;
-    f->opts = *opts;
     if (f->opts.keys_max == 0)
         f->opts.keys_max = COR_FIFO_MAX;
     pthread_mutex_init(&f->lock, NULL);
@@ -247,12 +262,13 @@ struct cor_reflector_store *cor_fifo_store(struct cor_fifo *f)
     return &f->store;
 }
 
-static int put_if_not_present(struct cor_fifo *f, struct cor_str key, struct cor_object *object)
+static int fifo_put_if_not_present(struct cor_fifo *f, struct cor_str key,
+                                   struct cor_object *object)
 {
-    const struct entry *e = cor_map_peek(&f->now.by_key, key);
+    const struct fifo_entry *e = cor_map_peek(&f->now.by_key, key);
 
     f->populated = true;
-    return e && e->object ? 0 : put(&f->now, key, object);
+    return e && e->object ? 0 : content_put(&f->now, key, object);
 }
 
 int cor_fifo_add_if_not_present(struct cor_fifo *f, struct cor_object *object)
@@ -260,21 +276,21 @@ int cor_fifo_add_if_not_present(struct cor_fifo *f, struct cor_object *object)
     int r;
 
     pthread_mutex_lock(&f->lock);
-    r = set_key(f, COR_STR(""), object);
+    r = fifo_set_key(f, COR_STR(""), object);
     if (r == 0)
-        r = put_if_not_present(f, cor_buf_str(&f->key), object);
-    unlock_and_tell(f);
+        r = fifo_put_if_not_present(f, cor_buf_str(&f->key), object);
+    fifo_unlock_and_wake(f);
     return r;
 }
 
-static bool has_synced_locked(const struct cor_fifo *f)
+static bool fifo_has_synced_locked(const struct cor_fifo *f)
 {
     return f->populated && f->initial == 0;
 }
 
-static struct entry *take_first(struct cor_fifo *f)
+static struct fifo_entry *fifo_take_first(struct cor_fifo *f)
 {
-    struct entry *e = COR_CONTAINER_OF(cor_dlist_pop(&f->now.order), struct entry, link);
+    struct fifo_entry *e = COR_CONTAINER_OF(cor_dlist_pop(&f->now.order), struct fifo_entry, link);
 
     cor_map_remove(&f->now.by_key, cor_str(e->key, e->key_len));
     if (f->initial > 0)
@@ -283,13 +299,13 @@ static struct entry *take_first(struct cor_fifo *f)
 }
 
 /* Passes over holes. NULL: nothing waits. */
-static struct entry *take_object(struct cor_fifo *f, bool *ret_in_initial_list)
+static struct fifo_entry *fifo_take_object(struct cor_fifo *f, bool *ret_in_initial_list)
 {
     while (!cor_dlist_empty(&f->now.order)) {
-        struct entry *e;
+        struct fifo_entry *e;
 
-        *ret_in_initial_list = !has_synced_locked(f);
-        e = take_first(f);
+        *ret_in_initial_list = !fifo_has_synced_locked(f);
+        e = fifo_take_first(f);
         if (e->object)
             return e;
         entry_free(e);
@@ -298,7 +314,7 @@ static struct entry *take_object(struct cor_fifo *f, bool *ret_in_initial_list)
 }
 
 /* The entry goes back whole, so that this cannot fail. */
-static void requeue(struct cor_fifo *f, struct entry *take)
+static void fifo_requeue(struct cor_fifo *f, struct fifo_entry *take)
 {
     struct cor_str key = cor_str(take->key, take->key_len);
 
@@ -308,21 +324,21 @@ static void requeue(struct cor_fifo *f, struct entry *take)
         cor_dlist_push(&f->now.order, &take->link);
 }
 
-static int pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
+static int fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
 {
     bool in_initial_list = false;
-    struct entry *e;
+    struct fifo_entry *e;
     int r;
 
     pthread_mutex_lock(&f->lock);
-    while (!(e = take_object(f, &in_initial_list)) && wait && !f->closed)
+    while (!(e = fifo_take_object(f, &in_initial_list)) && wait && !f->closed)
         pthread_cond_wait(&f->ready, &f->lock);
     if (!e) {
         r = f->closed ? -COR_ECANCELED : -COR_EBUSY;
     } else {
         r = fn(arg, cor_str(e->key, e->key_len), e->object, in_initial_list);
         if (r == COR_FIFO_REQUEUE)
-            requeue(f, e);
+            fifo_requeue(f, e);
         else
             entry_free(e);
     }
@@ -332,12 +348,12 @@ static int pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
 
 int cor_fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
 {
-    return pop(f, fn, arg, true);
+    return fifo_pop(f, fn, arg, true);
 }
 
 int cor_fifo_try_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
 {
-    return pop(f, fn, arg, false);
+    return fifo_pop(f, fn, arg, false);
 }
 
 bool cor_fifo_has_synced(struct cor_fifo *f)
@@ -345,7 +361,7 @@ bool cor_fifo_has_synced(struct cor_fifo *f)
     bool synced;
 
     pthread_mutex_lock(&f->lock);
-    synced = has_synced_locked(f);
+    synced = fifo_has_synced_locked(f);
     pthread_mutex_unlock(&f->lock);
     return synced;
 }
@@ -354,7 +370,7 @@ void cor_fifo_close(struct cor_fifo *f)
 {
     pthread_mutex_lock(&f->lock);
     f->closed = true;
-    unlock_and_tell(f);
+    fifo_unlock_and_wake(f);
 }
 
 bool cor_fifo_is_closed(struct cor_fifo *f)

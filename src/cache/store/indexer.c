@@ -85,18 +85,6 @@ static struct cor_indexed *item_new(struct cor_object *object, struct cor_str pr
     return e;
 }
 
-/* The object as the tree of all holds it. */
-static int keyed(struct cor_object *object, struct cor_object **ret)
-{
-    int r = cor_object_with_key(object, ret);
-
-    if (r == 0 && (*ret)->key_len > COR_OBJECT_KEY_MAX) {
-        *ret = cor_object_unref(*ret);
-        return -COR_ETOOBIG;
-    }
-    return r;
-}
-
 int cor_indexer_new(const struct cor_index_def *defs, size_t n, struct cor_indexer **ret_indexer)
 {
     struct cor_indexer *ix = cor_calloc(1, sizeof(*ix));
@@ -113,6 +101,18 @@ int cor_indexer_new(const struct cor_index_def *defs, size_t n, struct cor_index
     }
     *ret_indexer = ix;
     return 0;
+}
+
+void cor_indexer_set_key_fn(struct cor_indexer *ix, cor_key_fn fn, void *arg)
+{
+    assert(cor_indexer_len(ix) == 0);
+    ix->keyer = (struct cor_keyer){fn, arg};
+}
+
+int cor_indexer_key(const struct cor_indexer *ix, const struct cor_object *object,
+                    struct cor_buf *out)
+{
+    return cor_keyer_print(&ix->keyer, object, out);
 }
 
 static void index_deinit(struct cor_index *index)
@@ -424,7 +424,7 @@ int cor_indexer_put(struct cor_indexer *ix, struct cor_object *object, struct co
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *own = NULL;
     void *replaced = NULL;
-    int r = keyed(object, &own);
+    int r = cor_keyer_apply(&ix->keyer, object, &own);
 
     if (r < 0)
         return r;
@@ -498,7 +498,7 @@ int cor_indexer_replace(struct cor_indexer *ix, struct cor_object *const *object
     for (size_t i = 0; r == 0 && i < n; i++) {
         struct cor_object *own;
 
-        r = keyed(objects[i], &own);
+        r = cor_keyer_apply(&ix->keyer, objects[i], &own);
         if (r == 0)
             r = batch_add_object(&all, own);
     }

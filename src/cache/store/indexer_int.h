@@ -1,9 +1,10 @@
-/* The inside of the indexer. An object stands in the tree of all, and once in an index's tree for
- * each of its values there, under "length of value, value, key".
+/* The inside of the indexer. Each object is in the tree of all objects, by its key, and once in an
+ * index's tree for each value that the index function gives for it, by "length of value, value,
+ * key".
  *
  * Invariant, between writes: the entries of an index are those that its function gives for the
- * objects in `all`; while `stale`, some may be missing or too many, and the next write begins by
- * building all indexes anew. */
+ * objects in `all`. While `stale`, entries may be missing or left over, and the next write first
+ * rebuilds all indexes. */
 #ifndef COR_CACHE_INDEXER_INT_H
 #define COR_CACHE_INDEXER_INT_H
 
@@ -13,6 +14,7 @@
 #include "base/btree.h"
 #include "base/ref.h"
 #include "cache/store/indexer.h"
+#include "cache/store/object_key.h"
 
 /* An entry of an index's tree; immutable. The tree of all holds the objects themselves, which carry
  * their keys (cor_object_with_key()). */
@@ -36,6 +38,7 @@ struct cor_indexer {
     struct cor_btree *all;
     struct cor_index indexes[COR_INDEXES_MAX];
     _Atomic size_t nindexes; /* grows only: readers see whole indexes */
+    struct cor_keyer keyer;  /* fixed once an object is stored */
     bool stale;
 };
 

@@ -6,6 +6,7 @@
 
 #include "cache/store/index_values.h"
 #include "cache/store/object_key.h"
+#include "meta/label_selector.h"
 
 static int begin_all(struct cor_indexer *ix, struct cor_object_iter *it)
 {
@@ -126,7 +127,46 @@ int cor_indexer_by_index(struct cor_indexer *ix, struct cor_str index, struct co
     return r;
 }
 
-static bool stands_under(struct cor_btree_view view, struct cor_str value, struct cor_str key)
+int cor_indexer_each_by_index(struct cor_indexer *ix, struct cor_str index, struct cor_str value,
+                              cor_each_fn fn, void *arg)
+{
+    struct cor_object_iter it;
+    struct cor_object *object;
+    int r = cor_indexer_by_index(ix, index, value, &it);
+
+    if (r < 0)
+        return r;
+    while (r == 0 && cor_object_iter_next(&it, &object, NULL))
+        r = fn(arg, object);
+    cor_object_iter_deinit(&it);
+    return r;
+}
+
+int cor_indexer_each(struct cor_indexer *ix, struct cor_str ns,
+                     const struct cor_label_selector *selector, cor_each_fn fn, void *arg)
+{
+    COR_CLEANUP(cor_object_iter_deinit) struct cor_object_iter it = {0};
+    bool by_prefix = ns.n > 0 && !ix->keyer.fn;
+    struct cor_object *object;
+    int r;
+
+    if (selector && selector->nothing)
+        return 0;
+    r = by_prefix ? cor_indexer_list_namespace(ix, ns, &it) : cor_indexer_list(ix, &it);
+    if (r < 0)
+        return r;
+    it.mask = selector ? selector->mask : 0;
+    while (r == 0 && cor_object_iter_next(&it, &object, NULL)) {
+        if (ns.n > 0 && !by_prefix && !cor_str_eq(cor_object_namespace(object), ns))
+            continue;
+        if (!selector || selector->n == 0 ||
+            cor_label_selector_matches(selector, cor_object_labels(object)))
+            r = fn(arg, object);
+    }
+    return r;
+}
+
+static bool has_value(struct cor_btree_view view, struct cor_str value, struct cor_str key)
 {
     char at[COR_INDEX_PREFIX_MAX + COR_OBJECT_KEY_MAX];
     size_t n = cor_index_prefix(value, at);
@@ -152,16 +192,15 @@ static int each_new(struct cor_object_iter *it, const struct cor_index_values *v
         bool seen = false;
 
         for (size_t k = 0; k < i && !seen; k++)
-            seen = stands_under(view, cor_index_values_at(values, k), key);
+            seen = has_value(view, cor_index_values_at(values, k), key);
         if (!seen)
             r = fn(arg, object);
     }
     return r;
 }
 
-int cor_indexer_sharing(struct cor_indexer *ix, struct cor_str index,
-                        const struct cor_object *object,
-                        int (*fn)(void *arg, struct cor_object *object), void *arg)
+int cor_indexer_each_sharing(struct cor_indexer *ix, struct cor_str index,
+                             const struct cor_object *object, cor_each_fn fn, void *arg)
 {
     COR_CLEANUP(cor_index_values_deinit) struct cor_index_values values;
     COR_CLEANUP(cor_object_iter_deinit) struct cor_object_iter it = {0};
@@ -179,8 +218,8 @@ int cor_indexer_sharing(struct cor_indexer *ix, struct cor_str index,
     return r;
 }
 
-int cor_indexer_values(struct cor_indexer *ix, struct cor_str index,
-                       int (*fn)(void *arg, struct cor_str value), void *arg)
+int cor_indexer_each_value(struct cor_indexer *ix, struct cor_str index,
+                           int (*fn)(void *arg, struct cor_str value), void *arg)
 {
     const struct cor_index *found = cor_indexer_find(ix, index);
     struct cor_btree_view view;

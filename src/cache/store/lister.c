@@ -4,30 +4,6 @@
 #include "base/err.h"
 #include "cache/store/object_key.h"
 
-int cor_lister_each(const struct cor_lister *lister, struct cor_str ns,
-                    const struct cor_label_selector *selector,
-                    int (*fn)(void *arg, struct cor_object *object), void *arg)
-{
-    COR_CLEANUP(cor_object_iter_deinit) struct cor_object_iter it = {0};
-    struct cor_object *object;
-    int r;
-
-    if (selector && selector->nothing)
-        return 0;
-    r = ns.n > 0 ? cor_indexer_list_namespace(lister->indexer, ns, &it)
-                 : cor_indexer_list(lister->indexer, &it);
-    if (r < 0)
-        return r;
-    it.mask = selector ? selector->mask : 0;
-    while (r == 0 && cor_object_iter_next(&it, &object, NULL)) {
-        struct cor_str labels = cor_object_labels(object);
-
-        if (!selector || selector->n == 0 || cor_label_selector_matches(selector, labels))
-            r = fn(arg, object);
-    }
-    return r;
-}
-
 int cor_lister_get(const struct cor_lister *lister, struct cor_str ns, struct cor_str name,
                    struct cor_object **ret_object, struct cor_status *reterr)
 {

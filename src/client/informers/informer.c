@@ -37,36 +37,27 @@ int cor_informer_get_by_key(struct cor_informer *inf, struct cor_str key,
 int cor_informer_each(struct cor_informer *inf, struct cor_str ns,
                       const struct cor_label_selector *selector, cor_each_fn fn, void *arg)
 {
-    const struct cor_lister l = lister(inf);
-
-    return cor_lister_each(&l, ns, selector, fn, arg);
+    return cor_indexer_each(cor_shared_informer_indexer(inf->shared), ns, selector, fn, arg);
 }
 
 int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index, struct cor_str value,
                                cor_each_fn fn, void *arg)
 {
-    struct cor_object_iter it;
-    struct cor_object *object;
-    int r = cor_indexer_by_index(cor_shared_informer_indexer(inf->shared), index, value, &it);
-
-    if (r < 0)
-        return r;
-    while (r == 0 && cor_object_iter_next(&it, &object, NULL))
-        r = fn(arg, object);
-    cor_object_iter_deinit(&it);
-    return r;
+    return cor_indexer_each_by_index(cor_shared_informer_indexer(inf->shared), index, value, fn,
+                                     arg);
 }
 
 int cor_informer_each_sharing(struct cor_informer *inf, struct cor_str index,
                               const struct cor_object *object, cor_each_fn fn, void *arg)
 {
-    return cor_indexer_sharing(cor_shared_informer_indexer(inf->shared), index, object, fn, arg);
+    return cor_indexer_each_sharing(cor_shared_informer_indexer(inf->shared), index, object, fn,
+                                    arg);
 }
 
 int cor_informer_each_value(struct cor_informer *inf, struct cor_str index,
                             int (*fn)(void *arg, struct cor_str value), void *arg)
 {
-    return cor_indexer_values(cor_shared_informer_indexer(inf->shared), index, fn, arg);
+    return cor_indexer_each_value(cor_shared_informer_indexer(inf->shared), index, fn, arg);
 }
 
 int cor_informer_add_indexes(struct cor_informer *inf, const struct cor_index_def *defs, size_t n)

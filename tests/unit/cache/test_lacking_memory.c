@@ -47,7 +47,7 @@ TEST(lacking_memory, a_namespace_is_listed_whole_or_not)
     const struct cor_lister lister = {.indexer = ix, .resource = {COR_STR(""), COR_STR("pods")}};
 
     FOR_EACH_FAILED_ALLOC(n) {
-        int nseen = 0, r = cor_lister_each(&lister, COR_STR("odd"), NULL, count, &nseen);
+        int nseen = 0, r = cor_indexer_each(lister.indexer, COR_STR("odd"), NULL, count, &nseen);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
         assert_int_equal(nseen, r == 0 ? 20 : 0);

@@ -7,6 +7,7 @@
 #include "cache/informers/shared_informer_int.h"
 #include "cache/store/lister.h"
 #include "fake_informer.h"
+#include "meta/label_selector.h"
 #include "test.h"
 
 struct remover {
@@ -429,7 +430,7 @@ TEST(shared_informer, lives_on_objects_that_a_projection_has_cut)
     assert_true(test_live_bytes() < before);
     lister = (struct cor_lister){.indexer = cor_shared_informer_indexer(f.inf)};
     assert_int_equal(cor_label_selector_parse(COR_STR("team=red"), &red, &status), 0);
-    assert_int_equal(cor_lister_each(&lister, COR_STR(""), red, count, &n), 0);
+    assert_int_equal(cor_indexer_each(lister.indexer, COR_STR(""), red, count, &n), 0);
     assert_int_equal(n, 1);
     assert_int_equal(cor_lister_get(&lister, COR_STR(""), COR_STR("b"), &got, &status), 0);
     assert_str(cor_object_uid(got), "u-b");

@@ -48,7 +48,7 @@ static void *read_cache(void *arg)
         struct cor_object *o;
         size_t n = 0;
 
-        if (cor_lister_each(&lister, COR_STR(""), NULL, count, &n) < 0 || (synced && n != OBJECTS))
+        if (cor_indexer_each(lister.indexer, COR_STR(""), NULL, count, &n) < 0 || (synced && n != OBJECTS))
             atomic_fetch_add(&torn, 1);
         n = 0;
         if (cor_indexer_by_index(ix, COR_STR("half"), COR_STR("first"), &it) == 0) {
@@ -181,7 +181,7 @@ static void *read_once(void *arg)
     size_t n = 0;
 
     cor_shared_informer_last_rv(inf, rv);
-    if (cor_lister_each(&lister, COR_STR(""), NULL, count, &n) < 0 || n != OBJECTS ||
+    if (cor_indexer_each(lister.indexer, COR_STR(""), NULL, count, &n) < 0 || n != OBJECTS ||
         !cor_shared_informer_has_synced(inf) || rv[0] == '\0')
         atomic_fetch_add(&torn, 1);
     return NULL;

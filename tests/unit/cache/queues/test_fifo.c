@@ -16,7 +16,7 @@ static struct cor_fifo *begin(size_t keys_max)
     struct cor_fifo *f;
 
     trace[0] = '\0';
-    assert_int_equal(cor_fifo_new(&(struct cor_fifo_opts){.keys_max = keys_max}, &f), 0);
+    assert_int_equal(cor_fifo_new(&(struct cor_fifo_opts){COR_FIFO_OPTS, .keys_max = keys_max}, &f), 0);
     return f;
 }
 
@@ -301,7 +301,7 @@ TEST(fifo, is_as_before_when_memory_runs_out)
         struct cor_fifo *f;
         int r;
 
-        if (cor_fifo_new(&(struct cor_fifo_opts){0}, &f) < 0)
+        if (cor_fifo_new(&(struct cor_fifo_opts){COR_FIFO_OPTS}, &f) < 0)
             continue;
         s = cor_fifo_store(f);
         r = s->ops->add(s, COR_STR(""), o, COR_STR("1"), &status);

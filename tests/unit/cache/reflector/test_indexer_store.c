@@ -23,7 +23,7 @@ TEST(indexer_store, follows_lists_and_events)
     char trace[TRACE_MAX], shown[TRACE_MAX];
     struct fake_server server;
     struct cor_indexer *ix;
-    struct cor_indexer_store *store;
+    struct cor_reflector_store *store;
     struct cor_reflector *r;
     struct cor_rand rand;
 
@@ -32,7 +32,7 @@ TEST(indexer_store, follows_lists_and_events)
     assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
     assert_int_equal(cor_indexer_store_new(ix, &store), 0);
     assert_int_equal(cor_reflector_new(&(struct cor_reflector_opts){.rand = &rand}, &server.driver,
-                                       cor_indexer_store(store), &r),
+                                       store, &r),
                      0);
     server.to = r;
     cor_reflector_start(r, fake_server_now(&server));
@@ -51,7 +51,7 @@ TEST(indexer_store, follows_lists_and_events)
     assert_string_equal(shown, "c20");
     cor_reflector_stop(r, fake_server_now(&server));
     cor_reflector_free(r);
-    cor_indexer_store_free(store);
+    cor_reflector_store_free(store);
     cor_indexer_free(ix);
 }
 
@@ -59,21 +59,19 @@ TEST(indexer_store, follows_lists_and_events)
 TEST(indexer_store, a_resync_changes_nothing)
 {
     struct cor_object *a = fake_object("a", 1);
-    struct cor_indexer_store *store;
     struct cor_reflector_store *s;
     struct cor_indexer *ix;
     char shown[TRACE_MAX];
 
     assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
-    assert_int_equal(cor_indexer_store_new(ix, &store), 0);
-    s = cor_indexer_store(store);
+    assert_int_equal(cor_indexer_store_new(ix, &s), 0);
     assert_int_equal(s->ops->resync(s, NULL), 0);
     assert_int_equal(cor_indexer_len(ix), 0);
     assert_int_equal(s->ops->add(s, COR_STR(""), a, COR_STR("1"), NULL), 0);
     assert_int_equal(s->ops->resync(s, NULL), 0);
     show(ix, shown);
     assert_string_equal(shown, "a1");
-    cor_indexer_store_free(store);
+    cor_reflector_store_free(s);
     cor_indexer_free(ix);
     cor_object_unref(a);
 }
@@ -86,7 +84,6 @@ TEST(indexer_store, keeps_what_it_had_when_memory_runs_out)
         COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
         char shown[TRACE_MAX];
         struct cor_indexer *ix;
-        struct cor_indexer_store *store;
         struct cor_reflector_store *s;
         int r;
 
@@ -94,17 +91,16 @@ TEST(indexer_store, keeps_what_it_had_when_memory_runs_out)
         assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
         assert_int_equal(cor_indexer_put(ix, old, NULL), 0);
         test_fail_alloc(n, false);
-        if (cor_indexer_store_new(ix, &store) < 0) {
+        if (cor_indexer_store_new(ix, &s) < 0) {
             cor_indexer_free(ix);
             continue;
         }
-        s = cor_indexer_store(store);
-        r = s->ops->replace_add(s, COR_STR(""), new, &status);
+            r = s->ops->replace_add(s, COR_STR(""), new, &status);
         if (r == 0)
             r = s->ops->replace_commit(s, COR_STR("2"), &status);
         else
             s->ops->replace_abort(s);
-        cor_indexer_store_free(store);
+        cor_reflector_store_free(s);
         test_fail_alloc(0, false);
         show(ix, shown);
         assert_string_equal(shown, r == 0 ? "b2" : "a1");

@@ -108,7 +108,7 @@ static void assert_values(struct cor_indexer *ix, const char *expected)
     struct cor_buf b;
 
     cor_buf_init(&b, 4096);
-    assert_int_equal(cor_indexer_values(ix, COR_STR("tag"), note_value, &b), 0);
+    assert_int_equal(cor_indexer_each_value(ix, COR_STR("tag"), note_value, &b), 0);
     assert_int_equal(cor_buf_addc(&b, '|'), 0);
     assert_str(cor_buf_str(&b), expected);
     cor_buf_deinit(&b);
@@ -259,7 +259,7 @@ static void assert_shares(struct cor_indexer *ix, const char *tags, const char *
     struct cor_buf b;
 
     cor_buf_init(&b, 4096);
-    assert_int_equal(cor_indexer_sharing(ix, COR_STR("tag"), probe, note_name, &b), 0);
+    assert_int_equal(cor_indexer_each_sharing(ix, COR_STR("tag"), probe, note_name, &b), 0);
     assert_int_equal(cor_buf_addc(&b, '|'), 0);
     assert_str(cor_buf_str(&b), expected);
     cor_buf_deinit(&b);
@@ -284,11 +284,11 @@ TEST(indexer, finds_what_shares_a_value_with_a_probe)
     assert_shares(ix, "x,y", "a b |");
     assert_shares(ix, "y,x,z", "a b c |");
     assert_shares(ix, "w", "|");
-    assert_int_equal(cor_indexer_sharing(ix, COR_STR("tag"), probe, stop_at_once, NULL), 7);
-    assert_int_equal(cor_indexer_sharing(ix, COR_STR("no"), probe, stop_at_once, NULL),
+    assert_int_equal(cor_indexer_each_sharing(ix, COR_STR("tag"), probe, stop_at_once, NULL), 7);
+    assert_int_equal(cor_indexer_each_sharing(ix, COR_STR("no"), probe, stop_at_once, NULL),
                      -COR_ENOTFOUND);
     FOR_EACH_FAILED_ALLOC(n) {
-        int r = cor_indexer_sharing(ix, COR_STR("tag"), probe, stop_at_once, NULL);
+        int r = cor_indexer_each_sharing(ix, COR_STR("tag"), probe, stop_at_once, NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 7);
     }
@@ -316,7 +316,7 @@ TEST(indexer, an_unknown_index_is_an_error_save_for_its_values)
     struct cor_object_iter it;
 
     assert_int_equal(cor_indexer_by_index(ix, COR_STR("no"), COR_STR("x"), &it), -COR_ENOTFOUND);
-    assert_int_equal(cor_indexer_values(ix, COR_STR("no"), note_value, NULL), 0);
+    assert_int_equal(cor_indexer_each_value(ix, COR_STR("no"), note_value, NULL), 0);
     cor_indexer_free(ix);
 }
 
@@ -392,7 +392,7 @@ TEST(indexer, an_object_that_an_index_refuses_is_not_stored)
     put(ix, "", "a", "x");
     assert_int_equal(cor_indexer_put(ix, bad[1], NULL), -COR_EINVALID);
     assert_int_equal(cor_indexer_replace(ix, bad, 2), -COR_EINVALID);
-    assert_int_equal(cor_indexer_sharing(ix, COR_STR("tag"), bad[1], stop_at_once, NULL),
+    assert_int_equal(cor_indexer_each_sharing(ix, COR_STR("tag"), bad[1], stop_at_once, NULL),
                      -COR_EINVALID);
     assert_string_equal(list(ix), "a");
     assert_string_equal(tagged(ix, "x"), "a");

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "cache/store/lister.h"
+#include "meta/label_selector.h"
 #include "test.h"
 
 static struct cor_indexer *ix;
@@ -38,7 +39,7 @@ static const char *list(const struct cor_lister *l, const char *ns, const char *
     seen[0] = '\0';
     if (selector)
         assert_int_equal(cor_label_selector_parse(cor_strz(selector), &s, &st), 0);
-    assert_int_equal(cor_lister_each(l, cor_strz(ns), s, note, NULL), 0);
+    assert_int_equal(cor_indexer_each(l->indexer, cor_strz(ns), s, note, NULL), 0);
     return seen;
 }
 
@@ -64,7 +65,7 @@ TEST(lister, lists_by_namespace_and_labels)
     assert_string_equal(list(&l, "", "app!=web"), "two ");
     assert_string_equal(list(&l, "none", ""), "");
     seen[0] = '\0';
-    assert_int_equal(cor_lister_each(&l, COR_STR(""), &nothing, note, NULL), 0);
+    assert_int_equal(cor_indexer_each(l.indexer, COR_STR(""), &nothing, note, NULL), 0);
     assert_string_equal(seen, "");
     cor_indexer_free(ix);
 }
@@ -102,9 +103,9 @@ TEST(lister, lists_a_large_cache_whole_or_what_is_selected)
         size_t all = 0, odd = 0;
 
         assert_int_equal(cor_label_selector_parse(cor_strz(cases[i].selector), &s, NULL), 0);
-        assert_int_equal(cor_lister_each(&l, COR_STR(""), s, count, &all), 0);
+        assert_int_equal(cor_indexer_each(l.indexer, COR_STR(""), s, count, &all), 0);
         assert_int_equal(all, cases[i].n);
-        assert_int_equal(cor_lister_each(&l, COR_STR("odd"), s, count, &odd), 0);
+        assert_int_equal(cor_indexer_each(l.indexer, COR_STR("odd"), s, count, &odd), 0);
         assert_int_equal(odd, cases[i].n / 2);
     }
     cor_indexer_free(ix);
@@ -121,7 +122,7 @@ TEST(lister, a_callback_ends_the_list)
     struct cor_lister l = begin();
 
     seen[0] = '\0';
-    assert_int_equal(cor_lister_each(&l, COR_STR(""), NULL, stop, NULL), 7);
+    assert_int_equal(cor_indexer_each(l.indexer, COR_STR(""), NULL, stop, NULL), 7);
     assert_string_equal(seen, "one ");
     cor_indexer_free(ix);
 }
