@@ -1,7 +1,7 @@
 /* A client of one API server: every verb on every resource, with one set of connections,
- * credentials and limits. Requests are sent with a callback, from any thread; or by a call that
- * waits, from any thread but the runtime's own callbacks.
- * Owner: the maker.  Thread: any. */
+ * credentials and limits. A request is sent with callbacks, or by a call that waits for the answer.
+ * Owner: the maker.  Thread: any; what waits may not be called inside a callback
+ * (coracle/runtime.h has the table). */
 #ifndef CORACLE_CLIENT_H
 #define CORACLE_CLIENT_H
 
@@ -21,6 +21,7 @@ extern "C" {
 struct cor_client;
 struct cor_client_call;
 
+#define COR_CLIENT_END_MS    10000
 #define COR_CLIENT_CALLS_MAX 1000 /* of one client, under way or waiting */
 /* Objects of one list that is gathered; use pages, or callbacks, beyond. */
 #define COR_CLIENT_LIST_MAX (1u << 20)
@@ -38,6 +39,10 @@ struct cor_client_opts {
      * call the client. NULL: nobody listens. */
     void (*on_warning)(void *arg, struct cor_str text);
     void *arg;
+    /* How long the end may take: giving a lease back, and sending the last events. After
+     * cor_client_stop() this is the time for all of it together, counted from that call; without
+     * that call each has it for itself. 0: COR_CLIENT_END_MS. */
+    uint64_t end_ms;
 };
 
 #define COR_CLIENT_OPTS .size = sizeof(struct cor_client_opts)
@@ -48,15 +53,27 @@ struct cor_client_opts {
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);
 
+/* Begins the end of the program, from any thread, callbacks and handlers included, and returns at
+ * once:
+ * - calls that are under way, also those that wait on another thread, end with -COR_ECANCELED, and
+ *   later ones are refused with it;
+ * - the informers of the client stop, as by cor_informers_stop(), and so does a wait for them;
+ * - from now on there are `end_ms` in all for giving leases back and for sending the last events,
+ *   whatever a server does. cor_election_free() and cor_events_free() do these, as before.
+ * A signal handler must not call this, or anything else of the library: a thread that waits for
+ * signals does (sigwait, signalfd, a pipe that the handler writes to). A second call does nothing.
+ */
+COR_API void cor_client_stop(struct cor_client *client);
+
 /* Waits: calls that are under way end with -COR_ECANCELED, on whatever thread they wait, and
- * connections are closed. What was made on the client (informer factories and others) is freed
- * before. Not from inside a callback. Returns NULL; NULL is fine. */
+ * connections are closed. What was made on the client (informers, elections, events) is freed
+ * before. Not inside a callback (coracle/runtime.h). Returns NULL; NULL is allowed. */
 COR_API struct cor_client *cor_client_free(struct cor_client *client);
 
 /* Sends a request and returns at once; `cbs` must stay valid until on_done. `ret_call` (NULL: not
  * wanted) is for cancelling, and the caller's to release. 0, -COR_EBUSY (too many), -COR_ECANCELED
- * (the client is being freed), -COR_ENOMEM: then nothing is called. What is wrong with a request is
- * told by on_done. */
+ * (the client was stopped, or is being freed), -COR_EINVAL (in a forked child), -COR_ENOMEM: then
+ * nothing is called. What is wrong with a request is reported to on_done. */
 COR_API int cor_client_send(struct cor_client *client, const struct cor_request *req,
                             const struct cor_request_cbs *cbs, void *arg,
                             struct cor_client_call **ret_call);
@@ -71,7 +88,8 @@ COR_API struct cor_client_call *cor_client_call_unref(struct cor_client_call *ca
 /* Sends a request and waits: get, create, update, patch, delete and delete collection. `ret_object`
  * (NULL: not wanted) gets the answer, for the caller to unref; NULL after a deletion of a
  * collection. 0, or the error's `err`: -COR_ENOTFOUND, -COR_ECONFLICT, … and those of
- * cor_response.error; -COR_EINVAL also inside a callback of the runtime. */
+ * cor_response.error; -COR_EINVAL also inside a callback and in a forked child (coracle/runtime.h).
+ */
 COR_API int cor_client_do(struct cor_client *client, const struct cor_request *req,
                           struct cor_object **ret_object, struct cor_status *reterr);
 
@@ -101,8 +119,8 @@ typedef int (*cor_change_fn)(void *arg, struct cor_object *current, struct cor_o
  * subresource, where there is one), and waits for that; again from the start when another writer
  * was faster, five times: client-go's RetryOnConflict. `ret_object` (NULL: not wanted) gets the
  * object as it is then; timeout_ms is for all of it together. Errors as cor_client_do();
- * -COR_ECONFLICT when no try is left; -COR_EBUSY (too many calls), -COR_ECANCELED (the client is
- * being freed). */
+ * -COR_ECONFLICT when no try is left; -COR_EBUSY (too many calls), -COR_ECANCELED (the client was
+ * stopped, or is being freed). */
 COR_API int cor_client_change(struct cor_client *client, const struct cor_request *req,
                               cor_change_fn fn, void *arg, struct cor_object **ret_object,
                               struct cor_status *reterr);

@@ -50,15 +50,17 @@ struct cor_election_opts {
 #define COR_ELECTION_OPTS .size = sizeof(struct cor_election_opts)
 
 /* Begins to try. `opts` and its texts are copied. 0, -COR_EINVAL (the message names the option),
- * -COR_ENOMEM. */
+ * -COR_ECANCELED (the client was stopped), -COR_ENOMEM. */
 COR_API int cor_election_new(struct cor_client *client, const struct cor_election_opts *opts,
                              struct cor_election **ret_election, struct cor_status *reterr);
 
-/* Ends it, soon: on_stopped tells. Again is fine. */
+/* Stops the election and returns at once; on_stopped is called when it has stopped. A leader with
+ * release_on_cancel gives the lease back first, for at most the renew time and the client's end_ms.
+ * Calling this twice is allowed. */
 COR_API void cor_election_cancel(struct cor_election *election);
 
-/* Waits: cancels it, and comes back after on_stopped; a lease is given back meanwhile. Not from
- * inside a callback. Returns NULL; NULL is fine. */
+/* Waits: cancels the election, and returns after on_stopped has returned. Not inside a callback
+ * (coracle/runtime.h). Returns NULL; NULL is allowed. */
 COR_API struct cor_election *cor_election_free(struct cor_election *election);
 
 /* By the record last seen. */

@@ -50,13 +50,13 @@ struct cor_events_opts {
 
 #define COR_EVENTS_OPTS .size = sizeof(struct cor_events_opts)
 
-/* The texts are copied. 0 or -COR_ENOMEM. */
+/* The texts are copied. 0, -COR_ECANCELED (the client was stopped), -COR_ENOMEM. */
 COR_API int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts,
                            struct cor_events **ret_events);
 
-/* Waits: what is queued is tried once each, for 10 s in all; what is left then is dropped, and
- * on_given_up is not called for it. Not from inside a callback. Returns
- * NULL; NULL is fine. */
+/* Waits: each queued event is tried once, within the client's end_ms; what is left then is dropped,
+ * and on_given_up is not called for it. Not inside a callback (coracle/runtime.h). Returns NULL;
+ * NULL is allowed. */
 COR_API struct cor_events *cor_events_free(struct cor_events *events);
 
 /* `reason` is one word in CamelCase; a long reason or message is cut. In a series it is the action,

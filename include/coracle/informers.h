@@ -76,13 +76,13 @@ struct cor_informers_opts {
 
 #define COR_INFORMERS_OPTS .size = sizeof(struct cor_informers_opts)
 
-/* `opts` may be NULL, and is copied; its `arg` stays valid until the set is freed. 0 or
- * -COR_ENOMEM. */
+/* `opts` may be NULL, and is copied; its `arg` stays valid until the set is freed. 0,
+ * -COR_ENOMEM, -COR_ECANCELED (the client was stopped), -COR_EINVAL (in a forked child). */
 COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                               struct cor_informers **ret_informers);
 
-/* Waits: stops them, removes their handlers, frees the caches. Not from inside a callback or
- * handler. Returns NULL; NULL is fine. */
+/* Waits: stops them, removes their handlers, frees the caches. Not inside a callback or a handler,
+ * which would wait for itself (an assertion). Returns NULL; NULL is allowed. */
 COR_API struct cor_informers *cor_informers_free(struct cor_informers *set);
 
 struct cor_informer_opts {

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Where the library runs. Clients and informers belong to one runtime, and there are two kinds with
  * the same API:
  *
@@ -15,14 +16,36 @@
  * resolved only by a resolver of the program's, because the system's blocks: without one, the
  * server, or the proxy before it, is a numeric address or a local socket.
  *
- * Functions that do not wait may be called from any thread and from inside callbacks. Those that
- * wait (their name or comment says so) are refused inside a callback of the I/O thread or of the
- * pump; of a pumped runtime they run its callbacks meanwhile when its own thread calls them.
+ * Where functions may be called. The library calls functions of the program in two places:
+ * - *callbacks* (answers of requests, conditions of a watch, elections, reports, transforms, …) run
+ *   on the I/O thread, or inside the pump: they must not block;
+ * - *handlers* of informers run on threads of their own, where they may block; a pumped runtime has
+ *   none, and its handlers are callbacks like the others.
  *
- * Answers, events and handlers come on the runtime's threads or inside the pump, never inside the
- * call that asked for them; but where that is another thread they may come before it has returned.
- * What the call gives back by a pointer (a handle) is written before the first of them. One is
- * different: a handler's on_behind (coracle/event_handler.h). */
+ *   function                                      any other thread   handler on a thread   callback
+ *   that does not wait                            yes                yes                   yes
+ *   that waits ("waits" in its comment)           yes                yes                   -COR_EINVAL
+ *   cor_client_sync_until()                       yes                -COR_EINVAL           -COR_EINVAL
+ *   cor_informers_free(), cor_runtime_free()      yes                aborts                aborts
+ *   cor_client_free(), cor_election_free(),
+ *   cor_events_free()                             yes                yes                   aborts
+ *
+ * A call that would wait for itself fails at once, as the table says. "aborts" is an assertion,
+ * because these functions return no error. On its own thread, between two pumps, a pumped runtime
+ * runs its callbacks while a function waits. Where a comment says that a callback is called with
+ * locks held, it must not call the informer.
+ *
+ * Callbacks and handlers are called on the runtime's threads or inside the pump, never inside the
+ * call that asked for them; where that is another thread, they may be called before that call has
+ * returned. What the call gives back by a pointer (a handle) is written before the first of them.
+ * One is different: a handler's on_behind (coracle/event_handler.h).
+ *
+ * fork(). A child that was forked after the runtime was made has none of its threads, and shares
+ * its descriptors with the parent. In the child, requests and functions that wait fail at once with
+ * -COR_EINVAL, and every _free function returns at once and frees nothing; nothing else of the
+ * runtime, its clients and informers may be used there. The parent is not affected. Let the child
+ * call exec() soon (all descriptors close then), or make a runtime of its own. */
+/* clang-format on */
 #ifndef CORACLE_RUNTIME_H
 #define CORACLE_RUNTIME_H
 
@@ -68,9 +91,9 @@ struct cor_runtime_opts {
  * descriptor could be had). */
 COR_API int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **ret_runtime);
 
-/* Waits until its threads are gone. Everything that was made on it must be freed before, and no
- * other thread may still be in a call of it; a pumped one is freed by its own thread. Returns NULL;
- * NULL is fine. */
+/* Waits until its threads have ended. Everything that was made on it must be freed before, and no
+ * other thread may still be in a call of it; a pumped one is freed by its own thread. Not inside a
+ * callback or a handler. Returns NULL; NULL is allowed. */
 COR_API struct cor_runtime *cor_runtime_free(struct cor_runtime *runtime);
 
 /* Readable when cor_runtime_pump() has something to do, timers included; only to be waited for. The
@@ -79,7 +102,7 @@ COR_API int cor_runtime_fd(const struct cor_runtime *runtime);
 
 /* Runs what is ready and returns without sleeping; harmless when there is nothing. With a clock in
  * the options it goes on until nothing is ready any more, however long that takes. 0, -COR_ENOTSUP
- * (it has threads), -COR_EINVAL (inside a callback, or not its own thread). */
+ * (it has threads), -COR_EINVAL (inside a callback, not its own thread, or a forked child). */
 COR_API int cor_runtime_pump(struct cor_runtime *runtime);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
-/* Waiting until something has happened to objects: client-go's Until functions. Both wait, as
- * coracle/runtime.h says.
- * Thread: any.  Owner: nothing stays after the call. */
+/* Waiting until something has happened to objects: client-go's Until functions. Both wait, and
+ * cor_client_stop() ends both with -COR_ECANCELED.
+ * Thread: any but inside a callback; cor_client_sync_until() not inside a handler either
+ * (coracle/runtime.h has the table).  Owner: nothing stays after the call. */
 #ifndef CORACLE_UNTIL_H
 #define CORACLE_UNTIL_H
 

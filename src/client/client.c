@@ -64,6 +64,8 @@ static int check_names(const struct cor_runtime *rt, const struct cor_client_con
                           what, host, what);
 }
 
+static void on_stop_mail(struct cor_mail *mail);
+
 int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                    struct cor_client **ret_client, struct cor_status *reterr)
 {
@@ -87,13 +89,18 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     }
     client->runtime = runtime;
     client->timeout_ms = o.timeout_ms;
+    client->end_ms = o.end_ms > 0 ? o.end_ms : COR_CLIENT_END_MS;
+    client->stop.on_mail = on_stop_mail;
+    cor_dlist_init(&client->hooks);
     cor_dlist_init(&client->calls);
     cor_dlist_init(&client->changes);
     cor_dlist_init(&client->reads);
     atomic_init(&client->ncalls, 0);
-    atomic_init(&client->is_closing, false);
+    atomic_init(&client->is_stopped, false);
+    atomic_init(&client->stop_is_posted, false);
     atomic_init(&client->nusers, 0);
-    cor_runtime_run(runtime, open_rest, &opening);
+    if (cor_runtime_run(runtime, open_rest, &opening) < 0)
+        opening.r = cor_runtime_may_wait(runtime, reterr);
     if (opening.r < 0) {
         cor_free(client);
         return opening.r;
@@ -107,10 +114,12 @@ int cor_client_enter(struct cor_client *client)
 {
     int r = 0;
 
-    /* Counted first: a closing that does not see the count is seen here. */
+    if (cor_runtime_is_forked(client->runtime))
+        return -COR_EINVAL;
+    /* Counted first: a stop that does not see the count is seen here. */
     if (atomic_fetch_add(&client->ncalls, 1) >= COR_CLIENT_CALLS_MAX)
         r = -COR_EBUSY;
-    else if (atomic_load(&client->is_closing))
+    else if (atomic_load(&client->is_stopped))
         r = -COR_ECANCELED;
     if (r < 0)
         cor_client_leave(client);
@@ -120,6 +129,68 @@ int cor_client_enter(struct cor_client *client)
 void cor_client_leave(struct cor_client *client)
 {
     atomic_fetch_sub(&client->ncalls, 1);
+}
+
+/* Ends every call that has reached the loop. False: others have been counted and are on their way
+ * by a mail of their own; they are cancelled when this is called again. */
+static bool client_cancel_all(struct cor_client *client)
+{
+    cor_client_cancel_calls(client);
+    cor_client_cancel_changes(client);
+    cor_client_cancel_reads(client);
+    client->discovery = cor_discovery_free(client->discovery);
+    return atomic_load(&client->ncalls) == 0;
+}
+
+static void on_stop_mail(struct cor_mail *mail)
+{
+    struct cor_client *client = COR_CONTAINER_OF(mail, struct cor_client, stop);
+
+    if (client->end_at_ms == 0) {
+        client->end_at_ms = cor_loop_now_ms(client->runtime->loop) + client->end_ms;
+        COR_DLIST_FOREACH_SAFE(it, &client->hooks)
+        {
+            struct cor_client_hook *hook = COR_CONTAINER_OF(it, struct cor_client_hook, link);
+
+            hook->on_stop(hook);
+        }
+    }
+    if (client_cancel_all(client))
+        atomic_store(&client->stop_is_posted, false);
+    else
+        cor_loop_post_always(client->runtime->loop, mail);
+}
+
+void cor_client_stop(struct cor_client *client)
+{
+    if (cor_runtime_is_forked(client->runtime) || atomic_exchange(&client->is_stopped, true))
+        return;
+    atomic_store(&client->stop_is_posted, true);
+    cor_loop_post_always(client->runtime->loop, &client->stop);
+}
+
+int cor_client_hook_add(struct cor_client *client, struct cor_client_hook *hook)
+{
+    assert(cor_loop_is_current(client->runtime->loop));
+    if (atomic_load(&client->is_stopped))
+        return -COR_ECANCELED;
+    cor_dlist_push(&client->hooks, &hook->link);
+    return 0;
+}
+
+void cor_client_hook_remove(struct cor_client_hook *hook)
+{
+    if (hook->link.next)
+        cor_dlist_remove(&hook->link);
+}
+
+uint64_t cor_client_end_left_ms(const struct cor_client *client)
+{
+    uint64_t now_ms = cor_loop_now_ms(client->runtime->loop);
+
+    if (client->end_at_ms == 0)
+        return client->end_ms;
+    return client->end_at_ms > now_ms ? client->end_at_ms - now_ms : 1;
 }
 
 struct closing {
@@ -137,12 +208,7 @@ static void on_closing(struct cor_mail *mail)
 {
     struct closing *c = COR_CONTAINER_OF(mail, struct closing, mail);
 
-    cor_client_cancel_calls(c->client);
-    cor_client_cancel_changes(c->client);
-    cor_client_cancel_reads(c->client);
-    c->client->discovery = cor_discovery_free(c->client->discovery);
-    /* One that began before the closing was known has its own mail behind this one. */
-    if (atomic_load(&c->client->ncalls) > 0) {
+    if (!client_cancel_all(c->client) || atomic_load(&c->client->stop_is_posted)) {
         cor_loop_post_always(c->client->runtime->loop, mail);
         return;
     }
@@ -155,14 +221,16 @@ struct cor_client *cor_client_free(struct cor_client *client)
     struct closing closing = {.mail.on_mail = on_closing, .client = client};
     int r;
 
-    if (!client)
+    if (!client || cor_runtime_is_forked(client->runtime))
         return NULL;
-    assert(atomic_load(&client->nusers) == 0);
+    assert(!cor_runtime_is_inside(client->runtime) &&
+           "cor_client_free() was called inside a callback");
+    assert(atomic_load(&client->nusers) == 0 && "what was made on the client was not freed");
     cor_waiter_init(&closing.done);
-    atomic_store(&client->is_closing, true);
+    atomic_store(&client->is_stopped, true);
     cor_loop_post_always(client->runtime->loop, &closing.mail);
     r = cor_runtime_wait(client->runtime, &closing.done, COR_WAIT_FOREVER);
-    assert(r == 0); /* inside a callback it would wait for itself */
+    assert(r == 0);
     (void)r;
     cor_waiter_deinit(&closing.done);
     cor_runtime_leave(client->runtime);

@@ -20,8 +20,8 @@
 struct cor_client_call {
     struct cor_ref ref; /* the loop's, the caller's, and that of cancel_mail */
     struct cor_client *client;
-    struct cor_loop *loop;  /* may outlive the client */
-    struct cor_request req; /* its strings are in `text`, its object is a reference */
+    struct cor_runtime *runtime; /* outlives the client */
+    struct cor_request req;      /* its strings are in `text`, its object is a reference */
     const struct cor_request_cbs *cbs;
     void *arg;
     struct cor_mail mail, cancel_mail;
@@ -372,7 +372,7 @@ static void on_start(struct cor_mail *mail)
     struct cor_status why;
     int r = 0;
 
-    cor_timer_init(&call->deadline, call->loop, on_deadline);
+    cor_timer_init(&call->deadline, call->runtime->loop, on_deadline);
     cor_dlist_push(&call->client->calls, &call->link);
     if (atomic_load(&call->cancel_asked)) {
         break_off(call, -COR_ECANCELED, "the request was canceled");
@@ -403,17 +403,17 @@ static void on_cancel(struct cor_mail *mail)
 
 void cor_client_call_cancel(struct cor_client_call *call)
 {
-    if (atomic_exchange(&call->cancel_asked, true))
+    if (cor_runtime_is_forked(call->runtime) || atomic_exchange(&call->cancel_asked, true))
         return;
     cor_ref_get(&call->ref);
-    cor_loop_post_always(call->loop, &call->cancel_mail);
+    cor_loop_post_always(call->runtime->loop, &call->cancel_mail);
 }
 
 void cor_client_cancel_calls(struct cor_client *client)
 {
     while (!cor_dlist_empty(&client->calls))
         break_off(COR_CONTAINER_OF(client->calls.next, struct cor_client_call, link),
-                  -COR_ECANCELED, "the client was closed");
+                  -COR_ECANCELED, COR_CLIENT_STOPPED);
 }
 
 int cor_client_send(struct cor_client *client, const struct cor_request *req,
@@ -434,7 +434,7 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
     }
     cor_ref_init(&call->ref);
     call->client = client;
-    call->loop = client->runtime->loop;
+    call->runtime = client->runtime;
     copy_request(call, &own);
     call->cbs = cbs;
     call->arg = arg;
@@ -446,6 +446,6 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
         cor_ref_get(&call->ref);
         *ret_call = call;
     }
-    cor_loop_post_always(call->loop, &call->mail);
+    cor_loop_post_always(call->runtime->loop, &call->mail);
     return 0;
 }

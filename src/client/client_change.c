@@ -82,7 +82,7 @@ void cor_client_cancel_changes(struct cor_client *client)
         struct change *c = COR_CONTAINER_OF(client->changes.next, struct change, link);
 
         cor_conflict_retry_cancel(c->retry);
-        c->r = cor_status_untyped(c->reterr, -COR_ECANCELED, "the client was closed");
+        c->r = cor_status_untyped(c->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
         finish(c);
     }
 }

@@ -18,24 +18,42 @@ struct cor_client {
     struct cor_discovery *discovery;        /* NULL: nobody has asked yet; the loop's */
     struct cor_dlist calls, changes, reads; /* under way; the loop's */
     atomic_size_t ncalls;   /* these, searches, and what has not reached the loop yet */
-    atomic_bool is_closing; /* no call is taken any more */
+    atomic_bool is_stopped; /* no call is taken any more */
     atomic_size_t nusers;   /* informers and others; none is left when it is freed */
+    struct cor_mail stop;
+    atomic_bool stop_is_posted;
+    /* The loop's: */
+    struct cor_dlist hooks; /* what is to hear of cor_client_stop() */
+    uint64_t end_ms;        /* how long the end may take */
+    uint64_t end_at_ms;     /* by the loop's clock, once the client was stopped; else 0 */
 };
 
+/* Called on the loop when the client is stopped, once. Owner: whoever embeds the hook. */
+struct cor_client_hook {
+    struct cor_dlist link;
+    void (*on_stop)(struct cor_client_hook *hook);
+};
+
+/* On the loop. 0, or -COR_ECANCELED (the client was stopped already, and nothing is added). */
+int cor_client_hook_add(struct cor_client *client, struct cor_client_hook *hook);
+/* On the loop; also for a zeroed hook that was not added. */
+void cor_client_hook_remove(struct cor_client_hook *hook);
+
+/* On the loop: how long something that ends now may take, at least 1 ms. */
+uint64_t cor_client_end_left_ms(const struct cor_client *client);
+
 /* Before a call begins, on any thread: the client is there until it has been left. 0, -COR_EBUSY
- * (too many), -COR_ECANCELED (the client is being freed). */
+ * (too many), -COR_ECANCELED (the client was stopped, or is being freed), -COR_EINVAL (this process
+ * was forked). */
 int cor_client_enter(struct cor_client *client);
 void cor_client_leave(struct cor_client *client);
-
-/* 0, or -COR_EINVAL: inside a callback of the runtime. */
-int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr);
 
 /* Copies a program's request, of whatever size it was compiled with. 0, -COR_EINVAL, -COR_ENOTSUP
  * (coracle/api.h). */
 int cor_client_copy_request(struct cor_request *to, const struct cor_request *from,
                             struct cor_status *reterr);
 
-/* Sends a request and waits for `done`, which its on_done sets. 0, or as cor_client_may_wait() and
+/* Sends a request and waits for `done`, which its on_done sets. 0, or as cor_runtime_may_wait() and
  * cor_client_send(): then nothing is called. */
 int cor_client_send_and_wait(struct cor_client *client, const struct cor_request *req,
                              const struct cor_request_cbs *cbs, void *arg, struct cor_waiter *done,
@@ -46,6 +64,8 @@ int cor_client_send_and_wait(struct cor_client *client, const struct cor_request
  * the runtime), or as cor_client_enter(): then nothing is run. */
 int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), void *arg,
                         struct cor_waiter *done, struct cor_status *reterr);
+
+#define COR_CLIENT_STOPPED "the client was stopped"
 
 /* On the loop: each of them ends with -COR_ECANCELED. */
 void cor_client_cancel_calls(struct cor_client *client);

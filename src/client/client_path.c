@@ -61,7 +61,7 @@ void cor_client_cancel_reads(struct cor_client *client)
         struct path_read *p = COR_CONTAINER_OF(client->reads.next, struct path_read, link);
 
         cor_rest_request_cancel(p->req);
-        p->r = cor_status_untyped(p->reterr, -COR_ECANCELED, "the client was closed");
+        p->r = cor_status_untyped(p->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
         finish(p);
     }
 }

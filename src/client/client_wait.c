@@ -69,26 +69,19 @@ static void on_list(void *arg, const struct cor_response *response)
     cor_waiter_set(&w->done);
 }
 
-int cor_client_may_wait(const struct cor_client *client, struct cor_status *reterr)
-{
-    if (!cor_loop_is_running(client->runtime->loop))
-        return 0;
-    return cor_status_set(reterr, -COR_EINVAL,
-                          "a call that waits cannot be made inside a callback of its runtime");
-}
-
 int cor_client_send_and_wait(struct cor_client *client, const struct cor_request *req,
                              const struct cor_request_cbs *cbs, void *arg, struct cor_waiter *done,
                              struct cor_status *reterr)
 {
     struct cor_runtime *rt = client->runtime; /* the client may be gone before the wait begins */
-    int r = cor_client_may_wait(client, reterr);
+    int r = cor_runtime_may_wait(rt, reterr);
 
     if (r < 0)
         return r;
     r = cor_client_send(client, req, cbs, arg, NULL);
     if (r < 0)
-        return cor_status_set(reterr, r, "send a request");
+        return cor_status_set(reterr, r,
+                              r == -COR_ECANCELED ? COR_CLIENT_STOPPED : "send a request");
     return cor_runtime_wait(rt, done, COR_WAIT_FOREVER);
 }
 
@@ -107,13 +100,13 @@ int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), voi
                         struct cor_waiter *done, struct cor_status *reterr)
 {
     struct cor_runtime *rt = client->runtime; /* as above */
-    int r = cor_client_may_wait(client, reterr);
+    int r = cor_runtime_may_wait(rt, reterr);
 
     if (r < 0)
         return r;
     r = cor_client_enter(client);
     if (r < 0)
-        return cor_status_set(reterr, r, "begin a call");
+        return cor_status_set(reterr, r, r == -COR_ECANCELED ? COR_CLIENT_STOPPED : "begin a call");
     cor_waiter_init(done);
     cor_runtime_run(rt, begin, arg);
     cor_runtime_wait(rt, done, COR_WAIT_FOREVER);

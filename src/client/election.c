@@ -41,7 +41,7 @@ struct cor_election {
     atomic_bool is_leader;
     pthread_mutex_t lock; /* a leaf; guards the copy of what was last seen, for any thread: */
     char holder[COR_LEADER_IDENTITY_MAX + 1];
-    uint64_t lapses_at_ms; /* of the machine's clock; UINT64_MAX: another leads, or nobody */
+    uint64_t lapses_at_ms; /* by the runtime's clock; UINT64_MAX: another leads, or nobody */
     atomic_bool cancel_asked;
     struct cor_mail cancel, last; /* the second is posted after the first */
     struct cor_waiter over, gone;
@@ -61,7 +61,7 @@ static void on_observed(void *arg)
 static void on_wake_at(void *arg, uint64_t at_ms)
 {
     struct cor_election *e = arg;
-    uint64_t now = cor_clock_mono_ms(cor_clock_real());
+    uint64_t now = cor_clock_mono_ms(e->client->runtime->clock);
     uint64_t delay_ms = at_ms == UINT64_MAX ? UINT64_MAX : at_ms > now ? at_ms - now : 0;
 
     cor_timer_set(&e->timer, delay_ms);
@@ -122,7 +122,7 @@ static void on_cancel_mail(struct cor_mail *mail)
 {
     struct cor_election *e = COR_CONTAINER_OF(mail, struct cor_election, cancel);
 
-    cor_lease_election_cancel(e->kit, 0);
+    cor_lease_election_cancel(e->kit, cor_client_end_left_ms(e->client));
 }
 
 /* On the loop. The election has not started, or has ended. */
@@ -163,6 +163,7 @@ static void election_start(void *arg)
     struct cor_election *e = s->election;
     const struct cor_lease_election_opts opts = {
         .port = &e->client->port.port,
+        .clock = e->client->runtime->clock,
         .ns = cor_strz(e->opts.ns),
         .name = cor_strz(e->opts.name),
         .labels = e->opts.labels,
@@ -201,6 +202,8 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
 
     if (r < 0)
         return cor_status_set(reterr, r, "make an election: %s", cor_sized_text(r));
+    if (atomic_load(&client->is_stopped))
+        return cor_status_set(reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
     e = cor_calloc(1, sizeof(*e));
     if (!e)
         return cor_status_set(reterr, -COR_ENOMEM, "make an election");
@@ -215,7 +218,8 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     e->lapses_at_ms = UINT64_MAX;
     cor_waiter_init(&e->over);
     cor_waiter_init(&e->gone);
-    cor_runtime_run(client->runtime, election_start, &starting);
+    if (cor_runtime_run(client->runtime, election_start, &starting) < 0)
+        starting.r = cor_runtime_may_wait(client->runtime, reterr);
     if (starting.r < 0) {
         cor_runtime_run(client->runtime, election_free_parts, e);
         election_free_rest(e);
@@ -228,7 +232,7 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
 
 void cor_election_cancel(struct cor_election *e)
 {
-    if (!atomic_exchange(&e->cancel_asked, true))
+    if (!cor_runtime_is_forked(e->client->runtime) && !atomic_exchange(&e->cancel_asked, true))
         cor_loop_post_always(e->loop, &e->cancel);
 }
 
@@ -237,12 +241,14 @@ struct cor_election *cor_election_free(struct cor_election *e)
     struct cor_client *client;
     int r;
 
-    if (!e)
+    if (!e || cor_runtime_is_forked(e->client->runtime))
         return NULL;
     client = e->client;
+    assert(!cor_runtime_is_inside(client->runtime) &&
+           "cor_election_free() was called inside a callback");
     cor_election_cancel(e);
     r = cor_runtime_wait(client->runtime, &e->over, COR_WAIT_FOREVER);
-    assert(r == 0); /* inside a callback it would wait for itself */
+    assert(r == 0);
     (void)r;
     cor_loop_post_always(e->loop, &e->last);
     cor_runtime_wait(client->runtime, &e->gone, COR_WAIT_FOREVER);
@@ -268,7 +274,7 @@ size_t cor_election_leader(struct cor_election *e, char *to, size_t cap)
 
 bool cor_election_is_stale(struct cor_election *e, uint64_t tolerance_ms)
 {
-    uint64_t now = cor_clock_mono_ms(cor_clock_real()), at_ms;
+    uint64_t now = cor_clock_mono_ms(e->client->runtime->clock), at_ms;
 
     pthread_mutex_lock(&e->lock);
     at_ms = e->lapses_at_ms;

@@ -5,9 +5,8 @@
  *   any thread                                    the loop
  *   cor_events_record() ── queued ── one mail ──► the sender steps: create or patch through the
  * port cor_events_free() ────── mail ──────────────► shutdown: each queued event is tried once
- *                 waits ◄── `gone` ────────────── nothing is left to send, or LAST_WORDS_MS passed
- *                 ──── run on the loop ─────────► the sender is freed; a request under way is
- * cancelled
+ *                 waits ◄── `gone` ────────────── nothing is left to send, or the time of the end
+ * is over ──── run on the loop ─────────► the sender is freed; a request under way is cancelled
  *
  * A timer that is always set can be moved without memory, so nothing fails after the start.
  * Thread: the loop, but for the public functions. */
@@ -27,7 +26,6 @@
 #include "kit/events/event_sender.h"
 #include "loop/timer.h"
 
-#define LAST_WORDS_MS 10000
 /* Of a request, where the client has no timeout: the events behind it wait. */
 #define REQUEST_MS   30000
 #define INSTANCE_MAX 128
@@ -60,7 +58,7 @@ static void on_given_up(void *arg, const struct cor_event *event, int r)
 static void on_wake_at(void *arg, uint64_t at_ms)
 {
     struct cor_events *ev = arg;
-    uint64_t now = cor_clock_mono_ms(cor_clock_real());
+    uint64_t now = cor_clock_mono_ms(ev->client->runtime->clock);
 
     cor_timer_set(&ev->timer, at_ms > now ? at_ms - now : 0);
 }
@@ -107,7 +105,7 @@ static void on_close_mail(struct cor_mail *mail)
 {
     struct cor_events *ev = COR_CONTAINER_OF(mail, struct cor_events, close);
 
-    cor_timer_set(&ev->last_words, LAST_WORDS_MS);
+    cor_timer_set(&ev->last_words, cor_client_end_left_ms(ev->client));
     cor_event_sender_shutdown(ev->sender);
 }
 
@@ -155,6 +153,7 @@ static void events_start(void *arg)
     char instance[INSTANCE_MAX + 1];
     const struct cor_event_sender_opts opts = {
         .port = &ev->client->port.port,
+        .clock = ev->client->runtime->clock,
         .timeout_ms = timeout_ms > 0 ? timeout_ms : REQUEST_MS,
         .component = cor_strz(ev->opts.component),
         .host = cor_strz(ev->opts.host),
@@ -184,6 +183,8 @@ int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts
 
     if (r < 0)
         return r;
+    if (atomic_load(&client->is_stopped))
+        return -COR_ECANCELED;
     ev = cor_calloc(1, sizeof(*ev));
     if (!ev)
         return -COR_ENOMEM;
@@ -196,7 +197,8 @@ int cor_events_new(struct cor_client *client, const struct cor_events_opts *opts
     cor_waiter_init(&ev->gone);
     cor_timer_init(&ev->timer, ev->loop, on_timer);
     cor_timer_init(&ev->last_words, ev->loop, on_last_words_over);
-    cor_runtime_run(client->runtime, events_start, &starting);
+    if (cor_runtime_run(client->runtime, events_start, &starting) < 0)
+        starting.r = -COR_EINVAL;
     if (starting.r < 0) {
         events_free_rest(ev);
         return starting.r;
@@ -211,12 +213,14 @@ struct cor_events *cor_events_free(struct cor_events *ev)
     struct cor_client *client;
     int r;
 
-    if (!ev)
+    if (!ev || cor_runtime_is_forked(ev->client->runtime))
         return NULL;
     client = ev->client;
+    assert(!cor_runtime_is_inside(client->runtime) &&
+           "cor_events_free() was called inside a callback");
     cor_loop_post_always(ev->loop, &ev->close);
     r = cor_runtime_wait(client->runtime, &ev->gone, COR_WAIT_FOREVER);
-    assert(r == 0); /* inside a callback it would wait for itself */
+    assert(r == 0);
     (void)r;
     events_free_rest(ev);
     atomic_fetch_sub(&client->nusers, 1);
@@ -229,6 +233,8 @@ static int record(struct cor_events *ev, const struct cor_event_told *told, cons
     struct cor_event_told whole = *told;
     char message[COR_EVENT_MESSAGE_MAX + 1];
 
+    if (cor_runtime_is_forked(ev->client->runtime))
+        return -COR_EINVAL;
     vsnprintf(message, sizeof(message), fmt, args);
     whole.message = message;
     return cor_event_sender_record(ev->sender, &whole);

@@ -437,7 +437,7 @@ struct cor_discovery *cor_discovery_free(struct cor_discovery *d)
     d->is_closing = true;
     cor_timer_cancel(&d->soon);
     forget(d);
-    cor_status_untyped(&d->why, -COR_ECANCELED, "the client was closed");
+    cor_status_untyped(&d->why, -COR_ECANCELED, "the client was stopped");
     while ((waiter = next_waiter(d)))
         answer(waiter, NULL, &d->why);
     cor_status_deinit(&d->why);

@@ -132,11 +132,11 @@ static int wait_in_turns(struct cor_informer *inf, const struct cor_str *version
 
 int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeout_ms)
 {
-    const struct cor_loop *loop = inf->set->runtime->loop;
+    int r = cor_runtime_may_wait(inf->set->runtime, NULL);
 
-    if (cor_loop_is_running(loop))
-        return -COR_EINVAL;
-    if (cor_loop_is_current(loop))
+    if (r < 0)
+        return r;
+    if (cor_loop_is_current(inf->set->runtime->loop))
         return wait_in_turns(inf, NULL, timeout_ms);
     return cor_shared_informer_wait_synced(inf->shared, timeout_ms);
 }
@@ -144,11 +144,11 @@ int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeout_ms)
 int cor_informer_wait_for_version(struct cor_informer *inf, struct cor_str version,
                                   uint64_t timeout_ms)
 {
-    const struct cor_loop *loop = inf->set->runtime->loop;
+    int r = cor_runtime_may_wait(inf->set->runtime, NULL);
 
-    if (cor_loop_is_running(loop))
-        return -COR_EINVAL;
-    if (cor_loop_is_current(loop))
+    if (r < 0)
+        return r;
+    if (cor_loop_is_current(inf->set->runtime->loop))
         return wait_in_turns(inf, &version, timeout_ms);
     return cor_shared_informer_wait_rv(inf->shared, version, timeout_ms);
 }

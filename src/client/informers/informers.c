@@ -146,27 +146,45 @@ static int make_factory(struct cor_informers *set)
     return cor_informer_factory_new(&opts, &set->factory);
 }
 
+static void stop_all(void *arg);
+
+static void on_client_stop(struct cor_client_hook *hook)
+{
+    stop_all(COR_CONTAINER_OF(hook, struct cor_informers, hook));
+}
+
 struct starting {
     struct cor_informers *set;
     int r;
 };
 
-static void start_looking(void *arg)
+/* On the loop. */
+static void join_client(void *arg)
 {
     struct starting *s = arg;
+    struct cor_informers *set = s->set;
 
-    s->r = cor_timer_set(&s->set->look, COR_MUTATION_PERIOD_MS);
+    if (set->opts.on_mutation)
+        s->r = cor_timer_set(&set->look, COR_MUTATION_PERIOD_MS);
+    if (s->r < 0)
+        return;
+    s->r = cor_client_hook_add(set->client, &set->hook);
+    if (s->r < 0)
+        cor_timer_cancel(&set->look);
 }
 
-static int make_look(struct cor_informers *set)
+/* 0, -COR_ENOMEM, -COR_ECANCELED (the client was stopped), -COR_EINVAL (in a forked child). */
+static int informers_begin(struct cor_informers *set)
 {
     struct starting s = {.set = set};
+    int r = make_factory(set);
 
     cor_timer_init(&set->look, set->runtime->loop, on_look);
     cor_timer_init(&set->retry, set->runtime->loop, on_retry);
-    if (set->opts.on_mutation)
-        cor_runtime_run(set->runtime, start_looking, &s);
-    return s.r;
+    set->hook.on_stop = on_client_stop;
+    if (r == 0)
+        r = cor_runtime_run(set->runtime, join_client, &s);
+    return r < 0 ? r : s.r;
 }
 
 int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
@@ -184,10 +202,11 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
     set->opts = o;
     set->client = client;
     set->runtime = client->runtime;
-    if (make_factory(set) < 0 || make_look(set) < 0) {
+    r = informers_begin(set);
+    if (r < 0) {
         cor_informer_factory_free(set->factory);
         cor_free(set);
-        return -COR_ENOMEM;
+        return r;
     }
     cor_dlist_init(&set->informers);
     cor_dlist_init(&set->handlers);
@@ -227,6 +246,7 @@ static void begin_closing(void *arg)
     struct cor_informers *set = arg;
 
     set->is_closing = true;
+    cor_client_hook_remove(&set->hook);
     stop_all(set);
     if (!atomic_load(&set->work_is_posted))
         finish_closing(set);
@@ -236,9 +256,10 @@ struct cor_informers *cor_informers_free(struct cor_informers *set)
 {
     int r;
 
-    if (!set)
+    if (!set || cor_runtime_is_forked(set->runtime))
         return NULL;
-    assert(!cor_loop_is_running(set->runtime->loop));
+    assert(!cor_runtime_is_inside(set->runtime) && !cor_runtime_is_in_handler(set->runtime) &&
+           "cor_informers_free() was called inside a callback or a handler");
     cor_informers_remove_handlers(set);
     cor_runtime_run(set->runtime, begin_closing, set);
     r = cor_runtime_wait(set->runtime, &set->closed, COR_WAIT_FOREVER);
@@ -337,7 +358,8 @@ int cor_informers_for_resource(struct cor_informers *set, const struct cor_infor
         return cor_status_set(reterr, r, "make an informer: %s", cor_sized_text(r));
     if (is_empty(o.resource.version) || is_empty(o.resource.plural))
         return cor_status_set(reterr, -COR_EINVAL, "an informer needs a version and a resource");
-    cor_runtime_run(set->runtime, get_informer, &g);
+    if (cor_runtime_run(set->runtime, get_informer, &g) < 0)
+        return cor_runtime_may_wait(set->runtime, reterr);
     if (g.r < 0)
         return cor_status_set(reterr, g.r, "make an informer of %s", o.resource.plural);
     *ret_informer = g.informer;
@@ -374,9 +396,10 @@ int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
 {
     struct cor_loop *loop = set->runtime->loop;
     bool synced;
+    int r = cor_runtime_may_wait(set->runtime, NULL);
 
-    if (cor_loop_is_running(loop))
-        return -COR_EINVAL;
+    if (r < 0)
+        return r;
     if (cor_loop_is_current(loop)) {
         cor_loop_run_until(loop, is_synced_or_stopped, set, timeout_ms);
         synced = all_synced(set);
@@ -432,10 +455,10 @@ int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
                                 void *arg)
 {
     struct gathering g = {.set = set};
-    int r;
+    int r = cor_runtime_may_wait(set->runtime, NULL);
 
-    if (cor_loop_is_running(set->runtime->loop))
-        return -COR_EINVAL;
+    if (r < 0)
+        return r;
     cor_runtime_run(set->runtime, gather, &g);
     if (g.r < 0)
         return g.r;

@@ -22,7 +22,8 @@ struct cor_informers {
     struct cor_timer retry;               /* of changes that were refused; where that is wanted */
     atomic_bool work_is_posted;
     atomic_bool is_stopped;
-    bool is_closing; /* the loop's */
+    struct cor_client_hook hook; /* the loop's */
+    bool is_closing;             /* the loop's */
     struct cor_waiter closed;
 
     pthread_mutex_t lock; /* a leaf; of the handlers of all informers: */

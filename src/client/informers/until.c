@@ -16,6 +16,11 @@ struct until {
     bool is_deaf; /* to what a cache tells: the precondition has decided */
     struct cor_waiter done;
     struct cor_status failure; /* of a cache: its last */
+    /* Of a cache: */
+    struct cor_client *client;
+    struct cor_client_hook hook; /* the loop's */
+    int join_r;                  /* what came of adding the hook */
+    atomic_bool is_stopped;      /* the client was */
 };
 
 static void take_error(struct until *u, const struct cor_status *error)
@@ -161,6 +166,28 @@ static int look_first(const struct until *u, const struct cor_sync_until_opts *o
     return r;
 }
 
+static void on_client_stop(struct cor_client_hook *hook)
+{
+    struct until *u = COR_CONTAINER_OF(hook, struct until, hook);
+
+    atomic_store(&u->is_stopped, true);
+    cor_waiter_set(&u->done);
+}
+
+/* Both on the loop. */
+static void until_join_client(void *arg)
+{
+    struct until *u = arg;
+
+    u->hook.on_stop = on_client_stop;
+    u->join_r = cor_client_hook_add(u->client, &u->hook);
+}
+
+static void until_leave_client(void *arg)
+{
+    cor_client_hook_remove(&((struct until *)arg)->hook);
+}
+
 static int follow(struct until *u, const struct cor_sync_until_opts *opts,
                   struct cor_informers *set)
 {
@@ -183,25 +210,33 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
         r = look_first(u, opts, informer, end_ms);
     u->is_deaf = r != 0;
     cor_handler_release(handler);
-    return r != 0 ? r : cor_runtime_wait(set->runtime, &u->done, left_ms(end_ms));
+    if (r == 0)
+        r = cor_runtime_run(set->runtime, until_join_client, u);
+    if (r != 0)
+        return r;
+    if (u->join_r < 0)
+        return cor_status_set(u->reterr, u->join_r, COR_CLIENT_STOPPED);
+    r = cor_runtime_wait(set->runtime, &u->done, left_ms(end_ms));
+    cor_runtime_run(set->runtime, until_leave_client, u);
+    if (atomic_load(&u->is_stopped))
+        return cor_status_set(u->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
+    return r;
 }
 
 /* Its cache has a handler, for which a thread of the pool must be left, also to end it. */
 static int may_sync(const struct cor_client *client, struct cor_status *reterr)
 {
-    const struct cor_handler_pool *pool = client->runtime->pool;
-
-    if (pool && cor_handler_pool_is_current(pool))
+    if (cor_runtime_is_in_handler(client->runtime))
         return cor_status_set(reterr, -COR_EINVAL,
                               "a wait for a cache cannot be made inside a handler of its runtime");
-    return cor_client_may_wait(client, reterr);
+    return cor_runtime_may_wait(client->runtime, reterr);
 }
 
 int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until_opts *opts,
                           struct cor_object **ret_object, struct cor_status *reterr)
 {
     struct cor_sync_until_opts o;
-    struct until u = {.reterr = reterr};
+    struct until u = {.reterr = reterr, .client = client};
     const struct cor_informers_opts of_set = {COR_INFORMERS_OPTS, .on_watch_error = on_failure,
                                               .arg = &u};
     struct cor_informers *set = NULL;
@@ -222,7 +257,7 @@ int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until
     cor_waiter_init(&u.done);
     r = cor_informers_new(client, &of_set, &set);
     if (r < 0)
-        cor_status_set(reterr, r, "make a cache");
+        cor_status_set(reterr, r, r == -COR_ECANCELED ? COR_CLIENT_STOPPED : "make a cache");
     else
         r = follow(&u, &o, set);
     cor_informers_free(set); /* what follows is this thread's alone */

@@ -2,12 +2,14 @@
 
 #include <assert.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
 #include "client/runtime/runtime_int.h"
+#include "meta/status.h"
 
 /* Other threads' mail; what it asks for is bounded where it is taken. */
 #define MAIL_MAX     (1u << 16)
@@ -134,6 +136,7 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
     if (!rt)
         return -COR_ENOMEM;
     rt->kind = o.kind;
+    rt->pid = getpid();
     rt->resolve = o.resolve;
     rt->resolve_arg = o.resolve_arg;
     atomic_init(&rt->nusers, 0);
@@ -154,10 +157,11 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
 
 struct cor_runtime *cor_runtime_free(struct cor_runtime *rt)
 {
-    if (!rt)
+    if (!rt || cor_runtime_is_forked(rt))
         return NULL;
-    assert(atomic_load(&rt->nusers) == 0);
-    assert(!cor_loop_is_running(rt->loop));
+    assert(!cor_runtime_is_inside(rt) && !cor_runtime_is_in_handler(rt) &&
+           "cor_runtime_free() was called inside a callback or a handler");
+    assert(atomic_load(&rt->nusers) == 0 && "a client of the runtime was not freed");
     if (rt->kind == COR_RUNTIME_THREADS) {
         cor_loop_stop(rt->loop);
         free_pool(rt);
@@ -175,7 +179,8 @@ int cor_runtime_pump(struct cor_runtime *rt)
 {
     if (!rt->pump)
         return -COR_ENOTSUP;
-    if (!cor_loop_is_current(rt->loop) || cor_loop_is_running(rt->loop))
+    if (cor_runtime_is_forked(rt) || !cor_loop_is_current(rt->loop) ||
+        cor_loop_is_running(rt->loop))
         return -COR_EINVAL;
     cor_pump_run(rt->pump);
     return 0;
@@ -191,8 +196,36 @@ void cor_runtime_leave(struct cor_runtime *rt)
     atomic_fetch_sub(&rt->nusers, 1);
 }
 
+bool cor_runtime_is_inside(const struct cor_runtime *rt)
+{
+    return cor_loop_is_running(rt->loop);
+}
+
+bool cor_runtime_is_in_handler(const struct cor_runtime *rt)
+{
+    return rt->pool && cor_handler_pool_is_current(rt->pool);
+}
+
+bool cor_runtime_is_forked(const struct cor_runtime *rt)
+{
+    return getpid() != rt->pid;
+}
+
+int cor_runtime_may_wait(const struct cor_runtime *rt, struct cor_status *reterr)
+{
+    if (cor_runtime_is_forked(rt))
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "the runtime was made before fork(): this process needs its own");
+    if (cor_runtime_is_inside(rt))
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "a call that waits cannot be made inside a callback of its runtime");
+    return 0;
+}
+
 int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms)
 {
+    if (cor_runtime_is_forked(rt))
+        return -COR_EINVAL;
     return cor_waiter_wait(w, rt->loop, rt->pump, timeout_ms);
 }
 
@@ -212,18 +245,21 @@ static void on_errand(struct cor_mail *mail)
 }
 
 /* The loop's own thread may touch it between turns; the pump then looks at it again. */
-void cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
+int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
 {
     struct errand e = {.mail.on_mail = on_errand, .fn = fn, .arg = arg};
 
+    if (cor_runtime_is_forked(rt))
+        return -COR_EINVAL;
     if (cor_loop_is_current(rt->loop)) {
         fn(arg);
         if (rt->pump && !cor_loop_is_running(rt->loop))
             cor_pump_rearm(rt->pump);
-        return;
+        return 0;
     }
     cor_waiter_init(&e.done);
     cor_loop_post_always(rt->loop, &e.mail);
     cor_runtime_wait(rt, &e.done, COR_WAIT_FOREVER);
     cor_waiter_deinit(&e.done);
+    return 0;
 }

@@ -3,10 +3,13 @@
 #define COR_CLIENT_RUNTIME_INT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 #include "client/runtime/handler_pool.h"
 #include "client/runtime/waiter.h"
 #include "coracle/runtime.h"
+#include "coracle/status.h"
 #include "loop/loop.h"
 #include "loop/pump.h"
 #include "loop/timer.h"
@@ -24,17 +27,32 @@ struct cor_runtime {
     cor_resolve_fn resolve;
     void *resolve_arg;
     atomic_size_t nusers; /* clients and informers; none is left when it is freed */
+    pid_t pid;            /* of the process that made it: a forked child has none of its threads */
 };
+
+/* Is this the I/O thread inside a callback, or the pump's thread inside the pump? Any thread. */
+bool cor_runtime_is_inside(const struct cor_runtime *rt);
+
+/* Is this a thread of the pool, and so inside a handler? Any thread. */
+bool cor_runtime_is_in_handler(const struct cor_runtime *rt);
+
+/* Is this process a child that was forked after the runtime was made? The runtime's threads do not
+ * exist here, its locks may be held for ever, and its descriptors are shared with the parent. */
+bool cor_runtime_is_forked(const struct cor_runtime *rt);
+
+/* 0; or -COR_EINVAL: a call that waits would wait for itself (inside a callback) or for ever (in a
+ * forked child). */
+int cor_runtime_may_wait(const struct cor_runtime *rt, struct cor_status *reterr);
 
 /* Whoever is made on the runtime says so, and says when its memory is gone. Any thread. */
 void cor_runtime_enter(struct cor_runtime *rt);
 void cor_runtime_leave(struct cor_runtime *rt);
 
-/* See cor_waiter_wait(). */
+/* See cor_waiter_wait(); -COR_EINVAL in a forked child, too. */
 int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms);
 
 /* Runs `fn(arg)` on the loop's thread and returns when it has returned: at once when this is that
- * thread, else from a turn. */
-void cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
+ * thread, else from a turn. 0; or -COR_EINVAL in a forked child, where nothing is run. */
+int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
 
 #endif

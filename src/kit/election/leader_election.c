@@ -384,10 +384,6 @@ void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us,
     enter(l, now_ms, wall_us);
     if (release_max_ms > 0 && release_max_ms < l->release_ms)
         l->release_ms = release_max_ms;
-    if (l->state == IDLE || l->state == ACQUIRING || l->state == RENEWING) {
+    if (l->state == IDLE || l->state == ACQUIRING || l->state == RENEWING)
         leave(l);
-    } else if (l->state == RELEASING && l->now_ms + l->release_ms < l->deadline_ms) {
-        l->deadline_ms = l->now_ms + l->release_ms;
-        set_wake(l);
-    }
 }

@@ -86,9 +86,8 @@ void cor_leader_written(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, 
 void cor_leader_tick(struct cor_leader *l, uint64_t now_ms, int64_t wall_us);
 
 /* Ends the election. A leader that releases on cancel gives the lock back first, which may take
- * `release_max_ms` (0: the renew deadline). on_stopped is called when all of it is done. Calling
- * this again during the release can only shorten the time. Work that the lock guards must have
- * ended before this call. */
+ * `release_max_ms` (0: the renew deadline). on_stopped is called when all of it is done. Work
+ * that the lock guards must have ended before this call. A second call does nothing. */
 void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us,
                        uint64_t release_max_ms);
 

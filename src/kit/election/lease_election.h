@@ -55,8 +55,8 @@ void cor_lease_election_start(struct cor_lease_election *e); /* once */
 void cor_lease_election_tick(struct cor_lease_election *e);
 
 /* Ends the election; on_stopped is called when it has ended. A leader with release_on_cancel gives
- * the Lease back first, for at most `release_max_ms` (0: the renew deadline). Calling this again
- * can only shorten that time. */
+ * the Lease back first, for at most `release_max_ms` (0: the renew deadline). A second call
+ * does nothing. */
 void cor_lease_election_cancel(struct cor_lease_election *e, uint64_t release_max_ms);
 
 bool cor_lease_election_is_over(const struct cor_lease_election *e);

@@ -192,22 +192,6 @@ TEST(lease_election, the_release_takes_no_longer_than_it_may)
     end(&c);
 }
 
-TEST(lease_election, a_second_cancel_shortens_the_release)
-{
-    struct candidate c;
-
-    lead(&c);
-    cor_lease_election_cancel(c.e, 0);
-    scripted_run(&c.sp, 1000);
-    cor_lease_election_cancel(c.e, 200);
-    cor_lease_election_cancel(c.e, 5000); /* longer is not possible any more */
-    scripted_run(&c.sp, 199);
-    assert_string_equal(c.said, "");
-    scripted_run(&c.sp, 1);
-    assert_string_equal(c.said, "stopped ");
-    end(&c);
-}
-
 TEST(lease_election, a_lease_that_cannot_be_read_is_an_error)
 {
     struct candidate c;
