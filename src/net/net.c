@@ -87,13 +87,15 @@ static void on_before_poll(uv_prepare_t *prepare)
     cor_net_flush(net);
     if (cor_dlist_empty(&net->wakes)) {
         uv_idle_stop(&net->busy);
-        return;
+    } else {
+        uv_idle_start(&net->busy, on_busy);
+        cor_dlist_init(&batch);
+        cor_dlist_splice(&batch, &net->wakes);
+        while ((link = cor_dlist_pop(&batch)))
+            call_back(COR_CONTAINER_OF(link, struct cor_stream, wake_link));
     }
-    uv_idle_start(&net->busy, on_busy);
-    cor_dlist_init(&batch);
-    cor_dlist_splice(&batch, &net->wakes);
-    while ((link = cor_dlist_pop(&batch)))
-        call_back(COR_CONTAINER_OF(link, struct cor_stream, wake_link));
+    cor_handshakes_call(net);
+    net->turn++;
 }
 
 static void free_net(struct cor_net *net)
@@ -126,6 +128,7 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net)
     net->loop = loop;
     cor_dlist_init(&net->dirty);
     cor_dlist_init(&net->wakes);
+    cor_handshakes_init(&net->handshakes);
     uv_prepare_init(cor_loop_uv(loop), &net->before_poll);
     uv_idle_init(cor_loop_uv(loop), &net->busy);
     net->before_poll.data = net->busy.data = net;
@@ -156,6 +159,11 @@ void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg)
     net->nclosing = 2;
     uv_close((uv_handle_t *)&net->before_poll, on_handle_closed);
     uv_close((uv_handle_t *)&net->busy, on_handle_closed);
+}
+
+uint64_t cor_net_turn(const struct cor_net *net)
+{
+    return net->turn;
 }
 
 struct cor_loop *cor_net_loop(const struct cor_net *net)

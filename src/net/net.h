@@ -4,6 +4,8 @@
 #ifndef COR_NET_NET_H
 #define COR_NET_NET_H
 
+#include <stdint.h>
+
 struct cor_loop;
 struct cor_net;
 
@@ -15,5 +17,9 @@ int cor_net_open(struct cor_loop *loop, struct cor_net **ret_net);
 void cor_net_close(struct cor_net *net, void (*on_closed)(void *arg), void *arg);
 
 struct cor_loop *cor_net_loop(const struct cor_net *net);
+
+/* The number of the loop's present turn: what is read from sockets and the callbacks that follow
+ * from it before the next sleep. For those who do a bounded part of their work in each turn. */
+uint64_t cor_net_turn(const struct cor_net *net);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/ref.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "net/handshakes.h"
 #include "net/net.h"
 #include "net/stream.h"
 
@@ -42,6 +43,8 @@ struct cor_net {
     size_t cipher_n;
     struct cor_block *free_blocks;
     size_t nfree, nused;
+    struct cor_handshakes handshakes;
+    uint64_t turn;   /* of the loop */
     size_t nfresh;   /* blocks taken since the last flush */
     size_t nhandles; /* streams and listeners that are open */
     int nclosing;
@@ -94,6 +97,8 @@ struct cor_stream {
     int why;
     const char *error; /* what the system or OpenSSL say of a failure; static text */
     struct cor_dlist dirty_link, wake_link;
+    struct cor_dlist shake_link;      /* in net->handshakes, while it waits */
+    bool shake_is_called;             /* it may read once */
     struct cor_block *out, *out_last; /* not encrypted yet */
     size_t out_n;                     /* their bytes */
     size_t in_flight;                 /* bytes that libuv has */
@@ -115,6 +120,9 @@ struct cor_stream {
 /* No more input: on_end(why) comes at the end of the turn, unless one is due or past. why < 0: no
  * more output either. */
 void cor_stream_over(struct cor_stream *s, int why);
+
+/* Reads the socket again after cor_handshakes_wait(), unless its user has stopped reading. */
+void cor_stream_read_again(struct cor_stream *s);
 
 /* Sends or queues `bytes`, in order. */
 void cor_stream_send(struct cor_stream *s, struct cor_str bytes);

@@ -42,6 +42,7 @@ void cor_stream_over(struct cor_stream *s, int why)
     if (s->state >= COR_STREAM_ENDED)
         return;
     cor_stream_read_stop(s);
+    cor_handshakes_leave(s);
     s->state = COR_STREAM_ENDED;
     s->why = why;
     s->end_is_due = true;
@@ -57,15 +58,19 @@ void cor_stream_fail(struct cor_stream *s, int why)
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct cor_stream *s = handle->data;
+    bool must_wait =
+        s->state == COR_STREAM_HANDSHAKE && s->tls->is_server && !cor_handshakes_may_read(s);
 
-    *buf = uv_buf_init(s->net->in, COR_IN_BYTES);
+    *buf = uv_buf_init(s->net->in, must_wait ? 0 : COR_IN_BYTES);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct cor_stream *s = stream->data;
 
-    if (n < 0)
+    if (n == UV_ENOBUFS)
+        cor_handshakes_wait(s);
+    else if (n < 0)
         cor_stream_over(s, n == UV_EOF && !s->ssl ? 0 : -COR_EIO);
     else if (n > 0 && s->ssl)
         cor_tls_session_input(s, cor_str(buf->base, (size_t)n));
@@ -80,13 +85,18 @@ void cor_stream_read_stop(struct cor_stream *s)
     s->is_reading = false;
 }
 
+void cor_stream_read_again(struct cor_stream *s)
+{
+    if (s->is_reading && uv_read_start(&s->uv.stream, on_alloc, on_read) < 0)
+        cor_stream_over(s, -COR_EIO);
+}
+
 void cor_stream_read_start(struct cor_stream *s)
 {
     if (s->is_reading || s->state == COR_STREAM_CONNECTING || s->state >= COR_STREAM_ENDED)
         return;
     s->is_reading = true;
-    if (uv_read_start(&s->uv.stream, on_alloc, on_read) < 0)
-        cor_stream_over(s, -COR_EIO);
+    cor_stream_read_again(s);
 }
 
 static void on_stall(struct cor_timer *timer)
@@ -107,6 +117,7 @@ static struct cor_stream *new_stream(struct cor_net *net, const struct cor_strea
     s->stall_ms = opts->stall_ms;
     cor_dlist_init(&s->dirty_link);
     cor_dlist_init(&s->wake_link);
+    cor_dlist_init(&s->shake_link);
     cor_timer_init(&s->stall, net->loop, on_stall);
     if (opts->tls) {
         s->tls = cor_tls_ref(opts->tls);
@@ -361,6 +372,7 @@ void cor_stream_close(struct cor_stream *s, void (*on_closed)(void *arg), void *
     s->is_failed = true;
     drop_output(s);
     cor_dlist_remove(&s->wake_link);
+    cor_handshakes_leave(s);
     cor_timer_cancel(&s->stall);
     s->on_closed = on_closed;
     s->closed_arg = arg;

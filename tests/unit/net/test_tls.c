@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -404,6 +405,151 @@ TEST(tls, one_read_brings_no_more_than_was_promised)
 }
 
 /* Asking for its password would stop the whole program at a terminal. */
+/* Connections whose first flight has come and that never go on, as one address can make by the
+ * thousand, and one client from another address. */
+#define FLOOD 120
+
+struct flood {
+    struct cor_net *net;
+    struct cor_stream_opts opts;
+    struct end ends[FLOOD + 1];
+    size_t nends, most_steps;
+    struct end client;
+};
+
+static void flood_on_accept(int fd, void *arg)
+{
+    struct flood *f = arg;
+    struct end *end = &f->ends[f->nends++];
+
+    f->opts.arg = end;
+    assert_int_equal(cor_stream_open(f->net, fd, &f->opts, &end->stream), 0);
+}
+
+static int connect_from(const char *address, uint16_t port)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET}, to = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(inet_pton(AF_INET, address, &from.sin_addr), 1);
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+/* What a client says first. */
+static size_t client_hello(struct cor_tls *tls, char *out, int max)
+{
+    SSL *ssl = SSL_new(tls->ctx);
+    BIO *wire = BIO_new(BIO_s_mem());
+    int n;
+
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), wire);
+    SSL_set_connect_state(ssl);
+    SSL_do_handshake(ssl);
+    n = BIO_read(wire, out, max);
+    assert_true(n > 0);
+    SSL_free(ssl);
+    return (size_t)n;
+}
+
+static size_t nbegun(const struct flood *f)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->nends; i++)
+        n += f->ends[i].stream && SSL_get_state(f->ends[i].stream->ssl) != TLS_ST_BEFORE;
+    return n;
+}
+
+/* Asked once per turn. */
+static bool flood_client_is_open(void *arg)
+{
+    struct flood *f = arg;
+
+    if (f->net->handshakes.nsteps > f->most_steps)
+        f->most_steps = f->net->handshakes.nsteps;
+    return f->client.is_open;
+}
+
+static bool flood_has_begun(void *arg)
+{
+    return nbegun(arg) == FLOOD;
+}
+
+static void flood_close(struct end *end)
+{
+    if (end->stream)
+        cor_stream_close(end->stream, on_end_closed, end);
+    end->stream = NULL;
+}
+
+static bool flood_is_closed(void *arg)
+{
+    struct flood *f = arg;
+
+    for (size_t i = 0; i < f->nends; i++) {
+        if (!f->ends[i].is_closed)
+            return false;
+    }
+    return f->client.is_closed;
+}
+
+TEST(tls, handshakes_of_one_address_take_turns_with_those_of_others)
+{
+    static struct flood f;
+    struct identities ids;
+    struct cor_tls *server, *client;
+    struct pair p;
+    struct cor_stream_opts opts = {
+        .cbs = &end_cbs, .arg = &f.client, .out_max = 10000, .server_name = "localhost"};
+    char hello[4096];
+    int fds[FLOOD];
+    size_t n;
+
+    f = (struct flood){0};
+    identities_init(&ids);
+    server = make(COR_TLS_SERVER, &ids.server, NULL, NULL, 0);
+    client = make(COR_TLS_CLIENT, NULL, &ids.ca, NULL, 0);
+    opts.tls = client;
+    pair_init(&p);
+    f.net = p.net;
+    p.net->handshakes.key = 1; /* with it the two addresses do not share a queue */
+    f.opts = (struct cor_stream_opts){.cbs = &end_cbs, .out_max = 100000, .tls = server};
+    assert_int_equal(cor_listener_open(p.net, "127.0.0.1", 0, flood_on_accept, &f, &p.listener), 0);
+    n = client_hello(client, hello, sizeof(hello));
+    for (size_t i = 0; i < FLOOD; i++) {
+        fds[i] = connect_from("127.0.0.1", cor_listener_port(p.listener));
+        assert_int_equal(write(fds[i], hello, n), n);
+    }
+    assert_int_equal(cor_stream_open(p.net,
+                                     connect_from("127.0.0.2", cor_listener_port(p.listener)),
+                                     &opts, &f.client.stream),
+                     0);
+    assert_true(cor_loop_run_until(p.loop, flood_client_is_open, &f, PATIENCE_MS));
+    /* It has not waited for those who came before it. */
+    assert_int_equal(f.nends, FLOOD + 1);
+    assert_in_range(nbegun(&f), 2, FLOOD * 3 / 4);
+    assert_int_equal(f.most_steps, COR_HANDSHAKE_STEPS);
+    /* The others are served too, unless they go away. */
+    assert_true(p.net->handshakes.nwaiting > 0);
+    flood_close(&f.ends[FLOOD - 1]);
+    assert_true(cor_loop_run_until(p.loop, flood_has_begun, &f, PATIENCE_MS));
+    assert_int_equal(p.net->handshakes.nwaiting, 0);
+    for (size_t i = 0; i < FLOOD; i++)
+        close(fds[i]);
+    for (size_t i = 0; i < f.nends; i++)
+        flood_close(&f.ends[i]);
+    flood_close(&f.client);
+    assert_true(cor_loop_run_until(p.loop, flood_is_closed, &f, PATIENCE_MS));
+    pair_deinit(&p);
+    cor_tls_unref(server);
+    cor_tls_unref(client);
+    identities_deinit(&ids);
+}
+
 TEST(tls, a_locked_key_is_refused_without_asking)
 {
     struct cor_tls_opts opts = {
