@@ -282,6 +282,7 @@ static struct cor_conn *new_conn(struct cor_http_worker *w)
     cor_timer_init(&c->timer, w->loop, on_timer);
     cor_buf_init(&c->pending, COR_HTTP_PENDING_MAX + COR_STREAM_READ_MAX);
     cor_dlist_init(&c->exchanges);
+    cor_dlist_init(&c->ready);
     cor_dlist_init(&c->unknown_link);
     return c;
 }

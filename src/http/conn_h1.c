@@ -314,7 +314,7 @@ static void wait_for_answer(struct cor_conn *c)
 }
 
 /* The request is whole, and accepted. */
-static void cor_cacher_dispatch(struct cor_conn *c)
+static void dispatch_request(struct cor_conn *c)
 {
     c->state = COR_CONN_RESPONDING;
     if (c->worker->is_draining)
@@ -379,7 +379,7 @@ static void feed(struct cor_conn *c, struct cor_str bytes)
     if (c->is_skipping)
         end_skipping(c);
     else if (c->resp.state == COR_RESPONSE_ACCEPTED || show_head(c))
-        cor_cacher_dispatch(c);
+        dispatch_request(c);
     if (c->state == COR_CONN_RESPONDING)
         wait_for_answer(c);
     keep_rest(c, bytes);

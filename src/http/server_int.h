@@ -149,7 +149,7 @@ struct cor_conn {
     bool peer_ended;
     uint64_t begun_ms; /* accepted, or first byte of the head; 0: between requests */
     struct cor_timer timer;
-    struct cor_buf pending; /* HTTP/1.1: input that waits; before: what may become a preface */
+    struct cor_buf pending; /* input that waits; before: what may become a preface */
 
     /* What it holds is charged to its share; here what belongs to no response. */
     struct cor_budget_share share;
@@ -173,9 +173,14 @@ struct cor_conn {
 
     /* HTTP/2 */
     struct cor_dlist exchanges;
+    struct cor_dlist ready; /* those whose requests are whole and wait for a later turn */
     size_t nexchanges;
-    size_t nrefused; /* streams, while it has not authenticated */
-    bool is_leaving; /* GOAWAY has been said */
+    uint64_t turn;         /* of the loop, in which the next three are counted */
+    size_t nbegun;         /* heads that were shown */
+    size_t nrun;           /* requests that the handler was given */
+    uint64_t ran_since_us; /* when the second of them began */
+    size_t nrefused;       /* streams, while it has not authenticated */
+    bool is_leaving;       /* GOAWAY has been said */
 };
 
 /* conn.c. The descriptor is the connection's; a failure closes it. When there are too many

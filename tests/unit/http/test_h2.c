@@ -2,6 +2,8 @@
  * have is in the other files. */
 #include "test.h"
 
+#include "base/clock.h"
+#include "http/server_int.h"
 #include "http_fixture.h"
 #include "identities.h"
 
@@ -20,6 +22,104 @@ static void part_h2(struct http *h, struct client *cl)
 static bool client_has_hundred(void *arg)
 {
     return ((struct client *)arg)->nresponses == 100;
+}
+
+/* Many requests that come in one read, and how many of them the handler gets in one turn. */
+static struct {
+    struct cor_net *net; /* of the server */
+    uint64_t turn;
+    size_t in_turn, most, total;
+    uint64_t spin_us;
+} burst;
+
+static void burst_handler(const struct cor_http_request *req, struct cor_http_response *resp,
+                          void *arg)
+{
+    uint64_t until_us = cor_clock_mono_us(cor_clock_real()) + burst.spin_us;
+
+    if (burst.turn != cor_net_turn(burst.net))
+        burst.in_turn = 0;
+    burst.turn = cor_net_turn(burst.net);
+    burst.total++;
+    if (++burst.in_turn > burst.most)
+        burst.most = burst.in_turn;
+    while (cor_clock_mono_us(cor_clock_real()) < until_us)
+        ;
+    cor_http_response_send(resp, 200, NULL, 0, COR_STR("hi"));
+}
+
+static bool burst_is_answered(void *arg)
+{
+    return ((struct client *)arg)->nresponses == burst.total;
+}
+
+static void check_burst(bool is_at_head, size_t n, uint64_t spin_us, size_t at_most)
+{
+    struct http h;
+    struct client cl;
+
+    memset(&burst, 0, sizeof(burst));
+    burst.spin_us = spin_us;
+    protocol = H2;
+    head_handler = is_at_head ? burst_handler : NULL;
+    http_init(&h, (struct cor_http_limits){0}, NULL);
+    if (!is_at_head)
+        h.server->opts.on_request = burst_handler;
+    head_handler = NULL;
+    burst.net = h.server->workers[0].net;
+    client_open(&cl, &h, NULL);
+    client_ask(&cl, "GET", "/x", NULL);
+    await(&h, client_has_response, &cl);
+    for (size_t i = 1; i < n; i++)
+        client_ask(&cl, "GET", "/x", NULL);
+    while (burst.total < n)
+        cor_loop_run_until(h.loop, client_has_ended, &cl, 1);
+    await(&h, burst_is_answered, &cl);
+    assert_int_equal(burst.total, n);
+    assert_in_range(burst.most, 2, at_most);
+    part(&h, &cl);
+    protocol = H1;
+}
+
+TEST(h2, many_requests_at_once_are_run_in_many_turns)
+{
+    check_burst(false, 600, 0, 64);
+}
+
+TEST(h2, slow_requests_at_once_are_run_two_in_a_turn)
+{
+    check_burst(false, 12, 5000, 2);
+}
+
+/* What on_head answers is not put off; the input is, slice by slice. */
+TEST(h2, many_requests_at_once_that_on_head_answers_are_answered_in_many_turns)
+{
+    check_burst(true, 600, 0, 64 + 4096 / 13);
+}
+
+static void leave_early(const struct cor_http_request *req, struct cor_http_response *resp,
+                        void *arg)
+{
+    burst_handler(req, resp, arg);
+    if (burst.total == 2)
+        cor_http_server_close(((struct http *)arg)->server, 0, http_on_closed, arg);
+}
+
+TEST(h2, requests_that_wait_for_a_turn_end_with_their_server)
+{
+    struct http h;
+    struct client cl;
+
+    memset(&burst, 0, sizeof(burst));
+    burst.spin_us = 5000;
+    meet_h2(&h, &cl, (struct cor_http_limits){0});
+    h.server->opts.on_request = leave_early;
+    burst.net = h.server->workers[0].net;
+    for (int i = 0; i < 12; i++)
+        client_ask(&cl, "GET", "/x", NULL);
+    await(&h, http_is_closed, &h);
+    assert_in_range(burst.total, 2, 12);
+    part_h2(&h, &cl);
 }
 
 TEST(h2, streams_are_answered_side_by_side)
