@@ -1,5 +1,10 @@
+/* Finds out who sends a request, in this order: a verified client certificate with a common name; a
+ * bearer token (a wrong one is refused and never anonymous); an unverified certificate is refused;
+ * the credentials of a Unix socket's peer; otherwise the caller is anonymous.
+ * Thread: any (no state of its own). */
 #include "server/access/authenticator.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -28,9 +33,9 @@ static int identify_cert(const struct cor_peer_cert *cert, struct cor_identity *
     return 0;
 }
 
-/* "Bearer TOKEN", the scheme in any case; what follows a second space is not looked at. False: the
- * header speaks of something else. */
-static bool bearer_token(struct cor_str header, struct cor_str *ret_token)
+/* "Bearer TOKEN", with the scheme in any case; what follows a second space is ignored. False: the
+ * header is of another scheme. */
+static bool read_bearer_token(struct cor_str header, struct cor_str *ret_token)
 {
     struct cor_str rest = cor_str_trim(header), scheme = cor_str_cut(&rest, ' ');
 
@@ -70,9 +75,10 @@ int cor_authenticate(const struct cor_authenticator *auth, const struct cor_http
     struct cor_str token;
     int r = 0;
 
+    assert(peer);
     if (peer->cert && peer->cert->is_verified && peer->cert->common_name.n > 0) {
         r = identify_cert(peer->cert, &id);
-    } else if (header.p && bearer_token(header, &token)) {
+    } else if (header.p && read_bearer_token(header, &token)) {
         user = auth->tokens ? cor_token_table_find(auth->tokens, token) : NULL;
         if (!user)
             return -COR_EUNAUTHORIZED;
@@ -87,7 +93,7 @@ int cor_authenticate(const struct cor_authenticator *auth, const struct cor_http
     if (r < 0)
         return r;
     *ret_identity = id;
-    if (id.name[0]) /* the name is inside of the struct, which has moved */
+    if (id.name[0]) /* the name is in the struct itself, which was copied */
         ret_identity->user.name = cor_strz(ret_identity->name);
     return 0;
 }

@@ -1,6 +1,6 @@
-/* Who sends a request: a verified client certificate, a bearer token, the kernel's word about the
- * peer of a Unix socket, or nobody.
- * Owner: the server.  Thread: any once made (immutable). */
+/* Who sends a request: the owner of a verified client certificate or of a bearer token, the peer of
+ * a Unix socket as the kernel names it, or an anonymous caller. Owner: the server.  Thread: any
+ * once made (immutable). */
 #ifndef COR_SERVER_AUTHENTICATOR_H
 #define COR_SERVER_AUTHENTICATOR_H
 
@@ -23,7 +23,7 @@ struct cor_authenticator {
 struct cor_identity {
     struct cor_user user;
     bool is_anonymous;
-    struct cor_str *groups;        /* owned; NULL when the user's are somebody else's */
+    struct cor_str *groups;        /* owned; NULL when the user's groups are borrowed */
     struct cor_user_extra *extras; /* owned; NULL when there are none */
     char *text;    /* owned: the names of an impersonated user; NULL: they are borrowed */
     char name[48]; /* of a user that has no name of its own */

@@ -1,4 +1,10 @@
+/* Decides by the mode, and writes a refusal in upstream's words. cor_authorize() is for requests
+ * over HTTP (anonymous callers get 401 for what is not public), cor_authz_allows() answers reviews
+ * by the same rules. Without memory a refusal is shorter, never an approval.
+ * Thread: any (no state). */
 #include "server/access/authorizer.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "meta/gvk.h"
@@ -25,8 +31,8 @@ static int add_word(struct cor_buf *out, const char *before, struct cor_str valu
 }
 
 /* `User "u" cannot get resource "pods/log" in API group "" in the namespace "n"`. */
-static int describe(struct cor_buf *out, const struct cor_user *user,
-                    const struct cor_request_info *info, const char *verb)
+static int describe_request(struct cor_buf *out, const struct cor_user *user,
+                            const struct cor_request_info *info, const char *verb)
 {
     struct cor_buf resource;
     int r = add_word(out, "User ", user->name);
@@ -64,8 +70,8 @@ static int add_subject(struct cor_buf *out, const struct cor_request_info *info)
     return r == 0 ? cor_buf_addz(out, " is forbidden: ") : r;
 }
 
-static int forbid(const struct cor_user *user, const struct cor_request_info *info,
-                  const char *verb, const char *reason, struct cor_status *st)
+static int refuse_request(const struct cor_user *user, const struct cor_request_info *info,
+                          const char *verb, const char *reason, struct cor_status *st)
 {
     struct cor_buf text, message;
     int r;
@@ -74,7 +80,7 @@ static int forbid(const struct cor_user *user, const struct cor_request_info *in
     cor_buf_init(&message, 5 * MESSAGE_MAX);
     r = add_subject(&message, info);
     if (r == 0)
-        r = describe(&text, user, info, verb);
+        r = describe_request(&text, user, info, verb);
     if (r == 0)
         r = cor_quote_html(cor_buf_str(&text), &message);
     if (r == 0 && reason)
@@ -89,7 +95,7 @@ static int forbid(const struct cor_user *user, const struct cor_request_info *in
     return -COR_EFORBIDDEN;
 }
 
-/* Everybody who is somebody may ask what he is and may. */
+/* Every authenticated user may ask who they are and what they may do. */
 static bool is_self_review(const struct cor_user *user, const struct cor_authz_request *request)
 {
     static const struct cor_gr reviews[] = {
@@ -137,11 +143,12 @@ int cor_authorize(enum cor_authz_mode mode, const struct cor_identity *identity,
     };
     const char *reason;
 
+    assert(identity && info && verb);
     if (!info->is_resource && cor_path_is_public(info->path))
         return 0;
     if (identity->is_anonymous)
         return cor_status_set(reterr_status, -COR_EUNAUTHORIZED, "Unauthorized");
     if (cor_authz_allows(mode, &identity->user, &request, &reason))
         return 0;
-    return forbid(&identity->user, info, verb, reason, reterr_status);
+    return refuse_request(&identity->user, info, verb, reason, reterr_status);
 }

@@ -1,5 +1,6 @@
-/* What a user may do. system:masters may do everything; health and version are everybody's; the
- * rest is decided by the mode. Thread: any (no state). */
+/* What a user may do. system:masters may do everything, everybody may read health and version, and
+ * the mode decides about the rest.
+ * Thread: any (no state). */
 #ifndef COR_SERVER_AUTHORIZER_H
 #define COR_SERVER_AUTHORIZER_H
 
@@ -11,7 +12,7 @@
 /* kube-apiserver's words. Without a mode only system:masters may do anything. */
 enum cor_authz_mode { COR_AUTHZ_MASTERS, COR_AUTHZ_ALWAYS_ALLOW, COR_AUTHZ_ALWAYS_DENY };
 
-/* /healthz, /livez, /readyz and /version. Not what is below them: a single check says more. */
+/* /healthz, /livez, /readyz and /version. Not the paths below them: a single check shows more. */
 bool cor_path_is_public(struct cor_str path);
 
 /* What somebody wants to do: a verb on a resource, or on another path. */
@@ -21,13 +22,13 @@ struct cor_authz_request {
     struct cor_str path;
 };
 
-/* May `user`? `ret_reason` says more, or is NULL. */
+/* May `user` do this? `ret_reason`: why not, or NULL. */
 bool cor_authz_allows(enum cor_authz_mode mode, const struct cor_user *user,
                       const struct cor_authz_request *request, const char **ret_reason);
 
 /* `verb` is the API's ("get", "list"), or for other paths the method in small letters. 0,
- * -COR_EUNAUTHORIZED (nobody asks for what is not public), -COR_EFORBIDDEN with upstream's words.
- */
+ * -COR_EUNAUTHORIZED (an anonymous caller asks for what is not public), -COR_EFORBIDDEN with
+ * upstream's words. */
 int cor_authorize(enum cor_authz_mode mode, const struct cor_identity *identity,
                   const struct cor_request_info *info, const char *verb,
                   struct cor_status *reterr_status);

@@ -1,9 +1,9 @@
 /* Impersonation. A request without Impersonate-* headers costs one look at each header's name.
  *
- * Flow: collect() finds what the headers ask for; make_identity() copies it into a new identity;
- * check_all() asks the authorizer for each part in upstream's order (user, groups, extras, uid),
- * always as the caller; then the new identity takes the caller's place.
- * Failures: the new identity is thrown away, and the caller's is untouched. */
+ * Flow: collect_wanted() finds what the headers ask for; make_identity() copies it into a new
+ * identity; check_all() asks the authorizer for each part in upstream's order (user, groups,
+ * extras, uid), always as the caller; then the new identity replaces the caller's. Failures: the
+ * new identity is freed, and the caller's is unchanged. Thread: any (no state). */
 #include "server/access/impersonation.h"
 
 #include <assert.h>
@@ -25,9 +25,9 @@
 #define UNAUTHENTICATED COR_STR("system:unauthenticated")
 #define ACCOUNT         COR_STR("system:serviceaccount:")
 #define ACCOUNTS        COR_STR("system:serviceaccounts")
-/* A service account's two groups, or one of the groups that say whether somebody is known. */
+/* A service account's two groups, and system:authenticated or system:unauthenticated. */
 #define GROUPS_ADDED 3
-/* The text is made from a head, whose size is limited; quoting and HTML make it longer. */
+/* A refusal quotes headers, whose size is limited; quoting and HTML escapes make it longer. */
 #define REFUSAL_MAX (8u << 20)
 
 /* What the headers ask for, still as they were sent. */
@@ -38,7 +38,7 @@ struct wanted {
     size_t bytes; /* of the names and values of the headers */
 };
 
-/* Most headers differ in their first letter, so that one is compared first. */
+/* Compares the first letter first, because most headers differ there. */
 static bool name_starts(struct cor_str name, struct cor_str prefix)
 {
     return name.n >= prefix.n && (name.p[0] | 0x20) == prefix.p[0] &&
@@ -50,7 +50,7 @@ static bool is_group(struct cor_str name)
     return cor_header_name_eq(name, COR_STR("impersonate-group"));
 }
 
-static void collect(const struct cor_http_request *req, struct wanted *wanted)
+static void collect_wanted(const struct cor_http_request *req, struct wanted *wanted)
 {
     for (size_t i = 0; i < req->nheaders; i++) {
         struct cor_str name = req->headers[i].name, value = req->headers[i].value;
@@ -89,8 +89,8 @@ static bool split_account(struct cor_str user, struct cor_str *ret_ns, struct co
     return true;
 }
 
-/* Appends to a buffer that has the room. */
-static struct cor_str keep(struct cor_buf *text, struct cor_str s)
+/* Appends to a buffer that has room for it. */
+static struct cor_str keep_text(struct cor_buf *text, struct cor_str s)
 {
     size_t at = text->n;
 
@@ -102,7 +102,7 @@ static struct cor_str keep(struct cor_buf *text, struct cor_str s)
  * wrong is taken as it is. */
 static struct cor_str keep_key(struct cor_buf *text, struct cor_str header)
 {
-    struct cor_str raw = keep(text, cor_str_from(header, EXTRA.n));
+    struct cor_str raw = keep_text(text, cor_str_from(header, EXTRA.n));
     char *p = text->p + text->n - raw.n;
     size_t at = text->n;
 
@@ -113,7 +113,7 @@ static struct cor_str keep_key(struct cor_buf *text, struct cor_str header)
     return cor_str(text->p + at, text->n - at);
 }
 
-/* By key; of one key in the order of arrival, which is that of the text. */
+/* By key, then in the order of the headers, which is the order of the texts. */
 static int compare_extras(const void *a, const void *b)
 {
     const struct cor_user_extra *x = a, *y = b;
@@ -129,12 +129,12 @@ static void add_groups(struct cor_identity *id, struct cor_buf *text, const stru
     bool is_anonymous = cor_str_eq(user->name, ANONYMOUS);
 
     if (wanted->ngroups == 0 && split_account(user->name, &ns, &name)) {
-        struct cor_str group = keep(text, ACCOUNTS);
+        struct cor_str group = keep_text(text, ACCOUNTS);
 
         id->groups[user->ngroups++] = group;
-        group = keep(text, ACCOUNTS);
-        group.n += keep(text, COR_STR(":")).n;
-        group.n += keep(text, ns).n;
+        group = keep_text(text, ACCOUNTS);
+        group.n += keep_text(text, COR_STR(":")).n;
+        group.n += keep_text(text, ns).n;
         id->groups[user->ngroups++] = group;
     }
     if (is_anonymous && !cor_user_is_in(user, UNAUTHENTICATED))
@@ -161,20 +161,20 @@ static int make_identity(const struct cor_http_request *req, const struct wanted
         return -COR_ENOMEM;
     }
     id.text = text.p;
-    id.user = (struct cor_user){.name = keep(&text, wanted->user),
-                                .uid = keep(&text, wanted->uid),
+    id.user = (struct cor_user){.name = keep_text(&text, wanted->user),
+                                .uid = keep_text(&text, wanted->uid),
                                 .groups = id.groups,
                                 .extras = id.extras};
     for (size_t i = 0; i < req->nheaders; i++) {
         struct cor_str name = req->headers[i].name, value = req->headers[i].value;
 
         if (is_group(name)) {
-            id.groups[id.user.ngroups++] = keep(&text, value);
+            id.groups[id.user.ngroups++] = keep_text(&text, value);
         } else if (name_starts(name, EXTRA)) {
             struct cor_user_extra *extra = &id.extras[id.user.nextras++];
 
             extra->key = keep_key(&text, name);
-            extra->value = keep(&text, value);
+            extra->value = keep_text(&text, value);
         }
     }
     if (id.user.nextras > 1)
@@ -206,7 +206,7 @@ static int check_user(const struct check *check, struct cor_str user)
     return check_one(check, what);
 }
 
-/* `ngroups`: only those that were asked for; what is added to them needs no right. */
+/* `ngroups`: only the groups that were asked for; those that are added need no permission. */
 static int check_all(const struct check *check, const struct cor_user *user, size_t ngroups)
 {
     int r = check_user(check, user->name);
@@ -256,9 +256,9 @@ static int add_references(struct cor_buf *out, const struct cor_identity *id, si
     return r;
 }
 
-/* What upstream says to groups, a uid or extras of nobody. */
-static int refuse(const struct cor_http_request *req, const struct cor_identity *id, size_t ngroups,
-                  struct cor_status *reterr_status)
+/* Refuses groups, a uid or extras without a user, in upstream's words. */
+static int refuse_without_user(const struct cor_http_request *req, const struct cor_identity *id,
+                               size_t ngroups, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf references, text, html;
     int r;
@@ -290,14 +290,14 @@ int cor_impersonate(enum cor_authz_mode mode, const struct cor_http_request *req
     int r;
 
     assert(req && identity);
-    collect(req, &wanted);
+    collect_wanted(req, &wanted);
     if (wanted.user.n == 0 && wanted.ngroups == 0 && wanted.nextras == 0 && wanted.uid.n == 0)
         return 0;
     r = make_identity(req, &wanted, &id);
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     if (wanted.user.n == 0)
-        r = refuse(req, &id, wanted.ngroups, reterr_status);
+        r = refuse_without_user(req, &id, wanted.ngroups, reterr_status);
     else
         r = check_all(&check, &id.user, wanted.ngroups);
     if (r < 0) {

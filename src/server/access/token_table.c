@@ -1,3 +1,8 @@
+/* Bearer tokens, kept as digests: a lookup hashes the token and finds the entry by the digest, so
+ * that no token is compared byte by byte. --token-auth-file is CSV as Go's reader accepts it; a
+ * line that cannot be used is a failure that names file and line, and nothing of the file is used
+ * then.
+ * Thread: filled by one thread before the loops start; read by any afterwards. */
 #include "server/access/token_table.h"
 
 #include <errno.h>
@@ -20,7 +25,7 @@ struct cor_token_table {
     struct cor_map entries; /* by digest */
 };
 
-/* A cursor over CSV as Go's reader takes it: quoted fields may hold commas, line ends and "". */
+/* A cursor over CSV as Go's reader accepts it: quoted fields may hold commas, line ends and "". */
 struct csv {
     struct cor_str rest;
     unsigned line;
@@ -132,13 +137,13 @@ static int csv_error(const struct csv *csv, const char *path, const char *what,
     return cor_status_set(st, -COR_EINVAL, "token file '%s', line %u: %s", path, csv->line, what);
 }
 
-static int add_char(struct csv *csv, char c)
+static int csv_add_char(struct csv *csv, char c)
 {
     return csv->nfields < COLUMNS_MAX ? cor_buf_addc(&csv->fields[csv->nfields], c) : 0;
 }
 
-/* After the opening quote. 0 at the closing one. */
-static int read_quoted(struct csv *csv, const char *path, struct cor_status *st)
+/* Reads a field after its opening quote. 0: the closing quote was read. */
+static int csv_read_quoted(struct csv *csv, const char *path, struct cor_status *st)
 {
     while (csv->rest.n > 0) {
         char c = csv->rest.p[0];
@@ -149,41 +154,41 @@ static int read_quoted(struct csv *csv, const char *path, struct cor_status *st)
         if (c == '"' && !is_pair)
             return 0;
         csv->line += c == '\n';
-        r = add_char(csv, c);
+        r = csv_add_char(csv, c);
         if (r < 0)
             return r;
     }
     return csv_error(csv, path, "a quoted field does not end", st);
 }
 
-static bool at_field_end(const struct csv *csv)
+static bool csv_at_field_end(const struct csv *csv)
 {
     return csv->rest.n == 0 || csv->rest.p[0] == ',' || csv->rest.p[0] == '\n' ||
            cor_str_starts(csv->rest, COR_STR("\r\n"));
 }
 
-static int read_field(struct csv *csv, const char *path, struct cor_status *st)
+static int csv_read_field(struct csv *csv, const char *path, struct cor_status *st)
 {
     int r = 0;
 
     if (csv->rest.n > 0 && csv->rest.p[0] == '"') {
         csv->rest = cor_str_from(csv->rest, 1);
-        r = read_quoted(csv, path, st);
-        if (r == 0 && !at_field_end(csv))
+        r = csv_read_quoted(csv, path, st);
+        if (r == 0 && !csv_at_field_end(csv))
             return csv_error(csv, path, "extraneous or missing \" in quoted-field", st);
     }
-    while (r == 0 && !at_field_end(csv)) {
+    while (r == 0 && !csv_at_field_end(csv)) {
         if (csv->rest.p[0] == '"')
             return csv_error(csv, path, "bare \" in non-quoted field", st);
-        r = add_char(csv, csv->rest.p[0]);
+        r = csv_add_char(csv, csv->rest.p[0]);
         csv->rest = cor_str_from(csv->rest, 1);
     }
     csv->nfields++;
     return r;
 }
 
-/* 1: a record; 0: the end. Empty lines are none. */
-static int read_record(struct csv *csv, const char *path, struct cor_status *st)
+/* 1: a record was read; 0: the end. Empty lines are skipped. */
+static int csv_read_record(struct csv *csv, const char *path, struct cor_status *st)
 {
     int r;
 
@@ -197,7 +202,7 @@ static int read_record(struct csv *csv, const char *path, struct cor_status *st)
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         cor_buf_reset(&csv->fields[i]);
     for (;;) {
-        r = read_field(csv, path, st);
+        r = csv_read_field(csv, path, st);
         if (r < 0)
             return r;
         if (csv->rest.n == 0 || csv->rest.p[0] != ',')
@@ -225,7 +230,7 @@ static int add_record(struct cor_token_table *table, struct csv *csv, const char
     return r == -COR_ETOOBIG ? csv_error(csv, path, "too many tokens or groups", st) : r;
 }
 
-static int read_file(const char *path, struct cor_buf *out, struct cor_status *st)
+static int read_token_file(const char *path, struct cor_buf *out, struct cor_status *st)
 {
     FILE *file = fopen(path, "re");
     char chunk[4096];
@@ -256,10 +261,10 @@ int cor_token_table_load(struct cor_token_table *table, const char *path,
     cor_buf_init_secret(&text, COR_TOKEN_FILE_MAX);
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         cor_buf_init_secret(&csv.fields[i], COR_TOKEN_FILE_MAX);
-    r = read_file(path, &text, reterr_status);
+    r = read_token_file(path, &text, reterr_status);
     csv.rest = cor_buf_str(&text);
     while (r == 0) {
-        r = read_record(&csv, path, reterr_status);
+        r = csv_read_record(&csv, path, reterr_status);
         if (r <= 0)
             break;
         r = add_record(table, &csv, path, reterr_status);

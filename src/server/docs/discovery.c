@@ -1,3 +1,8 @@
+/* The documents of discovery, made from the table of resources when the API is made: groups,
+ * versions, and both as one aggregated document with an ETag. They do not change while the server
+ * runs, except that the address of the server is set before the loops start. The documents of
+ * single groups and versions are written when they are asked for.
+ * Thread: made on one thread; read by any afterwards. */
 #include "server/docs/discovery.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* OpenAPI from the table of resources: /openapi/v3 for kubectl and clients that ask whether a kind
+ * exists, and an empty /openapi/v2, which kubectl wants to be there. Schemas know metadata only;
+ * all other fields are free-form, because the table does not know them. Written when asked for.
+ * Thread: any (no state). */
 #include "server/docs/openapi.h"
 
 #include <stdio.h>

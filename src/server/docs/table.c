@@ -1,3 +1,6 @@
+/* Tables for kubectl: the columns Name and Age for every kind, and the object or
+ * its metadata in each row as includeObject asks.
+ * Thread: any (no state). */
 #include "server/docs/table.h"
 
 #include "base/err.h"

@@ -1,3 +1,12 @@
+/* The credentials in the data folder's pki/: a CA, a serving certificate signed by it, and the
+ * administrator's token. Each is made when it is missing, and read otherwise.
+ *
+ *   folder ──► CA ──► serving certificate: kept if it is for this host and address and valid for
+ *   CERT_RENEW_S more, else made again; or the files of the flags ──► token
+ *
+ * A key is written before its certificate, so that a start that was interrupted leaves no
+ * certificate without a key. Every failure names its file in the status.
+ * Thread: any, one at a time: before the loops start. */
 #include "server/instance/credentials.h"
 
 #include <errno.h>
@@ -13,7 +22,7 @@
 #define DAY_S        (24 * 3600)
 #define CA_VALID_S   (10LL * 365 * DAY_S)
 #define CERT_VALID_S (365LL * DAY_S)
-/* A certificate is made anew this long before its end. */
+/* A certificate is renewed this long before it expires. */
 #define CERT_RENEW_S (30LL * DAY_S)
 #define TOKEN_BYTES  32
 
@@ -58,7 +67,7 @@ static int make_folder(const struct pki *pki, struct cor_status *st)
     return 0;
 }
 
-static int load(const char *path, struct cor_buf *out, struct cor_status *st)
+static int credentials_load(const char *path, struct cor_buf *out, struct cor_status *st)
 {
     int r = cor_pem_load(path, out);
 
@@ -66,7 +75,7 @@ static int load(const char *path, struct cor_buf *out, struct cor_status *st)
                                         : r;
 }
 
-static int save(const char *path, struct cor_str text, struct cor_status *st)
+static int credentials_save(const char *path, struct cor_str text, struct cor_status *st)
 {
     int r = cor_pem_save(path, text, 0600);
 
@@ -83,26 +92,26 @@ static int make_ca(const struct pki *pki, struct cor_cert_pair *ca, struct cor_s
 
     if (r < 0)
         return cor_status_set(st, r, "CA: %s", cor_err_text(r));
-    r = save(pki->ca_key, cor_buf_str(&ca->key_pem), st);
-    return r == 0 ? save(pki->ca_cert, cor_buf_str(&ca->cert_pem), st) : r;
+    r = credentials_save(pki->ca_key, cor_buf_str(&ca->key_pem), st);
+    return r == 0 ? credentials_save(pki->ca_cert, cor_buf_str(&ca->cert_pem), st) : r;
 }
 
-/* The certificate is written last: where it is, the key is too. */
+/* The certificate is written last: when it is there, the key is there too. */
 static int open_ca(const struct pki *pki, struct cor_cert_pair *ca, bool *ret_is_new,
                    struct cor_status *st)
 {
-    int r = load(pki->ca_cert, &ca->cert_pem, st);
+    int r = credentials_load(pki->ca_cert, &ca->cert_pem, st);
 
     *ret_is_new = r == -COR_ENOTFOUND;
     if (r == -COR_ENOTFOUND)
         return make_ca(pki, ca, st);
     if (r == 0)
-        r = load(pki->ca_key, &ca->key_pem, st);
+        r = credentials_load(pki->ca_key, &ca->key_pem, st);
     return r == -COR_ENOTFOUND ? cor_status_set(st, r, "%s is missing beside ca.crt", pki->ca_key)
                                : r;
 }
 
-/* What the certificate was made for, before the PEM text, where readers skip it. */
+/* Writes what the certificate was made for before its PEM text, where readers of PEM ignore it. */
 static int add_title(const struct pki *pki, const char *host, int64_t expires_s,
                      struct cor_buf *out)
 {
@@ -147,8 +156,8 @@ static int make_serving(const struct pki *pki, const char *host, const struct co
         r = cor_cert_make(&opts, ca, pair);
     if (r < 0)
         return cor_status_set(st, r, "serving certificate: %s", cor_err_text(r));
-    r = save(pki->key, cor_buf_str(&pair->key_pem), st);
-    return r == 0 ? save(pki->cert, cor_buf_str(&pair->cert_pem), st) : r;
+    r = credentials_save(pki->key, cor_buf_str(&pair->key_pem), st);
+    return r == 0 ? credentials_save(pki->cert, cor_buf_str(&pair->cert_pem), st) : r;
 }
 
 static int open_serving(const struct pki *pki, const struct cor_cert_pair *ca, bool is_new_ca,
@@ -160,9 +169,9 @@ static int open_serving(const struct pki *pki, const struct cor_cert_pair *ca, b
     if (gethostname(host, sizeof(host)) < 0)
         host[0] = '\0';
     host[sizeof(host) - 1] = '\0';
-    r = is_new_ca ? -COR_ENOTFOUND : load(pki->cert, &pair->cert_pem, st);
+    r = is_new_ca ? -COR_ENOTFOUND : credentials_load(pki->cert, &pair->cert_pem, st);
     if (r == 0 && is_fit(pki, host, cor_buf_str(&pair->cert_pem)))
-        r = load(pki->key, &pair->key_pem, st);
+        r = credentials_load(pki->key, &pair->key_pem, st);
     else if (r == 0)
         r = -COR_ENOTFOUND;
     if (r != -COR_ENOTFOUND)
@@ -172,8 +181,8 @@ static int open_serving(const struct pki *pki, const struct cor_cert_pair *ca, b
     return make_serving(pki, host, ca, pair, st);
 }
 
-static int open_own(const struct pki *pki, struct cor_server_credentials *cred,
-                    struct cor_status *st)
+static int open_own_serving(const struct pki *pki, struct cor_server_credentials *cred,
+                            struct cor_status *st)
 {
     struct cor_cert_pair ca;
     int r;
@@ -188,13 +197,13 @@ static int open_own(const struct pki *pki, struct cor_server_credentials *cred,
     return r;
 }
 
-static int open_given(const struct pki *pki, struct cor_server_credentials *cred,
-                      struct cor_status *st)
+static int open_given_serving(const struct pki *pki, struct cor_server_credentials *cred,
+                              struct cor_status *st)
 {
-    int r = load(pki->opts->tls_cert_file, &cred->serving.cert_pem, st);
+    int r = credentials_load(pki->opts->tls_cert_file, &cred->serving.cert_pem, st);
 
     if (r == 0)
-        r = load(pki->opts->tls_key_file, &cred->serving.key_pem, st);
+        r = credentials_load(pki->opts->tls_key_file, &cred->serving.key_pem, st);
     if (r == -COR_ENOTFOUND)
         return cor_status_set(st, r, "%s: there is no such file",
                               cred->serving.cert_pem.n ? pki->opts->tls_key_file
@@ -212,12 +221,12 @@ static int make_token(const struct pki *pki, struct cor_buf *out, struct cor_sta
     cor_rand_bytes(&rand, secret, sizeof(secret));
     r = cor_base64_encode(COR_BASE64_RAW_URL, cor_str(secret, sizeof(secret)), out);
     explicit_bzero(secret, sizeof(secret));
-    return r == 0 ? save(pki->token, cor_buf_str(out), st) : r;
+    return r == 0 ? credentials_save(pki->token, cor_buf_str(out), st) : r;
 }
 
 static int open_token(const struct pki *pki, struct cor_buf *out, struct cor_status *st)
 {
-    int r = load(pki->token, out, st);
+    int r = credentials_load(pki->token, out, st);
 
     if (r == -COR_ENOTFOUND)
         return make_token(pki, out, st);
@@ -244,8 +253,8 @@ int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
     if (r == 0)
         r = make_folder(&pki, reterr_status);
     if (r == 0)
-        r = opts->tls_cert_file ? open_given(&pki, &cred, reterr_status)
-                                : open_own(&pki, &cred, reterr_status);
+        r = opts->tls_cert_file ? open_given_serving(&pki, &cred, reterr_status)
+                                : open_own_serving(&pki, &cred, reterr_status);
     if (r == 0)
         r = open_token(&pki, &cred.token, reterr_status);
     if (r < 0) {
@@ -297,5 +306,5 @@ int cor_server_credentials_write_kubeconfig(const struct cor_server_credentials 
         return cor_status_set(reterr_status, r, "%s: %s", path, cor_err_text(r));
     if (cor_pem_load(path, &old) == 0 && cor_str_eq(cor_buf_str(&old), cor_buf_str(&text)))
         return 0;
-    return save(path, cor_buf_str(&text), reterr_status);
+    return credentials_save(path, cor_buf_str(&text), reterr_status);
 }

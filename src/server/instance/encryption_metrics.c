@@ -1,5 +1,7 @@
-/* Upstream's numbers about encryption at rest, under its names and labels. The identity of a server
- * is a hash of the host's name. */
+/* The families of metrics about encryption at rest, with upstream's names and labels. A scrape
+ * reads the counters when it is written, from the thread of the scrape; a sample whose labels
+ * cannot be written for want of memory is left out. The identity of a server is a hash of the
+ * host's name. */
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,7 +17,7 @@
 #define ID_LABEL "apiserver_id_hash"
 #define NS_PER_S 1000000000
 #define OK       "OK"
-/* Upstream's word for all that is no answer of a KMS. */
+/* Upstream's word for a failure that does not come from a KMS. */
 #define FAILED "unknown-non-grpc"
 
 static void add_id(struct cor_buf *labels)
@@ -95,7 +97,8 @@ static void put_count(struct cor_metric_out *to, struct cor_str resource,
         cor_metric_put(to, cor_buf_str(&labels), value);
 }
 
-static void visit(void *arg, const struct cor_gr *gr, const struct cor_transform_counts *counts)
+static void put_counts_of(void *arg, const struct cor_gr *gr,
+                          const struct cor_transform_counts *counts)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf resource;
 
@@ -114,7 +117,7 @@ static void visit(void *arg, const struct cor_gr *gr, const struct cor_transform
 
 static void collect_transformations(void *arg, struct cor_metric_out *to)
 {
-    cor_dynamic_transformers_counts(((struct cor_instance *)arg)->transformers, visit, to);
+    cor_dynamic_transformers_counts(((struct cor_instance *)arg)->transformers, put_counts_of, to);
 }
 
 static void put_times(struct cor_metric_out *to, const struct cor_transform_times *times,
@@ -144,7 +147,7 @@ static void collect_times(void *arg, struct cor_metric_out *to)
 static const struct {
     struct cor_metric_desc desc;
     void (*collect)(void *arg, struct cor_metric_out *to);
-} rows[] = {
+} families[] = {
     {{"apiserver_encryption_config_controller_automatic_reloads_total",
       "Total number of reload successes and failures of encryption configuration split by "
       "apiserver identity.",
@@ -176,10 +179,10 @@ int cor_instance_add_encryption_metrics(struct cor_instance *in)
     struct cor_metric *metric;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
-        r = cor_metrics_add(in->metrics, &rows[i].desc, &metric);
+    for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(families); i++) {
+        r = cor_metrics_add(in->metrics, &families[i].desc, &metric);
         if (r == 0)
-            cor_metric_set_collect(metric, rows[i].collect, in);
+            cor_metric_set_collect(metric, families[i].collect, in);
     }
     return r;
 }

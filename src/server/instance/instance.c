@@ -1,5 +1,19 @@
+/* The start of `coracle serve`: everything is opened in the order in which it is needed, on the
+ * calling thread, which becomes the home loop's.
+ *
+ *   options checked ──► loops ──► engine ──► credentials and tokens ──► metrics ──► encryption ──►
+ *   TLS ──► offload threads, API, HTTP server ──► listening ──► kubeconfig written ──► announced in
+ *   the store ──► compactor, watch caches, default namespaces ──► the loops' threads start ──►
+ *   first health check ──► default namespaces are there, caches are filled ──► open
+ *
+ * When a step fails, cor_instance_close() closes what is open (instance_close.c), and the reason is
+ * in the status. There are two exceptions. A cache that cannot be filled does not keep the server
+ * from starting: the rest is served, and readiness says why. A loop without a thread ends the
+ * process, because other loops run already.
+ * Thread: home. */
 #include "server/instance/instance_int.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +29,7 @@
 #include "net/tls.h"
 #include "storage/maintenance/compactor.h"
 
-/* Of requests over large bytes: two threads take them from a queue. */
+/* The threads for requests over large bytes, and their queue. */
 #define OFFLOAD_THREADS   2
 #define OFFLOAD_JOBS_MAX  256
 #define OFFLOAD_BYTES_MAX (128u << 20)
@@ -23,7 +37,7 @@
 #define SYNC_MAX_MS       120000
 #define UNIX_SOCKET_MODE  0666
 
-static int open_loops(struct cor_instance *in)
+static int instance_open_loops(struct cor_instance *in)
 {
     int r = cor_loop_new(MAIL_MAX, &in->home);
 
@@ -41,7 +55,7 @@ static int open_loops(struct cor_instance *in)
     return r;
 }
 
-static int open_engine(struct cor_instance *in, struct cor_status *st)
+static int instance_open_engine(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_engine_config config = {
         .backend = in->opts.storage_backend,
@@ -53,7 +67,7 @@ static int open_engine(struct cor_instance *in, struct cor_status *st)
     return cor_engine_open(&config, &in->engine, st);
 }
 
-static int open_credentials(struct cor_instance *in, struct cor_status *st)
+static int instance_open_credentials(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_instance_opts *o = &in->opts;
     const struct cor_server_credentials_opts opts = {.dir = o->data_dir,
@@ -75,7 +89,7 @@ static int open_credentials(struct cor_instance *in, struct cor_status *st)
     return r;
 }
 
-static int open_tls(struct cor_instance *in, struct cor_status *st)
+static int instance_open_tls(struct cor_instance *in, struct cor_status *st)
 {
     static const char *const alpn[] = {"h2", "http/1.1"};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf client_ca;
@@ -101,7 +115,8 @@ static int open_tls(struct cor_instance *in, struct cor_status *st)
     return r;
 }
 
-static int open_api(struct cor_instance *in, struct cor_loop *const *loops, struct cor_status *st)
+static int instance_open_api(struct cor_instance *in, struct cor_loop *const *loops,
+                             struct cor_status *st)
 {
     const struct cor_instance_opts *o = &in->opts;
     struct cor_api_opts api_opts = {.engine = in->engine,
@@ -150,7 +165,7 @@ static const char *client_host(const char *address)
     return strcmp(address, "::") == 0 ? "::1" : address;
 }
 
-static int listen_all(struct cor_instance *in, struct cor_status *st)
+static int instance_listen(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_instance_opts *o = &in->opts;
     struct cor_http_server *http = cor_server_http(in->server);
@@ -186,7 +201,7 @@ static int write_kubeconfig(struct cor_instance *in, struct cor_status *st)
     return cor_server_credentials_write_kubeconfig(&in->credentials, in->kubeconfig, in->url, st);
 }
 
-static void on_bootstrap(void *arg, int err, const struct cor_status *status)
+static void instance_on_bootstrap(void *arg, int err, const struct cor_status *status)
 {
     struct cor_instance *in = arg;
 
@@ -201,10 +216,11 @@ static bool never(void *arg)
     return false;
 }
 
-/* They fill themselves beside the bootstrap; nothing tells when the last one is done. One object
- * that cannot be read (its key is missing, say) keeps a cache from being filled, and no more than
- * that: the rest is served, and readiness tells. */
-static int wait_for_caches(struct cor_instance *in, struct cor_status *st)
+/* The caches fill themselves while the bootstrap runs. Nothing reports when the last one is filled:
+ * the home loop looks each millisecond. An object that cannot be read (its encryption key is
+ * missing) keeps its cache from being filled; the server starts all the same, and readiness says
+ * why. */
+static int instance_wait_for_caches(struct cor_instance *in, struct cor_status *st)
 {
     char why[COR_READY_MESSAGE_MAX];
 
@@ -221,7 +237,7 @@ static int wait_for_caches(struct cor_instance *in, struct cor_status *st)
     return cor_status_set(st, -COR_ETIMEOUT, "the watch caches could not be filled");
 }
 
-static int start_loops(struct cor_instance *in, struct cor_status *st)
+static int instance_start_loops(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_compactor_opts opts = {
         .engine = in->engine, .loop = in->home, .interval_ms = in->opts.compaction_interval_ms};
@@ -237,7 +253,7 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
     if (r == 0)
         r = cor_api_add_cache_metrics(in->api, in->metrics);
     if (r == 0)
-        r = cor_api_bootstrap(cor_api_loop(in->api, 0), on_bootstrap, in, st);
+        r = cor_api_bootstrap(cor_api_loop(in->api, 0), instance_on_bootstrap, in, st);
     if (r < 0)
         return r;
     in->waiting = 1;
@@ -253,10 +269,10 @@ static int start_loops(struct cor_instance *in, struct cor_status *st)
     cor_instance_wait(in);
     if (in->bootstrap_err < 0)
         cor_status_move(st, &in->bootstrap_status);
-    return in->bootstrap_err < 0 ? in->bootstrap_err : wait_for_caches(in, st);
+    return in->bootstrap_err < 0 ? in->bootstrap_err : instance_wait_for_caches(in, st);
 }
 
-static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
+static int instance_check_opts(const struct cor_instance_opts *o, struct cor_status *st)
 {
     if (!cor_host_is_numeric(o->bind_address))
         return cor_status_set(st, -COR_EINVAL, "--bind-address \"%s\" is not a numeric address",
@@ -271,35 +287,35 @@ static int check_opts(const struct cor_instance_opts *o, struct cor_status *st)
     return 0;
 }
 
-static int open_all(struct cor_instance *in, struct cor_status *st)
+static int instance_open_all(struct cor_instance *in, struct cor_status *st)
 {
     struct cor_loop *loops[COR_API_LOOPS_MAX];
-    int r = check_opts(&in->opts, st);
+    int r = instance_check_opts(&in->opts, st);
 
     if (r == 0)
-        r = open_loops(in);
+        r = instance_open_loops(in);
     for (size_t i = 0; i < in->nworkers; i++)
         loops[i] = in->workers[i].loop;
     if (r == 0)
-        r = open_engine(in, st);
+        r = instance_open_engine(in, st);
     if (r == 0)
-        r = open_credentials(in, st);
+        r = instance_open_credentials(in, st);
     if (r == 0)
         r = cor_instance_add_metrics(in);
     if (r == 0)
         r = cor_instance_open_encryption(in, st);
     if (r == 0)
-        r = open_tls(in, st);
+        r = instance_open_tls(in, st);
     if (r == 0)
-        r = open_api(in, loops, st);
+        r = instance_open_api(in, loops, st);
     if (r == 0)
-        r = listen_all(in, st);
+        r = instance_listen(in, st);
     if (r == 0)
         r = write_kubeconfig(in, st);
     if (r < 0)
         return r;
     cor_instance_announce(in);
-    return start_loops(in, st);
+    return instance_start_loops(in, st);
 }
 
 static size_t count_loops(size_t wanted)
@@ -319,12 +335,13 @@ int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance 
 
     if (!in)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
+    assert(opts->data_dir && opts->bind_address);
     in->opts = *opts;
     in->nworkers = n;
     atomic_init(&in->engine_ok, true);
     pthread_mutex_init(&in->engine_lock, NULL);
     cor_status_init(&in->bootstrap_status);
-    r = open_all(in, reterr_status);
+    r = instance_open_all(in, reterr_status);
     if (r < 0) {
         cor_instance_close(in, 0);
         if (reterr_status && reterr_status->err == 0)
@@ -355,18 +372,20 @@ bool cor_instance_is_first_start(const struct cor_instance *instance)
     return instance->credentials.is_first;
 }
 
-static bool is_stopped(void *arg)
+static bool instance_is_stopped(void *arg)
 {
     return ((struct cor_instance *)arg)->is_stopped;
 }
 
 void cor_instance_run(struct cor_instance *instance)
 {
-    while (!cor_loop_run_until(instance->home, is_stopped, instance, COR_INSTANCE_FOREVER_MS))
+    while (
+        !cor_loop_run_until(instance->home, instance_is_stopped, instance, COR_INSTANCE_FOREVER_MS))
         continue;
 }
 
 void cor_instance_stop(struct cor_instance *instance)
 {
+    assert(cor_loop_is_current(instance->home));
     instance->is_stopped = true;
 }

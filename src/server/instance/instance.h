@@ -41,8 +41,8 @@ struct cor_instance_opts {
     size_t nloops;                 /* 0: as many as there are cores */
 };
 
-/* Comes back when the server answers requests. What goes wrong is said in `reterr_status`; only a
- * process that may have no thread for a loop is ended. */
+/* Returns when the server answers requests. A failure is described in `reterr_status`; a process
+ * that cannot start a thread for a loop is aborted. */
 int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance **ret_instance,
                       struct cor_status *reterr_status);
 

@@ -1,3 +1,14 @@
+/* The end of an instance, on the home loop, which turns while it waits for the others:
+ *
+ *   readiness fails ──► the HTTP server closes: no new connections, watches end, requests have
+ *   drain_ms ──► each worker's loop, when it has no calls left, frees its stores and readers ──►
+ *   the watch caches close on the first worker's loop ──► the workers' threads stop ──► compactor
+ *   and timers of the home loop ──► memory
+ *
+ * `waiting` counts the answers that have not come to the home loop yet. Loops whose threads were
+ * never started (an open that failed) are turned here, so that the same way serves both ends.
+ * Nothing here can fail.
+ * Thread: home, except what a comment says runs on a worker's loop. */
 #include "base/mem.h"
 #include "loop/offload.h"
 #include "net/tls.h"
@@ -6,25 +17,25 @@
 
 #define QUIET_CHECK_MS 2
 
-static bool nothing_awaited(void *arg)
+static bool is_nothing_awaited(void *arg)
 {
     return ((struct cor_instance *)arg)->waiting == 0;
 }
 
 void cor_instance_wait(struct cor_instance *in)
 {
-    while (!cor_loop_run_until(in->home, nothing_awaited, in, COR_INSTANCE_FOREVER_MS))
+    while (!cor_loop_run_until(in->home, is_nothing_awaited, in, COR_INSTANCE_FOREVER_MS))
         continue;
 }
 
-static void on_answer(struct cor_mail *mail)
+static void instance_on_answer(struct cor_mail *mail)
 {
     COR_CONTAINER_OF(mail, struct cor_instance, mail)->waiting--;
 }
 
 void cor_instance_answer_home(struct cor_instance *in)
 {
-    in->mail.on_mail = on_answer;
+    in->mail.on_mail = instance_on_answer;
     cor_dlist_init(&in->mail.link);
     cor_loop_post_always(in->home, &in->mail);
 }
@@ -39,30 +50,39 @@ static void on_compactor_closed(void *arg)
     ((struct cor_instance *)arg)->waiting--;
 }
 
-static void on_quiet(struct cor_mail *mail)
+static void worker_on_quiet(struct cor_mail *mail)
 {
     COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance->waiting--;
 }
 
-/* On the worker's loop. Calls may outlive their responses while the store works for them. */
-static void check_quiet(struct cor_timer *timer)
+static void worker_on_ask_quiet(struct cor_mail *mail);
+
+/* On the worker's loop: releases it when its last call has ended. Calls may outlive their responses
+ * while the store works for them. */
+static void worker_check_quiet(struct cor_timer *timer)
 {
     struct cor_worker *w = COR_CONTAINER_OF(timer, struct cor_worker, timer);
     struct cor_api_loop *loop = cor_api_loop(w->instance->api, w->index);
 
-    if (cor_api_loop_calls(loop) > 0 && cor_timer_set(timer, QUIET_CHECK_MS) == 0)
+    if (cor_api_loop_calls(loop) > 0) {
+        /* Without memory for the timer the loop looks again in its next turn. */
+        if (cor_timer_set(timer, QUIET_CHECK_MS) < 0) {
+            w->mail.on_mail = worker_on_ask_quiet;
+            cor_loop_post_always(w->loop, &w->mail);
+        }
         return;
+    }
     cor_api_loop_release(loop);
-    w->mail.on_mail = on_quiet;
+    w->mail.on_mail = worker_on_quiet;
     cor_loop_post_always(w->instance->home, &w->mail);
 }
 
-static void on_ask_quiet(struct cor_mail *mail)
+static void worker_on_ask_quiet(struct cor_mail *mail)
 {
     struct cor_worker *w = COR_CONTAINER_OF(mail, struct cor_worker, mail);
 
-    cor_timer_init(&w->timer, w->loop, check_quiet);
-    check_quiet(&w->timer);
+    cor_timer_init(&w->timer, w->loop, worker_check_quiet);
+    worker_check_quiet(&w->timer);
 }
 
 static void on_cachers_closed(void *arg)
@@ -71,7 +91,7 @@ static void on_cachers_closed(void *arg)
 }
 
 /* On the first worker's loop. */
-static void on_ask_cachers(struct cor_mail *mail)
+static void worker_on_ask_cachers(struct cor_mail *mail)
 {
     struct cor_instance *in = COR_CONTAINER_OF(mail, struct cor_worker, mail)->instance;
 
@@ -79,19 +99,20 @@ static void on_ask_cachers(struct cor_mail *mail)
         cor_instance_answer_home(in);
 }
 
-/* Waits for what the workers were asked. Loops that were never started turn here. */
-static void wait_for_workers(struct cor_instance *in)
+/* Turns the home loop until all workers have answered, and with it the loops that have no thread.
+ */
+static void instance_wait_for_workers(struct cor_instance *in)
 {
     while (in->waiting > 0) {
         for (size_t i = 0; i < in->nworkers; i++)
             if (!in->workers[i].is_started)
-                (void)cor_loop_run_until(in->workers[i].loop, nothing_awaited, in, 1);
-        (void)cor_loop_run_until(in->home, nothing_awaited, in,
+                (void)cor_loop_run_until(in->workers[i].loop, is_nothing_awaited, in, 1);
+        (void)cor_loop_run_until(in->home, is_nothing_awaited, in,
                                  in->workers[0].is_started ? COR_INSTANCE_FOREVER_MS : 1);
     }
 }
 
-static void ask_worker(struct cor_worker *w, void (*on_mail)(struct cor_mail *mail))
+static void worker_ask(struct cor_worker *w, void (*on_mail)(struct cor_mail *mail))
 {
     w->mail.on_mail = on_mail;
     cor_dlist_init(&w->mail.link);
@@ -99,16 +120,16 @@ static void ask_worker(struct cor_worker *w, void (*on_mail)(struct cor_mail *ma
     cor_loop_post_always(w->loop, &w->mail);
 }
 
-static void drain(struct cor_instance *in, uint64_t drain_ms)
+static void instance_drain(struct cor_instance *in, uint64_t drain_ms)
 {
     in->waiting++;
     cor_http_server_close(cor_server_http(in->server), drain_ms, on_http_closed, in);
-    wait_for_workers(in);
+    instance_wait_for_workers(in);
     for (size_t i = 0; i < in->nworkers; i++)
-        ask_worker(&in->workers[i], on_ask_quiet);
-    wait_for_workers(in);
-    ask_worker(&in->workers[0], on_ask_cachers);
-    wait_for_workers(in);
+        worker_ask(&in->workers[i], worker_on_ask_quiet);
+    instance_wait_for_workers(in);
+    worker_ask(&in->workers[0], worker_on_ask_cachers);
+    instance_wait_for_workers(in);
 }
 
 static bool engine_is_quiet(void *arg)
@@ -116,7 +137,7 @@ static bool engine_is_quiet(void *arg)
     return !((struct cor_instance *)arg)->engine_busy;
 }
 
-static void close_home(struct cor_instance *in)
+static void instance_close_home(struct cor_instance *in)
 {
     cor_timer_cancel(&in->engine_timer);
     cor_timer_cancel(&in->encryption_timer);
@@ -137,12 +158,12 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
         return NULL;
     atomic_store(&in->draining, true);
     if (in->server)
-        drain(in, drain_ms);
+        instance_drain(in, drain_ms);
     for (size_t i = 0; i < in->nworkers; i++)
         if (in->workers[i].is_started)
             cor_loop_stop(in->workers[i].loop);
     if (in->home)
-        close_home(in);
+        instance_close_home(in);
     cor_offload_free(in->offload);
     cor_server_free(in->server);
     cor_api_free(in->api);

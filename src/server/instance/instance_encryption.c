@@ -1,9 +1,13 @@
+/* The encryption file of an instance: read at the start, and again each minute or on SIGHUP. At the
+ * start a file that cannot be used is a failure. Later the transformers that are in force stay, the
+ * failure is logged and counted, and the file is tried again.
+ * Thread: home; the counters are atomics, which metrics read from any thread. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "server/instance/instance_int.h"
 
-/* Upstream's: the file is looked at once a minute. */
+/* Upstream's interval. */
 #define RELOAD_MS 60000
 
 static void warn_if_open(const struct cor_instance *in)
@@ -14,7 +18,7 @@ static void warn_if_open(const struct cor_instance *in)
                      COR_F_STR("path", in->opts.encryption_config));
 }
 
-static void say_loaded(struct cor_instance *in, const char *message)
+static void log_loaded(struct cor_instance *in, const char *message)
 {
     char hash[COR_ENCRYPTION_HASH_MAX];
 
@@ -23,7 +27,7 @@ static void say_loaded(struct cor_instance *in, const char *message)
     warn_if_open(in);
 }
 
-static void count(_Atomic uint64_t *counter, _Atomic uint64_t *when_s)
+static void count_reload(_Atomic uint64_t *counter, _Atomic uint64_t *when_s)
 {
     atomic_fetch_add(counter, 1);
     atomic_store(when_s, cor_clock_wall_ms(cor_clock_real()) / 1000);
@@ -38,12 +42,12 @@ void cor_instance_reload(struct cor_instance *in)
         return;
     cor_status_init(&st);
     if (cor_dynamic_transformers_reload(in->transformers, &changed, &st) < 0) {
-        count(&in->reloads_failed, &in->reload_failed_s);
+        count_reload(&in->reloads_failed, &in->reload_failed_s);
         COR_LOG_ERROR("error processing encryption config file; the one before stays in force",
                       COR_F_STR("error", cor_status_message(&st)));
     } else if (changed) {
-        count(&in->reloads, &in->reloaded_s);
-        say_loaded(in, "Loaded new encryption config content");
+        count_reload(&in->reloads, &in->reloaded_s);
+        log_loaded(in, "Loaded new encryption config content");
     }
 }
 
@@ -65,7 +69,7 @@ int cor_instance_open_encryption(struct cor_instance *in, struct cor_status *ret
     r = cor_dynamic_transformers_new(in->opts.encryption_config, &in->transformers, reterr_status);
     if (r < 0)
         return r;
-    say_loaded(in, "Loaded encryption config");
+    log_loaded(in, "Loaded encryption config");
     r = cor_instance_add_encryption_metrics(in);
     if (r == 0 && in->opts.encryption_reload)
         r = cor_timer_set(&in->encryption_timer, RELOAD_MS);

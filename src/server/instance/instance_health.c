@@ -1,3 +1,12 @@
+/* The instance watches over itself: the health checks of the API, and the engine's status, which is
+ * asked for every ENGINE_CHECK_MS and kept for the checks and metrics.
+ *
+ *   timer ──► cor_engine_status ──► the answer: verdict and cause stored ──► timer
+ *
+ * The timer is set at all times (far away while an answer is awaited), because setting a timer that
+ * is set cannot fail. A change of the verdict is logged once.
+ * Thread: home; the checks run on any loop, so that they read atomics, and the cause under a lock.
+ * */
 #include <assert.h>
 #include <stdio.h>
 
@@ -44,8 +53,9 @@ static bool is_not_draining(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
     return false;
 }
 
-/* The cause stands before the verdict, for loops that read it meanwhile. */
-static bool exchange_verdict(struct cor_instance *in, const struct cor_engine_req *req)
+/* Stores the cause before the verdict, so that a loop which sees the verdict finds its cause.
+ * Returns the verdict before. */
+static bool instance_set_verdict(struct cor_instance *in, const struct cor_engine_req *req)
 {
     if (req->result < 0) {
         pthread_mutex_lock(&in->engine_lock);
@@ -55,10 +65,10 @@ static bool exchange_verdict(struct cor_instance *in, const struct cor_engine_re
     return atomic_exchange(&in->engine_ok, req->result == 0);
 }
 
-/* /readyz withholds the reason, as upstream's; /readyz/etcd and the log have it, the log once. */
-static void judge_engine(struct cor_instance *in, const struct cor_engine_req *req)
+/* Logs a change of the verdict: /readyz withholds the reason, /readyz/etcd and the log show it. */
+static void instance_judge_engine(struct cor_instance *in, const struct cor_engine_req *req)
 {
-    bool was_ok = exchange_verdict(in, req);
+    bool was_ok = instance_set_verdict(in, req);
 
     if (was_ok && req->result < 0)
         COR_LOG_ERROR("the store fails its health check",
@@ -71,8 +81,7 @@ static void judge_engine(struct cor_instance *in, const struct cor_engine_req *r
     atomic_store(&in->store_rev, in->engine_req.ret_rev);
 }
 
-/* It is always set, far away while an answer is awaited, so that setting it cannot fail. */
-static void set_timer(struct cor_instance *in, uint64_t ms)
+static void instance_set_engine_timer(struct cor_instance *in, uint64_t ms)
 {
     int r = cor_timer_set(&in->engine_timer, ms);
 
@@ -80,15 +89,15 @@ static void set_timer(struct cor_instance *in, uint64_t ms)
     (void)r;
 }
 
-static void on_engine_status(struct cor_engine_req *req)
+static void instance_on_engine_status(struct cor_engine_req *req)
 {
     struct cor_instance *in = COR_CONTAINER_OF(req, struct cor_instance, engine_req.req);
 
-    judge_engine(in, req);
+    instance_judge_engine(in, req);
     cor_engine_req_deinit(req);
     in->engine_busy = false;
     if (!atomic_load(&in->draining))
-        set_timer(in, ENGINE_CHECK_MS);
+        instance_set_engine_timer(in, ENGINE_CHECK_MS);
 }
 
 int cor_instance_prepare_checks(struct cor_instance *in)
@@ -100,9 +109,9 @@ void cor_instance_check_engine(struct cor_timer *timer)
 {
     struct cor_instance *in = COR_CONTAINER_OF(timer, struct cor_instance, engine_timer);
 
-    set_timer(in, ENGINE_FAR_MS);
+    instance_set_engine_timer(in, ENGINE_FAR_MS);
     in->engine_req = (struct cor_engine_status_req){0};
-    cor_engine_req_init(&in->engine_req.req, in->home, on_engine_status);
+    cor_engine_req_init(&in->engine_req.req, in->home, instance_on_engine_status);
     in->engine_busy = true;
     cor_engine_status(in->engine, &in->engine_req);
 }

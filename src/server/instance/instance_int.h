@@ -17,7 +17,8 @@
 #define COR_INSTANCE_FOREVER_MS (UINT64_C(1) << 40)
 #define COR_INSTANCE_TEXT_MAX   4096
 
-/* One of the loops that serve requests, and its way to say that nothing is under way on it. */
+/* One of the loops that serve requests, and what it needs to report that nothing is under way on
+ * it. */
 struct cor_worker {
     struct cor_instance *instance;
     struct cor_loop *loop;
@@ -40,7 +41,8 @@ struct cor_instance {
     struct cor_server *server;
     struct cor_compactor *compactor;
 
-    struct cor_mail mail; /* of what is waited for: bootstrap, then the HTTP server's end */
+    struct cor_mail
+        mail; /* to home, from what it waits for: bootstrap, then the HTTP server's end */
     struct cor_status bootstrap_status;
     int bootstrap_err;
     unsigned waiting; /* answers that have not come to the home loop yet */
@@ -66,22 +68,22 @@ struct cor_instance {
     struct cor_worker workers[];
 };
 
-/* Tells others on the same store that this server is there, when it has its address; the engine's
- * end takes it back. */
+/* Announces this server in the store, once it has its address; the engine removes the announcement
+ * at its end. */
 void cor_instance_announce(struct cor_instance *instance);
 
-/* Any thread: one of the answers that the home loop waits for is here. */
+/* From any thread: one of the answers that the home loop waits for has come. */
 void cor_instance_answer_home(struct cor_instance *instance);
 /* Turns the home loop until no answer is awaited. */
 void cor_instance_wait(struct cor_instance *instance);
 
-/* Before the first check: takes the timer's place. 0, -COR_ENOMEM. */
+/* Sets the timer of the checks for the first time, which needs memory. 0, -COR_ENOMEM. */
 int cor_instance_prepare_checks(struct cor_instance *instance);
-/* Asks the engine how it is, and again two seconds after its answer. */
+/* Asks the engine for its status, and again two seconds after its answer. */
 void cor_instance_check_engine(struct cor_timer *engine_timer);
 void cor_instance_add_checks(struct cor_instance *instance);
-/* Reads the encryption file, if there is one, and looks at it once a minute if that is wanted. When
- * the home loop and the metrics are there; as cor_dynamic_transformers_new(). */
+/* Reads the encryption file, if there is one, and starts to look at it once a minute if that is
+ * wanted. Needs the home loop and the metrics. Results as of cor_dynamic_transformers_new(). */
 int cor_instance_open_encryption(struct cor_instance *instance, struct cor_status *reterr_status);
 void cor_instance_check_encryption(struct cor_timer *encryption_timer);
 /* In encryption_metrics.c. 0, -COR_ENOMEM. */

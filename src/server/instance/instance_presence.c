@@ -1,3 +1,7 @@
+/* Announces this server in the store, for `coracle store status` and for operators: a key that is
+ * unique to the process, with its version, address and start. The engine removes it at its end. A
+ * failure is logged and nothing more: serving does not depend on it.
+ * Thread: home. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +18,8 @@
 #define HOST_MAX  256
 #define BYTES_MAX 2048
 
-/* Names are told apart by the number: a host may run several servers, one after the other. */
-static int write_key(struct cor_buf *out)
+/* The host's name and a random number: a host may run several servers, at once or in turn. */
+static int presence_write_key(struct cor_buf *out)
 {
     char host[HOST_MAX] = "";
     struct cor_rand rand;
@@ -26,14 +30,15 @@ static int write_key(struct cor_buf *out)
     return cor_buf_addf(out, COR_SERVERS_PREFIX "%s-%08x", host, (unsigned)cor_rand_u64(&rand));
 }
 
-static int write_value(const struct cor_instance *in, struct cor_buf *out)
+static int presence_write_value(const struct cor_instance *in, struct cor_buf *out)
 {
     const char *prefix = in->opts.path_prefix;
     const char *bind = in->opts.bind_address;
     char since[COR_TIME_TEXT_MAX], address[COR_INSTANCE_TEXT_MAX];
     struct cor_json_writer w;
 
-    /* Not the URL: for all addresses that is the loopback's, which says nothing elsewhere. */
+    /* The bind address and not the URL: for 0.0.0.0 the URL names the loopback address, which is of
+     * no use on other hosts. */
     snprintf(address, sizeof(address), strchr(bind, ':') ? "https://[%s]%s" : "https://%s%s", bind,
              strrchr(in->url, ':'));
     cor_json_writer_init(&w, out);
@@ -57,9 +62,9 @@ void cor_instance_announce(struct cor_instance *instance)
 
     cor_buf_init(&key, BYTES_MAX);
     cor_buf_init(&value, BYTES_MAX);
-    r = write_key(&key);
+    r = presence_write_key(&key);
     if (r == 0)
-        r = write_value(instance, &value);
+        r = presence_write_value(instance, &value);
     if (r == 0)
         r = cor_engine_announce(instance->engine, cor_buf_str(&key), cor_buf_str(&value));
     if (r < 0)

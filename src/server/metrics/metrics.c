@@ -1,3 +1,13 @@
+/* Families, their series, and the text of a scrape.
+ *
+ * A series is written by the loop of its shard alone, with relaxed atomics and no lock; the shard's
+ * lock protects only the map, when a series is added and when a scrape walks it. A scrape writes,
+ * for each family: its readings (values that another module keeps), what its collect function puts,
+ * and the sums of its series over all shards.
+ *
+ * Failures: a series that cannot be added is NULL, and counting into NULL does nothing; a scrape
+ * without memory, or over its maximum, fails as a whole.
+ * Thread: see metrics.h. The lock of a shard is a leaf. */
 #include "server/metrics/metrics.h"
 
 #include <assert.h>
@@ -147,6 +157,7 @@ struct cor_series *cor_metric_series(struct cor_metric *metric, size_t shard, st
     struct cor_series *s = cor_map_peek(&sh->series, labels);
     int r;
 
+    assert(shard < metric->nshards);
     if (s)
         return s;
     s = series_new(metric->desc, labels);
@@ -158,8 +169,8 @@ struct cor_series *cor_metric_series(struct cor_metric *metric, size_t shard, st
     return r == 0 ? s : cor_free(s);
 }
 
-/* One writer: a load and a store will do. */
-static void bump(_Atomic uint64_t *v, uint64_t by)
+/* There is one writer, so that a load and a store are enough. */
+static void bump_relaxed(_Atomic uint64_t *v, uint64_t by)
 {
     atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + by,
                           memory_order_relaxed);
@@ -168,7 +179,7 @@ static void bump(_Atomic uint64_t *v, uint64_t by)
 void cor_series_add(struct cor_series *series, int64_t delta)
 {
     if (series)
-        bump(&series->value, (uint64_t)delta);
+        bump_relaxed(&series->value, (uint64_t)delta);
 }
 
 void cor_series_observe(struct cor_series *series, uint64_t value)
@@ -179,8 +190,8 @@ void cor_series_observe(struct cor_series *series, uint64_t value)
         return;
     while (i < series->desc->nbuckets && value > series->desc->buckets[i])
         i++;
-    bump(&series->counts[i], 1);
-    bump(&series->value, value);
+    bump_relaxed(&series->counts[i], 1);
+    bump_relaxed(&series->value, value);
 }
 
 int cor_metric_label(struct cor_buf *labels, const char *name, struct cor_str value)
@@ -206,7 +217,8 @@ struct total {
     uint64_t counts[COR_METRIC_BUCKETS_MAX + 1];
 };
 
-static int add_series(struct cor_map *totals, struct cor_str labels, const struct cor_series *s)
+static int total_add_series(struct cor_map *totals, struct cor_str labels,
+                            const struct cor_series *s)
 {
     struct total *total = cor_map_peek(totals, labels);
     int r;
@@ -225,7 +237,7 @@ static int add_series(struct cor_map *totals, struct cor_str labels, const struc
     return 0;
 }
 
-static int sum_up(struct cor_metric *metric, struct cor_map *totals)
+static int metric_sum_shards(struct cor_metric *metric, struct cor_map *totals)
 {
     int r = 0;
 
@@ -235,7 +247,7 @@ static int sum_up(struct cor_metric *metric, struct cor_map *totals)
         pthread_mutex_lock(&sh->lock);
         COR_MAP_FOREACH(it, &sh->series) {
             if (r == 0)
-                r = add_series(totals, it.key, it.value);
+                r = total_add_series(totals, it.key, it.value);
         }
         pthread_mutex_unlock(&sh->lock);
     }
@@ -295,6 +307,7 @@ struct cor_metric_out {
 void cor_metric_set_collect(struct cor_metric *metric,
                             void (*collect)(void *arg, struct cor_metric_out *to), void *arg)
 {
+    assert(!metric->collect);
     metric->collect = collect;
     metric->collect_arg = arg;
 }
@@ -317,7 +330,7 @@ void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,
         to->err = write_histogram(to->out, to->desc, labels, counts, sum);
 }
 
-static int collect(const struct cor_metric *metric, struct cor_buf *out)
+static int metric_collect(const struct cor_metric *metric, struct cor_buf *out)
 {
     struct cor_metric_out to = {out, metric->desc, 0};
 
@@ -326,7 +339,7 @@ static int collect(const struct cor_metric *metric, struct cor_buf *out)
     return to.err;
 }
 
-static int write_family(struct cor_metric *metric, struct cor_buf *out)
+static int metric_write(struct cor_metric *metric, struct cor_buf *out)
 {
     static const char *const types[] = {"counter", "gauge", "histogram"};
     const struct cor_metric_desc *desc = metric->desc;
@@ -345,9 +358,9 @@ static int write_family(struct cor_metric *metric, struct cor_buf *out)
     }
     cor_map_init(&totals, COR_METRIC_SERIES_MAX * metric->nshards);
     if (r == 0)
-        r = collect(metric, out);
+        r = metric_collect(metric, out);
     if (r == 0)
-        r = sum_up(metric, &totals);
+        r = metric_sum_shards(metric, &totals);
     COR_MAP_FOREACH(it, &totals) {
         const struct total *total = it.value;
 
@@ -368,7 +381,7 @@ int cor_metrics_write(struct cor_metrics *metrics, struct cor_buf *out)
     COR_DLIST_FOREACH(it, &metrics->families)
     {
         if (r == 0)
-            r = write_family(COR_CONTAINER_OF(it, struct cor_metric, link), out);
+            r = metric_write(COR_CONTAINER_OF(it, struct cor_metric, link), out);
     }
     return r;
 }

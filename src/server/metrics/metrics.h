@@ -1,9 +1,9 @@
-/* Numbers about the server in Prometheus' text form: counters, gauges and histograms.
+/* Metrics of the server in Prometheus' text form: counters, gauges and histograms.
  *
- * Every loop writes its own shard, without a lock; a scrape adds
- * the shards up. A family is added before the loops start; its series appear as they are used.
+ * Every loop writes its own shard, without a lock; a scrape adds the shards up. A family is added
+ * before the loops start; its series are made when they are first used.
  * Owner: the server.  Thread: new, add and free on the maker's; a series belongs to its shard's
- * loop; write from any. */
+ * loop; cor_metrics_write() from any. */
 #ifndef COR_SERVER_METRICS_H
 #define COR_SERVER_METRICS_H
 
@@ -18,7 +18,7 @@ struct cor_metric;
 struct cor_metrics;
 struct cor_series;
 
-/* Of one family in one shard; what comes later is not counted. */
+/* Series of one family in one shard; further ones are not counted. */
 #define COR_METRIC_SERIES_MAX  20000
 #define COR_METRIC_BUCKETS_MAX 32
 #define COR_METRIC_LABELS_MAX  1024
@@ -46,15 +46,16 @@ COR_DEFINE_CLEANUP(struct cor_metrics, cor_metrics_free)
 int cor_metrics_add(struct cor_metrics *metrics, const struct cor_metric_desc *desc,
                     struct cor_metric **ret_metric);
 
-/* A series that is read when it is asked for, from the thread that asks. `labels` is a literal. 0,
- * -COR_ENOMEM. */
+/* Adds a series whose value another module keeps: `read` is called by each scrape, on its thread.
+ * `labels` must stay. 0, -COR_ENOMEM. */
 int cor_metric_add_read(struct cor_metric *metric, const char *labels, uint64_t (*read)(void *arg),
                         void *arg);
 
-/* Where samples of a family go that somebody else keeps. */
+/* Where a collect function puts the samples of its family. */
 struct cor_metric_out;
 
-/* `collect` puts all of the family's samples, from the thread that asks. Once for a family. */
+/* Sets the function that puts all samples of a family whose values another module keeps; each
+ * scrape calls it, on its thread. At most once for a family. */
 void cor_metric_set_collect(struct cor_metric *metric,
                             void (*collect)(void *arg, struct cor_metric_out *to), void *arg);
 /* Which family the samples are for: the description that it was added with. */

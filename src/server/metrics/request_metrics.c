@@ -1,3 +1,8 @@
+/* The families about requests. A request's labels are found by their places in tables, and the
+ * series of the last label sets are remembered per shard (memos), so that the usual request makes
+ * no label text and no lookup. Only names of the resource table become labels: what clients make up
+ * must not fill the memory. A series that cannot be made is not counted.
+ * Thread: the shard's loop. */
 #include "server/metrics/request_metrics.h"
 
 #include <stdio.h>
@@ -103,9 +108,8 @@ static struct cor_str scope_label(const struct cor_request_info *info)
     return info->ns.n ? COR_STR("namespace") : COR_STR("cluster");
 }
 
-/* Only names of the table become labels: what clients make up must not fill the memory. */
-static struct cor_request_labels labels_of(const struct cor_request_info *info,
-                                           struct cor_str method)
+static struct cor_request_labels request_labels_of(const struct cor_request_info *info,
+                                                   struct cor_str method)
 {
     const struct cor_resource_row *res =
         info->is_resource ? cor_api_builtin(info->group, info->version, info->resource) : NULL;
@@ -143,14 +147,14 @@ static int add_code(struct cor_buf *labels, int code)
     return cor_metric_label(labels, "code", cor_strz(text));
 }
 
-/* The texts of verb and scope are literals: the same place is the same label. */
-static bool is_same(const struct cor_request_labels *a, const struct cor_request_labels *b)
+/* The texts of verb and scope are literals: equal addresses mean equal labels. */
+static bool is_same_labels(const struct cor_request_labels *a, const struct cor_request_labels *b)
 {
     return a->verb.p == b->verb.p && a->scope.p == b->scope.p && a->res == b->res &&
            a->sub == b->sub && a->is_dry_run == b->is_dry_run && a->code == b->code;
 }
 
-static struct cor_request_memo *memo_of(struct cor_request_metrics *rm, size_t shard,
+static struct cor_request_memo *memo_at(struct cor_request_metrics *rm, size_t shard,
                                         const struct cor_request_labels *labels)
 {
     uintptr_t h = (uintptr_t)labels->res / sizeof(*labels->res) + (uintptr_t)labels->sub +
@@ -166,7 +170,7 @@ static bool is_read(const struct cor_request_labels *labels)
 }
 
 /* Finds or makes the series. */
-static void fill_memo(struct cor_request_metrics *rm, size_t shard,
+static void memo_fill(struct cor_request_metrics *rm, size_t shard,
                       const struct cor_request_labels *labels, struct cor_request_memo *memo)
 {
     struct cor_buf text;
@@ -186,9 +190,9 @@ static void fill_memo(struct cor_request_metrics *rm, size_t shard,
     cor_buf_deinit(&text);
 }
 
-/* One more of what carries just these labels, and the code unless it is 0. */
-static void count(struct cor_metric *metric, size_t shard, const struct cor_request_labels *labels,
-                  int code, int delta)
+/* Adds `delta` to the series with these labels, and with the code unless it is 0. */
+static void count_labels(struct cor_metric *metric, size_t shard,
+                         const struct cor_request_labels *labels, int code, int delta)
 {
     struct cor_buf text;
 
@@ -202,18 +206,18 @@ void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info, struct cor_str method,
                               bool is_dry_run, int code, uint64_t duration_us, uint64_t bytes)
 {
-    struct cor_request_labels labels = labels_of(info, method);
+    struct cor_request_labels labels = request_labels_of(info, method);
     struct cor_request_memo *memo;
 
     if (code == 0) {
-        count(rm->aborts, shard, &labels, 0, 1);
+        count_labels(rm->aborts, shard, &labels, 0, 1);
         return;
     }
     labels.is_dry_run = is_dry_run;
     labels.code = code;
-    memo = memo_of(rm, shard, &labels);
-    if (!memo->total || !is_same(&memo->labels, &labels))
-        fill_memo(rm, shard, &labels, memo);
+    memo = memo_at(rm, shard, &labels);
+    if (!memo->total || !is_same_labels(&memo->labels, &labels))
+        memo_fill(rm, shard, &labels, memo);
     cor_series_observe(memo->duration, duration_us);
     cor_series_observe(memo->sizes, bytes);
     cor_series_add(memo->total, 1);
@@ -222,16 +226,16 @@ void cor_request_metrics_done(struct cor_request_metrics *rm, size_t shard,
 void cor_request_metrics_long(struct cor_request_metrics *rm, size_t shard,
                               const struct cor_request_info *info, int delta)
 {
-    struct cor_request_labels labels = labels_of(info, COR_STR("GET"));
+    struct cor_request_labels labels = request_labels_of(info, COR_STR("GET"));
 
-    count(rm->long_running, shard, &labels, 0, delta);
+    count_labels(rm->long_running, shard, &labels, 0, delta);
 }
 
 void cor_request_metrics_refused(struct cor_request_metrics *rm, size_t shard,
                                  const struct cor_request_info *info, struct cor_str method,
                                  int code)
 {
-    struct cor_request_labels labels = labels_of(info, method);
+    struct cor_request_labels labels = request_labels_of(info, method);
 
-    count(rm->terminations, shard, &labels, code, 1);
+    count_labels(rm->terminations, shard, &labels, code, 1);
 }

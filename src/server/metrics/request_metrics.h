@@ -1,4 +1,4 @@
-/* The families of numbers about requests, with upstream's names and labels.
+/* The families of metrics about requests, with upstream's names and labels.
  * Owner: the server.  Thread: the shard's loop. */
 #ifndef COR_SERVER_REQUEST_METRICS_H
 #define COR_SERVER_REQUEST_METRICS_H
@@ -10,7 +10,7 @@
 #include "server/metrics/metrics.h"
 #include "server/request/request_info.h"
 
-/* What tells a request's series apart: places in tables. */
+/* The labels of a request's series, as places in tables. */
 struct cor_request_labels {
     struct cor_str verb, scope;
     const struct cor_resource_row *res; /* NULL: none */
@@ -19,7 +19,8 @@ struct cor_request_labels {
     int code;
 };
 
-/* The series of requests that came before, so that the same again needs no label text. */
+/* The series of an earlier request, so that the next one with the same labels needs no label text.
+ */
 #define COR_REQUEST_MEMOS 32
 struct cor_request_memo {
     struct cor_request_labels labels;

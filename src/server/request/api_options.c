@@ -1,3 +1,9 @@
+/* The query parameters, by a table: name, type, place in struct cor_api_options, and the verbs that
+ * read it. A new parameter is a member of the struct and a row of `known`. The first value of a
+ * name counts; a value whose escapes are wrong, and an unknown name, are ignored; a number that
+ * cannot be read is refused (400) in the words of Go's strconv. Decoded strings live in one buffer,
+ * which is reserved first so that they do not move.
+ * Thread: any (values). */
 #include "server/request/api_options.h"
 
 #include <stddef.h>
@@ -58,7 +64,7 @@ static bool is_false(struct cor_str value)
            (value.n == 5 && strncasecmp(value.p, "false", 5) == 0);
 }
 
-/* strconv.ParseBool; what it does not know is false here. */
+/* What strconv.ParseBool reads as true; all else counts as false. */
 static bool is_go_true(struct cor_str value)
 {
     static const char *const words[] = {"1", "t", "T", "TRUE", "true", "True"};
@@ -85,8 +91,8 @@ static int read_int(struct cor_str value, int64_t *ret, struct cor_status *reter
 }
 
 /* `seen`: a bit per row of the table. */
-static int read_pair(struct cor_api_options *options, enum cor_api_verb verb, struct cor_str name,
-                     struct cor_str raw_value, unsigned *seen, struct cor_status *reterr_status)
+static int option_read(struct cor_api_options *options, enum cor_api_verb verb, struct cor_str name,
+                       struct cor_str raw_value, unsigned *seen, struct cor_status *reterr_status)
 {
     size_t mark = options->text.n;
     char *base = (char *)options;
@@ -135,14 +141,14 @@ int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
 
     *ret_options = (struct cor_api_options){0};
     cor_buf_init(&ret_options->text, COR_API_OPTIONS_BYTES_MAX);
-    /* Decoding never lengthens: with room for all of it no value moves. */
+    /* Decoding never lengthens a value: with room for the whole query no value moves. */
     r = query.n > 0 ? cor_buf_reserve(&ret_options->text, query.n) : 0;
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
         if (r < 0)
             continue;
-        r = read_pair(ret_options, verb, name, value, &seen, reterr_status);
+        r = option_read(ret_options, verb, name, value, &seen, reterr_status);
         if (r < 0) {
             cor_buf_deinit(&ret_options->text);
             return r;

@@ -25,9 +25,9 @@ struct cor_api_options {
     struct cor_buf text;
 };
 
-/* The first value of a name counts; names that are not known are ignored, and so are numbers that
- * the verb has no use for. 0, -COR_EINVAL (400 in
- * upstream's words), -COR_ENOMEM, -COR_ETOOBIG; there is nothing to release on failure. */
+/* The first value of a name counts; unknown names, and parameters that the verb does not read, are
+ * ignored. 0, -COR_EINVAL (400 in upstream's words), -COR_ENOMEM, -COR_ETOOBIG; there is nothing to
+ * release on failure. */
 int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
                           struct cor_api_options *ret_options, struct cor_status *reterr_status);
 

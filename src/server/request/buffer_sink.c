@@ -1,11 +1,17 @@
+/* Keeps an answer in two buffers. Tests may limit the room to act like a slow reader. A buffer that
+ * is full, or without memory, marks the answer as aborted, and the rest of it is swallowed.
+ * Thread: the call's loop. */
 #include "server/request/buffer_sink.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 
 #define HEADERS_BYTES_MAX (64u * 1024)
 
-static void finish(struct cor_buffer_sink *own, bool aborted)
+static void buffer_sink_finish(struct cor_buffer_sink *own, bool aborted)
 {
+    assert(!own->is_done);
     own->is_done = true;
     own->is_aborted = own->is_aborted || aborted;
     own->cbs = NULL;
@@ -13,7 +19,7 @@ static void finish(struct cor_buffer_sink *own, bool aborted)
         own->on_done(own);
 }
 
-static void sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, void *arg)
+static void buffer_sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, void *arg)
 {
     struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
 
@@ -21,8 +27,9 @@ static void sink_set_cbs(struct cor_sink *sink, const struct cor_sink_cbs *cbs, 
     own->cb_arg = arg;
 }
 
-static void sink_start(struct cor_sink *sink, int status, const struct cor_http_header *headers,
-                       size_t nheaders, uint64_t length)
+static void buffer_sink_start(struct cor_sink *sink, int status,
+                              const struct cor_http_header *headers, size_t nheaders,
+                              uint64_t length)
 {
     struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
 
@@ -34,8 +41,8 @@ static void sink_start(struct cor_sink *sink, int status, const struct cor_http_
     }
 }
 
-static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
-                          size_t skip)
+static size_t buffer_sink_writev(struct cor_sink *sink, const struct cor_str *spans, size_t nspans,
+                                 size_t skip)
 {
     struct cor_buffer_sink *own = (struct cor_buffer_sink *)sink;
     size_t taken = 0;
@@ -62,27 +69,27 @@ static size_t sink_writev(struct cor_sink *sink, const struct cor_str *spans, si
     return taken;
 }
 
-static void sink_end(struct cor_sink *sink)
+static void buffer_sink_end(struct cor_sink *sink)
 {
-    finish((struct cor_buffer_sink *)sink, false);
+    buffer_sink_finish((struct cor_buffer_sink *)sink, false);
 }
 
-static void sink_abort(struct cor_sink *sink)
+static void buffer_sink_abort(struct cor_sink *sink)
 {
-    finish((struct cor_buffer_sink *)sink, true);
+    buffer_sink_finish((struct cor_buffer_sink *)sink, true);
 }
 
-static void sink_no_deadline(struct cor_sink *sink)
+static void buffer_sink_no_deadline(struct cor_sink *sink)
 {
 }
 
 static const struct cor_sink_ops buffer_ops = {
-    .set_cbs = sink_set_cbs,
-    .start = sink_start,
-    .writev = sink_writev,
-    .end = sink_end,
-    .abort = sink_abort,
-    .no_deadline = sink_no_deadline,
+    .set_cbs = buffer_sink_set_cbs,
+    .start = buffer_sink_start,
+    .writev = buffer_sink_writev,
+    .end = buffer_sink_end,
+    .abort = buffer_sink_abort,
+    .no_deadline = buffer_sink_no_deadline,
 };
 
 void cor_buffer_sink_init(struct cor_buffer_sink *sink, size_t body_max,
@@ -112,7 +119,7 @@ void cor_buffer_sink_cancel(struct cor_buffer_sink *sink)
 
     if (sink->is_done)
         return;
-    finish(sink, true);
+    buffer_sink_finish(sink, true);
     if (cbs)
         cbs->on_gone(sink->cb_arg);
 }

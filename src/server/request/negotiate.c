@@ -1,3 +1,8 @@
+/* Content negotiation: the Accept header is read into clauses, ordered by quality, and the first
+ * clause that the answer can meet decides: JSON or YAML; object, Table or PartialObjectMetadata;
+ * indented or not. When no clause can be met, the answer is 406 in upstream's words, written as
+ * JSON.
+ * Thread: any (values). */
 #include "server/request/negotiate.h"
 
 #include <assert.h>
@@ -70,7 +75,8 @@ static struct clause read_clause(struct cor_str text)
     return clause;
 }
 
-/* Sorted by quality, equal ones as they stand. As upstream, quality 0 is only the last choice. */
+/* Orders the clauses by quality; equal ones keep their order. As upstream, quality 0 is the last
+ * choice, and not a refusal. */
 static size_t read_clauses(struct cor_str accept, struct clause *v)
 {
     size_t n = 0;
@@ -103,7 +109,7 @@ static bool is_yaml(const struct clause *clause)
     return cor_media_type_is(clause->type, "application/yaml");
 }
 
-/* True: the clause can be met. */
+/* Can the clause be met? Then `accept` has its view. */
 static bool read_view(const struct clause *clause, struct cor_accept *accept)
 {
     bool v1 = cor_str_eq(clause->version, COR_STR("v1"));
@@ -147,7 +153,7 @@ static int check_partial(const struct clause *clause, enum cor_answer answer,
 }
 
 /* No media type of the request is known at all: the words of upstream's router. */
-static int nothing_fits(bool is_collection, struct cor_status *reterr_status)
+static int refuse_accept(bool is_collection, struct cor_status *reterr_status)
 {
     int r = cor_status_set(reterr_status, -COR_ENOTACCEPTABLE,
                            "406: Not Acceptable\n\nAvailable representations: " OBJECT_TYPES "%s",
@@ -183,7 +189,8 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
     *ret_accept = (struct cor_accept){.is_yaml = is_yaml(&clauses[0])};
     if (known == 0) {
         ret_accept->is_pretty = true;
-        return nothing_fits(answer == COR_ANSWER_LIST || answer == COR_ANSWER_WATCH, reterr_status);
+        return refuse_accept(answer == COR_ANSWER_LIST || answer == COR_ANSWER_WATCH,
+                             reterr_status);
     }
     return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE, ACCEPTED_LIST "%s",
                           answer == COR_ANSWER_WATCH ? WATCH_TYPES : OBJECT_TYPES);

@@ -1,3 +1,8 @@
+/* Reads a path as upstream's RequestInfo does: /api/VERSION or /apis/GROUP/VERSION, the old
+ * /watch/, /namespaces/NS/, resource, name, subresource. The path is decoded once into `text`, to
+ * which all names point. A path that is not a resource's has is_resource false; only wrong escapes,
+ * and a path that is too long, are failures.
+ * Thread: any (values). */
 #include "server/request/request_info.h"
 
 #include "base/err.h"
@@ -11,8 +16,8 @@ struct parts {
     size_t n;
 };
 
-/* Slashes at both ends do not count; those between do, doubled ones give empty parts. */
-static struct parts split(struct cor_str path)
+/* Splits at slashes. Those at both ends are ignored; doubled ones between give empty parts. */
+static struct parts path_split(struct cor_str path)
 {
     struct parts parts = {.n = 0};
 
@@ -25,13 +30,13 @@ static struct parts split(struct cor_str path)
     return parts;
 }
 
-static void shift(struct parts *parts, size_t n)
+static void parts_shift(struct parts *parts, size_t n)
 {
     parts->n -= n;
     memmove(parts->v, parts->v + n, parts->n * sizeof(parts->v[0]));
 }
 
-static enum cor_api_verb verb_of(enum cor_http_method method)
+static enum cor_api_verb verb_of_method(enum cor_http_method method)
 {
     switch (method) {
     case COR_HTTP_POST:
@@ -68,7 +73,7 @@ static bool take_version(struct cor_request_info *info, struct parts *parts)
     if (!core)
         info->group = parts->v[1];
     info->version = parts->v[core ? 1 : 2];
-    shift(parts, core ? 2 : 3);
+    parts_shift(parts, core ? 2 : 3);
     return true;
 }
 
@@ -80,7 +85,7 @@ static void take_namespace(struct cor_request_info *info, struct parts *parts)
     if (parts->n > 2 && !cor_str_eq(parts->v[2], COR_STR("status")) &&
         !cor_str_eq(parts->v[2], COR_STR("finalize"))) {
         info->in_namespace = true;
-        shift(parts, 2);
+        parts_shift(parts, 2);
     }
 }
 
@@ -90,11 +95,11 @@ static int read_resource(struct cor_request_info *info, enum cor_http_method met
     bool is_watch;
     int r;
 
-    info->verb = verb_of(method);
+    info->verb = verb_of_method(method);
     if (cor_str_eq(parts->v[0], COR_STR("watch")) && parts->n > 1) {
         info->is_watch_path = true;
         info->verb = COR_VERB_WATCH;
-        shift(parts, 1);
+        parts_shift(parts, 1);
     }
     take_namespace(info, parts);
     info->resource = parts->v[0];
@@ -126,7 +131,7 @@ int cor_request_info_init(struct cor_request_info *info, enum cor_http_method me
     r = cor_url_unescape(path, COR_URL_PATH, &info->text);
     if (r == 0) {
         info->path = cor_buf_str(&info->text);
-        parts = split(info->path);
+        parts = path_split(info->path);
         info->is_resource = take_version(info, &parts);
         if (info->is_resource)
             r = read_resource(info, method, query, &parts);

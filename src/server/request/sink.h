@@ -1,8 +1,8 @@
 /* Where a verb's answer goes: an HTTP response or a buffer of an in-process caller.
  *
- * A sink lives from the call that gets it until end(), abort() or on_gone, and is not touched
- * afterwards. No function here calls back before it returns.
- * Thread: the call's loop.  Owner: whoever made the call. */
+ * A sink may be used from the call that gets it until end(), abort() or on_gone, and not
+ * afterwards. No function here calls back before it returns. Thread: the call's loop.  Owner:
+ * whoever made the call. */
 #ifndef COR_SERVER_SINK_H
 #define COR_SERVER_SINK_H
 
@@ -15,7 +15,8 @@
 struct cor_sink_cbs {
     /* A write was short, and there is room again. */
     void (*on_writable)(void *arg);
-    /* The reader is gone, or the deadline passed; with it the request and the sink. */
+    /* The reader is gone, or the deadline has passed. Request and sink are freed when this returns.
+     */
     void (*on_gone)(void *arg);
     /* The server shuts down: end streams soon. */
     void (*on_drain)(void *arg);
