@@ -1,6 +1,25 @@
-/* A list's answer read from a snapshot, as it is written out: nothing is collected. The head of an
- * answer says whether more follows its page, so the end of a page is found before that: at once
- * where the tree can count, and else by a walk of a bounded number of objects in each turn. */
+/* clang-format off */
+/* A list's answer, read from a snapshot while it is written out.
+ *
+ * The head of an answer says whether more objects follow its page, so the end of the page is found
+ * before the answer begins. How that is done:
+ *
+ *   no limit                     there is no end to find: objects are read from the snapshot and
+ *                                matched as the answer is written
+ *   limit, plain snapshot        the tree counts to the last object of the page
+ *   limit, selector or overlay   a walk, COR_LIST_LOOKS_AT_ONCE objects in each turn of the loop,
+ *                                collects the page's entries. Reading the page gives these out, so
+ *                                that no object is matched twice
+ *
+ * The snapshot keeps every entry in memory; the collected page is pointers into it, at most `limit`.
+ *
+ * What fails: an allocation fails the list with -COR_ENOMEM before its answer has begun. Reading
+ * the page out cannot fail. When the memory that only this snapshot holds is wanted back, the owner
+ * of the answer decides (cor_cacher_cursors_let_go()).
+ *
+ * Thread: the reader's loop. Objects may also be read by a thread that the loop has lent the cursor
+ * to. */
+/* clang-format on */
 #include "storage/cacher/reader_int.h"
 
 #include "base/mem.h"
@@ -14,53 +33,48 @@ struct tree_cursor {
     struct cacher_reader *reader;
     struct cor_dlist link; /* in the reader's cursors */
     struct cor_cache_snapshot snapshot;
-    struct cor_cache_iter iter;
+    struct cor_cache_iter iter; /* of the answer, or of the walk that collects the page */
     const struct cor_predicate *predicate;
-    size_t left; /* objects that it may still give */
-    /* The walk to the end of the page. */
-    struct cor_cache_iter search;
-    struct cor_cache_entry *found; /* the last one that it has found */
-    size_t missing;                /* how many it has to find yet */
+    size_t left; /* objects that the answer may still give; when it is not collected */
+    bool is_collected;
+    struct cor_cache_entry **page; /* borrowed from the snapshot */
+    size_t npage, page_cap, page_at;
+    size_t limit;
     struct cor_buf token;
     size_t prefix_len;
     char prefix[];
 };
 
-static struct cor_object *next_selected(struct cor_cache_iter *it,
-                                        const struct cor_predicate *predicate)
+static bool cursor_selects(const struct tree_cursor *cursor, const struct cor_cache_entry *entry)
 {
-    struct cor_cache_entry *entry;
-
-    while ((entry = cor_cache_iter_next(it))) {
-        if (!predicate || cor_predicate_matches(predicate, entry->object))
-            return entry->object;
-    }
-    return NULL;
+    return !cursor->predicate || cor_predicate_matches(cursor->predicate, entry->object);
 }
 
 /* What is left of `looks` after a look at the entry. */
-static size_t pay_look(const struct tree_cursor *cursor, const struct cor_cache_entry *entry,
-                       size_t looks)
+static size_t cursor_pay_look(const struct tree_cursor *cursor, const struct cor_cache_entry *entry,
+                              size_t looks)
 {
     size_t cost = cursor->predicate ? cor_predicate_cost(cursor->predicate, entry->object) : 1;
 
     return cost < looks ? looks - cost : 0;
 }
 
-/* The same within the looks that are left. */
-static struct cor_object *next_within(struct tree_cursor *cursor)
+/* The next selected object of the snapshot. A bounded cursor pauses when its looks are used up. */
+static struct cor_object *cursor_next_matching(struct tree_cursor *cursor)
 {
     struct cor_list_cursor *base = &cursor->base;
+    bool pays = base->is_bounded && cursor->predicate;
     struct cor_cache_entry *entry;
 
-    while (base->looks_left > 0 && (entry = cor_cache_iter_next(&cursor->iter))) {
-        base->looks_left = pay_look(cursor, entry, base->looks_left);
-        if (!cor_predicate_matches(cursor->predicate, entry->object))
+    while ((!pays || base->looks_left > 0) && (entry = cor_cache_iter_next(&cursor->iter))) {
+        if (pays)
+            base->looks_left = cursor_pay_look(cursor, entry, base->looks_left);
+        if (!cursor_selects(cursor, entry))
             continue;
         cursor->left--;
         return entry->object;
     }
-    base->is_paused = base->looks_left == 0;
+    base->is_paused = pays && base->looks_left == 0;
     return NULL;
 }
 
@@ -68,60 +82,36 @@ static struct cor_object *cursor_next(struct cor_list_cursor *base)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
 
-    if (cursor->left == 0)
-        return NULL;
-    if (base->is_bounded && cursor->predicate)
-        return next_within(cursor);
-    cursor->left--;
-    return next_selected(&cursor->iter, cursor->predicate);
+    if (cursor->is_collected)
+        return cursor->page_at < cursor->npage ? cursor->page[cursor->page_at++]->object : NULL;
+    return cursor->left > 0 ? cursor_next_matching(cursor) : NULL;
 }
 
 static void cursor_free(struct cor_list_cursor *base)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
 
+    assert(cor_loop_is_current(cursor->reader->loop->loop));
     cursor->reader->busy--;
     cor_dlist_remove(&cursor->link);
     cor_cache_snapshot_deinit(&cursor->snapshot);
     cor_buf_deinit(&cursor->token);
+    cor_free(cursor->page);
     cor_free(cursor);
 }
 
 static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
 
-/* The last entry of a page of `limit` without a walk. False: a walk is needed. */
-static bool count_to_last(struct tree_cursor *cursor, size_t limit)
-{
-    const struct cor_cache_iter *it = &cursor->iter;
-    struct cor_btree_entry last;
-    size_t first;
-
-    if (cursor->predicate || cursor->snapshot.noverlay > 0 || !it->has_root)
-        return false;
-    first = it->root.at - 1;
-    if (limit > it->root.end - first)
-        return true;
-    cor_btree_peek_nth(cor_btree_snap_view(cursor->snapshot.root), first + limit - 1, &last);
-    cursor->found = last.item;
-    cursor->missing = 0;
-    return true;
-}
-
-/* More is said to follow when any object comes after the page, selected or not; as upstream does
- * it. */
-static int set_page(struct tree_cursor *cursor)
+/* Completes the head of a full page that ends with `last`. Any object after the page counts as
+ * more, selected or not, as upstream does it. */
+static int cursor_set_head(struct tree_cursor *cursor, const struct cor_cache_entry *last)
 {
     struct cor_str prefix = cor_str(cursor->prefix, cursor->prefix_len);
-    struct cor_cache_entry *last = cursor->found;
-    struct cor_str key;
-    size_t rest;
+    /* The NUL behind the key makes it the first key after the last one. */
+    struct cor_str after = cor_str(last->key, last->key_len + 1);
+    size_t rest = cor_cache_snapshot_count(&cursor->snapshot, prefix, after);
     int r;
 
-    if (cursor->missing > 0) /* The page is not full. */
-        return 0;
-    /* The NUL behind the key makes it the first key after the last one. */
-    key = cor_str(last->key, last->key_len + 1);
-    rest = cor_cache_snapshot_count(&cursor->snapshot, prefix, key);
     if (rest == 0)
         return 0;
     r = cor_continue_encode_after(cor_cache_entry_key(last), prefix, (int64_t)cursor->base.rev,
@@ -132,36 +122,64 @@ static int set_page(struct tree_cursor *cursor)
     return r;
 }
 
+static int cursor_collect(struct tree_cursor *cursor, struct cor_cache_entry *entry)
+{
+    if (cursor->npage == cursor->page_cap) {
+        size_t cap = cursor->page_cap ? cursor->page_cap * 2 : 16;
+        struct cor_cache_entry **page = cor_realloc(cursor->page, cap * sizeof(*page));
+
+        if (!page)
+            return -COR_ENOMEM;
+        cursor->page = page;
+        cursor->page_cap = cap;
+        cursor->base.bytes = cap * sizeof(*page);
+    }
+    cursor->page[cursor->npage++] = entry;
+    return 0;
+}
+
 int cor_cacher_cursor_find_page(struct cor_list_cursor *base, size_t looks)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
 
-    while (cursor->missing > 0) {
+    assert(cursor->is_collected && cor_loop_is_current(cursor->reader->loop->loop));
+    while (cursor->npage < cursor->limit) {
         struct cor_cache_entry *entry;
 
         if (looks == 0)
             return 1;
-        entry = cor_cache_iter_next(&cursor->search);
+        entry = cor_cache_iter_next(&cursor->iter);
         if (!entry)
-            break;
-        looks = pay_look(cursor, entry, looks);
-        if (cursor->predicate && !cor_predicate_matches(cursor->predicate, entry->object))
-            continue;
-        cursor->found = entry;
-        cursor->missing--;
+            return 0; /* The page is not full, so nothing follows it. */
+        looks = cursor_pay_look(cursor, entry, looks);
+        if (cursor_selects(cursor, entry) && cursor_collect(cursor, entry) < 0)
+            return -COR_ENOMEM;
     }
-    return set_page(cursor);
+    return cursor_set_head(cursor, cursor->page[cursor->npage - 1]);
+}
+
+/* Finds the end of the page by counting: nothing but the tree is between its first object and its
+ * last, and every object of the tree counts. */
+static int cursor_count_page(struct tree_cursor *cursor)
+{
+    const struct cor_cache_iter *it = &cursor->iter;
+    size_t first = it->root.at - 1;
+    struct cor_btree_entry last;
+
+    if (cursor->limit > it->root.end - first)
+        return 0;
+    cor_btree_peek_nth(cor_btree_snap_view(cursor->snapshot.root), first + cursor->limit - 1,
+                       &last);
+    return cursor_set_head(cursor, last.item);
 }
 
 /* A list of one key has that object or none. */
-static size_t count_one(const struct tree_cursor *cursor, struct cor_str key)
+static size_t cursor_count_one(const struct tree_cursor *cursor, struct cor_str key)
 {
     struct cor_cache_iter it = cursor->iter;
     struct cor_cache_entry *entry = cor_cache_iter_next(&it);
 
-    if (!entry || !cor_str_eq(cor_cache_entry_key(entry), key))
-        return 0;
-    return !cursor->predicate || cor_predicate_matches(cursor->predicate, entry->object);
+    return entry && cor_str_eq(cor_cache_entry_key(entry), key) && cursor_selects(cursor, entry);
 }
 
 int cor_cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
@@ -170,6 +188,7 @@ int cor_cacher_cursor_new(struct cacher_reader *reader, struct cor_str prefix,
 {
     struct tree_cursor *cursor = cor_calloc(1, sizeof(*cursor) + prefix.n + 1);
 
+    assert(cor_loop_is_current(reader->loop->loop) && prefix.n > 0);
     if (!cursor)
         return -COR_ENOMEM;
     memcpy(cursor->prefix, prefix.p, prefix.n);
@@ -189,28 +208,31 @@ int cor_cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, s
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
     struct cor_str prefix = cor_str(cursor->prefix, cursor->prefix_len);
-    bool one = prefix.n == 0 || prefix.p[prefix.n - 1] != '/';
 
+    assert(cursor->snapshot.cache && !cursor->page);
     base->rev = cursor->snapshot.rev;
     base->continue_token = "";
     base->remaining = -1;
     cursor->predicate = predicate;
+    cursor->limit = limit;
     cursor->left = limit ? limit : SIZE_MAX;
     cor_cache_snapshot_set_owner(&cursor->snapshot, cursor->reader);
     cor_cache_iter_init(&cursor->iter, &cursor->snapshot, prefix, from.n ? from : prefix,
                         predicate ? cor_predicate_mask(predicate) : 0);
-    if (one)
-        cursor->left = count_one(cursor, prefix);
-    if (one || limit == 0)
+    if (prefix.p[prefix.n - 1] != '/') {
+        cursor->left = cursor_count_one(cursor, prefix);
         return 0;
-    cursor->missing = limit;
-    if (count_to_last(cursor, limit))
-        return set_page(cursor);
-    cursor->search = cursor->iter;
+    }
+    if (limit == 0)
+        return 0;
+    if (!predicate && cursor->snapshot.noverlay == 0 && cursor->iter.has_root)
+        return cursor_count_page(cursor);
+    cursor->is_collected = true;
     return cor_cacher_cursor_find_page(base, COR_LIST_LOOKS_AT_ONCE);
 }
 
-/* A callback frees its own cursor, and perhaps others: each is in one of the lists at any time. */
+/* A callback frees its own cursor, and perhaps others: each cursor is in one of the two lists at
+ * any time. */
 void cor_cacher_cursors_let_go(struct cacher_reader *reader)
 {
     struct cor_dlist todo, *link;

@@ -424,6 +424,51 @@ TEST(cacher, a_list_that_selects_little_can_be_read_in_parts)
     conf_close(&c);
 }
 
+/* The page was looked for before the answer: a single look is enough to read all of it. */
+static void on_selected_page(void *arg, int err, struct cor_status *status,
+                             struct cor_list_cursor *take_cursor)
+{
+    struct listed *listed = arg;
+    struct cor_object *object;
+
+    assert_int_equal(err, 0);
+    listed->done = true;
+    take_cursor->is_bounded = true;
+    take_cursor->looks_left = 1;
+    for (int i = 1; i <= 3; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "p%04d", i);
+        object = cor_list_cursor_next(take_cursor);
+        assert_non_null(object);
+        assert_str(cor_object_name(object), name);
+    }
+    assert_null(cor_list_cursor_next(take_cursor));
+    assert_false(take_cursor->is_paused);
+    assert_int_equal(take_cursor->looks_left, 1);
+    assert_true(take_cursor->continue_token[0] != '\0');
+    assert_true(take_cursor->bytes >= 3 * sizeof(void *));
+    cor_list_cursor_free(take_cursor);
+}
+
+TEST(cacher, the_objects_of_a_selected_page_are_matched_once)
+{
+    COR_CLEANUP(cor_predicate_deinit) struct cor_predicate predicate = {0};
+    struct cor_store_list_opts opts = list_opts("", "", 3);
+    struct listed listed = {0};
+
+    assert_int_equal(
+        cor_predicate_parse(COR_STR(""), COR_STR("metadata.name!=p0000"), NULL, &predicate, NULL),
+        0);
+    opts.predicate = &predicate;
+    conf_open(&c);
+    conf_fill(&c, "ns", 9);
+    assert_int_equal(
+        cor_reader_list(c.reader, COR_STR("/pods"), &opts, on_selected_page, &listed, NULL), 0);
+    conf_wait(&c, &listed.done);
+    conf_close(&c);
+}
+
 #define PAGE_OBJECTS (2 * COR_LIST_LOOKS_AT_ONCE + 10)
 
 struct page_search {

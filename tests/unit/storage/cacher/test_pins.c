@@ -568,6 +568,10 @@ TEST(slow_readers, an_exact_read_of_the_past_counts_too)
 
 TEST(slow_readers, lists_survive_every_failed_allocation_and_leave_no_pin)
 {
+    COR_CLEANUP(cor_predicate_deinit) struct cor_predicate not_a = {0};
+
+    assert_int_equal(
+        cor_predicate_parse(COR_STR(""), COR_STR("metadata.name!=a"), NULL, &not_a, NULL), 0);
     fake_open(&f, 0);
     for (int i = 0; i < 3; i++)
         fake_put(&f, "ns", (const char *[]){"a", "b", "c"}[i], "node", NULL);
@@ -585,8 +589,35 @@ TEST(slow_readers, lists_survive_every_failed_allocation_and_leave_no_pin)
         if (r == 0) {
             assert_int_equal(cursor->remaining, 1);
             assert_int_equal(cursor->rev, f.rev);
-            assert_non_null(cor_list_cursor_next(cursor));
-            assert_non_null(cor_list_cursor_next(cursor));
+            assert_str(cor_object_name(cor_list_cursor_next(cursor)), "a");
+            assert_str(cor_object_name(cor_list_cursor_next(cursor)), "b");
+            assert_null(cor_list_cursor_next(cursor));
+        } else {
+            assert_int_equal(r, -COR_ENOMEM);
+        }
+        cor_list_cursor_free(cursor);
+        /* What is left is that of the kept root. */
+        assert_int_equal(f.cacher->cache.nroots, 1);
+        assert_true(f.cacher->cache.pins.list.next == &f.cacher->cache.roots[0].pin->link);
+        assert_true(f.cacher->cache.pins.list.prev == &f.cacher->cache.roots[0].pin->link);
+    }
+    /* With a selector the page is collected. */
+    FOR_EACH_FAILED_ALLOC(n) {
+        struct cacher_reader *reader = cacher_reader_of(f.reader);
+        struct cor_list_cursor *cursor;
+        struct cor_cache_snapshot *snapshot;
+        int r = cor_cacher_cursor_new(reader, COR_STR("/registry/pods/"), &cursor, &snapshot);
+
+        if (r < 0)
+            continue;
+        r = cor_cache_snapshot_now(&f.cacher->cache, snapshot);
+        if (r == 0)
+            r = cor_cacher_cursor_begin(cursor, cor_str("", 0), 1, &not_a);
+        if (r == 0) {
+            assert_int_equal(cursor->remaining, -1);
+            assert_true(cursor->continue_token[0] != '\0');
+            assert_int_equal(cursor->rev, f.rev);
+            assert_str(cor_object_name(cor_list_cursor_next(cursor)), "b");
             assert_null(cor_list_cursor_next(cursor));
         } else {
             assert_int_equal(r, -COR_ENOMEM);
