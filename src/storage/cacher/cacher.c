@@ -1,3 +1,24 @@
+/* One resource: its life, and the way of a change from the feed into its watch cache.
+ *
+ * The way of a change, on the writer:
+ *   1. cor_cacher_change() gets it from the feed. While KEEPING it is put aside; while APPLYING:
+ *   2. cacher_hand_in() makes the served object, one copy with the revision in place, and gives it
+ *      to the reflector as an event of its watch.
+ *   3. The reflector calls its store, sink.c, which puts the object into the tree and an event into
+ *      the window, under the cache's lock.
+ * The reflector decides what comes after a failure. It knows no numbers: the revision of the change
+ * is in `change_rev` for the sink, and the texts that an informer resumes with are not used here.
+ *
+ * What fails:
+ *   A change cannot be applied (no memory, an unreadable object). It is never skipped: the
+ *   reflector ends its round, the cache is PENDING, its watches end, and the home loop lists again
+ *   after RETRY_MS.
+ *   The feed breaks: the same, for every cacher. A list that is being read fails when it is
+ *   installed, because changes may be missing.
+ *   More than PENDING_MAX changes come while a list is read: that list fails too.
+ *
+ * Close: no reader is left. A list, a check or a reading of history that is under way ends first;
+ * then the writer drops the content in steps, and the home loop frees the rest. */
 #include "storage/cacher/cacher.h"
 
 #include <stdio.h>
@@ -6,8 +27,9 @@
 #include "storage/cacher/reader_int.h"
 #include "json/path.h"
 
-/* Changes that may wait for a list; more, and it begins anew. */
+/* Changes that may be kept while a list is read. */
 #define PENDING_MAX 65536
+/* Tree nodes that a closing cacher frees in one visit of the writer. */
 #define CLOSE_NODES 256
 
 bool cor_cacher_is_ready(struct cor_cacher *cacher)
@@ -60,7 +82,7 @@ struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
     return stats;
 }
 
-/* The writer's. */
+/* The writer. */
 
 void cor_cacher_touch(struct cor_cacher *cacher)
 {
@@ -68,10 +90,10 @@ void cor_cacher_touch(struct cor_cacher *cacher)
     cacher->changed = true;
 }
 
-/* The round is over: nothing more is handed in until the home loop has listed anew. */
-static void lose(struct cor_cacher *cacher)
+/* The round is over. The reflector goes back to the home loop, which begins the next one. */
+static void cacher_end_round(struct cor_cacher *cacher)
 {
-    cacher->fill = FILL_IDLE;
+    cacher->phase = PHASE_OFF;
     cor_cacher_touch(cacher);
     cor_cachers_answer(cacher->cachers, &cacher->fail_mail);
 }
@@ -80,17 +102,18 @@ void cor_cacher_fail(struct cor_cacher *cacher, const char *message)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
+    assert(cacher->cachers->is_writing && !cacher->locked);
     cor_status_init(&status);
-    if (cacher->fill == FILL_LISTING)
+    if (cacher->phase == PHASE_KEEPING)
         cacher->pending_err = -COR_EIO;
-    if (cacher->fill != FILL_LIVE)
+    if (cacher->phase != PHASE_APPLYING)
         return;
     cor_status_set(&status, -COR_EIO, "%s", message);
     cor_reflector_watch_ended(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
-    lose(cacher);
+    cacher_end_round(cacher);
 }
 
-static int keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
+static int cacher_keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
 {
     if (cacher->npending == PENDING_MAX)
         return -COR_EBUSY;
@@ -108,10 +131,10 @@ static int keep(struct cor_cacher *cacher, const struct cor_feed_event *event)
     return 0;
 }
 
-/* On the engine thread: what a store of this process wrote comes with its object, and is neither
- * decrypted nor parsed here. */
-static int object_of(struct cor_cacher *cacher, const struct cor_kv *kv,
-                     struct cor_object **ret_object, struct cor_status *reterr_status)
+/* The served form of what was written. A store of this process has put its object beside the bytes,
+ * so that the engine thread neither decrypts nor parses it. */
+static int cacher_read_object(struct cor_cacher *cacher, const struct cor_kv *kv,
+                              struct cor_object **ret_object, struct cor_status *reterr_status)
 {
     int r;
 
@@ -121,58 +144,54 @@ static int object_of(struct cor_cacher *cacher, const struct cor_kv *kv,
     return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
 }
 
-static void hand_in_object(struct cor_cacher *cacher, const struct cor_kv *kv)
+/* Gives one change to the reflector. False: it could not be applied, and the round is over. A
+ * change that the list already has is passed over: its revision is not above the cache's, unless it
+ * belongs to the revision whose changes are being applied. */
+static bool cacher_hand_in(struct cor_cacher *cacher, const struct cor_kv *kv, bool deleted,
+                           bool last)
 {
+    struct cor_reflector_event event = {.type = deleted ? COR_WATCH_DELETED : COR_WATCH_MODIFIED,
+                                        .key = cor_kv_key(kv)};
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    struct cor_reflector_event event = {.type = COR_WATCH_MODIFIED, .key = cor_kv_key(kv)};
+    cor_rev rev = cacher->cache.rev;
+    int r = 0;
 
     cor_status_init(&status);
-    if (object_of(cacher, kv, &event.object, &status) < 0) {
-        cor_cacher_unlock(cacher);
-        cor_reflector_watch_ended(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
-        return;
-    }
-    cor_reflector_watch_event(cacher->reflector, cor_cacher_source_now_ms(cacher), &event);
-    cor_object_unref(event.object);
-}
-
-static void hand_in_deletion(struct cor_cacher *cacher, const struct cor_kv *kv)
-{
-    char rv[24];
-    struct cor_reflector_event event = {.type = COR_WATCH_DELETED, .key = cor_kv_key(kv)};
-
-    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)kv->mod_rev);
-    event.resource_version = cor_strz(rv);
-    cor_reflector_watch_event(cacher->reflector, cor_cacher_source_now_ms(cacher), &event);
-}
-
-/* One change; `last` of its revision for this cacher. False: the round is over. */
-static bool hand_in(struct cor_cacher *cacher, const struct cor_kv *kv, bool deleted, bool last)
-{
-    cor_rev rev = cacher->cache.rev;
-
     if (kv->mod_rev < rev || (kv->mod_rev == rev && !cacher->locked))
         return true;
+    cacher->change_rev = kv->mod_rev;
     cacher->ends_rev = last;
-    if (deleted)
-        hand_in_deletion(cacher, kv);
-    else
-        hand_in_object(cacher, kv);
+    if (!deleted)
+        r = cacher_read_object(cacher, kv, &event.object, &status);
+    if (r < 0) {
+        cor_cacher_unlock(cacher);
+        cor_reflector_watch_ended(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
+    } else {
+        cor_reflector_watch_event(cacher->reflector, cor_cacher_source_now_ms(cacher), &event);
+        cor_object_unref(event.object);
+    }
     return cor_reflector_state(cacher->reflector) == COR_REFLECTOR_WATCHING;
 }
 
 void cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last)
 {
-    if (cacher->fill == FILL_LISTING && cacher->pending_err == 0)
-        cacher->pending_err = keep(cacher, event);
-    if (cacher->fill != FILL_LIVE)
-        return;
-    cor_cacher_touch(cacher);
-    if (!hand_in(cacher, event->kv, event->deleted, last))
-        lose(cacher);
+    assert(cacher->cachers->is_writing);
+    switch (cacher->phase) {
+    case PHASE_OFF:
+        break;
+    case PHASE_KEEPING:
+        if (cacher->pending_err == 0)
+            cacher->pending_err = cacher_keep(cacher, event);
+        break;
+    case PHASE_APPLYING:
+        cor_cacher_touch(cacher);
+        if (!cacher_hand_in(cacher, event->kv, event->deleted, last))
+            cacher_end_round(cacher);
+        break;
+    }
 }
 
-static void drop_pending(struct cor_cacher *cacher)
+static void cacher_drop_pending(struct cor_cacher *cacher)
 {
     for (size_t i = 0; i < cacher->npending; i++)
         cor_kv_unref(cacher->pending[i].kv);
@@ -180,13 +199,12 @@ static void drop_pending(struct cor_cacher *cacher)
     cacher->npending = cacher->pending_cap = 0;
 }
 
-static void on_close_answer(struct cor_mail *mail);
-
 int cor_cacher_begin_list(struct cor_cacher *cacher)
 {
     int r = 0;
 
-    drop_pending(cacher);
+    assert(cacher->cachers->is_writing && cacher->phase != PHASE_APPLYING);
+    cacher_drop_pending(cacher);
     if (cacher->cachers->broken)
         return -COR_EUNREACHABLE;
     if (!cacher->added)
@@ -195,55 +213,44 @@ int cor_cacher_begin_list(struct cor_cacher *cacher)
         return r;
     cacher->added = true;
     cacher->pending_err = 0;
-    cacher->fill = FILL_LISTING;
+    cacher->phase = PHASE_KEEPING;
     return 0;
 }
 
-/* The end of the list, which is its only revision, or why there is none. */
-static void hand_in_list(struct cor_cacher *cacher, cor_rev rev)
+/* The last page of the list is empty: it carries the end alone, and the sink takes the revision
+ * from `list`. Then the watch is open, and the kept changes are its first events. */
+int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
 {
-    COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    struct cor_list_page page = {0};
-    char rv[24];
+    struct cor_reflector *reflector = cacher->reflector;
+    struct cor_list_page end = {0};
+    bool live = false;
 
-    cor_status_init(&status);
+    assert(cacher->cachers->is_writing && cacher->phase != PHASE_APPLYING && rev > 0);
+    cacher->phase = PHASE_OFF;
     if (cacher->pending_err < 0) {
+        COR_CLEANUP(cor_status_deinit) struct cor_status status;
+
+        cor_status_init(&status);
         cor_cachers_list_error(cacher->cachers, cacher->pending_err, &status);
-        cor_reflector_list_failed(cacher->reflector, cor_cacher_source_now_ms(cacher), &status);
-        return;
+        cor_reflector_list_failed(reflector, cor_cacher_source_now_ms(cacher), &status);
+    } else {
+        cor_reflector_list_page(reflector, cor_cacher_source_now_ms(cacher), &end);
     }
-    snprintf(rv, sizeof(rv), "%llu", (unsigned long long)rev);
-    page.resource_version = cor_strz(rv);
-    cor_reflector_list_page(cacher->reflector, cor_cacher_source_now_ms(cacher), &page);
-}
-
-static bool hand_in_pending(struct cor_cacher *cacher)
-{
-    bool go_on = true;
-
-    cor_reflector_watch_opened(cacher->reflector, cor_cacher_source_now_ms(cacher));
-    for (size_t i = 0; i < cacher->npending && go_on; i++) {
+    if (cor_reflector_state(reflector) == COR_REFLECTOR_WATCH_OPENING) {
+        cor_reflector_watch_opened(reflector, cor_cacher_source_now_ms(cacher));
+        live = true;
+    }
+    for (size_t i = 0; i < cacher->npending && live; i++) {
         const struct pending_change *p = &cacher->pending[i];
         bool last = i + 1 == cacher->npending || p[1].kv->mod_rev != p->kv->mod_rev;
 
-        go_on = hand_in(cacher, p->kv, p->deleted, last);
+        live = cacher_hand_in(cacher, p->kv, p->deleted, last);
     }
-    return go_on;
-}
-
-int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
-{
-    bool live;
-
-    cacher->fill = FILL_IDLE;
-    hand_in_list(cacher, rev);
-    live = cor_reflector_state(cacher->reflector) == COR_REFLECTOR_WATCH_OPENING &&
-           hand_in_pending(cacher);
-    drop_pending(cacher);
+    cacher_drop_pending(cacher);
     cor_cacher_touch(cacher);
     if (!live)
         return -COR_EIO;
-    cacher->fill = FILL_LIVE;
+    cacher->phase = PHASE_APPLYING;
     cor_cachers_saw(cacher->cachers, cacher->cache.rev);
     pthread_mutex_lock(&cacher->cache.lock);
     cacher->history.floor = 0;
@@ -252,26 +259,29 @@ int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
     return 0;
 }
 
-/* Its memory goes in steps: the command comes back until nothing is left. */
-static void on_close_command(struct cor_mail *mail)
+static void cacher_on_close_answer(struct cor_mail *mail);
+
+/* The content is freed in steps, so that the engine thread is never busy with it for long: the
+ * command comes back until nothing is left. */
+static void cacher_on_close_command(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, close_mail);
 
     if (cacher->added)
         cor_cachers_remove(cacher->cachers, cacher);
     cacher->added = false;
-    cacher->fill = FILL_IDLE;
+    cacher->phase = PHASE_OFF;
     cor_reflector_stop(cacher->reflector, cor_cacher_source_now_ms(cacher));
-    drop_pending(cacher);
+    cacher_drop_pending(cacher);
     cor_watch_cache_clear(&cacher->cache);
     cacher->changed = cor_btree_reclaim(cacher->cache.tree, CLOSE_NODES);
-    mail->on_mail = on_close_answer;
+    mail->on_mail = cacher_on_close_answer;
     cor_cachers_answer(cacher->cachers, mail);
 }
 
-/* The home loop's. */
+/* The home loop. */
 
-static void on_fail_mail(struct cor_mail *mail)
+static void cacher_on_fail_mail(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, fail_mail);
 
@@ -290,20 +300,20 @@ static void cacher_free(struct cor_cacher *cacher)
     cor_free(cacher);
 }
 
-static void command_close(struct cor_cacher *cacher)
+static void cacher_command_close(struct cor_cacher *cacher)
 {
-    cacher->close_mail.on_mail = on_close_command;
+    cacher->close_mail.on_mail = cacher_on_close_command;
     cor_cachers_command(cacher->cachers, &cacher->close_mail);
 }
 
-static void on_close_answer(struct cor_mail *mail)
+static void cacher_on_close_answer(struct cor_mail *mail)
 {
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, close_mail);
     void (*on_closed)(void *arg) = cacher->on_closed;
     void *arg = cacher->closed_arg;
 
     if (cacher->changed) {
-        command_close(cacher);
+        cacher_command_close(cacher);
         return;
     }
     cacher->cachers->open--;
@@ -314,9 +324,10 @@ static void on_close_answer(struct cor_mail *mail)
 
 void cor_cacher_ended(struct cor_cacher *cacher)
 {
+    assert(cor_loop_is_current(cacher->cachers->home));
     if (cacher->is_closing && !cacher->list.under_way && !cacher->reading &&
         !cacher->check.under_way)
-        command_close(cacher);
+        cacher_command_close(cacher);
 }
 
 void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), void *arg)
@@ -363,13 +374,14 @@ int cor_cacher_open(const struct cor_cacher_opts *opts, struct cor_cacher **ret_
     int r;
 
     assert(cor_loop_is_current(opts->cachers->home) && opts->store->loop == opts->cachers->home);
+    assert(!opts->cachers->is_closing);
     if (!cacher)
         return cor_store_no_memory(reterr_status);
     cacher->cachers = opts->cachers;
     cacher->store = opts->store;
     cacher->namespaced = opts->namespaced;
     cacher->trigger_field = cor_strz(opts->trigger_field);
-    cacher->fail_mail.on_mail = on_fail_mail;
+    cacher->fail_mail.on_mail = cacher_on_fail_mail;
     cor_ready_init(&cacher->ready, cor_cachers_now_ms(opts->cachers));
     cor_dlist_init(&cacher->member);
     cor_dlist_init(&cacher->retry);

@@ -1,4 +1,4 @@
-/* Inside cacher/: the caches, one cacher, and the steps between their files. */
+/* Inside cacher/: one cacher, and the steps between the files that work on it. */
 #ifndef COR_STORAGE_CACHER_CACHER_INT_H
 #define COR_STORAGE_CACHER_CACHER_INT_H
 
@@ -14,10 +14,13 @@
 
 struct cacher_reader;
 
-enum fill_state {
-    FILL_IDLE,    /* to be listed, or no more */
-    FILL_LISTING, /* changes are kept until the list is in */
-    FILL_LIVE,    /* changes are applied */
+/* What the writer does with the changes of a cacher. The reflector has a state of its own, but the
+ * writer may not look at it before the list is complete: until then the reflector belongs to the
+ * home loop. */
+enum cacher_phase {
+    PHASE_OFF,      /* drops them: a list will be begun, or the cacher is closing */
+    PHASE_KEEPING,  /* keeps them until the list is complete */
+    PHASE_APPLYING, /* hands them to the reflector, which is the writer's now */
 };
 
 /* A change that came while the list was read. */
@@ -29,20 +32,19 @@ struct pending_change {
 /* The list that the reflector asked for; see source.c. */
 struct source_list {
     bool under_way;
-    bool cancelled;       /* by the reflector, from inside an input */
-    struct cor_mail mail; /* a command, its answer, or the next turn */
-    struct cor_range_req
-        range;           /* a page that is being read, or waits until the one before is done */
-    struct cor_buf from; /* where it begins */
-    bool is_reading;
-    bool is_waiting; /* for that page: all of the one before is in */
-    bool is_over;    /* it is waited for only to end the list, which has_failed or not */
-    bool has_failed;
-    struct cor_kv **kvs; /* the page that is being decoded */
-    size_t nkvs, at;     /* its keys, and the next of them */
-    bool more;           /* another page follows */
-    cor_rev rev;
-    int err; /* of a command */
+    bool cancelled;             /* by the reflector, from inside an input */
+    struct cor_mail mail;       /* a command, its answer, or the next turn */
+    struct cor_range_req range; /* the page that is being read, or that was read ahead */
+    struct cor_buf from;        /* the key that `range` begins at */
+    bool is_reading;            /* `range` is with the engine */
+    bool is_waiting;            /* nothing is left to decode before `range` is answered */
+    bool is_over;               /* the list has ended, but for the answer to `range` */
+    bool has_failed;            /* how it ended */
+    struct cor_kv **kvs;        /* the page that is being decoded */
+    size_t nkvs, at;            /* its length, and the next key to decode */
+    bool more;                  /* another page follows it */
+    cor_rev rev;                /* of the whole list; 0: no page was read yet */
+    int err;                    /* of a command to the writer */
 };
 
 /* The comparison with the store; see consistency.c. */
@@ -55,23 +57,23 @@ struct consistency_check {
     struct cor_cache_iter iter;
     cor_rev rev; /* of the snapshot */
     struct cor_range_req range;
-    struct cor_buf from; /* where its page begins */
+    struct cor_buf from; /* the key that `range` begins at */
     uint64_t ours, theirs;
-    _Atomic bool agrees; /* the last verdict: the past may be read from the cache */
+    _Atomic bool agrees; /* the last verdict; false: past revisions are read from the store */
     _Atomic uint64_t passed, failed, errors;
 };
 
-/* Readings of history, by number; see history.c. What one meets concerns those who waited for it;
- * what stays is only that there is nothing below a revision. */
+/* Readings of history, by number; see history.c. The failure of a reading is for the watches that
+ * waited for it. Only `floor` stays until the next list. */
 struct history_wants {
-    uint64_t asked; /* the last reading that was asked for */
-    uint64_t done;  /* the last one that is over; the same: none is under way */
-    cor_rev from;   /* what the last one must reach */
-    cor_rev floor;  /* before this there is nothing: compacted, or more than the budget allows */
-    int err;        /* of the last one that is over; 0: none */
-    bool is_fresh;  /* something was put in front of the window and is all there, and nobody has
-                     * begun there yet */
-    cor_rev err_at; /* whom that concerns: who wants this revision or an earlier one */
+    uint64_t asked; /* number of the last reading that was asked for */
+    uint64_t done;  /* number of the last reading that is over; the same: none is under way */
+    cor_rev from;   /* the revision that the last one must reach back to */
+    cor_rev floor;  /* nothing before it can be read: compacted, or too large for the budget */
+    int err;        /* of the last reading that is over; 0: none */
+    cor_rev err_at; /* `err` is for watches that want this revision or an earlier one */
+    bool is_fresh;  /* history was put in front of the window, none of it has been evicted, and no
+                     * watch has begun there yet */
 };
 
 struct cor_cacher {
@@ -86,34 +88,36 @@ struct cor_cacher {
     struct cacher_reader **readers; /* one place per loop; under cache.lock */
     struct history_wants history;   /* under cache.lock */
 
-    /* The writer's while it is LIVE or installs a list, else the home loop's: see source.c. */
+    /* The writer's while it installs a list or is APPLYING, else the home loop's: see source.c. */
     struct cor_reflector *reflector;
     struct cor_reflector_driver driver;
     struct cor_reflector_store sink;
     struct cor_rand rand;
-    uint64_t now_ms, wake_ms;       /* of the reflector */
+    uint64_t now_ms;                /* of the reflector's last input */
+    uint64_t wake_ms;               /* when the reflector wants its next round to begin */
     struct cor_btree_entry *staged; /* the list so far */
     size_t nstaged, staged_cap, staged_bytes;
-    char why[COR_READY_MESSAGE_MAX]; /* its last report */
+    char why[COR_READY_MESSAGE_MAX]; /* the reflector's last report */
 
     /* The writer's. */
-    enum fill_state fill;
-    struct pending_change *pending;
+    enum cacher_phase phase;
+    struct pending_change *pending; /* while KEEPING */
     size_t npending, pending_cap;
-    int pending_err;
-    bool locked;   /* cache.lock is held, between changes of one revision */
-    bool ends_rev; /* the change under way is the last of its revision */
-    bool added;    /* to the caches */
-    bool touched;  /* readers are to be told */
-    bool changed;  /* since its history was weighed */
-    size_t bytes;  /* of its history then */
+    int pending_err;    /* why not all of them could be kept; 0: they are complete */
+    cor_rev change_rev; /* of the change that is with the reflector */
+    bool ends_rev;      /* it is the last change of its revision to this cacher */
+    bool locked;        /* cache.lock is held, between changes of one revision */
+    bool added;         /* to the cachers' sorted table */
+    bool touched;       /* its readers are to be notified */
+    bool changed;       /* since its history was weighed */
+    size_t bytes;       /* of its history then */
 
     /* The home loop's. */
     bool is_closing;
-    struct cor_mail fail_mail; /* from the writer: list anew */
+    struct cor_mail fail_mail; /* from the writer: the round is over */
     struct cor_mail close_mail;
-    struct cor_dlist member; /* in the caches' members */
-    struct cor_dlist retry;  /* in the caches' retries */
+    struct cor_dlist member; /* in the cachers' members */
+    struct cor_dlist retry;  /* in the cachers' retries */
     struct consistency_check check;
     struct source_list list;
     struct history_reading *reading; /* NULL: no history is being read */
@@ -122,50 +126,64 @@ struct cor_cacher {
     void *closed_arg;
 };
 
-/* The writer's. */
-void cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last);
-/* The cache is not to be read any more until it is listed anew; watchers end. */
-void cor_cacher_fail(struct cor_cacher *cacher, const char *message);
-/* Marks its readers as having news. */
-void cor_cacher_touch(struct cor_cacher *cacher);
+/* The writer's, in cacher.c. */
 
-/* The writer's: the two commands of a list. Changes are kept from the first on. The second hands in
- * the end of the list at `rev` and those changes; negative: the round is over. */
+/* Takes in one committed change. `last`: no further change of its revision is for this cacher. */
+void cor_cacher_change(struct cor_cacher *cacher, const struct cor_feed_event *event, bool last);
+/* The feed broke: the cache must not be read until it has been listed again, and its watches end.
+ */
+void cor_cacher_fail(struct cor_cacher *cacher, const char *message);
+/* Its readers are notified, and its history is weighed, when the batch ends. */
+void cor_cacher_touch(struct cor_cacher *cacher);
+/* The first command of a list: changes are kept from now on. 0, -COR_EUNREACHABLE (no feed),
+ * -COR_ENOMEM. */
 int cor_cacher_begin_list(struct cor_cacher *cacher);
+/* The second: hands the end of the list at `rev`, and then the kept changes, to the reflector. 0:
+ * the cache is ready; negative: the round is over. */
 int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev);
+
+/* The home loop's, in cacher.c: a list, a check or a reading has ended. A close may have waited for
+ * it. */
+void cor_cacher_ended(struct cor_cacher *cacher);
 
 /* In source.c: the engine as a reflector's driver. Makes the reflector. 0 or -COR_ENOMEM. */
 int cor_cacher_source_init(struct cor_cacher *cacher);
+/* The time for an input of the reflector. Thread: the reflector's owner. */
 uint64_t cor_cacher_source_now_ms(struct cor_cacher *cacher);
-/* The home loop's: the round is over, the next begins after a while; it begins. */
+/* The home loop's: the round is over; the next begins with the cachers' next tick. */
 void cor_cacher_source_retry(struct cor_cacher *cacher);
 void cor_cacher_source_tick(struct cor_cacher *cacher);
 
-/* In sink.c: the watch cache as its store. */
+/* In sink.c: the watch cache as the reflector's store. */
 extern const struct cor_reflector_store_ops cor_cacher_sink_ops;
+/* Frees the list that was gathered. */
 void cor_cacher_drop_staged(struct cor_cacher *cacher);
-/* Lets the lock go that changes of one revision share, if it is held. */
+/* Releases the lock that changes of one revision share, if it is held. */
 void cor_cacher_unlock(struct cor_cacher *cacher);
 
-/* In consistency.c, on the home loop. Begin: false, it cannot be now. Tick: begins when it is due.
- */
+/* In consistency.c, on the home loop. */
 void cor_cacher_consistency_init(struct cor_cacher *cacher);
+/* False: a check cannot begin now. */
 bool cor_cacher_consistency_begin(struct cor_cacher *cacher);
+/* Begins a check when it is due. */
 void cor_cacher_consistency_tick(struct cor_cacher *cacher);
-/* In history.c: puts what the engine still has in front of the window. From any thread, with the
- * cache's lock held. Returns the number of the reading to wait for. */
-void cor_cacher_history_init(struct cor_cacher *cacher);
-uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from);
-/* Ends what is under way, if anything is; cor_cacher_ended() follows then. */
-void cor_cacher_history_stop(struct cor_cacher *cacher);
-void cor_cacher_ended(struct cor_cacher *cacher);
 
-/* The writer's, with the cache's lock held: some of the reader's snapshots are to be let go. */
+/* In history.c. */
+void cor_cacher_history_init(struct cor_cacher *cacher);
+/* Asks for the engine's history after `from` to be put in front of the window. Returns the number
+ * of the reading to wait for. From any thread, with the cache's lock held. */
+uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from);
+/* The home loop's: stops the reading that is under way, if any; cor_cacher_ended() follows. */
+void cor_cacher_history_stop(struct cor_cacher *cacher);
+
+/* In reader.c. */
+
+/* The writer's, with the cache's lock held: some of the reader's snapshots are wanted back. */
 void cor_cacher_reader_ask_back(struct cacher_reader *reader);
-/* In reader.c, on the reader's loop: its cacher has new events, or wants snapshots back. */
+/* On the reader's loop: its cacher has new events, or wants snapshots back. */
 void cor_cacher_reader_update(struct cacher_reader *reader);
-/* The lowest number of an event that its watchers have still to see; UINT64_MAX: none. Any thread.
- */
+/* The lowest number of an event that one of its watches has still to see; UINT64_MAX: none. From
+ * any thread. */
 uint64_t cor_cacher_reader_needs(const struct cacher_reader *reader);
 
 #endif

@@ -109,7 +109,7 @@ static void on_prepend(struct cor_mail *mail)
     struct cor_cacher *cacher = h->cacher;
     bool fits = cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
 
-    if (fits && h->complete && cacher->fill == FILL_LIVE)
+    if (fits && h->complete && cacher->phase == PHASE_APPLYING)
         put_in_front(h);
     finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;

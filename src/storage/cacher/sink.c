@@ -1,11 +1,19 @@
-/* The watch cache as what a reflector keeps: a list is gathered as tree entries and becomes the
- * content at once, a change is applied under the cache's lock, which changes of one revision share.
- */
+/* The watch cache as the store of a reflector.
+ *
+ * A list: each part is gathered as tree entries, in key order, on the home loop; the commit, on the
+ * writer, replaces the whole content. A change: the writer applies it under the cache's lock.
+ * Changes of one revision share one hold of the lock, so that no reader sees a part of a revision.
+ *
+ * What fails: only allocations. A list that cannot be gathered or committed leaves the content as
+ * it was. After a change that cannot be applied the lock is free, and the reflector ends its round.
+ *
+ * The reflector passes revisions as text, which is what an informer knows. The sink knows the
+ * numbers: of the list from `list.rev`, of a change from `change_rev`. */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/mem.h"
 
-static struct cor_cacher *of_sink(struct cor_reflector_store *sink)
+static struct cor_cacher *sink_cacher(struct cor_reflector_store *sink)
 {
     return COR_CONTAINER_OF(sink, struct cor_cacher, sink);
 }
@@ -25,18 +33,19 @@ void cor_cacher_unlock(struct cor_cacher *cacher)
     cacher->locked = false;
 }
 
-static int replace_begin(struct cor_reflector_store *sink, struct cor_status *reterr)
+static int sink_replace_begin(struct cor_reflector_store *sink, struct cor_status *reterr)
 {
-    cor_cacher_drop_staged(of_sink(sink));
+    cor_cacher_drop_staged(sink_cacher(sink));
     return 0;
 }
 
-static int replace_add(struct cor_reflector_store *sink, struct cor_str key,
-                       struct cor_object *object, struct cor_status *reterr)
+static int sink_replace_add(struct cor_reflector_store *sink, struct cor_str key,
+                            struct cor_object *object, struct cor_status *reterr)
 {
-    struct cor_cacher *cacher = of_sink(sink);
+    struct cor_cacher *cacher = sink_cacher(sink);
     struct cor_cache_entry *entry;
 
+    assert(key.n > 0 && object->rev > 0);
     if (cacher->nstaged == cacher->staged_cap) {
         size_t cap = cacher->staged_cap ? cacher->staged_cap * 2 : 64;
         struct cor_btree_entry *staged = cor_realloc(cacher->staged, cap * sizeof(*staged));
@@ -54,86 +63,78 @@ static int replace_add(struct cor_reflector_store *sink, struct cor_str key,
     return 0;
 }
 
-static cor_rev rev_of(struct cor_str rv)
+/* What was gathered is freed by the home loop afterwards, not here: the engine thread does no more
+ * than it must. */
+static int sink_replace_commit(struct cor_reflector_store *sink, struct cor_str rv,
+                               struct cor_status *reterr)
 {
-    cor_rev rev = 0;
-    int r = cor_str_to_u64(rv, &rev);
+    struct cor_cacher *cacher = sink_cacher(sink);
 
-    assert(r == 0);
-    (void)r;
-    return rev;
-}
-
-/* What was gathered stays until the home loop drops it: the engine thread has better to do. */
-static int replace_commit(struct cor_reflector_store *sink, struct cor_str rv,
-                          struct cor_status *reterr)
-{
-    struct cor_cacher *cacher = of_sink(sink);
-
+    assert(cacher->cachers->is_writing && !cacher->locked);
     if (cor_watch_cache_replace(&cacher->cache, cacher->staged, cacher->nstaged,
-                                cacher->staged_bytes, rev_of(rv)) < 0)
+                                cacher->staged_bytes, cacher->list.rev) < 0)
         return cor_store_no_memory(reterr);
     return 0;
 }
 
-static void replace_abort(struct cor_reflector_store *sink)
+static void sink_replace_abort(struct cor_reflector_store *sink)
 {
-    cor_cacher_drop_staged(of_sink(sink));
+    cor_cacher_drop_staged(sink_cacher(sink));
 }
 
-/* The lock is free again when it fails. */
-static int apply(struct cor_cacher *cacher, struct cor_str key, struct cor_cache_entry *take_entry,
-                 struct cor_str rv, struct cor_status *reterr)
+/* `take_entry` NULL: the key was deleted. */
+static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
+                      struct cor_cache_entry *take_entry, struct cor_status *reterr)
 {
     int r;
 
     if (!cacher->locked)
         pthread_mutex_lock(&cacher->cache.lock);
     cacher->locked = true;
-    r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, rev_of(rv),
+    r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, cacher->change_rev,
                                      cor_cachers_now_ms(cacher->cachers));
     if (cacher->ends_rev || r < 0)
         cor_cacher_unlock(cacher);
     return r < 0 ? cor_store_no_memory(reterr) : 0;
 }
 
-static int put(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
-               struct cor_str rv, struct cor_status *reterr)
+static int sink_put(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
+                    struct cor_str rv, struct cor_status *reterr)
 {
-    struct cor_cacher *cacher = of_sink(sink);
+    struct cor_cacher *cacher = sink_cacher(sink);
     struct cor_cache_entry *entry =
         cor_cache_entry_new(key, cor_object_ref(object), cacher->trigger);
 
     if (entry)
-        return apply(cacher, key, entry, rv, reterr);
+        return sink_apply(cacher, key, entry, reterr);
     cor_cacher_unlock(cacher);
     return cor_store_no_memory(reterr);
 }
 
-static int del(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
-               struct cor_str rv, struct cor_status *reterr)
+static int sink_del(struct cor_reflector_store *sink, struct cor_str key, struct cor_object *object,
+                    struct cor_str rv, struct cor_status *reterr)
 {
-    return apply(of_sink(sink), key, NULL, rv, reterr);
+    return sink_apply(sink_cacher(sink), key, NULL, reterr);
 }
 
-/* The caches have one revision for all; a cache has no resync. */
-static void bookmark(struct cor_reflector_store *sink, struct cor_str rv)
+/* Nothing to do: all cachers have one published revision, and a watch cache has no resync. */
+static void sink_bookmark(struct cor_reflector_store *sink, struct cor_str rv)
 {
 }
 
-static int resync(struct cor_reflector_store *sink, struct cor_status *reterr)
+static int sink_resync(struct cor_reflector_store *sink, struct cor_status *reterr)
 {
     return 0;
 }
 
 const struct cor_reflector_store_ops cor_cacher_sink_ops = {
-    .add = put,
-    .update = put,
-    .del = del,
-    .bookmark = bookmark,
-    .replace_begin = replace_begin,
-    .replace_add = replace_add,
-    .replace_commit = replace_commit,
-    .replace_abort = replace_abort,
-    .resync = resync,
+    .add = sink_put,
+    .update = sink_put,
+    .del = sink_del,
+    .bookmark = sink_bookmark,
+    .replace_begin = sink_replace_begin,
+    .replace_add = sink_replace_add,
+    .replace_commit = sink_replace_commit,
+    .replace_abort = sink_replace_abort,
+    .resync = sink_resync,
 };
