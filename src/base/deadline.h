@@ -1,5 +1,4 @@
-/* When a wait of pthread_cond_timedwait() ends. The condition's clock must be CLOCK_MONOTONIC
- * (pthread_condattr_setclock()).
+/* When a wait of cor_cond_wait_until() ends, on CLOCK_MONOTONIC.
  * Thread: any (a value). */
 #ifndef COR_BASE_DEADLINE_H
 #define COR_BASE_DEADLINE_H
