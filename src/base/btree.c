@@ -13,7 +13,7 @@ struct cor_btree *cor_btree_new(const struct cor_btree_type *type)
     t->type = type;
     cor_dlist_init(&t->snaps);
     cor_dlist_init(&t->work);
-    pthread_mutex_init(&t->lock, NULL);
+    cor_lock_init(&t->lock, COR_LOCK_BTREE);
     return t;
 }
 
@@ -31,7 +31,7 @@ struct cor_btree *cor_btree_free(struct cor_btree *t)
         cor_btree_node_free(t, node);
     }
     assert(t->nodes == 0);
-    pthread_mutex_destroy(&t->lock);
+    cor_lock_deinit(&t->lock);
     return cor_free(t);
 }
 

@@ -125,12 +125,12 @@ int cor_btree_edit_begin(struct cor_btree *t, struct cor_btree_path *path, size_
         size_t need;
         int r;
 
-        pthread_mutex_lock(&t->lock);
+        cor_lock_acquire(&t->lock);
         newest = cor_btree_newest_locked(t);
         need = spares + shared_nodes(path, newest);
         if (need <= t->spares)
             break;
-        pthread_mutex_unlock(&t->lock);
+        cor_lock_release(&t->lock);
         r = add_spares(t, need);
         if (r < 0)
             return r;
@@ -144,7 +144,7 @@ int cor_btree_edit_begin(struct cor_btree *t, struct cor_btree_path *path, size_
 
 void cor_btree_edit_end(struct cor_btree *t)
 {
-    pthread_mutex_unlock(&t->lock);
+    cor_lock_release(&t->lock);
 }
 
 size_t cor_btree_insert_spares(const struct cor_btree_path *path)

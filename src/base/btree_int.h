@@ -3,10 +3,10 @@
 #define COR_BASE_BTREE_INT_H
 
 #include <assert.h>
-#include <pthread.h>
 
 #include "base/btree.h"
 #include "base/dlist.h"
+#include "base/lock.h"
 
 #define BTREE_NODE_BYTES 1024
 #define BTREE_LEAF_MAX   62
@@ -62,7 +62,7 @@ struct cor_btree {
     struct cor_btree_node *spare; /* writer; taken before a change so that it cannot fail */
     size_t spares;                /* writer */
     size_t nodes;                 /* writer; all there are, spares too */
-    pthread_mutex_t lock;
+    struct cor_lock lock;
     struct cor_dlist snaps;         /* lock; oldest first */
     struct cor_dlist work;          /* lock; snapshots with unsorted nodes */
     size_t nsnaps;                  /* lock */

@@ -99,14 +99,14 @@ void cor_btree_retire_locked(struct cor_btree *t, struct cor_btree_node *node)
 
 void cor_btree_swap_root(struct cor_btree *t, struct cor_btree_node *root)
 {
-    pthread_mutex_lock(&t->lock);
+    cor_lock_acquire(&t->lock);
     if (t->root) {
         t->root->whole = true;
         nodes_push(unsorted_of_locked(t, cor_btree_newest_locked(t)), t->root);
     }
     t->root = root;
     t->epoch++;
-    pthread_mutex_unlock(&t->lock);
+    cor_lock_release(&t->lock);
 }
 
 bool cor_btree_bequeath(const struct cor_btree_type *type, struct cor_btree_node *heir,
@@ -133,7 +133,7 @@ int cor_btree_snapshot(struct cor_btree *t, struct cor_btree_snap **ret_snap)
 
     if (!fresh)
         return -COR_ENOMEM;
-    pthread_mutex_lock(&t->lock);
+    cor_lock_acquire(&t->lock);
     s = cor_btree_newest_locked(t);
     if (s && s->epoch == t->epoch) {
         s->refs++;
@@ -144,16 +144,16 @@ int cor_btree_snapshot(struct cor_btree *t, struct cor_btree_snap **ret_snap)
         cor_dlist_push(&t->snaps, &s->link);
         t->nsnaps++;
     }
-    pthread_mutex_unlock(&t->lock);
+    cor_lock_release(&t->lock);
     *ret_snap = s;
     return 0;
 }
 
 struct cor_btree_snap *cor_btree_snap_ref(struct cor_btree_snap *s)
 {
-    pthread_mutex_lock(&s->tree->lock);
+    cor_lock_acquire(&s->tree->lock);
     s->refs++;
-    pthread_mutex_unlock(&s->tree->lock);
+    cor_lock_release(&s->tree->lock);
     return s;
 }
 
@@ -172,7 +172,7 @@ struct cor_btree_snap *cor_btree_snap_unref(struct cor_btree_snap *s)
     if (!s)
         return NULL;
     t = s->tree;
-    pthread_mutex_lock(&t->lock);
+    cor_lock_acquire(&t->lock);
     last = --s->refs == 0;
     if (last) {
         struct cor_btree_nodes left = {NULL, NULL};
@@ -185,7 +185,7 @@ struct cor_btree_snap *cor_btree_snap_unref(struct cor_btree_snap *s)
         cor_dlist_remove(&s->work);
         t->nsnaps--;
     }
-    pthread_mutex_unlock(&t->lock);
+    cor_lock_release(&t->lock);
     return last ? cor_free(s) : NULL;
 }
 
@@ -198,9 +198,9 @@ size_t cor_btree_snapshots(struct cor_btree *t)
 {
     size_t n;
 
-    pthread_mutex_lock(&t->lock);
+    cor_lock_acquire(&t->lock);
     n = t->nsnaps;
-    pthread_mutex_unlock(&t->lock);
+    cor_lock_release(&t->lock);
     return n;
 }
 
@@ -208,9 +208,9 @@ static bool has_dead(struct cor_btree *t)
 {
     bool some;
 
-    pthread_mutex_lock(&t->lock);
+    cor_lock_acquire(&t->lock);
     some = t->garbage.head || !cor_dlist_empty(&t->work);
-    pthread_mutex_unlock(&t->lock);
+    cor_lock_release(&t->lock);
     return some;
 }
 
@@ -267,9 +267,9 @@ bool cor_btree_reclaim(struct cor_btree *t, size_t max_nodes)
     bool more = true;
 
     for (size_t i = 0; i < max_nodes && more; i++) {
-        pthread_mutex_lock(&t->lock);
+        cor_lock_acquire(&t->lock);
         more = take_dead_locked(t, &node, &heir);
-        pthread_mutex_unlock(&t->lock);
+        cor_lock_release(&t->lock);
         if (!more || !node)
             continue;
         if (node->level == 0)
