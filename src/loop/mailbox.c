@@ -8,7 +8,7 @@
 
 void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg)
 {
-    pthread_mutex_init(&mb->lock, NULL);
+    cor_lock_init(&mb->lock, COR_LOCK_MAILBOX);
     cor_dlist_init(&mb->queue);
     mb->len = 0;
     mb->max = max;
@@ -22,7 +22,7 @@ void cor_mailbox_deinit(struct cor_mailbox *mb)
     assert(cor_dlist_empty(&mb->queue));
     while (atomic_load_explicit(&mb->nwaking, memory_order_acquire) > 0)
         sched_yield(); /* for as long as a write() takes */
-    pthread_mutex_destroy(&mb->lock);
+    cor_lock_deinit(&mb->lock);
 }
 
 /* Unlocks, and wakes a receiver that sleeps, as far as the mailbox knows. The count is the last
@@ -31,7 +31,7 @@ static void unlock_and_wake(struct cor_mailbox *mb, bool was_empty)
 {
     if (was_empty)
         atomic_fetch_add_explicit(&mb->nwaking, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&mb->lock);
+    cor_lock_release(&mb->lock);
     if (!was_empty)
         return;
     mb->wake(mb->arg);
@@ -50,9 +50,9 @@ static void push_and_unlock(struct cor_mailbox *mb, struct cor_mail *mail)
 int cor_mailbox_post(struct cor_mailbox *mb, struct cor_mail *mail)
 {
     assert(mail->on_mail);
-    pthread_mutex_lock(&mb->lock);
+    cor_lock_acquire(&mb->lock);
     if (mb->len >= mb->max) {
-        pthread_mutex_unlock(&mb->lock);
+        cor_lock_release(&mb->lock);
         return -COR_EBUSY;
     }
     push_and_unlock(mb, mail);
@@ -62,7 +62,7 @@ int cor_mailbox_post(struct cor_mailbox *mb, struct cor_mail *mail)
 void cor_mailbox_post_always(struct cor_mailbox *mb, struct cor_mail *mail)
 {
     assert(mail->on_mail);
-    pthread_mutex_lock(&mb->lock);
+    cor_lock_acquire(&mb->lock);
     push_and_unlock(mb, mail);
 }
 
@@ -72,7 +72,7 @@ void cor_mailbox_post_always_all(struct cor_mailbox *mb, struct cor_dlist *mails
 
     if (n == 0)
         return;
-    pthread_mutex_lock(&mb->lock);
+    cor_lock_acquire(&mb->lock);
     was_empty = cor_dlist_empty(&mb->queue);
     cor_dlist_splice(&mb->queue, mails);
     mb->len += n;
@@ -85,11 +85,11 @@ size_t cor_mailbox_deliver(struct cor_mailbox *mb)
     size_t n;
 
     cor_dlist_init(&batch);
-    pthread_mutex_lock(&mb->lock);
+    cor_lock_acquire(&mb->lock);
     cor_dlist_splice(&batch, &mb->queue);
     n = mb->len;
     mb->len = 0;
-    pthread_mutex_unlock(&mb->lock);
+    cor_lock_release(&mb->lock);
     while ((link = cor_dlist_pop(&batch))) {
         struct cor_mail *mail = COR_CONTAINER_OF(link, struct cor_mail, link);
 

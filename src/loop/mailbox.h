@@ -4,11 +4,11 @@
 #ifndef COR_LOOP_MAILBOX_H
 #define COR_LOOP_MAILBOX_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/dlist.h"
+#include "base/lock.h"
 
 /* Embedded by the sender in what it sends; in at most one mailbox at a time. */
 struct cor_mail {
@@ -17,7 +17,7 @@ struct cor_mail {
 };
 
 struct cor_mailbox {
-    pthread_mutex_t lock; /* a leaf: nothing is called while it is held */
+    struct cor_lock lock; /* a leaf: nothing is called while it is held */
     struct cor_dlist queue;
     size_t len;
     size_t max;

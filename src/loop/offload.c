@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 
@@ -28,8 +29,8 @@ struct share {
 
 struct cor_offload {
     struct cor_offload_opts opts;
-    pthread_mutex_t lock; /* of the rest */
-    pthread_cond_t more;  /* there is a job, or it is time to stop */
+    struct cor_lock lock; /* of the rest */
+    struct cor_cond more; /* there is a job, or it is time to stop */
     struct cor_dlist queue;
     bool stopping;
     struct cor_offload_stats stats;
@@ -50,15 +51,15 @@ static struct cor_job *take_job(struct cor_offload *o)
 {
     struct cor_job *job = NULL;
 
-    pthread_mutex_lock(&o->lock);
+    cor_lock_acquire(&o->lock);
     while (cor_dlist_empty(&o->queue) && !o->stopping)
-        pthread_cond_wait(&o->more, &o->lock);
+        cor_cond_wait(&o->more, &o->lock);
     if (!cor_dlist_empty(&o->queue)) {
         job = COR_CONTAINER_OF(o->queue.next, struct cor_job, link);
         cor_dlist_remove(&job->link);
         o->stats.waiting--;
     }
-    pthread_mutex_unlock(&o->lock);
+    cor_lock_release(&o->lock);
     return job;
 }
 
@@ -77,13 +78,13 @@ static void give_back(struct cor_offload *o, const struct cor_job *job)
 {
     struct share *share = share_of(o, job);
 
-    pthread_mutex_lock(&o->lock);
+    cor_lock_acquire(&o->lock);
     o->stats.bytes -= job->bytes;
     if (job->owner != 0) {
         share->bytes -= job->bytes;
         share->jobs--;
     }
-    pthread_mutex_unlock(&o->lock);
+    cor_lock_release(&o->lock);
 }
 
 static void *thread_main(void *arg)
@@ -129,8 +130,8 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
     if (!o)
         return -COR_ENOMEM;
     o->opts = *opts;
-    pthread_mutex_init(&o->lock, NULL);
-    pthread_cond_init(&o->more, NULL);
+    cor_lock_init(&o->lock, COR_LOCK_OFFLOAD);
+    cor_cond_init(&o->more);
     cor_dlist_init(&o->queue);
     r = start_threads(o);
     if (r < 0) {
@@ -145,15 +146,15 @@ struct cor_offload *cor_offload_free(struct cor_offload *o)
 {
     if (!o)
         return NULL;
-    pthread_mutex_lock(&o->lock);
+    cor_lock_acquire(&o->lock);
     o->stopping = true;
-    pthread_cond_broadcast(&o->more);
-    pthread_mutex_unlock(&o->lock);
+    cor_cond_broadcast(&o->more);
+    cor_lock_release(&o->lock);
     for (size_t i = 0; i < o->nstarted; i++)
         pthread_join(o->threads[i], NULL);
     assert(cor_dlist_empty(&o->queue) && o->stats.bytes == 0);
-    pthread_cond_destroy(&o->more);
-    pthread_mutex_destroy(&o->lock);
+    cor_cond_deinit(&o->more);
+    cor_lock_deinit(&o->lock);
     return cor_free(o);
 }
 
@@ -176,7 +177,7 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
     int r = 0;
 
     assert(job->run && job->on_done && cor_loop_is_current(job->loop));
-    pthread_mutex_lock(&o->lock);
+    cor_lock_acquire(&o->lock);
     assert(!o->stopping);
     if (o->stats.waiting >= o->opts.jobs_max || !is_within_share(o, job) ||
         !has_room((size_t)o->stats.bytes, job->bytes, o->opts.bytes_max))
@@ -190,17 +191,17 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
             share_of(o, job)->bytes += job->bytes;
             share_of(o, job)->jobs++;
         }
-        pthread_cond_signal(&o->more);
+        cor_cond_signal(&o->more);
     } else {
         o->stats.refused++;
     }
-    pthread_mutex_unlock(&o->lock);
+    cor_lock_release(&o->lock);
     return r;
 }
 
 void cor_offload_get_stats(struct cor_offload *o, struct cor_offload_stats *ret_stats)
 {
-    pthread_mutex_lock(&o->lock);
+    cor_lock_acquire(&o->lock);
     *ret_stats = o->stats;
-    pthread_mutex_unlock(&o->lock);
+    cor_lock_release(&o->lock);
 }

@@ -133,17 +133,17 @@ static void on_try_lock(struct cor_mail *mail)
 {
     struct note *note = COR_CONTAINER_OF(mail, struct note, mail);
 
-    ran_unlocked = pthread_mutex_trylock(&note->forward_to->lock) == 0;
+    ran_unlocked = pthread_mutex_trylock(&note->forward_to->lock.mutex) == 0;
     if (ran_unlocked)
-        pthread_mutex_unlock(&note->forward_to->lock);
+        pthread_mutex_unlock(&note->forward_to->lock.mutex);
 }
 
 static void wake_try_lock(void *arg)
 {
     struct cor_mailbox *mb = arg;
 
-    assert_int_equal(pthread_mutex_trylock(&mb->lock), 0);
-    pthread_mutex_unlock(&mb->lock);
+    assert_int_equal(pthread_mutex_trylock(&mb->lock.mutex), 0);
+    pthread_mutex_unlock(&mb->lock.mutex);
 }
 
 TEST(mailbox, calls_back_and_wakes_with_the_lock_released)
