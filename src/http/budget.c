@@ -28,7 +28,7 @@ void cor_budget_init(struct cor_budget *budget, size_t bytes_max, size_t connect
 {
     *budget = (struct cor_budget){
         .bytes_max = bytes_max, .connections_max = connections_max, .body_max = body_max};
-    pthread_mutex_init(&budget->lock, NULL);
+    cor_lock_init(&budget->lock, COR_LOCK_HTTP_BUDGET);
     /* Connections on their way to a loop, and accounts that a move has for a moment beside. */
     cor_map_init(&budget->accounts, connections_max + 65536);
 }
@@ -37,7 +37,7 @@ void cor_budget_deinit(struct cor_budget *budget)
 {
     assert(cor_map_len(&budget->accounts) == 0);
     cor_map_deinit(&budget->accounts);
-    pthread_mutex_destroy(&budget->lock);
+    cor_lock_deinit(&budget->lock);
 }
 
 size_t cor_budget_pool_bytes(const struct cor_budget *budget, enum cor_http_rank rank)
@@ -173,7 +173,7 @@ static int get_account(struct cor_budget *budget, enum cor_http_rank rank, struc
 
     if (!made)
         return -COR_ENOMEM;
-    pthread_mutex_lock(&budget->lock);
+    cor_lock_acquire(&budget->lock);
     account = cor_map_peek(&budget->accounts, made->key);
     if (!account) {
         r = cor_map_put(&budget->accounts, made->key, made, NULL);
@@ -182,7 +182,7 @@ static int get_account(struct cor_budget *budget, enum cor_http_rank rank, struc
     }
     if (account)
         account->nshares++;
-    pthread_mutex_unlock(&budget->lock);
+    cor_lock_release(&budget->lock);
     cor_free(made);
     *ret_account = account;
     return r == 0 ? 0 : -COR_ENOMEM;
@@ -192,11 +192,11 @@ static void put_account(struct cor_budget *budget, struct cor_budget_account *ac
 {
     bool is_last;
 
-    pthread_mutex_lock(&budget->lock);
+    cor_lock_acquire(&budget->lock);
     is_last = --account->nshares == 0;
     if (is_last)
         cor_map_remove(&budget->accounts, account->key);
-    pthread_mutex_unlock(&budget->lock);
+    cor_lock_release(&budget->lock);
     if (!is_last)
         return;
     assert(atomic_load(&account->bytes) == 0 && atomic_load(&account->connections) == 0);

@@ -23,12 +23,12 @@
 #ifndef COR_HTTP_BUDGET_H
 #define COR_HTTP_BUDGET_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "http/rank.h"
@@ -55,7 +55,7 @@ struct cor_budget_account;
 
 struct cor_budget {
     size_t bytes_max, connections_max, body_max;
-    pthread_mutex_t lock;    /* of `accounts` and of the accounts' reference counts; a leaf */
+    struct cor_lock lock;    /* of `accounts` and of the accounts' reference counts; a leaf */
     struct cor_map accounts; /* those that a connection has, by rank and name */
     _Atomic size_t bytes[COR_HTTP_NRANKS]; /* of a rank and those below it */
     _Atomic size_t connections[COR_HTTP_NRANKS];
