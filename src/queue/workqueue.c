@@ -1,7 +1,7 @@
 #include "coracle/workqueue.h"
+#include "base/lock.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -26,9 +26,9 @@ struct entry {
 };
 
 struct cor_workqueue {
-    pthread_mutex_t lock; /* a leaf: only the limiter and the clock are called under it */
-    pthread_cond_t ready; /* a key was queued, a delay became the earliest, or shutdown */
-    pthread_cond_t idle;  /* nothing is processing any more, or the drain was ended */
+    struct cor_lock lock;  /* a leaf: only the limiter and the clock are called under it */
+    struct cor_cond ready; /* a key was queued, a delay became the earliest, or shutdown */
+    struct cor_cond idle;  /* nothing is processing any more, or the drain was ended */
     struct cor_map entries;
     struct cor_dlist order;
     struct cor_due_heap delayed;
@@ -57,7 +57,6 @@ int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueu
 {
     struct cor_workqueue_opts o;
     struct cor_workqueue *q;
-    pthread_condattr_t attr;
     int r = cor_sized_copy(&o, sizeof(o), opts);
 
     if (r < 0)
@@ -72,12 +71,9 @@ int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueu
         cor_free(q);
         return -COR_ENOMEM;
     }
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->ready, &attr);
-    pthread_cond_init(&q->idle, NULL);
-    pthread_condattr_destroy(&attr);
-    pthread_mutex_init(&q->lock, NULL);
+    cor_cond_init(&q->ready);
+    cor_cond_init(&q->idle);
+    cor_lock_init(&q->lock, COR_LOCK_WORKQUEUE);
     cor_map_init(&q->entries, o.keys_max ? o.keys_max : COR_WORKQUEUE_KEYS_MAX);
     cor_dlist_init(&q->order);
     q->clock = o.clock ? o.clock : cor_clock_real();
@@ -96,9 +92,9 @@ struct cor_workqueue *cor_workqueue_free(struct cor_workqueue *q)
     cor_map_deinit(&q->entries);
     cor_due_heap_deinit(&q->delayed);
     cor_rate_limiter_free(q->limiter);
-    pthread_cond_destroy(&q->ready);
-    pthread_cond_destroy(&q->idle);
-    pthread_mutex_destroy(&q->lock);
+    cor_cond_deinit(&q->ready);
+    cor_cond_deinit(&q->idle);
+    cor_lock_deinit(&q->lock);
     return cor_free(q);
 }
 
@@ -137,7 +133,7 @@ static void enqueue_locked(struct cor_workqueue *q, struct entry *e)
 {
     cor_dlist_push(&q->order, &e->link);
     q->queued++;
-    pthread_cond_signal(&q->ready);
+    cor_cond_signal(&q->ready);
 }
 
 /* True when a key was queued by it. */
@@ -170,7 +166,7 @@ static int add_after_locked(struct cor_workqueue *q, struct entry *e, uint64_t d
         return 0;
     r = cor_due_heap_put(&q->delayed, &e->due, at);
     if (r == 0 && cor_due_heap_peek(&q->delayed) == &e->due) {
-        pthread_cond_broadcast(&q->ready);
+        cor_cond_broadcast(&q->ready);
         *ret_sooner = true;
     }
     return r;
@@ -185,7 +181,7 @@ static int add(struct cor_workqueue *q, const char *key, enum delay how, uint64_
     struct entry *e;
     int r = -COR_ECANCELED;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     if (!q->shut)
         r = entry_get_locked(q, key, &e);
     if (r == 0) {
@@ -195,7 +191,7 @@ static int add(struct cor_workqueue *q, const char *key, enum delay how, uint64_
         r = add_after_locked(q, e, delay_ms, &sooner);
         entry_drop_locked(q, e);
     }
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     if (sooner && q->on_ready)
         q->on_ready(q->arg);
     return r;
@@ -218,18 +214,18 @@ int cor_workqueue_add_rate_limited(struct cor_workqueue *q, const char *key)
 
 void cor_workqueue_forget(struct cor_workqueue *q, const char *key)
 {
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     cor_rate_limiter_forget(q->limiter, key);
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
 }
 
 uint32_t cor_workqueue_requeues(struct cor_workqueue *q, const char *key)
 {
     uint32_t n;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     n = cor_rate_limiter_requeues(q->limiter, key);
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     return n;
 }
 
@@ -278,19 +274,19 @@ static void wait_locked(struct cor_workqueue *q)
     struct timespec until;
 
     if (at == COR_WORKQUEUE_NEVER) {
-        pthread_cond_wait(&q->ready, &q->lock);
+        cor_cond_wait(&q->ready, &q->lock);
         return;
     }
     ms = at > now_ms ? at - now_ms : 0;
     until = cor_deadline_in_ms(ms);
-    pthread_cond_timedwait(&q->ready, &q->lock, &until);
+    cor_cond_wait_until(&q->ready, &q->lock, &until);
 }
 
 int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key)
 {
     int r = 0;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     for (;;) {
         queue_due_locked(q);
         if (take_locked(q, ret_key))
@@ -301,7 +297,7 @@ int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key)
         }
         wait_locked(q);
     }
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     return r;
 }
 
@@ -309,13 +305,13 @@ int cor_workqueue_try_get(struct cor_workqueue *q, const char **ret_key, uint64_
 {
     int r = 0;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     queue_due_locked(q);
     if (!take_locked(q, ret_key)) {
         r = q->shut ? -COR_ECANCELED : -COR_EBUSY;
         *reterr_at_ms = next_due_locked(q);
     }
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     return r;
 }
 
@@ -324,10 +320,10 @@ void cor_workqueue_done(struct cor_workqueue *q, const char *key)
     bool requeued;
     struct entry *e;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     e = cor_map_peek(&q->entries, cor_strz(key));
     if (!e || !e->processing) {
-        pthread_mutex_unlock(&q->lock);
+        cor_lock_release(&q->lock);
         return;
     }
     e->processing = false;
@@ -340,8 +336,8 @@ void cor_workqueue_done(struct cor_workqueue *q, const char *key)
     else
         entry_drop_locked(q, e);
     if (q->stats.processing == 0)
-        pthread_cond_broadcast(&q->idle);
-    pthread_mutex_unlock(&q->lock);
+        cor_cond_broadcast(&q->idle);
+    cor_lock_release(&q->lock);
     if (requeued && q->on_ready)
         q->on_ready(q->arg);
 }
@@ -350,9 +346,9 @@ size_t cor_workqueue_len(struct cor_workqueue *q)
 {
     size_t n;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     n = q->queued;
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     return n;
 }
 
@@ -371,45 +367,45 @@ static void shut_locked(struct cor_workqueue *q, bool drain)
     q->shut = true;
     q->draining = drain;
     drop_delayed_locked(q);
-    pthread_cond_broadcast(&q->ready);
-    pthread_cond_broadcast(&q->idle);
+    cor_cond_broadcast(&q->ready);
+    cor_cond_broadcast(&q->idle);
 }
 
 void cor_workqueue_shutdown(struct cor_workqueue *q)
 {
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     shut_locked(q, false);
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     if (q->on_ready)
         q->on_ready(q->arg);
 }
 
 void cor_workqueue_shutdown_with_drain(struct cor_workqueue *q)
 {
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     shut_locked(q, true);
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     if (q->on_ready)
         q->on_ready(q->arg);
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     while (q->draining && q->stats.processing > 0)
-        pthread_cond_wait(&q->idle, &q->lock);
-    pthread_mutex_unlock(&q->lock);
+        cor_cond_wait(&q->idle, &q->lock);
+    cor_lock_release(&q->lock);
 }
 
 bool cor_workqueue_is_shutting_down(struct cor_workqueue *q)
 {
     bool shut;
 
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     shut = q->shut;
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
     return shut;
 }
 
 void cor_workqueue_stats(struct cor_workqueue *q, struct cor_workqueue_stats *ret)
 {
-    pthread_mutex_lock(&q->lock);
+    cor_lock_acquire(&q->lock);
     *ret = q->stats;
     ret->delayed = q->delayed.n;
     COR_MAP_FOREACH(it, &q->entries) {
@@ -420,5 +416,5 @@ void cor_workqueue_stats(struct cor_workqueue *q, struct cor_workqueue_stats *re
         if (age_us > ret->longest_run_us)
             ret->longest_run_us = age_us;
     }
-    pthread_mutex_unlock(&q->lock);
+    cor_lock_release(&q->lock);
 }
