@@ -1,8 +1,7 @@
 #include "cache/informers/informer_factory.h"
 
-#include <pthread.h>
-
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -22,8 +21,8 @@ struct entry {
 struct cor_informer_factory {
     struct cor_informer_factory_opts opts;
     struct cor_map by_key;
-    pthread_mutex_t lock; /* of what other threads look at: */
-    pthread_cond_t ended;
+    struct cor_lock lock; /* of what other threads look at: */
+    struct cor_cond ended;
     struct entry **entries;
     size_t n, cap;
     size_t next;    /* to be stepped; the factory's thread only */
@@ -42,8 +41,8 @@ int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
     if (!f->opts.clock)
         f->opts.clock = cor_clock_real();
     cor_map_init(&f->by_key, COR_INFORMERS_MAX);
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->ended, NULL);
+    cor_lock_init(&f->lock, COR_LOCK_INFORMER_FACTORY);
+    cor_cond_init(&f->ended);
     *ret_factory = f;
     return 0;
 }
@@ -75,8 +74,8 @@ struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_facto
         entry_free(f->entries[i]);
     cor_free(f->entries);
     cor_map_deinit(&f->by_key);
-    pthread_cond_destroy(&f->ended);
-    pthread_mutex_destroy(&f->lock);
+    cor_cond_deinit(&f->ended);
+    cor_lock_deinit(&f->lock);
     return cor_free(f);
 }
 
@@ -120,10 +119,10 @@ static void note_failure(struct entry *e, const struct cor_status *error)
 {
     if (cor_shared_informer_has_synced(e->informer))
         return;
-    pthread_mutex_lock(&e->factory->lock);
+    cor_lock_acquire(&e->factory->lock);
     cor_status_deinit(&e->sync_error);
     cor_status_copy(&e->sync_error, error);
-    pthread_mutex_unlock(&e->factory->lock);
+    cor_lock_release(&e->factory->lock);
 }
 
 static void on_watch_error(void *arg, const struct cor_status *error)
@@ -254,13 +253,13 @@ static int add_entry(struct cor_informer_factory *f, struct entry *take, struct 
 {
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = reserve(f);
     if (r == 0)
         r = cor_map_put(&f->by_key, cor_str(take->key, key.n), take, NULL);
     if (r == 0)
         f->entries[f->n++] = take;
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     if (r < 0)
         entry_free(take);
     return r;
@@ -296,13 +295,13 @@ static struct entry *started(struct cor_informer_factory *f, size_t *i)
 {
     struct entry *e = NULL;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     while (!e && *i < f->n) {
         e = f->entries[(*i)++];
         if (!e->started)
             e = NULL;
     }
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return e;
 }
 
@@ -313,11 +312,11 @@ void cor_informer_factory_start(struct cor_informer_factory *f)
         bool is_stopped = cor_shared_informer_is_stopped(e->informer);
         bool now;
 
-        pthread_mutex_lock(&f->lock);
+        cor_lock_acquire(&f->lock);
         now = !e->started && !f->shutting_down && !is_stopped;
         e->started |= now;
         f->running += now;
-        pthread_mutex_unlock(&f->lock);
+        cor_lock_release(&f->lock);
         if (now)
             cor_shared_informer_start(e->informer);
     }
@@ -363,10 +362,10 @@ void cor_informer_factory_stop(struct cor_informer_factory *f)
 {
     for (size_t i = 0; i < f->n; i++)
         cor_shared_informer_stop(f->entries[i]->informer);
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     f->running = 0;
-    pthread_cond_broadcast(&f->ended);
-    pthread_mutex_unlock(&f->lock);
+    cor_cond_broadcast(&f->ended);
+    cor_lock_release(&f->lock);
 }
 
 bool cor_informer_factory_wait_for_sync(
@@ -409,17 +408,17 @@ int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_s
         return 0;
     if (cor_shared_informer_is_stopped(inf))
         return cor_status_set(reterr, -COR_ECANCELED, "the informer was stopped");
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     for (size_t i = 0; i < f->n; i++)
         if (f->entries[i]->informer == inf)
             r = sync_error_locked(f->entries[i], reterr);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return r;
 }
 
 /* One call for several informers. Each that is not synced holds a share, and so does the maker. */
 struct group {
-    pthread_mutex_t lock;
+    struct cor_lock lock;
     size_t shares;
     int r;
     cor_cache_wait_fn fn;
@@ -431,17 +430,17 @@ static bool give_up_share(struct group *g, int r)
 {
     bool last;
 
-    pthread_mutex_lock(&g->lock);
+    cor_lock_acquire(&g->lock);
     if (r < 0)
         g->r = r;
     last = --g->shares == 0;
-    pthread_mutex_unlock(&g->lock);
+    cor_lock_release(&g->lock);
     return last;
 }
 
 static void group_free(struct group *g)
 {
-    pthread_mutex_destroy(&g->lock);
+    cor_lock_deinit(&g->lock);
     cor_free(g);
 }
 
@@ -462,9 +461,9 @@ static int add_share(struct group *g, struct entry *e)
     uint64_t id;
     int r;
 
-    pthread_mutex_lock(&g->lock);
+    cor_lock_acquire(&g->lock);
     g->shares++;
-    pthread_mutex_unlock(&g->lock);
+    cor_lock_release(&g->lock);
     r = cor_shared_informer_on_synced(e->informer, on_one_synced, g, &id);
     if (r != 0)
         give_up_share(g, 0);
@@ -479,7 +478,7 @@ int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wai
 
     if (!g)
         return -COR_ENOMEM;
-    pthread_mutex_init(&g->lock, NULL);
+    cor_lock_init(&g->lock, COR_LOCK_INFORMER_GROUP);
     g->shares = 1;
     g->fn = fn;
     g->arg = arg;
@@ -496,9 +495,9 @@ int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wai
 
 void cor_informer_factory_shutdown(struct cor_informer_factory *f)
 {
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     f->shutting_down = true;
     while (f->running > 0)
-        pthread_cond_wait(&f->ended, &f->lock);
-    pthread_mutex_unlock(&f->lock);
+        cor_cond_wait(&f->ended, &f->lock);
+    cor_lock_release(&f->lock);
 }

@@ -1,11 +1,11 @@
 #include "cache/informers/processor_listener.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/dlist.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -13,7 +13,7 @@
 
 struct cor_processor_listener {
     struct cor_processor_listener_opts opts;
-    pthread_mutex_t lock;            /* a leaf, but for that of the snapshot's tree */
+    struct cor_lock lock;            /* a leaf, but for that of the snapshot's tree */
     struct cor_object_iter snapshot; /* comes before `pending` */
     size_t snapshot_left;
     bool snapshot_is_out; /* with whoever drains, who reads it without the lock and releases it */
@@ -32,7 +32,7 @@ int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
     if (!l)
         return -COR_ENOMEM;
     l->opts = *opts;
-    pthread_mutex_init(&l->lock, NULL);
+    cor_lock_init(&l->lock, COR_LOCK_LISTENER);
     cor_dlist_init(&l->pending);
     *ret_listener = l;
     return 0;
@@ -100,7 +100,7 @@ struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_
     if (!l)
         return NULL;
     drop_pending_locked(l);
-    pthread_mutex_destroy(&l->lock);
+    cor_lock_deinit(&l->lock);
     return cor_free(l);
 }
 
@@ -161,10 +161,10 @@ void cor_notification_push(struct cor_notification *take)
     bool behind = false, first;
     size_t bytes;
 
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     first = push_locked(l, take, &behind);
     bytes = l->stats.pending_bytes;
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
     if (behind && l->opts.handler.on_behind)
         l->opts.handler.on_behind(l->opts.handler.arg, bytes);
     if (first && l->opts.on_ready)
@@ -176,25 +176,25 @@ void cor_processor_listener_begin_with(struct cor_processor_listener *l,
 {
     size_t n = cor_object_iter_left(take_snapshot);
 
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     assert(!l->closed && !l->snapshot.snap && cor_dlist_empty(&l->pending));
     l->snapshot = *take_snapshot;
     l->snapshot_left = n;
     l->initial += n;
     if (n == 0)
         release_snapshot_locked(l);
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
     if (n > 0 && l->opts.on_ready)
         l->opts.on_ready(l->opts.arg);
 }
 
 static void put_snapshot_back(struct cor_processor_listener *l)
 {
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     l->snapshot_is_out = false;
     if (l->closed || l->snapshot_left == 0)
         release_snapshot_locked(l);
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
 }
 
 /* The handler has returned from an add of the snapshot. True: it may hear the next. */
@@ -202,11 +202,11 @@ static bool count_snapshot_add(struct cor_processor_listener *l)
 {
     bool goes_on;
 
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     l->initial--;
     l->snapshot_left--;
     goes_on = !l->closed;
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
     return goes_on;
 }
 
@@ -248,7 +248,7 @@ static struct cor_notification *pop(struct cor_processor_listener *l)
     struct cor_notification *n = NULL;
     struct cor_dlist *link = NULL;
 
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     if (l->snapshot_left > 0)
         l->snapshot_is_out = true;
     else
@@ -264,7 +264,7 @@ static struct cor_notification *pop(struct cor_processor_listener *l)
             cor_map_deinit(&l->newest);
         }
     }
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
     return n;
 }
 
@@ -285,9 +285,9 @@ void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_tu
         cor_event_handler_tell(
             &l->opts.handler, &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
         if (n->kind == COR_CHANGE_ADD && n->flag) {
-            pthread_mutex_lock(&l->lock);
+            cor_lock_acquire(&l->lock);
             l->initial--;
-            pthread_mutex_unlock(&l->lock);
+            cor_lock_release(&l->lock);
         }
         cor_notification_free(n);
         count_call(turn);
@@ -304,27 +304,27 @@ size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max
 
 void cor_processor_listener_close(struct cor_processor_listener *l)
 {
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     l->closed = true;
     drop_pending_locked(l);
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
 }
 
 bool cor_processor_listener_saw_initial(struct cor_processor_listener *l)
 {
     bool saw;
 
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     saw = l->initial == 0;
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
     return saw;
 }
 
 void cor_processor_listener_stats(struct cor_processor_listener *l,
                                   struct cor_processor_listener_stats *ret)
 {
-    pthread_mutex_lock(&l->lock);
+    cor_lock_acquire(&l->lock);
     *ret = l->stats;
     ret->pending += l->snapshot_left;
-    pthread_mutex_unlock(&l->lock);
+    cor_lock_release(&l->lock);
 }

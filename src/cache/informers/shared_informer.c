@@ -52,7 +52,7 @@ int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
     if (!inf->opts.clock)
         inf->opts.clock = cor_clock_real();
     inf->resync_check_ms = opts->reflector.resync_ms;
-    pthread_mutex_init(&inf->lock, NULL);
+    cor_lock_init(&inf->lock, COR_LOCK_SHARED_INFORMER);
     cor_dlist_init(&inf->handlers);
     cor_dlist_init(&inf->news);
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
@@ -81,7 +81,7 @@ struct cor_shared_informer *cor_shared_informer_free(struct cor_shared_informer 
     cor_mutation_detector_free(inf->detector);
     cor_indexer_free(inf->indexer);
     cor_delta_applier_deinit(&inf->applier);
-    pthread_mutex_destroy(&inf->lock);
+    cor_lock_deinit(&inf->lock);
     return cor_free(inf);
 }
 
@@ -89,20 +89,20 @@ void cor_shared_informer_start(struct cor_shared_informer *inf)
 {
     uint64_t resync_ms;
 
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     inf->started = true;
     resync_ms = inf->resync_check_ms;
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     cor_controller_start(inf->controller, resync_ms);
 }
 
 void cor_shared_informer_stop(struct cor_shared_informer *inf)
 {
     cor_controller_stop(inf->controller);
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     COR_DLIST_FOREACH(it, &inf->handlers)
     cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
 }
 
 struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *inf)
@@ -132,9 +132,9 @@ bool cor_shared_informer_is_started(struct cor_shared_informer *inf)
 {
     bool started;
 
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     started = inf->started;
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     return started;
 }
 
@@ -150,7 +150,7 @@ static struct cor_registration *next_in_step(struct cor_shared_informer *inf, ui
 {
     struct cor_registration *first = NULL, *found = NULL;
 
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     COR_DLIST_FOREACH(it, &inf->handlers)
     {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
@@ -168,7 +168,7 @@ static struct cor_registration *next_in_step(struct cor_shared_informer *inf, ui
         found = first;
     if (found)
         cor_ref_get(&found->ref);
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     return found;
 }
 
@@ -229,7 +229,7 @@ void cor_shared_informer_check_mutations(struct cor_shared_informer *inf)
 {
     if (!inf->detector)
         return;
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     cor_mutation_detector_look(inf->detector, now_ms(inf));
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
 }

@@ -44,7 +44,7 @@ bool cor_informer_should_resync(void *arg)
     uint64_t now_ms = cor_clock_mono_ms(inf->opts.clock);
     bool any = false;
 
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     COR_DLIST_FOREACH(it, &inf->handlers)
     {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
@@ -54,7 +54,7 @@ bool cor_informer_should_resync(void *arg)
             reg->resync_at_ms = now_ms + reg->resync_ms;
         any |= reg->is_syncing;
     }
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     return any;
 }
 
@@ -137,9 +137,9 @@ int cor_informer_apply(void *arg, struct cor_str key, const struct cor_delta *de
     struct cor_shared_informer *inf = arg;
     int r;
 
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     r = cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     return r;
 }
 
@@ -205,9 +205,9 @@ int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
 
     if (!reg)
         return -COR_ENOMEM;
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     r = register_locked(inf, reg);
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     if (r < 0)
         cor_registration_unref(reg);
     else
@@ -218,9 +218,9 @@ int cor_shared_informer_add_handler(struct cor_shared_informer *inf,
 void cor_shared_informer_remove_handler(struct cor_shared_informer *inf,
                                         struct cor_registration *registration)
 {
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     cor_dlist_remove(&registration->link);
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
     cor_processor_listener_close(registration->listener);
     cor_registration_unref(registration);
 }
@@ -230,10 +230,10 @@ void cor_registration_release(struct cor_registration *registration)
 {
     struct cor_shared_informer *inf = registration->informer;
 
-    pthread_mutex_lock(&inf->lock);
+    cor_lock_acquire(&inf->lock);
     registration->in_step = true;
     tell_step(registration);
-    pthread_mutex_unlock(&inf->lock);
+    cor_lock_release(&inf->lock);
 }
 
 void cor_registration_close(struct cor_registration *registration)

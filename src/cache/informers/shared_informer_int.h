@@ -6,9 +6,8 @@
 #ifndef COR_CACHE_SHARED_INFORMER_INT_H
 #define COR_CACHE_SHARED_INFORMER_INT_H
 
-#include <pthread.h>
-
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "base/ref.h"
 #include "cache/informers/controller.h"
 #include "cache/informers/delta_applier.h"
@@ -35,7 +34,7 @@ struct cor_shared_informer {
     struct cor_indexer *indexer;
     struct cor_controller *controller;
     struct cor_mutation_detector *detector; /* NULL: off; under `lock` */
-    pthread_mutex_t lock;
+    struct cor_lock lock;
     struct cor_dlist handlers;
     struct cor_delta_applier applier;
     struct cor_dlist news; /* of the change that is being applied */

@@ -1,8 +1,7 @@
 /* Waiting for an informer's cache: by a callback, or on a thread of the program's. */
-#include <errno.h>
-
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "cache/informers/shared_informer_int.h"
 
 int cor_shared_informer_on_synced(struct cor_shared_informer *inf, cor_cache_wait_fn fn, void *arg,
@@ -30,54 +29,49 @@ void cor_shared_informer_last_rv(struct cor_shared_informer *inf,
 
 /* A thread that sleeps until it is called. */
 struct sleeper {
-    pthread_mutex_t lock;
-    pthread_cond_t called;
+    struct cor_lock lock;
+    struct cor_cond called;
     bool is_called;
     int r;
 };
 
 static void sleeper_init(struct sleeper *s)
 {
-    pthread_condattr_t attr;
-
     *s = (struct sleeper){0};
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->called, &attr);
-    pthread_condattr_destroy(&attr);
+    cor_lock_init(&s->lock, COR_LOCK_SYNC_WAIT);
+    cor_cond_init(&s->called);
 }
 
 static void sleeper_deinit(struct sleeper *s)
 {
-    pthread_cond_destroy(&s->called);
-    pthread_mutex_destroy(&s->lock);
+    cor_cond_deinit(&s->called);
+    cor_lock_deinit(&s->lock);
 }
 
 static void wake(void *arg, int r)
 {
     struct sleeper *s = arg;
 
-    pthread_mutex_lock(&s->lock);
+    cor_lock_acquire(&s->lock);
     s->is_called = true;
     s->r = r;
-    pthread_cond_signal(&s->called);
-    pthread_mutex_unlock(&s->lock);
+    cor_cond_signal(&s->called);
+    cor_lock_release(&s->lock);
 }
 
 static bool sleep_until(struct sleeper *s, const struct timespec *until)
 {
     bool called;
 
-    pthread_mutex_lock(&s->lock);
+    cor_lock_acquire(&s->lock);
     while (!s->is_called) {
         if (!until)
-            pthread_cond_wait(&s->called, &s->lock);
-        else if (pthread_cond_timedwait(&s->called, &s->lock, until) == ETIMEDOUT)
+            cor_cond_wait(&s->called, &s->lock);
+        else if (!cor_cond_wait_until(&s->called, &s->lock, until))
             break;
     }
     called = s->is_called;
-    pthread_mutex_unlock(&s->lock);
+    cor_lock_release(&s->lock);
     return called;
 }
 

@@ -21,8 +21,8 @@ int cor_delta_fifo_new(const struct cor_delta_fifo_opts *opts, struct cor_delta_
     f->store.ops = &cor_delta_fifo_store_ops;
     if (f->opts.deltas_max == 0)
         f->opts.deltas_max = COR_DELTA_FIFO_MAX;
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->ready, NULL);
+    cor_lock_init(&f->lock, COR_LOCK_DELTA_FIFO);
+    cor_cond_init(&f->ready);
     cor_map_init(&f->by_key, f->opts.deltas_max);
     cor_dlist_init(&f->order);
     cor_dlist_init(&f->records);
@@ -94,8 +94,8 @@ struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
     cor_cache_waiters_deinit(&f->waiters);
     cor_map_deinit(&f->by_key);
     cor_buf_deinit(&f->key);
-    pthread_cond_destroy(&f->ready);
-    pthread_mutex_destroy(&f->lock);
+    cor_cond_deinit(&f->ready);
+    cor_lock_deinit(&f->lock);
     return cor_free(f);
 }
 
@@ -391,11 +391,11 @@ void cor_delta_fifo_unlock(struct cor_delta_fifo *f)
         cor_cache_waiters_consumed(&f->waiters, consumed_seq(f), cor_delta_has_synced_locked(f));
     do {
         any = cor_cache_waiters_take(&f->waiters, &call);
-        pthread_mutex_unlock(&f->lock);
+        cor_lock_release(&f->lock);
         if (!any)
             break;
         call.fn(call.arg, call.r);
-        pthread_mutex_lock(&f->lock);
+        cor_lock_acquire(&f->lock);
     } while (true);
 }
 
@@ -403,9 +403,9 @@ static int pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
 {
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     while (f->n == 0 && !f->closed && wait)
-        pthread_cond_wait(&f->ready, &f->lock);
+        cor_cond_wait(&f->ready, &f->lock);
     if (f->n > 0)
         r = consume_locked(f, fn, arg, !cor_delta_has_synced_locked(f));
     else
@@ -428,18 +428,18 @@ bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f)
 {
     bool synced;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     synced = cor_delta_has_synced_locked(f);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return synced;
 }
 
 void cor_delta_fifo_close(struct cor_delta_fifo *f)
 {
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     f->closed = true;
     cor_cache_waiters_cancel(&f->waiters);
-    pthread_cond_broadcast(&f->ready);
+    cor_cond_broadcast(&f->ready);
     cor_delta_fifo_unlock(f);
     if (f->opts.on_ready)
         f->opts.on_ready(f->opts.arg);
@@ -449,9 +449,9 @@ bool cor_delta_fifo_is_closed(struct cor_delta_fifo *f)
 {
     bool closed;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     closed = f->closed;
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return closed;
 }
 
@@ -459,9 +459,9 @@ size_t cor_delta_fifo_len(struct cor_delta_fifo *f)
 {
     size_t n;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     n = f->n;
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return n;
 }
 
@@ -469,9 +469,9 @@ size_t cor_delta_fifo_retries(struct cor_delta_fifo *f)
 {
     size_t n;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     n = f->nretried;
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return n;
 }
 
@@ -479,9 +479,9 @@ size_t cor_delta_fifo_fresh(struct cor_delta_fifo *f)
 {
     size_t n;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     n = f->n - f->nretried;
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return n;
 }
 
@@ -489,8 +489,8 @@ size_t cor_delta_fifo_refused(struct cor_delta_fifo *f)
 {
     size_t n;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     n = cor_refusals_len(&f->waiters.refusals);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return n;
 }

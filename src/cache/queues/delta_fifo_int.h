@@ -8,10 +8,9 @@
 #ifndef COR_CACHE_DELTA_FIFO_INT_H
 #define COR_CACHE_DELTA_FIFO_INT_H
 
-#include <pthread.h>
-
 #include "base/buf.h"
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "cache/queues/delta_fifo.h"
 #include "cache/queues/delta_list.h"
@@ -40,8 +39,8 @@ struct cor_delta_record {
 struct cor_delta_fifo {
     struct cor_reflector_store store;
     struct cor_delta_fifo_opts opts;
-    pthread_mutex_t lock;
-    pthread_cond_t ready;
+    struct cor_lock lock;
+    struct cor_cond ready;
     struct cor_map by_key;    /* key -> record */
     struct cor_dlist order;   /* changes, oldest first */
     struct cor_dlist records; /* by first pending change */

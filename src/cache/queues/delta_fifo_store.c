@@ -103,7 +103,7 @@ static int take_locked(struct cor_delta_fifo *f, enum cor_delta_type type, struc
 static void tell(struct cor_delta_fifo *f, struct cor_str rv)
 {
     cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
-    pthread_cond_broadcast(&f->ready);
+    cor_cond_broadcast(&f->ready);
     cor_delta_fifo_unlock(f);
     if (f->opts.on_ready)
         f->opts.on_ready(f->opts.arg);
@@ -115,7 +115,7 @@ static int take(struct cor_reflector_store *store, enum cor_delta_type type, str
     struct cor_delta_fifo *f = of(store);
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = take_locked(f, type, key, object, reterr);
     tell(f, r == 0 ? rv : COR_STR(""));
     return r;
@@ -146,7 +146,7 @@ static void on_skip(struct cor_reflector_store *store, struct cor_str key,
     const struct cor_delta delta = {.object = object};
     struct cor_delta_fifo *f = of(store);
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     if (set_key(f, key, object) == 0)
         cor_delta_fifo_refuse(f, cor_buf_str(&f->key), &delta, 1, err, false);
     cor_delta_fifo_unlock(f);
@@ -156,7 +156,7 @@ static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
 {
     struct cor_delta_fifo *f = of(store);
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
     cor_delta_fifo_unlock(f);
 }
@@ -192,9 +192,9 @@ static int on_replace_add(struct cor_reflector_store *store, struct cor_str key,
     struct cor_delta_fifo *f = of(store);
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = stage_locked(f, key, object, reterr);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return r;
 }
 
@@ -341,7 +341,7 @@ static int on_replace_commit(struct cor_reflector_store *store, struct cor_str r
     struct cor_delta_fifo *f = of(store);
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = replace_locked(f);
     if (r < 0)
         failure(f, r, reterr);
@@ -354,9 +354,9 @@ static void on_replace_abort(struct cor_reflector_store *store)
 {
     struct cor_delta_fifo *f = of(store);
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     cor_delta_list_clear(&f->staged);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
 }
 
 /* A pending change is newer than what the cache has: its key is passed over. */
@@ -370,7 +370,7 @@ static int on_resync(struct cor_reflector_store *store, struct cor_status *reter
 
     if (!f->opts.known)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = cor_delta_fifo_unpack(f);
     if (r == 0)
         r = cor_indexer_list(f->opts.known, &it);

@@ -10,7 +10,7 @@ static int wait_for(struct cor_delta_fifo *f, const struct cor_str *rv, cor_cach
     bool is_so;
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     is_so = rv ? rv->n > 0 && f->n == 0 && cor_cache_waiters_is_at(&f->waiters, *rv) &&
                      cor_cache_waiters_refusal(&f->waiters, *rv) == 0
                : cor_delta_has_synced_locked(f);
@@ -20,7 +20,7 @@ static int wait_for(struct cor_delta_fifo *f, const struct cor_str *rv, cor_cach
         r = -COR_ECANCELED;
     else
         r = cor_cache_waiters_add(&f->waiters, rv, f->last_seq, fn, arg, ret_id);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return r;
 }
 
@@ -40,18 +40,18 @@ bool cor_delta_fifo_cancel_wait(struct cor_delta_fifo *f, uint64_t id)
 {
     bool removed;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     removed = cor_cache_waiters_remove(&f->waiters, id);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return removed;
 }
 
 void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_RV_MAX + 1])
 {
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     memcpy(to, f->waiters.rv, f->waiters.rv_len);
     to[f->waiters.rv_len] = '\0';
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
 }
 
 static int put_back_locked(struct cor_delta_fifo *f, struct cor_str key,
@@ -75,9 +75,9 @@ int cor_delta_fifo_add_if_not_present(struct cor_delta_fifo *f, struct cor_str k
 {
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = put_back_locked(f, key, deltas, n);
-    pthread_cond_broadcast(&f->ready);
+    cor_cond_broadcast(&f->ready);
     cor_delta_fifo_unlock(f);
     if (f->opts.on_ready)
         f->opts.on_ready(f->opts.arg);

@@ -7,12 +7,12 @@
  * Thread: any; one lock guards everything, and consumers run under it. */
 #include "cache/queues/fifo.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/dlist.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -36,8 +36,8 @@ struct content {
 struct cor_fifo {
     struct cor_reflector_store store;
     struct cor_fifo_opts opts;
-    pthread_mutex_t lock;
-    pthread_cond_t ready;
+    struct cor_lock lock;
+    struct cor_cond ready;
     struct content now;
     struct content staged; /* of the replace under way */
     struct cor_buf key;    /* of the call under way */
@@ -112,8 +112,8 @@ static int fifo_status(int r, struct cor_status *reterr)
 
 static void fifo_unlock_and_wake(struct cor_fifo *f)
 {
-    pthread_cond_broadcast(&f->ready);
-    pthread_mutex_unlock(&f->lock);
+    cor_cond_broadcast(&f->ready);
+    cor_lock_release(&f->lock);
     if (f->opts.on_ready)
         f->opts.on_ready(f->opts.arg);
 }
@@ -124,7 +124,7 @@ static int fifo_on_put(struct cor_reflector_store *store, struct cor_str key,
     struct cor_fifo *f = fifo_of(store);
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = fifo_set_key(f, key, object);
     if (r == 0) {
         f->populated = true;
@@ -141,7 +141,7 @@ static int fifo_on_del(struct cor_reflector_store *store, struct cor_str key,
     struct fifo_entry *e;
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = fifo_set_key(f, key, object);
     if (r == 0) {
         f->populated = true;
@@ -149,7 +149,7 @@ static int fifo_on_del(struct cor_reflector_store *store, struct cor_str key,
         if (e)
             e->object = cor_object_unref(e->object);
     }
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return fifo_status(r, reterr);
 }
 
@@ -168,11 +168,11 @@ static int fifo_on_replace_add(struct cor_reflector_store *store, struct cor_str
     struct cor_fifo *f = fifo_of(store);
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = fifo_set_key(f, key, object);
     if (r == 0)
         r = content_put(&f->staged, cor_buf_str(&f->key), object);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return fifo_status(r, reterr);
 }
 
@@ -182,7 +182,7 @@ static int fifo_on_replace_commit(struct cor_reflector_store *store, struct cor_
     struct cor_fifo *f = fifo_of(store);
     struct cor_map by_key;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     content_clear(&f->now);
     by_key = f->now.by_key;
     f->now.by_key = f->staged.by_key;
@@ -199,9 +199,9 @@ static void fifo_on_replace_abort(struct cor_reflector_store *store)
 {
     struct cor_fifo *f = fifo_of(store);
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     content_clear(&f->staged);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
 }
 
 /* Every key with an object is in the order already. */
@@ -234,8 +234,8 @@ int cor_fifo_new(const struct cor_fifo_opts *opts, struct cor_fifo **ret_fifo)
     f->store.ops = &store_ops;
     if (f->opts.keys_max == 0)
         f->opts.keys_max = COR_FIFO_MAX;
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_cond_init(&f->ready, NULL);
+    cor_lock_init(&f->lock, COR_LOCK_FIFO);
+    cor_cond_init(&f->ready);
     content_init(&f->now, f->opts.keys_max);
     content_init(&f->staged, f->opts.keys_max);
     cor_buf_init(&f->key, COR_OBJECT_KEY_MAX);
@@ -252,8 +252,8 @@ struct cor_fifo *cor_fifo_free(struct cor_fifo *f)
     cor_map_deinit(&f->now.by_key);
     cor_map_deinit(&f->staged.by_key);
     cor_buf_deinit(&f->key);
-    pthread_cond_destroy(&f->ready);
-    pthread_mutex_destroy(&f->lock);
+    cor_cond_deinit(&f->ready);
+    cor_lock_deinit(&f->lock);
     return cor_free(f);
 }
 
@@ -275,7 +275,7 @@ int cor_fifo_add_if_not_present(struct cor_fifo *f, struct cor_object *object)
 {
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     r = fifo_set_key(f, COR_STR(""), object);
     if (r == 0)
         r = fifo_put_if_not_present(f, cor_buf_str(&f->key), object);
@@ -330,9 +330,9 @@ static int fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
     struct fifo_entry *e;
     int r;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     while (!(e = fifo_take_object(f, &in_initial_list)) && wait && !f->closed)
-        pthread_cond_wait(&f->ready, &f->lock);
+        cor_cond_wait(&f->ready, &f->lock);
     if (!e) {
         r = f->closed ? -COR_ECANCELED : -COR_EBUSY;
     } else {
@@ -342,7 +342,7 @@ static int fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
         else
             entry_free(e);
     }
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return r;
 }
 
@@ -360,15 +360,15 @@ bool cor_fifo_has_synced(struct cor_fifo *f)
 {
     bool synced;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     synced = fifo_has_synced_locked(f);
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return synced;
 }
 
 void cor_fifo_close(struct cor_fifo *f)
 {
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     f->closed = true;
     fifo_unlock_and_wake(f);
 }
@@ -377,8 +377,8 @@ bool cor_fifo_is_closed(struct cor_fifo *f)
 {
     bool closed;
 
-    pthread_mutex_lock(&f->lock);
+    cor_lock_acquire(&f->lock);
     closed = f->closed;
-    pthread_mutex_unlock(&f->lock);
+    cor_lock_release(&f->lock);
     return closed;
 }

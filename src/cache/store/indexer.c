@@ -92,7 +92,7 @@ int cor_indexer_new(const struct cor_index_def *defs, size_t n, struct cor_index
 
     if (!ix)
         return -COR_ENOMEM;
-    pthread_mutex_init(&ix->lock, NULL);
+    cor_lock_init(&ix->lock, COR_LOCK_INDEXER);
     ix->all = cor_btree_new(&object_type);
     r = ix->all ? cor_indexer_add_indexes(ix, defs, n) : -COR_ENOMEM;
     if (r < 0) {
@@ -130,7 +130,7 @@ struct cor_indexer *cor_indexer_free(struct cor_indexer *ix)
         index_deinit(&ix->indexes[i]);
     if (ix->all)
         cor_btree_free(ix->all);
-    pthread_mutex_destroy(&ix->lock);
+    cor_lock_deinit(&ix->lock);
     return cor_free(ix);
 }
 
@@ -334,9 +334,9 @@ int cor_indexer_add_indexes(struct cor_indexer *ix, const struct cor_index_def *
 {
     int r;
 
-    pthread_mutex_lock(&ix->lock);
+    cor_lock_acquire(&ix->lock);
     r = add_indexes_locked(ix, defs, n);
-    pthread_mutex_unlock(&ix->lock);
+    cor_lock_release(&ix->lock);
     return r;
 }
 
@@ -428,10 +428,10 @@ int cor_indexer_put(struct cor_indexer *ix, struct cor_object *object, struct co
 
     if (r < 0)
         return r;
-    pthread_mutex_lock(&ix->lock);
+    cor_lock_acquire(&ix->lock);
     r = put_locked(ix, own, &replaced);
     give_old(r, replaced, ret_old);
-    pthread_mutex_unlock(&ix->lock);
+    cor_lock_release(&ix->lock);
     return r;
 }
 
@@ -441,7 +441,7 @@ int cor_indexer_remove(struct cor_indexer *ix, struct cor_str key, struct cor_ob
     void *removed = NULL;
     int r;
 
-    pthread_mutex_lock(&ix->lock);
+    cor_lock_acquire(&ix->lock);
     r = freshen_locked(ix);
     old = peek_locked(ix, key);
     if (r == 0 && old) {
@@ -453,7 +453,7 @@ int cor_indexer_remove(struct cor_indexer *ix, struct cor_str key, struct cor_ob
     }
     give_old(r, removed, ret_old);
     cor_btree_reclaim(ix->all, RECLAIM_PER_WRITE);
-    pthread_mutex_unlock(&ix->lock);
+    cor_lock_release(&ix->lock);
     return r;
 }
 
@@ -505,8 +505,8 @@ int cor_indexer_replace(struct cor_indexer *ix, struct cor_object *const *object
     if (r < 0)
         return r;
     batch_sort(&all);
-    pthread_mutex_lock(&ix->lock);
+    cor_lock_acquire(&ix->lock);
     r = replace_locked(ix, &all);
-    pthread_mutex_unlock(&ix->lock);
+    cor_lock_release(&ix->lock);
     return r;
 }

@@ -8,10 +8,10 @@
 #ifndef COR_CACHE_INDEXER_INT_H
 #define COR_CACHE_INDEXER_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/btree.h"
+#include "base/lock.h"
 #include "base/ref.h"
 #include "cache/store/indexer.h"
 #include "cache/store/object_key.h"
@@ -34,7 +34,7 @@ struct cor_index {
 };
 
 struct cor_indexer {
-    pthread_mutex_t lock; /* writers; a leaf save for index functions */
+    struct cor_lock lock; /* writers; a leaf save for index functions */
     struct cor_btree *all;
     struct cor_index indexes[COR_INDEXES_MAX];
     _Atomic size_t nindexes; /* grows only: readers see whole indexes */
