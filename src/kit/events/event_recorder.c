@@ -1,11 +1,11 @@
 #include "kit/events/event_recorder.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dlist.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "kit/events/event_correlator.h"
 #include "kit/events/event_series.h"
@@ -24,7 +24,7 @@ struct cor_event_recorder {
     struct cor_event_recorder_opts opts;
     struct cor_rand rand;
     char *component, *host, *instance;
-    pthread_mutex_t lock; /* of the queue; a leaf */
+    struct cor_lock lock; /* of the queue; a leaf */
     struct cor_dlist queue;
     size_t n;
     uint64_t seq; /* of names; it and the random numbers are under the lock, too */
@@ -55,7 +55,7 @@ int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
 
     if (!rec)
         return -COR_ENOMEM;
-    pthread_mutex_init(&rec->lock, NULL);
+    cor_lock_init(&rec->lock, COR_LOCK_EVENT_RECORDER);
     cor_dlist_init(&rec->queue);
     cor_buf_init(&rec->body, BODY_MAX);
     rec->opts = *opts;
@@ -99,7 +99,7 @@ struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *re
     cor_free(rec->component);
     cor_free(rec->host);
     cor_free(rec->instance);
-    pthread_mutex_destroy(&rec->lock);
+    cor_lock_deinit(&rec->lock);
     return cor_free(rec);
 }
 
@@ -145,9 +145,9 @@ static int enqueue(struct cor_event_recorder *rec, const struct cor_event *event
 {
     int r;
 
-    pthread_mutex_lock(&rec->lock);
+    cor_lock_acquire(&rec->lock);
     r = enqueue_locked(rec, event);
-    pthread_mutex_unlock(&rec->lock);
+    cor_lock_release(&rec->lock);
     if (r == 0 && rec->opts.on_ready)
         rec->opts.on_ready(rec->opts.arg);
     return r;
@@ -227,10 +227,10 @@ static bool take_next(struct cor_event_recorder *rec)
 {
     struct cor_dlist *link;
 
-    pthread_mutex_lock(&rec->lock);
+    cor_lock_acquire(&rec->lock);
     link = cor_dlist_pop(&rec->queue);
     rec->n -= link != NULL;
-    pthread_mutex_unlock(&rec->lock);
+    cor_lock_release(&rec->lock);
     rec->current = link ? COR_CONTAINER_OF(link, struct queued, link) : NULL;
     return link != NULL;
 }
@@ -267,9 +267,9 @@ static bool is_shut(struct cor_event_recorder *rec)
 {
     bool shut;
 
-    pthread_mutex_lock(&rec->lock);
+    cor_lock_acquire(&rec->lock);
     shut = rec->is_shut;
-    pthread_mutex_unlock(&rec->lock);
+    cor_lock_release(&rec->lock);
     return shut;
 }
 
@@ -305,12 +305,12 @@ static void wait_for_retry(struct cor_event_recorder *rec)
 {
     double share = 1;
 
-    pthread_mutex_lock(&rec->lock);
+    cor_lock_acquire(&rec->lock);
     if (rec->series)
         share = 1 + cor_rand_unit(rec->opts.rand) / 4;
     else if (rec->tries == 1)
         share = cor_rand_unit(rec->opts.rand);
-    pthread_mutex_unlock(&rec->lock);
+    cor_lock_release(&rec->lock);
     rec->is_patch = rec->event.count > 1;
     rec->retry_ms =
         cor_clock_mono_ms(rec->opts.clock) + (uint64_t)(share * (double)COR_EVENT_RETRY_MS);
@@ -347,9 +347,9 @@ void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_
 
 void cor_event_recorder_shutdown(struct cor_event_recorder *rec)
 {
-    pthread_mutex_lock(&rec->lock);
+    cor_lock_acquire(&rec->lock);
     rec->is_shut = true;
-    pthread_mutex_unlock(&rec->lock);
+    cor_lock_release(&rec->lock);
     if (rec->opts.on_ready)
         rec->opts.on_ready(rec->opts.arg);
 }
@@ -358,8 +358,8 @@ bool cor_event_recorder_is_idle(struct cor_event_recorder *rec)
 {
     bool idle;
 
-    pthread_mutex_lock(&rec->lock);
+    cor_lock_acquire(&rec->lock);
     idle = rec->n == 0;
-    pthread_mutex_unlock(&rec->lock);
+    cor_lock_release(&rec->lock);
     return idle && rec->state == IDLE;
 }
