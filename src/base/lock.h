@@ -41,9 +41,9 @@
     ROW(METRIC_SHARD,     "server/metrics/metrics")                                                \
     ROW(FEED_SHARES,      "server/api/feed_shares")                                                \
     ROW(INSTANCE_ENGINE,  "server/instance/instance")                                              \
-    ROW(CACHES_FEED,      "storage/cacher/caches, the feed")                                       \
+    ROW(CACHERS_FEED,     "storage/cacher/cachers, the feed")                                      \
     ROW(WATCH_CACHE,      "storage/cacher/watch_cache")                                            \
-    ROW(CACHES_LOOP,      "storage/cacher/caches, one loop")                                       \
+    ROW(CACHERS_LOOP,     "storage/cacher/cachers, one loop")                                      \
     ROW(TRANSFORMERS,     "storage/encryption/dynamic_transformers")                               \
     ROW(SQLITE_ENGINE,    "storage/sqlite/engine")                                                 \
     ROW(SQLITE_READERS,   "storage/sqlite/readers")                                                \

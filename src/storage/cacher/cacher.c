@@ -36,9 +36,9 @@ bool cor_cacher_is_ready(struct cor_cacher *cacher)
 {
     bool ready;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     ready = cacher->ready.state == COR_CACHE_READY;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return ready;
 }
 
@@ -46,11 +46,11 @@ bool cor_cacher_is_failing(struct cor_cacher *cacher, char reterr_why[COR_READY_
 {
     bool failing;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     failing = cacher->ready.state == COR_CACHE_PENDING && cacher->ready.message[0];
     if (failing)
         snprintf(reterr_why, COR_READY_MESSAGE_MAX, "%s", cacher->ready.message);
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return failing;
 }
 
@@ -58,7 +58,7 @@ struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
 {
     struct cor_cacher_stats stats = {0};
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     stats.rev = cacher->cache.rev;
     stats.fills = cacher->ready.generation;
     stats.received = cacher->cache.window.next - COR_WINDOW_FIRST_NUMBER;
@@ -78,7 +78,7 @@ struct cor_cacher_stats cor_cacher_stats(struct cor_cacher *cacher)
         stats.deliveries += r.deliveries;
         stats.evicted += r.evicted;
     }
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return stats;
 }
 
@@ -252,10 +252,10 @@ int cor_cacher_install(struct cor_cacher *cacher, cor_rev rev)
         return -COR_EIO;
     cacher->phase = PHASE_APPLYING;
     cor_cachers_saw(cacher->cachers, cacher->cache.rev);
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     cacher->history.floor = 0;
     cor_ready_set(&cacher->ready, cor_cachers_now_ms(cacher->cachers));
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return 0;
 }
 
@@ -340,9 +340,9 @@ void cor_cacher_close(struct cor_cacher *cacher, void (*on_closed)(void *arg), v
     cacher->closed_arg = arg;
     cor_dlist_remove(&cacher->member);
     cor_dlist_remove(&cacher->retry);
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     cor_ready_stop(&cacher->ready, cor_cachers_now_ms(cacher->cachers));
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     cor_cacher_history_stop(cacher);
     cor_cacher_ended(cacher);
 }

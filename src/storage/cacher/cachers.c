@@ -75,10 +75,10 @@ void cor_cachers_list_error(struct cor_cachers *c, int err, struct cor_status *r
 {
     bool is_feed = err == -COR_EUNREACHABLE || err == -COR_EIO;
 
-    pthread_mutex_lock(&c->feed_lock);
+    cor_lock_acquire(&c->feed_lock);
     cor_status_set(reterr_status, err, "%s",
                    is_feed && c->feed_error[0] ? c->feed_error : cor_err_text(err));
-    pthread_mutex_unlock(&c->feed_lock);
+    cor_lock_release(&c->feed_lock);
 }
 
 /* Commands. A feed answers a request for progress with a callback on the engine thread, which then
@@ -90,11 +90,11 @@ static bool feed_wake(struct cor_cachers *c)
 {
     bool woken;
 
-    pthread_mutex_lock(&c->feed_lock);
+    cor_lock_acquire(&c->feed_lock);
     woken = c->feed != NULL;
     if (woken)
         cor_feed_progress(c->feed);
-    pthread_mutex_unlock(&c->feed_lock);
+    cor_lock_release(&c->feed_lock);
     return woken;
 }
 
@@ -251,9 +251,9 @@ static void cachers_on_broken(void *arg, int err, const char *message)
     assert(!c->is_writing);
     c->is_writing = true;
     c->broken = true;
-    pthread_mutex_lock(&c->feed_lock);
+    cor_lock_acquire(&c->feed_lock);
     snprintf(c->feed_error, sizeof(c->feed_error), "%s", message);
-    pthread_mutex_unlock(&c->feed_lock);
+    cor_lock_release(&c->feed_lock);
     for (size_t i = 0; i < c->nsorted; i++)
         cor_cacher_fail(c->sorted[i], message);
     writer_finish(c, false);
@@ -302,11 +302,11 @@ static int feed_open(struct cor_cachers *c)
         return r;
     }
     c->has_feed = true;
-    pthread_mutex_lock(&c->feed_lock);
+    cor_lock_acquire(&c->feed_lock);
     c->feed = feed;
     /* Commands that came while there was no feed are run by the answer to this. */
     cor_feed_progress(feed);
-    pthread_mutex_unlock(&c->feed_lock);
+    cor_lock_release(&c->feed_lock);
     return 0;
 }
 
@@ -314,9 +314,9 @@ static void feed_close(struct cor_cachers *c)
 {
     struct cor_feed *feed;
 
-    pthread_mutex_lock(&c->feed_lock);
+    cor_lock_acquire(&c->feed_lock);
     feed = COR_STEAL(c->feed);
-    pthread_mutex_unlock(&c->feed_lock);
+    cor_lock_release(&c->feed_lock);
     if (feed)
         cor_feed_close(feed);
 }
@@ -346,7 +346,7 @@ static void cachers_free(struct cor_cachers *c)
 {
     cor_cachers_loops_deinit(c);
     cor_mailbox_deinit(&c->commands);
-    pthread_mutex_destroy(&c->feed_lock);
+    cor_lock_deinit(&c->feed_lock);
     cor_free(c->sorted);
     cor_free(c);
 }
@@ -475,7 +475,7 @@ int cor_cachers_open(const struct cor_cachers_opts *opts, struct cor_cachers **r
     c->feed_closed_mail.on_mail = on_feed_closed_mail;
     c->more_mail.on_mail = on_more_mail;
     cor_mailbox_init(&c->commands, SIZE_MAX, writer_wake, c);
-    pthread_mutex_init(&c->feed_lock, NULL);
+    cor_lock_init(&c->feed_lock, COR_LOCK_CACHERS_FEED);
     cor_time_budget_init(&c->time_budget, cor_clock_mono_us(c->clock));
     cor_timer_init(&c->timer, c->home, cachers_on_timer);
     cor_dlist_init(&c->members);

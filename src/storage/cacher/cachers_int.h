@@ -6,10 +6,10 @@
 #ifndef COR_STORAGE_CACHER_CACHERS_INT_H
 #define COR_STORAGE_CACHER_CACHERS_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "storage/cacher/cachers.h"
@@ -29,7 +29,7 @@ struct cor_cacher;
  * wait for a revision. See cachers_loop.c and fresh_wait.c. */
 struct cachers_loop {
     struct cor_loop *loop;
-    pthread_mutex_t lock;   /* a leaf: nothing is called while it is held */
+    struct cor_lock lock;   /* a leaf: nothing is called while it is held */
     struct cor_dlist dirty; /* readers with new events; under lock */
     size_t waiting;         /* the length of `waits`; under lock */
     bool posted;            /* `mail` is on its way; under lock */
@@ -53,7 +53,7 @@ struct cor_cachers {
     size_t nloops;
 
     struct cor_mailbox commands; /* to the writer */
-    pthread_mutex_t feed_lock;   /* the engine's own lock may be taken while it is held */
+    struct cor_lock feed_lock;   /* the engine's own lock may be taken while it is held */
     struct cor_feed *feed;       /* to be woken; NULL: there is none, or it is being closed */
     char feed_error[COR_READY_MESSAGE_MAX]; /* why the last feed broke; under feed_lock */
     _Atomic cor_rev rev;  /* published: every ready watch cache is complete up to here */

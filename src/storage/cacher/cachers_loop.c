@@ -24,9 +24,9 @@ static struct cacher_reader *loop_next_dirty(struct cachers_loop *loop, struct c
 {
     struct cor_dlist *link;
 
-    pthread_mutex_lock(&loop->lock);
+    cor_lock_acquire(&loop->lock);
     link = cor_dlist_pop(dirty);
-    pthread_mutex_unlock(&loop->lock);
+    cor_lock_release(&loop->lock);
     return link ? COR_CONTAINER_OF(link, struct cacher_reader, dirty) : NULL;
 }
 
@@ -41,10 +41,10 @@ static void loop_on_mail(struct cor_mail *mail)
 
     assert(cor_loop_is_current(loop->loop));
     cor_dlist_init(&dirty);
-    pthread_mutex_lock(&loop->lock);
+    cor_lock_acquire(&loop->lock);
     loop->posted = false;
     cor_dlist_splice(&dirty, &loop->dirty);
-    pthread_mutex_unlock(&loop->lock);
+    cor_lock_release(&loop->lock);
     while ((reader = loop_next_dirty(loop, &dirty)))
         cor_cacher_reader_update(reader);
     cor_cachers_loop_end_waits(loop);
@@ -56,16 +56,16 @@ static bool loop_mark(struct cachers_loop *loop, struct cor_cacher *cacher, size
     struct cacher_reader *reader;
     bool wanted = false;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     reader = cacher->readers[l];
     if (reader) {
-        pthread_mutex_lock(&loop->lock);
+        cor_lock_acquire(&loop->lock);
         wanted = reader->nwatches > 0 || atomic_load(&reader->asked_back);
         if (wanted && cor_dlist_empty(&reader->dirty))
             cor_dlist_push(&loop->dirty, &reader->dirty);
-        pthread_mutex_unlock(&loop->lock);
+        cor_lock_release(&loop->lock);
     }
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return wanted;
 }
 
@@ -80,10 +80,10 @@ void cor_cachers_loops_notify(struct cor_cachers *c, bool advanced)
             if (c->sorted[i]->touched)
                 post |= loop_mark(loop, c->sorted[i], l);
         }
-        pthread_mutex_lock(&loop->lock);
+        cor_lock_acquire(&loop->lock);
         post = (post || (advanced && loop->waiting > 0)) && !loop->posted;
         loop->posted |= post;
-        pthread_mutex_unlock(&loop->lock);
+        cor_lock_release(&loop->lock);
         if (post)
             cor_loop_post_always(loop->loop, &loop->mail);
     }
@@ -131,7 +131,7 @@ int cor_cachers_loops_init(struct cor_cachers *c, struct cor_loop *const *loops,
         loop->loop = loops[i];
         loop->cachers = c;
         loop->mail.on_mail = loop_on_mail;
-        pthread_mutex_init(&loop->lock, NULL);
+        cor_lock_init(&loop->lock, COR_LOCK_CACHERS_LOOP);
         cor_dlist_init(&loop->dirty);
         cor_dlist_init(&loop->waits);
         cor_dlist_init(&loop->asked);
@@ -143,7 +143,7 @@ int cor_cachers_loops_init(struct cor_cachers *c, struct cor_loop *const *loops,
 void cor_cachers_loops_deinit(struct cor_cachers *c)
 {
     for (size_t i = 0; i < c->nloops; i++)
-        pthread_mutex_destroy(&c->loops[i].lock);
+        cor_lock_deinit(&c->loops[i].lock);
     c->loops = cor_free(c->loops);
     c->nloops = 0;
 }

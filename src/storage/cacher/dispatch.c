@@ -169,10 +169,10 @@ static struct cor_window_segment *get_segment(struct cacher_reader *reader, uint
     struct cor_watch_cache *cache = &reader->cacher->cache;
     struct cor_window_segment *segment = NULL;
 
-    pthread_mutex_lock(&cache->lock);
+    cor_lock_acquire(&cache->lock);
     if (number >= cache->window.first && number < cache->window.next)
         segment = cor_window_get(&cache->window, number);
-    pthread_mutex_unlock(&cache->lock);
+    cor_lock_release(&cache->lock);
     return segment;
 }
 
@@ -190,7 +190,7 @@ static struct sight look(struct cacher_reader *reader)
     struct cor_cacher *cacher = reader->cacher;
     struct sight s = {.published = atomic_load(&cacher->cachers->rev)};
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     s.ready = cacher->ready.state == COR_CACHE_READY;
     s.generation = cacher->ready.generation;
     s.first = cacher->cache.window.first;
@@ -198,7 +198,7 @@ static struct sight look(struct cacher_reader *reader)
     s.history_done = cacher->history.done;
     if (s.published < cacher->cache.rev)
         s.published = cacher->cache.rev;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return s;
 }
 

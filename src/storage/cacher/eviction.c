@@ -63,7 +63,7 @@ static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
     uint64_t end = cor_window_oldest_end(&cacher->cache.window);
     uint64_t needed = UINT64_MAX;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     if (cacher->history.is_fresh)
         needed = 0;
     for (size_t l = 0; l < c->nloops; l++) {
@@ -72,7 +72,7 @@ static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
 
         needed = number < needed ? number : needed;
     }
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return needed < end;
 }
 
@@ -80,9 +80,9 @@ static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
  * for it any more. They may be gone, and then nobody else would say so. */
 static void forget_fresh(struct cor_cacher *cacher)
 {
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     cacher->history.is_fresh = false;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
 }
 
 static size_t over(const struct cor_cachers *c)
@@ -117,13 +117,13 @@ static struct cor_cacher *find_oldest_pinned(struct cor_cachers *c, uint64_t now
         struct cor_cacher *cacher = c->sorted[i];
         const struct cor_pin *pin;
 
-        pthread_mutex_lock(&cacher->cache.lock);
+        cor_lock_acquire(&cacher->cache.lock);
         pin = find_pin_locked(cacher, now_ms);
         if (pin && pin->rev < found_rev) {
             found = cacher;
             found_rev = pin->rev;
         }
-        pthread_mutex_unlock(&cacher->cache.lock);
+        cor_lock_release(&cacher->cache.lock);
     }
     return found;
 }
@@ -145,7 +145,7 @@ static bool ask_back(struct cor_cachers *c)
         return false;
     }
     pins = &cacher->cache.pins;
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     for (pin = find_pin_locked(cacher, now_ms); pin && over(c);
          pin = cor_pins_younger_locked(pins, pin)) {
         if (!pin->owner || pin->is_leaving || pin->due_ms > now_ms)
@@ -153,7 +153,7 @@ static bool ask_back(struct cor_cachers *c)
         cor_pins_leave_locked(pins, pin);
         cor_cacher_reader_ask_back(pin->owner);
     }
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     cacher->touched = true;
     return true;
 }

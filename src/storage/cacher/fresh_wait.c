@@ -25,9 +25,9 @@ static void wait_unregister(struct fresh_wait *wait)
     cor_timer_cancel(&wait->timer);
     if (wait->is_asking)
         return;
-    pthread_mutex_lock(&wait->loop->lock);
+    cor_lock_acquire(&wait->loop->lock);
     wait->loop->waiting--;
-    pthread_mutex_unlock(&wait->loop->lock);
+    cor_lock_release(&wait->loop->lock);
 }
 
 static void wait_finish(struct fresh_wait *wait, bool in_time)
@@ -47,9 +47,9 @@ static void wait_register(struct fresh_wait *wait)
     struct cachers_loop *loop = wait->loop;
 
     cor_dlist_push(&loop->waits, &wait->link);
-    pthread_mutex_lock(&loop->lock);
+    cor_lock_acquire(&loop->lock);
     loop->waiting++;
-    pthread_mutex_unlock(&loop->lock);
+    cor_lock_release(&loop->lock);
     if (cachers_have_reached(loop->cachers, wait->need))
         wait_finish(wait, true);
 }

@@ -68,14 +68,14 @@ static void finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int 
 {
     struct history_wants *wants = &cacher->history;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     wants->done = wants->asked;
     wants->is_fresh = is_taken;
     wants->err = err;
     wants->err_at = err_at;
     if (floor > wants->floor)
         wants->floor = floor;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     cor_cacher_touch(cacher);
 }
 
@@ -365,14 +365,14 @@ static void on_wanted(struct cor_mail *mail)
     h->feed.on_broken = on_broken;
     h->feed.on_closed = on_closed;
     cor_engine_req_init(&h->status.req, cacher->cachers->home, on_status);
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     h->asked = h->start = cacher->history.from;
     h->base = cacher->cache.window.base;
     h->generation = cacher->ready.generation;
     h->bytes_max = cacher->cachers->bytes_max / BYTES_SHARE;
     h->bytes_max -=
         h->bytes_max < cacher->cache.history_bytes ? h->bytes_max : cacher->cache.history_bytes;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     cacher->reading = h;
     cor_engine_status(cacher->cachers->engine, &h->status);
 }

@@ -56,12 +56,12 @@ static void reader_free(struct cor_reader *base)
 
     assert(reader->busy == 0 && cor_loop_is_current(reader->loop->loop));
     assert(reader->started == 0 && reader->extending == 0);
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     cacher->readers[reader->loop - cacher->cachers->loops] = NULL;
-    pthread_mutex_lock(&reader->loop->lock);
+    cor_lock_acquire(&reader->loop->lock);
     cor_dlist_remove(&reader->dirty);
-    pthread_mutex_unlock(&reader->loop->lock);
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&reader->loop->lock);
+    cor_lock_release(&cacher->cache.lock);
     cor_cacher_watch_index_deinit(&reader->index);
     cor_reader_free(reader->raw);
     cor_free(reader);
@@ -107,10 +107,10 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
                                 &cacher->cachers->bytes);
     reader->turn.on_mail = cor_cacher_dispatch_on_turn;
     atomic_init(&reader->needs, UINT64_MAX);
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     assert(!cacher->readers[reader->loop - cacher->cachers->loops]);
     cacher->readers[reader->loop - cacher->cachers->loops] = reader;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     *ret_reader = &reader->base;
     return 0;
 }

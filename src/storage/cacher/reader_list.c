@@ -218,9 +218,9 @@ static int check_ready(struct list_op *op, struct cor_status *reterr_status)
     struct cor_cacher *cacher = op->reader->cacher;
     int r;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     r = cor_ready_check(&cacher->ready, cor_cachers_now_ms(cacher->cachers), reterr_status);
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     op->mail.on_mail = r < 0 ? on_mail_not_ready : on_mail;
     if (r == -COR_EBUSY && !op->predicate && op->opts.options.limit > 0) {
         cor_status_deinit(reterr_status);

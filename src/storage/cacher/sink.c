@@ -29,7 +29,7 @@ void cor_cacher_drop_staged(struct cor_cacher *cacher)
 void cor_cacher_unlock(struct cor_cacher *cacher)
 {
     if (cacher->locked)
-        pthread_mutex_unlock(&cacher->cache.lock);
+        cor_lock_release(&cacher->cache.lock);
     cacher->locked = false;
 }
 
@@ -89,7 +89,7 @@ static int sink_apply(struct cor_cacher *cacher, struct cor_str key,
     int r;
 
     if (!cacher->locked)
-        pthread_mutex_lock(&cacher->cache.lock);
+        cor_lock_acquire(&cacher->cache.lock);
     cacher->locked = true;
     r = cor_watch_cache_apply_locked(&cacher->cache, key, take_entry, cacher->change_rev,
                                      cor_cachers_now_ms(cacher->cachers));

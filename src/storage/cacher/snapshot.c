@@ -17,9 +17,9 @@ void cor_cache_snapshot_deinit(struct cor_cache_snapshot *s)
 {
     if (!s->cache)
         return;
-    pthread_mutex_lock(&s->cache->lock);
+    cor_lock_acquire(&s->cache->lock);
     cor_pins_remove_locked(&s->cache->pins, &s->pin);
-    pthread_mutex_unlock(&s->cache->lock);
+    cor_lock_release(&s->cache->lock);
     for (size_t i = 0; i < s->noverlay; i++)
         cor_cache_entry_unref(s->overlay[i].entry);
     cor_free(s->overlay);
@@ -29,9 +29,9 @@ void cor_cache_snapshot_deinit(struct cor_cache_snapshot *s)
 
 void cor_cache_snapshot_stay(struct cor_cache_snapshot *s)
 {
-    pthread_mutex_lock(&s->cache->lock);
+    cor_lock_acquire(&s->cache->lock);
     cor_pins_stay_locked(&s->cache->pins, &s->pin);
-    pthread_mutex_unlock(&s->cache->lock);
+    cor_lock_release(&s->cache->lock);
 }
 
 int cor_cache_snapshot_now_locked(struct cor_watch_cache *c,
@@ -52,9 +52,9 @@ int cor_cache_snapshot_now(struct cor_watch_cache *c, struct cor_cache_snapshot 
 {
     int r;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     r = cor_cache_snapshot_now_locked(c, ret_snapshot);
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return r;
 }
 
@@ -110,10 +110,10 @@ static struct cor_window_segment *get_segment(struct cor_watch_cache *c, uint64_
 {
     struct cor_window_segment *segment = NULL;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     if (number >= c->window.first && number < c->window.next)
         segment = cor_window_get(&c->window, number);
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return segment;
 }
 
@@ -163,14 +163,14 @@ int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
     uint64_t from = 0, to = 0;
     int r;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     if (rev < c->compact_rev)
         r = -COR_EEXPIRED;
     else if (rev >= c->rev)
         r = cor_cache_snapshot_now_locked(c, ret_snapshot);
     else
         r = find_root(c, rev, ret_snapshot, &from, &to);
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     if (r < 0)
         return r;
     r = overlay_fill(&overlay, from, to);

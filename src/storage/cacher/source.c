@@ -335,10 +335,10 @@ static void on_round_end(void *arg, const struct cor_status *error)
 {
     struct cor_cacher *cacher = arg;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     cor_ready_fail(&cacher->ready, error ? cor_status_message(error) : cacher->why,
                    cor_cachers_now_ms(cacher->cachers));
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
 }
 
 int cor_cacher_source_init(struct cor_cacher *cacher)

@@ -33,9 +33,9 @@ static void leave(struct cacher_watch *w)
     w->started = false;
     if (w->state == WATCH_EXTENDING)
         reader->extending--;
-    pthread_mutex_lock(&reader->loop->lock);
+    cor_lock_acquire(&reader->loop->lock);
     reader->nwatches--;
-    pthread_mutex_unlock(&reader->loop->lock);
+    cor_lock_release(&reader->loop->lock);
 }
 
 static bool has_left(const struct cacher_watch *w)
@@ -316,7 +316,7 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
     if (w->state == WATCH_EXTENDING)
         reader->extending--;
     w->state = WATCH_STARTING;
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     ready = cacher->ready.state == COR_CACHE_READY && cacher->ready.generation == w->generation;
     rev = rev > cacher->cache.rev ? rev : cacher->cache.rev;
     if (ready)
@@ -325,7 +325,7 @@ void cor_cacher_watch_begin(struct cacher_watch *w)
         reader->next = cacher->cache.window.next;
         reader->done_rev = rev;
     }
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     if (!ready) {
         cor_cacher_watch_end(w, NULL);
     } else if (r > 0) {
@@ -556,10 +556,10 @@ static int check_ready(struct cacher_watch *w, struct cor_status *reterr_status)
     struct cor_cacher *cacher = w->reader->cacher;
     int r;
 
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     r = cor_ready_check(&cacher->ready, cor_cachers_now_ms(cacher->cachers), reterr_status);
     w->generation = cacher->ready.generation;
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
     return r;
 }
 
@@ -609,9 +609,9 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     }
     reader->busy++;
     cor_dlist_push(&reader->watches, &w->all);
-    pthread_mutex_lock(&reader->loop->lock);
+    cor_lock_acquire(&reader->loop->lock);
     reader->nwatches++;
-    pthread_mutex_unlock(&reader->loop->lock);
+    cor_lock_release(&reader->loop->lock);
     cor_cacher_watch_schedule(w);
     *ret_watch = &w->base;
     return 0;

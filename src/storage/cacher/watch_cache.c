@@ -16,7 +16,7 @@ int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *total
         return -COR_ENOMEM;
     cor_window_init(&c->window);
     cor_pins_init(&c->pins, totals);
-    pthread_mutex_init(&c->lock, NULL);
+    cor_lock_init(&c->lock, COR_LOCK_WATCH_CACHE);
     return 0;
 }
 
@@ -56,13 +56,13 @@ static void reset_window(struct cor_watch_cache *c, cor_rev base)
 
 void cor_watch_cache_clear(struct cor_watch_cache *c)
 {
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     drop_roots(c, c->nroots);
     charge_all(c);
     reset_window(c, c->rev);
     cor_btree_clear(c->tree);
     c->bytes = 0;
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
 }
 
 void cor_watch_cache_deinit(struct cor_watch_cache *c)
@@ -74,7 +74,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     cor_window_deinit(&c->window);
     assert(cor_btree_snapshots(c->tree) == 0 && cor_dlist_empty(&c->pins.list));
     c->tree = cor_btree_free(c->tree);
-    pthread_mutex_destroy(&c->lock);
+    cor_lock_deinit(&c->lock);
 }
 
 /* A root that cannot be had is done without: exact reads then begin at an older one, or go to the
@@ -107,7 +107,7 @@ int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_en
 {
     int r;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     r = cor_btree_replace(c->tree, entries, n);
     assert(r != -COR_EINVAL);
     if (r == 0) {
@@ -118,7 +118,7 @@ int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_en
         c->rev = rev;
         keep_root(c);
     }
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return r;
 }
 
@@ -165,7 +165,7 @@ size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_windo
     struct cor_window *w = &c->window;
     size_t all = n, before;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     before = w->bytes;
     if (w->first > c->history_end)
         c->history_end = w->first;
@@ -178,7 +178,7 @@ size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_windo
         cor_window_unpush_front(w, bytes[n++]);
     w->base = n > 0 ? events[n - 1].rev : base;
     c->history_bytes += w->bytes - before;
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return n;
 }
 
@@ -204,7 +204,7 @@ static bool evict(struct cor_watch_cache *c,
 {
     COR_CLEANUP(cor_window_chain_unrefp) struct cor_window_segment *left = NULL;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     if (peek(&c->window)) {
         size_t before = c->window.bytes;
 
@@ -214,7 +214,7 @@ static bool evict(struct cor_watch_cache *c,
         for (const struct cor_window_segment *s = left; s; s = s->chain)
             cor_pins_charge_segment_locked(&c->pins, s);
     }
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return left != NULL;
 }
 
@@ -233,12 +233,12 @@ void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev)
 {
     size_t n = 0;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     c->compact_rev = rev;
     while (n + 1 < c->nroots && c->roots[n + 1].rev <= rev)
         n++;
     drop_roots(c, n);
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
 }
 
 size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c)
@@ -255,10 +255,10 @@ struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str
     struct cor_btree_entry found;
     struct cor_object *object = NULL;
 
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     if (cor_btree_peek(cor_btree_live(c->tree), key, &found))
         object = cor_object_ref(((struct cor_cache_entry *)found.item)->object);
     *ret_rev = c->rev;
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return object;
 }

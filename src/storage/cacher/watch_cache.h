@@ -7,7 +7,7 @@
 #ifndef COR_STORAGE_CACHER_WATCH_CACHE_H
 #define COR_STORAGE_CACHER_WATCH_CACHE_H
 
-#include <pthread.h>
+#include "base/lock.h"
 
 #include "storage/cacher/pins.h"
 #include "storage/cacher/window.h"
@@ -24,7 +24,7 @@ struct cor_kept_root {
 };
 
 struct cor_watch_cache {
-    pthread_mutex_t lock; /* before the tree's own and before a cachers_loop's */
+    struct cor_lock lock; /* before the tree's own and before a cachers_loop's */
     struct cor_btree *tree;
     struct cor_window window;
     cor_rev rev;                 /* of the list, or of the last event */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 
 #include "base/dlist.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "net/crypto.h"
 #include "storage/encryption/config.h"
@@ -27,7 +27,7 @@ struct resource_transformer {
 
 struct cor_dynamic_transformers {
     char *path;
-    pthread_mutex_t lock; /* a leaf; of all below */
+    struct cor_lock lock; /* a leaf; of all below */
     struct cor_encryption *current;
     struct cor_dlist resources;
     char hash[COR_ENCRYPTION_HASH_MAX];
@@ -100,11 +100,11 @@ static void put_in_force(struct cor_dynamic_transformers *d, struct cor_encrypti
 {
     struct cor_encryption *old;
 
-    pthread_mutex_lock(&d->lock);
+    cor_lock_acquire(&d->lock);
     old = d->current;
     d->current = take_new;
     snprintf(d->hash, sizeof(d->hash), "%s", hash);
-    pthread_mutex_unlock(&d->lock);
+    cor_lock_release(&d->lock);
     cor_encryption_unref(old);
 }
 
@@ -146,7 +146,7 @@ int cor_dynamic_transformers_new(const char *path, struct cor_dynamic_transforme
 
     if (!d)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
-    pthread_mutex_init(&d->lock, NULL);
+    cor_lock_init(&d->lock, COR_LOCK_TRANSFORMERS);
     cor_dlist_init(&d->resources);
     d->path = cor_strdup(path);
     if (!d->path)
@@ -168,7 +168,7 @@ cor_dynamic_transformers_free(struct cor_dynamic_transformers *dynamic)
     while ((link = cor_dlist_pop(&dynamic->resources)))
         cor_free(COR_CONTAINER_OF(link, struct resource_transformer, link));
     cor_encryption_unref(dynamic->current);
-    pthread_mutex_destroy(&dynamic->lock);
+    cor_lock_deinit(&dynamic->lock);
     cor_free(dynamic->path);
     return cor_free(dynamic);
 }
@@ -207,9 +207,9 @@ static struct cor_encryption *in_force(const struct cor_transformer *t,
     struct resource_transformer *rt = of(t);
     struct cor_encryption *current;
 
-    pthread_mutex_lock(&rt->dynamic->lock);
+    cor_lock_acquire(&rt->dynamic->lock);
     current = cor_encryption_ref(rt->dynamic->current);
-    pthread_mutex_unlock(&rt->dynamic->lock);
+    cor_lock_release(&rt->dynamic->lock);
     *ret_transformer = cor_encryption_peek(current, &rt->gr);
     return current;
 }
@@ -276,11 +276,11 @@ int cor_dynamic_transformers_peek(struct cor_dynamic_transformers *dynamic, cons
 {
     struct resource_transformer *rt;
 
-    pthread_mutex_lock(&dynamic->lock);
+    cor_lock_acquire(&dynamic->lock);
     rt = find_locked(dynamic, gr);
     if (!rt && (rt = resource_new(dynamic, gr)))
         cor_dlist_push(&dynamic->resources, &rt->link);
-    pthread_mutex_unlock(&dynamic->lock);
+    cor_lock_release(&dynamic->lock);
     if (!rt)
         return -COR_ENOMEM;
     *ret_transformer = &rt->transformer;
@@ -292,7 +292,7 @@ void cor_dynamic_transformers_counts(struct cor_dynamic_transformers *dynamic,
                                                    const struct cor_transform_counts *counts),
                                      void *arg)
 {
-    pthread_mutex_lock(&dynamic->lock);
+    cor_lock_acquire(&dynamic->lock);
     COR_DLIST_FOREACH(it, &dynamic->resources)
     {
         const struct resource_transformer *rt =
@@ -300,7 +300,7 @@ void cor_dynamic_transformers_counts(struct cor_dynamic_transformers *dynamic,
 
         visit(arg, &rt->gr, &rt->counts);
     }
-    pthread_mutex_unlock(&dynamic->lock);
+    cor_lock_release(&dynamic->lock);
 }
 
 const struct cor_transform_times *
@@ -317,7 +317,7 @@ bool cor_dynamic_transformers_file_is_open(const struct cor_dynamic_transformers
 void cor_dynamic_transformers_hash(struct cor_dynamic_transformers *dynamic,
                                    char ret_hash[COR_ENCRYPTION_HASH_MAX])
 {
-    pthread_mutex_lock(&dynamic->lock);
+    cor_lock_acquire(&dynamic->lock);
     memcpy(ret_hash, dynamic->hash, COR_ENCRYPTION_HASH_MAX);
-    pthread_mutex_unlock(&dynamic->lock);
+    cor_lock_release(&dynamic->lock);
 }

@@ -2,13 +2,14 @@
 
 #include <assert.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 
 /* A live feed keeps the room for this many events between batches. */
 #define PENDING_KEEP 64
 
 void cor_feed_init(struct cor_feed *feed, const struct cor_feed_opts *opts, char *bytes,
-                   pthread_mutex_t *lock, void (*tell)(struct cor_feed *feed))
+                   struct cor_lock *lock, void (*tell)(struct cor_feed *feed))
 {
     feed->opts = *opts;
     cor_feed_range_copy(&feed->range, bytes, opts->key, opts->end);
@@ -32,27 +33,27 @@ static size_t add_credit(size_t credit, size_t more)
 
 void cor_feed_credit(struct cor_feed *feed, size_t events)
 {
-    pthread_mutex_lock(feed->lock);
+    cor_lock_acquire(feed->lock);
     feed->credit_added = add_credit(feed->credit_added, events);
     feed->tell(feed);
-    pthread_mutex_unlock(feed->lock);
+    cor_lock_release(feed->lock);
 }
 
 void cor_feed_progress(struct cor_feed *feed)
 {
-    pthread_mutex_lock(feed->lock);
+    cor_lock_acquire(feed->lock);
     feed->progress_asked = true;
     feed->tell(feed);
-    pthread_mutex_unlock(feed->lock);
+    cor_lock_release(feed->lock);
 }
 
 void cor_feed_close(struct cor_feed *feed)
 {
-    pthread_mutex_lock(feed->lock);
+    cor_lock_acquire(feed->lock);
     assert(!feed->close_asked);
     feed->close_asked = true;
     feed->tell(feed);
-    pthread_mutex_unlock(feed->lock);
+    cor_lock_release(feed->lock);
 }
 
 bool cor_feed_take_orders(struct cor_feed *feed)

@@ -5,16 +5,15 @@
 #ifndef COR_STORAGE_FEED_H
 #define COR_STORAGE_FEED_H
 
-#include <pthread.h>
-
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "storage/engine/engine.h"
 #include "storage/engine/feed_index.h"
 
 struct cor_feed {
     struct cor_feed_opts opts;   /* key and end are `range`'s */
     struct cor_feed_range range; /* its bytes stand behind the engine's struct */
-    pthread_mutex_t *lock;       /* the engine's */
+    struct cor_lock *lock;       /* the engine's */
     /* Under the lock, from any thread: the engine thread takes the orders soon. */
     void (*tell)(struct cor_feed *feed);
 
@@ -33,7 +32,7 @@ struct cor_feed {
 
 /* A zeroed feed. `bytes` has room for the key, the end and one more. */
 void cor_feed_init(struct cor_feed *feed, const struct cor_feed_opts *opts, char *bytes,
-                   pthread_mutex_t *lock, void (*tell)(struct cor_feed *feed));
+                   struct cor_lock *lock, void (*tell)(struct cor_feed *feed));
 void cor_feed_deinit(struct cor_feed *feed);
 
 /* With the lock held. True: it is to be closed. */

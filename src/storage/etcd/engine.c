@@ -49,7 +49,7 @@ static void release(struct etcd_engine *e)
     if (e->loop)
         cor_loop_free(e->loop);
     sem_destroy(&e->done);
-    pthread_mutex_destroy(&e->lock);
+    cor_lock_deinit(&e->lock);
     cor_etcd_presence_deinit(&e->presence);
     cor_free((char *)e->prefix.key.p);
     cor_free(e);
@@ -243,7 +243,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     if (!e)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     e->base.ops = &ops;
-    pthread_mutex_init(&e->lock, NULL);
+    cor_lock_init(&e->lock, COR_LOCK_ETCD_ENGINE);
     sem_init(&e->done, 0, 0);
     e->page_keys = ETCD_PAGE_KEYS_FIRST;
     cor_etcd_presence_init(&e->presence);

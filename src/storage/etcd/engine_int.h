@@ -6,11 +6,11 @@
 #ifndef COR_STORAGE_ETCD_ENGINE_INT_H
 #define COR_STORAGE_ETCD_ENGINE_INT_H
 
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "storage/engine/engine_int.h"
 #include "storage/engine/feed_index.h"
 #include "storage/etcd/call.h"
@@ -37,7 +37,7 @@ struct etcd_engine {
     struct etcd_session *session;
     _Atomic size_t nrequests, request_bytes; /* any thread */
     _Atomic size_t nfeeds;                   /* any thread */
-    pthread_mutex_t lock;                    /* a leaf: what feeds were told */
+    struct cor_lock lock;                    /* a leaf: what feeds were told */
     struct cor_mail mail;                    /* to open, then to stop */
     sem_t done;                              /* opened, then closed */
     bool is_stopping;

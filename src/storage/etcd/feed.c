@@ -401,10 +401,10 @@ static void on_command(struct cor_mail *mail)
     struct etcd_engine *e = feed->engine;
     bool close;
 
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     feed->told = false;
     close = cor_feed_take_orders(&feed->base);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     if (cor_dlist_empty(&feed->link)) {
         cor_dlist_push(&e->all_feeds, &feed->link);
         start(feed);
@@ -451,9 +451,9 @@ int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *op
     feed->watch.on_progress = on_own_progress;
     feed->watch.on_broken = on_own_broken;
     *ret_feed = &feed->base;
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     tell(&feed->base);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return 0;
 }
 

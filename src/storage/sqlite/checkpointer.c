@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/deadline.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 /* A checkpoint goes over what was written during the one before, until nothing is left: only then
@@ -13,9 +14,9 @@
 struct cor_checkpointer {
     struct cor_sqlite_db *db; /* the thread's */
     pthread_t thread;
-    pthread_mutex_t lock;      /* a leaf; guards what follows */
-    pthread_cond_t wake, done; /* CLOCK_MONOTONIC */
-    uint64_t asked, finished;  /* numbers of checkpoints */
+    struct cor_lock lock;       /* a leaf; guards what follows */
+    struct cor_cond wake, done; /* CLOCK_MONOTONIC */
+    uint64_t asked, finished;   /* numbers of checkpoints */
     bool stopping;
     int err;
     char message[640];
@@ -35,7 +36,7 @@ static void finish_locked(struct cor_checkpointer *cp, uint64_t number, int err)
         snprintf(cp->message, sizeof(cp->message), "%s: checkpoint: %s", cp->db->path,
                  cp->db->message);
     }
-    pthread_cond_broadcast(&cp->done);
+    cor_cond_broadcast(&cp->done);
 }
 
 static int checkpoint(struct cor_sqlite_db *db)
@@ -52,22 +53,22 @@ static void *checkpoint_main(void *arg)
     struct cor_checkpointer *cp = arg;
 
     pthread_setname_np(pthread_self(), "cor-checkpoint");
-    pthread_mutex_lock(&cp->lock);
+    cor_lock_acquire(&cp->lock);
     for (;;) {
         uint64_t number;
         int r;
 
         while (!cp->stopping && (cp->err < 0 || cp->finished == cp->asked))
-            pthread_cond_wait(&cp->wake, &cp->lock);
+            cor_cond_wait(&cp->wake, &cp->lock);
         if (cp->stopping)
             break;
         number = cp->asked;
-        pthread_mutex_unlock(&cp->lock);
+        cor_lock_release(&cp->lock);
         r = checkpoint(cp->db);
-        pthread_mutex_lock(&cp->lock);
+        cor_lock_acquire(&cp->lock);
         finish_locked(cp, number, r);
     }
-    pthread_mutex_unlock(&cp->lock);
+    cor_lock_release(&cp->lock);
     return NULL;
 }
 
@@ -75,7 +76,6 @@ int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpo
                          struct cor_status *reterr_status)
 {
     struct cor_checkpointer *cp = cor_calloc(1, sizeof(*cp));
-    pthread_condattr_t attr;
     int r;
 
     if (!cp)
@@ -85,12 +85,9 @@ int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpo
         cor_free(cp);
         return r;
     }
-    pthread_mutex_init(&cp->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&cp->wake, &attr);
-    pthread_cond_init(&cp->done, &attr);
-    pthread_condattr_destroy(&attr);
+    cor_lock_init(&cp->lock, COR_LOCK_CHECKPOINTER);
+    cor_cond_init(&cp->wake);
+    cor_cond_init(&cp->done);
     if (pthread_create(&cp->thread, NULL, checkpoint_main, cp) != 0) {
         cor_sqlite_db_free(cp->db);
         cor_free(cp);
@@ -104,10 +101,10 @@ void cor_checkpointer_stop(struct cor_checkpointer *cp)
 {
     if (cp->stopping)
         return;
-    pthread_mutex_lock(&cp->lock);
+    cor_lock_acquire(&cp->lock);
     cp->stopping = true;
-    pthread_cond_signal(&cp->wake);
-    pthread_mutex_unlock(&cp->lock);
+    cor_cond_signal(&cp->wake);
+    cor_lock_release(&cp->lock);
     pthread_join(cp->thread, NULL);
 }
 
@@ -117,42 +114,42 @@ struct cor_checkpointer *cor_checkpointer_free(struct cor_checkpointer *cp)
         return NULL;
     cor_checkpointer_stop(cp);
     cor_sqlite_db_free(cp->db);
-    pthread_cond_destroy(&cp->wake);
-    pthread_cond_destroy(&cp->done);
-    pthread_mutex_destroy(&cp->lock);
+    cor_cond_deinit(&cp->wake);
+    cor_cond_deinit(&cp->done);
+    cor_lock_deinit(&cp->lock);
     return cor_free(cp);
 }
 
 void cor_checkpointer_ask(struct cor_checkpointer *cp)
 {
-    pthread_mutex_lock(&cp->lock);
+    cor_lock_acquire(&cp->lock);
     cp->asked++;
-    pthread_cond_signal(&cp->wake);
-    pthread_mutex_unlock(&cp->lock);
+    cor_cond_signal(&cp->wake);
+    cor_lock_release(&cp->lock);
 }
 
 void cor_checkpointer_wait(struct cor_checkpointer *cp, uint64_t timeout_ms)
 {
     struct timespec until = cor_deadline_in_ms(timeout_ms);
     uint64_t number;
-    int r = 0;
+    bool in_time = true;
 
-    pthread_mutex_lock(&cp->lock);
+    cor_lock_acquire(&cp->lock);
     number = ++cp->asked;
-    pthread_cond_signal(&cp->wake);
-    while (r == 0 && cp->err == 0 && cp->finished < number)
-        r = pthread_cond_timedwait(&cp->done, &cp->lock, &until);
-    pthread_mutex_unlock(&cp->lock);
+    cor_cond_signal(&cp->wake);
+    while (in_time && cp->err == 0 && cp->finished < number)
+        in_time = cor_cond_wait_until(&cp->done, &cp->lock, &until);
+    cor_lock_release(&cp->lock);
 }
 
 int cor_checkpointer_error(struct cor_checkpointer *cp, char *ret_message, size_t n)
 {
     int err;
 
-    pthread_mutex_lock(&cp->lock);
+    cor_lock_acquire(&cp->lock);
     err = cp->err;
     if (err < 0)
         snprintf(ret_message, n, "%s", cp->message);
-    pthread_mutex_unlock(&cp->lock);
+    cor_lock_release(&cp->lock);
     return err;
 }

@@ -29,7 +29,7 @@ static struct cor_sqlite_engine *of(struct cor_engine *engine)
 void cor_sqlite_engine_wake_locked(struct cor_sqlite_engine *e)
 {
     if (e->sleeping)
-        pthread_cond_signal(&e->wake);
+        cor_cond_signal(&e->wake);
 }
 
 static bool is_lasting(int err)
@@ -107,20 +107,20 @@ static bool has_work_locked(const struct cor_sqlite_engine *e)
 static bool sleep_locked(struct cor_sqlite_engine *e)
 {
     struct timespec until;
-    int r;
+    bool woken = true;
 
     e->sleeping = true;
     if (e->next_expiry_ms == INT64_MAX || e->failure < 0) {
-        r = pthread_cond_wait(&e->wake, &e->lock);
+        cor_cond_wait(&e->wake, &e->lock);
     } else {
         int64_t left = e->next_expiry_ms - cor_clock_wall_ms(e->clock);
         int64_t ms = left < 0 ? 0 : left > EXPIRY_CHECK_MS ? EXPIRY_CHECK_MS : left;
 
         until = cor_deadline_in_ms((uint64_t)ms);
-        r = pthread_cond_timedwait(&e->wake, &e->lock, &until);
+        woken = cor_cond_wait_until(&e->wake, &e->lock, &until);
     }
     e->sleeping = false;
-    return r == 0;
+    return woken;
 }
 
 static size_t cost(const struct cor_engine_req *req)
@@ -155,7 +155,7 @@ static bool take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
 
     cor_dlist_init(&work->requests);
     cor_dlist_init(&work->ranges);
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     while (!busy && !has_work_locked(e) && sleep_locked(e))
         ;
     take_requests_locked(e, work);
@@ -166,7 +166,7 @@ static bool take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
     work->stopping = e->stopping;
     go = !e->stopping || e->nfeeds > 0 || !cor_dlist_empty(&work->requests) ||
          !cor_dlist_empty(&work->ranges);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return go;
 }
 
@@ -236,7 +236,7 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
 
     if (is_refused(e, req))
         return;
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     full = e->nrequests >= COR_QUEUE_REQUESTS_MAX || e->request_bytes + c > COR_QUEUE_BYTES_MAX;
     if (!full) {
         cor_dlist_push(&e->requests, &req->mail.link);
@@ -244,7 +244,7 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
         e->request_bytes += c;
         cor_sqlite_engine_wake_locked(e);
     }
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     if (full)
         cor_engine_req_fail(req, -COR_EBUSY, "too many requests wait for the store");
 }
@@ -258,14 +258,14 @@ static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
         cor_readers_range(e->readers, req);
         return;
     }
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     full = e->nranges >= COR_QUEUE_RANGES_MAX;
     if (!full) {
         cor_dlist_push(&e->ranges, &req->req.mail.link);
         e->nranges++;
         cor_sqlite_engine_wake_locked(e);
     }
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     if (full)
         cor_engine_req_fail(&req->req, -COR_EBUSY, "too many reads wait for the store");
 }
@@ -277,8 +277,8 @@ static void release(struct cor_sqlite_engine *e)
     cor_sqlite_db_free(e->db);
     cor_data_dir_free(e->dir);
     cor_feed_index_deinit(&e->feeds);
-    pthread_cond_destroy(&e->wake);
-    pthread_mutex_destroy(&e->lock);
+    cor_cond_deinit(&e->wake);
+    cor_lock_deinit(&e->lock);
     cor_free(e);
 }
 
@@ -299,10 +299,10 @@ static void engine_close(struct cor_engine *engine)
 {
     struct cor_sqlite_engine *e = of(engine);
 
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     e->stopping = true;
-    pthread_cond_signal(&e->wake);
-    pthread_mutex_unlock(&e->lock);
+    cor_cond_signal(&e->wake);
+    cor_lock_release(&e->lock);
     pthread_join(e->thread, NULL);
     e->readers = cor_readers_free(e->readers);
     if (e->checkpointer)
@@ -373,18 +373,14 @@ static int open_memory(struct cor_sqlite_engine *e, struct cor_status *reterr_st
 static struct cor_sqlite_engine *new_engine(const struct cor_engine_config *config)
 {
     struct cor_sqlite_engine *e = cor_calloc(1, sizeof(*e));
-    pthread_condattr_t attr;
 
     if (!e)
         return NULL;
     e->base.ops = &ops;
     e->read_only = config->read_only;
     e->clock = config->clock ? config->clock : cor_clock_real();
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    cor_lock_init(&e->lock, COR_LOCK_SQLITE_ENGINE);
+    cor_cond_init(&e->wake);
     cor_dlist_init(&e->requests);
     cor_dlist_init(&e->ranges);
     cor_dlist_init(&e->feed_commands);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "storage/engine/data_dir.h"
 #include "storage/engine/engine_int.h"
 #include "storage/engine/feed_index.h"
@@ -47,8 +48,8 @@ struct cor_sqlite_engine {
     struct cor_checkpointer *checkpointer; /* NULL: in memory or read-only */
     pthread_t thread;
 
-    pthread_mutex_t lock; /* a leaf; guards the fields down to nfeeds */
-    pthread_cond_t wake;  /* CLOCK_MONOTONIC */
+    struct cor_lock lock; /* a leaf; guards the fields down to nfeeds */
+    struct cor_cond wake; /* CLOCK_MONOTONIC */
     bool sleeping, stopping;
     struct cor_dlist requests; /* writes, leases, compactions, status */
     size_t nrequests, request_bytes;

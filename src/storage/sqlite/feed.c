@@ -78,9 +78,9 @@ static void finish_close(struct cor_sqlite_feed *feed)
     feed->base.opts.on_closed(feed->base.opts.arg);
     cor_feed_deinit(&feed->base);
     cor_free(feed);
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     e->nfeeds--;
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
 }
 
 static void take_page(struct cor_sqlite_feed *feed)
@@ -108,9 +108,9 @@ static struct cor_sqlite_feed *next_page(struct cor_sqlite_engine *e)
 {
     struct cor_dlist *link;
 
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     link = cor_dlist_pop(&e->feed_pages);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return link ? COR_CONTAINER_OF(link, struct cor_sqlite_feed, job) : NULL;
 }
 
@@ -119,13 +119,13 @@ static struct cor_sqlite_feed *next_command(struct cor_sqlite_engine *e)
     struct cor_sqlite_feed *feed = NULL;
     struct cor_dlist *link;
 
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     link = cor_dlist_pop(&e->feed_commands);
     if (link) {
         feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, command);
         feed->closing |= cor_feed_take_orders(&feed->base);
     }
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return feed;
 }
 
@@ -216,10 +216,10 @@ void cor_feed_read_page(struct cor_sqlite_feed *feed, struct cor_sqlite_db *db)
 
     cor_history_read(db, feed->base.range.key, feed->base.range.end, feed->base.pos, feed->page_max,
                      &feed->page);
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     cor_dlist_push(&e->feed_pages, &feed->job);
     cor_sqlite_engine_wake_locked(e);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
 }
 
 bool cor_feeds_turn(struct cor_sqlite_engine *e)
@@ -265,15 +265,15 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
     cor_dlist_init(&feed->command);
     cor_dlist_init(&feed->link);
     cor_dlist_init(&feed->job);
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     if (e->nfeeds >= COR_ENGINE_FEEDS_MAX) {
-        pthread_mutex_unlock(&e->lock);
+        cor_lock_release(&e->lock);
         cor_free(feed);
         return -COR_EBUSY;
     }
     e->nfeeds++;
     *ret_feed = &feed->base;
     tell(&feed->base);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "storage/sqlite/feed.h"
 #include "storage/sqlite/range.h"
@@ -17,8 +18,8 @@ struct reader {
 };
 
 struct cor_readers {
-    pthread_mutex_t lock; /* a leaf */
-    pthread_cond_t wake;
+    struct cor_lock lock; /* a leaf */
+    struct cor_cond wake;
     struct cor_dlist ranges;
     size_t nranges, ranges_max;
     struct cor_dlist feeds;
@@ -40,9 +41,9 @@ static bool take(struct cor_readers *rs, struct cor_range_req **ret_range,
 
     *ret_range = NULL;
     *ret_feed = NULL;
-    pthread_mutex_lock(&rs->lock);
+    cor_lock_acquire(&rs->lock);
     while (!rs->stopping && !has_work(rs))
-        pthread_cond_wait(&rs->wake, &rs->lock);
+        cor_cond_wait(&rs->wake, &rs->lock);
     if (!rs->stopping) {
         bool feed = !cor_dlist_empty(&rs->feeds) && (rs->feed_next || cor_dlist_empty(&rs->ranges));
 
@@ -55,7 +56,7 @@ static bool take(struct cor_readers *rs, struct cor_range_req **ret_range,
             *ret_range = COR_CONTAINER_OF(link, struct cor_range_req, req.mail.link);
         }
     }
-    pthread_mutex_unlock(&rs->lock);
+    cor_lock_release(&rs->lock);
     return link != NULL;
 }
 
@@ -100,8 +101,8 @@ int cor_readers_new(const char *path, enum cor_sqlite_mode mode, size_t ranges_m
 
     if (!rs)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
-    pthread_mutex_init(&rs->lock, NULL);
-    pthread_cond_init(&rs->wake, NULL);
+    cor_lock_init(&rs->lock, COR_LOCK_SQLITE_READERS);
+    cor_cond_init(&rs->wake);
     cor_dlist_init(&rs->ranges);
     cor_dlist_init(&rs->feeds);
     rs->ranges_max = ranges_max;
@@ -120,10 +121,10 @@ struct cor_readers *cor_readers_free(struct cor_readers *rs)
 
     if (!rs)
         return NULL;
-    pthread_mutex_lock(&rs->lock);
+    cor_lock_acquire(&rs->lock);
     rs->stopping = true;
-    pthread_cond_broadcast(&rs->wake);
-    pthread_mutex_unlock(&rs->lock);
+    cor_cond_broadcast(&rs->wake);
+    cor_lock_release(&rs->lock);
     for (size_t i = 0; i < READERS; i++) {
         if (rs->readers[i].started)
             pthread_join(rs->readers[i].thread, NULL);
@@ -133,8 +134,8 @@ struct cor_readers *cor_readers_free(struct cor_readers *rs)
     while ((link = cor_dlist_pop(&rs->ranges)))
         cor_engine_req_fail(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link),
                             -COR_ECANCELED, "the store is closing");
-    pthread_cond_destroy(&rs->wake);
-    pthread_mutex_destroy(&rs->lock);
+    cor_cond_deinit(&rs->wake);
+    cor_lock_deinit(&rs->lock);
     return cor_free(rs);
 }
 
@@ -142,22 +143,22 @@ void cor_readers_range(struct cor_readers *rs, struct cor_range_req *req)
 {
     bool full;
 
-    pthread_mutex_lock(&rs->lock);
+    cor_lock_acquire(&rs->lock);
     full = rs->nranges >= rs->ranges_max;
     if (!full) {
         cor_dlist_push(&rs->ranges, &req->req.mail.link);
         rs->nranges++;
-        pthread_cond_signal(&rs->wake);
+        cor_cond_signal(&rs->wake);
     }
-    pthread_mutex_unlock(&rs->lock);
+    cor_lock_release(&rs->lock);
     if (full)
         cor_engine_req_fail(&req->req, -COR_EBUSY, "too many reads wait for the store");
 }
 
 void cor_readers_feed(struct cor_readers *rs, struct cor_sqlite_feed *feed)
 {
-    pthread_mutex_lock(&rs->lock);
+    cor_lock_acquire(&rs->lock);
     cor_dlist_push(&rs->feeds, &feed->job);
-    pthread_cond_signal(&rs->wake);
-    pthread_mutex_unlock(&rs->lock);
+    cor_cond_signal(&rs->wake);
+    cor_lock_release(&rs->lock);
 }

@@ -126,9 +126,9 @@ static struct cor_cacher *cacher_at(struct fx *fx, size_t n)
 
 static void lose(struct cor_cacher *cacher, const char *why)
 {
-    pthread_mutex_lock(&cacher->cache.lock);
+    cor_lock_acquire(&cacher->cache.lock);
     cor_ready_fail(&cacher->ready, why, 1);
-    pthread_mutex_unlock(&cacher->cache.lock);
+    cor_lock_release(&cacher->cache.lock);
 }
 
 /* A server gives up waiting for its caches only when all that it waits for have failed. */

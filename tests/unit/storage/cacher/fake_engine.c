@@ -7,7 +7,7 @@
 
 #define MAIL_MAX 65536
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cor_lock lock = COR_LOCK_INITIALIZER(COR_LOCK_SQLITE_ENGINE);
 
 struct fake_feed {
     struct cor_feed base;

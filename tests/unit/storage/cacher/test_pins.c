@@ -48,9 +48,9 @@ static void change(struct world *w)
     snprintf(name, sizeof(name), "/r/k%02u", key);
     if (cor_rand_below(&w->rand, 4) > 0)
         now = entry(key, w->rev, cor_rand_below(&w->rand, 200));
-    pthread_mutex_lock(&w->cache.lock);
+    cor_lock_acquire(&w->cache.lock);
     assert_int_equal(cor_watch_cache_apply_locked(&w->cache, cor_strz(name), now, w->rev, 0), 0);
-    pthread_mutex_unlock(&w->cache.lock);
+    cor_lock_release(&w->cache.lock);
 }
 
 static bool is_in_window(struct world *w, const struct cor_cache_entry *e)

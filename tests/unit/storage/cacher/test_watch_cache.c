@@ -47,9 +47,9 @@ static int change(struct cor_watch_cache *c, unsigned key, bool deleted, cor_rev
         if (!now)
             return -COR_ENOMEM;
     }
-    pthread_mutex_lock(&c->lock);
+    cor_lock_acquire(&c->lock);
     r = cor_watch_cache_apply_locked(c, cor_strz(name), now, rev, 0);
-    pthread_mutex_unlock(&c->lock);
+    cor_lock_release(&c->lock);
     return r;
 }
 

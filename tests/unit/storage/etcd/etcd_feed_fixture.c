@@ -50,7 +50,7 @@ void open_engine(bool has_progress)
     fake_session_open(&session);
     session.has_progress = has_progress;
     engine = (struct etcd_engine){.base.ops = &ops, .loop = session.loop, .session = &session};
-    pthread_mutex_init(&engine.lock, NULL);
+    cor_lock_init(&engine.lock, COR_LOCK_ETCD_ENGINE);
     cor_etcd_feeds_init(&engine);
     assert_int_equal(cor_etcd_feeds_start(&engine), 0);
 }
@@ -58,7 +58,7 @@ void open_engine(bool has_progress)
 void close_engine(void)
 {
     cor_etcd_feeds_deinit(&engine);
-    pthread_mutex_destroy(&engine.lock);
+    cor_lock_deinit(&engine.lock);
     fake_session_close(&session);
 }
 

@@ -30,7 +30,7 @@ static void tell(struct cor_feed *feed)
     COR_CONTAINER_OF(feed, struct source, feed)->closes += feed->close_asked;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cor_lock lock = COR_LOCK_INITIALIZER(COR_LOCK_SQLITE_ENGINE);
 static const struct cor_engine_ops source_ops = {.feed_open = open_source};
 
 struct bed {

@@ -41,7 +41,7 @@ static void tell(struct cor_feed *feed)
         s->opts.on_closed(s->opts.arg);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cor_lock lock = COR_LOCK_INITIALIZER(COR_LOCK_SQLITE_ENGINE);
 static const struct cor_engine_ops source_ops = {.range = range, .feed_open = open_source};
 
 struct bed {
