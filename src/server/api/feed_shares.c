@@ -19,7 +19,7 @@ struct cor_feed_share {
 void cor_feed_shares_init(struct cor_feed_shares *shares, size_t max)
 {
     *shares = (struct cor_feed_shares){.max = max};
-    pthread_mutex_init(&shares->lock, NULL);
+    cor_lock_init(&shares->lock, COR_LOCK_FEED_SHARES);
     cor_map_init(&shares->users, USERS_MAX);
 }
 
@@ -27,7 +27,7 @@ void cor_feed_shares_deinit(struct cor_feed_shares *shares)
 {
     assert(shares->used == 0 && cor_map_len(&shares->users) == 0);
     cor_map_deinit(&shares->users);
-    pthread_mutex_destroy(&shares->lock);
+    cor_lock_deinit(&shares->lock);
 }
 
 static struct cor_feed_share *feed_share_new(struct cor_feed_shares *shares, struct cor_str user)
@@ -68,9 +68,9 @@ int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
 {
     int r;
 
-    pthread_mutex_lock(&shares->lock);
+    cor_lock_acquire(&shares->lock);
     r = feed_share_take_locked(shares, user, ret_share);
-    pthread_mutex_unlock(&shares->lock);
+    cor_lock_release(&shares->lock);
     if (r == -COR_EBUSY)
         return cor_status_too_many_requests(
             reterr_status, "this user has too many watches without a watch cache", RETRY_S);
@@ -82,13 +82,13 @@ struct cor_feed_share *cor_feed_share_give(struct cor_feed_shares *shares,
 {
     if (!share)
         return NULL;
-    pthread_mutex_lock(&shares->lock);
+    cor_lock_acquire(&shares->lock);
     assert(shares->used > 0 && share->n > 0);
     shares->used--;
     if (--share->n > 0)
         share = NULL;
     else
         (void)cor_map_remove(&shares->users, cor_str(share->name, share->name_len));
-    pthread_mutex_unlock(&shares->lock);
+    cor_lock_release(&shares->lock);
     return cor_free(share);
 }

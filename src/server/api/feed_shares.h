@@ -7,15 +7,14 @@
 #ifndef COR_SERVER_FEED_SHARES_H
 #define COR_SERVER_FEED_SHARES_H
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "base/map.h"
 #include "meta/status.h"
 
 struct cor_feed_share;
 
 struct cor_feed_shares {
-    pthread_mutex_t lock; /* a leaf */
+    struct cor_lock lock; /* a leaf */
     struct cor_map users; /* by name */
     size_t used, max;
 };

@@ -339,7 +339,7 @@ int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance 
     in->opts = *opts;
     in->nworkers = n;
     atomic_init(&in->engine_ok, true);
-    pthread_mutex_init(&in->engine_lock, NULL);
+    cor_lock_init(&in->engine_lock, COR_LOCK_INSTANCE_ENGINE);
     cor_status_init(&in->bootstrap_status);
     r = instance_open_all(in, reterr_status);
     if (r < 0) {

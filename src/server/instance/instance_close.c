@@ -177,6 +177,6 @@ struct cor_instance *cor_instance_close(struct cor_instance *instance, uint64_t 
     cor_tls_unref(in->tls);
     cor_server_credentials_deinit(&in->credentials);
     cor_status_deinit(&in->bootstrap_status);
-    pthread_mutex_destroy(&in->engine_lock);
+    cor_lock_deinit(&in->engine_lock);
     return cor_free(in);
 }

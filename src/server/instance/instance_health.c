@@ -23,9 +23,9 @@ static bool is_engine_ok(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 
     if (atomic_load(&in->engine_ok))
         return true;
-    pthread_mutex_lock(&in->engine_lock);
+    cor_lock_acquire(&in->engine_lock);
     snprintf(reterr_why, COR_READY_MESSAGE_MAX, "%s", in->engine_why);
-    pthread_mutex_unlock(&in->engine_lock);
+    cor_lock_release(&in->engine_lock);
     return false;
 }
 
@@ -58,9 +58,9 @@ static bool is_not_draining(void *arg, char reterr_why[COR_READY_MESSAGE_MAX])
 static bool instance_set_verdict(struct cor_instance *in, const struct cor_engine_req *req)
 {
     if (req->result < 0) {
-        pthread_mutex_lock(&in->engine_lock);
+        cor_lock_acquire(&in->engine_lock);
         snprintf(in->engine_why, sizeof(in->engine_why), "%s", cor_status_message(&req->status));
-        pthread_mutex_unlock(&in->engine_lock);
+        cor_lock_release(&in->engine_lock);
     }
     return atomic_exchange(&in->engine_ok, req->result == 0);
 }

@@ -3,9 +3,9 @@
 #ifndef COR_SERVER_INSTANCE_INT_H
 #define COR_SERVER_INSTANCE_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "server/http/server.h"
@@ -52,7 +52,7 @@ struct cor_instance {
     struct cor_engine_status_req engine_req;
     bool engine_busy;
     atomic_bool engine_ok, draining;
-    pthread_mutex_t engine_lock; /* of the next; a leaf */
+    struct cor_lock engine_lock; /* of the next; a leaf */
     char engine_why[COR_READY_MESSAGE_MAX];
     _Atomic uint64_t store_bytes, store_rev;
     struct cor_health_check checks[5];

@@ -11,13 +11,13 @@
 #include "server/metrics/metrics.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/dlist.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/mem.h"
 
@@ -30,7 +30,7 @@ struct cor_series {
 };
 
 struct shard {
-    pthread_mutex_t lock; /* taken by its loop to add a series, and by scrapes */
+    struct cor_lock lock; /* taken by its loop to add a series, and by scrapes */
     struct cor_map series;
 };
 
@@ -86,7 +86,7 @@ static void metric_free(struct cor_metric *metric)
             cor_free(it.value);
         }
         cor_map_deinit(&metric->shards[i].series);
-        pthread_mutex_destroy(&metric->shards[i].lock);
+        cor_lock_deinit(&metric->shards[i].lock);
     }
     COR_DLIST_FOREACH_SAFE(it, &metric->readings)
     {
@@ -118,7 +118,7 @@ int cor_metrics_add(struct cor_metrics *metrics, const struct cor_metric_desc *d
     metric->nshards = metrics->nshards;
     cor_dlist_init(&metric->readings);
     for (size_t i = 0; i < metric->nshards; i++) {
-        pthread_mutex_init(&metric->shards[i].lock, NULL);
+        cor_lock_init(&metric->shards[i].lock, COR_LOCK_METRIC_SHARD);
         cor_map_init(&metric->shards[i].series, COR_METRIC_SERIES_MAX);
     }
     cor_dlist_push(&metrics->families, &metric->link);
@@ -163,9 +163,9 @@ struct cor_series *cor_metric_series(struct cor_metric *metric, size_t shard, st
     s = series_new(metric->desc, labels);
     if (!s)
         return NULL;
-    pthread_mutex_lock(&sh->lock);
+    cor_lock_acquire(&sh->lock);
     r = cor_map_put(&sh->series, cor_str(series_labels(s), s->nlabels), s, NULL);
-    pthread_mutex_unlock(&sh->lock);
+    cor_lock_release(&sh->lock);
     return r == 0 ? s : cor_free(s);
 }
 
@@ -244,12 +244,12 @@ static int metric_sum_shards(struct cor_metric *metric, struct cor_map *totals)
     for (size_t i = 0; r == 0 && i < metric->nshards; i++) {
         struct shard *sh = &metric->shards[i];
 
-        pthread_mutex_lock(&sh->lock);
+        cor_lock_acquire(&sh->lock);
         COR_MAP_FOREACH(it, &sh->series) {
             if (r == 0)
                 r = total_add_series(totals, it.key, it.value);
         }
-        pthread_mutex_unlock(&sh->lock);
+        cor_lock_release(&sh->lock);
     }
     return r;
 }
