@@ -14,9 +14,9 @@
  * Thread: the loop, but for the public functions. */
 /* clang-format on */
 #include "coracle/election.h"
+#include "base/lock.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ struct cor_election {
     struct cor_lease_election *kit; /* the loop's */
     struct cor_timer timer;         /* always set, so that moving it cannot fail */
     atomic_bool is_leader;
-    pthread_mutex_t lock; /* a leaf; guards the copy of what was last seen, for any thread: */
+    struct cor_lock lock; /* a leaf; guards the copy of what was last seen, for any thread: */
     char holder[COR_LEADER_IDENTITY_MAX + 1];
     uint64_t lapses_at_ms; /* by the runtime's clock; UINT64_MAX: another leads, or nobody */
     atomic_bool cancel_asked;
@@ -52,10 +52,10 @@ static void on_observed(void *arg)
     struct cor_election *e = arg;
 
     atomic_store(&e->is_leader, cor_lease_election_is_leader(e->kit));
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     snprintf(e->holder, sizeof(e->holder), "%s", cor_lease_election_holder(e->kit));
     e->lapses_at_ms = cor_lease_election_lapses_at_ms(e->kit);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
 }
 
 static void on_wake_at(void *arg, uint64_t at_ms)
@@ -146,7 +146,7 @@ static void election_free_rest(struct cor_election *e)
 {
     cor_waiter_deinit(&e->over);
     cor_waiter_deinit(&e->gone);
-    pthread_mutex_destroy(&e->lock);
+    cor_lock_deinit(&e->lock);
     cor_free(e);
 }
 
@@ -214,7 +214,7 @@ int cor_election_new(struct cor_client *client, const struct cor_election_opts *
     e->cancel.on_mail = on_cancel_mail;
     e->last.on_mail = on_last_mail;
     cor_timer_init(&e->timer, e->loop, on_timer);
-    pthread_mutex_init(&e->lock, NULL);
+    cor_lock_init(&e->lock, COR_LOCK_ELECTION);
     e->lapses_at_ms = UINT64_MAX;
     cor_waiter_init(&e->over);
     cor_waiter_init(&e->gone);
@@ -266,9 +266,9 @@ size_t cor_election_leader(struct cor_election *e, char *to, size_t cap)
 {
     int n;
 
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     n = snprintf(to, cap, "%s", e->holder);
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return (size_t)n;
 }
 
@@ -276,8 +276,8 @@ bool cor_election_is_stale(struct cor_election *e, uint64_t tolerance_ms)
 {
     uint64_t now = cor_clock_mono_ms(e->client->runtime->clock), at_ms;
 
-    pthread_mutex_lock(&e->lock);
+    cor_lock_acquire(&e->lock);
     at_ms = e->lapses_at_ms;
-    pthread_mutex_unlock(&e->lock);
+    cor_lock_release(&e->lock);
     return at_ms != UINT64_MAX && now > at_ms && now - at_ms > tolerance_ms;
 }

@@ -39,25 +39,25 @@ static void end_handler(struct cor_handler *h)
 
     if (h->on_removed)
         h->on_removed(h->arg);
-    pthread_mutex_lock(&set->lock);
+    cor_lock_acquire(&set->lock);
     cor_dlist_remove(&h->slow);
     cor_free(h);
     if (--set->nhandlers == 0 && set->is_removing)
         cor_waiter_set(&set->no_handlers);
-    pthread_mutex_unlock(&set->lock);
+    cor_lock_release(&set->lock);
 }
 
 /* The report is the loop's to make. */
 static void note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
 {
-    pthread_mutex_lock(&h->set->lock);
+    cor_lock_acquire(&h->set->lock);
     if (ms >= h->slow_ms) {
         h->slow_ms = ms;
         h->is_inside = is_inside;
     }
     if (cor_dlist_empty(&h->slow))
         cor_dlist_push(&h->set->slow, &h->slow);
-    pthread_mutex_unlock(&h->set->lock);
+    cor_lock_release(&h->set->lock);
     cor_informers_wake(h->set);
 }
 
@@ -73,7 +73,7 @@ static bool take_slow(struct cor_informers *set, struct cor_informer **ret_infor
     struct cor_handler *h = NULL;
     struct cor_dlist *link;
 
-    pthread_mutex_lock(&set->lock);
+    cor_lock_acquire(&set->lock);
     link = cor_dlist_pop(&set->slow);
     if (link) {
         h = COR_CONTAINER_OF(link, struct cor_handler, slow);
@@ -84,7 +84,7 @@ static bool take_slow(struct cor_informers *set, struct cor_informer **ret_infor
                        h->name, h->informer->plural, (unsigned long long)h->slow_ms);
         h->slow_ms = 0;
     }
-    pthread_mutex_unlock(&set->lock);
+    cor_lock_release(&set->lock);
     return h;
 }
 
@@ -167,10 +167,10 @@ static struct cor_registration_opts registration_opts(struct cor_handler *h,
 
 static void link_handler(struct cor_handler *h)
 {
-    pthread_mutex_lock(&h->set->lock);
+    cor_lock_acquire(&h->set->lock);
     cor_dlist_push(&h->set->handlers, &h->link);
     h->set->nhandlers++;
-    pthread_mutex_unlock(&h->set->lock);
+    cor_lock_release(&h->set->lock);
 }
 
 static struct cor_handler *handler_new(struct cor_informer *inf, const char *name)
@@ -257,9 +257,9 @@ static void remove_handler(struct cor_handler *h)
 
 void cor_handler_remove(struct cor_handler *h)
 {
-    pthread_mutex_lock(&h->set->lock);
+    cor_lock_acquire(&h->set->lock);
     cor_dlist_remove(&h->link);
-    pthread_mutex_unlock(&h->set->lock);
+    cor_lock_release(&h->set->lock);
     remove_handler(h);
 }
 
@@ -272,9 +272,9 @@ static struct cor_handler *take_first(struct cor_informers *set)
 {
     struct cor_dlist *link;
 
-    pthread_mutex_lock(&set->lock);
+    cor_lock_acquire(&set->lock);
     link = cor_dlist_pop(&set->handlers);
-    pthread_mutex_unlock(&set->lock);
+    cor_lock_release(&set->lock);
     return link ? COR_CONTAINER_OF(link, struct cor_handler, link) : NULL;
 }
 
@@ -285,12 +285,12 @@ void cor_informers_remove_handlers(struct cor_informers *set)
 
     while ((h = take_first(set)))
         remove_handler(h);
-    pthread_mutex_lock(&set->lock);
+    cor_lock_acquire(&set->lock);
     wait = set->is_removing = set->nhandlers > 0;
-    pthread_mutex_unlock(&set->lock);
+    cor_lock_release(&set->lock);
     if (wait)
         cor_runtime_wait(set->runtime, &set->no_handlers, COR_WAIT_FOREVER);
     /* Whoever told has left the lock then. */
-    pthread_mutex_lock(&set->lock);
-    pthread_mutex_unlock(&set->lock);
+    cor_lock_acquire(&set->lock);
+    cor_lock_release(&set->lock);
 }

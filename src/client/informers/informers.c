@@ -216,7 +216,7 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
     atomic_init(&set->is_stopped, false);
     cor_waiter_init(&set->closed);
     cor_waiter_init(&set->no_handlers);
-    pthread_mutex_init(&set->lock, NULL);
+    cor_lock_init(&set->lock, COR_LOCK_CLIENT_INFORMERS);
     atomic_fetch_add(&client->nusers, 1);
     *ret_informers = set;
     return 0;
@@ -270,7 +270,7 @@ struct cor_informers *cor_informers_free(struct cor_informers *set)
     atomic_fetch_sub(&set->client->nusers, 1);
     cor_waiter_deinit(&set->closed);
     cor_waiter_deinit(&set->no_handlers);
-    pthread_mutex_destroy(&set->lock);
+    cor_lock_deinit(&set->lock);
     return cor_free(set);
 }
 

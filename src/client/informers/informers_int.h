@@ -2,10 +2,10 @@
 #ifndef COR_CLIENT_INFORMERS_INT_H
 #define COR_CLIENT_INFORMERS_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/dlist.h"
+#include "base/lock.h"
 #include "cache/informers/informer_factory.h"
 #include "client/client_int.h"
 #include "coracle/informers.h"
@@ -26,7 +26,7 @@ struct cor_informers {
     bool is_closing;             /* the loop's */
     struct cor_waiter closed;
 
-    pthread_mutex_t lock; /* a leaf; of the handlers of all informers: */
+    struct cor_lock lock; /* a leaf; of the handlers of all informers: */
     struct cor_dlist handlers;
     struct cor_dlist slow; /* those that a report is to name */
     size_t nhandlers;      /* whose memory is not gone yet */

@@ -12,7 +12,6 @@
 #include "client/runtime/handler_pool.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/mem.h"
 
 /* How long nothing may be taken before a thread is added. The first needs more patience, because a
@@ -35,13 +35,13 @@ struct worker {
     struct cor_handler_task *task; /* that it runs, or NULL */
     bool told;                     /* on_stuck of it */
     bool is_wanted;                /* for a task, while it waits */
-    pthread_cond_t wanted;
+    struct cor_cond wanted;
     pthread_t thread;
 };
 
 struct cor_handler_pool {
     struct cor_handler_pool_opts opts;
-    pthread_mutex_t lock; /* a leaf, but for what on_crowded and on_stuck take */
+    struct cor_lock lock; /* a leaf, but for what on_crowded and on_stuck take */
     struct cor_dlist queue, workers, idle;
     unsigned nthreads; /* of workers */
     unsigned next_name;
@@ -89,7 +89,7 @@ static void enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_tas
     w = COR_CONTAINER_OF(pool->idle.prev, struct worker, idle);
     cor_dlist_remove(&w->idle);
     w->is_wanted = true;
-    pthread_cond_signal(&w->wanted);
+    cor_cond_signal(&w->wanted);
 }
 
 /* The lock is not held while it runs. */
@@ -105,16 +105,16 @@ static void run_locked(struct worker *w, struct cor_handler_task *task)
         w->task = task;
         w->told = false;
         task->began_ms = now_ms();
-        pthread_mutex_unlock(&pool->lock);
+        cor_lock_release(&pool->lock);
         more = task->ops->run(task);
-        pthread_mutex_lock(&pool->lock);
+        cor_lock_acquire(&pool->lock);
         w->task = NULL;
     }
     task->state = COR_HANDLER_TASK_IDLE;
     if (task->retired) {
-        pthread_mutex_unlock(&pool->lock);
+        cor_lock_release(&pool->lock);
         task->ops->on_retired(task);
-        pthread_mutex_lock(&pool->lock);
+        cor_lock_acquire(&pool->lock);
     } else if (more || task->woken) {
         enqueue_locked(pool, task);
     }
@@ -131,9 +131,9 @@ static bool wait_locked(struct worker *w)
     cor_dlist_push(&pool->idle, &w->idle);
     while (!w->is_wanted && !pool->stopping && !(late && pool->nthreads > pool->opts.nthreads)) {
         if (pool->nthreads > pool->opts.nthreads)
-            late = pthread_cond_timedwait(&w->wanted, &pool->lock, &until) == ETIMEDOUT;
+            late = !cor_cond_wait_until(&w->wanted, &pool->lock, &until);
         else
-            pthread_cond_wait(&w->wanted, &pool->lock);
+            cor_cond_wait(&w->wanted, &pool->lock);
     }
     cor_dlist_remove(&w->idle);
     return w->is_wanted || pool->stopping;
@@ -144,7 +144,7 @@ static void join(struct worker *w)
     if (!w)
         return;
     pthread_join(w->thread, NULL);
-    pthread_cond_destroy(&w->wanted);
+    cor_cond_deinit(&w->wanted);
     cor_free(w);
 }
 
@@ -156,7 +156,7 @@ static void *thread_main(void *arg)
     bool stays = true;
 
     current = pool;
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     while (stays && !pool->stopping) {
         link = cor_dlist_pop(&pool->queue);
         if (link)
@@ -170,7 +170,7 @@ static void *thread_main(void *arg)
         before = pool->left;
         pool->left = w;
     }
-    pthread_mutex_unlock(&pool->lock);
+    cor_lock_release(&pool->lock);
     join(before);
     return NULL;
 }
@@ -178,17 +178,13 @@ static void *thread_main(void *arg)
 static struct worker *worker_new(struct cor_handler_pool *pool)
 {
     struct worker *w = cor_calloc(1, sizeof(*w));
-    pthread_condattr_t attr;
 
     if (!w)
         return NULL;
     w->pool = pool;
     cor_dlist_init(&w->link);
     cor_dlist_init(&w->idle);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->wanted, &attr);
-    pthread_condattr_destroy(&attr);
+    cor_cond_init(&w->wanted);
     return w;
 }
 
@@ -213,7 +209,7 @@ static int add_worker_locked(struct cor_handler_pool *pool)
     if (!w)
         return -COR_ENOMEM;
     if (create_thread(w) < 0) {
-        pthread_cond_destroy(&w->wanted);
+        cor_cond_deinit(&w->wanted);
         cor_free(w);
         return -COR_EIO;
     }
@@ -236,14 +232,14 @@ int cor_handler_pool_new(const struct cor_handler_pool_opts *opts,
     pool->opts = *opts;
     if (pool->opts.idle_ms == 0)
         pool->opts.idle_ms = COR_HANDLER_IDLE_MS;
-    pthread_mutex_init(&pool->lock, NULL);
+    cor_lock_init(&pool->lock, COR_LOCK_HANDLER_POOL);
     cor_dlist_init(&pool->queue);
     cor_dlist_init(&pool->workers);
     cor_dlist_init(&pool->idle);
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     while (r == 0 && pool->nthreads < opts->nthreads)
         r = add_worker_locked(pool);
-    pthread_mutex_unlock(&pool->lock);
+    cor_lock_release(&pool->lock);
     if (r < 0)
         cor_handler_pool_free(pool);
     else
@@ -257,17 +253,17 @@ struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool)
 
     if (!pool)
         return NULL;
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     pool->stopping = true;
     COR_DLIST_FOREACH(it, &pool->workers)
-    pthread_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
-    pthread_mutex_unlock(&pool->lock);
+    cor_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
+    cor_lock_release(&pool->lock);
     /* None leaves the list any more. */
     while ((link = cor_dlist_pop(&pool->workers)))
         join(COR_CONTAINER_OF(link, struct worker, link));
     join(pool->left);
     assert(cor_dlist_empty(&pool->queue));
-    pthread_mutex_destroy(&pool->lock);
+    cor_lock_deinit(&pool->lock);
     return cor_free(pool);
 }
 
@@ -314,13 +310,13 @@ bool cor_handler_pool_patrol(struct cor_handler_pool *pool)
     uint64_t now = now_ms();
     bool again;
 
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     again = is_crowded_locked(pool);
     if (again)
         grow_if_stalled_locked(pool, now);
     again |= look_for_stuck_locked(pool, now);
     pool->patrols = again;
-    pthread_mutex_unlock(&pool->lock);
+    cor_lock_release(&pool->lock);
     return again;
 }
 
@@ -332,7 +328,7 @@ bool cor_handler_pool_is_current(const struct cor_handler_pool *pool)
 /* A task that runs and is woken may be stuck: the patrol sees. */
 void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     if (task->state == COR_HANDLER_TASK_IDLE && !task->retired) {
         enqueue_locked(pool, task);
     } else {
@@ -340,25 +336,25 @@ void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_tas
         if (task->state == COR_HANDLER_TASK_RUNNING)
             ask_for_patrol_locked(pool);
     }
-    pthread_mutex_unlock(&pool->lock);
+    cor_lock_release(&pool->lock);
 }
 
 void cor_handler_pool_release(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     assert(task->state == COR_HANDLER_TASK_HELD);
     task->state = COR_HANDLER_TASK_IDLE;
     if (task->woken)
         enqueue_locked(pool, task);
-    pthread_mutex_unlock(&pool->lock);
+    cor_lock_release(&pool->lock);
 }
 
 void cor_handler_pool_retire(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
-    pthread_mutex_lock(&pool->lock);
+    cor_lock_acquire(&pool->lock);
     assert(!task->retired && task->state != COR_HANDLER_TASK_HELD);
     task->retired = true;
     if (task->state == COR_HANDLER_TASK_IDLE)
         enqueue_locked(pool, task);
-    pthread_mutex_unlock(&pool->lock);
+    cor_lock_release(&pool->lock);
 }

@@ -1,6 +1,5 @@
 #include "client/runtime/waiter.h"
 
-#include <errno.h>
 
 #include "base/deadline.h"
 #include "base/err.h"
@@ -10,29 +9,24 @@
 
 void cor_waiter_init(struct cor_waiter *w)
 {
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    cor_lock_init(&w->lock, COR_LOCK_WAITER);
+    cor_cond_init(&w->changed);
     w->is_set = false;
 }
 
 void cor_waiter_deinit(struct cor_waiter *w)
 {
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
+    cor_cond_deinit(&w->changed);
+    cor_lock_deinit(&w->lock);
 }
 
 /* Signals under the lock: whoever waits takes it before the waiter goes. */
 void cor_waiter_set(struct cor_waiter *w)
 {
-    pthread_mutex_lock(&w->lock);
+    cor_lock_acquire(&w->lock);
     w->is_set = true;
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    cor_cond_broadcast(&w->changed);
+    cor_lock_release(&w->lock);
 }
 
 static bool is_set(void *arg)
@@ -40,9 +34,9 @@ static bool is_set(void *arg)
     struct cor_waiter *w = arg;
     bool set;
 
-    pthread_mutex_lock(&w->lock);
+    cor_lock_acquire(&w->lock);
     set = w->is_set;
-    pthread_mutex_unlock(&w->lock);
+    cor_lock_release(&w->lock);
     return set;
 }
 
@@ -51,12 +45,12 @@ static int wait_for_other_thread(struct cor_waiter *w, uint64_t timeout_ms)
     struct timespec until = cor_deadline_in_ms(timeout_ms);
     int r = 0;
 
-    pthread_mutex_lock(&w->lock);
+    cor_lock_acquire(&w->lock);
     while (!w->is_set && r == 0)
-        r = pthread_cond_timedwait(&w->changed, &w->lock, &until) == ETIMEDOUT ? -COR_ETIMEOUT : 0;
+        r = cor_cond_wait_until(&w->changed, &w->lock, &until) ? 0 : -COR_ETIMEOUT;
     if (w->is_set)
         r = 0;
-    pthread_mutex_unlock(&w->lock);
+    cor_lock_release(&w->lock);
     return r;
 }
 

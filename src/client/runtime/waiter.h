@@ -3,18 +3,18 @@
 #ifndef COR_CLIENT_WAITER_H
 #define COR_CLIENT_WAITER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "loop/loop.h"
 #include "loop/pump.h"
 
 #define COR_WAIT_FOREVER UINT64_MAX
 
 struct cor_waiter {
-    pthread_mutex_t lock; /* a leaf */
-    pthread_cond_t changed;
+    struct cor_lock lock; /* a leaf */
+    struct cor_cond changed;
     bool is_set;
 };
 
