@@ -8,7 +8,6 @@
 #define COR_STORAGE_CACHER_WATCH_CACHE_H
 
 #include "base/lock.h"
-
 #include "storage/cacher/pins.h"
 #include "storage/cacher/window.h"
 
