@@ -473,6 +473,85 @@ def kube_apiserver_reads_what_was_encrypted_here_and_the_other_way(coracle, flag
                     assert {field: got[field] for field in content} == content
 
 
+def kinds_of_workloads():
+    """(path, object) of kinds with deep and special types."""
+    pod = {"containers": [{"name": "c", "image": "i", "command": ["sh", "-c", "a && b"], "resources": {"limits": {"cpu": "1500m"}},
+                           "env": [{"name": "E", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}],
+                           "livenessProbe": {"httpGet": {"port": "http", "path": "/"}}, "ports": [{"containerPort": 80, "name": "http"}]}],
+           "volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}], "tolerations": [{"operator": "Exists"}]}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
+    selected = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    ns = "namespaces/default"
+    yield f"/api/v1/{ns}/pods", {"spec": pod}
+    yield f"/apis/apps/v1/{ns}/deployments", {"spec": {"replicas": 2, **selected}}
+    yield f"/apis/apps/v1/{ns}/daemonsets", {"spec": selected}
+    yield f"/apis/apps/v1/{ns}/statefulsets", {"spec": {"serviceName": "s", **selected}}
+    yield f"/apis/apps/v1/{ns}/controllerrevisions", {"data": {"z": 1, "a": {"$patch": "replace", "c": "<&>"}}, "revision": 3}
+    yield f"/apis/batch/v1/{ns}/jobs", {"spec": {"template": {"spec": {**pod, "restartPolicy": "Never"}}}}
+    yield f"/apis/batch/v1/{ns}/cronjobs", {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {
+        "template": {"spec": {**pod, "restartPolicy": "Never"}}}}}}
+    yield f"/api/v1/{ns}/services", {"spec": {"ports": [{"port": 80, "targetPort": "http"}], "selector": {"a": "b"}}}
+    yield f"/api/v1/{ns}/configmaps", {"data": {"k": "v", "e": ""}, "binaryData": {"b": "AAH/"}}
+    yield f"/api/v1/{ns}/secrets", {"stringData": {"k": "v"}, "type": "Opaque"}
+    yield "/api/v1/nodes", {"status": {"capacity": {"cpu": "4", "memory": "8Gi"}, "nodeInfo": {"kubeletVersion": "v1"}}}
+    yield "/api/v1/persistentvolumes", {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}}
+    yield f"/apis/coordination.k8s.io/v1/{ns}/leases", {"spec": {"renewTime": "2024-01-01T00:00:00.123456Z", "leaseDurationSeconds": 9}}
+    yield f"/apis/policy/v1/{ns}/poddisruptionbudgets", {"spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}}
+    yield f"/apis/networking.k8s.io/v1/{ns}/networkpolicies", {"spec": {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}}
+
+
+def different(ours, theirs, path=""):
+    """Where two objects differ, and how."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return [d for key in {**ours, **theirs} for d in different(ours.get(key), theirs.get(key), f"{path}.{key}")]
+    return [] if ours == theirs else [(path, ours, theirs)]
+
+
+@test
+def kube_apiserver_keeps_protobuf_and_every_kind_is_read_here(coracle, flags):
+    """Contract types 1.1 to 1.3: what it shows of each object is shown here, to the last field."""
+    with tempfile.TemporaryDirectory() as name, Cluster() as etcd, \
+            KubeApiserver(etcd, pathlib.Path(name), "--storage-media-type=application/vnd.kubernetes.protobuf") as kube, \
+            Server(coracle, "--etcd-servers", etcd.urls, *flags) as a:
+        watch = a.watch(f"{MAPS}?watch=1&resourceVersion={revision(a)}")
+        for path, content in kinds_of_workloads():
+            # Without labels, those of the pods would be shown there, which is a default.
+            status, made = kube.request("POST", path, {"metadata": {"name": "theirs", "labels": {"l": "m"}}, **content})
+            assert status == 201, (path, made)
+            theirs, ours = kube.request("GET", path + "/theirs")[1], a.get(path + "/theirs").expect(200).json()
+            assert ours == theirs, different(ours, theirs)
+        assert any(value.startswith(b"k8s\0") for value in values(etcd, "/registry/deployments/"))
+        assert next(watch)["object"] == kube.request("GET", MAPS + "/theirs")[1]
+        watch.close()
+        # What it made for itself: roles, priority levels, services, leases …
+        lists = [(f"/apis/{group}" if group else "/api") + f"/{version}/{plural}" for group, version, plural in served(kube)]
+        compared = 0
+        for path in lists:
+            theirs = {item["metadata"]["name"] + item["metadata"].get("namespace", ""): item for item in kube.request("GET", path)[1]["items"]}
+            for item in a.get(path).expect(200).json()["items"]:
+                there = theirs.get(item["metadata"]["name"] + item["metadata"].get("namespace", ""))
+                # A lease or an event may have changed meanwhile.
+                if there and there["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]:
+                    assert item == there, (path, different(item, there))
+                    compared += 1
+        assert compared > 100, compared
+        print(f"# {compared} objects of {len(lists)} resources are the same")
+        # A change here is JSON, which it reads.
+        deployment = "/apis/apps/v1/namespaces/default/deployments/theirs"
+        a.request("PATCH", deployment, {"spec": {"replicas": 5}}, Content_Type="application/merge-patch+json").expect(200)
+        wait_for("their cache", WAIT_S, lambda: kube.request("GET", deployment)[1]["spec"]["replicas"] == 5)
+
+
+def served(kube):
+    """(group, version, plural) of what can be listed, in the version that is stored."""
+    skipped = {"componentstatuses", "events"}
+    for group, version in [("", "v1")] + [(g["name"], g["preferredVersion"]["version"]) for g in kube.request("GET", "/apis")[1]["groups"]]:
+        resources = kube.request("GET", (f"/apis/{group}" if group else "/api") + f"/{version}")[1]["resources"]
+        for resource in resources:
+            if "list" in resource["verbs"] and resource["name"] not in skipped:
+                yield group, version, resource["name"]
+
+
 # What Kubernetes shows and nothing here can do: connections to nodes, and tokens that are signed.
 NOT_HERE = {"nodes/proxy", "pods/attach", "pods/exec", "pods/log", "pods/portforward", "pods/proxy", "serviceaccounts/token",
             "services/proxy"}

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "meta/key.h"
+#include "schema/protobuf.h"
 
 int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_status)
 {
@@ -103,17 +104,46 @@ int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store,
     return 0;
 }
 
+/* A value that a kube-apiserver wrote is protobuf. Replaces `*data` by its JSON in `out`; a value
+ * that is JSON stays. 0, -COR_EINVAL with a message, -COR_ENOMEM, -COR_ETOOBIG. */
+static int store_read_protobuf(struct cor_str *data, struct cor_buf *out,
+                               struct cor_status *reterr_status)
+{
+    const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
+    struct cor_pb_error why = {.message = ""};
+    const struct cor_type *type;
+    struct cor_protobuf object;
+    int r;
+
+    if (!cor_str_starts(*data, COR_PROTOBUF_PREFIX))
+        return 0;
+    if (cor_protobuf_open(*data, &object, &why) < 0)
+        return cor_status_set(reterr_status, -COR_EINVAL, "%s", why.message);
+    type = cor_protobuf_type(&object, &none);
+    if (!type)
+        return cor_status_set(reterr_status, -COR_EINVAL,
+                              "no kind \"%.*s\" is registered for version \"%.*s\"",
+                              COR_STR_ARG(object.kind), COR_STR_ARG(object.api_version));
+    r = cor_protobuf_to_json(&object, type, out, &why);
+    if (r < 0)
+        return cor_status_set(reterr_status, r, "%s",
+                              why.message[0] ? why.message : cor_err_text(r));
+    *data = cor_buf_str(out);
+    return 0;
+}
+
 int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch, json;
     COR_CLEANUP(cor_status_deinit) struct cor_status why;
     struct cor_str data;
     bool stale = false, rewrite = false;
     int r;
 
     cor_buf_init(&scratch, STORE_VALUE_MAX);
+    cor_buf_init(&json, STORE_VALUE_MAX);
     cor_status_init(&why);
     r = store->transformer->from_storage(store->transformer, cor_kv_key(kv), cor_kv_value(kv),
                                          &scratch, &data, &stale, &why);
@@ -122,14 +152,16 @@ int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor
     if (r < 0)
         return cor_storage_internal(reterr_status, "unable to transform key \"%s\": %s", kv->bytes,
                                     cor_status_message(&why));
-    r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
+    r = store_read_protobuf(&data, &json, &why);
+    if (r == 0)
+        r = cor_object_from_stored(data, rev ? rev : kv->mod_rev, ret_object, &rewrite, &why);
     if (r == -COR_ENOMEM)
         return cor_store_no_memory(reterr_status);
     if (r < 0)
         return cor_storage_internal(reterr_status, "unable to decode key \"%s\": %s", kv->bytes,
                                     cor_status_message(&why));
     if (ret_rewrite)
-        *ret_rewrite = stale || rewrite;
+        *ret_rewrite = stale || rewrite || json.n > 0;
     return 0;
 }
 

@@ -1,0 +1,109 @@
+/* Values that a kube-apiserver wrote: protobuf, in place of JSON. */
+#include "base/err.h"
+#include "storage/store/store_int.h"
+#include "test.h"
+
+/* "k8s", a ConfigMap of v1 named "cm1" with the data {"a":"b"}, as kubectl encoded it. */
+static const char config_map[] =
+    "k8s\0\x0a\x0f\x0a\x02v1\x12\x09"
+    "ConfigMap\x12\x1d\x0a\x13\x0a\x03"
+    "cm1\x12\x00\x1a\x00\x22\x00\x2a\x00\x32\x00\x38\x00\x42\x00\x12\x06\x0a\x01"
+    "a\x12\x01"
+    "b\x1a\x00\x22\x00";
+#define CONFIG_MAP cor_str(config_map, sizeof(config_map) - 1)
+
+struct read {
+    struct cor_store *store;
+    struct cor_kv *kv;
+    struct cor_object *object;
+    struct cor_status status;
+    bool rewrite;
+    int r;
+};
+
+static void read_value(struct read *read, struct cor_str value)
+{
+    struct cor_store_opts opts = {.resource_prefix = "/configmaps",
+                                  .api_version = COR_STR("v1"),
+                                  .kind = COR_STR("ConfigMap")};
+
+    *read = (struct read){0};
+    cor_status_init(&read->status);
+    assert_int_equal(cor_store_new(&opts, &read->store, NULL), 0);
+    read->kv = cor_kv_new(COR_STR("/registry/configmaps/d/cm1"), value, 3, 7, 0);
+    assert_non_null(read->kv);
+}
+
+static void read_decode(struct read *read)
+{
+    read->r =
+        cor_store_decode(read->store, read->kv, 0, &read->object, &read->rewrite, &read->status);
+}
+
+static void read_close(struct read *read)
+{
+    cor_object_unref(read->object);
+    cor_kv_unref(read->kv);
+    cor_store_free(read->store);
+    cor_status_deinit(&read->status);
+}
+
+TEST(store_protobuf, a_value_in_protobuf_is_read_and_would_be_rewritten)
+{
+    struct read read;
+    struct cor_str json;
+
+    read_value(&read, CONFIG_MAP);
+    read_decode(&read);
+    assert_int_equal(read.r, 0);
+    assert_true(read.rewrite);
+    assert_int_equal(read.object->rev, 7);
+    json = cor_object_json(read.object);
+    assert_true(cor_str_eqz(json,
+                            "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":{\"a\":\"b\"},"
+                            "\"metadata\":{\"name\":\"cm1\",\"resourceVersion\":\"7\"}}"));
+    read_close(&read);
+}
+
+TEST(store_protobuf, a_value_that_is_broken_names_its_key)
+{
+    struct read read;
+
+    read_value(&read, cor_str(config_map, sizeof(config_map) - 9));
+    read_decode(&read);
+    assert_true(read.r < 0);
+    assert_non_null(strstr(cor_status_message(&read.status), "\"/registry/configmaps/d/cm1\""));
+    assert_non_null(strstr(cor_status_message(&read.status), "unexpected EOF"));
+    read_close(&read);
+}
+
+TEST(store_protobuf, a_kind_without_a_type_is_named)
+{
+    static const char frob[] = "k8s\0\x0a\x0c\x0a\x04x/v1\x12\x04"
+                               "Frob\x12\x00\x1a\x00\x22\x00";
+    struct read read;
+
+    read_value(&read, cor_str(frob, sizeof(frob) - 1));
+    read_decode(&read);
+    assert_true(read.r < 0);
+    assert_non_null(strstr(cor_status_message(&read.status),
+                           "no kind \"Frob\" is registered for version \"x/v1\""));
+    read_close(&read);
+}
+
+TEST(store_protobuf, every_allocation_may_fail)
+{
+    struct read read;
+
+    read_value(&read, CONFIG_MAP);
+    FOR_EACH_FAILED_ALLOC(n) {
+        read_decode(&read);
+        assert_int_equal(read.r, test_alloc_failed() ? -COR_ENOMEM : 0);
+        if (read.r == 0)
+            assert_int_equal(read.object->rev, 7);
+        read.object = cor_object_unref(read.object);
+        cor_status_deinit(&read.status);
+        cor_status_init(&read.status);
+    }
+    read_close(&read);
+}
