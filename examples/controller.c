@@ -12,6 +12,7 @@
 #include "deployment_controller.h"
 
 #define WORKERS_MAX 16
+#define END_MS      5000
 
 static sem_t news; /* synced, elected, not any more, or interrupted */
 static atomic_bool is_over, is_wanted = true;
@@ -69,6 +70,8 @@ static void run_workers(struct deployment_controller *c, int n)
     fflush(stdout);
     while (!atomic_load(&is_over))
         sem_wait(&news);
+    /* Requests of the workers end now; the lease and the last events have END_MS together. */
+    cor_client_stop(c->client);
     cor_workqueue_shutdown(c->queue);
     while (started > 0)
         pthread_join(threads[--started], NULL);
@@ -127,7 +130,7 @@ static int run(struct cor_client *client, int nworkers, struct cor_status *why)
 int main(int argc, char **argv)
 {
     struct cor_client_config config = {0};
-    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config};
+    struct cor_client_opts opts = {COR_CLIENT_OPTS, .config = &config, .end_ms = END_MS};
     struct cor_runtime *runtime = NULL;
     struct cor_client *client = NULL;
     int nworkers = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2;
