@@ -180,13 +180,14 @@ int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicat
                                call->res->field_labels, ret_predicate, &call->status);
 }
 
-int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
-                    bool *ret_recursive)
+/* When the predicate selects a single object by its name, sets the key to that object's, and
+ * `ret_recursive` to false. 0, or a failure in `status`. */
+static int call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
+                       bool *ret_recursive)
 {
     bool is_namespaced = cor_api_is_namespaced(call->res);
     struct cor_str name;
 
-    *ret_recursive = true;
     if (!cor_predicate_requires(predicate, COR_STR("metadata.name"), &name) ||
         (is_namespaced && call->ns.n == 0) || name.n == 0 || name.n > NARROW_NAME_MAX ||
         !cor_name_ok(COR_NAME_PATH_SEGMENT, name))
@@ -195,6 +196,31 @@ int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate
     *ret_recursive = false;
     return cor_key_of_object(cor_buf_str(&call->backing->prefix), is_namespaced, call->ns, name,
                              &call->key, &call->status);
+}
+
+int cor_call_list_options(struct cor_call *call, bool watch, struct cor_list_options *ret_options,
+                          struct cor_predicate *ret_predicate, enum cor_table_include *ret_include)
+{
+    int r = cor_api_options_to_list(&call->opts, watch, ret_options, &call->status);
+
+    assert(call->backing);
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r == 0)
+        r = cor_call_predicate(call, ret_predicate);
+    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+        r = cor_table_include_parse(call->opts.include_object, ret_include, &call->status);
+    if (r < 0)
+        return r;
+    /* The URL of an old watch names the object itself. */
+    if (call->name.n > 0) {
+        ret_options->recursive = false;
+        return 0;
+    }
+    /* A page continues where the one before ended: its key stays the collection's. */
+    if (!watch && (ret_options->continue_token.n > 0 || ret_options->limit > 0))
+        return 0;
+    return call_narrow(call, ret_predicate, &ret_options->recursive);
 }
 
 int64_t cor_call_now_ms(const struct cor_call *call)

@@ -16,6 +16,7 @@
 #include "meta/storage_error.h"
 #include "schema/resource_row.h"
 #include "server/api/api_int.h"
+#include "server/docs/table.h"
 #include "server/request/api_options.h"
 #include "server/request/negotiate.h"
 #include "server/request/warnings.h"
@@ -126,13 +127,14 @@ static inline void cor_call_add_span(struct cor_call *call, struct cor_str span)
     call->spans[call->nspans++] = span;
 }
 
+/* What a list or a watch (`watch`) reads: the options of the query, the key, the selectors, and the
+ * objects that table rows show. A selector for a single name makes the key that object's. The
+ * caller owns the predicate, also when this fails. 0, or a failure in `status`. */
+int cor_call_list_options(struct cor_call *call, bool watch, struct cor_list_options *ret_options,
+                          struct cor_predicate *ret_predicate, enum cor_table_include *ret_include);
+
 /* The request's selectors. 0, or -COR_EINVAL in `status`. */
 int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate);
-
-/* When the predicate selects a single object by its name, sets the key to that object's and
- * `ret_recursive` to false. 0, or a failure in `status`. */
-int cor_call_narrow(struct cor_call *call, const struct cor_predicate *predicate,
-                    bool *ret_recursive);
 
 int64_t cor_call_now_ms(const struct cor_call *call); /* wall time */
 

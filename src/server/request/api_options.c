@@ -162,6 +162,24 @@ void cor_api_options_deinit(struct cor_api_options *options)
     cor_buf_deinit(&options->text);
 }
 
+int cor_api_options_to_list(const struct cor_api_options *options, bool watch,
+                            struct cor_list_options *ret_list, struct cor_status *reterr_status)
+{
+    *ret_list = (struct cor_list_options){
+        .resource_version = options->resource_version,
+        .resource_version_match = options->resource_version_match,
+        .continue_token = options->continue_token,
+        .limit = watch ? 0 : options->limit,
+        .recursive = true,
+        .watch = watch,
+        .allow_bookmarks = watch && options->allow_bookmarks == COR_TRUE,
+        .send_initial_events = options->send_initial_events,
+    };
+    if (watch)
+        cor_list_options_set_defaults(ret_list);
+    return cor_list_options_validate(ret_list, reterr_status);
+}
+
 int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf value = {.max = COR_API_OPTIONS_BYTES_MAX};

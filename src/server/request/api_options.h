@@ -33,6 +33,12 @@ int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
 
 void cor_api_options_deinit(struct cor_api_options *options); /* safe on a zeroed struct */
 
+/* The options of a list or, with `watch`, of a watch, with a watch's defaults set, and validated.
+ * The strings are those of `options`. `recursive` is true: the caller narrows it. 0, -COR_EINVAL or
+ * -COR_EINVALID in upstream's words. */
+int cor_api_options_to_list(const struct cor_api_options *options, bool watch,
+                            struct cor_list_options *ret_list, struct cor_status *reterr_status);
+
 /* Does a query ask for a watch? 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_api_query_is_watch(struct cor_str query, bool *ret_is_watch);
 

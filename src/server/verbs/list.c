@@ -434,32 +434,10 @@ static void list_on_cursor(void *arg, int err, struct cor_status *status,
 int cor_list_call_options(struct cor_list_call *list, struct cor_store_list_opts *ret_opts)
 {
     struct cor_call *call = &list->call;
-    const struct cor_api_options *o = &call->opts;
-    int r;
 
-    *ret_opts = (struct cor_store_list_opts){
-        .options =
-            {
-                .resource_version = o->resource_version,
-                .resource_version_match = o->resource_version_match,
-                .continue_token = o->continue_token,
-                .limit = o->limit,
-                .recursive = true,
-                .send_initial_events = o->send_initial_events,
-            },
-        .predicate = &list->predicate,
-        .deadline_ms = call->req->deadline_ms,
-    };
-    r = cor_list_options_validate(&ret_opts->options, &call->status);
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_call_predicate(call, &list->predicate);
-    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        r = cor_table_include_parse(o->include_object, &list->include, &call->status);
-    if (r < 0 || o->continue_token.n > 0 || o->limit > 0)
-        return r;
-    return cor_call_narrow(call, &list->predicate, &ret_opts->options.recursive);
+    *ret_opts = (struct cor_store_list_opts){.predicate = &list->predicate,
+                                             .deadline_ms = call->req->deadline_ms};
+    return cor_call_list_options(call, false, &ret_opts->options, &list->predicate, &list->include);
 }
 
 static void list_run(struct cor_call *call)

@@ -339,44 +339,6 @@ static uint64_t watch_duration_ms(struct cor_call *call)
     return min_ms + cor_rand_below(&call->loop->rand, min_ms);
 }
 
-static int watch_read_request(struct watch_call *w, struct cor_reader_watch_opts *ret_opts)
-{
-    struct cor_call *call = &w->call;
-    const struct cor_api_options *o = &call->opts;
-    int r;
-
-    *ret_opts = (struct cor_reader_watch_opts){
-        .options =
-            {
-                .resource_version = o->resource_version,
-                .resource_version_match = o->resource_version_match,
-                .continue_token = o->continue_token,
-                .recursive = true,
-                .watch = true,
-                .allow_bookmarks = o->allow_bookmarks == COR_TRUE,
-                .send_initial_events = o->send_initial_events,
-            },
-        .predicate = &w->predicate,
-        .on_open = watch_on_open,
-        .on_event = watch_on_event,
-        .on_held = watch_on_held,
-        .arg = w,
-    };
-    cor_list_options_set_defaults(&ret_opts->options);
-    r = cor_list_options_validate(&ret_opts->options, &call->status);
-    if (r == 0)
-        r = cor_call_set_key(call);
-    if (r == 0)
-        r = cor_call_predicate(call, &w->predicate);
-    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        r = cor_table_include_parse(o->include_object, &w->include, &call->status);
-    if (r < 0)
-        return r;
-    ret_opts->options.recursive = false;
-    return call->name.n > 0 ? 0
-                            : cor_call_narrow(call, &w->predicate, &ret_opts->options.recursive);
-}
-
 /* The server's own watches do not count against any user. */
 static int watch_take_share(struct watch_call *w)
 {
@@ -391,13 +353,19 @@ static int watch_take_share(struct watch_call *w)
 static void watch_run(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
-    struct cor_reader_watch_opts opts;
+    struct cor_reader_watch_opts opts = {
+        .predicate = &w->predicate,
+        .on_open = watch_on_open,
+        .on_event = watch_on_event,
+        .on_held = watch_on_held,
+        .arg = w,
+    };
     uint64_t duration;
     int r;
 
     cor_timer_init(&w->timer, call->loop->loop, watch_on_timer);
     call->accept.is_pretty = false;
-    r = watch_read_request(w, &opts);
+    r = cor_call_list_options(call, true, &opts.options, &w->predicate, &w->include);
     if (r == 0)
         r = watch_take_share(w);
     if (r < 0) {
