@@ -1,33 +1,23 @@
+/* Text to field selector, and matching.
+ *
+ * Parsing: cut into terms, which are sorted (the printed form is canonical) ──► each term split at
+ * its operator, its value unescaped ──► each label looked up in the resource's table and its path
+ * parsed. Matching reads each field once for all terms about it, and allocates nothing.
+ * Failures: 400 in upstream's words; mistakes of the grammar are reported before unknown labels.
+ * Thread: any (immutable once parsed). */
 #include "meta/field_selector.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "meta/quote.h"
+#include "meta/selector_lexer.h"
 #include "json/path.h"
 
 static const struct cor_field_label default_labels[] = {
     {.label = "metadata.name"},
     {.label = "metadata.namespace"},
 };
-
-/* Cuts the next term off `rest`; a comma after a backslash belongs to its term. */
-static struct cor_str cut_term(struct cor_str *rest)
-{
-    struct cor_str term = *rest;
-
-    for (size_t i = 0; i < rest->n; i++) {
-        if (rest->p[i] == '\\') {
-            i++;
-        } else if (rest->p[i] == ',') {
-            term.n = i;
-            *rest = cor_str_from(*rest, i + 1);
-            return term;
-        }
-    }
-    *rest = cor_str(NULL, 0);
-    return term;
-}
 
 static int compare_terms(const void *a, const void *b)
 {
@@ -41,7 +31,7 @@ static size_t split_terms(struct cor_str text, struct cor_str *terms, size_t max
     size_t n = 0;
 
     while (text.p) {
-        struct cor_str term = cut_term(&text);
+        struct cor_str term = cor_selector_cut_term(&text);
 
         if (term.n == 0)
             continue;
@@ -51,24 +41,6 @@ static size_t split_terms(struct cor_str text, struct cor_str *terms, size_t max
     }
     qsort(terms, n < max ? n : max, sizeof(*terms), compare_terms);
     return n;
-}
-
-/* At the first operator; of two that begin at one place the longer. */
-static bool split_term(struct cor_str term, struct cor_str *ret_field, bool *ret_equal,
-                       struct cor_str *ret_value)
-{
-    for (size_t i = 0; i < term.n; i++) {
-        bool equals_follows = i + 1 < term.n && term.p[i + 1] == '=';
-        bool equal = term.p[i] == '=';
-
-        if (!equal && !(term.p[i] == '!' && equals_follows))
-            continue;
-        *ret_field = cor_str(term.p, i);
-        *ret_equal = equal;
-        *ret_value = cor_str_from(term, i + 1 + equals_follows);
-        return true;
-    }
-    return false;
 }
 
 /* How many bytes the character at the start of `s` has. */
@@ -82,7 +54,7 @@ static size_t character_len(struct cor_str s)
 }
 
 /* Removes the escapes of a value in place. */
-static int unescape(char *value, size_t *n, struct cor_status *status)
+static int unescape_value(char *value, size_t *n, struct cor_status *status)
 {
     size_t to = 0;
 
@@ -119,7 +91,7 @@ static int copy_str(struct cor_str s, struct cor_str *ret)
     return 0;
 }
 
-static int no_memory(struct cor_status *status)
+static int field_selector_no_memory(struct cor_status *status)
 {
     return cor_status_set(status, -COR_ENOMEM, "no memory for a field selector");
 }
@@ -128,22 +100,24 @@ static int parse_term(struct cor_str selector, struct cor_str text, struct cor_f
                       struct cor_status *status)
 {
     struct cor_str field, value;
+    enum cor_selector_token op = cor_selector_split_term(text, &field, &value);
     size_t n;
     char *copy;
     int r;
 
-    if (!split_term(text, &field, &term->equal, &value))
+    if (op == COR_SELECTOR_TOKEN_END)
         return cor_status_bad_request(status, "invalid selector: '%.*s'; can't understand '%.*s'",
                                       COR_STR_ARG(selector), COR_STR_ARG(text));
+    term->equal = op != COR_SELECTOR_TOKEN_NOT_EQUALS;
     copy = cor_strndup(value.p, value.n);
     if (!copy)
-        return no_memory(status);
+        return field_selector_no_memory(status);
     n = value.n;
-    r = unescape(copy, &n, status);
+    r = unescape_value(copy, &n, status);
     term->value = cor_str(copy, r < 0 ? 0 : n);
     if (r < 0)
         return r;
-    return copy_str(field, &term->field) < 0 ? no_memory(status) : 0;
+    return copy_str(field, &term->field) < 0 ? field_selector_no_memory(status) : 0;
 }
 
 static int unknown_label(const struct cor_field_labels *labels, struct cor_str label,
@@ -168,7 +142,7 @@ static int unknown_label(const struct cor_field_labels *labels, struct cor_str l
                                    cor_buf_z(&quoted), default_labels[0].label,
                                    default_labels[1].label);
     else
-        r = no_memory(status);
+        r = field_selector_no_memory(status);
     cor_buf_deinit(&quoted);
     return r;
 }
@@ -195,18 +169,19 @@ static int resolve_term(struct cor_field_term *term, const struct cor_field_labe
     if (r == 0 && v->otherwise)
         r = cor_json_path_new(cor_strz(v->otherwise), &term->otherwise, &why);
     if (r == -COR_ENOMEM)
-        return no_memory(status);
+        return field_selector_no_memory(status);
     if (r < 0)
         return cor_status_internal(status, "field %s: %s", field, why.message);
     if (copy_str(cor_strz(field), &copy) < 0)
-        return no_memory(status);
+        return field_selector_no_memory(status);
     cor_free((char *)term->field.p);
     term->field = copy;
     term->kind = v->kind;
     return 0;
 }
 
-/* Every term is read before the first label is looked up: of two mistakes the grammar's is told. */
+/* Every term is read before the first label is looked up: a mistake of the grammar is reported
+ * before an unknown label. */
 static int parse_terms(struct cor_str text, const struct cor_str *parts, size_t nparts,
                        const struct cor_field_labels *labels, struct cor_field_selector *selector,
                        struct cor_status *status)
@@ -214,7 +189,7 @@ static int parse_terms(struct cor_str text, const struct cor_str *parts, size_t 
     int r;
 
     for (size_t i = 0; i < nparts; i++) {
-        /* Upstream takes a term without field and value for everything. */
+        /* Upstream reads a term without field and value as one that selects everything. */
         if (cor_str_eq(parts[i], COR_STR("=")) || cor_str_eq(parts[i], COR_STR("==")) ||
             cor_str_eq(parts[i], COR_STR("!=")))
             continue;
@@ -254,7 +229,7 @@ int cor_field_selector_parse(struct cor_str text, const struct cor_field_labels 
                                       COR_FIELD_SELECTOR_TERMS_MAX);
     selector = cor_calloc(1, sizeof(*selector) + n * sizeof(selector->terms[0]));
     if (!selector)
-        return no_memory(reterr_status);
+        return field_selector_no_memory(reterr_status);
     r = parse_terms(text, parts, n, labels, selector, reterr_status);
     if (r < 0)
         return r;

@@ -1,11 +1,11 @@
-/* Text to label selector: a reader of one word ahead over meta/label_lexer.h. A first pass over the
- * words tells how much room the selector needs: a word makes at most one value, a comma or the end
- * one requirement. */
+/* Text to label selector: a reader of one word ahead over meta/selector_lexer.h. A first pass over
+ * the words tells how much room the selector needs: a word makes at most one value, a comma or the
+ * end one requirement. */
 #include "meta/label_selector.h"
 
 #include "meta/field_error.h"
 #include "meta/label_draft.h"
-#include "meta/label_lexer.h"
+#include "meta/selector_lexer.h"
 #include "meta/validation.h"
 
 #define IN_REQUIREMENT "unable to parse requirement: "
@@ -13,8 +13,8 @@
 #define MESSAGE_MAX (16u * COR_LABEL_SELECTOR_BYTES_MAX)
 
 struct parser {
-    struct cor_label_lexer lexer;
-    enum cor_label_token token; /* the word ahead */
+    struct cor_selector_lexer lexer;
+    enum cor_selector_token token; /* the word ahead */
     struct cor_str text;
     struct cor_label_draft draft;
     struct cor_status *status;
@@ -22,14 +22,14 @@ struct parser {
 
 static void advance(struct parser *p)
 {
-    p->token = cor_label_lexer_next(&p->lexer, &p->text);
+    p->token = cor_selector_lexer_next(&p->lexer, &p->text);
 }
 
 /* Where an identifier is wanted, keywords are identifiers. */
 static bool at_identifier(const struct parser *p)
 {
-    return p->token == COR_LABEL_TOKEN_IDENTIFIER || p->token == COR_LABEL_TOKEN_IN ||
-           p->token == COR_LABEL_TOKEN_NOT_IN;
+    return p->token == COR_SELECTOR_TOKEN_IDENTIFIER || p->token == COR_SELECTOR_TOKEN_IN ||
+           p->token == COR_SELECTOR_TOKEN_NOT_IN;
 }
 
 static int fail_found(struct parser *p, const char *context, const char *expected)
@@ -131,25 +131,25 @@ static int check_values(struct parser *p, struct cor_label_requirement *req)
 static int parse_operator(struct parser *p, enum cor_label_op *ret_op)
 {
     switch (p->token) {
-    case COR_LABEL_TOKEN_IN:
+    case COR_SELECTOR_TOKEN_IN:
         *ret_op = COR_LABEL_IN;
         break;
-    case COR_LABEL_TOKEN_NOT_IN:
+    case COR_SELECTOR_TOKEN_NOT_IN:
         *ret_op = COR_LABEL_NOT_IN;
         break;
-    case COR_LABEL_TOKEN_EQUALS:
+    case COR_SELECTOR_TOKEN_EQUALS:
         *ret_op = COR_LABEL_EQUALS;
         break;
-    case COR_LABEL_TOKEN_DOUBLE_EQUALS:
+    case COR_SELECTOR_TOKEN_DOUBLE_EQUALS:
         *ret_op = COR_LABEL_DOUBLE_EQUALS;
         break;
-    case COR_LABEL_TOKEN_NOT_EQUALS:
+    case COR_SELECTOR_TOKEN_NOT_EQUALS:
         *ret_op = COR_LABEL_NOT_EQUALS;
         break;
-    case COR_LABEL_TOKEN_GREATER:
+    case COR_SELECTOR_TOKEN_GREATER:
         *ret_op = COR_LABEL_GREATER;
         break;
-    case COR_LABEL_TOKEN_LESS:
+    case COR_SELECTOR_TOKEN_LESS:
         *ret_op = COR_LABEL_LESS;
         break;
     default:
@@ -172,22 +172,23 @@ static int parse_members(struct parser *p, const struct cor_label_requirement *r
             if (r < 0)
                 return r;
             advance(p);
-            if (p->token == COR_LABEL_TOKEN_CLOSE)
+            if (p->token == COR_SELECTOR_TOKEN_CLOSE)
                 return 0;
-            if (p->token != COR_LABEL_TOKEN_COMMA)
+            if (p->token != COR_SELECTOR_TOKEN_COMMA)
                 return fail_found(p, IN_REQUIREMENT, ", expected: ',' or ')'");
-        } else if (p->token == COR_LABEL_TOKEN_COMMA) {
+        } else if (p->token == COR_SELECTOR_TOKEN_COMMA) {
             bool first = req->nvalues == 0;
 
             advance(p);
-            if (first || p->token == COR_LABEL_TOKEN_CLOSE || p->token == COR_LABEL_TOKEN_COMMA) {
+            if (first || p->token == COR_SELECTOR_TOKEN_CLOSE ||
+                p->token == COR_SELECTOR_TOKEN_COMMA) {
                 r = add_value(p, COR_STR(""));
                 if (r < 0)
                     return r;
             }
-            if (p->token == COR_LABEL_TOKEN_CLOSE)
+            if (p->token == COR_SELECTOR_TOKEN_CLOSE)
                 return 0;
-            if (p->token == COR_LABEL_TOKEN_COMMA)
+            if (p->token == COR_SELECTOR_TOKEN_COMMA)
                 advance(p);
         } else {
             return fail_found(p, IN_REQUIREMENT, ", expected: ',', or identifier");
@@ -199,12 +200,12 @@ static int parse_set(struct parser *p, const struct cor_label_requirement *req)
 {
     int r;
 
-    if (p->token != COR_LABEL_TOKEN_OPEN)
+    if (p->token != COR_SELECTOR_TOKEN_OPEN)
         return fail_found(p, IN_REQUIREMENT, " expected: '('");
     advance(p);
-    if (p->token == COR_LABEL_TOKEN_CLOSE)
+    if (p->token == COR_SELECTOR_TOKEN_CLOSE)
         r = add_value(p, COR_STR(""));
-    else if (at_identifier(p) || p->token == COR_LABEL_TOKEN_COMMA)
+    else if (at_identifier(p) || p->token == COR_SELECTOR_TOKEN_COMMA)
         r = parse_members(p, req);
     else
         return fail_found(p, IN_REQUIREMENT, ", expected: ',', ')' or identifier");
@@ -219,7 +220,7 @@ static int parse_exact_value(struct parser *p)
 {
     int r;
 
-    if (p->token == COR_LABEL_TOKEN_END || p->token == COR_LABEL_TOKEN_COMMA)
+    if (p->token == COR_SELECTOR_TOKEN_END || p->token == COR_SELECTOR_TOKEN_COMMA)
         return add_value(p, COR_STR(""));
     if (!at_identifier(p))
         return fail_found(p, IN_REQUIREMENT, ", expected: identifier");
@@ -232,7 +233,7 @@ static int parse_key(struct parser *p, bool *ret_negated, struct cor_str *ret_ke
 {
     int r;
 
-    *ret_negated = p->token == COR_LABEL_TOKEN_NOT;
+    *ret_negated = p->token == COR_SELECTOR_TOKEN_NOT;
     if (*ret_negated)
         advance(p);
     if (!at_identifier(p))
@@ -269,7 +270,7 @@ static int parse_requirement(struct parser *p)
         return r;
     if (negated)
         op = COR_LABEL_NOT_EXISTS;
-    else if (p->token != COR_LABEL_TOKEN_END && p->token != COR_LABEL_TOKEN_COMMA)
+    else if (p->token != COR_SELECTOR_TOKEN_END && p->token != COR_SELECTOR_TOKEN_COMMA)
         r = parse_operator(p, &op);
     if (r < 0)
         return r;
@@ -285,33 +286,33 @@ static int parse(struct parser *p)
     int r;
 
     advance(p);
-    if (p->token == COR_LABEL_TOKEN_END)
+    if (p->token == COR_SELECTOR_TOKEN_END)
         return 0;
-    if (!at_identifier(p) && p->token != COR_LABEL_TOKEN_NOT)
+    if (!at_identifier(p) && p->token != COR_SELECTOR_TOKEN_NOT)
         return fail_found(p, "", ", expected: !, identifier, or 'end of string'");
     for (;;) {
         r = parse_requirement(p);
         if (r < 0)
             return r;
-        if (p->token == COR_LABEL_TOKEN_END)
+        if (p->token == COR_SELECTOR_TOKEN_END)
             return 0;
-        if (p->token != COR_LABEL_TOKEN_COMMA)
+        if (p->token != COR_SELECTOR_TOKEN_COMMA)
             return fail_found(p, "", ", expected: ',' or 'end of string'");
         advance(p);
-        if (!at_identifier(p) && p->token != COR_LABEL_TOKEN_NOT)
+        if (!at_identifier(p) && p->token != COR_SELECTOR_TOKEN_NOT)
             return fail_found(p, "", ", expected: identifier after ','");
     }
 }
 
 static int prepare(struct parser *p, struct cor_str text)
 {
-    struct cor_label_lexer lexer = {text};
+    struct cor_selector_lexer lexer = {text};
     struct cor_str word;
     size_t requirements = 1, values = 0;
-    enum cor_label_token token;
+    enum cor_selector_token token;
 
-    while ((token = cor_label_lexer_next(&lexer, &word)) != COR_LABEL_TOKEN_END) {
-        requirements += token == COR_LABEL_TOKEN_COMMA;
+    while ((token = cor_selector_lexer_next(&lexer, &word)) != COR_SELECTOR_TOKEN_END) {
+        requirements += token == COR_SELECTOR_TOKEN_COMMA;
         values++;
     }
     if (cor_label_draft_init(&p->draft, requirements, values, text.n) < 0)
