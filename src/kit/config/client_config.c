@@ -1,3 +1,12 @@
+/* A client's configuration as a value: copying it, releasing it, and making it of what a pod has.
+ *
+ * In a pod: KUBERNETES_SERVICE_HOST and _PORT give the server; the folder of the service account
+ * has `token` (required), `ca.crt` (without it the system's authorities are used) and `namespace`
+ * (POD_NAMESPACE is asked first; "default" when neither exists).
+ *
+ * Texts that are secret (keys, tokens, passwords, proxies with a password) are overwritten before
+ * they are freed. A failure leaves nothing to release, and the result untouched.
+ * Thread: any (values). */
 #include "kit/config/client_config.h"
 
 #include <stdlib.h>
@@ -32,7 +41,7 @@ void cor_client_config_deinit(struct cor_client_config *c)
     cor_free(c->server);
     cor_free(c->tls_server_name);
     cor_free(c->ca_pem);
-    cor_free_secret(c->proxy_url); /* it may have a password */
+    cor_free_secret(c->proxy_url); /* a proxy's URL may contain a password */
     cor_free(c->ns);
     cor_free(c->client_cert_pem);
     cor_free_secret(c->client_key_pem);
@@ -164,8 +173,9 @@ int cor_client_config_read(const char *path, char **ret_text)
     return 0;
 }
 
-/* 0, -COR_ENOMEM, or what reading it gave. */
-static int load(const char *folder, const char *name, char **ret_path, char **ret_text)
+/* Reads a file of the service account; `ret_path` (may be NULL) gets its path. 0, -COR_ENOMEM, or
+ * as cor_client_config_read(). */
+static int account_load(const char *folder, const char *name, char **ret_path, char **ret_text)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
     int r;
@@ -181,7 +191,7 @@ static int load(const char *folder, const char *name, char **ret_path, char **re
     return r;
 }
 
-static int set_server(struct cor_client_config *c, const char *host, const char *port)
+static int account_set_server(struct cor_client_config *c, const char *host, const char *port)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf url;
     bool is_v6 = strchr(host, ':') != NULL;
@@ -194,7 +204,7 @@ static int set_server(struct cor_client_config *c, const char *host, const char 
     return c->server ? 0 : -COR_ENOMEM;
 }
 
-static int set_namespace(struct cor_client_config *c, const char *folder)
+static int account_set_namespace(struct cor_client_config *c, const char *folder)
 {
     const char *from_env = getenv("POD_NAMESPACE");
     int r;
@@ -202,7 +212,7 @@ static int set_namespace(struct cor_client_config *c, const char *folder)
     if (from_env && from_env[0]) {
         c->ns = cor_strdup(from_env);
     } else {
-        r = load(folder, "namespace", NULL, &c->ns);
+        r = account_load(folder, "namespace", NULL, &c->ns);
         if (r == -COR_ENOMEM)
             return r;
         if (r < 0 || !c->ns || !c->ns[0]) {
@@ -226,15 +236,15 @@ int cor_client_config_in_cluster(const char *folder, struct cor_client_config *r
             reterr, -COR_ENOTFOUND,
             "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and "
             "KUBERNETES_SERVICE_PORT must be defined");
-    r = load(folder, "token", &c.token_file, &c.token);
+    r = account_load(folder, "token", &c.token_file, &c.token);
     if (r == -COR_ENOTFOUND)
         return cor_status_set(reterr, r, "the service account has no token: %s/token", folder);
     if (r == 0)
-        r = set_server(&c, host, port);
+        r = account_set_server(&c, host, port);
     if (r == 0)
-        r = set_namespace(&c, folder);
+        r = account_set_namespace(&c, folder);
     /* Without a readable CA the system's roots are used, as client-go does. */
-    if (r == 0 && load(folder, "ca.crt", NULL, &c.ca_pem) == -COR_ENOMEM)
+    if (r == 0 && account_load(folder, "ca.crt", NULL, &c.ca_pem) == -COR_ENOMEM)
         r = -COR_ENOMEM;
     if (r < 0)
         return cor_status_set(reterr, r, "the service account under %s: %s", folder,

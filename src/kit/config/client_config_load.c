@@ -1,3 +1,13 @@
+/* Where a configuration comes from when a program names nothing, or only a part:
+ *
+ *   an explicit kubeconfig, or a context, cluster, user or server of the flags ──► kubeconfig files
+ *   else, in a pod, when no file has a current context                         ──► service account
+ *   else                                                                       ──► kubeconfig files
+ *
+ * The files are KUBECONFIG's list, or ~/.kube/config. Flags are applied over either source. Without
+ * any file, and without a server among the flags, the result is -COR_ENOTFOUND, and the message
+ * names what was looked for.
+ * Thread: one at a time (the environment is read). */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -14,8 +24,8 @@ static bool is_pod(void)
     return host && *host;
 }
 
-static int load_pod(const struct cor_client_config_overrides *o,
-                    struct cor_client_config *ret_config, struct cor_status *reterr)
+static int load_service_account(const struct cor_client_config_overrides *o,
+                                struct cor_client_config *ret_config, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_client_config_deinit) struct cor_client_config c = {0};
     int r = cor_client_config_in_cluster(NULL, &c, reterr);
@@ -29,8 +39,8 @@ static int load_pod(const struct cor_client_config_overrides *o,
     return 0;
 }
 
-/* Files without a current context give way to what a pod has, as upstream's empty configurations
- * do. */
+/* Files without a current context count as empty, as upstream's do: a pod's account is used then.
+ */
 int cor_client_config_load_with(const char *kubeconfig,
                                 const struct cor_client_config_overrides *overrides,
                                 struct cor_client_config *ret_config, struct cor_status *reterr)
@@ -54,7 +64,7 @@ int cor_client_config_load_with(const char *kubeconfig,
     if (r < 0)
         return r;
     if (!is_named && is_pod() && cor_kubeconfig_current_context(kc).n == 0)
-        return load_pod(&o, ret_config, reterr);
+        return load_service_account(&o, ret_config, reterr);
     if (nread == 0 && !cor_config_has(o.server))
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "no configuration: there is no %s%s, and this is no pod",

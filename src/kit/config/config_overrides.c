@@ -1,3 +1,7 @@
+/* What a program's flags change in a configuration: see the header. Two pairs are taken whole,
+ * since half of a pair would combine with the other half of the file: the CA with the insecure
+ * flag, and the token with its file. A failure leaves the configuration partly changed; whoever
+ * builds it releases it. Thread: one at a time. */
 #include "kit/config/config_overrides.h"
 
 #include "base/err.h"
@@ -15,7 +19,7 @@ int cor_override_text(char **field, const char *with, struct cor_status *reterr)
     return 0;
 }
 
-static int load(const char *what, const char *path, char **ret, struct cor_status *reterr)
+static int override_load(const char *what, const char *path, char **ret, struct cor_status *reterr)
 {
     int r = cor_client_config_read(path, ret);
 
@@ -38,7 +42,8 @@ int cor_override_trust(struct cor_client_config *c, const struct cor_client_conf
         return 0;
     c->insecure_skip_tls_verify = o->insecure_skip_tls_verify;
     c->ca_pem = cor_free(c->ca_pem);
-    return cor_config_has(o->ca_file) ? load("ca_file", o->ca_file, &c->ca_pem, reterr) : 0;
+    return cor_config_has(o->ca_file) ? override_load("ca_file", o->ca_file, &c->ca_pem, reterr)
+                                      : 0;
 }
 
 bool cor_overrides_have_token(const struct cor_client_config_overrides *o)
@@ -58,7 +63,7 @@ int cor_override_token(struct cor_client_config *c, const struct cor_client_conf
     r = cor_override_text(&c->token_file, o->token_file, reterr);
     if (r == 0)
         r = cor_override_text(&c->token, o->token, reterr);
-    return r < 0 || c->token ? r : load("token_file", o->token_file, &c->token, reterr);
+    return r < 0 || c->token ? r : override_load("token_file", o->token_file, &c->token, reterr);
 }
 
 static int override_groups(struct cor_client_config *c, const struct cor_client_config_overrides *o,

@@ -1,3 +1,15 @@
+/* Reads kubeconfig files and merges them.
+ *
+ *   file ──► YAML to JSON (bounded), checked
+ *        ──► clusters, users, contexts: list_add() makes a stanza of each entry;
+ *            equal names within a file are -COR_EINVAL
+ *        ──► list_merge(): of equal names in several files the first file counts, whole
+ *        ──► current-context: the first file that has one counts
+ *
+ * Files that are listed and do not exist are skipped; an explicit file must exist. Every message
+ * names the file, the line and the field. A stanza may contain a token or a key, so its bytes are
+ * overwritten before they are freed. After a failure part of a file may have been merged.
+ * Thread: one at a time. */
 #include "kit/config/kubeconfig.h"
 
 #include <stdlib.h>
@@ -12,7 +24,7 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-/* What a file calls its lists, and the member of an entry that is the stanza. */
+/* The names of the lists in a file, and the member of an entry that contains the stanza. */
 static const struct {
     const char *list, *member;
 } kinds[COR_STANZA_KINDS] = {
@@ -35,7 +47,6 @@ struct cor_kubeconfig *cor_kubeconfig_new(void)
     return kc;
 }
 
-/* A stanza may hold a token or a key. */
 static void stanza_free(struct cor_stanza *s)
 {
     cor_free(s->name);
@@ -77,12 +88,12 @@ int cor_kubeconfig_mistake(const char *path, const struct cor_yaml_lines *lines,
                           cor_yaml_lines_find(lines, cor_strz(where)), where, text);
 }
 
-static int mistake(const struct reading *r, const char *where, const char *expected)
+static int file_mistake(const struct reading *r, const char *where, const char *expected)
 {
     return cor_kubeconfig_mistake(r->path, r->lines, where, expected, r->reterr);
 }
 
-static int refused(const struct reading *r, enum cor_stanza_kind kind, int q)
+static int list_refused(const struct reading *r, enum cor_stanza_kind kind, int q)
 {
     if (q == -COR_ENOMEM)
         return no_memory(r->reterr);
@@ -109,9 +120,10 @@ static struct cor_stanza *stanza_new(const struct reading *r, const char *where,
     return NULL;
 }
 
-/* One entry of a list. `seen` holds the names of this file: equal ones are a mistake within it. */
-static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct cor_str entry,
-                     size_t i, struct cor_map *seen)
+/* One entry of a list. `seen` holds the names of this file: equal ones are a file_mistake within
+ * it. */
+static int list_add_entry(const struct reading *r, enum cor_stanza_kind kind, struct cor_str entry,
+                          size_t i, struct cor_map *seen)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf where;
     struct cor_str name = {0}, value = COR_STR("{}");
@@ -122,7 +134,7 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
     if (cor_buf_addf(&where, "%s[%zu]", kinds[kind].list, i) < 0)
         return no_memory(r->reterr);
     if (cor_json_type(entry) != COR_JSON_OBJECT)
-        return mistake(r, where.p, "an object is expected");
+        return file_mistake(r, where.p, "an object is expected");
     cor_json_get(entry, COR_STR("name"), COR_JSON_ANY_ORDER, &name);
     cor_json_get(entry, cor_strz(kinds[kind].member), COR_JSON_ANY_ORDER, &value);
     if (cor_buf_addf(&where, ".%s", kinds[kind].member) < 0)
@@ -130,7 +142,7 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
     if (cor_json_type(value) == COR_JSON_NULL)
         value = COR_STR("{}");
     if (cor_json_type(value) != COR_JSON_OBJECT)
-        return mistake(r, where.p, "an object is expected");
+        return file_mistake(r, where.p, "an object is expected");
     s = stanza_new(r, where.p, value);
     if (!s)
         return no_memory(r->reterr);
@@ -139,7 +151,7 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
         stanza_free(s);
         cor_buf_truncate(&where, where.n - strlen(kinds[kind].member) - 1);
         return q == -COR_ENOMEM ? no_memory(r->reterr)
-                                : mistake(r, where.p, "name: a string is expected");
+                                : file_mistake(r, where.p, "name: a string is expected");
     }
     if (cor_map_peek(seen, cor_strz(s->name))) {
         q = cor_status_set(
@@ -151,11 +163,11 @@ static int add_entry(const struct reading *r, enum cor_stanza_kind kind, struct 
     q = cor_map_put(seen, cor_strz(s->name), s, NULL);
     if (q < 0)
         stanza_free(s);
-    return q < 0 ? refused(r, kind, q) : 0;
+    return q < 0 ? list_refused(r, kind, q) : 0;
 }
 
-/* Moves what the file has, and earlier ones have not, into the merged config. */
-static int merge(const struct reading *r, enum cor_stanza_kind kind, struct cor_map *seen)
+/* Moves the stanzas of a file into the merged configuration, but for names that it has already. */
+static int list_merge(const struct reading *r, enum cor_stanza_kind kind, struct cor_map *seen)
 {
     struct cor_map *into = &r->kc->stanzas[kind];
     int q = 0;
@@ -169,10 +181,10 @@ static int merge(const struct reading *r, enum cor_stanza_kind kind, struct cor_
         if (known || q < 0)
             stanza_free(s);
     }
-    return q < 0 ? refused(r, kind, q) : 0;
+    return q < 0 ? list_refused(r, kind, q) : 0;
 }
 
-static int add_list(const struct reading *r, enum cor_stanza_kind kind, struct cor_str list)
+static int list_add(const struct reading *r, enum cor_stanza_kind kind, struct cor_str list)
 {
     struct cor_json_iter it = cor_json_iter(list);
     struct cor_map seen;
@@ -182,16 +194,16 @@ static int add_list(const struct reading *r, enum cor_stanza_kind kind, struct c
     if (cor_json_type(list) == COR_JSON_NULL)
         return 0;
     if (cor_json_type(list) != COR_JSON_ARRAY)
-        return mistake(r, kinds[kind].list, "a list is expected");
+        return file_mistake(r, kinds[kind].list, "a list is expected");
     cor_map_init(&seen, COR_KUBECONFIG_STANZAS_MAX);
     while (q == 0 && cor_json_iter_elem(&it))
-        q = add_entry(r, kind, cor_json_iter_value(&it), i++, &seen);
-    merged = merge(r, kind, &seen);
+        q = list_add_entry(r, kind, cor_json_iter_value(&it), i++, &seen);
+    merged = list_merge(r, kind, &seen);
     cor_map_deinit(&seen);
     return q < 0 ? q : merged;
 }
 
-static int add_json(const struct reading *r, struct cor_str json)
+static int file_add_json(const struct reading *r, struct cor_str json)
 {
     struct cor_str value;
     int q = 0;
@@ -199,10 +211,10 @@ static int add_json(const struct reading *r, struct cor_str json)
     if (cor_json_type(json) == COR_JSON_NULL)
         return 0;
     if (cor_json_type(json) != COR_JSON_OBJECT)
-        return mistake(r, "document", "an object is expected");
+        return file_mistake(r, "document", "an object is expected");
     for (int kind = 0; q == 0 && kind < COR_STANZA_KINDS; kind++)
         if (cor_json_get(json, cor_strz(kinds[kind].list), COR_JSON_ANY_ORDER, &value) == 0)
-            q = add_list(r, kind, value);
+            q = list_add(r, kind, value);
     if (q < 0 || r->kc->current_context ||
         cor_json_get(json, COR_STR("current-context"), COR_JSON_ANY_ORDER, &value) < 0 ||
         cor_json_type(value) == COR_JSON_NULL || cor_str_eq(value, COR_STR("\"\"")))
@@ -210,7 +222,7 @@ static int add_json(const struct reading *r, struct cor_str json)
     q = cor_stanza_text(value, &r->kc->current_context);
     if (q == -COR_ENOMEM)
         return no_memory(r->reterr);
-    return q < 0 ? mistake(r, "current-context", "a string is expected") : 0;
+    return q < 0 ? file_mistake(r, "current-context", "a string is expected") : 0;
 }
 
 int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const char *path,
@@ -236,11 +248,11 @@ int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const cha
                               r == -COR_ETOOBIG ? "too large" : json_error.message);
     if (cor_yaml_lines_read(text, &lines) < 0)
         return no_memory(reterr);
-    return add_json(&(const struct reading){kc, path, lines, reterr},
-                    cor_str_trim(cor_buf_str(&json)));
+    return file_add_json(&(const struct reading){kc, path, lines, reterr},
+                         cor_str_trim(cor_buf_str(&json)));
 }
 
-static int load_file(struct cor_kubeconfig *kc, const char *path, struct cor_status *reterr)
+static int file_load(struct cor_kubeconfig *kc, const char *path, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
@@ -277,7 +289,7 @@ static int load_list(struct cor_kubeconfig *kc, const char *list, size_t *nread,
             return no_memory(reterr);
         if (path.n == 0 || is_repeated(list, path.p, path))
             continue;
-        r = load_file(kc, name, reterr);
+        r = file_load(kc, name, reterr);
         *nread += r == 0;
         if (r == -COR_ENOTFOUND)
             r = 0;
@@ -294,7 +306,7 @@ static int load_home(struct cor_kubeconfig *kc, const char *home, size_t *nread,
     cor_buf_init(&path, 4096);
     if (cor_buf_addf(&path, "%s/.kube/config", home) < 0)
         return no_memory(reterr);
-    r = load_file(kc, path.p, reterr);
+    r = file_load(kc, path.p, reterr);
     *nread += r == 0;
     return r == -COR_ENOTFOUND ? 0 : r;
 }
@@ -306,7 +318,7 @@ int cor_kubeconfig_load(struct cor_kubeconfig *kc, const struct cor_kubeconfig_f
     int r = 0;
 
     if (files->explicit_path && files->explicit_path[0]) {
-        r = load_file(kc, files->explicit_path, reterr);
+        r = file_load(kc, files->explicit_path, reterr);
         nread = r == 0;
     } else if (files->list && files->list[0]) {
         r = load_list(kc, files->list, &nread, reterr);

@@ -1,8 +1,8 @@
-/* kubeconfig files: which are read, how they are merged, and what a context of them means.
+/* kubeconfig files: which files are read, how they are merged, and what a context means.
  * Behaviour: client-go's clientcmd.
  * Thread: one at a time.  Owner: whoever made it. */
-#ifndef COR_CLIENT_KUBECONFIG_H
-#define COR_CLIENT_KUBECONFIG_H
+#ifndef COR_KIT_KUBECONFIG_H
+#define COR_KIT_KUBECONFIG_H
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -19,10 +19,10 @@ struct cor_kubeconfig *cor_kubeconfig_new(void);
 struct cor_kubeconfig *cor_kubeconfig_free(struct cor_kubeconfig *kc); /* returns NULL */
 COR_DEFINE_CLEANUP(struct cor_kubeconfig, cor_kubeconfig_free)
 
-/* Adds a file's text (YAML or JSON; empty is fine) to what is there: of equal names the first
- * counts, whole. `path` is for messages, and relative paths in the text begin at its folder. 0,
- * -COR_EINVAL (the message names file, line or field), -COR_ETOOBIG, -COR_ENOMEM; after a failure
- * part of the text may have been added. */
+/* Adds the text of a file (YAML or JSON; it may be empty). Of equal names in several files the
+ * first counts, whole. `path` is for messages, and relative paths in the text begin at its folder.
+ * 0, -COR_EINVAL (the message names file, line or field), -COR_ETOOBIG, -COR_ENOMEM; after a
+ * failure part of the text may have been added. */
 int cor_kubeconfig_add(struct cor_kubeconfig *kc, struct cor_str text, const char *path,
                        struct cor_status *reterr);
 
@@ -43,7 +43,8 @@ struct cor_kubeconfig_files cor_kubeconfig_files_from_env(void);
 /* "" when no file has one. */
 struct cor_str cor_kubeconfig_current_context(const struct cor_kubeconfig *kc);
 
-/* What a context says, checked: the current one unless `overrides` (may be NULL) names another.
+/* Makes and checks the configuration of a context: the current one unless `overrides` (may be NULL)
+ * names another.
  * Without a context the overrides must have a cluster or a server. The config is initialised on
  * success. -COR_ENOTFOUND: no context, cluster or user of that name; -COR_EINVAL: a field is wrong
  * or missing, or the file that it names cannot be read (the message names it); -COR_ENOMEM.

@@ -1,7 +1,8 @@
-/* The inside of a merged kubeconfig: stanzas by name, each as the JSON that its file had,
- * with where it came from. */
-#ifndef COR_CLIENT_KUBECONFIG_INT_H
-#define COR_CLIENT_KUBECONFIG_INT_H
+/* The inside of a merged kubeconfig: stanzas by name, each with the JSON that its file had and with
+ * its place in that file.
+ * Thread: one at a time.  Owner: the kubeconfig. */
+#ifndef COR_KIT_KUBECONFIG_INT_H
+#define COR_KIT_KUBECONFIG_INT_H
 
 #include "base/map.h"
 #include "codec/yaml_lines.h"
@@ -23,8 +24,8 @@ struct cor_kubeconfig {
     char *current_context;                    /* NULL: no file has one */
 };
 
-/* Both append the error's place to the message. Optional fields: absent and null leave `*ret` as it
- * is. 0, -COR_EINVAL (another type; the message says which was expected), -COR_ENOMEM. */
+/* Both put the place of the error into the message. A field that is absent or null leaves `*ret` as
+ * it is. 0, -COR_EINVAL (another type; the message says which was expected), -COR_ENOMEM. */
 int cor_stanza_string(const struct cor_stanza *s, const char *field, char **ret,
                       struct cor_status *reterr);
 int cor_stanza_bool(const struct cor_stanza *s, const char *field, bool *ret,
@@ -45,7 +46,7 @@ int cor_stanza_text(struct cor_str value, char **ret);
 int cor_kubeconfig_mistake(const char *path, const struct cor_yaml_lines *lines, const char *where,
                            const char *text, struct cor_status *reterr);
 
-/* The same of a field of a stanza. */
+/* The same for a field of a stanza. */
 int cor_stanza_mistake(const struct cor_stanza *s, const char *field, struct cor_status *reterr,
                        const char *fmt, ...) COR_PRINTF(4, 5);
 

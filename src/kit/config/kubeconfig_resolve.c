@@ -1,5 +1,14 @@
-/* From a context to a client's configuration: its cluster, its user, and what clientcmd's
- * validation asks of them. */
+/* From a context to a client's configuration, as clientcmd does:
+ *
+ *   context ──► its cluster: server, CA or insecure, proxy, extension for plugins
+ *           ──► its user: certificate, token, password or exec plugin, impersonation
+ *           ──► checks: what contradicts itself, what is missing, files that cannot be read
+ *
+ * Flags are applied where their field is read, so that a file's field that a flag replaces is not
+ * checked. The stanza `nothing` takes the place of one that no file has, when flags say all that is
+ * needed. A server that is neither https nor a local socket gets no credentials.
+ * The first failure ends it: its message names file, line and field; the result is not written.
+ * Thread: one at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -17,22 +26,22 @@ static int no_memory(struct cor_status *reterr)
     return cor_status_set(reterr, -COR_ENOMEM, "no memory for a client's configuration");
 }
 
-/* Stands for a stanza that nobody wrote. */
+/* The stanza of a cluster or user that no file has. */
 static const struct cor_stanza nothing = {.name = (char *)"",
                                           .path = (char *)"",
                                           .folder = (char *)"",
                                           .where = (char *)"overrides",
                                           .json = {"{}", 2}};
 
-static const struct cor_stanza *peek(const struct cor_kubeconfig *kc, enum cor_stanza_kind kind,
-                                     const char *name)
+static const struct cor_stanza *stanza_peek(const struct cor_kubeconfig *kc,
+                                            enum cor_stanza_kind kind, const char *name)
 {
     return cor_map_peek(&kc->stanzas[kind], cor_strz(name));
 }
 
-/* The text of a file that a field names; the message names both. */
-static int load(const struct cor_stanza *s, const char *field, const char *path, char **ret,
-                struct cor_status *reterr)
+/* Reads the file that a field names; the message names file and field. */
+static int stanza_load_file(const struct cor_stanza *s, const char *field, const char *path,
+                            char **ret, struct cor_status *reterr)
 {
     int r = cor_client_config_read(path, ret);
 
@@ -57,10 +66,10 @@ static int read_ca(const struct cor_stanza *s, struct cor_client_config *c,
         return cor_stanza_mistake(s, "certificate-authority", reterr,
                                   "certificate-authority-data and certificate-authority are both "
                                   "specified. certificate-authority-data will override");
-    return load(s, "certificate-authority", path, &c->ca_pem, reterr);
+    return stanza_load_file(s, "certificate-authority", path, &c->ca_pem, reterr);
 }
 
-/* Flags that say anything of it say all. */
+/* Flags that set the CA or the insecure flag replace both of the file. */
 static int read_trust(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
                       struct cor_client_config *c, struct cor_status *reterr)
 {
@@ -80,7 +89,7 @@ static bool has_scheme(const char *url, const char *const schemes[], size_t n)
     return false;
 }
 
-/* What is wrong with an override is not the file's mistake. */
+/* A mistake in an override is reported without the file. */
 static int check_cluster(const struct cor_stanza *s, const struct cor_client_config_overrides *o,
                          const struct cor_client_config *c, struct cor_status *reterr)
 {
@@ -105,7 +114,7 @@ static int check_cluster(const struct cor_stanza *s, const struct cor_client_con
     return 0;
 }
 
-/* A prefix has no query and no fragment; a server without a path is taken as it is. */
+/* Cuts query and fragment off a server's URL; a server without a path is left as it is. */
 static void clean_server(char *server)
 {
     char *host = strstr(server, "://"), *path = host ? strchr(host + 3, '/') : NULL;
@@ -128,7 +137,7 @@ static int read_server(const struct cor_stanza *s, const struct cor_client_confi
     return r < 0 ? r : cor_override_text(&c->tls_server_name, o->tls_server_name, reterr);
 }
 
-/* What the cluster has for plugins: the extension of that name, as it is. */
+/* The extension of the cluster that exec plugins get, unchanged. */
 static int read_extension(const struct cor_stanza *s, struct cor_client_config *c,
                           struct cor_status *reterr)
 {
@@ -260,7 +269,8 @@ static int read_env(const struct cor_stanza *s, struct cor_str list, struct cor_
                  : 0;
 }
 
-/* A command with a slash in it is a path from the file; one without is looked for in PATH. */
+/* A command that contains a slash is a path relative to the file; any other is looked up in PATH.
+ */
 static int read_command(const struct cor_stanza *exec, struct cor_exec_config *ret,
                         struct cor_status *reterr)
 {
@@ -392,7 +402,7 @@ static int read_impersonation(const struct cor_stanza *s,
     return r;
 }
 
-/* It is read when a connection is made; that it can be read is looked at now. */
+/* The file is read when a connection is made; whether it can be read is checked now. */
 static int check_readable(const struct cor_stanza *s, const char *field, const char *path,
                           struct cor_status *reterr)
 {
@@ -465,7 +475,7 @@ static int read_token(const struct cor_stanza *s, const struct cor_client_config
         r = cor_stanza_path(s, "tokenFile", &c->token_file, reterr);
     if (r == 0 && c->token_file && !cor_config_has(c->token)) {
         c->token = cor_free(c->token);
-        r = load(s, "tokenFile", c->token_file, &c->token, reterr);
+        r = stanza_load_file(s, "tokenFile", c->token_file, &c->token, reterr);
     }
     return r;
 }
@@ -495,7 +505,7 @@ static int read_credentials(const struct cor_stanza *s, const struct cor_client_
     return r;
 }
 
-/* The stanza that a context names; one without a name is none. */
+/* The stanza that a context names; the empty name means that there is none. */
 static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
                       enum cor_stanza_kind kind, const char *with, const struct cor_stanza **ret,
                       struct cor_status *reterr)
@@ -509,7 +519,7 @@ static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *
         r = cor_override_text(&name, with, reterr);
     if (r < 0 || !cor_config_has(name))
         return r;
-    *ret = peek(kc, kind, name);
+    *ret = stanza_peek(kc, kind, name);
     if (!*ret && cor_config_has(with))
         return cor_status_set(reterr, -COR_ENOTFOUND, "%s \"%s\" does not exist", field, name);
     if (!*ret)
@@ -518,9 +528,9 @@ static int find_named(const struct cor_kubeconfig *kc, const struct cor_stanza *
     return 0;
 }
 
-static int resolve(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
-                   const struct cor_client_config_overrides *o, struct cor_client_config *c,
-                   struct cor_status *reterr)
+static int resolve_context(const struct cor_kubeconfig *kc, const struct cor_stanza *context,
+                           const struct cor_client_config_overrides *o, struct cor_client_config *c,
+                           struct cor_status *reterr)
 {
     static const char *const secure[] = {"https://", "unix://"};
     const struct cor_stanza *cluster = NULL, *user = NULL;
@@ -562,11 +572,11 @@ int cor_kubeconfig_resolve(const struct cor_kubeconfig *kc,
                               "invalid configuration: no configuration has been provided, try "
                               "setting KUBERNETES_MASTER environment variable");
     if (cor_config_has(name))
-        stanza = peek(kc, COR_STANZA_CONTEXT, name);
+        stanza = stanza_peek(kc, COR_STANZA_CONTEXT, name);
     if (!stanza)
         return cor_status_set(reterr, -COR_ENOTFOUND,
                               "context was not found for specified context: %s", name);
-    r = resolve(kc, stanza, o, &c, reterr);
+    r = resolve_context(kc, stanza, o, &c, reterr);
     if (r < 0)
         return r;
     *ret_config = c;

@@ -1,3 +1,7 @@
+/* Reads the fields of a stanza by their types: text, boolean, path, Base64. Absent and null fields
+ * leave the result as it is. Another type is -COR_EINVAL with file, line and field in the message.
+ * Texts may be secrets: what is replaced or only used for decoding is overwritten.
+ * Thread: one at a time. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +25,7 @@ int cor_stanza_mistake(const struct cor_stanza *s, const char *field, struct cor
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     snprintf(where, sizeof(where), "%s.%s", s->where, field);
-    if (!s->path[0]) /* overrides: no file has the line */
+    if (!s->path[0]) /* overrides: there is no file with this line */
         return cor_status_set(reterr, -COR_EINVAL, "%s: %s", where, message);
     return cor_kubeconfig_mistake(s->path, s->lines, where, message, reterr);
 }
@@ -55,7 +59,7 @@ int cor_stanza_text(struct cor_str value, char **ret)
     return 0;
 }
 
-static bool find(const struct cor_stanza *s, const char *field, struct cor_str *ret)
+static bool stanza_find(const struct cor_stanza *s, const char *field, struct cor_str *ret)
 {
     return cor_json_get(s->json, cor_strz(field), COR_JSON_ANY_ORDER, ret) == 0 &&
            cor_json_type(*ret) != COR_JSON_NULL;
@@ -67,7 +71,7 @@ int cor_stanza_string(const struct cor_stanza *s, const char *field, char **ret,
     struct cor_str value;
     int r;
 
-    if (!find(s, field, &value))
+    if (!stanza_find(s, field, &value))
         return 0;
     r = cor_stanza_text(value, ret);
     if (r == -COR_ENOMEM)
@@ -80,7 +84,7 @@ int cor_stanza_bool(const struct cor_stanza *s, const char *field, bool *ret,
 {
     struct cor_str value;
 
-    if (!find(s, field, &value))
+    if (!stanza_find(s, field, &value))
         return 0;
     if (cor_json_to_bool(value, ret) < 0)
         return cor_stanza_mistake(s, field, reterr, "true or false is expected");

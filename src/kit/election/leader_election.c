@@ -1,4 +1,23 @@
-/* clang-format off */
+/* The state machine of an election. The caller brings inputs (start, got, written, tick, cancel)
+ * and the time; the driver performs requests and the wake-up.
+ *
+ *            start
+ *  IDLE ------------> ACQUIRING --- acquired ---> RENEWING --- lost, or cancelled --> OVER
+ *                       |  ^ pause                 |  ^ pause                          ^
+ *                       '--'                       '--'--- cancelled, and releases --> RELEASING
+ *
+ * A round of ACQUIRING and RENEWING:
+ *   the lock is known to be ours ──► update at once (FAST_UPDATE) ──► fails ──► get
+ *   else                         ──► get ──► not found: create
+ *                                        ──► held by another: the round is lost
+ *                                        ──► free, lapsed or ours: update
+ * A round that is lost is followed by a pause. While acquiring there is no end to the rounds; while
+ * renewing, the leader stops when no round was won within the renew deadline.
+ *
+ * RELEASING is a get and an update that writes a record without a holder. It ends, whatever came of
+ * the two, at its own deadline at the latest.
+ * At most one request is under way (`request`). An answer that comes after the driver's cancel
+ * would be a mistake of the driver, and is asserted. on_stopped is called exactly once. */
 /*            start
  *  IDLE ------------> ACQUIRING --- acquired ---> RENEWING --- lost, or cancelled --> OVER
  *                       |  ^ pause                 |  ^ pause                          ^
@@ -124,7 +143,8 @@ bool cor_leader_is_stale(const struct cor_leader *l, uint64_t now_ms, uint64_t t
     return at_ms != UINT64_MAX && now_ms > at_ms + tolerance_ms;
 }
 
-/* Is the lock as it was seen still held by its holder? By the record's own duration. */
+/* Is the lock, as it was last seen, still held? It is until it has not changed for the duration
+ * that its own record names, on this clock. */
 static bool is_held(const struct cor_leader *l)
 {
     return l->observed.holder[0] && l->observed.duration_s > 0 &&
@@ -157,8 +177,8 @@ static void set_version(struct cor_leader *l, const char *version)
     l->version[n] = '\0';
 }
 
-static void observe(struct cor_leader *l, const struct cor_leader_record *record,
-                    const char *version)
+static void leader_observe(struct cor_leader *l, const struct cor_leader_record *record,
+                           const char *version)
 {
     bool same = l->has_observed && strcmp(l->observed.holder, record->holder) == 0 &&
                 l->observed.duration_s == record->duration_s &&
@@ -174,7 +194,7 @@ static void observe(struct cor_leader *l, const struct cor_leader_record *record
     l->has_observed = true;
 }
 
-static void stop(struct cor_leader *l)
+static void leader_stop(struct cor_leader *l)
 {
     l->state = OVER;
     l->next_ms = l->deadline_ms = NEVER;
@@ -182,8 +202,9 @@ static void stop(struct cor_leader *l)
     l->opts.on_stopped(l->opts.arg);
 }
 
-static void send(struct cor_leader *l, enum request request)
+static void leader_send(struct cor_leader *l, enum request request)
 {
+    assert(l->request == NONE);
     l->request = request;
     if (request == GET)
         l->driver->ops->get(l->driver);
@@ -193,7 +214,7 @@ static void send(struct cor_leader *l, enum request request)
         l->driver->ops->update(l->driver, &l->wanted, l->version);
 }
 
-/* The record of a lock that was nobody's. */
+/* The record to write when no lock exists. */
 static void want_new_lock(struct cor_leader *l)
 {
     l->wanted = (struct cor_leader_record){
@@ -204,7 +225,7 @@ static void want_new_lock(struct cor_leader *l)
     memcpy(l->wanted.holder, l->identity, sizeof(l->wanted.holder));
 }
 
-/* The record that makes, or keeps, this process the holder of the lock that was observed. */
+/* The record to write when a lock was observed: it makes this process the holder, or keeps it. */
 static void want_lock(struct cor_leader *l)
 {
     want_new_lock(l);
@@ -215,18 +236,18 @@ static void want_lock(struct cor_leader *l)
         l->wanted.transitions++;
 }
 
-static void begin_round(struct cor_leader *l)
+static void round_begin(struct cor_leader *l)
 {
     if (cor_leader_is_leader(l) && is_held(l)) {
         want_lock(l);
-        send(l, FAST_UPDATE);
+        leader_send(l, FAST_UPDATE);
     } else {
-        send(l, GET);
+        leader_send(l, GET);
     }
     set_wake(l);
 }
 
-/* The lock is ours until it is not renewed. */
+/* This process holds the lock for another renew deadline. */
 static void round_won(struct cor_leader *l)
 {
     bool first = l->state == ACQUIRING;
@@ -251,25 +272,25 @@ static void round_lost(struct cor_leader *l)
     report_leader(l);
 }
 
-static void begin_release(struct cor_leader *l)
+static void release_begin(struct cor_leader *l)
 {
     l->state = RELEASING;
     l->deadline_ms = l->now_ms + l->release_ms;
-    send(l, GET);
+    leader_send(l, GET);
     set_wake(l);
 }
 
-/* The end of renewing, whatever the reason. */
-static void leave(struct cor_leader *l)
+/* Ends acquiring or renewing, for whatever reason. */
+static void leader_leave(struct cor_leader *l)
 {
     if (l->request != NONE) {
         l->request = NONE;
         l->driver->ops->cancel(l->driver);
     }
     if (l->state == RENEWING && l->opts.release_on_cancel && cor_leader_is_leader(l))
-        begin_release(l);
+        release_begin(l);
     else
-        stop(l);
+        leader_stop(l);
 }
 
 static void want_release(struct cor_leader *l)
@@ -280,7 +301,7 @@ static void want_release(struct cor_leader *l)
                                            .transitions = l->observed.transitions};
 }
 
-static void enter(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
+static void leader_enter(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
 {
     l->now_ms = now_ms;
     l->wall_us = wall_us;
@@ -290,30 +311,30 @@ void cor_leader_start(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
 {
     if (l->state != IDLE)
         return;
-    enter(l, now_ms, wall_us);
+    leader_enter(l, now_ms, wall_us);
     l->state = ACQUIRING;
-    begin_round(l);
+    round_begin(l);
 }
 
 static void got_for_release(struct cor_leader *l, int r, const struct cor_leader_record *record,
                             const char *version)
 {
     if (r == 0)
-        observe(l, record, version);
+        leader_observe(l, record, version);
     if (r < 0 || !cor_leader_is_leader(l)) {
-        stop(l);
+        leader_stop(l);
         return;
     }
     want_release(l);
-    send(l, UPDATE);
+    leader_send(l, UPDATE);
     set_wake(l);
 }
 
 void cor_leader_got(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, int r,
                     const struct cor_leader_record *record, const char *version)
 {
-    assert(l->request == GET);
-    enter(l, now_ms, wall_us);
+    assert(l->request == GET && l->state != IDLE && l->state != OVER);
+    leader_enter(l, now_ms, wall_us);
     l->request = NONE;
     if (l->state == RELEASING) {
         got_for_release(l, r, record, version);
@@ -321,18 +342,18 @@ void cor_leader_got(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, int 
     }
     if (r == -COR_ENOTFOUND) {
         want_new_lock(l);
-        send(l, CREATE);
+        leader_send(l, CREATE);
         set_wake(l);
         return;
     }
     if (r == 0)
-        observe(l, record, version);
+        leader_observe(l, record, version);
     if (r < 0 || (!cor_leader_is_leader(l) && is_held(l))) {
         round_lost(l);
         return;
     }
     want_lock(l);
-    send(l, UPDATE);
+    leader_send(l, UPDATE);
     set_wake(l);
 }
 
@@ -342,19 +363,19 @@ void cor_leader_written(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, 
     bool was_fast = l->request == FAST_UPDATE;
 
     assert(l->request == FAST_UPDATE || l->request == CREATE || l->request == UPDATE);
-    enter(l, now_ms, wall_us);
+    leader_enter(l, now_ms, wall_us);
     l->request = NONE;
     if (r == 0) {
-        observe(l, &l->wanted, version);
+        leader_observe(l, &l->wanted, version);
         l->observed_ms = now_ms;
     }
     if (l->state == RELEASING) {
         report_leader(l);
-        stop(l);
+        leader_stop(l);
     } else if (r == 0) {
         round_won(l);
     } else if (was_fast) {
-        send(l, GET);
+        leader_send(l, GET);
         set_wake(l);
     } else {
         round_lost(l);
@@ -363,16 +384,16 @@ void cor_leader_written(struct cor_leader *l, uint64_t now_ms, int64_t wall_us, 
 
 void cor_leader_tick(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
 {
-    enter(l, now_ms, wall_us);
+    leader_enter(l, now_ms, wall_us);
     if (l->state == RELEASING && now_ms >= l->deadline_ms) {
         l->request = NONE;
         l->driver->ops->cancel(l->driver);
-        stop(l);
+        leader_stop(l);
     } else if (l->state == RENEWING && now_ms >= l->deadline_ms) {
-        leave(l);
+        leader_leave(l);
     } else if ((l->state == ACQUIRING || l->state == RENEWING) && l->request == NONE &&
                now_ms >= l->next_ms) {
-        begin_round(l);
+        round_begin(l);
     } else if (l->state != IDLE && l->state != OVER) {
         set_wake(l);
     }
@@ -381,9 +402,9 @@ void cor_leader_tick(struct cor_leader *l, uint64_t now_ms, int64_t wall_us)
 void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us,
                        uint64_t release_max_ms)
 {
-    enter(l, now_ms, wall_us);
+    leader_enter(l, now_ms, wall_us);
     if (release_max_ms > 0 && release_max_ms < l->release_ms)
         l->release_ms = release_max_ms;
     if (l->state == IDLE || l->state == ACQUIRING || l->state == RENEWING)
-        leave(l);
+        leader_leave(l);
 }

@@ -6,8 +6,8 @@
  * its own duration, on this clock.
  * Thread: one at a time; from inside a callback only cancel and the readers may be called.
  * Owner: whoever made it. */
-#ifndef COR_CLIENT_LEADER_ELECTION_H
-#define COR_CLIENT_LEADER_ELECTION_H
+#ifndef COR_KIT_LEADER_ELECTION_H
+#define COR_KIT_LEADER_ELECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #define COR_LEADER_IDENTITY_MAX 1023
 #define COR_LEADER_VERSION_MAX  127
 
-/* What a Lease says. */
+/* The record of an election, as it is in the spec of a Lease. */
 struct cor_leader_record {
     char holder[COR_LEADER_IDENTITY_MAX + 1]; /* "": nobody */
     int32_t duration_s;
@@ -31,7 +31,7 @@ struct cor_leader_driver {
     const struct cor_leader_driver_ops *ops;
 };
 
-/* At most one request is under way. None of these may hand an answer in before it returns. */
+/* At most one request is under way. None of these may bring the answer before it returns. */
 struct cor_leader_driver_ops {
     /* Answered by cor_leader_got(). */
     void (*get)(struct cor_leader_driver *driver);
@@ -40,10 +40,10 @@ struct cor_leader_driver_ops {
     void (*create)(struct cor_leader_driver *driver, const struct cor_leader_record *record);
     void (*update)(struct cor_leader_driver *driver, const struct cor_leader_record *record,
                    const char *version);
-    /* No answer to the request under way may be handed in any more. */
+    /* The answer to the request under way must not be brought any more. */
     void (*cancel)(struct cor_leader_driver *driver);
-    /* Call tick at this time or later; it takes the place of the time given before. UINT64_MAX: not
-     * at all. */
+    /* Call tick at this time or later; this replaces the time given before. UINT64_MAX: not at all.
+     */
     void (*wake_at)(struct cor_leader_driver *driver, uint64_t at_ms);
 };
 
@@ -56,7 +56,7 @@ struct cor_leader_opts {
     struct cor_rand *rand; /* must stay valid */
 
     /* Each may be NULL, but for the first two. */
-    void (*on_started)(void *arg); /* this process leads: begin, and return */
+    void (*on_started)(void *arg); /* this process leads now; must return soon */
     void (*on_stopped)(void *arg); /* the election is over, also when it never led */
     void (*on_new_leader)(void *arg, const char *identity); /* also itself */
     void *arg;
@@ -72,7 +72,9 @@ int cor_leader_new(const struct cor_leader_opts *opts, struct cor_leader_driver 
 struct cor_leader *cor_leader_free(struct cor_leader *l);
 COR_DEFINE_CLEANUP(struct cor_leader, cor_leader_free)
 
-/* Begins to try; once. `wall_us` is Unix time, only ever written. */
+/* Starts the election; once. `wall_us` is Unix time, which is written to the lock and never
+ * compared.
+ */
 void cor_leader_start(struct cor_leader *l, uint64_t now_ms, int64_t wall_us);
 
 /* The answer to get: 0 with the record and its version, -COR_ENOTFOUND, or another error. */
@@ -93,13 +95,13 @@ void cor_leader_cancel(struct cor_leader *l, uint64_t now_ms, int64_t wall_us,
 
 const char *cor_leader_identity(const struct cor_leader *l); /* its own */
 
-/* By the record last seen. */
+/* By the record that was last seen. */
 bool cor_leader_is_leader(const struct cor_leader *l);
 const char *cor_leader_holder(const struct cor_leader *l); /* "" when nobody, or not known yet */
 bool cor_leader_is_over(const struct cor_leader *l);
 
-/* When the lease that this process holds is over unless it is renewed; UINT64_MAX when it holds
- * none. */
+/* When the lease that this process holds lapses unless it is renewed; UINT64_MAX when this process
+ * holds none. */
 uint64_t cor_leader_lapses_at_ms(const struct cor_leader *l);
 
 /* For a health check: this process holds the lock, but could not renew it for the lease and

@@ -1,3 +1,11 @@
+/* The spec of a Lease, read and written member by member, so that members which this library does
+ * not know (strategy, preferredHolder, what a later version adds) survive an update.
+ *
+ * Reading takes absent and null members as empty, and refuses members of another type. Writing
+ * makes the seen Lease canonical (edits need sorted members), then replaces spec, metadata.labels,
+ * name and namespace by edits; nothing else of the Lease changes. A value that an edit points to
+ * lives in an arena whose room is reserved before, because the edit would not follow it if it
+ * moved. Fails with -COR_ENOMEM or -COR_ETOOBIG; nothing is kept then. Thread: any (values). */
 #include "kit/election/lease_record.h"
 
 #include "base/buf.h"
@@ -10,7 +18,7 @@
 
 #define LEASE_MAX (1u << 20)
 
-/* Absent and null are the same. */
+/* The value of a member; "" when the member is absent or null. */
 static struct cor_str value_at(struct cor_str object, const char *key)
 {
     struct cor_str value;
@@ -80,8 +88,8 @@ int cor_lease_record_read(const struct cor_object *lease, struct cor_leader_reco
     return r;
 }
 
-static int add_text(struct cor_edits *edits, const char *key, struct cor_str text,
-                    struct cor_buf *arena)
+static int edit_text(struct cor_edits *edits, const char *key, struct cor_str text,
+                     struct cor_buf *arena)
 {
     size_t at = arena->n;
     int r = cor_json_quote(arena, text);
@@ -91,7 +99,7 @@ static int add_text(struct cor_edits *edits, const char *key, struct cor_str tex
     return r;
 }
 
-static int add_int(struct cor_edits *edits, const char *key, int32_t n, struct cor_buf *arena)
+static int edit_int(struct cor_edits *edits, const char *key, int32_t n, struct cor_buf *arena)
 {
     size_t at = arena->n;
     int r = cor_buf_addf(arena, "%d", (int)n);
@@ -101,7 +109,6 @@ static int add_int(struct cor_edits *edits, const char *key, int32_t n, struct c
     return r;
 }
 
-/* The arena must not move: its room is made before. */
 static int write_spec(const struct cor_leader_record *record, struct cor_str old,
                       struct cor_buf *to)
 {
@@ -113,16 +120,16 @@ static int write_spec(const struct cor_leader_record *record, struct cor_str old
     cor_buf_init(&arena, 16 * COR_LEADER_IDENTITY_MAX);
     r = cor_buf_reserve(&arena, arena.max);
     if (r == 0)
-        r = add_text(&edits, "holderIdentity", cor_strz(record->holder), &arena);
+        r = edit_text(&edits, "holderIdentity", cor_strz(record->holder), &arena);
     if (r == 0)
-        r = add_int(&edits, "leaseDurationSeconds", record->duration_s, &arena);
+        r = edit_int(&edits, "leaseDurationSeconds", record->duration_s, &arena);
     if (r == 0)
-        r = add_int(&edits, "leaseTransitions", record->transitions, &arena);
+        r = edit_int(&edits, "leaseTransitions", record->transitions, &arena);
     if (r == 0)
-        r = add_text(&edits, "acquireTime", cor_micro_time_print(record->acquire_us, acquire),
-                     &arena);
+        r = edit_text(&edits, "acquireTime", cor_micro_time_print(record->acquire_us, acquire),
+                      &arena);
     if (r == 0)
-        r = add_text(&edits, "renewTime", cor_micro_time_print(record->renew_us, renew), &arena);
+        r = edit_text(&edits, "renewTime", cor_micro_time_print(record->renew_us, renew), &arena);
     return r < 0 ? r : cor_edits_apply(&edits, old, to);
 }
 
@@ -133,17 +140,17 @@ static int write_labels(const struct cor_lease_name *name, struct cor_str old, s
     size_t room = 1;
     int r;
 
-    /* An escape takes six bytes at most. */
+    /* An escape of a byte takes six bytes at most. */
     for (size_t i = 0; i < name->nlabels; i++)
         room += strlen(name->labels[i].value) * 6 + 2;
     cor_buf_init(&arena, room);
     r = cor_buf_reserve(&arena, room);
     for (size_t i = 0; r == 0 && i < name->nlabels; i++)
-        r = add_text(&edits, name->labels[i].key, cor_strz(name->labels[i].value), &arena);
+        r = edit_text(&edits, name->labels[i].key, cor_strz(name->labels[i].value), &arena);
     return r < 0 ? r : cor_edits_apply(&edits, old, to);
 }
 
-/* metadata of a new Lease, or the old one's with the labels. */
+/* Writes the metadata of a new Lease, or those of the old one with the labels added. */
 static int write_metadata(const struct cor_lease_name *name, struct cor_str old, struct cor_buf *to)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf labels, words;
@@ -185,7 +192,7 @@ int cor_lease_record_write(const struct cor_leader_record *record, const struct 
     cor_buf_init(&spec, LEASE_MAX);
     cor_buf_init(&metadata, LEASE_MAX);
     cor_buf_init(&lease, LEASE_MAX);
-    /* A server's members stand in any order, and edits want them sorted. */
+    /* A server may send members in any order, and edits need them sorted. */
     r = cor_object_canonical(old ? cor_object_json(old) : empty, &base, reterr);
     if (r < 0)
         return r;

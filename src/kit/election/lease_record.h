@@ -1,7 +1,7 @@
-/* What a Lease says of an election, read and written.
+/* Reads and writes the record of an election in a Lease.
  * Thread: any (values). */
-#ifndef COR_CLIENT_LEASE_RECORD_H
-#define COR_CLIENT_LEASE_RECORD_H
+#ifndef COR_KIT_LEASE_RECORD_H
+#define COR_KIT_LEASE_RECORD_H
 
 #include "coracle/client_config.h"
 #include "kit/election/leader_election.h"
@@ -16,12 +16,12 @@ struct cor_lease_name {
     size_t nlabels;                       /* at most COR_LEASE_LABELS_MAX */
 };
 
-/* What is absent is empty or 0. 0, -COR_EINVAL (a member of another type, or no time), -COR_ETOOBIG
- * (a holder beyond COR_LEADER_IDENTITY_MAX). */
+/* Members that are absent are empty or 0 in the record. 0, -COR_EINVAL (a member of another type,
+ * or a time that is none), -COR_ETOOBIG (a holder longer than COR_LEADER_IDENTITY_MAX). */
 int cor_lease_record_read(const struct cor_object *lease, struct cor_leader_record *ret_record);
 
-/* The Lease with this record. `old` NULL: a new one; else it at its resourceVersion, with all that
- * the record does not have. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Makes the Lease with this record: a new one when `old` is NULL, else `old` at its
+ * resourceVersion with everything else that it has. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_lease_record_write(const struct cor_leader_record *record, const struct cor_object *old,
                            const struct cor_lease_name *name, struct cor_object **ret_lease,
                            struct cor_status *reterr);

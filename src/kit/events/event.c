@@ -1,3 +1,12 @@
+/* An Event as JSON, in both of its APIs. Member names and order are those that client-go writes, so
+ * that the bytes can be compared; members that are empty and optional are left out.
+ *
+ *   core/v1               involvedObject, message, count, firstTimestamp, lastTimestamp, source
+ *   events.k8s.io/v1      regarding, related, note, eventTime, series {count, lastObservedTime}
+ *
+ * Every writer appends to a bounded buffer; the first failure (no memory, too large) is kept by the
+ * JSON writer and returned at the end.
+ * Thread: any (values). */
 #include "kit/events/event.h"
 
 #include "base/cleanup.h"
@@ -61,7 +70,7 @@ int cor_event_copy(const struct cor_event *event, struct cor_event *ret_event, c
     return r;
 }
 
-static void member(struct cor_json_writer *w, const char *key, struct cor_str value)
+static void event_member(struct cor_json_writer *w, const char *key, struct cor_str value)
 {
     if (value.n > 0)
         cor_json_member(w, cor_strz(key), value);
@@ -78,13 +87,13 @@ static void write_ref(struct cor_json_writer *w, const char *key, const struct c
 {
     cor_json_key(w, cor_strz(key));
     cor_json_begin_object(w);
-    member(w, "apiVersion", ref->api_version);
-    member(w, "fieldPath", ref->field_path);
-    member(w, "kind", ref->kind);
-    member(w, "name", ref->name);
-    member(w, "namespace", ref->ns);
-    member(w, "resourceVersion", ref->resource_version);
-    member(w, "uid", ref->uid);
+    event_member(w, "apiVersion", ref->api_version);
+    event_member(w, "fieldPath", ref->field_path);
+    event_member(w, "kind", ref->kind);
+    event_member(w, "name", ref->name);
+    event_member(w, "namespace", ref->ns);
+    event_member(w, "resourceVersion", ref->resource_version);
+    event_member(w, "uid", ref->uid);
     cor_json_end_object(w);
 }
 
@@ -103,12 +112,12 @@ static void write_source(struct cor_json_writer *w, const struct cor_event *e)
     cor_json_member(w, COR_STR("reportingInstance"), e->host);
     cor_json_key(w, COR_STR("source"));
     cor_json_begin_object(w);
-    member(w, "component", e->component);
-    member(w, "host", e->host);
+    event_member(w, "component", e->component);
+    event_member(w, "host", e->host);
     cor_json_end_object(w);
 }
 
-/* An int32 in Kubernetes: it stays at the largest. */
+/* The count is an int32 in Kubernetes; a larger one is written as the largest int32. */
 static void write_count(struct cor_json_writer *w, const struct cor_event *e)
 {
     cor_json_key(w, COR_STR("count"));

@@ -1,3 +1,20 @@
+/* Three memories of 4096 entries each (the least recently used entry is dropped first), asked one
+ * after the other:
+ *
+ *   event ──► aggregate_similar(): by source, object, type and reason
+ *     │          ten messages that differ, no more than ten minutes apart: a combined message
+ *     ▼
+ *   count_equal(): by the same and the message, or by the group when the message is combined
+ *     │          the first event gives its name; each further one raises the count
+ *     ▼
+ *   is_spam(): by source and object: a token bucket of 25, one more every five minutes
+ *     ├──► no token: COR_EVENT_SKIP
+ *     └──► sent; with a count above 1 as a patch
+ *
+ * The key of the entry that is looked for is built in `key`, so one buffer serves all three.
+ * When memory runs out, the event is reported as -COR_ENOMEM and what was remembered stays: a later
+ * equal event may then have a count that is higher by one.
+ * Thread: one at a time. */
 #include "kit/events/event_correlator.h"
 
 #include <string.h>
@@ -10,7 +27,7 @@
 #define KEY_MAX  (16u * 1024)
 #define NAME_MAX 320
 
-/* Messages of one reason about one object. */
+/* The messages of one reason about one object. */
 struct group {
     struct cor_lru_link link;
     uint64_t messages[COR_EVENT_SIMILAR_MAX]; /* hashes of those that differ */
@@ -83,13 +100,13 @@ struct cor_event_correlator *cor_event_correlator_free(struct cor_event_correlat
     return cor_free(c);
 }
 
-static int add_key(struct cor_event_correlator *c, struct cor_str part)
+static int key_add(struct cor_event_correlator *c, struct cor_str part)
 {
     return cor_event_add_key(&c->key, &part, 1);
 }
 
-/* Who says it, of which object, of which type: what the three keys begin with. */
-static int set_key(struct cor_event_correlator *c, const struct cor_event *e)
+/* All three keys begin with the reporter, the object and the type of the event. */
+static int key_begin(struct cor_event_correlator *c, const struct cor_event *e)
 {
     const struct cor_event_ref *about = &e->about;
     const struct cor_str parts[] = {e->component, e->host,    about->kind,        about->ns,
@@ -105,9 +122,10 @@ static struct cor_str keep_key(struct cor_event_correlator *c, char *to)
     return cor_str(to, c->key.n);
 }
 
-/* An entry of `size` bytes with the key behind it, added; NULL when out of memory. */
-static struct cor_lru_link *add_entry(struct cor_event_correlator *c, struct cor_lru *lru,
-                                      size_t size, size_t link_at)
+/* Adds an entry of `size` bytes with the key behind it, and returns its link at `link_at`. NULL
+ * when out of memory. */
+static struct cor_lru_link *memory_add(struct cor_event_correlator *c, struct cor_lru *lru,
+                                       size_t size, size_t link_at)
 {
     char *entry = cor_calloc(1, size + c->key.n);
     struct cor_lru_link *link;
@@ -122,8 +140,8 @@ static struct cor_lru_link *add_entry(struct cor_event_correlator *c, struct cor
     return NULL;
 }
 
-/* Remembers the message; true when the group has so many that they are to be combined. The newest
- * is then forgotten again: the next that differs from the others is combined, too. */
+/* Remembers the message. True when the group has so many different messages that this one is to be
+ * combined; the message is then not remembered, so that the next different one is combined, too. */
 static bool is_one_of_many(struct group *g, struct cor_str message, uint64_t now_ms)
 {
     uint64_t hash = cor_str_hash(message);
@@ -142,20 +160,20 @@ static bool is_one_of_many(struct group *g, struct cor_str message, uint64_t now
     return true;
 }
 
-/* 1: combined, and the key is the group's. */
-static int aggregate(struct cor_event_correlator *c, struct cor_event *e, uint64_t now_ms)
+/* 0: the event keeps its message. 1: its message is combined, and the key is that of the group. */
+static int aggregate_similar(struct cor_event_correlator *c, struct cor_event *e, uint64_t now_ms)
 {
     struct cor_lru_link *link;
     struct cor_str message = e->message;
-    int r = set_key(c, e);
+    int r = key_begin(c, e);
 
     if (r == 0)
-        r = add_key(c, e->reason);
+        r = key_add(c, e->reason);
     if (r < 0)
         return r;
     link = cor_lru_use(&c->groups, cor_buf_str(&c->key));
     if (!link)
-        link = add_entry(c, &c->groups, offsetof(struct group, key), offsetof(struct group, link));
+        link = memory_add(c, &c->groups, offsetof(struct group, key), offsetof(struct group, link));
     if (!link)
         return -COR_ENOMEM;
     if (!is_one_of_many(COR_CONTAINER_OF(link, struct group, link), message, now_ms))
@@ -170,15 +188,16 @@ static int aggregate(struct cor_event_correlator *c, struct cor_event *e, uint64
     return r < 0 ? r : 1;
 }
 
-/* Under the key that is set: the first gives its name to those that follow. */
-static int observe(struct cor_event_correlator *c, struct cor_event *e)
+/* Counts the events under the key that is set. The first gives its name and its time to the Event;
+ * the ones that follow get that name and the count. */
+static int count_equal(struct cor_event_correlator *c, struct cor_event *e)
 {
     struct cor_lru_link *link = cor_lru_use(&c->observations, cor_buf_str(&c->key));
     struct observation *o;
 
     if (!link)
-        link = add_entry(c, &c->observations, offsetof(struct observation, key),
-                         offsetof(struct observation, link));
+        link = memory_add(c, &c->observations, offsetof(struct observation, key),
+                          offsetof(struct observation, link));
     if (!link)
         return -COR_ENOMEM;
     o = COR_CONTAINER_OF(link, struct observation, link);
@@ -199,14 +218,14 @@ static int is_spam(struct cor_event_correlator *c, const struct cor_event *e, ui
 {
     struct cor_lru_link *link;
     struct bucket *b;
-    int r = set_key(c, e);
+    int r = key_begin(c, e);
 
     if (r < 0)
         return r;
     link = cor_lru_use(&c->buckets, cor_buf_str(&c->key));
     if (!link) {
         link =
-            add_entry(c, &c->buckets, offsetof(struct bucket, key), offsetof(struct bucket, link));
+            memory_add(c, &c->buckets, offsetof(struct bucket, key), offsetof(struct bucket, link));
         if (!link)
             return -COR_ENOMEM;
         b = COR_CONTAINER_OF(link, struct bucket, link);
@@ -221,14 +240,14 @@ int cor_event_correlate(struct cor_event_correlator *c, const struct cor_event *
                         uint64_t now_ms, struct cor_event *ret_event)
 {
     struct cor_event e = *event;
-    int r = aggregate(c, &e, now_ms);
+    int r = aggregate_similar(c, &e, now_ms);
 
     if (r == 0)
-        r = add_key(c, e.about.field_path);
+        r = key_add(c, e.about.field_path);
     if (r == 0)
-        r = add_key(c, e.message);
+        r = key_add(c, e.message);
     if (r >= 0)
-        r = observe(c, &e);
+        r = count_equal(c, &e);
     if (r == 0)
         r = is_spam(c, event, now_ms);
     if (r == 0)

@@ -1,9 +1,10 @@
-/* Keeps a busy program from flooding a server with events, as client-go's EventCorrelator: equal
- * events become one with a count, ten different messages of one reason in ten minutes become one
- * that stands for all, and an object that makes too many is not reported for a while.
+/* Keeps a busy program from flooding a server with events, as client-go's EventCorrelator does:
+ * equal events become one Event with a count; when ten different messages of one reason have come,
+ * no more than ten minutes apart, the next ones become one combined Event; and for an object with
+ * too many events, further events are skipped for a while.
  * Thread: one at a time.  Owner: the recorder. */
-#ifndef COR_CLIENT_EVENT_CORRELATOR_H
-#define COR_CLIENT_EVENT_CORRELATOR_H
+#ifndef COR_KIT_EVENT_CORRELATOR_H
+#define COR_KIT_EVENT_CORRELATOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,10 +30,10 @@ COR_DEFINE_CLEANUP(struct cor_event_correlator, cor_event_correlator_free)
 /* Returned for an event that is not to be sent. */
 #define COR_EVENT_SKIP 1
 
-/* What to send for a new event (its name, times and count are set): itself, or with the name, count
- * and message of the one that stands for it; a count above 1 means that the server has it already.
- * What it returns is borrowed from `event` and from the correlator until the next call. 0,
- * COR_EVENT_SKIP, -COR_ENOMEM. */
+/* Decides what to send for a new event, whose name, times and count are set: the event itself, or
+ * the event with the name, count and message of the Event that the server has for it. A count above
+ * 1 means that the server has that Event already. The result borrows strings from `event`, and from
+ * the correlator until the next call. 0, COR_EVENT_SKIP, -COR_ENOMEM. */
 int cor_event_correlate(struct cor_event_correlator *c, const struct cor_event *event,
                         uint64_t now_ms, struct cor_event *ret_event);
 

@@ -1,5 +1,24 @@
+/* Queue on one side, one event at a time on the other:
+ *
+ *   any thread: cor_event_record() ──► queue (bounded, under the lock) ──► on_ready
+ *
+ *   recorder's thread: step ──► IDLE: take the next event ──► correlator or series decides
+ *                                 │                               ├──► skip: the next one
+ *                                 │                               └──► event_send(): SENDING
+ *                                 └──► none, and series: counts that are due
+ *   answered ──► success, or a final error: event_finish(), IDLE, the next one
+ *            ├─► no answer: WAITING for about 10 s, and again, COR_EVENT_TRIES_MAX times in all
+ *            └─► a patch whose Event does not exist (404): a create instead
+ *
+ * What fails: a full queue refuses the event (-COR_EBUSY); an event that was given up is reported
+ * to on_given_up; a count that could not be written stays for the next round. After shutdown a
+ * waiting event is given up, and each queued event is tried once.
+ *
+ * Lock: `lock` guards the queue, the sequence of names, the random numbers and is_shut. It is a
+ * leaf: nothing is called while it is held. */
 #include "kit/events/event_recorder.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +46,7 @@ struct cor_event_recorder {
     struct cor_lock lock; /* of the queue; a leaf */
     struct cor_dlist queue;
     size_t n;
-    uint64_t seq; /* of names; it and the random numbers are under the lock, too */
+    uint64_t seq; /* of names; under the lock, as are the random numbers */
     bool is_shut;
 
     /* The event under way, on the recorder's thread. */
@@ -42,7 +61,7 @@ struct cor_event_recorder {
     uint64_t retry_ms;
 };
 
-static char *copy(struct cor_str text)
+static char *copy_text(struct cor_str text)
 {
     return cor_strndup(text.n ? text.p : "", text.n);
 }
@@ -53,6 +72,7 @@ int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
     COR_CLEANUP(cor_event_recorder_freep)
     struct cor_event_recorder *rec = cor_calloc(1, sizeof(*rec));
 
+    assert(opts->send && opts->wake_at);
     if (!rec)
         return -COR_ENOMEM;
     cor_lock_init(&rec->lock, COR_LOCK_EVENT_RECORDER);
@@ -64,9 +84,9 @@ int cor_event_recorder_new(const struct cor_event_recorder_opts *opts,
     cor_rand_init(&rec->rand);
     if (!rec->opts.rand)
         rec->opts.rand = &rec->rand;
-    rec->component = copy(opts->component);
-    rec->host = copy(opts->host);
-    rec->instance = copy(opts->instance);
+    rec->component = copy_text(opts->component);
+    rec->host = copy_text(opts->host);
+    rec->instance = copy_text(opts->instance);
     if (!rec->component || !rec->host || !rec->instance ||
         cor_event_correlator_new(&rec->correlator) < 0)
         return -COR_ENOMEM;
@@ -103,8 +123,9 @@ struct cor_event_recorder *cor_event_recorder_free(struct cor_event_recorder *re
     return cor_free(rec);
 }
 
-/* The object's name and the time, which must not be the same twice; a name that no Event may have
- * is left out. */
+/* Makes the name of an Event of the object's name and the time, in which a sequence number makes
+ * names differ that are made in the same millisecond. When the object's name is not allowed in the
+ * name of an Event, a random number takes its place. */
 static struct cor_str make_name(struct cor_event_recorder *rec, struct cor_str object,
                                 int64_t wall_ms, char to[NAME_MAX])
 {
@@ -118,7 +139,7 @@ static struct cor_str make_name(struct cor_event_recorder *rec, struct cor_str o
     return cor_str(to, (size_t)n);
 }
 
-static int enqueue_locked(struct cor_event_recorder *rec, const struct cor_event *event)
+static int queue_add_locked(struct cor_event_recorder *rec, const struct cor_event *event)
 {
     struct cor_event named = *event;
     char name[NAME_MAX];
@@ -141,19 +162,19 @@ static int enqueue_locked(struct cor_event_recorder *rec, const struct cor_event
     return 0;
 }
 
-static int enqueue(struct cor_event_recorder *rec, const struct cor_event *event)
+static int queue_add(struct cor_event_recorder *rec, const struct cor_event *event)
 {
     int r;
 
     cor_lock_acquire(&rec->lock);
-    r = enqueue_locked(rec, event);
+    r = queue_add_locked(rec, event);
     cor_lock_release(&rec->lock);
     if (r == 0 && rec->opts.on_ready)
         rec->opts.on_ready(rec->opts.arg);
     return r;
 }
 
-static struct cor_str cut(const char *text, size_t max)
+static struct cor_str cut_text(const char *text, size_t max)
 {
     return cor_str(text, strnlen(text, max));
 }
@@ -162,29 +183,31 @@ int cor_event_record(struct cor_event_recorder *rec, const struct cor_event_told
 {
     struct cor_event event = {
         .type = told->type == COR_EVENT_WARNING ? COR_STR("Warning") : COR_STR("Normal"),
-        .reason = cut(told->reason, COR_EVENT_REASON_MAX),
-        .message = cut(told->message, COR_EVENT_MESSAGE_MAX),
-        .action = cut(told->action ? told->action : told->reason, COR_EVENT_ACTION_MAX),
+        .reason = cut_text(told->reason, COR_EVENT_REASON_MAX),
+        .message = cut_text(told->message, COR_EVENT_MESSAGE_MAX),
+        .action = cut_text(told->action ? told->action : told->reason, COR_EVENT_ACTION_MAX),
         .component = cor_strz(rec->component),
         .host = cor_strz(rec->host),
         .count = 1,
     };
     int r = cor_event_ref_to(told->about, &event.about);
 
+    assert(told->reason && told->message);
     if (r < 0)
         return r;
     if (told->related)
         (void)cor_event_ref_to(told->related, &event.related);
     event.first_ms = event.last_ms = cor_clock_wall_ms(rec->opts.clock);
-    return enqueue(rec, &event);
+    return queue_add(rec, &event);
 }
 
 void cor_event_recorder_fall_back(struct cor_event_recorder *rec)
 {
+    assert(rec->state == IDLE && !rec->current);
     rec->series = cor_event_series_free(rec->series);
 }
 
-static void finish(struct cor_event_recorder *rec, int r)
+static void event_finish(struct cor_event_recorder *rec, int r)
 {
     const struct cor_event *told = rec->current ? &rec->current->event : &rec->event;
 
@@ -206,7 +229,7 @@ static int write_body(struct cor_event_recorder *rec)
                          : cor_event_write(&rec->event, &rec->body);
 }
 
-static void send(struct cor_event_recorder *rec)
+static void event_send(struct cor_event_recorder *rec)
 {
     struct cor_event_request request = {.is_series = rec->series != NULL,
                                         .is_patch = rec->is_patch,
@@ -215,7 +238,7 @@ static void send(struct cor_event_recorder *rec)
     int r = write_body(rec);
 
     if (r < 0) {
-        finish(rec, r);
+        event_finish(rec, r);
         return;
     }
     request.body = cor_buf_str(&rec->body);
@@ -223,7 +246,7 @@ static void send(struct cor_event_recorder *rec)
     rec->opts.send(rec->opts.arg, &request);
 }
 
-static bool take_next(struct cor_event_recorder *rec)
+static bool queue_take(struct cor_event_recorder *rec)
 {
     struct cor_dlist *link;
 
@@ -246,21 +269,21 @@ static int correlate(struct cor_event_recorder *rec)
     return cor_event_series_add(rec->series, &event, now_ms, &rec->event);
 }
 
-static void send_first(struct cor_event_recorder *rec)
+static void event_send_first(struct cor_event_recorder *rec)
 {
     rec->tries = 0;
     rec->is_patch = rec->event.count > 1;
-    send(rec);
+    event_send(rec);
 }
 
-static void begin(struct cor_event_recorder *rec)
+static void event_begin(struct cor_event_recorder *rec)
 {
     int r = correlate(rec);
 
     if (r == 0)
-        send_first(rec);
+        event_send_first(rec);
     else
-        finish(rec, r < 0 ? r : 0);
+        event_finish(rec, r < 0 ? r : 0);
 }
 
 static bool is_shut(struct cor_event_recorder *rec)
@@ -273,14 +296,14 @@ static bool is_shut(struct cor_event_recorder *rec)
     return shut;
 }
 
-/* Counts are written when no event waits. */
+/* Writes the counts of series that are due; only when no event waits. */
 static void write_counts(struct cor_event_recorder *rec)
 {
     uint64_t now_ms = cor_clock_mono_ms(rec->opts.clock);
     uint64_t due_ms;
 
     while (rec->state == IDLE && cor_event_series_take_due(rec->series, now_ms, &rec->event))
-        send_first(rec);
+        event_send_first(rec);
     due_ms = cor_event_series_due_ms(rec->series);
     if (rec->state == IDLE && due_ms != UINT64_MAX)
         rec->opts.wake_at(rec->opts.arg, due_ms);
@@ -289,18 +312,20 @@ static void write_counts(struct cor_event_recorder *rec)
 void cor_event_recorder_step(struct cor_event_recorder *rec)
 {
     if (rec->state == WAITING && is_shut(rec))
-        finish(rec, -COR_ECANCELED);
+        event_finish(rec, -COR_ECANCELED);
     else if (rec->state == WAITING && cor_clock_mono_ms(rec->opts.clock) >= rec->retry_ms)
-        send(rec);
+        event_send(rec);
     else if (rec->state == WAITING)
         rec->opts.wake_at(rec->opts.arg, rec->retry_ms);
-    while (rec->state == IDLE && take_next(rec))
-        begin(rec);
+    while (rec->state == IDLE && queue_take(rec))
+        event_begin(rec);
     if (rec->state == IDLE && rec->series && !is_shut(rec))
         write_counts(rec);
 }
 
-/* The first wait is drawn, or a quarter of each, so that many programs do not come back at once. */
+/* Many programs that lost the same server must not return at once. So the first wait of an event of
+ * core/v1 is a random share of 10 s, and each wait of a series is longer by a random quarter at
+ * most. */
 static void wait_for_retry(struct cor_event_recorder *rec)
 {
     double share = 1;
@@ -324,10 +349,10 @@ void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_
         return;
     if (r == -COR_ENOTFOUND && rec->is_patch) {
         rec->is_patch = false;
-        send(rec);
+        event_send(rec);
         return;
     }
-    /* One that was not there a moment ago. */
+    /* A patch did not find the Event, and now a create finds one: it is patched again. */
     if (r == -COR_EEXIST && rec->series && rec->event.count > 1)
         is_final = false;
     if (r < 0 && !is_final && !rec->current) {
@@ -341,7 +366,7 @@ void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_
         wait_for_retry(rec);
         return;
     }
-    finish(rec, r);
+    event_finish(rec, r);
     cor_event_recorder_step(rec);
 }
 

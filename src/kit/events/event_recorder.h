@@ -1,13 +1,14 @@
 /* Records events about objects: client-go's EventRecorder, with its queue, correlator and retries,
- * without I/O. Recording never waits; whoever runs the recorder sends one request at a time. They
- * are events of core/v1, or of events.k8s.io/v1 with series: client-go's tools/events.
+ * without I/O. Recording never waits; whoever runs the recorder sends one request at a time
+ * (event_sender.h does). The events are of core/v1, or of events.k8s.io/v1 with series, as in
+ * client-go's tools/events.
  *
- * A server that cannot be reached is tried again, twelve times in all, ten seconds apart; what a
- * server refuses is given up.
+ * When a server cannot be reached, an event is tried twelve times in all, ten seconds apart; an
+ * event that a server refuses is given up.
  * Thread: cor_event_record() and shutdown from any; the rest, and all callbacks but on_ready, on
  * one thread at a time, the recorder's.  Owner: whoever made it. */
-#ifndef COR_CLIENT_EVENT_RECORDER_H
-#define COR_CLIENT_EVENT_RECORDER_H
+#ifndef COR_KIT_EVENT_RECORDER_H
+#define COR_KIT_EVENT_RECORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,13 +33,13 @@ struct cor_event_request {
 };
 
 struct cor_event_recorder_opts {
-    struct cor_str component, host; /* who says so; copied */
+    struct cor_str component, host; /* who reports the events; copied */
     bool series;                    /* events.k8s.io/v1 */
-    struct cor_str instance;        /* who says so in a series, in place of the host; copied */
+    struct cor_str instance;        /* who reports a series, in place of the host; copied */
     const struct cor_clock *clock;  /* NULL: the machine's */
     struct cor_rand *rand;          /* NULL: the kernel's; must stay valid */
-    /* Sends it; what it is given is borrowed for the call. Answered by
-     * cor_event_recorder_answered(), not before it returns. */
+    /* Sends a request, which is borrowed for the call. The answer goes to
+     * cor_event_recorder_answered(), after `send` has returned. */
     void (*send)(void *arg, const struct cor_event_request *request);
     /* Call step at this time of the clock, or later. */
     void (*wake_at)(void *arg, uint64_t at_ms);
@@ -69,18 +70,18 @@ struct cor_event_told {
  * -COR_EBUSY (COR_EVENT_QUEUE_MAX wait), -COR_ECANCELED (after shutdown), -COR_ENOMEM. */
 int cor_event_record(struct cor_event_recorder *rec, const struct cor_event_told *told);
 
-/* The server has no events.k8s.io/v1: all are told as core/v1, without action and related object.
- * Before the first step. */
+/* The server does not serve events.k8s.io/v1: all events are sent as core/v1, without action and
+ * related object. Before the first step. */
 void cor_event_recorder_fall_back(struct cor_event_recorder *rec);
 
-/* Sends what is due. */
+/* Sends the next event, if none is under way and one is due. */
 void cor_event_recorder_step(struct cor_event_recorder *rec);
 
-/* The answer to send: 0, or an error; `is_final`: another try would end the same, as when the
- * server has refused by a Status. */
+/* The answer to `send`: 0, or an error. `is_final`: another try would end the same way, as when the
+ * server has refused the event by a Status. */
 void cor_event_recorder_answered(struct cor_event_recorder *rec, int r, bool is_final);
 
-/* Nothing is taken any more; what is queued is tried once each. */
+/* No event is accepted any more; each queued one is tried once. Any thread. */
 void cor_event_recorder_shutdown(struct cor_event_recorder *rec);
 
 /* Is nothing queued, sent or waiting for its next try? Series that are counted do not matter. */

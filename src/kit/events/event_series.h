@@ -1,12 +1,13 @@
-/* Events that repeat, as client-go's tools/events: the first is created, the second makes it a
- * series of two, and those that follow are only counted here. The count is written every half hour,
- * and once more when the series has been silent for six minutes; then it is forgotten.
+/* Events that repeat, as in client-go's tools/events: the first is created, the second makes it a
+ * series of two, and the ones that follow are only counted here. The count is written every half
+ * hour, and a last time when the series has had no event for six minutes; then the series is
+ * forgotten.
  *
- * At most COR_EVENT_SERIES_MAX are remembered: of one too many the one that was silent for longest
- * is forgotten, without its last count.
+ * At most COR_EVENT_SERIES_MAX series are remembered. When another one comes, the series that has
+ * had no event for the longest time is forgotten without its last count.
  * Thread: one at a time.  Owner: the recorder. */
-#ifndef COR_CLIENT_EVENT_SERIES_H
-#define COR_CLIENT_EVENT_SERIES_H
+#ifndef COR_KIT_EVENT_SERIES_H
+#define COR_KIT_EVENT_SERIES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,22 +29,24 @@ int cor_event_series_new(struct cor_event_series **ret_series);
 struct cor_event_series *cor_event_series_free(struct cor_event_series *s);
 COR_DEFINE_CLEANUP(struct cor_event_series, cor_event_series_free)
 
-/* What to send for a new event (its name and times are set, its count is 1): itself, or as a
- * count of 2 the one that it repeats, which the server has. It is borrowed until the next call. 0,
- * COR_EVENT_SKIP (it is counted), -COR_ENOMEM, -COR_ETOOBIG. */
+/* Decides what to send for a new event, whose name and times are set and whose count is 1: the
+ * event itself, or, with a count of 2, the event that it repeats and that the server has. The
+ * result is borrowed until the next call. 0, COR_EVENT_SKIP (the event was only counted),
+ * -COR_ENOMEM, -COR_ETOOBIG. */
 int cor_event_series_add(struct cor_event_series *s, const struct cor_event *event, uint64_t now_ms,
                          struct cor_event *ret_event);
 
-/* Is there a series whose count is to be written now? It is borrowed until
- * cor_event_series_written(), which must come before any other call. What was silent is forgotten.
- */
+/* Is there a series whose count is to be written now? The result is borrowed until
+ * cor_event_series_written(), which must be the next call. Series of one event that have been
+ * silent are forgotten. */
 bool cor_event_series_take_due(struct cor_event_series *s, uint64_t now_ms,
                                struct cor_event *ret_event);
 
-/* Of the one that was due; false: it could not be written, and is due again next time. */
+/* Ends the write of the series that was due. `is_done` false: it could not be written, and is due
+ * again in the next round. */
 void cor_event_series_written(struct cor_event_series *s, bool is_done);
 
-/* When to look for what is due; UINT64_MAX: nothing is remembered. */
+/* When to call cor_event_series_take_due() next; UINT64_MAX: no series is remembered. */
 uint64_t cor_event_series_due_ms(const struct cor_event_series *s);
 
 #endif

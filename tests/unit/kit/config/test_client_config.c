@@ -27,6 +27,9 @@ TEST(client_config, a_pod_knows_its_server_and_its_account)
     unsetenv("KUBERNETES_SERVICE_HOST");
     unsetenv("POD_NAMESPACE");
     assert_int_equal(cor_client_config_in_cluster(dir, &c, &st), -COR_ENOTFOUND);
+    assert_string_equal(cor_status_message(&st),
+                        "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and "
+                        "KUBERNETES_SERVICE_PORT must be defined");
     setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
     setenv("KUBERNETES_SERVICE_PORT", "443", 1);
     assert_int_equal(cor_client_config_in_cluster(dir, &c, &st), -COR_ENOTFOUND);
