@@ -1,3 +1,5 @@
+/* The command line: finds the command by its one or two words, reads its flags and runs it; prints
+ * help. A wrong word is answered with the nearest known one, and with exit status 2. */
 #include "command.h"
 
 #include <stdio.h>
@@ -25,8 +27,9 @@ static bool is_group(const struct command_table *table, const char *word)
 }
 
 /* Takes one or two words. `ret_group` is the group that the first word names, if it names one. */
-static const struct command *find(const struct command_table *table, const char *const *words,
-                                  size_t nwords, const char **ret_group, size_t *ret_used)
+static const struct command *command_find(const struct command_table *table,
+                                          const char *const *words, size_t nwords,
+                                          const char **ret_group, size_t *ret_used)
 {
     const char *name;
 
@@ -44,7 +47,8 @@ static const struct command *find(const struct command_table *table, const char 
 
 /* The names that could have been meant: the group's commands, or the commands without a group and
  * the groups. */
-static const char *nearest(const struct command_table *table, const char *group, const char *word)
+static const char *command_nearest(const struct command_table *table, const char *group,
+                                   const char *word)
 {
     const char *words[WORDS_MAX];
     size_t n = 0;
@@ -62,7 +66,7 @@ static const char *nearest(const struct command_table *table, const char *group,
 
 static int unknown_command(const struct command_table *table, const char *group, const char *word)
 {
-    const char *near = word ? nearest(table, group, word) : NULL;
+    const char *near = word ? command_nearest(table, group, word) : NULL;
     const char *space = group ? " " : "";
 
     group = group ? group : "";
@@ -130,7 +134,7 @@ int command_help(const struct command_table *table, const char *const *words, si
     int r;
 
     cor_buf_init(&out, HELP_BYTES_MAX);
-    c = find(table, words, nwords, &group, &used);
+    c = command_find(table, words, nwords, &group, &used);
     if (!c && nwords > (group ? 1 : 0))
         return unknown_command(table, group, words[group ? 1 : 0]);
     r = c ? add_full_help(c, &out) : add_list(table, group, &out);
@@ -166,8 +170,8 @@ static int check_nargs(const struct command *c, size_t nargs, const char *const 
     return 0;
 }
 
-static int run(const struct command_table *table, const struct command *c, int argc,
-               char *const *argv)
+static int command_run(const struct command_table *table, const struct command *c, int argc,
+                       char *const *argv)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf message;
     COR_CLEANUP(cor_freep) void *opts = NULL;
@@ -193,7 +197,7 @@ static int run(const struct command_table *table, const struct command *c, int a
     return c->run(opts, args, nargs);
 }
 
-static int early_flag(const char *flag)
+static int refuse_early_flag(const char *flag)
 {
     fprintf(stderr,
             "coracle: %s: flags stand after their command, as in `coracle serve --port 0`\n", flag);
@@ -220,13 +224,13 @@ int command_main(const struct command_table *table, int argc, char *const *argv)
         (strcmp(words[nwords], "-h") == 0 || strcmp(words[nwords], "--help") == 0))
         return command_help(table, words, nwords);
     if (argc == 1 && strcmp(words[0], "--version") == 0) {
-        c = find(table, &version_word, 1, &group, &used);
-        return run(table, c, 0, argv + 1);
+        c = command_find(table, &version_word, 1, &group, &used);
+        return command_run(table, c, 0, argv + 1);
     }
     if (argc > 0 && nwords == 0)
-        return early_flag(words[0]);
-    c = find(table, words, nwords, &group, &used);
+        return refuse_early_flag(words[0]);
+    c = command_find(table, words, nwords, &group, &used);
     if (!c)
         return unknown_command(table, group, nwords >= used ? words[used - 1] : NULL);
-    return run(table, c, argc - (int)used, argv + used);
+    return command_run(table, c, argc - (int)used, argv + used);
 }

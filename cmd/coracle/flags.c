@@ -1,3 +1,6 @@
+/* Flags by a table: each row says where the value goes in the command's options. Values are checked
+ * before the command runs; a wrong one is reported with its flag and what was expected. A new flag
+ * of a command is a row of its table and a member of its options. */
 #include "flags.h"
 
 #include <assert.h>

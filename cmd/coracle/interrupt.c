@@ -1,3 +1,5 @@
+/* Signals as mails: a thread waits for SIGINT, SIGTERM and SIGHUP, and posts a mail to the loop, so
+ * that no handler runs in the middle of other code. */
 #include "interrupt.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+/* main(): the table of all commands. A new command is a row of `rows`. */
 #include <signal.h>
 #include <stdio.h>
 

@@ -1,3 +1,5 @@
+/* Reports readiness to who started the server: a line on a descriptor, and systemd's socket; and
+ * ends with the parent process if that is wanted. */
 #include "notify.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* Prints JSON with indentation, for people who read a terminal. */
 #include "pretty.h"
 
 static void new_line(FILE *out, size_t depth)

@@ -1,3 +1,10 @@
+/* `coracle serve`: flags, the log, and the life of one server.
+ *
+ *   open the instance ──► say that it is ready ──► run until SIGINT or SIGTERM ──► close, with
+ *   DRAIN_MS for requests that are under way
+ *
+ * SIGHUP reads the encryption file again. A start that fails prints the reason and a hint, and ends
+ * with status 1. */
 #include "serve.h"
 
 #include <stdio.h>
@@ -13,7 +20,7 @@
 #include "notify.h"
 #include "server/instance/instance.h"
 
-/* What a client on a slow line may need to finish. */
+/* How long requests under way may take after the end was asked for. */
 #define DRAIN_MS      10000
 #define VERBOSE_DEBUG 4
 #define NO_FD         UINT64_MAX
@@ -136,30 +143,30 @@ static void say_ready(const struct serve_opts *o, const struct cor_instance *in,
     notify_manager("READY=1");
 }
 
-static void on_interrupt(void *arg)
+static void serve_on_interrupt(void *arg)
 {
     cor_instance_stop(arg);
 }
 
-static void on_hangup(void *arg)
+static void serve_on_hangup(void *arg)
 {
     cor_instance_reload(arg);
 }
 
-static int report(const struct cor_status *st)
+static int serve_report(const struct cor_status *st)
 {
     fprintf(stderr, "coracle serve: %s%s\n", cor_status_message(st), command_hint(st->err));
     return st->err == -COR_EINVAL ? EXIT_USAGE : EXIT_FAILED;
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_serve(const void *opts, const char *const *args, size_t nargs)
 {
     const struct serve_opts *o = opts;
     struct cor_instance_opts instance_opts = o->instance;
     uint64_t began_us = cor_clock_mono_us(cor_clock_real());
     struct cor_instance *in;
     struct cor_status st;
-    struct interrupt interrupt = {.on_hangup = on_hangup};
+    struct interrupt interrupt = {.on_hangup = serve_on_hangup};
 
     (void)args, (void)nargs;
     cor_status_init(&st);
@@ -170,15 +177,15 @@ static int run(const void *opts, const char *const *args, size_t nargs)
     install_log(o);
     interrupt_block(&interrupt);
     if (cor_instance_open(&instance_opts, &in, &st) < 0) {
-        int status = report(&st);
+        int status = serve_report(&st);
 
         cor_status_deinit(&st);
         return status;
     }
-    if (interrupt_start(&interrupt, cor_instance_home(in), on_interrupt, in) < 0) {
+    if (interrupt_start(&interrupt, cor_instance_home(in), serve_on_interrupt, in) < 0) {
         (void)cor_status_set(&st, -COR_EIO, "there is no thread to wait for signals");
         cor_instance_close(in, 0);
-        return report(&st);
+        return serve_report(&st);
     }
     say_ready(o, in, cor_clock_mono_us(cor_clock_real()) - began_us);
     cor_instance_run(in);
@@ -207,5 +214,5 @@ const struct command serve = {
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_serve,
 };

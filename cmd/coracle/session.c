@@ -1,3 +1,6 @@
+/* What all `coracle store` commands share: opens the engine of the flags (read-only where that is
+ * enough), the encryption file and a loop; runs the loop until an operation is done; prints
+ * failures; closes all in reverse. */
 #include "session.h"
 
 #include <errno.h>

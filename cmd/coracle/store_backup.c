@@ -1,3 +1,5 @@
+/* `coracle store backup`: copies the store at one revision into a new file, also beside a running
+ * server. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -39,7 +41,7 @@ static int backup_store(struct session *s, const char *to)
     return session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_backup(const void *opts, const char *const *args, size_t nargs)
 {
     const struct backup_opts *o = opts;
     struct session s;
@@ -75,5 +77,5 @@ const struct command store_backup = {
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_backup,
 };

@@ -1,3 +1,5 @@
+/* `coracle store check`: reads all of the store and reports what is not consistent. Status 1 when
+ * there are findings. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -56,7 +58,7 @@ static int check_store(struct check *c)
     return r < 0 ? session_report(s) : session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_check(const void *opts, const char *const *args, size_t nargs)
 {
     struct check c;
     int status;
@@ -88,5 +90,5 @@ const struct command store_check = {
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_check,
 };

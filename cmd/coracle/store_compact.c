@@ -1,3 +1,6 @@
+/* `coracle store compact`: reads the current revision, compacts up to the given or the current one,
+ * and records that revision for the servers on the same store. A step that fails ends the command.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -34,8 +37,8 @@ static void on_recorded(struct cor_engine_req *req)
     COR_CONTAINER_OF(req, struct compaction, record.req)->session.done = true;
 }
 
-/* Waits for a request that was handed in; takes its message when it failed. */
-static int finish(struct compaction *c, struct cor_engine_req *req)
+/* Waits for the end of a request, and keeps its message when it failed. */
+static int compaction_wait(struct compaction *c, struct cor_engine_req *req)
 {
     int r;
 
@@ -52,20 +55,20 @@ static int read_status(struct compaction *c)
     c->status = (struct cor_engine_status_req){.ret_rev = 0};
     cor_engine_req_init(&c->status.req, c->session.loop, on_status);
     cor_engine_status(c->session.engine, &c->status);
-    return finish(c, &c->status.req);
+    return compaction_wait(c, &c->status.req);
 }
 
-static int compact(struct compaction *c, cor_rev rev)
+static int compact_engine(struct compaction *c, cor_rev rev)
 {
     c->compact = (struct cor_compact_req){.rev = rev};
     cor_engine_req_init(&c->compact.req, c->session.loop, on_compacted);
     cor_engine_compact(c->session.engine, &c->compact);
-    return finish(c, &c->compact.req);
+    return compaction_wait(c, &c->compact.req);
 }
 
 /* Takes a revision, so that a list after the compaction has another one than the lists that
  * expired. */
-static int record(struct compaction *c, cor_rev rev)
+static int compaction_record(struct compaction *c, cor_rev rev)
 {
     cor_rev expected = 0;
     char digits[24];
@@ -94,10 +97,10 @@ static int compact_to(struct compaction *c, cor_rev rev)
 
     if (r == 0) {
         rev = rev ? rev : c->status.ret_rev;
-        r = compact(c, rev);
+        r = compact_engine(c, rev);
     }
     if (r == 0 && rev > c->status.ret_compact_rev)
-        r = record(c, rev);
+        r = compaction_record(c, rev);
     return r < 0 ? r : read_status(c);
 }
 
@@ -119,7 +122,7 @@ static int compact_store(struct compaction *c, cor_rev rev)
     return session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_compact(const void *opts, const char *const *args, size_t nargs)
 {
     const struct compact_opts *o = opts;
     struct compaction c;
@@ -157,5 +160,5 @@ const struct command store_compact = {
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_compact,
 };

@@ -1,3 +1,4 @@
+/* `coracle store delete`: removes one object, with uid and resourceVersion as preconditions. */
 #include <stdio.h>
 
 #include "session.h"
@@ -46,7 +47,7 @@ static int delete_object(struct session *s, const struct delete_opts *o, const c
     return session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_delete(const void *opts, const char *const *args, size_t nargs)
 {
     struct session s;
     int status;
@@ -88,5 +89,5 @@ const struct command store_delete = {
     .args_max = 1,
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_delete,
 };

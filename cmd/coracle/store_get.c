@@ -1,3 +1,4 @@
+/* `coracle store get`: prints one object as it is served. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static int get_object(struct session *s, const char *key_arg)
     return session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_get(const void *opts, const char *const *args, size_t nargs)
 {
     struct session s;
     int status;
@@ -69,5 +70,5 @@ const struct command store_get = {
     .args_max = 1,
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_get,
 };

@@ -1,3 +1,5 @@
+/* The keys that people type: "pods/default/a", "apps/deployments/default/b", or a short name. Turns
+ * them into keys of the store, and keys of the store into resource, namespace and name. */
 #include "store_key.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* `coracle store list`: prints objects page by page, as a table or as a JSON list; the next page is
+ * asked for when the one before is printed. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -146,7 +148,7 @@ static int list_objects(struct list *l, const char *key_arg)
     return status == EXIT_OK ? session_finish_output(s) : status;
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_list(const void *opts, const char *const *args, size_t nargs)
 {
     struct list l = {.opts = opts};
     int status;
@@ -204,5 +206,5 @@ const struct command store_list = {
     .args_max = 1,
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_list,
 };

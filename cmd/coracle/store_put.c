@@ -1,3 +1,5 @@
+/* `coracle store put`: creates an object or replaces it, from a file or standard input. The input
+ * is read and checked before the store is opened, so that nobody waits for the store meanwhile. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +30,7 @@ static enum cor_storage_op operation(const struct put *put)
     return put->opts->create_only ? COR_STORAGE_OP_CREATE : COR_STORAGE_OP_UPDATE;
 }
 
-static void on_done(void *arg, const struct cor_store_reply *reply)
+static void put_on_done(void *arg, const struct cor_store_reply *reply)
 {
     struct put *put = arg;
     const char *what = "updated";
@@ -47,7 +49,7 @@ static void on_done(void *arg, const struct cor_store_reply *reply)
            (unsigned long long)reply->object->rev);
 }
 
-static void step(void *arg, struct cor_store_change *change, struct cor_object *current)
+static void put_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct put *put = arg;
 
@@ -92,20 +94,20 @@ static int read_object(struct put *put, const char *path)
     return r;
 }
 
-static int begin(struct put *put)
+static int put_begin(struct put *put)
 {
     const struct cor_store_update_opts update = {
         .ignore_not_found = true,
         .preconditions.resource_version = put->input_rv.n ? put->input_rv : cor_str(NULL, 0),
-        .step = step,
-        .on_done = on_done,
+        .step = put_step,
+        .on_done = put_on_done,
         .arg = put,
     };
     struct cor_str key = cor_strz(put->session.key.text);
 
     if (put->opts->create_only)
         return cor_store_create(put->session.store, key, put->object, (int64_t)put->opts->ttl_s,
-                                on_done, put, &put->session.status);
+                                put_on_done, put, &put->session.status);
     return cor_store_update(put->session.store, key, &update, &put->session.status);
 }
 
@@ -122,13 +124,13 @@ static int put_object(struct put *put, const char *key_arg, const char *path)
         status = session_open_store(s, false);
     if (status != EXIT_OK)
         return status;
-    if (begin(put) < 0)
+    if (put_begin(put) < 0)
         return session_report_storage(s, operation(put));
     session_wait(s);
     return session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_put(const void *opts, const char *const *args, size_t nargs)
 {
     struct put put = {.opts = opts};
     int status;
@@ -177,5 +179,5 @@ const struct command store_put = {
     .args_max = 2,
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_put,
 };

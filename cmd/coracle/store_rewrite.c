@@ -1,3 +1,6 @@
+/* `coracle store rewrite`: writes every value again with the first key of the encryption file, and
+ * then, if all values could be read, removes what was replaced from disk and history. Values that
+ * cannot be read are named, and the command ends with status 1. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -108,7 +111,7 @@ static void on_failure(void *arg, struct cor_str key, const struct cor_status *w
     rw->exit_status = EXIT_FAILED;
 }
 
-static void say(const struct cor_rewriter_counts *counts)
+static void print_counts(const struct cor_rewriter_counts *counts)
 {
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " keys, %" PRIu64 " rewritten\n", counts->seen,
             counts->total, counts->rewritten);
@@ -122,11 +125,11 @@ static void on_progress(void *arg, const struct cor_rewriter_counts *counts)
     if (now_ms - rw->said_ms < PROGRESS_MS)
         return;
     rw->said_ms = now_ms;
-    say(counts);
+    print_counts(counts);
 }
 
-static void on_done(void *arg, int err, struct cor_status *status,
-                    const struct cor_rewriter_counts *counts)
+static void rewrite_on_done(void *arg, int err, struct cor_status *status,
+                            const struct cor_rewriter_counts *counts)
 {
     struct rewrite *rw = arg;
 
@@ -149,8 +152,8 @@ static void on_done(void *arg, int err, struct cor_status *status,
     rw->session.done = true;
 }
 
-/* What was replaced must not be read off the disk, nor out of history without the old key. */
-static int scrub(struct session *s)
+/* Removes what was replaced: it must not be readable on the disk, nor in history by the old key. */
+static int scrub_store(struct session *s)
 {
     if (!session_has_files(s))
         return EXIT_OK;
@@ -166,7 +169,7 @@ static int rewrite_store(struct rewrite *rw)
     struct cor_rewriter_opts opts = {.transformer_of = transformer_of,
                                      .on_failure = on_failure,
                                      .on_progress = on_progress,
-                                     .on_done = on_done,
+                                     .on_done = rewrite_on_done,
                                      .arg = rw};
     int status = check_resources(rw);
 
@@ -187,12 +190,12 @@ static int rewrite_store(struct rewrite *rw)
     if (cor_rewriter_start(&opts, &s->status) < 0)
         return session_report(s);
     session_wait(s);
-    if (rw->is_clean && scrub(s) != EXIT_OK)
+    if (rw->is_clean && scrub_store(s) != EXIT_OK)
         rw->exit_status = EXIT_FAILED;
     return rw->exit_status == EXIT_OK ? session_finish_output(s) : rw->exit_status;
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_rewrite(const void *opts, const char *const *args, size_t nargs)
 {
     struct rewrite rw = {.opts = opts, .exit_status = EXIT_OK};
     int status;
@@ -241,5 +244,5 @@ const struct command store_rewrite = {
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_rewrite,
 };

@@ -1,3 +1,5 @@
+/* `coracle store status`: revision, size and the servers that announced themselves, as text or
+ * JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -171,7 +173,7 @@ static int report_store(struct report *p)
     return session_finish_output(s);
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_status(const void *opts, const char *const *args, size_t nargs)
 {
     struct report p = {.status = {.ret_rev = 0}};
     int status;
@@ -203,5 +205,5 @@ const struct command store_status = {
     .nflags = COR_ARRAY_LEN(flags),
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_status,
 };

@@ -1,3 +1,5 @@
+/* `coracle store watch`: prints events as lines of JSON until a signal, the timeout, an ERROR
+ * event, or a standard output that cannot be written. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -31,7 +33,7 @@ static const char *const type_names[] = {
     [COR_WATCH_ERROR] = "ERROR",
 };
 
-static void on_closed(void *arg)
+static void watch_on_closed(void *arg)
 {
     ((struct watch *)arg)->session.done = true;
 }
@@ -41,10 +43,10 @@ static void end_watch(void *arg)
     struct watch *w = arg;
 
     if (w->watch)
-        cor_store_watch_close(COR_STEAL(w->watch), on_closed, w);
+        cor_store_watch_close(COR_STEAL(w->watch), watch_on_closed, w);
 }
 
-static void on_timeout(struct cor_timer *timer)
+static void watch_on_timeout(struct cor_timer *timer)
 {
     end_watch(COR_CONTAINER_OF(timer, struct watch, timer));
 }
@@ -65,7 +67,7 @@ static void print_error(struct watch *w, const struct cor_reader_event *event)
     w->session.exit_status = EXIT_FAILED;
 }
 
-static void on_event(void *arg, const struct cor_reader_event *event)
+static void watch_on_event(void *arg, const struct cor_reader_event *event)
 {
     struct watch *w = arg;
 
@@ -91,7 +93,7 @@ static int open_watch(struct watch *w)
     struct cor_store_watch_opts watch_opts = {
         .options = {.recursive = true, .watch = true},
         .predicate = cor_predicate_empty(&w->predicate) ? NULL : &w->predicate,
-        .on_event = on_event,
+        .on_event = watch_on_event,
         .arg = w,
     };
 
@@ -103,11 +105,11 @@ static int open_watch(struct watch *w)
 }
 
 /* Runs until a signal, the timeout, an ERROR event or a reader that went away. */
-static int follow(struct watch *w)
+static int watch_until_end(struct watch *w)
 {
     int r;
 
-    cor_timer_init(&w->timer, w->session.loop, on_timeout);
+    cor_timer_init(&w->timer, w->session.loop, watch_on_timeout);
     r = interrupt_start(&w->interrupt, w->session.loop, end_watch, w);
     if (r < 0)
         return cor_status_set(&w->session.status, r, "no thread could be made for signals");
@@ -133,12 +135,12 @@ static int watch_objects(struct watch *w, const char *key_arg)
         status = session_report(s);
     if (status == EXIT_OK)
         status = session_open_store(s, false);
-    if (status == EXIT_OK && follow(w) < 0)
+    if (status == EXIT_OK && watch_until_end(w) < 0)
         status = session_report_storage(s, COR_STORAGE_OP_WATCH);
     return status == EXIT_OK ? session_finish_output(s) : status;
 }
 
-static int run(const void *opts, const char *const *args, size_t nargs)
+static int run_store_watch(const void *opts, const char *const *args, size_t nargs)
 {
     struct watch w = {.opts = opts};
     int status;
@@ -191,5 +193,5 @@ const struct command store_watch = {
     .args_max = 1,
     .opts_default = &defaults,
     .opts_size = sizeof(defaults),
-    .run = run,
+    .run = run_store_watch,
 };

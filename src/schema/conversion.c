@@ -1,9 +1,14 @@
+/* Runs a conversion over an object's bytes: the conversions themselves are in event_conversion.c,
+ * hpa_conversion.c, scale.c and secret.c. The result is a new object at the same revision, or a
+ * list item. -COR_ENOMEM and -COR_ETOOBIG are the only failures: what a form does not know passes
+ * through.
+ * Thread: any (pure). */
 #include "schema/conversion.h"
 
 #include "base/err.h"
 #include "json/scan.h"
 
-/* Text that becomes a string is escaped, and once more when it had escapes. */
+/* JSON that becomes a text is escaped, and its escapes once more. */
 #define CONVERTED_BYTES_MAX (4u * COR_OBJECT_BYTES_MAX_DEFAULT)
 
 struct cor_str cor_convert_member(struct cor_str object, const char *key)

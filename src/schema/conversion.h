@@ -2,8 +2,8 @@
  * the resource, or what a subresource shows of it. Both are canonical JSON. Members that a form
  * does not know pass through, so that a client of one version loses nothing that belongs to the
  * other. Thread: any (pure). */
-#ifndef COR_CODEC_CONVERSION_H
-#define COR_CODEC_CONVERSION_H
+#ifndef COR_SCHEMA_CONVERSION_H
+#define COR_SCHEMA_CONVERSION_H
 
 #include "base/str.h"
 #include "meta/object.h"

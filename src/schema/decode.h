@@ -3,8 +3,8 @@
  * server itself reads is looked at.
  * Each appends the reason to `why`: 0 nothing is wrong, -COR_EINVAL. Out of memory only costs
  * words. Thread: any (pure). */
-#ifndef COR_SERVER_DECODE_H
-#define COR_SERVER_DECODE_H
+#ifndef COR_SCHEMA_DECODE_H
+#define COR_SCHEMA_DECODE_H
 
 #include "base/buf.h"
 #include "base/str.h"

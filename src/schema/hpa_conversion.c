@@ -1,6 +1,6 @@
 /* HorizontalPodAutoscalers in autoscaling/v2 and v1. Version 1 has one number for the CPU; the
  * other metrics, the conditions and the behavior travel in annotations, as JSON in the words of
- * version 1 (codec/hpa_metrics). An annotation that cannot be read counts as absent. */
+ * version 1 (schema/hpa_metrics.h). An annotation that cannot be read counts as absent. */
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "schema/conversion.h"

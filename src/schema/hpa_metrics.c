@@ -1,3 +1,7 @@
+/* The metrics of a HorizontalPodAutoscaler between autoscaling/v2 and the annotations of v1, one
+ * function per kind of metric and direction. Everything is read from canonical JSON and appended to
+ * a buffer; a member of the wrong type counts as absent.
+ * Thread: any (pure). */
 #include "schema/hpa_metrics.h"
 
 #include "base/cleanup.h"

@@ -3,8 +3,8 @@
  * All JSON is canonical but for the text of annotations, whose members are in upstream's order.
  * Each appends to `out`, nothing when there is nothing: 0, -COR_ENOMEM, -COR_ETOOBIG.
  * Thread: any (pure). */
-#ifndef COR_CODEC_HPA_METRICS_H
-#define COR_CODEC_HPA_METRICS_H
+#ifndef COR_SCHEMA_HPA_METRICS_H
+#define COR_SCHEMA_HPA_METRICS_H
 
 #include "base/buf.h"
 #include "base/str.h"

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 
-#define GPU (COR_VERB_BIT(GET) | COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE))
+#define GET_PATCH_UPDATE (COR_VERB_BIT(GET) | COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE))
 
 #define FIELDS(name, gvk, ...)                                                                     \
     static const struct cor_field_label name##_v[] = {__VA_ARGS__};                                \
@@ -79,17 +79,17 @@ static const struct cor_resource_row scale_type = {
 
 static const struct cor_api_subresource namespace_subs[] = {
     {.name = "finalize", .verbs = COR_VERB_BIT(UPDATE), .is_served = true},
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 static const struct cor_api_subresource node_subs[] = {
     {.name = "proxy",
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "NodeProxyOptions"},
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 static const struct cor_api_subresource status_only[] = {
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 static const struct cor_api_subresource pod_subs[] = {
     {.name = "attach",
@@ -100,7 +100,7 @@ static const struct cor_api_subresource pod_subs[] = {
      .kind = "Binding",
      .type = &binding_type,
      .is_served = true},
-    {.name = "ephemeralcontainers", .verbs = GPU, .is_served = true},
+    {.name = "ephemeralcontainers", .verbs = GET_PATCH_UPDATE, .is_served = true},
     {.name = "eviction",
      .verbs = COR_VERB_BIT(CREATE),
      .group = "policy",
@@ -117,19 +117,19 @@ static const struct cor_api_subresource pod_subs[] = {
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "PodProxyOptions"},
-    {.name = "resize", .verbs = GPU, .is_served = true},
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "resize", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 static const struct cor_api_subresource scalable_subs[] = {
     {.name = "scale",
-     .verbs = GPU,
+     .verbs = GET_PATCH_UPDATE,
      .group = "autoscaling",
      .version = "v1",
      .kind = "Scale",
      .type = &scale_type,
      .conversion = &cor_scale_conversion,
      .is_served = true},
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 static const struct cor_api_subresource serviceaccount_subs[] = {
     {.name = "token",
@@ -143,11 +143,11 @@ static const struct cor_api_subresource service_subs[] = {
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "ServiceProxyOptions"},
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 static const struct cor_api_subresource certificatesigningrequest_subs[] = {
-    {.name = "approval", .verbs = GPU, .is_served = true},
-    {.name = "status", .verbs = GPU, .is_served = true},
+    {.name = "approval", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
 };
 
 /* In the stored version. */

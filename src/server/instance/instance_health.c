@@ -6,7 +6,7 @@
  * The timer is set at all times (far away while an answer is awaited), because setting a timer that
  * is set cannot fail. A change of the verdict is logged once.
  * Thread: home; the checks run on any loop, so that they read atomics, and the cause under a lock.
- * */
+ */
 #include <assert.h>
 #include <stdio.h>
 
