@@ -1,5 +1,7 @@
 #include "storage/cacher/snapshot.h"
 
+#include <stdlib.h>
+
 #include <assert.h>
 
 #include "base/err.h"
@@ -74,18 +76,11 @@ static size_t overlay_lower(const struct cor_overlay_item *items, size_t n, stru
     return lo;
 }
 
+/* Events come in their order; overlay_sort() makes one item of those of a key. */
 static int overlay_add(struct overlay *o, const struct cor_window_event *event)
 {
     struct cor_cache_entry *entry = event->now ? event->now : event->old;
-    size_t at = overlay_lower(o->items, o->n, cor_cache_entry_key(entry));
 
-    if (at < o->n &&
-        cor_str_eq(cor_cache_entry_key(o->items[at].entry), cor_cache_entry_key(entry))) {
-        cor_cache_entry_unref(o->items[at].entry);
-        o->items[at].entry = cor_cache_entry_ref(entry);
-        o->items[at].deleted = !event->now;
-        return 0;
-    }
     if (o->n == o->cap) {
         size_t cap = o->cap ? o->cap * 2 : 16;
         struct cor_overlay_item *items = cor_realloc(o->items, cap * sizeof(*items));
@@ -95,14 +90,45 @@ static int overlay_add(struct overlay *o, const struct cor_window_event *event)
         o->items = items;
         o->cap = cap;
     }
-    memmove(&o->items[at + 1], &o->items[at], (o->n - at) * sizeof(*o->items));
-    o->items[at] = (struct cor_overlay_item){
+    o->items[o->n] = (struct cor_overlay_item){
         .entry = cor_cache_entry_ref(entry),
+        .order = o->n,
         .deleted = !event->now,
         .in_root = event->old != NULL,
     };
     o->n++;
     return 0;
+}
+
+static int overlay_compare(const void *a, const void *b)
+{
+    const struct cor_overlay_item *x = a, *y = b;
+    int by_key = cor_str_cmp(cor_cache_entry_key(x->entry), cor_cache_entry_key(y->entry));
+
+    return by_key != 0 ? by_key : x->order < y->order ? -1 : 1;
+}
+
+/* By key. Of a key's events the last one says what is there now, and the first one whether the root
+ * has an object. */
+static void overlay_sort(struct overlay *o)
+{
+    size_t n = 0;
+
+    if (o->n > 1)
+        qsort(o->items, o->n, sizeof(*o->items), overlay_compare);
+    for (size_t i = 0; i < o->n; i++) {
+        struct cor_overlay_item *last = n > 0 ? &o->items[n - 1] : NULL;
+
+        if (!last ||
+            !cor_str_eq(cor_cache_entry_key(last->entry), cor_cache_entry_key(o->items[i].entry))) {
+            o->items[n++] = o->items[i];
+            continue;
+        }
+        cor_cache_entry_unref(last->entry);
+        last->entry = o->items[i].entry;
+        last->deleted = o->items[i].deleted;
+    }
+    o->n = n;
 }
 
 /* The segment of event `number`; NULL: it has left the window meanwhile. */
@@ -174,6 +200,8 @@ int cor_cache_snapshot_at(struct cor_watch_cache *c, cor_rev rev,
     if (r < 0)
         return r;
     r = overlay_fill(&overlay, from, to);
+    if (r == 0)
+        overlay_sort(&overlay);
     ret_snapshot->overlay = overlay.items;
     ret_snapshot->noverlay = overlay.n;
     ret_snapshot->rev = rev;

@@ -9,6 +9,7 @@
 
 struct cor_overlay_item {
     struct cor_cache_entry *entry; /* of a deleted object: the last one, for its key */
+    size_t order;                  /* among the events that the overlay was made of */
     bool deleted;
     bool in_root; /* the root has an object under this key */
 };
