@@ -72,6 +72,14 @@ def expect_busy(answer):
 
 
 @test
+def paths_have_a_limit(server):
+    for n in (5000, 20000):
+        status = server.get(f"{MAPS}/{'a' * n}").expect(413).json()
+        assert status["reason"] == "RequestEntityTooLarge", status
+    server.get(f"{MAPS}/{'a' * 70000}").expect(414)
+
+
+@test
 def reading_requests_have_a_limit(server):
     with tempfile.TemporaryDirectory() as folder, limited(folder) as other:
         other.create(MAPS, config_map("big", data=BIG))
@@ -81,6 +89,8 @@ def reading_requests_have_a_limit(server):
         wait_until(is_full(other))
         expect_busy(other.get(MAPS, token="t-ann"))
         expect_busy(other.get("/version", token="t-ann"))
+        for probe in ("/livez", "/readyz", "/healthz", "/readyz?verbose"):
+            other.get(probe, token="t-ann").expect(200)
         other.get(MAPS).expect(200)
         other.request("POST", MAPS, config_map("small"), token="t-ann").expect(201)
         assert len(response.read()) > len(BIG)
