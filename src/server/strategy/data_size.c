@@ -7,6 +7,8 @@
 
 #include <assert.h>
 
+#include "base/err.h"
+#include "base/str_set.h"
 #include "meta/field_error.h"
 #include "json/json.h"
 #include "json/scan.h"
@@ -39,20 +41,41 @@ static size_t base64_size(struct cor_str raw)
     return raw.n / 4 * 3 - (raw.n >= 4 ? pad : 0);
 }
 
-static size_t values_size(struct cor_str json, const char *member, bool is_base64)
+/* Adds up the values of a member, except those of keys that `but` has; its keys are added to `add`.
+ * Both may be NULL. 0, -COR_ENOMEM. */
+static int values_size(struct cor_str json, const char *member, bool is_base64,
+                       const struct cor_str_set *but, struct cor_str_set *add, size_t *size)
 {
     struct cor_str map, key, raw;
     struct cor_json_iter it;
-    size_t n = 0;
+    bool is_new;
+    int r = 0;
 
     if (cor_json_get(json, cor_strz(member), COR_JSON_ANY_ORDER, &map) < 0)
         return 0;
     it = cor_json_iter(map);
-    while (cor_json_iter_member(&it, &key)) {
-        if (cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0)
-            n += is_base64 ? base64_size(raw) : text_size(raw);
+    while (r == 0 && cor_json_iter_member(&it, &key)) {
+        if (cor_json_to_raw(cor_json_iter_value(&it), &raw) == 0 &&
+            !(but && cor_str_set_has(but, key)))
+            *size += is_base64 ? base64_size(raw) : text_size(raw);
+        if (add)
+            r = cor_str_set_add(add, key, &is_new);
     }
-    return n;
+    return r;
+}
+
+/* A Secret's stringData replaces values of its data; a key that both have is counted once. */
+static int secret_size(struct cor_str json, size_t *size)
+{
+    struct cor_str_set replaced;
+    int r;
+
+    cor_str_set_init(&replaced, BODY_BYTES_MAX);
+    r = values_size(json, "stringData", false, NULL, &replaced, size);
+    if (r == 0)
+        r = values_size(json, "data", true, &replaced, NULL, size);
+    cor_str_set_deinit(&replaced);
+    return r;
 }
 
 static int check_values(struct cor_call *call, struct cor_str json)
@@ -65,13 +88,21 @@ static int check_values(struct cor_call *call, struct cor_str json)
     struct cor_gk gk = cor_api_gk(call->type);
     struct cor_str metadata, value, name = COR_STR("");
     bool canonical;
-    size_t n;
+    size_t n = 0;
+    int r;
 
     if ((!is_map && !is_secret) || call->type->group.n > 0 ||
         cor_json_check(json, &limits, &canonical, NULL) < 0)
         return 0;
-    n = values_size(json, "data", is_secret);
-    n += is_map ? values_size(json, "binaryData", true) : values_size(json, "stringData", false);
+    if (is_secret) {
+        r = secret_size(json, &n);
+    } else {
+        r = values_size(json, "data", false, NULL, NULL, &n);
+        if (r == 0)
+            r = values_size(json, "binaryData", true, NULL, NULL, &n);
+    }
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
     if (n <= COR_DATA_BYTES_MAX)
         return 0;
     if (cor_json_get(json, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0 &&

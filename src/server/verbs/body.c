@@ -16,6 +16,7 @@
 /* clang-format on */
 #include "server/verbs/body.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -101,7 +102,7 @@ static void check_manager(struct cor_str manager, struct cor_field_errors *errs)
     }
 }
 
-/* Warns that objects of this resource are stored and nothing more. */
+/* Warns that objects of this resource are stored and nothing more, if the object is stored. */
 static int warn_of_inert(struct cor_call *call)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
@@ -109,11 +110,13 @@ static int warn_of_inert(struct cor_call *call)
 
     if (!call->res->inert)
         return 0;
+    assert(call->warnings.n == 0);
     cor_buf_init(&text, COR_WARNINGS_BYTES_MAX);
     r = cor_buf_addf(&text, "%.*s is stored but has no effect on this server: %s",
                      COR_STR_ARG(call->res->kind), call->res->inert);
     if (r == 0)
         r = cor_warnings_add(&call->warnings, cor_buf_str(&text));
+    call->nsuccess_warnings = call->warnings.n;
     return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
 }
 

@@ -35,6 +35,8 @@
 
 /* Items per refill: each takes up to four spans. */
 #define ITEMS_AT_ONCE (COR_LIST_SPANS_MAX / 4 - 2)
+/* How soon an item is offered to the threads again that had no place among their work. */
+#define RETRY_LARGE_MS 20
 /* Bytes per refill when the text is made in a buffer. */
 #define BYTES_AT_ONCE (64u * 1024)
 /* The bytes that the stage which gathers a whole list is charged with: its size is not known yet.
@@ -243,7 +245,18 @@ static void list_on_large(struct cor_call *call, int r)
     cor_call_pump(call);
 }
 
-/* Lets a thread write an item whose text takes too long for the loop. */
+static void list_on_retry(struct cor_timer *timer)
+{
+    struct cor_list_call *list = COR_CONTAINER_OF(timer, struct cor_list_call, retry);
+
+    list->is_waiting = false;
+    if (cor_call_end_op(&list->call))
+        cor_call_pump(&list->call);
+}
+
+/* Lets a thread write an item whose text takes too long for the loop. The head of the list has been
+ * sent, so that a 429 is not possible any more: when too many stages wait, the list waits too,
+ * until its own deadline breaks it off. */
 static int list_start_large(struct cor_list_call *list, struct cor_object *object)
 {
     struct cor_call *call = &list->call;
@@ -251,7 +264,18 @@ static int list_start_large(struct cor_list_call *list, struct cor_object *objec
 
     list->large = object;
     r = cor_heavy_start(call, cor_object_json(object).n, list_write_large, list_on_large);
-    return r < 0 ? r : COR_REFILL_WAIT;
+    if (r == 0)
+        return COR_REFILL_WAIT;
+    if (r != -COR_EBUSY)
+        return r;
+    assert(!list->is_waiting);
+    cor_timer_init(&list->retry, call->loop->loop, list_on_retry);
+    r = cor_timer_set(&list->retry, RETRY_LARGE_MS);
+    if (r < 0)
+        return r;
+    list->is_waiting = true;
+    cor_call_begin_op(call);
+    return COR_REFILL_WAIT;
 }
 
 static bool is_large(const struct cor_call *call, const struct cor_object *object)
@@ -267,6 +291,8 @@ static int list_refill_text(struct cor_list_call *list)
     int r = 0;
 
     cor_buf_reset(&call->out);
+    if (list->large)
+        return list_start_large(list, list->large);
     while (r == 0 && call->out.n < BYTES_AT_ONCE && (object = cor_list_cursor_next(list->cursor))) {
         if (is_large(call, object))
             return list_start_large(list, object);

@@ -4,6 +4,7 @@
 #define COR_SERVER_LIST_H
 
 #include "loop/mailbox.h"
+#include "loop/timer.h"
 #include "server/api/call.h"
 #include "server/docs/table.h"
 
@@ -18,8 +19,10 @@ struct cor_list_call {
     bool is_begun;            /* the head and an item are out: a comma comes next */
     bool is_done;             /* the tail is out */
     struct cor_object *large; /* an item that a thread writes; borrowed from the cursor */
-    bool is_waiting;          /* for the next turn, after many objects that are not selected */
+    bool is_waiting; /* for the next turn, after many objects that are not selected, or for room
+                        among the stages of large requests */
     struct cor_mail turn;
+    struct cor_timer retry; /* no thread has taken `large` yet */
 };
 
 /* What the request asks for, with the predicate and the key set. 0, or a failure in `status`. */

@@ -332,6 +332,9 @@ static uint64_t watch_duration_ms(struct cor_call *call)
 {
     uint64_t min_ms = (uint64_t)call->loop->api->min_request_timeout_s * 1000;
 
+    /* Upstream's deadline has passed before the watch begins: 200, and the end. */
+    if (call->opts.timeout_seconds < 0)
+        return 0;
     if (call->opts.timeout_seconds > WATCH_SECONDS_MAX)
         return (uint64_t)WATCH_SECONDS_MAX * 1000;
     if (call->opts.timeout_seconds > 0)

@@ -269,6 +269,50 @@ static int post_as(struct fx *fx, const struct cor_user *user, const char *name)
     return call.sink.status;
 }
 
+static bool call_is_done(void *arg)
+{
+    return ((struct fx_call *)arg)->sink.is_done;
+}
+
+/* Its head is out when the first large item comes, so that there is no 429 any more. */
+TEST(heavy, a_list_waits_for_a_thread_when_too_many_are_at_work)
+{
+    static const struct cor_offload_opts one = {
+        .nthreads = 1, .jobs_max = 1, .bytes_max = 64 << 20};
+    const struct fx_headers pretty = {.accept = "application/json;pretty=1"};
+    struct fx fx = {.has_no_offload = false};
+    struct cor_offload *offload;
+    struct stuck stuck = {.is_done = false};
+    struct cor_buf body;
+    FX_CALL call = {0};
+    const char *text;
+
+    assert_int_equal(cor_offload_new(&one, &offload), 0);
+    fx.opts.offload = offload;
+    fx_open(&fx);
+    fx_bootstrap(&fx);
+    make_map(&body, "x", LARGE, "v");
+    (void)fx_do(&fx, 201, "POST", MAPS, cor_buf_z(&body));
+    cor_buf_deinit(&body);
+    sem_init(&stuck.gate, 0, 0);
+    stuck.job =
+        (struct cor_job){.run = wait_at_gate, .on_done = on_unstuck, .loop = fx.loop, .bytes = 1};
+    assert_int_equal(cor_offload_submit(offload, &stuck.job), 0);
+    fx_start(&fx, &call, "GET", MAPS, NULL, &pretty);
+    /* It asks again and again meanwhile. */
+    assert_false(cor_loop_run_until(fx.loop, call_is_done, &call, 100));
+    assert_int_equal(call.sink.status, 200);
+    sem_post(&stuck.gate);
+    assert_true(cor_loop_run_until(fx.loop, is_unstuck, &stuck, 60000));
+    fx_wait(&call);
+    text = cor_buf_z(&call.sink.body);
+    assert_non_null(strstr(text, "\"name\": \"x\""));
+    assert_true(call.sink.body.n > LARGE);
+    sem_destroy(&stuck.gate);
+    fx_close(&fx);
+    cor_offload_free(offload);
+}
+
 TEST(heavy, one_user_leaves_places_for_others)
 {
     static const struct cor_offload_opts two = {

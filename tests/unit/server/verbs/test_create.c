@@ -345,6 +345,17 @@ static void expect_inert(struct fx *fx, const char *method, const char *target, 
     assert_str(cor_buffer_sink_header(&call.sink, "Warning"), warning);
 }
 
+static void expect_no_warning(struct fx *fx, int status, const char *method, const char *target,
+                              const char *body)
+{
+    FX_CALL call;
+
+    fx_start(fx, &call, method, target, body, NULL);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, status);
+    assert_int_equal(cor_buffer_sink_header(&call.sink, "Warning").n, 0);
+}
+
 /* What kube-apiserver itself acts on, and this server only keeps. */
 TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
 {
@@ -391,6 +402,10 @@ TEST(create, objects_that_are_stored_and_do_nothing_come_with_a_warning)
         expect_inert(&fx, "PATCH", target, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", warning);
         made = fx_do(&fx, 200, "GET", target, "");
         expect_inert(&fx, "PUT", target, made, warning);
+        /* What was refused is not stored. */
+        expect_no_warning(&fx, 409, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x\"}}");
+        expect_no_warning(&fx, 422, "POST", rows[i].path, "{\"metadata\":{\"name\":\"x/y\"}}");
+        expect_no_warning(&fx, 400, "POST", rows[i].path, "{");
     }
     resources = cor_api_builtins(&n);
     for (size_t i = 0; i < n; i++)

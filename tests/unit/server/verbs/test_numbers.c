@@ -770,6 +770,30 @@ TEST(numbers, of_bytes_in_configmaps_and_secrets_are_limited)
     fx_close(&fx);
 }
 
+/* stringData replaces what data has of the same key. */
+TEST(numbers, of_bytes_in_a_secret_count_a_key_once)
+{
+    static const struct {
+        const char *key;
+        int status;
+    } rows[] = {{"a", 201}, {"b", 422}};
+    struct fx fx;
+
+    open_ready(&fx);
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf body = {.max = 8u << 20};
+
+        assert_int_equal(cor_buf_addz(&body, "{\"metadata\":{\"name\":\"n\"},\"data\":{\"a\":\""),
+                         0);
+        fill(&body, 800000);
+        assert_int_equal(cor_buf_addf(&body, "\"},\"stringData\":{\"%s\":\"", rows[i].key), 0);
+        fill(&body, 600000);
+        assert_int_equal(cor_buf_addz(&body, "\"}}"), 0);
+        fx_do(&fx, rows[i].status, "POST", "/api/v1" NS "/secrets", cor_buf_z(&body));
+    }
+    fx_close(&fx);
+}
+
 /* What all clients of a ConfigMap read is of the type that they read. */
 TEST(numbers, are_no_values_of_a_configmap)
 {

@@ -156,6 +156,23 @@ TEST(watch, ends_after_its_time)
     fx_close(&fx);
 }
 
+/* Upstream's deadline is in the past then. */
+TEST(watch, ends_at_once_when_its_time_is_negative)
+{
+    struct fx fx;
+    FX_CALL call;
+
+    open_ready(&fx);
+    fx_start(&fx, &call, "GET", CONFIGMAPS "?watch=1&timeoutSeconds=-1", "", NULL);
+    fx_wait(&call);
+    assert_false(call.sink.is_aborted);
+    assert_int_equal(call.sink.status, 200);
+    assert_int_equal(call.sink.body.n, 0);
+    /* A list has no such time. */
+    (void)fx_do(&fx, 200, "GET", CONFIGMAPS "?timeoutSeconds=-1", "");
+    fx_close(&fx);
+}
+
 TEST(watch, ends_when_the_server_drains)
 {
     struct fx fx;
