@@ -1,3 +1,16 @@
+/* clang-format off */
+/* A client's life: it is made on the loop, entered and left by each call, stopped, and closed.
+ *
+ *   cor_client_new()  ──► the REST client and the API port are opened on the loop
+ *   cor_client_stop() ──► `is_stopped`: no call is taken; a mail: hooks, then client_cancel_all()
+ *   cor_client_free() ──► the same by a mail of its own, then the REST client closes; this waits
+ *
+ * A call that was counted (cor_client_enter) before the flag was set may have its mail behind the
+ * one that cancels: both mails therefore post themselves again until no call is counted.
+ * Failures: what is wrong with the options is returned by cor_client_new(), with words; stopping
+ * and closing cannot fail, because their mails are part of the client or of the caller's stack.
+ * Thread: any; what touches the REST client runs on the loop. */
+/* clang-format on */
 #include "coracle/client.h"
 
 #include <assert.h>
@@ -18,7 +31,7 @@ struct opening {
     int r;
 };
 
-static void open_rest(void *arg)
+static void client_open_rest(void *arg)
 {
     struct opening *o = arg;
     const struct cor_rest_client_opts opts = {.config = o->opts->config,
@@ -36,10 +49,12 @@ static void open_rest(void *arg)
         cor_http_port_init(&o->client->port, o->client->rest);
 }
 
-/* The system's resolver blocks and would need a thread. A server's name behind a proxy is looked up
- * by the proxy. What is wrong with a proxy's URL is told by who opens the client. */
-static int check_names(const struct cor_runtime *rt, const struct cor_client_config *config,
-                       struct cor_status *reterr)
+/* A runtime without threads cannot use the system's resolver, which blocks: without a resolver of
+ * the program's, the server, or the proxy in front of it, must be a numeric address. The name of a
+ * server behind a proxy is looked up by the proxy. A proxy's URL that cannot be read is reported
+ * when the REST client is opened. */
+static int client_check_names(const struct cor_runtime *rt, const struct cor_client_config *config,
+                              struct cor_status *reterr)
 {
     COR_CLEANUP(cor_server_url_deinit) struct cor_server_url url = {0};
     COR_CLEANUP(cor_proxy_deinit) struct cor_proxy proxy = {0};
@@ -82,7 +97,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     if (!client)
         return cor_status_set(reterr, -COR_ENOMEM, "make a client");
     opening.client = client;
-    opening.r = check_names(runtime, o.config, reterr);
+    opening.r = client_check_names(runtime, o.config, reterr);
     if (opening.r < 0) {
         cor_free(client);
         return opening.r;
@@ -99,7 +114,7 @@ int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *op
     atomic_init(&client->is_stopped, false);
     atomic_init(&client->stop_is_posted, false);
     atomic_init(&client->nusers, 0);
-    if (cor_runtime_run(runtime, open_rest, &opening) < 0)
+    if (cor_runtime_run(runtime, client_open_rest, &opening) < 0)
         opening.r = cor_runtime_may_wait(runtime, reterr);
     if (opening.r < 0) {
         cor_free(client);
@@ -116,7 +131,8 @@ int cor_client_enter(struct cor_client *client)
 
     if (cor_runtime_is_forked(client->runtime))
         return -COR_EINVAL;
-    /* Counted first: a stop that does not see the count is seen here. */
+    /* The count is raised before the flag is read, and a stop sets the flag before it reads the
+     * count: so either this call sees the stop, or the stop sees this call. */
     if (atomic_fetch_add(&client->ncalls, 1) >= COR_CLIENT_CALLS_MAX)
         r = -COR_EBUSY;
     else if (atomic_load(&client->is_stopped))
@@ -194,7 +210,7 @@ uint64_t cor_client_end_left_ms(const struct cor_client *client)
 }
 
 struct closing {
-    struct cor_mail mail; /* comes after the calls that were sent before */
+    struct cor_mail mail; /* delivered after the mails of calls that were sent before */
     struct cor_client *client;
     struct cor_waiter done;
 };

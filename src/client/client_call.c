@@ -1,9 +1,17 @@
 /* clang-format off */
-/* A request of the public client on its way: copied on the caller's thread, mailed to the loop, run
- * there by the dynamic client, told of there.
+/* A request of the public client on its way: it is copied on the caller's thread, mailed to the
+ * loop, run there by the dynamic client (or pager, or resuming watch), and ended there.
  *
- *   waiting (mail) ──► under way (in client->calls) ──► done: on_done, the loop's reference goes
- */
+ *   cor_client_send(): one allocation ── mail ──► on_start() ──► under way, in client->calls
+ *        on_object_done() … (an answer)  ──┐
+ *        on_deadline() (its own timer)   ──┼──► call_finish(): on_done, once and last
+ *        cor_client_call_cancel() (mail) ──┤
+ *        cor_client_stop(), _free()      ──┘
+ *
+ * A request that cannot be begun (no memory, no verb, a name that is no path segment) ends the same
+ * way, with the reason. The handle is counted, because a cancel from another thread may cross the
+ * answer; it may outlive the call and the client, but not the runtime.
+ * Thread: the loop, but for sending, cancelling and releasing the handle. */
 /* clang-format on */
 #include <assert.h>
 
@@ -28,7 +36,7 @@ struct cor_client_call {
     atomic_bool cancel_asked;
     /* The loop's. */
     struct cor_dlist link;
-    struct cor_dynamic_request *dynamic; /* while under way, one of these */
+    struct cor_dynamic_request *dynamic; /* while under way, one of these three is set */
     struct cor_pager *pager;
     struct cor_resuming_watch *resuming;
     struct cor_timer deadline;
@@ -36,7 +44,7 @@ struct cor_client_call {
     char text[];
 };
 
-static const size_t texts[] = {
+static const size_t request_texts[] = {
     offsetof(struct cor_request, resource.group),
     offsetof(struct cor_request, resource.version),
     offsetof(struct cor_request, resource.plural),
@@ -55,17 +63,17 @@ static const size_t texts[] = {
     offsetof(struct cor_request, resource_version_is),
 };
 
-static const char **text_at(const struct cor_request *req, size_t i)
+static const char **request_text_at(const struct cor_request *req, size_t i)
 {
-    return (const char **)((char *)req + texts[i]);
+    return (const char **)((char *)req + request_texts[i]);
 }
 
-static size_t text_bytes(const struct cor_request *req)
+static size_t request_text_bytes(const struct cor_request *req)
 {
     size_t n = req->patch.n;
 
-    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++)
-        n += *text_at(req, i) ? strlen(*text_at(req, i)) + 1 : 0;
+    for (size_t i = 0; i < COR_ARRAY_LEN(request_texts); i++)
+        n += *request_text_at(req, i) ? strlen(*request_text_at(req, i)) + 1 : 0;
     return n;
 }
 
@@ -75,13 +83,13 @@ static void copy_request(struct cor_client_call *call, const struct cor_request 
     size_t n;
 
     call->req = *req;
-    for (size_t i = 0; i < COR_ARRAY_LEN(texts); i++) {
-        const char *from = *text_at(req, i);
+    for (size_t i = 0; i < COR_ARRAY_LEN(request_texts); i++) {
+        const char *from = *request_text_at(req, i);
 
         if (!from)
             continue;
         n = strlen(from) + 1;
-        *text_at(&call->req, i) = memcpy(to, from, n);
+        *request_text_at(&call->req, i) = memcpy(to, from, n);
         to += n;
     }
     if (req->patch.n > 0)
@@ -99,10 +107,11 @@ struct cor_client_call *cor_client_call_unref(struct cor_client_call *call)
     return cor_free(call);
 }
 
-static void finish(struct cor_client_call *call, const struct cor_response *response)
+static void call_finish(struct cor_client_call *call, const struct cor_response *response)
 {
     struct cor_client *client = call->client;
 
+    assert(cor_loop_is_current(call->runtime->loop) && !call->is_done);
     call->is_done = true;
     call->dynamic = NULL;
     call->pager = NULL;
@@ -114,15 +123,15 @@ static void finish(struct cor_client_call *call, const struct cor_response *resp
     cor_client_call_unref(call);
 }
 
-static void fail(struct cor_client_call *call, const struct cor_status *error)
+static void call_fail(struct cor_client_call *call, const struct cor_status *error)
 {
     const struct cor_response response = {.error = error, .remaining = -1};
 
-    finish(call, &response);
+    call_finish(call, &response);
 }
 
-/* Ends a call that has not ended by itself. */
-static void break_off(struct cor_client_call *call, int r, const char *text)
+/* Ends a call that is under way, without an answer. */
+static void call_break_off(struct cor_client_call *call, int r, const char *text)
 {
     struct cor_status why;
 
@@ -134,21 +143,21 @@ static void break_off(struct cor_client_call *call, int r, const char *text)
         cor_resuming_watch_cancel(call->resuming);
     cor_status_init(&why);
     cor_status_untyped(&why, r, "%s", text);
-    fail(call, &why);
+    call_fail(call, &why);
     cor_status_deinit(&why);
 }
 
 static void on_deadline(struct cor_timer *timer)
 {
-    break_off(COR_CONTAINER_OF(timer, struct cor_client_call, deadline), -COR_ETIMEOUT,
-              "the deadline of the request has passed");
+    call_break_off(COR_CONTAINER_OF(timer, struct cor_client_call, deadline), -COR_ETIMEOUT,
+                   "the deadline of the request has passed");
 }
 
 static void on_object_done(void *arg, struct cor_object *object, const struct cor_status *error)
 {
     const struct cor_response response = {.error = error, .object = object, .remaining = -1};
 
-    finish(arg, &response);
+    call_finish(arg, &response);
 }
 
 static void on_list_done(void *arg, const struct cor_list_meta *meta,
@@ -161,12 +170,12 @@ static void on_list_done(void *arg, const struct cor_list_meta *meta,
         response.continue_token = meta->continue_token;
         response.remaining = meta->remaining;
     }
-    finish(arg, &response);
+    call_finish(arg, &response);
 }
 
 static void on_watch_done(void *arg, const struct cor_status *error)
 {
-    fail(arg, error);
+    call_fail(arg, error);
 }
 
 static int on_item(void *arg, struct cor_object *object)
@@ -232,7 +241,7 @@ static struct cor_write_options write_of(const struct cor_request *req)
     };
 }
 
-/* The server is told of it, too, but for a watch, which has its own way to end. */
+/* The server is told of the deadline, too, except for a watch, which has server_timeout. */
 static uint64_t deadline_of(const struct cor_client_call *call)
 {
     if (call->req.timeout_ms > 0 || call->req.verb == COR_VERB_WATCH)
@@ -240,7 +249,7 @@ static uint64_t deadline_of(const struct cor_client_call *call)
     return call->client->timeout_ms;
 }
 
-/* A pager would pause at a positive answer. */
+/* A pager pauses when this returns a positive number, which the public on_item may not ask for. */
 static int on_page_item(void *arg, struct cor_object *object)
 {
     int r = on_item(arg, object);
@@ -254,7 +263,7 @@ static void on_pages_done(void *arg, struct cor_str resource_version,
     const struct cor_response response = {
         .error = error, .resource_version = resource_version, .remaining = -1};
 
-    finish(arg, &response);
+    call_finish(arg, &response);
 }
 
 static void on_whole_list(void *arg, const struct cor_paged_list *list,
@@ -273,7 +282,7 @@ static void on_whole_list(void *arg, const struct cor_paged_list *list,
     cor_status_deinit(&why);
 }
 
-static int begin_pages(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin_pages(struct cor_client_call *call, struct cor_status *reterr)
 {
     static const struct cor_pager_each_cbs each = {on_page_item, on_pages_done};
     const struct cor_request *req = &call->req;
@@ -289,7 +298,7 @@ static int begin_pages(struct cor_client_call *call, struct cor_status *reterr)
                : cor_pager_list(&opts, on_whole_list, call, &call->pager, reterr);
 }
 
-static int begin_watch(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin_watch(struct cor_client_call *call, struct cor_status *reterr)
 {
     const struct cor_request *req = &call->req;
     const struct cor_list_query query = query_of(req);
@@ -310,7 +319,7 @@ static int begin_watch(struct cor_client_call *call, struct cor_status *reterr)
                         : cor_dynamic_watch(&watch, &query, &call->dynamic, reterr);
 }
 
-static int begin_collection(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin_collection(struct cor_client_call *call, struct cor_status *reterr)
 {
     const struct cor_request *req = &call->req;
     const struct cor_list_query query = query_of(req);
@@ -323,12 +332,12 @@ static int begin_collection(struct cor_client_call *call, struct cor_status *ret
                                                .arg = call};
 
     if (req->verb == COR_VERB_LIST && req->paging != COR_PAGING_NONE)
-        return begin_pages(call, reterr);
+        return call_begin_pages(call, reterr);
     return req->verb == COR_VERB_LIST ? cor_dynamic_list(&list, &query, &call->dynamic, reterr)
-                                      : begin_watch(call, reterr);
+                                      : call_begin_watch(call, reterr);
 }
 
-static int begin_object(struct cor_client_call *call, struct cor_status *reterr)
+static int call_begin_object(struct cor_client_call *call, struct cor_status *reterr)
 {
     const struct cor_request *req = &call->req;
     const struct cor_list_query which = query_of(req);
@@ -375,7 +384,7 @@ static void on_start(struct cor_mail *mail)
     cor_timer_init(&call->deadline, call->runtime->loop, on_deadline);
     cor_dlist_push(&call->client->calls, &call->link);
     if (atomic_load(&call->cancel_asked)) {
-        break_off(call, -COR_ECANCELED, "the request was canceled");
+        call_break_off(call, -COR_ECANCELED, "the request was canceled");
         return;
     }
     cor_status_init(&why);
@@ -384,11 +393,11 @@ static void on_start(struct cor_mail *mail)
     if (r < 0)
         cor_status_untyped(&why, r, "%s", cor_err_text(r));
     else if (call->req.verb == COR_VERB_LIST || call->req.verb == COR_VERB_WATCH)
-        r = begin_collection(call, &why);
+        r = call_begin_collection(call, &why);
     else
-        r = begin_object(call, &why);
+        r = call_begin_object(call, &why);
     if (r < 0)
-        fail(call, &why);
+        call_fail(call, &why);
     cor_status_deinit(&why);
 }
 
@@ -397,7 +406,7 @@ static void on_cancel(struct cor_mail *mail)
     struct cor_client_call *call = COR_CONTAINER_OF(mail, struct cor_client_call, cancel_mail);
 
     if (!call->is_done)
-        break_off(call, -COR_ECANCELED, "the request was canceled");
+        call_break_off(call, -COR_ECANCELED, "the request was canceled");
     cor_client_call_unref(call);
 }
 
@@ -412,8 +421,8 @@ void cor_client_call_cancel(struct cor_client_call *call)
 void cor_client_cancel_calls(struct cor_client *client)
 {
     while (!cor_dlist_empty(&client->calls))
-        break_off(COR_CONTAINER_OF(client->calls.next, struct cor_client_call, link),
-                  -COR_ECANCELED, COR_CLIENT_STOPPED);
+        call_break_off(COR_CONTAINER_OF(client->calls.next, struct cor_client_call, link),
+                       -COR_ECANCELED, COR_CLIENT_STOPPED);
 }
 
 int cor_client_send(struct cor_client *client, const struct cor_request *req,
@@ -427,7 +436,7 @@ int cor_client_send(struct cor_client *client, const struct cor_request *req,
         r = cor_client_enter(client);
     if (r < 0)
         return r;
-    call = cor_calloc(1, sizeof(*call) + text_bytes(&own) + 1);
+    call = cor_calloc(1, sizeof(*call) + request_text_bytes(&own) + 1);
     if (!call) {
         cor_client_leave(client);
         return -COR_ENOMEM;

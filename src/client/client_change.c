@@ -1,4 +1,14 @@
-/* A change that is tried again after a conflict, waited for. */
+/* clang-format off */
+/* cor_client_change(): get, change, update, and again after a conflict, run on the loop by
+ * retry_on_conflict.h while the caller waits.
+ *
+ *   caller: cor_client_wait_for() ──► loop: begin_change() ──► on_changed() ──► change_finish()
+ *           waits ◄────────────────────────────────────────────────────────────────┘
+ *
+ * Every failure (of a request, of the program's function, no try left, the client was stopped) ends
+ * in change_finish() with its status. The struct is on the caller's stack, which waits.
+ * Thread: the loop, but for cor_client_change(). */
+/* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -19,7 +29,7 @@ struct change {
     int r;
 };
 
-static void finish(struct change *c)
+static void change_finish(struct change *c)
 {
     cor_dlist_remove(&c->link);
     cor_client_leave(c->client);
@@ -37,11 +47,11 @@ static void on_changed(void *arg, struct cor_object *object, const struct cor_st
     } else {
         c->object = cor_object_ref(object);
     }
-    finish(c);
+    change_finish(c);
 }
 
-static int make(void *arg, struct cor_object *current, struct cor_object **ret_object,
-                struct cor_status *reterr)
+static int change_make(void *arg, struct cor_object *current, struct cor_object **ret_object,
+                       struct cor_status *reterr)
 {
     struct change *c = arg;
 
@@ -65,7 +75,7 @@ static void begin_change(void *arg)
                   .field_manager = cor_strz(req->field_manager),
                   .field_validation = cor_strz(req->field_validation)},
         .timeout_ms = req->timeout_ms > 0 ? req->timeout_ms : c->client->timeout_ms,
-        .change = make,
+        .change = change_make,
         .on_done = on_changed,
         .arg = c,
     };
@@ -73,7 +83,7 @@ static void begin_change(void *arg)
     cor_dlist_push(&c->client->changes, &c->link);
     c->r = cor_conflict_retry_open(&opts, &c->retry, c->reterr);
     if (c->r < 0)
-        finish(c);
+        change_finish(c);
 }
 
 void cor_client_cancel_changes(struct cor_client *client)
@@ -83,7 +93,7 @@ void cor_client_cancel_changes(struct cor_client *client)
 
         cor_conflict_retry_cancel(c->retry);
         c->r = cor_status_untyped(c->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
-        finish(c);
+        change_finish(c);
     }
 }
 

@@ -1,4 +1,15 @@
-/* What the server serves, waited for: a resource that is looked up there, and all of them. */
+/* clang-format off */
+/* What the server serves, for a caller who waits: a resource that is looked up, or all of them.
+ *
+ *   caller: cor_client_wait_for() ──► loop: search_ask() ──► discovery ──► on_catalog()
+ *                                             ▲                               │ not found, and the
+ *                                             └── once, without the cache ────┤ catalog is not new
+ *           waits ◄───────────────────────────────── search_finish() ◄────────┘
+ *
+ * Every failure (no catalog, nothing of that name, several, the client was stopped) ends in
+ * search_finish() with its status. The struct is on the caller's stack, which waits.
+ * Thread: the loop, but for the public functions. */
+/* clang-format on */
 #include <stdio.h>
 
 #include "base/err.h"
@@ -9,7 +20,7 @@
 
 struct search {
     struct cor_client *client;
-    /* Reads the catalog. False: it may have what was wanted when it is asked for anew. */
+    /* Reads the catalog. False: a catalog that is asked for again may have what was wanted. */
     bool (*look)(struct search *s, const struct cor_catalog *catalog);
     bool anew;
     struct cor_gvr partial;
@@ -21,7 +32,7 @@ struct search {
     int r;
 };
 
-static void copy(char *to, size_t cap, struct cor_str from)
+static void copy_cut(char *to, size_t cap, struct cor_str from)
 {
     snprintf(to, cap, "%.*s", COR_STR_ARG(from));
 }
@@ -30,14 +41,14 @@ static void take_mapping(struct search *s, const struct cor_rest_mapping *m)
 {
     struct cor_found_resource *f = s->ret;
 
-    copy(f->group, sizeof(f->group), m->resource.group);
-    copy(f->version, sizeof(f->version), m->resource.version);
-    copy(f->plural, sizeof(f->plural), m->resource.resource);
-    copy(f->kind, sizeof(f->kind), m->kind.kind);
+    copy_cut(f->group, sizeof(f->group), m->resource.group);
+    copy_cut(f->version, sizeof(f->version), m->resource.version);
+    copy_cut(f->plural, sizeof(f->plural), m->resource.resource);
+    copy_cut(f->kind, sizeof(f->kind), m->kind.kind);
     f->is_namespaced = m->is_namespaced;
 }
 
-/* Is there nothing of this name in what was known before? It may be new. */
+/* Looks the kind or resource up. False when there is none of that name: it may be new. */
 static bool look_up(struct search *s, const struct cor_catalog *catalog)
 {
     const struct cor_gk kind = {s->partial.group, s->partial.resource};
@@ -52,9 +63,9 @@ static bool look_up(struct search *s, const struct cor_catalog *catalog)
     return s->r != -COR_ENOTFOUND;
 }
 
-static struct cor_api_resource told(const struct cor_catalog_group *group,
-                                    const struct cor_catalog_version *version,
-                                    const struct cor_catalog_resource *r)
+static struct cor_api_resource resource_of(const struct cor_catalog_group *group,
+                                           const struct cor_catalog_version *version,
+                                           const struct cor_catalog_resource *r)
 {
     bool is_own = r->kind.version.n == 0;
 
@@ -76,20 +87,21 @@ static struct cor_api_resource told(const struct cor_catalog_group *group,
     };
 }
 
-static int tell_version(const struct search *s, const struct cor_catalog_group *group,
-                        const struct cor_catalog_version *version)
+static int each_of_version(const struct search *s, const struct cor_catalog_group *group,
+                           const struct cor_catalog_version *version)
 {
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < version->nresources; i++) {
-        const struct cor_api_resource resource = told(group, version, &version->resources[i]);
+        const struct cor_api_resource resource =
+            resource_of(group, version, &version->resources[i]);
 
         r = s->fn(s->arg, &resource);
     }
     return r;
 }
 
-static bool tell_all(struct search *s, const struct cor_catalog *catalog)
+static bool look_at_all(struct search *s, const struct cor_catalog *catalog)
 {
     struct cor_status missing = {0};
 
@@ -98,7 +110,7 @@ static bool tell_all(struct search *s, const struct cor_catalog *catalog)
         const struct cor_catalog_group *group = &catalog->groups[i];
 
         for (size_t j = 0; s->r == 0 && j < group->nversions; j++)
-            s->r = tell_version(s, group, &group->versions[j]);
+            s->r = each_of_version(s, group, &group->versions[j]);
     }
     if (s->r == 0 && cor_catalog_failures(catalog, &missing)) {
         s->r = missing.err;
@@ -109,13 +121,13 @@ static bool tell_all(struct search *s, const struct cor_catalog *catalog)
     return true;
 }
 
-static void finish(struct search *s)
+static void search_finish(struct search *s)
 {
     cor_client_leave(s->client);
     cor_waiter_set(&s->done);
 }
 
-static void ask(void *arg);
+static void search_ask(void *arg);
 
 static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
                        const struct cor_status *error)
@@ -128,13 +140,13 @@ static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_ca
             cor_status_copy(s->reterr, error);
     } else if (!s->look(s, catalog) && was_cached) {
         s->anew = true;
-        ask(s);
+        search_ask(s);
         return;
     }
-    finish(s);
+    search_finish(s);
 }
 
-static void ask(void *arg)
+static void search_ask(void *arg)
 {
     struct search *s = arg;
     const struct cor_discovery_opts opts = {.client = s->client->rest};
@@ -147,13 +159,13 @@ static void ask(void *arg)
         s->r = cor_discovery_get(s->client->discovery, on_catalog, s, &waiter);
     if (s->r < 0) {
         cor_status_set(s->reterr, s->r, "ask what the server serves");
-        finish(s);
+        search_finish(s);
     }
 }
 
-static int wait_for(struct search *s)
+static int search_wait(struct search *s)
 {
-    int r = cor_client_wait_for(s->client, ask, s, &s->done, s->reterr);
+    int r = cor_client_wait_for(s->client, search_ask, s, &s->done, s->reterr);
 
     return r < 0 ? r : s->r;
 }
@@ -168,16 +180,20 @@ int cor_client_find(struct cor_client *client, const struct cor_resource *partia
                        .ret = ret_found,
                        .reterr = reterr};
 
-    return wait_for(&s);
+    return search_wait(&s);
 }
 
 int cor_client_each_resource(struct cor_client *client, bool anew, cor_api_resource_fn fn,
                              void *arg, struct cor_status *reterr)
 {
-    struct search s = {
-        .client = client, .look = tell_all, .anew = anew, .fn = fn, .arg = arg, .reterr = reterr};
+    struct search s = {.client = client,
+                       .look = look_at_all,
+                       .anew = anew,
+                       .fn = fn,
+                       .arg = arg,
+                       .reterr = reterr};
 
-    return wait_for(&s);
+    return search_wait(&s);
 }
 
 bool cor_api_resource_has(struct cor_view words, const char *word)

@@ -1,4 +1,5 @@
-/* The inside of a client, for what is made on one. */
+/* The inside of a client, for what is made on a client.
+ * Owner: the program.  Thread: as each member and function says. */
 #ifndef COR_CLIENT_CLIENT_INT_H
 #define COR_CLIENT_CLIENT_INT_H
 
@@ -15,11 +16,11 @@ struct cor_client {
     struct cor_rest_client *rest; /* the loop's */
     struct cor_http_port port;    /* over `rest`, for what the kit has; the loop's */
     uint64_t timeout_ms;
-    struct cor_discovery *discovery;        /* NULL: nobody has asked yet; the loop's */
+    struct cor_discovery *discovery;        /* NULL until it is first used; the loop's */
     struct cor_dlist calls, changes, reads; /* under way; the loop's */
-    atomic_size_t ncalls;   /* these, searches, and what has not reached the loop yet */
+    atomic_size_t ncalls;   /* of these, of searches, and of calls that have not reached the loop */
     atomic_bool is_stopped; /* no call is taken any more */
-    atomic_size_t nusers;   /* informers and others; none is left when it is freed */
+    atomic_size_t nusers;   /* informers, elections and events; 0 when the client is freed */
     struct cor_mail stop;
     atomic_bool stop_is_posted;
     /* The loop's: */
@@ -53,15 +54,15 @@ void cor_client_leave(struct cor_client *client);
 int cor_client_copy_request(struct cor_request *to, const struct cor_request *from,
                             struct cor_status *reterr);
 
-/* Sends a request and waits for `done`, which its on_done sets. 0, or as cor_runtime_may_wait() and
- * cor_client_send(): then nothing is called. */
+/* Sends a request and waits for `done`, which the request's on_done sets. 0, or as
+ * cor_runtime_may_wait() and cor_client_send(): then nothing is called. */
 int cor_client_send_and_wait(struct cor_client *client, const struct cor_request *req,
                              const struct cor_request_cbs *cbs, void *arg, struct cor_waiter *done,
                              struct cor_status *reterr);
 
-/* Enters the client, runs `begin(arg)` on the loop, and waits for `done`, which is uninitialised.
- * It is set on the loop, where the client is left just before. 0, -COR_EINVAL (inside a callback of
- * the runtime), or as cor_client_enter(): then nothing is run. */
+/* Enters the client, initialises `done`, runs `begin(arg)` on the loop, and waits for `done`.
+ * Whoever sets `done`, on the loop, leaves the client just before. 0, -COR_EINVAL (inside a
+ * callback of the runtime), or as cor_client_enter(): then nothing is run. */
 int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), void *arg,
                         struct cor_waiter *done, struct cor_status *reterr);
 

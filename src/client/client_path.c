@@ -1,4 +1,7 @@
-/* What a server has at a path that is no resource, waited for. */
+/* cor_client_get_path(): a path that is no resource, read by the REST client on the loop while the
+ * caller waits. Every failure ends in read_finish() with its status. The struct is on the caller's
+ * stack, which waits.
+ * Thread: the loop, but for cor_client_get_path(). */
 #include "base/err.h"
 #include "client/client_int.h"
 
@@ -15,7 +18,7 @@ struct path_read {
     int r;
 };
 
-static void finish(struct path_read *p)
+static void read_finish(struct path_read *p)
 {
     cor_dlist_remove(&p->link);
     cor_client_leave(p->client);
@@ -31,7 +34,7 @@ static void on_done(void *arg, const struct cor_rest_result *result)
         cor_status_copy(p->reterr, result->error);
     else if (p->r < 0)
         cor_status_untyped(p->reterr, p->r, "what was read was refused: %s", cor_err_text(p->r));
-    finish(p);
+    read_finish(p);
 }
 
 static void begin_read(void *arg)
@@ -51,7 +54,7 @@ static void begin_read(void *arg)
     if (p->r < 0) {
         cor_status_untyped(p->reterr, p->r, "the request could not be sent: %s",
                            cor_err_text(p->r));
-        finish(p);
+        read_finish(p);
     }
 }
 
@@ -62,11 +65,11 @@ void cor_client_cancel_reads(struct cor_client *client)
 
         cor_rest_request_cancel(p->req);
         p->r = cor_status_untyped(p->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
-        finish(p);
+        read_finish(p);
     }
 }
 
-/* A line of HTTP must stay one. */
+/* The path goes into the request line as it is: white space or a control character would end it. */
 static bool is_target(const char *path)
 {
     if (!path || path[0] != '/')

@@ -1,4 +1,14 @@
-/* The calls that wait: a request with callbacks, and a waiter that its end sets. */
+/* clang-format off */
+/* The calls that wait: a request with callbacks, whose on_done sets a waiter on the caller's stack.
+ *
+ *   caller: cor_client_send() ──► loop: on_item() … ──► on_object() or on_list(): the waiter is set
+ *           waits ◄───────────────────────────────────────────────────────────────┘
+ *
+ * Refused before anything is sent: inside a callback and in a forked child (-COR_EINVAL), after a
+ * stop (-COR_ECANCELED), too many calls (-COR_EBUSY). A list that grows too large, or for which
+ * there is no memory, ends with that error, and what was gathered is released.
+ * Thread: the caller's; the on_ functions run on the loop. */
+/* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -73,7 +83,7 @@ int cor_client_send_and_wait(struct cor_client *client, const struct cor_request
                              const struct cor_request_cbs *cbs, void *arg, struct cor_waiter *done,
                              struct cor_status *reterr)
 {
-    struct cor_runtime *rt = client->runtime; /* the client may be gone before the wait begins */
+    struct cor_runtime *rt = client->runtime; /* the client may be freed before the wait begins */
     int r = cor_runtime_may_wait(rt, reterr);
 
     if (r < 0)
@@ -99,7 +109,7 @@ static int send_and_wait(struct cor_client *client, const struct cor_request *re
 int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), void *arg,
                         struct cor_waiter *done, struct cor_status *reterr)
 {
-    struct cor_runtime *rt = client->runtime; /* as above */
+    struct cor_runtime *rt = client->runtime; /* the client may be freed before the wait begins */
     int r = cor_runtime_may_wait(rt, reterr);
 
     if (r < 0)

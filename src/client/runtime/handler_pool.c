@@ -1,13 +1,15 @@
 /* clang-format off */
 /* Workers take tasks from one queue, oldest first. A worker without a task waits on a condition of
- * its own in a stack, so that the one that was busy last is busy next and the others grow old.
+ * its own in a stack, so that the one that was busy last is busy next and the others stay idle long
+ * enough to end.
  *
  *   task queued ──► a worker waits: it is woken
  *               └─► none does: on_crowded ──► a patrol each COR_HANDLER_PATROL_MS ──► no task was
  *                   taken since the last ones: a worker is added
  *
- * Failures: a worker that cannot be made is tried again by the next patrol, and tasks wait.
- * A worker that leaves joins the one that left before it, so that at most one is not joined. */
+ * Failures: a worker that cannot be created is tried again by the next patrol, and tasks wait.
+ * A worker that ends joins the one that ended before it, so that at most one is not joined.
+ * Thread: any; everything is under the pool's lock, which is not held while a task runs. */
 /* clang-format on */
 #include "client/runtime/handler_pool.h"
 
@@ -22,8 +24,9 @@
 #include "base/lock.h"
 #include "base/mem.h"
 
-/* How long nothing may be taken before a thread is added. The first needs more patience, because a
- * thread may be late on a busy machine; once there is one, others are known to block. */
+/* How long no task may be taken before a thread is added. The first addition waits longer, because
+ * a thread may only be late on a busy machine; once a thread was added, handlers are known to
+ * block. */
 #define STALLED_FIRST_MS 50
 #define STALLED_NEXT_MS  10
 #define STUCK_MS         100
@@ -33,15 +36,15 @@ struct worker {
     struct cor_dlist idle; /* in idle, while it waits */
     struct cor_handler_pool *pool;
     struct cor_handler_task *task; /* that it runs, or NULL */
-    bool told;                     /* on_stuck of it */
-    bool is_wanted;                /* for a task, while it waits */
+    bool told;                     /* on_stuck was called for this run */
+    bool is_wanted;                /* while it waits: a task is there for it */
     struct cor_cond wanted;
     pthread_t thread;
 };
 
 struct cor_handler_pool {
     struct cor_handler_pool_opts opts;
-    struct cor_lock lock; /* a leaf, but for what on_crowded and on_stuck take */
+    struct cor_lock lock; /* a leaf, but for the locks that on_crowded and on_stuck take */
     struct cor_dlist queue, workers, idle;
     unsigned nthreads; /* of workers */
     unsigned next_name;
@@ -66,7 +69,7 @@ void cor_handler_task_init(struct cor_handler_task *task, const struct cor_handl
     cor_dlist_init(&task->link);
 }
 
-static void ask_for_patrol_locked(struct cor_handler_pool *pool)
+static void pool_ask_for_patrol_locked(struct cor_handler_pool *pool)
 {
     if (pool->patrols || !pool->opts.on_crowded)
         return;
@@ -76,14 +79,14 @@ static void ask_for_patrol_locked(struct cor_handler_pool *pool)
     pool->opts.on_crowded(pool->opts.arg);
 }
 
-static void enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_task *task)
+static void pool_enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
     struct worker *w;
 
     task->state = COR_HANDLER_TASK_QUEUED;
     cor_dlist_push(&pool->queue, &task->link);
     if (cor_dlist_empty(&pool->idle)) {
-        ask_for_patrol_locked(pool);
+        pool_ask_for_patrol_locked(pool);
         return;
     }
     w = COR_CONTAINER_OF(pool->idle.prev, struct worker, idle);
@@ -92,8 +95,8 @@ static void enqueue_locked(struct cor_handler_pool *pool, struct cor_handler_tas
     cor_cond_signal(&w->wanted);
 }
 
-/* The lock is not held while it runs. */
-static void run_locked(struct worker *w, struct cor_handler_task *task)
+/* Runs one task; the lock is released meanwhile. */
+static void worker_run_locked(struct worker *w, struct cor_handler_task *task)
 {
     struct cor_handler_pool *pool = w->pool;
     bool more = false;
@@ -116,12 +119,12 @@ static void run_locked(struct worker *w, struct cor_handler_task *task)
         task->ops->on_retired(task);
         cor_lock_acquire(&pool->lock);
     } else if (more || task->woken) {
-        enqueue_locked(pool, task);
+        pool_enqueue_locked(pool, task);
     }
 }
 
-/* False: it was added, has been idle for long, and is to go. */
-static bool wait_locked(struct worker *w)
+/* False: this worker was added, has been idle for idle_ms, and is to end. */
+static bool worker_wait_locked(struct worker *w)
 {
     struct cor_handler_pool *pool = w->pool;
     struct timespec until = cor_deadline_in_ms(pool->opts.idle_ms);
@@ -139,7 +142,7 @@ static bool wait_locked(struct worker *w)
     return w->is_wanted || pool->stopping;
 }
 
-static void join(struct worker *w)
+static void worker_join(struct worker *w)
 {
     if (!w)
         return;
@@ -148,7 +151,7 @@ static void join(struct worker *w)
     cor_free(w);
 }
 
-static void *thread_main(void *arg)
+static void *worker_main(void *arg)
 {
     struct worker *w = arg, *before = NULL;
     struct cor_handler_pool *pool = w->pool;
@@ -160,9 +163,9 @@ static void *thread_main(void *arg)
     while (stays && !pool->stopping) {
         link = cor_dlist_pop(&pool->queue);
         if (link)
-            run_locked(w, COR_CONTAINER_OF(link, struct cor_handler_task, link));
+            worker_run_locked(w, COR_CONTAINER_OF(link, struct cor_handler_task, link));
         else
-            stays = wait_locked(w);
+            stays = worker_wait_locked(w);
     }
     if (!stays) {
         cor_dlist_remove(&w->link);
@@ -171,7 +174,7 @@ static void *thread_main(void *arg)
         pool->left = w;
     }
     cor_lock_release(&pool->lock);
-    join(before);
+    worker_join(before);
     return NULL;
 }
 
@@ -188,27 +191,27 @@ static struct worker *worker_new(struct cor_handler_pool *pool)
     return w;
 }
 
-/* The program's signals are handled by the program's threads. */
-static int create_thread(struct worker *w)
+/* The thread blocks all signals: the program's own threads handle the program's signals. */
+static int worker_create_thread(struct worker *w)
 {
     sigset_t all, old;
     int r;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    r = pthread_create(&w->thread, NULL, thread_main, w);
+    r = pthread_create(&w->thread, NULL, worker_main, w);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return r == 0 ? 0 : -COR_EIO;
 }
 
-static int add_worker_locked(struct cor_handler_pool *pool)
+static int pool_add_worker_locked(struct cor_handler_pool *pool)
 {
     struct worker *w = worker_new(pool);
     char name[16];
 
     if (!w)
         return -COR_ENOMEM;
-    if (create_thread(w) < 0) {
+    if (worker_create_thread(w) < 0) {
         cor_cond_deinit(&w->wanted);
         cor_free(w);
         return -COR_EIO;
@@ -238,7 +241,7 @@ int cor_handler_pool_new(const struct cor_handler_pool_opts *opts,
     cor_dlist_init(&pool->idle);
     cor_lock_acquire(&pool->lock);
     while (r == 0 && pool->nthreads < opts->nthreads)
-        r = add_worker_locked(pool);
+        r = pool_add_worker_locked(pool);
     cor_lock_release(&pool->lock);
     if (r < 0)
         cor_handler_pool_free(pool);
@@ -253,22 +256,23 @@ struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool)
 
     if (!pool)
         return NULL;
+    assert(!cor_handler_pool_is_current(pool));
     cor_lock_acquire(&pool->lock);
     pool->stopping = true;
     COR_DLIST_FOREACH(it, &pool->workers)
     cor_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
     cor_lock_release(&pool->lock);
-    /* None leaves the list any more. */
+    /* No worker leaves the list by itself after this. */
     while ((link = cor_dlist_pop(&pool->workers)))
-        join(COR_CONTAINER_OF(link, struct worker, link));
-    join(pool->left);
+        worker_join(COR_CONTAINER_OF(link, struct worker, link));
+    worker_join(pool->left);
     assert(cor_dlist_empty(&pool->queue));
     cor_lock_deinit(&pool->lock);
     return cor_free(pool);
 }
 
-/* Is there a run that may have to be told of? */
-static bool look_for_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
+/* Reports runs that take long. True: there are others that may have to be reported later. */
+static bool pool_report_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
 {
     bool any = false;
 
@@ -286,14 +290,14 @@ static bool look_for_stuck_locked(struct cor_handler_pool *pool, uint64_t now)
     return any;
 }
 
-/* Are there tasks that a thread more would help, if they went on waiting? */
-static bool is_crowded_locked(const struct cor_handler_pool *pool)
+/* Do tasks wait that another thread could take? */
+static bool pool_is_crowded_locked(const struct cor_handler_pool *pool)
 {
     return !cor_dlist_empty(&pool->queue) && cor_dlist_empty(&pool->idle) &&
            pool->nthreads < pool->opts.nthreads_max;
 }
 
-static void grow_if_stalled_locked(struct cor_handler_pool *pool, uint64_t now)
+static void pool_grow_if_stalled_locked(struct cor_handler_pool *pool, uint64_t now)
 {
     bool has_more = pool->nthreads > pool->opts.nthreads;
 
@@ -301,7 +305,7 @@ static void grow_if_stalled_locked(struct cor_handler_pool *pool, uint64_t now)
         pool->seen = pool->ntaken;
         pool->seen_ms = now;
     } else if (now - pool->seen_ms >= (has_more ? STALLED_NEXT_MS : STALLED_FIRST_MS)) {
-        add_worker_locked(pool);
+        pool_add_worker_locked(pool);
     }
 }
 
@@ -311,10 +315,10 @@ bool cor_handler_pool_patrol(struct cor_handler_pool *pool)
     bool again;
 
     cor_lock_acquire(&pool->lock);
-    again = is_crowded_locked(pool);
+    again = pool_is_crowded_locked(pool);
     if (again)
-        grow_if_stalled_locked(pool, now);
-    again |= look_for_stuck_locked(pool, now);
+        pool_grow_if_stalled_locked(pool, now);
+    again |= pool_report_stuck_locked(pool, now);
     pool->patrols = again;
     cor_lock_release(&pool->lock);
     return again;
@@ -325,16 +329,16 @@ bool cor_handler_pool_is_current(const struct cor_handler_pool *pool)
     return current == pool;
 }
 
-/* A task that runs and is woken may be stuck: the patrol sees. */
+/* A task that is woken while it runs may be stuck; a patrol finds out. */
 void cor_handler_pool_wake(struct cor_handler_pool *pool, struct cor_handler_task *task)
 {
     cor_lock_acquire(&pool->lock);
     if (task->state == COR_HANDLER_TASK_IDLE && !task->retired) {
-        enqueue_locked(pool, task);
+        pool_enqueue_locked(pool, task);
     } else {
         task->woken = true;
         if (task->state == COR_HANDLER_TASK_RUNNING)
-            ask_for_patrol_locked(pool);
+            pool_ask_for_patrol_locked(pool);
     }
     cor_lock_release(&pool->lock);
 }
@@ -345,7 +349,7 @@ void cor_handler_pool_release(struct cor_handler_pool *pool, struct cor_handler_
     assert(task->state == COR_HANDLER_TASK_HELD);
     task->state = COR_HANDLER_TASK_IDLE;
     if (task->woken)
-        enqueue_locked(pool, task);
+        pool_enqueue_locked(pool, task);
     cor_lock_release(&pool->lock);
 }
 
@@ -355,6 +359,6 @@ void cor_handler_pool_retire(struct cor_handler_pool *pool, struct cor_handler_t
     assert(!task->retired && task->state != COR_HANDLER_TASK_HELD);
     task->retired = true;
     if (task->state == COR_HANDLER_TASK_IDLE)
-        enqueue_locked(pool, task);
+        pool_enqueue_locked(pool, task);
     cor_lock_release(&pool->lock);
 }

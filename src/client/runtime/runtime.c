@@ -1,3 +1,16 @@
+/* clang-format off */
+/* A runtime: a loop with its net, and either a thread for it and a pool for handlers, or a pump.
+ *
+ *   cor_runtime_new()  ──► loop, net ──► THREADS: patrol timer, pool, the loop's thread
+ *                                    ──► PUMPED: a pump over the loop
+ *   cor_runtime_free() ──► THREADS: the loop's thread ends, then the pool
+ *                      ──► both: the caller's thread owns the loop now; net closes in its turns
+ *
+ * Other threads reach the loop by cor_runtime_run() (an errand: a mail on the caller's stack, and a
+ * waiter) and by mails of their own.
+ * Failures of making one release what was made, in the opposite order. Freeing cannot fail.
+ * Thread: any, as each function says; a pumped runtime belongs to the thread that made it. */
+/* clang-format on */
 #include "coracle/runtime.h"
 
 #include <assert.h>
@@ -11,18 +24,18 @@
 #include "client/runtime/runtime_int.h"
 #include "meta/status.h"
 
-/* Other threads' mail; what it asks for is bounded where it is taken. */
+/* Mails of other threads that may wait. What they ask for is bounded where it is accepted. */
 #define MAIL_MAX     (1u << 16)
 #define CLOSE_MAX_MS (60 * 1000u)
 #define NO_PATROL_MS (UINT64_C(1000) * 86400 * 365)
 
-static int make_pumped(struct cor_runtime *rt)
+static int runtime_make_pumped(struct cor_runtime *rt)
 {
     return cor_pump_new(rt->loop, &rt->pump);
 }
 
-/* The program's signals are handled by the program's threads. */
-static int start_loop(struct cor_runtime *rt)
+/* The thread blocks all signals: the program's own threads handle the program's signals. */
+static int runtime_start_loop(struct cor_runtime *rt)
 {
     sigset_t all, old;
     int r;
@@ -41,7 +54,7 @@ static void on_crowded(void *arg)
     cor_loop_post_always(rt->loop, &rt->crowded);
 }
 
-/* The timer is moved, which cannot fail. */
+/* Moving a timer that is set cannot fail. */
 static void on_crowded_mail(struct cor_mail *mail)
 {
     struct cor_runtime *rt = COR_CONTAINER_OF(mail, struct cor_runtime, crowded);
@@ -50,7 +63,7 @@ static void on_crowded_mail(struct cor_mail *mail)
         cor_timer_set(&rt->patrol, COR_HANDLER_PATROL_MS);
 }
 
-/* The heap of timers has the room that this one left. */
+/* Setting the timer again cannot fail: the heap of timers still has the room of this one. */
 static void on_patrol(struct cor_timer *timer)
 {
     struct cor_runtime *rt = COR_CONTAINER_OF(timer, struct cor_runtime, patrol);
@@ -60,14 +73,14 @@ static void on_patrol(struct cor_timer *timer)
         cor_timer_set(&rt->patrol, COR_HANDLER_PATROL_MS);
 }
 
-/* The loop is not started, or is stopped. */
-static void free_pool(struct cor_runtime *rt)
+/* The loop has not been started, or has been stopped. */
+static void runtime_free_pool(struct cor_runtime *rt)
 {
     cor_timer_cancel(&rt->patrol);
     rt->pool = cor_handler_pool_free(rt->pool);
 }
 
-static int make_threaded(struct cor_runtime *rt, const struct cor_runtime_opts *opts)
+static int runtime_make_threaded(struct cor_runtime *rt, const struct cor_runtime_opts *opts)
 {
     const struct cor_handler_pool_opts pool = {
         .nthreads = opts->handler_threads,
@@ -83,9 +96,9 @@ static int make_threaded(struct cor_runtime *rt, const struct cor_runtime_opts *
     if (r == 0)
         r = cor_handler_pool_new(&pool, &rt->pool);
     if (r == 0)
-        r = start_loop(rt);
+        r = runtime_start_loop(rt);
     if (r < 0)
-        free_pool(rt);
+        runtime_free_pool(rt);
     return r;
 }
 
@@ -99,8 +112,8 @@ static bool is_true(void *arg)
     return *(bool *)arg;
 }
 
-/* The loop is idle and the caller's. */
-static void free_idle(struct cor_runtime *rt)
+/* The loop does not run, and the calling thread owns it. */
+static void runtime_free_idle(struct cor_runtime *rt)
 {
     bool closed = false;
 
@@ -147,9 +160,10 @@ int cor_runtime_new(const struct cor_runtime_opts *opts, struct cor_runtime **re
     if (r == 0)
         r = cor_net_open(rt->loop, &rt->net);
     if (r == 0)
-        r = rt->kind == COR_RUNTIME_PUMPED ? make_pumped(rt) : make_threaded(rt, &o);
+        r = rt->kind == COR_RUNTIME_PUMPED ? runtime_make_pumped(rt)
+                                           : runtime_make_threaded(rt, &o);
     if (r < 0)
-        free_idle(rt);
+        runtime_free_idle(rt);
     else
         *ret_runtime = rt;
     return r;
@@ -164,9 +178,9 @@ struct cor_runtime *cor_runtime_free(struct cor_runtime *rt)
     assert(atomic_load(&rt->nusers) == 0 && "a client of the runtime was not freed");
     if (rt->kind == COR_RUNTIME_THREADS) {
         cor_loop_stop(rt->loop);
-        free_pool(rt);
+        runtime_free_pool(rt);
     }
-    free_idle(rt);
+    runtime_free_idle(rt);
     return NULL;
 }
 
@@ -244,7 +258,8 @@ static void on_errand(struct cor_mail *mail)
     cor_waiter_set(&e->done);
 }
 
-/* The loop's own thread may touch it between turns; the pump then looks at it again. */
+/* On the loop's own thread `fn` is called at once, also between turns; the pump then looks again at
+ * what is due. */
 int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg)
 {
     struct errand e = {.mail.on_mail = on_errand, .fn = fn, .arg = arg};

@@ -1,4 +1,5 @@
-/* The inside of a runtime, for what is made on one. */
+/* The inside of a runtime, for what is made on a runtime.
+ * Owner: the program.  Thread: any, unless a comment says otherwise. */
 #ifndef COR_CLIENT_RUNTIME_INT_H
 #define COR_CLIENT_RUNTIME_INT_H
 
@@ -22,11 +23,11 @@ struct cor_runtime {
     struct cor_net *net;
     struct cor_pump *pump;         /* COR_RUNTIME_PUMPED */
     struct cor_handler_pool *pool; /* COR_RUNTIME_THREADS, as are: */
-    struct cor_mail crowded;       /* the pool wants to be patrolled */
-    struct cor_timer patrol;       /* always set, so that it can be moved without memory */
+    struct cor_mail crowded;       /* posted when the pool asks for a patrol */
+    struct cor_timer patrol;       /* always set, so that moving it needs no memory */
     cor_resolve_fn resolve;
     void *resolve_arg;
-    atomic_size_t nusers; /* clients and informers; none is left when it is freed */
+    atomic_size_t nusers; /* clients; 0 when the runtime is freed */
     pid_t pid;            /* of the process that made it: a forked child has none of its threads */
 };
 
@@ -44,15 +45,15 @@ bool cor_runtime_is_forked(const struct cor_runtime *rt);
  * forked child). */
 int cor_runtime_may_wait(const struct cor_runtime *rt, struct cor_status *reterr);
 
-/* Whoever is made on the runtime says so, and says when its memory is gone. Any thread. */
+/* Counts what is made on the runtime in, and out again when it has been freed. Any thread. */
 void cor_runtime_enter(struct cor_runtime *rt);
 void cor_runtime_leave(struct cor_runtime *rt);
 
 /* See cor_waiter_wait(); -COR_EINVAL in a forked child, too. */
 int cor_runtime_wait(struct cor_runtime *rt, struct cor_waiter *w, uint64_t timeout_ms);
 
-/* Runs `fn(arg)` on the loop's thread and returns when it has returned: at once when this is that
- * thread, else from a turn. 0; or -COR_EINVAL in a forked child, where nothing is run. */
+/* Calls `fn(arg)` on the loop's thread, and returns when it has returned: at once when this is that
+ * thread, else in a turn of the loop. 0; or -COR_EINVAL in a forked child, where nothing is run. */
 int cor_runtime_run(struct cor_runtime *rt, void (*fn)(void *arg), void *arg);
 
 #endif

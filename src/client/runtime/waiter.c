@@ -1,10 +1,13 @@
+/* A waiter is a flag with a condition variable. The thread that waits is either another thread,
+ * which sleeps on the condition, or the loop's own thread between two turns, which runs turns until
+ * the flag is set. Inside a callback of the loop neither is possible: -COR_EINVAL. Thread: see the
+ * header. */
 #include "client/runtime/waiter.h"
-
 
 #include "base/deadline.h"
 #include "base/err.h"
 
-/* Far enough to be forever, near enough to be added to a clock. */
+/* A century: for ever, and still small enough to be added to a clock. */
 #define LONGEST_MS (UINT64_C(1000) * 86400 * 36500)
 
 void cor_waiter_init(struct cor_waiter *w)
@@ -20,7 +23,8 @@ void cor_waiter_deinit(struct cor_waiter *w)
     cor_lock_deinit(&w->lock);
 }
 
-/* Signals under the lock: whoever waits takes it before the waiter goes. */
+/* The signal is sent with the lock held: the thread that waits takes the lock before it returns, so
+ * the waiter is not destroyed before this function has left it. */
 void cor_waiter_set(struct cor_waiter *w)
 {
     cor_lock_acquire(&w->lock);
@@ -29,7 +33,7 @@ void cor_waiter_set(struct cor_waiter *w)
     cor_lock_release(&w->lock);
 }
 
-static bool is_set(void *arg)
+static bool waiter_is_set(void *arg)
 {
     struct cor_waiter *w = arg;
     bool set;
@@ -65,7 +69,7 @@ int cor_waiter_wait(struct cor_waiter *w, struct cor_loop *loop, struct cor_pump
         return wait_for_other_thread(w, timeout_ms);
     if (cor_loop_is_running(loop))
         return -COR_EINVAL;
-    done = cor_loop_run_until(loop, is_set, w, timeout_ms);
+    done = cor_loop_run_until(loop, waiter_is_set, w, timeout_ms);
     if (pump)
         cor_pump_rearm(pump);
     return done ? 0 : -COR_ETIMEOUT;

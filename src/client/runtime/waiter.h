@@ -1,4 +1,4 @@
-/* What a blocking call waits for: something that happens on a runtime's loop, once.
+/* What a blocking call waits for: one thing that happens on a runtime's loop.
  * Owner: the waiting call's stack.  Thread: set from any; wait on the caller's. */
 #ifndef COR_CLIENT_WAITER_H
 #define COR_CLIENT_WAITER_H
@@ -21,10 +21,12 @@ struct cor_waiter {
 void cor_waiter_init(struct cor_waiter *w);
 void cor_waiter_deinit(struct cor_waiter *w);
 
-/* It has happened. The waiter may be gone when this returns. */
+/* Wakes the thread that waits, now or when it begins to wait. The waiter may have been destroyed
+ * when this returns. */
 void cor_waiter_set(struct cor_waiter *w);
 
-/* On the loop's own thread between its turns, runs turns meanwhile (`pump` is its pump, or NULL).
+/* Waits until the waiter is set. On the loop's own thread, between its turns, this runs turns
+ * meanwhile (`pump` is its pump, or NULL).
  * 0, -COR_ETIMEOUT, -COR_EINVAL (inside a callback of the loop: it would wait for itself). */
 int cor_waiter_wait(struct cor_waiter *w, struct cor_loop *loop, struct cor_pump *pump,
                     uint64_t timeout_ms);

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Where a configuration comes from when a program names nothing, or only a part:
  *
  *   an explicit kubeconfig, or a context, cluster, user or server of the flags ──► kubeconfig files
@@ -8,6 +9,7 @@
  * any file, and without a server among the flags, the result is -COR_ENOTFOUND, and the message
  * names what was looked for.
  * Thread: one at a time (the environment is read). */
+/* clang-format on */
 #include <stdlib.h>
 
 #include "base/err.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Reads kubeconfig files and merges them.
  *
  *   file ──► YAML to JSON (bounded), checked
@@ -10,6 +11,7 @@
  * names the file, the line and the field. A stanza may contain a token or a key, so its bytes are
  * overwritten before they are freed. After a failure part of a file may have been merged.
  * Thread: one at a time. */
+/* clang-format on */
 #include "kit/config/kubeconfig.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* From a context to a client's configuration, as clientcmd does:
  *
  *   context ──► its cluster: server, CA or insecure, proxy, extension for plugins
@@ -9,6 +10,7 @@
  * needed. A server that is neither https nor a local socket gets no credentials.
  * The first failure ends it: its message names file, line and field; the result is not written.
  * Thread: one at a time. */
+/* clang-format on */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

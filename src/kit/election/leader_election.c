@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The state machine of an election. The caller brings inputs (start, got, written, tick, cancel)
  * and the time; the driver performs requests and the wake-up.
  *
@@ -18,6 +19,7 @@
  * the two, at its own deadline at the latest.
  * At most one request is under way (`request`). An answer that comes after the driver's cancel
  * would be a mistake of the driver, and is asserted. on_stopped is called exactly once. */
+/* clang-format on */
 /*            start
  *  IDLE ------------> ACQUIRING --- acquired ---> RENEWING --- lost, or cancelled --> OVER
  *                       |  ^ pause                 |  ^ pause                          ^

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* An Event as JSON, in both of its APIs. Member names and order are those that client-go writes, so
  * that the bytes can be compared; members that are empty and optional are left out.
  *
@@ -7,6 +8,7 @@
  * Every writer appends to a bounded buffer; the first failure (no memory, too large) is kept by the
  * JSON writer and returned at the end.
  * Thread: any (values). */
+/* clang-format on */
 #include "kit/events/event.h"
 
 #include "base/cleanup.h"

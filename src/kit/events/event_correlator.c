@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Three memories of 4096 entries each (the least recently used entry is dropped first), asked one
  * after the other:
  *
@@ -15,6 +16,7 @@
  * When memory runs out, the event is reported as -COR_ENOMEM and what was remembered stays: a later
  * equal event may then have a count that is higher by one.
  * Thread: one at a time. */
+/* clang-format on */
 #include "kit/events/event_correlator.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Queue on one side, one event at a time on the other:
  *
  *   any thread: cor_event_record() ──► queue (bounded, under the lock) ──► on_ready
@@ -16,6 +17,7 @@
  *
  * Lock: `lock` guards the queue, the sequence of names, the random numbers and is_shut. It is a
  * leaf: nothing is called while it is held. */
+/* clang-format on */
 #include "kit/events/event_recorder.h"
 
 #include <assert.h>

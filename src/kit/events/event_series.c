@@ -1,3 +1,4 @@
+/* clang-format off */
 /* One memory of series in the order of their last event, and two rounds that look through it:
  *
  *   add ──► new: remembered, and sent as a create (count 1)
@@ -11,6 +12,7 @@
  * The rounds begin with the first series that is remembered, and end when none is left. A series
  * that was taken stays in the memory while it is written, so a failed write loses nothing.
  * Thread: one at a time. */
+/* clang-format on */
 #include "kit/events/event_series.h"
 
 #include <assert.h>
