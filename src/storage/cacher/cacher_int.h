@@ -32,19 +32,18 @@ struct pending_change {
 /* The list that the reflector asked for; see source.c. */
 struct source_list {
     bool under_way;
-    bool cancelled;             /* by the reflector, from inside an input */
-    struct cor_mail mail;       /* a command, its answer, or the next turn */
-    struct cor_range_req range; /* the page that is being read, or that was read ahead */
-    struct cor_buf from;        /* the key that `range` begins at */
-    bool is_reading;            /* `range` is with the engine */
-    bool is_waiting;            /* nothing is left to decode before `range` is answered */
-    bool is_over;               /* the list has ended, but for the answer to `range` */
-    bool has_failed;            /* how it ended */
-    struct cor_kv **kvs;        /* the page that is being decoded */
-    size_t nkvs, at;            /* its length, and the next key to decode */
-    bool more;                  /* another page follows it */
-    cor_rev rev;                /* of the whole list; 0: no page was read yet */
-    int err;                    /* of a command to the writer */
+    bool cancelled;           /* by the reflector, from inside an input */
+    struct cor_mail mail;     /* a command, its answer, or the next turn */
+    struct store_pages pages; /* the page that is being read, or that was read ahead */
+    bool is_reading;          /* it is with the engine */
+    bool is_waiting;          /* nothing is left to decode before it is answered */
+    bool is_over;             /* the list has ended, but for that answer */
+    bool has_failed;          /* how it ended */
+    struct cor_kv **kvs;      /* the page that is being decoded */
+    size_t nkvs, at;          /* its length, and the next key to decode */
+    bool more;                /* another page follows it */
+    cor_rev rev;              /* of the whole list; 0: no page was read yet */
+    int err;                  /* of a command to the writer */
 };
 
 /* The comparison with the store; see consistency.c. */
@@ -55,9 +54,8 @@ struct consistency_check {
     struct cor_mail turn;
     struct cor_cache_snapshot snapshot; /* until its digest is made */
     struct cor_cache_iter iter;
-    cor_rev rev; /* of the snapshot */
-    struct cor_range_req range;
-    struct cor_buf from; /* the key that `range` begins at */
+    cor_rev rev;              /* of the snapshot */
+    struct store_pages pages; /* of the store */
     uint64_t ours, theirs;
     _Atomic bool agrees; /* the last verdict; false: past revisions are read from the store */
     _Atomic uint64_t passed, failed, errors;

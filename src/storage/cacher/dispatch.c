@@ -318,25 +318,23 @@ void cor_cacher_dispatch(struct cacher_reader *reader)
     if (reader->started > 0 && s.ready) {
         if (dispatch_upto(reader, s.next)) {
             reader->done_rev = s.published;
-        } else if (!reader->turn_posted) {
-            reader->turn_posted = true;
+        } else if (!reader->turn.is_posted) {
             reader->busy++;
-            cor_loop_post_always(reader->loop->loop, &reader->turn);
+            store_turn_post(&reader->turn);
         }
     }
     reader->is_dispatching = false;
     cor_cacher_watch_index_purge(&reader->index);
     settle_needs(reader);
     /* What the loop has still to dispatch is needed as well. */
-    if (reader->turn_posted && reader->next < atomic_load(&reader->needs))
+    if (reader->turn.is_posted && reader->next < atomic_load(&reader->needs))
         atomic_store(&reader->needs, reader->next);
 }
 
-void cor_cacher_dispatch_on_turn(struct cor_mail *mail)
+void cor_cacher_dispatch_on_turn(struct store_turn *turn)
 {
-    struct cacher_reader *reader = COR_CONTAINER_OF(mail, struct cacher_reader, turn);
+    struct cacher_reader *reader = COR_CONTAINER_OF(turn, struct cacher_reader, turn);
 
-    reader->turn_posted = false;
     reader->needs_stale = true;
     reader->busy--;
     cor_cacher_dispatch(reader);

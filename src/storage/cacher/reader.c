@@ -105,7 +105,7 @@ int cor_cacher_reader_new(struct cor_cacher *cacher, struct cor_store *store,
     cor_dlist_init(&reader->cursors);
     cor_cacher_watch_index_init(&reader->index, store_key_str(&cacher->prefix),
                                 &cacher->cachers->bytes);
-    reader->turn.on_mail = cor_cacher_dispatch_on_turn;
+    store_turn_init(&reader->turn, store->loop, cor_cacher_dispatch_on_turn);
     atomic_init(&reader->needs, UINT64_MAX);
     cor_lock_acquire(&cacher->cache.lock);
     assert(!cacher->readers[reader->loop - cacher->cachers->loops]);

@@ -40,8 +40,7 @@ struct cacher_reader {
     _Atomic uint64_t needs;   /* see cor_cacher_reader_needs() */
     bool needs_stale;         /* it may be too low */
     bool is_dispatching;
-    struct cor_mail turn; /* goes on with the dispatch */
-    bool turn_posted;
+    struct store_turn turn; /* goes on with the dispatch; counted in `busy` while it is posted */
     struct cacher_counts counts;
 };
 
@@ -111,7 +110,7 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
 
 /* In dispatch.c: gives new events to the watches that want them. */
 void cor_cacher_dispatch(struct cacher_reader *reader);
-void cor_cacher_dispatch_on_turn(struct cor_mail *mail);
+void cor_cacher_dispatch_on_turn(struct store_turn *turn);
 
 /* In list_cursor.c. The snapshot is to be taken where `ret_snapshot` says; `prefix` ends in a
  * slash, or is the one key. 0 or -COR_ENOMEM. */

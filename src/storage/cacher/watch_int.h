@@ -1,5 +1,5 @@
 /* clang-format off */
-/* Inside cacher/: one watch on a cache.
+/* Inside cacher/: one watch on a watch cache.
  *
  *   STARTING ──► FRESHENING ──► SYNCING ──► SYNCED ──► WALKING ──► IDLE ◄──► LAGGING
  *       │            │                                    ▲
@@ -7,16 +7,22 @@
  *       └──► EXTENDING (the window, backwards) ───────────┘
  *   any ──► ENDING ──► ENDED        any ──► CLOSED
  *
- * STARTING: on_open is due. FRESHENING: waits until the cache is as young as asked for. EXTENDING:
- * waits for history in front of the window. SYNCING: the present state is being delivered. SYNCED:
- * the bookmark after it is due. WALKING: looks at the window's events from `from` on until those
- * that its loop has dispatched; it stands in no bucket's list. IDLE: has seen everything; a
- * matching event is delivered as it comes. LAGGING: event `from` is its next one and was not
- * delivered, because it was paused. ENDING: the last event is due.
+ *   STARTING    on_open is due
+ *   FRESHENING  waits until the cache is as young as was asked for
+ *   EXTENDING   waits for history in front of the window
+ *   SYNCING     the objects of its snapshot are being delivered
+ *   SYNCED      the bookmark after them is due
+ *   WALKING     looks at the events of the window from `from` on, until it reaches those that its
+ *               loop has not dispatched yet; it is in no list of its bucket
+ *   IDLE        has seen everything; a matching event is delivered as the loop dispatches it
+ *   LAGGING     event `from` is its next one, and was not delivered because the watch was paused
+ *   ENDING      the last event is due
  *
  * A plain end makes a client go on after the revision that it saw last. So a stream ends plainly
- * between two revisions only; one that has to end inside of one ends with 410, and its client lists
- * anew. */
+ * between two revisions only. A stream that has to end inside a revision ends with 410, and its
+ * client lists again.
+ *
+ * Thread: the reader's loop.  Owner: whoever opened the watch, until on_closed. */
 /* clang-format on */
 #ifndef COR_STORAGE_CACHER_WATCH_INT_H
 #define COR_STORAGE_CACHER_WATCH_INT_H
@@ -45,11 +51,10 @@ struct cacher_watch {
     bool recursive;
     bool bookmarks;
     bool bookmark_due;
-    bool has_error;    /* of ENDING: an ERROR event; else the plain end */
-    bool is_cut;       /* of ENDING: inside a revision, which is an ERROR event too */
-    bool is_inside;    /* WALKING, LAGGING: `from` may be of the revision `rev` */
-    bool is_finishing; /* it ends with that revision */
-    bool turn_posted;
+    bool has_error;        /* ENDING: the last event is the ERROR in sync->status */
+    bool is_cut;           /* ENDING: inside a revision, so the last event is a 410 */
+    bool is_inside;        /* WALKING, LAGGING: event `from` may be of the revision `rev` */
+    bool is_finishing;     /* it ends when the revision `rev` is complete */
     bool started;          /* counted in reader->started */
     uint64_t generation;   /* of the cache that it watches */
     struct cor_dlist link; /* in a list of the bucket */
@@ -62,12 +67,13 @@ struct cacher_watch {
     uint64_t place;   /* `from`, as the reader's `needs` knows it; UINT64_MAX: none */
     cor_rev min_rev;  /* events up to this are not for it */
     cor_rev rev;      /* of the last event that was delivered; 0: none */
-    uint64_t reading; /* EXTENDING: of history, that it waits for */
-    unsigned tries;   /* readings that did not help */
+    uint64_t reading; /* EXTENDING: number of the reading of history that it waits for */
+    unsigned tries;   /* readings that did not reach back far enough */
     uint64_t deadline_ms;
     struct cor_timer bookmark_timer;
-    struct cacher_sync *sync; /* while FRESHENING to SYNCED */
-    struct cor_mail turn, closed_mail;
+    struct cacher_sync *sync; /* from the open until SYNCED is over, or until the end */
+    struct store_turn turn;
+    struct cor_mail closed_mail;
     void (*on_open)(void *arg, int err, struct cor_status *status);
     cor_watch_cb on_event;
     void *arg;
@@ -84,32 +90,47 @@ struct cacher_sync {
     struct cor_status status; /* of the ERROR that ends it */
 };
 
-/* Has it a place in the window? */
+/* Is it at an event of the window that it has still to look at? */
 static inline bool is_behind(const struct cacher_watch *w)
 {
     return w->state == WATCH_WALKING || w->state == WATCH_LAGGING;
 }
 
 /* In watch.c. */
+
+/* Posts a turn, unless the watch has ended. */
 void cor_cacher_watch_schedule(struct cacher_watch *w);
-/* The stream ends: plainly, or (status, moved out of) with an ERROR event. Inside a revision the
- * plain end becomes a 410. */
+/* Ends the stream: plainly, or with an ERROR event (`status`, which is moved out of; only while
+ * `sync` is there). Inside a revision the plain end becomes a 410. Again is harmless. */
 void cor_cacher_watch_end(struct cacher_watch *w, struct cor_status *status);
-/* EXTENDING: history was put in front of the window, or could not be. */
-void cor_cacher_watch_begin(struct cacher_watch *w);
 /* Sends the bookmark that is due, if the watch can take it now. */
 void cor_cacher_watch_bookmark(struct cacher_watch *w);
+void cor_cacher_watch_set_bookmark_timer(struct cacher_watch *w);
 
-/* In dispatch.c. What the watch sees of a change; false: nothing. */
+/* In watch_begin.c. */
+
+/* Puts the watch into its bucket. 0 or -COR_ENOMEM. */
+int cor_cacher_watch_join(struct cacher_watch *w);
+/* FRESHENING or EXTENDING: what it waited for is here, or cannot be had. */
+void cor_cacher_watch_begin(struct cacher_watch *w);
+/* One step of each of these states. */
+void cor_cacher_watch_step_starting(struct cacher_watch *w);
+void cor_cacher_watch_step_syncing(struct cacher_watch *w);
+void cor_cacher_watch_step_synced(struct cacher_watch *w);
+void cor_cacher_watch_sync_free(struct cacher_watch *w);
+
+/* In dispatch.c. */
+
+/* What the watch sees of a change; false: nothing. */
 bool cor_cacher_watch_sees(const struct cacher_watch *w, const struct cor_window_event *change,
                            struct cor_reader_event *ret_event);
 void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_reader_event *event);
-/* Out of its bucket's lists. */
+/* Removes it from the lists of its bucket. */
 void cor_cacher_watch_unlink(struct cacher_watch *w);
-/* WALKING or LAGGING: delivers until it is paused, has caught up, or `max` events were looked at.
+/* WALKING or LAGGING: delivers until it is paused, has caught up, or has looked at `max` events.
  * True: there is more. */
 bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max);
-/* Where the watch stands in the window has changed: what the window must keep is found anew. */
+/* Its state or its place in the window has changed, so what the window must keep is found again. */
 void cor_cacher_watch_moved(struct cacher_watch *w);
 
 #endif

@@ -15,6 +15,9 @@
 #include "storage/store/store_list.h"
 #include "storage/store/store_watch.h"
 
+/* How often a watch that allows bookmarks gets one. */
+#define COR_READER_BOOKMARK_MS 60000
+
 /* Objects that a selector looks at in one turn of the loop: a few milliseconds. Large ones, and
  * those that a selector of many terms looks at, count several times (cor_predicate_cost). */
 #define COR_LIST_LOOKS_AT_ONCE 4096

@@ -128,3 +128,17 @@ int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool in
     give(ret_event, COR_WATCH_BOOKMARK, rev, &object);
     return 0;
 }
+
+int cor_store_event_deliver_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
+                                     cor_watch_cb on_event, void *arg,
+                                     struct cor_status *reterr_status)
+{
+    struct cor_reader_event event;
+    int r = cor_store_event_bookmark(store, rev, initial_end, &event, reterr_status);
+
+    if (r < 0)
+        return r;
+    on_event(arg, &event);
+    cor_object_unref(event.object);
+    return 0;
+}

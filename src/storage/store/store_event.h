@@ -22,4 +22,9 @@ int cor_store_event_initial(const struct cor_store *store, const struct cor_pred
 int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
                              struct cor_reader_event *ret_event, struct cor_status *reterr_status);
 
+/* Makes such a bookmark and delivers it. As above. */
+int cor_store_event_deliver_bookmark(const struct cor_store *store, cor_rev rev, bool initial_end,
+                                     cor_watch_cb on_event, void *arg,
+                                     struct cor_status *reterr_status);
+
 #endif

@@ -9,12 +9,11 @@
 #include "meta/storage_error.h"
 #include "storage/engine/engine.h"
 #include "storage/store/store.h"
+#include "storage/store/store_pages.h"
+#include "storage/store/store_turn.h"
 
 /* The most bytes a transformer may make of one object. */
 #define STORE_VALUE_MAX (16u << 20)
-/* A list or an initial snapshot gives way to others after so much work in one turn of the loop. */
-#define STORE_TURN_ITEMS_MAX 256
-#define STORE_TURN_BYTES_MAX (1u << 20)
 
 struct cor_store {
     struct cor_engine *engine;

@@ -9,10 +9,9 @@
 
 /* The most keys read at once; a page that a selector left unfilled doubles the next read. */
 #define FETCH_MAX 10000
-#define KEY_MAX   (2 * COR_KEY_BYTES_MAX)
 #define TOKEN_MAX (16 * COR_KEY_BYTES_MAX)
 
-static void on_read(struct cor_engine_req *req);
+static void list_on_read(struct cor_engine_req *req);
 
 struct list_op {
     struct cor_store *store;
@@ -26,8 +25,7 @@ struct list_op {
     cor_store_list_cb on_done;
     void *arg;
 
-    struct cor_range_req range;
-    struct cor_buf from; /* where the page begins */
+    struct store_pages pages;
     size_t fetch;        /* keys to read for it; 0: as the engine likes */
     size_t at;           /* the page's next key to look at */
     struct cor_kv *last; /* the last one looked at */
@@ -45,14 +43,13 @@ static void list_op_free(struct list_op *op)
         cor_object_unref(op->items[i]);
     cor_free(op->items);
     cor_kv_unref(op->last);
-    cor_range_req_deinit(&op->range);
-    cor_buf_deinit(&op->from);
+    cor_store_pages_deinit(&op->pages);
     store_key_deinit(&op->key);
     cor_list_plan_deinit(&op->plan);
     cor_free(op);
 }
 
-static void fail(struct list_op *op, int err, struct cor_status *status)
+static void list_fail(struct list_op *op, int err, struct cor_status *status)
 {
     struct cor_store_list_reply reply = {
         .err = err, .status = status, .continue_token = "", .remaining = -1};
@@ -63,7 +60,7 @@ static void fail(struct list_op *op, int err, struct cor_status *status)
     on_done(arg, &reply);
 }
 
-static void succeed(struct list_op *op, const char *token, int64_t remaining)
+static void list_succeed(struct list_op *op, const char *token, int64_t remaining)
 {
     struct cor_store_list_reply reply = {
         .items = op->items,
@@ -87,7 +84,7 @@ static void succeed(struct list_op *op, const char *token, int64_t remaining)
     cor_free(reply.items);
 }
 
-static int grow(struct list_op *op)
+static int list_grow(struct list_op *op)
 {
     size_t cap = op->cap ? op->cap * 2 : 16;
     struct cor_object **items = cor_realloc(op->items, cap * sizeof(*items));
@@ -99,27 +96,17 @@ static int grow(struct list_op *op)
     return 0;
 }
 
-static bool is_full(const struct list_op *op)
+static bool list_is_full(const struct list_op *op)
 {
     return op->limit > 0 && op->nitems >= op->limit;
 }
 
-/* Goes on right after the last key that was looked at. */
-static int move_on(struct list_op *op)
-{
-    int r;
-
-    cor_buf_reset(&op->from);
-    r = cor_buf_adds(&op->from, cor_kv_key(op->last));
-    return r < 0 ? r : cor_buf_addc(&op->from, 0);
-}
-
-static void finish(struct list_op *op, bool more)
+static void list_finish(struct list_op *op, bool more)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf token;
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int64_t remaining = -1;
-    int r = op->items ? 0 : grow(op);
+    int r = op->items ? 0 : list_grow(op);
 
     cor_buf_init(&token, TOKEN_MAX);
     cor_status_init(&status);
@@ -127,45 +114,41 @@ static void finish(struct list_op *op, bool more)
         r = cor_continue_encode_after(cor_kv_key(op->last), store_key_str(&op->key),
                                       (int64_t)op->rev, &token, NULL);
     if (r < 0) {
-        fail(op, cor_status_set(&status, r, "%s", cor_err_text(r)), &status);
+        list_fail(op, cor_status_set(&status, r, "%s", cor_err_text(r)), &status);
         return;
     }
     if (more && !op->predicate)
         remaining = (int64_t)op->count - (int64_t)op->limit;
-    succeed(op, cor_buf_z(&token), remaining);
+    list_succeed(op, cor_buf_z(&token), remaining);
 }
 
-static void fetch(struct list_op *op)
+static void list_read_page(struct list_op *op)
 {
     op->at = 0;
-    op->range.key = cor_buf_str(&op->from);
-    op->range.end = op->recursive ? store_key_end(&op->key) : cor_str("", 0);
+    op->pages.range.limit = op->fetch;
     /* A client may name any number. No store reaches COR_REV_MAX, so reading there fails as reading
      * at every larger number would, and engines need not know more than 63 bits. */
-    op->range.at = op->rev < COR_REV_MAX ? op->rev : COR_REV_MAX;
-    op->range.limit = op->fetch;
-    cor_engine_range(op->store->engine, &op->range);
+    cor_store_pages_read(&op->pages, op->store->engine,
+                         op->recursive ? store_key_end(&op->key) : cor_str("", 0),
+                         op->rev < COR_REV_MAX ? op->rev : COR_REV_MAX);
 }
 
-static void fetch_next(struct list_op *op)
+static void list_read_next_page(struct list_op *op)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    int r;
 
     cor_status_init(&status);
-    r = move_on(op);
-    if (r < 0) {
-        fail(op, cor_status_set(&status, r, "%s", cor_err_text(r)), &status);
+    if (cor_store_pages_go_on(&op->pages, cor_kv_key(op->last)) < 0) {
+        list_fail(op, cor_store_no_memory(&status), &status);
         return;
     }
     if (op->fetch > 0 && op->fetch < FETCH_MAX)
         op->fetch = op->fetch * 2 < FETCH_MAX ? op->fetch * 2 : FETCH_MAX;
-    cor_range_req_deinit(&op->range);
-    cor_range_req_init(&op->range, op->store->loop, on_read);
-    fetch(op);
+    list_read_page(op);
 }
 
-static int look_at(struct list_op *op, const struct cor_kv *kv, struct cor_status *reterr_status)
+static int list_look_at(struct list_op *op, const struct cor_kv *kv,
+                        struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r;
@@ -177,90 +160,90 @@ static int look_at(struct list_op *op, const struct cor_kv *kv, struct cor_statu
         return r;
     if (op->predicate && !cor_predicate_matches(op->predicate, object))
         return 0;
-    if (op->nitems == op->cap && grow(op) < 0)
+    if (op->nitems == op->cap && list_grow(op) < 0)
         return cor_store_no_memory(reterr_status);
     op->bytes += sizeof(object) + sizeof(*object) + object->len;
     op->items[op->nitems++] = COR_STEAL(object);
     return 0;
 }
 
-static void work(struct list_op *op)
+static void list_work(struct list_op *op)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     size_t items = 0, bytes = 0;
     int r;
 
     cor_status_init(&status);
-    while (op->at < op->range.ret_nkvs && !is_full(op)) {
+    while (op->at < op->pages.range.ret_nkvs && !list_is_full(op)) {
         if (items == STORE_TURN_ITEMS_MAX || bytes >= STORE_TURN_BYTES_MAX) {
             cor_loop_post_always(op->store->loop, &op->turn);
             return;
         }
         cor_kv_unref(op->last);
-        op->last = COR_STEAL(op->range.ret_kvs[op->at]);
+        op->last = COR_STEAL(op->pages.range.ret_kvs[op->at]);
         op->at++;
-        r = look_at(op, op->last, &status);
+        r = list_look_at(op, op->last, &status);
         if (r < 0) {
-            fail(op, r, &status);
+            list_fail(op, r, &status);
             return;
         }
         items++;
         bytes += op->last->value_len;
     }
-    if (op->at < op->range.ret_nkvs)
-        finish(op, true);
-    else if (!op->range.ret_more || is_full(op))
-        finish(op, op->range.ret_more);
+    if (op->at < op->pages.range.ret_nkvs)
+        list_finish(op, true);
+    else if (!op->pages.range.ret_more || list_is_full(op))
+        list_finish(op, op->pages.range.ret_more);
     else
-        fetch_next(op);
+        list_read_next_page(op);
 }
 
-static void on_turn(struct cor_mail *mail)
+static void list_on_turn(struct cor_mail *mail)
 {
-    work(COR_CONTAINER_OF(mail, struct list_op, turn));
+    list_work(COR_CONTAINER_OF(mail, struct list_op, turn));
 }
 
 /* The first page says what revision the whole list is read at. */
-static int settle_revision(struct list_op *op, struct cor_status *reterr_status)
+static int list_settle_revision(struct list_op *op, struct cor_status *reterr_status)
 {
     if (op->rev > 0)
         return 0;
-    if (op->plan.rev > op->range.ret_rev)
-        return cor_status_too_large_rv(reterr_status, op->plan.rev, op->range.ret_rev, 0);
-    op->rev = op->range.ret_rev;
+    if (op->plan.rev > op->pages.range.ret_rev)
+        return cor_status_too_large_rv(reterr_status, op->plan.rev, op->pages.range.ret_rev, 0);
+    op->rev = op->pages.range.ret_rev;
     return 0;
 }
 
-static void on_read(struct cor_engine_req *req)
+static void list_on_read(struct cor_engine_req *req)
 {
-    struct list_op *op = COR_CONTAINER_OF(req, struct list_op, range.req);
+    struct list_op *op = COR_CONTAINER_OF(req, struct list_op, pages.range.req);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
 
     cor_status_init(&status);
     if (req->result == -COR_EFUTURE)
-        r = cor_status_too_large_rv(&status, op->rev, op->range.ret_rev, 0);
+        r = cor_status_too_large_rv(&status, op->rev, op->pages.range.ret_rev, 0);
     else if (req->result == -COR_EEXPIRED)
-        r = cor_list_plan_expired(&op->plan, cor_buf_str(&op->from), store_key_str(&op->key),
+        r = cor_list_plan_expired(&op->plan, cor_buf_str(&op->pages.from), store_key_str(&op->key),
                                   &status);
     else if (req->result < 0)
         r = cor_store_engine_failure(&op->key, req, &status);
     else
-        r = settle_revision(op, &status);
+        r = list_settle_revision(op, &status);
     if (r < 0) {
-        fail(op, r, &status);
+        list_fail(op, r, &status);
         return;
     }
-    if (op->range.count) {
-        op->count = op->range.ret_count;
-        op->range.count = false;
+    if (op->pages.range.count) {
+        op->count = op->pages.range.ret_count;
+        op->pages.range.count = false;
     }
-    work(op);
+    list_work(op);
 }
 
 /* What revision to read at, and from which key on. */
-static int read_options(struct list_op *op, const struct cor_store_list_opts *opts,
-                        struct cor_status *reterr_status)
+static int list_read_options(struct list_op *op, const struct cor_store_list_opts *opts,
+                             struct cor_status *reterr_status)
 {
     int r =
         cor_list_options_resolve(&opts->options, store_key_str(&op->key), &op->plan, reterr_status);
@@ -269,8 +252,9 @@ static int read_options(struct list_op *op, const struct cor_store_list_opts *op
         return r;
     if (op->plan.mode == COR_READ_EXACT || op->plan.mode == COR_READ_CONTINUE)
         op->rev = op->plan.rev;
-    r = cor_buf_adds(&op->from,
-                     op->plan.start.n > 0 ? cor_buf_str(&op->plan.start) : store_key_str(&op->key));
+    r = cor_store_pages_begin(&op->pages, op->store->loop, list_on_read,
+                              op->plan.start.n > 0 ? cor_buf_str(&op->plan.start)
+                                                   : store_key_str(&op->key));
     return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
 }
 
@@ -291,22 +275,20 @@ int cor_store_list(struct cor_store *store, struct cor_str key,
         .deadline_ms = opts->deadline_ms,
         .on_done = on_done,
         .arg = arg,
-        .turn.on_mail = on_turn,
+        .turn.on_mail = list_on_turn,
     };
     store->busy++;
     if (opts->predicate && !cor_predicate_empty(opts->predicate))
         op->predicate = opts->predicate;
-    cor_buf_init(&op->from, KEY_MAX);
-    cor_range_req_init(&op->range, store->loop, on_read);
     r = cor_store_key_init(&op->key, store, key, op->recursive, reterr_status);
     if (r == 0)
-        r = read_options(op, opts, reterr_status);
+        r = list_read_options(op, opts, reterr_status);
     if (r < 0) {
         list_op_free(op);
         return r;
     }
     op->fetch = op->limit < FETCH_MAX ? op->limit : FETCH_MAX;
-    op->range.count = op->recursive && op->limit > 0 && !op->predicate;
-    fetch(op);
+    op->pages.range.count = op->recursive && op->limit > 0 && !op->predicate;
+    list_read_page(op);
     return 0;
 }

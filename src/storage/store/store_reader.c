@@ -4,9 +4,6 @@
 #include "loop/loop.h"
 #include "storage/store/store_int.h"
 
-/* As often as the watch cache sends bookmarks. */
-#define BOOKMARK_MS 60000
-
 struct store_reader {
     struct cor_reader base;
     struct cor_store *store;
@@ -204,7 +201,7 @@ static int reader_watch(struct cor_reader *reader, struct cor_str key,
     struct raw_watch *w = cor_calloc(1, sizeof(*w));
     struct cor_store_watch_opts raw = {
         .options = opts->options,
-        .progress_ms = opts->options.allow_bookmarks && store->kind[0] ? BOOKMARK_MS : 0,
+        .progress_ms = opts->options.allow_bookmarks && store->kind[0] ? COR_READER_BOOKMARK_MS : 0,
         .predicate = opts->predicate,
         .on_event = on_raw_event,
         .on_held = on_raw_held,

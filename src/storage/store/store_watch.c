@@ -1,29 +1,38 @@
 /* clang-format off */
-/* One watch. Its life:
+/* One watch over the store: the current state first, if it was asked for, then the events of a feed.
  *
  *   READING ──► SYNCING ──► SYNCED ──► LIVE ──┐
  *      ▲            │ next page        │      ▼
  *      └────────────┘     any ──► FAILED ──► ENDED ──► CLOSING (from any of them)
  *
- * READING: a range request is under way; the first one also says what the current revision is.
- * SYNCING: the initial state's page is being delivered. SYNCED: its end bookmark is due, then the
- * feed is opened. LIVE: batches of the feed are delivered. FAILED: the ERROR event is due. */
+ *   READING   a range request is under way; the first one also tells the current revision
+ *   SYNCING   the objects of a page of the current state are being delivered
+ *   SYNCED    the bookmark that ends the current state is due; then the feed is opened
+ *   LIVE      the events of the feed are delivered as they come
+ *   FAILED    the ERROR event is due
+ *   ENDED     the last event was delivered
+ *
+ * Events are delivered one by one in turns of the loop (watch_on_turn()), because each callback may
+ * pause or close the watch. What comes meanwhile waits in the backlog, whose size the feed's credit
+ * bounds.
+ *
+ * What fails: a read or a feed that fails, an object that cannot be decoded, and an allocation all
+ * lead to FAILED; after the ERROR event nothing is delivered. When the watch is inside a revision
+ * then, the ERROR says 410: only a client that lists again loses nothing.
+ *
+ * Close: a read or a feed that is under way ends first; on_closed follows in any case. */
 /* clang-format on */
 #include "storage/store/store_watch.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
 #include "loop/timer.h"
-#include "meta/key.h"
+#include "storage/store/store_backlog.h"
 #include "storage/store/store_event.h"
 #include "storage/store/store_feed.h"
 
-#define KEY_MAX (2 * COR_KEY_BYTES_MAX)
-/* Before the first event nobody knows how large they are. */
-#define FIRST_CREDIT 16
-
-enum state { READING, SYNCING, SYNCED, LIVE, FAILED, ENDED, CLOSING };
-enum progress { PROGRESS_IDLE, PROGRESS_ASKED, PROGRESS_QUEUED };
+enum watch_state { READING, SYNCING, SYNCED, LIVE, FAILED, ENDED, CLOSING };
+enum watch_progress { PROGRESS_IDLE, PROGRESS_ASKED, PROGRESS_QUEUED };
 
 struct cor_store_watch {
     struct cor_store *store;
@@ -31,36 +40,30 @@ struct cor_store_watch {
     const struct cor_predicate *predicate; /* NULL: everything */
     bool recursive;
     bool initial;     /* the current state comes first */
-    bool end_mark;    /* with a bookmark after it */
+    bool end_mark;    /* a bookmark follows the current state */
     cor_rev want_rev; /* as asked for; 0: none */
     cor_watch_cb on_event;
     void (*on_held)(void *arg);
     void *arg;
 
-    enum state state;
+    enum watch_state state;
     bool paused;
     bool is_finishing; /* it ends with the revision `seen` */
-    bool turn_posted;
-    struct cor_mail turn;
+    struct store_turn turn;
 
-    struct cor_range_req range;
-    bool reading;        /* it is under way; also while CLOSING */
-    struct cor_buf from; /* where the page begins */
-    size_t at;           /* the page's next key */
-    size_t page_bytes;   /* of the whole page, until it is let go */
-    cor_rev rev;         /* of the initial state; the feed goes on from it */
+    struct store_pages pages; /* of the current state */
+    bool reading;             /* a page is with the engine; also while CLOSING */
+    size_t at;                /* the page's next key */
+    size_t page_bytes;        /* of the whole page, until it is freed */
+    cor_rev rev;              /* of the current state; the feed goes on from it */
 
     struct store_feed feed;
-    struct cor_dlist batches; /* not delivered yet */
-    size_t batch_at;          /* next event of the first one */
-    size_t batch_bytes;       /* of their events */
-    cor_rev seen;             /* of the last event that was delivered from a batch */
-    size_t ahead;   /* events that the feed may send or has sent, and were not delivered */
-    size_t largest; /* event lately, in bytes */
+    struct store_backlog backlog;
+    cor_rev seen; /* of the last event of the feed that was delivered */
 
     uint64_t progress_ms;
-    struct cor_timer timer;
-    enum progress progress;
+    struct cor_timer timer; /* of progress bookmarks */
+    enum watch_progress progress;
 
     int err; /* of a broken feed, or of FAILED */
     struct cor_status status;
@@ -69,97 +72,73 @@ struct cor_store_watch {
     void *closed_arg;
 };
 
-static void on_read(struct cor_engine_req *req);
-
 static void watch_free(struct cor_store_watch *w)
 {
     w->store->busy--;
-    cor_range_req_deinit(&w->range);
-    cor_buf_deinit(&w->from);
+    cor_store_pages_deinit(&w->pages);
     cor_status_deinit(&w->status);
     store_key_deinit(&w->key);
     cor_free(w);
 }
 
-static void drop_batches(struct cor_store_watch *w)
-{
-    struct cor_dlist *link;
-
-    while ((link = cor_dlist_pop(&w->batches)))
-        cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
-    w->batch_bytes = 0;
-}
-
 size_t cor_store_watch_held(const struct cor_store_watch *w)
 {
-    return w->page_bytes + w->batch_bytes;
+    return w->page_bytes + w->backlog.bytes;
 }
 
-static void tell_held(struct cor_store_watch *w)
+static void watch_report_held(struct cor_store_watch *w)
 {
     if (w->paused && w->on_held)
         w->on_held(w->arg);
 }
 
-static bool is_open(const struct cor_store_watch *w)
+static bool watch_is_open(const struct cor_store_watch *w)
 {
     return w->state != ENDED && w->state != CLOSING;
 }
 
-static void schedule(struct cor_store_watch *w)
+static void watch_schedule(struct cor_store_watch *w)
 {
-    if (w->turn_posted || w->paused || !is_open(w))
-        return;
-    w->turn_posted = true;
-    cor_loop_post_always(w->store->loop, &w->turn);
+    if (!w->paused && watch_is_open(w))
+        store_turn_post(&w->turn);
 }
 
-/* What is queued counts no more: after an error nothing may follow it. */
-static void fail(struct cor_store_watch *w, int err, struct cor_status *status)
+/* The backlog is dropped: nothing may follow an error. */
+static void watch_fail(struct cor_store_watch *w, int err, struct cor_status *status)
 {
-    drop_batches(w);
+    assert(err < 0 && watch_is_open(w));
+    cor_store_backlog_clear(&w->backlog);
     w->err = err;
     if (status != &w->status)
         cor_status_move(&w->status, status);
     w->state = FAILED;
 }
 
-static int expired(struct cor_status *reterr_status)
+static void watch_fail_no_memory(struct cor_store_watch *w)
+{
+    watch_fail(w, cor_store_no_memory(&w->status), &w->status);
+}
+
+static int watch_expired(struct cor_status *reterr_status)
 {
     return cor_status_expired(reterr_status,
                               "The resourceVersion for the provided watch is too old.");
 }
 
-static void deliver(struct cor_store_watch *w, struct cor_reader_event *event)
-{
-    w->on_event(w->arg, event);
-    cor_object_unref(event->object);
-}
-
-static void deliver_error(struct cor_store_watch *w)
-{
-    struct cor_reader_event event = {.type = COR_WATCH_ERROR, .status = &w->status};
-
-    w->state = ENDED;
-    w->on_event(w->arg, &event);
-}
-
-static void deliver_bookmark(struct cor_store_watch *w, cor_rev rev, bool initial_end)
+static void watch_deliver_bookmark(struct cor_store_watch *w, cor_rev rev, bool initial_end)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
-    struct cor_reader_event event;
     int r;
 
     cor_status_init(&status);
-    r = cor_store_event_bookmark(w->store, rev, initial_end, &event, &status);
+    r = cor_store_event_deliver_bookmark(w->store, rev, initial_end, w->on_event, w->arg, &status);
     if (r < 0)
-        fail(w, r, &status);
-    else
-        deliver(w, &event);
+        watch_fail(w, r, &status);
 }
 
-static void deliver_change(struct cor_store_watch *w, const struct cor_feed_event *change,
-                           bool initial)
+/* An object of the current state (`initial`), or a change of the feed. */
+static void watch_deliver(struct cor_store_watch *w, const struct cor_feed_event *change,
+                          bool initial)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     struct cor_reader_event event;
@@ -171,53 +150,37 @@ static void deliver_change(struct cor_store_watch *w, const struct cor_feed_even
         r = cor_store_event_initial(w->store, w->predicate, change->kv, &seen, &event, &status);
     else
         r = cor_store_event_read(w->store, w->predicate, change, &seen, &event, &status);
-    /* Inside a revision only a client that lists anew loses nothing. */
+    /* Inside a revision only a client that lists again loses nothing. */
     if (r < 0 && !initial && change->kv->mod_rev == w->seen)
-        r = expired(&status);
+        r = watch_expired(&status);
     if (r < 0) {
-        fail(w, r, &status);
+        watch_fail(w, r, &status);
     } else if (seen) {
         w->seen = initial ? 0 : event.rev;
-        deliver(w, &event);
+        w->on_event(w->arg, &event);
+        cor_object_unref(event.object);
     }
 }
 
-static size_t kv_bytes(const struct cor_kv *kv)
-{
-    return sizeof(*kv) + kv->key_len + kv->value_len;
-}
+/* The current state. */
 
-/* The initial state. */
-
-static void read_page(struct cor_store_watch *w)
+static void watch_read_page(struct cor_store_watch *w)
 {
     w->state = READING;
     w->reading = true;
     w->at = 0;
     w->page_bytes = 0;
-    cor_range_req_deinit(&w->range);
-    cor_range_req_init(&w->range, w->store->loop, on_read);
-    w->range.key = cor_buf_str(&w->from);
-    if (w->initial && w->recursive)
-        w->range.end = store_key_end(&w->key);
-    w->range.keys_only = !w->initial;
-    w->range.at = w->rev;
-    cor_engine_range(w->store->engine, &w->range);
+    w->pages.range.keys_only = !w->initial;
+    cor_store_pages_read(&w->pages, w->store->engine,
+                         w->initial && w->recursive ? store_key_end(&w->key) : cor_str("", 0),
+                         w->rev);
 }
 
-/* Upstream spreads the clients' next attempts over one to four seconds. */
-static int too_large(struct cor_store_watch *w, struct cor_status *reterr_status)
+static void watch_on_read(struct cor_engine_req *req)
 {
+    struct cor_store_watch *w = COR_CONTAINER_OF(req, struct cor_store_watch, pages.range.req);
+    const struct cor_range_req *page = &w->pages.range;
     struct cor_rand rand;
-
-    cor_rand_init(&rand);
-    return cor_status_too_large_rv(reterr_status, w->want_rev, w->range.ret_rev,
-                                   1 + (int64_t)cor_rand_below(&rand, 3));
-}
-
-static void on_read(struct cor_engine_req *req)
-{
-    struct cor_store_watch *w = COR_CONTAINER_OF(req, struct cor_store_watch, range.req);
     int r = 0;
 
     w->reading = false;
@@ -225,60 +188,53 @@ static void on_read(struct cor_engine_req *req)
         cor_loop_post_always(w->store->loop, &w->closed_mail);
         return;
     }
-    if (req->result == -COR_EEXPIRED)
-        r = expired(&w->status);
-    else if (req->result < 0)
+    if (req->result == -COR_EEXPIRED) {
+        r = watch_expired(&w->status);
+    } else if (req->result < 0) {
         r = cor_store_engine_failure(&w->key, req, &w->status);
-    else if (w->initial && w->want_rev > w->range.ret_rev)
-        r = too_large(w, &w->status);
+    } else if (w->initial && w->want_rev > page->ret_rev) {
+        /* Upstream spreads the next attempts of clients over one to four seconds. */
+        cor_rand_init(&rand);
+        r = cor_status_too_large_rv(&w->status, w->want_rev, page->ret_rev,
+                                    1 + (int64_t)cor_rand_below(&rand, 3));
+    }
     if (r < 0)
-        fail(w, r, &w->status);
+        watch_fail(w, r, &w->status);
     else
         w->state = SYNCING;
     if (w->rev == 0)
-        w->rev = w->range.ret_rev;
-    for (size_t i = 0; i < w->range.ret_nkvs; i++)
-        w->page_bytes += kv_bytes(w->range.ret_kvs[i]);
-    tell_held(w);
-    schedule(w);
+        w->rev = page->ret_rev;
+    for (size_t i = 0; i < page->ret_nkvs; i++)
+        w->page_bytes +=
+            sizeof(struct cor_kv) + page->ret_kvs[i]->key_len + page->ret_kvs[i]->value_len;
+    watch_report_held(w);
+    watch_schedule(w);
 }
 
-static int after_last_key(struct cor_store_watch *w)
+/* Delivers one object of the page, or goes on to the next page or state. Returns the object's size.
+ */
+static size_t watch_step_syncing(struct cor_store_watch *w)
 {
-    struct cor_kv *last = w->range.ret_kvs[w->range.ret_nkvs - 1];
-    int r;
-
-    cor_buf_reset(&w->from);
-    r = cor_buf_adds(&w->from, cor_kv_key(last));
-    return r < 0 ? r : cor_buf_addc(&w->from, 0);
-}
-
-/* Delivers one object of the page, or goes on to what comes after the page. */
-static size_t step_syncing(struct cor_store_watch *w)
-{
+    const struct cor_range_req *page = &w->pages.range;
     struct cor_feed_event initial = {0};
-    int r = 0;
 
-    if (w->at < w->range.ret_nkvs) {
-        initial.kv = w->range.ret_kvs[w->at++];
-        deliver_change(w, &initial, true);
+    if (w->at < page->ret_nkvs) {
+        initial.kv = page->ret_kvs[w->at++];
+        watch_deliver(w, &initial, true);
         return initial.kv->value_len;
     }
-    if (!w->range.ret_more) {
+    if (!page->ret_more)
         w->state = SYNCED;
-        return 0;
-    }
-    r = after_last_key(w);
-    if (r < 0)
-        fail(w, cor_status_set(&w->status, r, "%s", cor_err_text(r)), &w->status);
+    else if (cor_store_pages_go_on(&w->pages, cor_kv_key(page->ret_kvs[page->ret_nkvs - 1])) < 0)
+        watch_fail_no_memory(w);
     else
-        read_page(w);
+        watch_read_page(w);
     return 0;
 }
 
 /* The feed. */
 
-static void ask_progress(struct cor_store_watch *w)
+static void watch_ask_progress(struct cor_store_watch *w)
 {
     if (w->state != LIVE || w->progress != PROGRESS_IDLE)
         return;
@@ -286,24 +242,24 @@ static void ask_progress(struct cor_store_watch *w)
     cor_feed_progress(w->feed.feed);
 }
 
-static void set_timer(struct cor_store_watch *w)
+static void watch_set_timer(struct cor_store_watch *w)
 {
     if (w->progress_ms > 0 && cor_timer_set(&w->timer, w->progress_ms) < 0)
-        fail(w, cor_store_no_memory(&w->status), &w->status);
+        watch_fail_no_memory(w);
 }
 
-static void on_timer(struct cor_timer *timer)
+static void watch_on_timer(struct cor_timer *timer)
 {
     struct cor_store_watch *w = COR_CONTAINER_OF(timer, struct cor_store_watch, timer);
 
-    if (!is_open(w))
+    if (!watch_is_open(w))
         return;
-    ask_progress(w);
-    set_timer(w);
-    schedule(w);
+    watch_ask_progress(w);
+    watch_set_timer(w);
+    watch_schedule(w);
 }
 
-static void step_synced(struct cor_store_watch *w)
+static void watch_step_synced(struct cor_store_watch *w)
 {
     struct cor_str end = w->recursive ? store_key_end(&w->key) : cor_str("", 0);
     cor_rev from = w->rev;
@@ -311,123 +267,67 @@ static void step_synced(struct cor_store_watch *w)
 
     if (w->end_mark) {
         w->end_mark = false;
-        deliver_bookmark(w, w->rev, true);
+        watch_deliver_bookmark(w, w->rev, true);
         return;
     }
     /* A revision that lies in the future is waited for, as etcd does it. */
     if (!w->initial && w->want_rev > 0 && w->want_rev < from)
         from = w->want_rev;
     w->page_bytes = 0;
-    cor_range_req_deinit(&w->range);
-    cor_range_req_init(&w->range, w->store->loop, on_read);
-    w->ahead = FIRST_CREDIT;
+    cor_store_pages_deinit(&w->pages);
+    w->pages = (struct store_pages){0};
     r = cor_store_feed_open(&w->feed, w->store->engine, w->store->loop, store_key_str(&w->key), end,
-                            from, FIRST_CREDIT);
+                            from, STORE_BACKLOG_FIRST_CREDIT);
     if (r < 0) {
-        fail(w, cor_status_set(&w->status, r, "%s", cor_err_text(r)), &w->status);
+        watch_fail(w, cor_status_set(&w->status, r, "%s", cor_err_text(r)), &w->status);
         return;
     }
     w->state = LIVE;
-    set_timer(w);
+    watch_set_timer(w);
 }
 
-static size_t event_bytes(const struct cor_feed_event *change)
+/* Has it delivered a part of a revision? A batch never splits one, so the rest is here. */
+static bool watch_is_inside_revision(const struct cor_store_watch *w)
 {
-    return kv_bytes(change->kv) + (change->prev ? change->prev->value_len : 0);
-}
-
-/* How many events of the size that is usual lately the feed may be ahead. */
-static size_t window(const struct cor_store_watch *w)
-{
-    size_t fit = COR_STORE_WATCH_BYTES_MAX / (w->largest > 0 ? w->largest : 1);
-
-    if (fit == 0)
-        return 1;
-    return fit < COR_STORE_WATCH_EVENTS_MAX ? fit : COR_STORE_WATCH_EVENTS_MAX;
-}
-
-/* Credit is given in steps of half a window. A feed may pass its credit: it splits no revision. */
-static void consume(struct cor_store_watch *w, size_t bytes)
-{
-    size_t most;
-
-    w->largest -= w->largest / 16;
-    w->largest = bytes > w->largest ? bytes : w->largest;
-    most = window(w);
-    if (w->ahead > 0)
-        w->ahead--;
-    if (w->ahead > most / 2)
-        return;
-    cor_feed_credit(w->feed.feed, most - w->ahead);
-    w->ahead = most;
-}
-
-static void drop_first_batch(struct cor_store_watch *w)
-{
-    struct cor_dlist *link = cor_dlist_pop(&w->batches);
-
-    w->batch_at = 0;
-    cor_store_feed_batch_free(COR_CONTAINER_OF(link, struct store_feed_batch, link));
-}
-
-/* The revision of the next event; 0: none is there, and the one before is complete. */
-static cor_rev next_rev(const struct cor_store_watch *w)
-{
-    const struct store_feed_batch *batch;
-
-    if (cor_dlist_empty(&w->batches))
-        return 0;
-    batch = COR_CONTAINER_OF(w->batches.next, struct store_feed_batch, link);
-    return batch->nevents > 0 ? batch->events[w->batch_at].kv->mod_rev : 0;
-}
-
-/* A batch never splits a revision. */
-static bool is_inside_revision(const struct cor_store_watch *w)
-{
-    return w->state == LIVE && w->seen > 0 && next_rev(w) == w->seen;
+    return w->state == LIVE && w->seen > 0 && cor_store_backlog_next_rev(&w->backlog) == w->seen;
 }
 
 /* Delivers one event. False: there is none. */
-static bool step_live(struct cor_store_watch *w, size_t *ret_bytes)
+static bool watch_step_live(struct cor_store_watch *w, size_t *ret_bytes)
 {
-    struct store_feed_batch *batch;
     struct cor_feed_event change;
+    size_t credit;
+    cor_rev upto;
 
-    if (w->is_finishing && !is_inside_revision(w)) {
+    if (w->is_finishing && !watch_is_inside_revision(w)) {
         w->state = ENDED;
         w->on_event(w->arg, NULL);
         return false;
     }
-    if (cor_dlist_empty(&w->batches)) {
+    if (store_backlog_is_empty(&w->backlog)) {
         if (w->err < 0)
             w->state = FAILED;
         return w->err < 0;
     }
-    batch = COR_CONTAINER_OF(w->batches.next, struct store_feed_batch, link);
-    if (batch->nevents == 0) {
-        cor_rev upto = batch->upto;
-
-        drop_first_batch(w);
+    if (cor_store_backlog_pop_mark(&w->backlog, &upto)) {
         w->progress = PROGRESS_IDLE;
         if (upto >= w->want_rev)
-            deliver_bookmark(w, upto, false);
+            watch_deliver_bookmark(w, upto, false);
         return true;
     }
-    change = batch->events[w->batch_at];
-    batch->events[w->batch_at++] = (struct cor_feed_event){0};
-    if (w->batch_at == batch->nevents)
-        drop_first_batch(w);
-    *ret_bytes = event_bytes(&change);
-    w->batch_bytes -= *ret_bytes;
-    consume(w, *ret_bytes);
+    *ret_bytes = cor_store_backlog_pop(&w->backlog, &change);
+    credit = cor_store_backlog_credit(&w->backlog, *ret_bytes);
+    if (credit > 0)
+        cor_feed_credit(w->feed.feed, credit);
     if (change.kv->mod_rev > w->want_rev)
-        deliver_change(w, &change, false);
+        watch_deliver(w, &change, false);
     cor_kv_unref(change.kv);
     cor_kv_unref(change.prev);
     return true;
 }
 
-static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
+/* Of batches without events only the answer to the last request for progress is kept. */
+static void watch_on_batch(struct store_feed *feed, struct store_feed_batch *take_batch)
 {
     struct cor_store_watch *w = COR_CONTAINER_OF(feed, struct cor_store_watch, feed);
 
@@ -437,18 +337,13 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
     }
     if (take_batch->nevents == 0)
         w->progress = PROGRESS_QUEUED;
-    for (size_t i = 0; i < take_batch->nevents; i++) {
-        size_t bytes = event_bytes(&take_batch->events[i]);
-
-        w->largest = bytes > w->largest ? bytes : w->largest;
-        w->batch_bytes += bytes;
-    }
-    cor_dlist_push(&w->batches, &take_batch->link);
-    tell_held(w);
-    schedule(w);
+    cor_store_backlog_push(&w->backlog, take_batch);
+    watch_report_held(w);
+    watch_schedule(w);
 }
 
-static void on_broken(struct store_feed *feed, int err, const char *message)
+/* The error is delivered when the backlog is empty. */
+static void watch_on_broken(struct store_feed *feed, int err, const char *message)
 {
     struct cor_store_watch *w = COR_CONTAINER_OF(feed, struct cor_store_watch, feed);
 
@@ -456,30 +351,32 @@ static void on_broken(struct store_feed *feed, int err, const char *message)
         return;
     w->err = err;
     if (err == -COR_EEXPIRED)
-        expired(&w->status);
+        watch_expired(&w->status);
     else if (err == -COR_ENOMEM)
         cor_store_no_memory(&w->status);
     else
         cor_storage_internal(&w->status, "%s", message);
-    schedule(w);
+    watch_schedule(w);
 }
 
-/* The turn: events are delivered one by one, for each may pause or close the watch. */
-
-static bool step(struct cor_store_watch *w, size_t *ret_bytes)
+/* One step of a turn. False: there is nothing more to do now. `ret_bytes`: what it cost. */
+static bool watch_step(struct cor_store_watch *w, size_t *ret_bytes)
 {
+    struct cor_reader_event error = {.type = COR_WATCH_ERROR, .status = &w->status};
+
     *ret_bytes = 0;
     switch (w->state) {
     case SYNCING:
-        *ret_bytes = step_syncing(w);
+        *ret_bytes = watch_step_syncing(w);
         return true;
     case SYNCED:
-        step_synced(w);
+        watch_step_synced(w);
         return true;
     case LIVE:
-        return step_live(w, ret_bytes);
+        return watch_step_live(w, ret_bytes);
     case FAILED:
-        deliver_error(w);
+        w->state = ENDED;
+        w->on_event(w->arg, &error);
         return false;
     case READING:
     case ENDED:
@@ -489,16 +386,15 @@ static bool step(struct cor_store_watch *w, size_t *ret_bytes)
     return false;
 }
 
-static void on_turn(struct cor_mail *mail)
+static void watch_on_turn(struct store_turn *turn)
 {
-    struct cor_store_watch *w = COR_CONTAINER_OF(mail, struct cor_store_watch, turn);
+    struct cor_store_watch *w = COR_CONTAINER_OF(turn, struct cor_store_watch, turn);
     size_t items = 0, bytes = 0, n;
 
-    w->turn_posted = false;
-    while (!w->paused && step(w, &n)) {
+    while (!w->paused && watch_step(w, &n)) {
         bytes += n;
         if (++items == STORE_TURN_ITEMS_MAX || bytes >= STORE_TURN_BYTES_MAX) {
-            schedule(w);
+            watch_schedule(w);
             return;
         }
     }
@@ -506,51 +402,54 @@ static void on_turn(struct cor_mail *mail)
 
 void cor_store_watch_pause(struct cor_store_watch *w)
 {
+    assert(cor_loop_is_current(w->store->loop));
     w->paused = true;
 }
 
 void cor_store_watch_resume(struct cor_store_watch *w)
 {
+    assert(cor_loop_is_current(w->store->loop));
     w->paused = false;
-    schedule(w);
+    watch_schedule(w);
 }
 
 void cor_store_watch_progress(struct cor_store_watch *w)
 {
-    assert(*w->store->kind);
-    ask_progress(w);
+    assert(cor_loop_is_current(w->store->loop) && *w->store->kind);
+    watch_ask_progress(w);
 }
 
 bool cor_store_watch_finish(struct cor_store_watch *w)
 {
+    assert(cor_loop_is_current(w->store->loop) && w->state != CLOSING);
     if (w->state == FAILED)
         return false;
-    w->is_finishing = is_inside_revision(w);
+    w->is_finishing = watch_is_inside_revision(w);
     return !w->is_finishing;
 }
 
-static void finish_close(struct cor_store_watch *w)
+static void watch_finish_close(struct cor_store_watch *w)
 {
     void (*on_closed)(void *arg) = w->on_closed;
     void *arg = w->closed_arg;
 
-    drop_batches(w);
+    cor_store_backlog_clear(&w->backlog);
     watch_free(w);
     if (on_closed)
         on_closed(arg);
 }
 
-static void on_feed_closed(struct store_feed *feed)
+static void watch_on_feed_closed(struct store_feed *feed)
 {
-    finish_close(COR_CONTAINER_OF(feed, struct cor_store_watch, feed));
+    watch_finish_close(COR_CONTAINER_OF(feed, struct cor_store_watch, feed));
 }
 
-static void on_closed_mail(struct cor_mail *mail)
+static void watch_on_closed_mail(struct cor_mail *mail)
 {
-    finish_close(COR_CONTAINER_OF(mail, struct cor_store_watch, closed_mail));
+    watch_finish_close(COR_CONTAINER_OF(mail, struct cor_store_watch, closed_mail));
 }
 
-/* The feed's last call, or the read's answer, or else a mail to itself ends it. */
+/* The last call of the feed ends the watch, or the answer of the read, or else a mail to itself. */
 void cor_store_watch_close(struct cor_store_watch *w, void (*on_closed)(void *arg), void *arg)
 {
     assert(w->state != CLOSING && cor_loop_is_current(w->store->loop));
@@ -558,15 +457,16 @@ void cor_store_watch_close(struct cor_store_watch *w, void (*on_closed)(void *ar
     w->on_closed = on_closed;
     w->closed_arg = arg;
     cor_timer_cancel(&w->timer);
-    drop_batches(w);
+    cor_store_backlog_clear(&w->backlog);
     if (w->feed.feed)
         cor_store_feed_close(&w->feed);
     else if (!w->reading)
         cor_loop_post_always(w->store->loop, &w->closed_mail);
 }
 
-static int read_options(struct cor_store_watch *w, struct cor_str key,
-                        const struct cor_store_watch_opts *opts, struct cor_status *reterr_status)
+static int watch_read_options(struct cor_store_watch *w, struct cor_str key,
+                              const struct cor_store_watch_opts *opts,
+                              struct cor_status *reterr_status)
 {
     struct cor_watch_plan plan;
     int r = cor_store_key_init(&w->key, w->store, key, w->recursive, reterr_status);
@@ -585,7 +485,7 @@ static int read_options(struct cor_store_watch *w, struct cor_str key,
     w->end_mark = plan.end_bookmark;
     if (opts->predicate && !cor_predicate_empty(opts->predicate))
         w->predicate = opts->predicate;
-    if (cor_buf_adds(&w->from, store_key_str(&w->key)) < 0)
+    if (cor_store_pages_begin(&w->pages, w->store->loop, watch_on_read, store_key_str(&w->key)) < 0)
         return cor_store_no_memory(reterr_status);
     return 0;
 }
@@ -607,25 +507,23 @@ int cor_store_watch_open(struct cor_store *store, struct cor_str key,
         .on_event = opts->on_event,
         .on_held = opts->on_held,
         .arg = opts->arg,
-        .turn.on_mail = on_turn,
-        .closed_mail.on_mail = on_closed_mail,
+        .closed_mail.on_mail = watch_on_closed_mail,
         .feed = {.with_prev = true,
-                 .on_batch = on_batch,
-                 .on_broken = on_broken,
-                 .on_closed = on_feed_closed},
+                 .on_batch = watch_on_batch,
+                 .on_broken = watch_on_broken,
+                 .on_closed = watch_on_feed_closed},
     };
     store->busy++;
-    cor_dlist_init(&w->batches);
-    cor_buf_init(&w->from, KEY_MAX);
+    cor_store_backlog_init(&w->backlog);
     cor_status_init(&w->status);
-    cor_range_req_init(&w->range, store->loop, on_read);
-    cor_timer_init(&w->timer, store->loop, on_timer);
-    r = read_options(w, key, opts, reterr_status);
+    store_turn_init(&w->turn, store->loop, watch_on_turn);
+    cor_timer_init(&w->timer, store->loop, watch_on_timer);
+    r = watch_read_options(w, key, opts, reterr_status);
     if (r < 0) {
         watch_free(w);
         return r;
     }
-    read_page(w);
+    watch_read_page(w);
     *ret_watch = w;
     return 0;
 }
