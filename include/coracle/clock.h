@@ -6,7 +6,7 @@
  *   struct cor_clock_manual *time;
  *
  *   cor_clock_manual_new(&time);
- *   const struct cor_runtime_opts opts = {.kind = COR_RUNTIME_PUMPED,
+ *   const struct cor_runtime_opts opts = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED,
  *                                         .clock = cor_clock_manual_peek(time)};
  *   ...
  *   cor_clock_manual_advance(time, 30000);

@@ -19,6 +19,7 @@
 #include "coracle/indexes.h"
 #include "coracle/label_selector.h"
 #include "coracle/object.h"
+#include "coracle/reflector_stats.h"
 #include "coracle/status.h"
 
 #ifdef __cplusplus
@@ -120,6 +121,9 @@ COR_API int cor_informer_wait_for_version(struct cor_informer *inf, struct cor_s
 COR_API int cor_informer_on_sync(struct cor_informer *inf, void (*fn)(void *arg, int r), void *arg);
 COR_API int cor_informer_on_version(struct cor_informer *inf, struct cor_str version,
                                     void (*fn)(void *arg, int r), void *arg);
+
+/* What the informer's reflector has done, and how many changes wait on their way into the cache. */
+COR_API void cor_informer_stats(struct cor_informer *inf, struct cor_reflector_stats *ret);
 
 #define COR_INFORMER_VERSION_MAX 128 /* with its NUL */
 

@@ -20,6 +20,7 @@
 #include "coracle/client.h"
 #include "coracle/informer.h"
 #include "coracle/informer_request.h"
+#include "coracle/list_watch.h"
 #include "coracle/reflector_report.h"
 #include "coracle/transform.h"
 
@@ -30,6 +31,15 @@ extern "C" {
 struct cor_informers;
 
 #define COR_INFORMERS_MAX 1024 /* of one set */
+
+struct cor_informer_opts;
+
+/* Makes the list-watch of an informer in the place of the set's own; the set takes the list-watch
+ * and frees it with the informer. `opts` is borrowed for the call. Called once for each informer,
+ * on the runtime's I/O thread or on the thread that pumps: it must not block. 0, or a negative
+ * code, with which the making of the informer fails. */
+typedef int (*cor_make_list_watch_fn)(void *arg, const struct cor_informer_opts *opts,
+                                      struct cor_list_watch **ret_list_watch);
 
 /* How changes wait on their way into a cache. */
 enum cor_informer_fifo {
@@ -72,6 +82,8 @@ struct cor_informers_opts {
     cor_tweak_fn tweak;
     cor_transform_fn transform;
     void *arg;
+    /* Where the objects of every informer come from; NULL: the client's server. With `arg`. */
+    cor_make_list_watch_fn make_list_watch;
 };
 
 #define COR_INFORMERS_OPTS .size = sizeof(struct cor_informers_opts)
@@ -80,6 +92,13 @@ struct cor_informers_opts {
  * -COR_ENOMEM, -COR_ECANCELED (the client was stopped), -COR_EINVAL (in a forked child). */
 COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                               struct cor_informers **ret_informers);
+
+/* A set without a client, for informers over list-watches of the program's own: `make_list_watch`
+ * of the set's options or of each informer's makes them. A test gives a controller such a set in
+ * the place of the one with a client (coracle/list_watch_script.h). 0, -COR_ENOMEM, -COR_EINVAL,
+ * -COR_ENOTSUP (coracle/api.h). */
+COR_API int cor_informers_new_on(struct cor_runtime *runtime, const struct cor_informers_opts *opts,
+                                 struct cor_informers **ret_informers);
 
 /* Waits: stops them, removes their handlers, frees the caches. Not inside a callback or a handler,
  * which would wait for itself (an assertion). Returns NULL; NULL is allowed. */
@@ -104,6 +123,10 @@ struct cor_informer_opts {
     /* Changes what is asked of the server; likewise. */
     cor_tweak_fn tweak;
     void *tweak_arg;
+    /* A constructor of the program's own for what this informer lists and watches: client-go's
+     * InformerFor. NULL: the set's. Informers with different ones are different. */
+    cor_make_list_watch_fn make_list_watch;
+    void *make_arg;
 };
 
 #define COR_INFORMER_OPTS .size = sizeof(struct cor_informer_opts)

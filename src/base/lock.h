@@ -30,10 +30,12 @@
     ROW(INFORMER_GROUP,   "cache/informers/informer_factory, a group that waits")                  \
     ROW(SHARED_INFORMER,  "cache/informers/shared_informer")                                       \
     ROW(SYNC_WAIT,        "cache/informers/shared_informer_wait")                                  \
+    ROW(LIST_WATCH_SCRIPT, "client/informers/list_watch_script")                                   \
     ROW(INDEXER,          "cache/store/indexer")                                                   \
     ROW(LISTENER,         "cache/informers/processor_listener")                                    \
     ROW(HANDLER_POOL,     "client/runtime/handler_pool")                                           \
     ROW(CLIENT_INFORMERS, "client/informers/informers")                                            \
+    ROW(LIST_WATCH,       "client/informers/list_watch")                                           \
     ROW(ELECTION,         "client/election")                                                       \
     ROW(WAITER,           "client/runtime/waiter")                                                 \
     ROW(EVENT_RECORDER,   "kit/events/event_recorder")                                             \

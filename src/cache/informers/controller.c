@@ -62,12 +62,9 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
 static int make_fifo(struct cor_controller *c)
 {
     const struct cor_delta_fifo_opts opts = {
-        COR_DELTA_FIFO_OPTS,
-        .by_key = c->opts.by_key,
-        .known = c->opts.known,
-        .transform = c->opts.transform ? transform : NULL,
-        .on_ready = on_ready,
-        .arg = c,
+        COR_DELTA_FIFO_OPTS,    .by_key = c->opts.by_key,
+        .known = c->opts.known, .transform = c->opts.transform ? transform : NULL,
+        .on_ready = on_ready,   .arg = c,
     };
 
     return cor_delta_fifo_new(&opts, &c->fifo);
@@ -231,6 +228,12 @@ bool cor_controller_step(struct cor_controller *c, size_t max)
 bool cor_controller_has_retries(struct cor_controller *c)
 {
     return !c->stopped && cor_delta_fifo_retries(c->fifo) > 0;
+}
+
+void cor_controller_stats(struct cor_controller *c, struct cor_reflector_stats *ret)
+{
+    cor_reflector_stats(c->reflector, ret);
+    ret->backlog = cor_delta_fifo_len(c->fifo);
 }
 
 bool cor_controller_has_synced(struct cor_controller *c)

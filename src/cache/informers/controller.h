@@ -72,6 +72,9 @@ struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c);
 bool cor_controller_step(struct cor_controller *c, size_t max);
 bool cor_controller_has_retries(struct cor_controller *c);
 
+/* What the reflector has done, with the changes that wait in the queue. */
+void cor_controller_stats(struct cor_controller *c, struct cor_reflector_stats *ret);
+
 /* Was the first list processed? */
 bool cor_controller_has_synced(struct cor_controller *c);
 bool cor_controller_is_stopped(struct cor_controller *c);

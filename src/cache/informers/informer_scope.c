@@ -36,6 +36,10 @@ int cor_informer_scope_print(const struct cor_informer_scope *scope, struct cor_
         r = cor_buf_add(out, &scope->transform, sizeof(scope->transform));
     if (r == 0)
         r = cor_buf_add(out, &scope->transform_arg, sizeof(scope->transform_arg));
+    if (r == 0)
+        r = cor_buf_add(out, &scope->make_list_watch, sizeof(scope->make_list_watch));
+    if (r == 0)
+        r = cor_buf_add(out, &scope->make_arg, sizeof(scope->make_arg));
     if (r < 0)
         cor_buf_truncate(out, before);
     return r;

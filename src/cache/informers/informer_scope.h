@@ -23,6 +23,8 @@ struct cor_informer_scope {
     void *tweak_arg;
     cor_transform_fn transform; /* before the factory's; may be NULL */
     void *transform_arg;
+    cor_make_list_watch_fn make_list_watch; /* the driver maker's to call; may be NULL */
+    void *make_arg;
 };
 
 /* Appends a text that is equal for equal scopes and for no others. 0, -COR_ENOMEM, -COR_ETOOBIG. */

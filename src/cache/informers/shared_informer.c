@@ -110,6 +110,11 @@ struct cor_reflector *cor_shared_informer_reflector(struct cor_shared_informer *
     return cor_controller_reflector(inf->controller);
 }
 
+void cor_shared_informer_stats(struct cor_shared_informer *inf, struct cor_reflector_stats *ret)
+{
+    cor_controller_stats(inf->controller, ret);
+}
+
 struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf)
 {
     return inf->indexer;

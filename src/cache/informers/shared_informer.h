@@ -78,6 +78,9 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max);
 /* Are there changes that an index refused and that the next step tries again (retry_on_error)? */
 bool cor_shared_informer_has_retries(struct cor_shared_informer *inf);
 
+/* As cor_controller_stats(); on the informer's thread. */
+void cor_shared_informer_stats(struct cor_shared_informer *inf, struct cor_reflector_stats *ret);
+
 /* Live; for reading, and for adding indexes (see cor_shared_informer_add_indexes()). */
 struct cor_indexer *cor_shared_informer_indexer(struct cor_shared_informer *inf);
 

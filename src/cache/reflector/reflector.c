@@ -92,9 +92,18 @@ void cor_reflector_say(struct cor_reflector *r, enum cor_reflector_report what,
         r->opts.on_report(r->opts.arg, what, status);
 }
 
+static bool is_watch(enum cor_reflector_state state)
+{
+    return state == COR_REFLECTOR_STREAM_OPENING || state == COR_REFLECTOR_STREAMING ||
+           state == COR_REFLECTOR_WATCH_OPENING || state == COR_REFLECTOR_WATCHING;
+}
+
 void cor_reflector_move(struct cor_reflector *r, enum cor_reflector_state to)
 {
     assert(moves[r->state] & (1u << to));
+    /* A watch goes on from opening to events, and from a streamed list to the watch after it. */
+    if (is_watch(r->state) && to != COR_REFLECTOR_WATCHING && to != COR_REFLECTOR_STREAMING)
+        r->stats.watch_ms += r->now_ms - r->watch_sent_ms;
     r->state = to;
 }
 
@@ -172,9 +181,7 @@ static uint64_t wake_ms(const struct cor_reflector *r)
 
 static bool has_request(enum cor_reflector_state state)
 {
-    return state == COR_REFLECTOR_LISTING || state == COR_REFLECTOR_STREAM_OPENING ||
-           state == COR_REFLECTOR_STREAMING || state == COR_REFLECTOR_WATCH_OPENING ||
-           state == COR_REFLECTOR_WATCHING;
+    return state == COR_REFLECTOR_LISTING || is_watch(state);
 }
 
 static void stop_now(struct cor_reflector *r)
@@ -460,6 +467,11 @@ struct cor_reflector *cor_reflector_free(struct cor_reflector *r)
 struct cor_str cor_reflector_last_sync_rv(const struct cor_reflector *r)
 {
     return cor_reflector_rv_str(&r->last_rv);
+}
+
+void cor_reflector_stats(const struct cor_reflector *r, struct cor_reflector_stats *ret)
+{
+    *ret = r->stats;
 }
 
 enum cor_reflector_state cor_reflector_state(const struct cor_reflector *r)

@@ -23,6 +23,7 @@
 #include "cache/reflector/reflector_event.h"
 #include "cache/reflector/reflector_ops.h"
 #include "coracle/reflector_report.h"
+#include "coracle/reflector_stats.h"
 #include "meta/gvk.h"
 #include "meta/status.h"
 
@@ -95,6 +96,9 @@ void cor_reflector_stop(struct cor_reflector *reflector, uint64_t now_ms);
 
 /* "" before the first list; borrowed until the next input. */
 struct cor_str cor_reflector_last_sync_rv(const struct cor_reflector *reflector);
+
+/* Sums since it was made; `backlog` is 0. */
+void cor_reflector_stats(const struct cor_reflector *reflector, struct cor_reflector_stats *ret);
 
 enum cor_reflector_state {
     COR_REFLECTOR_IDLE,           /* not started */

@@ -21,6 +21,8 @@ struct cor_reflector {
     struct cor_reflector_store *store;
     char *name, *type_description, *expected_api_version, *expected_kind;
     struct cor_backoff backoff;
+    struct cor_reflector_stats stats;
+    uint64_t watch_sent_ms; /* of the watch under way, for the statistics */
 
     enum cor_reflector_state state;
     uint64_t now_ms;         /* of the input under way, or the last one */

@@ -120,6 +120,7 @@ void cor_reflector_list_begin(struct cor_reflector *r)
     r->list.from_zero = cor_str_eqz(rv, "0");
     r->list.retried = false;
     r->list.began_ms = r->now_ms;
+    r->stats.lists++;
     ask_from_start(r, rv);
     choose_page_size(r);
 }
@@ -197,6 +198,8 @@ static void finish(struct cor_reflector *r)
         fail_round(r, "unable to sync list result", &st);
         return;
     }
+    r->stats.list_ms += r->now_ms - r->list.began_ms;
+    r->stats.list_items += r->list.objects;
     cor_reflector_watch_begin(r);
     cor_reflector_watch_open(r);
 }

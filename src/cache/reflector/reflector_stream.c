@@ -164,6 +164,7 @@ void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_reflect
         return;
     }
     r->watch.events++;
+    r->stats.watch_items++;
     r->watch.heard_ms = r->now_ms;
     if (cor_reflector_event_ends_initial(event))
         finish(r, cor_reflector_event_rv(event));

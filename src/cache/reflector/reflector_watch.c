@@ -55,6 +55,8 @@ void cor_reflector_watch_send(struct cor_reflector *r)
     };
     double timeout_s;
 
+    r->stats.watches++;
+    r->watch_sent_ms = r->now_ms;
     if (min_ms < TIMEOUT_MIN_MS)
         min_ms = TIMEOUT_MIN_MS;
     timeout_s = (double)min_ms / 1000 * (1 + cor_rand_unit(r->opts.rand));
@@ -182,6 +184,7 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflecto
     }
     cor_reflector_rv_set(&r->last_rv, rv);
     r->watch.events++;
+    r->stats.watch_items++;
     r->watch.heard_ms = r->now_ms;
 }
 
@@ -237,6 +240,7 @@ bool cor_reflector_watch_was_short(struct cor_reflector *r, struct cor_status *r
 {
     if (r->watch.events > 0 || r->now_ms - r->watch.began_ms >= SHORT_MS)
         return false;
+    r->stats.short_watches++;
     cor_status_untyped(ret, -COR_ECANCELED,
                        "very short watch: %s: Unexpected watch close - watch lasted less than a "
                        "second and no items received",

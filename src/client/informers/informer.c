@@ -95,6 +95,26 @@ int cor_informer_on_version(struct cor_informer *inf, struct cor_str version,
     return cor_shared_informer_on_rv(inf->shared, version, fn, arg, &id);
 }
 
+struct stats_errand {
+    struct cor_informer *inf;
+    struct cor_reflector_stats *ret;
+};
+
+static void informer_read_stats(void *arg)
+{
+    const struct stats_errand *e = arg;
+
+    cor_shared_informer_stats(e->inf->shared, e->ret);
+}
+
+void cor_informer_stats(struct cor_informer *inf, struct cor_reflector_stats *ret)
+{
+    struct stats_errand e = {inf, ret};
+
+    *ret = (struct cor_reflector_stats){0};
+    cor_runtime_run(inf->set->runtime, informer_read_stats, &e);
+}
+
 struct wait {
     struct cor_waiter done;
     int r;

@@ -7,8 +7,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
+#include "client/informers/http_list_watch.h"
 #include "client/informers/informers_int.h"
-#include "client/informers/list_watch.h"
 
 /* Changes of an informer, and notifications of a handler, that one step takes. */
 #define STEP_MAX 256
@@ -94,11 +94,11 @@ static int transform(void *arg, struct cor_object **object, struct cor_status *r
     return set->opts.transform(set->opts.arg, object, reterr);
 }
 
-static int make_driver(void *arg, const struct cor_informer_scope *scope,
-                       struct cor_reflector_driver **ret_driver)
+/* Over HTTP, as the set's client does its requests. */
+static int make_http_list_watch(struct cor_informers *set, const struct cor_informer_scope *scope,
+                                struct cor_list_watch **ret_lw)
 {
-    struct cor_informers *set = arg;
-    const struct cor_list_watch_opts opts = {
+    const struct cor_http_list_watch_opts opts = {
         .loop = set->runtime->loop,
         .client = set->client->rest,
         .at = {.gvr = scope->resource, .ns = scope->ns},
@@ -106,23 +106,52 @@ static int make_driver(void *arg, const struct cor_informer_scope *scope,
         .field_selector = scope->field_selector,
         .metadata_only = scope->metadata_only,
         .tweaks = {{set->opts.tweak, set->opts.arg}, {scope->tweak, scope->tweak_arg}}};
-    struct cor_list_watch *lw;
-    int r = cor_list_watch_new(&opts, &lw);
+    struct cor_http_list_watch *lw;
+    int r = cor_http_list_watch_new(&opts, &lw);
 
     if (r == 0)
-        *ret_driver = cor_list_watch_driver(lw);
+        *ret_lw = cor_http_list_watch_base(lw);
+    return r;
+}
+
+/* The informer's own constructor goes before the set's, and that before the client's server. */
+static int make_driver(void *arg, const struct cor_informer_scope *scope,
+                       struct cor_reflector_driver **ret_driver)
+{
+    struct cor_informers *set = arg;
+    COR_CLEANUP(cor_list_watch_freep) struct cor_list_watch *lw = NULL;
+    int r;
+
+    if (scope->make_list_watch)
+        r = scope->make_list_watch(scope->make_arg, set->asked, &lw);
+    else if (set->opts.make_list_watch)
+        r = set->opts.make_list_watch(set->opts.arg, set->asked, &lw);
+    else if (set->client)
+        r = make_http_list_watch(set, scope, &lw);
+    else
+        r = -COR_EINVAL;
+    if (r == 0 && !lw)
+        r = -COR_EINVAL;
+    if (r == 0)
+        r = lw->ops->attach(lw, set->runtime);
+    if (r == 0)
+        *ret_driver = &COR_STEAL(lw)->driver;
     return r;
 }
 
 static void set_reflector(void *arg, struct cor_reflector_driver *driver,
                           struct cor_reflector *reflector)
 {
-    cor_list_watch_set_reflector(cor_list_watch_of(driver), reflector);
+    cor_list_watch_of(driver)->reflector = reflector;
 }
 
 static void free_driver(void *arg, struct cor_reflector_driver *driver)
 {
-    cor_list_watch_free(cor_list_watch_of(driver));
+    struct cor_list_watch *lw = cor_list_watch_of(driver);
+
+    lw->ops->detach(lw);
+    lw->reflector = NULL;
+    cor_list_watch_free(lw);
 }
 
 static int make_factory(struct cor_informers *set)
@@ -135,6 +164,7 @@ static int make_factory(struct cor_informers *set)
         .stream_initial = o->stream_initial,
         .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
         .retry_on_error = o->retry_on_error,
+        .clock = set->runtime->clock,
         .transform = o->transform ? transform : NULL,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
@@ -168,7 +198,8 @@ static void join_client(void *arg)
         s->r = cor_timer_set(&set->look, COR_MUTATION_PERIOD_MS);
     if (s->r < 0)
         return;
-    s->r = cor_client_hook_add(set->client, &set->hook);
+    if (set->client)
+        s->r = cor_client_hook_add(set->client, &set->hook);
     if (s->r < 0)
         cor_timer_cancel(&set->look);
 }
@@ -187,8 +218,10 @@ static int informers_begin(struct cor_informers *set)
     return r < 0 ? r : s.r;
 }
 
-int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
-                      struct cor_informers **ret_informers)
+/* `client` may be NULL. */
+static int informers_make(struct cor_client *client, struct cor_runtime *runtime,
+                          const struct cor_informers_opts *opts,
+                          struct cor_informers **ret_informers)
 {
     struct cor_informers_opts o;
     struct cor_informers *set;
@@ -201,7 +234,7 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
         return -COR_ENOMEM;
     set->opts = o;
     set->client = client;
-    set->runtime = client->runtime;
+    set->runtime = runtime;
     r = informers_begin(set);
     if (r < 0) {
         cor_informer_factory_free(set->factory);
@@ -217,9 +250,24 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
     cor_waiter_init(&set->closed);
     cor_waiter_init(&set->no_handlers);
     cor_lock_init(&set->lock, COR_LOCK_CLIENT_INFORMERS);
-    atomic_fetch_add(&client->nusers, 1);
+    if (client)
+        atomic_fetch_add(&client->nusers, 1);
+    else
+        cor_runtime_enter(runtime);
     *ret_informers = set;
     return 0;
+}
+
+int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
+                      struct cor_informers **ret_informers)
+{
+    return informers_make(client, client->runtime, opts, ret_informers);
+}
+
+int cor_informers_new_on(struct cor_runtime *runtime, const struct cor_informers_opts *opts,
+                         struct cor_informers **ret_informers)
+{
+    return informers_make(NULL, runtime, opts, ret_informers);
 }
 
 static void free_informer(struct cor_informer *inf)
@@ -246,7 +294,8 @@ static void begin_closing(void *arg)
     struct cor_informers *set = arg;
 
     set->is_closing = true;
-    cor_client_hook_remove(&set->hook);
+    if (set->client)
+        cor_client_hook_remove(&set->hook);
     stop_all(set);
     if (!atomic_load(&set->work_is_posted))
         finish_closing(set);
@@ -267,7 +316,10 @@ struct cor_informers *cor_informers_free(struct cor_informers *set)
     (void)r;
     while (!cor_dlist_empty(&set->informers))
         free_informer(COR_CONTAINER_OF(set->informers.next, struct cor_informer, link));
-    atomic_fetch_sub(&set->client->nusers, 1);
+    if (set->client)
+        atomic_fetch_sub(&set->client->nusers, 1);
+    else
+        cor_runtime_leave(set->runtime);
     cor_waiter_deinit(&set->closed);
     cor_waiter_deinit(&set->no_handlers);
     cor_lock_deinit(&set->lock);
@@ -329,9 +381,12 @@ static void get_informer(void *arg)
         .transform_arg = o->transform_arg,
         .tweak = o->tweak,
         .tweak_arg = o->tweak_arg,
+        .make_list_watch = o->make_list_watch,
+        .make_arg = o->make_arg,
     };
     struct cor_shared_informer *shared;
 
+    g->set->asked = o;
     g->r = cor_informer_factory_get(g->set->factory, &scope, &shared);
     if (g->r < 0)
         return;

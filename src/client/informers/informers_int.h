@@ -12,14 +12,15 @@
 #include "loop/timer.h"
 
 struct cor_informers {
-    struct cor_client *client;
+    struct cor_client *client; /* NULL: the list-watches are the program's */
     struct cor_runtime *runtime;
     struct cor_informers_opts opts;
-    struct cor_informer_factory *factory; /* the loop's, but for its waits */
-    struct cor_dlist informers;           /* the loop's */
-    struct cor_mail work;                 /* there is something to step */
-    struct cor_timer look;                /* for changed objects; where that is wanted */
-    struct cor_timer retry;               /* of changes that were refused; where that is wanted */
+    struct cor_informer_factory *factory;  /* the loop's, but for its waits */
+    struct cor_dlist informers;            /* the loop's */
+    const struct cor_informer_opts *asked; /* of the informer that is being made; the loop's */
+    struct cor_mail work;                  /* there is something to step */
+    struct cor_timer look;                 /* for changed objects; where that is wanted */
+    struct cor_timer retry;                /* of changes that were refused; where that is wanted */
     atomic_bool work_is_posted;
     atomic_bool is_stopped;
     struct cor_client_hook hook; /* the loop's */

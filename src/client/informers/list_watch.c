@@ -1,298 +1,469 @@
-#include "client/informers/list_watch.h"
-
+/* clang-format off */
+/* A list-watch of the program's functions, as a reflector's driver.
+ *
+ *   the reflector asks ──► list or watch of the program ──► answers, from any thread
+ *                                                                │ queued under `lock`
+ *   the reflector's input ◄── the loop takes them in order ◄── mail
+ *
+ * A driver must not answer before its call returns; the queue makes that true also for a program that
+ * answers inside its function. Each request has a number. An answer to another request than the one
+ * under way is dropped, when it is given and again when it is taken, because a cancel may come between
+ * the two. A request ends with a page, a failure or an end of the watch.
+ *
+ * Failures: an answer that no memory could be had for is refused to whoever gave it. Timers are always
+ * set, far away when nothing waits for them, so that moving them cannot fail.
+ * Thread: the loop's of the runtime, but for the answers. */
+/* clang-format on */
+#include <assert.h>
 #include <string.h>
 
+#include "base/dlist.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/mem.h"
-#include "client/dynamic/dynamic_client.h"
+#include "base/sized.h"
+#include "client/informers/list_watch_int.h"
+#include "client/runtime/runtime_int.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "meta/status.h"
 
-struct cor_list_watch {
-    struct cor_reflector_driver driver;
-    struct cor_reflector *reflector;
-    struct cor_list_watch_opts opts; /* with copies of the strings, in `strings` */
-    char *strings;
-    struct cor_timer timer; /* the reflector's; both are always set, so that moving cannot fail */
-    struct cor_timer soon;  /* a request that could not be sent is told */
-    struct cor_list_watch_stats stats;
+enum answer_kind { ANSWER_PAGE, ANSWER_OPENED, ANSWER_EVENT, ANSWER_ENDED, ANSWER_FAILED };
 
-    /* The request under way. */
-    enum { NONE, LIST, WATCH } request;
-    struct cor_dynamic_request *call; /* NULL: none was sent, or it is over */
-    uint64_t serial; /* changes with each request: tells a callback that its own was cancelled */
-    struct cor_object *objects[COR_LIST_WATCH_BATCH];
-    size_t nobjects;
-    struct cor_status why; /* a request that could not be sent */
+struct answer {
+    struct cor_dlist link;
+    enum answer_kind kind;
+    uint64_t id;
+    enum cor_watch_type type;
+    struct cor_status status;     /* of a failure and of an error event */
+    struct cor_str rv, continues; /* of a page, in `texts` */
+    char *texts;
+    size_t n; /* objects; an event has one or none */
+    struct cor_object *objects[];
 };
 
-static struct cor_list_watch *of(struct cor_reflector_driver *d)
+/* The mail that says that answers wait. It is a block of its own, because it may be on its way when
+ * the list-watch is detached: then it frees itself on its arrival. */
+struct delivery {
+    struct cor_mail mail;
+    struct program_list_watch *to; /* NULL: detached */
+};
+
+struct program_list_watch {
+    struct cor_list_watch base;
+    struct cor_list_watch_opts opts;
+    struct cor_str label_selector, field_selector; /* in `strings` */
+    char *strings;
+    struct cor_runtime *runtime;
+    struct cor_timer timer; /* the reflector's */
+    bool is_opened;         /* the watch under way: the reflector was told */
+
+    struct cor_lock lock; /* a leaf; guards what follows */
+    uint64_t id;          /* of the request under way; 0: none */
+    uint64_t last_id;
+    struct cor_dlist answers;
+    size_t nanswers;
+    struct delivery *delivery; /* while attached */
+    bool is_posted;            /* it is on its way */
+    int lost;                  /* a failure that no memory could be had for; 0: none */
+};
+
+static struct program_list_watch *program_of(struct cor_list_watch *lw)
 {
-    return COR_CONTAINER_OF(d, struct cor_list_watch, driver);
+    return COR_CONTAINER_OF(lw, struct program_list_watch, base);
 }
 
-static uint64_t now_ms(const struct cor_list_watch *lw)
+static void answer_free(struct answer *a)
 {
-    return cor_loop_now_ms(lw->opts.loop);
+    for (size_t i = 0; i < a->n; i++)
+        cor_object_unref(a->objects[i]);
+    cor_status_deinit(&a->status);
+    cor_free(a->texts);
+    cor_free(a);
 }
 
-static void drop_objects(struct cor_list_watch *lw)
+static struct answer *answer_new(enum answer_kind kind, uint64_t id, size_t nobjects)
 {
-    while (lw->nobjects > 0)
-        cor_object_unref(lw->objects[--lw->nobjects]);
-}
+    struct answer *a = cor_calloc(1, sizeof(*a) + nobjects * sizeof(a->objects[0]));
 
-static void end_request(struct cor_list_watch *lw)
-{
-    lw->request = NONE;
-    lw->call = NULL;
-    lw->serial++;
-    drop_objects(lw);
-}
-
-/* Hands what was gathered to the reflector; `meta` NULL: there is more to come. */
-static void give_page(struct cor_list_watch *lw, const struct cor_list_meta *meta)
-{
-    struct cor_object *objects[COR_LIST_WATCH_BATCH];
-    struct cor_list_page page = {.objects = objects, .n = lw->nobjects, .more_parts = !meta};
-
-    if (meta) {
-        page.resource_version = meta->resource_version;
-        page.continue_token = meta->continue_token;
+    if (a) {
+        a->kind = kind;
+        a->id = id;
+        cor_dlist_init(&a->link);
     }
-    memcpy(objects, lw->objects, page.n * sizeof(objects[0]));
-    lw->nobjects = 0;
-    cor_reflector_list_page(lw->reflector, now_ms(lw), &page);
-    for (size_t i = 0; i < page.n; i++)
-        cor_object_unref(objects[i]);
+    return a;
 }
 
-static int on_item(void *arg, struct cor_object *object)
+/* Queues an answer, which it takes, also when it fails. */
+static int program_answer(struct cor_list_watch *lw, struct answer *take)
 {
-    struct cor_list_watch *lw = arg;
-    uint64_t serial = lw->serial;
+    struct program_list_watch *p = program_of(lw);
+    struct delivery *post = NULL;
+    struct cor_loop *loop = NULL;
+    int r = 0;
 
-    lw->objects[lw->nobjects++] = cor_object_ref(object);
-    if (lw->nobjects == COR_LIST_WATCH_BATCH)
-        give_page(lw, NULL);
-    return lw->serial == serial ? 0 : -COR_ECANCELED;
-}
-
-static void on_list_done(void *arg, const struct cor_list_meta *meta,
-                         const struct cor_status *error)
-{
-    struct cor_list_watch *lw = arg;
-    uint64_t serial = lw->serial;
-
-    lw->call = NULL;
-    if (error) {
-        end_request(lw);
-        cor_reflector_list_failed(lw->reflector, now_ms(lw), error);
-        return;
+    cor_lock_acquire(&p->lock);
+    if (take->id != p->id)
+        r = -COR_ECANCELED;
+    else if (p->nanswers >= COR_LIST_WATCH_ANSWERS_MAX)
+        r = -COR_EBUSY;
+    if (r == 0) {
+        cor_dlist_push(&p->answers, &take->link);
+        p->nanswers++;
+        if (!p->is_posted)
+            post = p->delivery;
+        p->is_posted = true;
+        loop = p->runtime->loop;
     }
-    give_page(lw, meta);
-    if (lw->serial == serial)
-        end_request(lw);
-}
-
-static int on_open(void *arg)
-{
-    struct cor_list_watch *lw = arg;
-    uint64_t serial = lw->serial;
-
-    cor_reflector_watch_opened(lw->reflector, now_ms(lw));
-    return lw->serial == serial ? 0 : -COR_ECANCELED;
-}
-
-static int on_event(void *arg, const struct cor_watch_event *event)
-{
-    struct cor_list_watch *lw = arg;
-    const struct cor_reflector_event told = {
-        .type = event->type, .object = event->object, .status = event->status};
-    uint64_t serial = lw->serial;
-
-    cor_reflector_watch_event(lw->reflector, now_ms(lw), &told);
-    return lw->serial == serial ? 0 : -COR_ECANCELED;
-}
-
-static void on_watch_done(void *arg, const struct cor_status *error)
-{
-    struct cor_list_watch *lw = arg;
-
-    end_request(lw);
-    cor_reflector_watch_ended(lw->reflector, now_ms(lw), error);
-}
-
-static struct cor_informer_request
-request_of(const struct cor_list_watch *lw, const struct cor_list_options *opts, uint32_t timeout_s)
-{
-    return (struct cor_informer_request){
-        .verb = lw->request == LIST ? COR_VERB_LIST : COR_VERB_WATCH,
-        .send_initial_events = opts->send_initial_events == COR_TRUE,
-        .label_selector = lw->opts.label_selector,
-        .field_selector = lw->opts.field_selector,
-        .resource_version = opts->resource_version,
-        .resource_version_match = opts->resource_version_match,
-        .continue_token = opts->continue_token,
-        .limit = opts->limit,
-        .server_timeout = timeout_s,
-        .allow_bookmarks = opts->allow_bookmarks,
-    };
-}
-
-/* What the reflector asks for, as the program wants it. */
-static struct cor_list_query query_of(const struct cor_list_watch *lw,
-                                      const struct cor_list_options *opts, uint32_t timeout_s)
-{
-    struct cor_informer_request req = request_of(lw, opts, timeout_s);
-    struct cor_list_query query = {.list = *opts, .metadata_only = lw->opts.metadata_only};
-
-    for (size_t i = 0; i < COR_ARRAY_LEN(lw->opts.tweaks); i++)
-        if (lw->opts.tweaks[i].fn)
-            lw->opts.tweaks[i].fn(lw->opts.tweaks[i].arg, &req);
-    query.label_selector = req.label_selector;
-    query.field_selector = req.field_selector;
-    query.list.resource_version = req.resource_version;
-    query.list.resource_version_match = req.resource_version_match;
-    query.list.continue_token = req.continue_token;
-    query.list.limit = req.limit;
-    query.list.allow_bookmarks = req.allow_bookmarks;
-    query.timeout_s = req.server_timeout;
-    return query;
-}
-
-/* A server that was not told when to end is given `untold_ms`. */
-static uint64_t deadline_of(const struct cor_list_query *query, uint64_t untold_ms)
-{
-    return query->timeout_s ? (uint64_t)query->timeout_s * 1000 + COR_LIST_WATCH_SLACK_MS
-                            : untold_ms;
-}
-
-/* A driver must not answer before it returns. */
-static void tell_soon(struct cor_list_watch *lw, int r)
-{
+    cor_lock_release(&p->lock);
+    if (post)
+        cor_loop_post_always(loop, &post->mail);
     if (r < 0)
-        cor_timer_set(&lw->soon, 0);
+        answer_free(take);
+    return r;
 }
 
-static void on_list(struct cor_reflector_driver *d, const struct cor_list_options *opts)
+int cor_list_watch_page(struct cor_list_watch *lw, uint64_t id,
+                        const struct cor_list_watch_page *page)
 {
-    struct cor_list_watch *lw = of(d);
-    struct cor_list_query query;
-    struct cor_dynamic_list_call call = {.client = lw->opts.client,
-                                         .at = lw->opts.at,
-                                         .on_item = on_item,
-                                         .on_done = on_list_done,
-                                         .arg = lw};
+    struct answer *a = answer_new(ANSWER_PAGE, id, page->n);
 
-    end_request(lw);
-    lw->request = LIST;
-    lw->stats.lists++;
-    query = query_of(lw, opts, 0);
-    call.deadline_ms = deadline_of(&query, COR_LIST_WATCH_LIST_TIMEOUT_MS);
-    tell_soon(lw, cor_dynamic_list(&call, &query, &lw->call, &lw->why));
+    if (!a)
+        return -COR_ENOMEM;
+    for (; a->n < page->n; a->n++)
+        a->objects[a->n] = cor_object_ref(page->objects[a->n]);
+    a->rv = page->resource_version;
+    a->continues = page->continue_token;
+    if (cor_str_gather((struct cor_str *const[]){&a->rv, &a->continues}, 2, &a->texts) < 0) {
+        answer_free(a);
+        return -COR_ENOMEM;
+    }
+    return program_answer(lw, a);
 }
 
-static void on_watch(struct cor_reflector_driver *d, const struct cor_list_options *opts,
-                     uint32_t timeout_s)
+int cor_list_watch_opened(struct cor_list_watch *lw, uint64_t id)
 {
-    struct cor_list_watch *lw = of(d);
-    struct cor_list_query query;
-    struct cor_dynamic_watch_call call = {.client = lw->opts.client,
-                                          .at = lw->opts.at,
-                                          .on_open = on_open,
-                                          .on_event = on_event,
-                                          .on_done = on_watch_done,
-                                          .arg = lw};
+    struct answer *a = answer_new(ANSWER_OPENED, id, 0);
 
-    end_request(lw);
-    lw->request = WATCH;
-    lw->stats.watches++;
-    query = query_of(lw, opts, timeout_s);
-    call.deadline_ms = deadline_of(&query, 0);
-    tell_soon(lw, cor_dynamic_watch(&call, &query, &lw->call, &lw->why));
+    return a ? program_answer(lw, a) : -COR_ENOMEM;
 }
 
-static void on_cancel(struct cor_reflector_driver *d)
+int cor_list_watch_event(struct cor_list_watch *lw, uint64_t id,
+                         const struct cor_watch_event *event)
 {
-    struct cor_list_watch *lw = of(d);
-    struct cor_dynamic_request *call = lw->call;
+    struct answer *a = answer_new(ANSWER_EVENT, id, 1);
 
-    end_request(lw);
-    if (call)
-        cor_dynamic_cancel(call);
+    assert(event->object || event->type == COR_WATCH_ERROR);
+    if (!a)
+        return -COR_ENOMEM;
+    a->type = event->type;
+    if (event->object)
+        a->objects[a->n++] = cor_object_ref(event->object);
+    if (event->status && cor_status_copy(&a->status, event->status) < 0) {
+        answer_free(a);
+        return -COR_ENOMEM;
+    }
+    return program_answer(lw, a);
 }
 
-static void on_wake_at(struct cor_reflector_driver *d, uint64_t at_ms)
+int cor_list_watch_ended(struct cor_list_watch *lw, uint64_t id)
 {
-    struct cor_list_watch *lw = of(d);
-    uint64_t now = now_ms(lw);
+    struct answer *a = answer_new(ANSWER_ENDED, id, 0);
 
-    cor_timer_set(&lw->timer, at_ms == COR_REFLECTOR_NEVER ? UINT64_MAX
-                              : at_ms > now                ? at_ms - now
-                                                           : 0);
+    return a ? program_answer(lw, a) : -COR_ENOMEM;
 }
 
-static const struct cor_reflector_driver_ops driver_ops = {on_list, on_watch, on_cancel,
-                                                           on_wake_at};
-
-static void on_timer(struct cor_timer *timer)
+/* Without memory a failure loses its message and its place in the order, but it is never lost: the
+ * request would have no end. */
+static int program_fail_bare(struct cor_list_watch *lw, uint64_t id, int err)
 {
-    struct cor_list_watch *lw = COR_CONTAINER_OF(timer, struct cor_list_watch, timer);
+    struct program_list_watch *p = program_of(lw);
+    struct delivery *post = NULL;
+    struct cor_loop *loop = NULL;
+    int r = 0;
 
-    cor_timer_set(&lw->timer, UINT64_MAX);
-    cor_reflector_tick(lw->reflector, now_ms(lw));
+    cor_lock_acquire(&p->lock);
+    if (id != p->id) {
+        r = -COR_ECANCELED;
+    } else {
+        p->lost = err;
+        if (!p->is_posted)
+            post = p->delivery;
+        p->is_posted = true;
+        loop = p->runtime->loop;
+    }
+    cor_lock_release(&p->lock);
+    if (post)
+        cor_loop_post_always(loop, &post->mail);
+    return r;
 }
 
-static void on_soon(struct cor_timer *timer)
+int cor_list_watch_failed(struct cor_list_watch *lw, uint64_t id, int err, const char *message)
 {
-    struct cor_list_watch *lw = COR_CONTAINER_OF(timer, struct cor_list_watch, soon);
-    struct cor_status why = {0};
-    bool is_list = lw->request == LIST;
+    struct answer *a = answer_new(ANSWER_FAILED, id, 0);
 
-    cor_timer_set(&lw->soon, UINT64_MAX);
-    if (lw->request == NONE || lw->call)
+    assert(err < 0);
+    if (!a)
+        return program_fail_bare(lw, id, err);
+    cor_status_set(&a->status, err, "%s", message ? message : cor_err_text(err));
+    return program_answer(lw, a);
+}
+
+/* The next answer to the request under way; NULL: none waits. */
+static struct answer *program_take(struct program_list_watch *p)
+{
+    struct answer *a = NULL;
+    struct cor_dlist *link;
+
+    cor_lock_acquire(&p->lock);
+    while (!a && (link = cor_dlist_pop(&p->answers))) {
+        a = COR_CONTAINER_OF(link, struct answer, link);
+        p->nanswers--;
+        if (a->id != p->id) {
+            answer_free(a);
+            a = NULL;
+        }
+    }
+    if (!a)
+        p->is_posted = false;
+    else if (a->kind != ANSWER_OPENED && a->kind != ANSWER_EVENT)
+        p->id = 0;
+    cor_lock_release(&p->lock);
+    return a;
+}
+
+static void program_give_page(struct program_list_watch *p, const struct answer *a, uint64_t now_ms)
+{
+    const struct cor_list_page page = {.objects = (struct cor_object **)a->objects,
+                                       .n = a->n,
+                                       .resource_version = a->rv,
+                                       .continue_token = a->continues};
+
+    cor_reflector_list_page(p->base.reflector, now_ms, &page);
+}
+
+/* A program need not say that a watch is open before its first event. */
+static void program_open(struct program_list_watch *p, uint64_t now_ms)
+{
+    if (p->is_opened)
         return;
-    cor_status_move(&why, &lw->why);
-    end_request(lw);
-    if (is_list)
-        cor_reflector_list_failed(lw->reflector, now_ms(lw), &why);
-    else
-        cor_reflector_watch_ended(lw->reflector, now_ms(lw), &why);
-    cor_status_deinit(&why);
+    p->is_opened = true;
+    cor_reflector_watch_opened(p->base.reflector, now_ms);
 }
 
-static int copy_strings(struct cor_list_watch *lw, const struct cor_list_watch_opts *from)
+static void program_give(struct program_list_watch *p, const struct answer *a)
 {
-    struct cor_str *to[] = {&lw->opts.at.gvr.group,    &lw->opts.at.gvr.version,
-                            &lw->opts.at.gvr.resource, &lw->opts.at.ns,
-                            &lw->opts.label_selector,  &lw->opts.field_selector};
+    struct cor_reflector *r = p->base.reflector;
+    uint64_t now_ms = cor_loop_now_ms(p->runtime->loop);
 
-    lw->opts = *from;
-    return cor_str_gather(to, COR_ARRAY_LEN(to), &lw->strings);
+    switch (a->kind) {
+    case ANSWER_PAGE:
+        program_give_page(p, a, now_ms);
+        break;
+    case ANSWER_OPENED:
+        program_open(p, now_ms);
+        break;
+    case ANSWER_EVENT: {
+        const struct cor_reflector_event event = {
+            .type = a->type, .object = a->n > 0 ? a->objects[0] : NULL, .status = &a->status};
+
+        program_open(p, now_ms);
+        cor_reflector_watch_event(r, now_ms, &event);
+        break;
+    }
+    case ANSWER_ENDED:
+        cor_reflector_watch_ended(r, now_ms, NULL);
+        break;
+    case ANSWER_FAILED:
+        if (cor_reflector_state(r) == COR_REFLECTOR_LISTING)
+            cor_reflector_list_failed(r, now_ms, &a->status);
+        else
+            cor_reflector_watch_ended(r, now_ms, &a->status);
+        break;
+    }
 }
+
+/* The failure of the request under way, when there was no memory for its answer. */
+static void program_give_lost(struct program_list_watch *p)
+{
+    COR_CLEANUP(cor_status_deinit) struct cor_status status = {0};
+    struct cor_reflector *r = p->base.reflector;
+    int err;
+
+    cor_lock_acquire(&p->lock);
+    err = p->id > 0 ? p->lost : 0;
+    p->lost = 0;
+    if (err < 0)
+        p->id = 0;
+    cor_lock_release(&p->lock);
+    if (err == 0)
+        return;
+    cor_status_set(&status, err, "%s", cor_err_text(err));
+    if (cor_reflector_state(r) == COR_REFLECTOR_LISTING)
+        cor_reflector_list_failed(r, cor_loop_now_ms(p->runtime->loop), &status);
+    else
+        cor_reflector_watch_ended(r, cor_loop_now_ms(p->runtime->loop), &status);
+}
+
+static void program_on_mail(struct cor_mail *mail)
+{
+    struct delivery *d = COR_CONTAINER_OF(mail, struct delivery, mail);
+    struct program_list_watch *p = d->to;
+    struct answer *a;
+
+    if (!p) {
+        cor_free(d);
+        return;
+    }
+    while ((a = program_take(p))) {
+        program_give(p, a);
+        answer_free(a);
+    }
+    program_give_lost(p);
+}
+
+static uint64_t program_begin(struct program_list_watch *p)
+{
+    uint64_t id;
+
+    cor_lock_acquire(&p->lock);
+    id = p->id = ++p->last_id;
+    p->lost = 0;
+    cor_lock_release(&p->lock);
+    p->is_opened = false;
+    return id;
+}
+
+static void program_on_list(struct cor_reflector_driver *d, const struct cor_list_options *opts)
+{
+    struct program_list_watch *p = program_of(cor_list_watch_of(d));
+    const struct cor_informer_request req =
+        cor_informer_request_of(COR_VERB_LIST, opts, p->label_selector, p->field_selector, 0);
+
+    p->opts.list(p->opts.arg, &p->base, program_begin(p), &req);
+}
+
+static void program_on_watch(struct cor_reflector_driver *d, const struct cor_list_options *opts,
+                             uint32_t timeout_s)
+{
+    struct program_list_watch *p = program_of(cor_list_watch_of(d));
+    const struct cor_informer_request req = cor_informer_request_of(
+        COR_VERB_WATCH, opts, p->label_selector, p->field_selector, timeout_s);
+
+    p->opts.watch(p->opts.arg, &p->base, program_begin(p), &req);
+}
+
+static void program_on_cancel(struct cor_reflector_driver *d)
+{
+    struct program_list_watch *p = program_of(cor_list_watch_of(d));
+    uint64_t id;
+
+    cor_lock_acquire(&p->lock);
+    id = p->id;
+    p->id = 0;
+    cor_lock_release(&p->lock);
+    if (id > 0 && p->opts.cancel)
+        p->opts.cancel(p->opts.arg, &p->base, id);
+}
+
+static void program_on_wake_at(struct cor_reflector_driver *d, uint64_t at_ms)
+{
+    struct program_list_watch *p = program_of(cor_list_watch_of(d));
+    uint64_t now = cor_loop_now_ms(p->runtime->loop);
+
+    cor_timer_set(&p->timer, at_ms == COR_REFLECTOR_NEVER ? UINT64_MAX
+                             : at_ms > now                ? at_ms - now
+                                                          : 0);
+}
+
+static const struct cor_reflector_driver_ops program_driver_ops = {
+    program_on_list, program_on_watch, program_on_cancel, program_on_wake_at};
+
+static void program_on_timer(struct cor_timer *timer)
+{
+    struct program_list_watch *p = COR_CONTAINER_OF(timer, struct program_list_watch, timer);
+
+    cor_timer_set(&p->timer, UINT64_MAX);
+    cor_reflector_tick(p->base.reflector, cor_loop_now_ms(p->runtime->loop));
+}
+
+static int program_attach(struct cor_list_watch *lw, struct cor_runtime *runtime)
+{
+    struct program_list_watch *p = program_of(lw);
+    int r;
+
+    assert(!p->delivery);
+    p->delivery = cor_calloc(1, sizeof(*p->delivery));
+    if (!p->delivery)
+        return -COR_ENOMEM;
+    p->delivery->mail.on_mail = program_on_mail;
+    p->delivery->to = p;
+    p->is_posted = false;
+    p->runtime = runtime;
+    cor_timer_init(&p->timer, runtime->loop, program_on_timer);
+    r = cor_timer_set(&p->timer, UINT64_MAX);
+    if (r < 0)
+        p->delivery = cor_free(p->delivery);
+    return r;
+}
+
+/* The reflector has cancelled its request, so that no answer is queued any more. */
+static void program_detach(struct cor_list_watch *lw)
+{
+    struct program_list_watch *p = program_of(lw);
+
+    if (!p->delivery)
+        return;
+    cor_timer_cancel(&p->timer);
+    cor_lock_acquire(&p->lock);
+    assert(p->id == 0);
+    p->delivery->to = NULL;
+    if (!p->is_posted)
+        cor_free(p->delivery);
+    p->delivery = NULL;
+    cor_lock_release(&p->lock);
+}
+
+static void program_free(struct cor_list_watch *lw)
+{
+    struct program_list_watch *p = program_of(lw);
+    void (*on_freed)(void *arg) = p->opts.on_freed;
+    void *arg = p->opts.arg;
+    struct cor_dlist *link;
+
+    while ((link = cor_dlist_pop(&p->answers)))
+        answer_free(COR_CONTAINER_OF(link, struct answer, link));
+    cor_lock_deinit(&p->lock);
+    cor_free(p->strings);
+    cor_free(p);
+    if (on_freed)
+        on_freed(arg);
+}
+
+static const struct cor_list_watch_ops program_ops = {program_attach, program_detach, program_free};
 
 int cor_list_watch_new(const struct cor_list_watch_opts *opts, struct cor_list_watch **ret_lw)
 {
-    struct cor_list_watch *lw = cor_calloc(1, sizeof(*lw));
-    int r;
+    struct program_list_watch *p = cor_calloc(1, sizeof(*p));
+    int r = p ? cor_sized_copy(&p->opts, sizeof(p->opts), opts) : -COR_ENOMEM;
 
-    if (!lw)
-        return -COR_ENOMEM;
-    lw->driver.ops = &driver_ops;
-    cor_timer_init(&lw->timer, opts->loop, on_timer);
-    cor_timer_init(&lw->soon, opts->loop, on_soon);
-    r = copy_strings(lw, opts);
-    if (r == 0)
-        r = cor_timer_set(&lw->timer, UINT64_MAX);
-    if (r == 0)
-        r = cor_timer_set(&lw->soon, UINT64_MAX);
+    if (r == 0 && (!p->opts.list || !p->opts.watch))
+        r = -COR_EINVAL;
+    if (r == 0) {
+        p->label_selector = cor_strz(p->opts.label_selector);
+        p->field_selector = cor_strz(p->opts.field_selector);
+        r = cor_str_gather((struct cor_str *const[]){&p->label_selector, &p->field_selector}, 2,
+                           &p->strings);
+    }
     if (r < 0) {
-        cor_list_watch_free(lw);
+        cor_free(p);
         return r;
     }
-    *ret_lw = lw;
+    p->base.driver.ops = &program_driver_ops;
+    p->base.ops = &program_ops;
+    cor_dlist_init(&p->answers);
+    cor_lock_init(&p->lock, COR_LOCK_LIST_WATCH);
+    *ret_lw = &p->base;
     return 0;
 }
 
@@ -300,30 +471,27 @@ struct cor_list_watch *cor_list_watch_free(struct cor_list_watch *lw)
 {
     if (!lw)
         return NULL;
-    cor_timer_cancel(&lw->timer);
-    cor_timer_cancel(&lw->soon);
-    on_cancel(&lw->driver);
-    cor_status_deinit(&lw->why);
-    cor_free(lw->strings);
-    return cor_free(lw);
+    assert(!lw->reflector);
+    lw->ops->free(lw);
+    return NULL;
 }
 
-struct cor_reflector_driver *cor_list_watch_driver(struct cor_list_watch *lw)
+struct cor_informer_request cor_informer_request_of(enum cor_verb verb,
+                                                    const struct cor_list_options *opts,
+                                                    struct cor_str label_selector,
+                                                    struct cor_str field_selector,
+                                                    uint32_t timeout_s)
 {
-    return &lw->driver;
-}
-
-struct cor_list_watch *cor_list_watch_of(struct cor_reflector_driver *driver)
-{
-    return of(driver);
-}
-
-void cor_list_watch_set_reflector(struct cor_list_watch *lw, struct cor_reflector *reflector)
-{
-    lw->reflector = reflector;
-}
-
-struct cor_list_watch_stats cor_list_watch_stats(const struct cor_list_watch *lw)
-{
-    return lw->stats;
+    return (struct cor_informer_request){
+        .verb = verb,
+        .send_initial_events = opts->send_initial_events == COR_TRUE,
+        .label_selector = label_selector,
+        .field_selector = field_selector,
+        .resource_version = opts->resource_version,
+        .resource_version_match = opts->resource_version_match,
+        .continue_token = opts->continue_token,
+        .limit = opts->limit,
+        .server_timeout = timeout_s,
+        .allow_bookmarks = opts->allow_bookmarks,
+    };
 }

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "client/config/exec_credential.h"
-#include "client/informers/list_watch.h"
+#include "client/informers/http_list_watch.h"
 #include "client/rest/header_list.h"
 #include "client/rest/rest_int.h"
 #include "identities.h"
@@ -287,18 +287,18 @@ TEST(lacking_memory, a_leader_election_is_made_or_not)
 TEST(lacking_memory, a_list_watch_is_made_or_not)
 {
     FOR_EACH_FAILED_ALLOC(n) {
-        struct cor_list_watch_opts opts = {
+        struct cor_http_list_watch_opts opts = {
             .at = {.gvr = {COR_STR(""), COR_STR("v1"), COR_STR("pods")}, .ns = COR_STR("ns")},
             .label_selector = COR_STR("a=b")};
-        struct cor_list_watch *lw = NULL;
+        struct cor_http_list_watch *lw = NULL;
         int r;
 
         test_fail_alloc(0, false);
         assert_int_equal(cor_loop_new(8, &opts.loop), 0);
         test_fail_alloc(n, false);
-        r = cor_list_watch_new(&opts, &lw);
+        r = cor_http_list_watch_new(&opts, &lw);
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
-        cor_list_watch_free(lw);
+        cor_http_list_watch_free(lw);
         cor_loop_free(opts.loop);
     }
 }

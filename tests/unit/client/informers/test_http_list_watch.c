@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cache/informers/shared_informer.h"
-#include "client/informers/list_watch.h"
+#include "client/informers/http_list_watch.h"
 #include "client/rest/rest_client.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -19,7 +19,7 @@ struct world {
     struct cor_net *net;
     struct cor_http_server *server;
     struct cor_rest_client *client;
-    struct cor_list_watch *lw;
+    struct cor_http_list_watch *lw;
     struct cor_shared_informer *inf;
     struct cor_buf asked; /* "target\n" of each request */
     char accepts[512];    /* the Accept of each */
@@ -122,7 +122,7 @@ static void on_work(void *arg)
 
 static const struct cor_gvr configmaps = {COR_STR(""), COR_STR("v1"), COR_STR("configmaps")};
 
-static void begin_with(struct world *w, const char *list, struct cor_list_watch_opts lw)
+static void begin_with(struct world *w, const char *list, struct cor_http_list_watch_opts lw)
 {
     struct cor_http_server_opts server = {.nloops = 1, .on_request = on_request, .arg = w};
     char secret[] = "secret", url[64];
@@ -146,10 +146,10 @@ static void begin_with(struct world *w, const char *list, struct cor_list_watch_
     assert_int_equal(cor_rest_client_open(w->net, &client, &w->client, NULL), 0);
     lw.loop = w->loop;
     lw.client = w->client;
-    assert_int_equal(cor_list_watch_new(&lw, &w->lw), 0);
-    inf.driver = cor_list_watch_driver(w->lw);
+    assert_int_equal(cor_http_list_watch_new(&lw, &w->lw), 0);
+    inf.driver = &cor_http_list_watch_base(w->lw)->driver;
     assert_int_equal(cor_shared_informer_new(&inf, &w->inf), 0);
-    cor_list_watch_set_reflector(w->lw, cor_shared_informer_reflector(w->inf));
+    cor_http_list_watch_base(w->lw)->reflector = cor_shared_informer_reflector(w->inf);
     assert_int_equal(cor_shared_informer_add_handler(w->inf, &handler, &reg), 0);
     cor_shared_informer_start(w->inf);
 }
@@ -157,8 +157,8 @@ static void begin_with(struct world *w, const char *list, struct cor_list_watch_
 static void begin(struct world *w, const char *list)
 {
     begin_with(w, list,
-               (struct cor_list_watch_opts){.at = {.gvr = configmaps},
-                                            .label_selector = COR_STR("app=a b")});
+               (struct cor_http_list_watch_opts){.at = {.gvr = configmaps},
+                                                 .label_selector = COR_STR("app=a b")});
 }
 
 static void set_flag(void *arg)
@@ -174,7 +174,7 @@ static bool is_flag(void *arg)
 static void end(struct world *w)
 {
     cor_shared_informer_stop(w->inf);
-    cor_list_watch_free(w->lw);
+    cor_http_list_watch_free(w->lw);
     cor_shared_informer_free(w->inf);
     cor_rest_client_close(w->client, set_flag, &w->client_closed);
     assert_true(cor_loop_run_until(w->loop, is_flag, &w->client_closed, PATIENCE_MS));
@@ -229,8 +229,16 @@ static const char two[] = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"m
                           "\"resourceVersion\":\"3\"}},{\"metadata\":{\"name\":\"b\","
                           "\"resourceVersion\":\"7\"}}]}";
 
+static struct cor_reflector_stats stats_of(struct world *w)
+{
+    struct cor_reflector_stats stats;
+
+    cor_shared_informer_stats(w->inf, &stats);
+    return stats;
+}
+
 /* Contract client 1.11.3, 3.2.1. */
-TEST(list_watch, an_informer_follows_a_server)
+TEST(http_list_watch, an_informer_follows_a_server)
 {
     static const char requests[] =
         "/api/v1/configmaps?labelSelector=app%3Da+b&resourceVersion=0&limit=500\n"
@@ -250,7 +258,7 @@ TEST(list_watch, an_informer_follows_a_server)
 }
 
 /* Contract client 1.11.3: one namespace, one object by its name. */
-TEST(list_watch, asks_for_a_namespace_and_a_name)
+TEST(http_list_watch, asks_for_a_namespace_and_a_name)
 {
     static const char requests[] =
         "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Da&resourceVersion=0&"
@@ -258,9 +266,10 @@ TEST(list_watch, asks_for_a_namespace_and_a_name)
         "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Da&watch=true&";
     struct world w;
 
-    begin_with(&w, two,
-               (struct cor_list_watch_opts){.at = {.gvr = configmaps, .ns = COR_STR("default")},
-                                            .field_selector = COR_STR("metadata.name=a")});
+    begin_with(
+        &w, two,
+        (struct cor_http_list_watch_opts){.at = {.gvr = configmaps, .ns = COR_STR("default")},
+                                          .field_selector = COR_STR("metadata.name=a")});
     await(&w, "add!(a@3)");
     tell(&w, "MODIFIED", "a", 11);
     await(&w, "update(a@11)");
@@ -298,7 +307,7 @@ static void change_what_it_is(void *arg, struct cor_informer_request *req)
 }
 
 /* Contract client 3.1.3: on every list and watch, after the reflector filled the options. */
-TEST(list_watch, tweaks_change_what_is_asked)
+TEST(http_list_watch, tweaks_change_what_is_asked)
 {
     static const char requests[] =
         "/api/v1/configmaps?labelSelector=app%3Db&resourceVersion=5&"
@@ -307,12 +316,12 @@ TEST(list_watch, tweaks_change_what_is_asked)
     int ncalls = 0;
     struct world w;
 
-    begin_with(
-        &w, two,
-        (struct cor_list_watch_opts){.at = {.gvr = configmaps},
-                                     .label_selector = COR_STR("app=a"),
-                                     .field_selector = COR_STR("metadata.name=a"),
-                                     .tweaks = {{change_all, NULL}, {change_what_it_is, &ncalls}}});
+    begin_with(&w, two,
+               (struct cor_http_list_watch_opts){
+                   .at = {.gvr = configmaps},
+                   .label_selector = COR_STR("app=a"),
+                   .field_selector = COR_STR("metadata.name=a"),
+                   .tweaks = {{change_all, NULL}, {change_what_it_is, &ncalls}}});
     await(&w, "add!(a@3)");
     tell(&w, "MODIFIED", "a", 11);
     await(&w, "update(a@11)");
@@ -322,7 +331,7 @@ TEST(list_watch, tweaks_change_what_is_asked)
 }
 
 /* Contract client 3.3.1, 4.14.9. */
-TEST(list_watch, asks_for_metadata_only)
+TEST(http_list_watch, asks_for_metadata_only)
 {
     static const char list[] =
         "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"
@@ -331,7 +340,7 @@ TEST(list_watch, asks_for_metadata_only)
     struct world w;
 
     begin_with(&w, list,
-               (struct cor_list_watch_opts){.at = {.gvr = configmaps}, .metadata_only = true});
+               (struct cor_http_list_watch_opts){.at = {.gvr = configmaps}, .metadata_only = true});
     await(&w, "add!(a@3)");
     tell(&w, "MODIFIED", "a", 11);
     await(&w, "update(a@11)");
@@ -343,7 +352,7 @@ TEST(list_watch, asks_for_metadata_only)
 }
 
 /* A resourceVersion is a text, and what comes from a server is escaped on its way back. */
-TEST(list_watch, resource_versions_and_tokens_are_no_more_than_texts)
+TEST(http_list_watch, resource_versions_and_tokens_are_no_more_than_texts)
 {
     struct world w;
 
@@ -361,7 +370,7 @@ TEST(list_watch, resource_versions_and_tokens_are_no_more_than_texts)
     end(&w);
 }
 
-TEST(list_watch, a_stream_that_breaks_goes_on_from_its_last_event)
+TEST(http_list_watch, a_stream_that_breaks_goes_on_from_its_last_event)
 {
     struct world w;
 
@@ -373,12 +382,12 @@ TEST(list_watch, a_stream_that_breaks_goes_on_from_its_last_event)
     tell(&w, "MODIFIED", "a", 22);
     await(&w, "update(a@22)");
     assert_non_null(strstr(w.asked.p, "resourceVersion=21"));
-    assert_int_equal(cor_list_watch_stats(w.lw).lists, 1);
-    assert_int_equal(cor_list_watch_stats(w.lw).watches, 2);
+    assert_int_equal(stats_of(&w).lists, 1);
+    assert_int_equal(stats_of(&w).watches, 2);
     end(&w);
 }
 
-TEST(list_watch, an_expired_watch_leads_to_a_list)
+TEST(http_list_watch, an_expired_watch_leads_to_a_list)
 {
     struct world w;
 
@@ -388,17 +397,17 @@ TEST(list_watch, an_expired_watch_leads_to_a_list)
     w.list = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":"
              "\"a\",\"resourceVersion\":\"30\"}}],\"metadata\":{\"resourceVersion\":\"31\"}}";
     await(&w, "lost(b@7) update(a@30)");
-    assert_int_equal(cor_list_watch_stats(w.lw).lists, 2);
+    assert_int_equal(stats_of(&w).lists, 2);
     end(&w);
 }
 
-TEST(list_watch, an_answer_that_is_no_list_is_asked_for_again)
+TEST(http_list_watch, an_answer_that_is_no_list_is_asked_for_again)
 {
     struct world w;
 
     begin(&w, "<html>no</html>");
     w.awaited = "never";
-    while (cor_list_watch_stats(w.lw).lists < 2)
+    while (stats_of(&w).lists < 2)
         cor_loop_run_until(w.loop, has_heard, &w, 100);
     w.list = two;
     await(&w, "add!(a@3) add!(b@7)");
@@ -406,7 +415,7 @@ TEST(list_watch, an_answer_that_is_no_list_is_asked_for_again)
 }
 
 /* The server gives the same page, and the same token, to whatever it is asked. */
-TEST(list_watch, a_server_that_repeats_a_page_is_asked_again_later)
+TEST(http_list_watch, a_server_that_repeats_a_page_is_asked_again_later)
 {
     static const char page[] =
         "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
@@ -419,7 +428,7 @@ TEST(list_watch, a_server_that_repeats_a_page_is_asked_again_later)
 
     begin(&w, page);
     w.awaited = "never";
-    while (cor_list_watch_stats(w.lw).lists < 3)
+    while (stats_of(&w).lists < 2)
         cor_loop_run_until(w.loop, has_heard, &w, 100);
     assert_string_equal(w.heard, "");
     w.list = two;
@@ -431,7 +440,7 @@ TEST(list_watch, a_server_that_repeats_a_page_is_asked_again_later)
 }
 
 /* The reflector cancels the request while its answer is being cut. */
-TEST(list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
+TEST(http_list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf list;
     struct world w;
@@ -439,12 +448,12 @@ TEST(list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
     cor_buf_init(&list, 1u << 20);
     cor_buf_addz(&list, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
                         "\"resourceVersion\":\"10\"},\"items\":[{\"metadata\":{\"name\":\"bad\"}}");
-    for (int i = 0; i < 3 * COR_LIST_WATCH_BATCH; i++)
+    for (int i = 0; i < 3 * COR_HTTP_LIST_WATCH_BATCH; i++)
         cor_buf_addf(&list, ",{\"metadata\":{\"name\":\"o%d\"}}", i);
     assert_int_equal(cor_buf_addz(&list, "]}"), 0);
     begin(&w, list.p);
     w.awaited = "never";
-    while (cor_list_watch_stats(w.lw).lists < 2)
+    while (stats_of(&w).lists < 2)
         cor_loop_run_until(w.loop, has_heard, &w, 100);
     assert_string_equal(w.heard, "");
     w.list = two;
@@ -453,7 +462,7 @@ TEST(list_watch, a_list_is_given_up_midway_when_the_cache_refuses_an_object)
 }
 
 /* Contract client 1.15.6, and an event that nobody can read. */
-TEST(list_watch, an_error_event_leads_to_a_list)
+TEST(http_list_watch, an_error_event_leads_to_a_list)
 {
     static const char expired[] =
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
@@ -469,7 +478,7 @@ TEST(list_watch, an_error_event_leads_to_a_list)
         w.list = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
                  "\"resourceVersion\":\"31\"},\"items\":[]}";
         await(&w, "lost(a@3) lost(b@7)");
-        assert_int_equal(cor_list_watch_stats(w.lw).lists, 2);
+        assert_int_equal(stats_of(&w).lists, 2);
         end(&w);
     }
 }
