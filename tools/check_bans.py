@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), and diagrams
-and tables in comments that clang-format may reflow. With paths, checks those; without, every tracked C file."""
+"""Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), diagrams
+and tables in comments that clang-format may reflow, and locks that ARCHITECTURE's table does not have. With paths, checks those; without, every tracked C file."""
 
 import pathlib
 import re
@@ -16,6 +16,9 @@ BANS = [
     (["malloc", "calloc", "realloc", "free", "strdup", "strndup", "asprintf", "vasprintf"], "",
      # A test may want memory that the seam does not count; an example is another program.
      ["src/base/mem.c", "tests/", "examples/"], "base/mem.h"),
+    (["pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock", "pthread_cond_init",
+      "pthread_cond_wait", "pthread_cond_timedwait", "pthread_rwlock_init", "pthread_spin_init", "uv_mutex_init",
+      "uv_rwlock_init", "uv_cond_init", "uv_sem_init"], "src/", ["src/base/lock."], "base/lock.h"),
     (["sleep", "usleep", "nanosleep", "clock_nanosleep"], "tests/", [],
      "the event that is waited for, or a driven clock"),
 ]
@@ -56,12 +59,26 @@ def drawings(name, text):
                 break
 
 
+def locks(name, text, page="docs/ARCHITECTURE.md"):
+    """The rows of the page's table of locks are the ranks of src/base/lock.h, in the same order."""
+    if name != "src/base/lock.h":
+        return
+    ranks = re.findall(r"^ +ROW\((\w+),", text, re.M)
+    section = re.search(r"^## Locks$(.*?)(?=^## |\Z)", pathlib.Path(page).read_text(), re.M | re.S)
+    rows = re.findall(r"^\| `(\w+)` \|", section.group(1), re.M) if section else []
+    for rank in ranks + [row for row in rows if row not in ranks]:
+        if rank not in rows or rank not in ranks:
+            yield f"{name}: the lock {rank} is {'not on' if rank in ranks else 'only on'} {page}"
+    if sorted(ranks) == sorted(rows) and ranks != rows:
+        yield f"{name}: the locks on {page} are in another order"
+
+
 def main():
     names = sys.argv[1:] or subprocess.run(
         ["git", "ls-files", "*.c", "*.h"], check=True, capture_output=True, text=True).stdout.split()
     found = [v for name in names
              for text in [pathlib.Path(name).read_text(errors="replace")]
-             for v in [*violations(name, text), *drawings(name, text)]]
+             for v in [*violations(name, text), *drawings(name, text), *locks(name, text)]]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

@@ -93,6 +93,7 @@ size_t cor_mailbox_deliver(struct cor_mailbox *mb)
     while ((link = cor_dlist_pop(&batch))) {
         struct cor_mail *mail = COR_CONTAINER_OF(link, struct cor_mail, link);
 
+        cor_lock_assert_none();
         mail->on_mail(mail);
     }
     return n;

@@ -66,6 +66,7 @@ static struct cor_job *take_job(struct cor_offload *o)
 /* Has a name of its own so that a profile shows what jobs cost. */
 __attribute__((noinline)) static void offload_run_job(struct cor_job *job)
 {
+    cor_lock_assert_none();
     job->run(job);
 }
 

@@ -60,6 +60,9 @@ BANS = [
      "/* clang-format off */\n/* clang-format on */\n/* States:\n *   A ◄── B\n */\n", "src/json/x.c:4: a diagram"),
     ("two blanks, a comment of one line, and code draw nothing", "src/json/x.c",
      "/* Thread: any.  Owner:\n *   its maker. */\nint a;   /* A ──► B */\nchar *b = \"├──\";\n", None),
+    ("a lock without a rank is refused", "src/x/x.c", "void f(void)\n{\n    pthread_mutex_lock(&m);\n}\n",
+     "src/x/x.c:3: pthread_mutex_lock() is not used here: use base/lock.h"),
+    ("a test may have a mutex of its own", "tests/x.c", "void f(void)\n{\n    pthread_mutex_lock(&m);\n}\n", None),
 ]
 PAGE = "docs/internals/client-behaviours.md"
 OTHER = "docs/internals/server-behaviours.md"
@@ -102,6 +105,13 @@ CONTRACTS = [
      "there is no line 'Status: complete' or 'Status: not complete'"),
 ]
 
+LOCKS = [
+    ("the table of locks has every rank", ["A", "B"], None),
+    ("a lock that the table lacks is named", ["A"], "the lock B is not on docs/ARCHITECTURE.md"),
+    ("a row without a lock is named", ["A", "C", "B"], "the lock C is only on docs/ARCHITECTURE.md"),
+    ("the table of locks is in the order of the ranks", ["B", "A"], "are in another order"),
+]
+
 
 def run(script, tree, names):
     command = [sys.executable, str(ROOT / "tools" / script), *names]
@@ -128,6 +138,10 @@ def cases():
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected
+    ranks = "#define COR_LOCK_RANKS(ROW) \\\n    ROW(A, \"a\") \\\n    ROW(B, \"b\")\n"
+    for what, rows, expected in LOCKS:
+        page = "## Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows) + "## Next\n| `C` |\n"
+        yield what, "check_bans.py", ["src/base/lock.h"], {"src/base/lock.h": ranks, "docs/ARCHITECTURE.md": page}, expected
     head = "# Page\n\nStatus: complete.\n\n## 1.4 Queues (3)\n"
     for what, lines, test, expected in CITATIONS:
         yield what, "check_citations.py", ["--root", "."], {PAGE: head + lines, "tests/x.c": test}, expected

@@ -394,6 +394,7 @@ void cor_delta_fifo_unlock(struct cor_delta_fifo *f)
         cor_lock_release(&f->lock);
         if (!any)
             break;
+        cor_lock_assert_none();
         call.fn(call.arg, call.r);
         cor_lock_acquire(&f->lock);
     } while (true);

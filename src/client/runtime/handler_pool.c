@@ -109,6 +109,7 @@ static void worker_run_locked(struct worker *w, struct cor_handler_task *task)
         w->told = false;
         task->began_ms = now_ms();
         cor_lock_release(&pool->lock);
+        cor_lock_assert_none();
         more = task->ops->run(task);
         cor_lock_acquire(&pool->lock);
         w->task = NULL;
@@ -116,6 +117,7 @@ static void worker_run_locked(struct worker *w, struct cor_handler_task *task)
     task->state = COR_HANDLER_TASK_IDLE;
     if (task->retired) {
         cor_lock_release(&pool->lock);
+        cor_lock_assert_none();
         task->ops->on_retired(task);
         cor_lock_acquire(&pool->lock);
     } else if (more || task->woken) {

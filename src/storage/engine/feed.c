@@ -70,6 +70,7 @@ void cor_feed_deliver(struct cor_feed *feed, const struct cor_feed_event *events
 {
     struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = upto};
 
+    cor_lock_assert_none();
     feed->pos = upto;
     feed->opts.on_batch(feed->opts.arg, &batch);
 }
