@@ -1,3 +1,22 @@
+/* clang-format off */
+/* One batch: the requests that were queued, run in their order in one transaction, with one sync.
+ *
+ *   BEGIN ──► each request ──► keys of expired leases ──► COMMIT ──► publish to feeds ──► answer
+ *     │            │                   │                     │
+ *     └────────────┴───────────────────┴─────────────────────┴──► ROLLBACK, refuse all, answer
+ *
+ * Two kinds of failure are kept apart. A request's own failure (a lost compare, an unknown lease, a
+ * revision in the future) is its `result`: the request changes nothing, and the others go on. A
+ * failure of the database (the return values here) ends the transaction: nothing of the batch was
+ * written, what the requests had found is taken back, and all of them fail with the database's
+ * message. When that failure lasts (engine.c), this and every later batch is refused.
+ *
+ * The feeds get their events before the writers get their answers: a writer that hears of its write
+ * finds it in every cache. The answers give back the keys and values that `changes` points to, so
+ * nothing may look at `changes` after them.
+ *
+ * Thread: the engine's. */
+/* clang-format on */
 #include <assert.h>
 #include <stdio.h>
 
@@ -6,7 +25,7 @@
 #include "storage/sqlite/feed.h"
 #include "storage/sqlite/log.h"
 
-/* After a failure leases are looked at again this much later. */
+/* After a batch that failed, leases are checked again this much later. */
 #define EXPIRY_RETRY_MS 1000
 
 static struct cor_engine_req *request_of(struct cor_dlist *link)
@@ -48,8 +67,9 @@ int cor_batch_append(struct cor_sqlite_engine *e, struct cor_str key, struct cor
     return 0;
 }
 
-/* 1, 0, or the database's failure. One that is due has gone: its keys go with this batch. */
-static int has_lease(struct cor_sqlite_engine *e, int64_t id)
+/* 1, 0, or the database's failure. A lease whose time is over counts as gone, although its keys are
+ * deleted only at the end of this batch. */
+static int batch_has_lease(struct cor_sqlite_engine *e, int64_t id)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_HAS);
     int64_t found;
@@ -63,7 +83,9 @@ static int has_lease(struct cor_sqlite_engine *e, int64_t id)
     return r < 0 ? r : found != 0;
 }
 
-static int run_write(struct cor_sqlite_engine *e, struct cor_write_req *w)
+/* The compare-and-swap of one key. A lost compare returns the current version with it, so that the
+ * caller can try again without a read. */
+static int batch_run_write(struct cor_sqlite_engine *e, struct cor_write_req *w)
 {
     COR_CLEANUP(cor_kv_unrefp) struct cor_kv *current = NULL;
     int r = cor_log_get(e->db, w->key, COR_REV_MAX, &current);
@@ -76,7 +98,7 @@ static int run_write(struct cor_sqlite_engine *e, struct cor_write_req *w)
         return 0;
     }
     if (w->lease) {
-        r = has_lease(e, w->lease);
+        r = batch_has_lease(e, w->lease);
         if (r < 0)
             return r;
         if (r == 0) {
@@ -95,7 +117,8 @@ static int run_write(struct cor_sqlite_engine *e, struct cor_write_req *w)
     return 0;
 }
 
-static int run_compact(struct cor_sqlite_engine *e, struct cor_compact_req *req)
+/* Only moves the mark; cor_compaction_step() removes the rows below it later. */
+static int batch_run_compact(struct cor_sqlite_engine *e, struct cor_compact_req *req)
 {
     int r;
 
@@ -113,16 +136,16 @@ static int run_compact(struct cor_sqlite_engine *e, struct cor_compact_req *req)
     return r;
 }
 
-static int run_request(struct cor_sqlite_engine *e, struct cor_engine_req *req)
+static int batch_run_request(struct cor_sqlite_engine *e, struct cor_engine_req *req)
 {
     req->result = 0;
     switch (req->op) {
     case COR_ENGINE_WRITE:
-        return run_write(e, COR_CONTAINER_OF(req, struct cor_write_req, req));
+        return batch_run_write(e, COR_CONTAINER_OF(req, struct cor_write_req, req));
     case COR_ENGINE_LEASE:
         return cor_leases_grant(e, COR_CONTAINER_OF(req, struct cor_lease_req, req));
     case COR_ENGINE_COMPACT:
-        return run_compact(e, COR_CONTAINER_OF(req, struct cor_compact_req, req));
+        return batch_run_compact(e, COR_CONTAINER_OF(req, struct cor_compact_req, req));
     case COR_ENGINE_STATUS: /* answered after the commit */
     case COR_ENGINE_RANGE:
         break;
@@ -130,21 +153,21 @@ static int run_request(struct cor_sqlite_engine *e, struct cor_engine_req *req)
     return 0;
 }
 
-static int run_transaction(struct cor_sqlite_engine *e, struct cor_dlist *requests)
+static int batch_run_transaction(struct cor_sqlite_engine *e, struct cor_dlist *requests)
 {
     int r = cor_sqlite_db_run(e->db, COR_SQL_BEGIN_WRITE);
 
     COR_DLIST_FOREACH(link, requests)
     {
         if (r == 0)
-            r = run_request(e, request_of(link));
+            r = batch_run_request(e, request_of(link));
     }
     if (r == 0 && cor_leases_due(e))
         r = cor_leases_expire(e);
     return r < 0 ? r : cor_sqlite_db_run(e->db, COR_SQL_COMMIT);
 }
 
-static int read_status(struct cor_sqlite_engine *e, struct cor_engine_status_req *req)
+static int batch_read_status(struct cor_sqlite_engine *e, struct cor_engine_status_req *req)
 {
     int64_t pages = 0, free_pages = 0;
     int r = cor_log_rev(e->db, &req->ret_rev);
@@ -165,20 +188,22 @@ static int read_status(struct cor_sqlite_engine *e, struct cor_engine_status_req
     return 0;
 }
 
-static void answer(struct cor_sqlite_engine *e, struct cor_dlist *requests)
+static void batch_answer(struct cor_sqlite_engine *e, struct cor_dlist *requests)
 {
     COR_DLIST_FOREACH(link, requests)
     {
         struct cor_engine_req *req = request_of(link);
 
         if (req->op == COR_ENGINE_STATUS)
-            req->result = read_status(e, COR_CONTAINER_OF(req, struct cor_engine_status_req, req));
+            req->result =
+                batch_read_status(e, COR_CONTAINER_OF(req, struct cor_engine_status_req, req));
     }
     cor_engine_reqs_done(requests);
 }
 
-/* Nothing of the batch was written: whatever its requests had found is taken back. */
-static void refuse(struct cor_dlist *requests, int err, const char *message)
+/* Nothing of the batch was written: results that requests have already are taken back. A status is
+ * not refused; it is answered with the reason. */
+static void batch_refuse(struct cor_dlist *requests, int err, const char *message)
 {
     COR_DLIST_FOREACH_SAFE(link, requests)
     {
@@ -199,7 +224,7 @@ static void refuse(struct cor_dlist *requests, int err, const char *message)
     }
 }
 
-static bool has_writes(struct cor_dlist *requests)
+static bool batch_has_writes(struct cor_dlist *requests)
 {
     COR_DLIST_FOREACH(link, requests)
     {
@@ -209,7 +234,7 @@ static bool has_writes(struct cor_dlist *requests)
     return false;
 }
 
-static void release_changes(struct cor_sqlite_engine *e)
+static void batch_release_changes(struct cor_sqlite_engine *e)
 {
     for (size_t i = 0; i < e->nchanges; i++) {
         cor_kv_unref(e->changes[i].prev);
@@ -218,8 +243,9 @@ static void release_changes(struct cor_sqlite_engine *e)
     e->nchanges = 0;
 }
 
-static void on_committed(struct cor_sqlite_engine *e)
+static void batch_committed(struct cor_sqlite_engine *e)
 {
+    assert(e->batch_rev >= e->rev && e->batch_compact_rev >= e->compact_rev);
     e->rev = e->batch_rev;
     if (e->nchanges > 0 || e->compact_rev != e->batch_compact_rev)
         e->sweep_waits = false;
@@ -227,7 +253,8 @@ static void on_committed(struct cor_sqlite_engine *e)
     cor_feeds_publish(e);
 }
 
-static void on_not_committed(struct cor_sqlite_engine *e, struct cor_dlist *requests, int err)
+/* The message is copied first, because the rollback overwrites the connection's. */
+static void batch_not_committed(struct cor_sqlite_engine *e, struct cor_dlist *requests, int err)
 {
     char message[640];
 
@@ -235,7 +262,7 @@ static void on_not_committed(struct cor_sqlite_engine *e, struct cor_dlist *requ
     cor_sqlite_engine_failed(e, err);
     e->expiry_cursor = 0;
     e->next_expiry_ms = cor_clock_wall_ms(e->clock) + EXPIRY_RETRY_MS;
-    refuse(requests, err, e->failure < 0 ? e->failure_message : message);
+    batch_refuse(requests, err, e->failure < 0 ? e->failure_message : message);
 }
 
 void cor_batch_run(struct cor_sqlite_engine *e, struct cor_dlist *requests)
@@ -243,18 +270,18 @@ void cor_batch_run(struct cor_sqlite_engine *e, struct cor_dlist *requests)
     bool due = e->failure == 0 && !e->read_only && cor_leases_due(e);
     int r;
 
+    assert(e->nchanges == 0);
     if (e->failure < 0) {
-        refuse(requests, e->failure, e->failure_message);
-    } else if (due || has_writes(requests)) {
+        batch_refuse(requests, e->failure, e->failure_message);
+    } else if (due || batch_has_writes(requests)) {
         e->batch_rev = e->rev;
         e->batch_compact_rev = e->compact_rev;
-        r = run_transaction(e, requests);
+        r = batch_run_transaction(e, requests);
         if (r < 0)
-            on_not_committed(e, requests, r);
+            batch_not_committed(e, requests, r);
         else
-            on_committed(e);
+            batch_committed(e);
     }
-    /* Answers go out after the feeds have their events, and give the keys of `changes` back. */
-    answer(e, requests);
-    release_changes(e);
+    batch_answer(e, requests);
+    batch_release_changes(e);
 }

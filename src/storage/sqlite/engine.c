@@ -1,5 +1,29 @@
+/* clang-format off */
+/* The SQLite engine: its thread, its queue, its opening and its end. engine_int.h has the struct.
+ *
+ *   any thread: submit, range ──► queue (bounded: -COR_EBUSY) ──► engine thread, one turn:
+ *     1. cor_feeds_commands()      carry out what feeds were asked, take pages from the readers
+ *     2. engine_check_checkpointer()  a checkpoint that failed ends all writing
+ *     3. cor_batch_run()           requests as one transaction; publish; answer
+ *     4. engine_run_ranges()       in memory only: on disk the reader threads read
+ *     5. cor_compaction_step()     one step of sweeping history
+ *     6. cor_feeds_turn()          some pages for feeds that are behind
+ *     7. engine_bound_wal()        ask for a checkpoint, or wait for it
+ *   and sleep when there is nothing left: for ever, or until a lease may expire.
+ *
+ * Failures. What the database refuses for a reason that passes (a full disk, no memory) fails the
+ * batch alone. After an I/O error, corruption or an internal error the state of the file is not
+ * known: `failure` is set, every later write is refused with its message, reads go on, and the log
+ * is left as it is when the engine closes. Opening fails as a whole and releases what it has.
+ *
+ * End. engine_close() sets `stopping`. The thread answers what is queued with -COR_ECANCELED, goes
+ * on until the last feed is closed, and ends; then readers, checkpointer and files follow.
+ *
+ * Thread: as each function says; all that says nothing is the engine thread's. */
+/* clang-format on */
 #include "storage/sqlite/engine.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,17 +35,18 @@
 #include "storage/sqlite/log.h"
 #include "storage/sqlite/range.h"
 
-/* The log is folded back every 8 MB; at 32 MB, and every 8 MB from there, the writer waits for it.
- * A reader that pins the log (a backup) can still make it grow: writes go on. */
+/* A checkpoint is asked for every 8 MB of log. At 32 MB, and every 8 MB from there, the writer
+ * waits for the checkpoint, for WAL_WAIT_MS at most. A reader that pins the log (a backup) can
+ * still make the log grow, because writes go on after the wait. */
 #define WAL_ASK_PAGES  2048
 #define WAL_WAIT_PAGES 8192
 #define WAL_WAIT_MS    5000
-/* Leases are looked at this often, because wall time may jump. */
+/* Leases are checked at least this often while there are any, because wall time may jump. */
 #define EXPIRY_CHECK_MS 1000
-/* In memory: ranges between two batches. */
+/* In memory the engine thread runs at most this many ranges between two batches. */
 #define TURN_RANGES 64
 
-static struct cor_sqlite_engine *of(struct cor_engine *engine)
+static struct cor_sqlite_engine *engine_of(struct cor_engine *engine)
 {
     return (struct cor_sqlite_engine *)engine;
 }
@@ -32,6 +57,7 @@ void cor_sqlite_engine_wake_locked(struct cor_sqlite_engine *e)
         cor_cond_signal(&e->wake);
 }
 
+/* A retry would fail the same way, or worse: what is on the disk is not known any more. */
 static bool is_lasting(int err)
 {
     return err == -COR_EIO || err == -COR_ECORRUPT || err == -COR_EINTERNAL;
@@ -39,6 +65,7 @@ static bool is_lasting(int err)
 
 void cor_sqlite_engine_failed(struct cor_sqlite_engine *e, int err)
 {
+    assert(err < 0);
     if (is_lasting(err) && e->failure == 0) {
         e->failure = err;
         snprintf(e->failure_message, sizeof(e->failure_message),
@@ -49,7 +76,8 @@ void cor_sqlite_engine_failed(struct cor_sqlite_engine *e, int err)
         cor_sqlite_db_run(e->db, COR_SQL_ROLLBACK);
 }
 
-static void check_checkpointer(struct cor_sqlite_engine *e)
+/* The checkpointer has a connection of its own: a sync that failed there concerns the same file. */
+static void engine_check_checkpointer(struct cor_sqlite_engine *e)
 {
     char message[560];
     int err;
@@ -64,6 +92,7 @@ static void check_checkpointer(struct cor_sqlite_engine *e)
              "%s; no write is taken until the process is restarted", message);
 }
 
+/* Called by SQLite after each commit. */
 static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
 {
     struct cor_sqlite_engine *e = arg;
@@ -72,10 +101,11 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-static void bound_wal(struct cor_sqlite_engine *e)
+static void engine_bound_wal(struct cor_sqlite_engine *e)
 {
     if (!e->checkpointer)
         return;
+    /* A shorter log than last time: a checkpoint was whole, and the log began again. */
     if (e->wal_pages < e->wal_asked) {
         e->wal_asked = 0;
         e->wal_wait = WAL_WAIT_PAGES;
@@ -90,21 +120,22 @@ static void bound_wal(struct cor_sqlite_engine *e)
     }
 }
 
+/* What a turn takes from the queue. */
 struct work {
     struct cor_dlist requests;
     struct cor_dlist ranges;
     bool stopping;
 };
 
-static bool has_work_locked(const struct cor_sqlite_engine *e)
+static bool engine_has_work_locked(const struct cor_sqlite_engine *e)
 {
     return !cor_dlist_empty(&e->requests) || !cor_dlist_empty(&e->ranges) ||
            !cor_dlist_empty(&e->feed_commands) || !cor_dlist_empty(&e->feed_pages) ||
            (e->stopping && e->nfeeds == 0);
 }
 
-/* False when it waited long enough for leases to be looked at. */
-static bool sleep_locked(struct cor_sqlite_engine *e)
+/* Gives the lock back until the thread is woken. False: a lease may have expired instead. */
+static bool engine_sleep_locked(struct cor_sqlite_engine *e)
 {
     struct timespec until;
     bool woken = true;
@@ -123,20 +154,21 @@ static bool sleep_locked(struct cor_sqlite_engine *e)
     return woken;
 }
 
-static size_t cost(const struct cor_engine_req *req)
+static size_t request_cost(const struct cor_engine_req *req)
 {
     const struct cor_write_req *w = COR_CONTAINER_OF(req, const struct cor_write_req, req);
 
     return req->op == COR_ENGINE_WRITE ? w->key.n + w->value.n : 0;
 }
 
-static void take_requests_locked(struct cor_sqlite_engine *e, struct work *work)
+/* The head of the queue, up to a batch's bounds; one request is taken whatever its size. */
+static void engine_take_requests_locked(struct cor_sqlite_engine *e, struct work *work)
 {
     size_t bytes = 0;
 
     for (size_t n = 0; n < COR_BATCH_WRITES_MAX && !cor_dlist_empty(&e->requests); n++) {
         struct cor_dlist *link = e->requests.next;
-        size_t c = cost(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link));
+        size_t c = request_cost(COR_CONTAINER_OF(link, struct cor_engine_req, mail.link));
 
         if (n > 0 && bytes + c > COR_BATCH_BYTES_MAX)
             return;
@@ -148,17 +180,18 @@ static void take_requests_locked(struct cor_sqlite_engine *e, struct work *work)
     }
 }
 
-/* False: the engine stops. Does not sleep when `busy`. */
-static bool take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
+/* Waits for work, unless `busy` (there is work that is not queued), and takes it. False: the engine
+ * stops, with nothing queued and no feed left. */
+static bool engine_take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
 {
     bool go;
 
     cor_dlist_init(&work->requests);
     cor_dlist_init(&work->ranges);
     cor_lock_acquire(&e->lock);
-    while (!busy && !has_work_locked(e) && sleep_locked(e))
+    while (!busy && !engine_has_work_locked(e) && engine_sleep_locked(e))
         ;
-    take_requests_locked(e, work);
+    engine_take_requests_locked(e, work);
     for (size_t n = 0; n < TURN_RANGES && !cor_dlist_empty(&e->ranges); n++) {
         cor_dlist_push(&work->ranges, cor_dlist_pop(&e->ranges));
         e->nranges--;
@@ -170,7 +203,7 @@ static bool take_work(struct cor_sqlite_engine *e, bool busy, struct work *work)
     return go;
 }
 
-static void cancel(struct cor_dlist *requests)
+static void engine_cancel(struct cor_dlist *requests)
 {
     struct cor_dlist *link;
 
@@ -179,7 +212,7 @@ static void cancel(struct cor_dlist *requests)
                             -COR_ECANCELED, "the store is closing");
 }
 
-static void run_ranges(struct cor_sqlite_engine *e, struct cor_dlist *ranges)
+static void engine_run_ranges(struct cor_sqlite_engine *e, struct cor_dlist *ranges)
 {
     struct cor_dlist *link;
 
@@ -197,24 +230,24 @@ static void *engine_main(void *arg)
     bool busy = false;
 
     pthread_setname_np(pthread_self(), "cor-engine");
-    while (take_work(e, busy, &work)) {
+    while (engine_take_work(e, busy, &work)) {
         if (work.stopping) {
-            cancel(&work.requests);
-            cancel(&work.ranges);
+            engine_cancel(&work.requests);
+            engine_cancel(&work.ranges);
         }
         cor_feeds_commands(e);
-        check_checkpointer(e);
+        engine_check_checkpointer(e);
         cor_batch_run(e, &work.requests);
-        run_ranges(e, &work.ranges);
+        engine_run_ranges(e, &work.ranges);
         busy = cor_compaction_step(e);
         busy |= cor_feeds_turn(e);
-        bound_wal(e);
+        engine_bound_wal(e);
     }
     return NULL;
 }
 
-/* Answers at once what can never run. */
-static bool is_refused(struct cor_sqlite_engine *e, struct cor_engine_req *req)
+/* Any thread: answers a request that can never succeed, without queueing it. True: it did. */
+static bool engine_refuses(struct cor_sqlite_engine *e, struct cor_engine_req *req)
 {
     const char *message = "the store is open read-only";
     int r = 0;
@@ -228,13 +261,14 @@ static bool is_refused(struct cor_sqlite_engine *e, struct cor_engine_req *req)
     return r < 0;
 }
 
+/* Any thread. The request is answered by mail in every case. */
 static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
 {
-    struct cor_sqlite_engine *e = of(engine);
-    size_t c = cost(req);
+    struct cor_sqlite_engine *e = engine_of(engine);
+    size_t c = request_cost(req);
     bool full;
 
-    if (is_refused(e, req))
+    if (engine_refuses(e, req))
         return;
     cor_lock_acquire(&e->lock);
     full = e->nrequests >= COR_QUEUE_REQUESTS_MAX || e->request_bytes + c > COR_QUEUE_BYTES_MAX;
@@ -249,9 +283,10 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
         cor_engine_req_fail(req, -COR_EBUSY, "too many requests wait for the store");
 }
 
+/* Any thread. */
 static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
 {
-    struct cor_sqlite_engine *e = of(engine);
+    struct cor_sqlite_engine *e = engine_of(engine);
     bool full;
 
     if (e->readers) {
@@ -270,7 +305,7 @@ static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
         cor_engine_req_fail(&req->req, -COR_EBUSY, "too many reads wait for the store");
 }
 
-static void release(struct cor_sqlite_engine *e)
+static void engine_release(struct cor_sqlite_engine *e)
 {
     cor_readers_free(e->readers);
     cor_checkpointer_free(e->checkpointer);
@@ -282,9 +317,10 @@ static void release(struct cor_sqlite_engine *e)
     cor_free(e);
 }
 
-/* After a failed sync the log must stay as it is: what the kernel lost would be missed only there.
- * SQLite would fold it back once more when it closes. */
-static void last_checkpoint(struct cor_sqlite_engine *e)
+/* Leaves a short file behind. After a failed sync the log must stay as it is, because it is the
+ * only whole copy of what the kernel may have lost of the file; SQLite itself would run a
+ * checkpoint when the connection closes, so that is turned off. */
+static void engine_last_checkpoint(struct cor_sqlite_engine *e)
 {
     int rc = SQLITE_ERROR;
 
@@ -295,11 +331,14 @@ static void last_checkpoint(struct cor_sqlite_engine *e)
         sqlite3_db_config(e->db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
+/* Any thread but the engine's; blocks until the engine is closed. All feeds were asked to close. */
 static void engine_close(struct cor_engine *engine)
 {
-    struct cor_sqlite_engine *e = of(engine);
+    struct cor_sqlite_engine *e = engine_of(engine);
 
+    assert(!pthread_equal(pthread_self(), e->thread));
     cor_lock_acquire(&e->lock);
+    assert(!e->stopping);
     e->stopping = true;
     cor_cond_signal(&e->wake);
     cor_lock_release(&e->lock);
@@ -307,10 +346,10 @@ static void engine_close(struct cor_engine *engine)
     e->readers = cor_readers_free(e->readers);
     if (e->checkpointer)
         cor_checkpointer_stop(e->checkpointer);
-    check_checkpointer(e);
+    engine_check_checkpointer(e);
     if (e->dir && !e->read_only)
-        last_checkpoint(e);
-    release(e);
+        engine_last_checkpoint(e);
+    engine_release(e);
 }
 
 static const struct cor_engine_ops ops = {
@@ -320,7 +359,8 @@ static const struct cor_engine_ops ops = {
     .close = engine_close,
 };
 
-static int load(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
+/* The state that the thread goes on from. */
+static int engine_load(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
 {
     int r = cor_log_rev(e->db, &e->rev);
 
@@ -339,8 +379,8 @@ static int load(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
     return 0;
 }
 
-static int open_files(struct cor_sqlite_engine *e, const char *data_dir,
-                      struct cor_status *reterr_status)
+static int engine_open_files(struct cor_sqlite_engine *e, const char *data_dir,
+                             struct cor_status *reterr_status)
 {
     enum cor_sqlite_mode helper = e->read_only ? COR_SQLITE_GUEST : COR_SQLITE_HELPER;
     enum cor_sqlite_mode own = e->read_only ? COR_SQLITE_GUEST : COR_SQLITE_OWNER;
@@ -352,7 +392,7 @@ static int open_files(struct cor_sqlite_engine *e, const char *data_dir,
     path = cor_data_dir_store(e->dir);
     r = cor_sqlite_db_open(path, own, &e->db, reterr_status);
     if (r == 0)
-        r = load(e, reterr_status);
+        r = engine_load(e, reterr_status);
     if (r == 0)
         r = cor_readers_new(path, helper, COR_QUEUE_RANGES_MAX, &e->readers, reterr_status);
     if (r == 0 && !e->read_only)
@@ -360,17 +400,17 @@ static int open_files(struct cor_sqlite_engine *e, const char *data_dir,
     return r;
 }
 
-static int open_memory(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
+static int engine_open_memory(struct cor_sqlite_engine *e, struct cor_status *reterr_status)
 {
     int r;
 
     if (e->read_only)
         return cor_status_set(reterr_status, -COR_EINVAL, "a store in memory cannot be read-only");
     r = cor_sqlite_db_open(":memory:", COR_SQLITE_OWNER, &e->db, reterr_status);
-    return r < 0 ? r : load(e, reterr_status);
+    return r < 0 ? r : engine_load(e, reterr_status);
 }
 
-static struct cor_sqlite_engine *new_engine(const struct cor_engine_config *config)
+static struct cor_sqlite_engine *engine_new(const struct cor_engine_config *config)
 {
     struct cor_sqlite_engine *e = cor_calloc(1, sizeof(*e));
 
@@ -392,17 +432,18 @@ static struct cor_sqlite_engine *new_engine(const struct cor_engine_config *conf
 int cor_sqlite_engine_open(const struct cor_engine_config *config, struct cor_engine **ret_engine,
                            struct cor_status *reterr_status)
 {
-    struct cor_sqlite_engine *e = new_engine(config);
+    struct cor_sqlite_engine *e = engine_new(config);
     int r;
 
     if (!e)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
-    r = strcmp(config->data_dir, ":memory:") == 0 ? open_memory(e, reterr_status)
-                                                  : open_files(e, config->data_dir, reterr_status);
+    r = strcmp(config->data_dir, ":memory:") == 0
+            ? engine_open_memory(e, reterr_status)
+            : engine_open_files(e, config->data_dir, reterr_status);
     if (r == 0 && pthread_create(&e->thread, NULL, engine_main, e) != 0)
         r = cor_status_set(reterr_status, -COR_EIO, "start the engine thread");
     if (r < 0) {
-        release(e);
+        engine_release(e);
         return r;
     }
     *ret_engine = &e->base;

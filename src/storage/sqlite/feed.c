@@ -1,3 +1,32 @@
+/* clang-format off */
+/* Feeds of the SQLite engine. feed.h has the states.
+ *
+ * Orders. Another thread opens a feed, gives it credit, asks for progress or closes it: that writes
+ * into the feed under the engine's lock, puts the feed into `feed_commands` and wakes the engine
+ * thread, which carries the orders out in its next turn (cor_feeds_commands()).
+ *
+ * Live. After each commit cor_feeds_publish() looks up, for each change, the feeds whose range has
+ * the key, gathers the change for each of them, and delivers to each feed once per batch.
+ *
+ * Behind. A feed that began at an old revision, or had no credit left, reads history page by page:
+ *
+ *   cor_feeds_turn() ──► more than HANDOVER_REVS behind: a reader thread reads the page
+ *          ▲             (READING) ──► feed_pages ──► cor_feeds_commands()
+ *          │        └──► less: the engine thread reads the page itself       │
+ *          └────── feed_settle(): still behind ◄── feed_take_page() ◄────────┘
+ *                        └──► `pos` is the engine's revision: LIVE
+ *
+ * The engine thread alone changes its revision, so between the last page and LIVE no commit can
+ * happen: no event is lost and none is delivered twice.
+ *
+ * Failures. A live feed for which an event cannot be gathered (no memory, no credit) falls behind
+ * just before that event and reads it from history later; a feed that is `in_step` may not do that
+ * and breaks. A page that cannot be read, a start outside of history, and a start that finds no
+ * memory break the feed: on_broken is called once, and the feed waits to be closed. A feed that is
+ * closed while a reader has its page ends when the page comes back.
+ *
+ * Thread: the engine's, except cor_sqlite_feed_open() (any) and cor_feed_read_page() (a reader's). */
+/* clang-format on */
 #include "storage/sqlite/feed.h"
 
 #include <assert.h>
@@ -6,10 +35,10 @@
 
 #include "base/mem.h"
 
-/* A feed that is at most this far behind is caught up by the engine thread itself: under steady
- * writes a reader's page is never the last one. */
+/* A feed that is at most this far behind is caught up by the engine thread itself. A page that a
+ * reader thread brings is never the last one under steady writes: more was committed meanwhile. */
 #define HANDOVER_REVS 256
-/* Pages the engine thread reads in a turn. */
+/* The engine thread reads at most this many pages in one turn. */
 #define TURN_PAGES 16
 
 static struct cor_sqlite_feed *of_range(struct cor_feed_range *range)
@@ -17,19 +46,24 @@ static struct cor_sqlite_feed *of_range(struct cor_feed_range *range)
     return COR_CONTAINER_OF(range, struct cor_sqlite_feed, base.range);
 }
 
-static void break_feed(struct cor_sqlite_feed *feed, int err, const char *message)
+/* Ends the feed with an error. A feed that is being closed hears nothing more. */
+static void feed_break(struct cor_sqlite_feed *feed, int err, const char *message)
 {
+    assert(err < 0 && feed->state != COR_FEED_READING && feed->state != COR_FEED_BROKEN);
+    cor_lock_assert_none();
     feed->state = COR_FEED_BROKEN;
     cor_dlist_remove(&feed->link);
     if (!feed->closing)
         feed->base.opts.on_broken(feed->base.opts.arg, err, message);
 }
 
-/* Where the feed stands after `pos` moved or it got credit. */
-static void settle(struct cor_sqlite_feed *feed)
+/* Decides between LIVE and BEHIND after `pos` has moved or credit has come. A feed that is behind
+ * without credit stays out of the list: credit that comes later settles it again. */
+static void feed_settle(struct cor_sqlite_feed *feed)
 {
     struct cor_sqlite_engine *e = feed->engine;
 
+    assert(feed->base.pos <= e->rev);
     if (feed->base.pos == e->rev) {
         feed->state = COR_FEED_LIVE;
         if (feed->base.wants_progress) {
@@ -43,38 +77,45 @@ static void settle(struct cor_sqlite_feed *feed)
         cor_dlist_push(&e->behind, &feed->link);
 }
 
-static void start(struct cor_sqlite_feed *feed)
+/* A feed's first turn on the engine thread: it is indexed, and its start is compared with what
+ * history has. A start of 0 means the present. */
+static void feed_start(struct cor_sqlite_feed *feed)
 {
     struct cor_sqlite_engine *e = feed->engine;
     char message[96];
 
+    assert(feed->state == COR_FEED_NEW);
     feed->base.pos = feed->base.opts.from ? feed->base.opts.from : e->rev;
     feed->indexed = cor_feed_index_add(&e->feeds, &feed->base.range) == 0;
     if (!feed->indexed) {
-        break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
+        feed_break(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
     } else if (e->read_only) {
-        break_feed(feed, -COR_ENOTSUP, "a store that is open read-only has no feeds");
+        feed_break(feed, -COR_ENOTSUP, "a store that is open read-only has no feeds");
     } else if (feed->base.pos > e->rev) {
         snprintf(message, sizeof(message), "revision %llu is in the future: the store is at %llu",
                  (unsigned long long)feed->base.pos, (unsigned long long)e->rev);
-        break_feed(feed, -COR_EFUTURE, message);
+        feed_break(feed, -COR_EFUTURE, message);
     } else if (feed->base.pos < e->compact_rev) {
         snprintf(message, sizeof(message), "revision %llu has been compacted, the oldest is %llu",
                  (unsigned long long)feed->base.pos, (unsigned long long)e->compact_rev);
-        break_feed(feed, -COR_EEXPIRED, message);
+        feed_break(feed, -COR_EEXPIRED, message);
     } else {
-        settle(feed);
+        feed_settle(feed);
     }
 }
 
-static void finish_close(struct cor_sqlite_feed *feed)
+/* The last call of the feed's owner, then its memory. `nfeeds` is counted down last, because an
+ * engine that is closing ends its thread when it reaches 0. */
+static void feed_finish_close(struct cor_sqlite_feed *feed)
 {
     struct cor_sqlite_engine *e = feed->engine;
 
+    assert(feed->closing && feed->state != COR_FEED_READING);
     assert(cor_dlist_empty(&feed->command));
     cor_dlist_remove(&feed->link);
     if (feed->indexed)
         cor_feed_index_remove(&e->feeds, &feed->base.range);
+    cor_lock_assert_none();
     feed->base.opts.on_closed(feed->base.opts.arg);
     cor_feed_deinit(&feed->base);
     cor_free(feed);
@@ -83,17 +124,21 @@ static void finish_close(struct cor_sqlite_feed *feed)
     cor_lock_release(&e->lock);
 }
 
-static void take_page(struct cor_sqlite_feed *feed)
+/* Delivers a page of history, which the engine thread or a reader has read. A feed that was closed
+ * while the reader had it ends here. */
+static void feed_take_page(struct cor_sqlite_feed *feed)
 {
     struct cor_history_page *page = &feed->page;
 
+    assert(feed->state == COR_FEED_BEHIND || feed->state == COR_FEED_READING);
+    feed->state = COR_FEED_BEHIND;
     if (feed->closing) {
         cor_history_page_deinit(page);
-        finish_close(feed);
+        feed_finish_close(feed);
         return;
     }
     if (page->err < 0) {
-        break_feed(feed, page->err, page->message);
+        feed_break(feed, page->err, page->message);
         return;
     }
     feed->base.pos = page->upto;
@@ -101,10 +146,10 @@ static void take_page(struct cor_sqlite_feed *feed)
     if (page->nevents > 0)
         cor_feed_deliver(&feed->base, page->events, page->nevents, page->upto);
     cor_history_page_deinit(page);
-    settle(feed);
+    feed_settle(feed);
 }
 
-static struct cor_sqlite_feed *next_page(struct cor_sqlite_engine *e)
+static struct cor_sqlite_feed *feeds_next_page(struct cor_sqlite_engine *e)
 {
     struct cor_dlist *link;
 
@@ -114,7 +159,7 @@ static struct cor_sqlite_feed *next_page(struct cor_sqlite_engine *e)
     return link ? COR_CONTAINER_OF(link, struct cor_sqlite_feed, job) : NULL;
 }
 
-static struct cor_sqlite_feed *next_command(struct cor_sqlite_engine *e)
+static struct cor_sqlite_feed *feeds_next_command(struct cor_sqlite_engine *e)
 {
     struct cor_sqlite_feed *feed = NULL;
     struct cor_dlist *link;
@@ -129,33 +174,36 @@ static struct cor_sqlite_feed *next_command(struct cor_sqlite_engine *e)
     return feed;
 }
 
-static void obey(struct cor_sqlite_feed *feed)
+/* Carries out what other threads have asked for. A live feed delivers only what it wants, so its
+ * `pos` may be old: it is complete up to the engine's revision all the same. */
+static void feed_do_orders(struct cor_sqlite_feed *feed)
 {
     if (feed->closing) {
         if (feed->state != COR_FEED_READING)
-            finish_close(feed);
+            feed_finish_close(feed);
         return;
     }
     if (feed->state == COR_FEED_NEW)
-        start(feed);
+        feed_start(feed);
     else if (feed->state == COR_FEED_LIVE)
         feed->base.pos = feed->engine->rev;
     if (feed->state == COR_FEED_LIVE || feed->state == COR_FEED_BEHIND)
-        settle(feed);
+        feed_settle(feed);
 }
 
 void cor_feeds_commands(struct cor_sqlite_engine *e)
 {
     struct cor_sqlite_feed *feed;
 
-    while ((feed = next_command(e)))
-        obey(feed);
-    while ((feed = next_page(e)))
-        take_page(feed);
+    while ((feed = feeds_next_command(e)))
+        feed_do_orders(feed);
+    while ((feed = feeds_next_page(e)))
+        feed_take_page(feed);
 }
 
-/* The feed leaves the live ones just before `rev`; what it got of this batch is still delivered. */
-static void fall_behind(struct cor_sqlite_feed *feed, cor_rev rev)
+/* The feed stops being live just before `rev`. What was gathered for it from this batch before that
+ * revision is still delivered. */
+static void feed_fall_behind(struct cor_sqlite_feed *feed, cor_rev rev)
 {
     feed->state = COR_FEED_BEHIND;
     feed->base.pos = rev - 1;
@@ -163,8 +211,10 @@ static void fall_behind(struct cor_sqlite_feed *feed, cor_rev rev)
         cor_dlist_push(&feed->engine->behind, &feed->link);
 }
 
-static void offer(struct cor_sqlite_feed *feed, struct cor_sqlite_change *change,
-                  struct cor_dlist *touched)
+/* Gathers one change for one feed. The kv of the change is made for the first feed that wants it,
+ * and shared by the others. */
+static void feed_offer(struct cor_sqlite_feed *feed, struct cor_sqlite_change *change,
+                       struct cor_dlist *touched)
 {
     struct cor_feed_event event;
 
@@ -179,9 +229,9 @@ static void offer(struct cor_sqlite_feed *feed, struct cor_sqlite_change *change
     event = (struct cor_feed_event){change->kv, change->prev, change->deleted};
     if (feed->base.credit == 0 || !change->kv || !cor_feed_gather(&feed->base, &event)) {
         if (feed->base.opts.in_step)
-            break_feed(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
+            feed_break(feed, -COR_ENOMEM, cor_err_text(-COR_ENOMEM));
         else
-            fall_behind(feed, change->rev);
+            feed_fall_behind(feed, change->rev);
         return;
     }
     if (feed->base.npending == 1)
@@ -198,7 +248,7 @@ void cor_feeds_publish(struct cor_sqlite_engine *e)
         size_t at = SIZE_MAX;
 
         while ((range = cor_feed_index_next(&e->feeds, e->changes[i].key, &at)))
-            offer(of_range(range), &e->changes[i], &touched);
+            feed_offer(of_range(range), &e->changes[i], &touched);
     }
     while ((link = cor_dlist_pop(&touched))) {
         struct cor_sqlite_feed *feed = COR_CONTAINER_OF(link, struct cor_sqlite_feed, base.touched);
@@ -237,13 +287,14 @@ bool cor_feeds_turn(struct cor_sqlite_engine *e)
         }
         cor_history_read(e->db, feed->base.range.key, feed->base.range.end, feed->base.pos,
                          feed->page_max, &feed->page);
-        take_page(feed);
+        feed_take_page(feed);
         pages++;
     }
     return !cor_dlist_empty(&e->behind);
 }
 
-static void tell(struct cor_feed *base)
+/* Under the engine's lock, on any thread. */
+static void feed_tell(struct cor_feed *base)
 {
     struct cor_sqlite_feed *feed = COR_CONTAINER_OF(base, struct cor_sqlite_feed, base);
 
@@ -260,7 +311,7 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
 
     if (!feed)
         return -COR_ENOMEM;
-    cor_feed_init(&feed->base, opts, (char *)(feed + 1), &e->lock, tell);
+    cor_feed_init(&feed->base, opts, (char *)(feed + 1), &e->lock, feed_tell);
     feed->engine = e;
     cor_dlist_init(&feed->command);
     cor_dlist_init(&feed->link);
@@ -273,7 +324,7 @@ int cor_sqlite_feed_open(struct cor_engine *engine, const struct cor_feed_opts *
     }
     e->nfeeds++;
     *ret_feed = &feed->base;
-    tell(&feed->base);
+    feed_tell(&feed->base);
     cor_lock_release(&e->lock);
     return 0;
 }

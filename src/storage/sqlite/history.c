@@ -1,5 +1,20 @@
+/* A page of history: the rows of the log after a revision, in one read transaction, so that the
+ * page is consistent while the writer goes on.
+ *
+ * The page ends at the first of four bounds: the feed's credit, COR_HISTORY_EVENTS_MAX events,
+ * COR_HISTORY_BYTES_MAX bytes of values, COR_HISTORY_REVS_MAX revisions. The last one bounds the
+ * time of a page for a range in which little happens: such a page may have no event and still move
+ * the feed on, because `upto` says how far it has looked. A revision writes one key, so a page
+ * never splits one.
+ *
+ * A start below the compacted revision is -COR_EEXPIRED; the mark is read in the same transaction
+ * as the rows, so no row that the page needs can be swept away meanwhile. Any failure leaves an
+ * empty page with `err` and `message`.
+ *
+ * Thread: the one that has the connection. */
 #include "storage/sqlite/history.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +44,7 @@ void cor_history_page_deinit(struct cor_history_page *page)
     page->cap = 0;
 }
 
-static int grow(struct reading *rd)
+static int page_grow(struct reading *rd)
 {
     struct cor_history_page *page = rd->page;
     size_t cap = page->cap ? page->cap * 2 : 8;
@@ -45,12 +60,14 @@ static int grow(struct reading *rd)
     return 0;
 }
 
-static int add_row(struct reading *rd, sqlite3_stmt *st)
+/* The columns are those of COR_SQL_HISTORY. The previous version is a second look-up, by revision.
+ */
+static int page_add_row(struct reading *rd, sqlite3_stmt *st)
 {
     struct cor_feed_event event = {.deleted = sqlite3_column_int(st, 1) != 0};
     cor_rev rev = (cor_rev)sqlite3_column_int64(st, 0);
     cor_rev prev_rev = (cor_rev)sqlite3_column_int64(st, 3);
-    int r = grow(rd);
+    int r = page_grow(rd);
 
     if (r < 0)
         return r;
@@ -71,9 +88,9 @@ static int add_row(struct reading *rd, sqlite3_stmt *st)
     return 0;
 }
 
-/* `upto` ends at the last event when the page is full, else at the last revision looked at. */
-static int read_rows(struct reading *rd, struct cor_str key, struct cor_str end, cor_rev from,
-                     cor_rev last)
+/* A full page is complete up to its last event, any other page up to `last`. */
+static int page_read_rows(struct reading *rd, struct cor_str key, struct cor_str end, cor_rev from,
+                          cor_rev last)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(rd->db, COR_SQL_HISTORY);
     bool full = false;
@@ -86,7 +103,7 @@ static int read_rows(struct reading *rd, struct cor_str key, struct cor_str end,
     cor_sqlite_bind_str(st, 3, key);
     cor_sqlite_bind_str(st, 4, end);
     while (!full && (r = cor_sqlite_db_step(rd->db, st)) > 0) {
-        r = add_row(rd, st);
+        r = page_add_row(rd, st);
         if (r < 0)
             break;
         full = rd->page->nevents >= rd->max || rd->bytes >= COR_HISTORY_BYTES_MAX;
@@ -99,7 +116,7 @@ static int read_rows(struct reading *rd, struct cor_str key, struct cor_str end,
     return 0;
 }
 
-static int read_page(struct reading *rd, struct cor_str key, struct cor_str end, cor_rev from)
+static int page_read(struct reading *rd, struct cor_str key, struct cor_str end, cor_rev from)
 {
     struct cor_history_page *page = rd->page;
     cor_rev now, compacted;
@@ -114,8 +131,8 @@ static int read_page(struct reading *rd, struct cor_str key, struct cor_str end,
         return -COR_EEXPIRED;
     }
     if (r == 0)
-        r = read_rows(rd, key, end, from,
-                      now - from > COR_HISTORY_REVS_MAX ? from + COR_HISTORY_REVS_MAX : now);
+        r = page_read_rows(rd, key, end, from,
+                           now - from > COR_HISTORY_REVS_MAX ? from + COR_HISTORY_REVS_MAX : now);
     if (r < 0)
         snprintf(page->message, sizeof(page->message), "%s: %s", rd->db->path, rd->db->message);
     return r;
@@ -131,13 +148,14 @@ int cor_history_read(struct cor_sqlite_db *db, struct cor_str key, struct cor_st
     };
     int r;
 
+    assert(max > 0);
     memset(ret_page, 0, sizeof(*ret_page));
     r = cor_sqlite_db_run(db, COR_SQL_BEGIN);
     if (r < 0) {
         snprintf(ret_page->message, sizeof(ret_page->message), "%s: %s", db->path, db->message);
         return ret_page->err = r;
     }
-    r = read_page(&rd, key, end, from);
+    r = page_read(&rd, key, end, from);
     cor_sqlite_db_run(db, COR_SQL_COMMIT);
     if (r < 0)
         cor_history_page_deinit(ret_page);
