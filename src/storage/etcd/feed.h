@@ -1,15 +1,16 @@
 /* clang-format off */
-/* Feeds of the etcd engine. All that are in step share the main watch, which is over all keys:
- * every revision of the store is in it, so its position is the store's. One that is behind reads on
- * by a watch of its own until it has caught up.
+/* Feeds of the etcd engine. All feeds that have caught up share the main watch, which is over all
+ * keys: every revision of the store changes some key, so the main watch's position is the store's
+ * revision. A feed that is behind has a watch of its own until it has caught up.
  *
  *   NEW ──► LIVE ◄──► BEHIND ◄──► CATCHING        any ──► closed
  *    └────────┴──────────┴────────────┴──► BROKEN
  *
- * LIVE: everything up to the main watch's position was delivered, or up to its own when that is
- * ahead. A feed of keys that the main watch is not over is CATCHING at its best. BEHIND: everything
- * up to `pos` was, and it has no credit for more. Thread: the engine's loop, but for the four calls
- * of engine.h.  Owner: the engine. */
+ * LIVE: everything up to the main watch's position was delivered, or up to the feed's `pos` when
+ * that is higher. CATCHING: everything up to `pos` was delivered, and the feed's own watch goes on
+ * from there; a feed of keys that the main watch does not cover stays CATCHING. BEHIND: everything
+ * up to `pos` was delivered, and there is no credit for more.
+ * Thread: the engine's loop, except the four calls of engine.h.  Owner: the engine. */
 /* clang-format on */
 #ifndef COR_STORAGE_ETCD_FEED_H
 #define COR_STORAGE_ETCD_FEED_H
@@ -30,15 +31,15 @@ struct etcd_feed {
     struct etcd_engine *engine;
 
     /* Under the engine's lock. */
-    bool told; /* `command` is on its way */
+    bool told; /* `command` is posted and not delivered yet */
     struct cor_mail command;
 
     /* The engine's loop's. */
     struct cor_dlist link; /* in all_feeds */
     enum etcd_feed_state state;
     bool indexed;
-    bool wants_more;         /* progress was asked for, and etcd has not said how far it is */
-    struct etcd_watch watch; /* CATCHING */
+    bool wants_more;         /* progress was asked for, and etcd has not answered how far it is */
+    struct etcd_watch watch; /* open while CATCHING */
 };
 
 int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *opts,
@@ -47,9 +48,10 @@ int cor_etcd_feed_open(struct cor_engine *engine, const struct cor_feed_opts *op
 void cor_etcd_feeds_init(struct etcd_engine *e);
 /* On the loop's thread, before the first feed is opened. 0, -COR_ENOMEM. */
 int cor_etcd_feeds_start(struct etcd_engine *e);
-/* Etcd is at `rev`: who is in step hears when they have all up to it. */
+/* An answer of etcd showed that the store is at `rev`. Feeds that are in step get progress when
+ * they have everything up to it. */
 void cor_etcd_feeds_saw(struct etcd_engine *e, cor_rev rev);
-/* All are closed. */
+/* All feeds are closed. */
 void cor_etcd_feeds_deinit(struct etcd_engine *e);
 
 #endif

@@ -1,11 +1,12 @@
 /* clang-format off */
-/* The way to etcd: a gRPC channel to its members, the login, and who waits for them.
+/* The session with etcd: a gRPC channel to its members, the login, and the queue of those who wait
+ * for both.
  *
  *   DOWN ──► GREETING ──► UP
  *     ▲          │         │
  *     └──────────┴─────────┘ the connection is lost; the channel finds the next member
  *
- * GREETING: logs in when there is a user, and asks the member for its version.
+ * GREETING: the session logs in when there is a user, and asks the member for its version.
  * Thread: the engine's loop.  Owner: the engine. */
 /* clang-format on */
 #ifndef COR_STORAGE_ETCD_SESSION_H
@@ -32,54 +33,54 @@ int cor_etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *
  * again. */
 int cor_etcd_session_start(struct etcd_session *s);
 
-/* Ends the connection. `on_closed` follows on the loop, the session is gone then. All streams are
- * closed and nobody waits. */
+/* Ends the connection. `on_closed` is called on the loop when the session was freed. The caller has
+ * closed all streams, and nobody waits. */
 void cor_etcd_session_close(struct etcd_session *s, void (*on_closed)(void *arg), void *arg);
 
 struct cor_loop *cor_etcd_session_loop(const struct etcd_session *s);
 
-/* The last thing that went wrong with the connection; "" when it is up. */
+/* The text of the last failure since the session was last up, or "no connection yet". */
 const char *cor_etcd_session_trouble(const struct etcd_session *s);
 
-/* Of the member that is connected, or was last: see etcd_member_status. */
+/* Properties of the member that is connected, or was last: see etcd_member_status. */
 bool cor_etcd_session_has_progress(const struct etcd_session *s);
 bool cor_etcd_session_keeps_deletions(const struct etcd_session *s);
 
 enum etcd_wait_when {
-    ETCD_WAIT_CONNECTION, /* as soon as the session is up */
-    ETCD_WAIT_RETRY,      /* after a short pause as well: something just failed */
-    ETCD_WAIT_LOGIN,      /* the login has expired: up with a new one */
+    ETCD_WAIT_CONNECTION, /* called as soon as the session is up */
+    ETCD_WAIT_RETRY,      /* something just failed: called after a short pause, when it is up */
+    ETCD_WAIT_LOGIN,      /* the login has expired: called when it is up with a new one */
 };
 
-/* Whoever needs the session to be up; embedded. */
+/* Somebody who needs the session to be up; embedded in the struct that waits. */
 struct etcd_waiter {
     struct cor_dlist link;
     void (*on_up)(struct etcd_waiter *waiter);
 };
 
 void cor_etcd_waiter_init(struct etcd_waiter *waiter, void (*on_up)(struct etcd_waiter *waiter));
-/* on_up follows once, never before this returns. */
+/* Registers the waiter. on_up is called once, never before this returns. */
 void cor_etcd_session_wait(struct etcd_session *s, struct etcd_waiter *waiter,
                            enum etcd_wait_when when);
-/* It does not follow. Harmless when it does not wait. */
+/* on_up is not called any more. Allowed when the waiter does not wait. */
 void cor_etcd_waiter_leave(struct etcd_waiter *waiter);
 
 /* Why a call ended. */
 struct etcd_failure {
     enum cor_grpc_code code;
     const char *message; /* etcd's, or what happened to the connection */
-    bool is_untouched;   /* etcd has done nothing of it: it can be sent again */
+    bool is_untouched;   /* etcd did not begin with the call: it can be sent again */
 };
 
 struct etcd_stream_cbs {
     void (*on_message)(void *arg,
                        struct cor_str message); /* the stream may be closed from inside */
-    /* The stream is gone. COR_GRPC_OK: etcd ended it in order. */
+    /* The stream was freed. COR_GRPC_OK: etcd ended the stream without an error. */
     void (*on_closed)(void *arg, const struct etcd_failure *why);
 };
 
-/* One message there, one back: `why` is NULL, or there is no message. The stream is gone after it.
- */
+/* The answer of a call of one message: `why` is NULL, or there is no message. The stream is freed
+ * after it. */
 typedef void (*etcd_reply_cb)(void *arg, const struct etcd_failure *why, struct cor_str message);
 
 /* From on_up. Nothing is called back before it returns. 0, or -COR_EBUSY, -COR_ECANCELED (not up),
@@ -95,13 +96,13 @@ int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message);
 /* Nothing is called back after it. */
 void cor_etcd_stream_close(struct etcd_stream *stream);
 
-/* etcd's words, in a stream's end or in the reason of a canceled watch: the login has expired, and
- * there is a user to log in again. */
+/* Does the text (of a stream's end, or the reason of a canceled watch) mean that the login has
+ * expired, and is there a user to log in again? */
 bool cor_etcd_session_wants_login(const struct etcd_session *s, const char *message);
-/* It will not be otherwise next time. */
+/* Does the text mean that etcd refuses the user? A retry would fail the same way. */
 bool cor_etcd_is_refusal(const char *message);
-/* Why a call or a stream ended. A member that has no leader cannot serve, but another one may: the
- * session goes on to it. Other reasons are ignored. */
+/* Reports why a call or a stream ended. A member that has no leader cannot serve but another member
+ * may, so the session goes on to the next one. Other reasons are ignored. */
 void cor_etcd_session_blame_member(struct etcd_session *s, const struct etcd_failure *why);
 
 #endif

@@ -10,7 +10,7 @@
 #include "storage/etcd/session.h"
 
 #define ETCD_TROUBLE_MAX 384
-/* Calls at once; the channel takes some more, for greetings. */
+/* Calls that run at once. The channel takes a few more, which are left for greetings. */
 #define ETCD_STREAMS_MAX (COR_GRPC_CALLS_MAX - 8)
 
 enum etcd_session_state {
@@ -29,32 +29,32 @@ struct etcd_session {
 
     enum etcd_session_state state;
     struct cor_grpc_channel *channel;
-    size_t closing; /* channels that are not gone yet */
-    size_t first;   /* endpoint that the channel begins with */
+    size_t closing; /* channels whose close callback has not come yet */
+    size_t first;   /* the endpoint that the channel tries first */
     size_t nstreams;
     bool has_progress, keeps_deletions;
     char trouble[ETCD_TROUBLE_MAX];
 
-    struct cor_dlist waiting;  /* for UP */
-    struct cor_dlist retrying; /* for retry_timer first */
+    struct cor_dlist waiting;  /* those who begin when the session is UP */
+    struct cor_dlist retrying; /* those who wait for retry_timer before that */
     struct cor_timer retry_timer;
-    struct cor_mail turn; /* runs `waiting`, greets when that is due */
+    struct cor_mail turn; /* starts those in `waiting`, greets when that is due */
     bool turn_posted;
     bool retries_soon;
-    bool greets_late;               /* after the pause, not at once */
+    bool greets_late;               /* the next greeting comes after the pause, not at once */
     struct cor_grpc_call *greeting; /* the login, then the question for the version */
 
     void (*on_closed)(void *arg);
     void *closed_arg;
 };
 
-/* Somebody who waits may begin, or a greeting is due: a later turn sees to it. */
+/* A waiter may begin, or a greeting is due: posts a turn, unless one is posted already. */
 void cor_etcd_session_post_turn(struct etcd_session *s);
 
 /* Is the session up, with room for one more call, and does somebody wait for that? */
 bool cor_etcd_session_can_start(const struct etcd_session *s);
 
-/* What goes with every call. Returns how many. */
+/* The headers that every call sends. Returns their number. */
 size_t cor_etcd_session_metadata(const struct etcd_session *s, struct cor_http_header headers[2]);
 
 #endif

@@ -1,13 +1,41 @@
+/* clang-format off */
+/* A stream of etcd's Watch call, and the places of watches in it. watch_stream.h has the contract.
+ *
+ * One message of etcd is one of four answers:
+ *   created   the next watch in the order of joining is there, or is refused
+ *   events    of one watch
+ *   canceled  etcd ends one watch: it was compacted, refused, or is lost for another reason
+ *   progress  for all watches of the stream
+ *
+ * Callbacks may leave the stream, join it and ask for progress. So while places are called
+ * (`is_busy`) nothing is freed and nothing is sent that concerns the whole stream: a question for
+ * progress and the end of the stream are noted, and stream_settle() does them afterwards.
+ *
+ * Progress. etcd answers a question only when no watch of the stream lags, and drops the question
+ * else: the timer asks again every PROGRESS_RETRY_MS while a place wants an answer. A place that was
+ * asked for HELD_UP_ASKS times in vain, among others, is told to go to a stream of its own
+ * (on_held_up). An answer counts for a place only if it was made after the place was created; the
+ * header says how that is known.
+ *
+ * Failures. A message that cannot be read or sent, and a stream that etcd ends, lose the stream:
+ * every place gets on_lost and joins another stream. A refusal of etcd's user ends every place for
+ * good (on_end), because a retry would fail the same way. The stream is freed when its last place
+ * has left.
+ *
+ * Thread: the engine's loop. */
+/* clang-format on */
 #include "storage/etcd/watch_stream.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 
 #define METHOD_WATCH "/etcdserverpb.Watch/Watch"
 #define ALL_WATCHES  (-1)
-/* Etcd drops a question that it cannot answer yet. */
+/* etcd drops a question that it cannot answer yet, so it is asked again after this time. */
 #define PROGRESS_RETRY_MS 100
-/* Questions after which a watch that is not alone counts as held up: a second. */
+/* A watch that is not alone counts as held up after so many questions: one second. */
 #define HELD_UP_ASKS      10
 #define REQUEST_BYTES_MAX 16384
 #define PLACES_MAX        65536
@@ -15,17 +43,17 @@
 
 struct etcd_watch_stream {
     struct etcd_watch_streams *all;
-    bool is_lone;
+    bool is_lone;             /* made for one watch that wants to be alone */
     struct etcd_stream *call; /* NULL: it has ended */
     struct cor_map by_id;     /* the keys are the places' `id` */
     struct cor_dlist places;
-    int64_t last_id, last_created; /* etcd announces them in their order */
-    uint64_t asked, answered;      /* for progress; `answered` is the least that is certain */
+    int64_t last_id, last_created; /* etcd announces watches in the order of their ids */
+    uint64_t asked, answered;      /* questions for progress; at least `answered` have an answer */
     struct cor_timer timer;
-    bool is_busy; /* places are being told: what ends it waits until that is over */
-    bool is_ask_due;
-    bool is_lost;
-    enum etcd_wait_when when;
+    bool is_busy;             /* places are being called: see the head */
+    bool is_ask_due;          /* stream_settle() asks for progress */
+    bool is_lost;             /* stream_settle() calls on_lost of every place, */
+    enum etcd_wait_when when; /* with this */
 };
 
 static struct etcd_place *of_link(struct cor_dlist *link)
@@ -38,12 +66,12 @@ static struct cor_str id_key(const int64_t *id)
     return cor_str((const char *)id, sizeof(*id));
 }
 
-static struct etcd_place *find(const struct etcd_watch_stream *s, int64_t id)
+static struct etcd_place *stream_find(const struct etcd_watch_stream *s, int64_t id)
 {
     return cor_map_peek(&s->by_id, id_key(&id));
 }
 
-static void detach(struct etcd_place *place)
+static void place_detach(struct etcd_place *place)
 {
     cor_map_remove(&place->stream->by_id, id_key(&place->id));
     cor_dlist_remove(&place->link);
@@ -51,8 +79,8 @@ static void detach(struct etcd_place *place)
     place->wants_progress = false;
 }
 
-/* Nobody joins it any more. */
-static void end_call(struct etcd_watch_stream *s)
+/* Ends the call. The stream takes no more places, and lives until the last one has left. */
+static void stream_end_call(struct etcd_watch_stream *s)
 {
     if (s->all->shared == s)
         s->all->shared = NULL;
@@ -63,25 +91,26 @@ static void end_call(struct etcd_watch_stream *s)
 
 static void stream_free(struct etcd_watch_stream *s)
 {
-    end_call(s);
+    stream_end_call(s);
     s->all->nlone -= s->is_lone;
     cor_map_deinit(&s->by_id);
     cor_free(s);
 }
 
-static void ask(struct etcd_watch_stream *s);
+static void stream_ask(struct etcd_watch_stream *s);
 
-/* What had to wait while places were told. */
-static void settle(struct etcd_watch_stream *s)
+/* Does what had to wait while places were called, and frees a stream that has no place left. */
+static void stream_settle(struct etcd_watch_stream *s)
 {
     struct cor_dlist *link;
 
+    assert(s->is_busy);
     if (s->is_ask_due && !s->is_lost)
-        ask(s);
+        stream_ask(s);
     while (s->is_lost && (link = s->places.next) != &s->places) {
         struct etcd_place *place = of_link(link);
 
-        detach(place);
+        place_detach(place);
         place->cbs->on_lost(place, s->when);
     }
     s->is_busy = false;
@@ -89,20 +118,21 @@ static void settle(struct etcd_watch_stream *s)
         stream_free(s);
 }
 
-static void lose(struct etcd_watch_stream *s, enum etcd_wait_when when)
+/* Gives the stream up. Inside of a callback the places hear of it when stream_settle() runs. */
+static void stream_lose(struct etcd_watch_stream *s, enum etcd_wait_when when)
 {
     if (s->is_lost)
         return;
-    end_call(s);
+    stream_end_call(s);
     s->is_lost = true;
     s->when = when;
     if (s->is_busy)
         return;
     s->is_busy = true;
-    settle(s);
+    stream_settle(s);
 }
 
-static int send_progress(struct etcd_watch_stream *s)
+static int stream_send_progress(struct etcd_watch_stream *s)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
     int r;
@@ -114,17 +144,18 @@ static int send_progress(struct etcd_watch_stream *s)
     return r;
 }
 
-/* One that cannot be sent now is asked by the timer, which is not put off by those that are. */
-static void ask(struct etcd_watch_stream *s)
+/* Asks for progress. A question that cannot be sent now is asked again by the timer. The timer that
+ * is set already stays, so that frequent questions do not put it off. */
+static void stream_ask(struct etcd_watch_stream *s)
 {
     s->is_ask_due = false;
-    if (send_progress(s) == 0)
+    if (stream_send_progress(s) == 0)
         s->asked++;
     if (!cor_timer_is_set(&s->timer) && cor_timer_set(&s->timer, PROGRESS_RETRY_MS) < 0)
-        lose(s, ETCD_WAIT_RETRY);
+        stream_lose(s, ETCD_WAIT_RETRY);
 }
 
-static bool wants_progress(const struct etcd_watch_stream *s)
+static bool stream_wants_progress(const struct etcd_watch_stream *s)
 {
     COR_DLIST_FOREACH(link, &s->places)
     {
@@ -134,7 +165,7 @@ static bool wants_progress(const struct etcd_watch_stream *s)
     return false;
 }
 
-static int send_cancel(struct etcd_watch_stream *s, int64_t id)
+static int stream_send_cancel(struct etcd_watch_stream *s, int64_t id)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
     int r;
@@ -153,18 +184,20 @@ void cor_etcd_place_leave(struct etcd_place *place)
 
     if (!s)
         return;
-    detach(place);
+    place_detach(place);
     if (cor_dlist_empty(&s->places) && !s->is_busy)
         stream_free(s);
-    else if (!s->is_lost && send_cancel(s, id) < 0)
-        lose(s, ETCD_WAIT_RETRY);
+    else if (!s->is_lost && stream_send_cancel(s, id) < 0)
+        stream_lose(s, ETCD_WAIT_RETRY);
 }
 
-/* One question for all that were announced meanwhile; the timer asks in any case. */
+/* While watches are still being created the question waits, so that one question serves them all;
+ * stream_take_created() asks after the last one, and the timer in any case. */
 void cor_etcd_place_ask_progress(struct etcd_place *place)
 {
     struct etcd_watch_stream *s = place->stream;
 
+    assert(s);
     if (place->wants_progress)
         return;
     place->wants_progress = true;
@@ -172,12 +205,12 @@ void cor_etcd_place_ask_progress(struct etcd_place *place)
     if (s->is_busy)
         s->is_ask_due = true;
     else if (s->last_created == s->last_id)
-        ask(s);
+        stream_ask(s);
     else if (!cor_timer_is_set(&s->timer) && cor_timer_set(&s->timer, PROGRESS_RETRY_MS) < 0)
-        lose(s, ETCD_WAIT_RETRY);
+        stream_lose(s, ETCD_WAIT_RETRY);
 }
 
-static bool is_held_up(const struct etcd_watch_stream *s, struct etcd_place *place)
+static bool place_is_held_up(const struct etcd_watch_stream *s, struct etcd_place *place)
 {
     bool has_others = s->places.next != s->places.prev;
 
@@ -194,24 +227,27 @@ static void on_timer(struct cor_timer *timer)
     {
         struct etcd_place *place = of_link(link);
 
-        if (!is_held_up(s, place))
+        if (!place_is_held_up(s, place))
             continue;
         cor_etcd_place_leave(place);
         place->cbs->on_held_up(place);
     }
-    s->is_ask_due |= wants_progress(s);
-    settle(s);
+    s->is_ask_due |= stream_wants_progress(s);
+    stream_settle(s);
 }
 
 /* Answers. */
 
-/* The answer to a question from before the place says nothing of it. */
-static bool covers(const struct etcd_watch_stream *s, const struct etcd_place *place)
+/* Is the last answer certainly one to a question that was asked after the place joined? */
+static bool stream_covers(const struct etcd_watch_stream *s, const struct etcd_place *place)
 {
     return place->created_rev > 0 && s->answered > place->asked_before;
 }
 
-static void take_progress(struct etcd_watch_stream *s, cor_rev rev)
+/* An answer with a revision above that of a place's announcement was made after it. So the answer
+ * is to a question from after the place joined, and `answered` can be raised: etcd drops questions,
+ * and counting answers alone would stay behind for ever. */
+static void stream_take_progress(struct etcd_watch_stream *s, cor_rev rev)
 {
     struct cor_dlist told, *link;
 
@@ -224,6 +260,7 @@ static void take_progress(struct etcd_watch_stream *s, cor_rev rev)
             s->answered <= place->asked_before)
             s->answered = place->asked_before + 1;
     }
+    /* Places that join from a callback are not in `told`: the answer is not for them. */
     cor_dlist_init(&told);
     cor_dlist_splice(&told, &s->places);
     while ((link = cor_dlist_pop(&told))) {
@@ -232,7 +269,7 @@ static void take_progress(struct etcd_watch_stream *s, cor_rev rev)
         cor_dlist_push(&s->places, link);
         if (!place->wants_progress)
             continue;
-        if (!covers(s, place)) {
+        if (!stream_covers(s, place)) {
             s->is_ask_due |= place->created_rev > 0;
             continue;
         }
@@ -241,14 +278,14 @@ static void take_progress(struct etcd_watch_stream *s, cor_rev rev)
     }
 }
 
-static void take_canceled(struct etcd_watch_stream *s, struct etcd_place *place,
-                          const struct etcd_watch_answer *a)
+static void stream_take_canceled(struct etcd_watch_stream *s, struct etcd_place *place,
+                                 const struct etcd_watch_answer *a)
 {
     if (cor_etcd_session_wants_login(s->all->session, a->reason)) {
-        lose(s, ETCD_WAIT_LOGIN);
+        stream_lose(s, ETCD_WAIT_LOGIN);
         return;
     }
-    detach(place);
+    place_detach(place);
     if (a->compact_rev > 0)
         place->cbs->on_end(place, -COR_EEXPIRED, COMPACTED);
     else if (cor_etcd_is_refusal(a->reason))
@@ -257,33 +294,34 @@ static void take_canceled(struct etcd_watch_stream *s, struct etcd_place *place,
         place->cbs->on_lost(place, ETCD_WAIT_RETRY);
 }
 
-/* One that is refused has no name: it is the next to be announced. */
-static void take_created(struct etcd_watch_stream *s, const struct etcd_watch_answer *a)
+/* etcd announces watches in the order in which they were asked for. A watch that it refuses has no
+ * id in the answer, and is known by its turn. Any other id means that the two sides disagree. */
+static void stream_take_created(struct etcd_watch_stream *s, const struct etcd_watch_answer *a)
 {
-    struct etcd_place *place = find(s, ++s->last_created);
+    struct etcd_place *place = stream_find(s, ++s->last_created);
 
     if (a->id != s->last_created && (a->id != ALL_WATCHES || !a->canceled)) {
-        lose(s, ETCD_WAIT_RETRY);
+        stream_lose(s, ETCD_WAIT_RETRY);
         return;
     }
     if (place && a->canceled)
-        take_canceled(s, place, a);
+        stream_take_canceled(s, place, a);
     else if (place)
         place->created_rev = a->rev;
     if (s->last_created == s->last_id)
-        s->is_ask_due |= wants_progress(s);
+        s->is_ask_due |= stream_wants_progress(s);
 }
 
-static void take_answer(struct etcd_watch_stream *s, struct etcd_watch_answer *a)
+static void stream_take_answer(struct etcd_watch_stream *s, struct etcd_watch_answer *a)
 {
-    struct etcd_place *place = find(s, a->id);
+    struct etcd_place *place = stream_find(s, a->id);
 
     if (a->created)
-        take_created(s, a);
+        stream_take_created(s, a);
     else if (a->id == ALL_WATCHES && !a->canceled)
-        take_progress(s, a->rev);
+        stream_take_progress(s, a->rev);
     else if (place && a->canceled)
-        take_canceled(s, place, a);
+        stream_take_canceled(s, place, a);
     else if (place && a->nevents > 0)
         place->cbs->on_events(place, a);
 }
@@ -294,13 +332,13 @@ static void on_message(void *arg, struct cor_str message)
     struct etcd_watch_answer answer;
 
     if (cor_etcd_decode_watch(message, &answer) < 0) {
-        lose(s, ETCD_WAIT_RETRY);
+        stream_lose(s, ETCD_WAIT_RETRY);
         return;
     }
     s->is_busy = true;
-    take_answer(s, &answer);
+    stream_take_answer(s, &answer);
     cor_etcd_watch_answer_deinit(&answer);
-    settle(s);
+    stream_settle(s);
 }
 
 static void on_closed(void *arg, const struct etcd_failure *why)
@@ -311,19 +349,20 @@ static void on_closed(void *arg, const struct etcd_failure *why)
     s->call = NULL;
     cor_etcd_session_blame_member(s->all->session, why);
     if (!cor_etcd_is_refusal(why->message)) {
-        lose(s, cor_etcd_session_wants_login(s->all->session, why->message) ? ETCD_WAIT_LOGIN
-                                                                            : ETCD_WAIT_RETRY);
+        stream_lose(s, cor_etcd_session_wants_login(s->all->session, why->message)
+                           ? ETCD_WAIT_LOGIN
+                           : ETCD_WAIT_RETRY);
         return;
     }
-    end_call(s);
+    stream_end_call(s);
     s->is_busy = s->is_lost = true;
     while ((link = s->places.next) != &s->places) {
         struct etcd_place *place = of_link(link);
 
-        detach(place);
+        place_detach(place);
         place->cbs->on_end(place, -COR_EFORBIDDEN, why->message);
     }
-    settle(s);
+    stream_settle(s);
 }
 
 /* Joining. */
@@ -354,7 +393,7 @@ static int stream_new(struct etcd_watch_streams *all, bool is_lone,
     return 0;
 }
 
-static int send_create(struct etcd_watch_stream *s, const struct etcd_watch_create *what)
+static int stream_send_create(struct etcd_watch_stream *s, const struct etcd_watch_create *what)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
     struct etcd_watch_create create = *what;
@@ -368,8 +407,8 @@ static int send_create(struct etcd_watch_stream *s, const struct etcd_watch_crea
     return r;
 }
 
-static int take_place(struct etcd_watch_stream *s, const struct etcd_watch_create *create,
-                      struct etcd_place *place)
+static int stream_take_place(struct etcd_watch_stream *s, const struct etcd_watch_create *create,
+                             struct etcd_place *place)
 {
     int r;
 
@@ -377,7 +416,7 @@ static int take_place(struct etcd_watch_stream *s, const struct etcd_watch_creat
     r = cor_map_put(&s->by_id, id_key(&place->id), place, NULL);
     if (r < 0)
         return r;
-    r = send_create(s, create);
+    r = stream_send_create(s, create);
     if (r < 0) {
         cor_map_remove(&s->by_id, id_key(&place->id));
         return r;
@@ -398,8 +437,9 @@ int cor_etcd_watch_streams_join(struct etcd_watch_streams *streams, bool alone,
 
     if (r < 0)
         return r;
+    assert(!s->is_lost);
     *place = (struct etcd_place){.cbs = cbs};
-    r = take_place(s, create, place);
+    r = stream_take_place(s, create, place);
     if (r < 0 && cor_dlist_empty(&s->places) && !s->is_busy)
         stream_free(s);
     return r;
