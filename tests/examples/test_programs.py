@@ -228,7 +228,13 @@ def a_server_that_is_away_is_told_of(server):
             assert re.search(f"^{name}: .*127.0.0.1:1", program.ends(1), re.M), program.text
 
 
-TESTS = [list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
+def controller_test_needs_neither_a_server_nor_time(server):
+    with Program([FOLDER / "example_controller_test"]) as program:
+        text = program.ends()
+    assert "not ok" not in text and "ok - and tried again later\n" in text, text
+
+
+TESTS = [controller_test_needs_neither_a_server_nor_time, list_pods_prints_names_and_phases, watch_prints_what_happens, informer_serves_three_handlers,
          crud_retries_after_a_conflict, pod_agent_keeps_a_thousand_pods_in_five_megabytes,
          controller_works_in_one_process_at_a_time, controller_tells_of_what_stands_in_its_way,
          uv_controller_works_in_a_loop_of_its_own, a_server_that_is_away_is_told_of]
