@@ -1,4 +1,23 @@
+/* clang-format off */
+/* Every verb becomes one request of the REST client; the answer becomes objects.
+ *
+ *   cor_dynamic_get() … ──► path and query are written ──► request_send() ──► REST client
+ *   OBJECT, NOTHING: the whole body ──► on_object_done(): one object, or a Status
+ *   LIST:            pieces ──► list reader ──► on_item; at the end on_list_done()
+ *   WATCH:           pieces ──► watch reader ──► on_event; at the end on_watch_done()
+ *
+ * What fails before the request is sent is returned (a name, no memory, too many); what fails later
+ * goes to on_done. `why` is what was wrong with the answer itself, and counts more than the error
+ * that the REST client reports for the end that this caused. A watch that breaks after it was open
+ * ends without an error, as a stream that the server ended.
+ *
+ * A callback may cancel its request while a reader is on the stack; then the request is freed when
+ * the reader has returned (is_busy, is_cancelled).
+ * Thread: the REST client's loop. */
+/* clang-format on */
 #include "client/dynamic/dynamic_client.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -13,8 +32,8 @@ enum kind { OBJECT, NOTHING, LIST, WATCH };
 struct cor_dynamic_request {
     struct cor_rest_request *rest;
     enum kind kind;
-    bool is_busy;          /* inside a reader, which must not go away */
-    bool is_cancelled;     /* while it was busy: it goes when that is over */
+    bool is_busy;          /* a reader is on the stack and must not be freed */
+    bool is_cancelled;     /* while it was busy: it is freed when the reader has returned */
     bool is_open;          /* of a watch */
     struct cor_status why; /* what was wrong with the answer */
     struct cor_list_reader list;
@@ -26,7 +45,7 @@ struct cor_dynamic_request {
     };
 };
 
-static void free_request(struct cor_dynamic_request *req)
+static void request_free(struct cor_dynamic_request *req)
 {
     cor_list_reader_deinit(&req->list);
     cor_watch_reader_deinit(&req->watch);
@@ -38,21 +57,22 @@ void cor_dynamic_cancel(struct cor_dynamic_request *req)
 {
     struct cor_rest_request *rest = COR_STEAL(req->rest);
 
+    assert(!req->is_cancelled);
     req->is_cancelled = true;
     if (rest)
         cor_rest_request_cancel(rest);
     if (!req->is_busy)
-        free_request(req);
+        request_free(req);
 }
 
-/* What a callback of the REST client returns after `r` came of a callback of ours. */
-static int leave(struct cor_dynamic_request *req, int r)
+/* Ends the time in a reader, of which `r` came, and returns what the REST client is to get. */
+static int request_leave(struct cor_dynamic_request *req, int r)
 {
     bool is_cancelled = req->is_cancelled;
 
     req->is_busy = false;
     if (is_cancelled)
-        free_request(req);
+        request_free(req);
     return is_cancelled ? -COR_ECANCELED : r;
 }
 
@@ -64,7 +84,7 @@ static int on_head(void *arg, const struct cor_rest_head *head)
     if (req->kind != WATCH || !req->watch_call.on_open)
         return 0;
     req->is_busy = true;
-    return leave(req, req->watch_call.on_open(req->watch_call.arg));
+    return request_leave(req, req->watch_call.on_open(req->watch_call.arg));
 }
 
 static int on_body(void *arg, struct cor_str piece)
@@ -75,10 +95,10 @@ static int on_body(void *arg, struct cor_str piece)
     req->is_busy = true;
     r = req->kind == LIST ? cor_list_reader_feed(&req->list, piece, &req->why)
                           : cor_watch_reader_feed(&req->watch, piece, &req->why);
-    return leave(req, r);
+    return request_leave(req, r);
 }
 
-/* The more telling of two: what was wrong with the answer, or what ended the request. */
+/* The error to report: what was wrong with the answer, else what ended the request. */
 static const struct cor_status *error_of(const struct cor_dynamic_request *req,
                                          const struct cor_rest_result *result)
 {
@@ -109,7 +129,7 @@ static void on_object_done(void *arg, const struct cor_rest_result *result)
         call.on_done(call.arg, NULL, error_of(req, result));
     else
         call.on_done(call.arg, object, NULL);
-    free_request(req);
+    request_free(req);
 }
 
 static void on_list_done(void *arg, const struct cor_rest_result *result)
@@ -125,7 +145,7 @@ static void on_list_done(void *arg, const struct cor_rest_result *result)
         call.on_done(call.arg, NULL, error_of(req, result));
     else
         call.on_done(call.arg, &meta, NULL);
-    free_request(req);
+    request_free(req);
 }
 
 static void on_watch_done(void *arg, const struct cor_rest_result *result)
@@ -137,19 +157,19 @@ static void on_watch_done(void *arg, const struct cor_rest_result *result)
                     (error->err == -COR_EIO || error->err == -COR_ETIMEOUT);
 
     call.on_done(call.arg, is_plain ? NULL : error);
-    free_request(req);
+    request_free(req);
 }
 
 static const struct cor_rest_cbs object_cbs = {NULL, NULL, on_object_done};
 static const struct cor_rest_cbs list_cbs = {NULL, on_body, on_list_done};
 static const struct cor_rest_cbs watch_cbs = {on_head, on_body, on_watch_done};
 
-static int no_room(int r, struct cor_status *reterr)
+static int cannot_send(int r, struct cor_status *reterr)
 {
     return cor_status_untyped(reterr, r, "the request could not be sent: %s", cor_err_text(r));
 }
 
-static struct cor_dynamic_request *new_request(enum kind kind)
+static struct cor_dynamic_request *request_new(enum kind kind)
 {
     struct cor_dynamic_request *req = cor_calloc(1, sizeof(*req));
 
@@ -158,8 +178,8 @@ static struct cor_dynamic_request *new_request(enum kind kind)
     return req;
 }
 
-/* Sends it; takes the request. */
-static int send_request(struct cor_rest_client *client, struct cor_dynamic_request *take_req,
+/* Sends the request, and frees it when it cannot be sent. */
+static int request_send(struct cor_rest_client *client, struct cor_dynamic_request *take_req,
                         struct cor_rest_request_opts *opts, struct cor_dynamic_request **ret_req,
                         struct cor_status *reterr)
 {
@@ -168,8 +188,8 @@ static int send_request(struct cor_rest_client *client, struct cor_dynamic_reque
     opts->arg = take_req;
     r = cor_rest_request_open(client, opts, &take_req->rest);
     if (r < 0) {
-        free_request(take_req);
-        return no_room(r, reterr);
+        request_free(take_req);
+        return cannot_send(r, reterr);
     }
     *ret_req = take_req;
     return 0;
@@ -180,8 +200,9 @@ static int require_name(const struct cor_resource_path *at, struct cor_status *r
     return at->name.n > 0 ? 0 : cor_status_untyped(reterr, -COR_EINVAL, "name is required");
 }
 
-/* client-go's metadata client asks so; a server that knows no such form sends whole objects. */
-static struct cor_str accept(enum kind kind, bool metadata_only)
+/* The Accept header of client-go's metadata client. A server without that form sends whole objects.
+ */
+static struct cor_str accept_of(enum kind kind, bool metadata_only)
 {
     if (!metadata_only)
         return COR_STR("");
@@ -192,22 +213,22 @@ static struct cor_str accept(enum kind kind, bool metadata_only)
                          "application/json");
 }
 
-/* A request of one answer; `target` has the query already. */
-static int ask(const struct cor_dynamic_call *call, enum kind kind,
-               struct cor_rest_request_opts opts, const struct cor_buf *target,
-               struct cor_dynamic_request **ret_req, struct cor_status *reterr)
+/* Sends a request with one answer; `target` has the query already. */
+static int request_object(const struct cor_dynamic_call *call, enum kind kind,
+                          struct cor_rest_request_opts opts, const struct cor_buf *target,
+                          struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
-    struct cor_dynamic_request *req = new_request(kind);
+    struct cor_dynamic_request *req = request_new(kind);
 
     if (!req)
-        return no_room(-COR_ENOMEM, reterr);
+        return cannot_send(-COR_ENOMEM, reterr);
     req->object_call = *call;
     opts.target = cor_buf_str(target);
-    opts.accept = accept(kind, call->metadata_only);
+    opts.accept = accept_of(kind, call->metadata_only);
     opts.timeout_ms = call->timeout_ms;
     opts.deadline_ms = call->deadline_ms;
     opts.cbs = &object_cbs;
-    return send_request(call->client, req, &opts, ret_req, reterr);
+    return request_send(call->client, req, &opts, ret_req, reterr);
 }
 
 int cor_dynamic_get(const struct cor_dynamic_call *call, struct cor_str resource_version,
@@ -222,11 +243,12 @@ int cor_dynamic_get(const struct cor_dynamic_call *call, struct cor_str resource
     if (r < 0)
         return r;
     r = cor_query_add(&target, "resourceVersion", resource_version);
-    return r < 0 ? no_room(r, reterr)
-                 : ask(call, OBJECT, (struct cor_rest_request_opts){0}, &target, ret_req, reterr);
+    return r < 0 ? cannot_send(r, reterr)
+                 : request_object(call, OBJECT, (struct cor_rest_request_opts){0}, &target, ret_req,
+                                  reterr);
 }
 
-/* Create, update and patch: a body to a path, with options in the query. */
+/* Sends create, update and patch: a body to a path, with options in the query. */
 static int write_object(const struct cor_dynamic_call *call, const struct cor_resource_path *at,
                         struct cor_rest_request_opts opts, const struct cor_write_options *write,
                         struct cor_dynamic_request **ret_req, struct cor_status *reterr)
@@ -239,10 +261,11 @@ static int write_object(const struct cor_dynamic_call *call, const struct cor_re
     if (r < 0)
         return r;
     r = write ? cor_write_options_write(write, &target) : 0;
-    return r < 0 ? no_room(r, reterr) : ask(call, OBJECT, opts, &target, ret_req, reterr);
+    return r < 0 ? cannot_send(r, reterr)
+                 : request_object(call, OBJECT, opts, &target, ret_req, reterr);
 }
 
-/* The path of an object that is written: its own name, unless the caller named it. */
+/* The path of an object that is written: with its own name, unless the caller gave one. */
 static struct cor_resource_path path_of(const struct cor_dynamic_call *call,
                                         const struct cor_object *object)
 {
@@ -345,9 +368,9 @@ int cor_dynamic_apply(const struct cor_dynamic_call *call, const struct cor_obje
                               reterr);
 }
 
-static int remove_at(const struct cor_dynamic_call *call, enum kind kind,
-                     const struct cor_removal_options *opts, const struct cor_buf *target,
-                     struct cor_dynamic_request **ret_req, struct cor_status *reterr)
+static int send_removal(const struct cor_dynamic_call *call, enum kind kind,
+                        const struct cor_removal_options *opts, const struct cor_buf *target,
+                        struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     static const struct cor_removal_options defaults;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf body;
@@ -355,11 +378,11 @@ static int remove_at(const struct cor_dynamic_call *call, enum kind kind,
 
     cor_buf_init(&body, BODY_MAX);
     r = cor_removal_options_write(opts ? opts : &defaults, &body);
-    return r < 0 ? no_room(r, reterr)
-                 : ask(call, kind,
-                       (struct cor_rest_request_opts){.method = COR_STR("DELETE"),
-                                                      .body = cor_buf_str(&body)},
-                       target, ret_req, reterr);
+    return r < 0 ? cannot_send(r, reterr)
+                 : request_object(call, kind,
+                                  (struct cor_rest_request_opts){.method = COR_STR("DELETE"),
+                                                                 .body = cor_buf_str(&body)},
+                                  target, ret_req, reterr);
 }
 
 int cor_dynamic_delete(const struct cor_dynamic_call *call, const struct cor_removal_options *opts,
@@ -371,10 +394,10 @@ int cor_dynamic_delete(const struct cor_dynamic_call *call, const struct cor_rem
     cor_buf_init(&target, COR_REST_TARGET_MAX);
     if (r == 0)
         r = cor_resource_path_write(&call->at, &target, reterr);
-    return r < 0 ? r : remove_at(call, OBJECT, opts, &target, ret_req, reterr);
+    return r < 0 ? r : send_removal(call, OBJECT, opts, &target, ret_req, reterr);
 }
 
-/* The path of a collection with a query. */
+/* Writes the path of a collection, and the query. */
 static int write_collection(const struct cor_resource_path *from,
                             const struct cor_list_query *query, bool watch, struct cor_buf *target,
                             struct cor_status *reterr)
@@ -389,7 +412,7 @@ static int write_collection(const struct cor_resource_path *from,
     if (r < 0)
         return r;
     r = cor_list_query_write(&q, target);
-    return r < 0 ? no_room(r, reterr) : 0;
+    return r < 0 ? cannot_send(r, reterr) : 0;
 }
 
 int cor_dynamic_delete_collection(const struct cor_dynamic_call *call,
@@ -402,11 +425,11 @@ int cor_dynamic_delete_collection(const struct cor_dynamic_call *call,
 
     cor_buf_init(&target, COR_REST_TARGET_MAX);
     r = write_collection(&call->at, which, false, &target, reterr);
-    return r < 0 ? r : remove_at(call, NOTHING, opts, &target, ret_req, reterr);
+    return r < 0 ? r : send_removal(call, NOTHING, opts, &target, ret_req, reterr);
 }
 
-/* A list or watch, whose reader `take_req` has. */
-static int read_collection(struct cor_rest_client *client, const struct cor_resource_path *at,
+/* Sends a list or watch, whose reader is in `take_req`. */
+static int send_collection(struct cor_rest_client *client, const struct cor_resource_path *at,
                            const struct cor_list_query *query, struct cor_rest_request_opts opts,
                            struct cor_dynamic_request *take_req,
                            struct cor_dynamic_request **ret_req, struct cor_status *reterr)
@@ -417,42 +440,42 @@ static int read_collection(struct cor_rest_client *client, const struct cor_reso
     cor_buf_init(&target, COR_REST_TARGET_MAX);
     r = write_collection(at, query, opts.kind == COR_REST_WATCH, &target, reterr);
     if (r < 0) {
-        free_request(take_req);
+        request_free(take_req);
         return r;
     }
     opts.target = cor_buf_str(&target);
-    return send_request(client, take_req, &opts, ret_req, reterr);
+    return request_send(client, take_req, &opts, ret_req, reterr);
 }
 
 int cor_dynamic_list(const struct cor_dynamic_list_call *call, const struct cor_list_query *query,
                      struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     const struct cor_rest_request_opts opts = {.kind = COR_REST_STREAM,
-                                               .accept = accept(LIST, query->metadata_only),
+                                               .accept = accept_of(LIST, query->metadata_only),
                                                .timeout_ms = call->timeout_ms,
                                                .deadline_ms = call->deadline_ms,
                                                .cbs = &list_cbs};
-    struct cor_dynamic_request *req = new_request(LIST);
+    struct cor_dynamic_request *req = request_new(LIST);
 
     if (!req)
-        return no_room(-COR_ENOMEM, reterr);
+        return cannot_send(-COR_ENOMEM, reterr);
     req->list_call = *call;
     cor_list_reader_init(&req->list, call->on_item, call->arg);
-    return read_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
+    return send_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
 }
 
 int cor_dynamic_watch(const struct cor_dynamic_watch_call *call, const struct cor_list_query *query,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr)
 {
     const struct cor_rest_request_opts opts = {.kind = COR_REST_WATCH,
-                                               .accept = accept(WATCH, query->metadata_only),
+                                               .accept = accept_of(WATCH, query->metadata_only),
                                                .deadline_ms = call->deadline_ms,
                                                .cbs = &watch_cbs};
-    struct cor_dynamic_request *req = new_request(WATCH);
+    struct cor_dynamic_request *req = request_new(WATCH);
 
     if (!req)
-        return no_room(-COR_ENOMEM, reterr);
+        return cannot_send(-COR_ENOMEM, reterr);
     req->watch_call = *call;
     cor_watch_reader_init(&req->watch, call->on_event, call->arg);
-    return read_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
+    return send_collection(call->client, &call->at, query, opts, req, ret_req, reterr);
 }

@@ -1,11 +1,11 @@
-/* All verbs on objects of any type: client-go's dynamic client. What comes and goes are
- * cor_objects; a failure is the server's Status, or says what happened on the way.
+/* All verbs on objects of any type: client-go's dynamic client. Requests and answers are
+ * cor_objects; a failure is the server's Status, or says what went wrong on the way.
  *
- * Every function that asks returns 0, or the failure of a request that cannot be sent, with its
- * cause in `reterr`: -COR_EINVAL (a name is missing, or no path segment), -COR_EBUSY, -COR_ETOOBIG,
- * -COR_ENOMEM. After 0 on_done comes exactly once, last, unless the request is cancelled.
- * Owner: of a request, the REST client that it runs on.  Thread: the REST client's loop. No
- * function calls back before it returns. */
+ * Every function that sends returns 0, or why the request cannot be sent, with the cause in
+ * `reterr`: -COR_EINVAL (a name is missing, or is no path segment), -COR_EBUSY, -COR_ETOOBIG,
+ * -COR_ENOMEM. After 0, on_done is called exactly once, as the last callback, unless the request is
+ * cancelled. Owner: the REST client owns the requests that run on it.  Thread: the REST client's
+ * loop. No function calls back before it returns. */
 #ifndef COR_CLIENT_DYNAMIC_CLIENT_H
 #define COR_CLIENT_DYNAMIC_CLIENT_H
 
@@ -23,19 +23,19 @@
 
 struct cor_dynamic_request;
 
-/* No callback after this, and the request is gone. Also from inside its on_item, on_open and
- * on_event; not from inside its on_done. */
+/* Ends the request without a callback, and frees it. Also inside its on_item, on_open and on_event;
+ * not inside its on_done. */
 void cor_dynamic_cancel(struct cor_dynamic_request *req);
 
-/* Where to, and whom to tell. Strings are copied by the call. */
+/* Where a request goes, and who gets the answer. Strings are copied by the call. */
 struct cor_dynamic_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
     uint64_t timeout_ms;  /* 0: the REST client's */
     uint64_t deadline_ms; /* as that of a REST request; 0: none */
-    bool metadata_only;   /* the answer is to be a PartialObjectMetadata; not of deletions */
-    /* `error` NULL: it is done, and `object`, borrowed, is what the server answered: the object, or
-     * of a deletion also a Status of success. NULL after a deletion of a collection. */
+    bool metadata_only;   /* the answer is to be a PartialObjectMetadata; not for deletions */
+    /* `error` NULL: success, and `object`, borrowed, is the server's answer: the object, or after a
+     * deletion also a Status of success; NULL after a deletion of a collection. */
     void (*on_done)(void *arg, struct cor_object *object, const struct cor_status *error);
     void *arg;
 };
@@ -53,7 +53,7 @@ int cor_dynamic_update(const struct cor_dynamic_call *call, const struct cor_obj
                        const struct cor_write_options *opts, struct cor_dynamic_request **ret_req,
                        struct cor_status *reterr);
 
-/* An apply in JSON must not have managedFields (-COR_EINVAL); one in YAML the server looks at. */
+/* An apply in JSON must not have managedFields (-COR_EINVAL); the server checks one in YAML. */
 int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,
                       struct cor_str patch, const struct cor_write_options *opts,
                       struct cor_dynamic_request **ret_req, struct cor_status *reterr);
@@ -78,8 +78,8 @@ struct cor_dynamic_list_call {
     struct cor_resource_path at;
     uint64_t timeout_ms;
     uint64_t deadline_ms; /* as that of a REST request; 0: none */
-    /* Each item as it comes in; some may have been given before a failure. A negative return ends
-     * the request with that code. */
+    /* Each item as it arrives; some may have arrived before a failure. A negative return ends the
+     * request with that code. */
     cor_list_item_cb on_item;
     /* `meta` is NULL on failure. */
     void (*on_done)(void *arg, const struct cor_list_meta *meta, const struct cor_status *error);
@@ -92,7 +92,7 @@ struct cor_dynamic_watch_call {
     struct cor_rest_client *client;
     struct cor_resource_path at;
     uint64_t deadline_ms; /* a silent server is given up then; 0: never */
-    /* May be NULL: the server has accepted it. A negative return ends the watch with that code. */
+    /* The server has accepted the watch. A negative return ends it with that code. May be NULL. */
     int (*on_open)(void *arg);
     /* A negative return ends the watch with that code. */
     cor_watch_event_cb on_event;

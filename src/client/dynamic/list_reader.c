@@ -1,3 +1,11 @@
+/* A list is read in pieces of any size: the splitter finds each item, on_value() makes it an
+ * object, on_member() keeps what the list has of its own (kind, apiVersion, resourceVersion,
+ * continue token).
+ *
+ * What fails: bytes that are no JSON, a document without items (or a Status), an item that is no
+ * object, or one larger than COR_LIST_READER_OBJECT_MAX, end the reading with words in `reterr`; a
+ * code that on_item returned ends it without, since its user knows why.
+ * Thread: one at a time. */
 #include "client/dynamic/list_reader.h"
 
 #include "base/err.h"
@@ -11,7 +19,7 @@
 struct reading {
     struct cor_list_reader *lr;
     struct cor_status *reterr;
-    bool is_told; /* reterr, or the reader's user knows */
+    bool is_told; /* `reterr` is written, or on_item returned the error */
 };
 
 static int on_value(void *arg, struct cor_str json)
@@ -29,7 +37,7 @@ static int on_value(void *arg, struct cor_str json)
     return r;
 }
 
-static int keep_text(struct cor_buf *to, struct cor_str value)
+static int keep_member_text(struct cor_buf *to, struct cor_str value)
 {
     struct cor_str raw;
 
@@ -37,10 +45,11 @@ static int keep_text(struct cor_buf *to, struct cor_str value)
     return cor_json_to_raw(value, &raw) == 0 ? cor_buf_adds(to, raw) : 0;
 }
 
-/* "PodList" is a list of "Pod"; a list of another name says nothing of its items. */
+/* "PodList" is a list of "Pod". The kind of a list that does not end in "List" says nothing about
+ * its items. */
 static int keep_kind(struct cor_list_reader *lr, struct cor_str value)
 {
-    int r = keep_text(&lr->kind, value);
+    int r = keep_member_text(&lr->kind, value);
     size_t n = lr->kind.n, tail = sizeof("List") - 1;
 
     lr->is_status = cor_str_eqz(cor_buf_str(&lr->kind), "Status");
@@ -56,9 +65,9 @@ static int keep_meta(struct cor_list_reader *lr, struct cor_str metadata)
     int r = 0;
 
     if (cor_json_get(metadata, COR_STR("resourceVersion"), COR_JSON_ANY_ORDER, &field) == 0)
-        r = keep_text(&lr->rv, field);
+        r = keep_member_text(&lr->rv, field);
     if (r == 0 && cor_json_get(metadata, COR_STR("continue"), COR_JSON_ANY_ORDER, &field) == 0)
-        r = keep_text(&lr->token, field);
+        r = keep_member_text(&lr->token, field);
     if (cor_json_get(metadata, COR_STR("remainingItemCount"), COR_JSON_ANY_ORDER, &field) == 0)
         cor_json_to_i64(field, &lr->remaining);
     return r;
@@ -71,7 +80,7 @@ static int on_member(void *arg, struct cor_str raw_key, struct cor_str value)
     if (cor_str_eqz(raw_key, "kind"))
         return keep_kind(lr, value);
     if (cor_str_eqz(raw_key, "apiVersion"))
-        return keep_text(&lr->api_version, value);
+        return keep_member_text(&lr->api_version, value);
     if (cor_str_eqz(raw_key, "metadata"))
         return keep_meta(lr, value);
     if (cor_str_eqz(raw_key, "items"))
@@ -101,7 +110,7 @@ void cor_list_reader_deinit(struct cor_list_reader *lr)
     cor_buf_deinit(&lr->token);
 }
 
-static int tell(const struct reading *now, int r)
+static int reading_fail(const struct reading *now, int r)
 {
     return r == 0 || now->is_told
                ? r
@@ -116,7 +125,7 @@ int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,
     struct reading now = {lr, reterr, false};
 
     lr->splitter.arg = &now;
-    return tell(&now, cor_json_splitter_feed(&lr->splitter, piece));
+    return reading_fail(&now, cor_json_splitter_feed(&lr->splitter, piece));
 }
 
 int cor_list_reader_end(struct cor_list_reader *lr, struct cor_status *reterr)
@@ -126,7 +135,7 @@ int cor_list_reader_end(struct cor_list_reader *lr, struct cor_status *reterr)
 
     if (r == 0 && (lr->is_status || !(lr->has_null_items || lr->splitter.has_items)))
         r = -COR_EINVAL;
-    return tell(&now, r);
+    return reading_fail(&now, r);
 }
 
 struct cor_list_meta cor_list_reader_meta(const struct cor_list_reader *lr)

@@ -1,5 +1,5 @@
-/* Reads a list as it comes in: each item becomes an object, and the list is never held. Items get
- * the list's kind and apiVersion, which the wire leaves out.
+/* Reads a list as it arrives: each item becomes an object, and the list as a whole is never held.
+ * Items get their kind and apiVersion from the list, because servers leave them out of items.
  * Owner: whoever embeds it.  Thread: one at a time. */
 #ifndef COR_CLIENT_LIST_READER_H
 #define COR_CLIENT_LIST_READER_H
@@ -15,7 +15,7 @@
 
 #define COR_LIST_READER_OBJECT_MAX (8u << 20)
 
-/* Gets each item, borrowed for the call. A negative return ends the reading with it. */
+/* Gets each item, borrowed for the call. A negative return ends the reading with that code. */
 typedef int (*cor_list_item_cb)(void *arg, struct cor_object *object);
 
 struct cor_list_reader {
@@ -32,18 +32,19 @@ struct cor_list_reader {
 void cor_list_reader_init(struct cor_list_reader *lr, cor_list_item_cb on_item, void *arg);
 void cor_list_reader_deinit(struct cor_list_reader *lr); /* safe on a zeroed struct */
 
-/* 0, -COR_EINVAL (no list, or an item that is no object), -COR_ETOOBIG, -COR_ENOMEM, or what
- * on_item returned. `reterr` is written for all but the last; only deinit may follow a failure. */
+/* Reads a piece. 0, -COR_EINVAL (not a list, or an item that is not an object), -COR_ETOOBIG,
+ * -COR_ENOMEM, or what on_item returned; `reterr` is written for all but the last. After a failure
+ * only deinit may be called. */
 int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,
                          struct cor_status *reterr);
 
-/* The input has ended; the same errors. */
+/* Ends the reading after the last piece. The same errors. */
 int cor_list_reader_end(struct cor_list_reader *lr, struct cor_status *reterr);
 
-/* What the list says of itself, after cor_list_reader_end(); borrowed. */
+/* The metadata of the list, after cor_list_reader_end(); borrowed. */
 struct cor_list_meta {
     struct cor_str resource_version, continue_token;
-    int64_t remaining; /* items after this page; -1: not told */
+    int64_t remaining; /* items after this page; -1: unknown */
 };
 struct cor_list_meta cor_list_reader_meta(const struct cor_list_reader *lr);
 

@@ -1,3 +1,19 @@
+/* clang-format off */
+/* Page after page of a list, given item by item (each) or gathered (list).
+ *
+ *   pager_ask() ──► dynamic list ──► on_item(): into the page `filling`
+ *                               └─► on_page_done() ──► pager_take_page(): into `pages`
+ *   pager_go_on(): fetch the next page while there is room
+ *        each: give items until the taker pauses, ends, or none is left; then on_done
+ *        list: when all pages have arrived, give them as one list
+ *
+ * When a page fails:
+ * - it has expired (410), and the list is gathered: all is asked for again in one answer, once;
+ * - any other failure ends the pager; `each` first gives the items that have arrived.
+ * A taker that pauses resumes through a timer that is always set, so that this cannot fail. A pager
+ * that is cancelled inside on_item is freed when on_item has returned (is_busy, is_cancelled).
+ * Thread: the REST client's loop. */
+/* clang-format on */
 #include "client/dynamic/pager.h"
 
 #include <string.h>
@@ -45,7 +61,7 @@ static struct page *page_of(struct cor_dlist *link)
     return COR_CONTAINER_OF(link, struct page, link);
 }
 
-static struct page *free_page(struct page *page)
+static struct page *page_free(struct page *page)
 {
     if (!page)
         return NULL;
@@ -55,20 +71,20 @@ static struct page *free_page(struct page *page)
     return cor_free(page);
 }
 
-static void drop_pages(struct cor_pager *p)
+static void pager_drop_pages(struct cor_pager *p)
 {
     struct cor_dlist *link;
 
     while ((link = cor_dlist_pop(&p->pages)))
-        free_page(page_of(link));
-    p->filling = free_page(p->filling);
+        page_free(page_of(link));
+    p->filling = page_free(p->filling);
     p->npages = p->nobjects = 0;
 }
 
-static void free_pager(struct cor_pager *p)
+static void pager_free(struct cor_pager *p)
 {
     cor_timer_cancel(&p->soon);
-    drop_pages(p);
+    pager_drop_pages(p);
     cor_buf_deinit(&p->rv);
     cor_page_walk_deinit(&p->walk);
     cor_status_deinit(&p->why);
@@ -84,10 +100,10 @@ void cor_pager_cancel(struct cor_pager *p)
     if (req)
         cor_dynamic_cancel(req);
     if (!p->is_busy)
-        free_pager(p);
+        pager_free(p);
 }
 
-static void fail(struct cor_pager *p, const struct cor_status *error)
+static void pager_fail(struct cor_pager *p, const struct cor_status *error)
 {
     p->is_complete = true;
     cor_status_copy(&p->why, error);
@@ -114,11 +130,11 @@ static int on_item(void *arg, struct cor_object *object)
     return 0;
 }
 
-static void go_on(struct cor_pager *p);
-static int ask(struct cor_pager *p, struct cor_status *reterr);
+static void pager_go_on(struct cor_pager *p);
+static int pager_ask(struct cor_pager *p, struct cor_status *reterr);
 
-/* The first page's revision is the list's, and the last page's token is empty. */
-static void take_page(struct cor_pager *p, const struct cor_list_meta *meta)
+/* The list has the revision of its first page; the last page has an empty token. */
+static void pager_take_page(struct cor_pager *p, const struct cor_list_meta *meta)
 {
     int r = p->rv.n == 0 ? cor_buf_adds(&p->rv, meta->resource_version) : 0;
 
@@ -132,15 +148,15 @@ static void take_page(struct cor_pager *p, const struct cor_list_meta *meta)
         p->is_complete = cor_page_walk_next(&p->walk, meta->continue_token, &p->why) < 0;
 }
 
-/* A list that was to be gathered has expired under way. */
-static bool wants_full_list(const struct cor_pager *p, const struct cor_status *error)
+/* Has a list that is gathered expired after its first page? */
+static bool pager_wants_full_list(const struct cor_pager *p, const struct cor_status *error)
 {
     return !p->each && p->is_paged && !p->is_full && strcmp(error->reason, "Expired") == 0;
 }
 
-static void begin_full_list(struct cor_pager *p)
+static void pager_begin_full_list(struct cor_pager *p)
 {
-    drop_pages(p);
+    pager_drop_pages(p);
     cor_buf_reset(&p->rv);
     cor_page_walk_reset(&p->walk);
     p->is_full = true;
@@ -153,15 +169,15 @@ static void on_page_done(void *arg, const struct cor_list_meta *meta,
 
     p->req = NULL;
     if (!error)
-        take_page(p, meta);
-    else if (wants_full_list(p, error))
-        begin_full_list(p);
+        pager_take_page(p, meta);
+    else if (pager_wants_full_list(p, error))
+        pager_begin_full_list(p);
     else
-        fail(p, error);
-    go_on(p);
+        pager_fail(p, error);
+    pager_go_on(p);
 }
 
-static int ask(struct cor_pager *p, struct cor_status *reterr)
+static int pager_ask(struct cor_pager *p, struct cor_status *reterr)
 {
     struct cor_dynamic_list_call call = {.client = p->opts.client,
                                          .at = p->opts.at,
@@ -174,7 +190,7 @@ static int ask(struct cor_pager *p, struct cor_status *reterr)
     if (r < 0)
         return cor_status_untyped(reterr, r, "the deadline of the list has passed");
     call.deadline_ms = call.timeout_ms;
-    p->filling = free_page(p->filling);
+    p->filling = page_free(p->filling);
     p->filling = cor_calloc(1, sizeof(*p->filling));
     if (!p->filling)
         return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for a page");
@@ -190,25 +206,25 @@ static int ask(struct cor_pager *p, struct cor_status *reterr)
     return cor_dynamic_list(&call, &query, &p->req, reterr);
 }
 
-/* The taker's page, the one after it, and those fetched ahead. */
-static bool has_room(const struct cor_pager *p)
+/* Is there room for the page that is being taken, the one after it, and those fetched ahead? */
+static bool pager_has_room(const struct cor_pager *p)
 {
     return !p->each || p->npages < (size_t)p->prefetch + 2;
 }
 
-static void fetch(struct cor_pager *p)
+static void pager_fetch(struct cor_pager *p)
 {
     struct cor_status why = {0};
 
-    if (p->req || p->is_complete || !has_room(p))
+    if (p->req || p->is_complete || !pager_has_room(p))
         return;
-    if (ask(p, &why) < 0)
-        fail(p, &why);
+    if (pager_ask(p, &why) < 0)
+        pager_fail(p, &why);
     cor_status_deinit(&why);
 }
 
-/* Gives items until the taker pauses, ends it (its code) or nothing is there. */
-static int give(struct cor_pager *p)
+/* Gives items until the taker pauses, returns an error (which is returned), or no item is left. */
+static int pager_give_items(struct cor_pager *p)
 {
     int r = 0;
 
@@ -217,9 +233,9 @@ static int give(struct cor_pager *p)
 
         if (page->next == page->n) {
             cor_dlist_remove(&page->link);
-            free_page(page);
+            page_free(page);
             p->npages--;
-            fetch(p);
+            pager_fetch(p);
             continue;
         }
         COR_CLEANUP(cor_object_unrefp) struct cor_object *object = page->objects[page->next++];
@@ -233,34 +249,34 @@ static int give(struct cor_pager *p)
     return r;
 }
 
-static void end_each(struct cor_pager *p)
+static void pager_end_each(struct cor_pager *p)
 {
     p->each->on_done(p->arg, cor_buf_str(&p->rv), p->why.err < 0 ? &p->why : NULL);
-    free_pager(p);
+    pager_free(p);
 }
 
-static void give_each(struct cor_pager *p)
+static void pager_give(struct cor_pager *p)
 {
     int r;
 
     p->is_busy = true;
-    r = give(p);
+    r = pager_give_items(p);
     p->is_busy = false;
     if (p->is_cancelled) {
-        free_pager(p);
+        pager_free(p);
         return;
     }
     if (r < 0) {
         if (p->req)
             cor_dynamic_cancel(COR_STEAL(p->req));
         cor_status_untyped(&p->why, r, "%s", cor_err_text(r));
-        end_each(p);
+        pager_end_each(p);
     } else if (p->is_complete && cor_dlist_empty(&p->pages)) {
-        end_each(p);
+        pager_end_each(p);
     }
 }
 
-static void end_list(struct cor_pager *p)
+static void pager_end_list(struct cor_pager *p)
 {
     struct cor_paged_list list = {
         .n = p->nobjects, .resource_version = cor_buf_str(&p->rv), .is_paged = p->is_paged};
@@ -283,16 +299,16 @@ static void end_list(struct cor_pager *p)
         }
     list.objects = objects;
     p->on_list(p->arg, objects ? &list : NULL, objects ? NULL : &p->why);
-    free_pager(p);
+    pager_free(p);
 }
 
-static void go_on(struct cor_pager *p)
+static void pager_go_on(struct cor_pager *p)
 {
-    fetch(p);
+    pager_fetch(p);
     if (p->each)
-        give_each(p);
+        pager_give(p);
     else if (p->is_complete)
-        end_list(p);
+        pager_end_list(p);
 }
 
 static void on_soon(struct cor_timer *timer)
@@ -300,7 +316,7 @@ static void on_soon(struct cor_timer *timer)
     struct cor_pager *p = COR_CONTAINER_OF(timer, struct cor_pager, soon);
 
     cor_timer_set(&p->soon, NEVER);
-    go_on(p);
+    pager_go_on(p);
 }
 
 void cor_pager_resume(struct cor_pager *p)
@@ -327,7 +343,7 @@ static int copy_strings(struct cor_pager *p)
     return cor_str_gather(strings, COR_ARRAY_LEN(strings), &p->text);
 }
 
-static int open_pager(struct cor_pager *take_pager, const struct cor_pager_opts *opts,
+static int pager_open(struct cor_pager *take_pager, const struct cor_pager_opts *opts,
                       struct cor_pager **ret_pager, struct cor_status *reterr)
 {
     struct cor_pager *p = take_pager;
@@ -349,9 +365,9 @@ static int open_pager(struct cor_pager *take_pager, const struct cor_pager_opts 
     if (r < 0)
         cor_status_untyped(reterr, r, "no memory for a list");
     else
-        r = ask(p, reterr);
+        r = pager_ask(p, reterr);
     if (r < 0) {
-        free_pager(p);
+        pager_free(p);
         return r;
     }
     *ret_pager = p;
@@ -369,7 +385,7 @@ int cor_pager_list(const struct cor_pager_opts *opts,
         p->on_list = on_done;
         p->arg = arg;
     }
-    return open_pager(p, opts, ret_pager, reterr);
+    return pager_open(p, opts, ret_pager, reterr);
 }
 
 int cor_pager_each(const struct cor_pager_opts *opts, unsigned prefetch,
@@ -383,5 +399,5 @@ int cor_pager_each(const struct cor_pager_opts *opts, unsigned prefetch,
         p->prefetch = prefetch;
         p->arg = arg;
     }
-    return open_pager(p, opts, ret_pager, reterr);
+    return pager_open(p, opts, ret_pager, reterr);
 }

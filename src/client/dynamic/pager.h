@@ -1,7 +1,6 @@
-/* A large list in pages: client-go's pager. Either all of it, gathered, or item by item with pages
- * fetched ahead while the taker pauses.
- * Owner: the REST client that it runs on.  Thread: that one's loop. No function calls back before
- * it returns. */
+/* A large list in pages: client-go's pager. The list is either gathered, or given item by item
+ * while further pages are fetched ahead. Owner: the REST client that it runs on.  Thread: that
+ * one's loop. No function calls back before it returns. */
 #ifndef COR_CLIENT_PAGER_H
 #define COR_CLIENT_PAGER_H
 
@@ -16,8 +15,8 @@
 
 struct cor_pager;
 
-/* No callback after this, and the pager is gone. Also from inside its on_item; not from inside its
- * on_done. */
+/* Ends the pager without a callback, and frees it. Also inside its on_item; not inside its on_done.
+ */
 void cor_pager_cancel(struct cor_pager *pager);
 
 struct cor_pager_opts {
@@ -34,20 +33,20 @@ struct cor_paged_list {
     bool is_paged;                   /* a page was continued */
 };
 
-/* Gathers the whole list. When a later page has expired, all is asked for again in one answer, at
- * the resourceVersion of the query. Both functions return 0, or as cor_dynamic_list() does; after 0
- * on_done comes once. `list`, borrowed, is NULL on failure. */
+/* Gathers the whole list. When a later page has expired, the whole list is requested again in one
+ * answer, at the resourceVersion of the query. Both functions return 0, or as cor_dynamic_list();
+ * after 0, on_done is called once. `list`, borrowed, is NULL on failure. */
 int cor_pager_list(const struct cor_pager_opts *opts,
                    void (*on_done)(void *arg, const struct cor_paged_list *list,
                                    const struct cor_status *error),
                    void *arg, struct cor_pager **ret_pager, struct cor_status *reterr);
 
 struct cor_pager_each_cbs {
-    /* Each item in order, borrowed. 0: go on; positive: pause after this one, until
+    /* Each item in order, borrowed. 0: continue; positive: pause after this item until
      * cor_pager_resume(); negative: end with that code. */
     int (*on_item)(void *arg, struct cor_object *object);
-    /* The resourceVersion is the first page's, empty before it came. A page that has expired is a
-     * failure here: items have been given. */
+    /* The resourceVersion is that of the first page; empty when that page did not arrive. A page
+     * that has expired is a failure here, because items have been given already. */
     void (*on_done)(void *arg, struct cor_str resource_version, const struct cor_status *error);
 };
 
@@ -56,7 +55,7 @@ int cor_pager_each(const struct cor_pager_opts *opts, unsigned prefetch,
                    const struct cor_pager_each_cbs *cbs, void *arg, struct cor_pager **ret_pager,
                    struct cor_status *reterr);
 
-/* Not from inside on_item. */
+/* Ends a pause. Not inside on_item. */
 void cor_pager_resume(struct cor_pager *pager);
 
 #endif

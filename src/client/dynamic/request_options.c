@@ -1,3 +1,5 @@
+/* Options of verbs as HTTP carries them; see the header. The first failure (no memory, too long)
+ * ends the writing, and the target is of no use then. Thread: any (values). */
 #include "client/dynamic/request_options.h"
 
 #include <stdio.h>
@@ -16,7 +18,7 @@ int cor_query_add(struct cor_buf *target, const char *name, struct cor_str value
     return r < 0 ? r : cor_url_escape(value, COR_URL_QUERY, target);
 }
 
-static int add_number(struct cor_buf *target, const char *name, int64_t value)
+static int query_add_number(struct cor_buf *target, const char *name, int64_t value)
 {
     char text[24];
     int n = snprintf(text, sizeof(text), "%lld", (long long)value);
@@ -24,7 +26,7 @@ static int add_number(struct cor_buf *target, const char *name, int64_t value)
     return value ? cor_query_add(target, name, cor_str(text, (size_t)n)) : 0;
 }
 
-static int add_flag(struct cor_buf *target, const char *name, enum cor_tristate value)
+static int query_add_flag(struct cor_buf *target, const char *name, enum cor_tristate value)
 {
     return cor_query_add(target, name,
                          value == COR_TRUE    ? COR_STR("true")
@@ -40,20 +42,21 @@ int cor_list_query_write(const struct cor_list_query *query, struct cor_buf *tar
     if (r == 0)
         r = cor_query_add(target, "fieldSelector", query->field_selector);
     if (r == 0)
-        r = add_flag(target, "watch", list->watch ? COR_TRUE : COR_UNSET);
+        r = query_add_flag(target, "watch", list->watch ? COR_TRUE : COR_UNSET);
     if (r == 0)
-        r = add_flag(target, "allowWatchBookmarks", list->allow_bookmarks ? COR_TRUE : COR_UNSET);
+        r = query_add_flag(target, "allowWatchBookmarks",
+                           list->allow_bookmarks ? COR_TRUE : COR_UNSET);
     if (r == 0)
-        r = add_flag(target, "sendInitialEvents", list->send_initial_events);
+        r = query_add_flag(target, "sendInitialEvents", list->send_initial_events);
     if (r == 0)
         r = cor_query_add(target, "resourceVersion", list->resource_version);
     if (r == 0)
         r = cor_query_add(target, "resourceVersionMatch", list->resource_version_match);
     if (r == 0)
-        r = add_number(target, "limit", list->limit);
+        r = query_add_number(target, "limit", list->limit);
     if (r == 0)
         r = cor_query_add(target, "continue", list->continue_token);
-    return r < 0 ? r : add_number(target, "timeoutSeconds", query->timeout_s);
+    return r < 0 ? r : query_add_number(target, "timeoutSeconds", query->timeout_s);
 }
 
 int cor_write_options_write(const struct cor_write_options *opts, struct cor_buf *target)
@@ -61,7 +64,7 @@ int cor_write_options_write(const struct cor_write_options *opts, struct cor_buf
     int r = cor_query_add(target, "dryRun", opts->dry_run ? COR_STR("All") : COR_STR(""));
 
     if (r == 0)
-        r = add_flag(target, "force", opts->force);
+        r = query_add_flag(target, "force", opts->force);
     if (r == 0)
         r = cor_query_add(target, "fieldManager", opts->field_manager);
     return r < 0 ? r : cor_query_add(target, "fieldValidation", opts->field_validation);

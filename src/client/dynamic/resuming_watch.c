@@ -1,3 +1,15 @@
+/* clang-format off */
+/* Watches, one after the other, that look like one to the taker.
+ *
+ *   watch_start() ──► on_event(): judged by watch_resumption.h, given to the taker, noted
+ *                 ──► on_done() ──► the rules say AGAIN: pause (a timer) ──► watch_start()
+ *                               └─► they say END: an ERROR event and on_done, with the reason
+ *
+ * A watch that cannot be sent (no memory, too many requests) is tried again after the pause; the
+ * first one is refused by cor_resuming_watch_open(). The timer is always set, so that moving it
+ * cannot fail.
+ * Thread: the REST client's loop. */
+/* clang-format on */
 #include "client/dynamic/resuming_watch.h"
 
 #include "base/err.h"
@@ -6,17 +18,13 @@
 #include "loop/loop.h"
 #include "loop/timer.h"
 
-/* clang-format off */
-/*   WATCHING ──► (its end is told) ──► PAUSED ──► WATCHING …
- *                                └──► (done)                 */
-/* clang-format on */
 struct cor_resuming_watch {
     struct cor_resuming_watch_opts opts;
     struct cor_watch_resumption at;
     struct cor_timer timer;          /* always set, so that moving it cannot fail */
     struct cor_dynamic_request *req; /* NULL: paused */
-    enum cor_watch_verdict verdict;  /* of the last event of this watch; TELL: it goes on */
-    struct cor_status why;           /* of AGAIN and END */
+    enum cor_watch_verdict verdict;  /* on the last event of this watch; TELL: it goes on */
+    struct cor_status why;           /* the reason of AGAIN and END */
 };
 
 static uint64_t now_ms(const struct cor_resuming_watch *w)
@@ -24,7 +32,7 @@ static uint64_t now_ms(const struct cor_resuming_watch *w)
     return cor_loop_now_ms(cor_rest_client_loop(w->opts.client));
 }
 
-static void free_watch(struct cor_resuming_watch *w)
+static void watch_free(struct cor_resuming_watch *w)
 {
     cor_timer_cancel(&w->timer);
     cor_status_deinit(&w->why);
@@ -35,16 +43,16 @@ void cor_resuming_watch_cancel(struct cor_resuming_watch *w)
 {
     if (w->req)
         cor_dynamic_cancel(w->req);
-    free_watch(w);
+    watch_free(w);
 }
 
-static void wait_for_next(struct cor_resuming_watch *w, const struct cor_status *why)
+static void watch_pause(struct cor_resuming_watch *w, const struct cor_status *why)
 {
     w->req = NULL;
     cor_timer_set(&w->timer, cor_watch_resumption_pause_ms(&w->at, now_ms(w), why));
 }
 
-static void tell_end(struct cor_resuming_watch *w, const struct cor_status *why)
+static void watch_give_error(struct cor_resuming_watch *w, const struct cor_status *why)
 {
     const struct cor_watch_event event = {.type = COR_WATCH_ERROR, .status = why};
 
@@ -58,7 +66,7 @@ static int on_event(void *arg, const struct cor_watch_event *event)
 
     w->verdict = cor_watch_resumption_judge(event, &w->why);
     if (w->verdict == COR_WATCH_END)
-        tell_end(w, &w->why);
+        watch_give_error(w, &w->why);
     if (w->verdict == COR_WATCH_AGAIN || w->verdict == COR_WATCH_END)
         return w->why.err;
     if (w->verdict == COR_WATCH_TELL || w->opts.tells_bookmarks)
@@ -71,10 +79,10 @@ static int on_event(void *arg, const struct cor_watch_event *event)
     return 0;
 }
 
-static void finish(struct cor_resuming_watch *w, const struct cor_status *error)
+static void watch_finish(struct cor_resuming_watch *w, const struct cor_status *error)
 {
     w->opts.on_done(w->opts.arg, error);
-    free_watch(w);
+    watch_free(w);
 }
 
 static void on_done(void *arg, const struct cor_status *error)
@@ -83,18 +91,18 @@ static void on_done(void *arg, const struct cor_status *error)
 
     w->req = NULL;
     if (w->verdict == COR_WATCH_END) {
-        finish(w, &w->why);
+        watch_finish(w, &w->why);
     } else if (w->verdict == COR_WATCH_AGAIN) {
-        wait_for_next(w, &w->why);
+        watch_pause(w, &w->why);
     } else if (cor_watch_resumption_judge_end(error) == COR_WATCH_AGAIN) {
-        wait_for_next(w, error);
+        watch_pause(w, error);
     } else {
-        tell_end(w, error);
-        finish(w, error);
+        watch_give_error(w, error);
+        watch_finish(w, error);
     }
 }
 
-static int start(struct cor_resuming_watch *w, struct cor_status *reterr)
+static int watch_start(struct cor_resuming_watch *w, struct cor_status *reterr)
 {
     const struct cor_dynamic_watch_call call = {.client = w->opts.client,
                                                 .at = w->opts.at,
@@ -114,8 +122,8 @@ static void on_timer(struct cor_timer *timer)
     struct cor_status why = {0};
 
     cor_timer_set(&w->timer, UINT64_MAX);
-    if (start(w, &why) < 0)
-        wait_for_next(w, &why);
+    if (watch_start(w, &why) < 0)
+        watch_pause(w, &why);
     cor_status_deinit(&why);
 }
 
@@ -140,9 +148,9 @@ int cor_resuming_watch_open(const struct cor_resuming_watch_opts *opts,
     if (r == 0 && (r = cor_timer_set(&w->timer, UINT64_MAX)) < 0)
         cor_status_set(reterr, r, "begin a watch");
     if (r == 0)
-        r = start(w, reterr);
+        r = watch_start(w, reterr);
     if (r < 0) {
-        free_watch(w);
+        watch_free(w);
         return r;
     }
     *ret_watch = w;

@@ -1,4 +1,4 @@
-/* A watch that goes on when its stream ends or breaks, from the last event that was told:
+/* A watch that goes on when its stream ends or breaks, from the last event that was given:
  * client-go's RetryWatcher. watch_resumption.h has the rules.
  * Owner: the REST client that it runs on.  Thread: that one's loop. No function calls back before
  * it returns. */
@@ -16,12 +16,12 @@ struct cor_resuming_watch_opts {
     struct cor_rest_client *client;
     struct cor_resource_path at; /* its strings, and those of the query, must stay valid */
     struct cor_list_query query; /* its resourceVersion is where the first watch begins */
-    bool tells_bookmarks;        /* they are always asked for */
+    bool tells_bookmarks;        /* bookmarks are given to on_event; they are always requested */
     uint64_t restart_ms;         /* 0: COR_WATCH_RESTART_MS */
-    /* Events without ERROR but for the one that says why it is over. A negative return ends it with
-     * that code. */
+    /* Each event. The only ERROR event is the last one, which says why the watch has ended. A
+     * negative return ends the watch with that code. */
     cor_watch_event_cb on_event;
-    /* Once; it is gone then. It never ends without an error. */
+    /* Called once, always with an error; the watch is freed after it. */
     void (*on_done)(void *arg, const struct cor_status *error);
     void *arg;
 };
@@ -31,7 +31,7 @@ struct cor_resuming_watch_opts {
 int cor_resuming_watch_open(const struct cor_resuming_watch_opts *opts,
                             struct cor_resuming_watch **ret_watch, struct cor_status *reterr);
 
-/* No callback after this, and the watch is gone. Not from inside its callbacks. */
+/* Ends the watch without a callback, and frees it. Not inside its callbacks. */
 void cor_resuming_watch_cancel(struct cor_resuming_watch *watch);
 
 #endif

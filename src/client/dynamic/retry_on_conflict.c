@@ -1,3 +1,15 @@
+/* clang-format off */
+/* Get, change, update; after a conflict a pause, and again from the get.
+ *
+ *   retry_get() ──► on_got() ──► change() of the program ──► write_changed() ──► on_written()
+ *       ▲                           │ nothing to change                           │ conflict, and
+ *       └────── timer ◄─────────────┼─────────────────────────────────────────────┘ a try is left
+ *                                   └──► retry_finish() ◄── every other end
+ *
+ * Any other error of a request, and an error of change(), ends the retry with it; so does the end
+ * of the time, which all requests share. The timer is always set, so that moving it cannot fail.
+ * Thread: the REST client's loop. */
+/* clang-format on */
 #include "client/dynamic/retry_on_conflict.h"
 
 #include "base/err.h"
@@ -12,11 +24,6 @@ const struct cor_backoff_opts COR_RETRY_DEFAULT = {
 const struct cor_backoff_opts COR_RETRY_BACKOFF = {
     .initial_ms = 10, .factor = 5.0, .jitter = 0.1, .steps = 4};
 
-/* clang-format off */
-/*   GETTING ──► WRITING ──► (done)
- *      ▲           │ conflict
- *      └─ WAITING ◄┘                  */
-/* clang-format on */
 struct cor_conflict_retry {
     struct cor_conflict_retry_opts opts; /* the strings are in `text` */
     char *text;
@@ -26,7 +33,7 @@ struct cor_conflict_retry {
     struct cor_dynamic_request *req;
 };
 
-static void free_retry(struct cor_conflict_retry *retry)
+static void retry_free(struct cor_conflict_retry *retry)
 {
     cor_timer_cancel(&retry->timer);
     cor_free(retry->text);
@@ -37,14 +44,14 @@ void cor_conflict_retry_cancel(struct cor_conflict_retry *retry)
 {
     if (retry->req)
         cor_dynamic_cancel(retry->req);
-    free_retry(retry);
+    retry_free(retry);
 }
 
-static void finish(struct cor_conflict_retry *retry, struct cor_object *object,
-                   const struct cor_status *error)
+static void retry_finish(struct cor_conflict_retry *retry, struct cor_object *object,
+                         const struct cor_status *error)
 {
     retry->opts.on_done(retry->opts.arg, object, error);
-    free_retry(retry);
+    retry_free(retry);
 }
 
 static uint64_t now_ms(const struct cor_conflict_retry *retry)
@@ -52,7 +59,7 @@ static uint64_t now_ms(const struct cor_conflict_retry *retry)
     return cor_loop_now_ms(cor_rest_client_loop(retry->opts.client));
 }
 
-/* A request with what is left of the time. */
+/* Prepares the next request, with what is left of the time. */
 static int next_call(struct cor_conflict_retry *retry, struct cor_dynamic_call *ret_call,
                      struct cor_status *reterr)
 {
@@ -79,7 +86,7 @@ static void on_written(void *arg, struct cor_object *object, const struct cor_st
         cor_backoff_retry(&retry->backoff, now_ms(retry), retry->opts.rand, &delay_ms))
         cor_timer_set(&retry->timer, delay_ms);
     else
-        finish(retry, object, error);
+        retry_finish(retry, object, error);
 }
 
 static int write_changed(struct cor_conflict_retry *retry, const struct cor_object *object,
@@ -103,14 +110,14 @@ static void on_got(void *arg, struct cor_object *current, const struct cor_statu
 
     retry->req = NULL;
     if (error) {
-        finish(retry, NULL, error);
+        retry_finish(retry, NULL, error);
         return;
     }
     r = retry->opts.change(retry->opts.arg, current, &changed, &why);
     if (r > 0 || (r == 0 && !changed))
         r = -COR_EINVAL;
     if (r == 0 && changed == current) {
-        finish(retry, current, NULL);
+        retry_finish(retry, current, NULL);
         return;
     }
     if (r == 0)
@@ -118,10 +125,10 @@ static void on_got(void *arg, struct cor_object *current, const struct cor_statu
     else if (why.err == 0)
         cor_status_untyped(&why, r, "%s", cor_err_text(r));
     if (r < 0)
-        finish(retry, NULL, &why);
+        retry_finish(retry, NULL, &why);
 }
 
-static int ask(struct cor_conflict_retry *retry, struct cor_status *reterr)
+static int retry_get(struct cor_conflict_retry *retry, struct cor_status *reterr)
 {
     struct cor_dynamic_call call;
     int r = next_call(retry, &call, reterr);
@@ -139,8 +146,8 @@ static void on_timer(struct cor_timer *timer)
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
 
     cor_timer_set(&retry->timer, NEVER);
-    if (ask(retry, &why) < 0)
-        finish(retry, NULL, &why);
+    if (retry_get(retry, &why) < 0)
+        retry_finish(retry, NULL, &why);
 }
 
 static int copy_strings(struct cor_conflict_retry *retry)
@@ -173,9 +180,9 @@ int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
     if (r < 0)
         cor_status_untyped(reterr, r, "no memory for an update");
     else
-        r = ask(retry, reterr);
+        r = retry_get(retry, reterr);
     if (r < 0) {
-        free_retry(retry);
+        retry_free(retry);
         return r;
     }
     *ret_retry = retry;

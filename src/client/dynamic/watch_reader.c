@@ -1,3 +1,8 @@
+/* A watch is read in pieces of any size: the splitter finds each document, read_event() makes it an
+ * event. A document without type and object, an object that is none, bytes that are no JSON, or an
+ * event that is too large end the reading with words in `reterr`; a code that on_event returned
+ * ends it without. A type that is not known is given as COR_WATCH_UNKNOWN: the user decides.
+ * Thread: one at a time. */
 #include "client/dynamic/watch_reader.h"
 
 #include "base/err.h"
@@ -8,7 +13,7 @@
 struct reading {
     struct cor_watch_reader *wr;
     struct cor_status *reterr;
-    bool is_told; /* reterr, or the reader's user knows */
+    bool is_told; /* `reterr` is written, or on_event returned the error */
 };
 
 static enum cor_watch_type type_of(struct cor_str raw)
@@ -28,7 +33,7 @@ static enum cor_watch_type type_of(struct cor_str raw)
     return COR_WATCH_UNKNOWN;
 }
 
-/* One document: {"type":…,"object":…}. */
+/* Reads one document, {"type":…,"object":…}, and gives the event. */
 static int read_event(struct cor_watch_reader *wr, struct cor_str json, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;

@@ -1,4 +1,4 @@
-/* Reads a watch as it comes in: each document becomes an event.
+/* Reads a watch as it arrives: each document becomes an event.
  * Owner: whoever embeds it.  Thread: one at a time. */
 #ifndef COR_CLIENT_WATCH_READER_H
 #define COR_CLIENT_WATCH_READER_H
@@ -9,7 +9,7 @@
 #include "meta/status.h"
 #include "json/splitter.h"
 
-/* Gets each event, borrowed for the call. A negative return ends the reading with it. */
+/* Gets each event, borrowed for the call. A negative return ends the reading with that code. */
 typedef int (*cor_watch_event_cb)(void *arg, const struct cor_watch_event *event);
 
 struct cor_watch_reader {
@@ -22,8 +22,9 @@ struct cor_watch_reader {
 void cor_watch_reader_init(struct cor_watch_reader *wr, cor_watch_event_cb on_event, void *arg);
 void cor_watch_reader_deinit(struct cor_watch_reader *wr); /* safe on a zeroed struct */
 
-/* 0, -COR_EINVAL (no event, or an object that is none), -COR_ETOOBIG, -COR_ENOMEM, or what on_event
- * returned. `reterr` is written for all but the last; only deinit may follow a failure. */
+/* Reads a piece. 0, -COR_EINVAL (not an event, or its object is not an object), -COR_ETOOBIG,
+ * -COR_ENOMEM, or what on_event returned; `reterr` is written for all but the last. After a failure
+ * only deinit may be called. */
 int cor_watch_reader_feed(struct cor_watch_reader *wr, struct cor_str piece,
                           struct cor_status *reterr);
 

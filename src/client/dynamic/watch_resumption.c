@@ -1,3 +1,7 @@
+/* The rules of a watch that resumes, as functions over values: see the header. An event is judged
+ * before it is given; its resourceVersion is noted after the taker has had it, so that a break in
+ * between repeats nothing and loses nothing.
+ * Thread: one at a time. */
 #include "client/dynamic/watch_resumption.h"
 
 #include "base/err.h"
@@ -17,7 +21,7 @@ int cor_watch_resumption_init(struct cor_watch_resumption *w, struct cor_str rv,
     return 0;
 }
 
-static enum cor_watch_verdict end_with(struct cor_status *ret_why, const char *text)
+static enum cor_watch_verdict resumption_end(struct cor_status *ret_why, const char *text)
 {
     cor_status_internal(ret_why, "a watch cannot resume: %s", text);
     return COR_WATCH_END;
@@ -35,7 +39,8 @@ enum cor_watch_verdict cor_watch_resumption_judge(const struct cor_watch_event *
     case COR_WATCH_BOOKMARK:
         rv = cor_object_resource_version(event->object);
         if (rv.n == 0 || rv.n > COR_WATCH_RV_MAX)
-            return end_with(ret_why, rv.n == 0 ? "an object has no resourceVersion"
+            return resumption_end(ret_why, rv.n == 0
+                                               ? "an object has no resourceVersion"
                                                : "the resourceVersion of an object is too long");
         return event->type == COR_WATCH_BOOKMARK ? COR_WATCH_PROGRESS : COR_WATCH_TELL;
     case COR_WATCH_ERROR:
@@ -44,10 +49,11 @@ enum cor_watch_verdict cor_watch_resumption_judge(const struct cor_watch_event *
     case COR_WATCH_UNKNOWN:
         break;
     }
-    return end_with(ret_why, "an event has a type that is not known");
+    return resumption_end(ret_why, "an event has a type that is not known");
 }
 
-/* An event that is too large would come again with every watch. */
+/* An event that is too large would be sent again with every watch, so it ends the watch for good.
+ */
 enum cor_watch_verdict cor_watch_resumption_judge_end(const struct cor_status *error)
 {
     if (error && (error->code == 410 || error->err == -COR_ETOOBIG ||

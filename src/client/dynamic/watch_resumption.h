@@ -1,7 +1,7 @@
-/* Where a watch that is to go on goes on, when, and what ends it: the rules of client-go's
- * RetryWatcher, without I/O. They keep every event and their order, and therefore cannot pass over
- * a revision that the server has forgotten.
- * Owner: whoever embeds it (a value).  Thread: one at a time. */
+/* From where and when a watch resumes, and what ends it for good: the rules of client-go's
+ * RetryWatcher, without I/O. They keep every event and the order of events; therefore the watch
+ * ends when the server has forgotten the revision to resume from. Owner: whoever embeds it (a
+ * value).  Thread: one at a time. */
 #ifndef COR_CLIENT_WATCH_RESUMPTION_H
 #define COR_CLIENT_WATCH_RESUMPTION_H
 
@@ -21,31 +21,31 @@ struct cor_watch_resumption {
     uint64_t restart_ms;          /* from one start to the next, at least */
 };
 
-/* -COR_EINVAL: "" and "0" are no place to go on from. */
+/* 0, or -COR_EINVAL: a watch cannot resume from "" or "0". */
 int cor_watch_resumption_init(struct cor_watch_resumption *w, struct cor_str rv,
                               struct cor_status *reterr);
 
 enum cor_watch_verdict {
-    COR_WATCH_TELL,     /* the taker hears of it; then cor_watch_resumption_told() */
-    COR_WATCH_PROGRESS, /* a bookmark: likewise, but the taker need not hear of it */
-    COR_WATCH_AGAIN,    /* this watch is over, and the next one goes on */
-    COR_WATCH_END,      /* it is over for good; an ERROR event is told of it */
+    COR_WATCH_TELL,     /* give it to the taker, then call cor_watch_resumption_told() */
+    COR_WATCH_PROGRESS, /* a bookmark: likewise, but the taker need not get it */
+    COR_WATCH_AGAIN,    /* this watch has ended, and another one continues */
+    COR_WATCH_END,      /* the end for good; the taker gets an ERROR event */
 };
 
-/* Of an event. `ret_why` is written for COR_WATCH_AGAIN and COR_WATCH_END. */
+/* Judges an event. `ret_why` is written for COR_WATCH_AGAIN and COR_WATCH_END. */
 enum cor_watch_verdict cor_watch_resumption_judge(const struct cor_watch_event *event,
                                                   struct cor_status *ret_why);
 
-/* Of the end of a watch, or that it could not be opened: AGAIN or END. `error` may be NULL. */
+/* Judges the end of a watch, or the failure to open it: AGAIN or END. `error` may be NULL. */
 enum cor_watch_verdict cor_watch_resumption_judge_end(const struct cor_status *error);
 
-/* The taker has had the event. */
+/* Notes the resourceVersion of an event that the taker has had. */
 void cor_watch_resumption_told(struct cor_watch_resumption *w, const struct cor_watch_event *event);
 
 void cor_watch_resumption_begun(struct cor_watch_resumption *w, uint64_t now_ms);
 
-/* How long to wait before the next watch begins: not at all when the last one was longer than
- * restart_ms, unless the server asked for it. `why` may be NULL. */
+/* How long to wait before the next watch: not at all when the last one took longer than restart_ms,
+ * unless the server asked for a pause. `why` may be NULL. */
 uint64_t cor_watch_resumption_pause_ms(const struct cor_watch_resumption *w, uint64_t now_ms,
                                        const struct cor_status *why);
 

@@ -20,14 +20,6 @@
  * At most one request is under way (`request`). An answer that comes after the driver's cancel
  * would be a mistake of the driver, and is asserted. on_stopped is called exactly once. */
 /* clang-format on */
-/*            start
- *  IDLE ------------> ACQUIRING --- acquired ---> RENEWING --- lost, or cancelled --> OVER
- *                       |  ^ pause                 |  ^ pause                          ^
- *                       '--'                       '--'--- cancelled, and releases --> RELEASING
- *
- * A round of ACQUIRING and RENEWING is: update at once while the lock is known to be ours, else
- * get, then create or update. */
-/* clang-format on */
 #include "kit/election/leader_election.h"
 
 #include <assert.h>
