@@ -68,6 +68,7 @@ class Writer:
             self.write(0)
             for reader in readers:
                 reader.dribble()
+            time.sleep(0.05)
 
 
 class SlowReader:
