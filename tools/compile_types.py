@@ -296,6 +296,10 @@ def write(out, tables):
             fields.append(field)
         made.first, made.count = (first, nfirst) if made.shape == "STRUCT" else (len(values), len(made.values))
         values += [pool.add(v) for v in made.values]
+    # The fields of each struct once more, in the order of their numbers, which is that of the wire.
+    numbers = []
+    for made in tables.order:
+        numbers += [f.index for f in sorted(made.fields, key=lambda f: (f.number == 0, f.number))]
     for made in tables.order:
         first_member = len(members)
         for field, via in made.members:
@@ -334,6 +338,7 @@ def write(out, tables):
         array("struct cor_type_field", "cor_type_fields", field_rows),
         array("struct cor_type_member", "cor_type_members", members),
         array("struct cor_type_package", "cor_type_packages", package_rows),
+        array("uint32_t", "cor_type_numbers", numbers),
         array("uint32_t", "cor_type_values", values),
         array("uint32_t", "cor_type_keys", keys),
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",

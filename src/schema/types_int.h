@@ -39,6 +39,8 @@ extern const struct cor_type_field cor_type_fields[];
 extern const struct cor_type_member cor_type_members[];
 extern const struct cor_type_package
     cor_type_packages[]; /* and one without a name, of what no package declares */
+extern const uint32_t
+    cor_type_numbers[]; /* of fields: each struct's own, in the order of the wire */
 extern const uint32_t cor_type_values[], cor_type_keys[];
 extern const size_t cor_types_n, cor_type_packages_n;
 

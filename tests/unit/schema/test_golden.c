@@ -60,6 +60,15 @@ static void compare(const char *folder, const char *name)
         fail_msg("%s differs: got  …%.200s\nwant …%.200s", name, cor_buf_z(&got) + i,
                  cor_buf_z(&want) + i);
     }
+    cor_buf_truncate(&made, 0);
+    if (cor_protobuf_from_json(object.api_version, object.kind, type, cor_buf_str(&want), &made,
+                               &why) < 0)
+        fail_msg("%s: %s", name, why.message);
+    for (size_t i = 0; i < pb.n || i < made.n; i++) {
+        if (i >= pb.n || i >= made.n || made.p[i] != pb.p[i])
+            fail_msg("%s differs in protobuf at byte %zu of %zu (%zu were made)", name, i, pb.n,
+                     made.n);
+    }
 }
 
 TEST(golden, objects_are_the_same_in_protobuf_and_json)

@@ -328,6 +328,107 @@ TEST(protobuf, reads_the_special_types)
             "json: error calling MarshalJSON: invalid bytes of a raw value");
 }
 
+/* JSON of a type through protobuf and back. */
+static void there_and_back(const char *type, const char *json, const char *want)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf pb = {.max = 1 << 16}, back = {.max = 1 << 16};
+    const struct cor_type *of = cor_type_named(cor_strz(type));
+    struct cor_pb_error why = {.message = ""};
+    struct cor_protobuf object;
+
+    if (cor_protobuf_from_json(COR_STR(""), COR_STR(""), of, cor_strz(json), &pb, &why) < 0)
+        fail_msg("%s: %s", json, why.message);
+    assert_int_equal(cor_protobuf_open(cor_buf_str(&pb), &object, NULL), 0);
+    assert_int_equal(cor_protobuf_to_json(&object, of, &back, &why), 0);
+    assert_string_equal(cor_buf_z(&back), want);
+}
+
+TEST(protobuf, writes_what_it_reads)
+{
+    static const struct {
+        const char *type, *json;
+    } same[] = {
+        {"core_v1.ConfigMap",
+         "{\"binaryData\":{\"b\":\"AAH/\"},\"data\":{\"a\":\"\",\"b\":\"x\\ny\"},\"immutable\":false,"
+         "\"metadata\":{\"creationTimestamp\":\"1969-12-31T23:59:59Z\",\"name\":\"c\"}}"},
+        {"core_v1.HTTPGetAction", "{\"path\":\"/\",\"port\":-3}"},
+        {"core_v1.HTTPGetAction", "{\"port\":\"http\"}"},
+        {"core_v1.ResourceRequirements", "{\"limits\":{\"cpu\":\"1500m\",\"memory\":\"0\"}}"},
+        {"core_v1.Volume",
+         "{\"configMap\":{\"items\":[{\"key\":\"k\",\"path\":\"p\"}],\"name\":\"n\"},\"name\":\"v\"}"},
+        {"coordination_v1.LeaseSpec",
+         "{\"leaseDurationSeconds\":0,\"renewTime\":\"1969-12-31T23:59:59.000001Z\"}"},
+        {"authorization_v1.SubjectAccessReviewSpec",
+         "{\"extra\":{\"k\":[\"a\",\"b\"],\"l\":[]},\"user\":\"u\"}"},
+        {"apps_v1.ControllerRevision",
+         "{\"data\":{\"z\":1,\"a\":[null]},\"metadata\":{},\"revision\":-1}"},
+        {"apiextensions_v1.JSONSchemaProps",
+         "{\"additionalProperties\":false,\"default\":[1],\"dependencies\":{\"a\":[\"b\"],\"c\":{\"type\":\"object\"}},"
+         "\"items\":[{\"type\":\"string\"}],\"maximum\":-0.25,\"minimum\":1e+21,\"properties\":{\"p\":{\"items\":{},\"not\":{}}}}"},
+        {"core_v1.PodSecurityContext", "{\"supplementalGroups\":[0,-1,9223372036854775807]}"},
+        {"meta_v1.ManagedFieldsEntry", "{\"fieldsV1\":{\"f:b\":{},\"f:a\":{}},\"manager\":\"m\"}"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(same); i++)
+        there_and_back(same[i].type, same[i].json, same[i].json);
+    there_and_back("core_v1.ContainerPort", "{\"frob\":1,\"hostIP\":null}",
+                   "{\"containerPort\":0}");
+    there_and_back("core_v1.ResourceRequirements", "{\"limits\":{\"cpu\":2}}",
+                   "{\"limits\":{\"cpu\":\"2\"}}");
+}
+
+TEST(protobuf, cannot_write_a_value_of_another_type)
+{
+    static const struct {
+        const char *type, *json, *why;
+    } cases[] = {
+        {"apps_v1.DeploymentSpec", "{\"replicas\":\"many\"}",
+         "cannot encode string as field Replicas of type int32"},
+        {"core_v1.ConfigMap", "{\"data\":[]}",
+         "cannot encode array as field Data of type map[string]string"},
+        {"core_v1.ConfigMap", "{\"data\":{\"a\":1}}",
+         "cannot encode number as field Data of type string"},
+        {"core_v1.ConfigMap", "{\"metadata\":1}",
+         "cannot encode number as field ObjectMeta of type v1.ObjectMeta"},
+        {"core_v1.ConfigMap", "{\"metadata\":{\"creationTimestamp\":\"x\"}}",
+         "cannot encode string as field CreationTimestamp of type v1.Time"},
+        {"core_v1.ConfigMap", "{\"immutable\":1}",
+         "cannot encode number as field Immutable of type bool"},
+        {"core_v1.Secret", "{\"data\":{\"a\":\"!\"}}",
+         "cannot encode string as field Data of type []uint8"},
+        {"core_v1.PodSpec", "{\"containers\":{}}",
+         "cannot encode object as field Containers of type []v1.Container"},
+        {"core_v1.HTTPGetAction", "{\"port\":1.5}",
+         "cannot encode number as field Port of type intstr.IntOrString"},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf pb = {.max = 1 << 16};
+        struct cor_pb_error why = {.message = ""};
+
+        assert_int_equal(cor_protobuf_from_json(COR_STR("v1"), COR_STR("K"),
+                                                cor_type_named(cor_strz(cases[i].type)),
+                                                cor_strz(cases[i].json), &pb, &why),
+                         -COR_EINVAL);
+        assert_string_equal(why.message, cases[i].why);
+    }
+}
+
+TEST(protobuf, a_failed_allocation_is_told)
+{
+    static const char json[] =
+        "{\"data\":{\"a\":\"x\\ny\"},\"metadata\":{\"labels\":{\"l\":\"m\"},\"name\":\"c\"}}";
+
+    FOR_EACH_FAILED_ALLOC(n) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf pb = {.max = 1 << 16};
+        int r = cor_protobuf_from_json(COR_STR("v1"), COR_STR("ConfigMap"),
+                                       cor_type_named(COR_STR("core_v1.ConfigMap")), COR_STR(json),
+                                       &pb, NULL);
+
+        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+    }
+}
+
 TEST(protobuf, refuses_messages_that_are_nested_too_deep)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1 << 20};
