@@ -115,7 +115,7 @@ def headers_that_could_change_a_request(server):
          415, "Status", "apply patches"),
         ("Accept: a form that is not known", "GET", "{MAPS}", {"Accept": "application/json;as=Foo;v=v1;g=meta.k8s.io"}, 406, "Status"),
         ("Accept: protobuf alone", "GET", "{MAPS}", {"Accept": "application/vnd.kubernetes.protobuf"}, 406, "Status",
-         "protobuf in answers, CBOR"),
+         "protobuf in answers: lists"),
         ("Accept-Encoding", "GET", "{MAPS}", {"Accept-Encoding": "gzip"}, 200, "ConfigMapList", "answers of 128 KB and more"),
         ("Origin", "GET", "{MAPS}", {"Origin": "https://elsewhere.example"}, 200, "ConfigMapList"),
         ("OPTIONS of a browser", "OPTIONS", "{MAPS}", {"Origin": "https://x", "Access-Control-Request-Method": "GET"}, 405, "Status"),

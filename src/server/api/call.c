@@ -30,6 +30,7 @@
 #include "meta/object_edit.h"
 #include "meta/storage_error.h"
 #include "schema/conversion.h"
+#include "schema/protobuf.h"
 #include "server/api/call_int.h"
 #include "server/api/heavy.h"
 #include "server/docs/table.h"
@@ -41,6 +42,7 @@
 #define NARROW_NAME_MAX 1024
 #define JSON_TYPE       "application/json"
 #define YAML_TYPE       "application/yaml"
+#define PROTOBUF_TYPE   "application/vnd.kubernetes.protobuf"
 /* The answer when a Status cannot be written. */
 #define OUT_OF_MEMORY                                                                              \
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","           \
@@ -362,18 +364,49 @@ static void call_reply_no_memory(struct cor_call *call)
     call_reply_spans(call, 500, JSON_TYPE, NULL, 0);
 }
 
-/* Turns the JSON in `out` into YAML or indented JSON, as was asked. A stage (server/api/heavy.h).
- */
+/* Appends the JSON in `out`, which is of a built-in kind, as protobuf. -COR_EINVAL with the call's
+ * status: the object was stored with a value that its type does not have. */
+static int call_write_protobuf(struct cor_call *call, struct cor_buf *out)
+{
+    const struct cor_gvk expected = {call->type->group, call->type->version, call->type->kind};
+    struct cor_str json = cor_buf_str(&call->out), value;
+    struct cor_protobuf object = {COR_STR(""), COR_STR(""), COR_STR("")};
+    struct cor_pb_error why = {.message = ""};
+    const struct cor_type *type;
+    int r;
+
+    if (cor_json_get(json, COR_STR("kind"), COR_JSON_ANY_ORDER, &value) == 0)
+        (void)cor_json_to_raw(value, &object.kind);
+    if (cor_json_get(json, COR_STR("apiVersion"), COR_JSON_ANY_ORDER, &value) == 0)
+        (void)cor_json_to_raw(value, &object.api_version);
+    type = cor_protobuf_type(&object, &expected);
+    if (!type) {
+        cor_status_internal(&call->status, "there is no protobuf message for the kind %.*s",
+                            COR_STR_ARG(object.kind));
+        return -COR_EINVAL;
+    }
+    r = cor_protobuf_from_json(object.api_version, object.kind, type, json, out, &why);
+    if (r == -COR_EINVAL)
+        cor_status_internal(&call->status, "the object cannot be encoded to a protobuf message: %s",
+                            why.message);
+    return r;
+}
+
+/* Turns the JSON in `out` into the form that was asked for. A stage (server/api/heavy.h). */
 static int call_rewrite_out(struct cor_call *call)
 {
     struct cor_buf text;
     int r;
 
-    if (!call->accept.is_yaml && !call->accept.is_pretty)
+    if (!call->accept.is_yaml && !call->accept.is_pretty && !call->accept.is_protobuf)
         return cor_buf_addc(&call->out, '\n');
     cor_buf_init(&text, COR_CALL_OUT_MAX);
-    r = call->accept.is_yaml ? cor_yaml_from_json(cor_buf_str(&call->out), &text)
-                             : cor_json_pretty(cor_buf_str(&call->out), 0, &text);
+    if (call->accept.is_protobuf)
+        r = call_write_protobuf(call, &text);
+    else if (call->accept.is_yaml)
+        r = cor_yaml_from_json(cor_buf_str(&call->out), &text);
+    else
+        r = cor_json_pretty(cor_buf_str(&call->out), 0, &text);
     if (r < 0) {
         cor_buf_deinit(&text);
         return r;
@@ -392,18 +425,26 @@ static void call_on_rewritten(struct cor_call *call, int r)
         cor_call_fail(call);
         return;
     }
+    if (r == -COR_EINVAL && call->accept.is_protobuf) {
+        cor_call_fail(call);
+        return;
+    }
     if (r < 0) {
         call_reply_no_memory(call);
         return;
     }
     call->nspans = 0;
     cor_call_add_span(call, cor_buf_str(&call->out));
-    call_reply_spans(call, call->out_code, call->accept.is_yaml ? YAML_TYPE : JSON_TYPE, NULL, 0);
+    call_reply_spans(call, call->out_code,
+                     call->accept.is_protobuf ? PROTOBUF_TYPE
+                     : call->accept.is_yaml   ? YAML_TYPE
+                                              : JSON_TYPE,
+                     NULL, 0);
 }
 
 void cor_call_reply_json(struct cor_call *call, int code)
 {
-    bool is_made = call->accept.is_yaml || call->accept.is_pretty;
+    bool is_made = call->accept.is_yaml || call->accept.is_pretty || call->accept.is_protobuf;
 
     call->out_code = code;
     cor_heavy_run(call, is_made ? call->out.n : 0, call_rewrite_out, call_on_rewritten);
@@ -527,7 +568,8 @@ void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *o
         cor_call_fail(call);
         return;
     }
-    if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml) {
+    if (call->accept.view == COR_VIEW_OBJECT && !call->accept.is_pretty && !call->accept.is_yaml &&
+        !call->accept.is_protobuf) {
         cor_object_unref(call->out_object);
         call->out_object = COR_STEAL(answer);
         call->nspans = 0;

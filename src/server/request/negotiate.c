@@ -109,13 +109,30 @@ static bool is_yaml(const struct clause *clause)
     return cor_media_type_is(clause->type, "application/yaml");
 }
 
+static bool is_protobuf(const struct clause *clause)
+{
+    return cor_media_type_is(clause->type, "application/vnd.kubernetes.protobuf");
+}
+
+/* Lists and watches are not written in protobuf, a Table has no message, and of meta.k8s.io/v1beta1
+ * there is no type. */
+static bool takes_protobuf(const struct clause *clause, enum cor_answer answer,
+                           const struct cor_resource_row *resource)
+{
+    return is_protobuf(clause) && answer == COR_ANSWER_OBJECT && resource &&
+           !cor_str_eq(clause->as, COR_STR("Table")) &&
+           !cor_str_eq(clause->version, COR_STR("v1beta1"));
+}
+
 /* Can the clause be met? Then `accept` has its view. */
 static bool read_view(const struct clause *clause, struct cor_accept *accept)
 {
     bool v1 = cor_str_eq(clause->version, COR_STR("v1"));
     bool v1beta1 = cor_str_eq(clause->version, COR_STR("v1beta1"));
 
-    *accept = (struct cor_accept){.is_pretty = clause->is_pretty, .is_yaml = is_yaml(clause)};
+    *accept = (struct cor_accept){.is_pretty = clause->is_pretty,
+                                  .is_yaml = is_yaml(clause),
+                                  .is_protobuf = is_protobuf(clause)};
     if (clause->as.n == 0)
         return true;
     if (!cor_str_eq(clause->group, COR_STR("meta.k8s.io")) || (!v1 && !v1beta1))
@@ -178,7 +195,9 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
         bool takes_yaml = is_yaml(&clauses[i]) && answer != COR_ANSWER_WATCH;
 
         known += is_json(&clauses[i]) || is_yaml(&clauses[i]);
-        if ((!is_json(&clauses[i]) && !takes_yaml) || !read_view(&clauses[i], ret_accept))
+        if ((!is_json(&clauses[i]) && !takes_yaml &&
+             !takes_protobuf(&clauses[i], answer, resource)) ||
+            !read_view(&clauses[i], ret_accept))
             continue;
         if (ret_accept->view != COR_VIEW_OBJECT && !resource)
             continue;

@@ -20,6 +20,7 @@ struct cor_accept {
     bool is_v1beta1; /* of meta.k8s.io, for what is not an object */
     bool is_pretty;
     bool is_yaml;
+    bool is_protobuf; /* of a single object or a Status only */
 };
 
 /* What the answer will be: it decides which transforms make sense. */
