@@ -1,6 +1,11 @@
 /* libcoracle: Kubernetes informers for C. This header includes all others; each can be included by
  * itself.
  *
+ * Three words that are easily confused have one meaning each: an *event* is what a watch delivers
+ * (struct cor_watch_event); a *change* is what happened to an object of a cache, and what a handler
+ * is called for (struct cor_handler_fns); an *Event*, with a capital, is the API object that tells
+ * people what a controller did (coracle/events.h).
+ *
  * The library has no global state but its allocator (coracle/mem.h), installs no signal handlers
  * and writes nothing to a file or terminal. */
 #ifndef CORACLE_H
@@ -15,10 +20,10 @@
 #include "coracle/discovery.h"
 #include "coracle/election.h"
 #include "coracle/err.h"
-#include "coracle/event_handler.h"
 #include "coracle/events.h"
 #include "coracle/fifo.h"
 #include "coracle/filtering_handler.h"
+#include "coracle/handler_fns.h"
 #include "coracle/indexer.h"
 #include "coracle/indexes.h"
 #include "coracle/informer.h"

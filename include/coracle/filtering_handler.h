@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "coracle/api.h"
-#include "coracle/event_handler.h"
+#include "coracle/handler_fns.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,11 +24,11 @@ struct cor_filtering_handler {
     /* `object` is NULL for a deletion of what is not known any more. */
     bool (*passes)(void *arg, const struct cor_object *object);
     void *arg;
-    struct cor_event_handler to; /* hears what passes; it has an arg of its own */
+    struct cor_handler_fns to; /* hears what passes; it has an arg of its own */
 };
 
 /* What to register; points to `filter`. */
-COR_API struct cor_event_handler cor_filtering_handler(struct cor_filtering_handler *filter);
+COR_API struct cor_handler_fns cor_filtering_handler(struct cor_filtering_handler *filter);
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "coracle/api.h"
-#include "coracle/event_handler.h"
+#include "coracle/handler_fns.h"
 #include "coracle/indexer.h"
 #include "coracle/indexes.h"
 #include "coracle/label_selector.h"
@@ -47,7 +47,7 @@ struct cor_handler_opts {
      * begins with do not count: they are the cache's, and one that leaves it stays in memory until
      * the handler has heard of all of them. 0: no bound, as client-go. */
     size_t bytes_max;
-    struct cor_event_handler on;
+    struct cor_handler_fns on;
     /* What reports call it (COR_REFLECTOR_SLOW_HANDLER); copied. NULL: by its number among the
      * informer's handlers, in the order of adding. */
     const char *name;

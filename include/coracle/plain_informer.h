@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "coracle/api.h"
-#include "coracle/event_handler.h"
+#include "coracle/handler_fns.h"
 #include "coracle/indexer.h"
 #include "coracle/list_watch.h"
 #include "coracle/reflector_report.h"
@@ -30,7 +30,7 @@ struct cor_plain_informer_run;
 
 struct cor_plain_informer_run_opts {
     size_t size; /* of this struct: COR_PLAIN_INFORMER_RUN_OPTS sets it (coracle/api.h) */
-    struct cor_event_handler handler; /* on_behind is never called: nothing waits for the handler */
+    struct cor_handler_fns handler; /* on_behind is never called: nothing waits for the handler */
     const struct cor_index_def *indexes;
     size_t nindexes;
     const char *name;          /* for messages; copied. NULL: "informer" */

@@ -38,7 +38,7 @@
  * Callbacks and handlers are called on the runtime's threads or inside the pump, never inside the
  * call that asked for them; where that is another thread, they may be called before that call has
  * returned. What the call gives back by a pointer (a handle) is written before the first of them.
- * One is different: a handler's on_behind (coracle/event_handler.h).
+ * One is different: a handler's on_behind (coracle/handler_fns.h).
  *
  * fork(). A child that was forked after the runtime was made has none of its threads, and shares
  * its descriptors with the parent. In the child, requests and functions that wait fail at once with

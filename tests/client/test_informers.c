@@ -105,7 +105,7 @@ static void update_behind_its_back(const struct cor_handler_opts *with, const ch
     ear_init(&e.ear);
     ear_init(&next);
     sem_init(&e.go_on, 0, 0);
-    opts.on = (struct cor_event_handler){on_slow_add, on_slow_update, NULL, on_behind, &e};
+    opts.on = (struct cor_handler_fns){on_slow_add, on_slow_update, NULL, on_behind, &e};
     begin(&s, COR_RUNTIME_THREADS);
     world_create(&s.w, "one", "{}", "1");
     assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
@@ -236,7 +236,7 @@ TEST(informers, their_end_waits_for_a_call_that_is_under_way)
     sem_init(&c.freed, 0, 0);
     begin(&s, COR_RUNTIME_THREADS);
     world_create(&s.w, "one", "{}", "1");
-    opts.on = (struct cor_event_handler){.on_add = on_add_and_wait, .arg = &c};
+    opts.on = (struct cor_handler_fns){.on_add = on_add_and_wait, .arg = &c};
     assert_int_equal(cor_informer_add_handler(s.inf, &opts, NULL), 0);
     other.on.arg = &c.removed;
     other.on_removed = post;

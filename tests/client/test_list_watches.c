@@ -211,7 +211,7 @@ TEST(list_watches, an_indexer_informer_follows_what_a_selector_and_a_namespace_c
     struct stage s;
 
     stage_begin(&s);
-    opts.handler = (struct cor_event_handler){
+    opts.handler = (struct cor_handler_fns){
         .on_add = note_add, .on_update = note_update, .on_delete = note_delete, .arg = &s};
     put(&s, "x", "a", "web");
     put(&s, "x", "b", "db");
@@ -280,7 +280,7 @@ TEST(list_watches, a_set_without_a_client_has_informers_over_the_programs_list_w
     stage_begin(&s);
     assert_int_equal(cor_list_watch_script_new(&nodes), 0);
     set_opts.arg = &s;
-    handler.on = (struct cor_event_handler){
+    handler.on = (struct cor_handler_fns){
         .on_add = note_add, .on_update = note_update, .on_delete = note_delete, .arg = &s};
     assert_int_equal(cor_informers_new_on(s.rt, &set_opts, &set), 0);
     assert_int_equal(cor_informers_for_resource(set, &of_nodes, &inf, NULL), -COR_ENOTFOUND);
@@ -457,7 +457,7 @@ TEST(list_watches, a_collection_of_a_server_is_a_list_watch)
 
         world_begin(&w, kind);
         sem_init(&added, 0, 0);
-        opts.handler = (struct cor_event_handler){.on_add = post_stored, .arg = &added};
+        opts.handler = (struct cor_handler_fns){.on_add = post_stored, .arg = &added};
         world_create(&w, "one", "{\"color\":\"red\"}", "1");
         world_create(&w, "two", "{\"color\":\"blue\"}", "1");
         assert_int_equal(cor_list_watch_from_client(w.client, &no_resource, &lw), -COR_EINVAL);

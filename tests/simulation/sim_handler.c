@@ -117,7 +117,7 @@ void sim_handler_add(struct sim_handler *h)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
 
-    opts.handler = (struct cor_event_handler){on_add, on_update, on_delete, NULL, h};
+    opts.handler = (struct cor_handler_fns){on_add, on_update, on_delete, NULL, h};
     if (sim_chance(h->time, 30))
         opts.bytes_max = sim_chance(h->time, 50) ? 1 : 0;
     if (sim_chance(h->time, 50))

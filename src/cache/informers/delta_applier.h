@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "cache/informers/event_handler.h"
+#include "cache/informers/handler_fns.h"
 #include "cache/queues/delta_fifo.h"
 #include "cache/store/indexer.h"
 

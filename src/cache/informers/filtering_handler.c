@@ -53,7 +53,7 @@ static void on_behind(void *arg, size_t pending_bytes)
         f->to.on_behind(f->to.arg, pending_bytes);
 }
 
-struct cor_event_handler cor_filtering_handler(struct cor_filtering_handler *filter)
+struct cor_handler_fns cor_filtering_handler(struct cor_filtering_handler *filter)
 {
-    return (struct cor_event_handler){on_add, on_update, on_delete, on_behind, filter};
+    return (struct cor_handler_fns){on_add, on_update, on_delete, on_behind, filter};
 }

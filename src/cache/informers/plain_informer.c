@@ -17,7 +17,7 @@ static void publish(struct cor_delta_applier *a, const struct cor_change *change
 {
     const struct cor_plain_informer *inf = COR_CONTAINER_OF(a, struct cor_plain_informer, applier);
 
-    cor_event_handler_tell(&inf->opts.handler, change);
+    cor_handler_fns_call(&inf->opts.handler, change);
 }
 
 static const struct cor_delta_applier_ops applier_ops = {.publish = publish};

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "cache/informers/controller.h"
-#include "cache/informers/event_handler.h"
+#include "cache/informers/handler_fns.h"
 
 struct cor_plain_informer;
 
@@ -19,7 +19,7 @@ struct cor_plain_informer_opts {
                                               the informer's own and must be NULL */
     const struct cor_index_def *indexes;
     size_t nindexes;
-    struct cor_event_handler handler; /* on_behind is never called: nothing waits */
+    struct cor_handler_fns handler; /* on_behind is never called: nothing waits */
 };
 
 /* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */

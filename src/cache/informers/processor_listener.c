@@ -234,8 +234,8 @@ static void tell_snapshot(struct cor_processor_listener *l, struct cor_turn *tur
     bool goes_on = true;
 
     while (goes_on && !turn->has_more && cor_object_iter_next(&l->snapshot, &object, &key)) {
-        cor_event_handler_tell(&l->opts.handler,
-                               &(struct cor_change){COR_CHANGE_ADD, true, key, NULL, object});
+        cor_handler_fns_call(&l->opts.handler,
+                             &(struct cor_change){COR_CHANGE_ADD, true, key, NULL, object});
         goes_on = count_snapshot_add(l);
         count_call(turn);
     }
@@ -282,8 +282,8 @@ void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_tu
             tell_snapshot(l, turn);
             continue;
         }
-        cor_event_handler_tell(
-            &l->opts.handler, &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
+        cor_handler_fns_call(&l->opts.handler,
+                             &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
         if (n->kind == COR_CHANGE_ADD && n->flag) {
             cor_lock_acquire(&l->lock);
             l->initial--;

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/dlist.h"
 #include "base/str.h"
-#include "cache/informers/event_handler.h"
+#include "cache/informers/handler_fns.h"
 #include "cache/store/indexer.h"
 #include "meta/object.h"
 
@@ -24,7 +24,7 @@
 struct cor_processor_listener;
 
 struct cor_processor_listener_opts {
-    struct cor_event_handler handler;
+    struct cor_handler_fns handler;
     size_t bytes_max; /* 0: no bound, nothing is ever folded */
     /* There is something to drain, after there was nothing. On the pusher's thread; may be NULL. */
     void (*on_ready)(void *arg);

@@ -120,7 +120,7 @@ bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf);
 
 /* Begin with cor_registration_defaults(). */
 struct cor_registration_opts {
-    struct cor_event_handler handler;
+    struct cor_handler_fns handler;
     uint64_t resync_ms; /* COR_RESYNC_DEFAULT: the informer's; 0: never */
     size_t bytes_max;   /* of what waits for the handler; 0: no bound, as client-go */
     /* NULL: step runs the handler. Else it is called when there is something to drain, under the

@@ -221,7 +221,7 @@ static void on_delete(void *arg, struct cor_str key, struct cor_object *o, bool 
                COR_STR_ARG(rv_of(o)));
 }
 
-struct cor_event_handler listener_handler(struct listener *l)
+struct cor_handler_fns listener_handler(struct listener *l)
 {
-    return (struct cor_event_handler){on_add, on_update, on_delete, NULL, l};
+    return (struct cor_handler_fns){on_add, on_update, on_delete, NULL, l};
 }

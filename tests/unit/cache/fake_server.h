@@ -6,7 +6,7 @@
 #define COR_TEST_FAKE_SERVER_H
 
 #include "base/clock.h"
-#include "cache/informers/event_handler.h"
+#include "cache/informers/handler_fns.h"
 #include "cache/reflector/reflector.h"
 
 #define TRACE_MAX 8192
@@ -51,6 +51,6 @@ struct listener {
     const char *prefix;
     char *trace;
 };
-struct cor_event_handler listener_handler(struct listener *l);
+struct cor_handler_fns listener_handler(struct listener *l);
 
 #endif

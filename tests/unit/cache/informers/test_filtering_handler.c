@@ -23,10 +23,10 @@ static void tell(struct cor_filtering_handler *f, enum cor_change_kind kind, int
 {
     struct cor_object *a = old ? fake_object("a", old) : NULL,
                       *b = rv ? fake_object("a", rv) : NULL;
-    const struct cor_event_handler handler = cor_filtering_handler(f);
+    const struct cor_handler_fns handler = cor_filtering_handler(f);
 
     trace[0] = '\0';
-    cor_event_handler_tell(&handler, &(struct cor_change){kind, flag, COR_STR("a"), a, b});
+    cor_handler_fns_call(&handler, &(struct cor_change){kind, flag, COR_STR("a"), a, b});
     cor_object_unref(a);
     cor_object_unref(b);
 }
@@ -76,7 +76,7 @@ TEST(filtering_handler, a_function_that_is_missing_is_not_called)
 TEST(filtering_handler, names_a_namespaced_object_that_left_by_its_key)
 {
     struct cor_filtering_handler f = {.passes = is_even, .to = listener_handler(&listener)};
-    const struct cor_event_handler handler = cor_filtering_handler(&f);
+    const struct cor_handler_fns handler = cor_filtering_handler(&f);
     struct cor_object *old =
         fake_object_json("{\"metadata\":{\"name\":\"n\",\"namespace\":\"default\"}}", 2);
     struct cor_object *new =

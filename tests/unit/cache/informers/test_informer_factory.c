@@ -534,7 +534,7 @@ static void listen_slowly(struct cor_shared_informer *inf, struct slow_listener 
     struct cor_registration_opts opts = cor_registration_defaults();
     struct cor_registration *reg;
 
-    opts.handler = (struct cor_event_handler){.on_add = take_time, .arg = l};
+    opts.handler = (struct cor_handler_fns){.on_add = take_time, .arg = l};
     assert_int_equal(cor_shared_informer_add_handler(inf, &opts, &reg), 0);
 }
 

@@ -156,7 +156,7 @@ TEST(late_handler, keeps_the_object_of_the_call_in_which_it_goes)
 
         fake_begin(&f);
         fake_sync_with(&f, "a1 b2", "10");
-        opts.handler = (struct cor_event_handler){.on_add = leave, .arg = &l};
+        opts.handler = (struct cor_handler_fns){.on_add = leave, .arg = &l};
         assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &l.reg), 0);
         fake_step(&f);
         assert_string_equal(f.heard[0], "add(a)");

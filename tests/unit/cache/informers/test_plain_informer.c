@@ -130,8 +130,7 @@ TEST(plain_informer, its_cache_and_indexes_have_what_its_handler_is_told)
     struct fake f;
     struct cor_plain_informer_opts opts = indexed_options(&f);
 
-    opts.handler =
-        (struct cor_event_handler){look_at_add, look_at_update, look_at_delete, NULL, &f};
+    opts.handler = (struct cor_handler_fns){look_at_add, look_at_update, look_at_delete, NULL, &f};
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
     fake_server_opened(&f.server);
@@ -178,7 +177,7 @@ TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
     struct asker a = {.f = &f};
     void *early;
 
-    opts.handler = (struct cor_event_handler){.on_add = be_asked, .arg = &a};
+    opts.handler = (struct cor_handler_fns){.on_add = be_asked, .arg = &a};
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
     step(&f);
@@ -489,10 +488,10 @@ TEST(plain_informer, tells_a_chain_of_states_whatever_comes_between)
         struct fake f;
         struct cor_plain_informer_opts opts = options(&f);
 
-        opts.handler = (struct cor_event_handler){.on_add = follow_add,
-                                                  .on_update = follow_update,
-                                                  .on_delete = follow_delete,
-                                                  .arg = &follower};
+        opts.handler = (struct cor_handler_fns){.on_add = follow_add,
+                                                .on_update = follow_update,
+                                                .on_delete = follow_delete,
+                                                .arg = &follower};
         opts.controller.by_key = by_key;
         opts.controller.reflector.resync_ms = 3000;
         begin(&f, &opts);

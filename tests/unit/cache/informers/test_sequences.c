@@ -291,7 +291,7 @@ static int error_of(struct cor_str s)
     return 0;
 }
 
-static void hear(struct world *w, struct cor_str rest, struct cor_event_handler handler, bool late)
+static void hear(struct world *w, struct cor_str rest, struct cor_handler_fns handler, bool late)
 {
     struct cor_registration_opts opts = cor_registration_defaults();
     size_t i = number(word(&rest));
@@ -474,7 +474,7 @@ static void stop(struct world *w)
 
 static bool act_on_informer(struct world *w, struct cor_str verb, struct cor_str rest)
 {
-    const struct cor_event_handler own = {0};
+    const struct cor_handler_fns own = {0};
 
     if (cor_str_eqz(verb, "hear") || cor_str_eqz(verb, "late")) {
         hear(w, rest, own, cor_str_eqz(verb, "late"));

@@ -65,8 +65,7 @@ TEST(shared_informer_order, the_store_has_a_change_before_a_handler_can_hear_of_
     struct fake f;
 
     fake_begin(&f);
-    opts.handler =
-        (struct cor_event_handler){look_at_add, look_at_update, look_at_delete, NULL, &f};
+    opts.handler = (struct cor_handler_fns){look_at_add, look_at_update, look_at_delete, NULL, &f};
     opts.on_ready = look_when_ready;
     opts.arg = &f;
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
@@ -174,7 +173,7 @@ TEST(shared_informer_order, one_that_was_made_anew_behind_its_back_is_an_update)
     struct fake f;
 
     fake_begin(&f);
-    opts.handler = (struct cor_event_handler){.on_update = note_uids, .arg = f.heard[0]};
+    opts.handler = (struct cor_handler_fns){.on_update = note_uids, .arg = f.heard[0]};
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
     cor_shared_informer_start(f.inf);
     list_one(&f, "{\"metadata\":{\"name\":\"a\",\"uid\":\"first\"}}", 1);
@@ -214,7 +213,7 @@ static void hear_turns(struct fake *f, struct turns *t)
     struct cor_registration_opts opts = cor_registration_defaults();
     struct cor_registration *reg;
 
-    opts.handler = (struct cor_event_handler){.on_add = note_turn, .arg = t};
+    opts.handler = (struct cor_handler_fns){.on_add = note_turn, .arg = t};
     opts.on_slow = note_slow;
     opts.arg = t;
     t->f = f;
@@ -262,7 +261,7 @@ TEST(shared_informer_order, turns_go_on_when_handlers_come_and_go)
     struct fake f;
 
     fake_begin(&f);
-    opts.handler = (struct cor_event_handler){.on_add = note_turn, .arg = &first};
+    opts.handler = (struct cor_handler_fns){.on_add = note_turn, .arg = &first};
     first.f = &f;
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
     hear_turns(&f, &second);
@@ -286,7 +285,7 @@ TEST(shared_informer_order, a_step_ends_when_the_handler_that_was_served_last_is
 
     fake_begin(&f);
     hear_turns(&f, &first);
-    opts.handler = (struct cor_event_handler){.on_add = note_turn, .arg = &last};
+    opts.handler = (struct cor_handler_fns){.on_add = note_turn, .arg = &last};
     last.f = &f;
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
     cor_shared_informer_start(f.inf);

@@ -48,7 +48,8 @@ static void *read_cache(void *arg)
         struct cor_object *o;
         size_t n = 0;
 
-        if (cor_indexer_each(lister.indexer, COR_STR(""), NULL, count, &n) < 0 || (synced && n != OBJECTS))
+        if (cor_indexer_each(lister.indexer, COR_STR(""), NULL, count, &n) < 0 ||
+            (synced && n != OBJECTS))
             atomic_fetch_add(&torn, 1);
         n = 0;
         if (cor_indexer_by_index(ix, COR_STR("half"), COR_STR("first"), &it) == 0) {
@@ -110,7 +111,7 @@ static void come_and_go(struct hearer *h)
     struct cor_registration *reg;
 
     memset(h->has, 0, sizeof(h->has));
-    opts.handler = (struct cor_event_handler){.on_add = on_add, .on_update = on_update, .arg = h};
+    opts.handler = (struct cor_handler_fns){.on_add = on_add, .on_update = on_update, .arg = h};
     if (h->drains) {
         opts.on_ready = on_ready;
         opts.arg = h;

@@ -63,8 +63,7 @@ static void begin(struct fake *f, const char *objects)
     for (int i = 0; i < HEARERS; i++) {
         struct cor_registration_opts reg = cor_registration_defaults();
 
-        reg.handler =
-            (struct cor_event_handler){on_add, on_update, on_delete, NULL, &f->hearers[i]};
+        reg.handler = (struct cor_handler_fns){on_add, on_update, on_delete, NULL, &f->hearers[i]};
         reg.on_ready = wake_nobody;
         assert_int_equal(cor_shared_informer_add_handler(f->inf, &reg, &f->regs[i]), 0);
     }

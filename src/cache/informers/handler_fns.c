@@ -1,7 +1,6 @@
-#include "cache/informers/event_handler.h"
+#include "cache/informers/handler_fns.h"
 
-void cor_event_handler_tell(const struct cor_event_handler *handler,
-                            const struct cor_change *change)
+void cor_handler_fns_call(const struct cor_handler_fns *handler, const struct cor_change *change)
 {
     switch (change->kind) {
     case COR_CHANGE_ADD:

@@ -1,13 +1,13 @@
-/* How a handler (coracle/event_handler.h) is told of one change.
+/* How a handler (coracle/handler_fns.h) is told of one change.
  * Thread: where it is drained. */
-#ifndef COR_CACHE_EVENT_HANDLER_H
-#define COR_CACHE_EVENT_HANDLER_H
+#ifndef COR_CACHE_HANDLER_FNS_H
+#define COR_CACHE_HANDLER_FNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/str.h"
-#include "coracle/event_handler.h"
+#include "coracle/handler_fns.h"
 #include "meta/object.h"
 
 enum cor_change_kind { COR_CHANGE_ADD, COR_CHANGE_UPDATE, COR_CHANGE_DELETE };
@@ -21,7 +21,6 @@ struct cor_change {
     struct cor_object *object; /* NULL: a deletion of what is not known any more */
 };
 
-void cor_event_handler_tell(const struct cor_event_handler *handler,
-                            const struct cor_change *change);
+void cor_handler_fns_call(const struct cor_handler_fns *handler, const struct cor_change *change);
 
 #endif
