@@ -118,6 +118,7 @@ static bool is_self_review(const struct cor_user *user, const struct cor_authz_r
 bool cor_authz_allows(enum cor_authz_mode mode, const struct cor_user *user,
                       const struct cor_authz_request *request, const char **ret_reason)
 {
+    assert(user && request && ret_reason);
     *ret_reason = NULL;
     if (cor_user_is_in(user, COR_STR(COR_GROUP_MASTERS)) || mode == COR_AUTHZ_ALWAYS_ALLOW ||
         (!request->is_resource && cor_path_is_public(request->path)))

@@ -5,6 +5,7 @@
  * Thread: filled by one thread before the loops start; read by any afterwards. */
 #include "server/access/token_table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -103,6 +104,7 @@ int cor_token_table_add(struct cor_token_table *table, struct cor_str token, str
     void *old;
     int r;
 
+    assert(table && user.n > 0);
     if (count_groups(groups) > COR_TOKEN_GROUPS_MAX)
         return -COR_ETOOBIG;
     entry = entry_new(user, uid, groups);
@@ -258,6 +260,7 @@ int cor_token_table_load(struct cor_token_table *table, const char *path,
     struct cor_buf text;
     int r;
 
+    assert(table && path);
     cor_buf_init_secret(&text, COR_TOKEN_FILE_MAX);
     for (size_t i = 0; i < COLUMNS_MAX; i++)
         cor_buf_init_secret(&csv.fields[i], COR_TOKEN_FILE_MAX);

@@ -98,6 +98,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
 int cor_api_open_cachers(struct cor_api *api, const struct cor_api_cachers_opts *opts,
                          struct cor_status *reterr_status)
 {
+    assert(!api->cachers);
     return cor_api_cachers_open(api, opts, &api->cachers, reterr_status);
 }
 
@@ -134,6 +135,7 @@ bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), vo
 {
     struct cor_api_cachers *cachers = COR_STEAL(api->cachers);
 
+    assert(on_closed && cor_loop_is_current(api->loops[0].loop));
     if (cachers)
         cor_api_cachers_close(cachers, on_closed, arg);
     return cachers != NULL;
@@ -141,6 +143,7 @@ bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), vo
 
 int cor_api_set_address(struct cor_api *api, const char *server_address)
 {
+    assert(server_address);
     return cor_discovery_set_address(&api->discovery, server_address);
 }
 
@@ -152,6 +155,7 @@ struct cor_api_loop *cor_api_loop(struct cor_api *api, size_t index)
 
 size_t cor_api_loop_calls(const struct cor_api_loop *loop)
 {
+    assert(cor_loop_is_current(loop->loop));
     return loop->ncalls;
 }
 

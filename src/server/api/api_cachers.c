@@ -126,6 +126,7 @@ int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts 
         cor_calloc(1, sizeof(*c) + api->nresources * sizeof(c->resources[0]));
     int r;
 
+    assert(api->nloops > 0 && api->nloops <= COR_API_LOOPS_MAX);
     if (!c)
         return cor_status_set(reterr_status, -COR_ENOMEM, "out of memory");
     c->api = api;
@@ -206,6 +207,7 @@ void cor_api_cachers_close(struct cor_api_cachers *cachers, void (*on_closed)(vo
 {
     size_t nresources = cachers->api->nresources;
 
+    assert(on_closed && !cachers->on_closed);
     cachers->on_closed = on_closed;
     cachers->arg = arg;
     if (cachers->open == 0) {

@@ -6,6 +6,8 @@
  * 201 and 409 (it exists already) are success; the first other answer is the failure that on_done
  * gets, after all answers have come. Without memory nothing is started.
  * Thread: the loop of the calls. Before the loops run: the calls only queue store operations. */
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "server/api/api.h"
@@ -90,6 +92,7 @@ int cor_api_bootstrap(struct cor_api_loop *loop,
     struct bootstrap *b = cor_calloc(1, sizeof(*b));
     int r = b ? 0 : -COR_ENOMEM;
 
+    assert(loop && on_done);
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(namespaces); i++)
         r = creation_init(b, i);
     if (r < 0) {

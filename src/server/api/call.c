@@ -166,6 +166,7 @@ int cor_call_set_key(struct cor_call *call)
     struct cor_str prefix;
     int r = call_copy_names(call);
 
+    assert(call->req && call->key.n == 0);
     if (r < 0 || !call->backing)
         return r;
     prefix = cor_buf_str(&call->backing->prefix);
@@ -178,6 +179,7 @@ int cor_call_set_key(struct cor_call *call)
 
 int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate)
 {
+    assert(call->res);
     return cor_predicate_parse(call->opts.label_selector, call->opts.field_selector,
                                call->res->field_labels, ret_predicate, &call->status);
 }
@@ -283,12 +285,14 @@ static size_t call_spans_length(const struct cor_call *call)
 
 void cor_call_end(struct cor_call *call)
 {
+    assert(call->sink && !cor_heavy_is_running(call));
     cor_sink_end(call->sink);
     call_over(call);
 }
 
 void cor_call_abort(struct cor_call *call)
 {
+    assert(call->sink && !cor_heavy_is_running(call));
     cor_sink_abort(call->sink);
     call_over(call);
 }
@@ -446,6 +450,7 @@ void cor_call_reply_json(struct cor_call *call, int code)
 {
     bool is_made = call->accept.is_yaml || call->accept.is_pretty || call->accept.is_protobuf;
 
+    assert(!call->is_over && code >= 200);
     call->out_code = code;
     cor_heavy_run(call, is_made ? call->out.n : 0, call_rewrite_out, call_on_rewritten);
 }
@@ -466,6 +471,7 @@ void cor_call_reply_bytes(struct cor_call *call, int code, const char *content_t
                           const struct cor_http_header *headers, size_t nheaders,
                           struct cor_str body)
 {
+    assert(!call->is_over && code >= 200 && !cor_heavy_is_running(call));
     call->nspans = 0;
     cor_call_add_span(call, body);
     call_reply_spans(call, code, content_type, headers, nheaders);
@@ -496,6 +502,7 @@ void cor_call_fail_storage(struct cor_call *call, enum cor_storage_op op)
 {
     struct cor_gr gr = cor_api_gr(call->res);
 
+    assert(call->res && call->status.err < 0);
     if (call->status.err == -COR_ETIMEOUT && is_past_deadline(call))
         cor_status_timeout(&call->status, 0, "%s",
                            call->req->method == COR_HTTP_GET ? COR_ALLOTTED_TEXT
@@ -545,6 +552,7 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
 {
     int r;
 
+    assert(object && call->type);
     if (!call->conversion) {
         *ret_object = cor_object_ref(object);
         return 0;

@@ -68,6 +68,7 @@ int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
 {
     int r;
 
+    assert(user.p && ret_share);
     cor_lock_acquire(&shares->lock);
     r = feed_share_take_locked(shares, user, ret_share);
     cor_lock_release(&shares->lock);

@@ -13,6 +13,8 @@
 /* clang-format on */
 #include "server/api/heavy.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "loop/offload.h"
@@ -208,6 +210,7 @@ struct cor_rand *cor_heavy_rand(struct cor_call *call)
 
 bool cor_heavy_note_gone(struct cor_call *call)
 {
+    assert(cor_loop_is_current(call->loop->loop));
     if (!call->heavy)
         return false;
     call->heavy->went = true;

@@ -37,6 +37,7 @@ int cor_call_no_such_resource(struct cor_call *call)
     int r = cor_status_set(&call->status, -COR_ENOTFOUND,
                            "the server could not find the requested resource");
 
+    assert(!call->is_over);
     call->status.has_details = true;
     return r;
 }
@@ -46,6 +47,7 @@ int cor_call_not_allowed(struct cor_call *call)
     int r = cor_status_set(&call->status, -COR_ENOTSUP,
                            "the server does not allow this method on the requested resource");
 
+    assert(!call->is_over);
     call->status.has_details = true;
     return r;
 }

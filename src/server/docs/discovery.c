@@ -5,6 +5,7 @@
  * Thread: made on one thread; read by any afterwards. */
 #include "server/docs/discovery.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -261,6 +262,7 @@ int cor_discovery_init(struct cor_discovery_docs *discovery,
 {
     int r;
 
+    assert(resources && nresources > 0);
     *discovery = (struct cor_discovery_docs){.resources = resources, .nresources = nresources};
     cor_buf_init(&discovery->versions.json, DOC_MAX);
     cor_buf_init(&discovery->groups.json, DOC_MAX);
@@ -296,6 +298,7 @@ int cor_discovery_group(const struct cor_discovery_docs *discovery, struct cor_s
     size_t i = 0;
     struct cor_json_writer w;
 
+    assert(discovery->resources && out);
     while (i < discovery->nresources && !cor_str_eq(discovery->resources[i].group, group))
         i++;
     if (i == discovery->nresources || group.n == 0)
@@ -350,6 +353,7 @@ int cor_discovery_version(const struct cor_discovery_docs *discovery, struct cor
     const struct cor_resource_row *first = NULL;
     struct cor_json_writer w;
 
+    assert(discovery->resources && out);
     cor_json_writer_init(&w, out);
     for (size_t i = 0; i < discovery->nresources; i++) {
         const struct cor_resource_row *r = &discovery->resources[i];

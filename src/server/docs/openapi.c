@@ -4,6 +4,7 @@
  * Thread: any (no state). */
 #include "server/docs/openapi.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -31,6 +32,7 @@ int cor_openapi_index(const struct cor_resource_row *resources, size_t nresource
     char path[PATH_MAX_BYTES], url[PATH_MAX_BYTES + 16];
     struct cor_json_writer w;
 
+    assert(resources && nresources > 0);
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_key(&w, COR_STR("paths"));
@@ -299,6 +301,7 @@ int cor_openapi_version(const struct cor_resource_row *resources, size_t nresour
     struct cor_json_writer w;
     bool found = false;
 
+    assert(resources && nresources > 0);
     cor_json_writer_init(&w, out);
     cor_json_begin_object(&w);
     cor_json_member(&w, COR_STR("openapi"), COR_STR("3.0.0"));

@@ -3,6 +3,8 @@
  * Thread: any (no state). */
 #include "server/docs/table.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
@@ -89,6 +91,7 @@ static void write_age(struct cor_json_writer *w, const struct cor_object *object
 void cor_table_row(struct cor_json_writer *w, const struct cor_table_opts *opts,
                    const struct cor_object *object)
 {
+    assert(opts->resource && object);
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("cells"));
     cor_json_begin_array(w);
@@ -124,6 +127,7 @@ void cor_table_type(struct cor_json_writer *w, bool is_v1beta1)
 void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts *opts,
                          const struct cor_object *object)
 {
+    assert(opts->resource && object);
     cor_json_begin_object(w);
     cor_table_type(w, opts->is_v1beta1);
     cor_json_key(w, COR_STR("metadata"));

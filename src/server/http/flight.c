@@ -44,6 +44,7 @@ bool cor_flight_has_place(const struct cor_flight *flight, const struct cor_user
 {
     uint64_t nplaces = atomic_load_explicit(&flight->nplaces, memory_order_relaxed);
 
+    assert(user);
     /* As long as all together have less than one may have, nobody's name has to be looked at. */
     if (flight->max == 0 || nplaces < share_of_user(flight))
         return true;
@@ -79,6 +80,7 @@ void cor_flight_leave(struct cor_flight_place *place)
 {
     if (!place->flight)
         return;
+    assert(atomic_load_explicit(&place->flight->nplaces, memory_order_relaxed) > 0);
     atomic_fetch_sub(&place->flight->users[place->bucket], 1);
     atomic_fetch_sub(&place->flight->nplaces, 1);
     *place = (struct cor_flight_place){0};

@@ -1,6 +1,7 @@
 /* The families of metrics about the HTTP server: connections, what is held for senders, refusals,
  * requests in flight, and the memory of the process. A scrape reads the figures when it is written,
  * from the thread of the scrape; the figures are atomics of the HTTP server. */
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -155,6 +156,7 @@ int cor_server_add_metrics(struct cor_server *s, size_t nloops)
     struct cor_metric *inflight;
     int r = cor_request_metrics_init(&s->request_metrics, s->metrics, nloops);
 
+    assert(s->http && s->metrics);
     if (r == 0)
         r = cor_metrics_add(s->metrics, &inflight_desc, &inflight);
     if (r == 0)

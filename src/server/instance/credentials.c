@@ -9,6 +9,7 @@
  * Thread: any, one at a time: before the loops start. */
 #include "server/instance/credentials.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -246,6 +247,7 @@ int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
     struct pki pki = {.opts = opts};
     int r;
 
+    assert(opts->dir && opts->address && !opts->tls_cert_file == !opts->tls_key_file);
     cor_buf_init(&cred.ca_pem, COR_PEM_MAX);
     cor_buf_init_secret(&cred.token, COR_PEM_MAX);
     cor_cert_pair_init(&cred.serving);
@@ -299,6 +301,7 @@ int cor_server_credentials_write_kubeconfig(const struct cor_server_credentials 
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text, old;
     int r;
 
+    assert(path && url && cred->token.n > 0);
     cor_buf_init(&text, 2 * COR_PEM_MAX);
     cor_buf_init(&old, 2 * COR_PEM_MAX);
     r = write_config(cred, url, &text);

@@ -2,6 +2,7 @@
  * reads the counters when it is written, from the thread of the scrape; a sample whose labels
  * cannot be written for want of memory is left out. The identity of a server is a hash of the
  * host's name. */
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -179,6 +180,7 @@ int cor_instance_add_encryption_metrics(struct cor_instance *in)
     struct cor_metric *metric;
     int r = 0;
 
+    assert(in->metrics && in->transformers);
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(families); i++) {
         r = cor_metrics_add(in->metrics, &families[i].desc, &metric);
         if (r == 0)

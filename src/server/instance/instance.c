@@ -379,6 +379,7 @@ static bool instance_is_stopped(void *arg)
 
 void cor_instance_run(struct cor_instance *instance)
 {
+    assert(cor_loop_is_current(instance->home));
     while (
         !cor_loop_run_until(instance->home, instance_is_stopped, instance, COR_INSTANCE_FOREVER_MS))
         continue;

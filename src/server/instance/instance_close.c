@@ -9,6 +9,8 @@
  * never started (an open that failed) are turned here, so that the same way serves both ends.
  * Nothing here can fail.
  * Thread: home, except what a comment says runs on a worker's loop. */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "loop/offload.h"
 #include "net/tls.h"
@@ -24,6 +26,7 @@ static bool is_nothing_awaited(void *arg)
 
 void cor_instance_wait(struct cor_instance *in)
 {
+    assert(cor_loop_is_current(in->home));
     while (!cor_loop_run_until(in->home, is_nothing_awaited, in, COR_INSTANCE_FOREVER_MS))
         continue;
 }

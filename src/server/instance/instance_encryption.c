@@ -2,6 +2,8 @@
  * start a file that cannot be used is a failure. Later the transformers that are in force stay, the
  * failure is logged and counted, and the file is tried again.
  * Thread: home; the counters are atomics, which metrics read from any thread. */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -38,6 +40,7 @@ void cor_instance_reload(struct cor_instance *in)
     COR_CLEANUP(cor_status_deinit) struct cor_status st;
     bool changed;
 
+    assert(cor_loop_is_current(in->home));
     if (!in->transformers)
         return;
     cor_status_init(&st);

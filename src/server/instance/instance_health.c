@@ -109,6 +109,7 @@ void cor_instance_check_engine(struct cor_timer *timer)
 {
     struct cor_instance *in = COR_CONTAINER_OF(timer, struct cor_instance, engine_timer);
 
+    assert(!in->engine_busy && cor_loop_is_current(in->home));
     instance_set_engine_timer(in, ENGINE_FAR_MS);
     in->engine_req = (struct cor_engine_status_req){0};
     cor_engine_req_init(&in->engine_req.req, in->home, instance_on_engine_status);
@@ -118,6 +119,7 @@ void cor_instance_check_engine(struct cor_timer *timer)
 
 void cor_instance_add_checks(struct cor_instance *in)
 {
+    assert(in->nchecks == 0);
     in->checks[0] = (struct cor_health_check){"log", is_always_ok, in, true, true};
     in->checks[1] = (struct cor_health_check){"etcd", is_engine_ok, in, true, true};
     in->checks[2] = (struct cor_health_check){"informer-sync", is_synced, in, false, true};

@@ -3,6 +3,7 @@
  * figures when it is written, from the thread of the scrape: each reader here loads atomics, or
  * asks a module whose statistics may be read from any thread. What is counted per request is in
  * server/metrics/request_metrics.c, what the HTTP server counts in server/http/server_metrics.c. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,6 +230,7 @@ int cor_instance_add_metrics(struct cor_instance *in)
     struct cor_metric *metric = NULL;
     int r = cor_metrics_new(in->nworkers, &in->metrics);
 
+    assert(in->nworkers > 0);
     for (size_t i = 0; r == 0 && i < COR_ARRAY_LEN(rows); i++) {
         /* Rows of one metric with several labels stand together. */
         if (i == 0 || strcmp(rows[i].desc.name, rows[i - 1].desc.name) != 0)

@@ -2,6 +2,7 @@
  * unique to the process, with its version, address and start. The engine removes it at its end. A
  * failure is logged and nothing more: serving does not depend on it.
  * Thread: home. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +61,7 @@ void cor_instance_announce(struct cor_instance *instance)
     COR_CLEANUP(cor_buf_deinit) struct cor_buf key, value;
     int r;
 
+    assert(instance->engine && instance->url[0]);
     cor_buf_init(&key, BYTES_MAX);
     cor_buf_init(&value, BYTES_MAX);
     r = presence_write_key(&key);

@@ -71,6 +71,7 @@ int cor_metrics_new(size_t nshards, struct cor_metrics **ret_metrics)
 {
     struct cor_metrics *metrics = cor_calloc(1, sizeof(*metrics));
 
+    assert(nshards > 0);
     if (!metrics)
         return -COR_ENOMEM;
     cor_dlist_init(&metrics->families);
@@ -131,6 +132,7 @@ int cor_metric_add_read(struct cor_metric *metric, const char *labels, uint64_t 
 {
     struct reading *reading = cor_alloc(sizeof(*reading));
 
+    assert(labels && read);
     if (!reading)
         return -COR_ENOMEM;
     *reading = (struct reading){.labels = labels, .read = read, .arg = arg};
@@ -198,6 +200,7 @@ int cor_metric_label(struct cor_buf *labels, const char *name, struct cor_str va
 {
     int r = cor_buf_addf(labels, "%s%s=\"", labels->n ? "," : "", name);
 
+    assert(name && name[0]);
     for (size_t i = 0; r == 0 && i < value.n; i++) {
         char c = value.p[i];
 
@@ -326,6 +329,7 @@ void cor_metric_put(struct cor_metric_out *to, struct cor_str labels, uint64_t v
 void cor_metric_put_histogram(struct cor_metric_out *to, struct cor_str labels,
                               const uint64_t *counts, uint64_t sum)
 {
+    assert(to->desc->type == COR_METRIC_HISTOGRAM);
     if (to->err == 0)
         to->err = write_histogram(to->out, to->desc, labels, counts, sum);
 }

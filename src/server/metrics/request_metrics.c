@@ -5,6 +5,7 @@
  * Thread: the shard's loop. */
 #include "server/metrics/request_metrics.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -57,6 +58,7 @@ int cor_request_metrics_init(struct cor_request_metrics *rm, struct cor_metrics 
 {
     int r;
 
+    assert(nshards > 0);
     rm->memos = cor_calloc(nshards, sizeof(*rm->memos));
     if (!rm->memos)
         return -COR_ENOMEM;
@@ -228,6 +230,7 @@ void cor_request_metrics_long(struct cor_request_metrics *rm, size_t shard,
 {
     struct cor_request_labels labels = request_labels_of(info, COR_STR("GET"));
 
+    assert(delta == 1 || delta == -1);
     count_labels(rm->long_running, shard, &labels, 0, delta);
 }
 
@@ -237,5 +240,6 @@ void cor_request_metrics_refused(struct cor_request_metrics *rm, size_t shard,
 {
     struct cor_request_labels labels = request_labels_of(info, method);
 
+    assert(code >= 400);
     count_labels(rm->terminations, shard, &labels, code, 1);
 }

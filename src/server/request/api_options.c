@@ -6,6 +6,7 @@
  * Thread: any (values). */
 #include "server/request/api_options.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/duration.h"
@@ -139,6 +140,7 @@ int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
     unsigned seen = 0;
     int r;
 
+    assert(verb <= COR_VERB_NONE);
     *ret_options = (struct cor_api_options){0};
     cor_buf_init(&ret_options->text, COR_API_OPTIONS_BYTES_MAX);
     /* Decoding never lengthens a value: with room for the whole query no value moves. */

@@ -95,6 +95,7 @@ static const struct cor_sink_ops buffer_ops = {
 void cor_buffer_sink_init(struct cor_buffer_sink *sink, size_t body_max,
                           void (*on_done)(struct cor_buffer_sink *sink))
 {
+    assert(body_max > 0);
     *sink = (struct cor_buffer_sink){.sink.ops = &buffer_ops, .room = SIZE_MAX, .on_done = on_done};
     cor_buf_init(&sink->headers, HEADERS_BYTES_MAX);
     cor_buf_init(&sink->body, body_max);
@@ -108,6 +109,7 @@ void cor_buffer_sink_deinit(struct cor_buffer_sink *sink)
 
 void cor_buffer_sink_drain(struct cor_buffer_sink *sink, size_t n)
 {
+    assert(sink->room != SIZE_MAX);
     sink->room += n;
     if (sink->cbs)
         sink->cbs->on_writable(sink->cb_arg);

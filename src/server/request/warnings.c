@@ -1,5 +1,7 @@
 #include "server/request/warnings.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 
 #define PREFIX "299 - \""
@@ -20,6 +22,7 @@ struct cor_str cor_warnings_at(const struct cor_warnings *warnings, size_t i)
 {
     size_t from = i > 0 ? warnings->ends[i - 1] : 0;
 
+    assert(i < warnings->n);
     return cor_str(warnings->text.p + from, warnings->ends[i] - from);
 }
 

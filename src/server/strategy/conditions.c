@@ -1,5 +1,7 @@
 #include "server/strategy/conditions.h"
 
+#include <assert.h>
+
 #include "meta/time_text.h"
 #include "schema/conversion.h"
 #include "json/edits.h"
@@ -50,6 +52,7 @@ int cor_condition_set(struct cor_str conditions, const struct cor_condition *con
     struct cor_json_writer w;
     bool is_set = false;
 
+    assert(condition->type && condition->status);
     cor_json_writer_init(&w, out);
     cor_json_begin_array(&w);
     while (cor_json_iter_elem(&it)) {

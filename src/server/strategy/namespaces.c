@@ -10,6 +10,8 @@
  * Thread: the call's loop. */
 #include "server/strategy/namespaces.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
@@ -114,6 +116,7 @@ void cor_namespace_check(struct cor_call *call, struct cor_str name,
     struct cor_backing *backing;
     int r;
 
+    assert(then && !call->is_over && cor_loop_is_current(call->loop->loop));
     if (!check) {
         then(call, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
         return;

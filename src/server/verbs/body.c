@@ -130,6 +130,7 @@ int cor_write_options_validate(struct cor_call *call, const char *kind)
     struct cor_gk gk = {COR_STR("meta.k8s.io"), cor_strz(kind)};
     bool known = false;
 
+    assert(call->req && kind);
     if (o->force != COR_UNSET && call->req->info.verb == COR_VERB_PATCH)
         cor_field_errors_add(&errs, COR_FIELD_FORBIDDEN, &force, cor_field_none(),
                              "may not be specified for non-apply patch");
@@ -317,6 +318,7 @@ int cor_body_from_json(struct cor_call *call, struct cor_str json, struct cor_bo
     struct cor_str rv;
     int r = cor_data_size_check(call, json);
 
+    assert(call->type && call->stored);
     if (r < 0)
         return r;
     r = cor_object_parse(json, NULL, NULL, &rv, &body.object, &call->status);
@@ -467,6 +469,7 @@ int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str
 {
     struct cor_str type = cor_media_type(call->req->content_type);
 
+    assert(call->req);
     if (cor_media_type_is(type, "application/yaml"))
         return body_read_yaml(call, scratch, ret_json);
     if (cor_media_type_is(type, "application/vnd.kubernetes.protobuf"))
@@ -485,6 +488,7 @@ int cor_body_read(struct cor_call *call, struct cor_body *ret_body)
     struct cor_str json, rv;
     int r;
 
+    assert(call->req && call->type && call->stored);
     cor_json_dups_init(&dups);
     r = cor_body_json(call, &scratch, &json);
     if (r == 0)
@@ -508,6 +512,7 @@ void cor_write_begin(struct cor_call *call, const char *kind, cor_heavy_work rea
 {
     int r = cor_write_options_validate(call, kind);
 
+    assert(read && next && cor_loop_is_current(call->loop->loop));
     if (r == 0)
         r = cor_call_set_key(call);
     if (r < 0)

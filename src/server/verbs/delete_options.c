@@ -279,6 +279,7 @@ int cor_delete_options_from(struct cor_call *call, struct cor_str json,
     struct cor_delete_options options = {0};
     int r;
 
+    assert(json.p);
     if (cor_json_type(json) == COR_JSON_OBJECT || cor_json_type(json) == COR_JSON_NULL)
         r = delete_options_from_json(&at, json, &options, &errs);
     else

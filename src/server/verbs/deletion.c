@@ -290,6 +290,7 @@ int cor_deletion_check_preconditions(struct cor_call *call,
     int r = check_precondition(call, "UID", options->uid, cor_object_uid(object),
                                "deleted and then recreated");
 
+    assert(options && object);
     return r < 0 ? r
                  : check_precondition(call, "ResourceVersion", options->resource_version,
                                       cor_object_resource_version(object), "modified");

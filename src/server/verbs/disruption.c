@@ -50,6 +50,7 @@ int cor_disruption_selects(const struct cor_object *budget, const struct cor_obj
     struct cor_str json = cor_convert_member(spec, "selector");
     int r = cor_label_selector_read(json.p ? json : COR_STR("null"), &path, &errs, &selector);
 
+    assert(budget && pod);
     *ret_selects = r == 0 && cor_label_selector_matches(selector, labels.p ? labels : COR_STR(""));
     return r == -COR_EINVALID ? 0 : r;
 }

@@ -293,6 +293,7 @@ static void update_start(struct cor_update_call *update)
 
 void cor_update_call_start(struct cor_update_call *update)
 {
+    assert(update->call.key.n > 0 && !update->change);
     update_start(update);
 }
 
