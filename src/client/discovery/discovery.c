@@ -1,3 +1,21 @@
+/* clang-format off */
+/* Asks the server what it serves, once for all who wait, and keeps the answer.
+ *
+ *   EMPTY ──► CORE (/api) ──► GROUPS (/apis) ──► VERSIONS (one document each) ──► VALID
+ *               ▲                 └── both in the aggregated form ──────────────────►│
+ *               └── a second attempt, when versions failed ──────────────────────────┘
+ *   VALID ──► VERSIONS: versions whose failure may pass are asked for again by the next question
+ *
+ * What fails:
+ * - /api or /apis: all who wait get the error, and the next question begins at EMPTY. A missing
+ *   /api is no failure: aggregated servers have none;
+ * - a version: the catalog keeps its error, is asked for a second time as a whole, and is then
+ *   given to those who wait, for the rest of what it has;
+ * - no memory for a request or a document: as a failure of that document.
+ * Callbacks may ask again or invalidate, so each round answers only those who waited when it
+ * began; a timer that is always set, and so can be moved without memory, begins the next round.
+ * Thread: the REST client's loop. */
+/* clang-format on */
 #include "client/discovery/discovery.h"
 
 #include "base/dlist.h"
@@ -13,11 +31,6 @@
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"                        \
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," ACCEPT_LEGACY
 
-/* clang-format off */
-/*   EMPTY ──► CORE ──► GROUPS ──► VERSIONS ──► VALID
- *               ▲        └───────────┬──────────►│
- *               └──── a second attempt ──────────┘   VALID ──► VERSIONS: those that failed */
-/* clang-format on */
 enum state { EMPTY, CORE, GROUPS, VERSIONS, VALID };
 
 struct cor_discovery_waiter {
@@ -53,10 +66,10 @@ struct cor_discovery {
     bool is_closing;
 };
 
-static void go_on(struct cor_discovery *d);
-static void doubt_resources(struct cor_discovery *d);
+static void discovery_go_on(struct cor_discovery *d);
+static void discovery_doubt_resources(struct cor_discovery *d);
 
-static void forget(struct cor_discovery *d)
+static void discovery_forget(struct cor_discovery *d)
 {
     for (size_t i = 0; i < COR_DISCOVERY_PARALLEL; i++)
         if (d->fetches[i].req)
@@ -71,7 +84,7 @@ static struct cor_discovery_waiter *waiter_of(struct cor_dlist *link)
     return COR_CONTAINER_OF(link, struct cor_discovery_waiter, link);
 }
 
-static struct cor_discovery_waiter *next_waiter(struct cor_discovery *d)
+static struct cor_discovery_waiter *waiter_next(struct cor_discovery *d)
 {
     struct cor_dlist *link = cor_dlist_pop(&d->waiters);
 
@@ -79,8 +92,8 @@ static struct cor_discovery_waiter *next_waiter(struct cor_discovery *d)
     return link ? waiter_of(link) : NULL;
 }
 
-static void answer(struct cor_discovery_waiter *take_waiter, const struct cor_catalog *catalog,
-                   const struct cor_status *error)
+static void waiter_answer(struct cor_discovery_waiter *take_waiter,
+                          const struct cor_catalog *catalog, const struct cor_status *error)
 {
     struct cor_discovery_waiter waiter = *take_waiter;
 
@@ -88,23 +101,23 @@ static void answer(struct cor_discovery_waiter *take_waiter, const struct cor_ca
     waiter.on_done(waiter.arg, catalog, waiter.was_cached, error);
 }
 
-/* Everybody who waits hears of the failure; who asks meanwhile begins anew. */
-static void fail(struct cor_discovery *d)
+/* All who wait get the failure; a question that comes meanwhile starts a new round. */
+static void discovery_fail(struct cor_discovery *d)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
 
     cor_status_move(&why, &d->why);
-    forget(d);
+    discovery_forget(d);
     for (size_t n = d->nwaiters; n > 0 && d->nwaiters > 0; n--)
-        answer(next_waiter(d), NULL, &why);
+        waiter_answer(waiter_next(d), NULL, &why);
     if (d->nwaiters > 0)
         cor_timer_set(&d->soon, 0);
 }
 
-static void succeed(struct cor_discovery *d)
+static void discovery_succeed(struct cor_discovery *d)
 {
     for (size_t n = d->nwaiters; n > 0 && d->nwaiters > 0 && d->state == VALID; n--)
-        answer(next_waiter(d), &d->catalog, NULL);
+        waiter_answer(waiter_next(d), &d->catalog, NULL);
     if (d->nwaiters > 0)
         cor_timer_set(&d->soon, 0);
 }
@@ -115,7 +128,7 @@ static bool is_transient(const struct cor_status *error)
            error->err == -COR_ENOMEM || (error->code >= 500 && error->reason[0] != '\0');
 }
 
-/* Every parameter of a media type that has the value, whatever their order. */
+/* Does a media type have this parameter with this value? Parameters may be in any order. */
 static bool has_param(struct cor_str type, const char *name, const char *value)
 {
     struct cor_str rest = type;
@@ -165,7 +178,7 @@ static void set_unreadable(struct cor_status *st, const char *what, int r)
                        cor_err_text(r));
 }
 
-/* /api may be missing, as aggregated servers have it; that is no reason to doubt the form. */
+/* Aggregated servers have no /api; then /apis alone decides which form the server answers in. */
 static void on_document(void *arg, const struct cor_rest_result *result)
 {
     struct fetch *f = arg;
@@ -186,7 +199,7 @@ static void on_document(void *arg, const struct cor_rest_result *result)
             cor_status_copy(&d->why, result->error);
         else
             set_unreadable(&d->why, is_core ? "/api" : "/apis", r);
-        fail(d);
+        discovery_fail(d);
         return;
     }
     if (is_core)
@@ -196,8 +209,8 @@ static void on_document(void *arg, const struct cor_rest_result *result)
     d->state = is_core ? GROUPS : VERSIONS;
     d->group = d->version = 0;
     if (d->state == VERSIONS && !d->is_all_aggregated)
-        doubt_resources(d);
-    go_on(d);
+        discovery_doubt_resources(d);
+    discovery_go_on(d);
 }
 
 static bool is_core_v1(const struct cor_gv *gv)
@@ -205,7 +218,8 @@ static bool is_core_v1(const struct cor_gv *gv)
     return gv->group.n == 0 && cor_str_eqz(gv->version, "v1");
 }
 
-/* A version without resources is a failure, but not of core v1 that is not there. */
+/* A version without resources is a failure, except for core v1 on a server that does not have it.
+ */
 static void keep_resources(struct cor_discovery *d, struct fetch *f,
                            const struct cor_rest_result *result)
 {
@@ -239,14 +253,14 @@ static void on_version(void *arg, const struct cor_rest_result *result)
     f->req = NULL;
     d->nfetches--;
     keep_resources(d, f, result);
-    go_on(d);
+    discovery_go_on(d);
 }
 
 static const struct cor_rest_cbs document_cbs = {on_head, NULL, on_document};
 static const struct cor_rest_cbs version_cbs = {NULL, NULL, on_version};
 
-static int ask(struct cor_discovery *d, struct fetch *f, struct cor_str path, const char *accept,
-               const struct cor_rest_cbs *cbs)
+static int discovery_ask(struct cor_discovery *d, struct fetch *f, struct cor_str path,
+                         const char *accept, const struct cor_rest_cbs *cbs)
 {
     struct cor_rest_request_opts opts = {
         .is_discovery = true,
@@ -265,7 +279,7 @@ static int ask(struct cor_discovery *d, struct fetch *f, struct cor_str path, co
     return r;
 }
 
-static int ask_version(struct cor_discovery *d, struct fetch *f)
+static int discovery_ask_version(struct cor_discovery *d, struct fetch *f)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
     int r;
@@ -274,10 +288,10 @@ static int ask_version(struct cor_discovery *d, struct fetch *f)
     r = cor_buf_addz(&path, is_core_v1(&f->gv) ? "/api/" : "/apis/");
     if (r == 0)
         r = cor_gv_print(&f->gv, &path);
-    return r < 0 ? r : ask(d, f, cor_buf_str(&path), ACCEPT_LEGACY, &version_cbs);
+    return r < 0 ? r : discovery_ask(d, f, cor_buf_str(&path), ACCEPT_LEGACY, &version_cbs);
 }
 
-static struct fetch *free_fetch(struct cor_discovery *d)
+static struct fetch *discovery_unused_fetch(struct cor_discovery *d)
 {
     for (size_t i = 0; i < COR_DISCOVERY_PARALLEL; i++)
         if (!d->fetches[i].req)
@@ -285,8 +299,8 @@ static struct fetch *free_fetch(struct cor_discovery *d)
     return NULL;
 }
 
-/* The next version that is to be asked for, or again. */
-static bool next_version(struct cor_discovery *d, struct fetch *f)
+/* Finds the next version that is to be asked for, a first or a second time. */
+static bool discovery_next_version(struct cor_discovery *d, struct fetch *f)
 {
     for (; d->group < d->catalog.ngroups; d->group++, d->version = 0) {
         struct cor_catalog_group *group = &d->catalog.groups[d->group];
@@ -304,21 +318,21 @@ static bool next_version(struct cor_discovery *d, struct fetch *f)
     return false;
 }
 
-static void ask_versions(struct cor_discovery *d)
+static void discovery_ask_versions(struct cor_discovery *d)
 {
     struct fetch *f;
     int r;
 
-    while ((f = free_fetch(d)) && next_version(d, f)) {
-        r = ask_version(d, f);
+    while ((f = discovery_unused_fetch(d)) && discovery_next_version(d, f)) {
+        r = discovery_ask_version(d, f);
         if (r < 0)
             cor_status_untyped(&f->version->error, r, "the request could not be sent: %s",
                                cor_err_text(r));
     }
 }
 
-/* Resources of the aggregated form count only when both documents have it. */
-static void doubt_resources(struct cor_discovery *d)
+/* Resources of the aggregated form count only when both documents have that form. */
+static void discovery_doubt_resources(struct cor_discovery *d)
 {
     for (size_t i = 0; i < d->catalog.ngroups; i++)
         for (size_t k = 0; k < d->catalog.groups[i].nversions; k++)
@@ -337,27 +351,27 @@ static bool has_transient_failure(const struct cor_discovery *d)
     return false;
 }
 
-static void begin(struct cor_discovery *d)
+static void discovery_begin(struct cor_discovery *d)
 {
-    forget(d);
+    discovery_forget(d);
     d->state = CORE;
     d->attempt++;
-    go_on(d);
+    discovery_go_on(d);
 }
 
-static void ask_document(struct cor_discovery *d)
+static void discovery_ask_document(struct cor_discovery *d)
 {
     const char *accept = d->opts.is_legacy ? ACCEPT_LEGACY : ACCEPT_ALL;
-    int r = ask(d, &d->fetches[0], d->state == CORE ? COR_STR("/api") : COR_STR("/apis"), accept,
-                &document_cbs);
+    int r = discovery_ask(d, &d->fetches[0], d->state == CORE ? COR_STR("/api") : COR_STR("/apis"),
+                          accept, &document_cbs);
 
     if (r < 0) {
         cor_status_untyped(&d->why, r, "the request could not be sent: %s", cor_err_text(r));
-        fail(d);
+        discovery_fail(d);
     }
 }
 
-static void finish(struct cor_discovery *d)
+static void discovery_finish(struct cor_discovery *d)
 {
     struct cor_status why = {0};
     bool has_failed = cor_catalog_failures(&d->catalog, &why);
@@ -365,29 +379,29 @@ static void finish(struct cor_discovery *d)
 
     cor_status_deinit(&why);
     if (has_failed && d->attempt > 0 && d->attempt < COR_DISCOVERY_ATTEMPTS) {
-        begin(d);
+        discovery_begin(d);
         return;
     }
     if (r < 0) {
         cor_status_untyped(&d->why, r, "no memory for what the server serves");
-        fail(d);
+        discovery_fail(d);
         return;
     }
     d->attempt = 0;
     d->state = VALID;
-    succeed(d);
+    discovery_succeed(d);
 }
 
-static void go_on(struct cor_discovery *d)
+static void discovery_go_on(struct cor_discovery *d)
 {
     if (d->state != VERSIONS) {
-        ask_document(d);
+        discovery_ask_document(d);
         return;
     }
     if (!d->is_all_aggregated)
-        ask_versions(d);
+        discovery_ask_versions(d);
     if (d->nfetches == 0)
-        finish(d);
+        discovery_finish(d);
 }
 
 static void on_soon(struct cor_timer *timer)
@@ -399,13 +413,13 @@ static void on_soon(struct cor_timer *timer)
         return;
     if (d->state == EMPTY) {
         d->attempt = 0;
-        begin(d);
+        discovery_begin(d);
     } else if (d->state == VALID && has_transient_failure(d)) {
         d->state = VERSIONS;
         d->group = d->version = 0;
-        go_on(d);
+        discovery_go_on(d);
     } else if (d->state == VALID) {
-        succeed(d);
+        discovery_succeed(d);
     }
 }
 
@@ -436,10 +450,10 @@ struct cor_discovery *cor_discovery_free(struct cor_discovery *d)
         return NULL;
     d->is_closing = true;
     cor_timer_cancel(&d->soon);
-    forget(d);
+    discovery_forget(d);
     cor_status_untyped(&d->why, -COR_ECANCELED, "the client was stopped");
-    while ((waiter = next_waiter(d)))
-        answer(waiter, NULL, &d->why);
+    while ((waiter = waiter_next(d)))
+        waiter_answer(waiter, NULL, &d->why);
     cor_status_deinit(&d->why);
     return cor_free(d);
 }
@@ -477,7 +491,7 @@ void cor_discovery_cancel(struct cor_discovery_waiter *waiter)
 
 void cor_discovery_invalidate(struct cor_discovery *d)
 {
-    forget(d);
+    discovery_forget(d);
     if (d->nwaiters > 0)
         cor_timer_set(&d->soon, 0);
 }

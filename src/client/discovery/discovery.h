@@ -29,8 +29,8 @@ struct cor_discovery_opts {
 /* 0 or -COR_ENOMEM. */
 int cor_discovery_new(const struct cor_discovery_opts *opts, struct cor_discovery **ret_discovery);
 
-/* Ends what is under way: who waits is told of -COR_ECANCELED before this returns, and nothing
- * comes after it. Not from inside a callback. Returns NULL. */
+/* Ends the requests under way. All who wait get -COR_ECANCELED before this returns; no callback
+ * comes after it. Not inside a callback. Returns NULL. */
 struct cor_discovery *cor_discovery_free(struct cor_discovery *d);
 COR_DEFINE_CLEANUP(struct cor_discovery, cor_discovery_free)
 
@@ -47,7 +47,7 @@ int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *a
                       struct cor_discovery_waiter **ret_waiter);
 void cor_discovery_cancel(struct cor_discovery_waiter *waiter);
 
-/* What is known is forgotten; the next get asks. */
+/* Forgets the catalog; the next get asks the server. */
 void cor_discovery_invalidate(struct cor_discovery *d);
 
 /* Is there a catalog? */

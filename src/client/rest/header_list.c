@@ -1,3 +1,6 @@
+/* A growing array of headers, each with name and value in one allocation, which is wiped before it
+ * is freed. Names of extras are escaped as client-go escapes them, since a key may have any
+ * character. Thread: one at a time. */
 #include "client/rest/header_list.h"
 
 #include <ctype.h>
@@ -22,7 +25,7 @@ void cor_header_list_deinit(struct cor_header_list *l)
     *l = (struct cor_header_list){0};
 }
 
-static int grow(struct cor_header_list *l)
+static int header_list_grow(struct cor_header_list *l)
 {
     size_t cap = l->cap ? 2 * l->cap : 4;
     struct cor_http_header *at = cor_realloc(l->at, cap * sizeof(*at));
@@ -40,7 +43,7 @@ int cor_header_list_add(struct cor_header_list *l, struct cor_str name, struct c
 
     if (l->n == COR_HEADER_LIST_MAX)
         return -COR_ETOOBIG;
-    if (l->n == l->cap && grow(l) < 0)
+    if (l->n == l->cap && header_list_grow(l) < 0)
         return -COR_ENOMEM;
     text = cor_alloc(name.n + value.n + 1);
     if (!text)
@@ -53,13 +56,13 @@ int cor_header_list_add(struct cor_header_list *l, struct cor_str name, struct c
     return 0;
 }
 
-/* What may stand in a field's name; '%' begins an escape. */
+/* May the character be in a header's name? '%' may, but it begins an escape here. */
 static bool is_plain(unsigned char c)
 {
     return isalnum(c) || (c && strchr("!#$&'*+-.^_`|~", c));
 }
 
-static int add_extra(struct cor_header_list *l, const struct cor_string_pair *extra)
+static int header_list_add_extra(struct cor_header_list *l, const struct cor_string_pair *extra)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf name;
     int r;
@@ -85,6 +88,6 @@ int cor_header_list_impersonate(struct cor_header_list *l, const struct cor_clie
         r = cor_header_list_add(l, COR_STR("Impersonate-Group"),
                                 cor_strz(c->impersonate_groups.items[i]));
     for (size_t i = 0; r == 0 && i < c->impersonate_extra.n; i++)
-        r = add_extra(l, &c->impersonate_extra.items[i]);
+        r = header_list_add_extra(l, &c->impersonate_extra.items[i]);
     return r;
 }

@@ -1,5 +1,5 @@
-/* Header fields that are kept: copies, in the order they were added. They may be secret: wiped
- * before their memory goes.
+/* Copies of header fields, in the order in which they were added. They may be secret, so they are
+ * wiped before they are freed.
  * Thread: one at a time.  Owner: whoever embeds it. */
 #ifndef COR_CLIENT_HEADER_LIST_H
 #define COR_CLIENT_HEADER_LIST_H
@@ -20,8 +20,8 @@ void cor_header_list_deinit(struct cor_header_list *l);
 /* 0, -COR_ETOOBIG (the list is full), -COR_ENOMEM; unchanged on failure. */
 int cor_header_list_add(struct cor_header_list *l, struct cor_str name, struct cor_str value);
 
-/* Impersonate-User, -Uid, -Group and -Extra-… of the configuration; nothing without a user. Same
- * errors. */
+/* Adds Impersonate-User, -Uid, -Group and -Extra-… of the configuration; nothing without a user.
+ * Same errors. */
 int cor_header_list_impersonate(struct cor_header_list *l, const struct cor_client_config *config);
 
 #endif

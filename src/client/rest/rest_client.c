@@ -1,3 +1,15 @@
+/* clang-format off */
+/* The REST client itself: what is made of a configuration, and how it closes.
+ *
+ *   open: check_config() ──► copy ──► settle_cert() ──► URL ──► throttles ──► headers
+ *         ──► credentials ──► TLS ──► HTTP client; nothing is connected yet
+ *   close: every request ends with -COR_ECANCELED in a later turn; the HTTP client and the plugin
+ *         of the credentials close; when all is done, the memory is freed and on_closed called
+ *
+ * A failure to open releases what was made, and names the field that is wrong. When a plugin brings
+ * a new certificate, the HTTP client gets it before the next request (cor_rest_client_renew).
+ * Thread: the loop. */
+/* clang-format on */
 #include "client/rest/rest_client.h"
 
 #include <assert.h>
@@ -51,7 +63,7 @@ const char *cor_rest_user_agent(void)
     return "coracle/" COR_VERSION " (linux/" ARCH ")";
 }
 
-static void free_client(struct cor_rest_client *rc)
+static void rest_client_free(struct cor_rest_client *rc)
 {
     cor_server_url_deinit(&rc->url);
     cor_header_list_deinit(&rc->headers);
@@ -71,7 +83,7 @@ void cor_rest_client_look_closed(struct cor_rest_client *rc)
 
     if (!rc->is_closing || rc->nclosing > 0 || !cor_dlist_empty(&rc->requests))
         return;
-    free_client(rc);
+    rest_client_free(rc);
     if (on_closed)
         on_closed(arg);
 }
@@ -106,7 +118,8 @@ static int64_t env_seconds(const char *name)
     return seconds < COR_REST_WAIT_MAX_S ? seconds : COR_REST_WAIT_MAX_S;
 }
 
-/* client-go's, that only these two turn on; without a maximum it does not grow. */
+/* client-go's back-off between requests to one server, which only these two variables turn on;
+ * without a maximum it does not grow. */
 static struct cor_backoff_opts read_backoff(void)
 {
     int64_t base_s = env_seconds("KUBE_CLIENT_BACKOFF_BASE");
@@ -121,7 +134,8 @@ static struct cor_backoff_opts read_backoff(void)
                                      .steps = COR_BACKOFF_STEPS_MAX};
 }
 
-static int set_headers(struct cor_rest_client *rc, const struct cor_rest_client_opts *opts)
+static int rest_client_set_headers(struct cor_rest_client *rc,
+                                   const struct cor_rest_client_opts *opts)
 {
     const char *agent = opts->user_agent ? opts->user_agent : cor_rest_user_agent();
     int r = cor_header_list_add(&rc->headers, COR_STR("User-Agent"), cor_strz(agent));
@@ -141,7 +155,7 @@ static int check_config(const struct cor_client_config *c, struct cor_status *re
     return 0;
 }
 
-/* Of a certificate and a key that are not both files, the one that is becomes data. */
+/* When only one of certificate and key is a file, that file is read now and becomes data. */
 static int settle_cert(struct cor_client_config *c, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
@@ -176,7 +190,7 @@ static struct cor_tls_opts tls_opts(const struct cor_rest_client *rc)
                                  .nalpn = COR_ARRAY_LEN(alpn) - first};
 }
 
-static int bad_tls(int r, const struct cor_client_config *c, struct cor_status *reterr)
+static int tls_mistake(int r, const struct cor_client_config *c, struct cor_status *reterr)
 {
     if (r == -COR_ENOMEM)
         return r;
@@ -188,7 +202,8 @@ static int bad_tls(int r, const struct cor_client_config *c, struct cor_status *
                           c->client_key_file, cor_err_text(r));
 }
 
-static int make_tls(struct cor_rest_client *rc, struct cor_tls **ret, struct cor_status *reterr)
+static int rest_client_make_tls(struct cor_rest_client *rc, struct cor_tls **ret,
+                                struct cor_status *reterr)
 {
     const struct cor_client_config *c = &rc->config;
     struct cor_tls_opts opts = tls_opts(rc);
@@ -196,10 +211,10 @@ static int make_tls(struct cor_rest_client *rc, struct cor_tls **ret, struct cor
                 ? cor_tls_files_new(&opts, c->client_cert_file, c->client_key_file, &rc->tls_files)
                 : cor_tls_new(&opts, ret);
 
-    return r < 0 ? bad_tls(r, c, reterr) : 0;
+    return r < 0 ? tls_mistake(r, c, reterr) : 0;
 }
 
-/* As client-go reads them: what is no number is the default; a silence of 0 has no pings. */
+/* As client-go reads it: what is not a number means the default; 0 means no pings. */
 static uint64_t read_silence_ms(void)
 {
     int64_t seconds = env_seconds("HTTP2_READ_IDLE_TIMEOUT_SECONDS");
@@ -214,8 +229,8 @@ static uint64_t read_ping_ms(void)
     return seconds < 0 ? 0 : (uint64_t)seconds * 1000;
 }
 
-static int open_http(struct cor_rest_client *rc, struct cor_net *net,
-                     const struct cor_rest_client_opts *o, struct cor_status *reterr)
+static int rest_client_open_http(struct cor_rest_client *rc, struct cor_net *net,
+                                 const struct cor_rest_client_opts *o, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_tls_unrefp) struct cor_tls *tls = NULL;
     struct cor_http_client_opts opts = {.host = rc->url.host,
@@ -227,7 +242,7 @@ static int open_http(struct cor_rest_client *rc, struct cor_net *net,
                                         .ping_ms = read_ping_ms(),
                                         .resolve = o->resolve,
                                         .resolve_arg = o->resolve_arg};
-    int r = rc->url.is_tls ? make_tls(rc, &tls, reterr) : 0;
+    int r = rc->url.is_tls ? rest_client_make_tls(rc, &tls, reterr) : 0;
 
     if (r < 0)
         return r;
@@ -251,14 +266,14 @@ int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr)
     opts.key_pem = cor_buf_str(&rc->credentials.key_pem);
     r = cor_tls_new(&opts, &tls);
     if (r < 0)
-        return bad_tls(r, &rc->config, reterr);
+        return tls_mistake(r, &rc->config, reterr);
     rc->cert_version = rc->credentials.cert_version;
     cor_http_client_set_tls(rc->http, tls);
     return 0;
 }
 
-static int fill(struct cor_rest_client *rc, struct cor_net *net,
-                const struct cor_rest_client_opts *opts, struct cor_status *reterr)
+static int rest_client_fill(struct cor_rest_client *rc, struct cor_net *net,
+                            const struct cor_rest_client_opts *opts, struct cor_status *reterr)
 {
     int r = check_config(opts->config, reterr);
 
@@ -274,7 +289,7 @@ static int fill(struct cor_rest_client *rc, struct cor_net *net,
         r = cor_rest_throttle_init(&rc->discovery_throttle, rc->loop, opts->qps,
                                    opts->burst ? opts->burst : COR_REST_DISCOVERY_BURST);
     if (r == 0)
-        r = set_headers(rc, opts);
+        r = rest_client_set_headers(rc, opts);
     if (r == -COR_ETOOBIG)
         cor_status_set(reterr, r, "impersonation: too many groups and extras");
     if (r < 0)
@@ -286,7 +301,7 @@ static int fill(struct cor_rest_client *rc, struct cor_net *net,
         return cor_status_set(reterr, -COR_EINVAL, "token_file: no token in %s: %s",
                               rc->config.token_file,
                               r == -COR_EINVALID ? "it is empty" : cor_err_text(r));
-    return r < 0 ? r : open_http(rc, net, opts, reterr);
+    return r < 0 ? r : rest_client_open_http(rc, net, opts, reterr);
 }
 
 int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts *opts,
@@ -304,11 +319,11 @@ int cor_rest_client_open(struct cor_net *net, const struct cor_rest_client_opts 
     rc->is_h1_only = cor_config_has(getenv("DISABLE_HTTP2"));
     cor_dlist_init(&rc->requests);
     cor_warner_init(&rc->warner, opts->on_warning, opts->warning_arg, opts->warns_once);
-    r = fill(rc, net, opts, reterr);
+    r = rest_client_fill(rc, net, opts, reterr);
     if (r == -COR_ENOMEM)
         cor_status_set(reterr, r, "no memory for a client");
     if (r < 0) {
-        free_client(rc);
+        rest_client_free(rc);
         return r;
     }
     *ret_client = rc;

@@ -1,4 +1,14 @@
-/* A request's life around its attempts (rest_attempt.c): options copied in, result handed out. */
+/* clang-format off */
+/* A request's life around its attempts (rest_attempt.c): the options are copied in, the result is
+ * handed out, the memory is freed.
+ *
+ *   cor_rest_request_open(): copied, linked, cor_rest_request_start()
+ *   ──► attempts ──► cor_rest_request_deliver(): on_done, freed
+ *   ──► cor_rest_request_cancel(): freed without on_done
+ *
+ * What cannot be copied (no memory, too large) is returned by open, and nothing is called then.
+ * Thread: the loop. */
+/* clang-format on */
 #include <assert.h>
 #include <string.h>
 
@@ -7,7 +17,7 @@
 #include "client/rest/rest_int.h"
 #include "loop/loop.h"
 
-/* The largest time of Kubernetes, which counts nanoseconds; a server refuses a longer one. */
+/* The longest time that Kubernetes can express, in nanoseconds; a server refuses a longer one. */
 #define TIMEOUT_MAX_MS ((uint64_t)INT64_MAX / 1000000)
 
 struct cor_rest_request *cor_rest_request_of(struct cor_dlist *link)
@@ -15,7 +25,7 @@ struct cor_rest_request *cor_rest_request_of(struct cor_dlist *link)
     return COR_CONTAINER_OF(link, struct cor_rest_request, link);
 }
 
-static void free_request(struct cor_rest_request *req)
+static void rest_request_free(struct cor_rest_request *req)
 {
     cor_timer_cancel(&req->timer);
     cor_dlist_remove(&req->link);
@@ -38,7 +48,7 @@ void cor_rest_request_deliver(struct cor_rest_request *req)
     if (!req->has_error && req->opts.kind == COR_REST_WHOLE)
         result.body = cor_buf_str(&req->body);
     req->opts.cbs->on_done(req->opts.arg, &result);
-    free_request(req);
+    rest_request_free(req);
     cor_rest_client_look_closed(rc);
 }
 
@@ -57,7 +67,8 @@ static int write_target(struct cor_rest_request *req, struct cor_str target, uin
                         is_whole ? "s" : "ms");
 }
 
-static int copy_headers(struct cor_rest_request *req, const struct cor_rest_request_opts *from)
+static int rest_request_copy_headers(struct cor_rest_request *req,
+                                     const struct cor_rest_request_opts *from)
 {
     struct cor_str json = COR_STR("application/json");
     int r =
@@ -71,8 +82,9 @@ static int copy_headers(struct cor_rest_request *req, const struct cor_rest_requ
     return r == 0 && req->headers.n + req->rc->headers.n >= COR_REST_HEADERS_MAX ? -COR_ETOOBIG : r;
 }
 
-/* Method and body; the other strings have their places. */
-static int copy_text(struct cor_rest_request *req, const struct cor_rest_request_opts *from)
+/* Copies method and body; the other strings are copied into target and headers. */
+static int rest_request_copy_text(struct cor_rest_request *req,
+                                  const struct cor_rest_request_opts *from)
 {
     struct cor_str method = from->method.n > 0 ? from->method : COR_STR("GET");
     char *text = cor_alloc(method.n + from->body.n + 1);
@@ -89,11 +101,11 @@ static int copy_text(struct cor_rest_request *req, const struct cor_rest_request
     return 0;
 }
 
-static int fill(struct cor_rest_request *req, const struct cor_rest_request_opts *opts)
+static int rest_request_fill(struct cor_rest_request *req, const struct cor_rest_request_opts *opts)
 {
     struct cor_rest_client *rc = req->rc;
     uint64_t end_ms = cor_rest_client_end_ms(rc, opts->deadline_ms);
-    int r = copy_text(req, opts);
+    int r = rest_request_copy_text(req, opts);
 
     req->timeout_ms = opts->timeout_ms ? opts->timeout_ms : rc->timeout_ms;
     if (req->timeout_ms > TIMEOUT_MAX_MS)
@@ -102,7 +114,7 @@ static int fill(struct cor_rest_request *req, const struct cor_rest_request_opts
     if (r == 0)
         r = write_target(req, opts->target, req->timeout_ms);
     if (r == 0)
-        r = copy_headers(req, opts);
+        r = rest_request_copy_headers(req, opts);
     return r < 0 ? r : cor_timer_set(&req->timer, COR_REST_NEVER);
 }
 
@@ -128,9 +140,9 @@ int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_requ
     cor_timer_init(&req->timer, rc->loop, cor_rest_request_on_timer);
     cor_backoff_init(&req->backoff, &rc->backoff, cor_loop_now_ms(rc->loop));
     cor_buf_init(&req->target, COR_REST_TARGET_MAX);
-    r = fill(req, opts);
+    r = rest_request_fill(req, opts);
     if (r < 0) {
-        free_request(req);
+        rest_request_free(req);
         return r;
     }
     cor_rest_request_start(req);
@@ -140,6 +152,7 @@ int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_requ
 
 void cor_rest_request_cancel(struct cor_rest_request *req)
 {
+    assert(cor_loop_is_current(req->rc->loop));
     cor_rest_request_stop(req);
-    free_request(req);
+    rest_request_free(req);
 }

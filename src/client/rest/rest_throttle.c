@@ -1,3 +1,6 @@
+/* A token bucket with a line. A request that finds a token continues at once; else it waits in
+ * line, and one timer, set for the time of the next token, lets the first in line continue. The
+ * timer is always set, so that moving it cannot fail. Thread: the loop. */
 #include "client/rest/rest_throttle.h"
 
 #include "loop/loop.h"
@@ -5,8 +8,8 @@
 #define QPS_DEFAULT   5
 #define BURST_DEFAULT 10
 
-/* When the first in line gets its token; never while the line is empty. */
-static void set_timer(struct cor_rest_throttle *t)
+/* Sets the timer to when the first in line gets its token; to never while the line is empty. */
+static void throttle_set_timer(struct cor_rest_throttle *t)
 {
     struct cor_token_bucket later = t->bucket;
     uint64_t wait_ms = UINT64_MAX;
@@ -25,7 +28,7 @@ static void on_timer(struct cor_timer *timer)
         turn = COR_CONTAINER_OF(cor_dlist_pop(&t->waiting), struct cor_rest_turn, link);
         t->nwaiting--;
     }
-    set_timer(t);
+    throttle_set_timer(t);
     if (turn)
         turn->on_turn(turn);
 }
@@ -56,7 +59,7 @@ bool cor_rest_throttle_enter(struct cor_rest_throttle *t, struct cor_rest_turn *
     cor_dlist_push(&t->waiting, &turn->link);
     t->nwaiting++;
     if (t->nwaiting == 1)
-        set_timer(t);
+        throttle_set_timer(t);
     return false;
 }
 

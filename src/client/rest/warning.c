@@ -1,3 +1,6 @@
+/* Reads Warning headers, `299 - "text" "date", 299 …`, and reports their texts. A value that is
+ * malformed loses what follows in it; without memory a text is reported but not remembered, so that
+ * it may be reported again. Thread: one at a time. */
 #include "client/rest/warning.h"
 
 #include "base/err.h"
@@ -6,7 +9,7 @@
 
 #define CODE_OF_API_SERVERS 299
 
-/* A run up to a space, which is cut off too. */
+/* Cuts the text up to the next space, and the space. */
 static bool cut_word(struct cor_str *rest, struct cor_str *ret)
 {
     ptrdiff_t n = cor_str_find(*rest, ' ');
@@ -51,7 +54,7 @@ static bool is_printable(struct cor_str s)
     return true;
 }
 
-/* The date, if there is one, and the comma before another warning. */
+/* Cuts the date, if there is one, and the comma before another warning. */
 static bool cut_tail(struct cor_str *rest)
 {
     if (rest->n > 0 && rest->p[0] == '"') {
@@ -103,8 +106,8 @@ void cor_warner_deinit(struct cor_warner *w)
     cor_map_deinit(&w->told);
 }
 
-/* Is it to be told, as far as it is known? */
-static bool is_news(struct cor_warner *w, struct cor_str text)
+/* Is the text to be reported? Remembers it when each text is reported once. */
+static bool warner_is_new(struct cor_warner *w, struct cor_str text)
 {
     char *copy;
 
@@ -118,14 +121,14 @@ static bool is_news(struct cor_warner *w, struct cor_str text)
     return true;
 }
 
-static void read_one(struct cor_warner *w, struct cor_str value)
+static void warner_read_value(struct cor_warner *w, struct cor_str value)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int code;
 
     cor_buf_init(&text, COR_WARNING_TEXT_MAX);
     while (cor_warning_next(&value, &code, &text) > 0)
-        if (code == CODE_OF_API_SERVERS && text.n > 0 && is_news(w, cor_buf_str(&text)))
+        if (code == CODE_OF_API_SERVERS && text.n > 0 && warner_is_new(w, cor_buf_str(&text)))
             w->on_warning(w->arg, cor_buf_str(&text));
 }
 
@@ -133,5 +136,5 @@ void cor_warner_read(struct cor_warner *w, const struct cor_http_header *headers
 {
     for (size_t i = 0; w->on_warning && i < n; i++)
         if (cor_header_name_eq(headers[i].name, COR_STR("Warning")))
-            read_one(w, headers[i].value);
+            warner_read_value(w, headers[i].value);
 }

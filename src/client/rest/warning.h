@@ -10,7 +10,7 @@
 #include "net/header.h"
 
 #define COR_WARNING_TEXT_MAX 4096
-/* Texts that are remembered; later new ones are told each time. */
+/* Texts that are remembered; further ones are reported each time. */
 #define COR_WARNINGS_MAX 1000
 
 /* Cuts the next warning off a header's value. 1 with the code, and the text in `text` (replaced);
@@ -20,9 +20,9 @@ int cor_warning_next(struct cor_str *rest, int *ret_code, struct cor_buf *text);
 typedef void (*cor_warning_cb)(void *arg, struct cor_str text);
 
 struct cor_warner {
-    cor_warning_cb on_warning; /* NULL: nobody listens */
+    cor_warning_cb on_warning; /* NULL: warnings are not reported */
     void *arg;
-    bool once;           /* a text is told once */
+    bool once;           /* each text is reported once */
     struct cor_map told; /* text -> its copy */
 };
 
@@ -30,7 +30,7 @@ void cor_warner_init(struct cor_warner *w, cor_warning_cb on_warning, void *arg,
 /* Safe on a zeroed struct. */
 void cor_warner_deinit(struct cor_warner *w);
 
-/* Tells what the headers warn of; what is malformed, or finds no memory, is passed over. */
+/* Reports the warnings among the headers; what is malformed is skipped. */
 void cor_warner_read(struct cor_warner *w, const struct cor_http_header *headers, size_t n);
 
 #endif
