@@ -79,20 +79,6 @@ struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_facto
     return cor_free(f);
 }
 
-struct cor_informer_scope cor_informer_factory_scope(const struct cor_informer_factory *f,
-                                                     struct cor_gvr resource, struct cor_str kind)
-{
-    return (struct cor_informer_scope){
-        .resource = resource,
-        .kind = kind,
-        .ns = f->opts.ns,
-        .label_selector = f->opts.label_selector,
-        .field_selector = f->opts.field_selector,
-        .tweak = f->opts.tweak,
-        .tweak_arg = f->opts.tweak_arg,
-    };
-}
-
 static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
 {
     const struct entry *e = arg;
@@ -101,8 +87,8 @@ static int transform(void *arg, struct cor_object **object, struct cor_status *r
 
     if (e->scope.transform)
         r = e->scope.transform(e->scope.transform_arg, object, reterr);
-    if (r == 0 && f->opts.transform)
-        r = f->opts.transform(f->opts.arg, object, reterr);
+    if (r == 0 && f->opts.set.transform)
+        r = f->opts.set.transform(f->opts.set.arg, object, reterr);
     return r;
 }
 
@@ -131,8 +117,8 @@ static void on_watch_error(void *arg, const struct cor_status *error)
     const struct cor_informer_factory *f = e->factory;
 
     note_failure(e, error);
-    if (f->opts.on_watch_error)
-        f->opts.on_watch_error(f->opts.arg, &e->scope, error);
+    if (f->opts.set.on_watch_error)
+        f->opts.set.on_watch_error(f->opts.set.arg, e->scope.resource.resource, error);
 }
 
 static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
@@ -143,33 +129,15 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
     if (what == COR_REFLECTOR_STREAM_FAILED || what == COR_REFLECTOR_STREAM_RETRY ||
         what == COR_REFLECTOR_STREAM_LATE)
         note_failure(e, status);
-    if (f->opts.on_report)
-        f->opts.on_report(f->opts.arg, &e->scope, what, status);
+    if (f->opts.set.on_report)
+        f->opts.set.on_report(f->opts.set.arg, e->scope.resource.resource, what, status);
 }
 
 static void on_mutation(void *arg, const struct cor_object *object)
 {
     const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
 
-    f->opts.on_mutation(f->opts.arg, object);
-}
-
-static uint64_t resync_of(const struct cor_informer_factory *f,
-                          const struct cor_informer_scope *scope)
-{
-    const struct cor_gvr *resource = &scope->resource;
-
-    if (scope->resync_ms > 0)
-        return scope->resync_ms;
-    for (size_t i = 0; i < f->opts.nresync; i++) {
-        const struct cor_gvr *other = &f->opts.resync[i].resource;
-
-        if (cor_str_eq(other->group, resource->group) &&
-            cor_str_eq(other->version, resource->version) &&
-            cor_str_eq(other->resource, resource->resource))
-            return f->opts.resync[i].resync_ms;
-    }
-    return f->opts.resync_ms;
+    f->opts.set.on_mutation(f->opts.set.arg, object);
 }
 
 /* A server may answer a metadata-only informer in either form. */
@@ -188,18 +156,19 @@ static int make_informer(struct entry *e)
                       .type_description = e->scope.resource.resource,
                       .expected = expected(&e->scope),
                       .learns_expected = e->scope.kind.n == 0 && !e->scope.metadata_only,
-                      .resync_ms = resync_of(f, &e->scope),
-                      .stream_initial = f->opts.stream_initial,
-                      .watch_silence_ms = f->opts.watch_silence_ms},
+                      .resync_ms =
+                          e->scope.resync_ms > 0 ? e->scope.resync_ms : f->opts.set.resync_ms,
+                      .stream_initial = f->opts.set.stream_initial,
+                      .watch_silence_ms = f->opts.set.watch_silence_ms},
         .driver = e->driver,
         .clock = f->opts.clock,
-        .transform = f->opts.transform || e->scope.transform ? transform : NULL,
-        .by_key = f->opts.by_key,
-        .retry_on_error = f->opts.retry_on_error,
+        .transform = f->opts.set.transform || e->scope.transform ? transform : NULL,
+        .by_key = f->opts.set.fifo == COR_INFORMER_FIFO_DELTA,
+        .retry_on_error = f->opts.set.retry_on_error,
         .on_work = on_work,
         .on_watch_error = on_watch_error,
         .on_report = on_report,
-        .on_mutation = f->opts.on_mutation ? on_mutation : NULL,
+        .on_mutation = f->opts.set.on_mutation ? on_mutation : NULL,
         .arg = e,
     };
 

@@ -31,34 +31,14 @@ struct cor_driver_maker {
     void *arg;
 };
 
-struct cor_resync_of {
-    struct cor_gvr resource;
-    uint64_t resync_ms;
-};
-
+/* The options of the set are the program's own struct: what every informer does, and which
+ * functions are told. `make_list_watch` and `tweak` of it are the maker's to heed. */
 struct cor_informer_factory_opts {
     struct cor_driver_maker maker;
-    uint64_t resync_ms;                 /* the informers' default; 0: never */
-    const struct cor_resync_of *resync; /* in its place, by resource; must stay valid */
-    size_t nresync;
-    /* For cor_informer_factory_scope(); must stay valid. */
-    struct cor_str ns, label_selector, field_selector;
-    cor_tweak_fn tweak;
-    void *tweak_arg;
-
-    bool stream_initial;           /* as cor_reflector_opts */
-    uint64_t watch_silence_ms;     /* as cor_reflector_opts */
-    bool by_key;                   /* as cor_shared_informer_opts */
-    bool retry_on_error;           /* as cor_shared_informer_opts */
+    struct cor_informers_opts set;
     const struct cor_clock *clock; /* NULL: the machine's */
-    cor_transform_fn transform;    /* of every object; may be NULL */
-    void (*on_work)(void *arg);    /* as cor_shared_informer_opts */
-    void (*on_watch_error)(void *arg, const struct cor_informer_scope *scope,
-                           const struct cor_status *error);
-    void (*on_report)(void *arg, const struct cor_informer_scope *scope,
-                      enum cor_reflector_report what, const struct cor_status *status);
-    cor_mutation_fn on_mutation; /* as cor_shared_informer_opts */
-    void *arg;                   /* of these five */
+    void (*on_work)(void *arg);    /* as cor_shared_informer_opts; may be NULL */
+    void *arg;                     /* of on_work */
 };
 
 /* 0 or -COR_ENOMEM. */
@@ -68,10 +48,6 @@ int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
 /* After stop, or before start. Its informers and drivers go with it. Returns NULL. */
 struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_factory *f);
 COR_DEFINE_CLEANUP(struct cor_informer_factory, cor_informer_factory_free)
-
-/* The scope of a resource with the factory's namespace, selectors and tweak. */
-struct cor_informer_scope cor_informer_factory_scope(const struct cor_informer_factory *f,
-                                                     struct cor_gvr resource, struct cor_str kind);
 
 /* The one informer of this scope, made when it is first asked for; borrowed. 0, -COR_ENOMEM,
  * -COR_ETOOBIG (too many), or what make_driver returned. */

@@ -48,31 +48,6 @@ static void on_work_mail(struct cor_mail *mail)
         on_work(set);
 }
 
-static void on_watch_error(void *arg, const struct cor_informer_scope *scope,
-                           const struct cor_status *error)
-{
-    struct cor_informers *set = arg;
-
-    if (set->opts.on_watch_error)
-        set->opts.on_watch_error(set->opts.arg, scope->resource.resource, error);
-}
-
-static void on_report(void *arg, const struct cor_informer_scope *scope,
-                      enum cor_reflector_report what, const struct cor_status *status)
-{
-    struct cor_informers *set = arg;
-
-    if (set->opts.on_report)
-        set->opts.on_report(set->opts.arg, scope->resource.resource, what, status);
-}
-
-static void on_mutation(void *arg, const struct cor_object *object)
-{
-    struct cor_informers *set = arg;
-
-    set->opts.on_mutation(set->opts.arg, object);
-}
-
 /* The heap of timers has the room that this one left. */
 static void on_look(struct cor_timer *timer)
 {
@@ -85,13 +60,6 @@ static void on_look(struct cor_timer *timer)
 static void on_retry(struct cor_timer *timer)
 {
     on_work(COR_CONTAINER_OF(timer, struct cor_informers, retry));
-}
-
-static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
-{
-    const struct cor_informers *set = arg;
-
-    return set->opts.transform(set->opts.arg, object, reterr);
 }
 
 /* Over HTTP, as the set's client does its requests. */
@@ -156,20 +124,11 @@ static void free_driver(void *arg, struct cor_reflector_driver *driver)
 
 static int make_factory(struct cor_informers *set)
 {
-    const struct cor_informers_opts *o = &set->opts;
     const struct cor_informer_factory_opts opts = {
         .maker = {make_driver, set_reflector, free_driver, set},
-        .resync_ms = o->resync_ms,
-        .watch_silence_ms = o->watch_silence_ms,
-        .stream_initial = o->stream_initial,
-        .by_key = o->fifo == COR_INFORMER_FIFO_DELTA,
-        .retry_on_error = o->retry_on_error,
+        .set = set->opts,
         .clock = set->runtime->clock,
-        .transform = o->transform ? transform : NULL,
         .on_work = on_work,
-        .on_watch_error = on_watch_error,
-        .on_report = on_report,
-        .on_mutation = o->on_mutation ? on_mutation : NULL,
         .arg = set,
     };
 

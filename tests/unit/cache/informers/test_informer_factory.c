@@ -56,28 +56,29 @@ static int transform(void *arg, struct cor_object **object, struct cor_status *r
     return 0;
 }
 
-static void on_watch_error(void *arg, const struct cor_informer_scope *scope,
-                           const struct cor_status *error)
+static void on_watch_error(void *arg, struct cor_str plural, const struct cor_status *error)
 {
-    trace_note(((struct fake *)arg)->errors, "%.*s:%s", COR_STR_ARG(scope->resource.resource),
+    trace_note(((struct fake *)arg)->errors, "%.*s:%s", COR_STR_ARG(plural),
                cor_err_name(error->err));
 }
 
-static void begin_with(struct fake *f, struct cor_informer_factory_opts opts)
+static void begin_with(struct fake *f, struct cor_informers_opts set)
 {
+    struct cor_informer_factory_opts opts = {.set = set};
+
     *f = (struct fake){0};
     cor_clock_manual_init(&f->clk, 1000, 0);
     opts.clock = &f->clk.clock;
     opts.maker = (struct cor_driver_maker){make_driver, set_reflector, free_driver, f};
-    opts.transform = transform;
-    opts.on_watch_error = on_watch_error;
-    opts.arg = f;
+    opts.set.transform = transform;
+    opts.set.on_watch_error = on_watch_error;
+    opts.set.arg = f;
     assert_int_equal(cor_informer_factory_new(&opts, &f->factory), 0);
 }
 
 static void begin(struct fake *f)
 {
-    begin_with(f, (struct cor_informer_factory_opts){0});
+    begin_with(f, (struct cor_informers_opts){COR_INFORMERS_OPTS});
 }
 
 static void end(struct fake *f)
@@ -97,7 +98,7 @@ static struct cor_shared_informer *get_scope(struct fake *f, struct cor_informer
 
 static struct cor_shared_informer *get(struct fake *f, struct cor_gvr resource)
 {
-    return get_scope(f, cor_informer_factory_scope(f->factory, resource, COR_STR("")));
+    return get_scope(f, (struct cor_informer_scope){.resource = resource});
 }
 
 static void step(struct fake *f)
@@ -121,7 +122,7 @@ TEST(informer_factory, makes_one_informer_for_each_scope)
     begin(&f);
     all = get(&f, pods);
     assert_ptr_equal(get(&f, pods), all);
-    scope = cor_informer_factory_scope(f.factory, pods, COR_STR(""));
+    scope = (struct cor_informer_scope){.resource = pods};
     scope.ns = COR_STR("default");
     some = get_scope(&f, scope);
     assert_ptr_not_equal(some, all);
@@ -147,16 +148,17 @@ TEST(informer_factory, tells_scopes_apart_that_would_print_alike)
     cor_buf_deinit(&y);
 }
 
-/* Contract client 3.1.3: namespace and tweak options of the factory. */
-TEST(informer_factory, gives_its_options_to_every_scope)
+/* Contract client 3.1.3: namespace and tweak of a scope, the transform of the set. */
+TEST(informer_factory, gives_a_scope_to_its_driver_and_the_transform_to_every_scope)
 {
     struct fake f;
 
-    begin_with(&f, (struct cor_informer_factory_opts){.ns = COR_STR("kube-system"),
-                                                      .label_selector = COR_STR("app=dns"),
-                                                      .field_selector = COR_STR("metadata.name=x"),
-                                                      .tweak = small_pages});
-    get(&f, pods);
+    begin(&f);
+    get_scope(&f, (struct cor_informer_scope){.resource = pods,
+                                              .ns = COR_STR("kube-system"),
+                                              .label_selector = COR_STR("app=dns"),
+                                              .field_selector = COR_STR("metadata.name=x"),
+                                              .tweak = small_pages});
     assert_str(f.scopes[0].ns, "kube-system");
     assert_str(f.scopes[0].label_selector, "app=dns");
     assert_str(f.scopes[0].field_selector, "metadata.name=x");
@@ -169,20 +171,22 @@ TEST(informer_factory, gives_its_options_to_every_scope)
 }
 
 /* Contract client 3.1.2 */
-TEST(informer_factory, resyncs_by_type_or_by_default)
+TEST(informer_factory, resyncs_by_scope_or_by_default)
 {
-    const struct cor_resync_of of_nodes = {nodes, 5000};
     char heard[TRACE_MAX] = "";
     struct listener listener = {"", heard};
     struct cor_registration_opts opts = cor_registration_defaults();
     struct cor_registration *reg;
     struct fake f;
 
-    begin_with(&f, (struct cor_informer_factory_opts){
-                       .resync_ms = 60000, .resync = &of_nodes, .nresync = 1});
+    begin_with(&f, (struct cor_informers_opts){COR_INFORMERS_OPTS, .resync_ms = 60000});
     opts.handler = listener_handler(&listener);
     assert_int_equal(cor_shared_informer_add_handler(get(&f, pods), &opts, &reg), 0);
-    assert_int_equal(cor_shared_informer_add_handler(get(&f, nodes), &opts, &reg), 0);
+    assert_int_equal(
+        cor_shared_informer_add_handler(
+            get_scope(&f, (struct cor_informer_scope){.resource = nodes, .resync_ms = 5000}), &opts,
+            &reg),
+        0);
     cor_informer_factory_start(f.factory);
     fake_server_list(&f.servers[0], "p1", "10");
     fake_server_list(&f.servers[1], "n1", "10");
@@ -225,8 +229,8 @@ TEST(informer_factory, looks_for_silent_watches_and_for_changed_objects_when_ask
     struct cor_object *o;
     struct fake f;
 
-    begin_with(&f, (struct cor_informer_factory_opts){.watch_silence_ms = 60000,
-                                                      .on_mutation = note_mutation});
+    begin_with(&f, (struct cor_informers_opts){COR_INFORMERS_OPTS, .watch_silence_ms = 60000,
+                                               .on_mutation = note_mutation});
     inf = get(&f, pods);
     cor_informer_factory_start(f.factory);
     fake_server_list(&f.servers[0], "p1", "10");
@@ -443,19 +447,17 @@ TEST(informer_factory, is_as_before_when_memory_runs_out)
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_informer_factory_opts opts = {0};
         struct cor_shared_informer *inf = NULL, *again;
-        struct cor_informer_scope scope;
+        const struct cor_informer_scope scope = {.resource = pods, .tweak = small_pages};
         struct fake f = {0};
         int r;
 
         opts.maker = (struct cor_driver_maker){make_driver, set_reflector, free_driver, &f};
-        opts.tweak = small_pages;
         cor_clock_manual_init(&f.clk, 1000, 0);
         opts.clock = &f.clk.clock;
         if (cor_informer_factory_new(&opts, &f.factory) < 0) {
             assert_true(test_alloc_failed());
             continue;
         }
-        scope = cor_informer_factory_scope(f.factory, pods, COR_STR(""));
         r = cor_informer_factory_get(f.factory, &scope, &inf);
         if (r == 0) {
             assert_true(f.scopes[0].tweak == small_pages);
