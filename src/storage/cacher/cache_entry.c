@@ -6,7 +6,7 @@
 /* What the allocator adds to a block. */
 #define BLOCK_BYTES 16
 
-/* Where metadata is, is known: what stands before it is not read. */
+/* An object knows where its metadata begins, so a path into metadata is searched from there. */
 static int find(const struct cor_object *object, const struct cor_json_path *path,
                 struct cor_str *ret_value)
 {

@@ -1,5 +1,5 @@
-/* What a watch cache keeps of one object: its key, the object, and where the object has the field
- * that watches are indexed by. The item of the cache's tree, and of the window's events.
+/* What a watch cache keeps of one version of an object: its key, the object, and where in its bytes
+ * the trigger field is, which watches are indexed by. Tree and window share the entries.
  * Thread: any (immutable).  Owner: its references. */
 #ifndef COR_STORAGE_CACHER_CACHE_ENTRY_H
 #define COR_STORAGE_CACHER_CACHE_ENTRY_H
@@ -17,7 +17,7 @@ struct cor_cache_entry {
     char key[];                /* physical, with a NUL that is not counted */
 };
 
-/* `trigger`: where the object has the field, NULL when the resource has none. The reference to the
+/* `trigger` is the path of the trigger field; NULL: the resource has none. The reference to the
  * object is taken over also on failure. NULL: out of memory. */
 struct cor_cache_entry *cor_cache_entry_new(struct cor_str key, struct cor_object *take_object,
                                             const struct cor_json_path *trigger);
@@ -35,7 +35,7 @@ static inline struct cor_str cor_cache_entry_trigger(const struct cor_cache_entr
     return cor_str(entry->object->bytes + entry->trigger.at, entry->trigger.len);
 }
 
-/* Memory that goes with the last reference. */
+/* The memory that is freed with the last reference. */
 size_t cor_cache_entry_bytes(const struct cor_cache_entry *entry);
 
 /* For cor_btree_new(). */

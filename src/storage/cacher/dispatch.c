@@ -1,15 +1,36 @@
-/* From the window to the watches of one loop. An event is held against the idle watches of its
- * buckets; a lagging one is not looked at again before it asks for more. */
+/* From the window to the watches of one loop.
+ *
+ * A dispatch (cor_cacher_dispatch()), on the mail of the writer or in a turn of its own:
+ *   1. Look at the cache, once under its lock: is it ready, which events does the window have,
+ * which readings of history are done.
+ *   2. End the watches that cannot go on, and resume those that waited for history.
+ *   3. Segment by segment, find the buckets of each new event (watch_index.c). Then give each idle
+ *      watch of a bucket all its events in a row, so that they leave in one send.
+ *   4. After TURN_EVENTS events or TURN_VISITS visits, stop between two revisions and go on in
+ *      another turn.
+ *
+ * A watch that is paused when an event of its own comes is LAGGING: it is not looked at again
+ * before its client reads. Then it walks its own events by itself (cor_cacher_watch_catch_up()), in
+ * its own turns.
+ *
+ * What fails: nothing here allocates but the numbers that a bucket keeps for lagging watches;
+ * without memory for them, those watches walk the whole window instead. When an event that a watch
+ * still needs has been evicted, the watch ends.
+ *
+ * Callbacks may open, pause and close any watch of the reader. Buckets that become empty are freed
+ * after the dispatch.
+ *
+ * Thread: the reader's loop. */
 #include "storage/cacher/watch_int.h"
 
-/* Events that are dispatched, and watches that they are held against, before other work of the loop
- * gets its turn. */
+/* Events that are dispatched, and watches that are offered them, before other work of the loop gets
+ * its turn. */
 #define TURN_EVENTS 256
 #define TURN_VISITS 16384
 
 /* How far one turn has come. */
 struct turn {
-    uint64_t visits; /* at most, of the events so far */
+    uint64_t visits; /* of watches, at most, by the events so far */
     size_t events;
     cor_rev rev; /* of the last event */
 };
@@ -52,7 +73,8 @@ void cor_cacher_watch_deliver(struct cacher_watch *w, const struct cor_reader_ev
     w->on_event(w->arg, event);
 }
 
-/* What must stay in the window. */
+/* What the window must keep: `needs` is the lowest place of any watch. It is kept exact, but for a
+ * dispatch, which finds it once at its end. A value that is too low only keeps events longer. */
 
 static void settle_needs(struct cacher_reader *reader)
 {
@@ -107,8 +129,9 @@ static void become_idle(struct cacher_watch *w)
     cor_cacher_watch_moved(w);
 }
 
-/* Lagging watches walk the numbers that their bucket keeps, from their own place on. */
-static void keep_offers(struct watch_bucket *bucket)
+/* The bucket keeps the numbers of the turn's events: its lagging watches walk these numbers instead
+ * of the window. */
+static void bucket_keep_offers(struct watch_bucket *bucket)
 {
     for (const struct watch_offer *o = bucket->offers; o; o = o->next)
         cor_cacher_watch_bucket_push(bucket, o->number);
@@ -117,7 +140,7 @@ static void keep_offers(struct watch_bucket *bucket)
 static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
 {
     if (cor_dlist_empty(&w->bucket->lagging))
-        keep_offers(w->bucket);
+        bucket_keep_offers(w->bucket);
     cor_cacher_watch_unlink(w);
     w->state = WATCH_LAGGING;
     cacher_count(&w->reader->counts.lagging, 1);
@@ -127,10 +150,11 @@ static void become_lagging(struct cacher_watch *w, uint64_t number, cor_rev rev)
     cor_cacher_watch_moved(w);
 }
 
-/* Events as they come. A turn first finds the buckets of its events, and then gives each watch all
- * of its own at once: they leave together, in one send. */
+/* Events as they come. */
 
-static void offer_all(struct cacher_watch *w, const struct watch_offer *offers)
+/* Gives an idle watch the turn's events of its bucket. A paused watch becomes LAGGING at the first
+ * one that it selects. */
+static void watch_offer_all(struct cacher_watch *w, const struct watch_offer *offers)
 {
     for (const struct watch_offer *o = offers; o && w->state == WATCH_IDLE; o = o->next) {
         struct cor_reader_event event;
@@ -145,25 +169,26 @@ static void offer_all(struct cacher_watch *w, const struct watch_offer *offers)
     }
 }
 
-/* A callback may close any watch, and open others: each is in the list, or in none, at any time. */
-static void visit(struct watch_bucket *bucket, uint64_t first)
+/* A callback may close any watch, and open others: each watch is in one of the two lists, or in
+ * none, at any time. */
+static void bucket_visit(struct watch_bucket *bucket, uint64_t first)
 {
     struct cor_dlist todo, *link;
 
     if (!cor_dlist_empty(&bucket->lagging)) {
         cor_cacher_watch_bucket_trim(bucket, first);
-        keep_offers(bucket);
+        bucket_keep_offers(bucket);
     }
     cor_dlist_init(&todo);
     cor_dlist_splice(&todo, &bucket->idle);
     while ((link = cor_dlist_pop(&todo))) {
         cor_dlist_push(&bucket->idle, link);
-        offer_all(COR_CONTAINER_OF(link, struct cacher_watch, link), bucket->offers);
+        watch_offer_all(COR_CONTAINER_OF(link, struct cacher_watch, link), bucket->offers);
     }
     bucket->offers = bucket->last_offer = NULL;
 }
 
-/* The segment of an event; NULL: it has left the window. */
+/* The segment of an event, with a reference; NULL: it has left the window. */
 static struct cor_window_segment *get_segment(struct cacher_reader *reader, uint64_t number)
 {
     struct cor_watch_cache *cache = &reader->cacher->cache;
@@ -176,7 +201,7 @@ static struct cor_window_segment *get_segment(struct cacher_reader *reader, uint
     return segment;
 }
 
-/* What a loop finds when it looks at its cache. */
+/* The cache as a loop finds it when it looks once, under the lock. */
 struct sight {
     bool ready;
     uint64_t generation;
@@ -202,8 +227,8 @@ static struct sight look(struct cacher_reader *reader)
     return s;
 }
 
-/* Ends what cannot go on: watches of a cache that was listed anew, those whose next event has left
- * the window, and the idle ones when the loop itself was too slow. */
+/* Ends the watches that cannot go on: all of them when the cache was lost or listed again, those
+ * whose next event has left the window, and the idle ones when the loop itself was too slow. */
 static void end_lost(struct cacher_reader *reader, const struct sight *s)
 {
     bool late = reader->next < s->first;
@@ -225,7 +250,7 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
         reader->next = s->first;
 }
 
-/* Those who waited for readings up to that number. */
+/* Resumes the watches that waited for the readings of history up to number `done`. */
 static void resume_extended(struct cacher_reader *reader, uint64_t done)
 {
     COR_DLIST_FOREACH_SAFE(link, &reader->watches)
@@ -239,8 +264,8 @@ static void resume_extended(struct cacher_reader *reader, uint64_t done)
 
 #define OFFERS_MAX (COR_WINDOW_SEGMENT_EVENTS * WATCH_BUCKETS_MAX)
 
-/* The events of one segment. False: the turn's share is used up; it stops between two revisions, so
- * that a bookmark can say how far it came. */
+/* The events of one segment. False: the turn's share is used up. It stops between two revisions, so
+ * that a bookmark can tell how far the loop has come. */
 static bool dispatch_segment(struct cacher_reader *reader, const struct cor_window_segment *s,
                              uint64_t end, struct turn *turn)
 {
@@ -272,11 +297,11 @@ static bool dispatch_segment(struct cacher_reader *reader, const struct cor_wind
         turn->events++;
     }
     while ((link = cor_dlist_pop(&touched)))
-        visit(COR_CONTAINER_OF(link, struct watch_bucket, turn), reader->first);
+        bucket_visit(COR_CONTAINER_OF(link, struct watch_bucket, turn), reader->first);
     return more;
 }
 
-/* True: all of it. */
+/* True: all events before `next` were dispatched. */
 static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
 {
     struct turn turn = {0};
@@ -287,7 +312,7 @@ static bool dispatch_upto(struct cacher_reader *reader, uint64_t next)
         struct cor_window_segment *s = get_segment(reader, reader->next);
         uint64_t end;
 
-        /* It left the window since it was looked at: the turn that follows ends the watches. */
+        /* The segment was evicted since the look: the turn that follows ends the watches. */
         if (!s) {
             reader->cut_rev = turn.rev;
             return false;
@@ -304,7 +329,8 @@ void cor_cacher_dispatch(struct cacher_reader *reader)
 {
     struct sight s = look(reader);
 
-    if (reader->is_dispatching)
+    assert(cor_loop_is_current(reader->loop->loop));
+    if (reader->is_dispatching) /* A callback of this dispatch wants another one. */
         return;
     reader->is_dispatching = true;
     if (!s.ready || s.generation != reader->generation || s.first > atomic_load(&reader->needs) ||
@@ -326,7 +352,7 @@ void cor_cacher_dispatch(struct cacher_reader *reader)
     reader->is_dispatching = false;
     cor_cacher_watch_index_purge(&reader->index);
     settle_needs(reader);
-    /* What the loop has still to dispatch is needed as well. */
+    /* The events that the loop has still to dispatch are needed as well. */
     if (reader->turn.is_posted && reader->next < atomic_load(&reader->needs))
         atomic_store(&reader->needs, reader->next);
 }
@@ -342,6 +368,7 @@ void cor_cacher_dispatch_on_turn(struct store_turn *turn)
 
 /* A watch that is behind. */
 
+/* The number of the next event that it has to look at. */
 static uint64_t next_place(const struct cacher_watch *w)
 {
     if (w->state == WATCH_LAGGING)
@@ -349,9 +376,9 @@ static uint64_t next_place(const struct cacher_watch *w)
     return w->from + 1;
 }
 
-/* Looks at the event at `from` and passes it; delivers it when it is seen and the watch is not
- * paused. False: it is seen and was not delivered. */
-static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
+/* Looks at the event at `from`, delivers it when the watch sees it, and moves on. False: the watch
+ * sees it and is paused, so it stays there. */
+static bool watch_pass(struct cacher_watch *w, const struct cor_window_event *change)
 {
     struct cor_reader_event event;
 
@@ -367,9 +394,9 @@ static bool pass(struct cacher_watch *w, const struct cor_window_event *change)
     return true;
 }
 
-/* The watch stands before an event of revision `rev`. True: the revision that it was asked to
- * finish is over, and it ends. */
-static bool stand_before(struct cacher_watch *w, cor_rev rev)
+/* The next event of the watch is of revision `rev`; 0: none is known. True: the revision that the
+ * watch was asked to finish is complete, and it has been ended. */
+static bool watch_ends_before(struct cacher_watch *w, cor_rev rev)
 {
     w->is_inside = w->rev > 0 && rev == w->rev;
     if (!w->is_finishing || w->is_inside)
@@ -378,8 +405,9 @@ static bool stand_before(struct cacher_watch *w, cor_rev rev)
     return true;
 }
 
-/* A watch that pauses still passes what it does not select, so that its place is an event that is
- * its own and others' traffic cannot end it. */
+/* A paused watch still passes the events that it does not select. So its place is an event that it
+ * selects, and events that it does not select cannot end it by pushing its place out of the window.
+ */
 bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max)
 {
     while (is_behind(w)) {
@@ -390,7 +418,7 @@ bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max)
         if (w->from >= w->reader->next) {
             if (w->state == WATCH_LAGGING)
                 w->from = w->reader->next;
-            if (!stand_before(w, w->reader->cut_rev))
+            if (!watch_ends_before(w, w->reader->cut_rev))
                 become_idle(w);
             return false;
         }
@@ -405,15 +433,15 @@ bool cor_cacher_watch_catch_up(struct cacher_watch *w, size_t max)
             const struct cor_window_event *change = cor_window_segment_at(s, w->from);
 
             passed = change->rev;
-            if (stand_before(w, passed))
+            if (watch_ends_before(w, passed))
                 return false;
-            if (max == 0 || !pass(w, change)) {
+            if (max == 0 || !watch_pass(w, change)) {
                 cor_cacher_watch_moved(w);
                 return max == 0;
             }
             max--;
         }
-        /* Until the next segment shows whether the revision goes on. */
+        /* The next segment will show whether the revision goes on. */
         w->is_inside = w->rev > 0 && w->rev == passed;
     }
     return false;

@@ -1,24 +1,30 @@
-/* What leaves the caches, decided by the writer after every batch:
+/* What leaves the watch caches. The writer decides after every batch, in this order:
  *
- * 1. Events that are older than 75 s, but for the last 100 and some of a resource; those of one
- *    revision leave together, here and below.
- * 2. When the history of all resources, and what snapshots alone hold, weigh more than the budget:
- *    while snapshots have more than half of it, or no event may leave, the oldest of them goes: the
- *    loop of its list or watch is asked to end it. A snapshot is left a second from when the budget
- *    first asked for it, so that a list that is read at full speed comes to its end.
- * 3. Otherwise the oldest segment of all, but for the last 100 and some events of a resource. While
- *    lagging watchers still need it, this is put off, for as long as the time budget lasts.
- * 4. Roots whose events have gone, and roots below the engine's compacted revision.
- * 5. Nodes and items that nothing shows any more, a bounded number per batch. */
+ * 1. Events that are older than 75 s leave, but for the last 100 or so of a resource. Here and
+ * below, events of one revision leave together. Roots go with the events that they need, and so do
+ *    roots below the compacted revision of the engine.
+ * 2. Nodes and items that nothing shows any more are freed, a bounded number per batch.
+ * 3. When the history of all resources and what snapshots alone hold exceed the byte budget: while
+ *    snapshots hold more than half of it, or no event may leave, the oldest snapshot goes. The loop
+ *    of its list or watch is asked to end it. A snapshot is left one second from when the budget
+ *    first asked for it, so that a list that is read at full speed can end by itself.
+ * 4. Otherwise the oldest segment of all resources leaves. While a lagging watch still needs it,
+ * this is put off for as long as the time budget lasts.
+ *
+ * Nothing here allocates, so nothing fails. When nothing may leave, the budget stays exceeded: by
+ * what is written in one second, or by the last events of every resource.
+ *
+ * Thread: the writer's. It alone changes windows, so it may read them without the lock. */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/clock.h"
 
 #define RECLAIM_NODES 64
 #define PIN_GRACE_MS  1000
-/* There may be many pins: they are looked at no more often than this. */
+/* There may be many pins, so they are looked at no more often than this. */
 #define PIN_LOOK_MS 100
 
+/* Brings the total up to date with this cacher's history. */
 static void weigh(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     size_t bytes = cor_watch_cache_history_bytes(&cacher->cache);
@@ -32,7 +38,6 @@ static uint64_t last_ms(const struct cor_window_segment *segment)
     return segment->events[segment->end - 1].at_ms;
 }
 
-/* The writer alone changes the window: it may look without the lock. */
 static void evict_stale(struct cor_cacher *cacher, uint64_t now_ms)
 {
     struct cor_window_segment *oldest;
@@ -42,6 +47,7 @@ static void evict_stale(struct cor_cacher *cacher, uint64_t now_ms)
         cor_watch_cache_evict_stale(&cacher->cache);
 }
 
+/* The cacher whose oldest segment that may leave is the oldest of all; NULL: none may. */
 static struct cor_cacher *find_oldest(struct cor_cachers *c)
 {
     struct cor_cacher *found = NULL;
@@ -58,6 +64,7 @@ static struct cor_cacher *find_oldest(struct cor_cachers *c)
     return found;
 }
 
+/* Does a watch of any loop still need the oldest segment, or history that was just read for one? */
 static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
 {
     uint64_t end = cor_window_oldest_end(&cacher->cache.window);
@@ -76,8 +83,9 @@ static bool is_needed(struct cor_cachers *c, struct cor_cacher *cacher)
     return needed < end;
 }
 
-/* History that was put in front of the window has left in part: it is not kept for those who asked
- * for it any more. They may be gone, and then nobody else would say so. */
+/* History that was put in front of the window has left in part, so eviction spares the rest no
+ * longer. The watches that asked for it may have closed, and then nothing else would clear the
+ * mark. */
 static void forget_fresh(struct cor_cacher *cacher)
 {
     cor_lock_acquire(&cacher->cache.lock);
@@ -85,6 +93,7 @@ static void forget_fresh(struct cor_cacher *cacher)
     cor_lock_release(&cacher->cache.lock);
 }
 
+/* By how many bytes the budget is exceeded. */
 static size_t over(const struct cor_cachers *c)
 {
     size_t used = atomic_load(&c->bytes) + atomic_load(&c->pins.held);
@@ -92,7 +101,8 @@ static size_t over(const struct cor_cachers *c)
     return used > c->bytes_max ? used - c->bytes_max : 0;
 }
 
-/* The oldest snapshot that is charged and may be asked for. Each that is charged is noted. */
+/* The oldest charged snapshot whose owner may be asked for it now. The second of grace of every
+ * charged one begins here. */
 static struct cor_pin *find_pin_locked(struct cor_cacher *cacher, uint64_t now_ms)
 {
     const struct cor_pins *pins = &cacher->cache.pins;
@@ -107,7 +117,7 @@ static struct cor_pin *find_pin_locked(struct cor_cacher *cacher, uint64_t now_m
     return found;
 }
 
-/* The cacher with the oldest of these; the store's revision orders them over all caches. */
+/* The cacher with the oldest such snapshot. The store's revision orders those of all cachers. */
 static struct cor_cacher *find_oldest_pinned(struct cor_cachers *c, uint64_t now_ms)
 {
     struct cor_cacher *found = NULL;
@@ -128,8 +138,9 @@ static struct cor_cacher *find_oldest_pinned(struct cor_cachers *c, uint64_t now
     return found;
 }
 
-/* Asks for the oldest snapshots of one cache until the budget is met or there is none left to ask
- * for. Their bytes are not counted from now on. False: there was none. */
+/* Asks the owners of the oldest snapshots of one cacher to release them, until the budget is met or
+ * no owner is left to ask. Their bytes do not count against the budget from now on. False: there
+ * was no such snapshot. */
 static bool ask_back(struct cor_cachers *c)
 {
     uint64_t now_ms = cor_cachers_now_ms(c);
@@ -192,6 +203,7 @@ bool cor_cachers_evict(struct cor_cachers *c)
     size_t budget = RECLAIM_NODES;
     bool more = false;
 
+    assert(c->is_writing);
     for (size_t i = 0; i < c->nsorted; i++) {
         struct cor_cacher *cacher = c->sorted[i];
 

@@ -1,24 +1,37 @@
 /* clang-format off */
-/* A watch from before the window: what the engine still has is read and put in front of the window,
- * so that clients resume after a restart of the server. One from before that makes it grow again,
- * as long as what was put there stays within its part of the byte budget.
+/* History in front of the window, for watches from before it: so clients resume after a restart of
+ * the server.
  *
  *   want ──► status (what was compacted) ──► feed … ──► PREPEND (writer) ──► readers look again
  *
- * Only whole revisions are put there. A reading ends at the window's base; if that has moved
- * meanwhile, nothing fits, and who waits asks again. A failure is told to those who waited for the
- * reading and is forgotten with the next one. What is remembered until the next list is `floor`:
- * nothing below it can be had, because it was compacted or does not fit into the budget. */
+ *   1. A watch wants events after a revision that is below the window's base
+ *      (cor_cacher_history_want_locked()). Watches that come before the home loop has begun share the
+ *      reading; later ones wait for the next.
+ *   2. The home loop asks the engine which revision was compacted, and opens a feed from the revision
+ *      that is wanted, or SPAN_REVS before the base if that is earlier: others are likely to come.
+ *   3. The feed's events up to the base become window events. Only as many are kept as fit into
+ *      their share of the byte budget, whole revisions, the youngest ones.
+ *   4. The writer puts them in front of the window, if its base has not moved meanwhile. Otherwise
+ *      nothing fits, and the watches ask again.
+ *   5. The readers are notified, and each watch looks whether the window reaches back far enough now.
+ *
+ * What fails: no memory, too many feeds, an engine that does not answer, an object that cannot be
+ * read. The failure is for the watches that waited for this reading, and is forgotten with the next.
+ * What stays until the next list is `floor`: nothing below it can be had, because it was compacted or
+ * does not fit into the budget. When another server has compacted what was read to spare, the
+ * reading begins again at what was wanted.
+ *
+ * Threads: want on any; on_prepend() and on_give_up() on the writer; the rest on the home loop. */
 /* clang-format on */
 #include "storage/cacher/cacher_int.h"
 
 #include "base/map.h"
 #include "base/mem.h"
 
-/* Somewhat more is read than the first watch asks for: others are likely to come. */
+/* Revisions before the window's base that are read in any case. */
 #define SPAN_REVS 4096
 #define CREDIT    256
-/* The part of the byte budget that may be in front of a window at a time. */
+/* One part in so many of the byte budget may be in front of a window at a time. */
 #define BYTES_SHARE 4
 #define KEYS_MAX    (1u << 24)
 
@@ -28,7 +41,7 @@ struct history_reading {
     struct store_feed feed;
     struct cor_mail mail; /* the command, then its answer */
     uint64_t generation;
-    cor_rev asked;       /* by the first watch; `start` is that or before */
+    cor_rev asked;       /* what the watches want to begin after; `start` is that or earlier */
     cor_rev start, base; /* events after `start` up to `base` are read */
     struct cor_window_event *events;
     size_t *bytes;
@@ -36,15 +49,15 @@ struct history_reading {
     size_t total_bytes, bytes_max;
     struct cor_map latest; /* by key: the newest entry, with a reference */
     bool complete, stopped, expired;
-    bool is_taken; /* into the window */
-    cor_rev floor; /* as far as it is known; 0: it is not */
+    bool is_taken; /* the events were put in front of the window */
+    cor_rev floor; /* nothing below it can be had; 0: not known */
     int err;
-    cor_rev err_at; /* as struct history_wants has it */
+    cor_rev err_at; /* as in struct history_wants */
 };
 
 static void on_answer(struct cor_mail *mail);
 
-static void drop_event(struct history_reading *h, size_t i)
+static void reading_drop_event(struct history_reading *h, size_t i)
 {
     cor_cache_entry_unref(h->events[i].now);
     cor_cache_entry_unref(h->events[i].old);
@@ -53,7 +66,7 @@ static void drop_event(struct history_reading *h, size_t i)
 static void reading_free(struct history_reading *h)
 {
     for (size_t i = h->begin; i < h->n; i++)
-        drop_event(h, i);
+        reading_drop_event(h, i);
     COR_MAP_FOREACH(it, &h->latest)
         cor_cache_entry_unref(it.value);
     cor_map_deinit(&h->latest);
@@ -63,8 +76,9 @@ static void reading_free(struct history_reading *h)
     cor_free(h);
 }
 
-/* The reading is over: those who wait look again. */
-static void finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int err, cor_rev err_at)
+/* On the writer: the reading is over, and the watches that wait for it look again. */
+static void reading_finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int err,
+                           cor_rev err_at)
 {
     struct history_wants *wants = &cacher->history;
 
@@ -79,14 +93,14 @@ static void finish(struct cor_cacher *cacher, bool is_taken, cor_rev floor, int 
     cor_cacher_touch(cacher);
 }
 
-/* `err_at` 0: it has nothing to do with what was asked for. */
-static void fail(struct history_reading *h, int err, cor_rev err_at)
+/* `err_at` 0: the failure is for every watch that waits, whatever revision it wants. */
+static void reading_fail(struct history_reading *h, int err, cor_rev err_at)
 {
     h->err = err;
     h->err_at = err_at ? err_at : UINT64_MAX;
 }
 
-static void put_in_front(struct history_reading *h)
+static void reading_put_in_front(struct history_reading *h)
 {
     struct cor_watch_cache *cache = &h->cacher->cache;
     cor_rev start = h->begin > 0 ? h->events[h->begin - 1].rev : h->start;
@@ -97,7 +111,7 @@ static void put_in_front(struct history_reading *h)
                                 n ? &h->bytes[h->begin] : NULL, n, start);
     h->n = h->begin + n;
     if (n > 0)
-        fail(h, -COR_ENOMEM, cache->window.base - 1);
+        reading_fail(h, -COR_ENOMEM, cache->window.base - 1);
     else if (h->begin > 0 && start > h->floor)
         h->floor = start;
 }
@@ -110,8 +124,8 @@ static void on_prepend(struct cor_mail *mail)
     bool fits = cacher->ready.generation == h->generation && cacher->cache.window.base == h->base;
 
     if (fits && h->complete && cacher->phase == PHASE_APPLYING)
-        put_in_front(h);
-    finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
+        reading_put_in_front(h);
+    reading_finish(cacher, h->is_taken, h->floor, h->err, h->err_at);
     mail->on_mail = on_answer;
     cor_cachers_answer(cacher->cachers, mail);
 }
@@ -121,7 +135,7 @@ static void on_give_up(struct cor_mail *mail)
     struct cor_cacher *cacher = COR_CONTAINER_OF(mail, struct cor_cacher, history_mail);
 
     cor_cacher_history_init(cacher);
-    finish(cacher, false, 0, -COR_ENOMEM, UINT64_MAX);
+    reading_finish(cacher, false, 0, -COR_ENOMEM, UINT64_MAX);
 }
 
 /* The home loop's. */
@@ -136,14 +150,14 @@ static void on_answer(struct cor_mail *mail)
     cor_cacher_ended(cacher);
 }
 
-static void prepend(struct history_reading *h)
+static void reading_prepend(struct history_reading *h)
 {
     h->mail.on_mail = on_prepend;
     cor_cachers_command(h->cacher->cachers, &h->mail);
 }
 
-static int entry_of(struct history_reading *h, const struct cor_kv *kv,
-                    struct cor_cache_entry **ret_entry)
+static int reading_entry(struct history_reading *h, const struct cor_kv *kv,
+                         struct cor_cache_entry **ret_entry)
 {
     struct cor_object *object;
     int r = cor_store_decode(h->cacher->store, kv, 0, &object, NULL, NULL);
@@ -154,9 +168,10 @@ static int entry_of(struct history_reading *h, const struct cor_kv *kv,
     return *ret_entry ? 0 : -COR_ENOMEM;
 }
 
-/* The version before a change is mostly what an earlier event brought. */
-static int old_entry(struct history_reading *h, const struct cor_kv *prev,
-                     struct cor_cache_entry **ret_entry, size_t *bytes)
+/* The version before a change is mostly the one that an earlier event brought: it is shared then,
+ * and weighs nothing more. */
+static int reading_old_entry(struct history_reading *h, const struct cor_kv *prev,
+                             struct cor_cache_entry **ret_entry, size_t *bytes)
 {
     struct cor_cache_entry *known = cor_map_peek(&h->latest, cor_kv_key(prev));
     int r;
@@ -165,13 +180,13 @@ static int old_entry(struct history_reading *h, const struct cor_kv *prev,
         *ret_entry = cor_cache_entry_ref(known);
         return 0;
     }
-    r = entry_of(h, prev, ret_entry);
+    r = reading_entry(h, prev, ret_entry);
     if (r == 0)
         *bytes += cor_cache_entry_bytes(*ret_entry);
     return r;
 }
 
-static int remember(struct history_reading *h, struct cor_cache_entry *now)
+static int reading_remember(struct history_reading *h, struct cor_cache_entry *now)
 {
     void *old;
     int r = cor_map_put(&h->latest, cor_cache_entry_key(now), now, &old);
@@ -183,7 +198,7 @@ static int remember(struct history_reading *h, struct cor_cache_entry *now)
     return 0;
 }
 
-static int grow(struct history_reading *h)
+static int reading_grow(struct history_reading *h)
 {
     size_t cap = h->cap ? h->cap * 2 : 64;
     struct cor_window_event *events;
@@ -203,20 +218,20 @@ static int grow(struct history_reading *h)
     return 0;
 }
 
-static int add(struct history_reading *h, const struct cor_feed_event *change)
+static int reading_add(struct history_reading *h, const struct cor_feed_event *change)
 {
     struct cor_window_event event = {.rev = change->kv->mod_rev,
                                      .at_ms = cor_cachers_now_ms(h->cacher->cachers)};
     size_t bytes = 0;
-    int r = grow(h);
+    int r = reading_grow(h);
 
     if (r == 0 && change->prev)
-        r = old_entry(h, change->prev, &event.old, &bytes);
+        r = reading_old_entry(h, change->prev, &event.old, &bytes);
     if (r == 0 && !change->deleted)
-        r = entry_of(h, change->kv, &event.now);
+        r = reading_entry(h, change->kv, &event.now);
     if (r == 0 && event.now) {
         bytes += cor_cache_entry_bytes(event.now);
-        r = remember(h, event.now);
+        r = reading_remember(h, event.now);
     }
     if (r < 0 || (!event.now && !event.old)) {
         cor_cache_entry_unref(event.now);
@@ -229,24 +244,26 @@ static int add(struct history_reading *h, const struct cor_feed_event *change)
     return 0;
 }
 
-static bool is_inside_revision(const struct history_reading *h)
+static bool reading_begins_inside_revision(const struct history_reading *h)
 {
     return h->begin > 0 && h->events[h->begin].rev == h->events[h->begin - 1].rev;
 }
 
-/* Batches are of whole revisions, and what is left is as well. */
-static void drop_oldest(struct history_reading *h)
+/* Drops the oldest events that exceed the budget. A batch has whole revisions, and what is left has
+ * whole revisions too. */
+static void reading_drop_oldest(struct history_reading *h)
 {
-    while (h->begin < h->n && (h->total_bytes > h->bytes_max || is_inside_revision(h))) {
+    while (h->begin < h->n &&
+           (h->total_bytes > h->bytes_max || reading_begins_inside_revision(h))) {
         h->total_bytes -= h->bytes[h->begin];
-        drop_event(h, h->begin++);
+        reading_drop_event(h, h->begin++);
     }
 }
 
-static void drop_all(struct history_reading *h)
+static void reading_drop_all(struct history_reading *h)
 {
     for (size_t i = h->begin; i < h->n; i++)
-        drop_event(h, i);
+        reading_drop_event(h, i);
     h->begin = h->n = 0;
     h->total_bytes = 0;
 }
@@ -259,11 +276,11 @@ static void on_batch(struct store_feed *feed, struct store_feed_batch *take_batc
         int r = 0;
 
         if (take_batch->events[i].kv->mod_rev <= h->base)
-            r = add(h, &take_batch->events[i]);
+            r = reading_add(h, &take_batch->events[i]);
         if (r < 0)
-            fail(h, r, r == -COR_ENOMEM ? 0 : h->asked);
+            reading_fail(h, r, r == -COR_ENOMEM ? 0 : h->asked);
     }
-    drop_oldest(h);
+    reading_drop_oldest(h);
     if (!feed->is_closing && take_batch->nevents > 0)
         cor_feed_credit(feed->feed, take_batch->nevents);
     if (take_batch->upto >= h->base || h->err < 0 || h->stopped) {
@@ -279,11 +296,11 @@ static void on_broken(struct store_feed *feed, int err, const char *message)
 
     h->expired = err == -COR_EEXPIRED;
     if (!h->expired)
-        fail(h, err, 0);
+        reading_fail(h, err, 0);
     cor_store_feed_close(feed);
 }
 
-static int open_feed(struct history_reading *h)
+static int reading_open_feed(struct history_reading *h)
 {
     int r = cor_store_feed_open(&h->feed, h->cacher->cachers->engine, h->cacher->cachers->home,
                                 store_key_str(&h->cacher->prefix),
@@ -294,8 +311,9 @@ static int open_feed(struct history_reading *h)
     return r;
 }
 
-/* Another server may have compacted what is only read to spare; what was asked for may be there. */
-static bool begin_later(struct history_reading *h)
+/* The feed was refused as too old. Another server may have compacted what is only read to spare:
+ * then the reading begins again at the revision that is wanted. False: it does not begin again. */
+static bool reading_begin_later(struct history_reading *h)
 {
     int r;
 
@@ -303,16 +321,16 @@ static bool begin_later(struct history_reading *h)
         return false;
     if (h->start >= h->asked) {
         h->floor = h->asked + 1;
-        fail(h, -COR_EEXPIRED, h->asked);
+        reading_fail(h, -COR_EEXPIRED, h->asked);
         return false;
     }
-    drop_all(h);
+    reading_drop_all(h);
     h->expired = false;
     h->feed.feed = NULL; /* the old one is gone, and the next may not come to be */
     h->start = h->asked;
-    r = open_feed(h);
+    r = reading_open_feed(h);
     if (r < 0)
-        fail(h, r, 0);
+        reading_fail(h, r, 0);
     return r == 0;
 }
 
@@ -320,8 +338,8 @@ static void on_closed(struct store_feed *feed)
 {
     struct history_reading *h = COR_CONTAINER_OF(feed, struct history_reading, feed);
 
-    if (!begin_later(h))
-        prepend(h);
+    if (!reading_begin_later(h))
+        reading_prepend(h);
 }
 
 static void on_status(struct cor_engine_req *req)
@@ -336,13 +354,13 @@ static void on_status(struct cor_engine_req *req)
     if (r == 0)
         h->floor = oldest;
     if (r == 0 && !h->stopped && h->start < h->base) {
-        r = open_feed(h);
+        r = reading_open_feed(h);
         if (r == 0)
             return;
     }
     if (r < 0)
-        fail(h, r, 0);
-    prepend(h);
+        reading_fail(h, r, 0);
+    reading_prepend(h);
 }
 
 static void on_wanted(struct cor_mail *mail)
@@ -382,7 +400,7 @@ void cor_cacher_history_init(struct cor_cacher *cacher)
     cacher->history_mail.on_mail = on_wanted;
 }
 
-/* While the mail is on its way an earlier revision may still be asked for. */
+/* While the mail is on its way to the home loop, an earlier revision may still be asked for. */
 uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
 {
     struct history_wants *wants = &cacher->history;

@@ -30,6 +30,7 @@ static _Atomic size_t *total_of(const struct cor_pins *pins, const struct cor_pi
     return atomic_load(&pin->is_leaving) ? &pins->totals->leaving : &pins->totals->held;
 }
 
+/* No pin is charged more than all that its snapshot shows. */
 static void charge(struct cor_pins *pins, struct cor_pin *pin, size_t bytes)
 {
     if (bytes > pin->max - pin->bytes)
@@ -63,7 +64,8 @@ void cor_pins_add_locked(struct cor_pins *pins, struct cor_pin *pin, struct cor_
     cor_dlist_push_front(place, &pin->link);
 }
 
-/* One of the same age, or else the next older one that shows anything. */
+/* The pin that takes over the charge: one of the same age, or else the next older one that shows
+ * anything. NULL: no snapshot shows these versions any more. */
 static struct cor_pin *heir_of(const struct cor_pins *pins, const struct cor_pin *pin)
 {
     struct cor_pin *heir = younger(pins, pin);
@@ -89,9 +91,11 @@ void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
     pin->bytes = 0;
 }
 
-/* The version that an event replaced is shown by the youngest pin before the event, if it is not
- * later than that. Otherwise only an exact read can show it, which stands where its root does: then
- * it is charged to the one that shows the latest versions. */
+/* The version that an event replaced is shown by the youngest pin before the event, unless the
+ * version is later than that pin's revision. Then only an exact read can show it, whose pin is
+ * listed where its root is: the version is charged to the pin that shows the latest versions. One
+ * walk over the list serves all events of the segment, because both are in order of their numbers.
+ */
 void cor_pins_charge_segment_locked(struct cor_pins *pins, const struct cor_window_segment *s)
 {
     struct cor_dlist *link = pins->list.next;

@@ -1,3 +1,11 @@
+/* The reader: one cacher as one loop reads it. The operations have files of their own:
+ * reader_get.c, reader_list.c, watch.c.
+ *
+ * Every read is answered from the cache, or by the store when the cache cannot answer it. What the
+ * store answers is reported to the cachers (cor_cachers_saw()) before the client gets it, so that
+ * later consistent reads of the cache are not older.
+ *
+ * Thread: the loop's. */
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 
@@ -8,6 +16,7 @@ void cor_cacher_reader_ask_back(struct cacher_reader *reader)
 
 void cor_cacher_reader_update(struct cacher_reader *reader)
 {
+    assert(cor_loop_is_current(reader->loop->loop));
     cor_cacher_dispatch(reader);
     if (!atomic_load_explicit(&reader->asked_back, memory_order_relaxed))
         return;
@@ -36,7 +45,7 @@ struct cor_cacher_reader_stats cor_cacher_reader_stats(const struct cor_reader *
     };
 }
 
-/* A key that the cache does not have is no suggestion; nor is anything while it is not ready. */
+/* Nothing is suggested for a key that the cache does not have, or while the cache is not ready. */
 static struct cor_object *reader_suggest(struct cor_reader *base, struct cor_str key)
 {
     struct cacher_reader *reader = cacher_reader_of(base);

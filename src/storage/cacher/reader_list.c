@@ -1,12 +1,18 @@
 /* clang-format off */
-/* Which state a list is read from:
+/* A LIST: which state answers it.
  *
- *   not ready              the store, for a first page without selectors; else 429
- *   exact, or a page at R  the state at R: present, or a kept root and events; else the store
- *   one key, exact         the store
- *   any other              the present state, once it is as young as asked for
+ *   the cache is not ready   the store, for a page without selectors; else 429
+ *   exact, or a page at R    the state at R: the present one, or a kept root and events; else the
+ *                            store
+ *   one key, exact           the store
+ *   any other                the present state, once it is as young as was asked for; not in time:
+ *                            the store for a consistent list, else 504
  *
- * A page that a selector fills slowly is looked for in several turns of the loop. */
+ * The page is found in list_cursor.c, in several turns of the loop where a selector matches little.
+ * The predicate and the strings of the options outlive the call: strings are copied into the
+ * operation, the predicate is the caller's until the cursor is freed.
+ *
+ * Thread: the loop's. The callback runs in a later turn. */
 /* clang-format on */
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
@@ -26,7 +32,7 @@ struct list_op {
     char text[]; /* what the strings point to */
 };
 
-static void op_free(struct list_op *op)
+static void list_free(struct list_op *op)
 {
     op->reader->busy--;
     cor_list_plan_deinit(&op->plan);
@@ -34,35 +40,35 @@ static void op_free(struct list_op *op)
     cor_free(op);
 }
 
-static void reply(struct list_op *op, int err, struct cor_status *status,
-                  struct cor_list_cursor *take_cursor)
+static void list_reply(struct list_op *op, int err, struct cor_status *status,
+                       struct cor_list_cursor *take_cursor)
 {
     cor_reader_list_cb on_done = op->on_done;
     void *arg = op->arg;
 
-    op_free(op);
+    list_free(op);
     on_done(arg, err, err < 0 ? status : NULL, take_cursor);
 }
 
-static void on_stored(void *arg, int err, struct cor_status *status,
-                      struct cor_list_cursor *take_cursor)
+static void list_on_stored(void *arg, int err, struct cor_status *status,
+                           struct cor_list_cursor *take_cursor)
 {
     struct list_op *op = arg;
 
     if (take_cursor)
         cor_cachers_saw(op->reader->cacher->cachers, take_cursor->rev);
-    reply(op, err, status, take_cursor);
+    list_reply(op, err, status, take_cursor);
 }
 
-static void read_store(struct list_op *op)
+static void list_from_store(struct list_op *op)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
 
     cor_status_init(&status);
-    r = cor_reader_list(op->reader->raw, op->logical, &op->opts, on_stored, op, &status);
+    r = cor_reader_list(op->reader->raw, op->logical, &op->opts, list_on_stored, op, &status);
     if (r < 0)
-        reply(op, r, &status, NULL);
+        list_reply(op, r, &status, NULL);
 }
 
 static bool is_exact(const struct list_op *op)
@@ -75,11 +81,11 @@ static bool is_consistent(const struct list_op *op)
     return op->plan.mode == COR_READ_CONSISTENT || op->plan.mode == COR_READ_CONTINUE_LATEST;
 }
 
-/* What was published before the root was taken is in it, so the list is that of the later of the
- * two revisions. For that the cache must have been ready in between: one that waits for its list
- * has stood still, and may become ready just after its old content was taken. -COR_EEXPIRED: the
- * store has to answer. */
-static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snapshot)
+/* Everything up to the published revision is in the root that is taken afterwards, so the list has
+ * the later of the two revisions. That holds only if the cache is ready between the two: the
+ * content of a cache that waits for its list is old, and the cache may become ready just after its
+ * old content was taken. -COR_EEXPIRED: the store must answer. */
+static int list_take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snapshot)
 {
     struct cor_cacher *cacher = op->reader->cacher;
     cor_rev published = atomic_load(&cacher->cachers->rev);
@@ -95,17 +101,17 @@ static int take_snapshot(struct list_op *op, struct cor_cache_snapshot *ret_snap
     return r;
 }
 
-static void on_search(struct cor_mail *mail);
+static void list_on_search(struct cor_mail *mail);
 
-/* What cor_cacher_cursor_begin() or cor_cacher_cursor_find_page() said about the page. */
-static void go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r)
+/* Goes on after cor_cacher_cursor_begin() or cor_cacher_cursor_find_page() has returned `r`. */
+static void list_go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
     if (r > 0) {
         op->cursor = take_cursor;
-        op->mail.on_mail = on_search;
+        op->mail.on_mail = list_on_search;
         cor_loop_post_always(op->reader->loop->loop, &op->mail);
         return;
     }
@@ -113,18 +119,18 @@ static void go_on(struct list_op *op, struct cor_list_cursor *take_cursor, int r
         take_cursor = cor_list_cursor_free(take_cursor);
         cor_store_no_memory(&status);
     }
-    reply(op, r, &status, take_cursor);
+    list_reply(op, r, &status, take_cursor);
 }
 
-static void on_search(struct cor_mail *mail)
+static void list_on_search(struct cor_mail *mail)
 {
     struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
     struct cor_list_cursor *cursor = COR_STEAL(op->cursor);
 
-    go_on(op, cursor, cor_cacher_cursor_find_page(cursor, COR_LIST_LOOKS_AT_ONCE));
+    list_go_on(op, cursor, cor_cacher_cursor_find_page(cursor, COR_LIST_LOOKS_AT_ONCE));
 }
 
-static void read_cache(struct list_op *op)
+static void list_from_cache(struct list_op *op)
 {
     COR_CLEANUP(cor_list_cursor_freep) struct cor_list_cursor *cursor = NULL;
     struct cor_cache_snapshot *snapshot;
@@ -133,51 +139,52 @@ static void read_cache(struct list_op *op)
 
     r = cor_cacher_cursor_new(op->reader, store_key_str(&op->key), &cursor, &snapshot);
     if (r == 0)
-        r = take_snapshot(op, snapshot);
+        r = list_take_snapshot(op, snapshot);
     if (r == -COR_EEXPIRED) {
-        read_store(op);
+        list_from_store(op);
         return;
     }
     if (r == 0)
         r = cor_cacher_cursor_begin(cursor, cor_buf_str(&op->plan.start),
                                     op->plan.mode == COR_READ_ANY ? 0 : limit, op->predicate);
-    go_on(op, COR_STEAL(cursor), r);
+    list_go_on(op, COR_STEAL(cursor), r);
 }
 
-static void on_fresh(struct fresh_wait *wait, bool in_time)
+static void list_on_fresh(struct fresh_wait *wait, bool in_time)
 {
     struct list_op *op = COR_CONTAINER_OF(wait, struct list_op, wait);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
 
     cor_status_init(&status);
     if (in_time)
-        read_cache(op);
+        list_from_cache(op);
     else if (is_consistent(op))
-        read_store(op);
+        list_from_store(op);
     else
-        reply(op,
-              cor_status_too_large_rv(&status, op->plan.rev, atomic_load(&wait->loop->cachers->rev),
-                                      TOO_LARGE_RETRY_S),
-              &status, NULL);
+        list_reply(op,
+                   cor_status_too_large_rv(&status, op->plan.rev,
+                                           atomic_load(&wait->loop->cachers->rev),
+                                           TOO_LARGE_RETRY_S),
+                   &status, NULL);
 }
 
-static void on_mail(struct cor_mail *mail)
+static void list_on_mail(struct cor_mail *mail)
 {
     struct list_op *op = COR_CONTAINER_OF(mail, struct list_op, mail);
     struct cor_cachers *cachers = op->reader->cacher->cachers;
     cor_rev need = is_consistent(op) ? cachers_consistent_rev(cachers) : cachers_need(op->plan.rev);
 
     if (is_exact(op) && !op->opts.options.recursive)
-        read_store(op);
+        list_from_store(op);
     else if (cachers_have_reached(cachers, need))
-        read_cache(op);
-    else if (cor_fresh_wait_begin(&op->wait, op->reader->loop, need, on_fresh) < 0)
-        read_store(op);
+        list_from_cache(op);
+    else if (cor_fresh_wait_begin(&op->wait, op->reader->loop, need, list_on_fresh) < 0)
+        list_from_store(op);
 }
 
-static void on_mail_not_ready(struct cor_mail *mail)
+static void list_on_mail_not_ready(struct cor_mail *mail)
 {
-    read_store(COR_CONTAINER_OF(mail, struct list_op, mail));
+    list_from_store(COR_CONTAINER_OF(mail, struct list_op, mail));
 }
 
 static struct cor_str copy(char **at, struct cor_str from)
@@ -190,8 +197,8 @@ static struct cor_str copy(char **at, struct cor_str from)
     return to;
 }
 
-static struct list_op *op_new(struct cacher_reader *reader, struct cor_str key,
-                              const struct cor_store_list_opts *opts)
+static struct list_op *list_new(struct cacher_reader *reader, struct cor_str key,
+                                const struct cor_store_list_opts *opts)
 {
     const struct cor_list_options *o = &opts->options;
     struct list_op *op = cor_calloc(1, sizeof(*op) + key.n + o->resource_version.n +
@@ -213,7 +220,7 @@ static struct list_op *op_new(struct cacher_reader *reader, struct cor_str key,
     return op;
 }
 
-static int check_ready(struct list_op *op, struct cor_status *reterr_status)
+static int list_check_ready(struct list_op *op, struct cor_status *reterr_status)
 {
     struct cor_cacher *cacher = op->reader->cacher;
     int r;
@@ -221,7 +228,7 @@ static int check_ready(struct list_op *op, struct cor_status *reterr_status)
     cor_lock_acquire(&cacher->cache.lock);
     r = cor_ready_check(&cacher->ready, cor_cachers_now_ms(cacher->cachers), reterr_status);
     cor_lock_release(&cacher->cache.lock);
-    op->mail.on_mail = r < 0 ? on_mail_not_ready : on_mail;
+    op->mail.on_mail = r < 0 ? list_on_mail_not_ready : list_on_mail;
     if (r == -COR_EBUSY && !op->predicate && op->opts.options.limit > 0) {
         cor_status_deinit(reterr_status);
         return 0;
@@ -240,7 +247,7 @@ int cor_cacher_reader_list(struct cor_reader *base, struct cor_str key,
 
     assert(cor_loop_is_current(reader->loop->loop));
     cor_status_init(&status);
-    op = op_new(reader, key, opts);
+    op = list_new(reader, key, opts);
     if (!op)
         return cor_store_no_memory(reterr_status);
     op->on_done = on_done;
@@ -250,9 +257,9 @@ int cor_cacher_reader_list(struct cor_reader *base, struct cor_str key,
         r = cor_list_options_resolve(&op->opts.options, store_key_str(&op->key), &op->plan,
                                      &status);
     if (r == 0)
-        r = check_ready(op, &status);
+        r = list_check_ready(op, &status);
     if (r < 0) {
-        op_free(op);
+        list_free(op);
         if (reterr_status)
             cor_status_move(reterr_status, &status);
         return r;

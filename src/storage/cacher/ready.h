@@ -1,6 +1,6 @@
-/* May a cache be read? PENDING until its first list is in, READY from then on, PENDING again while
- * it lists anew after its feed broke, STOPPED in the end. Every entry to READY is a new generation:
- * a watch belongs to one and ends with it.
+/* May a watch cache be read? It is PENDING until its first list is complete, READY from then on,
+ * PENDING again after a failure until it has been listed again, and STOPPED in the end. Every entry
+ * to READY begins a new generation: a watch belongs to one generation and ends with it.
  * Thread: whoever holds the watch cache's lock.  Owner: its cacher. */
 #ifndef COR_STORAGE_CACHER_READY_H
 #define COR_STORAGE_CACHER_READY_H
@@ -23,7 +23,8 @@ struct cor_ready {
 
 void cor_ready_init(struct cor_ready *ready, uint64_t now_ms);
 
-/* Each is harmless when it is so already, but a message replaces the last one. STOPPED stays. */
+/* Each is harmless in the state that it leads to, but a message replaces the last one. STOPPED is
+ * never left. */
 void cor_ready_set(struct cor_ready *ready, uint64_t now_ms);
 void cor_ready_fail(struct cor_ready *ready, const char *message, uint64_t now_ms);
 void cor_ready_stop(struct cor_ready *ready, uint64_t now_ms);
@@ -33,7 +34,7 @@ void cor_ready_stop(struct cor_ready *ready, uint64_t now_ms);
 int cor_ready_check(const struct cor_ready *ready, uint64_t now_ms,
                     struct cor_status *reterr_status);
 
-/* What a client is told to wait after so long a downtime: 1 to 30 s. */
+/* The Retry-After for a client when the cache has been down for so long: 1 to 30 s. */
 int64_t cor_ready_retry_after_s(uint64_t downtime_ms);
 
 #endif

@@ -1,3 +1,14 @@
+/* Taking the state of a watch cache at a revision, and walking over it.
+ *
+ * The present state is a root of the tree, taken under the lock. A past state is the newest kept
+ * root at or below the revision, with an overlay: the events after the root up to the revision,
+ * sorted by key, one item per key. Root and pin are taken under one hold of the lock; then the
+ * events are copied segment by segment, and the lock is held only to get each segment.
+ *
+ * A walk merges root and overlay in key order: the overlay's item wins over the root's entry.
+ *
+ * What fails: without memory -COR_ENOMEM. When the writer evicts a segment before it was copied,
+ * the state cannot be had any more: -COR_EEXPIRED, and the caller reads the store. */
 #include "storage/cacher/snapshot.h"
 
 #include <stdlib.h>
@@ -8,7 +19,7 @@
 #include "base/mem.h"
 #include "meta/fingerprint.h"
 
-/* A walk of the window holds one segment at a time, and the lock only to get it. */
+/* An overlay that is being made. */
 struct overlay {
     struct cor_watch_cache *cache;
     struct cor_overlay_item *items;
@@ -76,7 +87,7 @@ static size_t overlay_lower(const struct cor_overlay_item *items, size_t n, stru
     return lo;
 }
 
-/* Events come in their order; overlay_sort() makes one item of those of a key. */
+/* Adds the events as they come; overlay_sort() makes one item of all events of a key. */
 static int overlay_add(struct overlay *o, const struct cor_window_event *event)
 {
     struct cor_cache_entry *entry = event->now ? event->now : event->old;
@@ -131,7 +142,7 @@ static void overlay_sort(struct overlay *o)
     o->n = n;
 }
 
-/* The segment of event `number`; NULL: it has left the window meanwhile. */
+/* The segment of event `number`, with a reference; NULL: it has left the window. */
 static struct cor_window_segment *get_segment(struct cor_watch_cache *c, uint64_t number)
 {
     struct cor_window_segment *segment = NULL;
@@ -161,7 +172,9 @@ static int overlay_fill(struct overlay *o, uint64_t from, uint64_t to)
     return r;
 }
 
-/* The newest root that is not younger than `rev`, and the events after it up to `rev`. */
+/* Takes the newest root at or below `rev`, and finds the numbers of the events after it up to
+ * `rev`.
+ */
 static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_snapshot *ret,
                      uint64_t *ret_from, uint64_t *ret_to)
 {
@@ -176,7 +189,7 @@ static int find_root(struct cor_watch_cache *c, cor_rev rev, struct cor_cache_sn
     *ret = (struct cor_cache_snapshot){.cache = c, .root = cor_btree_snap_ref(root->snap)};
     *ret_from = root->next;
     *ret_to = cor_window_after(&c->window, rev);
-    /* What the overlay holds is in the window now. */
+    /* The overlay will hold entries that are in the window now. */
     cor_pins_add_locked(&c->pins, &ret->pin, root->pin, root->next, rev,
                         root->bytes + c->window.bytes);
     return 0;
@@ -227,6 +240,7 @@ size_t cor_cache_snapshot_count(const struct cor_cache_snapshot *s, struct cor_s
     return count;
 }
 
+/* Moves on to the next entry of the root. */
 static void pass_root(struct cor_cache_iter *it)
 {
     it->has_root = it->mask ? cor_btree_iter_next_covering(&it->root, it->mask)

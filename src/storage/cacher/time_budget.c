@@ -1,6 +1,6 @@
 #include "storage/cacher/time_budget.h"
 
-/* Less is not worth beginning. */
+/* A wait does not begin with less than this. */
 #define WAIT_MIN_US 1000
 
 void cor_time_budget_init(struct cor_time_budget *b, uint64_t now_us)
@@ -18,7 +18,7 @@ static void settle(struct cor_time_budget *b, uint64_t now_us)
         b->left_us = passed < b->left_us ? b->left_us - passed : 0;
     if (b->left_us > COR_TIME_BUDGET_MAX_US)
         b->left_us = COR_TIME_BUDGET_MAX_US;
-    /* What is too little to earn anything is counted next time. */
+    /* Time that is too short to earn anything is counted with the next call. */
     if (b->waiting || earned > 0)
         b->at_us = now_us;
 }

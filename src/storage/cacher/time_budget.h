@@ -1,5 +1,5 @@
-/* How long may be waited for the slow: 50 ms are earned in a second, 100 ms kept at most. As
- * upstream's, but spent on putting off the eviction of events that lagging watchers still need.
+/* How long eviction may wait for lagging watches. 50 ms are earned in each second, and 100 ms are
+ * kept at most. The numbers are upstream's; there the time is spent on blocking sends to watchers.
  * Thread: one at a time.  Owner: its embedder. */
 #ifndef COR_STORAGE_CACHER_TIME_BUDGET_H
 #define COR_STORAGE_CACHER_TIME_BUDGET_H
@@ -19,10 +19,10 @@ struct cor_time_budget {
 /* Full. */
 void cor_time_budget_init(struct cor_time_budget *b, uint64_t now_us);
 
-/* True: wait on, the time until the next call is being spent. False: nothing is left. */
+/* True: go on waiting; the time until the next call is spent. False: nothing is left. */
 bool cor_time_budget_wait(struct cor_time_budget *b, uint64_t now_us);
 
-/* Nothing is waited for any more. */
+/* Nothing is waited for from now on. */
 void cor_time_budget_rest(struct cor_time_budget *b, uint64_t now_us);
 
 #endif

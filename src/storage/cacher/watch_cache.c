@@ -1,3 +1,17 @@
+/* Tree, window and kept roots, changed together under one lock.
+ *
+ * A change (cor_watch_cache_apply_locked()): room in the window is reserved first, then the tree is
+ * changed, then the event is pushed, which cannot fail. So a change is in both or in neither. Every
+ * 256 events a root of the tree is kept.
+ *
+ * What leaves the window or the tree may still be shown by snapshots: whatever is dropped here is
+ * charged to their pins (pins.h) under the same hold of the lock.
+ *
+ * What fails: allocations. A change or a list that fails leaves everything as it was; a root that
+ * cannot be kept is done without.
+ *
+ * Thread: the writer's for changes. Memory is freed after the lock is released where that may take
+ * long. */
 #include "storage/cacher/watch_cache.h"
 
 #include <assert.h>
@@ -5,7 +19,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* What a full leaf needs for one entry: the least a tree of n entries can weigh. */
+/* Bytes per entry of a tree with full leaves: the least that the present state can weigh. */
 #define ENTRY_BYTES_MIN 17
 
 int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *totals)
@@ -20,6 +34,7 @@ int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *total
     return 0;
 }
 
+/* The `n` oldest. */
 static void drop_roots(struct cor_watch_cache *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -32,7 +47,7 @@ static void drop_roots(struct cor_watch_cache *c, size_t n)
         memmove(c->roots, c->roots + n, c->nroots * sizeof(*c->roots));
 }
 
-/* All that the window and the tree show leaves: what a snapshot shows of it is its own now. */
+/* Window and tree are about to be dropped: what a snapshot shows of them is charged to it. */
 static void charge_all(struct cor_watch_cache *c)
 {
     uint64_t number = c->window.first;
@@ -77,8 +92,7 @@ void cor_watch_cache_deinit(struct cor_watch_cache *c)
     cor_lock_deinit(&c->lock);
 }
 
-/* A root that cannot be had is done without: exact reads then begin at an older one, or go to the
- * store. */
+/* Without memory no root is kept: exact reads then begin at an older one, or go to the store. */
 static void keep_root(struct cor_watch_cache *c)
 {
     COR_CLEANUP(cor_freep) struct cor_pin *pin = NULL;
@@ -142,8 +156,10 @@ int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
     COR_CLEANUP(cor_cache_entry_unrefp) struct cor_cache_entry *now = take_now;
     struct cor_cache_entry *old = NULL;
     size_t bytes;
-    int r = cor_window_reserve(&c->window);
+    int r;
 
+    assert(rev >= c->rev && (now || key.n > 0));
+    r = cor_window_reserve(&c->window);
     if (r == 0)
         r = change_tree(c, key, now, &old);
     if (r < 0 && r != -COR_ENOTFOUND)
@@ -173,7 +189,7 @@ size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_windo
         n--;
         cor_window_push_front(w, events[n], bytes[n]);
     }
-    /* What was taken of a revision that is not here as a whole goes back. */
+    /* Events of a revision that could not be taken as a whole are given back. */
     while (n > 0 && n < all && events[n].rev == events[n - 1].rev)
         cor_window_unpush_front(w, bytes[n++]);
     w->base = n > 0 ? events[n - 1].rev : base;
@@ -182,7 +198,7 @@ size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_windo
     return n;
 }
 
-/* A root serves as long as all events after it are here. */
+/* A root serves exact reads as long as all events after it are in the window. */
 static void drop_old_roots(struct cor_watch_cache *c)
 {
     size_t n = 0;
@@ -199,6 +215,7 @@ static void forget_history(struct cor_watch_cache *c, size_t bytes)
         c->history_bytes = 0;
 }
 
+/* The segments are freed after the lock is released. */
 static bool evict(struct cor_watch_cache *c,
                   struct cor_window_segment *(*peek)(const struct cor_window *w))
 {
@@ -228,7 +245,7 @@ bool cor_watch_cache_evict_stale(struct cor_watch_cache *c)
     return evict(c, cor_window_peek_stale);
 }
 
-/* The newest root at or below `rev` still serves reads from `rev` on. */
+/* The newest root at or below `rev` is kept: it serves reads from `rev` on. */
 void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev)
 {
     size_t n = 0;

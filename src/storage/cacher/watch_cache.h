@@ -1,9 +1,10 @@
-/* One resource's objects and their recent history in memory: the present state as a tree, the
- * window of events that led to it, and roots kept on the way, so that a past revision can be read.
+/* The watch cache: one resource's objects and their recent history in memory. The present state is
+ * a tree, the events that led to it are the window, and roots of earlier trees are kept on the way,
+ * so that a past revision can be read.
  *
- * Thread: the writer's (the engine thread) changes it; any thread reads, under `lock`. The lock is
- * held for a look-up or one change, never for a walk. Owner: its cacher; all snapshots are gone
- * before it is. */
+ * Thread: the writer changes it; any thread reads, under `lock`. The lock is held for a look-up or
+ * one change, never for a walk. Owner: its cacher; all snapshots are released before it is freed.
+ */
 #ifndef COR_STORAGE_CACHER_WATCH_CACHE_H
 #define COR_STORAGE_CACHER_WATCH_CACHE_H
 
@@ -11,15 +12,15 @@
 #include "storage/cacher/pins.h"
 #include "storage/cacher/window.h"
 
-/* A root is kept every so many events. */
+/* Events between two kept roots. */
 #define COR_KEPT_ROOT_EVENTS 256
 
 struct cor_kept_root {
     struct cor_btree_snap *snap;
     uint64_t next;       /* number of the first event that is not in it */
-    cor_rev rev;         /* of the last one that is, or of the list */
-    size_t bytes;        /* of all it shows */
-    struct cor_pin *pin; /* where exact reads that begin here stand among the pins; its own */
+    cor_rev rev;         /* of the last event that is in it, or of the list */
+    size_t bytes;        /* of all objects that it shows */
+    struct cor_pin *pin; /* marks where the pins of exact reads from this root are listed; owned */
 };
 
 struct cor_watch_cache {
@@ -27,60 +28,63 @@ struct cor_watch_cache {
     struct cor_btree *tree;
     struct cor_window window;
     cor_rev rev;                 /* of the list, or of the last event */
-    cor_rev compact_rev;         /* no exact read below it */
+    cor_rev compact_rev;         /* exact reads below it are refused */
     struct cor_kept_root *roots; /* oldest first */
     size_t nroots, roots_cap;
-    uint64_t root_at;     /* the event after which the next root is kept */
+    uint64_t root_at;     /* the next root is kept when window.next has reached it */
     size_t bytes;         /* of the objects in the tree */
-    struct cor_pins pins; /* of all snapshots; those of kept roots, whose events are in the window,
-                           * are never charged */
+    struct cor_pins pins; /* of all snapshots and kept roots; those of roots are never charged,
+                           * because a root leaves with the events that follow it */
     uint64_t history_end; /* events before this number were put in front of the window */
-    size_t history_bytes; /* what those that are still here have added to the window's */
+    size_t history_bytes; /* of such events that are still in the window */
 };
 
-/* `totals`: of what snapshots alone hold, shared with other caches; they stay as long as it does. 0
- * or -COR_ENOMEM. */
+/* `totals` count what snapshots alone hold, for all watch caches; they outlive this one. 0 or
+ * -COR_ENOMEM. */
 int cor_watch_cache_init(struct cor_watch_cache *c, struct cor_pin_totals *totals);
 /* No snapshot may be left. Safe on a zeroed struct. */
 void cor_watch_cache_deinit(struct cor_watch_cache *c);
 
 /* The writer's. */
 
-/* A list at `rev` becomes the content; the window is empty then. `bytes`: of all its entries. 0 or
- * -COR_ENOMEM: as before. */
+/* A list at `rev` becomes the content, and the window is emptied. `entries` are in key order; the
+ * tree takes references of its own. `bytes`: of all entries. 0, or -COR_ENOMEM: nothing changed. */
 int cor_watch_cache_replace(struct cor_watch_cache *c, const struct cor_btree_entry *entries,
                             size_t n, size_t bytes, cor_rev rev);
 
-/* One change, with the lock held: `take_now` was put, or (NULL) `key` was deleted. Deleting what is
- * not there only moves the revision. 0, or -COR_ENOMEM: the event is not in it. */
+/* Applies one change, with the lock held: `take_now` was put, or (NULL) `key` was deleted. Deleting
+ * an absent key only moves the revision. `rev` is not below the cache's. 0, or -COR_ENOMEM: neither
+ * tree nor window has the change. */
 int cor_watch_cache_apply_locked(struct cor_watch_cache *c, struct cor_str key,
                                  struct cor_cache_entry *take_now, cor_rev rev, uint64_t now_ms);
 
 /* Puts history in front of the window: `events` (oldest first) are all changes after `base` up to
- * the window's own base, `bytes[i]` what each adds. As many whole revisions as there is memory for
- * are taken, the youngest first, with their references; the rest stays the caller's. Returns how
- * many events stay. */
+ * the window's own base, and `bytes[i]` is what each of them adds. As many whole revisions as there
+ * is memory for are taken over with their references, the youngest first. Returns how many events,
+ * the oldest ones, remain the caller's. */
 size_t cor_watch_cache_prepend(struct cor_watch_cache *c, const struct cor_window_event *events,
                                const size_t *bytes, size_t n, cor_rev base);
 
-/* Lets the oldest segment go with the rest of its last revision, and the roots that need them.
- * False: too little would be left; see cor_window_peek_oldest(), cor_window_peek_stale(). */
+/* Evicts the oldest segment with the rest of its last revision, and the roots that need them.
+ * False: it may not leave; see cor_window_peek_oldest() and cor_window_peek_stale(). */
 bool cor_watch_cache_evict(struct cor_watch_cache *c);
 bool cor_watch_cache_evict_stale(struct cor_watch_cache *c);
 
-/* No exact read below `rev` after this. */
+/* The engine was compacted: exact reads below `rev` are refused, and roots that served only them
+ * are dropped. */
 void cor_watch_cache_compact(struct cor_watch_cache *c, cor_rev rev);
 
-/* Empties it: drops roots, window and tree, whose items go by cor_btree_reclaim(). */
+/* Drops roots, window and tree. The items of the tree are freed by cor_btree_reclaim(). */
 void cor_watch_cache_clear(struct cor_watch_cache *c);
 
-/* What the budget counts: window, and nodes that only roots and snapshots hold. The objects that
- * only snapshots hold are in the pins' totals. */
+/* What the byte budget counts of this watch cache: the window, and tree nodes that only roots and
+ * snapshots hold. Objects that only snapshots hold are in the pins' totals. */
 size_t cor_watch_cache_history_bytes(struct cor_watch_cache *c);
 
-/* Any thread, lock taken inside. */
+/* From any thread; takes the lock. */
 
-/* The present object, with a reference; NULL: none. `ret_rev` gets the cache's revision. */
+/* The present object of a key, with a reference; NULL: there is none. `ret_rev` gets the revision
+ * of the cache. */
 struct cor_object *cor_watch_cache_get(struct cor_watch_cache *c, struct cor_str key,
                                        cor_rev *ret_rev);
 

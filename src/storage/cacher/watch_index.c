@@ -186,7 +186,7 @@ static int resize(struct watch_bucket *b, size_t cap)
 
 void cor_cacher_watch_bucket_push(struct watch_bucket *b, uint64_t number)
 {
-    /* ALL has every number: there is nothing to keep. */
+    /* Every event belongs to ALL: there is nothing to keep. */
     if (b->kind == BUCKET_ALL || b->is_partial)
         return;
     if (b->nnumbers == b->cap && resize(b, b->cap ? b->cap * 2 : NUMBERS_MIN) < 0) {
@@ -231,5 +231,5 @@ void cor_cacher_watch_bucket_trim(struct watch_bucket *b, uint64_t first)
     while (cap > NUMBERS_MIN && b->nnumbers <= cap / 4)
         cap /= 2;
     if (cap < b->cap)
-        (void)resize(b, cap); /* else it stays as large as it is */
+        (void)resize(b, cap); /* Without memory it stays as large as it is. */
 }

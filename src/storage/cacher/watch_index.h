@@ -1,10 +1,11 @@
-/* Which watches of one loop an event concerns. Every watch stands in one bucket: that of its key,
- * of its namespace (any prefix of keys), of the value of the trigger field that it selects, or the
- * one for all keys. An event looks up the buckets it belongs to, so it costs those that may want
- * it.
+/* Which watches of one loop an event concerns. Every watch is in one bucket: that of its key, of
+ * its namespace (any prefix of keys), of the value of the trigger field that it selects, or the one
+ * for all keys. An event looks up the buckets that it belongs to, so it costs only the watches that
+ * may want it.
  *
- * While watches of a bucket lag, the bucket keeps the numbers of its events since the first of them
- * fell behind: they walk these, not the window. Thread: the loop's.  Owner: its embedder. */
+ * While a watch of a bucket lags, the bucket keeps the numbers of its events since the first watch
+ * fell behind. Lagging watches walk these numbers, not the window.
+ * Thread: the loop's.  Owner: its embedder. */
 #ifndef COR_STORAGE_CACHER_WATCH_INDEX_H
 #define COR_STORAGE_CACHER_WATCH_INDEX_H
 
@@ -16,7 +17,7 @@
 
 enum watch_bucket_kind { BUCKET_ALL, BUCKET_PREFIX, BUCKET_KEY, BUCKET_TRIGGER, BUCKET_KINDS };
 
-/* An event of the turn that is under way, in the chain of a bucket that it belongs to. */
+/* An event of the turn that is under way, as one of its buckets has it. */
 struct watch_offer {
     struct watch_offer *next;
     uint64_t number;
@@ -26,57 +27,57 @@ struct watch_offer {
 struct watch_bucket {
     struct cor_dlist idle;    /* watches that have seen everything */
     struct cor_dlist lagging; /* watches with an event to see */
-    size_t n;                 /* of its watches, in whatever state */
-    struct cor_dlist empty;   /* among the index's empties */
-    struct cor_dlist turn;    /* among the buckets with offers */
+    size_t n;                 /* its watches, in any state */
+    struct cor_dlist empty;   /* in the index's empties */
+    struct cor_dlist turn;    /* in the turn's list of buckets with offers */
     struct watch_offer *offers, *last_offer;
-    bool is_partial;        /* there was no memory for a number: walk the window */
+    bool is_partial;        /* there was no memory for a number: lagging watches walk the window */
     uint64_t *numbers;      /* a ring of `cap`, `nnumbers` in use from `head` on */
     _Atomic size_t *weight; /* the index's */
     size_t head, nnumbers, cap;
     enum watch_bucket_kind kind;
-    struct cor_str text; /* what it is for */
+    struct cor_str text; /* the key, prefix or value that it is for */
     char bytes[];
 };
 
-/* More parents of a key than this are not looked up: a watch for such a prefix is in ALL. */
+/* No more parents of a key than this are looked up; a watch for a deeper prefix is in ALL. */
 #define WATCH_PREFIX_DEPTH_MAX 4
 #define WATCH_BUCKETS_MAX      (WATCH_PREFIX_DEPTH_MAX + 4)
 
 struct watch_index {
     struct cor_str prefix; /* of all keys; borrowed */
     struct cor_map maps[BUCKET_KINDS];
-    _Atomic size_t *weight;   /* what the numbers of buckets weigh is added there */
-    struct cor_dlist empties; /* buckets without watches, kept until no event is under way */
+    _Atomic size_t *weight;   /* the bytes of all numbers are added to it */
+    struct cor_dlist empties; /* buckets without watches, kept until no event is being dispatched */
 };
 
-/* `weight` is borrowed, and other threads may change it too. */
+/* `prefix` and `weight` are borrowed; other threads may change the weight too. */
 void cor_cacher_watch_index_init(struct watch_index *ix, struct cor_str prefix,
                                  _Atomic size_t *weight);
-/* No watch may be left. */
+/* No watch may be left in it. */
 void cor_cacher_watch_index_deinit(struct watch_index *ix);
 
-/* The bucket for one more watch. 0 or -COR_ENOMEM. */
+/* Finds or makes the bucket for one more watch. 0 or -COR_ENOMEM. */
 int cor_cacher_watch_index_join(struct watch_index *ix, enum watch_bucket_kind kind,
                                 struct cor_str text, struct watch_bucket **ret_bucket);
-/* One watch, which stands in none of its lists, leaves. */
+/* One watch, which is in none of the bucket's lists, leaves it. */
 void cor_cacher_watch_index_leave(struct watch_index *ix, struct watch_bucket *bucket);
-/* Frees buckets without watches; not while an event is under way. */
+/* Frees buckets without watches. Not while an event is being dispatched. */
 void cor_cacher_watch_index_purge(struct watch_index *ix);
 
-/* The buckets that the event belongs to; returns how many. */
+/* Finds the buckets that the event belongs to; returns how many. */
 size_t cor_cacher_watch_index_match(const struct watch_index *ix,
                                     const struct cor_window_event *event,
                                     struct watch_bucket *ret_buckets[WATCH_BUCKETS_MAX]);
 
-/* The event of `offer` belongs to the bucket; returns whether it is the turn's first that does. */
+/* Adds an event of the turn to the bucket. True: it is the bucket's first of this turn. */
 bool cor_cacher_watch_bucket_offer(struct watch_bucket *bucket, struct watch_offer *offer);
 
-/* A lagging watch is there, and this is an event of the bucket. */
+/* Keeps the number of an event of the bucket for its lagging watches. */
 void cor_cacher_watch_bucket_push(struct watch_bucket *bucket, uint64_t number);
-/* The first of its events after `number`; UINT64_MAX: none. */
+/* The first event of the bucket after `number`; UINT64_MAX: there is none. */
 uint64_t cor_cacher_watch_bucket_after(const struct watch_bucket *bucket, uint64_t number);
-/* No watch lags any more, or the events before `first` have left the window. */
+/* Drops the numbers before `first`, whose events have left the window; all, when no watch lags. */
 void cor_cacher_watch_bucket_trim(struct watch_bucket *bucket, uint64_t first);
 
 #endif

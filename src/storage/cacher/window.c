@@ -1,3 +1,16 @@
+/* clang-format off */
+/* Segments in a ring, so that both ends grow and shrink in constant time. The number of an event
+ * says in which segment and at which slot it is: slot = number % 128.
+ *
+ *   push         reserve makes the last segment when it is needed; push fills its next slot
+ *   push_front   the same at the old end, where slots are filled downwards
+ *   pop_oldest   removes whole segments. When a revision goes on in the segment that stays, `first`
+ *                moves into it, and its earlier slots are dead: readers may still hold them, but they
+ *                are not part of the window. Before history is put in front of them, the segment is
+ *                replaced by a copy without them (drop_dead_events())
+ *
+ * What fails: only reserve, with -COR_ENOMEM, and then the window is as before. */
+/* clang-format on */
 #include "storage/cacher/window.h"
 
 #include <assert.h>
@@ -97,7 +110,7 @@ static int grow(struct cor_window *w)
     return 0;
 }
 
-/* The segment that was made for an event stays when the event does not come. */
+/* A segment that was reserved stays when its event does not come: it may be empty. */
 static struct cor_window_segment *last_segment(const struct cor_window *w)
 {
     return w->n > 0 ? *slot_of(w, w->n - 1) : NULL;
@@ -122,8 +135,8 @@ int cor_window_reserve(struct cor_window *w)
     return 0;
 }
 
-/* Replaces the oldest segment by a copy without the events that have left: readers may still look
- * at those. What they weighed stays counted until the segment goes. */
+/* Replaces the oldest segment by a copy without the events that have left. Readers may still hold
+ * the original. The bytes of the dropped events stay counted until the segment leaves. */
 static int drop_dead_events(struct cor_window *w)
 {
     struct cor_window_segment *s = *slot_of(w, 0), *copy = segment_new(w->first);
@@ -211,7 +224,7 @@ void cor_window_unpush_front(struct cor_window *w, size_t bytes)
     cor_window_segment_unref(shift(w));
 }
 
-/* Mostly the next segment begins with another revision. */
+/* The next segment mostly begins with another revision: then no search is needed. */
 uint64_t cor_window_oldest_end(const struct cor_window *w)
 {
     const struct cor_window_segment *s = *slot_of(w, 0);
