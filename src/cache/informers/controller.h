@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cache/informers/mutation_detector.h"
 #include "cache/queues/delta_fifo.h"
 #include "cache/reflector/reflector.h"
 #include "cache/store/indexer.h"
@@ -43,6 +44,13 @@ struct cor_controller_opts {
     /* What client-go logs; the same rules. */
     void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
     void *arg; /* of these */
+
+    /* Of a shared informer only, beside what a controller needs. */
+    const struct cor_index_def *indexes;
+    size_t nindexes;
+    /* Debugging: turns the mutation detector on (cache/informers/mutation_detector.h). Called with
+     * locks held: it must not call the informer. With `arg`. NULL: off. */
+    cor_mutation_fn on_mutation;
 };
 
 /* 0 or -COR_ENOMEM. */

@@ -151,7 +151,7 @@ static struct cor_gvk expected(const struct cor_informer_scope *scope)
 static int make_informer(struct entry *e)
 {
     const struct cor_informer_factory *f = e->factory;
-    const struct cor_shared_informer_opts opts = {
+    const struct cor_controller_opts opts = {
         .reflector = {.name = e->scope.resource.resource,
                       .type_description = e->scope.resource.resource,
                       .expected = expected(&e->scope),

@@ -1,5 +1,7 @@
 #include "cache/informers/shared_informer.h"
 
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "cache/informers/shared_informer_int.h"
@@ -11,23 +13,13 @@ static uint64_t now_ms(const struct cor_shared_informer *inf)
 
 static int make_controller(struct cor_shared_informer *inf)
 {
-    const struct cor_controller_opts opts = {
-        .reflector = inf->opts.reflector,
-        .driver = inf->opts.driver,
-        .clock = inf->opts.clock,
-        .known = inf->indexer,
-        .by_key = inf->opts.by_key,
-        .retry_on_error = inf->opts.retry_on_error,
-        .process = cor_informer_apply,
-        .should_resync = cor_informer_should_resync,
-        .owner = inf,
-        .transform = inf->opts.transform,
-        .on_work = inf->opts.on_work,
-        .on_watch_error = inf->opts.on_watch_error,
-        .on_report = inf->opts.on_report,
-        .arg = inf->opts.arg,
-    };
+    struct cor_controller_opts opts = inf->opts;
 
+    assert(!opts.known && !opts.process && !opts.should_resync && !opts.owner);
+    opts.known = inf->indexer;
+    opts.process = cor_informer_apply;
+    opts.should_resync = cor_informer_should_resync;
+    opts.owner = inf;
     return cor_controller_new(&opts, &inf->controller);
 }
 
@@ -40,7 +32,7 @@ static int make_detector(struct cor_shared_informer *inf)
                                  : 0;
 }
 
-int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
+int cor_shared_informer_new(const struct cor_controller_opts *opts,
                             struct cor_shared_informer **ret_informer)
 {
     struct cor_shared_informer *inf = cor_calloc(1, sizeof(*inf));

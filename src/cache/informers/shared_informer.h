@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "cache/informers/controller.h"
 #include "cache/informers/mutation_detector.h"
 #include "cache/informers/processor_listener.h"
 #include "cache/queues/cache_waiters.h"
@@ -28,32 +29,11 @@ struct cor_registration;
 /* A handler that asks for a shorter resync period gets this one. */
 #define COR_RESYNC_MIN_MS 1000
 
-struct cor_shared_informer_opts {
-    struct cor_reflector_opts reflector; /* resync_ms is the handlers' default; its callbacks and
-                                            arg are the informer's own and must be NULL */
-    struct cor_reflector_driver *driver; /* must stay valid */
-    const struct cor_clock *clock;       /* NULL: the machine's */
-    const struct cor_index_def *indexes;
-    size_t nindexes;
-    cor_transform_fn transform; /* may be NULL; `arg` is its */
-    bool by_key;                /* gather pending changes by key, as client-go before 1.33 */
-    bool retry_on_error; /* a change that an index refuses is tried again; else it is dropped */
-    /* There is something for step to do. Any thread; it may wake another and must not call the
-     * informer: locks are held. May be NULL. */
-    void (*on_work)(void *arg);
-    /* What client-go gives to its watch error handler. On the informer's thread; may be NULL. */
-    void (*on_watch_error)(void *arg, const struct cor_status *error);
-    /* What client-go logs: events that were skipped, watches that fell silent, retries. On the
-     * informer's thread; may be NULL. */
-    void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
-    /* Debugging: turns the mutation detector on (cache/informers/mutation_detector.h). Called with
-     * locks held: it must not call the informer. NULL: off. */
-    cor_mutation_fn on_mutation;
-    void *arg;
-};
-
+/* The options are those of its controller (cache/informers/controller.h), whose `known`, `process`,
+ * `should_resync` and `owner` are the informer's own and must be NULL. reflector.resync_ms is the
+ * handlers' default period. */
 /* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
-int cor_shared_informer_new(const struct cor_shared_informer_opts *opts,
+int cor_shared_informer_new(const struct cor_controller_opts *opts,
                             struct cor_shared_informer **ret_informer);
 
 /* After stop, or before start; no handler may be running. Returns NULL. */

@@ -30,7 +30,7 @@ struct cor_registration {
 };
 
 struct cor_shared_informer {
-    struct cor_shared_informer_opts opts;
+    struct cor_controller_opts opts;
     struct cor_indexer *indexer;
     struct cor_controller *controller;
     struct cor_mutation_detector *detector; /* NULL: off; under `lock` */

@@ -52,7 +52,7 @@ static void wake_nobody(void *arg)
 /* Handlers run when the test drains them. */
 static void begin(struct fake *f, const char *objects)
 {
-    struct cor_shared_informer_opts opts = {.reflector = {.resync_ms = 1000}};
+    struct cor_controller_opts opts = {.reflector = {.resync_ms = 1000}};
 
     *f = (struct fake){0};
     fake_server_init(&f->server, f->requests);
