@@ -1,3 +1,18 @@
+/* clang-format off */
+/* What a request authenticates with, kept up to date.
+ *
+ *   init: a token ──► Bearer, for ever
+ *         a token file ──► Bearer; read again every COR_TOKEN_FILE_MS, and after a 401
+ *         a user name ──► Basic, for ever
+ *         nothing of these, no certificate, and a plugin ──► the plugin makes token and certificate
+ *   cor_credentials_get(): up to date ──► the request continues
+ *                          the plugin runs, or has to ──► the request waits ──► on_ready
+ *
+ * What fails: a token file that cannot be read later leaves the last token; a plugin that fails
+ * leaves what it made before, while that has not expired, and else all who wait get its error.
+ * Token, certificate and key of a plugin are replaced together or not at all. Secrets are wiped.
+ * Thread: the loop. */
+/* clang-format on */
 #include "client/config/credentials.h"
 
 #include <string.h>
@@ -15,8 +30,8 @@ static uint64_t now_ms(const struct cor_credentials *c)
     return cor_loop_now_ms(c->loop);
 }
 
-/* A secret that may take another's place. */
-static int compose(struct cor_buf *out, const char *before, struct cor_str text)
+/* Writes a secret, with `before` in front of it, into an empty buffer. */
+static int secret_compose(struct cor_buf *out, const char *before, struct cor_str text)
 {
     int r = cor_buf_reserve(out, strlen(before) + text.n);
 
@@ -26,8 +41,8 @@ static int compose(struct cor_buf *out, const char *before, struct cor_str text)
     return cor_buf_adds(out, text);
 }
 
-/* What was there is left in `with`. */
-static void exchange(struct cor_buf *to, struct cor_buf *with)
+/* Swaps the contents of two buffers. */
+static void secret_exchange(struct cor_buf *to, struct cor_buf *with)
 {
     struct cor_buf old = *to;
 
@@ -36,15 +51,15 @@ static void exchange(struct cor_buf *to, struct cor_buf *with)
 }
 
 /* Replaces a secret; unchanged on failure. */
-static int replace(struct cor_buf *to, const char *before, struct cor_str text)
+static int secret_replace(struct cor_buf *to, const char *before, struct cor_str text)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf next;
     int r;
 
     cor_buf_init_secret(&next, to->max);
-    r = compose(&next, before, text);
+    r = secret_compose(&next, before, text);
     if (r == 0)
-        exchange(to, &next);
+        secret_exchange(to, &next);
     return r;
 }
 
@@ -60,10 +75,11 @@ static int set_basic(struct cor_credentials *c)
     r = cor_buf_addf(&plain, "%s:%s", config->username, config->password ? config->password : "");
     if (r == 0)
         r = cor_base64_encode(COR_BASE64_STD, cor_buf_str(&plain), &encoded);
-    return r < 0 ? r : replace(&c->authorization, "Basic ", cor_buf_str(&encoded));
+    return r < 0 ? r : secret_replace(&c->authorization, "Basic ", cor_buf_str(&encoded));
 }
 
-/* What cannot be read, or is empty (-COR_EINVALID), leaves the last token as it was. */
+/* Reads the token file. A file that cannot be read, or is empty (-COR_EINVALID), leaves the last
+ * token as it was. */
 static int read_token_file(struct cor_credentials *c)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
@@ -77,22 +93,22 @@ static int read_token_file(struct cor_credentials *c)
     token = cor_str_trim(cor_buf_str(&text));
     if (token.n == 0)
         return -COR_EINVALID;
-    r = replace(&c->authorization, "Bearer ", token);
+    r = secret_replace(&c->authorization, "Bearer ", token);
     if (r == 0)
         c->token_due_ms = now_ms(c) + COR_TOKEN_FILE_MS;
     return r;
 }
 
-static int begin(struct cor_credentials *c)
+static int credentials_begin(struct cor_credentials *c)
 {
     if (cor_config_has(c->config->token))
-        return replace(&c->authorization, "Bearer ", cor_strz(c->config->token));
+        return secret_replace(&c->authorization, "Bearer ", cor_strz(c->config->token));
     if (cor_config_has(c->config->token_file))
         return read_token_file(c);
     return cor_config_has(c->config->username) ? set_basic(c) : 0;
 }
 
-/* A plugin stands back where the configuration has anything else. */
+/* A plugin is used only when the configuration has no other way to authenticate. */
 static bool needs_plugin(const struct cor_credentials *c)
 {
     const struct cor_client_config *config = c->config;
@@ -113,7 +129,7 @@ int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
     cor_buf_init_secret(&c->key_pem, COR_PEM_MAX);
     cor_dlist_init(&c->waiting);
     cor_exec_plugin_init(&c->plugin, loop, config);
-    r = begin(c);
+    r = credentials_begin(c);
     if (r < 0)
         cor_credentials_deinit(c);
     c->is_exec = r == 0 && needs_plugin(c);
@@ -136,14 +152,15 @@ bool cor_credentials_close(struct cor_credentials *c, void (*on_closed)(void *ar
     return true;
 }
 
-static bool is_fresh(const struct cor_credentials *c)
+static bool credentials_is_fresh(const struct cor_credentials *c)
 {
     return c->generation > 0 &&
            (!c->expires || cor_clock_wall_ms(c->clock) <= c->expires_at_s * 1000);
 }
 
-/* All of it or nothing: a certificate without its key would end every connection. */
-static int take(struct cor_credentials *c, const struct cor_exec_credential *made)
+/* Takes what a plugin made, all of it or nothing: with a certificate that does not belong to the
+ * key every connection would fail. */
+static int credentials_take(struct cor_credentials *c, const struct cor_exec_credential *made)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf authorization;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cert;
@@ -153,38 +170,38 @@ static int take(struct cor_credentials *c, const struct cor_exec_credential *mad
     cor_buf_init_secret(&authorization, AUTHORIZATION_MAX);
     cor_buf_init(&cert, COR_PEM_MAX);
     cor_buf_init_secret(&key, COR_PEM_MAX);
-    r = made->token ? compose(&authorization, "Bearer ", cor_strz(made->token)) : 0;
+    r = made->token ? secret_compose(&authorization, "Bearer ", cor_strz(made->token)) : 0;
     if (r == 0)
-        r = compose(&cert, "", cor_strz(made->cert_pem));
+        r = secret_compose(&cert, "", cor_strz(made->cert_pem));
     if (r == 0)
-        r = compose(&key, "", cor_strz(made->key_pem));
+        r = secret_compose(&key, "", cor_strz(made->key_pem));
     if (r < 0)
         return r;
     c->cert_version += !cor_str_eq(cor_buf_str(&cert), cor_buf_str(&c->cert_pem)) ||
                        !cor_str_eq(cor_buf_str(&key), cor_buf_str(&c->key_pem));
-    exchange(&c->authorization, &authorization);
-    exchange(&c->cert_pem, &cert);
-    exchange(&c->key_pem, &key);
+    secret_exchange(&c->authorization, &authorization);
+    secret_exchange(&c->cert_pem, &cert);
+    secret_exchange(&c->key_pem, &key);
     c->expires = made->expires;
     c->expires_at_s = made->expires_at_s;
     c->generation++;
     return 0;
 }
 
-/* A refresh that failed leaves what there was, while it lasts. */
+/* A plugin that failed leaves what it made before, until that expires. */
 static void on_plugin_done(void *arg, const struct cor_exec_credential *made,
                            const struct cor_status *error)
 {
     struct cor_credentials *c = arg;
     struct cor_status no_memory = {0};
     struct cor_dlist ready, *link;
-    int r = made ? take(c, made) : 0;
+    int r = made ? credentials_take(c, made) : 0;
 
     if (r < 0) {
         cor_status_set(&no_memory, r, "%s", cor_err_text(r));
         error = &no_memory;
     }
-    if (error && is_fresh(c))
+    if (error && credentials_is_fresh(c))
         error = NULL;
     cor_dlist_init(&ready);
     cor_dlist_splice(&ready, &c->waiting);
@@ -196,7 +213,7 @@ static void on_plugin_done(void *arg, const struct cor_exec_credential *made,
     cor_status_deinit(&no_memory);
 }
 
-static int run_plugin(struct cor_credentials *c, struct cor_status *reterr)
+static int credentials_run_plugin(struct cor_credentials *c, struct cor_status *reterr)
 {
     c->plugin.on_done = on_plugin_done;
     c->plugin.arg = c;
@@ -209,10 +226,10 @@ int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *
     int r;
 
     if (cor_config_has(c->config->token_file) && now_ms(c) >= c->token_due_ms)
-        (void)read_token_file(c); /* the last one is still there */
-    if (!c->is_exec || (is_fresh(c) && !c->plugin.process))
+        (void)read_token_file(c); /* on failure the last token stays */
+    if (!c->is_exec || (credentials_is_fresh(c) && !c->plugin.process))
         return 1;
-    r = c->plugin.process ? 0 : run_plugin(c, reterr);
+    r = c->plugin.process ? 0 : credentials_run_plugin(c, reterr);
     if (r == 0)
         cor_dlist_push(&c->waiting, &w->link);
     return r;
@@ -227,5 +244,5 @@ void cor_credentials_refused(struct cor_credentials *c, uint64_t generation)
 {
     c->token_due_ms = 0;
     if (c->is_exec && !c->is_closing && generation == c->generation && !c->plugin.process)
-        run_plugin(c, NULL);
+        credentials_run_plugin(c, NULL);
 }

@@ -1,6 +1,6 @@
-/* Who a client is to its server: a token, a token file that is read again, basic authentication, or
- * a plugin that makes tokens and certificates. Certificates of the configuration are the HTTP
- * client's business.
+/* How a client authenticates to its server: a token, a token file that is read again, basic
+ * authentication, or a plugin that makes tokens and certificates. Certificates of the configuration
+ * belong to the HTTP client.
  * Owner: the REST client.  Thread: the loop's. No function calls back before it returns. */
 #ifndef COR_CLIENT_CREDENTIALS_H
 #define COR_CLIENT_CREDENTIALS_H
@@ -34,29 +34,29 @@ struct cor_credentials {
     bool is_closing;
 };
 
-/* One who waits for a plugin. */
+/* A request that waits for a plugin. */
 struct cor_credentials_wait {
     struct cor_dlist link;
     void (*on_ready)(struct cor_credentials_wait *w, const struct cor_status *error);
 };
 
-/* `config` must stay valid. 0, -COR_ETOOBIG, -COR_ENOMEM, and where the file is all there is of a
- * token, what cor_pem_load() returns, -COR_EINVALID when it is empty; nothing is left to release
- * then. */
+/* `config` must stay valid. 0, -COR_ETOOBIG, -COR_ENOMEM; when the token is only in a file, also
+ * what cor_pem_load() returns, or -COR_EINVALID when the file is empty. After a failure nothing is
+ * left to release. */
 int cor_credentials_init(struct cor_credentials *c, struct cor_loop *loop,
                          const struct cor_client_config *config);
 
-/* No on_ready after this. True: `on_closed` comes from a later turn, before cor_credentials_deinit;
- * false: there is nothing to wait for. */
+/* No on_ready is called after this. True: `on_closed` is called in a later turn, and
+ * cor_credentials_deinit() may only follow it; false: there is nothing to wait for. */
 bool cor_credentials_close(struct cor_credentials *c, void (*on_closed)(void *arg), void *arg);
 void cor_credentials_deinit(struct cor_credentials *c);
 
-/* Brings `authorization` and the certificate up to date. 1: they are. 0: a plugin runs; on_ready
- * comes. Or as cor_exec_plugin_run(). */
+/* Brings `authorization` and the certificate up to date. 1: they are. 0: a plugin runs, and
+ * on_ready will be called. Else as cor_exec_plugin_run(). */
 int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *w,
                         struct cor_status *reterr);
 
-/* Harmless when it does not wait, on an initialised link. */
+/* Stops waiting. Nothing happens when `w`, whose link is initialised, does not wait. */
 void cor_credentials_leave(struct cor_credentials_wait *w);
 
 /* The server answered 401 to what `generation` had: the plugin runs again, unless it has since; a

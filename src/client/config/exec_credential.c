@@ -1,3 +1,7 @@
+/* The two documents that are exchanged with a plugin: ExecCredential with spec (written) and with
+ * status (read). What a plugin answers is checked in upstream's words: apiVersion, a token or a
+ * certificate with its key, a time that can be read. Secrets are wiped when they are freed.
+ * Thread: any (values). */
 #include "client/config/exec_credential.h"
 
 #include <string.h>

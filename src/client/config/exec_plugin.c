@@ -1,3 +1,10 @@
+/* Runs a credential plugin: its arguments and environment are made, the process is started, its
+ * output is read as an ExecCredential, and on_done gets the result.
+ *
+ * What fails: a command that does not exist is reported with upstream's help and the install hint
+ * of the configuration; a plugin that exits with a status other than 0, writes something else, or
+ * takes too long (it is killed then) is an error with its words.
+ * Thread: the loop. */
 #include "client/config/exec_plugin.h"
 
 #include <assert.h>

@@ -1,3 +1,8 @@
+/* A server's address, from the configuration: https:// or http:// URL, host:port, or unix:// path.
+ * Without a scheme it is TLS when the configuration has anything of TLS, as client-go decides. A
+ * URL with user information, a query or a fragment is refused with -COR_EINVAL; the message has no
+ * password that may be in it.
+ * Thread: any (values). */
 #include "client/config/server_url.h"
 
 #include "base/buf.h"
@@ -7,7 +12,7 @@
 #include "http/proxy.h"
 #include "net/host.h"
 
-static int mistake(const struct cor_client_config *config, struct cor_status *reterr)
+static int url_mistake(const struct cor_client_config *config, struct cor_status *reterr)
 {
     if (strchr(config->server, '@'))
         return cor_status_set(reterr, -COR_EINVAL,
@@ -22,7 +27,7 @@ static bool wants_tls(const struct cor_client_config *c)
            cor_config_has(c->client_cert_pem) || cor_config_has(c->client_cert_file);
 }
 
-static bool skip(struct cor_str *s, const char *prefix)
+static bool url_skip(struct cor_str *s, const char *prefix)
 {
     if (!cor_str_starts(*s, cor_strz(prefix)))
         return false;
@@ -30,12 +35,12 @@ static bool skip(struct cor_str *s, const char *prefix)
     return true;
 }
 
-static char *copy(struct cor_str s)
+static char *url_copy(struct cor_str s)
 {
     return cor_strndup(s.p, s.n);
 }
 
-static int set_origin(struct cor_server_url *url, struct cor_str authority)
+static int url_set_origin(struct cor_server_url *url, struct cor_str authority)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
@@ -47,8 +52,8 @@ static int set_origin(struct cor_server_url *url, struct cor_str authority)
     return url->origin ? 0 : -COR_ENOMEM;
 }
 
-static int parse(struct cor_str text, const struct cor_client_config *config, bool has_scheme,
-                 struct cor_server_url *url, struct cor_status *reterr)
+static int url_parse(struct cor_str text, const struct cor_client_config *config, bool has_scheme,
+                     struct cor_server_url *url, struct cor_status *reterr)
 {
     struct cor_str path, authority = text, host;
     size_t n = 0;
@@ -63,10 +68,10 @@ static int parse(struct cor_str text, const struct cor_client_config *config, bo
         cor_str_find(path, ' ') >= 0 || (path.n > 0 && !has_scheme) ||
         cor_str_find(authority, '@') >= 0 ||
         cor_host_split(authority, url->is_tls ? 443 : 80, &host, &url->port) < 0)
-        return mistake(config, reterr);
-    url->host = copy(host);
-    url->prefix = copy(path);
-    return url->host && url->prefix ? set_origin(url, authority) : -COR_ENOMEM;
+        return url_mistake(config, reterr);
+    url->host = url_copy(host);
+    url->prefix = url_copy(path);
+    return url->host && url->prefix ? url_set_origin(url, authority) : -COR_ENOMEM;
 }
 
 int cor_server_url_parse(const struct cor_client_config *config, struct cor_server_url *ret_url,
@@ -78,21 +83,21 @@ int cor_server_url_parse(const struct cor_client_config *config, struct cor_serv
     bool has_scheme = true;
     int r;
 
-    if (skip(&text, "unix://")) {
+    if (url_skip(&text, "unix://")) {
         if (text.n == 0 || text.p[0] != '/')
-            return mistake(config, reterr);
-        url.unix_path = copy(text);
+            return url_mistake(config, reterr);
+        url.unix_path = url_copy(text);
         url.prefix = cor_strdup("");
         url.origin = cor_strdup(config->server);
         r = url.unix_path && url.prefix && url.origin ? 0 : -COR_ENOMEM;
     } else {
-        if (skip(&text, "https://"))
+        if (url_skip(&text, "https://"))
             url.is_tls = true;
-        else if (!skip(&text, "http://"))
+        else if (!url_skip(&text, "http://"))
             has_scheme = false;
         if (!has_scheme)
             url.is_tls = wants_tls(config);
-        r = parse(text, config, has_scheme, &url, reterr);
+        r = url_parse(text, config, has_scheme, &url, reterr);
     }
     if (r == -COR_ENOMEM)
         return cor_status_set(reterr, r, "no memory for a server's address");

@@ -1,3 +1,11 @@
+/* The catalog of what a server serves, built from discovery documents in both forms: the aggregated
+ * one (groups, versions and resources in one document) and the legacy ones (/api, /apis, and one
+ * document per version).
+ *
+ * Each document is checked and copied once (keep_body), and all strings point into the copies. The
+ * parts grow in arrays with maxima of their own. A document that cannot be read is -COR_EINVAL, one
+ * beyond a maximum -COR_ETOOBIG; the catalog may then have a part of it.
+ * Thread: any (values). */
 #include "client/discovery/api_catalog.h"
 
 #include <stdlib.h>
@@ -31,8 +39,8 @@ void cor_catalog_deinit(struct cor_catalog *catalog)
     *catalog = (struct cor_catalog){0};
 }
 
-/* Room for one more of `size` bytes in an array of `n`. */
-static int make_room(void **items, size_t size, size_t n, size_t *cap, size_t max)
+/* Makes room for one more item of `size` bytes in an array that has `n`. */
+static int array_make_room(void **items, size_t size, size_t n, size_t *cap, size_t max)
 {
     void *bigger;
     size_t next = *cap ? *cap * 2 : 8;
@@ -62,8 +70,8 @@ static int keep_body(struct cor_catalog *catalog, struct cor_str body, struct co
     if (r == 0 && cor_json_type(cor_str_trim(body)) != COR_JSON_OBJECT)
         r = -COR_EINVAL;
     if (r == 0)
-        r = make_room(&bodies, sizeof(catalog->bodies[0]), catalog->nbodies, &catalog->bodies_cap,
-                      BODIES_MAX);
+        r = array_make_room(&bodies, sizeof(catalog->bodies[0]), catalog->nbodies,
+                            &catalog->bodies_cap, BODIES_MAX);
     catalog->bodies = bodies;
     if (r < 0)
         return r;
@@ -75,7 +83,7 @@ static int keep_body(struct cor_catalog *catalog, struct cor_str body, struct co
     return 0;
 }
 
-/* A member as it is; empty when it is absent. */
+/* The value of a member as it is; empty when the member is absent. */
 static struct cor_str value_at(struct cor_str object, const char *key)
 {
     struct cor_str value;
@@ -84,7 +92,7 @@ static struct cor_str value_at(struct cor_str object, const char *key)
                                                                                 : COR_STR("");
 }
 
-/* A string member's text; names have no escapes. */
+/* The text of a string member, without unescaping: the names of discovery have no escapes. */
 static struct cor_str text_at(struct cor_str object, const char *key)
 {
     struct cor_str raw;
@@ -111,8 +119,8 @@ static int add_group(struct cor_catalog *catalog, struct cor_str name,
                      struct cor_catalog_group **ret_group)
 {
     void *groups = catalog->groups;
-    int r = make_room(&groups, sizeof(catalog->groups[0]), catalog->ngroups, &catalog->cap,
-                      COR_CATALOG_GROUPS_MAX);
+    int r = array_make_room(&groups, sizeof(catalog->groups[0]), catalog->ngroups, &catalog->cap,
+                            COR_CATALOG_GROUPS_MAX);
 
     catalog->groups = groups;
     if (r < 0)
@@ -126,8 +134,8 @@ static int add_version(struct cor_catalog_group *group, struct cor_str version,
                        struct cor_catalog_version **ret_version)
 {
     void *versions = group->versions;
-    int r = make_room(&versions, sizeof(group->versions[0]), group->nversions, &group->cap,
-                      COR_CATALOG_VERSIONS_MAX);
+    int r = array_make_room(&versions, sizeof(group->versions[0]), group->nversions, &group->cap,
+                            COR_CATALOG_VERSIONS_MAX);
 
     group->versions = versions;
     if (r < 0)
@@ -141,8 +149,8 @@ static int add_resource(struct cor_catalog_version *version,
                         const struct cor_catalog_resource *resource)
 {
     void *resources = version->resources;
-    int r = make_room(&resources, sizeof(version->resources[0]), version->nresources, &version->cap,
-                      COR_CATALOG_RESOURCES_MAX);
+    int r = array_make_room(&resources, sizeof(version->resources[0]), version->nresources,
+                            &version->cap, COR_CATALOG_RESOURCES_MAX);
 
     version->resources = resources;
     if (r == 0)

@@ -1,3 +1,7 @@
+/* A lookup asks discovery for the catalog and maps the kind or resource in it. When the catalog was
+ * cached and has no match, it is asked for once more without the cache, since the type may be new.
+ * Every failure goes to on_done.
+ * Thread: the loop of the discovery. */
 #include "client/discovery/mapper_lookup.h"
 
 #include "base/err.h"
@@ -9,14 +13,14 @@ struct cor_mapper_lookup {
     struct cor_discovery_waiter *waiter;
 };
 
-static void free_lookup(struct cor_mapper_lookup *lookup)
+static void lookup_free(struct cor_mapper_lookup *lookup)
 {
     cor_free(lookup->text);
     cor_free(lookup);
 }
 
-static int look_up(const struct cor_mapper_lookup *lookup, const struct cor_catalog *catalog,
-                   struct cor_rest_mapping *ret_mapping, struct cor_status *reterr)
+static int lookup_map(const struct cor_mapper_lookup *lookup, const struct cor_catalog *catalog,
+                      struct cor_rest_mapping *ret_mapping, struct cor_status *reterr)
 {
     const struct cor_mapper_lookup_opts *o = &lookup->opts;
     struct cor_gk gk = cor_gvk_gk(&o->kind);
@@ -39,10 +43,10 @@ static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_ca
     lookup->waiter = NULL;
     if (error) {
         lookup->opts.on_done(lookup->opts.arg, NULL, error);
-        free_lookup(lookup);
+        lookup_free(lookup);
         return;
     }
-    r = look_up(lookup, catalog, &mapping, &why);
+    r = lookup_map(lookup, catalog, &mapping, &why);
     if (r == -COR_ENOTFOUND && was_cached) {
         cor_discovery_invalidate(lookup->opts.discovery);
         r = cor_discovery_get(lookup->opts.discovery, on_catalog, lookup, &lookup->waiter);
@@ -52,7 +56,7 @@ static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_ca
     if (r < 0 && why.err == 0)
         cor_status_untyped(&why, r, "%s", cor_err_text(r));
     lookup->opts.on_done(lookup->opts.arg, r < 0 ? NULL : &mapping, r < 0 ? &why : NULL);
-    free_lookup(lookup);
+    lookup_free(lookup);
 }
 
 int cor_mapper_lookup_open(const struct cor_mapper_lookup_opts *opts,
@@ -73,7 +77,7 @@ int cor_mapper_lookup_open(const struct cor_mapper_lookup_opts *opts,
     if (r == 0)
         r = cor_discovery_get(opts->discovery, on_catalog, lookup, &lookup->waiter);
     if (r < 0) {
-        free_lookup(lookup);
+        lookup_free(lookup);
         return r;
     }
     *ret_lookup = lookup;
@@ -84,5 +88,5 @@ void cor_mapper_lookup_cancel(struct cor_mapper_lookup *lookup)
 {
     if (lookup->waiter)
         cor_discovery_cancel(lookup->waiter);
-    free_lookup(lookup);
+    lookup_free(lookup);
 }

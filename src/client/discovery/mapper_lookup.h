@@ -1,6 +1,7 @@
-/* Finds a mapping with discovery: client-go's deferred mapper. On a miss, what was remembered is
- * forgotten and discovery asked once more, so that a type that came later is found. Owner: of a
- * lookup, its discovery.  Thread: that one's loop. No function calls back before it returns. */
+/* Finds a mapping with discovery: client-go's deferred mapper. When a cached catalog has no match,
+ * it is asked for once more, so that a type that was added later is found. Owner: the discovery
+ * owns its lookups.  Thread: the loop of the discovery. No function calls back before it returns.
+ */
 #ifndef COR_CLIENT_MAPPER_LOOKUP_H
 #define COR_CLIENT_MAPPER_LOOKUP_H
 
@@ -20,12 +21,12 @@ struct cor_mapper_lookup_opts {
     void *arg;
 };
 
-/* The strings are copied. 0, -COR_EBUSY, -COR_ENOMEM; after 0 on_done
- * comes once, unless it is cancelled. */
+/* The strings are copied. 0, -COR_EBUSY, -COR_ENOMEM; after 0, on_done is called once, unless the
+ * lookup is cancelled. */
 int cor_mapper_lookup_open(const struct cor_mapper_lookup_opts *opts,
                            struct cor_mapper_lookup **ret_lookup);
 
-/* No callback after this. Not from inside its callbacks. */
+/* Ends the lookup without a callback. Not inside its callbacks. */
 void cor_mapper_lookup_cancel(struct cor_mapper_lookup *lookup);
 
 #endif

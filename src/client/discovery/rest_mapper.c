@@ -1,3 +1,11 @@
+/* From a kind or a partial resource to the resource that serves it, over a catalog: client-go's
+ * priority mapper.
+ *
+ * All resources that match are gathered (the visit_ functions), then matches_choose() narrows them
+ * until one is left: core v1 first; then, group by group in the order of discovery, the version
+ * that the server prefers and the others; then the group alone. No match is -COR_ENOTFOUND; several
+ * that none of this decides between are -COR_ECONFLICT; both in upstream's words. Thread: any
+ * (values; the catalog is borrowed). */
 #include "client/discovery/rest_mapper.h"
 
 #include <ctype.h>
@@ -24,14 +32,14 @@ static bool eq_nocase(struct cor_str a, struct cor_str b)
     return true;
 }
 
-/* A server that names no singular: the kind in lower case, as upstream guesses. */
+/* A resource without a singular name has the kind in lower case, as upstream assumes. */
 static bool is_singular(const struct cor_catalog_resource *resource, struct cor_str name)
 {
     return eq_nocase(resource->singular.n > 0 ? resource->singular : resource->kind.kind, name);
 }
 
-static void add_match(struct matches *found, const struct cor_gv *gv,
-                      const struct cor_catalog_resource *resource)
+static void matches_add(struct matches *found, const struct cor_gv *gv,
+                        const struct cor_catalog_resource *resource)
 {
     if (found->n < MATCHES_MAX)
         found->at[found->n++] = (struct cor_rest_mapping){
@@ -78,7 +86,7 @@ static void visit_resource(void *arg, const struct cor_gv *gv,
     if (p->version.n > 0 && !cor_str_eq(p->version, gv->version))
         return;
     if (is_whole ? cor_str_eq(gv->group, p->group) : cor_str_starts(gv->group, p->group))
-        add_match(s->found, gv, resource);
+        matches_add(s->found, gv, resource);
 }
 
 struct kind_search {
@@ -87,7 +95,7 @@ struct kind_search {
     struct matches *found;
 };
 
-/* Kinds are registered as they are and in lower case. */
+/* A kind is found by its name, and by its name in lower case. */
 static bool is_kind(struct cor_str kind, struct cor_str asked)
 {
     if (cor_str_eq(kind, asked))
@@ -105,11 +113,12 @@ static void visit_kind(void *arg, const struct cor_gv *gv,
 
     if (cor_str_eq(gv->group, s->gk->group) && is_kind(resource->kind.kind, s->gk->kind) &&
         (s->version.n == 0 || cor_str_eq(gv->version, s->version)))
-        add_match(s->found, gv, resource);
+        matches_add(s->found, gv, resource);
 }
 
-/* Keeps those of a group and version (empty: any), unless there are none. True: one is left. */
-static bool narrow(struct matches *m, struct cor_str group, struct cor_str version)
+/* Keeps the matches of a group and version (empty: any version), unless there are none. True: one
+ * is left. */
+static bool matches_narrow(struct matches *m, struct cor_str group, struct cor_str version)
 {
     size_t n = 0;
 
@@ -133,26 +142,26 @@ static bool narrow(struct matches *m, struct cor_str group, struct cor_str versi
     return n == 1;
 }
 
-static bool narrow_group(struct matches *m, const struct cor_catalog_group *group)
+static bool matches_narrow_group(struct matches *m, const struct cor_catalog_group *group)
 {
-    if (group->preferred.n > 0 && narrow(m, group->name, group->preferred))
+    if (group->preferred.n > 0 && matches_narrow(m, group->name, group->preferred))
         return true;
     for (size_t i = 0; i < group->nversions; i++)
         if (!cor_str_eq(group->versions[i].version, group->preferred) &&
-            narrow(m, group->name, group->versions[i].version))
+            matches_narrow(m, group->name, group->versions[i].version))
             return true;
     return false;
 }
 
-static bool choose(const struct cor_catalog *catalog, struct matches *m)
+static bool matches_choose(const struct cor_catalog *catalog, struct matches *m)
 {
-    if (m->n == 1 || narrow(m, COR_STR(""), COR_STR("v1")))
+    if (m->n == 1 || matches_narrow(m, COR_STR(""), COR_STR("v1")))
         return true;
     for (size_t i = 0; i < catalog->ngroups; i++)
-        if (narrow_group(m, &catalog->groups[i]))
+        if (matches_narrow_group(m, &catalog->groups[i]))
             return true;
     for (size_t i = 0; i < catalog->ngroups; i++)
-        if (narrow(m, catalog->groups[i].name, COR_STR("")))
+        if (matches_narrow(m, catalog->groups[i].name, COR_STR("")))
             return true;
     return false;
 }
@@ -163,8 +172,8 @@ static int no_memory(int r, struct cor_status *reterr)
 }
 
 /* "<partial> matches multiple resources [a b]". */
-static int ambiguous(const struct cor_gvr *partial, const struct matches *m,
-                     struct cor_status *reterr)
+static int refuse_ambiguous(const struct cor_gvr *partial, const struct matches *m,
+                            struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
@@ -185,7 +194,7 @@ static int ambiguous(const struct cor_gvr *partial, const struct matches *m,
                  : cor_status_untyped(reterr, -COR_ECONFLICT, "%s", cor_buf_z(&text));
 }
 
-static int no_resource(const struct cor_gvr *partial, struct cor_status *reterr)
+static int refuse_resource(const struct cor_gvr *partial, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
@@ -198,7 +207,7 @@ static int no_resource(const struct cor_gvr *partial, struct cor_status *reterr)
 }
 
 /* `no matches for kind "X" in group "g"`, or `in version "g/v"`. */
-static int no_kind(const struct cor_gk *gk, struct cor_str version, struct cor_status *reterr)
+static int refuse_kind(const struct cor_gk *gk, struct cor_str version, struct cor_status *reterr)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text, gv;
     struct cor_gv asked = {gk->group, version};
@@ -228,9 +237,9 @@ int cor_rest_mapping_of_kind(const struct cor_catalog *catalog, const struct cor
 
     each_resource(catalog, visit_kind, &search);
     if (found.n == 0)
-        return no_kind(gk, version, reterr);
-    if (!choose(catalog, &found))
-        return ambiguous(&partial, &found, reterr);
+        return refuse_kind(gk, version, reterr);
+    if (!matches_choose(catalog, &found))
+        return refuse_ambiguous(&partial, &found, reterr);
     *ret_mapping = found.at[0];
     return 0;
 }
@@ -245,9 +254,9 @@ int cor_rest_mapping_of_resource(const struct cor_catalog *catalog, const struct
         return cor_status_untyped(reterr, -COR_EINVAL, "a resource must be present");
     each_resource(catalog, visit_resource, &search);
     if (found.n == 0)
-        return no_resource(partial, reterr);
-    if (!choose(catalog, &found))
-        return ambiguous(partial, &found, reterr);
+        return refuse_resource(partial, reterr);
+    if (!matches_choose(catalog, &found))
+        return refuse_ambiguous(partial, &found, reterr);
     *ret_mapping = found.at[0];
     return 0;
 }
@@ -258,7 +267,7 @@ struct shortcut_search {
     struct cor_gr found, by_prefix;
     void (*on_warning)(void *arg, const char *text);
     void *arg;
-    struct cor_gr warned; /* of last: versions of one resource stand together */
+    struct cor_gr warned; /* the last one; the versions of a resource come one after the other */
 };
 
 static void visit_name(void *arg, const struct cor_gv *gv,
@@ -272,7 +281,7 @@ static void visit_name(void *arg, const struct cor_gv *gv,
         s->is_own_name = true;
 }
 
-static void warn(struct shortcut_search *s, const struct cor_gr *other)
+static void shortcut_warn(struct shortcut_search *s, const struct cor_gr *other)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text;
     int r;
@@ -307,7 +316,7 @@ static void visit_shortcut(void *arg, const struct cor_gv *gv,
     if (s->found.resource.n == 0)
         s->found = gr;
     else if (!cor_gr_eq(&s->found, &gr))
-        warn(s, &gr);
+        shortcut_warn(s, &gr);
 }
 
 struct cor_gvr cor_rest_mapper_expand(const struct cor_catalog *catalog,
