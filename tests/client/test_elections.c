@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "script.h"
 #include "world.h"
 
 struct candidate {
@@ -60,6 +61,11 @@ static bool leads(void *arg)
 static bool has_heard(void *arg)
 {
     return atomic_load(&((struct candidate *)arg)->heard) > 0;
+}
+
+static bool is_asked_twice(void *arg)
+{
+    return script_count(arg, "GET") >= 2;
 }
 
 TEST(elections, one_leads_and_the_next_takes_over)
@@ -178,4 +184,43 @@ TEST(elections, options_that_cannot_be_are_refused)
     assert_null(cor_election_free(NULL));
     cor_status_deinit(&why);
     world_end(&w);
+}
+
+/* The pauses of an election are by the runtime's clock, here one that only the test moves. */
+TEST(elections, wait_by_the_clock_of_their_runtime)
+{
+    static const struct script_answer answers[] = {
+        {.to = "leases/lock",
+         .body = "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\",\"metadata\":{"
+                 "\"name\":\"lock\",\"namespace\":\"default\",\"resourceVersion\":\"5\"},"
+                 "\"spec\":{\"holderIdentity\":\"other\",\"leaseDurationSeconds\":3600}}"},
+    };
+    struct cor_runtime_opts runtime = {COR_RUNTIME_OPTS, .kind = COR_RUNTIME_PUMPED};
+    struct cor_client_opts client = {COR_CLIENT_OPTS, .qps = -1};
+    struct cor_clock_manual *clock;
+    struct candidate a = {0};
+    struct cor_election_opts opts = candidacy(&a, "a");
+    struct script script;
+    struct world w = {0};
+
+    SCRIPT_BEGIN(&script, answers);
+    assert_int_equal(cor_clock_manual_new(&clock), 0);
+    runtime.clock = cor_clock_manual_peek(clock);
+    assert_int_equal(cor_runtime_new(&runtime, &w.rt), 0);
+    assert_int_equal(cor_client_config_set(&w.config.server, script.url), 0);
+    client.config = &w.config;
+    assert_int_equal(cor_client_new(w.rt, &client, &w.client, NULL), 0);
+    opts.retry_ms = PATIENCE_MS / 2;
+    assert_int_equal(cor_election_new(w.client, &opts, &a.election, NULL), 0);
+    world_run(&w, has_heard, &a);
+    assert_string_equal(a.leader, "other");
+    assert_int_equal(script_count(&script, "GET"), 1);
+    cor_clock_manual_advance(clock, 3 * opts.retry_ms); /* more than 2.2 of them */
+    world_run(&w, is_asked_twice, &script);
+    cor_election_free(a.election);
+    cor_client_free(w.client);
+    cor_runtime_free(w.rt);
+    cor_client_config_deinit(&w.config);
+    cor_clock_manual_free(clock);
+    script_end(&script);
 }
