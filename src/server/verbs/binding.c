@@ -63,67 +63,44 @@ static int binding_check_pod(struct binding_call *binding, const struct cor_obje
     return 0;
 }
 
-/* The members of `more` over those of `map`; both are canonical. */
-static int merge_maps(struct cor_str map, struct cor_str more, struct cor_buf *out)
-{
-    static const struct cor_json_limits limits = {COR_OBJECT_BYTES_MAX_DEFAULT, COR_JSON_DEPTH_MAX};
-
-    return cor_json_merge_patch(map.p ? map : COR_STR("{}"), more.p ? more : COR_STR("{}"), &limits,
-                                out, NULL, NULL);
-}
-
-struct binding_parts {
-    struct cor_buf annotations, spec, status;
-};
-
-static void binding_parts_deinit(struct binding_parts *p)
-{
-    cor_buf_deinit(&p->annotations);
-    cor_buf_deinit(&p->spec);
-    cor_buf_deinit(&p->status);
-}
-
-static int binding_make_parts(struct binding_call *binding, const struct cor_object *pod,
-                              struct binding_parts *p)
-{
-    const struct cor_condition scheduled = {
-        .type = "PodScheduled", .status = "True", .is_probed = true};
-    struct cor_str spec = cor_object_member(pod, COR_STR("spec"));
-    struct cor_edits spec_edits = {.n = 0};
-    int r;
-
-    cor_buf_init(&p->annotations, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_buf_init(&p->spec, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_buf_init(&p->status, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_edits_set(&spec_edits, COR_STR("nodeName"), target_name(binding));
-    r = cor_edits_apply(&spec_edits, spec.p ? spec : COR_STR("{}"), &p->spec);
-    if (r == 0)
-        r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &scheduled,
-                                 cor_call_now_ms(&binding->call) / 1000, &p->status);
-    return r < 0 ? r
-                 : merge_maps(cor_object_meta_member(pod, COR_STR("annotations")),
-                              cor_object_meta_member(binding->body.object, COR_STR("annotations")),
-                              &p->annotations);
-}
-
+/* The pod with its node, the condition PodScheduled, and the annotations of the Binding over its
+ * own. 0, or a failure in the status. */
 static int binding_make_pod(struct binding_call *binding, const struct cor_object *pod,
                             struct cor_object **ret_bound)
 {
-    COR_CLEANUP(binding_parts_deinit) struct binding_parts p = {0};
+    static const struct cor_json_limits limits = {COR_OBJECT_BYTES_MAX_DEFAULT, COR_JSON_DEPTH_MAX};
+    static const struct cor_condition scheduled = {
+        .type = "PodScheduled", .status = "True", .is_probed = true};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf annotations = {0}, spec = {0}, status = {0};
+    struct cor_str old_spec = cor_object_member(pod, COR_STR("spec"));
+    struct cor_str old = cor_object_meta_member(pod, COR_STR("annotations"));
+    struct cor_str more = cor_object_meta_member(binding->body.object, COR_STR("annotations"));
+    struct cor_edits spec_edits = {.n = 0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(pod),
         .api_version = cor_object_api_version(pod),
         .top = cor_object_json(pod),
         .metadata = cor_object_metadata(pod),
     };
-    int r = binding_make_parts(binding, pod, &p);
+    int r;
 
+    cor_buf_init(&annotations, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&spec, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_buf_init(&status, COR_OBJECT_BYTES_MAX_DEFAULT);
+    cor_edits_set(&spec_edits, COR_STR("nodeName"), target_name(binding));
+    r = cor_edits_apply(&spec_edits, old_spec.p ? old_spec : COR_STR("{}"), &spec);
+    if (r == 0)
+        r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &scheduled,
+                                 cor_call_now_ms(&binding->call) / 1000, &status);
+    if (r == 0)
+        r = cor_json_merge_patch(old.p ? old : COR_STR("{}"), more.p ? more : COR_STR("{}"),
+                                 &limits, &annotations, NULL, NULL);
     if (r < 0)
         return cor_status_set(&binding->call.status, r, "%s", cor_err_text(r));
-    cor_edits_set(&edit.top_edits, COR_STR("spec"), cor_buf_str(&p.spec));
-    cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&p.status));
-    if (p.annotations.n > 2)
-        cor_edits_set(&edit.meta_edits, COR_STR("annotations"), cor_buf_str(&p.annotations));
+    cor_edits_set(&edit.top_edits, COR_STR("spec"), cor_buf_str(&spec));
+    cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
+    if (annotations.n > 2)
+        cor_edits_set(&edit.meta_edits, COR_STR("annotations"), cor_buf_str(&annotations));
     return cor_object_edit(&edit, ret_bound, &binding->call.status);
 }
 

@@ -107,17 +107,12 @@ static void update_on_judged(struct cor_call *call, int r)
         cor_store_change_stop(change);
 }
 
-/* What a step goes over: the present object, and what the client sent. */
-static size_t update_step_bytes(const struct cor_update_call *update)
-{
-    size_t sent = update->apply ? update->patch_bytes : cor_object_json(update->body.object).n;
-
-    return cor_object_json(update->current).n + sent;
-}
-
 static void update_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct cor_update_call *update = arg;
+    /* A step goes over the present object and what the client sent. */
+    size_t bytes = cor_object_json(current).n +
+                   (update->apply ? update->patch_bytes : cor_object_json(update->body.object).n);
 
     assert(!update->change && !update->current);
     update->change = change;
@@ -125,7 +120,7 @@ static void update_step(void *arg, struct cor_store_change *change, struct cor_o
     if (update->call.is_over)
         update_on_judged(&update->call, 0);
     else
-        cor_heavy_run(&update->call, update_step_bytes(update), update_judge, update_on_judged);
+        cor_heavy_run(&update->call, bytes, update_judge, update_on_judged);
 }
 
 /* Answers with what would have been written, at the revision it would have been written over. */
@@ -234,23 +229,17 @@ static void update_create_object(struct cor_call *call, int err)
                        update_on_made);
 }
 
-static bool may_create(const struct cor_update_call *update)
-{
-    const struct cor_call *call = &update->call;
-
-    return !update->apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
-}
-
 static void update_on_updated(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
     struct cor_call *call = &update->call;
+    bool may_create = !update->apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
 
     if (!cor_call_end_op(call))
         return;
     if (reply->err == 0) {
         cor_call_reply_object(call, 200, reply->object);
-    } else if (reply->err == -COR_ENOTFOUND && may_create(update)) {
+    } else if (reply->err == -COR_ENOTFOUND && may_create) {
         if (cor_api_is_namespaced(call->res))
             cor_namespace_check(call, call->name, update_create_object);
         else
