@@ -21,7 +21,7 @@ struct cor_controller {
     size_t tried; /* changes that were refused in the step under way */
 };
 
-static void on_ready(void *arg)
+static void controller_on_ready(void *arg)
 {
     struct cor_controller *c = arg;
 
@@ -29,21 +29,21 @@ static void on_ready(void *arg)
         c->opts.on_work(c->opts.arg);
 }
 
-static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+static int controller_transform(void *arg, struct cor_object **object, struct cor_status *reterr)
 {
     struct cor_controller *c = arg;
 
     return c->opts.transform(c->opts.arg, object, reterr);
 }
 
-static bool should_resync(void *arg)
+static bool controller_should_resync(void *arg)
 {
     struct cor_controller *c = arg;
 
     return !c->opts.should_resync || c->opts.should_resync(c->opts.owner);
 }
 
-static void on_round_end(void *arg, const struct cor_status *error)
+static void controller_on_round_end(void *arg, const struct cor_status *error)
 {
     struct cor_controller *c = arg;
 
@@ -51,7 +51,8 @@ static void on_round_end(void *arg, const struct cor_status *error)
         c->opts.on_watch_error(c->opts.arg, error);
 }
 
-static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+static void controller_on_report(void *arg, enum cor_reflector_report what,
+                                 const struct cor_status *status)
 {
     struct cor_controller *c = arg;
 
@@ -59,25 +60,28 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
         c->opts.on_report(c->opts.arg, what, status);
 }
 
-static int make_fifo(struct cor_controller *c)
+static int controller_make_fifo(struct cor_controller *c)
 {
     const struct cor_delta_fifo_opts opts = {
-        COR_DELTA_FIFO_OPTS,    .by_key = c->opts.by_key,
-        .known = c->opts.known, .transform = c->opts.transform ? transform : NULL,
-        .on_ready = on_ready,   .arg = c,
+        COR_DELTA_FIFO_OPTS,
+        .by_key = c->opts.by_key,
+        .known = c->opts.known,
+        .transform = c->opts.transform ? controller_transform : NULL,
+        .on_ready = controller_on_ready,
+        .arg = c,
     };
 
     return cor_delta_fifo_new(&opts, &c->fifo);
 }
 
-static int make_reflector(struct cor_controller *c)
+static int controller_make_reflector(struct cor_controller *c)
 {
     struct cor_reflector_opts opts = c->opts.reflector;
 
     assert(!opts.should_resync && !opts.on_round_end && !opts.on_report);
-    opts.should_resync = should_resync;
-    opts.on_round_end = on_round_end;
-    opts.on_report = on_report;
+    opts.should_resync = controller_should_resync;
+    opts.on_round_end = controller_on_round_end;
+    opts.on_report = controller_on_report;
     opts.arg = c;
     if (!opts.rand)
         opts.rand = &c->rand;
@@ -96,9 +100,9 @@ int cor_controller_new(const struct cor_controller_opts *opts,
     if (!c->opts.clock)
         c->opts.clock = cor_clock_real();
     cor_rand_init(&c->rand);
-    r = make_fifo(c);
+    r = controller_make_fifo(c);
     if (r == 0)
-        r = make_reflector(c);
+        r = controller_make_reflector(c);
     if (r == 0)
         *ret_controller = COR_STEAL(c);
     return r;
@@ -147,7 +151,7 @@ struct cor_delta_fifo *cor_controller_queue(struct cor_controller *c)
 }
 
 /* How many wait can be asked when the queue's lock is left. */
-static void note_slowness(struct cor_controller *c, struct cor_str key, uint64_t took)
+static void controller_note_slowness(struct cor_controller *c, struct cor_str key, uint64_t took)
 {
     if (took > SLOW_MS)
         cor_status_set(&c->slow, -COR_ETIMEOUT, "%.*s took %llu ms to be applied", COR_STR_ARG(key),
@@ -156,14 +160,14 @@ static void note_slowness(struct cor_controller *c, struct cor_str key, uint64_t
 
 /* What a refusal was does not matter to the loop, but for memory, which may come back: the queue
  * tells who waits for the change. It is reported when the queue's lock is left. */
-static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
-                   bool in_initial_list)
+static int controller_process(void *arg, struct cor_str key, const struct cor_delta *deltas,
+                              size_t n, bool in_initial_list)
 {
     struct cor_controller *c = arg;
     uint64_t began_ms = now_ms(c);
     int r = c->opts.process(c->opts.owner, key, deltas, n, in_initial_list);
 
-    note_slowness(c, key, now_ms(c) - began_ms);
+    controller_note_slowness(c, key, now_ms(c) - began_ms);
     if (r >= 0 || r == -COR_ENOMEM)
         return r;
     cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
@@ -173,16 +177,16 @@ static int process(void *arg, struct cor_str key, const struct cor_delta *deltas
 }
 
 /* True: there was one. */
-static bool tell_refusal(struct cor_controller *c)
+static bool controller_tell_refusal(struct cor_controller *c)
 {
     if (c->refused.err == 0)
         return false;
-    on_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
+    controller_on_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
     cor_status_deinit(&c->refused);
     return true;
 }
 
-static void tell_slowness(struct cor_controller *c)
+static void controller_tell_slowness(struct cor_controller *c)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status told = {0};
     size_t depth;
@@ -193,14 +197,14 @@ static void tell_slowness(struct cor_controller *c)
     if (depth > SLOW_DEPTH) {
         cor_status_set(&told, -COR_ETIMEOUT, "%s, %zu changes wait behind it",
                        cor_status_message(&c->slow), depth);
-        on_report(c, COR_REFLECTOR_SLOW_CHANGE, &told);
+        controller_on_report(c, COR_REFLECTOR_SLOW_CHANGE, &told);
     }
     cor_status_deinit(&c->slow);
 }
 
 /* Are all that wait such as were refused in this step? To try them again at once would be to spin.
  */
-static bool has_tried_all(struct cor_controller *c)
+static bool controller_has_tried_all(struct cor_controller *c)
 {
     return c->opts.retry_on_error && cor_delta_fifo_fresh(c->fifo) == 0 &&
            c->tried >= cor_delta_fifo_len(c->fifo);
@@ -211,13 +215,13 @@ bool cor_controller_step(struct cor_controller *c, size_t max)
     c->tried = 0;
     /* What is queued at stop is not processed any more. */
     for (size_t i = 0; i < max && !c->stopped; i++) {
-        int r = cor_delta_fifo_try_pop(c->fifo, process, c);
-        bool refused = tell_refusal(c);
+        int r = cor_delta_fifo_try_pop(c->fifo, controller_process, c);
+        bool refused = controller_tell_refusal(c);
 
-        tell_slowness(c);
+        controller_tell_slowness(c);
         if (r == -COR_ENOMEM)
             return true;
-        if (has_tried_all(c))
+        if (controller_has_tried_all(c))
             return false;
         if (!refused && (r == -COR_EBUSY || r == -COR_ECANCELED))
             return false;

@@ -79,7 +79,7 @@ struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_facto
     return cor_free(f);
 }
 
-static int transform(void *arg, struct cor_object **object, struct cor_status *reterr)
+static int factory_transform(void *arg, struct cor_object **object, struct cor_status *reterr)
 {
     const struct entry *e = arg;
     const struct cor_informer_factory *f = e->factory;
@@ -92,7 +92,7 @@ static int transform(void *arg, struct cor_object **object, struct cor_status *r
     return r;
 }
 
-static void on_work(void *arg)
+static void factory_on_work(void *arg)
 {
     const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
 
@@ -101,7 +101,7 @@ static void on_work(void *arg)
 }
 
 /* Who asks why there is no first list yet is told the last failure. */
-static void note_failure(struct entry *e, const struct cor_status *error)
+static void factory_note_failure(struct entry *e, const struct cor_status *error)
 {
     if (cor_shared_informer_has_synced(e->informer))
         return;
@@ -111,29 +111,30 @@ static void note_failure(struct entry *e, const struct cor_status *error)
     cor_lock_release(&e->factory->lock);
 }
 
-static void on_watch_error(void *arg, const struct cor_status *error)
+static void factory_on_watch_error(void *arg, const struct cor_status *error)
 {
     struct entry *e = arg;
     const struct cor_informer_factory *f = e->factory;
 
-    note_failure(e, error);
+    factory_note_failure(e, error);
     if (f->opts.set.on_watch_error)
         f->opts.set.on_watch_error(f->opts.set.arg, e->scope.resource.resource, error);
 }
 
-static void on_report(void *arg, enum cor_reflector_report what, const struct cor_status *status)
+static void factory_on_report(void *arg, enum cor_reflector_report what,
+                              const struct cor_status *status)
 {
     struct entry *e = arg;
     const struct cor_informer_factory *f = e->factory;
 
     if (what == COR_REFLECTOR_STREAM_FAILED || what == COR_REFLECTOR_STREAM_RETRY ||
         what == COR_REFLECTOR_STREAM_LATE)
-        note_failure(e, status);
+        factory_note_failure(e, status);
     if (f->opts.set.on_report)
         f->opts.set.on_report(f->opts.set.arg, e->scope.resource.resource, what, status);
 }
 
-static void on_mutation(void *arg, const struct cor_object *object)
+static void factory_on_mutation(void *arg, const struct cor_object *object)
 {
     const struct cor_informer_factory *f = ((struct entry *)arg)->factory;
 
@@ -141,20 +142,20 @@ static void on_mutation(void *arg, const struct cor_object *object)
 }
 
 /* A server may answer a metadata-only informer in either form. */
-static struct cor_gvk expected(const struct cor_informer_scope *scope)
+static struct cor_gvk factory_expected(const struct cor_informer_scope *scope)
 {
     if (scope->metadata_only)
         return (struct cor_gvk){0};
     return (struct cor_gvk){scope->resource.group, scope->resource.version, scope->kind};
 }
 
-static int make_informer(struct entry *e)
+static int factory_make_informer(struct entry *e)
 {
     const struct cor_informer_factory *f = e->factory;
     const struct cor_controller_opts opts = {
         .reflector = {.name = e->scope.resource.resource,
                       .type_description = e->scope.resource.resource,
-                      .expected = expected(&e->scope),
+                      .expected = factory_expected(&e->scope),
                       .learns_expected = e->scope.kind.n == 0 && !e->scope.metadata_only,
                       .resync_ms =
                           e->scope.resync_ms > 0 ? e->scope.resync_ms : f->opts.set.resync_ms,
@@ -162,13 +163,13 @@ static int make_informer(struct entry *e)
                       .watch_silence_ms = f->opts.set.watch_silence_ms},
         .driver = e->driver,
         .clock = f->opts.clock,
-        .transform = f->opts.set.transform || e->scope.transform ? transform : NULL,
+        .transform = f->opts.set.transform || e->scope.transform ? factory_transform : NULL,
         .by_key = f->opts.set.fifo == COR_INFORMER_FIFO_DELTA,
         .retry_on_error = f->opts.set.retry_on_error,
-        .on_work = on_work,
-        .on_watch_error = on_watch_error,
-        .on_report = on_report,
-        .on_mutation = f->opts.set.on_mutation ? on_mutation : NULL,
+        .on_work = factory_on_work,
+        .on_watch_error = factory_on_watch_error,
+        .on_report = factory_on_report,
+        .on_mutation = f->opts.set.on_mutation ? factory_on_mutation : NULL,
         .arg = e,
     };
 
@@ -192,7 +193,7 @@ static int entry_new(struct cor_informer_factory *f, const struct cor_informer_s
     if (r == 0)
         r = maker->make_driver(maker->arg, &e->scope, &e->driver);
     if (r == 0)
-        r = make_informer(e);
+        r = factory_make_informer(e);
     if (r < 0)
         return r;
     maker->set_reflector(maker->arg, e->driver, cor_shared_informer_reflector(e->informer));
@@ -200,7 +201,7 @@ static int entry_new(struct cor_informer_factory *f, const struct cor_informer_s
     return 0;
 }
 
-static int reserve(struct cor_informer_factory *f)
+static int factory_reserve(struct cor_informer_factory *f)
 {
     size_t cap = f->cap ? f->cap * 2 : 8;
     struct entry **entries;
@@ -218,12 +219,12 @@ static int reserve(struct cor_informer_factory *f)
 }
 
 /* Takes it, also when it fails. */
-static int add_entry(struct cor_informer_factory *f, struct entry *take, struct cor_str key)
+static int factory_add_entry(struct cor_informer_factory *f, struct entry *take, struct cor_str key)
 {
     int r;
 
     cor_lock_acquire(&f->lock);
-    r = reserve(f);
+    r = factory_reserve(f);
     if (r == 0)
         r = cor_map_put(&f->by_key, cor_str(take->key, key.n), take, NULL);
     if (r == 0)
@@ -252,7 +253,7 @@ int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_in
         text = cor_buf_steal(&key, &n);
         r = entry_new(f, scope, text, &e);
         if (r == 0)
-            r = add_entry(f, e, cor_str(text, n));
+            r = factory_add_entry(f, e, cor_str(text, n));
     }
     if (r == 0)
         *ret_informer = e->informer;
@@ -260,7 +261,7 @@ int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_in
 }
 
 /* The `i`-th that is started; NULL at the end. */
-static struct entry *started(struct cor_informer_factory *f, size_t *i)
+static struct entry *factory_started(struct cor_informer_factory *f, size_t *i)
 {
     struct entry *e = NULL;
 
@@ -323,7 +324,7 @@ void cor_informer_factory_check_mutations(struct cor_informer_factory *f)
 {
     struct entry *e;
 
-    for (size_t i = 0; (e = started(f, &i));)
+    for (size_t i = 0; (e = factory_started(f, &i));)
         cor_shared_informer_check_mutations(e->informer);
 }
 
@@ -345,7 +346,7 @@ bool cor_informer_factory_wait_for_sync(
     bool all = true;
     struct entry *e;
 
-    for (size_t i = 0; (e = started(f, &i));) {
+    for (size_t i = 0; (e = factory_started(f, &i));) {
         uint64_t spent = cor_clock_mono_ms(cor_clock_real()) - begin;
         uint64_t left = spent < timeout_ms ? timeout_ms - spent : 0;
         bool synced = cor_shared_informer_wait_synced(e->informer, left) == 0;
@@ -357,7 +358,7 @@ bool cor_informer_factory_wait_for_sync(
     return all;
 }
 
-static int sync_error_locked(const struct entry *e, struct cor_status *reterr)
+static int factory_sync_error_locked(const struct entry *e, struct cor_status *reterr)
 {
     if (!e->started)
         return cor_status_set(reterr, -COR_EINVAL, "the informer is not started");
@@ -380,7 +381,7 @@ int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_s
     cor_lock_acquire(&f->lock);
     for (size_t i = 0; i < f->n; i++)
         if (f->entries[i]->informer == inf)
-            r = sync_error_locked(f->entries[i], reterr);
+            r = factory_sync_error_locked(f->entries[i], reterr);
     cor_lock_release(&f->lock);
     return r;
 }
@@ -451,7 +452,7 @@ int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wai
     g->shares = 1;
     g->fn = fn;
     g->arg = arg;
-    for (size_t i = 0; r >= 0 && (e = started(f, &i));)
+    for (size_t i = 0; r >= 0 && (e = factory_started(f, &i));)
         r = add_share(g, e);
     /* The others that were asked for stay and find nobody to call. */
     if (r < 0)

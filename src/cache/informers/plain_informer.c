@@ -13,30 +13,30 @@ struct cor_plain_informer {
     struct cor_controller *controller;
 };
 
-static void publish(struct cor_delta_applier *a, const struct cor_change *change)
+static void plain_publish(struct cor_delta_applier *a, const struct cor_change *change)
 {
     const struct cor_plain_informer *inf = COR_CONTAINER_OF(a, struct cor_plain_informer, applier);
 
     cor_handler_fns_call(&inf->opts.handler, change);
 }
 
-static const struct cor_delta_applier_ops applier_ops = {.publish = publish};
+static const struct cor_delta_applier_ops applier_ops = {.publish = plain_publish};
 
-static int process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
-                   bool in_initial_list)
+static int plain_process(void *arg, struct cor_str key, const struct cor_delta *deltas, size_t n,
+                         bool in_initial_list)
 {
     struct cor_plain_informer *inf = arg;
 
     return cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
 }
 
-static int make_controller(struct cor_plain_informer *inf)
+static int plain_make_controller(struct cor_plain_informer *inf)
 {
     struct cor_controller_opts opts = inf->opts.controller;
 
     assert(!opts.known && !opts.process && !opts.should_resync);
     opts.known = inf->indexer;
-    opts.process = process;
+    opts.process = plain_process;
     opts.owner = inf;
     return cor_controller_new(&opts, &inf->controller);
 }
@@ -55,7 +55,7 @@ int cor_plain_informer_new(const struct cor_plain_informer_opts *opts,
     if (r < 0)
         return r;
     cor_delta_applier_init(&inf->applier, &applier_ops, inf->indexer);
-    r = make_controller(inf);
+    r = plain_make_controller(inf);
     if (r == 0)
         *ret_informer = COR_STEAL(inf);
     return r;

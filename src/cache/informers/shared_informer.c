@@ -11,7 +11,7 @@ static uint64_t now_ms(const struct cor_shared_informer *inf)
     return cor_clock_mono_ms(inf->opts.clock);
 }
 
-static int make_controller(struct cor_shared_informer *inf)
+static int informer_make_controller(struct cor_shared_informer *inf)
 {
     struct cor_controller_opts opts = inf->opts;
 
@@ -23,7 +23,7 @@ static int make_controller(struct cor_shared_informer *inf)
     return cor_controller_new(&opts, &inf->controller);
 }
 
-static int make_detector(struct cor_shared_informer *inf)
+static int informer_make_detector(struct cor_shared_informer *inf)
 {
     const struct cor_mutation_detector_opts opts = {.on_mutation = inf->opts.on_mutation,
                                                     .arg = inf->opts.arg};
@@ -50,9 +50,9 @@ int cor_shared_informer_new(const struct cor_controller_opts *opts,
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
     cor_delta_applier_init(&inf->applier, &cor_informer_applier_ops, inf->indexer);
     if (r == 0)
-        r = make_controller(inf);
+        r = informer_make_controller(inf);
     if (r == 0)
-        r = make_detector(inf);
+        r = informer_make_detector(inf);
     if (r < 0) {
         cor_shared_informer_free(inf);
         return r;
@@ -143,7 +143,7 @@ bool cor_shared_informer_is_stopped(struct cor_shared_informer *inf)
 /* The handler after the one with this id that step runs, with a reference, and after the last the
  * first again; NULL: there is none. A handler may remove itself or others while it runs, so no link
  * is kept meanwhile. */
-static struct cor_registration *next_in_step(struct cor_shared_informer *inf, uint64_t id)
+static struct cor_registration *informer_next_in_step(struct cor_shared_informer *inf, uint64_t id)
 {
     struct cor_registration *first = NULL, *found = NULL;
 
@@ -170,8 +170,8 @@ static struct cor_registration *next_in_step(struct cor_shared_informer *inf, ui
 }
 
 /* True: the handler may have more to hear. `now_ms` is moved to the end of its turn. */
-static bool run_handler(struct cor_shared_informer *inf, struct cor_registration *reg, size_t max,
-                        uint64_t *now_ms)
+static bool informer_run_handler(struct cor_shared_informer *inf, struct cor_registration *reg,
+                                 size_t max, uint64_t *now_ms)
 {
     struct cor_turn turn = {.max = max, .clock = inf->opts.clock, .began_ms = *now_ms};
 
@@ -185,13 +185,13 @@ static bool run_handler(struct cor_shared_informer *inf, struct cor_registration
 /* Once around, beginning after the handler that was served last, which may be gone: handlers have
  * ids that grow, so the round is over when it has passed the id that it began with, or would begin
  * at the first one for a second time. */
-static bool run_handlers(struct cor_shared_informer *inf, size_t max)
+static bool informer_run_handlers(struct cor_shared_informer *inf, size_t max)
 {
     uint64_t began_ms = 0, now_ms = 0, from = inf->served_id;
     bool more = false, wrapped = false, wraps;
     struct cor_registration *reg;
 
-    while ((reg = next_in_step(inf, inf->served_id))) {
+    while ((reg = informer_next_in_step(inf, inf->served_id))) {
         wraps = reg->id <= inf->served_id;
         if ((wraps && wrapped) || ((wraps || wrapped) && reg->id > from)) {
             cor_registration_unref(reg);
@@ -201,7 +201,7 @@ static bool run_handlers(struct cor_shared_informer *inf, size_t max)
         if (began_ms == 0)
             began_ms = now_ms = cor_clock_coarse_ms(inf->opts.clock);
         inf->served_id = reg->id;
-        more |= run_handler(inf, reg, max, &now_ms);
+        more |= informer_run_handler(inf, reg, max, &now_ms);
         cor_registration_unref(reg);
         if (now_ms - began_ms >= COR_TURN_MS)
             return true;
@@ -213,7 +213,7 @@ bool cor_shared_informer_step(struct cor_shared_informer *inf, size_t max)
 {
     bool more = cor_controller_step(inf->controller, max);
 
-    more |= run_handlers(inf, max);
+    more |= informer_run_handlers(inf, max);
     return more;
 }
 

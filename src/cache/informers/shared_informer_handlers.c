@@ -74,7 +74,7 @@ static void push_all(struct cor_dlist *news)
         cor_notification_push(COR_CONTAINER_OF(link, struct cor_notification, link));
 }
 
-static struct cor_shared_informer *of(struct cor_delta_applier *a)
+static struct cor_shared_informer *informer_of(struct cor_delta_applier *a)
 {
     return COR_CONTAINER_OF(a, struct cor_shared_informer, applier);
 }
@@ -107,9 +107,9 @@ static int make_news(struct cor_shared_informer *inf, const struct cor_change *c
     return 0;
 }
 
-static int prepare(struct cor_delta_applier *a, const struct cor_change *change)
+static int informer_prepare(struct cor_delta_applier *a, const struct cor_change *change)
 {
-    struct cor_shared_informer *inf = of(a);
+    struct cor_shared_informer *inf = informer_of(a);
     int r = make_news(inf, change);
 
     if (r == 0 && inf->detector && change->kind != COR_CHANGE_DELETE)
@@ -117,17 +117,18 @@ static int prepare(struct cor_delta_applier *a, const struct cor_change *change)
     return r;
 }
 
-static void publish(struct cor_delta_applier *a, const struct cor_change *change)
+static void informer_publish(struct cor_delta_applier *a, const struct cor_change *change)
 {
-    push_all(&of(a)->news);
+    push_all(&informer_of(a)->news);
 }
 
-static void drop(struct cor_delta_applier *a)
+static void informer_drop(struct cor_delta_applier *a)
 {
-    free_all(&of(a)->news);
+    free_all(&informer_of(a)->news);
 }
 
-const struct cor_delta_applier_ops cor_informer_applier_ops = {prepare, publish, drop};
+const struct cor_delta_applier_ops cor_informer_applier_ops = {informer_prepare, informer_publish,
+                                                               informer_drop};
 
 /* A change that finds no memory stays the oldest of the queue and is tried again; one that an index
  * refuses is dropped, as client-go's store errors are, unless it is to be retried. */

@@ -16,7 +16,7 @@ struct waiter {
     char rv[];
 };
 
-static struct waiter *of(struct cor_dlist *link)
+static struct waiter *waiter_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct waiter, link);
 }
@@ -39,7 +39,7 @@ void cor_cache_waiters_deinit(struct cor_cache_waiters *w)
     cor_dlist_splice(&w->due, &w->placed);
     cor_dlist_splice(&w->due, &w->held);
     while ((link = cor_dlist_pop(&w->due)))
-        cor_free(of(link));
+        cor_free(waiter_of(link));
     w->n = 0;
     cor_refusals_deinit(&w->refusals);
 }
@@ -122,10 +122,10 @@ static bool remove_from(struct cor_cache_waiters *w, struct cor_dlist *list, uin
 {
     COR_DLIST_FOREACH(link, list)
     {
-        if (of(link)->id != id)
+        if (waiter_of(link)->id != id)
             continue;
         cor_dlist_remove(link);
-        cor_free(of(link));
+        cor_free(waiter_of(link));
         w->n--;
         return true;
     }
@@ -146,7 +146,7 @@ void cor_cache_waiters_reached(struct cor_cache_waiters *w, struct cor_str rv, u
     w->rv_len = rv.n;
     COR_DLIST_FOREACH_SAFE(link, &w->waiting)
     {
-        struct waiter *it = of(link);
+        struct waiter *it = waiter_of(link);
 
         if (!it->for_sync && is_reached(rv, cor_str(it->rv, it->rv_len)))
             place(w, it, last);
@@ -156,13 +156,13 @@ void cor_cache_waiters_reached(struct cor_cache_waiters *w, struct cor_str rv, u
 void cor_cache_waiters_consumed(struct cor_cache_waiters *w, uint64_t upto, bool synced)
 {
     COR_DLIST_FOREACH_SAFE(link, &w->placed)
-    if (of(link)->upto <= upto)
-        make_due(w, of(link), 0);
+    if (waiter_of(link)->upto <= upto)
+        make_due(w, waiter_of(link), 0);
     if (!synced)
         return;
     COR_DLIST_FOREACH_SAFE(link, &w->waiting)
-    if (of(link)->for_sync)
-        make_due(w, of(link), 0);
+    if (waiter_of(link)->for_sync)
+        make_due(w, waiter_of(link), 0);
 }
 
 /* Who waits for the revision; those that are held already stay where they are. */
@@ -171,7 +171,7 @@ static void tell_refusal(struct cor_cache_waiters *w, struct cor_dlist *list, st
 {
     COR_DLIST_FOREACH_SAFE(link, list)
     {
-        struct waiter *it = of(link);
+        struct waiter *it = waiter_of(link);
 
         if (it->for_sync || !cor_str_eq(cor_str(it->rv, it->rv_len), rv))
             continue;
@@ -203,8 +203,8 @@ void cor_cache_waiters_taken(struct cor_cache_waiters *w, struct cor_str key)
     if (!refusal)
         return;
     COR_DLIST_FOREACH_SAFE(link, &w->held)
-    if (of(link)->held_by == refusal)
-        make_due(w, of(link), 0);
+    if (waiter_of(link)->held_by == refusal)
+        make_due(w, waiter_of(link), 0);
     cor_refusals_remove(&w->refusals, key);
 }
 
@@ -218,11 +218,11 @@ void cor_cache_waiters_sweep(struct cor_cache_waiters *w)
 void cor_cache_waiters_cancel(struct cor_cache_waiters *w)
 {
     COR_DLIST_FOREACH_SAFE(link, &w->placed)
-    make_due(w, of(link), -COR_ECANCELED);
+    make_due(w, waiter_of(link), -COR_ECANCELED);
     COR_DLIST_FOREACH_SAFE(link, &w->waiting)
-    make_due(w, of(link), -COR_ECANCELED);
+    make_due(w, waiter_of(link), -COR_ECANCELED);
     COR_DLIST_FOREACH_SAFE(link, &w->held)
-    make_due(w, of(link), -COR_ECANCELED);
+    make_due(w, waiter_of(link), -COR_ECANCELED);
 }
 
 bool cor_cache_waiters_take(struct cor_cache_waiters *w, struct cor_cache_call *ret_call)
@@ -231,8 +231,8 @@ bool cor_cache_waiters_take(struct cor_cache_waiters *w, struct cor_cache_call *
 
     if (!link)
         return false;
-    *ret_call = of(link)->call;
-    cor_free(of(link));
+    *ret_call = waiter_of(link)->call;
+    cor_free(waiter_of(link));
     w->n--;
     return true;
 }

@@ -400,7 +400,7 @@ void cor_delta_fifo_unlock(struct cor_delta_fifo *f)
     } while (true);
 }
 
-static int pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
+static int fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
 {
     int r;
 
@@ -417,12 +417,12 @@ static int pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool wait)
 
 int cor_delta_fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
 {
-    return pop(f, fn, arg, true);
+    return fifo_pop(f, fn, arg, true);
 }
 
 int cor_delta_fifo_try_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
 {
-    return pop(f, fn, arg, false);
+    return fifo_pop(f, fn, arg, false);
 }
 
 bool cor_delta_fifo_has_synced(struct cor_delta_fifo *f)

@@ -8,20 +8,20 @@
 #include "cache/queues/delta_fifo_int.h"
 #include "cache/store/object_key.h"
 
-static struct cor_delta_fifo *of(struct cor_reflector_store *store)
+static struct cor_delta_fifo *delta_store_of(struct cor_reflector_store *store)
 {
     return COR_CONTAINER_OF(store, struct cor_delta_fifo, store);
 }
 
-static int no_memory(struct cor_status *reterr)
+static int delta_store_no_memory(struct cor_status *reterr)
 {
     return cor_status_set(reterr, -COR_ENOMEM, "no memory for a change");
 }
 
-static int failure(struct cor_delta_fifo *f, int r, struct cor_status *reterr)
+static int delta_store_failure(struct cor_delta_fifo *f, int r, struct cor_status *reterr)
 {
     if (r == -COR_ENOMEM)
-        return no_memory(reterr);
+        return delta_store_no_memory(reterr);
     if (r == -COR_EBUSY)
         return cor_status_set(reterr, r, "%zu changes wait for their consumer", f->opts.deltas_max);
     return cor_status_set(reterr, r, "object has no meta: metadata.name: a name is expected");
@@ -29,7 +29,8 @@ static int failure(struct cor_delta_fifo *f, int r, struct cor_status *reterr)
 
 /* The program's key function decides; without one the driver's name for the object, or else the
  * object's own. */
-static int set_key(struct cor_delta_fifo *f, struct cor_str key, const struct cor_object *object)
+static int delta_store_set_key(struct cor_delta_fifo *f, struct cor_str key,
+                               const struct cor_object *object)
 {
     const struct cor_keyer keyer = {f->opts.key, f->opts.key_arg};
 
@@ -39,30 +40,30 @@ static int set_key(struct cor_delta_fifo *f, struct cor_str key, const struct co
     return cor_keyer_print(&keyer, object, &f->key);
 }
 
-static int transform(struct cor_delta_fifo *f, struct cor_object **object,
-                     struct cor_status *reterr)
+static int delta_store_transform(struct cor_delta_fifo *f, struct cor_object **object,
+                                 struct cor_status *reterr)
 {
     cor_object_ref(*object);
     return f->opts.transform ? f->opts.transform(f->opts.arg, object, reterr) : 0;
 }
 
 /* The reflector passes over what a transform refuses for good: who waits for it is told. */
-static int transform_event(struct cor_delta_fifo *f, struct cor_object **object,
-                           struct cor_status *reterr)
+static int delta_store_transform_event(struct cor_delta_fifo *f, struct cor_object **object,
+                                       struct cor_status *reterr)
 {
     const struct cor_delta delta = {.object = *object};
-    int r = transform(f, object, reterr);
+    int r = delta_store_transform(f, object, reterr);
 
     if (r >= 0 || cor_err_retryable(r))
         return r;
     if (cor_delta_fifo_refuse(f, cor_buf_str(&f->key), &delta, 1, r, false) < 0)
-        return no_memory(reterr);
+        return delta_store_no_memory(reterr);
     return r;
 }
 
 /* An informer's store does not know it, and nothing of it is pending: there is nothing to delete.
  */
-static bool is_unknown(struct cor_delta_fifo *f, struct cor_str key)
+static bool delta_store_is_unknown(struct cor_delta_fifo *f, struct cor_str key)
 {
     struct cor_object *known;
     int r;
@@ -77,30 +78,31 @@ static bool is_unknown(struct cor_delta_fifo *f, struct cor_str key)
     return r == -COR_ENOTFOUND;
 }
 
-static int take_locked(struct cor_delta_fifo *f, enum cor_delta_type type, struct cor_str key,
-                       struct cor_object *object, struct cor_status *reterr)
+static int delta_store_take_locked(struct cor_delta_fifo *f, enum cor_delta_type type,
+                                   struct cor_str key, struct cor_object *object,
+                                   struct cor_status *reterr)
 {
-    int r = set_key(f, key, object);
+    int r = delta_store_set_key(f, key, object);
 
     if (r < 0)
-        return failure(f, r, reterr);
+        return delta_store_failure(f, r, reterr);
     f->populated = true;
-    if (type == COR_DELTA_DELETED && is_unknown(f, cor_buf_str(&f->key))) {
+    if (type == COR_DELTA_DELETED && delta_store_is_unknown(f, cor_buf_str(&f->key))) {
         cor_cache_waiters_taken(&f->waiters, cor_buf_str(&f->key));
         return 0;
     }
-    r = object ? transform_event(f, &object, reterr) : 0;
+    r = object ? delta_store_transform_event(f, &object, reterr) : 0;
     if (r == 0) {
         r = cor_delta_enqueue(f, type, cor_buf_str(&f->key), object, !object);
         if (r < 0)
-            failure(f, r, reterr);
+            delta_store_failure(f, r, reterr);
     }
     cor_object_unref(object);
     return r;
 }
 
 /* `rv`: the queue has all that happened up to it; empty: it is where it was. */
-static void tell(struct cor_delta_fifo *f, struct cor_str rv)
+static void delta_store_tell(struct cor_delta_fifo *f, struct cor_str rv)
 {
     cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
     cor_cond_broadcast(&f->ready);
@@ -109,91 +111,96 @@ static void tell(struct cor_delta_fifo *f, struct cor_str rv)
         f->opts.on_ready(f->opts.arg);
 }
 
-static int take(struct cor_reflector_store *store, enum cor_delta_type type, struct cor_str key,
-                struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static int delta_store_take(struct cor_reflector_store *store, enum cor_delta_type type,
+                            struct cor_str key, struct cor_object *object, struct cor_str rv,
+                            struct cor_status *reterr)
 {
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
     int r;
 
     cor_lock_acquire(&f->lock);
-    r = take_locked(f, type, key, object, reterr);
-    tell(f, r == 0 ? rv : COR_STR(""));
+    r = delta_store_take_locked(f, type, key, object, reterr);
+    delta_store_tell(f, r == 0 ? rv : COR_STR(""));
     return r;
 }
 
-static int on_add(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr)
+static int delta_store_on_add(struct cor_reflector_store *store, struct cor_str key,
+                              struct cor_object *object, struct cor_str rv,
+                              struct cor_status *reterr)
 {
-    return take(store, COR_DELTA_ADDED, key, object, rv, reterr);
+    return delta_store_take(store, COR_DELTA_ADDED, key, object, rv, reterr);
 }
 
-static int on_update(struct cor_reflector_store *store, struct cor_str key,
-                     struct cor_object *object, struct cor_str rv, struct cor_status *reterr)
+static int delta_store_on_update(struct cor_reflector_store *store, struct cor_str key,
+                                 struct cor_object *object, struct cor_str rv,
+                                 struct cor_status *reterr)
 {
-    return take(store, COR_DELTA_UPDATED, key, object, rv, reterr);
+    return delta_store_take(store, COR_DELTA_UPDATED, key, object, rv, reterr);
 }
 
-static int on_del(struct cor_reflector_store *store, struct cor_str key, struct cor_object *object,
-                  struct cor_str rv, struct cor_status *reterr)
+static int delta_store_on_del(struct cor_reflector_store *store, struct cor_str key,
+                              struct cor_object *object, struct cor_str rv,
+                              struct cor_status *reterr)
 {
-    return take(store, COR_DELTA_DELETED, key, object, rv, reterr);
+    return delta_store_take(store, COR_DELTA_DELETED, key, object, rv, reterr);
 }
 
 /* No status: the reflector has told of it. Without memory, nobody can be told. */
-static void on_skip(struct cor_reflector_store *store, struct cor_str key,
-                    struct cor_object *object, int err)
+static void delta_store_on_skip(struct cor_reflector_store *store, struct cor_str key,
+                                struct cor_object *object, int err)
 {
     const struct cor_delta delta = {.object = object};
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
 
     cor_lock_acquire(&f->lock);
-    if (set_key(f, key, object) == 0)
+    if (delta_store_set_key(f, key, object) == 0)
         cor_delta_fifo_refuse(f, cor_buf_str(&f->key), &delta, 1, err, false);
     cor_delta_fifo_unlock(f);
 }
 
-static void on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
+static void delta_store_on_bookmark(struct cor_reflector_store *store, struct cor_str rv)
 {
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
 
     cor_lock_acquire(&f->lock);
     cor_cache_waiters_reached(&f->waiters, rv, f->last_seq);
     cor_delta_fifo_unlock(f);
 }
 
-static int on_replace_begin(struct cor_reflector_store *store, struct cor_status *reterr)
+static int delta_store_on_replace_begin(struct cor_reflector_store *store,
+                                        struct cor_status *reterr)
 {
     return 0;
 }
 
 /* The key is of the object before its transform. */
-static int stage_locked(struct cor_delta_fifo *f, struct cor_str key, struct cor_object *object,
-                        struct cor_status *reterr)
+static int delta_store_stage_locked(struct cor_delta_fifo *f, struct cor_str key,
+                                    struct cor_object *object, struct cor_status *reterr)
 {
-    int r = set_key(f, key, object);
+    int r = delta_store_set_key(f, key, object);
 
     if (r < 0)
-        return failure(f, r, reterr);
+        return delta_store_failure(f, r, reterr);
     if (cor_delta_list_len(&f->staged) == f->opts.deltas_max)
-        return failure(f, -COR_EBUSY, reterr);
+        return delta_store_failure(f, -COR_EBUSY, reterr);
     if (cor_delta_list_reserve(&f->staged) < 0)
-        return no_memory(reterr);
-    r = transform(f, &object, reterr);
+        return delta_store_no_memory(reterr);
+    r = delta_store_transform(f, &object, reterr);
     if (r == 0 && cor_delta_list_add(&f->staged, cor_buf_str(&f->key), object) < 0)
-        r = no_memory(reterr);
+        r = delta_store_no_memory(reterr);
     if (r < 0)
         cor_object_unref(object);
     return r;
 }
 
-static int on_replace_add(struct cor_reflector_store *store, struct cor_str key,
-                          struct cor_object *object, struct cor_status *reterr)
+static int delta_store_on_replace_add(struct cor_reflector_store *store, struct cor_str key,
+                                      struct cor_object *object, struct cor_status *reterr)
 {
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
     int r;
 
     cor_lock_acquire(&f->lock);
-    r = stage_locked(f, key, object, reterr);
+    r = delta_store_stage_locked(f, key, object, reterr);
     cor_lock_release(&f->lock);
     return r;
 }
@@ -315,7 +322,7 @@ static void forget_unlisted(struct cor_delta_fifo *f, const struct cor_delta_lis
 }
 
 /* In order, deletions come before what the list has; by key, after it. */
-static int replace_locked(struct cor_delta_fifo *f)
+static int delta_store_replace_locked(struct cor_delta_fifo *f)
 {
     int r = cor_delta_fifo_unpack(f);
     const struct cor_dlist *before = f->order.prev;
@@ -335,24 +342,24 @@ static int replace_locked(struct cor_delta_fifo *f)
     return r;
 }
 
-static int on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
-                             struct cor_status *reterr)
+static int delta_store_on_replace_commit(struct cor_reflector_store *store, struct cor_str rv,
+                                         struct cor_status *reterr)
 {
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
     int r;
 
     cor_lock_acquire(&f->lock);
-    r = replace_locked(f);
+    r = delta_store_replace_locked(f);
     if (r < 0)
-        failure(f, r, reterr);
+        delta_store_failure(f, r, reterr);
     cor_delta_list_clear(&f->staged);
-    tell(f, r == 0 ? rv : COR_STR(""));
+    delta_store_tell(f, r == 0 ? rv : COR_STR(""));
     return r;
 }
 
-static void on_replace_abort(struct cor_reflector_store *store)
+static void delta_store_on_replace_abort(struct cor_reflector_store *store)
 {
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
 
     cor_lock_acquire(&f->lock);
     cor_delta_list_clear(&f->staged);
@@ -360,9 +367,9 @@ static void on_replace_abort(struct cor_reflector_store *store)
 }
 
 /* A pending change is newer than what the cache has: its key is passed over. */
-static int on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
+static int delta_store_on_resync(struct cor_reflector_store *store, struct cor_status *reterr)
 {
-    struct cor_delta_fifo *f = of(store);
+    struct cor_delta_fifo *f = delta_store_of(store);
     struct cor_object_iter it;
     struct cor_object *object;
     struct cor_str key;
@@ -381,20 +388,20 @@ static int on_resync(struct cor_reflector_store *store, struct cor_status *reter
         cor_object_iter_deinit(&it);
     }
     if (r < 0)
-        failure(f, r, reterr);
-    tell(f, COR_STR(""));
+        delta_store_failure(f, r, reterr);
+    delta_store_tell(f, COR_STR(""));
     return r;
 }
 
 const struct cor_reflector_store_ops cor_delta_fifo_store_ops = {
-    .add = on_add,
-    .update = on_update,
-    .del = on_del,
-    .skip = on_skip,
-    .bookmark = on_bookmark,
-    .replace_begin = on_replace_begin,
-    .replace_add = on_replace_add,
-    .replace_commit = on_replace_commit,
-    .replace_abort = on_replace_abort,
-    .resync = on_resync,
+    .add = delta_store_on_add,
+    .update = delta_store_on_update,
+    .del = delta_store_on_del,
+    .skip = delta_store_on_skip,
+    .bookmark = delta_store_on_bookmark,
+    .replace_begin = delta_store_on_replace_begin,
+    .replace_add = delta_store_on_replace_add,
+    .replace_commit = delta_store_on_replace_commit,
+    .replace_abort = delta_store_on_replace_abort,
+    .resync = delta_store_on_resync,
 };

@@ -92,7 +92,7 @@ void cor_reflector_say(struct cor_reflector *r, enum cor_reflector_report what,
         r->opts.on_report(r->opts.arg, what, status);
 }
 
-static bool is_watch(enum cor_reflector_state state)
+static bool reflector_is_watch(enum cor_reflector_state state)
 {
     return state == COR_REFLECTOR_STREAM_OPENING || state == COR_REFLECTOR_STREAMING ||
            state == COR_REFLECTOR_WATCH_OPENING || state == COR_REFLECTOR_WATCHING;
@@ -102,7 +102,8 @@ void cor_reflector_move(struct cor_reflector *r, enum cor_reflector_state to)
 {
     assert(moves[r->state] & (1u << to));
     /* A watch goes on from opening to events, and from a streamed list to the watch after it. */
-    if (is_watch(r->state) && to != COR_REFLECTOR_WATCHING && to != COR_REFLECTOR_STREAMING)
+    if (reflector_is_watch(r->state) && to != COR_REFLECTOR_WATCHING &&
+        to != COR_REFLECTOR_STREAMING)
         r->stats.watch_ms += r->now_ms - r->watch_sent_ms;
     r->state = to;
 }
@@ -131,7 +132,7 @@ uint64_t cor_reflector_backoff_until(struct cor_reflector *r)
     return r->now_ms + cor_backoff_next(&r->backoff, r->now_ms, r->opts.rand);
 }
 
-static void send_request(struct cor_reflector *r)
+static void reflector_send_request(struct cor_reflector *r)
 {
     switch (r->state) {
     case COR_REFLECTOR_LISTING:
@@ -157,7 +158,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t wake_ms(const struct cor_reflector *r)
+static uint64_t reflector_wake_ms(const struct cor_reflector *r)
 {
     switch (r->state) {
     case COR_REFLECTOR_STREAM_OPENING:
@@ -179,14 +180,14 @@ static uint64_t wake_ms(const struct cor_reflector *r)
     return COR_REFLECTOR_NEVER;
 }
 
-static bool has_request(enum cor_reflector_state state)
+static bool reflector_has_request(enum cor_reflector_state state)
 {
-    return state == COR_REFLECTOR_LISTING || is_watch(state);
+    return state == COR_REFLECTOR_LISTING || reflector_is_watch(state);
 }
 
-static void stop_now(struct cor_reflector *r)
+static void reflector_stop_now(struct cor_reflector *r)
 {
-    if (has_request(r->state) && !r->request_due && !r->cancel_due)
+    if (reflector_has_request(r->state) && !r->request_due && !r->cancel_due)
         r->cancel_due = true;
     r->request_due = false;
     cor_reflector_unstage(r);
@@ -194,7 +195,7 @@ static void stop_now(struct cor_reflector *r)
     cor_reflector_move(r, COR_REFLECTOR_STOPPED);
 }
 
-static void flush(struct cor_reflector *r)
+static void reflector_flush(struct cor_reflector *r)
 {
     uint64_t wake;
 
@@ -204,9 +205,9 @@ static void flush(struct cor_reflector *r)
     }
     if (r->request_due && !r->stop_wanted) {
         r->request_due = false;
-        send_request(r);
+        reflector_send_request(r);
     }
-    wake = wake_ms(r);
+    wake = reflector_wake_ms(r);
     if (wake != r->told_wake_ms && !r->stop_wanted) {
         r->told_wake_ms = wake;
         r->driver->ops->wake_at(r->driver, wake);
@@ -214,7 +215,7 @@ static void flush(struct cor_reflector *r)
 }
 
 /* False: the reflector has stopped, and the input is not wanted any more. */
-static bool enter(struct cor_reflector *r, uint64_t now_ms)
+static bool reflector_enter(struct cor_reflector *r, uint64_t now_ms)
 {
     assert(!r->busy);
     if (r->state == COR_REFLECTOR_STOPPED)
@@ -226,18 +227,18 @@ static bool enter(struct cor_reflector *r, uint64_t now_ms)
 }
 
 /* A driver's callback may want to stop, too: hence the second look. */
-static void leave(struct cor_reflector *r)
+static void reflector_leave(struct cor_reflector *r)
 {
-    flush(r);
+    reflector_flush(r);
     if (r->stop_wanted && r->state != COR_REFLECTOR_STOPPED) {
-        stop_now(r);
+        reflector_stop_now(r);
         r->stop_wanted = false;
-        flush(r);
+        reflector_flush(r);
     }
     r->busy = false;
 }
 
-static void begin_round(struct cor_reflector *r)
+static void reflector_begin_round(struct cor_reflector *r)
 {
     if (r->opts.stream_initial)
         cor_reflector_stream_begin(r);
@@ -268,48 +269,48 @@ void cor_reflector_set_resync(struct cor_reflector *r, uint64_t resync_ms)
 void cor_reflector_start(struct cor_reflector *r, uint64_t now_ms)
 {
     assert(r->state == COR_REFLECTOR_IDLE || r->state == COR_REFLECTOR_STOPPED);
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     cor_backoff_init(&r->backoff, &backoff_opts, now_ms);
-    begin_round(r);
-    leave(r);
+    reflector_begin_round(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_list_page(struct cor_reflector *r, uint64_t now_ms,
                              const struct cor_list_page *page)
 {
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     assert(r->state == COR_REFLECTOR_LISTING);
     cor_reflector_list_take(r, page);
-    leave(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_list_failed(struct cor_reflector *r, uint64_t now_ms,
                                const struct cor_status *status)
 {
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     assert(r->state == COR_REFLECTOR_LISTING);
     cor_reflector_list_error(r, status);
-    leave(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_watch_opened(struct cor_reflector *r, uint64_t now_ms)
 {
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     if (r->state == COR_REFLECTOR_STREAM_OPENING)
         cor_reflector_move(r, COR_REFLECTOR_STREAMING);
     else
         cor_reflector_move(r, COR_REFLECTOR_WATCHING);
-    leave(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_watch_event(struct cor_reflector *r, uint64_t now_ms,
                                const struct cor_reflector_event *event)
 {
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     assert(r->state == COR_REFLECTOR_STREAMING || r->state == COR_REFLECTOR_WATCHING);
     if (event->type == COR_WATCH_ERROR)
@@ -318,13 +319,13 @@ void cor_reflector_watch_event(struct cor_reflector *r, uint64_t now_ms,
         cor_reflector_stream_take(r, event);
     else
         cor_reflector_watch_take(r, event);
-    leave(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_watch_ended(struct cor_reflector *r, uint64_t now_ms,
                                const struct cor_status *status)
 {
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     if (r->state == COR_REFLECTOR_STREAM_OPENING || r->state == COR_REFLECTOR_STREAMING) {
         if (status)
@@ -340,12 +341,12 @@ void cor_reflector_watch_ended(struct cor_reflector *r, uint64_t now_ms,
         else
             cor_reflector_watch_error(r, status);
     }
-    leave(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_tick(struct cor_reflector *r, uint64_t now_ms)
 {
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
     r->told_wake_ms = COR_REFLECTOR_NEVER;
     if (r->state == COR_REFLECTOR_STREAM_OPENING || r->state == COR_REFLECTOR_STREAMING)
@@ -353,11 +354,11 @@ void cor_reflector_tick(struct cor_reflector *r, uint64_t now_ms)
     else if (r->state == COR_REFLECTOR_STREAM_PAUSE && now_ms >= r->pause_until_ms)
         cor_reflector_stream_open(r);
     else if (r->state == COR_REFLECTOR_ROUND_PAUSE && now_ms >= r->pause_until_ms)
-        begin_round(r);
+        reflector_begin_round(r);
     else if (r->state == COR_REFLECTOR_WATCH_OPENING || r->state == COR_REFLECTOR_WATCHING ||
              r->state == COR_REFLECTOR_WATCH_PAUSE)
         cor_reflector_watch_tick(r);
-    leave(r);
+    reflector_leave(r);
 }
 
 void cor_reflector_stop(struct cor_reflector *r, uint64_t now_ms)
@@ -366,10 +367,10 @@ void cor_reflector_stop(struct cor_reflector *r, uint64_t now_ms)
         r->stop_wanted = r->state != COR_REFLECTOR_STOPPED;
         return;
     }
-    if (!enter(r, now_ms))
+    if (!reflector_enter(r, now_ms))
         return;
-    stop_now(r);
-    leave(r);
+    reflector_stop_now(r);
+    reflector_leave(r);
 }
 
 /* Without memory nothing is expected. */
@@ -393,7 +394,7 @@ void cor_reflector_expect(struct cor_reflector *r, const struct cor_object *like
     }
 }
 
-static int describe(struct cor_reflector *r, const struct cor_reflector_opts *opts)
+static int reflector_describe(struct cor_reflector *r, const struct cor_reflector_opts *opts)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     const struct cor_gvk *gvk = &opts->expected;
@@ -441,7 +442,7 @@ int cor_reflector_new(const struct cor_reflector_opts *opts, struct cor_reflecto
     r->told_wake_ms = COR_REFLECTOR_NEVER;
     cor_page_walk_init(&r->list.walk);
     cor_object_set_init(&r->stream.set, r->opts.objects_max);
-    rc = describe(r, opts);
+    rc = reflector_describe(r, opts);
     if (rc < 0)
         return rc;
     *ret_reflector = COR_STEAL(r);

@@ -16,7 +16,7 @@ void cor_reflector_unstage(struct cor_reflector *r)
     r->store->ops->replace_abort(r->store);
 }
 
-static int begin_staging(struct cor_reflector *r, struct cor_status *reterr)
+static int list_begin_staging(struct cor_reflector *r, struct cor_status *reterr)
 {
     int rc;
 
@@ -39,7 +39,7 @@ static bool is_of_type(const struct cor_object *a, const struct cor_object *b)
 }
 
 /* The first object stands for all, until one is of another type. */
-static void look_at_type(struct cor_reflector *r, struct cor_object *object)
+static void list_look_at_type(struct cor_reflector *r, struct cor_object *object)
 {
     if (r->list.objects == 0) {
         r->list.first = cor_object_ref(object);
@@ -52,7 +52,7 @@ static void look_at_type(struct cor_reflector *r, struct cor_object *object)
 int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_object *object,
                         struct cor_status *reterr)
 {
-    int rc = begin_staging(r, reterr);
+    int rc = list_begin_staging(r, reterr);
 
     if (rc < 0)
         return rc;
@@ -62,14 +62,14 @@ int cor_reflector_stage(struct cor_reflector *r, struct cor_str key, struct cor_
     if (rc < 0)
         return rc;
     if (r->opts.learns_expected)
-        look_at_type(r, object);
+        list_look_at_type(r, object);
     r->list.objects++;
     return 0;
 }
 
 int cor_reflector_commit(struct cor_reflector *r, struct cor_str rv, struct cor_status *reterr)
 {
-    int rc = begin_staging(r, reterr);
+    int rc = list_begin_staging(r, reterr);
 
     if (rc < 0)
         return rc;
@@ -99,7 +99,7 @@ static void choose_page_size(struct cor_reflector *r)
         r->list.page_size = PAGE_SIZE_DEFAULT;
 }
 
-static void ask_from_start(struct cor_reflector *r, struct cor_str rv)
+static void list_ask_from_start(struct cor_reflector *r, struct cor_str rv)
 {
     cor_reflector_unstage(r);
     cor_reflector_rv_set(&r->list.asked_rv, rv);
@@ -121,7 +121,7 @@ void cor_reflector_list_begin(struct cor_reflector *r)
     r->list.retried = false;
     r->list.began_ms = r->now_ms;
     r->stats.lists++;
-    ask_from_start(r, rv);
+    list_ask_from_start(r, rv);
     choose_page_size(r);
 }
 
@@ -139,7 +139,8 @@ void cor_reflector_list_send(struct cor_reflector *r)
     r->driver->ops->list(r->driver, &opts);
 }
 
-static void fail_round(struct cor_reflector *r, const char *what, const struct cor_status *cause)
+static void list_fail_round(struct cor_reflector *r, const char *what,
+                            const struct cor_status *cause)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st;
 
@@ -147,12 +148,12 @@ static void fail_round(struct cor_reflector *r, const char *what, const struct c
     cor_reflector_end_round(r, &st);
 }
 
-static void fail_list(struct cor_reflector *r, const struct cor_status *cause)
+static void list_fail_list(struct cor_reflector *r, const struct cor_status *cause)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf what = {.max = 8192};
 
     cor_buf_addf(&what, "failed to list %s", r->type_description);
-    fail_round(r, what.n > 0 ? cor_buf_z(&what) : "failed to list", cause);
+    list_fail_round(r, what.n > 0 ? cor_buf_z(&what) : "failed to list", cause);
 }
 
 void cor_reflector_list_error(struct cor_reflector *r, const struct cor_status *status)
@@ -168,13 +169,13 @@ void cor_reflector_list_error(struct cor_reflector *r, const struct cor_status *
         (cor_watch_error_expired(status) || cor_watch_error_too_large_rv(status))) {
         r->rv_unavailable = true;
         r->list.retried = true;
-        ask_from_start(r, COR_STR(""));
+        list_ask_from_start(r, COR_STR(""));
         return;
     }
-    fail_list(r, status);
+    list_fail_list(r, status);
 }
 
-static void say_if_slow(struct cor_reflector *r)
+static void list_say_if_slow(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     uint64_t took = r->now_ms - r->list.began_ms;
@@ -186,16 +187,16 @@ static void say_if_slow(struct cor_reflector *r)
     cor_reflector_say(r, COR_REFLECTOR_SLOW, &st);
 }
 
-static void finish(struct cor_reflector *r)
+static void list_finish(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
     if (r->list.from_zero && r->list.paged)
         r->paginates = true;
     r->rv_unavailable = false;
-    say_if_slow(r);
+    list_say_if_slow(r);
     if (cor_reflector_commit(r, cor_reflector_rv_str(&r->list.rv), &st) < 0) {
-        fail_round(r, "unable to sync list result", &st);
+        list_fail_round(r, "unable to sync list result", &st);
         return;
     }
     r->stats.list_ms += r->now_ms - r->list.began_ms;
@@ -205,7 +206,7 @@ static void finish(struct cor_reflector *r)
 }
 
 /* Returns whether there is another page to ask for. */
-static bool next_page(struct cor_reflector *r, struct cor_str token, struct cor_status *reterr)
+static bool list_next_page(struct cor_reflector *r, struct cor_str token, struct cor_status *reterr)
 {
     if (cor_page_walk_next(&r->list.walk, token, reterr) < 0)
         return false;
@@ -214,8 +215,8 @@ static bool next_page(struct cor_reflector *r, struct cor_str token, struct cor_
     return true;
 }
 
-static int stage_all(struct cor_reflector *r, const struct cor_list_page *page,
-                     struct cor_status *reterr)
+static int list_stage_all(struct cor_reflector *r, const struct cor_list_page *page,
+                          struct cor_status *reterr)
 {
     for (size_t i = 0; i < page->n; i++) {
         struct cor_str key = page->keys ? page->keys[i] : (struct cor_str){0};
@@ -232,21 +233,21 @@ void cor_reflector_list_take(struct cor_reflector *r, const struct cor_list_page
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     bool is_first = r->list.walk.token.n == 0;
 
-    if (stage_all(r, page, &st) < 0) {
+    if (list_stage_all(r, page, &st) < 0) {
         if (page->more_parts)
             cor_reflector_drop(r);
-        fail_round(r, "unable to sync list result", &st);
+        list_fail_round(r, "unable to sync list result", &st);
         return;
     }
     if (page->more_parts)
         return;
     if (is_first && !cor_reflector_rv_set(&r->list.rv, page->resource_version)) {
         cor_status_set(&st, -COR_EINVAL, "resourceVersion of %zu bytes", page->resource_version.n);
-        fail_round(r, "unable to understand list result", &st);
+        list_fail_round(r, "unable to understand list result", &st);
         return;
     }
     if (page->continue_token.n == 0 || r->list.full)
-        finish(r);
-    else if (!next_page(r, page->continue_token, &st))
-        fail_list(r, &st);
+        list_finish(r);
+    else if (!list_next_page(r, page->continue_token, &st))
+        list_fail_list(r, &st);
 }

@@ -34,7 +34,7 @@ void cor_reflector_stream_send(struct cor_reflector *r, struct cor_list_options 
     opts->send_initial_events = COR_TRUE;
 }
 
-static void fall_back(struct cor_reflector *r, const struct cor_status *why)
+static void stream_fall_back(struct cor_reflector *r, const struct cor_status *why)
 {
     cor_object_set_clear(&r->stream.set);
     cor_reflector_unstage(r);
@@ -54,7 +54,7 @@ void cor_reflector_stream_error(struct cor_reflector *r, const struct cor_status
         r->rv_unavailable = true;
         cor_reflector_stream_open(r);
     } else {
-        fall_back(r, status);
+        stream_fall_back(r, status);
     }
 }
 
@@ -64,7 +64,7 @@ void cor_reflector_stream_end(struct cor_reflector *r)
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
     if (cor_reflector_watch_was_short(r, &st)) {
-        fall_back(r, &st);
+        stream_fall_back(r, &st);
     } else if (r->stream.ends++ == 0) {
         cor_reflector_stream_open(r);
     } else {
@@ -73,7 +73,7 @@ void cor_reflector_stream_end(struct cor_reflector *r)
     }
 }
 
-static void say_if_slow(struct cor_reflector *r)
+static void stream_say_if_slow(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     uint64_t took = r->now_ms - r->stream.began_ms;
@@ -90,32 +90,33 @@ struct staging {
     struct cor_status *reterr;
 };
 
-static int stage_one(void *arg, struct cor_object *object)
+static int stream_stage_one(void *arg, struct cor_object *object)
 {
     struct staging *s = arg;
 
     return cor_reflector_stage(s->r, (struct cor_str){0}, object, s->reterr);
 }
 
-static int replace_store(struct cor_reflector *r, struct cor_str rv, struct cor_status *reterr)
+static int stream_replace_store(struct cor_reflector *r, struct cor_str rv,
+                                struct cor_status *reterr)
 {
     struct staging s = {r, reterr};
-    int rc = cor_object_set_each(&r->stream.set, stage_one, &s);
+    int rc = cor_object_set_each(&r->stream.set, stream_stage_one, &s);
 
     return rc < 0 ? rc : cor_reflector_commit(r, rv, reterr);
 }
 
-static void finish(struct cor_reflector *r, struct cor_str rv)
+static void stream_finish(struct cor_reflector *r, struct cor_str rv)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
     COR_CLEANUP(cor_status_deinit) struct cor_status wrapped = {0};
 
     r->rv_unavailable = false;
-    say_if_slow(r);
-    if (replace_store(r, rv, &st) < 0) {
+    stream_say_if_slow(r);
+    if (stream_replace_store(r, rv, &st) < 0) {
         cor_reflector_wrap(&wrapped, &st, "unable to sync watch-list result");
         cor_reflector_drop(r);
-        fall_back(r, &wrapped);
+        stream_fall_back(r, &wrapped);
         return;
     }
     cor_object_set_clear(&r->stream.set);
@@ -124,7 +125,7 @@ static void finish(struct cor_reflector *r, struct cor_str rv)
     cor_reflector_move(r, COR_REFLECTOR_WATCHING);
 }
 
-static int gather(struct cor_reflector *r, const struct cor_reflector_event *event)
+static int stream_gather(struct cor_reflector *r, const struct cor_reflector_event *event)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
@@ -156,22 +157,22 @@ void cor_reflector_stream_take(struct cor_reflector *r, const struct cor_reflect
     }
     if (!cor_reflector_watch_accepts(r, event))
         return;
-    rc = gather(r, event);
+    rc = stream_gather(r, event);
     if (rc < 0) {
         cor_status_set(&st, rc, "unable to keep a watch-list object: %s", cor_err_text(rc));
         cor_reflector_drop(r);
-        fall_back(r, &st);
+        stream_fall_back(r, &st);
         return;
     }
     r->watch.events++;
     r->stats.watch_items++;
     r->watch.heard_ms = r->now_ms;
     if (cor_reflector_event_ends_initial(event))
-        finish(r, cor_reflector_event_rv(event));
+        stream_finish(r, cor_reflector_event_rv(event));
 }
 
 /* Each try begins from nothing, so a second one that falls silent leaves it to a list. */
-static void give_up_silent(struct cor_reflector *r)
+static void stream_give_up_silent(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
@@ -180,7 +181,7 @@ static void give_up_silent(struct cor_reflector *r)
         return;
     }
     cor_status_set(&st, -COR_ETIMEOUT, "%s: the initial events fell silent twice", r->name);
-    fall_back(r, &st);
+    stream_fall_back(r, &st);
 }
 
 void cor_reflector_stream_tick(struct cor_reflector *r)
@@ -190,7 +191,7 @@ void cor_reflector_stream_tick(struct cor_reflector *r)
     uint64_t silent = r->now_ms - (heard ? r->watch.heard_ms : r->watch.began_ms);
 
     if (cor_reflector_watch_give_up_silent(r)) {
-        give_up_silent(r);
+        stream_give_up_silent(r);
         return;
     }
     if (r->now_ms < r->stream.late_ms)

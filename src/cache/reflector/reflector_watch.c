@@ -24,7 +24,7 @@ static uint64_t end_of(uint64_t period_ms, uint64_t from_ms)
                                                                       : COR_REFLECTOR_NEVER;
 }
 
-static void arm_resync(struct cor_reflector *r)
+static void watch_arm_resync(struct cor_reflector *r)
 {
     r->watch.resync_ms = end_of(r->opts.resync_ms, r->now_ms);
 }
@@ -32,7 +32,7 @@ static void arm_resync(struct cor_reflector *r)
 void cor_reflector_watch_begin(struct cor_reflector *r)
 {
     cor_retry_with_deadline_init(&r->watch.retry, r->opts.internal_retry_ms);
-    arm_resync(r);
+    watch_arm_resync(r);
 }
 
 void cor_reflector_watch_open(struct cor_reflector *r)
@@ -65,7 +65,8 @@ void cor_reflector_watch_send(struct cor_reflector *r)
     r->driver->ops->watch(r->driver, &opts, (uint32_t)timeout_s);
 }
 
-static void say_text(struct cor_reflector *r, enum cor_reflector_report what, const char *text)
+static void watch_say_text(struct cor_reflector *r, enum cor_reflector_report what,
+                           const char *text)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
@@ -80,7 +81,7 @@ static bool is_expected_type(const struct cor_reflector *r, const struct cor_obj
 }
 
 /* The words of client-go's log. */
-static void say_unexpected(struct cor_reflector *r, const struct cor_object *object)
+static void watch_say_unexpected(struct cor_reflector *r, const struct cor_object *object)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
@@ -116,13 +117,13 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_refle
 
     if ((needs_object && !event->object) ||
         cor_reflector_event_rv(event).n > COR_REFLECTOR_RV_MAX) {
-        say_text(r, COR_REFLECTOR_UNREADABLE, "unable to understand watch event");
+        watch_say_text(r, COR_REFLECTOR_UNREADABLE, "unable to understand watch event");
         return false;
     }
     if (!event->object)
         return true;
     if (is_table(event->object) || (r->expected_kind && !is_expected_type(r, event->object))) {
-        say_unexpected(r, event->object);
+        watch_say_unexpected(r, event->object);
         if (r->state == COR_REFLECTOR_WATCHING && r->store->ops->skip)
             r->store->ops->skip(r->store, event->key, event->object, -COR_EINVALID);
         return false;
@@ -130,8 +131,8 @@ bool cor_reflector_watch_accepts(struct cor_reflector *r, const struct cor_refle
     return true;
 }
 
-static int apply(struct cor_reflector *r, const struct cor_reflector_event *event,
-                 struct cor_str rv, struct cor_status *reterr)
+static int watch_apply(struct cor_reflector *r, const struct cor_reflector_event *event,
+                       struct cor_str rv, struct cor_status *reterr)
 {
     const struct cor_reflector_store_ops *ops = r->store->ops;
 
@@ -146,7 +147,7 @@ static int apply(struct cor_reflector *r, const struct cor_reflector_event *even
         ops->bookmark(r->store, rv);
         return 0;
     case COR_WATCH_UNKNOWN:
-        say_text(r, COR_REFLECTOR_UNKNOWN_EVENT, "unknown watch event");
+        watch_say_text(r, COR_REFLECTOR_UNKNOWN_EVENT, "unknown watch event");
         return 0;
     case COR_WATCH_ERROR:
         return 0;
@@ -173,7 +174,7 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflecto
     rv = cor_reflector_event_rv(event);
     if (r->watch.rv_stands || rv.n == 0)
         rv = cor_reflector_rv_str(&r->last_rv);
-    rc = apply(r, event, rv, &st);
+    rc = watch_apply(r, event, rv, &st);
     if (rc < 0) {
         cor_reflector_say(r, COR_REFLECTOR_STORE_FAILED, &st);
         if (cor_err_retryable(rc)) {
@@ -188,7 +189,7 @@ void cor_reflector_watch_take(struct cor_reflector *r, const struct cor_reflecto
     r->watch.heard_ms = r->now_ms;
 }
 
-static void pause(struct cor_reflector *r, const struct cor_status *why, uint64_t until_ms)
+static void watch_pause(struct cor_reflector *r, const struct cor_status *why, uint64_t until_ms)
 {
     cor_reflector_say(r, COR_REFLECTOR_WATCH_RETRY, why);
     cor_reflector_pause(r, COR_REFLECTOR_WATCH_PAUSE, until_ms);
@@ -197,19 +198,19 @@ static void pause(struct cor_reflector *r, const struct cor_status *why, uint64_
 void cor_reflector_watch_refused(struct cor_reflector *r, const struct cor_status *status)
 {
     if (cor_watch_error_unreachable(status) || cor_status_is_too_many_requests(status))
-        pause(r, status, cor_reflector_backoff_until(r));
+        watch_pause(r, status, cor_reflector_backoff_until(r));
     else
         cor_reflector_end_round(r, status);
 }
 
 /* An internal error that comes at once is not asked for again at once: two such watches begin a
  * second apart. */
-static void retry_internal(struct cor_reflector *r, const struct cor_status *status)
+static void watch_retry_internal(struct cor_reflector *r, const struct cor_status *status)
 {
     uint64_t until = r->watch.began_ms + RETRY_SPACING_MS;
 
     if (until > r->now_ms) {
-        pause(r, status, until);
+        watch_pause(r, status, until);
         return;
     }
     cor_reflector_say(r, COR_REFLECTOR_WATCH_RETRY, status);
@@ -225,10 +226,10 @@ void cor_reflector_watch_error(struct cor_reflector *r, const struct cor_status 
     if (cor_watch_error_expired(status)) {
         cor_reflector_say(r, COR_REFLECTOR_WATCH_EXPIRED, status);
     } else if (cor_status_is_too_many_requests(status)) {
-        pause(r, status, cor_reflector_backoff_until(r));
+        watch_pause(r, status, cor_reflector_backoff_until(r));
         return;
     } else if (internal && cor_retry_with_deadline_should(&r->watch.retry, r->now_ms)) {
-        retry_internal(r, status);
+        watch_retry_internal(r, status);
         return;
     } else {
         cor_reflector_say(r, COR_REFLECTOR_WATCH_FAILED, status);
@@ -261,7 +262,7 @@ void cor_reflector_watch_end(struct cor_reflector *r)
 }
 
 /* False: the resync failed, and the round is over. */
-static bool resync(struct cor_reflector *r)
+static bool watch_resync(struct cor_reflector *r)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st = {0};
 
@@ -276,7 +277,7 @@ static bool resync(struct cor_reflector *r)
             return false;
         }
     }
-    arm_resync(r);
+    watch_arm_resync(r);
     return true;
 }
 
@@ -302,7 +303,7 @@ bool cor_reflector_watch_give_up_silent(struct cor_reflector *r)
 
 void cor_reflector_watch_tick(struct cor_reflector *r)
 {
-    if (!resync(r))
+    if (!watch_resync(r))
         return;
     if (r->state == COR_REFLECTOR_WATCH_PAUSE ? r->now_ms >= r->pause_until_ms
                                               : cor_reflector_watch_give_up_silent(r))

@@ -29,32 +29,32 @@ struct cor_http_list_watch {
     struct cor_status why; /* a request that could not be sent */
 };
 
-static struct cor_http_list_watch *of(struct cor_reflector_driver *d)
+static struct cor_http_list_watch *http_of(struct cor_reflector_driver *d)
 {
     return COR_CONTAINER_OF(cor_list_watch_of(d), struct cor_http_list_watch, base);
 }
 
-static uint64_t now_ms(const struct cor_http_list_watch *lw)
+static uint64_t http_now_ms(const struct cor_http_list_watch *lw)
 {
     return cor_loop_now_ms(lw->opts.loop);
 }
 
-static void drop_objects(struct cor_http_list_watch *lw)
+static void http_drop_objects(struct cor_http_list_watch *lw)
 {
     while (lw->nobjects > 0)
         cor_object_unref(lw->objects[--lw->nobjects]);
 }
 
-static void end_request(struct cor_http_list_watch *lw)
+static void http_end_request(struct cor_http_list_watch *lw)
 {
     lw->request = NONE;
     lw->call = NULL;
     lw->serial++;
-    drop_objects(lw);
+    http_drop_objects(lw);
 }
 
 /* Hands what was gathered to the reflector; `meta` NULL: there is more to come. */
-static void give_page(struct cor_http_list_watch *lw, const struct cor_list_meta *meta)
+static void http_give_page(struct cor_http_list_watch *lw, const struct cor_list_meta *meta)
 {
     struct cor_object *objects[COR_HTTP_LIST_WATCH_BATCH];
     struct cor_list_page page = {.objects = objects, .n = lw->nobjects, .more_parts = !meta};
@@ -65,70 +65,70 @@ static void give_page(struct cor_http_list_watch *lw, const struct cor_list_meta
     }
     memcpy(objects, lw->objects, page.n * sizeof(objects[0]));
     lw->nobjects = 0;
-    cor_reflector_list_page(lw->base.reflector, now_ms(lw), &page);
+    cor_reflector_list_page(lw->base.reflector, http_now_ms(lw), &page);
     for (size_t i = 0; i < page.n; i++)
         cor_object_unref(objects[i]);
 }
 
-static int on_item(void *arg, struct cor_object *object)
+static int http_on_item(void *arg, struct cor_object *object)
 {
     struct cor_http_list_watch *lw = arg;
     uint64_t serial = lw->serial;
 
     lw->objects[lw->nobjects++] = cor_object_ref(object);
     if (lw->nobjects == COR_HTTP_LIST_WATCH_BATCH)
-        give_page(lw, NULL);
+        http_give_page(lw, NULL);
     return lw->serial == serial ? 0 : -COR_ECANCELED;
 }
 
-static void on_list_done(void *arg, const struct cor_list_meta *meta,
-                         const struct cor_status *error)
+static void http_on_list_done(void *arg, const struct cor_list_meta *meta,
+                              const struct cor_status *error)
 {
     struct cor_http_list_watch *lw = arg;
     uint64_t serial = lw->serial;
 
     lw->call = NULL;
     if (error) {
-        end_request(lw);
-        cor_reflector_list_failed(lw->base.reflector, now_ms(lw), error);
+        http_end_request(lw);
+        cor_reflector_list_failed(lw->base.reflector, http_now_ms(lw), error);
         return;
     }
-    give_page(lw, meta);
+    http_give_page(lw, meta);
     if (lw->serial == serial)
-        end_request(lw);
+        http_end_request(lw);
 }
 
-static int on_open(void *arg)
+static int http_on_open(void *arg)
 {
     struct cor_http_list_watch *lw = arg;
     uint64_t serial = lw->serial;
 
-    cor_reflector_watch_opened(lw->base.reflector, now_ms(lw));
+    cor_reflector_watch_opened(lw->base.reflector, http_now_ms(lw));
     return lw->serial == serial ? 0 : -COR_ECANCELED;
 }
 
-static int on_event(void *arg, const struct cor_watch_event *event)
+static int http_on_event(void *arg, const struct cor_watch_event *event)
 {
     struct cor_http_list_watch *lw = arg;
     const struct cor_reflector_event told = {
         .type = event->type, .object = event->object, .status = event->status};
     uint64_t serial = lw->serial;
 
-    cor_reflector_watch_event(lw->base.reflector, now_ms(lw), &told);
+    cor_reflector_watch_event(lw->base.reflector, http_now_ms(lw), &told);
     return lw->serial == serial ? 0 : -COR_ECANCELED;
 }
 
-static void on_watch_done(void *arg, const struct cor_status *error)
+static void http_on_watch_done(void *arg, const struct cor_status *error)
 {
     struct cor_http_list_watch *lw = arg;
 
-    end_request(lw);
-    cor_reflector_watch_ended(lw->base.reflector, now_ms(lw), error);
+    http_end_request(lw);
+    cor_reflector_watch_ended(lw->base.reflector, http_now_ms(lw), error);
 }
 
 /* What the reflector asks for, as the program wants it. */
-static struct cor_list_query query_of(const struct cor_http_list_watch *lw,
-                                      const struct cor_list_options *opts, uint32_t timeout_s)
+static struct cor_list_query http_query_of(const struct cor_http_list_watch *lw,
+                                           const struct cor_list_options *opts, uint32_t timeout_s)
 {
     struct cor_informer_request req =
         cor_informer_request_of(lw->request == LIST ? COR_VERB_LIST : COR_VERB_WATCH, opts,
@@ -150,87 +150,87 @@ static struct cor_list_query query_of(const struct cor_http_list_watch *lw,
 }
 
 /* A server that was not told when to end is given `untold_ms`. */
-static uint64_t deadline_of(const struct cor_list_query *query, uint64_t untold_ms)
+static uint64_t http_deadline_of(const struct cor_list_query *query, uint64_t untold_ms)
 {
     return query->timeout_s ? (uint64_t)query->timeout_s * 1000 + COR_HTTP_LIST_WATCH_SLACK_MS
                             : untold_ms;
 }
 
 /* A driver must not answer before it returns. */
-static void tell_soon(struct cor_http_list_watch *lw, int r)
+static void http_tell_soon(struct cor_http_list_watch *lw, int r)
 {
     if (r < 0)
         cor_timer_set(&lw->soon, 0);
 }
 
-static void on_list(struct cor_reflector_driver *d, const struct cor_list_options *opts)
+static void http_on_list(struct cor_reflector_driver *d, const struct cor_list_options *opts)
 {
-    struct cor_http_list_watch *lw = of(d);
+    struct cor_http_list_watch *lw = http_of(d);
     struct cor_list_query query;
     struct cor_dynamic_list_call call = {.client = lw->opts.client,
                                          .at = lw->opts.at,
-                                         .on_item = on_item,
-                                         .on_done = on_list_done,
+                                         .on_item = http_on_item,
+                                         .on_done = http_on_list_done,
                                          .arg = lw};
 
-    end_request(lw);
+    http_end_request(lw);
     lw->request = LIST;
-    query = query_of(lw, opts, 0);
-    call.deadline_ms = deadline_of(&query, COR_HTTP_LIST_WATCH_LIST_TIMEOUT_MS);
-    tell_soon(lw, cor_dynamic_list(&call, &query, &lw->call, &lw->why));
+    query = http_query_of(lw, opts, 0);
+    call.deadline_ms = http_deadline_of(&query, COR_HTTP_LIST_WATCH_LIST_TIMEOUT_MS);
+    http_tell_soon(lw, cor_dynamic_list(&call, &query, &lw->call, &lw->why));
 }
 
-static void on_watch(struct cor_reflector_driver *d, const struct cor_list_options *opts,
-                     uint32_t timeout_s)
+static void http_on_watch(struct cor_reflector_driver *d, const struct cor_list_options *opts,
+                          uint32_t timeout_s)
 {
-    struct cor_http_list_watch *lw = of(d);
+    struct cor_http_list_watch *lw = http_of(d);
     struct cor_list_query query;
     struct cor_dynamic_watch_call call = {.client = lw->opts.client,
                                           .at = lw->opts.at,
-                                          .on_open = on_open,
-                                          .on_event = on_event,
-                                          .on_done = on_watch_done,
+                                          .on_open = http_on_open,
+                                          .on_event = http_on_event,
+                                          .on_done = http_on_watch_done,
                                           .arg = lw};
 
-    end_request(lw);
+    http_end_request(lw);
     lw->request = WATCH;
-    query = query_of(lw, opts, timeout_s);
-    call.deadline_ms = deadline_of(&query, 0);
-    tell_soon(lw, cor_dynamic_watch(&call, &query, &lw->call, &lw->why));
+    query = http_query_of(lw, opts, timeout_s);
+    call.deadline_ms = http_deadline_of(&query, 0);
+    http_tell_soon(lw, cor_dynamic_watch(&call, &query, &lw->call, &lw->why));
 }
 
-static void on_cancel(struct cor_reflector_driver *d)
+static void http_on_cancel(struct cor_reflector_driver *d)
 {
-    struct cor_http_list_watch *lw = of(d);
+    struct cor_http_list_watch *lw = http_of(d);
     struct cor_dynamic_request *call = lw->call;
 
-    end_request(lw);
+    http_end_request(lw);
     if (call)
         cor_dynamic_cancel(call);
 }
 
-static void on_wake_at(struct cor_reflector_driver *d, uint64_t at_ms)
+static void http_on_wake_at(struct cor_reflector_driver *d, uint64_t at_ms)
 {
-    struct cor_http_list_watch *lw = of(d);
-    uint64_t now = now_ms(lw);
+    struct cor_http_list_watch *lw = http_of(d);
+    uint64_t now = http_now_ms(lw);
 
     cor_timer_set(&lw->timer, at_ms == COR_REFLECTOR_NEVER ? UINT64_MAX
                               : at_ms > now                ? at_ms - now
                                                            : 0);
 }
 
-static const struct cor_reflector_driver_ops driver_ops = {on_list, on_watch, on_cancel,
-                                                           on_wake_at};
+static const struct cor_reflector_driver_ops driver_ops = {http_on_list, http_on_watch,
+                                                           http_on_cancel, http_on_wake_at};
 
-static void on_timer(struct cor_timer *timer)
+static void http_on_timer(struct cor_timer *timer)
 {
     struct cor_http_list_watch *lw = COR_CONTAINER_OF(timer, struct cor_http_list_watch, timer);
 
     cor_timer_set(&lw->timer, UINT64_MAX);
-    cor_reflector_tick(lw->base.reflector, now_ms(lw));
+    cor_reflector_tick(lw->base.reflector, http_now_ms(lw));
 }
 
-static void on_soon(struct cor_timer *timer)
+static void http_on_soon(struct cor_timer *timer)
 {
     struct cor_http_list_watch *lw = COR_CONTAINER_OF(timer, struct cor_http_list_watch, soon);
     struct cor_status why = {0};
@@ -240,15 +240,16 @@ static void on_soon(struct cor_timer *timer)
     if (lw->request == NONE || lw->call)
         return;
     cor_status_move(&why, &lw->why);
-    end_request(lw);
+    http_end_request(lw);
     if (is_list)
-        cor_reflector_list_failed(lw->base.reflector, now_ms(lw), &why);
+        cor_reflector_list_failed(lw->base.reflector, http_now_ms(lw), &why);
     else
-        cor_reflector_watch_ended(lw->base.reflector, now_ms(lw), &why);
+        cor_reflector_watch_ended(lw->base.reflector, http_now_ms(lw), &why);
     cor_status_deinit(&why);
 }
 
-static int copy_strings(struct cor_http_list_watch *lw, const struct cor_http_list_watch_opts *from)
+static int http_copy_strings(struct cor_http_list_watch *lw,
+                             const struct cor_http_list_watch_opts *from)
 {
     struct cor_str *to[] = {&lw->opts.at.gvr.group,    &lw->opts.at.gvr.version,
                             &lw->opts.at.gvr.resource, &lw->opts.at.ns,
@@ -297,9 +298,9 @@ int cor_http_list_watch_new(const struct cor_http_list_watch_opts *opts,
         return -COR_ENOMEM;
     lw->base.driver.ops = &driver_ops;
     lw->base.ops = &http_ops;
-    cor_timer_init(&lw->timer, opts->loop, on_timer);
-    cor_timer_init(&lw->soon, opts->loop, on_soon);
-    r = copy_strings(lw, opts);
+    cor_timer_init(&lw->timer, opts->loop, http_on_timer);
+    cor_timer_init(&lw->soon, opts->loop, http_on_soon);
+    r = http_copy_strings(lw, opts);
     if (r == 0)
         r = cor_timer_set(&lw->timer, UINT64_MAX);
     if (r == 0)
@@ -318,7 +319,7 @@ struct cor_http_list_watch *cor_http_list_watch_free(struct cor_http_list_watch 
         return NULL;
     cor_timer_cancel(&lw->timer);
     cor_timer_cancel(&lw->soon);
-    on_cancel(&lw->base.driver);
+    http_on_cancel(&lw->base.driver);
     cor_status_deinit(&lw->why);
     cor_free(lw->strings);
     return cor_free(lw);
@@ -335,7 +336,7 @@ struct making {
     int r;
 };
 
-static void make_on_loop(void *arg)
+static void http_make_on_loop(void *arg)
 {
     struct making *m = arg;
 
@@ -362,7 +363,7 @@ int cor_list_watch_from_client(struct cor_client *client, const struct cor_infor
     m.opts.field_selector = cor_strz(o.field_selector);
     m.opts.metadata_only = o.metadata_only;
     m.opts.tweaks[0] = (struct cor_list_tweak){o.tweak, o.tweak_arg};
-    r = cor_runtime_run(client->runtime, make_on_loop, &m);
+    r = cor_runtime_run(client->runtime, http_make_on_loop, &m);
     r = r < 0 ? r : m.r;
     if (r == 0)
         *ret_list_watch = &m.lw->base;

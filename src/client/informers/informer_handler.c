@@ -33,7 +33,7 @@ struct cor_handler {
     char name[]; /* for reports */
 };
 
-static void end_handler(struct cor_handler *h)
+static void handler_end(struct cor_handler *h)
 {
     struct cor_informers *set = h->set;
 
@@ -48,7 +48,7 @@ static void end_handler(struct cor_handler *h)
 }
 
 /* The report is the loop's to make. */
-static void note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
+static void handler_note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
 {
     cor_lock_acquire(&h->set->lock);
     if (ms >= h->slow_ms) {
@@ -61,14 +61,14 @@ static void note_slow(struct cor_handler *h, uint64_t ms, bool is_inside)
     cor_informers_wake(h->set);
 }
 
-static void on_slow(void *arg, uint64_t ms)
+static void handler_on_slow(void *arg, uint64_t ms)
 {
-    note_slow(arg, ms, false);
+    handler_note_slow(arg, ms, false);
 }
 
 /* Takes one off and says what is to be said of it. False: there is none. */
-static bool take_slow(struct cor_informers *set, struct cor_informer **ret_informer,
-                      struct cor_status *ret)
+static bool handler_take_slow(struct cor_informers *set, struct cor_informer **ret_informer,
+                              struct cor_status *ret)
 {
     struct cor_handler *h = NULL;
     struct cor_dlist *link;
@@ -94,7 +94,7 @@ void cor_informers_tell_slow(struct cor_informers *set)
     struct cor_status st;
 
     cor_status_init(&st);
-    while (take_slow(set, &inf, &st)) {
+    while (handler_take_slow(set, &inf, &st)) {
         if (set->opts.on_report)
             set->opts.on_report(set->opts.arg, cor_strz(inf->plural), COR_REFLECTOR_SLOW_HANDLER,
                                 &st);
@@ -102,51 +102,51 @@ void cor_informers_tell_slow(struct cor_informers *set)
     }
 }
 
-static bool run_task(struct cor_handler_task *task)
+static bool handler_run_task(struct cor_handler_task *task)
 {
     struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
     struct cor_turn turn = {.max = RUN_MAX, .clock = cor_clock_real(), .began_ms = task->began_ms};
 
     cor_registration_turn(h->registration, &turn);
     if (turn.longest_ms >= COR_SLOW_HANDLER_MS)
-        note_slow(h, turn.longest_ms, false);
+        handler_note_slow(h, turn.longest_ms, false);
     return turn.has_more;
 }
 
-static void on_task_stuck(struct cor_handler_task *task, uint64_t ms)
+static void handler_on_task_stuck(struct cor_handler_task *task, uint64_t ms)
 {
-    note_slow(COR_CONTAINER_OF(task, struct cor_handler, task), ms, true);
+    handler_note_slow(COR_CONTAINER_OF(task, struct cor_handler, task), ms, true);
 }
 
-static void on_task_retired(struct cor_handler_task *task)
+static void handler_on_task_retired(struct cor_handler_task *task)
 {
     struct cor_handler *h = COR_CONTAINER_OF(task, struct cor_handler, task);
 
     cor_shared_informer_remove_handler(h->informer->shared, h->registration);
-    end_handler(h);
+    handler_end(h);
 }
 
 static const struct cor_handler_task_ops task_ops = {
-    .run = run_task,
-    .on_retired = on_task_retired,
-    .on_stuck = on_task_stuck,
+    .run = handler_run_task,
+    .on_retired = handler_on_task_retired,
+    .on_stuck = handler_on_task_stuck,
 };
 
 /* From a turn of the loop, in which no call of the handler can be under way. */
-static void on_removed_mail(struct cor_mail *mail)
+static void handler_on_removed_mail(struct cor_mail *mail)
 {
-    end_handler(COR_CONTAINER_OF(mail, struct cor_handler, removed));
+    handler_end(COR_CONTAINER_OF(mail, struct cor_handler, removed));
 }
 
-static void on_ready(void *arg)
+static void handler_on_ready(void *arg)
 {
     struct cor_handler *h = arg;
 
     cor_handler_pool_wake(h->set->runtime->pool, &h->task);
 }
 
-static struct cor_registration_opts registration_opts(struct cor_handler *h,
-                                                      const struct cor_handler_opts *opts)
+static struct cor_registration_opts handler_registration_opts(struct cor_handler *h,
+                                                              const struct cor_handler_opts *opts)
 {
     struct cor_registration_opts ro = cor_registration_defaults();
 
@@ -156,16 +156,16 @@ static struct cor_registration_opts registration_opts(struct cor_handler *h,
     else if (opts->resync_ms > 0)
         ro.resync_ms = opts->resync_ms;
     ro.bytes_max = opts->bytes_max;
-    ro.on_slow = on_slow;
+    ro.on_slow = handler_on_slow;
     ro.arg = h;
     if (h->set->runtime->pool)
-        ro.on_ready = on_ready;
+        ro.on_ready = handler_on_ready;
     else
         ro.is_held = true;
     return ro;
 }
 
-static void link_handler(struct cor_handler *h)
+static void handler_link(struct cor_handler *h)
 {
     cor_lock_acquire(&h->set->lock);
     cor_dlist_push(&h->set->handlers, &h->link);
@@ -206,15 +206,15 @@ int cor_informer_add_held_handler(struct cor_informer *inf, const struct cor_han
         return -COR_ENOMEM;
     h->on_removed = o.on_removed;
     h->arg = o.on.arg;
-    h->removed.on_mail = on_removed_mail;
+    h->removed.on_mail = handler_on_removed_mail;
     cor_handler_task_init(&h->task, &task_ops);
-    ro = registration_opts(h, &o);
+    ro = handler_registration_opts(h, &o);
     r = cor_shared_informer_add_handler(inf->shared, &ro, &h->registration);
     if (r < 0) {
         cor_free(h);
         return r;
     }
-    link_handler(h);
+    handler_link(h);
     *ret_handler = h;
     return 0;
 }
@@ -242,7 +242,7 @@ int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_
 }
 
 /* It is out of the list. */
-static void remove_handler(struct cor_handler *h)
+static void handler_remove(struct cor_handler *h)
 {
     struct cor_runtime *rt = h->set->runtime;
 
@@ -260,7 +260,7 @@ void cor_handler_remove(struct cor_handler *h)
     cor_lock_acquire(&h->set->lock);
     cor_dlist_remove(&h->link);
     cor_lock_release(&h->set->lock);
-    remove_handler(h);
+    handler_remove(h);
 }
 
 bool cor_handler_has_synced(struct cor_handler *h)
@@ -268,7 +268,7 @@ bool cor_handler_has_synced(struct cor_handler *h)
     return cor_registration_has_synced(h->registration);
 }
 
-static struct cor_handler *take_first(struct cor_informers *set)
+static struct cor_handler *handler_take_first(struct cor_informers *set)
 {
     struct cor_dlist *link;
 
@@ -283,8 +283,8 @@ void cor_informers_remove_handlers(struct cor_informers *set)
     struct cor_handler *h;
     bool wait;
 
-    while ((h = take_first(set)))
-        remove_handler(h);
+    while ((h = handler_take_first(set)))
+        handler_remove(h);
     cor_lock_acquire(&set->lock);
     wait = set->is_removing = set->nhandlers > 0;
     cor_lock_release(&set->lock);

@@ -20,36 +20,36 @@ void cor_informers_wake(struct cor_informers *set)
         cor_loop_post_always(set->runtime->loop, &set->work);
 }
 
-static void on_work(void *arg)
+static void informers_on_work(void *arg)
 {
     cor_informers_wake(arg);
 }
 
-static void finish_closing(struct cor_informers *set)
+static void informers_finish_closing(struct cor_informers *set)
 {
     set->factory = cor_informer_factory_free(set->factory);
     cor_waiter_set(&set->closed);
 }
 
-static void on_work_mail(struct cor_mail *mail)
+static void informers_on_work_mail(struct cor_mail *mail)
 {
     struct cor_informers *set = COR_CONTAINER_OF(mail, struct cor_informers, work);
 
     atomic_store(&set->work_is_posted, false);
     if (set->is_closing) {
-        finish_closing(set);
+        informers_finish_closing(set);
         return;
     }
     cor_informers_tell_slow(set);
     if (cor_informer_factory_step(set->factory, STEP_MAX))
-        on_work(set);
+        informers_on_work(set);
     if (set->opts.retry_on_error && !cor_timer_is_set(&set->retry) &&
         cor_informer_factory_has_retries(set->factory) && cor_timer_set(&set->retry, RETRY_MS) < 0)
-        on_work(set);
+        informers_on_work(set);
 }
 
 /* The heap of timers has the room that this one left. */
-static void on_look(struct cor_timer *timer)
+static void informers_on_look(struct cor_timer *timer)
 {
     struct cor_informers *set = COR_CONTAINER_OF(timer, struct cor_informers, look);
 
@@ -57,14 +57,15 @@ static void on_look(struct cor_timer *timer)
     cor_informer_factory_check_mutations(set->factory);
 }
 
-static void on_retry(struct cor_timer *timer)
+static void informers_on_retry(struct cor_timer *timer)
 {
-    on_work(COR_CONTAINER_OF(timer, struct cor_informers, retry));
+    informers_on_work(COR_CONTAINER_OF(timer, struct cor_informers, retry));
 }
 
 /* Over HTTP, as the set's client does its requests. */
-static int make_http_list_watch(struct cor_informers *set, const struct cor_informer_scope *scope,
-                                struct cor_list_watch **ret_lw)
+static int informers_make_http_list_watch(struct cor_informers *set,
+                                          const struct cor_informer_scope *scope,
+                                          struct cor_list_watch **ret_lw)
 {
     const struct cor_http_list_watch_opts opts = {
         .loop = set->runtime->loop,
@@ -83,8 +84,8 @@ static int make_http_list_watch(struct cor_informers *set, const struct cor_info
 }
 
 /* The informer's own constructor goes before the set's, and that before the client's server. */
-static int make_driver(void *arg, const struct cor_informer_scope *scope,
-                       struct cor_reflector_driver **ret_driver)
+static int informers_make_driver(void *arg, const struct cor_informer_scope *scope,
+                                 struct cor_reflector_driver **ret_driver)
 {
     struct cor_informers *set = arg;
     COR_CLEANUP(cor_list_watch_freep) struct cor_list_watch *lw = NULL;
@@ -95,7 +96,7 @@ static int make_driver(void *arg, const struct cor_informer_scope *scope,
     else if (set->opts.make_list_watch)
         r = set->opts.make_list_watch(set->opts.arg, set->asked, &lw);
     else if (set->client)
-        r = make_http_list_watch(set, scope, &lw);
+        r = informers_make_http_list_watch(set, scope, &lw);
     else
         r = -COR_EINVAL;
     if (r == 0 && !lw)
@@ -107,13 +108,13 @@ static int make_driver(void *arg, const struct cor_informer_scope *scope,
     return r;
 }
 
-static void set_reflector(void *arg, struct cor_reflector_driver *driver,
-                          struct cor_reflector *reflector)
+static void informers_set_reflector(void *arg, struct cor_reflector_driver *driver,
+                                    struct cor_reflector *reflector)
 {
     cor_list_watch_of(driver)->reflector = reflector;
 }
 
-static void free_driver(void *arg, struct cor_reflector_driver *driver)
+static void informers_free_driver(void *arg, struct cor_reflector_driver *driver)
 {
     struct cor_list_watch *lw = cor_list_watch_of(driver);
 
@@ -122,24 +123,24 @@ static void free_driver(void *arg, struct cor_reflector_driver *driver)
     cor_list_watch_free(lw);
 }
 
-static int make_factory(struct cor_informers *set)
+static int informers_make_factory(struct cor_informers *set)
 {
     const struct cor_informer_factory_opts opts = {
-        .maker = {make_driver, set_reflector, free_driver, set},
+        .maker = {informers_make_driver, informers_set_reflector, informers_free_driver, set},
         .set = set->opts,
         .clock = set->runtime->clock,
-        .on_work = on_work,
+        .on_work = informers_on_work,
         .arg = set,
     };
 
     return cor_informer_factory_new(&opts, &set->factory);
 }
 
-static void stop_all(void *arg);
+static void informers_stop_all(void *arg);
 
-static void on_client_stop(struct cor_client_hook *hook)
+static void informers_on_client_stop(struct cor_client_hook *hook)
 {
-    stop_all(COR_CONTAINER_OF(hook, struct cor_informers, hook));
+    informers_stop_all(COR_CONTAINER_OF(hook, struct cor_informers, hook));
 }
 
 struct starting {
@@ -148,7 +149,7 @@ struct starting {
 };
 
 /* On the loop. */
-static void join_client(void *arg)
+static void informers_join_client(void *arg)
 {
     struct starting *s = arg;
     struct cor_informers *set = s->set;
@@ -167,13 +168,13 @@ static void join_client(void *arg)
 static int informers_begin(struct cor_informers *set)
 {
     struct starting s = {.set = set};
-    int r = make_factory(set);
+    int r = informers_make_factory(set);
 
-    cor_timer_init(&set->look, set->runtime->loop, on_look);
-    cor_timer_init(&set->retry, set->runtime->loop, on_retry);
-    set->hook.on_stop = on_client_stop;
+    cor_timer_init(&set->look, set->runtime->loop, informers_on_look);
+    cor_timer_init(&set->retry, set->runtime->loop, informers_on_retry);
+    set->hook.on_stop = informers_on_client_stop;
     if (r == 0)
-        r = cor_runtime_run(set->runtime, join_client, &s);
+        r = cor_runtime_run(set->runtime, informers_join_client, &s);
     return r < 0 ? r : s.r;
 }
 
@@ -203,7 +204,7 @@ static int informers_make(struct cor_client *client, struct cor_runtime *runtime
     cor_dlist_init(&set->informers);
     cor_dlist_init(&set->handlers);
     cor_dlist_init(&set->slow);
-    set->work.on_mail = on_work_mail;
+    set->work.on_mail = informers_on_work_mail;
     atomic_init(&set->work_is_posted, false);
     atomic_init(&set->is_stopped, false);
     cor_waiter_init(&set->closed);
@@ -237,7 +238,7 @@ static void free_informer(struct cor_informer *inf)
     cor_free(inf);
 }
 
-static void stop_all(void *arg)
+static void informers_stop_all(void *arg)
 {
     struct cor_informers *set = arg;
 
@@ -248,16 +249,16 @@ static void stop_all(void *arg)
 }
 
 /* Work that is on its way finds the factory here; it finishes the closing then. */
-static void begin_closing(void *arg)
+static void informers_begin_closing(void *arg)
 {
     struct cor_informers *set = arg;
 
     set->is_closing = true;
     if (set->client)
         cor_client_hook_remove(&set->hook);
-    stop_all(set);
+    informers_stop_all(set);
     if (!atomic_load(&set->work_is_posted))
-        finish_closing(set);
+        informers_finish_closing(set);
 }
 
 struct cor_informers *cor_informers_free(struct cor_informers *set)
@@ -269,7 +270,7 @@ struct cor_informers *cor_informers_free(struct cor_informers *set)
     assert(!cor_runtime_is_inside(set->runtime) && !cor_runtime_is_in_handler(set->runtime) &&
            "cor_informers_free() was called inside a callback or a handler");
     cor_informers_remove_handlers(set);
-    cor_runtime_run(set->runtime, begin_closing, set);
+    cor_runtime_run(set->runtime, informers_begin_closing, set);
     r = cor_runtime_wait(set->runtime, &set->closed, COR_WAIT_FOREVER);
     assert(r == 0);
     (void)r;
@@ -292,7 +293,8 @@ struct getting {
     int r;
 };
 
-static struct cor_informer *known(struct cor_informers *set, struct cor_shared_informer *shared)
+static struct cor_informer *informers_known(struct cor_informers *set,
+                                            struct cor_shared_informer *shared)
 {
     COR_DLIST_FOREACH(it, &set->informers)
     {
@@ -304,9 +306,9 @@ static struct cor_informer *known(struct cor_informers *set, struct cor_shared_i
     return NULL;
 }
 
-static struct cor_informer *make_informer(struct cor_informers *set,
-                                          const struct cor_resource *resource,
-                                          struct cor_shared_informer *shared)
+static struct cor_informer *informers_make_informer(struct cor_informers *set,
+                                                    const struct cor_resource *resource,
+                                                    struct cor_shared_informer *shared)
 {
     struct cor_informer *inf = cor_calloc(1, sizeof(*inf));
 
@@ -323,7 +325,7 @@ static struct cor_informer *make_informer(struct cor_informers *set,
     return NULL;
 }
 
-static void get_informer(void *arg)
+static void informers_get_informer(void *arg)
 {
     struct getting *g = arg;
     const struct cor_informer_opts *o = g->opts;
@@ -349,9 +351,9 @@ static void get_informer(void *arg)
     g->r = cor_informer_factory_get(g->set->factory, &scope, &shared);
     if (g->r < 0)
         return;
-    g->informer = known(g->set, shared);
+    g->informer = informers_known(g->set, shared);
     if (!g->informer)
-        g->informer = make_informer(g->set, &o->resource, shared);
+        g->informer = informers_make_informer(g->set, &o->resource, shared);
     if (!g->informer)
         g->r = -COR_ENOMEM;
 }
@@ -372,7 +374,7 @@ int cor_informers_for_resource(struct cor_informers *set, const struct cor_infor
         return cor_status_set(reterr, r, "make an informer: %s", cor_sized_text(r));
     if (is_empty(o.resource.version) || is_empty(o.resource.plural))
         return cor_status_set(reterr, -COR_EINVAL, "an informer needs a version and a resource");
-    if (cor_runtime_run(set->runtime, get_informer, &g) < 0)
+    if (cor_runtime_run(set->runtime, informers_get_informer, &g) < 0)
         return cor_runtime_may_wait(set->runtime, reterr);
     if (g.r < 0)
         return cor_status_set(reterr, g.r, "make an informer of %s", o.resource.plural);
@@ -380,30 +382,30 @@ int cor_informers_for_resource(struct cor_informers *set, const struct cor_infor
     return 0;
 }
 
-static void start_all(void *arg)
+static void informers_start_all(void *arg)
 {
     cor_informer_factory_start(((struct cor_informers *)arg)->factory);
 }
 
 void cor_informers_start(struct cor_informers *set)
 {
-    cor_runtime_run(set->runtime, start_all, set);
+    cor_runtime_run(set->runtime, informers_start_all, set);
 }
 
 void cor_informers_stop(struct cor_informers *set)
 {
-    cor_runtime_run(set->runtime, stop_all, set);
+    cor_runtime_run(set->runtime, informers_stop_all, set);
 }
 
-static bool all_synced(void *arg)
+static bool informers_all_synced(void *arg)
 {
     return cor_informer_factory_wait_for_sync(((struct cor_informers *)arg)->factory, 0, NULL,
                                               NULL);
 }
 
-static bool is_synced_or_stopped(void *arg)
+static bool informers_is_synced_or_stopped(void *arg)
 {
-    return atomic_load(&((struct cor_informers *)arg)->is_stopped) || all_synced(arg);
+    return atomic_load(&((struct cor_informers *)arg)->is_stopped) || informers_all_synced(arg);
 }
 
 int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
@@ -415,8 +417,8 @@ int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
     if (r < 0)
         return r;
     if (cor_loop_is_current(loop)) {
-        cor_loop_run_until(loop, is_synced_or_stopped, set, timeout_ms);
-        synced = all_synced(set);
+        cor_loop_run_until(loop, informers_is_synced_or_stopped, set, timeout_ms);
+        synced = informers_all_synced(set);
         cor_pump_rearm(set->runtime->pump);
     } else {
         synced = cor_informer_factory_wait_for_sync(set->factory, timeout_ms, NULL, NULL);
@@ -434,7 +436,7 @@ struct gathering {
     int r;
 };
 
-static void gather(void *arg)
+static void informers_gather(void *arg)
 {
     struct gathering *g = arg;
     size_t n = 0;
@@ -450,8 +452,9 @@ static void gather(void *arg)
     g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
 }
 
-static void tell_sync(struct cor_informer *inf,
-                      void (*fn)(void *arg, const struct cor_informer_sync *sync), void *arg)
+static void informers_tell_sync(struct cor_informer *inf,
+                                void (*fn)(void *arg, const struct cor_informer_sync *sync),
+                                void *arg)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status why = {0};
     struct cor_informer_sync sync = {
@@ -473,12 +476,12 @@ int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
 
     if (r < 0)
         return r;
-    cor_runtime_run(set->runtime, gather, &g);
+    cor_runtime_run(set->runtime, informers_gather, &g);
     if (g.r < 0)
         return g.r;
     r = cor_informers_wait_for_sync(set, timeout_ms);
     for (size_t i = 0; i < g.n; i++)
-        tell_sync(g.informers[i], fn, arg);
+        informers_tell_sync(g.informers[i], fn, arg);
     cor_free(g.informers);
     return r;
 }

@@ -23,19 +23,19 @@ struct until {
     atomic_bool is_stopped;      /* the client was */
 };
 
-static void take_error(struct until *u, const struct cor_status *error)
+static void until_take_error(struct until *u, const struct cor_status *error)
 {
     u->r = error->err;
     if (u->reterr)
         cor_status_copy(u->reterr, error);
 }
 
-static bool is_over(const struct until *u)
+static bool until_is_over(const struct until *u)
 {
     return u->met == u->n || u->r < 0;
 }
 
-static void judge(struct until *u, const struct cor_watch_event *event)
+static void until_judge(struct until *u, const struct cor_watch_event *event)
 {
     int r = 1;
 
@@ -49,7 +49,7 @@ static void judge(struct until *u, const struct cor_watch_event *event)
         u->r = cor_status_set(u->reterr, r, "a condition of the wait");
 }
 
-static int finish(struct until *u, int r, struct cor_object **ret_object)
+static int until_finish(struct until *u, int r, struct cor_object **ret_object)
 {
     cor_waiter_deinit(&u->done);
     cor_status_deinit(&u->failure);
@@ -60,24 +60,24 @@ static int finish(struct until *u, int r, struct cor_object **ret_object)
     return r;
 }
 
-static int on_event(void *arg, const struct cor_watch_event *event)
+static int until_on_event(void *arg, const struct cor_watch_event *event)
 {
     struct until *u = arg;
 
     if (event->type == COR_WATCH_ERROR)
-        take_error(u, event->status);
+        until_take_error(u, event->status);
     else
-        judge(u, event);
-    return is_over(u) ? -COR_ECANCELED : 0;
+        until_judge(u, event);
+    return until_is_over(u) ? -COR_ECANCELED : 0;
 }
 
-static void on_watch_done(void *arg, const struct cor_response *response)
+static void until_on_watch_done(void *arg, const struct cor_response *response)
 {
     struct until *u = arg;
 
-    if (!is_over(u)) {
+    if (!until_is_over(u)) {
         if (response->error)
-            take_error(u, response->error);
+            until_take_error(u, response->error);
         else
             u->r = cor_status_set(u->reterr, -COR_EIO,
                                   "the watch ended before its conditions were met");
@@ -89,7 +89,8 @@ int cor_client_watch_until(struct cor_client *client, const struct cor_request *
                            const cor_watch_condition_fn *conditions, size_t n, void *arg,
                            struct cor_object **ret_object, struct cor_status *reterr)
 {
-    static const struct cor_request_cbs cbs = {.on_event = on_event, .on_done = on_watch_done};
+    static const struct cor_request_cbs cbs = {.on_event = until_on_event,
+                                               .on_done = until_on_watch_done};
     struct until u = {.conditions = conditions, .n = n, .arg = arg, .reterr = reterr};
     struct cor_request own;
     int r = cor_client_copy_request(&own, req, reterr);
@@ -101,37 +102,37 @@ int cor_client_watch_until(struct cor_client *client, const struct cor_request *
                               "a watch and at least one condition are expected");
     cor_waiter_init(&u.done);
     r = cor_client_send_and_wait(client, &own, &cbs, &u, &u.done, reterr);
-    return finish(&u, r < 0 ? r : u.r, ret_object);
+    return until_finish(&u, r < 0 ? r : u.r, ret_object);
 }
 
-static void hear(struct until *u, enum cor_watch_type type, struct cor_object *object)
+static void until_hear(struct until *u, enum cor_watch_type type, struct cor_object *object)
 {
     const struct cor_watch_event event = {.type = type, .object = object};
 
-    if (!object || u->is_deaf || is_over(u))
+    if (!object || u->is_deaf || until_is_over(u))
         return;
-    judge(u, &event);
-    if (is_over(u))
+    until_judge(u, &event);
+    if (until_is_over(u))
         cor_waiter_set(&u->done);
 }
 
-static void on_add(void *arg, struct cor_object *object, bool in_initial_list)
+static void until_on_add(void *arg, struct cor_object *object, bool in_initial_list)
 {
-    hear(arg, COR_WATCH_ADDED, object);
+    until_hear(arg, COR_WATCH_ADDED, object);
 }
 
-static void on_update(void *arg, struct cor_object *old, struct cor_object *object)
+static void until_on_update(void *arg, struct cor_object *old, struct cor_object *object)
 {
-    hear(arg, COR_WATCH_MODIFIED, object);
+    until_hear(arg, COR_WATCH_MODIFIED, object);
 }
 
-static void on_delete(void *arg, struct cor_str key, struct cor_object *object,
-                      bool final_state_unknown)
+static void until_on_delete(void *arg, struct cor_str key, struct cor_object *object,
+                            bool final_state_unknown)
 {
-    hear(arg, COR_WATCH_DELETED, object);
+    until_hear(arg, COR_WATCH_DELETED, object);
 }
 
-static void on_failure(void *arg, struct cor_str plural, const struct cor_status *error)
+static void until_on_failure(void *arg, struct cor_str plural, const struct cor_status *error)
 {
     cor_status_copy(&((struct until *)arg)->failure, error);
 }
@@ -153,8 +154,8 @@ static uint64_t left_ms(uint64_t end_ms)
 }
 
 /* 0, 1 (it is enough), or a failure. */
-static int look_first(const struct until *u, const struct cor_sync_until_opts *opts,
-                      struct cor_informer *informer, uint64_t end_ms)
+static int until_look_first(const struct until *u, const struct cor_sync_until_opts *opts,
+                            struct cor_informer *informer, uint64_t end_ms)
 {
     int r = cor_informer_wait_for_sync(informer, left_ms(end_ms));
 
@@ -166,7 +167,7 @@ static int look_first(const struct until *u, const struct cor_sync_until_opts *o
     return r;
 }
 
-static void on_client_stop(struct cor_client_hook *hook)
+static void until_on_client_stop(struct cor_client_hook *hook)
 {
     struct until *u = COR_CONTAINER_OF(hook, struct until, hook);
 
@@ -179,7 +180,7 @@ static void until_join_client(void *arg)
 {
     struct until *u = arg;
 
-    u->hook.on_stop = on_client_stop;
+    u->hook.on_stop = until_on_client_stop;
     u->join_r = cor_client_hook_add(u->client, &u->hook);
 }
 
@@ -188,13 +189,15 @@ static void until_leave_client(void *arg)
     cor_client_hook_remove(&((struct until *)arg)->hook);
 }
 
-static int follow(struct until *u, const struct cor_sync_until_opts *opts,
-                  struct cor_informers *set)
+static int until_follow(struct until *u, const struct cor_sync_until_opts *opts,
+                        struct cor_informers *set)
 {
-    const struct cor_handler_opts on = {
-        COR_HANDLER_DEFAULTS,
-        .on = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete, .arg = u},
-        .never_resync = true};
+    const struct cor_handler_opts on = {COR_HANDLER_DEFAULTS,
+                                        .on = {.on_add = until_on_add,
+                                               .on_update = until_on_update,
+                                               .on_delete = until_on_delete,
+                                               .arg = u},
+                                        .never_resync = true};
     uint64_t end_ms = end_of(opts->timeout_ms);
     struct cor_informer *informer;
     struct cor_handler *handler;
@@ -207,7 +210,7 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
         return cor_status_set(u->reterr, r, "listen to a cache");
     cor_informers_start(set);
     if (opts->precondition)
-        r = look_first(u, opts, informer, end_ms);
+        r = until_look_first(u, opts, informer, end_ms);
     u->is_deaf = r != 0;
     cor_handler_release(handler);
     if (r == 0)
@@ -224,7 +227,7 @@ static int follow(struct until *u, const struct cor_sync_until_opts *opts,
 }
 
 /* Its cache has a handler, for which a thread of the pool must be left, also to end it. */
-static int may_sync(const struct cor_client *client, struct cor_status *reterr)
+static int until_may_sync(const struct cor_client *client, struct cor_status *reterr)
 {
     if (cor_runtime_is_in_handler(client->runtime))
         return cor_status_set(reterr, -COR_EINVAL,
@@ -237,14 +240,14 @@ int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until
 {
     struct cor_sync_until_opts o;
     struct until u = {.reterr = reterr, .client = client};
-    const struct cor_informers_opts of_set = {COR_INFORMERS_OPTS, .on_watch_error = on_failure,
-                                              .arg = &u};
+    const struct cor_informers_opts of_set = {COR_INFORMERS_OPTS,
+                                              .on_watch_error = until_on_failure, .arg = &u};
     struct cor_informers *set = NULL;
     int r = cor_sized_copy(&o, sizeof(o), opts);
 
     if (r < 0)
         return cor_status_set(reterr, r, "wait for a cache: %s", cor_sized_text(r));
-    r = may_sync(client, reterr);
+    r = until_may_sync(client, reterr);
     if (r < 0)
         return r;
     if (o.n == 0)
@@ -259,13 +262,13 @@ int cor_client_sync_until(struct cor_client *client, const struct cor_sync_until
     if (r < 0)
         cor_status_set(reterr, r, r == -COR_ECANCELED ? COR_CLIENT_STOPPED : "make a cache");
     else
-        r = follow(&u, &o, set);
+        r = until_follow(&u, &o, set);
     cor_informers_free(set); /* what follows is this thread's alone */
-    if (is_over(&u))
+    if (until_is_over(&u))
         r = u.r;
     else if (r == -COR_ETIMEOUT)
         cor_status_set(reterr, r, "the conditions were not met in time%s%s",
                        u.failure.err ? "; the last failure: " : "",
                        u.failure.err ? cor_status_message(&u.failure) : "");
-    return finish(&u, r > 0 ? 0 : r, ret_object);
+    return until_finish(&u, r > 0 ? 0 : r, ret_object);
 }
