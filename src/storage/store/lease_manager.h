@@ -1,6 +1,6 @@
-/* Finds a lease for an object with a time to live. One lease serves many objects: it is granted a
- * little longer than asked, and used again while it is neither too short nor too long for the next.
- * Thread: the loop's.  Owner: the store that embeds it. */
+/* Finds a lease for an object with a time to live. One lease serves many objects: it is granted for
+ * a little longer than was asked for, and used again for an object that it is neither too short nor
+ * too long for. Thread: the loop's.  Owner: the store that embeds it. */
 #ifndef COR_STORAGE_LEASE_MANAGER_H
 #define COR_STORAGE_LEASE_MANAGER_H
 
@@ -35,7 +35,7 @@ struct cor_lease_manager {
     int64_t objects;          /* attempts to attach to it */
 };
 
-/* One object's wish, embedded in the operation. */
+/* One object that wants a lease, embedded in its operation. */
 struct cor_lease_want {
     struct cor_dlist link;
     int64_t ttl_s;
@@ -49,16 +49,16 @@ void cor_lease_manager_init(struct cor_lease_manager *lm, struct cor_engine *eng
                             struct cor_loop *loop, const struct cor_clock *clock,
                             const struct cor_lease_limits *limits);
 
-/* Nobody waits any more. */
+/* No want may be waiting. */
 void cor_lease_manager_deinit(struct cor_lease_manager *lm);
 
-/* `ttl_s` and `on_lease` are set. True: `id` is there now, and on_lease is not called. False:
+/* `ttl_s` and `on_lease` must be set. True: `id` is set, and on_lease is not called. False:
  * on_lease is called later. */
 bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *want);
 
-/* After the write with the wanted lease was answered. True: the engine has let the lease expire,
- * because wall time jumped; it is given out no more, and the caller gets another and writes again.
- * At most once for a wish. */
+/* Called after the write with the lease was answered. True: the engine has let the lease expire,
+ * because wall time jumped. The lease is not used again, and the caller gets another and writes
+ * again. True at most once for a want. */
 bool cor_lease_manager_lost(struct cor_lease_manager *lm, struct cor_lease_want *want,
                             const struct cor_write_req *write);
 

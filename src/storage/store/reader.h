@@ -1,8 +1,9 @@
-/* Where the verbs read one resource's objects on one loop: straight from the store, or from a watch
- * cache. Two implementations: store_reader.c and cacher/. Writes go to the store in either case;
- * a cache only helps them with a suggestion (cor_reader_suggest).
+/* A reader: how the verbs read one resource's objects on one loop. It has two implementations: over
+ * the store (store_reader.c) and over a watch cache (cacher/). Writes go to the store in either
+ * case; a watch cache only helps them with a suggestion (cor_reader_suggest()).
  *
- * A list's predicate must stay until its cursor is freed: a cache selects while it is read out.
+ * The predicate of a list must outlive its cursor, because a watch cache selects objects while the
+ * cursor is read.
  *
  * As in store.h: a call returns a negative code with `reterr_status` and never calls back, or it
  * returns 0 and calls back once, later, on the loop. Keys are logical. Errors are upstream's
@@ -22,23 +23,23 @@
  * those that a selector of many terms looks at, count several times (cor_predicate_cost). */
 #define COR_LIST_LOOKS_AT_ONCE 4096
 
-/* A list's answer: its head, then its objects one at a time in key order, those that the predicate
- * selects and no more than the limit. It may be kept as long as writing it out takes; what it shows
- * does not change. Embedded as the first part of an implementation. */
+/* The answer of a list: its head, then its objects one at a time in key order, those that the
+ * predicate selects and no more than the limit. It may be kept while the answer is written; what it
+ * shows does not change. Embedded as the first part of an implementation. */
 struct cor_list_cursor {
     const struct cor_list_cursor_ops *ops;
     cor_rev rev;                /* of the whole list, and of all its pages */
     const char *continue_token; /* "": nothing is left; borrowed from the cursor */
     int64_t remaining;          /* objects after this page; -1: not known, or nothing is left */
-    size_t bytes;               /* that it holds and no cache counts */
-    /* A selector may pass over any number of objects before one is given. Whoever is on a loop sets
-     * a bound: when `looks_left` objects were looked at, `next` is NULL with `is_paused` set, and
-     * goes on where it was once there are looks again. */
+    size_t bytes;               /* memory that it holds and that no watch cache counts */
+    /* A selector may pass over any number of objects before one matches. A caller on a loop sets a
+     * bound: when `looks_left` objects have been looked at, `next` returns NULL and sets
+     * `is_paused`. It goes on there when the caller has set new looks. */
     bool is_bounded, is_paused;
     size_t looks_left;
-    /* What the list shows takes memory that is needed. Whoever has set this gives the answer up
-     * when its reader is slow: true, the cursor is freed. False: it goes on, and is asked again
-     * after a while. NULL: as if it said false. */
+    /* The memory that the list keeps is wanted back. True: the owner has given the answer up,
+     * because its client is slow, and has freed the cursor. False: the owner goes on, and is asked
+     * again later. NULL: as false. */
     bool (*on_lost)(void *arg);
     void *lost_arg;
 };
@@ -48,14 +49,14 @@ struct cor_list_cursor_ops {
     void (*free)(struct cor_list_cursor *cursor);
 };
 
-/* The next object, served form; NULL at the end, or when it paused. Cannot fail. It is borrowed and
- * stays as long as the cursor does, so that several can be written out at once. */
+/* The next object, served form; NULL at the end, or when the cursor paused. Cannot fail. The object
+ * is borrowed and valid as long as the cursor, so that several can be written at once. */
 static inline struct cor_object *cor_list_cursor_next(struct cor_list_cursor *cursor)
 {
     return cursor->ops->next(cursor);
 }
 
-/* Returns NULL; NULL is fine. Before its reader is freed. */
+/* Returns NULL; NULL is fine. Must be called before the reader is freed. */
 static inline struct cor_list_cursor *cor_list_cursor_free(struct cor_list_cursor *cursor)
 {
     if (cursor)
@@ -86,7 +87,8 @@ struct cor_reader_watch_opts {
     struct cor_list_options options;       /* recursive, resource_version, send_initial_events and
                                             * allow_bookmarks count; borrowed for the call only */
     const struct cor_predicate *predicate; /* NULL: everything; must stay until on_closed */
-    uint64_t deadline_ms; /* when its owner will close it: a bookmark comes 2 s before; 0: never */
+    uint64_t deadline_ms; /* when its owner will close it: a watch cache sends a bookmark 2 s
+                           * before; 0: never */
 
     /* Once, before any event: 0, it has begun; negative, it could not (`status` may be moved out),
      * no event follows, and it must still be closed. */
@@ -96,19 +98,19 @@ struct cor_reader_watch_opts {
      * cannot write at once (a reference, and how far it got) and pauses. After an ERROR, or the end
      * of the stream (event NULL: a plain end, the client comes back), no event follows. */
     cor_watch_cb on_event;
-    /* Of a watch that is paused: what it holds for later has grown. NULL: not wanted. */
+    /* The watch is paused, and what it holds has grown. NULL: not wanted. */
     void (*on_held)(void *arg);
     void *arg;
 };
 
-/* What it holds of events and of its initial state that it has not given out, in bytes; what a
+/* Bytes of events and of its initial state that the watch holds and has not delivered. What a watch
  * cache holds does not count. */
 static inline size_t cor_watch_held(struct cor_watch *watch)
 {
     return watch->ops->held ? watch->ops->held(watch) : 0;
 }
 
-/* No event after this, until resumed. Both are harmless when it is so already. */
+/* No event is delivered between pause and resume. Calling either twice is harmless. */
 static inline void cor_watch_pause(struct cor_watch *watch)
 {
     watch->ops->pause(watch);
@@ -119,17 +121,17 @@ static inline void cor_watch_resume(struct cor_watch *watch)
     watch->ops->resume(watch);
 }
 
-/* Its owner wants to end the stream. True: it stands between two revisions, and may be closed now.
- * False: the rest of a revision follows, and then the end (event NULL), or an ERROR when the rest
- * cannot be had. A client goes on after the last revision it saw, so it must have seen all of it.
- */
+/* Its owner wants to end the stream. True: the watch is between two revisions, and may be closed
+ * now. False: the rest of a revision follows, and then the end (event NULL), or an ERROR when the
+ * rest cannot be had. A client resumes after the last revision that it saw, so it must have seen
+ * all of that revision. */
 static inline bool cor_watch_finish(struct cor_watch *watch)
 {
     return watch->ops->finish(watch);
 }
 
-/* Once; no callback but `on_closed` after this. It follows on the loop (NULL: not wanted), and the
- * watch is gone after it. */
+/* Called once; no callback but `on_closed` (NULL: not wanted) follows, on the loop. The watch is
+ * freed before it. */
 static inline void cor_watch_close(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg)
 {
     watch->ops->close(watch, on_closed, arg);
@@ -175,14 +177,14 @@ static inline int cor_reader_watch(struct cor_reader *reader, struct cor_str key
     return reader->ops->watch(reader, key, opts, ret_watch, reterr_status);
 }
 
-/* A new reference to what a cache holds for `key`, for cor_store_update() and cor_store_delete();
- * NULL: nothing at hand. */
+/* A new reference to the object that a watch cache holds for `key`, as a suggestion for
+ * cor_store_update() and cor_store_delete(); NULL: there is none. */
 static inline struct cor_object *cor_reader_suggest(struct cor_reader *reader, struct cor_str key)
 {
     return reader->ops->suggest(reader, key);
 }
 
-/* Returns NULL; NULL is fine. Nothing of it may be under way, and no cursor or watch be left. */
+/* Returns NULL; NULL is fine. No read may be under way, and no cursor or watch may be left. */
 static inline struct cor_reader *cor_reader_free(struct cor_reader *reader)
 {
     if (reader)

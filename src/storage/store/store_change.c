@@ -1,3 +1,17 @@
+/* The walk of a guaranteed update or a delete; store_change.h has the picture.
+ *
+ *   1. The state is the caller's suggestion, or is read from the engine.
+ *   2. The deadline and the preconditions are checked, and the step decides (judge).
+ *   3. A refusal of a suggestion counts only if the suggestion is the present state: one read finds
+ *      out, and the step runs again if it was not.
+ *   4. The write is a compare-and-swap on the revision of the state. When it is lost, the engine's
+ *      answer has the present state, and the walk goes on at 2.
+ *
+ * What fails: a failed precondition, the step's refusal, the deadline, the engine and an allocation
+ * end the operation. A write that is under way is never given up, because nobody could tell whether
+ * it happened. After a write that succeeded, an answer that cannot be built is -COR_ENOMEM.
+ *
+ * Thread: the loop's. */
 #include "storage/store/store_change.h"
 
 #include "base/mem.h"
@@ -28,19 +42,21 @@ void cor_store_change_finish(struct cor_store_change *change, int err, struct co
     on_done(arg, &reply);
 }
 
-static bool too_late(const struct cor_store_change *change)
+static bool change_is_too_late(const struct cor_store_change *change)
 {
     return change->deadline_ms > 0 && cor_loop_now_ms(change->store->loop) > change->deadline_ms;
 }
 
-static int precondition_failed(struct cor_store_change *change, const char *what, const char *want,
-                               struct cor_str have, struct cor_status *reterr_status)
+static int change_precondition_failed(struct cor_store_change *change, const char *what,
+                                      const char *want, struct cor_str have,
+                                      struct cor_status *reterr_status)
 {
     return cor_storage_precondition_failed(reterr_status, store_key_str(&change->key), what,
                                            cor_strz(want), have);
 }
 
-static int check_preconditions(struct cor_store_change *change, struct cor_status *reterr_status)
+static int change_check_preconditions(struct cor_store_change *change,
+                                      struct cor_status *reterr_status)
 {
     struct cor_str uid = COR_STR(""), rv = COR_STR("");
 
@@ -49,14 +65,14 @@ static int check_preconditions(struct cor_store_change *change, struct cor_statu
         rv = cor_object_resource_version(change->object);
     }
     if (change->has_uid && !cor_str_eqz(uid, change->uid))
-        return precondition_failed(change, "UID", change->uid, uid, reterr_status);
+        return change_precondition_failed(change, "UID", change->uid, uid, reterr_status);
     if (change->has_rv && !cor_str_eqz(rv, change->rv))
-        return precondition_failed(change, "ResourceVersion", change->rv, rv, reterr_status);
+        return change_precondition_failed(change, "ResourceVersion", change->rv, rv, reterr_status);
     return 0;
 }
 
-/* A judgement of a suggestion counts only when the suggestion is the present state. */
-static void refuse(struct cor_store_change *change, int err, struct cor_status *status)
+/* A refusal counts only when it is of the present state: see 3. */
+static void change_refuse(struct cor_store_change *change, int err, struct cor_status *status)
 {
     if (change->current) {
         cor_store_change_finish(change, err, status, NULL);
@@ -74,14 +90,14 @@ void cor_store_change_judge(struct cor_store_change *change)
 
     cor_status_init(&status);
     change->was_stopped = false;
-    r = too_late(change) ? cor_status_timeout(&status, 0, "%s", COR_DEADLINE_TEXT) : 0;
+    r = change_is_too_late(change) ? cor_status_timeout(&status, 0, "%s", COR_DEADLINE_TEXT) : 0;
     if (r < 0) {
         cor_store_change_finish(change, r, &status, NULL);
         return;
     }
-    r = check_preconditions(change, &status);
+    r = change_check_preconditions(change, &status);
     if (r < 0)
-        refuse(change, r, &status);
+        change_refuse(change, r, &status);
     else if (change->step)
         change->step(change->arg, change, change->object);
     else
@@ -91,7 +107,7 @@ void cor_store_change_judge(struct cor_store_change *change)
 void cor_store_change_refuse(struct cor_store_change *change, int err, struct cor_status *status)
 {
     assert(err < 0 && cor_loop_is_current(change->store->loop));
-    refuse(change, err, status);
+    change_refuse(change, err, status);
 }
 
 void cor_store_change_stop(struct cor_store_change *change)
@@ -101,11 +117,11 @@ void cor_store_change_stop(struct cor_store_change *change)
     assert(cor_loop_is_current(change->store->loop));
     cor_status_init(&status);
     change->was_stopped = true;
-    refuse(change, cor_status_set(&status, -COR_ECANCELED, "stopped"), &status);
+    change_refuse(change, cor_status_set(&status, -COR_ECANCELED, "stopped"), &status);
 }
 
-static int take_unreadable(struct cor_store_change *change, struct cor_kv *kv,
-                           struct cor_status *reterr_status)
+static int change_take_unreadable(struct cor_store_change *change, struct cor_kv *kv,
+                                  struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     int r = cor_store_decode(change->store, kv, 0, &object, NULL, reterr_status);
@@ -120,8 +136,8 @@ static int take_unreadable(struct cor_store_change *change, struct cor_kv *kv,
 }
 
 /* The engine's answer becomes the state; NULL: the key is absent. */
-static int take_state(struct cor_store_change *change, struct cor_kv *kv,
-                      struct cor_status *reterr_status)
+static int change_take_state(struct cor_store_change *change, struct cor_kv *kv,
+                             struct cor_status *reterr_status)
 {
     change->object = cor_object_unref(change->object);
     change->rev = kv ? kv->mod_rev : 0;
@@ -132,7 +148,7 @@ static int take_state(struct cor_store_change *change, struct cor_kv *kv,
                                         : cor_storage_error(reterr_status, COR_STORAGE_NOT_FOUND,
                                                             store_key_str(&change->key), 0, NULL);
     if (change->unreadable)
-        return take_unreadable(change, kv, reterr_status);
+        return change_take_unreadable(change, kv, reterr_status);
     return cor_store_decode(change->store, kv, 0, &change->object, &change->rewrite, reterr_status);
 }
 
@@ -147,8 +163,8 @@ static void on_read(struct cor_engine_req *req)
     if (req->result < 0)
         r = cor_store_engine_failure(&change->key, req, &status);
     else
-        r = take_state(change, change->range.ret_nkvs > 0 ? change->range.ret_kvs[0] : NULL,
-                       &status);
+        r = change_take_state(change, change->range.ret_nkvs > 0 ? change->range.ret_kvs[0] : NULL,
+                              &status);
     if (r == 0 && change->refused < 0 && change->rev == before) {
         r = change->refused;
         cor_status_move(&status, &change->refusal);
@@ -171,7 +187,7 @@ void cor_store_change_read(struct cor_store_change *change)
     cor_engine_range(change->store->engine, &change->range);
 }
 
-static void succeed(struct cor_store_change *change)
+static void change_succeed(struct cor_store_change *change)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *served = NULL;
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -193,7 +209,7 @@ static void on_written(struct cor_engine_req *req)
 
     cor_status_init(&status);
     if (r == 0) {
-        succeed(change);
+        change_succeed(change);
         return;
     }
     if (cor_lease_manager_lost(&change->store->leases, &change->lease, &change->write)) {
@@ -202,7 +218,7 @@ static void on_written(struct cor_engine_req *req)
     }
     if (r == -COR_ECONFLICT) {
         present = COR_STEAL(change->write.ret_prev);
-        r = take_state(change, present, &status);
+        r = change_take_state(change, present, &status);
     } else {
         r = cor_store_engine_failure(&change->key, req, &status);
     }

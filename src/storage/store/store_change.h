@@ -1,6 +1,7 @@
 /* clang-format off */
-/* What guaranteed update and delete share: the walk from a suggestion or a read, over preconditions
- * and the caller's step, to one compare-and-swap, and back with fresh state when it is lost.
+/* What guaranteed update and delete share: from a suggestion or a read, through preconditions and the
+ * caller's step, to one compare-and-swap, and back to the step with the present state when the
+ * compare is lost.
  *
  *            suggestion ──────────────┐
  *                                     ▼

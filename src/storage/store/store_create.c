@@ -1,3 +1,6 @@
+/* A create: one write that expects the key to be absent. With a time to live a lease is found
+ * first; when the engine has let that lease expire, another is found and the write is repeated,
+ * once. Thread: the loop's. */
 #include "base/mem.h"
 #include "storage/store/store_int.h"
 
@@ -25,7 +28,7 @@ static void create_op_free(struct create_op *op)
     cor_free(op);
 }
 
-static void finish(struct create_op *op, int err, struct cor_object *object)
+static void create_finish(struct create_op *op, int err, struct cor_object *object)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status status = op->status;
     struct cor_store_reply reply = {
@@ -38,12 +41,12 @@ static void finish(struct create_op *op, int err, struct cor_object *object)
     on_done(arg, &reply);
 }
 
-static void on_written(struct cor_engine_req *req);
+static void create_on_written(struct cor_engine_req *req);
 
-static void submit(struct create_op *op)
+static void create_submit(struct create_op *op)
 {
     cor_write_req_deinit(&op->write);
-    cor_write_req_init(&op->write, op->store->loop, on_written);
+    cor_write_req_init(&op->write, op->store->loop, create_on_written);
     op->write.key = store_key_str(&op->key);
     op->write.value = op->value;
     op->write.object = op->object;
@@ -51,20 +54,20 @@ static void submit(struct create_op *op)
     cor_engine_write(op->store->engine, &op->write);
 }
 
-static void write_with_lease(struct create_op *op)
+static void create_write(struct create_op *op)
 {
     if (op->lease.ttl_s <= 0 || cor_lease_manager_get(&op->store->leases, &op->lease))
-        submit(op);
+        create_submit(op);
 }
 
-static void on_written(struct cor_engine_req *req)
+static void create_on_written(struct cor_engine_req *req)
 {
     struct create_op *op = COR_CONTAINER_OF(req, struct create_op, write.req);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *served = NULL;
     int r = req->result;
 
     if (cor_lease_manager_lost(&op->store->leases, &op->lease, &op->write)) {
-        write_with_lease(op);
+        create_write(op);
         return;
     }
     if (r == -COR_ECONFLICT)
@@ -73,18 +76,19 @@ static void on_written(struct cor_engine_req *req)
         r = cor_store_engine_failure(&op->key, req, &op->status);
     else if (cor_object_at(op->object, op->write.ret_rev, &served) < 0)
         r = cor_store_no_memory(&op->status);
-    finish(op, r, served);
+    create_finish(op, r, served);
 }
 
-static void on_lease(struct cor_lease_want *want)
+static void create_on_lease(struct cor_lease_want *want)
 {
     struct create_op *op = COR_CONTAINER_OF(want, struct create_op, lease);
 
     if (want->result < 0)
-        finish(op, cor_store_engine_failure(&op->key, &op->store->leases.grant.req, &op->status),
-               NULL);
+        create_finish(op,
+                      cor_store_engine_failure(&op->key, &op->store->leases.grant.req, &op->status),
+                      NULL);
     else
-        submit(op);
+        create_submit(op);
 }
 
 static int create_op_prepare(struct create_op *op, struct cor_str key, struct cor_object *object,
@@ -117,14 +121,14 @@ int cor_store_create(struct cor_store *store, struct cor_str key, struct cor_obj
     store->busy++;
     cor_buf_init(&op->scratch, STORE_VALUE_MAX);
     cor_status_init(&op->status);
-    cor_write_req_init(&op->write, store->loop, on_written);
+    cor_write_req_init(&op->write, store->loop, create_on_written);
     op->lease.ttl_s = ttl_s;
-    op->lease.on_lease = on_lease;
+    op->lease.on_lease = create_on_lease;
     r = create_op_prepare(op, key, object, reterr_status);
     if (r < 0) {
         create_op_free(op);
         return r;
     }
-    write_with_lease(op);
+    create_write(op);
     return 0;
 }

@@ -14,8 +14,9 @@ static bool is_creation(const struct cor_feed_event *change)
     return !change->deleted && change->kv->create_rev == change->kv->mod_rev;
 }
 
-/* The version before, at the revision of the change. One that cannot be read any more is told apart
- * when the change is its deletion: that is how such an object gets removed. */
+/* Decodes the previous version, at the revision of the change. When it cannot be decoded and the
+ * change is its deletion, the error has a reason of its own: deleting is how such an object is
+ * removed. */
 static int read_old(const struct cor_store *store, const struct cor_feed_event *change,
                     struct cor_object **ret_object, struct cor_status *reterr_status)
 {
@@ -36,8 +37,8 @@ static int read_old(const struct cor_store *store, const struct cor_feed_event *
     return r;
 }
 
-static void give(struct cor_reader_event *ret_event, enum cor_watch_type type, cor_rev rev,
-                 struct cor_object **object)
+static void event_set(struct cor_reader_event *ret_event, enum cor_watch_type type, cor_rev rev,
+                      struct cor_object **object)
 {
     *ret_event = (struct cor_reader_event){.type = type, .object = COR_STEAL(*object), .rev = rev};
 }
@@ -69,9 +70,9 @@ int cor_store_event_read(const struct cor_store *store, const struct cor_predica
     was = predicate || change->deleted ? matches(predicate, old) : change->prev != NULL;
     *ret_seen = is || was;
     if (is)
-        give(ret_event, was ? COR_WATCH_MODIFIED : COR_WATCH_ADDED, rev, &now);
+        event_set(ret_event, was ? COR_WATCH_MODIFIED : COR_WATCH_ADDED, rev, &now);
     else if (was)
-        give(ret_event, COR_WATCH_DELETED, rev, &old);
+        event_set(ret_event, COR_WATCH_DELETED, rev, &old);
     return 0;
 }
 
@@ -86,7 +87,7 @@ int cor_store_event_initial(const struct cor_store *store, const struct cor_pred
         return r;
     *ret_seen = matches(predicate, object);
     if (*ret_seen)
-        give(ret_event, COR_WATCH_ADDED, kv->mod_rev, &object);
+        event_set(ret_event, COR_WATCH_ADDED, kv->mod_rev, &object);
     return 0;
 }
 
@@ -125,7 +126,7 @@ int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool in
     r = cor_object_from_stored(cor_buf_str(&json), rev, &object, NULL, reterr_status);
     if (r < 0)
         return r;
-    give(ret_event, COR_WATCH_BOOKMARK, rev, &object);
+    event_set(ret_event, COR_WATCH_BOOKMARK, rev, &object);
     return 0;
 }
 

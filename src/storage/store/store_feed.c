@@ -1,3 +1,8 @@
+/* The engine's callbacks become mails to the loop, in order. A batch needs an allocation on the
+ * engine thread; when it fails, the feed counts as broken, and the mail that reports this is part
+ * of the feed. After that the engine's batches are dropped. Closing: cor_feed_close(), and
+ * on_closed when the engine's last call has come over as a mail; batches that are still in the
+ * mailbox come first. */
 #include "storage/store/store_feed.h"
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-/* An engine's feed brought to a loop: what the engine thread sees goes into mails, by reference,
- * and the loop gets the mails in the same order. Thread: the loop's.  Owner: whoever embeds it,
- * until on_closed. */
+/* A feed of the engine brought to a loop. The engine thread puts references to the events into
+ * mails, and the loop gets the mails in the same order. Thread: the loop's.  Owner: whoever embeds
+ * it, until on_closed. */
 #ifndef COR_STORAGE_STORE_FEED_H
 #define COR_STORAGE_STORE_FEED_H
 
@@ -25,9 +25,9 @@ struct store_feed {
     struct cor_feed *feed; /* NULL: not open */
     bool is_closing;
     struct cor_loop *loop;
-    bool with_prev; /* set before it is opened, as the callbacks */
+    bool with_prev; /* set before the open, as the callbacks are */
     void (*on_batch)(struct store_feed *feed, struct store_feed_batch *take_batch);
-    /* No batch after it. `message` is borrowed. */
+    /* The feed broke, and no batch follows. `message` is borrowed. */
     void (*on_broken)(struct store_feed *feed, int err, const char *message);
     void (*on_closed)(struct store_feed *feed);
 
@@ -38,12 +38,12 @@ struct store_feed {
     char *message; /* NULL: out of memory */
 };
 
-/* The three callbacks are set. Errors as cor_feed_open()'s; on_closed is not called then. */
+/* The three callbacks must be set. Errors are cor_feed_open()'s; on_closed does not follow then. */
 int cor_store_feed_open(struct store_feed *feed, struct cor_engine *engine, struct cor_loop *loop,
                         struct cor_str key, struct cor_str end, cor_rev from, size_t credit);
 
-/* After a successful open; harmless when it is closing already. on_batch and on_broken can still be
- * called until on_closed. */
+/* After a successful open; calling it again is harmless. on_batch and on_broken may still be called
+ * until on_closed. */
 void cor_store_feed_close(struct store_feed *feed);
 
 #endif

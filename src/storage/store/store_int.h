@@ -12,7 +12,7 @@
 #include "storage/store/store_pages.h"
 #include "storage/store/store_turn.h"
 
-/* The most bytes a transformer may make of one object. */
+/* The most bytes that a transformer may make of one object. */
 #define STORE_VALUE_MAX (16u << 20)
 
 struct cor_store {
@@ -26,7 +26,7 @@ struct cor_store {
     size_t busy;                /* operations and watches that are open */
 };
 
-/* A physical key; of a prefix, also the first key after all that begin with it. */
+/* A physical key. For a prefix also the first key after all keys that begin with it. */
 struct store_key {
     struct cor_buf text; /* key, and for a prefix NUL and end */
     size_t n;            /* of the key */
@@ -47,15 +47,15 @@ static inline struct cor_str store_key_str(const struct store_key *key)
     return cor_str(key->text.p, key->n);
 }
 
-/* Of a prefix. */
+/* The end of the range of a prefix. */
 static inline struct cor_str store_key_end(const struct store_key *key)
 {
     return cor_str(key->text.p + key->n + 1, key->n);
 }
 
-/* What a read gives: the object at `rev` (the kv's own: 0). `ret_rewrite`: an update must write
- * even when the object stays the same, because it would be stored as other bytes; NULL: not wanted.
- * 0, -COR_ENOMEM, -COR_EINTERNAL (unreadable; the message names the key). */
+/* Decodes a stored value into the object at `rev` (0: the kv's own). `ret_rewrite` (NULL: not
+ * wanted): an update must write even when the object stays the same, because it would store other
+ * bytes. 0, -COR_ENOMEM, -COR_EINTERNAL (unreadable; the message names the key). */
 int cor_store_decode(const struct cor_store *store, const struct cor_kv *kv, cor_rev rev,
                      struct cor_object **ret_object, bool *ret_rewrite,
                      struct cor_status *reterr_status);
@@ -65,7 +65,7 @@ int cor_store_encode(const struct cor_store *store, const struct store_key *key,
                      const struct cor_object *object, struct cor_buf *scratch,
                      struct cor_str *ret_value, struct cor_status *reterr_status);
 
-/* An engine's failure as the store's caller is told it. Returns its code. */
+/* Turns an engine's failure into the store's error. Returns its code. */
 int cor_store_engine_failure(const struct store_key *key, struct cor_engine_req *req,
                              struct cor_status *reterr_status);
 

@@ -1,5 +1,17 @@
-/* Reads page after page from the engine, all at the first page's revision, and turns a bounded
- * number of keys into objects per turn of the loop. */
+/* A list from the store.
+ *
+ *   1. A page is read from the engine. The first one settles the revision, and all others are read
+ * at it. With a limit, the first read takes that many keys; while a selector leaves the page
+ *      unfilled, the next read takes twice as many.
+ *   2. Keys become objects, a bounded number per turn of the loop (list_work()).
+ *   3. When the limit is reached or no key is left, the reply is made, with a continue token when
+ * more follows (list_finish()).
+ *
+ * What fails: a read, a value that cannot be decoded, an allocation, and the deadline each end the
+ * list with an error; there is no reply with a part of it. A revision that was compacted is 410,
+ * with a token to go on at the latest revision.
+ *
+ * Thread: the loop's. */
 #include "storage/store/store_list.h"
 
 #include "base/mem.h"
@@ -20,13 +32,13 @@ struct list_op {
     size_t limit;                          /* 0: all */
     bool recursive;
     struct cor_list_plan plan;
-    cor_rev rev; /* that is read at; 0: the latest, until the first page says which */
+    cor_rev rev; /* of the list; 0: the latest, until the first page says which that is */
     uint64_t deadline_ms;
     cor_store_list_cb on_done;
     void *arg;
 
     struct store_pages pages;
-    size_t fetch;        /* keys to read for it; 0: as the engine likes */
+    size_t fetch;        /* keys to read at once; 0: the engine decides */
     size_t at;           /* the page's next key to look at */
     struct cor_kv *last; /* the last one looked at */
     uint64_t count;      /* keys of the range from this request's beginning on */
@@ -203,7 +215,7 @@ static void list_on_turn(struct cor_mail *mail)
     list_work(COR_CONTAINER_OF(mail, struct list_op, turn));
 }
 
-/* The first page says what revision the whole list is read at. */
+/* The first page says at which revision the whole list is read. */
 static int list_settle_revision(struct list_op *op, struct cor_status *reterr_status)
 {
     if (op->rev > 0)
@@ -241,7 +253,7 @@ static void list_on_read(struct cor_engine_req *req)
     list_work(op);
 }
 
-/* What revision to read at, and from which key on. */
+/* Finds the revision to read at, and the key to begin with. */
 static int list_read_options(struct list_op *op, const struct cor_store_list_opts *opts,
                              struct cor_status *reterr_status)
 {

@@ -1,3 +1,7 @@
+/* The store itself as a reader (--watch-cache=false, and resources without a watch cache). A list's
+ * cursor is the array that the store's list returned. A watch is the store's watch, behind the
+ * interface of a reader: on_open is called once, by a mail or before the first event, whichever
+ * comes first. Thread: the loop's. */
 #include "storage/store/reader.h"
 
 #include "base/mem.h"
@@ -110,13 +114,13 @@ static int reader_list(struct cor_reader *reader, struct cor_str key,
     return r;
 }
 
-static void raw_watch_put(struct raw_watch *w)
+static void raw_release(struct raw_watch *w)
 {
     if (w->is_gone && !w->open_posted)
         cor_free(w);
 }
 
-static void open_now(struct raw_watch *w)
+static void raw_open(struct raw_watch *w)
 {
     if (w->is_open || w->is_closed)
         return;
@@ -129,15 +133,15 @@ static void on_open_mail(struct cor_mail *mail)
     struct raw_watch *w = COR_CONTAINER_OF(mail, struct raw_watch, open_mail);
 
     w->open_posted = false;
-    open_now(w);
-    raw_watch_put(w);
+    raw_open(w);
+    raw_release(w);
 }
 
 static void on_raw_event(void *arg, const struct cor_reader_event *event)
 {
     struct raw_watch *w = arg;
 
-    open_now(w);
+    raw_open(w);
     if (!w->is_closed)
         w->on_event(w->arg, event);
 }
@@ -172,7 +176,7 @@ static void on_raw_closed(void *arg)
     w->is_gone = true;
     if (w->on_closed)
         w->on_closed(w->closed_arg);
-    raw_watch_put(w);
+    raw_release(w);
 }
 
 static void raw_close(struct cor_watch *watch, void (*on_closed)(void *arg), void *arg)

@@ -1,8 +1,7 @@
 /* What happens to a value between the store and the engine: encryption at rest (encryption/). A
- * transformer sees the full key as additional data, so that one that authenticates it does not read
- * a value that was moved to another key. Thread: any (immutable after creation).  Owner: the
- * server.
- */
+ * transformer gets the full key as additional data. A transformer that authenticates the key
+ * refuses a value that was moved to another key. Thread: any (immutable after creation).  Owner:
+ * the server. */
 #ifndef COR_STORAGE_TRANSFORMER_H
 #define COR_STORAGE_TRANSFORMER_H
 
@@ -41,7 +40,7 @@ struct cor_transformer_chain {
     struct cor_transformer transformer;
     const struct cor_transformer_link *links; /* the caller's; at least one */
     size_t nlinks;
-    const char *no_match; /* what is said when no link has the value's prefix */
+    const char *no_match; /* the message when no link has the value's prefix */
 };
 
 /* `no_match` is a literal; NULL: "no matching prefix found". */
@@ -49,7 +48,7 @@ void cor_transformer_chain_init(struct cor_transformer_chain *chain,
                                 const struct cor_transformer_link *links, size_t nlinks,
                                 const char *no_match);
 
-/* Has the chain a link for a value that begins so? */
+/* Does the chain have a link for the prefix of this value? */
 bool cor_transformer_chain_reads(const struct cor_transformer *chain, struct cor_str value);
 
 #endif
