@@ -1,6 +1,6 @@
 /* Acting as another user: the Impersonate-* headers, as Kubernetes has them. The caller needs the
- * verb `impersonate` on every single thing that it wants to be; of the caller itself nothing is
- * left afterwards.
+ * verb `impersonate` for the user, for each group and extra, and for the uid. Afterwards nothing of
+ * the caller's own identity is left.
  * Thread: any (no state). */
 #ifndef COR_SERVER_IMPERSONATION_H
 #define COR_SERVER_IMPERSONATION_H
@@ -12,20 +12,20 @@
 #include "server/access/authenticator.h"
 #include "server/access/authorizer.h"
 
-/* A quick look at a header's name. False: cor_impersonate() has no use for it. */
+/* A quick look at the name of a header. False: it is not an impersonation header. */
 static inline bool cor_impersonation_may_be(struct cor_str name)
 {
     return name.n >= sizeof("impersonate-") - 1 && (name.p[0] | 0x20) == 'i';
 }
 
-/* Replaces `identity`, which is the caller's, by the user that the request's headers name. Without
- * such headers nothing changes. The new identity owns its text and borrows nothing of the request.
- * Its size is bounded by that of the request's head.
+/* Replaces `identity`, which is the caller's, by the user whom the request's headers name. Without
+ * such headers nothing changes. The new identity owns its text and borrows nothing from the
+ * request. Its size is bounded by the size of the request's head.
  *
- * 0; -COR_EFORBIDDEN or -COR_EUNAUTHORIZED with the Status of the first thing that the caller may
- * not be; -COR_EINVAL when groups, a uid or extras come without a user: upstream answers that with
- * a plain text of code 500, which is the Status' message; -COR_ENOMEM. The identity is the
- * caller's still when it fails. */
+ * 0; -COR_EFORBIDDEN or -COR_EUNAUTHORIZED with the Status of the first part that the caller may
+ * not impersonate; -COR_EINVAL when groups, a uid or extras come without a user: upstream answers
+ * this with a plain text of code 500, which is the Status' message; -COR_ENOMEM. On failure the
+ * identity is still the caller's. */
 int cor_impersonate(enum cor_authz_mode mode, const struct cor_http_request *req,
                     struct cor_identity *identity, struct cor_status *reterr_status);
 

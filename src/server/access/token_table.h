@@ -1,5 +1,5 @@
-/* Bearer tokens and whom they stand for: a file as kube-apiserver's --token-auth-file, and the
- * server's own. Tokens are kept as digests only.
+/* Bearer tokens and their users: those of a file in the format of kube-apiserver's
+ * --token-auth-file, and the server's own. Only the digests of tokens are kept.
  * Owner: its maker.  Thread: its maker's until it is shared; then any (immutable). */
 #ifndef COR_SERVER_TOKEN_TABLE_H
 #define COR_SERVER_TOKEN_TABLE_H
@@ -20,8 +20,8 @@ int cor_token_table_new(struct cor_token_table **ret_table);
 struct cor_token_table *cor_token_table_free(struct cor_token_table *table);
 COR_DEFINE_CLEANUP(struct cor_token_table, cor_token_table_free)
 
-/* Adds the lines `token,user,uid,"group1,group2"` (CSV; groups may be missing, a token that is
- * there already is replaced, a line without a token is skipped). -COR_ENOTFOUND (no such file),
+/* Adds the lines `token,user,uid,"group1,group2"` (CSV; groups may be missing, a known token is
+ * replaced, a line without a token is skipped). -COR_ENOTFOUND (no such file),
  * -COR_EINVAL (the message names the line), -COR_ETOOBIG, -COR_EIO, -COR_ENOMEM. */
 int cor_token_table_load(struct cor_token_table *table, const char *path,
                          struct cor_status *reterr_status);
@@ -31,7 +31,8 @@ int cor_token_table_load(struct cor_token_table *table, const char *path,
 int cor_token_table_add(struct cor_token_table *table, struct cor_str token, struct cor_str user,
                         struct cor_str uid, struct cor_str groups);
 
-/* NULL: not a token of this table (or out of memory). Takes the same time for every wrong token. */
+/* The user of a token. NULL: not a token of this table, or no memory. Takes the same time for every
+ * wrong token. */
 const struct cor_user *cor_token_table_find(const struct cor_token_table *table,
                                             struct cor_str token);
 

@@ -1,4 +1,4 @@
-/* Who asks: what authentication found out.
+/* The sender of a request, as authentication or impersonation found out.
  * Thread: any (immutable while a request runs).  Owner: the request's maker. */
 #ifndef COR_SERVER_USER_H
 #define COR_SERVER_USER_H
@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* One value of one key. A key with several values has several of these, one after the other. */
+/* One value of one key. A key with several values has several entries, one after the other. */
 struct cor_user_extra {
     struct cor_str key, value;
 };

@@ -61,12 +61,12 @@ struct cor_call {
     struct cor_status status; /* of a failure */
     struct cor_warnings warnings;
     size_t nsuccess_warnings; /* the first so many of them are sent with a success only */
-    struct cor_held held;    /* what it holds while its output waits */
-    unsigned pending;        /* store operations that will call back; 1 more while `heavy` */
-    bool is_over;            /* answered or gone */
-    struct cor_heavy *heavy; /* the stage while a thread has the call; else NULL */
-    void *stage_arg;         /* what a stage works on besides the call; NULL: nothing */
-    int out_code;            /* the code of an answer that is being made in `out` */
+    struct cor_held held;     /* what it holds while its output waits */
+    unsigned pending;         /* store operations that will call back; 1 more while `heavy` */
+    bool is_over;             /* answered or gone */
+    struct cor_heavy *heavy;  /* the stage while a thread has the call; else NULL */
+    void *stage_arg;          /* what a stage works on besides the call; NULL: nothing */
+    int out_code;             /* the code of an answer that is being made in `out` */
 
     struct cor_str *spans; /* output, of which `skip` bytes are written; behind the verb's struct */
     size_t nspans, spans_max, skip;

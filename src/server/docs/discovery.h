@@ -1,4 +1,5 @@
-/* What the server offers, in the forms clients look for it: built once from the table of resources.
+/* The documents of discovery, in the forms that clients ask for: built once from the table of
+ * resources.
  * Owner: the API.  Thread: any once built (immutable). */
 #ifndef COR_SERVER_DISCOVERY_H
 #define COR_SERVER_DISCOVERY_H
@@ -11,7 +12,7 @@
 
 struct cor_discovery_doc {
     struct cor_buf json;
-    char etag[COR_ETAG_MAX]; /* quoted; of the aggregated ones */
+    char etag[COR_ETAG_MAX]; /* quoted; only aggregated documents have one */
 };
 
 struct cor_discovery_docs {
@@ -26,7 +27,7 @@ struct cor_discovery_docs {
 /* 0, -COR_ENOMEM; safe to deinit either way. */
 int cor_discovery_init(struct cor_discovery_docs *discovery,
                        const struct cor_resource_row *resources, size_t nresources);
-/* Writes the document of /api anew, with "host:port". 0, -COR_ENOMEM. */
+/* Writes the document of /api again, with "host:port". Before the loops start. 0, -COR_ENOMEM. */
 int cor_discovery_set_address(struct cor_discovery_docs *discovery, const char *server_address);
 void cor_discovery_deinit(struct cor_discovery_docs *discovery); /* safe on a zeroed struct */
 

@@ -1,6 +1,6 @@
-/* OpenAPI, as much of it as kubectl needs to know that the server validates fields and can run
- * dry, and to explain: for each version the PATCH operations with their parameters, and schemas of
- * what all kinds have in common.
+/* OpenAPI, as far as kubectl needs it, to find out that the server validates fields and knows dry
+ * runs, and for `kubectl explain`: for each version the PATCH operations with their parameters, and
+ * schemas of what all kinds have in common.
  * Thread: any (the table of resources is immutable). */
 #ifndef COR_SERVER_OPENAPI_H
 #define COR_SERVER_OPENAPI_H
@@ -13,8 +13,9 @@
 #define COR_OPENAPI_V2_PROTOBUF     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 #define COR_OPENAPI_V2_PROTOBUF_OLD "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
-/* Appends /openapi/v2, which names no path and no kind: kubectl wants it before it takes a list, or
- * a kind that cannot be patched, and leaves alone what it does not find there. 0, -COR_ENOMEM. */
+/* Appends /openapi/v2, which names no path and no kind: kubectl asks for it before it accepts a
+ * list, or a kind that cannot be patched, and does not check what it does not find there. 0,
+ * -COR_ENOMEM. */
 int cor_openapi_v2(bool as_protobuf, struct cor_buf *out);
 
 /* Appends the index of /openapi/v3. 0, -COR_ENOMEM. */

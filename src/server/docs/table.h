@@ -11,7 +11,7 @@
 #include "schema/resource_row.h"
 #include "json/writer.h"
 
-/* What a row holds of its object. */
+/* How much of its object a row contains. */
 enum cor_table_include { COR_TABLE_METADATA, COR_TABLE_OBJECT, COR_TABLE_NONE };
 
 /* "" is Metadata. 0, -COR_EINVAL (400). */
@@ -27,9 +27,9 @@ void cor_table_type(struct cor_json_writer *w, bool is_v1beta1);
 struct cor_table_opts {
     const struct cor_resource_row *resource;
     enum cor_table_include include;
-    int64_t now_s; /* what ages are counted to */
+    int64_t now_s; /* the time up to which ages are counted */
     bool is_v1beta1;
-    bool has_columns; /* of a whole table; without, they are null, as in a watch's later events */
+    bool has_columns; /* false: the columns are null, as in a watch after its first event */
 };
 
 /* `{"cells":[…],"object":…}` */

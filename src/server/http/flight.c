@@ -8,8 +8,8 @@
 
 #include "server/access/authenticator.h"
 
-/* Both ends of the name decide, because every request pays for this. Users who fall into one bucket
- * share one user's part. */
+/* Hashes the first and the last eight bytes of the name only, because every request pays for this.
+ * Users who fall into one bucket share one user's half. */
 static unsigned bucket_of(const struct cor_user *user)
 {
     struct cor_str name = user->name;
@@ -45,7 +45,7 @@ bool cor_flight_has_place(const struct cor_flight *flight, const struct cor_user
     uint64_t nplaces = atomic_load_explicit(&flight->nplaces, memory_order_relaxed);
 
     assert(user);
-    /* As long as all together have less than one may have, nobody's name has to be looked at. */
+    /* While all users together have fewer places than one may have, no name has to be hashed. */
     if (flight->max == 0 || nplaces < share_of_user(flight))
         return true;
     if (nplaces < flight->max && atomic_load_explicit(&flight->users[bucket_of(user)],

@@ -1,5 +1,5 @@
-/* The API server as HTTP clients see it: who asks, whether they may, how many at once, and then the
- * REST API; with metrics about all of it.
+/* The API server as HTTP clients see it: authentication, authorization, limits of requests in
+ * flight, and then the REST API; with metrics about all of them.
  *
  * Made and freed on one thread while the loops are idle; requests run on their connection's loop.
  * Owner: its maker. */
@@ -36,7 +36,7 @@ int cor_server_new(const struct cor_server_opts *opts, struct cor_server **ret_s
 struct cor_server *cor_server_free(struct cor_server *server);
 COR_DEFINE_CLEANUP(struct cor_server, cor_server_free)
 
-/* To listen on it and to close it. */
+/* The HTTP server: the caller makes it listen, and closes it. */
 struct cor_http_server *cor_server_http(struct cor_server *server);
 
 #endif

@@ -15,7 +15,7 @@
 
 struct cor_server_credentials_opts {
     const char *dir;           /* exists; DIR/pki is made with mode 0700, its files with 0600 */
-    const char *address;       /* numeric: stands in the certificate beside the loopback's */
+    const char *address;       /* numeric; the certificate names it beside the loopback address */
     const char *tls_cert_file; /* NULL: our own serving certificate */
     const char *tls_key_file;
     int64_t now_s; /* Unix time */
@@ -25,11 +25,11 @@ struct cor_server_credentials {
     struct cor_buf ca_pem; /* what clients trust: our CA, or the given certificate */
     struct cor_cert_pair serving;
     struct cor_buf token; /* of COR_ADMIN_USER, in system:masters */
-    bool is_first;        /* they were made by this call */
+    bool is_first;        /* this call has made them */
 };
 
-/* Loads what is there and makes what is not; a serving certificate that does not fit the address
- * or nears its end is made anew. -COR_EIO, -COR_EINVAL (the message names the file), -COR_ENOMEM.
+/* Loads what exists and makes what is missing; a serving certificate that is not for this address,
+ * or expires soon, is replaced. -COR_EIO, -COR_EINVAL (the message names the file), -COR_ENOMEM.
  */
 int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
                                 struct cor_server_credentials *ret_cred,
@@ -38,8 +38,8 @@ int cor_server_credentials_open(const struct cor_server_credentials_opts *opts,
 /* Wipes the secrets. Safe on a zeroed struct. */
 void cor_server_credentials_deinit(struct cor_server_credentials *cred);
 
-/* Writes the kubeconfig of the administrator for `url` to `path`, mode 0600; leaves a file alone
- * that says the same. -COR_EIO, -COR_ENOMEM. */
+/* Writes the kubeconfig of the administrator for `url` to `path`, mode 0600, unless the file has
+ * the same content already. -COR_EIO, -COR_ENOMEM. */
 int cor_server_credentials_write_kubeconfig(const struct cor_server_credentials *cred,
                                             const char *path, const char *url,
                                             struct cor_status *reterr_status);

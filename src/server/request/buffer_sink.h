@@ -21,15 +21,15 @@ struct cor_buffer_sink {
     void (*on_done)(struct cor_buffer_sink *sink); /* NULL: not wanted; after is_done was set */
 };
 
-/* `body_max` limits the body; what is more is an abort. */
+/* `body_max` is the maximum of the body; a longer answer counts as aborted. */
 void cor_buffer_sink_init(struct cor_buffer_sink *sink, size_t body_max,
                           void (*on_done)(struct cor_buffer_sink *sink));
 void cor_buffer_sink_deinit(struct cor_buffer_sink *sink);
 
-/* Lets `n` more bytes in, after `room` was set; tells the writer. */
+/* Makes room for `n` more bytes, after `room` was set, and wakes the writer. */
 void cor_buffer_sink_drain(struct cor_buffer_sink *sink, size_t n);
 
-/* The caller has lost interest: nothing more is written, and is_done is set. */
+/* The caller does not want the answer any more: nothing more is written, and is_done is set. */
 void cor_buffer_sink_cancel(struct cor_buffer_sink *sink);
 
 /* The value of a header, compared with case; p == NULL when there is none. */

@@ -23,11 +23,12 @@ struct cor_accept {
     bool is_protobuf; /* of a single object or a Status only */
 };
 
-/* What the answer will be: it decides which transforms make sense. */
+/* What the answer will be: this decides which views are possible. */
 enum cor_answer { COR_ANSWER_OBJECT, COR_ANSWER_LIST, COR_ANSWER_WATCH };
 
-/* `resource` is NULL for what is no resource and has no other views. 0, -COR_ENOTACCEPTABLE (406 in
- * upstream's words); then `ret_accept` says how the refusal may be written. */
+/* `resource` is NULL for paths outside of resources, which have no other views. 0,
+ * -COR_ENOTACCEPTABLE (406 in upstream's words); then `ret_accept` says how the refusal may be
+ * written. */
 struct cor_resource_row;
 int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                   const struct cor_resource_row *resource, struct cor_accept *ret_accept,

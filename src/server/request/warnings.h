@@ -1,4 +1,4 @@
-/* What the answer warns about: one Warning header for each text.
+/* The warnings of an answer: one Warning header for each text.
  * Owner: whoever embeds it.  Thread: one at a time. */
 #ifndef COR_SERVER_WARNINGS_H
 #define COR_SERVER_WARNINGS_H
@@ -20,7 +20,7 @@ struct cor_warnings {
 void cor_warnings_init(struct cor_warnings *warnings);
 void cor_warnings_deinit(struct cor_warnings *warnings); /* safe on a zeroed struct */
 
-/* What does not fit is left out, a text that is there already too. 0, -COR_ENOMEM. */
+/* Adds a warning. One that does not fit, or is there already, is left out. 0, -COR_ENOMEM. */
 int cor_warnings_add(struct cor_warnings *warnings, struct cor_str text);
 
 /* The value of the i-th header. */

@@ -1,5 +1,5 @@
-/* What a deletion asks for: from the body, or from the query when there is none.
- * Owner: whoever embeds it.  Thread: the call's loop. */
+/* The options of a deletion, from the body of a request, or from the query when there is no body.
+ * Owner: whoever embeds them.  Thread: the thread that has the call (server/api/heavy.h). */
 #ifndef COR_SERVER_DELETE_OPTIONS_H
 #define COR_SERVER_DELETE_OPTIONS_H
 
@@ -23,7 +23,7 @@ struct cor_delete_options {
 
 /* 0, or a failure (400, 415, 422) in the call's status. */
 int cor_delete_options_read(struct cor_call *call, struct cor_delete_options *ret_options);
-/* The same of the `deleteOptions` of an Eviction: canonical JSON. */
+/* The same from the member `deleteOptions` of an Eviction, which is canonical JSON. */
 int cor_delete_options_from(struct cor_call *call, struct cor_str json,
                             struct cor_delete_options *ret_options);
 void cor_delete_options_deinit(struct cor_delete_options *options); /* safe on a zeroed struct */

@@ -8,7 +8,7 @@
 #include "server/api/call.h"
 #include "server/docs/table.h"
 
-/* Of output that is under way at once. */
+/* Spans of output at once. */
 #define COR_LIST_SPANS_MAX 128
 
 struct cor_list_call {

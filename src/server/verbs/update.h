@@ -1,5 +1,5 @@
-/* What PUT and PATCH share: the next state of an object is made from what the client sent and what
- * is there, checked, and written over exactly that.
+/* What PUT and PATCH share: the next state of an object is made from what the client sent and from
+ * the present state, checked, and written over exactly that state.
  * Owner: the call that embeds it.  Thread: its loop. */
 #ifndef COR_SERVER_UPDATE_H
 #define COR_SERVER_UPDATE_H
@@ -13,17 +13,17 @@ struct cor_update_call {
      * on another thread (server/api/heavy.h). */
     int (*apply)(struct cor_update_call *update, struct cor_object *current);
     size_t patch_bytes; /* PATCH: what `apply` reads besides the present object */
-    /* Of the step under way: what it decides about, and what is there. */
+    /* Of the step under way: the store's change, and the present object; else NULL. */
     struct cor_store_change *change;
     struct cor_object *current;
     struct cor_object *next; /* of the last step, stored form */
     cor_rev judged;          /* the revision it was made for */
     int decided;             /* how the last step ended; < 0: its failure is in the status */
-    bool removes;            /* `next` has nothing left to wait for: it goes instead */
+    bool removes; /* `next` has nothing left to wait for: the object is removed instead */
     unsigned rounds;
 };
 
-/* With the key, and for PUT the body, set. */
+/* Starts the guaranteed update. The key, and for PUT the body, must be set. */
 void cor_update_call_start(struct cor_update_call *update);
 void cor_update_call_deinit(struct cor_call *call);
 
