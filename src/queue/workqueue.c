@@ -1,3 +1,8 @@
+/* A key has one entry from its first add until nothing needs it any more: it is dirty (needs work),
+ * with a worker, delayed, or several of these. There is no timer: whoever asks for a key first
+ * moves the delayed entries that are due into the order. Failures: no memory and the maximum refuse
+ * an add, and leave the queue as it was. Thread: any; one lock, under which only the limiter and
+ * the clock are called. */
 #include "coracle/workqueue.h"
 #include "base/lock.h"
 
@@ -199,16 +204,19 @@ static int add(struct cor_workqueue *q, const char *key, enum delay how, uint64_
 
 int cor_workqueue_add(struct cor_workqueue *q, const char *key)
 {
+    assert(key);
     return add(q, key, DELAY_GIVEN, 0, false);
 }
 
 int cor_workqueue_add_after(struct cor_workqueue *q, const char *key, uint64_t delay_ms)
 {
+    assert(key);
     return add(q, key, DELAY_GIVEN, delay_ms, true);
 }
 
 int cor_workqueue_add_rate_limited(struct cor_workqueue *q, const char *key)
 {
+    assert(key);
     return add(q, key, DELAY_LIMITED, 0, true);
 }
 

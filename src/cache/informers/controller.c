@@ -1,3 +1,12 @@
+/* A controller joins a reflector and a delta FIFO: the driver's answers go into the reflector, the
+ * reflector writes changes into the queue, the queue calls on_work, and cor_controller_step() pops
+ * the changes and passes them to `process`.
+ *
+ * Failures: changes that `process` refuses are dropped, or put back with retry_on_error; a step
+ * tries each of those once, and ends when only such changes are left. After -COR_ENOMEM the queue
+ * keeps the changes, and the next step tries them first. What is to be reported is noted under the
+ * queue's lock and reported when the lock is released. Thread: the controller's, but for what
+ * controller.h allows to any. */
 #include "cache/informers/controller.h"
 
 #include <assert.h>
@@ -112,6 +121,7 @@ struct cor_controller *cor_controller_free(struct cor_controller *c)
 {
     if (!c)
         return NULL;
+    assert(!c->started || c->stopped);
     cor_reflector_free(c->reflector);
     cor_delta_fifo_free(c->fifo);
     cor_status_deinit(&c->refused);
@@ -212,6 +222,7 @@ static bool controller_has_tried_all(struct cor_controller *c)
 
 bool cor_controller_step(struct cor_controller *c, size_t max)
 {
+    assert(max > 0);
     c->tried = 0;
     /* What is queued at stop is not processed any more. */
     for (size_t i = 0; i < max && !c->stopped; i++) {

@@ -1,3 +1,7 @@
+/* Turns each delta into a change: it is an update if the cache has the object, else an add; or a
+ * deletion. A change is made in three parts: prepare, the indexer, publish. When memory runs out
+ * amid the deltas of a key, the number that were applied is kept, and the next run goes on after
+ * them. Thread: the queue's consumer. */
 #include "cache/informers/delta_applier.h"
 
 #include "base/err.h"
@@ -50,8 +54,8 @@ static struct cor_change change_of(const struct cor_delta *delta, struct cor_str
     return change;
 }
 
-static int apply(struct cor_delta_applier *a, struct cor_str key, const struct cor_delta *delta,
-                 bool in_initial_list)
+static int applier_apply(struct cor_delta_applier *a, struct cor_str key,
+                         const struct cor_delta *delta, bool in_initial_list)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *old = NULL;
     struct cor_change change;
@@ -80,7 +84,7 @@ int cor_delta_applier_run(struct cor_delta_applier *a, struct cor_str key,
     int r = 0;
 
     for (; r == 0 && i < n; i++)
-        r = apply(a, key, &deltas[i], in_initial_list);
+        r = applier_apply(a, key, &deltas[i], in_initial_list);
     a->napplied = r == -COR_ENOMEM ? i - 1 : 0;
     return r;
 }

@@ -1,5 +1,6 @@
-/* Applies the changes of a queue to an indexer and tells of each: client-go's processDeltas. The
- * changes of a key come in order; what was applied before memory ran out is not applied again.
+/* Applies the changes of a queue to an indexer and publishes each: client-go's processDeltas. The
+ * changes of a key come in order; those that were applied before memory ran out are not applied
+ * again.
  * Thread: the queue's consumer.  Owner: the informer that embeds it. */
 #ifndef COR_CACHE_DELTA_APPLIER_H
 #define COR_CACHE_DELTA_APPLIER_H
@@ -14,13 +15,14 @@
 
 struct cor_delta_applier;
 
-/* Around the change of the indexer, so that the change and its news are never apart. */
+/* Called around the change of the indexer, so that a change is published if and only if it was
+ * made. */
 struct cor_delta_applier_ops {
     /* Before it: all that may fail. 0 or negative: the indexer stays as it is. May be NULL. */
     int (*prepare)(struct cor_delta_applier *a, const struct cor_change *change);
     /* After it. */
     void (*publish)(struct cor_delta_applier *a, const struct cor_change *change);
-    /* The indexer refused it: what was prepared is not wanted any more. May be NULL. */
+    /* The indexer refused the change: drops what was prepared. May be NULL. */
     void (*drop)(struct cor_delta_applier *a);
 };
 

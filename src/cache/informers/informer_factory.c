@@ -1,3 +1,10 @@
+/* The informers of a factory, found by the printed form of their scope. The making of one: copy the
+ * scope, make its driver, make the informer, connect the driver to the informer's reflector, put it
+ * into the map; when a step fails, the steps before it are undone and the factory is as before.
+ *
+ * The factory's thread makes, starts, steps and stops informers. Other threads wait for the first
+ * lists and for the end; they read the array of entries under `lock`. An entry is never removed, so
+ * that a pointer to one stays valid without the lock. */
 #include "cache/informers/informer_factory.h"
 
 #include "base/err.h"

@@ -1,3 +1,7 @@
+/* A witness of each object remembers a hash of its bytes. Witnesses are in two generations: after
+ * each retain period the older one is forgotten, and the younger becomes the older. A look hashes
+ * all objects again and reports one whose hash has changed, once. Failures: no memory for a
+ * witness, which the caller passes on.  Thread: one at a time. */
 #include "cache/informers/mutation_detector.h"
 
 #include "base/dlist.h"

@@ -1,3 +1,10 @@
+/* A listener has the snapshot that its handler begins with, and a list of notifications after it. A
+ * turn takes one after the other and calls the handler without a lock. While the snapshot is walked
+ * it is marked as out, so that a close on another thread leaves its release to the walker.
+ *
+ * Past its bound the listener is behind: a map of the newest notification of each key folds
+ * updates, until everything was delivered. Without memory for the map fewer updates are folded;
+ * nothing is lost. Thread: any for pushing and closing; one at a time for turns. */
 #include "cache/informers/processor_listener.h"
 
 #include <assert.h>

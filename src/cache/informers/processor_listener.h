@@ -43,8 +43,8 @@ struct cor_processor_listener *cor_processor_listener_free(struct cor_processor_
 void cor_processor_listener_begin_with(struct cor_processor_listener *l,
                                        const struct cor_object_iter *take_snapshot);
 
-/* What a handler is told. Made before the cache changes, so that the change and its news are never
- * apart: pushing cannot fail. */
+/* One change for one handler. It is made before the cache changes, because making it can fail and
+ * pushing it cannot. */
 struct cor_notification {
     struct cor_dlist link;
     struct cor_processor_listener *to;

@@ -1,3 +1,7 @@
+/* The life of a shared informer, and its steps: a step applies pending changes (the controller's
+ * part), and then gives handlers their turns, beginning after the handler that had the last one. A
+ * step ends after COR_TURN_MS of handlers' time, so that whoever runs it can do other work between.
+ * Thread: the informer's for start, stop and step; any for reading. */
 #include "cache/informers/shared_informer.h"
 
 #include <assert.h>
@@ -46,7 +50,7 @@ int cor_shared_informer_new(const struct cor_controller_opts *opts,
     inf->resync_check_ms = opts->reflector.resync_ms;
     cor_lock_init(&inf->lock, COR_LOCK_SHARED_INFORMER);
     cor_dlist_init(&inf->handlers);
-    cor_dlist_init(&inf->news);
+    cor_dlist_init(&inf->notifications);
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
     cor_delta_applier_init(&inf->applier, &cor_informer_applier_ops, inf->indexer);
     if (r == 0)

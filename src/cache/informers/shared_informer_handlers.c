@@ -1,4 +1,9 @@
-/* The handlers of an informer: who they are, what they hear, when they hear everything again. */
+/* The handlers of a shared informer, the way of a change to them, and their resyncs. For each
+ * change, under `lock`: prepare makes one notification for each handler that is to hear of it (all
+ * that may fail), the delta applier changes the indexer, and publish pushes the notifications to
+ * the listeners. When the indexer refuses the change, or memory is missing, the notifications are
+ * dropped, so that a handler never hears of a change that the cache does not have. Thread: changes
+ * on the informer's; handlers are added and removed on any. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "cache/informers/shared_informer_int.h"
@@ -58,19 +63,19 @@ bool cor_informer_should_resync(void *arg)
     return any;
 }
 
-static void free_all(struct cor_dlist *news)
+static void free_notifications(struct cor_dlist *notifications)
 {
     struct cor_dlist *link;
 
-    while ((link = cor_dlist_pop(news)))
+    while ((link = cor_dlist_pop(notifications)))
         cor_notification_free(COR_CONTAINER_OF(link, struct cor_notification, link));
 }
 
-static void push_all(struct cor_dlist *news)
+static void push_notifications(struct cor_dlist *notifications)
 {
     struct cor_dlist *link;
 
-    while ((link = cor_dlist_pop(news)))
+    while ((link = cor_dlist_pop(notifications)))
         cor_notification_push(COR_CONTAINER_OF(link, struct cor_notification, link));
 }
 
@@ -87,8 +92,8 @@ static bool is_repetition(const struct cor_change *change)
                       cor_object_resource_version(change->object));
 }
 
-/* News of one change for every handler that is to hear of it. */
-static int make_news(struct cor_shared_informer *inf, const struct cor_change *change)
+/* A notification of one change for every handler that is to hear of it. */
+static int make_notifications(struct cor_shared_informer *inf, const struct cor_change *change)
 {
     bool repeats = is_repetition(change);
 
@@ -102,7 +107,7 @@ static int make_news(struct cor_shared_informer *inf, const struct cor_change *c
         n = cor_notification_new(reg->listener, change);
         if (!n)
             return -COR_ENOMEM;
-        cor_dlist_push(&inf->news, &n->link);
+        cor_dlist_push(&inf->notifications, &n->link);
     }
     return 0;
 }
@@ -110,7 +115,7 @@ static int make_news(struct cor_shared_informer *inf, const struct cor_change *c
 static int informer_prepare(struct cor_delta_applier *a, const struct cor_change *change)
 {
     struct cor_shared_informer *inf = informer_of(a);
-    int r = make_news(inf, change);
+    int r = make_notifications(inf, change);
 
     if (r == 0 && inf->detector && change->kind != COR_CHANGE_DELETE)
         r = cor_mutation_detector_add(inf->detector, change->object);
@@ -119,12 +124,12 @@ static int informer_prepare(struct cor_delta_applier *a, const struct cor_change
 
 static void informer_publish(struct cor_delta_applier *a, const struct cor_change *change)
 {
-    push_all(&informer_of(a)->news);
+    push_notifications(&informer_of(a)->notifications);
 }
 
 static void informer_drop(struct cor_delta_applier *a)
 {
-    free_all(&informer_of(a)->news);
+    free_notifications(&informer_of(a)->notifications);
 }
 
 const struct cor_delta_applier_ops cor_informer_applier_ops = {informer_prepare, informer_publish,

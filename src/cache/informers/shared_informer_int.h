@@ -37,7 +37,7 @@ struct cor_shared_informer {
     struct cor_lock lock;
     struct cor_dlist handlers;
     struct cor_delta_applier applier;
-    struct cor_dlist news; /* of the change that is being applied */
+    struct cor_dlist notifications; /* of the change that is being applied */
     uint64_t next_id;
     uint64_t served_id; /* the handler that step gave a turn last; the next step begins after it */
     uint64_t resync_check_ms; /* how often a resync is thought of; fixed at start */

@@ -1,3 +1,14 @@
+/* clang-format off */
+/* A waiter is in one of four lists:
+ *
+ *   waiting   for the first list, or for the queue to reach its revision
+ *   placed    the revision is reached: for the change with number `upto` to be consumed
+ *   held      its write was refused and is tried again
+ *   due       its call is to be made, with the result in `call`
+ *
+ * It is freed when its call is taken off, or when it is removed. Nothing fails but an add.
+ * Thread: one at a time, under the queue's lock. */
+/* clang-format on */
 #include "cache/queues/cache_waiters.h"
 
 #include <string.h>

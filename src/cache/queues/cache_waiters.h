@@ -1,10 +1,10 @@
-/* Who waits for a cache: until its first list is in it, or until it is at a resourceVersion that a
- * write returned. The queue before the cache has one of these under its lock and numbers its
+/* The waits for a cache: until it has its first list, or until it is at a resourceVersion that a
+ * write returned. The queue before the cache embeds this struct under its lock and numbers its
  * changes; a wait for a revision becomes a wait for the last change that was queued when the
- * reflector had reached that revision.
+ * reflector reached that revision.
  *
- * A write that the cache refused (cache/queues/refusals.h) is never waited for with success: who
- * waits for its revision is told the error, or waits on while it is tried again.
+ * A wait for a write that the cache refused (cache/queues/refusals.h) ends with the error, or goes
+ * on while the write is tried again.
  *
  * Two revisions that are numbers are compared as such; any others are only equal or not.
  * Thread: one at a time (the queue's lock).  Owner: the queue. */
@@ -22,9 +22,9 @@
 #define COR_CACHE_WAITERS_MAX   1024 /* at a time */
 #define COR_CACHE_WAITER_RV_MAX 127
 
-/* `r`: 0; -COR_ECANCELED: it will not happen, the informer was stopped; or what the write of this
- * revision was refused with. Called once, without a
- * lock held, on the thread that made it so; it may call the informer but not stop or free it. */
+/* `r`: 0; -COR_ECANCELED (the informer was stopped); or the code that the write of this revision
+ * was refused with. Called once, without a lock held, on the thread whose call ended the wait; it
+ * may call the informer but not stop or free it. */
 typedef void (*cor_cache_wait_fn)(void *arg, int r);
 
 struct cor_cache_waiters {

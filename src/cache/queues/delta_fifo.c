@@ -1,3 +1,10 @@
+/* The queue itself: changes in order and by key, and popping them. delta_fifo_store.c is the side
+ * that a reflector writes into, delta_fifo_wait.c the waits; delta_fifo_int.h has the invariants.
+ *
+ * A pop takes the oldest change (in order) or all changes of the oldest key (by key) and passes
+ * them to the consumer under the lock. Afterwards they are removed, put back at the end, or, after
+ * -COR_ENOMEM, left where they were. Waits that came true are called after the lock is released.
+ * Failures: an allocation that fails leaves the queue as it was.  Thread: any. */
 #include "cache/queues/delta_fifo.h"
 
 #include <assert.h>
@@ -417,11 +424,13 @@ static int fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, bool w
 
 int cor_delta_fifo_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
 {
+    assert(fn);
     return fifo_pop(f, fn, arg, true);
 }
 
 int cor_delta_fifo_try_pop(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg)
 {
+    assert(fn);
     return fifo_pop(f, fn, arg, false);
 }
 

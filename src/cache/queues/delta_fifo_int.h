@@ -1,7 +1,7 @@
-/* The inside of the queue. A change stands in the order of arrival and in the list of its key, but
- * for those of one list, which wait as they came: `listed`. They have their place in the order by
- * their numbers, and become changes as others are when somebody asks for the changes of a key
- * (cor_delta_fifo_unpack()). By key, that is at once.
+/* The inside of the queue. Each change is in two lists: all changes in the order of arrival, and
+ * the changes of its key. The objects of the newest list are an exception: they wait in one array,
+ * `listed`, numbered like changes. cor_delta_fifo_unpack() makes them changes like the others, as
+ * soon as the changes of a key are asked for. A queue by key never uses the array.
  *
  * Invariants, under the lock: a key has a record exactly while it has changes outside `listed`; a
  * record's list is oldest first; `n` counts the changes, those of `listed` too. */
@@ -24,9 +24,9 @@ struct cor_delta_node {
     struct cor_delta delta;
 };
 
-/* Most keys have one change, which stands in the record: one block for both, and of a size that the
- * C library merges with its neighbours at once, so that the memory of a long list goes back to the
- * system as it is consumed. */
+/* Most keys have one change, and the record contains it: one block for both, of a size that the C
+ * library merges with its neighbours at once, so that the memory of a long list returns to the
+ * system while the list is consumed. */
 struct cor_delta_record {
     struct cor_dlist link;   /* in records */
     struct cor_dlist deltas; /* of this key */
@@ -66,7 +66,8 @@ bool cor_delta_has_synced_locked(const struct cor_delta_fifo *f);
 /* The end of a call that changed the queue: lets the lock go and calls whoever waited for it. */
 void cor_delta_fifo_unlock(struct cor_delta_fifo *f);
 
-/* Of changes that were refused with `err`: who waits for them is told. 0 or -COR_ENOMEM. */
+/* The changes were refused with `err`: ends the waits for their revisions, or holds them when the
+ * changes are tried again. 0 or -COR_ENOMEM. */
 int cor_delta_fifo_refuse(struct cor_delta_fifo *f, struct cor_str key,
                           const struct cor_delta *deltas, size_t n, int err, bool is_retried);
 

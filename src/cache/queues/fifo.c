@@ -7,6 +7,8 @@
  * Thread: any; one lock guards everything, and consumers run under it. */
 #include "cache/queues/fifo.h"
 
+#include <assert.h>
+
 #include <string.h>
 
 #include "base/buf.h"
@@ -275,6 +277,7 @@ int cor_fifo_add_if_not_present(struct cor_fifo *f, struct cor_object *object)
 {
     int r;
 
+    assert(object);
     cor_lock_acquire(&f->lock);
     r = fifo_set_key(f, COR_STR(""), object);
     if (r == 0)
@@ -348,11 +351,13 @@ static int fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg, bool wait)
 
 int cor_fifo_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
 {
+    assert(fn);
     return fifo_pop(f, fn, arg, true);
 }
 
 int cor_fifo_try_pop(struct cor_fifo *f, cor_fifo_fn fn, void *arg)
 {
+    assert(fn);
     return fifo_pop(f, fn, arg, false);
 }
 

@@ -279,6 +279,7 @@ void cor_reflector_start(struct cor_reflector *r, uint64_t now_ms)
 void cor_reflector_list_page(struct cor_reflector *r, uint64_t now_ms,
                              const struct cor_list_page *page)
 {
+    assert(page && (page->objects || page->n == 0));
     if (!reflector_enter(r, now_ms))
         return;
     assert(r->state == COR_REFLECTOR_LISTING);
@@ -289,6 +290,7 @@ void cor_reflector_list_page(struct cor_reflector *r, uint64_t now_ms,
 void cor_reflector_list_failed(struct cor_reflector *r, uint64_t now_ms,
                                const struct cor_status *status)
 {
+    assert(status && status->err < 0);
     if (!reflector_enter(r, now_ms))
         return;
     assert(r->state == COR_REFLECTOR_LISTING);
@@ -310,6 +312,7 @@ void cor_reflector_watch_opened(struct cor_reflector *r, uint64_t now_ms)
 void cor_reflector_watch_event(struct cor_reflector *r, uint64_t now_ms,
                                const struct cor_reflector_event *event)
 {
+    assert(event && (event->type != COR_WATCH_ERROR || event->status));
     if (!reflector_enter(r, now_ms))
         return;
     assert(r->state == COR_REFLECTOR_STREAMING || r->state == COR_REFLECTOR_WATCHING);
@@ -325,6 +328,7 @@ void cor_reflector_watch_event(struct cor_reflector *r, uint64_t now_ms,
 void cor_reflector_watch_ended(struct cor_reflector *r, uint64_t now_ms,
                                const struct cor_status *status)
 {
+    assert(!status || status->err < 0);
     if (!reflector_enter(r, now_ms))
         return;
     if (r->state == COR_REFLECTOR_STREAM_OPENING || r->state == COR_REFLECTOR_STREAMING) {

@@ -170,12 +170,14 @@ struct cor_reflector_store *cor_reflector_store_free(struct cor_reflector_store 
 int cor_reflector_store_add(struct cor_reflector_store *store, struct cor_object *object,
                             struct cor_status *reterr)
 {
+    assert(store && object);
     return store->ops->add(store, COR_STR(""), object, cor_object_resource_version(object), reterr);
 }
 
 int cor_reflector_store_update(struct cor_reflector_store *store, struct cor_object *object,
                                struct cor_status *reterr)
 {
+    assert(store && object);
     return store->ops->update(store, COR_STR(""), object, cor_object_resource_version(object),
                               reterr);
 }
@@ -183,6 +185,7 @@ int cor_reflector_store_update(struct cor_reflector_store *store, struct cor_obj
 int cor_reflector_store_remove(struct cor_reflector_store *store, struct cor_object *object,
                                struct cor_status *reterr)
 {
+    assert(store && object);
     return store->ops->del(store, COR_STR(""), object, cor_object_resource_version(object), reterr);
 }
 
@@ -192,6 +195,7 @@ int cor_reflector_store_replace(struct cor_reflector_store *store,
 {
     int r = store->ops->replace_begin(store, reterr);
 
+    assert(store && (objects || n == 0));
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < n; i++)

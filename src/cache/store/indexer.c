@@ -1,3 +1,10 @@
+/* Writing into an indexer. A put or remove: the key, the index functions, the trees of the indexes,
+ * and at last the tree of all objects; a replace builds everything beside the trees and then
+ * exchanges the content of each.
+ *
+ * Failures: until the first tree is touched nothing has changed. Memory that runs out later leaves
+ * `stale` set, and the next write rebuilds the indexes from the tree of all objects, which is
+ * always right. Thread: any; one lock orders the writers, and index functions run under it. */
 #include "cache/store/indexer.h"
 
 #include <assert.h>
@@ -495,6 +502,7 @@ int cor_indexer_replace(struct cor_indexer *ix, struct cor_object *const *object
     COR_CLEANUP(batch_deinit) struct batch all = {&object_type};
     int r = n > COR_INDEXER_OBJECTS_MAX ? -COR_ETOOBIG : 0;
 
+    assert(objects || n == 0);
     for (size_t i = 0; r == 0 && i < n; i++) {
         struct cor_object *own;
 

@@ -1,3 +1,6 @@
+/* Reading an indexer: every call takes a snapshot of one tree and walks it without a lock. A call
+ * fails when there is no memory for the snapshot, or when an index function that it calls does.
+ * Thread: any. */
 #include "base/err.h"
 #include "cache/store/indexer.h"
 #include "cache/store/indexer_int.h"

@@ -1,3 +1,11 @@
+/* A list-watch over HTTP, for one reflector. The reflector asks (list, watch, cancel, wake_at), the
+ * dynamic client sends, and its callbacks hand items and events to the reflector as they arrive.
+ *
+ * Each request changes `serial`: a callback that finds another serial after the reflector has
+ * returned knows that its request was cancelled, and ends with -COR_ECANCELED. A request that
+ * cannot be sent is reported from a timer, because a driver must not answer inside its call. Both
+ * timers are always set, far away when idle, so that moving them needs no memory. Thread: the
+ * loop's of its client. */
 #include "client/informers/http_list_watch.h"
 
 #include <string.h>

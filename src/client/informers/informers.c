@@ -227,6 +227,7 @@ int cor_informers_new(struct cor_client *client, const struct cor_informers_opts
 int cor_informers_new_on(struct cor_runtime *runtime, const struct cor_informers_opts *opts,
                          struct cor_informers **ret_informers)
 {
+    assert(runtime);
     return informers_make(NULL, runtime, opts, ret_informers);
 }
 

@@ -128,6 +128,7 @@ int cor_list_watch_page(struct cor_list_watch *lw, uint64_t id,
 {
     struct answer *a = answer_new(ANSWER_PAGE, id, page->n);
 
+    assert(id > 0 && (page->objects || page->n == 0));
     if (!a)
         return -COR_ENOMEM;
     for (; a->n < page->n; a->n++)

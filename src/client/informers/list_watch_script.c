@@ -180,6 +180,7 @@ int cor_list_watch_script_put(struct cor_list_watch_script *s, struct cor_object
 {
     int r;
 
+    assert(object);
     cor_lock_acquire(&s->lock);
     r = script_put_locked(s, object);
     cor_lock_release(&s->lock);
