@@ -1,3 +1,21 @@
+/* A libuv loop with a mailbox, a heap of timers and three ways to run.
+ *
+ *   cor_loop_start()      a thread of its own runs turns until cor_loop_stop()
+ *   cor_loop_run_until()  the caller's thread runs turns until a condition holds or time is up
+ *   cor_loop_run_ready()  the caller's thread runs what is ready and returns (loop/pump.h)
+ *
+ * Mail. A sender on another thread writes to the eventfd when the mailbox was empty; libuv's poll
+ * then calls on_wake(), which delivers the whole batch. A sender on the loop's own thread, inside a
+ * turn, starts the idle handle instead, and the batch is delivered in the next turn.
+ *
+ * Home. `home` names the thread that may use the loop: the maker's until the start, the loop's own
+ * while it runs, the stopper's afterwards. cor_loop_is_current() compares with it, and the entries
+ * of every module above assert it.
+ *
+ * Failures. Only cor_loop_new() and cor_loop_start() can fail; both leave nothing behind. A handle
+ * of somebody else's that is still open in cor_loop_free() is a programming error and asserts.
+ *
+ * Thread: the loop's, unless loop.h says otherwise. */
 #include "loop/loop.h"
 
 #include <assert.h>
@@ -11,7 +29,7 @@
 #include "base/mem.h"
 #include "loop/loop_int.h"
 
-/* How long a program that pumps is kept from its own work, but for a callback that takes longer. */
+/* cor_loop_run_ready() begins no turn after this time, so that the program gets to its own work. */
 #define RUN_READY_MS 5
 
 /* Turns of one run whose clock the program moves: no time limit ends it, so that a test does not
@@ -41,11 +59,12 @@ static void on_own_wake(uv_idle_t *wake)
     cor_mailbox_deliver(&loop->mailbox);
 }
 
-/* An eventfd of our own: uv_async spins in the loop's thread until the sender has returned from its
- * write, which the mailbox's lock makes pointless. Within a turn the loop's own thread is awake:
- * its mail comes in the next turn without a system call. Between turns somebody may be waiting for
- * the loop's descriptor. */
-static void wake_loop(void *arg)
+/* The mailbox was empty: makes the loop deliver it. The loop has an eventfd of its own because
+ * uv_async spins in the loop's thread until the sender has returned from its write, and the lock of
+ * the mailbox makes that unnecessary. Within a turn the loop's own thread is awake, so its mail
+ * comes in the next turn without a system call. Between turns the eventfd is written even on the
+ * loop's own thread, because a program may be waiting for the loop's descriptor. */
+static void loop_wake(void *arg)
 {
     const uint64_t one = 1;
     struct cor_loop *loop = arg;
@@ -56,7 +75,7 @@ static void wake_loop(void *arg)
         return;
     }
     n = write(loop->wake_fd, &one, sizeof(one));
-    (void)n; /* full is as good: the loop has not read it yet */
+    (void)n; /* a full eventfd is readable, which is all that is needed */
 }
 
 static void on_wake(uv_poll_t *wake, int status, int events)
@@ -101,7 +120,7 @@ int cor_loop_new(size_t mail_max, struct cor_loop **ret_loop)
     loop->turn_end.data = loop;
     uv_timer_init(&loop->uv, &loop->deadline);
     cor_timers_init(loop);
-    cor_mailbox_init(&loop->mailbox, mail_max, wake_loop, loop);
+    cor_mailbox_init(&loop->mailbox, mail_max, loop_wake, loop);
     atomic_init(&loop->home, this_thread());
     atomic_init(&loop->stopping, false);
     *ret_loop = COR_STEAL(loop);
@@ -133,8 +152,9 @@ struct cor_loop *cor_loop_free(struct cor_loop *loop)
     return cor_free(loop);
 }
 
-/* A peer that is gone is an error code of the write, not a signal that ends the process. */
-static void block_sigpipe(sigset_t *ret_old)
+/* A write to a connection that the peer has closed returns an error instead of ending the process.
+ */
+static void loop_block_sigpipe(sigset_t *ret_old)
 {
     sigset_t pipe_only;
 
@@ -143,8 +163,9 @@ static void block_sigpipe(sigset_t *ret_old)
     pthread_sigmask(SIG_BLOCK, &pipe_only, ret_old);
 }
 
-/* Takes back what became pending meanwhile. */
-static void unblock_sigpipe(const sigset_t *old)
+/* Also takes a SIGPIPE that became pending while it was blocked, so that unblocking delivers none.
+ */
+static void loop_unblock_sigpipe(const sigset_t *old)
 {
     static const struct timespec at_once;
     sigset_t pipe_only;
@@ -158,11 +179,11 @@ static void unblock_sigpipe(const sigset_t *old)
     pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-static void *thread_main(void *arg)
+static void *loop_thread_main(void *arg)
 {
     struct cor_loop *loop = arg;
 
-    block_sigpipe(NULL);
+    loop_block_sigpipe(NULL);
     pthread_setname_np(pthread_self(), loop->name);
     atomic_store(&loop->home, this_thread());
     loop->running = true;
@@ -176,7 +197,7 @@ int cor_loop_start(struct cor_loop *loop, const char *name)
     assert(!loop->started && !loop->clock && cor_loop_is_current(loop));
     snprintf(loop->name, sizeof(loop->name), "%s", name);
     atomic_store(&loop->home, 0);
-    if (pthread_create(&loop->thread, NULL, thread_main, loop) != 0) {
+    if (pthread_create(&loop->thread, NULL, loop_thread_main, loop) != 0) {
         atomic_store(&loop->home, this_thread());
         return -COR_EIO;
     }
@@ -188,7 +209,7 @@ void cor_loop_stop(struct cor_loop *loop)
 {
     assert(loop->started && !cor_loop_is_current(loop));
     atomic_store(&loop->stopping, true);
-    wake_loop(loop);
+    loop_wake(loop);
     pthread_join(loop->thread, NULL);
     loop->started = false;
     atomic_store(&loop->stopping, false);
@@ -225,9 +246,9 @@ bool cor_loop_run_until(struct cor_loop *loop, bool (*done)(void *arg), void *ar
     cor_timers_rearm(loop);
     uv_prepare_start(&loop->before_poll, on_before_poll);
     uv_timer_start(&loop->deadline, on_deadline, timeout_ms, 0);
-    block_sigpipe(&old);
+    loop_block_sigpipe(&old);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
-    unblock_sigpipe(&old);
+    loop_unblock_sigpipe(&old);
     uv_timer_stop(&loop->deadline);
     uv_prepare_stop(&loop->before_poll);
     loop->running = false;
@@ -241,7 +262,7 @@ uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
     int timeout_ms;
 
     assert(!loop->started && !loop->running && cor_loop_is_current(loop));
-    block_sigpipe(&old);
+    loop_block_sigpipe(&old);
     loop->running = true;
     if (loop->clock)
         turns_max = RUN_READY_TURNS_MAX;
@@ -252,11 +273,12 @@ uint64_t cor_loop_run_ready(struct cor_loop *loop, unsigned turns_max)
         timeout_ms = uv_backend_timeout(&loop->uv);
     } while (timeout_ms == 0 && --turns_max > 0 && (loop->clock || uv_hrtime() < until_ns));
     loop->running = false;
-    unblock_sigpipe(&old);
+    loop_unblock_sigpipe(&old);
     return cor_loop_next_ms(loop);
 }
 
-/* 0 also when a handle of libuv's is not in its epoll yet: that happens within a turn only. */
+/* libuv returns 0 also when one of its handles is not in its epoll yet; that is so within a turn
+ * only. */
 uint64_t cor_loop_next_ms(struct cor_loop *loop)
 {
     int timeout_ms;

@@ -1,3 +1,7 @@
+/* A list of mails under a lock. The sender that finds the list empty wakes the receiver after it
+ * has given the lock back; later senders know that a wake is on its way. The receiver takes the
+ * whole list and runs it without the lock, so a mail may post to the same mailbox. Thread: see
+ * mailbox.h. */
 #include "loop/mailbox.h"
 
 #include <assert.h>
@@ -21,12 +25,13 @@ void cor_mailbox_deinit(struct cor_mailbox *mb)
 {
     assert(cor_dlist_empty(&mb->queue));
     while (atomic_load_explicit(&mb->nwaking, memory_order_acquire) > 0)
-        sched_yield(); /* for as long as a write() takes */
+        sched_yield(); /* a sender is inside `wake`, which takes as long as a write() */
     cor_lock_deinit(&mb->lock);
 }
 
-/* Unlocks, and wakes a receiver that sleeps, as far as the mailbox knows. The count is the last
- * that is touched: the receiver may have the mail without being woken, and free the mailbox. */
+/* Gives the lock back, and wakes the receiver if the mailbox was empty. The receiver may be awake,
+ * take the mail before it is woken and free the mailbox. So `nwaking` is counted up before the lock
+ * is given back and counted down last, and cor_mailbox_deinit() waits for it. */
 static void unlock_and_wake(struct cor_mailbox *mb, bool was_empty)
 {
     if (was_empty)

@@ -17,19 +17,19 @@ struct cor_mail {
 };
 
 struct cor_mailbox {
-    struct cor_lock lock; /* a leaf: nothing is called while it is held */
+    struct cor_lock lock; /* guards the queue and its length */
     struct cor_dlist queue;
     size_t len;
     size_t max;
     void (*wake)(void *arg); /* any thread, lock released; when the queue was empty */
     void *arg;
-    atomic_uint nwaking; /* senders that are about to call it, or inside */
+    atomic_uint nwaking; /* senders that are about to call `wake` or inside of it */
 };
 
 void cor_mailbox_init(struct cor_mailbox *mb, size_t max, void (*wake)(void *arg), void *arg);
 
-/* The queue must be empty. A sender whose mail was delivered already may still be about to wake:
- * waits for it, so that what `wake` uses may go afterwards. */
+/* The queue must be empty. A sender whose mail was delivered already may still be about to call
+ * `wake`; this waits for such senders, so that the caller may free what `wake` uses. */
 void cor_mailbox_deinit(struct cor_mailbox *mb);
 
 /* 0, or -COR_EBUSY (the mailbox holds its maximum; the mail is still the sender's). */
@@ -43,7 +43,8 @@ void cor_mailbox_post_always(struct cor_mailbox *mb, struct cor_mail *mail);
  * `mails` is empty afterwards. */
 void cor_mailbox_post_always_all(struct cor_mailbox *mb, struct cor_dlist *mails, size_t n);
 
-/* Runs all mails that are there now and returns how many; mails posted meanwhile wake again. */
+/* Runs all mails that are queued now and returns their number. Mails that are posted meanwhile stay
+ * queued, and `wake` is called for them. */
 size_t cor_mailbox_deliver(struct cor_mailbox *mb);
 
 #endif

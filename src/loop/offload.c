@@ -22,14 +22,15 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-/* What the jobs of one owner, or of a few, are that wait or run. */
+/* The jobs that wait or run, and their bytes, of one owner or of the few owners that share a slot.
+ */
 struct share {
     size_t jobs, bytes;
 };
 
 struct cor_offload {
     struct cor_offload_opts opts;
-    struct cor_lock lock; /* of the rest */
+    struct cor_lock lock; /* guards all that follows, but for the threads */
     struct cor_cond more; /* there is a job, or it is time to stop */
     struct cor_dlist queue;
     bool stopping;
@@ -39,7 +40,7 @@ struct cor_offload {
     pthread_t threads[];
 };
 
-static void on_mail(struct cor_mail *mail)
+static void on_job_mail(struct cor_mail *mail)
 {
     struct cor_job *job = COR_CONTAINER_OF(mail, struct cor_job, mail);
 
@@ -47,7 +48,7 @@ static void on_mail(struct cor_mail *mail)
 }
 
 /* The next job, or NULL when there is none and none will come. */
-static struct cor_job *take_job(struct cor_offload *o)
+static struct cor_job *offload_take_job(struct cor_offload *o)
 {
     struct cor_job *job = NULL;
 
@@ -70,14 +71,14 @@ __attribute__((noinline)) static void offload_run_job(struct cor_job *job)
     job->run(job);
 }
 
-static struct share *share_of(struct cor_offload *o, const struct cor_job *job)
+static struct share *offload_share_of(struct cor_offload *o, const struct cor_job *job)
 {
     return &o->shares[job->owner % COR_OFFLOAD_OWNERS];
 }
 
-static void give_back(struct cor_offload *o, const struct cor_job *job)
+static void offload_give_back(struct cor_offload *o, const struct cor_job *job)
 {
-    struct share *share = share_of(o, job);
+    struct share *share = offload_share_of(o, job);
 
     cor_lock_acquire(&o->lock);
     o->stats.bytes -= job->bytes;
@@ -88,23 +89,23 @@ static void give_back(struct cor_offload *o, const struct cor_job *job)
     cor_lock_release(&o->lock);
 }
 
-static void *thread_main(void *arg)
+static void *offload_thread_main(void *arg)
 {
     struct cor_offload *o = arg;
     struct cor_job *job;
 
     pthread_setname_np(pthread_self(), "cor-offload");
-    while ((job = take_job(o))) {
+    while ((job = offload_take_job(o))) {
         offload_run_job(job);
-        give_back(o, job);
-        job->mail.on_mail = on_mail;
+        offload_give_back(o, job);
+        job->mail.on_mail = on_job_mail;
         cor_loop_post_always(job->loop, &job->mail);
     }
     return NULL;
 }
 
 /* The threads take no signals: those are for the program's main thread. */
-static int start_threads(struct cor_offload *o)
+static int offload_start_threads(struct cor_offload *o)
 {
     sigset_t all, old;
     int r = 0;
@@ -112,7 +113,7 @@ static int start_threads(struct cor_offload *o)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     while (r == 0 && o->nstarted < o->opts.nthreads) {
-        if (pthread_create(&o->threads[o->nstarted], NULL, thread_main, o) != 0)
+        if (pthread_create(&o->threads[o->nstarted], NULL, offload_thread_main, o) != 0)
             r = -COR_EIO;
         else
             o->nstarted++;
@@ -134,7 +135,7 @@ int cor_offload_new(const struct cor_offload_opts *opts, struct cor_offload **re
     cor_lock_init(&o->lock, COR_LOCK_OFFLOAD);
     cor_cond_init(&o->more);
     cor_dlist_init(&o->queue);
-    r = start_threads(o);
+    r = offload_start_threads(o);
     if (r < 0) {
         cor_offload_free(o);
         return r;
@@ -159,18 +160,18 @@ struct cor_offload *cor_offload_free(struct cor_offload *o)
     return cor_free(o);
 }
 
-/* One job alone may have more. */
-static bool has_room(size_t used, size_t n, size_t max)
+/* A job that is alone may have more than the maximum. */
+static bool offload_has_room(size_t used, size_t n, size_t max)
 {
     return used == 0 || (n <= max && used <= max - n);
 }
 
-static bool is_within_share(struct cor_offload *o, const struct cor_job *job)
+static bool offload_is_within_share(struct cor_offload *o, const struct cor_job *job)
 {
-    const struct share *share = share_of(o, job);
+    const struct share *share = offload_share_of(o, job);
 
     return job->owner == 0 || (share->jobs < (o->opts.jobs_max + 1) / 2 &&
-                               has_room(share->bytes, job->bytes, o->opts.bytes_max / 2));
+                               offload_has_room(share->bytes, job->bytes, o->opts.bytes_max / 2));
 }
 
 int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
@@ -180,8 +181,8 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
     assert(job->run && job->on_done && cor_loop_is_current(job->loop));
     cor_lock_acquire(&o->lock);
     assert(!o->stopping);
-    if (o->stats.waiting >= o->opts.jobs_max || !is_within_share(o, job) ||
-        !has_room((size_t)o->stats.bytes, job->bytes, o->opts.bytes_max))
+    if (o->stats.waiting >= o->opts.jobs_max || !offload_is_within_share(o, job) ||
+        !offload_has_room((size_t)o->stats.bytes, job->bytes, o->opts.bytes_max))
         r = -COR_EBUSY;
     if (r == 0) {
         cor_dlist_push(&o->queue, &job->link);
@@ -189,8 +190,8 @@ int cor_offload_submit(struct cor_offload *o, struct cor_job *job)
         o->stats.waiting++;
         o->stats.bytes += job->bytes;
         if (job->owner != 0) {
-            share_of(o, job)->bytes += job->bytes;
-            share_of(o, job)->jobs++;
+            offload_share_of(o, job)->bytes += job->bytes;
+            offload_share_of(o, job)->jobs++;
         }
         cor_cond_signal(&o->more);
     } else {

@@ -1,5 +1,11 @@
+/* A loop within another program's loop: one epoll descriptor, which is readable when the Coracle
+ * loop has something to do. It holds the loop's own descriptor and a timerfd, which is set for the
+ * loop's next timer after each run, so that the program needs no timeout of its own. What can fail
+ * (descriptors, memory) fails in cor_pump_new().
+ * Thread: the loop's. */
 #include "loop/pump.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -9,7 +15,7 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-/* A program's other work gets its turn after so many of the loop's. */
+/* One cor_pump_run() runs at most so many turns of the loop, then the program goes on. */
 #define TURNS_MAX 16
 
 struct cor_pump {
@@ -18,7 +24,7 @@ struct cor_pump {
     int timer_fd; /* set for the loop's next timer, so that the program needs no timeout */
 };
 
-static int watch(int epoll_fd, int fd)
+static int pump_watch(int epoll_fd, int fd)
 {
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
@@ -34,8 +40,9 @@ int cor_pump_new(struct cor_loop *loop, struct cor_pump **ret_pump)
     pump->loop = loop;
     pump->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     pump->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (pump->epoll_fd < 0 || pump->timer_fd < 0 || watch(pump->epoll_fd, pump->timer_fd) < 0 ||
-        watch(pump->epoll_fd, cor_loop_fd(loop)) < 0)
+    if (pump->epoll_fd < 0 || pump->timer_fd < 0 ||
+        pump_watch(pump->epoll_fd, pump->timer_fd) < 0 ||
+        pump_watch(pump->epoll_fd, cor_loop_fd(loop)) < 0)
         return -COR_EIO;
     cor_pump_rearm(pump);
     *ret_pump = COR_STEAL(pump);
@@ -58,8 +65,8 @@ int cor_pump_fd(const struct cor_pump *pump)
     return pump->epoll_fd;
 }
 
-/* Setting the timer also takes back that it was readable. */
-static void arm(struct cor_pump *pump, uint64_t delay_ms)
+/* Setting the timer also ends that it is readable. */
+static void pump_arm(struct cor_pump *pump, uint64_t delay_ms)
 {
     struct itimerspec at = {0};
 
@@ -73,10 +80,11 @@ static void arm(struct cor_pump *pump, uint64_t delay_ms)
 
 void cor_pump_run(struct cor_pump *pump)
 {
-    arm(pump, cor_loop_run_ready(pump->loop, TURNS_MAX));
+    assert(cor_loop_is_current(pump->loop));
+    pump_arm(pump, cor_loop_run_ready(pump->loop, TURNS_MAX));
 }
 
 void cor_pump_rearm(struct cor_pump *pump)
 {
-    arm(pump, cor_loop_next_ms(pump->loop));
+    pump_arm(pump, cor_loop_next_ms(pump->loop));
 }

@@ -1,3 +1,13 @@
+/* All timers of a loop share one libuv timer, the handle, which is armed for the earliest of them.
+ * A heap keeps the timers by due time, and equal ones in the order in which they were set.
+ *
+ * Setting a timer puts it into the heap (-COR_ENOMEM when the heap cannot grow; a timer that is set
+ * already only moves, which cannot fail), and arms the handle if the new timer is the earliest.
+ * Cancelling takes it out of the heap and leaves the handle: it may fire for nothing, and is armed
+ * again then. With a clock of the program's (cor_loop_use_clock()) the handle is armed only for
+ * timers that are due, and cor_timers_rearm() looks again before each run of turns.
+ *
+ * Thread: the loop's. */
 #include "loop/timer.h"
 
 #include <assert.h>
@@ -5,7 +15,7 @@
 #include "base/cleanup.h"
 #include "loop/loop_int.h"
 
-static struct cor_timer *earliest(const struct cor_timers *ts)
+static struct cor_timer *timers_earliest(const struct cor_timers *ts)
 {
     struct cor_due *due = cor_due_heap_peek(&ts->heap);
 
@@ -21,7 +31,7 @@ static uint64_t timers_now_ms(const struct cor_loop *loop)
 
 /* A timer that a timer callback sets for now waits for the next turn: libuv would run it in this
  * one, and a timer that sets itself again and again would keep the loop from its other work. */
-static void arm(struct cor_loop *loop, uint64_t delay_min_ms)
+static void timers_arm(struct cor_loop *loop, uint64_t delay_min_ms)
 {
     struct cor_timers *ts = &loop->timers;
     uint64_t now_ms = timers_now_ms(loop), delay_ms;
@@ -48,20 +58,21 @@ static void on_handle(uv_timer_t *handle)
     uint64_t now_ms = timers_now_ms(loop), end_seq = ts->heap.next_seq;
     struct cor_timer *timer;
 
+    assert(!ts->firing);
     ts->firing = true;
-    while ((timer = earliest(ts)) && timer->due.at <= now_ms && timer->due.seq < end_seq) {
+    while ((timer = timers_earliest(ts)) && timer->due.at <= now_ms && timer->due.seq < end_seq) {
         cor_due_heap_remove(&ts->heap, &timer->due);
         timer->on_timer(timer);
     }
     ts->firing = false;
     if (!loop->clock)
-        arm(loop, 1);
+        timers_arm(loop, 1);
 }
 
 void cor_timers_rearm(struct cor_loop *loop)
 {
     if (loop->clock)
-        arm(loop, 0);
+        timers_arm(loop, 0);
 }
 
 void cor_timers_init(struct cor_loop *loop)
@@ -72,7 +83,7 @@ void cor_timers_init(struct cor_loop *loop)
 
 void cor_timers_close(struct cor_loop *loop)
 {
-    assert(!earliest(&loop->timers));
+    assert(!timers_earliest(&loop->timers));
     uv_close((uv_handle_t *)&loop->timers.handle, NULL);
 }
 
@@ -84,6 +95,7 @@ void cor_timers_deinit(struct cor_loop *loop)
 void cor_timer_init(struct cor_timer *timer, struct cor_loop *loop,
                     void (*on_timer)(struct cor_timer *timer))
 {
+    assert(loop && on_timer);
     *timer = (struct cor_timer){.loop = loop, .on_timer = on_timer};
     cor_due_init(&timer->due);
 }
@@ -103,7 +115,7 @@ int cor_timer_set(struct cor_timer *timer, uint64_t delay_ms)
     if (r < 0)
         return r;
     if (!ts->firing)
-        arm(timer->loop, 0);
+        timers_arm(timer->loop, 0);
     return 0;
 }
 
