@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), diagrams
-and tables in comments that clang-format may reflow, and locks that ARCHITECTURE's table does not have. With paths, checks those; without, every tracked C file."""
+and tables in comments that clang-format may reflow, a _free that returns nothing, and locks that ARCHITECTURE's table
+does not have. With paths, checks those; without, every tracked C file."""
 
 import pathlib
 import re
@@ -59,6 +60,15 @@ def drawings(name, text):
                 break
 
 
+def frees(name, text):
+    """CONTRIBUTING's ownership words: what frees a thing of the heap returns NULL."""
+    if not name.endswith(".h"):
+        return
+    for match in re.finditer(r"^(?:COR_API )?void (cor_\w+_free)\(", code_of(text), re.M):
+        number = text.count("\n", 0, match.start()) + 1
+        yield f"{name}:{number}: {match.group(1)}() returns nothing: a _free returns NULL; what empties a struct is a _deinit"
+
+
 def locks(name, text, page="docs/ARCHITECTURE.md"):
     """The rows of the page's table of locks are the ranks of src/base/lock.h, in the same order."""
     if name != "src/base/lock.h":
@@ -78,7 +88,7 @@ def main():
         ["git", "ls-files", "*.c", "*.h"], check=True, capture_output=True, text=True).stdout.split()
     found = [v for name in names
              for text in [pathlib.Path(name).read_text(errors="replace")]
-             for v in [*violations(name, text), *drawings(name, text), *locks(name, text)]]
+             for v in [*violations(name, text), *drawings(name, text), *frees(name, text), *locks(name, text)]]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

@@ -86,7 +86,7 @@ size_t cor_btree_node_count(const struct cor_btree_node *node);
 /* btree_snap.c */
 
 struct cor_btree_node *cor_btree_node_new(struct cor_btree *t, unsigned level, uint64_t epoch);
-void cor_btree_node_free(struct cor_btree *t, struct cor_btree_node *node);
+struct cor_btree_node *cor_btree_node_free(struct cor_btree *t, struct cor_btree_node *node);
 struct cor_btree_snap *cor_btree_newest_locked(const struct cor_btree *t);
 
 /* The node left the tree and its content did not: frees it, unless a snapshot shows it. */

@@ -64,10 +64,10 @@ struct cor_btree_node *cor_btree_node_new(struct cor_btree *t, unsigned level, u
     return node;
 }
 
-void cor_btree_node_free(struct cor_btree *t, struct cor_btree_node *node)
+struct cor_btree_node *cor_btree_node_free(struct cor_btree *t, struct cor_btree_node *node)
 {
     t->nodes--;
-    cor_free(node);
+    return cor_free(node);
 }
 
 struct cor_btree_snap *cor_btree_newest_locked(const struct cor_btree *t)

@@ -16,7 +16,7 @@
 /* Spans of a message that are sent without being copied first. */
 #define SPANS_MAX 15
 
-void cor_grpc_call_free(struct cor_grpc_call *call)
+struct cor_grpc_call *cor_grpc_call_free(struct cor_grpc_call *call)
 {
     struct cor_grpc_channel *ch = call->ch;
 
@@ -29,6 +29,7 @@ void cor_grpc_call_free(struct cor_grpc_call *call)
     cor_free(call->metadata);
     cor_free(call);
     cor_grpc_channel_call_gone(ch);
+    return NULL;
 }
 
 static void drop_stream(struct cor_grpc_call *call, uint32_t code)

@@ -113,7 +113,7 @@ void cor_grpc_call_deliver(struct cor_grpc_call *call);
 
 /* on_done, now; the call is gone after it. */
 void cor_grpc_call_finish(struct cor_grpc_call *call);
-void cor_grpc_call_free(struct cor_grpc_call *call);
+struct cor_grpc_call *cor_grpc_call_free(struct cor_grpc_call *call);
 
 /* A call is gone. */
 void cor_grpc_channel_call_gone(struct cor_grpc_channel *ch);

@@ -26,8 +26,8 @@ static void on_stream_closed(void *arg)
     struct cor_http_worker *w = c->worker;
 
     cor_dlist_remove(&c->link);
-    cor_conn_h1_free(c);
-    cor_conn_h2_free(c);
+    cor_conn_h1_deinit(c);
+    cor_conn_h2_deinit(c);
     cor_buf_deinit(&c->pending);
     cor_budget_close(&c->share);
     cor_free(c);

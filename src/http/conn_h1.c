@@ -210,7 +210,7 @@ int cor_conn_h1_open(struct cor_conn *c)
     return 0;
 }
 
-void cor_conn_h1_free(struct cor_conn *c)
+void cor_conn_h1_deinit(struct cor_conn *c)
 {
     if (!c->h1)
         return;

@@ -446,7 +446,7 @@ int cor_conn_h2_open(struct cor_conn *c)
     return cor_h2_new(COR_H2_SERVER, &c->worker->server->h2_limits, &session_cbs, c, &c->h2);
 }
 
-void cor_conn_h2_free(struct cor_conn *c)
+void cor_conn_h2_deinit(struct cor_conn *c)
 {
     assert(c->nexchanges == 0);
     cor_h2_free(c->h2);

@@ -227,7 +227,7 @@ static inline uint64_t cor_conn_now_ms(const struct cor_conn *c)
 
 /* conn_h1.c. open: 0, -COR_ENOMEM. */
 int cor_conn_h1_open(struct cor_conn *c);
-void cor_conn_h1_free(struct cor_conn *c);
+void cor_conn_h1_deinit(struct cor_conn *c);
 void cor_conn_h1_data(struct cor_conn *c, struct cor_str bytes);
 void cor_conn_h1_writable(struct cor_conn *c);
 void cor_conn_h1_timer(struct cor_conn *c);
@@ -235,7 +235,7 @@ void cor_conn_h1_drain(struct cor_conn *c);
 
 /* conn_h2.c. */
 int cor_conn_h2_open(struct cor_conn *c);
-void cor_conn_h2_free(struct cor_conn *c);
+void cor_conn_h2_deinit(struct cor_conn *c);
 void cor_conn_h2_data(struct cor_conn *c, struct cor_str bytes);
 void cor_conn_h2_writable(struct cor_conn *c);
 void cor_conn_h2_timer(struct cor_conn *c);

@@ -102,7 +102,7 @@ void cor_h2_take_pong(struct cor_h2 *h, const uint8_t payload[8]);
 
 /* NULL: out of memory. */
 struct cor_h2_stream *cor_h2_stream_new(struct cor_h2 *h, int32_t id);
-void cor_h2_stream_free(struct cor_h2_stream *s);
+struct cor_h2_stream *cor_h2_stream_free(struct cor_h2_stream *s);
 
 /* nghttp2 has closed it. */
 void cor_h2_stream_closed(struct cor_h2_stream *s, uint32_t code);

@@ -47,7 +47,7 @@ static void drop_pending(struct cor_h2_stream *s)
     s->pending_done = 0;
 }
 
-void cor_h2_stream_free(struct cor_h2_stream *s)
+struct cor_h2_stream *cor_h2_stream_free(struct cor_h2_stream *s)
 {
     struct cor_h2 *h = s->h;
 
@@ -58,7 +58,7 @@ void cor_h2_stream_free(struct cor_h2_stream *s)
     cor_dlist_remove(&s->link);
     if (--h->nstreams == 0 && !h->in_recv)
         cor_h2_block_trim(&h->block);
-    cor_free(s);
+    return cor_free(s);
 }
 
 static void queue_gone(struct cor_h2_stream *s)

@@ -144,7 +144,7 @@ struct cor_tls {
 /* The TLS part of a stream. open: with s->tls, inside the session that is there; 0, -COR_ENOMEM,
  * -COR_EINVAL (server name). */
 int cor_tls_session_open(struct cor_stream *s, const char *server_name, bool is_h1_only);
-void cor_tls_session_free(struct cor_stream *s);
+void cor_tls_session_deinit(struct cor_stream *s);
 
 /* Moves the handshake on; shows what came in. */
 void cor_tls_session_start(struct cor_stream *s);

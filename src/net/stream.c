@@ -132,7 +132,7 @@ static struct cor_stream *new_stream(struct cor_net *net, const struct cor_strea
 
 static void free_stream(struct cor_stream *s)
 {
-    cor_tls_session_free(s);
+    cor_tls_session_deinit(s);
     cor_tls_unref(s->tls);
     cor_free(s->cert);
     cor_free(s);

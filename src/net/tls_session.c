@@ -123,7 +123,7 @@ int cor_tls_session_open(struct cor_stream *s, const char *server_name, bool is_
     return 0;
 }
 
-void cor_tls_session_free(struct cor_stream *s)
+void cor_tls_session_deinit(struct cor_stream *s)
 {
     SSL_free(s->ssl);
     SSL_free(s->outer);

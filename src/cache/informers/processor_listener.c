@@ -75,11 +75,11 @@ struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
     return n;
 }
 
-void cor_notification_free(struct cor_notification *n)
+struct cor_notification *cor_notification_free(struct cor_notification *n)
 {
     cor_object_unref(n->old);
     cor_object_unref(n->object);
-    cor_free(n);
+    return cor_free(n);
 }
 
 static void release_snapshot_locked(struct cor_processor_listener *l)

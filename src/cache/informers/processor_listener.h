@@ -58,7 +58,7 @@ struct cor_notification {
 /* Takes references and a copy of the key. NULL when out of memory. */
 struct cor_notification *cor_notification_new(struct cor_processor_listener *to,
                                               const struct cor_change *change);
-void cor_notification_free(struct cor_notification *n);
+struct cor_notification *cor_notification_free(struct cor_notification *n);
 
 /* Queues it for the listener it was made for, which takes it; dropped when that is closed. */
 void cor_notification_push(struct cor_notification *take);

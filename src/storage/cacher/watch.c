@@ -118,7 +118,7 @@ static void watch_on_closed_mail(struct cor_mail *mail)
     cor_cacher_watch_index_leave(&reader->index, w->bucket);
     if (!reader->is_dispatching)
         cor_cacher_watch_index_purge(&reader->index);
-    cor_cacher_watch_sync_free(w);
+    cor_cacher_watch_sync_deinit(w);
     store_key_deinit(&w->key);
     cor_free(w);
     if (on_closed)
@@ -321,7 +321,7 @@ int cor_cacher_reader_watch(struct cor_reader *base, struct cor_str key,
     cor_timer_init(&w->bookmark_timer, reader->loop->loop, watch_on_bookmark_timer);
     r = watch_init(w, key, opts, reterr_status);
     if (r < 0) {
-        cor_cacher_watch_sync_free(w);
+        cor_cacher_watch_sync_deinit(w);
         store_key_deinit(&w->key);
         cor_free(w);
         return r;

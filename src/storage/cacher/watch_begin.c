@@ -24,7 +24,7 @@
 #define HISTORY_TRIES 4
 #define BUSY_RETRY_S  1
 
-void cor_cacher_watch_sync_free(struct cacher_watch *w)
+void cor_cacher_watch_sync_deinit(struct cacher_watch *w)
 {
     if (!w->sync)
         return;
@@ -102,7 +102,7 @@ static void begin_start(struct cacher_watch *w)
     w->started = true;
     w->reader->started++;
     if (!w->plan.initial_events) {
-        cor_cacher_watch_sync_free(w);
+        cor_cacher_watch_sync_deinit(w);
         w->state = WATCH_WALKING;
         cor_cacher_watch_moved(w);
         return;
@@ -217,7 +217,7 @@ void cor_cacher_watch_step_synced(struct cacher_watch *w)
         return;
     }
     w->min_rev = w->sync->snapshot.rev;
-    cor_cacher_watch_sync_free(w);
+    cor_cacher_watch_sync_deinit(w);
     w->state = WATCH_WALKING;
     cor_cacher_watch_moved(w);
 }

@@ -117,7 +117,7 @@ void cor_cacher_watch_begin(struct cacher_watch *w);
 void cor_cacher_watch_step_starting(struct cacher_watch *w);
 void cor_cacher_watch_step_syncing(struct cacher_watch *w);
 void cor_cacher_watch_step_synced(struct cacher_watch *w);
-void cor_cacher_watch_sync_free(struct cacher_watch *w);
+void cor_cacher_watch_sync_deinit(struct cacher_watch *w);
 
 /* In dispatch.c. */
 

@@ -16,7 +16,7 @@
 
 #include "base/mem.h"
 
-void cor_store_change_free(struct cor_store_change *change)
+struct cor_store_change *cor_store_change_free(struct cor_store_change *change)
 {
     change->store->busy--;
     cor_range_req_deinit(&change->range);
@@ -28,7 +28,7 @@ void cor_store_change_free(struct cor_store_change *change)
     cor_free(change->uid);
     cor_free(change->rv);
     store_key_deinit(&change->key);
-    cor_free(change);
+    return cor_free(change);
 }
 
 void cor_store_change_finish(struct cor_store_change *change, int err, struct cor_status *status,

@@ -53,7 +53,7 @@ int cor_store_change_new(struct cor_store *store, struct cor_str key,
                          const struct cor_preconditions *preconditions,
                          struct cor_object *suggestion, struct cor_store_change **ret_change,
                          struct cor_status *reterr_status);
-void cor_store_change_free(struct cor_store_change *change);
+struct cor_store_change *cor_store_change_free(struct cor_store_change *change);
 
 void cor_store_change_start(struct cor_store_change *change);
 void cor_store_change_read(struct cor_store_change *change);

@@ -8,13 +8,13 @@
 #include "base/mem.h"
 #include "loop/loop.h"
 
-void cor_store_feed_batch_free(struct store_feed_batch *batch)
+struct store_feed_batch *cor_store_feed_batch_free(struct store_feed_batch *batch)
 {
     for (size_t i = 0; i < batch->nevents; i++) {
         cor_kv_unref(batch->events[i].kv);
         cor_kv_unref(batch->events[i].prev);
     }
-    cor_free(batch);
+    return cor_free(batch);
 }
 
 static void on_batch_mail(struct cor_mail *mail)

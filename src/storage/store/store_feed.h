@@ -19,7 +19,7 @@ struct store_feed_batch {
     struct cor_feed_event events[]; /* with references of their own */
 };
 
-void cor_store_feed_batch_free(struct store_feed_batch *batch);
+struct store_feed_batch *cor_store_feed_batch_free(struct store_feed_batch *batch);
 
 struct store_feed {
     struct cor_feed *feed; /* NULL: not open */
