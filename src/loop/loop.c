@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A libuv loop with a mailbox, a heap of timers and three ways to run.
  *
  *   cor_loop_start()      a thread of its own runs turns until cor_loop_stop()
@@ -16,6 +17,7 @@
  * of somebody else's that is still open in cor_loop_free() is a programming error and asserts.
  *
  * Thread: the loop's, unless loop.h says otherwise. */
+/* clang-format on */
 #include "loop/loop.h"
 
 #include <assert.h>
