@@ -1,3 +1,9 @@
+/* The common half of a feed: orders from other threads, credit, and the batch that is gathered.
+ *
+ * Other threads write orders under the engine's lock and call `tell`, which makes the engine thread
+ * look soon; it takes them with cor_feed_take_orders(). The engine thread gathers events into
+ * `pending`, delivers them as one batch and releases them. An event that finds no memory is
+ * refused, and the engine decides what that means for the feed. Thread: see feed.h. */
 #include "storage/engine/feed.h"
 
 #include <assert.h>
@@ -25,8 +31,8 @@ void cor_feed_deinit(struct cor_feed *feed)
     cor_free(feed->pending);
 }
 
-/* SIZE_MAX is without bound. */
-static size_t add_credit(size_t credit, size_t more)
+/* SIZE_MAX means without bound, and stays. */
+static size_t credit_add(size_t credit, size_t more)
 {
     return more > SIZE_MAX - credit ? SIZE_MAX : credit + more;
 }
@@ -34,7 +40,7 @@ static size_t add_credit(size_t credit, size_t more)
 void cor_feed_credit(struct cor_feed *feed, size_t events)
 {
     cor_lock_acquire(feed->lock);
-    feed->credit_added = add_credit(feed->credit_added, events);
+    feed->credit_added = credit_add(feed->credit_added, events);
     feed->tell(feed);
     cor_lock_release(feed->lock);
 }
@@ -58,7 +64,7 @@ void cor_feed_close(struct cor_feed *feed)
 
 bool cor_feed_take_orders(struct cor_feed *feed)
 {
-    feed->credit = add_credit(feed->credit, feed->credit_added);
+    feed->credit = credit_add(feed->credit, feed->credit_added);
     feed->credit_added = 0;
     feed->wants_progress |= feed->progress_asked;
     feed->progress_asked = false;
@@ -70,6 +76,7 @@ void cor_feed_deliver(struct cor_feed *feed, const struct cor_feed_event *events
 {
     struct cor_feed_batch batch = {.events = events, .nevents = n, .upto = upto};
 
+    assert(n == 0 || events[n - 1].kv->mod_rev <= upto);
     cor_lock_assert_none();
     feed->pos = upto;
     feed->opts.on_batch(feed->opts.arg, &batch);
@@ -81,7 +88,7 @@ void cor_feed_spend(struct cor_feed *feed, size_t events)
         feed->credit -= events < feed->credit ? events : feed->credit;
 }
 
-static bool make_room(struct cor_feed *feed)
+static bool feed_make_room(struct cor_feed *feed)
 {
     size_t cap = feed->pending_cap ? feed->pending_cap * 2 : 4;
     struct cor_feed_event *pending;
@@ -98,7 +105,7 @@ static bool make_room(struct cor_feed *feed)
 
 bool cor_feed_gather(struct cor_feed *feed, const struct cor_feed_event *event)
 {
-    if (!make_room(feed))
+    if (!feed_make_room(feed))
         return false;
     cor_feed_spend(feed, 1);
     feed->pending[feed->npending++] = *event;

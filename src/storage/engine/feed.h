@@ -1,7 +1,7 @@
-/* What the feeds of both engines have in common: what they were told from other threads, their
- * credit, and the events they gather for one batch. Who gets which event and how one that is behind
- * catches up is the engine's.
- * Thread: the engine's, but for what engine.h allows.  Owner: the engine, which embeds it first. */
+/* What the feeds of both engines have in common: the orders that other threads give, the credit,
+ * and the events that are gathered for one batch. The engine decides which feed gets which event,
+ * and how a feed that is behind catches up. Thread: the engine's, except the calls of engine.h.
+ * Owner: the engine, which embeds this first. */
 #ifndef COR_STORAGE_FEED_H
 #define COR_STORAGE_FEED_H
 
@@ -12,12 +12,12 @@
 
 struct cor_feed {
     struct cor_feed_opts opts;   /* key and end are `range`'s */
-    struct cor_feed_range range; /* its bytes stand behind the engine's struct */
+    struct cor_feed_range range; /* its bytes follow the engine's struct in memory */
     struct cor_lock *lock;       /* the engine's */
-    /* Under the lock, from any thread: the engine thread takes the orders soon. */
+    /* Called under the lock, on any thread: makes the engine thread take the orders soon. */
     void (*tell)(struct cor_feed *feed);
 
-    /* Under the lock. */
+    /* Orders that were not taken yet; under the lock. */
     size_t credit_added;
     bool progress_asked, close_asked;
 
@@ -35,20 +35,21 @@ void cor_feed_init(struct cor_feed *feed, const struct cor_feed_opts *opts, char
                    struct cor_lock *lock, void (*tell)(struct cor_feed *feed));
 void cor_feed_deinit(struct cor_feed *feed);
 
-/* With the lock held. True: it is to be closed. */
+/* Called with the lock held. True: the feed is to be closed. */
 bool cor_feed_take_orders(struct cor_feed *feed);
 
-/* A batch; `pos` is `upto` then. */
+/* Calls on_batch; `pos` becomes `upto`. No lock may be held. */
 void cor_feed_deliver(struct cor_feed *feed, const struct cor_feed_event *events, size_t n,
                       cor_rev upto);
 
-/* Takes credit for so many, or what there is. */
+/* Takes credit for so many events, or all that is left. */
 void cor_feed_spend(struct cor_feed *feed, size_t events);
 
-/* Adds to the batch, borrowed until it is delivered, and takes credit. False: out of memory. */
+/* Adds an event to the batch and takes credit for it. The event is borrowed until the batch is
+ * delivered. False: out of memory, and nothing has changed. */
 bool cor_feed_gather(struct cor_feed *feed, const struct cor_feed_event *event);
 
-/* After the batch was delivered or dropped. Room for some events is kept. */
+/* Empties the batch after it was delivered or dropped. Room for some events is kept. */
 void cor_feed_release(struct cor_feed *feed);
 
 #endif

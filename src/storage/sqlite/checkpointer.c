@@ -1,3 +1,12 @@
+/* One thread with a connection of its own that copies the write-ahead log back into the file, so
+ * that the writer never does. Checkpoints have numbers: `asked` is the last that was asked for,
+ * `finished` the last that is done; one run serves all that were asked for before it began.
+ *
+ * Failures. A full disk, or a reader that still needs the log, ends one checkpoint; the next one
+ * tries again. An I/O error or corruption is kept in `err`: no checkpoint runs any more, and the
+ * engine takes no more writes when it sees it (cor_checkpointer_error()).
+ *
+ * Thread: checkpointer_main() on its own; the rest from the engine's. */
 #include "storage/sqlite/checkpointer.h"
 
 #include <pthread.h>
@@ -7,31 +16,31 @@
 #include "base/lock.h"
 #include "base/mem.h"
 
-/* A checkpoint goes over what was written during the one before, until nothing is left: only then
- * does the log begin again at its start, where writing is cheapest. */
+/* A checkpoint is repeated over what was written during the pass before, until nothing is left.
+ * Only then does SQLite write from the start of the log again, which keeps the log short. */
 #define PASSES_MAX 4
 
 struct cor_checkpointer {
     struct cor_sqlite_db *db; /* the thread's */
     pthread_t thread;
-    struct cor_lock lock;       /* a leaf; guards what follows */
-    struct cor_cond wake, done; /* CLOCK_MONOTONIC */
-    uint64_t asked, finished;   /* numbers of checkpoints */
+    struct cor_lock lock; /* guards the fields below */
+    struct cor_cond wake, done;
+    uint64_t asked, finished; /* numbers of checkpoints */
     bool stopping;
     int err;
     char message[640];
 };
 
-/* A full disk or a reader in the way passes; the next one tries again. */
-static bool is_lasting(int err)
+/* A full disk or a reader in the way does not last: the next checkpoint may succeed. */
+static bool checkpointer_error_lasts(int err)
 {
     return err == -COR_EIO || err == -COR_ECORRUPT;
 }
 
-static void finish_locked(struct cor_checkpointer *cp, uint64_t number, int err)
+static void checkpointer_finish_locked(struct cor_checkpointer *cp, uint64_t number, int err)
 {
     cp->finished = number;
-    if (err < 0 && is_lasting(err)) {
+    if (err < 0 && checkpointer_error_lasts(err)) {
         cp->err = err;
         snprintf(cp->message, sizeof(cp->message), "%s: checkpoint: %s", cp->db->path,
                  cp->db->message);
@@ -39,7 +48,7 @@ static void finish_locked(struct cor_checkpointer *cp, uint64_t number, int err)
     cor_cond_broadcast(&cp->done);
 }
 
-static int checkpoint(struct cor_sqlite_db *db)
+static int checkpointer_run(struct cor_sqlite_db *db)
 {
     int log = 0, done = 0, rc = SQLITE_OK;
 
@@ -48,7 +57,7 @@ static int checkpoint(struct cor_sqlite_db *db)
     return rc == SQLITE_OK ? 0 : cor_sqlite_db_failed(db, rc);
 }
 
-static void *checkpoint_main(void *arg)
+static void *checkpointer_main(void *arg)
 {
     struct cor_checkpointer *cp = arg;
 
@@ -64,9 +73,9 @@ static void *checkpoint_main(void *arg)
             break;
         number = cp->asked;
         cor_lock_release(&cp->lock);
-        r = checkpoint(cp->db);
+        r = checkpointer_run(cp->db);
         cor_lock_acquire(&cp->lock);
-        finish_locked(cp, number, r);
+        checkpointer_finish_locked(cp, number, r);
     }
     cor_lock_release(&cp->lock);
     return NULL;
@@ -88,7 +97,10 @@ int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpo
     cor_lock_init(&cp->lock, COR_LOCK_CHECKPOINTER);
     cor_cond_init(&cp->wake);
     cor_cond_init(&cp->done);
-    if (pthread_create(&cp->thread, NULL, checkpoint_main, cp) != 0) {
+    if (pthread_create(&cp->thread, NULL, checkpointer_main, cp) != 0) {
+        cor_cond_deinit(&cp->wake);
+        cor_cond_deinit(&cp->done);
+        cor_lock_deinit(&cp->lock);
         cor_sqlite_db_free(cp->db);
         cor_free(cp);
         return cor_status_set(reterr_status, -COR_EIO, "start a checkpoint thread for %s", path);

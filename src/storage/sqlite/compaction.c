@@ -1,9 +1,23 @@
+/* Removes what compaction made unreadable, one small transaction between two batches:
+ *
+ *   1. sweep: the rows in (swept_rev, compact_rev], STEP_ROWS at a time. Such a row makes the row
+ *      before it of the same key unreadable, which is deleted; a tombstone is deleted too.
+ *   2. vacuum: when the sweep is done and many pages of the file are free, some are given back to
+ *      the file system, step by step.
+ *
+ * `swept_rev` is written in the same transaction as the deletions, so a crash repeats no step and
+ * skips none. A step that fails is rolled back and tried again after the next commit, because a
+ * full disk passes; a failure that lasts ends all writing (engine.c).
+ *
+ * Thread: the engine's. */
+#include <assert.h>
+
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/log.h"
 
-/* Rows that one step looks at: a writer waits for one step at most. */
+/* One step reads at most this many rows, because a writer may have to wait for it. */
 #define STEP_ROWS 128
-/* Free pages stay for the next writes until they are this many, and an eighth of the file. */
+/* Free pages are kept for the next writes, up to this many or an eighth of the file. */
 #define FREE_PAGES_KEPT 256
 
 struct step {
@@ -13,7 +27,7 @@ struct step {
     size_t n;
 };
 
-static int collect(struct cor_sqlite_engine *e, struct step *step)
+static int sweep_collect(struct cor_sqlite_engine *e, struct step *step)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_SWEEP);
     int r;
@@ -31,7 +45,7 @@ static int collect(struct cor_sqlite_engine *e, struct step *step)
     return r;
 }
 
-static int delete_row(struct cor_sqlite_engine *e, cor_rev rev)
+static int sweep_delete_row(struct cor_sqlite_engine *e, cor_rev rev)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_DELETE);
 
@@ -41,8 +55,8 @@ static int delete_row(struct cor_sqlite_engine *e, cor_rev rev)
     return cor_sqlite_db_step(e->db, st);
 }
 
-/* The newest row holds the store's revision: it stays, even a tombstone, until a newer one comes.
- */
+/* The store's revision is that of its newest row. So the newest row stays even if it is a
+ * tombstone, and the sweep stops before it until a newer row comes. */
 static int sweep_rows(struct cor_sqlite_engine *e, const struct step *step, cor_rev *ret_swept)
 {
     cor_rev swept = step->n < STEP_ROWS ? e->compact_rev : step->revs[step->n - 1];
@@ -50,25 +64,26 @@ static int sweep_rows(struct cor_sqlite_engine *e, const struct step *step, cor_
 
     for (size_t i = 0; i < step->n && r == 0; i++) {
         if (step->prevs[i])
-            r = delete_row(e, step->prevs[i]);
+            r = sweep_delete_row(e, step->prevs[i]);
         if (r == 0 && step->dead[i] && step->revs[i] == e->rev)
             swept = e->rev - 1;
         else if (r == 0 && step->dead[i])
-            r = delete_row(e, step->revs[i]);
+            r = sweep_delete_row(e, step->revs[i]);
     }
     *ret_swept = swept;
     return r;
 }
 
-static int sweep(struct cor_sqlite_engine *e)
+static int sweep_run(struct cor_sqlite_engine *e)
 {
     struct step step = {.n = 0};
     cor_rev swept = e->swept_rev;
     int r = cor_sqlite_db_run(e->db, COR_SQL_BEGIN_WRITE);
 
+    assert(e->nchanges == 0 && e->swept_rev < e->compact_rev);
     if (r < 0)
         return r;
-    r = collect(e, &step);
+    r = sweep_collect(e, &step);
     if (r == 0)
         r = sweep_rows(e, &step, &swept);
     if (r == 0)
@@ -83,7 +98,7 @@ static int sweep(struct cor_sqlite_engine *e)
     return 0;
 }
 
-static int vacuum(struct cor_sqlite_engine *e)
+static int vacuum_run(struct cor_sqlite_engine *e)
 {
     int64_t pages = 0, free_pages = 0;
     int r = cor_sqlite_db_int(e->db, cor_sqlite_db_statement(e->db, COR_SQL_PAGE_COUNT), &pages);
@@ -100,7 +115,7 @@ static int vacuum(struct cor_sqlite_engine *e)
     return cor_sqlite_db_run(e->db, COR_SQL_VACUUM);
 }
 
-static bool sweeps(const struct cor_sqlite_engine *e)
+static bool sweep_is_due(const struct cor_sqlite_engine *e)
 {
     return e->swept_rev < e->compact_rev && !e->sweep_waits;
 }
@@ -111,15 +126,15 @@ bool cor_compaction_step(struct cor_sqlite_engine *e)
 
     if (e->failure < 0 || e->read_only)
         return false;
-    if (sweeps(e))
-        r = sweep(e);
+    if (sweep_is_due(e))
+        r = sweep_run(e);
     else if (e->vacuuming)
-        r = vacuum(e);
+        r = vacuum_run(e);
     if (r < 0) {
         cor_sqlite_engine_failed(e, r);
-        /* A full disk passes; the next commit tries again. */
+        /* The next commit resets sweep_waits, and the sweep is tried again. */
         e->sweep_waits = true;
         e->vacuuming = false;
     }
-    return sweeps(e) || e->vacuuming;
+    return sweep_is_due(e) || e->vacuuming;
 }

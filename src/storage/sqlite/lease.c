@@ -1,10 +1,20 @@
+/* Leases: rows of a table with the wall time at which each ends. `next_expiry_ms` is the earliest
+ * of them, so that the engine thread knows how long it may sleep.
+ *
+ * A lease that is over is removed at the end of a batch, in its transaction: its keys are deleted,
+ * COR_BATCH_EXPIRED_MAX of all leases together at most, then the lease itself. `expiry_cursor`
+ * remembers how far the first lease's keys were deleted when one batch was not enough. Each
+ * deletion is a change like any other: it has a revision, and feeds get it.
+ *
+ * A failure of the database ends the batch (batch.c), which resets the cursor and tries again
+ * later. Thread: the engine's. */
 #include <limits.h>
 
 #include "base/clock.h"
 #include "storage/sqlite/engine_int.h"
 #include "storage/sqlite/log.h"
 
-#define TTL_MAX_S 9000000000 /* etcd's */
+#define TTL_MAX_S 9000000000 /* the maximum of etcd */
 
 int cor_leases_grant(struct cor_sqlite_engine *e, struct cor_lease_req *req)
 {
@@ -35,7 +45,7 @@ int cor_leases_grant(struct cor_sqlite_engine *e, struct cor_lease_req *req)
     return 0;
 }
 
-static int first_lease(struct cor_sqlite_engine *e, int64_t *ret_id)
+static int lease_first(struct cor_sqlite_engine *e, int64_t *ret_id)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_FIRST);
     int r;
@@ -55,7 +65,7 @@ int cor_leases_load(struct cor_sqlite_engine *e)
 {
     int64_t id;
 
-    return first_lease(e, &id);
+    return lease_first(e, &id);
 }
 
 bool cor_leases_due(struct cor_sqlite_engine *e)
@@ -63,8 +73,8 @@ bool cor_leases_due(struct cor_sqlite_engine *e)
     return e->next_expiry_ms != INT64_MAX && e->next_expiry_ms <= cor_clock_wall_ms(e->clock);
 }
 
-/* A row is the key's present one only while no newer row took its place. */
-static int expire_row(struct cor_sqlite_engine *e, struct cor_str key, cor_rev rev)
+/* Deletes the key, unless a newer row has replaced the one that had the lease. */
+static int lease_expire_row(struct cor_sqlite_engine *e, struct cor_str key, cor_rev rev)
 {
     struct cor_kv *kv;
     int r = cor_log_get(e->db, key, COR_REV_MAX, &kv);
@@ -78,7 +88,8 @@ static int expire_row(struct cor_sqlite_engine *e, struct cor_str key, cor_rev r
     return cor_batch_append(e, cor_kv_key(kv), cor_str("", 0), true, 0, kv);
 }
 
-static int expire_some(struct cor_sqlite_engine *e, int64_t id, size_t *budget, bool *ret_all)
+/* Deletes keys of one lease, up to `budget`. `ret_all`: none is left. */
+static int lease_expire_some(struct cor_sqlite_engine *e, int64_t id, size_t *budget, bool *ret_all)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_KEYS);
     size_t n = 0;
@@ -92,7 +103,7 @@ static int expire_some(struct cor_sqlite_engine *e, int64_t id, size_t *budget, 
     while ((r = cor_sqlite_db_step(e->db, st)) > 0) {
         cor_rev rev = (cor_rev)sqlite3_column_int64(st, 0);
 
-        r = expire_row(e, cor_sqlite_column_str(st, 1), rev);
+        r = lease_expire_row(e, cor_sqlite_column_str(st, 1), rev);
         if (r < 0)
             break;
         e->expiry_cursor = rev;
@@ -106,7 +117,7 @@ static int expire_some(struct cor_sqlite_engine *e, int64_t id, size_t *budget, 
     return 0;
 }
 
-static int forget(struct cor_sqlite_engine *e, int64_t id)
+static int lease_forget(struct cor_sqlite_engine *e, int64_t id)
 {
     sqlite3_stmt *st = cor_sqlite_db_statement(e->db, COR_SQL_LEASE_DELETE);
 
@@ -122,15 +133,15 @@ int cor_leases_expire(struct cor_sqlite_engine *e)
     size_t budget = COR_BATCH_EXPIRED_MAX;
     bool all = true;
     int64_t id = 0;
-    int r = first_lease(e, &id);
+    int r = lease_first(e, &id);
 
     while (r == 0 && budget > 0 && cor_leases_due(e)) {
-        r = expire_some(e, id, &budget, &all);
+        r = lease_expire_some(e, id, &budget, &all);
         if (r < 0 || !all)
             break;
-        r = forget(e, id);
+        r = lease_forget(e, id);
         if (r == 0)
-            r = first_lease(e, &id);
+            r = lease_first(e, &id);
     }
     return r;
 }

@@ -1,3 +1,15 @@
+/* clang-format off */
+/* Two threads with a read-only connection each, and one queue of ranges and of pages for feeds. The
+ * two kinds take turns, so that a feed far behind does not keep a LIST waiting, nor the reverse.
+ *
+ *   range: cor_readers_range() ──► queue (full: -COR_EBUSY) ──► read ──► answer by mail
+ *   page:  cor_readers_feed()  ──► queue ──► read ──► the engine's feed_pages, and wake it
+ *
+ * Pages need no bound of their own: a feed has one at a time. A read that fails is answered with its
+ * error; the thread goes on with the next. At the end, ranges that are still queued are answered
+ * -COR_ECANCELED; no feed can be queued then, because the engine has closed them all.
+ * Thread: the queue from any; the rest on the readers' own. */
+/* clang-format on */
 #include "storage/sqlite/readers.h"
 
 #include <assert.h>
@@ -18,7 +30,7 @@ struct reader {
 };
 
 struct cor_readers {
-    struct cor_lock lock; /* a leaf */
+    struct cor_lock lock; /* guards the fields down to `stopping` */
     struct cor_cond wake;
     struct cor_dlist ranges;
     size_t nranges, ranges_max;
@@ -28,21 +40,21 @@ struct cor_readers {
     struct reader readers[READERS];
 };
 
-static bool has_work(const struct cor_readers *rs)
+static bool readers_have_work(const struct cor_readers *rs)
 {
     return !cor_dlist_empty(&rs->ranges) || !cor_dlist_empty(&rs->feeds);
 }
 
-/* Sets one of the two. False: stop. */
-static bool take(struct cor_readers *rs, struct cor_range_req **ret_range,
-                 struct cor_sqlite_feed **ret_feed)
+/* Waits for work, and sets one of the two results. False: the thread is to end. */
+static bool readers_take(struct cor_readers *rs, struct cor_range_req **ret_range,
+                         struct cor_sqlite_feed **ret_feed)
 {
     struct cor_dlist *link = NULL;
 
     *ret_range = NULL;
     *ret_feed = NULL;
     cor_lock_acquire(&rs->lock);
-    while (!rs->stopping && !has_work(rs))
+    while (!rs->stopping && !readers_have_work(rs))
         cor_cond_wait(&rs->wake, &rs->lock);
     if (!rs->stopping) {
         bool feed = !cor_dlist_empty(&rs->feeds) && (rs->feed_next || cor_dlist_empty(&rs->ranges));
@@ -67,7 +79,7 @@ static void *reader_main(void *arg)
     struct cor_sqlite_feed *feed;
 
     pthread_setname_np(pthread_self(), "cor-read");
-    while (take(reader->pool, &range, &feed)) {
+    while (readers_take(reader->pool, &range, &feed)) {
         if (range)
             cor_engine_req_done(&range->req, cor_sqlite_range(reader->db, range));
         else
@@ -76,8 +88,8 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-static int start(struct cor_readers *rs, const char *path, enum cor_sqlite_mode mode,
-                 struct cor_status *reterr_status)
+static int readers_start(struct cor_readers *rs, const char *path, enum cor_sqlite_mode mode,
+                         struct cor_status *reterr_status)
 {
     for (size_t i = 0; i < READERS; i++) {
         struct reader *reader = &rs->readers[i];
@@ -106,7 +118,7 @@ int cor_readers_new(const char *path, enum cor_sqlite_mode mode, size_t ranges_m
     cor_dlist_init(&rs->ranges);
     cor_dlist_init(&rs->feeds);
     rs->ranges_max = ranges_max;
-    r = start(rs, path, mode, reterr_status);
+    r = readers_start(rs, path, mode, reterr_status);
     if (r < 0) {
         cor_readers_free(rs);
         return r;
