@@ -1,5 +1,24 @@
+/* clang-format off */
+/* One request and its answer.
+ *
+ *   start ──► wait for the session (CONNECT_MS at a time) ──► send ──► answer ──► on_done
+ *                  ▲                                            │
+ *                  └── a failure after which sending again is safe ┘
+ *
+ * A failure is one of four things, in this order:
+ *   the login has expired            log in again and send again, LOGINS_MAX times
+ *   it passes, and the call is a read, or etcd has not begun with it
+ *                                    send again after a pause, while there is time
+ *   it passes, and it is a write     -COR_ETIMEOUT: nobody knows whether etcd has done it
+ *   anything else                    the error of its text or code (failure_err())
+ * No connection within CONNECT_MS is -COR_EUNREACHABLE; no answer within the method's time is
+ * -COR_ETIMEOUT. The timer is always set, so that a call ends whatever else happens.
+ *
+ * Thread: the engine's loop. */
+/* clang-format on */
 #include "storage/etcd/call.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,10 +29,10 @@
 /* etcd itself gives up a proposal after 7 s. */
 #define CALL_MS  15000
 #define PROBE_MS 2000
-/* How long a call waits for a connection. */
+/* A call waits this long for a connection. */
 #define CONNECT_MS 2000
 #define LOGINS_MAX 2
-/* The channel ends a call in time; this is for the case that it does not. */
+/* The channel ends a call at its deadline. The timer is this much later, in case it does not. */
 #define GRACE_MS     1000
 #define TROUBLE_TEXT 512
 
@@ -21,19 +40,19 @@
 const struct etcd_method cor_etcd_method_range = {KV "Range", true, CALL_MS};
 const struct etcd_method cor_etcd_method_probe = {KV "Range", true, PROBE_MS};
 const struct etcd_method cor_etcd_method_txn = {KV "Txn", false, CALL_MS};
-/* The second time etcd says that it is compacted. */
+/* Safe to send twice: the second time etcd answers that the revision is compacted. */
 const struct etcd_method cor_etcd_method_compact = {KV "Compact", true, CALL_MS};
-/* A lease that nobody knows of expires. */
+/* Safe to send twice: a lease whose answer was lost has no keys and expires. */
 const struct etcd_method cor_etcd_method_grant = {"/etcdserverpb.Lease/LeaseGrant", true, CALL_MS};
-/* The second time there is no such lease. */
+/* Safe to send twice: the second time there is no such lease. */
 const struct etcd_method cor_etcd_method_revoke = {"/etcdserverpb.Lease/LeaseRevoke", true,
                                                    CALL_MS};
-/* Of a key that nobody else writes. */
+/* Safe to send twice: it is used for a key that nobody else writes. */
 const struct etcd_method cor_etcd_method_put = {KV "Put", true, CALL_MS};
 const struct etcd_method cor_etcd_method_status = {"/etcdserverpb.Maintenance/Status", true,
                                                    PROBE_MS};
 
-static void leave_session(struct etcd_call *call)
+static void call_leave_session(struct etcd_call *call)
 {
     if (call->stream)
         cor_etcd_stream_close(COR_STEAL(call->stream));
@@ -43,45 +62,45 @@ static void leave_session(struct etcd_call *call)
 
 static void call_free(struct etcd_call *call)
 {
-    leave_session(call);
+    call_leave_session(call);
     cor_buf_deinit(&call->request);
     cor_free(call);
 }
 
-static void finish(struct etcd_call *call, int err, const char *text, struct cor_str message)
+static void call_finish(struct etcd_call *call, int err, const char *text, struct cor_str message)
 {
     const struct etcd_reply reply = {.err = err, .text = text, .message = message};
 
-    /* The last one's on_done may close the session. */
-    leave_session(call);
+    /* on_done may close the session, so the call leaves it before. */
+    call_leave_session(call);
     call->on_done(call, &reply);
     call_free(call);
 }
 
-static void fail(struct etcd_call *call, int err, const char *text)
+static void call_fail(struct etcd_call *call, int err, const char *text)
 {
-    finish(call, err, text, cor_str("", 0));
+    call_finish(call, err, text, cor_str("", 0));
 }
 
-static void fail_unreachable(struct etcd_call *call)
+static void call_fail_unreachable(struct etcd_call *call)
 {
     char text[TROUBLE_TEXT];
 
     snprintf(text, sizeof(text), "etcd cannot be reached: %s",
              cor_etcd_session_trouble(call->session));
-    fail(call, -COR_EUNREACHABLE, text);
+    call_fail(call, -COR_EUNREACHABLE, text);
 }
 
-static uint64_t left_ms(const struct etcd_call *call)
+static uint64_t call_left_ms(const struct etcd_call *call)
 {
     uint64_t now = cor_loop_now_ms(call->timer.loop);
 
     return now < call->until_ms ? call->until_ms - now : 0;
 }
 
-static void wait_for(struct etcd_call *call, enum etcd_wait_when when)
+static void call_wait_for(struct etcd_call *call, enum etcd_wait_when when)
 {
-    uint64_t left = left_ms(call);
+    uint64_t left = call_left_ms(call);
 
     (void)cor_timer_set(&call->timer, left < CONNECT_MS ? left : CONNECT_MS);
     cor_etcd_session_wait(call->session, &call->waiter, when);
@@ -92,9 +111,9 @@ static void on_timer(struct cor_timer *timer)
     struct etcd_call *call = COR_CONTAINER_OF(timer, struct etcd_call, timer);
 
     if (!call->stream)
-        fail_unreachable(call);
+        call_fail_unreachable(call);
     else
-        fail(call, -COR_ETIMEOUT, "request timed out: etcd did not answer");
+        call_fail(call, -COR_ETIMEOUT, "request timed out: etcd did not answer");
 }
 
 struct row {
@@ -102,8 +121,8 @@ struct row {
     int err;
 };
 
-/* What etcd says, less its name in front. */
-static int err_of(const struct etcd_failure *why)
+/* etcd's texts, without the "etcdserver: " in front. */
+static int failure_err(const struct etcd_failure *why)
 {
     static const struct row rows[] = {
         {"mvcc: required revision has been compacted", -COR_EEXPIRED},
@@ -130,29 +149,30 @@ static int err_of(const struct etcd_failure *why)
     }
 }
 
-/* It may be otherwise soon: the connection was lost, or etcd has no quorum. */
-static bool is_passing(const struct etcd_failure *why)
+/* A retry may succeed: the connection was lost, or etcd has no quorum at present. */
+static bool failure_is_passing(const struct etcd_failure *why)
 {
     return why->code == COR_GRPC_UNAVAILABLE || why->code == COR_GRPC_CANCELLED;
 }
 
-/* etcd says this before it has done anything. */
-static bool is_undone(const struct etcd_failure *why)
+/* etcd has not begun with the request: the stream was refused, or the member had no leader. */
+static bool failure_is_undone(const struct etcd_failure *why)
 {
     return why->is_untouched || strstr(why->message, "etcdserver: no leader");
 }
 
-static void take_failure(struct etcd_call *call, const struct etcd_failure *why)
+static void call_take_failure(struct etcd_call *call, const struct etcd_failure *why)
 {
     if (cor_etcd_session_wants_login(call->session, why->message) && call->logins++ < LOGINS_MAX) {
-        wait_for(call, ETCD_WAIT_LOGIN);
+        call_wait_for(call, ETCD_WAIT_LOGIN);
         return;
     }
     cor_etcd_session_blame_member(call->session, why);
-    if (is_passing(why) && (call->method->is_read || is_undone(why)) && left_ms(call) > 0)
-        wait_for(call, ETCD_WAIT_RETRY);
+    if (failure_is_passing(why) && (call->method->is_read || failure_is_undone(why)) &&
+        call_left_ms(call) > 0)
+        call_wait_for(call, ETCD_WAIT_RETRY);
     else
-        fail(call, err_of(why), why->message);
+        call_fail(call, failure_err(why), why->message);
 }
 
 static void on_reply(void *arg, const struct etcd_failure *why, struct cor_str message)
@@ -161,22 +181,22 @@ static void on_reply(void *arg, const struct etcd_failure *why, struct cor_str m
 
     call->stream = NULL;
     if (why)
-        take_failure(call, why);
+        call_take_failure(call, why);
     else
-        finish(call, 0, NULL, message);
+        call_finish(call, 0, NULL, message);
 }
 
 static void on_up(struct etcd_waiter *waiter)
 {
     struct etcd_call *call = COR_CONTAINER_OF(waiter, struct etcd_call, waiter);
-    uint64_t left = left_ms(call);
+    uint64_t left = call_left_ms(call);
     int r = cor_etcd_session_unary(call->session, call->method->path, cor_buf_str(&call->request),
                                    left ? left : 1, on_reply, call, &call->stream);
 
     if (r == -COR_EBUSY || r == -COR_ECANCELED)
-        wait_for(call, ETCD_WAIT_RETRY);
+        call_wait_for(call, ETCD_WAIT_RETRY);
     else if (r < 0)
-        fail(call, r, cor_err_text(r));
+        call_fail(call, r, cor_err_text(r));
     else
         (void)cor_timer_set(&call->timer, left + GRACE_MS);
 }
@@ -189,6 +209,7 @@ int cor_etcd_call_start(struct etcd_session *session, const struct etcd_method *
     struct etcd_call *call = cor_calloc(1, sizeof(*call));
     struct cor_loop *loop = cor_etcd_session_loop(session);
 
+    assert(cor_loop_is_current(loop) && on_done);
     if (!call)
         return -COR_ENOMEM;
     call->session = session;

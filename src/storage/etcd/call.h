@@ -12,8 +12,8 @@
 
 struct etcd_method {
     const char *path;
-    bool is_read; /* or does no harm when it is done twice */
-    uint32_t ms;  /* within which it ends */
+    bool is_read; /* a read, or a write that does no harm when etcd does it twice */
+    uint32_t ms;  /* the call ends within this time */
 };
 
 extern const struct etcd_method cor_etcd_method_range, cor_etcd_method_txn, cor_etcd_method_compact,
@@ -36,21 +36,21 @@ struct etcd_call {
     struct cor_buf request;
     struct etcd_waiter waiter;
     struct cor_timer timer;
-    uint64_t until_ms; /* it ends */
+    uint64_t until_ms; /* when the call ends at the latest */
     struct etcd_stream *stream;
     unsigned logins;
     void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply);
     void *arg;
 };
 
-/* `take_request` is empty afterwards. on_done comes once, never before this returns, and the call
- * is gone after it. 0 or -COR_ENOMEM: on_done does not come. */
+/* `take_request` is empty afterwards. on_done is called once, never before this returns, and the
+ * call is freed after it. 0, or -COR_ENOMEM: on_done is not called. */
 int cor_etcd_call_start(struct etcd_session *session, const struct etcd_method *method,
                         struct cor_buf *take_request,
                         void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply),
                         void *arg, struct etcd_call **ret_call);
 
-/* on_done does not come. */
+/* Frees the call; on_done is not called. */
 void cor_etcd_call_cancel(struct etcd_call *call);
 
 #endif

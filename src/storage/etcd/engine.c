@@ -1,5 +1,19 @@
+/* Opening and closing of the etcd engine, and its entries for other threads.
+ *
+ * Opening. The caller's thread makes the loop, the session and the feeds (files, certificates and
+ * addresses are read here, so mistakes in them fail at once), starts the loop, mails on_open() to
+ * it and waits for `done`. On the loop the first range is sent; its answer shows that addresses,
+ * certificates and login are right. An etcd that is not there is tried OPEN_TRIES times. A user who
+ * may not read the probe key is accepted: later requests are refused one by one.
+ *
+ * Closing. The caller's thread mails on_stop() and waits for `done`. On the loop the presence is
+ * revoked; when it is OFF and the last request is answered and the last feed closed, the session
+ * closes, and `done` is posted. Then the caller stops the loop and frees everything.
+ *
+ * Thread: as said; the engine's loop else. */
 #include "storage/etcd/engine.h"
 
+#include <assert.h>
 #include <semaphore.h>
 
 #include "base/err.h"
@@ -11,19 +25,19 @@
 #include "storage/etcd/messages.h"
 
 #define MAIL_MAX 65536
-/* Calls at the start, each of which waits 2 s for a connection. */
+/* The first call is made so many times; each waits 2 s for a connection. */
 #define OPEN_TRIES     3
 #define OPEN_BYTES_MAX 256
 #define CLOSE_MS       1000
 
-static struct etcd_engine *of(struct cor_engine *engine)
+static struct etcd_engine *engine_of(struct cor_engine *engine)
 {
     return (struct etcd_engine *)engine;
 }
 
 static void engine_range(struct cor_engine *engine, struct cor_range_req *req)
 {
-    cor_etcd_request(of(engine), &req->req);
+    cor_etcd_request(engine_of(engine), &req->req);
 }
 
 static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
@@ -36,7 +50,7 @@ static void engine_submit(struct cor_engine *engine, struct cor_engine_req *req)
     if (r < 0)
         cor_engine_req_fail(req, r, message);
     else
-        cor_etcd_request(of(engine), req);
+        cor_etcd_request(engine_of(engine), req);
 }
 
 struct cor_str cor_etcd_engine_probe_key(const struct etcd_engine *e)
@@ -44,7 +58,7 @@ struct cor_str cor_etcd_engine_probe_key(const struct etcd_engine *e)
     return e->prefix.key.n > 0 ? e->prefix.key : COR_COMPACT_KEY;
 }
 
-static void release(struct etcd_engine *e)
+static void engine_release(struct etcd_engine *e)
 {
     if (e->loop)
         cor_loop_free(e->loop);
@@ -84,7 +98,7 @@ static void on_stop(struct cor_mail *mail)
         cor_etcd_engine_check_quiet(e);
 }
 
-static void wait_done(struct etcd_engine *e)
+static void engine_wait_done(struct etcd_engine *e)
 {
     while (sem_wait(&e->done) < 0)
         continue;
@@ -92,13 +106,14 @@ static void wait_done(struct etcd_engine *e)
 
 static void engine_close(struct cor_engine *engine)
 {
-    struct etcd_engine *e = of(engine);
+    struct etcd_engine *e = engine_of(engine);
 
+    assert(!cor_loop_is_current(e->loop));
     e->mail.on_mail = on_stop;
     cor_loop_post_always(e->loop, &e->mail);
-    wait_done(e);
+    engine_wait_done(e);
     cor_loop_stop(e->loop);
-    release(e);
+    engine_release(e);
 }
 
 static void on_announce(struct cor_mail *mail)
@@ -110,7 +125,7 @@ static void on_announce(struct cor_mail *mail)
 
 static int engine_announce(struct cor_engine *engine, struct cor_str key, struct cor_str value)
 {
-    struct etcd_engine *e = of(engine);
+    struct etcd_engine *e = engine_of(engine);
     int r = cor_etcd_presence_set(&e->presence, key, value);
 
     if (r < 0)
@@ -129,11 +144,9 @@ static const struct cor_engine_ops ops = {
     .shares_store = true,
 };
 
-/* The first answer shows that the addresses, the certificates and the login are right. */
+static void engine_ask_first(struct etcd_engine *e);
 
-static void ask_first(struct etcd_engine *e);
-
-static void fail_open(struct etcd_engine *e, int err)
+static void engine_fail_open(struct etcd_engine *e, int err)
 {
     e->open_err = cor_status_set(e->open_status, err, "%s", cor_err_text(err));
     sem_post(&e->done);
@@ -144,7 +157,7 @@ static void on_first(struct etcd_call *call, const struct etcd_reply *reply)
     struct etcd_engine *e = call->arg;
 
     if (reply->err == -COR_EUNREACHABLE && ++e->open_tries < OPEN_TRIES) {
-        ask_first(e);
+        engine_ask_first(e);
         return;
     }
     e->open_err = reply->err == -COR_EFORBIDDEN ? 0 : reply->err;
@@ -153,7 +166,7 @@ static void on_first(struct etcd_call *call, const struct etcd_reply *reply)
     sem_post(&e->done);
 }
 
-static void ask_first(struct etcd_engine *e)
+static void engine_ask_first(struct etcd_engine *e)
 {
     const struct cor_range_req first = {.key = cor_etcd_engine_probe_key(e), .keys_only = true};
     struct cor_buf out;
@@ -165,7 +178,7 @@ static void ask_first(struct etcd_engine *e)
         r = cor_etcd_call_start(e->session, &cor_etcd_method_range, &out, on_first, e, NULL);
     cor_buf_deinit(&out);
     if (r < 0)
-        fail_open(e, r);
+        engine_fail_open(e, r);
 }
 
 static void on_open(struct cor_mail *mail)
@@ -176,9 +189,9 @@ static void on_open(struct cor_mail *mail)
     if (r == 0)
         r = cor_etcd_session_start(e->session);
     if (r == 0)
-        ask_first(e);
+        engine_ask_first(e);
     else
-        fail_open(e, r);
+        engine_fail_open(e, r);
 }
 
 static void set_true(void *arg)
@@ -191,7 +204,7 @@ static bool is_true(void *arg)
     return *(const bool *)arg;
 }
 
-static int set_prefix(struct etcd_engine *e, const char *path_prefix)
+static int engine_set_prefix(struct etcd_engine *e, const char *path_prefix)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf key, end;
     char *bytes = NULL;
@@ -212,10 +225,10 @@ static int set_prefix(struct etcd_engine *e, const char *path_prefix)
     return r;
 }
 
-static int prepare(struct etcd_engine *e, const struct cor_engine_config *config,
-                   struct cor_status *reterr_status)
+static int engine_prepare(struct etcd_engine *e, const struct cor_engine_config *config,
+                          struct cor_status *reterr_status)
 {
-    int r = set_prefix(e, config->path_prefix);
+    int r = engine_set_prefix(e, config->path_prefix);
 
     if (r == 0)
         r = cor_loop_new(MAIL_MAX, &e->loop);
@@ -248,14 +261,14 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     e->page_keys = ETCD_PAGE_KEYS_FIRST;
     cor_etcd_presence_init(&e->presence);
     e->open_status = reterr_status;
-    r = prepare(e, config, reterr_status);
+    r = engine_prepare(e, config, reterr_status);
     if (r < 0) {
-        release(e);
+        engine_release(e);
         return r;
     }
     e->mail.on_mail = on_open;
     cor_loop_post_always(e->loop, &e->mail);
-    wait_done(e);
+    engine_wait_done(e);
     if (e->open_err < 0) {
         r = e->open_err;
         engine_close(&e->base);

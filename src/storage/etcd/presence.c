@@ -1,4 +1,21 @@
+/* clang-format off */
+/* The key by which this server is listed; presence.h has the states.
+ *
+ *   grant a lease ──► put the key with it ──► open a keep-alive stream ──► one message each third of
+ *   the TTL; an answer is expected before the next message
+ *
+ * Failures. What fails is tried again after a pause of a thirtieth of the TTL: with the same lease
+ * when only the stream was lost, from a new lease when the grant or the put failed or etcd has no such
+ * lease any more. A user who may not write the key ends it for good, and the lease is revoked. Memory
+ * that is missing is a failure like any other.
+ *
+ * The end revokes the lease, which deletes the key; when etcd does not answer within
+ * ETCD_PRESENCE_STOP_MS the lease is left to expire.
+ * Thread: the engine's loop, except presence_init and presence_set. */
+/* clang-format on */
 #include "storage/etcd/presence.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -7,16 +24,16 @@
 
 #define KEEPALIVE   "/etcdserverpb.Lease/LeaseKeepAlive"
 #define REQUEST_MAX (ETCD_PRESENCE_BYTES_MAX + 64)
-/* Parts of the TTL: between two messages, and before what failed is tried again. */
+/* Parts of the TTL: the time between two messages, and the pause before a retry. */
 #define KEEP_PART  3
 #define PAUSE_PART 30
 #define FAR_MS     3600000
 
-static void grant(struct etcd_presence *p);
-static void open_stream(struct etcd_presence *p);
+static void presence_grant(struct etcd_presence *p);
+static void presence_open_stream(struct etcd_presence *p);
 
-/* It is always set, far away when nobody needs it, so that setting it cannot fail. */
-static void set_timer(struct etcd_presence *p, uint64_t ms)
+/* The timer is always set (FAR_MS when nothing is to be done), so that setting it cannot fail. */
+static void presence_set_timer(struct etcd_presence *p, uint64_t ms)
 {
     int r = cor_timer_set(&p->timer, ms);
 
@@ -24,24 +41,24 @@ static void set_timer(struct etcd_presence *p, uint64_t ms)
     (void)r;
 }
 
-static void enter(struct etcd_presence *p, enum etcd_presence_state state, uint64_t ms)
+static void presence_enter(struct etcd_presence *p, enum etcd_presence_state state, uint64_t ms)
 {
     p->state = state;
-    set_timer(p, ms);
+    presence_set_timer(p, ms);
 }
 
-static void take_pause(struct etcd_presence *p)
+static void presence_pause(struct etcd_presence *p)
 {
-    enter(p, ETCD_PRESENCE_PAUSED, p->ttl_ms / PAUSE_PART);
+    presence_enter(p, ETCD_PRESENCE_PAUSED, p->ttl_ms / PAUSE_PART);
 }
 
-static void begin_anew(struct etcd_presence *p)
+static void presence_restart(struct etcd_presence *p)
 {
     p->lease = 0;
-    take_pause(p);
+    presence_pause(p);
 }
 
-static void be_off(struct etcd_presence *p)
+static void presence_set_off(struct etcd_presence *p)
 {
     p->state = ETCD_PRESENCE_OFF;
     p->lease = 0;
@@ -50,9 +67,9 @@ static void be_off(struct etcd_presence *p)
         p->on_off(p->arg);
 }
 
-static int call(struct etcd_presence *p, const struct etcd_method *method, int encoded,
-                struct cor_buf *take_request,
-                void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply))
+static int presence_call(struct etcd_presence *p, const struct etcd_method *method, int encoded,
+                         struct cor_buf *take_request,
+                         void (*on_done)(struct etcd_call *call, const struct etcd_reply *reply))
 {
     int r = encoded;
 
@@ -70,17 +87,17 @@ static void on_revoked(struct etcd_call *done, const struct etcd_reply *reply)
 
     (void)reply;
     p->call = NULL;
-    be_off(p);
+    presence_set_off(p);
 }
 
-static int revoke(struct etcd_presence *p)
+static int presence_revoke(struct etcd_presence *p)
 {
     struct cor_buf out;
 
     cor_buf_init(&out, REQUEST_MAX);
-    enter(p, ETCD_PRESENCE_REVOKING, ETCD_PRESENCE_STOP_MS);
-    return call(p, &cor_etcd_method_revoke, cor_etcd_encode_revoke(p->lease, &out), &out,
-                on_revoked);
+    presence_enter(p, ETCD_PRESENCE_REVOKING, ETCD_PRESENCE_STOP_MS);
+    return presence_call(p, &cor_etcd_method_revoke, cor_etcd_encode_revoke(p->lease, &out), &out,
+                         on_revoked);
 }
 
 /* A lease and the key. */
@@ -91,26 +108,26 @@ static void on_put(struct etcd_call *done, const struct etcd_reply *reply)
 
     p->call = NULL;
     if (reply->err == 0) {
-        open_stream(p);
+        presence_open_stream(p);
     } else if (reply->err == -COR_EFORBIDDEN) {
         COR_LOG_DEBUG("etcd's user may not list this server", COR_F_STR("key", cor_buf_z(&p->key)));
-        if (revoke(p) < 0)
-            be_off(p);
+        if (presence_revoke(p) < 0)
+            presence_set_off(p);
     } else {
-        begin_anew(p);
+        presence_restart(p);
     }
 }
 
-static void put(struct etcd_presence *p)
+static void presence_put(struct etcd_presence *p)
 {
     struct cor_buf out;
     int r;
 
     cor_buf_init(&out, REQUEST_MAX);
-    enter(p, ETCD_PRESENCE_PUTTING, FAR_MS);
+    presence_enter(p, ETCD_PRESENCE_PUTTING, FAR_MS);
     r = cor_etcd_encode_put(cor_buf_str(&p->key), cor_buf_str(&p->value), p->lease, &out);
-    if (call(p, &cor_etcd_method_put, r, &out, on_put) < 0)
-        begin_anew(p);
+    if (presence_call(p, &cor_etcd_method_put, r, &out, on_put) < 0)
+        presence_restart(p);
 }
 
 static void on_granted(struct etcd_call *done, const struct etcd_reply *reply)
@@ -119,29 +136,30 @@ static void on_granted(struct etcd_call *done, const struct etcd_reply *reply)
 
     p->call = NULL;
     if (reply->err == 0 && cor_etcd_decode_grant(reply->message, &p->lease) == 0)
-        put(p);
+        presence_put(p);
     else
-        begin_anew(p);
+        presence_restart(p);
 }
 
-static void grant(struct etcd_presence *p)
+static void presence_grant(struct etcd_presence *p)
 {
     struct cor_buf out;
 
     cor_buf_init(&out, REQUEST_MAX);
-    enter(p, ETCD_PRESENCE_GRANTING, FAR_MS);
-    if (call(p, &cor_etcd_method_grant, cor_etcd_encode_grant((int64_t)(p->ttl_ms / 1000), &out),
-             &out, on_granted) < 0)
-        begin_anew(p);
+    presence_enter(p, ETCD_PRESENCE_GRANTING, FAR_MS);
+    if (presence_call(p, &cor_etcd_method_grant,
+                      cor_etcd_encode_grant((int64_t)(p->ttl_ms / 1000), &out), &out,
+                      on_granted) < 0)
+        presence_restart(p);
 }
 
 /* The stream. */
 
-static void lose_stream(struct etcd_presence *p)
+static void presence_lose_stream(struct etcd_presence *p)
 {
     if (p->stream)
         cor_etcd_stream_close(COR_STEAL(p->stream));
-    take_pause(p);
+    presence_pause(p);
 }
 
 static void on_message(void *arg, struct cor_str message)
@@ -150,14 +168,14 @@ static void on_message(void *arg, struct cor_str message)
     int64_t ttl_s;
 
     if (cor_etcd_decode_keep_alive(message, &ttl_s) < 0) {
-        lose_stream(p);
+        presence_lose_stream(p);
         return;
     }
     p->is_unanswered = false;
     if (ttl_s > 0)
         return;
-    lose_stream(p);
-    begin_anew(p);
+    presence_lose_stream(p);
+    presence_restart(p);
 }
 
 static void on_closed(void *arg, const struct etcd_failure *why)
@@ -166,10 +184,10 @@ static void on_closed(void *arg, const struct etcd_failure *why)
 
     p->stream = NULL;
     p->wants_login = cor_etcd_session_wants_login(p->session, why->message);
-    lose_stream(p);
+    presence_lose_stream(p);
 }
 
-static void keep(struct etcd_presence *p)
+static void presence_keep(struct etcd_presence *p)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf out;
     int r;
@@ -179,11 +197,11 @@ static void keep(struct etcd_presence *p)
     if (r == 0)
         r = cor_etcd_stream_send(p->stream, cor_buf_str(&out));
     if (r < 0) {
-        lose_stream(p);
+        presence_lose_stream(p);
         return;
     }
     p->is_unanswered = true;
-    enter(p, ETCD_PRESENCE_KEEPING, p->ttl_ms / KEEP_PART);
+    presence_enter(p, ETCD_PRESENCE_KEEPING, p->ttl_ms / KEEP_PART);
 }
 
 static void on_up(struct etcd_waiter *waiter)
@@ -193,22 +211,22 @@ static void on_up(struct etcd_waiter *waiter)
 
     p->is_unanswered = false;
     if (cor_etcd_session_open_stream(p->session, KEEPALIVE, &cbs, p, &p->stream) < 0)
-        take_pause(p);
+        presence_pause(p);
     else
-        keep(p);
+        presence_keep(p);
 }
 
-static void open_stream(struct etcd_presence *p)
+static void presence_open_stream(struct etcd_presence *p)
 {
     bool wants_login = p->wants_login;
 
     p->wants_login = false;
-    enter(p, ETCD_PRESENCE_OPENING, FAR_MS);
+    presence_enter(p, ETCD_PRESENCE_OPENING, FAR_MS);
     cor_etcd_session_wait(p->session, &p->waiter,
                           wants_login ? ETCD_WAIT_LOGIN : ETCD_WAIT_CONNECTION);
 }
 
-static void give_up(struct etcd_presence *p)
+static void presence_drop_all(struct etcd_presence *p)
 {
     if (p->call)
         cor_etcd_call_cancel(COR_STEAL(p->call));
@@ -224,19 +242,19 @@ static void on_timer(struct cor_timer *timer)
     switch (p->state) {
     case ETCD_PRESENCE_PAUSED:
         if (p->lease)
-            open_stream(p);
+            presence_open_stream(p);
         else
-            grant(p);
+            presence_grant(p);
         break;
     case ETCD_PRESENCE_KEEPING:
-        keep(p);
+        presence_keep(p);
         break;
     case ETCD_PRESENCE_REVOKING:
-        give_up(p);
-        be_off(p);
+        presence_drop_all(p);
+        presence_set_off(p);
         break;
     default:
-        set_timer(p, FAR_MS);
+        presence_set_timer(p, FAR_MS);
     }
 }
 
@@ -268,7 +286,7 @@ void cor_etcd_presence_start(struct etcd_presence *p, struct etcd_session *sessi
     p->ttl_ms = ttl_s * 1000;
     cor_timer_init(&p->timer, cor_etcd_session_loop(session), on_timer);
     if (cor_timer_set(&p->timer, FAR_MS) == 0)
-        grant(p);
+        presence_grant(p);
 }
 
 bool cor_etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), void *arg)
@@ -276,9 +294,9 @@ bool cor_etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), 
     if (p->state == ETCD_PRESENCE_OFF)
         return true;
     if (p->state != ETCD_PRESENCE_REVOKING) {
-        give_up(p);
-        if (!p->lease || revoke(p) < 0) {
-            be_off(p);
+        presence_drop_all(p);
+        if (!p->lease || presence_revoke(p) < 0) {
+            presence_set_off(p);
             return true;
         }
     }

@@ -1,14 +1,14 @@
 /* clang-format off */
-/* One key that says that this process is there: put with a lease that is kept alive, and gone when
- * the process is.
+/* One key that lists this server: it is put with a lease that is kept alive, so etcd deletes the key
+ * when the process has died.
  *
  *   OFF ──► GRANTING ──► PUTTING ──► OPENING ──► KEEPING
  *             ▲  ▲          │           ▲           │ the stream is lost
  *             │  └──PAUSED◄─┘ failed    └──PAUSED◄──┤
  *             └─────────────────────────────────────┘ etcd says that the lease is gone
  *
- * Who may not write the key is OFF again, silently. A lease outlives its connection, so a lost
- * stream alone writes nothing. cor_etcd_presence_stop() revokes the lease, which deletes the key.
+ * A user who may not write the key makes it OFF again, without an error. A lease outlives its
+ * connection, so a lost stream alone writes nothing. cor_etcd_presence_stop() revokes the lease, which deletes the key.
  * Thread: the engine's loop, but for cor_etcd_presence_init().  Owner: the engine. */
 /* clang-format on */
 #ifndef COR_STORAGE_ETCD_PRESENCE_H
@@ -16,11 +16,11 @@
 
 #include "storage/etcd/call.h"
 
-/* A server that died is listed for so long. */
+/* A server that died is still listed for this time. */
 #define ETCD_PRESENCE_TTL_S 30
-/* How long a stop may wait for etcd. */
+/* A stop waits at most this long for etcd. */
 #define ETCD_PRESENCE_STOP_MS 2000
-/* Of the key and its value. */
+/* The maximum of the key and its value together. */
 #define ETCD_PRESENCE_BYTES_MAX 4096
 
 enum etcd_presence_state {
@@ -42,8 +42,8 @@ struct etcd_presence {
     struct etcd_call *call;
     struct etcd_waiter waiter;
     struct etcd_stream *stream;
-    bool is_unanswered;        /* the last message of the stream */
-    bool wants_login;          /* before the next stream */
+    bool is_unanswered;        /* the last message of the stream has no answer yet */
+    bool wants_login;          /* the session is to log in before the next stream */
     struct cor_timer timer;    /* set as long as it is not OFF */
     void (*on_off)(void *arg); /* after cor_etcd_presence_stop() */
     void *arg;
@@ -59,7 +59,7 @@ int cor_etcd_presence_set(struct etcd_presence *p, struct cor_str key, struct co
 /* Once. Without memory for a timer it stays OFF. */
 void cor_etcd_presence_start(struct etcd_presence *p, struct etcd_session *session, uint64_t ttl_s);
 
-/* OFF within ETCD_PRESENCE_STOP_MS. True: it was OFF, or is at once. False: on_off follows. */
+/* Makes it OFF within ETCD_PRESENCE_STOP_MS. True: it is OFF now. False: on_off is called later. */
 bool cor_etcd_presence_stop(struct etcd_presence *p, void (*on_off)(void *arg), void *arg);
 
 #endif

@@ -1,5 +1,25 @@
+/* clang-format off */
+/* One watch of etcd that goes on after failures. watch.h has its states.
+ *
+ *   WAITING ──► the session is up: join a stream from `pos` ──► OPEN
+ *   OPEN: each message's events are held until their revision is whole ──► on_events, `pos` moves
+ *
+ * etcd may split the events of one revision over messages (fragments), so the last revision of a
+ * fragment is kept back until the next message. `pos` moves only with whole revisions; after any
+ * failure the watch joins again from there, and what was held comes again.
+ *
+ * Failures.
+ *   the stream is lost, cannot be joined, or there is no memory   WAITING again, after a pause
+ *   events are out of order                                       the same
+ *   another watch of the stream holds this one up                 WAITING, for a stream of its own
+ *   compacted, or a revision is missing in a watch over all keys  BROKEN with -COR_EEXPIRED
+ *   etcd refuses the user                                         BROKEN with -COR_EFORBIDDEN
+ *
+ * Thread: the engine's loop. */
+/* clang-format on */
 #include "storage/etcd/watch.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -8,7 +28,7 @@
 
 #define COMPACTED "required revision has been compacted"
 
-static void drop_held(struct etcd_watch *w, size_t n)
+static void watch_drop_held(struct etcd_watch *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         cor_kv_unref(w->held[i].kv);
@@ -19,26 +39,28 @@ static void drop_held(struct etcd_watch *w, size_t n)
         memmove(w->held, w->held + n, w->nheld * sizeof(*w->held));
 }
 
-static void stop(struct etcd_watch *w)
+/* Leaves the stream and the queue of the session, whichever it is in. */
+static void watch_stop(struct etcd_watch *w)
 {
     cor_etcd_place_leave(&w->place);
     cor_etcd_waiter_leave(&w->waiter);
-    drop_held(w, w->nheld);
+    watch_drop_held(w, w->nheld);
     w->held = cor_free(w->held);
     w->held_cap = 0;
 }
 
-static void break_watch(struct etcd_watch *w, int err, const char *message)
+static void watch_break(struct etcd_watch *w, int err, const char *message)
 {
-    stop(w);
+    watch_stop(w);
     w->state = ETCD_WATCH_BROKEN;
     w->on_broken(w, err, message);
 }
 
-/* What was held of a revision comes again. */
-static void restart(struct etcd_watch *w, enum etcd_wait_when when)
+/* Joins again from `pos`. What was held of a later revision is dropped, because etcd sends it
+ * again. */
+static void watch_restart(struct etcd_watch *w, enum etcd_wait_when when)
 {
-    stop(w);
+    watch_stop(w);
     w->state = ETCD_WATCH_WAITING;
     cor_etcd_session_wait(w->streams->session, &w->waiter, when);
 }
@@ -50,8 +72,8 @@ void cor_etcd_watch_ask_progress(struct etcd_watch *w)
         cor_etcd_place_ask_progress(&w->place);
 }
 
-/* In etcd's own words. */
-static bool is_over_all_keys(const struct etcd_watch *w)
+/* Both ends are etcd's notation for all keys. */
+static bool watch_is_over_all_keys(const struct etcd_watch *w)
 {
     return cor_str_eq(w->key, ETCD_ALL_KEYS) && cor_str_eq(w->end, ETCD_ALL_KEYS);
 }
@@ -61,10 +83,10 @@ static bool is_over_all_keys(const struct etcd_watch *w)
  * so etcd has lost events without saying so. Before 3.4.31 and 3.5.13 it does that when it cannot
  * tell a watch at once that its revision is compacted, because the queue of the stream is full.
  * Before 3.4.34 and 3.5.16 it also forgets a deletion at the very revision of a compaction. */
-static int hold(struct etcd_watch *w, struct etcd_watch_answer *a)
+static int watch_hold(struct etcd_watch *w, struct etcd_watch_answer *a)
 {
     size_t need = w->nheld + a->nevents, cap = w->held_cap ? w->held_cap : 16;
-    bool has_every_revision = is_over_all_keys(w);
+    bool has_every_revision = watch_is_over_all_keys(w);
 
     while (cap < need)
         cap *= 2;
@@ -93,7 +115,7 @@ static int hold(struct etcd_watch *w, struct etcd_watch_answer *a)
 }
 
 /* Held events that belong to whole revisions: after a fragment the last one may go on. */
-static size_t count_whole(const struct etcd_watch *w, bool is_fragment)
+static size_t watch_count_whole(const struct etcd_watch *w, bool is_fragment)
 {
     size_t n = w->nheld;
 
@@ -104,14 +126,15 @@ static size_t count_whole(const struct etcd_watch *w, bool is_fragment)
     return n;
 }
 
-static void deliver(struct etcd_watch *w, size_t n)
+static void watch_deliver(struct etcd_watch *w, size_t n)
 {
     struct cor_feed_event *events = w->held;
     size_t total = w->nheld, cap = w->held_cap;
 
     if (n == 0)
         return;
-    /* The watch may be closed from inside: the array is ours meanwhile. */
+    /* on_events may close the watch, or close and open it: the array is taken out of the watch
+     * before, and put back only if the watch is still open. */
     w->held = NULL;
     w->nheld = w->held_cap = 0;
     w->pos = events[n - 1].kv->mod_rev;
@@ -120,7 +143,7 @@ static void deliver(struct etcd_watch *w, size_t n)
         w->held = events;
         w->nheld = total;
         w->held_cap = cap;
-        drop_held(w, n);
+        watch_drop_held(w, n);
         return;
     }
     for (size_t i = 0; i < total; i++) {
@@ -131,7 +154,8 @@ static void deliver(struct etcd_watch *w, size_t n)
 }
 
 /* The revision of the first event that comes without what was before it; 0: there is none. */
-static cor_rev find_lack_of_prev(const struct etcd_watch *w, const struct etcd_watch_answer *a)
+static cor_rev watch_find_lack_of_prev(const struct etcd_watch *w,
+                                       const struct etcd_watch_answer *a)
 {
     for (size_t i = 0; w->with_prev && i < a->nevents; i++) {
         const struct cor_kv *kv = a->events[i].kv;
@@ -149,11 +173,11 @@ static cor_rev find_lack_of_prev(const struct etcd_watch *w, const struct etcd_w
 static void on_lack_of_prev(struct etcd_watch *w, cor_rev rev)
 {
     if (w->lacked_prev_at == rev) {
-        break_watch(w, -COR_EEXPIRED, COMPACTED);
+        watch_break(w, -COR_EEXPIRED, COMPACTED);
         return;
     }
     w->lacked_prev_at = rev;
-    restart(w, ETCD_WAIT_RETRY);
+    watch_restart(w, ETCD_WAIT_RETRY);
 }
 
 static struct etcd_watch *of_place(struct etcd_place *place)
@@ -164,22 +188,23 @@ static struct etcd_watch *of_place(struct etcd_place *place)
 static void on_events(struct etcd_place *place, struct etcd_watch_answer *a)
 {
     struct etcd_watch *w = of_place(place);
-    cor_rev lack = find_lack_of_prev(w, a);
+    cor_rev lack = watch_find_lack_of_prev(w, a);
     int r;
 
     if (lack > 0) {
         on_lack_of_prev(w, lack);
         return;
     }
-    r = hold(w, a);
+    r = watch_hold(w, a);
     if (r == -COR_EEXPIRED)
-        break_watch(w, r, COMPACTED);
+        watch_break(w, r, COMPACTED);
     else if (r < 0)
-        restart(w, ETCD_WAIT_RETRY);
+        watch_restart(w, ETCD_WAIT_RETRY);
     else
-        deliver(w, count_whole(w, a->is_fragment));
+        watch_deliver(w, watch_count_whole(w, a->is_fragment));
 }
 
+/* Progress while a revision is not whole yet says nothing about that revision: ask again. */
 static void on_progress(struct etcd_place *place, cor_rev rev)
 {
     struct etcd_watch *w = of_place(place);
@@ -196,12 +221,12 @@ static void on_progress(struct etcd_place *place, cor_rev rev)
 
 static void on_end(struct etcd_place *place, int err, const char *message)
 {
-    break_watch(of_place(place), err, message);
+    watch_break(of_place(place), err, message);
 }
 
 static void on_lost(struct etcd_place *place, enum etcd_wait_when when)
 {
-    restart(of_place(place), when);
+    watch_restart(of_place(place), when);
 }
 
 static void on_held_up(struct etcd_place *place)
@@ -209,7 +234,7 @@ static void on_held_up(struct etcd_place *place)
     struct etcd_watch *w = of_place(place);
 
     w->is_alone = true;
-    restart(w, ETCD_WAIT_CONNECTION);
+    watch_restart(w, ETCD_WAIT_CONNECTION);
 }
 
 static void on_up(struct etcd_waiter *waiter)
@@ -224,7 +249,7 @@ static void on_up(struct etcd_waiter *waiter)
         .key = w->key, .end = w->end, .from = w->pos, .with_prev = w->with_prev};
 
     if (cor_etcd_watch_streams_join(w->streams, w->is_alone, &create, &cbs, &w->place) < 0) {
-        restart(w, ETCD_WAIT_RETRY);
+        watch_restart(w, ETCD_WAIT_RETRY);
         return;
     }
     w->state = ETCD_WATCH_OPEN;
@@ -234,13 +259,15 @@ static void on_up(struct etcd_waiter *waiter)
 
 void cor_etcd_watch_init(struct etcd_watch *w, struct etcd_watch_streams *streams)
 {
+    assert(w->state == ETCD_WATCH_CLOSED && !w->held);
     w->streams = streams;
     cor_etcd_waiter_init(&w->waiter, on_up);
 }
 
 void cor_etcd_watch_open(struct etcd_watch *w)
 {
-    assert(w->state == ETCD_WATCH_CLOSED);
+    assert(w->state == ETCD_WATCH_CLOSED && w->key.n > 0);
+    assert(w->on_events && w->on_progress && w->on_broken);
     w->wants_progress = false;
     w->state = ETCD_WATCH_WAITING;
     cor_etcd_session_wait(w->streams->session, &w->waiter, ETCD_WAIT_CONNECTION);
@@ -248,6 +275,6 @@ void cor_etcd_watch_open(struct etcd_watch *w)
 
 void cor_etcd_watch_close(struct etcd_watch *w)
 {
-    stop(w);
+    watch_stop(w);
     w->state = ETCD_WATCH_CLOSED;
 }
