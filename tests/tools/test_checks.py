@@ -118,7 +118,7 @@ LOCKS = [
 
 
 def run(script, tree, names):
-    command = [sys.executable, str(ROOT / "tools" / script), *names]
+    command = [sys.executable, "-S", str(ROOT / "tools" / script), *names]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
