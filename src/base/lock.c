@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void cor_cond_init(struct cor_cond *cond)
 {
@@ -33,16 +34,16 @@ static _Thread_local struct {
     size_t n;
 } held;
 
-/* Writes what is wrong, and the locks that the thread holds; a core or a sanitizer's report shows
- * where. */
+/* Writes what is wrong, and the locks that the thread holds, past the program's streams, as a
+ * failed assertion of the C library does; a core or a sanitizer's report shows where. */
 __attribute__((noreturn, cold)) static void lock_breach(const char *what,
                                                         const struct cor_lock *lock)
 {
-    fprintf(stderr, "lock order: %s%s", what, lock ? lock_names[lock->rank] : "");
+    dprintf(STDERR_FILENO, "lock order: %s%s", what, lock ? lock_names[lock->rank] : "");
     for (size_t i = 0; i < held.n; i++)
-        fprintf(stderr, "%s%s", i == 0 ? " while the thread holds " : ", ",
+        dprintf(STDERR_FILENO, "%s%s", i == 0 ? " while the thread holds " : ", ",
                 lock_names[held.locks[i]->rank]);
-    fputc('\n', stderr);
+    dprintf(STDERR_FILENO, "\n");
     abort();
 }
 
