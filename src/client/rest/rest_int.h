@@ -1,4 +1,5 @@
-/* The inside of the REST client: what its files share. */
+/* The inside of the REST client, which its files share.
+ * Owner: the opener of the client.  Thread: the loop. */
 #ifndef COR_CLIENT_REST_INT_H
 #define COR_CLIENT_REST_INT_H
 
@@ -15,21 +16,21 @@
 #include "loop/timer.h"
 
 #define COR_REST_NEVER UINT64_MAX
-/* Of a call, the authorization among them; the HTTP client adds its own. */
+/* Headers of a call, with the authorization; the HTTP client adds its own to them. */
 #define COR_REST_HEADERS_MAX 56
 #define COR_REST_WAIT_MAX_S  (INT64_C(1) << 30) /* between attempts */
 
 struct cor_rest_client {
     struct cor_loop *loop;
     struct cor_http_client *http;
-    struct cor_tls_files *tls_files; /* NULL: the certificate is no file */
+    struct cor_tls_files *tls_files; /* NULL: the certificate is not in files */
     struct cor_server_url url;
     struct cor_header_list headers; /* of every request */
     struct cor_client_config config;
     struct cor_credentials credentials;
     bool is_h1_only;       /* DISABLE_HTTP2 is set */
-    uint64_t cert_version; /* of the plugin's, that `http` shows */
-    size_t nclosing;       /* HTTP client and plugin, until they are closed */
+    uint64_t cert_version; /* of the plugin's certificate that `http` uses */
+    size_t nclosing;       /* of HTTP client and plugin, those that are not closed yet */
     struct cor_rest_throttle throttle, discovery_throttle;
     struct cor_warner warner;
     uint64_t timeout_ms;
@@ -85,29 +86,29 @@ struct cor_rest_request {
     struct cor_status error;
 };
 
-/* Of a link in `requests`. */
+/* The request of a link in `requests`. */
 struct cor_rest_request *cor_rest_request_of(struct cor_dlist *link);
 
-/* Begins the attempts. Nothing is called back before it returns. */
+/* Starts the attempts. No callback is called before this returns. */
 void cor_rest_request_start(struct cor_rest_request *req);
 void cor_rest_request_on_timer(struct cor_timer *timer);
 void cor_rest_request_on_turn(struct cor_rest_turn *turn);
 void cor_rest_request_on_identity(struct cor_credentials_wait *w, const struct cor_status *error);
 
-/* Fails the request, from a later turn. */
+/* Ends the request with an error, in a later turn. */
 void cor_rest_request_end_soon(struct cor_rest_request *req, int r, const char *text);
 
-/* Calls on_done; the request is gone. */
+/* Calls on_done and frees the request. */
 void cor_rest_request_deliver(struct cor_rest_request *req);
 
-/* Leaves what it waits for. */
+/* Stops waiting for a turn, for credentials or for an answer. */
 void cor_rest_request_stop(struct cor_rest_request *req);
 
-/* Makes `http` show the certificate of the credentials. 0, or -COR_EINVAL (it is none, or not the
- * key's; `http` is as it was), -COR_ENOMEM. */
+/* Gives `http` the certificate of the credentials. 0, or -COR_EINVAL (it is no certificate, or does
+ * not belong to the key; `http` is as it was), -COR_ENOMEM. */
 int cor_rest_client_renew(struct cor_rest_client *rc, struct cor_status *reterr);
 
-/* A request is gone: the client may be closed now. */
+/* Closes the client if it is closing and this was the last request. */
 void cor_rest_client_look_closed(struct cor_rest_client *rc);
 
 #endif
