@@ -1,3 +1,21 @@
+/* clang-format off */
+/* A channel: one connection to one of several servers, and the calls that wait for it.
+ *
+ *   CONNECTING ──► READY ──► the connection ends ──► CONNECTING, to the next target
+ *       │ no target could be reached
+ *       ▼
+ *   FAILING: waiting calls fail; after a backoff ──► CONNECTING        any ──► CLOSING
+ *
+ * A call that is started while the channel connects waits; a call that is started while it fails ends
+ * with UNAVAILABLE. Answers never come from inside a caller's function: calls that are to end are put
+ * into `due`, and the timer `soon` ends them. The timer is always set, so that setting it cannot fail.
+ *
+ * A connection that the server drains (GOAWAY) keeps its calls until they end, beside the new one.
+ * A connection that breaks within STEADY_MS counts as one that could not be made. Missing memory is
+ * treated like a server that does not answer: the backoff tries again.
+ *
+ * Thread: the net's loop. */
+/* clang-format on */
 #include "grpc/channel.h"
 
 #include <assert.h>
@@ -8,8 +26,8 @@
 #include "grpc/channel_int.h"
 #include "net/tls.h"
 
-/* A connection that broke sooner than this counts as one that could not be made: without the
- * backoff a server that accepts and drops would be called without end. */
+/* A connection that broke sooner than this counts as one that could not be made. Else a server that
+ * accepts and drops connections would be tried without any pause. */
 #define STEADY_MS 1000
 #define FAR_MS    (UINT64_C(1) << 40)
 
@@ -25,13 +43,13 @@ static const struct cor_h2_limits h2_limits = {.streams_max = COR_GRPC_CALLS_MAX
                                                .head_max = COR_H2_HEAD_MAX,
                                                .headers_max = COR_H2_HEADERS_MAX};
 
-static uint64_t now_ms(const struct cor_grpc_channel *ch)
+static uint64_t channel_now_ms(const struct cor_grpc_channel *ch)
 {
     return cor_loop_now_ms(cor_net_loop(ch->net));
 }
 
-/* The timer is always set, so that this cannot fail. */
-static void wake_soon(struct cor_grpc_channel *ch)
+/* The timer is set already, and moving it cannot fail. */
+static void channel_wake_soon(struct cor_grpc_channel *ch)
 {
     cor_timer_set(&ch->soon, 0);
 }
@@ -40,17 +58,17 @@ void cor_grpc_channel_set_due(struct cor_grpc_channel *ch, struct cor_grpc_call 
 {
     cor_dlist_remove(&call->link);
     cor_dlist_push(&ch->due, &call->link);
-    wake_soon(ch);
+    channel_wake_soon(ch);
 }
 
 void cor_grpc_channel_call_gone(struct cor_grpc_channel *ch)
 {
     ch->ncalls--;
     if (ch->state == COR_GRPC_CHANNEL_CLOSING)
-        wake_soon(ch);
+        channel_wake_soon(ch);
 }
 
-static void free_channel(struct cor_grpc_channel *ch)
+static void channel_free(struct cor_grpc_channel *ch)
 {
     cor_timer_cancel(&ch->soon);
     cor_timer_cancel(&ch->retry);
@@ -72,10 +90,10 @@ static void on_link_closed(void *arg)
     cor_dlist_remove(&link->link);
     cor_free(link);
     if (ch->state == COR_GRPC_CHANNEL_CLOSING)
-        wake_soon(ch);
+        channel_wake_soon(ch);
 }
 
-static void close_link(struct cor_grpc_link *link)
+static void link_close(struct cor_grpc_link *link)
 {
     struct cor_client_conn *conn = COR_STEAL(link->conn);
 
@@ -85,8 +103,8 @@ static void close_link(struct cor_grpc_link *link)
         cor_client_conn_close(conn, on_link_closed, link);
 }
 
-/* Those that wait are taken off the list first: a callback may open new ones. */
-static void fail_waiting(struct cor_grpc_channel *ch)
+/* The calls are taken off the list first, because a callback may start new ones. */
+static void channel_fail_waiting(struct cor_grpc_channel *ch)
 {
     struct cor_dlist batch, *link;
 
@@ -100,15 +118,15 @@ static void fail_waiting(struct cor_grpc_channel *ch)
     }
 }
 
-static void enter_failing(struct cor_grpc_channel *ch)
+static void channel_enter_failing(struct cor_grpc_channel *ch)
 {
     ch->state = COR_GRPC_CHANNEL_FAILING;
     ch->failed = 0;
-    fail_waiting(ch);
-    cor_timer_set(&ch->retry, cor_backoff_next(&ch->backoff, now_ms(ch), &ch->rand));
+    channel_fail_waiting(ch);
+    cor_timer_set(&ch->retry, cor_backoff_next(&ch->backoff, channel_now_ms(ch), &ch->rand));
 }
 
-static void start_waiting(struct cor_grpc_channel *ch)
+static void channel_start_waiting(struct cor_grpc_channel *ch)
 {
     struct cor_dlist batch, *link;
 
@@ -121,7 +139,7 @@ static void start_waiting(struct cor_grpc_channel *ch)
     }
 }
 
-static void tell_state(struct cor_grpc_channel *ch, int r)
+static void channel_report_state(struct cor_grpc_channel *ch, int r)
 {
     if (ch->opts.on_state)
         ch->opts.on_state(ch, r, r < 0 ? ch->why : "", ch->opts.arg);
@@ -134,26 +152,26 @@ static void on_open(struct cor_client_conn *conn, void *arg)
 
     ch->state = COR_GRPC_CHANNEL_READY;
     ch->failed = 0;
-    ch->ready_ms = now_ms(ch);
-    tell_state(ch, 0);
-    start_waiting(ch);
+    ch->ready_ms = channel_now_ms(ch);
+    channel_report_state(ch, 0);
+    channel_start_waiting(ch);
 }
 
-static void next_target(struct cor_grpc_channel *ch)
+static void channel_next_target(struct cor_grpc_channel *ch)
 {
     ch->current = (ch->current + 1) % ch->ntargets;
 }
 
-static int connect_target(struct cor_grpc_channel *ch);
+static int channel_connect(struct cor_grpc_channel *ch);
 
-/* Out of memory is waited out like a server that does not answer. */
-static void reconnect(struct cor_grpc_channel *ch)
+/* Missing memory is treated like a server that does not answer. */
+static void channel_reconnect(struct cor_grpc_channel *ch)
 {
     ch->state = COR_GRPC_CHANNEL_CONNECTING;
-    if (connect_target(ch) == 0)
+    if (channel_connect(ch) == 0)
         return;
     snprintf(ch->why, sizeof(ch->why), "%s: out of memory", cor_grpc_channel_peer(ch));
-    enter_failing(ch);
+    channel_enter_failing(ch);
 }
 
 static void on_drain(struct cor_client_conn *conn, void *arg)
@@ -165,10 +183,10 @@ static void on_drain(struct cor_client_conn *conn, void *arg)
         return;
     ch->active = NULL;
     snprintf(ch->why, sizeof(ch->why), "%s: the server is going away", link->authority);
-    next_target(ch);
-    tell_state(ch, -COR_EUNREACHABLE);
+    channel_next_target(ch);
+    channel_report_state(ch, -COR_EUNREACHABLE);
     if (ch->state != COR_GRPC_CHANNEL_CLOSING)
-        reconnect(ch);
+        channel_reconnect(ch);
 }
 
 static void on_end(struct cor_client_conn *conn, int why, const char *text, void *arg)
@@ -177,27 +195,27 @@ static void on_end(struct cor_client_conn *conn, int why, const char *text, void
     struct cor_grpc_channel *ch = link->ch;
     bool was_active = ch->active == link, was_ready = ch->state == COR_GRPC_CHANNEL_READY;
 
-    close_link(link);
+    link_close(link);
     if (!was_active || ch->state == COR_GRPC_CHANNEL_CLOSING)
         return;
     snprintf(ch->why, sizeof(ch->why), "%s: %s", link->authority, text);
-    next_target(ch);
+    channel_next_target(ch);
     if (was_ready)
-        tell_state(ch, why < 0 ? why : -COR_EUNREACHABLE);
+        channel_report_state(ch, why < 0 ? why : -COR_EUNREACHABLE);
     if (ch->state == COR_GRPC_CHANNEL_CLOSING)
         return;
-    if (was_ready && now_ms(ch) - ch->ready_ms >= STEADY_MS)
+    if (was_ready && channel_now_ms(ch) - ch->ready_ms >= STEADY_MS)
         cor_backoff_reset(&ch->backoff);
     else if (was_ready || ++ch->failed >= ch->ntargets) {
-        enter_failing(ch);
+        channel_enter_failing(ch);
         return;
     }
-    reconnect(ch);
+    channel_reconnect(ch);
 }
 
 static const struct cor_client_conn_cbs conn_cbs = {on_open, on_drain, on_end};
 
-static int connect_target(struct cor_grpc_channel *ch)
+static int channel_connect(struct cor_grpc_channel *ch)
 {
     const struct cor_grpc_target *target = &ch->targets[ch->current];
     struct cor_grpc_link *link = cor_calloc(1, sizeof(*link));
@@ -234,15 +252,15 @@ static void on_retry(struct cor_timer *timer)
 
     cor_timer_set(&ch->retry, FAR_MS);
     if (ch->state == COR_GRPC_CHANNEL_FAILING)
-        reconnect(ch);
+        channel_reconnect(ch);
 }
 
-static void finish_close(struct cor_grpc_channel *ch)
+static void channel_finish_close(struct cor_grpc_channel *ch)
 {
     void (*on_closed)(void *arg) = ch->on_closed;
     void *arg = ch->closed_arg;
 
-    free_channel(ch);
+    channel_free(ch);
     if (on_closed)
         on_closed(arg);
 }
@@ -262,10 +280,10 @@ static void on_soon(struct cor_timer *timer)
         cor_grpc_call_deliver(call);
     }
     if (ch->state == COR_GRPC_CHANNEL_CLOSING && ch->ncalls == 0 && cor_dlist_empty(&ch->links))
-        finish_close(ch);
+        channel_finish_close(ch);
 }
 
-static int copy_target(struct cor_grpc_target *to, const struct cor_grpc_endpoint *from)
+static int target_copy(struct cor_grpc_target *to, const struct cor_grpc_endpoint *from)
 {
     char authority[300];
 
@@ -281,7 +299,7 @@ static int copy_target(struct cor_grpc_target *to, const struct cor_grpc_endpoin
     return to->authority && (to->endpoint.host || to->endpoint.unix_path) ? 0 : -COR_ENOMEM;
 }
 
-static int copy_opts(struct cor_grpc_channel *ch, const struct cor_grpc_channel_opts *opts)
+static int channel_copy_opts(struct cor_grpc_channel *ch, const struct cor_grpc_channel_opts *opts)
 {
     int r = 0;
 
@@ -299,7 +317,7 @@ static int copy_opts(struct cor_grpc_channel *ch, const struct cor_grpc_channel_
     for (size_t i = 0; i < opts->nendpoints && r == 0; i++) {
         if (!opts->endpoints[i].host && !opts->endpoints[i].unix_path)
             return -COR_EINVAL;
-        r = copy_target(&ch->targets[ch->ntargets++], &opts->endpoints[i]);
+        r = target_copy(&ch->targets[ch->ntargets++], &opts->endpoints[i]);
     }
     return r;
 }
@@ -323,23 +341,23 @@ int cor_grpc_channel_open(struct cor_net *net, const struct cor_grpc_channel_opt
     cor_timer_init(&ch->soon, cor_net_loop(net), on_soon);
     cor_timer_init(&ch->retry, cor_net_loop(net), on_retry);
     cor_rand_init(&ch->rand);
-    cor_backoff_init(&ch->backoff, &backoff_opts, now_ms(ch));
-    r = copy_opts(ch, opts);
+    cor_backoff_init(&ch->backoff, &backoff_opts, channel_now_ms(ch));
+    r = channel_copy_opts(ch, opts);
     if (r == 0)
         r = cor_timer_set(&ch->soon, FAR_MS);
     if (r == 0)
         r = cor_timer_set(&ch->retry, FAR_MS);
     if (r == 0)
-        r = connect_target(ch);
+        r = channel_connect(ch);
     if (r < 0) {
-        free_channel(ch);
+        channel_free(ch);
         return r;
     }
     *ret_channel = ch;
     return 0;
 }
 
-static void cancel_calls(struct cor_grpc_channel *ch, struct cor_dlist *calls)
+static void channel_cancel_calls(struct cor_grpc_channel *ch, struct cor_dlist *calls)
 {
     COR_DLIST_FOREACH_SAFE(link, calls)
     {
@@ -357,11 +375,11 @@ void cor_grpc_channel_close(struct cor_grpc_channel *ch, void (*on_closed)(void 
     ch->on_closed = on_closed;
     ch->closed_arg = arg;
     cor_dlist_splice(&ch->calls, &ch->due);
-    cancel_calls(ch, &ch->waiting);
-    cancel_calls(ch, &ch->calls);
+    channel_cancel_calls(ch, &ch->waiting);
+    channel_cancel_calls(ch, &ch->calls);
     COR_DLIST_FOREACH_SAFE(link, &ch->links)
-    close_link(COR_CONTAINER_OF(link, struct cor_grpc_link, link));
-    wake_soon(ch);
+    link_close(COR_CONTAINER_OF(link, struct cor_grpc_link, link));
+    channel_wake_soon(ch);
 }
 
 bool cor_grpc_channel_is_ready(const struct cor_grpc_channel *ch)
