@@ -1,3 +1,12 @@
+/* The transformers of all resources, over a configuration that can be read again while they work.
+ *
+ * A reload reads the file, compares its hash with the one in force, builds a whole new set of keys
+ * and puts it in force under the lock: values that are being transformed keep the set that they
+ * began with (they hold a reference), later ones get the new set. A file that cannot be read or has
+ * a mistake leaves the old set in force and returns the reason. Secrets are in buffers that are
+ * wiped.
+ *
+ * Thread: transformers on any thread; a reload on one at a time. */
 #include "storage/encryption/dynamic_transformers.h"
 
 #include <errno.h>
@@ -15,7 +24,7 @@
 #include "storage/encryption/config.h"
 #include "storage/encryption/encryption.h"
 
-/* What a store holds: looks up the set in force for each value. */
+/* The transformer that a store holds. It looks up the set that is in force for each value. */
 struct resource_transformer {
     struct cor_transformer transformer;
     struct cor_dynamic_transformers *dynamic;
@@ -27,7 +36,7 @@ struct resource_transformer {
 
 struct cor_dynamic_transformers {
     char *path;
-    struct cor_lock lock; /* a leaf; of all below */
+    struct cor_lock lock; /* guards the fields below */
     struct cor_encryption *current;
     struct cor_dlist resources;
     char hash[COR_ENCRYPTION_HASH_MAX];
@@ -35,13 +44,13 @@ struct cor_dynamic_transformers {
     struct cor_transform_times times;
 };
 
-static void close_fd(int *fd)
+static void file_close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
 }
 
-static int cannot_read(const char *path, struct cor_status *st)
+static int file_cannot_read(const char *path, struct cor_status *st)
 {
     return cor_status_set(st, errno == ENOENT ? -COR_ENOTFOUND : -COR_EIO,
                           "error reading encryption provider configuration file \"%s\": %s", path,
@@ -49,15 +58,15 @@ static int cannot_read(const char *path, struct cor_status *st)
 }
 
 /* All of the file, in one piece of memory that is never moved, so that wiping it leaves nothing. */
-static int read_file(const char *path, struct cor_buf *out, bool *ret_is_open,
+static int file_read(const char *path, struct cor_buf *out, bool *ret_is_open,
                      struct cor_status *st)
 {
-    COR_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    COR_CLEANUP(file_close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat info;
     int r;
 
     if (fd < 0 || fstat(fd, &info) < 0)
-        return cannot_read(path, st);
+        return file_cannot_read(path, st);
     if (info.st_size > COR_ENCRYPTION_FILE_MAX)
         return cor_status_set(st, -COR_ETOOBIG,
                               "encryption provider configuration file \"%s\" has more than %u "
@@ -72,7 +81,7 @@ static int read_file(const char *path, struct cor_buf *out, bool *ret_is_open,
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return cannot_read(path, st);
+            return file_cannot_read(path, st);
         if (n == 0)
             break;
         out->n += (size_t)n;
@@ -84,7 +93,7 @@ static int read_file(const char *path, struct cor_buf *out, bool *ret_is_open,
     return 0;
 }
 
-static int hash_of(struct cor_str bytes, char ret_hash[COR_ENCRYPTION_HASH_MAX])
+static int file_hash(struct cor_str bytes, char ret_hash[COR_ENCRYPTION_HASH_MAX])
 {
     uint8_t digest[COR_SHA256_BYTES];
     int r = cor_sha256(bytes, digest);
@@ -95,8 +104,8 @@ static int hash_of(struct cor_str bytes, char ret_hash[COR_ENCRYPTION_HASH_MAX])
     return r;
 }
 
-static void put_in_force(struct cor_dynamic_transformers *d, struct cor_encryption *take_new,
-                         const char *hash)
+static void dynamic_replace(struct cor_dynamic_transformers *d, struct cor_encryption *take_new,
+                            const char *hash)
 {
     struct cor_encryption *old;
 
@@ -119,10 +128,10 @@ int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bo
 
     cor_buf_init_secret(&file, COR_ENCRYPTION_FILE_MAX + 1);
     cor_status_init(&why);
-    r = read_file(dynamic->path, &file, &dynamic->file_is_open, reterr_status);
+    r = file_read(dynamic->path, &file, &dynamic->file_is_open, reterr_status);
     if (r < 0)
         return r;
-    r = hash_of(cor_buf_str(&file), hash);
+    r = file_hash(cor_buf_str(&file), hash);
     if (r < 0)
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     *ret_changed = strcmp(hash, dynamic->hash) != 0;
@@ -132,7 +141,7 @@ int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bo
     if (r < 0)
         return cor_status_set(reterr_status, r, "encryption provider configuration file \"%s\": %s",
                               dynamic->path, cor_status_message(&why));
-    put_in_force(dynamic, fresh, hash);
+    dynamic_replace(dynamic, fresh, hash);
     return 0;
 }
 

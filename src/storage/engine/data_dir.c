@@ -1,3 +1,8 @@
+/* The data folder: made when it is not there, locked by one process, and the path of its store
+ * file. A step that fails leaves what was made before it on the disk, and returns the file and the
+ * reason. A lock that another process holds is reported with its pid. A read-only opener takes no
+ * lock and makes nothing. What is made is synced, with the folder it is in. Thread: any; blocking.
+ */
 #include "storage/engine/data_dir.h"
 
 #include <errno.h>
@@ -16,7 +21,7 @@ struct cor_data_dir {
     char *store;
 };
 
-static int fail(struct cor_status *reterr_status, const char *doing, const char *path)
+static int dir_fail(struct cor_status *reterr_status, const char *doing, const char *path)
 {
     int e = errno;
     int err;
@@ -46,7 +51,7 @@ static int fail(struct cor_status *reterr_status, const char *doing, const char 
     return cor_status_set(reterr_status, err, "%s %s: %s", doing, path, strerror(e));
 }
 
-static int sync_parent(const char *path, struct cor_status *reterr_status)
+static int dir_sync_parent(const char *path, struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_freep) char *copy = cor_strdup(path);
     int fd, r = 0;
@@ -55,9 +60,9 @@ static int sync_parent(const char *path, struct cor_status *reterr_status)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return fail(reterr_status, "open the folder of", path);
+        return dir_fail(reterr_status, "open the folder of", path);
     if (fsync(fd) < 0)
-        r = fail(reterr_status, "sync the folder of", path);
+        r = dir_fail(reterr_status, "sync the folder of", path);
     close(fd);
     return r;
 }
@@ -70,32 +75,32 @@ int cor_data_dir_create_file(const char *path, bool exclusive, struct cor_status
     if (fd < 0 && errno == EEXIST && !exclusive)
         return 0;
     if (fd < 0)
-        return fail(reterr_status, "create", path);
+        return dir_fail(reterr_status, "create", path);
     if (fchmod(fd, 0600) < 0)
-        r = fail(reterr_status, "set the mode of", path);
+        r = dir_fail(reterr_status, "set the mode of", path);
     close(fd);
-    return r < 0 ? r : sync_parent(path, reterr_status);
+    return r < 0 ? r : dir_sync_parent(path, reterr_status);
 }
 
-static int make_dir(const char *path, struct cor_status *reterr_status)
+static int dir_make(const char *path, struct cor_status *reterr_status)
 {
     struct stat st;
 
     if (mkdir(path, 0700) == 0) {
         if (chmod(path, 0700) < 0)
-            return fail(reterr_status, "set the mode of", path);
-        return sync_parent(path, reterr_status);
+            return dir_fail(reterr_status, "set the mode of", path);
+        return dir_sync_parent(path, reterr_status);
     }
     if (errno != EEXIST)
-        return fail(reterr_status, "create the data folder", path);
+        return dir_fail(reterr_status, "create the data folder", path);
     if (stat(path, &st) < 0)
-        return fail(reterr_status, "open the data folder", path);
+        return dir_fail(reterr_status, "open the data folder", path);
     if (!S_ISDIR(st.st_mode))
         return cor_status_set(reterr_status, -COR_EIO, "data folder %s is not a folder", path);
     return 0;
 }
 
-static int locked_error(int fd, const char *path, struct cor_status *reterr_status)
+static int dir_locked_error(int fd, const char *path, struct cor_status *reterr_status)
 {
     char pid[24] = "";
     ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
@@ -108,8 +113,8 @@ static int locked_error(int fd, const char *path, struct cor_status *reterr_stat
 
 /* The file stays when the lock is given back: removing it would let two processes lock two files of
  * the same name. */
-static int take_lock(const char *dir, const char *file, int *ret_fd,
-                     struct cor_status *reterr_status)
+static int dir_take_lock(const char *dir, const char *file, int *ret_fd,
+                         struct cor_status *reterr_status)
 {
     char pid[24];
     int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
@@ -120,12 +125,12 @@ static int take_lock(const char *dir, const char *file, int *ret_fd,
         return r;
     fd = open(file, O_RDWR | O_CLOEXEC);
     if (fd < 0)
-        return fail(reterr_status, "open", file);
+        return dir_fail(reterr_status, "open", file);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        r = errno == EWOULDBLOCK ? locked_error(fd, dir, reterr_status)
-                                 : fail(reterr_status, "lock", file);
+        r = errno == EWOULDBLOCK ? dir_locked_error(fd, dir, reterr_status)
+                                 : dir_fail(reterr_status, "lock", file);
     else if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
-        r = fail(reterr_status, "write", file);
+        r = dir_fail(reterr_status, "write", file);
     if (r < 0) {
         close(fd);
         return r;
@@ -134,7 +139,7 @@ static int take_lock(const char *dir, const char *file, int *ret_fd,
     return 0;
 }
 
-static char *join(const char *dir, const char *name)
+static char *dir_join(const char *dir, const char *name)
 {
     struct cor_buf b;
 
@@ -150,23 +155,23 @@ int cor_data_dir_open(const char *path, bool read_only, struct cor_data_dir **re
                       struct cor_status *reterr_status)
 {
     COR_CLEANUP(cor_data_dir_freep) struct cor_data_dir *dir = cor_calloc(1, sizeof(*dir));
-    COR_CLEANUP(cor_freep) char *lock = join(path, "lock");
+    COR_CLEANUP(cor_freep) char *lock = dir_join(path, "lock");
     int r;
 
     if (dir) {
         dir->lock_fd = -1;
-        dir->store = join(path, "store.db");
+        dir->store = dir_join(path, "store.db");
     }
     if (!dir || !lock || !dir->store)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     if (read_only) {
         if (access(dir->store, F_OK) < 0)
-            return fail(reterr_status, "open", dir->store);
+            return dir_fail(reterr_status, "open", dir->store);
     } else {
-        r = make_dir(path, reterr_status);
+        r = dir_make(path, reterr_status);
         if (r < 0)
             return r;
-        r = take_lock(path, lock, &dir->lock_fd, reterr_status);
+        r = dir_take_lock(path, lock, &dir->lock_fd, reterr_status);
         if (r < 0)
             return r;
         r = cor_data_dir_create_file(dir->store, false, reterr_status);

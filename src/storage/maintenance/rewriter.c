@@ -1,4 +1,23 @@
+/* clang-format off */
+/* Reads every value under a prefix and writes those again that the first key of their transformer did
+ * not write.
+ *
+ *   read a page ──► each value: decrypt; stale ──► encrypt ──► compare-and-swap ──┐
+ *        ▲                              └─ up to date: nothing                   │
+ *        └── all writes of the page are answered: progress, next page ◄──────────┘──► on_done
+ *
+ * A lost compare brings the value that another writer has put: it is looked at again, ATTEMPTS_MAX
+ * times. A key that was deleted meanwhile is done.
+ *
+ * Failures. A value that cannot be decrypted or encrypted is reported (on_failure), and the others go
+ * on. A failed read or write of the store, and missing memory, end the work: the writes under way are
+ * waited for, then on_done gets the first error.
+ *
+ * Thread: the loop of the options. Owner: itself, until on_done. */
+/* clang-format on */
 #include "storage/maintenance/rewriter.h"
+
+#include <assert.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -12,7 +31,7 @@
 
 struct rewriter;
 
-/* One value on its way. */
+/* One value of the page. `kv` is NULL when there is nothing left to do for it. */
 struct item {
     struct rewriter *rewriter;
     struct cor_kv *kv;
@@ -27,16 +46,16 @@ struct rewriter {
     struct cor_buf cursor, end;
     struct cor_range_req range;
     bool more;
-    size_t pending; /* writes of this page */
-    int err;        /* the first failure that ends it */
+    size_t pending; /* writes of this page without an answer; one more while the page is read */
+    int err;        /* the first failure that ends the work */
     struct cor_status status;
     struct item items[PAGE];
 };
 
-static void read_page(struct rewriter *rw);
-static void rewrite(struct item *item, struct cor_kv *take_kv);
+static void rewriter_read_page(struct rewriter *rw);
+static void item_rewrite(struct item *item, struct cor_kv *take_kv);
 
-static void finish(struct rewriter *rw)
+static void rewriter_finish(struct rewriter *rw)
 {
     struct cor_rewriter_opts opts = rw->opts;
     struct cor_rewriter_counts counts = rw->counts;
@@ -51,7 +70,7 @@ static void finish(struct rewriter *rw)
     opts.on_done(opts.arg, err, &status, &counts);
 }
 
-static void stop(struct rewriter *rw, int err, struct cor_status *status)
+static void rewriter_stop(struct rewriter *rw, int err, struct cor_status *status)
 {
     if (rw->err == 0) {
         rw->err = err;
@@ -59,16 +78,16 @@ static void stop(struct rewriter *rw, int err, struct cor_status *status)
     }
 }
 
-static void page_done(struct rewriter *rw)
+static void rewriter_page_done(struct rewriter *rw)
 {
     if (rw->pending > 0)
         return;
     if (rw->err == 0)
         rw->opts.on_progress(rw->opts.arg, &rw->counts);
     if (rw->err == 0 && rw->more)
-        read_page(rw);
+        rewriter_read_page(rw);
     else
-        finish(rw);
+        rewriter_finish(rw);
 }
 
 static void item_deinit(struct item *item)
@@ -87,7 +106,7 @@ static void item_failed(struct item *item, const struct cor_status *why)
     item_deinit(item);
 }
 
-/* Another writer came first; its value may be up to date already. */
+/* Another writer came first. Its value may be up to date already. */
 static void item_lost(struct item *item)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status st;
@@ -98,7 +117,7 @@ static void item_lost(struct item *item)
         item_deinit(item);
     } else if (++item->attempts < ATTEMPTS_MAX) {
         cor_kv_unref(item->kv);
-        rewrite(item, now);
+        item_rewrite(item, now);
     } else {
         cor_kv_unref(now);
         (void)cor_status_set(&st, -COR_ECONFLICT, "it changes faster than it can be rewritten");
@@ -115,21 +134,21 @@ static void on_written(struct cor_engine_req *req)
     if (req->result == -COR_ECONFLICT) {
         item_lost(item);
     } else if (req->result < 0) {
-        stop(rw, req->result, &req->status);
+        rewriter_stop(rw, req->result, &req->status);
         item_deinit(item);
     } else {
         rw->counts.rewritten++;
         item_deinit(item);
     }
-    /* The request may be under way again. */
+    /* item_lost() may have sent the request again: then its memory is in use. */
     if (!item->kv)
         cor_write_req_deinit(&item->write);
-    page_done(rw);
+    rewriter_page_done(rw);
 }
 
 /* 1: `item->sealed` has the new value. 0: the old one is up to date. */
-static int transform(struct item *item, const struct cor_transformer *t, struct cor_str *ret_value,
-                     struct cor_status *st)
+static int item_transform(struct item *item, const struct cor_transformer *t,
+                          struct cor_str *ret_value, struct cor_status *st)
 {
     struct cor_str key = cor_kv_key(item->kv), plain;
     bool stale = false;
@@ -142,7 +161,7 @@ static int transform(struct item *item, const struct cor_transformer *t, struct 
     return r < 0 ? r : 1;
 }
 
-static void rewrite(struct item *item, struct cor_kv *take_kv)
+static void item_rewrite(struct item *item, struct cor_kv *take_kv)
 {
     struct rewriter *rw = item->rewriter;
     const struct cor_transformer *t = rw->opts.transformer_of(rw->opts.arg, cor_kv_key(take_kv));
@@ -153,9 +172,9 @@ static void rewrite(struct item *item, struct cor_kv *take_kv)
     cor_status_init(&st);
     item->kv = take_kv;
     if (t)
-        r = transform(item, t, &value, &st);
+        r = item_transform(item, t, &value, &st);
     if (r == -COR_ENOMEM) {
-        stop(rw, r, &st);
+        rewriter_stop(rw, r, &st);
         item_deinit(item);
     } else if (r < 0) {
         item_failed(item, &st);
@@ -173,7 +192,7 @@ static void rewrite(struct item *item, struct cor_kv *take_kv)
     }
 }
 
-static int move_cursor(struct rewriter *rw)
+static int rewriter_move_cursor(struct rewriter *rw)
 {
     const struct cor_kv *last = rw->range.ret_kvs[rw->range.ret_nkvs - 1];
     int r;
@@ -189,13 +208,13 @@ static void on_page(struct cor_engine_req *req)
     size_t n = req->result == 0 ? rw->range.ret_nkvs : 0;
 
     if (req->result < 0)
-        stop(rw, req->result, &req->status);
+        rewriter_stop(rw, req->result, &req->status);
     if (rw->range.count)
         rw->counts.total = rw->range.ret_count;
     rw->more = n > 0 && rw->range.ret_more;
-    if (n > 0 && move_cursor(rw) < 0) {
+    if (n > 0 && rewriter_move_cursor(rw) < 0) {
         (void)cor_status_set(&req->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
-        stop(rw, -COR_ENOMEM, &req->status);
+        rewriter_stop(rw, -COR_ENOMEM, &req->status);
     }
     rw->pending = 1;
     for (size_t i = 0; i < n && rw->err == 0; i++) {
@@ -205,14 +224,14 @@ static void on_page(struct cor_engine_req *req)
         cor_buf_init(&item->plain, VALUE_MAX);
         cor_buf_init(&item->sealed, VALUE_MAX);
         rw->counts.seen++;
-        rewrite(item, cor_kv_ref(rw->range.ret_kvs[i]));
+        item_rewrite(item, cor_kv_ref(rw->range.ret_kvs[i]));
     }
     cor_range_req_deinit(&rw->range);
     rw->pending--;
-    page_done(rw);
+    rewriter_page_done(rw);
 }
 
-static void read_page(struct rewriter *rw)
+static void rewriter_read_page(struct rewriter *rw)
 {
     bool is_first = rw->counts.seen == 0;
 
@@ -229,6 +248,7 @@ int cor_rewriter_start(const struct cor_rewriter_opts *opts, struct cor_status *
     struct rewriter *rw = cor_calloc(1, sizeof(*rw));
     int r;
 
+    assert(opts->on_done && opts->on_failure && opts->on_progress && opts->transformer_of);
     if (!rw)
         return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
     rw->opts = *opts;
@@ -244,6 +264,6 @@ int cor_rewriter_start(const struct cor_rewriter_opts *opts, struct cor_status *
         cor_free(rw);
         return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     }
-    read_page(rw);
+    rewriter_read_page(rw);
     return 0;
 }

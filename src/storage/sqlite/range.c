@@ -1,3 +1,8 @@
+/* A read of one key or of a page of keys at a revision, in one read transaction, so that the
+ * revision, the compaction mark, the values and the count belong together. A page ends at its
+ * limit, at COR_RANGE_KEYS_MAX keys or at COR_RANGE_BYTES_MAX bytes; `ret_more` says whether keys
+ * are left. A failure is the request's result, with the database's message. Thread: the one that
+ * has the connection (a reader's; in memory the engine's). */
 #include "storage/sqlite/range.h"
 
 #include <assert.h>
@@ -12,7 +17,7 @@ struct page {
 };
 
 /* -COR_ENOMEM leaves what is there for cor_range_req_deinit(). */
-static int add(struct cor_range_req *req, struct page *page, struct cor_kv *take_kv)
+static int range_add(struct cor_range_req *req, struct page *page, struct cor_kv *take_kv)
 {
     if (req->ret_nkvs == page->cap) {
         size_t cap = page->cap ? page->cap * 2 : 16;
@@ -30,12 +35,12 @@ static int add(struct cor_range_req *req, struct page *page, struct cor_kv *take
     return 0;
 }
 
-static bool is_full(const struct cor_range_req *req, const struct page *page)
+static bool range_is_full(const struct cor_range_req *req, const struct page *page)
 {
     return req->ret_nkvs >= page->max || page->bytes >= COR_RANGE_BYTES_MAX;
 }
 
-static int read_one(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev at)
+static int range_read_one(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev at)
 {
     struct page page = {.max = 1};
     struct cor_kv *kv;
@@ -48,18 +53,18 @@ static int read_one(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev
         cor_kv_unref(kv);
         return 0;
     }
-    r = add(req, &page, kv);
+    r = range_add(req, &page, kv);
     return r < 0 ? cor_sqlite_db_failed(db, SQLITE_NOMEM) : 0;
 }
 
-static void bind_range(sqlite3_stmt *st, struct cor_str key, struct cor_str end, cor_rev at)
+static void range_bind(sqlite3_stmt *st, struct cor_str key, struct cor_str end, cor_rev at)
 {
     cor_sqlite_bind_str(st, 1, key);
     cor_sqlite_bind_str(st, 2, end);
     sqlite3_bind_int64(st, 3, (int64_t)at);
 }
 
-static int read_page(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev at)
+static int range_read_page(struct cor_sqlite_db *db, struct cor_range_req *req, cor_rev at)
 {
     struct page page = {.max = COR_RANGE_KEYS_MAX};
     sqlite3_stmt *st = cor_sqlite_db_statement(db, COR_SQL_KEYS);
@@ -69,18 +74,18 @@ static int read_page(struct cor_sqlite_db *db, struct cor_range_req *req, cor_re
         return cor_sqlite_db_err(db);
     if (req->limit > 0 && req->limit < page.max)
         page.max = req->limit;
-    bind_range(st, req->key, req->end, at);
+    range_bind(st, req->key, req->end, at);
     while ((r = cor_sqlite_db_step(db, st)) > 0) {
         struct cor_kv *kv;
 
         if (sqlite3_column_int(st, 2))
             continue;
-        if (is_full(req, &page)) {
+        if (range_is_full(req, &page)) {
             req->ret_more = true;
             break;
         }
         r = cor_log_by_rev(db, (cor_rev)sqlite3_column_int64(st, 1), &kv);
-        if (r == 0 && add(req, &page, kv) < 0)
+        if (r == 0 && range_add(req, &page, kv) < 0)
             r = cor_sqlite_db_failed(db, SQLITE_NOMEM);
         if (r < 0)
             break;
@@ -103,7 +108,7 @@ static int count_rest(struct cor_sqlite_db *db, struct cor_range_req *req, cor_r
         from = cor_kv_key(req->ret_kvs[req->ret_nkvs - 1]);
         from.n++; /* with the NUL behind it: the first key after this one */
     }
-    bind_range(st, from, req->end, at);
+    range_bind(st, from, req->end, at);
     r = cor_sqlite_db_int(db, st, &n);
     if (r < 0)
         return r;
@@ -116,9 +121,9 @@ static int read_range(struct cor_sqlite_db *db, struct cor_range_req *req, cor_r
     int r = 0;
 
     if (req->end.n == 0)
-        return read_one(db, req, at);
+        return range_read_one(db, req, at);
     if (!req->keys_only)
-        r = read_page(db, req, at);
+        r = range_read_page(db, req, at);
     if (r < 0 || !req->count)
         return r;
     if (!req->keys_only && !req->ret_more) {
