@@ -15,7 +15,7 @@
 
 #define PREFIX_MAX 256
 
-/* One resource's cache, with the store that it is filled from. */
+/* One resource's cacher, with the store that it is filled from. */
 struct resource_cacher {
     struct cor_cacher *cacher;
     struct cor_store *store;

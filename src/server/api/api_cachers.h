@@ -1,4 +1,4 @@
-/* The watch caches behind the API's reads: one per stored resource, shared by all loops.
+/* The cachers behind the API's reads: a watch cache for each stored resource, shared by all loops.
  * Owner: the API.  Thread: open on the maker's, before the loops start; close on the first loop;
  * the rest from any. */
 #ifndef COR_SERVER_API_CACHERS_H
@@ -17,14 +17,14 @@ struct cor_api_cachers;
 int cor_api_cachers_open(struct cor_api *api, const struct cor_api_cachers_opts *opts,
                          struct cor_api_cachers **ret_cachers, struct cor_status *reterr_status);
 
-/* The cache of a resource; NULL: it is read from the store. */
+/* The cacher of a resource; NULL: the resource is read from the store. */
 struct cor_cacher *cor_api_cachers_peek(const struct cor_api_cachers *cachers,
                                         const struct cor_resource_row *resource);
 
 bool cor_api_cachers_are_ready(const struct cor_api_cachers *cachers);
 
-/* Has each one that is not ready failed to become so, and is there such a one? `reterr_why` has a
- * failure then, and is undefined otherwise. */
+/* True: at least one cacher is not ready, and each such cacher has failed to become ready.
+ * `reterr_why` gets the failure of one of them; otherwise it is undefined. */
 bool cor_api_cachers_failed(const struct cor_api_cachers *cachers,
                             char reterr_why[COR_READY_MESSAGE_MAX]);
 

@@ -4,9 +4,9 @@
  *
  *   writer, after a batch    cor_cachers_loops_notify(): put each reader of a touched cacher that
  *                            has watches among its loop's dirty ones; mail the loop once
- *   loop, on that mail       loop_on_mail(): for each dirty reader cor_cacher_reader_update(),
- * which delivers events (dispatch.c) and releases snapshots; then end the reads that waited for the
- * published revision (fresh_wait.c)
+ *   loop, on that mail       loop_on_mail(): for each dirty reader cor_cacher_reader_update(), which
+ *                            delivers events (dispatch.c) and releases snapshots; then end the
+ *                            reads that waited for the published revision (fresh_wait.c)
  *
  * No wake-up is lost. A watch, or a read that waits, is counted under the loop's lock before it
  * looks at the cache; the writer changes the cache before it looks at the counts under the same

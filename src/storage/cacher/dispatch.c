@@ -2,7 +2,7 @@
  *
  * A dispatch (cor_cacher_dispatch()), on the mail of the writer or in a turn of its own:
  *   1. Look at the cache, once under its lock: is it ready, which events does the window have,
- * which readings of history are done.
+ *      which readings of history are done.
  *   2. End the watches that cannot go on, and resume those that waited for history.
  *   3. Segment by segment, find the buckets of each new event (watch_index.c). Then give each idle
  *      watch of a bucket all its events in a row, so that they leave in one send.

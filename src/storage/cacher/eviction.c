@@ -1,15 +1,15 @@
 /* What leaves the watch caches. The writer decides after every batch, in this order:
  *
  * 1. Events that are older than 75 s leave, but for the last 100 or so of a resource. Here and
- * below, events of one revision leave together. Roots go with the events that they need, and so do
- *    roots below the compacted revision of the engine.
+ *    below, events of one revision leave together. Roots leave with the events that they need, and
+ *    so do roots below the compacted revision of the engine.
  * 2. Nodes and items that nothing shows any more are freed, a bounded number per batch.
  * 3. When the history of all resources and what snapshots alone hold exceed the byte budget: while
  *    snapshots hold more than half of it, or no event may leave, the oldest snapshot goes. The loop
  *    of its list or watch is asked to end it. A snapshot is left one second from when the budget
  *    first asked for it, so that a list that is read at full speed can end by itself.
  * 4. Otherwise the oldest segment of all resources leaves. While a lagging watch still needs it,
- * this is put off for as long as the time budget lasts.
+ *    this is put off for as long as the time budget lasts.
  *
  * Nothing here allocates, so nothing fails. When nothing may leave, the budget stays exceeded: by
  * what is written in one second, or by the last events of every resource.

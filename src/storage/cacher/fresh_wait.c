@@ -1,7 +1,7 @@
 /* Reads that wait until the watch caches have reached a revision.
  *
  *   1. The read names the revision it needs. With CACHERS_STORE_REV, which means "whatever the
- * store has now", the loop first asks the engine for the store's revision (wait_ask()).
+ *      store has now", the loop first asks the engine for the store's revision (wait_ask()).
  *   2. The wait is counted under the loop's lock, and then looks at the published revision
  *      (wait_register()). The writer publishes a revision before it looks at the count, so at least
  *      one side sees the other and no wake-up is lost.

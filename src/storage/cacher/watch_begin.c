@@ -8,7 +8,7 @@
  *      the first event after it. With initial events it takes a snapshot and starts behind that.
  *      EXTENDING: the revision lies before the window, and history is read first (history.c).
  *   5. SYNCING delivers the objects of the snapshot, SYNCED the bookmark that ends them. The
- * snapshot is released, and the watch is WALKING.
+ *      snapshot is released, and the watch is WALKING.
  *
  * What fails: each failure ends the stream with an ERROR event. Without memory that is a 500; a
  * revision that the cache does not reach in time is 504 "too large resource version"; a revision

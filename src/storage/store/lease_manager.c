@@ -1,8 +1,17 @@
+/* One lease for many objects.
+ *
+ * A want is answered at once while the present lease fits. Otherwise it queues up, and one grant at
+ * a time is asked for, for the first in the queue. When it is answered, the others are answered
+ * from the new lease in order, until one does not fit: then the next grant is asked for, for that
+ * one.
+ *
+ * What fails: a grant that fails is answered to the want that it was asked for; the next want in
+ * the queue is tried with the lease that is there. Thread: the loop's. */
 #include "storage/store/lease_manager.h"
 
 #include "base/clock.h"
 
-static void on_granted(struct cor_engine_req *req);
+static void lease_on_granted(struct cor_engine_req *req);
 
 void cor_lease_manager_init(struct cor_lease_manager *lm, struct cor_engine *engine,
                             struct cor_loop *loop, const struct cor_clock *clock,
@@ -13,7 +22,7 @@ void cor_lease_manager_init(struct cor_lease_manager *lm, struct cor_engine *eng
         lm->limits.reuse_s = COR_LEASE_REUSE_S_DEFAULT;
     if (lm->limits.objects_max == 0)
         lm->limits.objects_max = COR_LEASE_OBJECTS_MAX_DEFAULT;
-    cor_engine_req_init(&lm->grant.req, loop, on_granted);
+    cor_engine_req_init(&lm->grant.req, loop, lease_on_granted);
     cor_dlist_init(&lm->waiting);
 }
 
@@ -30,9 +39,10 @@ int64_t cor_lease_manager_window(const struct cor_lease_manager *lm, int64_t ttl
     return percent5 < lm->limits.reuse_s ? percent5 : lm->limits.reuse_s;
 }
 
-/* The lease in use outlives the object, but not by more than the window. Every attempt counts,
- * whether its write then succeeds or not. */
-static bool reuse(struct cor_lease_manager *lm, const struct cor_lease_want *want, uint64_t now_ms)
+/* May the present lease be used? It must outlive the object, but not by more than the window. Every
+ * attempt counts as an object, whether its write then succeeds or not. */
+static bool lease_fits(struct cor_lease_manager *lm, const struct cor_lease_want *want,
+                       uint64_t now_ms)
 {
     uint64_t least = now_ms + (uint64_t)want->ttl_s * 1000;
     uint64_t most = least + (uint64_t)cor_lease_manager_window(lm, want->ttl_s) * 1000;
@@ -42,7 +52,8 @@ static bool reuse(struct cor_lease_manager *lm, const struct cor_lease_want *wan
            lm->objects <= lm->limits.objects_max;
 }
 
-static void ask(struct cor_lease_manager *lm, const struct cor_lease_want *want, uint64_t now_ms)
+static void lease_ask(struct cor_lease_manager *lm, const struct cor_lease_want *want,
+                      uint64_t now_ms)
 {
     lm->granting_ms = now_ms;
     lm->grant.ttl_s = want->ttl_s + cor_lease_manager_window(lm, want->ttl_s);
@@ -50,12 +61,12 @@ static void ask(struct cor_lease_manager *lm, const struct cor_lease_want *want,
     cor_engine_lease(lm->engine, &lm->grant);
 }
 
-static struct cor_lease_want *first_waiting(struct cor_lease_manager *lm)
+static struct cor_lease_want *lease_first_waiting(struct cor_lease_manager *lm)
 {
     return COR_CONTAINER_OF(lm->waiting.next, struct cor_lease_want, link);
 }
 
-static void answer(struct cor_lease_manager *lm, struct cor_lease_want *want, int result)
+static void lease_answer(struct cor_lease_manager *lm, struct cor_lease_want *want, int result)
 {
     cor_dlist_remove(&want->link);
     want->result = result;
@@ -63,12 +74,12 @@ static void answer(struct cor_lease_manager *lm, struct cor_lease_want *want, in
     want->on_lease(want);
 }
 
-/* `granting` stays set while others wait, so that whoever asks from within an answer queues up
- * behind them. The last answer may free the manager. */
-static void on_granted(struct cor_engine_req *req)
+/* `granting` stays set while wants wait, so that a want from within an answer queues up behind
+ * them. The last answer may free the manager. */
+static void lease_on_granted(struct cor_engine_req *req)
 {
     struct cor_lease_manager *lm = COR_CONTAINER_OF(req, struct cor_lease_manager, grant.req);
-    struct cor_lease_want *want = first_waiting(lm);
+    struct cor_lease_want *want = lease_first_waiting(lm);
     uint64_t now_ms = cor_clock_mono_ms(lm->clock);
     int result = req->result;
 
@@ -78,23 +89,24 @@ static void on_granted(struct cor_engine_req *req)
         lm->objects = 1;
     }
     while (want->link.next != &lm->waiting) {
-        answer(lm, want, result);
+        lease_answer(lm, want, result);
         result = 0;
-        want = first_waiting(lm);
-        if (!reuse(lm, want, now_ms)) {
-            ask(lm, want, now_ms);
+        want = lease_first_waiting(lm);
+        if (!lease_fits(lm, want, now_ms)) {
+            lease_ask(lm, want, now_ms);
             return;
         }
     }
     lm->granting = false;
-    answer(lm, want, result);
+    lease_answer(lm, want, result);
 }
 
 bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *want)
 {
     uint64_t now_ms = cor_clock_mono_ms(lm->clock);
 
-    if (!lm->granting && reuse(lm, want, now_ms)) {
+    assert(want->ttl_s > 0 && want->on_lease);
+    if (!lm->granting && lease_fits(lm, want, now_ms)) {
         want->result = 0;
         want->id = lm->id;
         return true;
@@ -102,7 +114,7 @@ bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *
     cor_dlist_push(&lm->waiting, &want->link);
     if (!lm->granting) {
         lm->granting = true;
-        ask(lm, want, now_ms);
+        lease_ask(lm, want, now_ms);
     }
     return false;
 }

@@ -1,3 +1,10 @@
+/* The store's handle, physical keys, and the way of a value between the engine and an object:
+ *
+ *   read:  stored bytes, transformer, stored form, served object at its revision
+ *   write: object in stored form, transformer, stored bytes
+ *
+ * A value that cannot be decoded is an error that names its key, never an absent object. Messages
+ * are upstream's. Thread: the loop's; cor_store_decode() from any, because it changes nothing. */
 #include "storage/store/store_int.h"
 
 #include "base/clock.h"
@@ -16,12 +23,12 @@ int cor_store_no_memory(struct cor_status *reterr_status)
     return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
 }
 
-static char *dup_str(struct cor_str s)
+static char *store_dup(struct cor_str s)
 {
     return cor_strndup(s.p ? s.p : "", s.n);
 }
 
-static int check_resource_prefix(const char *prefix, struct cor_status *reterr_status)
+static int store_check_resource_prefix(const char *prefix, struct cor_status *reterr_status)
 {
     if (!prefix || !*prefix)
         return cor_status_set(reterr_status, -COR_EINVAL, "resourcePrefix cannot be empty");
@@ -38,7 +45,7 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
     struct cor_store *store;
     int r;
 
-    r = check_resource_prefix(opts->resource_prefix, reterr_status);
+    r = store_check_resource_prefix(opts->resource_prefix, reterr_status);
     if (r < 0)
         return r;
     store = cor_calloc(1, sizeof(*store));
@@ -54,8 +61,8 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
         cor_strz(opts->path_prefix ? opts->path_prefix : COR_STORE_PATH_PREFIX_DEFAULT),
         &store->path_prefix);
     store->resource_prefix = cor_strdup(opts->resource_prefix);
-    store->api_version = dup_str(opts->api_version);
-    store->kind = dup_str(opts->kind);
+    store->api_version = store_dup(opts->api_version);
+    store->kind = store_dup(opts->kind);
     if (!store->resource_prefix || !store->api_version || !store->kind)
         r = -COR_ENOMEM;
     if (r < 0) {
@@ -191,7 +198,7 @@ int cor_store_engine_failure(const struct store_key *key, struct cor_engine_req 
     if (req->result == -COR_EUNREACHABLE)
         return cor_storage_error(reterr_status, COR_STORAGE_UNREACHABLE, store_key_str(key), 0,
                                  cor_status_message(&req->status));
-    if (req->result == -COR_ENOTFOUND) /* of a lease, not of the key */
+    if (req->result == -COR_ENOTFOUND) /* The lease was not found; an absent key is no failure. */
         return cor_storage_internal(reterr_status, "%s", cor_status_message(&req->status));
     cor_status_move(reterr_status, &req->status);
     return req->result;

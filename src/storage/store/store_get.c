@@ -1,3 +1,5 @@
+/* A get: one read of one key at the latest revision. A minimum revision that the store has not
+ * reached is 504 at once; nothing is waited for. Thread: the loop's. */
 #include "base/mem.h"
 #include "meta/resource_version.h"
 #include "storage/store/store_int.h"
@@ -20,7 +22,8 @@ static void get_op_free(struct get_op *op)
     cor_free(op);
 }
 
-static int take(struct get_op *op, struct cor_object **ret_object, struct cor_status *reterr_status)
+static int get_read_answer(struct get_op *op, struct cor_object **ret_object,
+                           struct cor_status *reterr_status)
 {
     if (op->range.req.result < 0)
         return cor_store_engine_failure(&op->key, &op->range.req, reterr_status);
@@ -35,7 +38,7 @@ static int take(struct get_op *op, struct cor_object **ret_object, struct cor_st
     return 0;
 }
 
-static void on_read(struct cor_engine_req *req)
+static void get_on_read(struct cor_engine_req *req)
 {
     struct get_op *op = COR_CONTAINER_OF(req, struct get_op, range.req);
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
@@ -46,7 +49,7 @@ static void on_read(struct cor_engine_req *req)
     int r;
 
     cor_status_init(&status);
-    r = take(op, &object, &status);
+    r = get_read_answer(op, &object, &status);
     get_op_free(op);
     reply = (struct cor_store_reply){.err = r, .status = r < 0 ? &status : NULL, .object = object};
     on_done(arg, &reply);
@@ -75,7 +78,7 @@ int cor_store_get(struct cor_store *store, struct cor_str key,
         .arg = arg,
     };
     store->busy++;
-    cor_range_req_init(&op->range, store->loop, on_read);
+    cor_range_req_init(&op->range, store->loop, get_on_read);
     r = cor_store_key_init(&op->key, store, key, false, reterr_status);
     if (r < 0) {
         get_op_free(op);

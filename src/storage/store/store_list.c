@@ -1,11 +1,11 @@
 /* A list from the store.
  *
  *   1. A page is read from the engine. The first one settles the revision, and all others are read
- * at it. With a limit, the first read takes that many keys; while a selector leaves the page
+ *      at it. With a limit, the first read takes that many keys; while a selector leaves the page
  *      unfilled, the next read takes twice as many.
  *   2. Keys become objects, a bounded number per turn of the loop (list_work()).
  *   3. When the limit is reached or no key is left, the reply is made, with a continue token when
- * more follows (list_finish()).
+ *      more follows (list_finish()).
  *
  * What fails: a read, a value that cannot be decoded, an allocation, and the deadline each end the
  * list with an error; there is no reply with a part of it. A revision that was compacted is 410,

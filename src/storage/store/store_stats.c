@@ -1,3 +1,5 @@
+/* Revision, number of objects, and average size: one range request each, with no more than the
+ * caller asked for. The average is of a sample. Thread: the loop's. */
 #include "base/mem.h"
 #include "storage/store/store_int.h"
 
@@ -20,7 +22,7 @@ static void stats_op_free(struct stats_op *op)
     cor_free(op);
 }
 
-static void on_read(struct cor_engine_req *req)
+static void stats_on_read(struct cor_engine_req *req)
 {
     struct stats_op *op = COR_CONTAINER_OF(req, struct stats_op, range.req);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -46,8 +48,8 @@ static void on_read(struct cor_engine_req *req)
 
 enum what { REVISION, COUNT, ALL };
 
-static int start(struct cor_store *store, struct cor_str key, enum what what,
-                 cor_store_stats_cb on_done, void *arg, struct cor_status *reterr_status)
+static int stats_start(struct cor_store *store, struct cor_str key, enum what what,
+                       cor_store_stats_cb on_done, void *arg, struct cor_status *reterr_status)
 {
     struct stats_op *op;
     int r;
@@ -58,7 +60,7 @@ static int start(struct cor_store *store, struct cor_str key, enum what what,
         return cor_store_no_memory(reterr_status);
     *op = (struct stats_op){.store = store, .on_done = on_done, .arg = arg};
     store->busy++;
-    cor_range_req_init(&op->range, store->loop, on_read);
+    cor_range_req_init(&op->range, store->loop, stats_on_read);
     r = cor_store_key_init(&op->key, store, key, what != REVISION, reterr_status);
     if (r < 0) {
         stats_op_free(op);
@@ -77,17 +79,18 @@ static int start(struct cor_store *store, struct cor_str key, enum what what,
 int cor_store_revision(struct cor_store *store, cor_store_stats_cb on_done, void *arg,
                        struct cor_status *reterr_status)
 {
-    return start(store, cor_strz(store->resource_prefix), REVISION, on_done, arg, reterr_status);
+    return stats_start(store, cor_strz(store->resource_prefix), REVISION, on_done, arg,
+                       reterr_status);
 }
 
 int cor_store_count(struct cor_store *store, struct cor_str key, cor_store_stats_cb on_done,
                     void *arg, struct cor_status *reterr_status)
 {
-    return start(store, key, COUNT, on_done, arg, reterr_status);
+    return stats_start(store, key, COUNT, on_done, arg, reterr_status);
 }
 
 int cor_store_stats(struct cor_store *store, cor_store_stats_cb on_done, void *arg,
                     struct cor_status *reterr_status)
 {
-    return start(store, cor_strz(store->resource_prefix), ALL, on_done, arg, reterr_status);
+    return stats_start(store, cor_strz(store->resource_prefix), ALL, on_done, arg, reterr_status);
 }

@@ -1,11 +1,14 @@
+/* The write of a guaranteed update; store_change.c has the walk around it. The step's object is
+ * compared with the stored one first: when the bytes would stay the same, nothing is written. When
+ * that was found against a suggestion, one read confirms it. Thread: the loop's. */
 #include "storage/store/store_change.h"
 
-static void fail(struct cor_store_change *change, int err, struct cor_status *status)
+static void update_fail(struct cor_store_change *change, int err, struct cor_status *status)
 {
     cor_store_change_finish(change, err, status, NULL);
 }
 
-static void on_lease(struct cor_lease_want *want)
+static void update_on_lease(struct cor_lease_want *want)
 {
     struct cor_store_change *change = COR_CONTAINER_OF(want, struct cor_store_change, lease);
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
@@ -17,7 +20,7 @@ static void on_lease(struct cor_lease_want *want)
         return;
     }
     r = cor_store_engine_failure(&change->key, &change->store->leases.grant.req, &status);
-    fail(change, r, &status);
+    update_fail(change, r, &status);
 }
 
 void cor_store_update_write(struct cor_store_change *change)
@@ -29,7 +32,7 @@ void cor_store_update_write(struct cor_store_change *change)
     r = cor_store_encode(change->store, &change->key, change->next, &change->scratch,
                          &change->value, &status);
     if (r < 0) {
-        fail(change, r, &status);
+        update_fail(change, r, &status);
         return;
     }
     change->lease.id = 0;
@@ -37,12 +40,12 @@ void cor_store_update_write(struct cor_store_change *change)
         cor_store_change_submit(change);
 }
 
-static bool same_bytes(const struct cor_store_change *change)
+static bool update_is_noop(const struct cor_store_change *change)
 {
     return change->object && cor_object_same_stored(change->next, change->object);
 }
 
-static void unchanged(struct cor_store_change *change)
+static void update_reply_unchanged(struct cor_store_change *change)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = cor_object_ref(change->object);
 
@@ -52,16 +55,16 @@ static void unchanged(struct cor_store_change *change)
 void cor_store_update_confirmed(struct cor_store_change *change)
 {
     change->confirm = false;
-    if (!same_bytes(change))
+    if (!update_is_noop(change))
         cor_store_change_judge(change);
     else if (change->rewrite)
         cor_store_update_write(change);
     else
-        unchanged(change);
+        update_reply_unchanged(change);
 }
 
-/* Keeps the stored form of what the step gave. */
-static int take_next(struct cor_store_change *change, struct cor_object *take_object)
+/* Keeps the stored form of the object that the step gave. */
+static int update_take_next(struct cor_store_change *change, struct cor_object *take_object)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = take_object;
 
@@ -80,15 +83,15 @@ void cor_store_change_write(struct cor_store_change *change, struct cor_object *
     assert(!change->is_delete && cor_loop_is_current(change->store->loop));
     cor_status_init(&status);
     change->lease.ttl_s = ttl_s;
-    if (take_next(change, take_object) < 0) {
-        fail(change, cor_store_no_memory(&status), &status);
-    } else if (change->rewrite || !same_bytes(change)) {
+    if (update_take_next(change, take_object) < 0) {
+        update_fail(change, cor_store_no_memory(&status), &status);
+    } else if (change->rewrite || !update_is_noop(change)) {
         cor_store_update_write(change);
     } else if (!change->current) {
         change->confirm = true;
         cor_store_change_read(change);
     } else {
-        unchanged(change);
+        update_reply_unchanged(change);
     }
 }
 
@@ -106,7 +109,7 @@ int cor_store_update(struct cor_store *store, struct cor_str key,
     change->step = opts->step;
     change->on_done = opts->on_done;
     change->arg = opts->arg;
-    change->lease.on_lease = on_lease;
+    change->lease.on_lease = update_on_lease;
     cor_store_change_start(change);
     return 0;
 }

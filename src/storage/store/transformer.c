@@ -33,13 +33,13 @@ const struct cor_transformer *cor_transformer_identity(void)
     return &identity;
 }
 
-/* Upstream's aggregate: each error once; one stands alone, several stand in brackets. */
+/* Upstream's aggregate of errors: each message once; a single one as it is, several in brackets. */
 struct errors {
     struct cor_buf text;
     size_t n;
 };
 
-static bool has_error(const struct errors *errors, struct cor_str message)
+static bool errors_has(const struct errors *errors, struct cor_str message)
 {
     struct cor_str rest = cor_buf_str(&errors->text);
     const char *hit;
@@ -55,19 +55,19 @@ static bool has_error(const struct errors *errors, struct cor_str message)
     return false;
 }
 
-static int add_error(struct errors *errors, const char *message)
+static int errors_add(struct errors *errors, const char *message)
 {
     int r;
 
-    if (has_error(errors, cor_strz(message)))
+    if (errors_has(errors, cor_strz(message)))
         return 0;
     r = cor_buf_addf(&errors->text, "%s%s", errors->n ? ", " : "", message);
     errors->n += r == 0;
     return r == -COR_ETOOBIG ? 0 : r;
 }
 
-static int refuse(const struct cor_transformer_chain *chain, const struct errors *errors,
-                  struct cor_status *reterr_status)
+static int chain_refuse(const struct cor_transformer_chain *chain, const struct errors *errors,
+                        struct cor_status *reterr_status)
 {
     if (errors->n == 0)
         return cor_status_set(reterr_status, -COR_EINTERNAL, "%s", chain->no_match);
@@ -105,11 +105,11 @@ static int chain_from_storage(const struct cor_transformer *t, struct cor_str ke
             return 0;
         }
         if (r != -COR_ENOMEM && link->prefix.n > 0)
-            r = add_error(&errors, cor_status_message(&status));
+            r = errors_add(&errors, cor_status_message(&status));
         if (r == -COR_ENOMEM)
             return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
     }
-    return refuse(chain, &errors, reterr_status);
+    return chain_refuse(chain, &errors, reterr_status);
 }
 
 static int chain_to_storage(const struct cor_transformer *t, struct cor_str key, struct cor_str in,
@@ -133,7 +133,7 @@ static int chain_to_storage(const struct cor_transformer *t, struct cor_str key,
     r = first->transformer->to_storage(first->transformer, key, in, scratch, &out, reterr_status);
     if (r < 0)
         return r;
-    if (scratch->n == after) { /* passed through */
+    if (scratch->n == after) { /* The transformer passed the value through. */
         r = cor_buf_adds(scratch, out);
         if (r < 0)
             return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
