@@ -1,3 +1,4 @@
+/* clang-format off */
 /* `coracle serve`: flags, the log, and the life of one server.
  *
  *   open the instance ──► say that it is ready ──► run until SIGINT or SIGTERM ──► close, with
@@ -5,6 +6,7 @@
  *
  * SIGHUP reads the encryption file again. A start that fails prints the reason and a hint, and ends
  * with status 1. */
+/* clang-format on */
 #include "serve.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A collection for tests, in the place of an API server's: a program adds, changes and deletes
  * objects, and lets requests fail. Its list-watches list and watch it as they would a server:
  * client-go's FakeControllerSource.
@@ -9,6 +10,7 @@
  * With a runtime on a manual clock (coracle/clock.h) nothing sleeps: each cor_runtime_pump() runs
  * until everything that was scripted is delivered. Owner: the maker, and it outlives its
  * list-watches.  Thread: any. */
+/* clang-format on */
 #ifndef CORACLE_LIST_WATCH_SCRIPT_H
 #define CORACLE_LIST_WATCH_SCRIPT_H
 

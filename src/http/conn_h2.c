@@ -1,3 +1,4 @@
+/* clang-format off */
 /* HTTP/2 on a connection: each stream is an exchange, a request and its response, with a timer of
  * its own. The session takes what a response writes when windows and output have room, so a
  * response keeps nothing here.
@@ -13,6 +14,7 @@
  *
  * A request that waits has its deadline, as any other. No memory for the input that waits fails the
  * session, and so does a budget that has no room for it. */
+/* clang-format on */
 #include <assert.h>
 
 #include "base/clock.h"

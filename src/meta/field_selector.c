@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Text to field selector, and matching.
  *
  * Parsing: cut into terms, which are sorted (the printed form is canonical) ──► each term split at
@@ -5,6 +6,7 @@
  * parsed. Matching reads each field once for all terms about it, and allocates nothing.
  * Failures: 400 in upstream's words; mistakes of the grammar are reported before unknown labels.
  * Thread: any (immutable once parsed). */
+/* clang-format on */
 #include "meta/field_selector.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Whose turn it is to shake hands. A step of a TLS handshake costs a server about a millisecond of
  * its loop, and a client that begins one pays nearly nothing. So the streams of a loop together
  * make at most COR_HANDSHAKE_STEPS steps in a turn, and streams that are open keep the rest of the
@@ -12,6 +13,7 @@
  * served in the next turn. What waits stays in the socket; nothing is kept for it here. The user's
  * timeout of the handshake goes on meanwhile. Owner: struct cor_net.  Thread: its loop.  Maximum:
  * the streams of the loop. */
+/* clang-format on */
 #ifndef COR_NET_HANDSHAKES_H
 #define COR_NET_HANDSHAKES_H
 

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The API as all loops share it, and each loop's part: the stores and readers of resources, which a
  * loop opens when a request first needs them.
  *
@@ -6,6 +7,7 @@
  * cor_api_free. A backing that cannot be opened fails its request only, and is tried again by the
  * next one.
  * Thread: see api.h. */
+/* clang-format on */
 #include "server/api/api.h"
 
 #include <assert.h>

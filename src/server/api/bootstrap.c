@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Creates the namespaces that every cluster has, when a server starts. The creations are calls to
  * the API itself, all at once, so that they share one commit of the store.
  *
@@ -6,6 +7,7 @@
  * 201 and 409 (it exists already) are success; the first other answer is the failure that on_done
  * gets, after all answers have come. Without memory nothing is started.
  * Thread: the loop of the calls. Before the loops run: the calls only queue store operations. */
+/* clang-format on */
 #include <assert.h>
 
 #include "base/err.h"

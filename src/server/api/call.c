@@ -1,3 +1,4 @@
+/* clang-format off */
 /* A call's life and its output.
  *
  *   cor_call_new ──► the verb runs: store operations (begin_op, end_op), stages (heavy.h) ──► one
@@ -17,6 +18,7 @@
  * none. A failure after the head has been sent cuts the answer.
  * Thread: the call's loop. cor_call_convert() and cor_call_now_ms() also on a thread that has the
  * call. */
+/* clang-format on */
 #include "server/api/call.h"
 
 #include <assert.h>

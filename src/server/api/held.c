@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Each loop keeps its waiting calls in one list, in the order in which they began to wait.
  *
  *   cor_held_set: the sum of all loops is over the budget ──► mail to the loop itself ──►
@@ -6,6 +7,7 @@
  * Calls are cut from the mail and not at once, because the call that goes over the budget is inside
  * its own write. The mail counts as a call of the loop, so that the loop is not released before the
  * mail has come. Nothing here can fail. */
+/* clang-format on */
 #include "server/api/held.h"
 
 #include <assert.h>

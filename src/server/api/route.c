@@ -1,3 +1,4 @@
+/* clang-format off */
 /* From a request to a running verb.
  *
  *   cor_api_call ──► which verb: `actions` for kinds that are not stored and for subresources that
@@ -10,6 +11,7 @@
  * A new verb is a row of `verbs` or `actions`, its file in server/verbs/, and its bit in the rows
  * of schema/resource_row.c.
  * Thread: the call's loop. */
+/* clang-format on */
 #include <assert.h>
 
 #include "base/err.h"

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The credentials in the data folder's pki/: a CA, a serving certificate signed by it, and the
  * administrator's token. Each is made when it is missing, and read otherwise.
  *
@@ -7,6 +8,7 @@
  * A key is written before its certificate, so that a start that was interrupted leaves no
  * certificate without a key. Every failure names its file in the status.
  * Thread: any, one at a time: before the loops start. */
+/* clang-format on */
 #include "server/instance/credentials.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The start of `coracle serve`: everything is opened in the order in which it is needed, on the
  * calling thread, which becomes the home loop's.
  *
@@ -11,6 +12,7 @@
  * from starting: the rest is served, and readiness says why. A loop without a thread ends the
  * process, because other loops run already.
  * Thread: home. */
+/* clang-format on */
 #include "server/instance/instance_int.h"
 
 #include <assert.h>

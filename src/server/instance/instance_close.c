@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The end of an instance, on the home loop, which turns while it waits for the others:
  *
  *   readiness fails ──► the HTTP server closes: no new connections, watches end, requests have
@@ -9,6 +10,7 @@
  * never started (an open that failed) are turned here, so that the same way serves both ends.
  * Nothing here can fail.
  * Thread: home, except what a comment says runs on a worker's loop. */
+/* clang-format on */
 #include <assert.h>
 
 #include "base/mem.h"

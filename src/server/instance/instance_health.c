@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The instance watches over itself: the health checks of the API, and the engine's status, which is
  * asked for every ENGINE_CHECK_MS and kept for the checks and metrics.
  *
@@ -7,6 +8,7 @@
  * is set cannot fail. A change of the verdict is logged once.
  * Thread: home; the checks run on any loop, so that they read atomics, and the cause under a lock.
  */
+/* clang-format on */
 #include <assert.h>
 #include <stdio.h>
 

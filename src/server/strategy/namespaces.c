@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Whether an object may be created in a namespace: the namespace exists and is not being deleted.
  *
  *   look in the cache (resourceVersion "0") ──► found: judge
@@ -8,6 +9,7 @@
  * when the reader of the call goes meanwhile, it is freed and the caller is not called.
  * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach `then`.
  * Thread: the call's loop. */
+/* clang-format on */
 #include "server/strategy/namespaces.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Writes to a subresource that change one member of the object: `parts` names, for each
  * subresource, the member and the function that makes its new value from the old object and the
  * body. All else, metadata included, stays as it is; generation grows when the member has changed.
@@ -9,6 +10,7 @@
  *
  * Failures: 422 for a value that is not allowed; no memory. Nothing is returned then.
  * Thread: the thread that has the call (a stage). */
+/* clang-format on */
 #include "server/strategy/parts.h"
 
 #include <assert.h>
