@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cache/store/object_key.h"
+#include "drain.h"
 #include "sim_check.h"
 #include "test.h"
 
@@ -93,7 +94,7 @@ static void on_drain(struct sim_event *e)
     struct sim_handler *h = COR_CONTAINER_OF(e, struct sim_handler, drain);
     size_t max = *h->slow ? sim_between(h->time, 1, 5) : 1000;
 
-    if (h->reg && cor_registration_drain(h->reg, max) > 0)
+    if (h->reg && drain_registration(h->reg, max) > 0)
         drain_later(h);
 }
 

@@ -301,14 +301,6 @@ void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_tu
     }
 }
 
-size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max)
-{
-    struct cor_turn turn = {.max = max};
-
-    cor_processor_listener_turn(l, &turn);
-    return turn.n;
-}
-
 void cor_processor_listener_close(struct cor_processor_listener *l)
 {
     cor_lock_acquire(&l->lock);

@@ -82,9 +82,6 @@ struct cor_turn {
 /* Runs the handler without a lock held. The caller sets the first three, and zeros the rest. */
 void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_turn *turn);
 
-/* A turn of `max` calls without a clock. Returns how many there were. */
-size_t cor_processor_listener_drain(struct cor_processor_listener *l, size_t max);
-
 /* What waits is dropped and nothing is taken any more; a call of the handler that is under way goes
  * on. */
 void cor_processor_listener_close(struct cor_processor_listener *l);

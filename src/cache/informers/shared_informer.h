@@ -104,7 +104,7 @@ struct cor_registration_opts {
     uint64_t resync_ms; /* COR_RESYNC_DEFAULT: the informer's; 0: never */
     size_t bytes_max;   /* of what waits for the handler; 0: no bound, as client-go */
     /* NULL: step runs the handler. Else it is called when there is something to drain, under the
-     * rules of on_work, and whoever it wakes calls cor_registration_drain(). */
+     * rules of on_work, and whoever it wakes calls cor_registration_turn(). */
     void (*on_ready)(void *arg);
     /* A turn in step had a call that took so long, COR_SLOW_HANDLER_MS or more. On the informer's
      * thread, without a lock held; may be NULL. */
@@ -141,9 +141,7 @@ void cor_registration_close(struct cor_registration *registration);
 /* Has the handler returned from every add of the first list? */
 bool cor_registration_has_synced(struct cor_registration *registration);
 
-/* Runs the handler for one turn, as cor_processor_listener_turn() and _drain() do; one thread at a
- * time. */
+/* Runs the handler for one turn, as cor_processor_listener_turn() does; one thread at a time. */
 void cor_registration_turn(struct cor_registration *registration, struct cor_turn *turn);
-size_t cor_registration_drain(struct cor_registration *registration, size_t max);
 
 #endif

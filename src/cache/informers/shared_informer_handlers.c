@@ -259,11 +259,3 @@ void cor_registration_turn(struct cor_registration *registration, struct cor_tur
     cor_processor_listener_turn(registration->listener, turn);
     cor_registration_unref(registration);
 }
-
-size_t cor_registration_drain(struct cor_registration *registration, size_t max)
-{
-    struct cor_turn turn = {.max = max};
-
-    cor_registration_turn(registration, &turn);
-    return turn.n;
-}

@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "cache/informers/shared_informer_int.h"
 #include "cache/store/indexer_int.h"
+#include "drain.h"
 #include "fake_informer.h"
 #include "test.h"
 
@@ -63,13 +64,13 @@ TEST(late_handler, hears_the_cache_as_it_was_and_then_what_came_since)
     assert_int_equal(nready, 1);
     assert_int_equal(snapshots(&f), 1);
     assert_false(cor_registration_has_synced(reg));
-    assert_int_equal(cor_registration_drain(reg, 2), 2);
+    assert_int_equal(drain_registration(reg, 2), 2);
     assert_string_equal(f.heard[0], "add(a1!) add(b2!)");
     assert_false(cor_registration_has_synced(reg));
-    assert_int_equal(cor_registration_drain(reg, 1), 1);
+    assert_int_equal(drain_registration(reg, 1), 1);
     assert_int_equal(snapshots(&f), 0);
     assert_true(cor_registration_has_synced(reg));
-    assert_int_equal(cor_registration_drain(reg, 10), 3);
+    assert_int_equal(drain_registration(reg, 10), 3);
     assert_string_equal(f.heard[0],
                         "add(a1!) add(b2!) add(c3!) update(b2-11) delete(c12) add(c13)");
     fake_end(&f);
@@ -109,10 +110,10 @@ TEST(late_handler, may_go_before_it_has_heard_all)
     opts.handler = listener_handler(&f.listeners[0]);
     opts.on_ready = wake_nobody;
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
-    assert_int_equal(cor_registration_drain(reg, 1), 1);
+    assert_int_equal(drain_registration(reg, 1), 1);
     cor_registration_close(reg);
     assert_int_equal(snapshots(&f), 0);
-    assert_int_equal(cor_registration_drain(reg, 10), 0);
+    assert_int_equal(drain_registration(reg, 10), 0);
     assert_false(cor_registration_has_synced(reg));
     cor_shared_informer_remove_handler(f.inf, reg);
     assert_string_equal(f.heard[0], "add(a1!)");
@@ -191,7 +192,7 @@ TEST(late_handler, what_it_begins_with_does_not_count_towards_its_bound)
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 12);
     fake_step(&f);
-    cor_registration_drain(reg, 10);
+    drain_registration(reg, 10);
     assert_string_equal(f.heard[0], "behind add(a1!) add(b2!) update(a1-12)");
     fake_end(&f);
 }

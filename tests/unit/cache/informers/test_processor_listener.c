@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "cache/informers/processor_listener.h"
+#include "drain.h"
 #include "test.h"
 
 static char heard[1024];
@@ -83,9 +84,9 @@ TEST(processor_listener, tells_everything_while_its_handler_keeps_up)
     tell(l, COR_CHANGE_UPDATE, "a", 1, 2);
     tell(l, COR_CHANGE_UPDATE, "a", 2, 3);
     tell(l, COR_CHANGE_DELETE, "a", 0, 4);
-    assert_int_equal(cor_processor_listener_drain(l, 2), 2);
+    assert_int_equal(drain_listener(l, 2), 2);
     assert_string_equal(heard, "add1 1-2 ");
-    assert_int_equal(cor_processor_listener_drain(l, 10), 2);
+    assert_int_equal(drain_listener(l, 10), 2);
     assert_string_equal(heard, "add1 1-2 2-3 gone(a) ");
     assert_int_equal(behind, 0);
     cor_processor_listener_free(l);
@@ -107,7 +108,7 @@ TEST(processor_listener, beyond_its_bound_updates_are_folded_and_nothing_else)
     cor_processor_listener_stats(l, &stats);
     assert_int_equal(stats.pending, 4);
     assert_int_equal(stats.folded, 3);
-    cor_processor_listener_drain(l, 100);
+    drain_listener(l, 100);
     assert_string_equal(heard, "add2 5-7 gone(a) add10 ");
     cor_processor_listener_stats(l, &stats);
     assert_int_equal(stats.pending_bytes, 0);
@@ -123,7 +124,7 @@ TEST(processor_listener, zero_is_no_bound_and_nothing_is_folded)
 
     for (int i = 1; i < 100; i++)
         tell(l, COR_CHANGE_UPDATE, "a", i, i + 1);
-    assert_int_equal(cor_processor_listener_drain(l, 1000), 99);
+    assert_int_equal(drain_listener(l, 1000), 99);
     cor_processor_listener_free(l);
 }
 
@@ -135,7 +136,7 @@ TEST(processor_listener, a_closed_one_drops_what_waits_and_what_comes)
     tell(l, COR_CHANGE_ADD, "a", 0, 1);
     cor_processor_listener_close(l);
     tell(l, COR_CHANGE_ADD, "b", 0, 2);
-    assert_int_equal(cor_processor_listener_drain(l, 10), 0);
+    assert_int_equal(drain_listener(l, 10), 0);
     assert_string_equal(heard, "");
     cor_processor_listener_free(l);
 }
@@ -164,9 +165,9 @@ TEST(processor_listener, updates_are_folded_into_the_newest_of_their_key)
     tell(l, COR_CHANGE_ADD, "a", 0, 1);
     tell(l, COR_CHANGE_DELETE, "a", 0, 2);
     tell(l, COR_CHANGE_ADD, "a", 0, 3);
-    assert_int_equal(cor_processor_listener_drain(l, 1), 1);
+    assert_int_equal(drain_listener(l, 1), 1);
     tell(l, COR_CHANGE_UPDATE, "a", 3, 4);
-    cor_processor_listener_drain(l, SIZE_MAX);
+    drain_listener(l, SIZE_MAX);
     assert_string_equal(heard, "add1 gone(a) add4 ");
     cor_processor_listener_free(l);
 }
@@ -190,9 +191,9 @@ TEST(processor_listener, has_seen_the_first_list_when_its_handler_has_returned_f
     tell_flagged(asked, COR_CHANGE_ADD, true, "b", 0, 2);
     tell(asked, COR_CHANGE_UPDATE, "a", 1, 3);
     assert_false(cor_processor_listener_saw_initial(asked));
-    assert_int_equal(cor_processor_listener_drain(asked, 1), 1);
+    assert_int_equal(drain_listener(asked, 1), 1);
     assert_false(cor_processor_listener_saw_initial(asked));
-    assert_int_equal(cor_processor_listener_drain(asked, 1), 1);
+    assert_int_equal(drain_listener(asked, 1), 1);
     assert_true(cor_processor_listener_saw_initial(asked));
     assert_false(saw_inside);
     tell(asked, COR_CHANGE_ADD, "c", 0, 4);

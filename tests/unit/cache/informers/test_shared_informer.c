@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cache/informers/shared_informer_int.h"
 #include "cache/store/lister.h"
+#include "drain.h"
 #include "fake_informer.h"
 #include "meta/label_selector.h"
 #include "test.h"
@@ -56,7 +57,7 @@ TEST(shared_informer, a_handler_may_remove_itself_where_it_is_drained)
     cor_shared_informer_start(f.inf);
     fake_server_list(&f.server, "a1 b2", "10");
     fake_step(&f);
-    assert_int_equal(cor_registration_drain(r.reg, 10), 1);
+    assert_int_equal(drain_registration(r.reg, 10), 1);
     assert_string_equal(f.heard[0], "add");
     fake_end(&f);
 }
@@ -90,11 +91,11 @@ TEST(shared_informer, a_handler_that_is_closed_hears_nothing_of_what_waits)
     fake_begin(&f);
     fake_sync_with(&f, "a1 b2", "10");
     assert_int_equal(cor_shared_informer_add_handler(f.inf, &opts, &reg), 0);
-    assert_int_equal(cor_registration_drain(reg, 1), 1);
+    assert_int_equal(drain_registration(reg, 1), 1);
     cor_registration_close(reg);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
     fake_step(&f);
-    assert_int_equal(cor_registration_drain(reg, 10), 0);
+    assert_int_equal(drain_registration(reg, 10), 0);
     assert_string_equal(f.heard[0], "add(a1!)");
     cor_shared_informer_remove_handler(f.inf, reg);
     fake_end(&f);

@@ -1,6 +1,7 @@
 /* What a handler may rely on when it is called: contract client 1.17.29 and 1.17.32 to 1.17.35. */
 #include "base/err.h"
 #include "cache/informers/shared_informer.h"
+#include "drain.h"
 #include "fake_informer.h"
 #include "test.h"
 
@@ -73,13 +74,13 @@ TEST(shared_informer_order, the_store_has_a_change_before_a_handler_can_hear_of_
     fake_server_list(&f.server, "a1", "10");
     fake_server_opened(&f.server);
     fake_step(&f);
-    cor_registration_drain(reg, 1);
+    drain_registration(reg, 1);
     fake_server_event(&f.server, COR_WATCH_MODIFIED, "a", 11);
     fake_step(&f);
-    cor_registration_drain(reg, 1);
+    drain_registration(reg, 1);
     fake_server_event(&f.server, COR_WATCH_DELETED, "a", 12);
     fake_step(&f);
-    cor_registration_drain(reg, 1);
+    drain_registration(reg, 1);
     assert_string_equal(f.heard[0], "add(1) update(11) delete");
     assert_string_equal(f.heard[1], "1 11 none");
     fake_end(&f);

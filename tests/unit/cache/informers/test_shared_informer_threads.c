@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "cache/informers/shared_informer.h"
 #include "cache/store/lister.h"
+#include "drain.h"
 #include "fake_server.h"
 #include "test.h"
 
@@ -119,7 +120,7 @@ static void come_and_go(struct hearer *h)
     if (cor_shared_informer_add_handler(inf, &opts, &reg) < 0)
         return;
     for (int i = 0; h->drains && i < 20; i++)
-        cor_registration_drain(reg, 10);
+        drain_registration(reg, 10);
     cor_registration_has_synced(reg);
     cor_shared_informer_remove_handler(inf, reg);
     while (sem_trywait(&h->ready) == 0)

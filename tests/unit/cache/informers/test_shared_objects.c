@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cache/informers/shared_informer.h"
+#include "drain.h"
 #include "fake_server.h"
 #include "test.h"
 
@@ -101,7 +102,7 @@ TEST(shared_objects, the_cache_and_all_handlers_have_the_same_object)
     begin(&f, "a1");
     step(&f);
     for (int i = 0; i < HEARERS; i++) {
-        assert_int_equal(cor_registration_drain(f.regs[i], 10), 1);
+        assert_int_equal(drain_registration(f.regs[i], 10), 1);
         assert_ptr_equal(f.hearers[i].object, peek(&f, "a"));
     }
     end(&f);
@@ -124,14 +125,14 @@ TEST(shared_objects, what_the_cache_has_lost_lives_until_it_was_told_of)
     begin(&f, "");
     come_and_go(&f); /* what grows has grown */
     for (int i = 0; i < HEARERS; i++)
-        assert_int_equal(cor_registration_drain(f.regs[i], 10), 2);
+        assert_int_equal(drain_registration(f.regs[i], 10), 2);
     live = test_live_allocs();
     come_and_go(&f);
     for (int i = 0; i < HEARERS; i++) {
         assert_true(test_live_allocs() > live);
-        assert_int_equal(cor_registration_drain(f.regs[i], 1), 1);
+        assert_int_equal(drain_registration(f.regs[i], 1), 1);
         assert_string_equal(f.hearers[i].rv, "11");
-        assert_int_equal(cor_registration_drain(f.regs[i], 1), 1);
+        assert_int_equal(drain_registration(f.regs[i], 1), 1);
         assert_string_equal(f.hearers[i].rv, "12");
     }
     assert_int_equal(test_live_allocs(), live);
@@ -145,10 +146,10 @@ TEST(shared_objects, a_resync_tells_of_one_object_as_old_and_new)
 
     begin(&f, "a1");
     step(&f);
-    cor_registration_drain(f.regs[0], 10);
+    drain_registration(f.regs[0], 10);
     fake_server_pass(&f.server, 1000);
     step(&f);
-    assert_int_equal(cor_registration_drain(f.regs[0], 10), 1);
+    assert_int_equal(drain_registration(f.regs[0], 10), 1);
     assert_non_null(f.hearers[0].old);
     assert_ptr_equal(f.hearers[0].old, f.hearers[0].object);
     assert_ptr_equal(f.hearers[0].object, peek(&f, "a"));
