@@ -1,3 +1,17 @@
+/* clang-format off */
+/* A child process on a loop: a pidfd and a pipe, each with a poll handle.
+ *
+ *   open: pipe ──► posix_spawn ──► pidfd ──► polls ──► RUNNING
+ *   RUNNING: output is gathered as it comes; the pidfd becomes readable when the process has ended
+ *   end: exit code, what is left in the pipe, close both polls ──► on_end ──► freed
+ *
+ * Failures. A step of the opening that fails undoes the ones before; a process that runs already is
+ * killed and waited for. Output beyond its maximum, an output that cannot be read, and the time limit
+ * kill the process: on_end comes when it has ended, with the first reason. A close kills it too, and
+ * on_closed comes instead of on_end.
+ *
+ * Thread: the loop's. */
+/* clang-format on */
 #include "loop/process.h"
 
 #include <assert.h>
@@ -21,13 +35,12 @@
 
 #define PIECE 4096
 
-/*   RUNNING ──► ENDED (both polls close) ──► gone        CLOSING: the same, without on_end */
 struct cor_process {
     struct cor_loop *loop;
     pid_t pid;
     int pidfd, out_fd;
     uv_poll_t end_poll, out_poll;
-    size_t nhandles; /* not closed yet */
+    size_t nhandles; /* poll handles that are not closed yet */
     struct cor_timer timer;
     struct cor_buf output;
     struct cor_process_end end;
@@ -37,7 +50,7 @@ struct cor_process {
     void *arg;
 };
 
-static void free_process(struct cor_process *p)
+static void process_free(struct cor_process *p)
 {
     cor_timer_cancel(&p->timer);
     if (p->pidfd >= 0)
@@ -60,26 +73,27 @@ static void on_handle_closed(uv_handle_t *handle)
         p->end.output = cor_buf_str(&p->output);
         p->on_end(arg, &p->end);
     }
-    free_process(p);
+    process_free(p);
     if (on_closed)
         on_closed(arg);
 }
 
-static void close_polls(struct cor_process *p)
+static void process_close_polls(struct cor_process *p)
 {
     uv_close((uv_handle_t *)&p->end_poll, on_handle_closed);
     uv_close((uv_handle_t *)&p->out_poll, on_handle_closed);
 }
 
-static void kill_with(struct cor_process *p, int r)
+static void process_kill(struct cor_process *p, int r)
 {
     if (p->end.r == 0)
         p->end.r = r;
     pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0);
 }
 
-/* What is there now. Whoever inherited the pipe may keep it open: its end is not waited for. */
-static void read_output(struct cor_process *p)
+/* Reads what is in the pipe now. The end of the pipe is not waited for, because a process that
+ * inherited it may keep it open. */
+static void process_read_output(struct cor_process *p)
 {
     ssize_t n = 1;
     int r = 0;
@@ -97,17 +111,17 @@ static void read_output(struct cor_process *p)
         explicit_bzero(piece, sizeof(piece));
     }
     if (r < 0)
-        kill_with(p, r);
+        process_kill(p, r);
     if (r < 0 || n == 0)
         uv_poll_stop(&p->out_poll);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    read_output(poll->data);
+    process_read_output(poll->data);
 }
 
-static int exit_code(int pidfd)
+static int process_exit_code(int pidfd)
 {
     siginfo_t info = {0};
 
@@ -125,18 +139,18 @@ static void on_exit_readable(uv_poll_t *poll, int status, int events)
         return;
     p->has_ended = true;
     cor_timer_cancel(&p->timer);
-    p->end.exit_code = exit_code(p->pidfd);
+    p->end.exit_code = process_exit_code(p->pidfd);
     if (p->end.r == 0)
-        read_output(p);
-    close_polls(p);
+        process_read_output(p);
+    process_close_polls(p);
 }
 
 static void on_timer(struct cor_timer *timer)
 {
-    kill_with(COR_CONTAINER_OF(timer, struct cor_process, timer), -COR_ETIMEOUT);
+    process_kill(COR_CONTAINER_OF(timer, struct cor_process, timer), -COR_ETIMEOUT);
 }
 
-static int from_errno(int e)
+static int spawn_err(int e)
 {
     switch (e) {
     case ENOENT:
@@ -153,7 +167,7 @@ static int from_errno(int e)
     }
 }
 
-static int set_files(posix_spawn_file_actions_t *files, int out_fd, bool has_stdin)
+static int spawn_set_files(posix_spawn_file_actions_t *files, int out_fd, bool has_stdin)
 {
     int e = 0;
 
@@ -163,7 +177,7 @@ static int set_files(posix_spawn_file_actions_t *files, int out_fd, bool has_std
 }
 
 /* A child begins with the signals of a new program, not with those that a loop blocks. */
-static int set_signals(posix_spawnattr_t *attr)
+static int spawn_set_signals(posix_spawnattr_t *attr)
 {
     sigset_t none, pipe_signal;
     int e;
@@ -177,7 +191,7 @@ static int set_signals(posix_spawnattr_t *attr)
     return e ? e : posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-static int spawn(struct cor_process *p, const struct cor_process_opts *opts, int out_fd)
+static int process_spawn(struct cor_process *p, const struct cor_process_opts *opts, int out_fd)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -189,18 +203,18 @@ static int spawn(struct cor_process *p, const struct cor_process_opts *opts, int
         posix_spawn_file_actions_destroy(&files);
         return -COR_ENOMEM;
     }
-    e = set_files(&files, out_fd, opts->has_stdin);
+    e = spawn_set_files(&files, out_fd, opts->has_stdin);
     if (e == 0)
-        e = set_signals(&attr);
+        e = spawn_set_signals(&attr);
     if (e == 0)
         e = posix_spawnp(&p->pid, opts->command, &files, &attr, (char *const *)opts->argv,
                          (char *const *)opts->envp);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&files);
-    return e ? from_errno(e) : 0;
+    return e ? spawn_err(e) : 0;
 }
 
-static int start(struct cor_process *p, const struct cor_process_opts *opts)
+static int process_start(struct cor_process *p, const struct cor_process_opts *opts)
 {
     int fds[2], r;
 
@@ -208,20 +222,21 @@ static int start(struct cor_process *p, const struct cor_process_opts *opts)
         return -COR_EIO;
     p->out_fd = fds[0];
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    r = spawn(p, opts, fds[1]);
+    r = process_spawn(p, opts, fds[1]);
     close(fds[1]);
     if (r < 0)
         return r;
     p->pidfd = pidfd_open(p->pid, 0);
     if (p->pidfd >= 0)
         return 0;
-    /* Not even ended processes that nobody has waited for lack one: no descriptors are left. */
+    /* A process that has ended and was not waited for still has a pidfd, so the reason can only be
+     * that no descriptors are left. */
     kill(p->pid, SIGKILL);
     waitpid(p->pid, NULL, 0);
     return -COR_EIO;
 }
 
-static int watch(struct cor_process *p)
+static int process_watch(struct cor_process *p)
 {
     uv_loop_t *uv = cor_loop_uv(p->loop);
 
@@ -238,14 +253,14 @@ static int watch(struct cor_process *p)
     return 0;
 }
 
-/* It runs, but its end cannot be heard: it is waited for here. */
-static void give_up(struct cor_process *p)
+/* The process runs, but the loop cannot watch it: kills it, and waits for its end here. */
+static void process_give_up(struct cor_process *p)
 {
-    kill_with(p, -COR_EIO);
-    exit_code(p->pidfd);
+    process_kill(p, -COR_EIO);
+    process_exit_code(p->pidfd);
     p->is_closing = true;
     if (p->nhandles == 0) {
-        free_process(p);
+        process_free(p);
         return;
     }
     if (p->nhandles == 2)
@@ -259,7 +274,7 @@ int cor_process_open(struct cor_loop *loop, const struct cor_process_opts *opts,
     struct cor_process *p = cor_calloc(1, sizeof(*p));
     int r;
 
-    assert(cor_loop_is_current(loop));
+    assert(cor_loop_is_current(loop) && opts->command && opts->on_end);
     if (!p)
         return -COR_ENOMEM;
     p->loop = loop;
@@ -270,14 +285,14 @@ int cor_process_open(struct cor_loop *loop, const struct cor_process_opts *opts,
     cor_timer_init(&p->timer, loop, on_timer);
     r = cor_timer_set(&p->timer, opts->timeout_ms);
     if (r == 0)
-        r = start(p, opts);
+        r = process_start(p, opts);
     if (r < 0) {
-        free_process(p);
+        process_free(p);
         return r;
     }
-    r = watch(p);
+    r = process_watch(p);
     if (r < 0) {
-        give_up(p);
+        process_give_up(p);
         return r;
     }
     *ret_process = p;
@@ -286,10 +301,10 @@ int cor_process_open(struct cor_loop *loop, const struct cor_process_opts *opts,
 
 void cor_process_close(struct cor_process *p, void (*on_closed)(void *arg), void *arg)
 {
-    assert(!p->is_closing);
+    assert(cor_loop_is_current(p->loop) && !p->is_closing);
     p->is_closing = true;
     p->on_closed = on_closed;
     p->arg = arg;
     if (!p->has_ended)
-        kill_with(p, -COR_ECANCELED);
+        process_kill(p, -COR_ECANCELED);
 }

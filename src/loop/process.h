@@ -1,7 +1,7 @@
-/* A child process: started, its standard output gathered, its end awaited on a loop. No signal
- * handler and no SIGCHLD: its end is a readable pidfd. Standard error is the parent's; standard
- * input is the parent's or empty.
- * Owner: its opener.  Thread: the loop's. No function calls back before it returns. */
+/* A child process on a loop, whose standard output is gathered. Its end is seen by a pidfd, so
+ * there is no signal handler and no use of SIGCHLD. Standard error is the parent's; standard input
+ * is the parent's or empty. Owner: its opener.  Thread: the loop's. No function calls back before
+ * it returns. */
 #ifndef COR_LOOP_PROCESS_H
 #define COR_LOOP_PROCESS_H
 
@@ -18,7 +18,7 @@ struct cor_process_end {
     /* 0: it ended by itself. -COR_ETIMEOUT: it was killed at the time limit. -COR_ETOOBIG: it was
      * killed because it wrote too much. -COR_EIO: its output could not be read. -COR_ENOMEM. */
     int r;
-    int exit_code; /* 128 and more: ended by that signal less 128; -1: another waited for it */
+    int exit_code;         /* 128 + n: signal n ended it; -1: somebody else has waited for it */
     struct cor_str output; /* may be secret; wiped after the callback */
 };
 
@@ -38,8 +38,8 @@ struct cor_process_opts {
 int cor_process_open(struct cor_loop *loop, const struct cor_process_opts *opts,
                      struct cor_process **ret_process);
 
-/* No on_end after this. Kills it; from a later turn, when it has ended, comes `on_closed` (may be
- * NULL), and the memory is gone. */
+/* Kills the process; on_end is not called any more. When it has ended, in a later turn, its memory
+ * is freed and `on_closed` is called (it may be NULL). */
 void cor_process_close(struct cor_process *p, void (*on_closed)(void *arg), void *arg);
 
 #endif
