@@ -20,7 +20,7 @@ void cor_feed_range_copy(struct cor_feed_range *range, char *bytes, struct cor_s
     range->end = cor_str(bytes + key.n + 1, end.n);
 }
 
-/* How many ranges start at `key` or before it. */
+/* The number of ranges that start at `key` or before it. */
 static size_t starts_upto(const struct cor_feed_index *ix, struct cor_str key)
 {
     size_t low = 0, high = ix->n;
@@ -77,8 +77,9 @@ void cor_feed_index_deinit(struct cor_feed_index *ix)
     ix->cap = 0;
 }
 
-/* What a walk along the parents of slot i-1 skips ends before that slot's start, so it cannot hold
- * slot i's start either. */
+/* The parent of a slot is the nearest slot before it whose range holds the slot's start. It is
+ * found among slot i-1 and the parents of that one: any other slot before i-1 ends at or before the
+ * start of i-1, and so before the start of i. */
 static void find_parents(struct cor_feed_index *ix)
 {
     for (size_t i = 0; i < ix->n; i++) {

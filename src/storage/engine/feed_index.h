@@ -26,7 +26,7 @@ struct cor_feed_slot {
 struct cor_feed_index {
     struct cor_feed_slot *slots;
     size_t n, cap;
-    bool stale; /* parents are to be found anew */
+    bool stale; /* slots have changed: the parents are computed before the next walk */
 };
 
 /* A zeroed index is empty. 0 or -COR_ENOMEM. */

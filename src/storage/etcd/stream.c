@@ -1,3 +1,9 @@
+/* A gRPC call as the rest of the engine sees it: counted by the session, with the login in its
+ * metadata, and with a failure whose text ends in NUL.
+ *
+ * The session counts the streams, because the channel takes only so many; a stream that ends posts
+ * a turn when somebody waits for its place. A stream is freed before its last callback, so that the
+ * callback may close the session. Thread: the engine's loop. */
 #include <string.h>
 
 #include "base/err.h"
@@ -8,7 +14,7 @@ struct etcd_stream {
     struct etcd_session *session;
     struct cor_grpc_call *call;
     const struct etcd_stream_cbs *cbs;
-    etcd_reply_cb on_reply; /* unary */
+    etcd_reply_cb on_reply; /* of a call of one message; else `cbs` is set */
     void *arg;
 };
 
@@ -22,8 +28,8 @@ static void stream_free(struct etcd_stream *stream)
     cor_free(stream);
 }
 
-/* The message ends in NUL only here. */
-static void copy_text(char *to, size_t size, struct cor_str from)
+/* gRPC's text has a length; the engine's failures are C strings. A longer text is cut. */
+static void stream_copy_text(char *to, size_t size, struct cor_str from)
 {
     size_t n = from.n < size ? from.n : size - 1;
 
@@ -46,7 +52,7 @@ static void on_done(struct cor_grpc_call *call, const struct cor_grpc_status *st
     void *user = stream->arg;
     char text[ETCD_TROUBLE_MAX];
 
-    copy_text(text, sizeof(text), status->message);
+    stream_copy_text(text, sizeof(text), status->message);
     stream_free(stream);
     cbs->on_closed(user, &(struct etcd_failure){status->code, text, status->is_untouched});
 }
@@ -59,7 +65,7 @@ static void on_unary(const struct cor_grpc_status *status, struct cor_str messag
     char text[ETCD_TROUBLE_MAX];
     const struct etcd_failure why = {status->code, text, status->is_untouched};
 
-    copy_text(text, sizeof(text), status->message);
+    stream_copy_text(text, sizeof(text), status->message);
     stream_free(stream);
     on_reply(user, status->code == COR_GRPC_OK ? NULL : &why, message);
 }
