@@ -1,5 +1,24 @@
+/* clang-format off */
+/* One connection to the store's file: the schema, the text of every statement, and what a connection
+ * is set to by who uses it.
+ *
+ *   OWNER   the engine's writer: makes a new file, WAL, synchronous=FULL; checkpoints run elsewhere
+ *   HELPER  readers and the checkpointer of the same process
+ *   GUEST   a process that only reads, beside an owner or alone: refuses a file that is not a store
+ *   TARGET  the file of a backup: set to nothing
+ *
+ * The schema is one transaction with the application id and the version, so a process that dies while
+ * it makes a file leaves an empty one, which the next process takes for new. Statements are prepared
+ * when they are first used and kept until the connection is closed.
+ *
+ * A failure is kept in the connection (`rc`, `message`) and returned as the error that its code means;
+ * the caller adds the path (cor_sqlite_db_status()).
+ *
+ * Thread: one at a time; connections are opened without a mutex of SQLite's. */
+/* clang-format on */
 #include "storage/sqlite/db.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +78,7 @@ static const char *const texts[COR_SQL_STATEMENTS] = {
     [COR_SQL_VACUUM] = "PRAGMA incremental_vacuum(256)",
 };
 
-static int err_of(int rc)
+static int db_err_of(int rc)
 {
     if (rc == SQLITE_IOERR_NOMEM)
         return -COR_ENOMEM;
@@ -105,12 +124,12 @@ int cor_sqlite_db_failed(struct cor_sqlite_db *db, int rc)
                  e ? strerror(e) : "no further cause");
     else
         snprintf(db->message, sizeof(db->message), "%s", said);
-    return err_of(rc);
+    return db_err_of(rc);
 }
 
 int cor_sqlite_db_err(const struct cor_sqlite_db *db)
 {
-    return err_of(db->rc);
+    return db_err_of(db->rc);
 }
 
 int cor_sqlite_db_status(const struct cor_sqlite_db *db, int err, struct cor_status *status)
@@ -122,6 +141,7 @@ sqlite3_stmt *cor_sqlite_db_statement(struct cor_sqlite_db *db, enum cor_sql sql
 {
     int rc;
 
+    assert(sql < COR_SQL_STATEMENTS);
     if (db->statements[sql]) {
         sqlite3_reset(db->statements[sql]);
         return db->statements[sql];
@@ -142,7 +162,7 @@ int cor_sqlite_db_step(struct cor_sqlite_db *db, sqlite3_stmt *statement)
     if (rc != SQLITE_DONE)
         cor_sqlite_db_failed(db, rc);
     sqlite3_reset(statement);
-    return rc == SQLITE_DONE ? 0 : err_of(rc);
+    return rc == SQLITE_DONE ? 0 : db_err_of(rc);
 }
 
 int cor_sqlite_db_run(struct cor_sqlite_db *db, enum cor_sql sql)
@@ -151,7 +171,7 @@ int cor_sqlite_db_run(struct cor_sqlite_db *db, enum cor_sql sql)
     int r;
 
     if (!statement)
-        return err_of(db->rc);
+        return db_err_of(db->rc);
     do
         r = cor_sqlite_db_step(db, statement);
     while (r > 0);
@@ -163,7 +183,7 @@ int cor_sqlite_db_int(struct cor_sqlite_db *db, sqlite3_stmt *statement, int64_t
     int r;
 
     if (!statement)
-        return err_of(db->rc);
+        return db_err_of(db->rc);
     r = cor_sqlite_db_step(db, statement);
     if (r < 0)
         return r;
@@ -191,7 +211,7 @@ struct cor_str cor_sqlite_column_str(sqlite3_stmt *statement, int at)
     return cor_str(p ? p : "", (size_t)sqlite3_column_bytes(statement, at));
 }
 
-static int pragma_int(struct cor_sqlite_db *db, const char *sql, int64_t *ret)
+static int db_pragma_int(struct cor_sqlite_db *db, const char *sql, int64_t *ret)
 {
     sqlite3_stmt *statement;
     int rc = sqlite3_prepare_v2(db->db, sql, -1, &statement, NULL);
@@ -204,16 +224,16 @@ static int pragma_int(struct cor_sqlite_db *db, const char *sql, int64_t *ret)
     return r;
 }
 
-/* A new file, also one whose first process died before the schema was committed. */
-static int is_new(struct cor_sqlite_db *db, bool *ret_new, struct cor_status *reterr_status)
+/* Is the file empty? Refuses a file that is no store, or one of another version. */
+static int db_is_new(struct cor_sqlite_db *db, bool *ret_new, struct cor_status *reterr_status)
 {
     int64_t tables = 0, application = 0, version = 0;
-    int r = pragma_int(db, "SELECT COUNT(*) FROM sqlite_schema", &tables);
+    int r = db_pragma_int(db, "SELECT COUNT(*) FROM sqlite_schema", &tables);
 
     if (r == 0)
-        r = pragma_int(db, "PRAGMA application_id", &application);
+        r = db_pragma_int(db, "PRAGMA application_id", &application);
     if (r == 0)
-        r = pragma_int(db, "PRAGMA user_version", &version);
+        r = db_pragma_int(db, "PRAGMA user_version", &version);
     if (r < 0)
         return cor_sqlite_db_status(db, r, reterr_status);
     *ret_new = tables == 0 && application == 0 && version == 0;
@@ -232,13 +252,14 @@ static int is_new(struct cor_sqlite_db *db, bool *ret_new, struct cor_status *re
     return 0;
 }
 
-/* auto_vacuum and page_size count only before the first page is written, which journal_mode does.
- * secure_delete is a default of some builds and would rewrite every page that a sweep frees. */
-static int set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_status)
+/* page_size and auto_vacuum have an effect only before the first page is written, and setting
+ * journal_mode writes it. secure_delete is on by default in some builds of SQLite, and would write
+ * every page that a sweep frees. */
+static int db_set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_status)
 {
     bool memory = strcmp(db->path, ":memory:") == 0;
     bool fresh = false;
-    int r = is_new(db, &fresh, reterr_status);
+    int r = db_is_new(db, &fresh, reterr_status);
 
     if (r < 0)
         return r;
@@ -256,10 +277,10 @@ static int set_up_owner(struct cor_sqlite_db *db, struct cor_status *reterr_stat
     return r < 0 ? cor_sqlite_db_status(db, r, reterr_status) : 0;
 }
 
-static int set_up_guest(struct cor_sqlite_db *db, struct cor_status *reterr_status)
+static int db_set_up_guest(struct cor_sqlite_db *db, struct cor_status *reterr_status)
 {
     bool fresh = false;
-    int r = is_new(db, &fresh, reterr_status);
+    int r = db_is_new(db, &fresh, reterr_status);
 
     if (r < 0)
         return r;
@@ -270,29 +291,29 @@ static int set_up_guest(struct cor_sqlite_db *db, struct cor_status *reterr_stat
     return r < 0 ? cor_sqlite_db_status(db, r, reterr_status) : 0;
 }
 
-static int set_up(struct cor_sqlite_db *db, enum cor_sqlite_mode mode,
-                  struct cor_status *reterr_status)
+static int db_set_up(struct cor_sqlite_db *db, enum cor_sqlite_mode mode,
+                     struct cor_status *reterr_status)
 {
     int r;
 
     sqlite3_extended_result_codes(db->db, 1);
     sqlite3_busy_timeout(db->db, BUSY_TIMEOUT_MS);
     if (mode == COR_SQLITE_OWNER)
-        return set_up_owner(db, reterr_status);
+        return db_set_up_owner(db, reterr_status);
     if (mode == COR_SQLITE_TARGET)
         return 0;
-    /* Only the owner decides when the log is folded back; a guest that leaves last must not. */
+    /* SQLite runs a checkpoint when the last connection closes; only the owner may do that. */
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (mode == COR_SQLITE_GUEST)
-        return set_up_guest(db, reterr_status);
+        return db_set_up_guest(db, reterr_status);
     r = cor_sqlite_db_exec(db, "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
                                "PRAGMA cache_size = -4096");
     return r < 0 ? cor_sqlite_db_status(db, r, reterr_status) : 0;
 }
 
-/* Without it every allocation of every connection takes one global lock. It is too late when
- * something else has started SQLite; that costs speed only. */
-static void configure_once(void)
+/* With SQLite's memory statistics every allocation of every connection takes one global lock. They
+ * cannot be turned off any more when the program has used SQLite before, which costs speed only. */
+static void db_configure_once(void)
 {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
@@ -305,7 +326,7 @@ int cor_sqlite_db_open(const char *path, enum cor_sqlite_mode mode, struct cor_s
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
     int rc, r;
 
-    pthread_once(&once, configure_once);
+    pthread_once(&once, db_configure_once);
     if (db)
         db->path = cor_strdup(path);
     if (!db || !db->path)
@@ -313,7 +334,7 @@ int cor_sqlite_db_open(const char *path, enum cor_sqlite_mode mode, struct cor_s
     rc = sqlite3_open_v2(path, &db->db, flags, NULL);
     if (rc != SQLITE_OK)
         return cor_sqlite_db_status(db, cor_sqlite_db_failed(db, rc), reterr_status);
-    r = set_up(db, mode, reterr_status);
+    r = db_set_up(db, mode, reterr_status);
     if (r < 0)
         return r;
     *ret_db = COR_STEAL(db);

@@ -79,7 +79,7 @@ TEST(sqlite_db, the_file_is_a_log_in_wal_mode_that_can_shrink)
     fclose(fopen(path, "w"));
     db = open_owner(path);
     for (size_t i = 0; i < COR_ARRAY_LEN(numbers); i++) {
-        assert_int_equal(pragma_int(db, numbers[i].pragma, &value), 0);
+        assert_int_equal(db_pragma_int(db, numbers[i].pragma, &value), 0);
         assert_int_equal(value, numbers[i].want);
     }
     assert_int_equal(sqlite3_prepare_v2(db->db, "PRAGMA journal_mode", -1, &st, NULL), SQLITE_OK);
