@@ -405,6 +405,7 @@ uint64_t cor_cacher_history_want_locked(struct cor_cacher *cacher, cor_rev from)
 {
     struct history_wants *wants = &cacher->history;
 
+    assert(from < cacher->cache.window.base);
     if (wants->asked == wants->done) {
         wants->asked++;
         wants->from = from;

@@ -82,6 +82,7 @@ void cor_pins_remove_locked(struct cor_pins *pins, struct cor_pin *pin)
 {
     struct cor_pin *heir = pin->bytes > 0 ? heir_of(pins, pin) : NULL;
 
+    assert(pin->bytes <= pin->max && !cor_dlist_empty(&pins->list));
     cor_dlist_remove(&pin->link);
     if (pin->bytes == 0)
         return;

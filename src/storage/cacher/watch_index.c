@@ -84,6 +84,7 @@ int cor_cacher_watch_index_join(struct watch_index *ix, enum watch_bucket_kind k
 
 void cor_cacher_watch_index_leave(struct watch_index *ix, struct watch_bucket *bucket)
 {
+    assert(bucket->n > 0);
     if (--bucket->n == 0)
         cor_dlist_push(&ix->empties, &bucket->empty);
 }

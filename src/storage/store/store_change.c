@@ -88,6 +88,7 @@ void cor_store_change_judge(struct cor_store_change *change)
     COR_CLEANUP(cor_status_deinit) struct cor_status status;
     int r;
 
+    assert(cor_loop_is_current(change->store->loop) && (change->current || change->object));
     cor_status_init(&status);
     change->was_stopped = false;
     r = change_is_too_late(change) ? cor_status_timeout(&status, 0, "%s", COR_DEADLINE_TEXT) : 0;
@@ -231,6 +232,7 @@ static void on_written(struct cor_engine_req *req)
 /* key, value and lease are set. */
 void cor_store_change_submit(struct cor_store_change *change)
 {
+    assert(change->is_delete ? change->rev > 0 : change->value.n > 0);
     cor_write_req_deinit(&change->write);
     cor_write_req_init(&change->write, change->store->loop, on_written);
     change->write.key = store_key_str(&change->key);

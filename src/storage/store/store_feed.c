@@ -103,6 +103,8 @@ int cor_store_feed_open(struct store_feed *feed, struct cor_engine *engine, stru
         .arg = feed,
     };
 
+    assert(cor_loop_is_current(loop) && !feed->feed);
+    assert(feed->on_batch && feed->on_broken && feed->on_closed);
     feed->loop = loop;
     feed->is_closing = false;
     feed->broken = false;
@@ -113,6 +115,7 @@ int cor_store_feed_open(struct store_feed *feed, struct cor_engine *engine, stru
 
 void cor_store_feed_close(struct store_feed *feed)
 {
+    assert(feed->feed && cor_loop_is_current(feed->loop));
     if (feed->is_closing)
         return;
     feed->is_closing = true;
