@@ -166,7 +166,7 @@ int session_open_store(struct session *s, bool read_only)
     if (status != EXIT_OK)
         return status;
     if (session_transformer(s, &s->key, &opts.transformer) < 0) {
-        (void)cor_status_set(&s->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        (void)cor_status_no_memory(&s->status);
         return session_report(s);
     }
     opts.engine = s->engine;

@@ -89,7 +89,7 @@ static void on_page(void *arg, struct cor_store_list_reply *reply)
     if (!l->opts->limit && *reply->continue_token) {
         l->next = cor_strdup(reply->continue_token);
         if (!l->next) {
-            cor_status_set(&l->session.status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+            cor_status_no_memory(&l->session.status);
             l->session.exit_status = session_report(&l->session);
         }
     }

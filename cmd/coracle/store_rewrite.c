@@ -180,7 +180,7 @@ static int rewrite_store(struct rewrite *rw)
     if (status != EXIT_OK)
         return status;
     if (cor_key_path_prefix(cor_strz(prefix), &rw->prefix) < 0) {
-        cor_status_set(&s->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        cor_status_no_memory(&s->status);
         return session_report(s);
     }
     opts.prefix = cor_buf_str(&rw->prefix);

@@ -167,7 +167,7 @@ static int report_store(struct report *p)
         print_text(p);
     cor_range_req_deinit(&p->servers);
     if (r < 0) {
-        (void)cor_status_set(&s->status, r, "%s", cor_err_text(r));
+        (void)cor_status_set_err(&s->status, r);
         return session_report(s);
     }
     return session_finish_output(s);

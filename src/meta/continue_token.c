@@ -64,7 +64,7 @@ int cor_continue_encode(struct cor_str start, struct cor_str key_prefix, int64_t
             reterr_status, -COR_EINVAL,
             "unable to encode next field: the key and key prefix do not match");
     r = write_token(cor_str_from(start, key_prefix.n), rev, out);
-    return r == 0 ? 0 : cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+    return r == 0 ? 0 : cor_status_set_err(reterr_status, r);
 }
 
 int cor_continue_encode_after(struct cor_str last, struct cor_str key_prefix, int64_t rev,
@@ -74,7 +74,7 @@ int cor_continue_encode_after(struct cor_str last, struct cor_str key_prefix, in
     int r;
 
     if ((r = cor_buf_adds(&start, last)) < 0 || (r = cor_buf_addc(&start, '\0')) < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     return cor_continue_encode(cor_buf_str(&start), key_prefix, rev, out, reterr_status);
 }
 
@@ -139,10 +139,10 @@ static int read_string(struct cor_str value, const char *field, struct cor_buf *
     cor_buf_reset(out);
     r = cor_buf_reserve(out, raw.n + 1);
     if (r < 0)
-        return cor_status_set(st, r, "%s", cor_err_text(r));
+        return cor_status_set_err(st, r);
     r = cor_json_unescape(raw, out->p, raw.n, &text);
     if (r < 0)
-        return cor_status_set(st, r, "%s", cor_err_text(r));
+        return cor_status_set_err(st, r);
     if (text.n > 0)
         memmove(out->p, text.p, text.n);
     out->n = text.n;
@@ -244,7 +244,7 @@ static int add_start(const struct token *t, struct cor_str key_prefix, struct co
     if (r == 0)
         return 0;
     cor_buf_truncate(out, mark);
-    return cor_status_set(st, r, "%s", cor_err_text(r));
+    return cor_status_set_err(st, r);
 }
 
 int cor_continue_decode(struct cor_str token, struct cor_str key_prefix, struct cor_buf *out_start,
@@ -263,7 +263,7 @@ int cor_continue_decode(struct cor_str token, struct cor_str key_prefix, struct 
                                       "base64 data at input byte %zu",
                                       at);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     if ((r = read_json(cor_buf_str(&json), &t, reterr_status)) < 0 ||
         (r = check_token(&t, reterr_status)) < 0 ||
         (r = add_start(&t, key_prefix, out_start, reterr_status)) < 0)

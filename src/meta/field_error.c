@@ -262,7 +262,7 @@ int cor_status_invalid(struct cor_status *st, const struct cor_gk *gk, struct co
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {.max = 128 * BODY_MAX};
 
     if (errs->error < 0)
-        return cor_status_set(st, errs->error, "%s", cor_err_text(errs->error));
+        return cor_status_set_err(st, errs->error);
     if (!st)
         return -COR_EINVALID;
     if (print_invalid(gk, name, errs, &text) < 0)

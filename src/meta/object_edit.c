@@ -37,7 +37,7 @@ int cor_object_edit(const struct cor_object_edit *edit, struct cor_object **ret_
         r = cor_json_writer_finish(&w);
     }
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     return cor_object_from_stored(cor_buf_str(&whole), 0, ret_object, NULL, reterr_status);
 }
 

@@ -118,6 +118,16 @@ static void format_message(struct cor_status *st, const char *prefix, const char
     take_message(st, &text, r);
 }
 
+int cor_status_set_err(struct cor_status *st, int err)
+{
+    return cor_status_set(st, err, "%s", cor_err_text(err));
+}
+
+int cor_status_no_memory(struct cor_status *st)
+{
+    return cor_status_set_err(st, -COR_ENOMEM);
+}
+
 int cor_status_set(struct cor_status *st, int err, const char *fmt, ...)
 {
     struct cor_status next = begin(err);

@@ -19,6 +19,10 @@
  */
 int cor_status_set(struct cor_status *st, int err, const char *fmt, ...) COR_PRINTF(3, 4);
 
+/* The same with the error's own text from the table, where nothing more is known. */
+int cor_status_set_err(struct cor_status *st, int err);
+int cor_status_no_memory(struct cor_status *st);
+
 /* An error that upstream does not type: 500 with an empty reason and the bare text. */
 int cor_status_untyped(struct cor_status *st, int err, const char *fmt, ...) COR_PRINTF(3, 4);
 

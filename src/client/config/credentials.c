@@ -198,7 +198,7 @@ static void on_plugin_done(void *arg, const struct cor_exec_credential *made,
     int r = made ? credentials_take(c, made) : 0;
 
     if (r < 0) {
-        cor_status_set(&no_memory, r, "%s", cor_err_text(r));
+        cor_status_set_err(&no_memory, r);
         error = &no_memory;
     }
     if (error && credentials_is_fresh(c))

@@ -299,7 +299,7 @@ static void program_give_lost(struct program_list_watch *p)
     cor_lock_release(&p->lock);
     if (err == 0)
         return;
-    cor_status_set(&status, err, "%s", cor_err_text(err));
+    cor_status_set_err(&status, err);
     if (cor_reflector_state(r) == COR_REFLECTOR_LISTING)
         cor_reflector_list_failed(r, cor_loop_now_ms(p->runtime->loop), &status);
     else

@@ -235,7 +235,7 @@ void cor_list_watch_script_end_watches(struct cor_list_watch_script *s, int err)
         if (err == 0) {
             cor_list_watch_ended(w->lw, w->id);
         } else {
-            cor_status_set(&status, err, "%s", cor_err_text(err));
+            cor_status_set_err(&status, err);
             cor_list_watch_event(w->lw, w->id, &event);
             cor_status_deinit(&status);
         }

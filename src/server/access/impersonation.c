@@ -277,7 +277,7 @@ static int refuse_without_user(const struct cor_http_request *req, const struct 
     if (r == 0)
         r = cor_quote_html(cor_buf_str(&text), &html);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     return cor_status_untyped(reterr_status, -COR_EINVAL, "%s", cor_buf_z(&html));
 }
 
@@ -295,7 +295,7 @@ int cor_impersonate(enum cor_authz_mode mode, const struct cor_http_request *req
         return 0;
     r = make_identity(req, &wanted, &id);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     if (wanted.user.n == 0)
         r = refuse_without_user(req, &id, wanted.ngroups, reterr_status);
     else

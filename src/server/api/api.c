@@ -67,7 +67,7 @@ int cor_api_new(const struct cor_api_opts *opts, struct cor_api **ret_api,
     }
     if (r < 0) {
         cor_api_free(api);
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     }
     *ret_api = api;
     return 0;
@@ -190,7 +190,7 @@ static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row
     if (r == 0)
         r = cor_api_transformer(loop->api, &gr, &opts.transformer);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     opts.resource_prefix = cor_buf_z(&backing->prefix);
     r = cor_store_new(&opts, &backing->store, reterr_status);
     if (r < 0)
@@ -201,7 +201,7 @@ static int backing_open(struct cor_api_loop *loop, const struct cor_resource_row
         r = cor_cacher_reader_new(cacher, backing->store, &backing->reader);
     else
         r = cor_store_reader_new(backing->store, &backing->reader);
-    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
 }
 
 int cor_api_backing(struct cor_api_loop *loop, const struct cor_resource_row *resource,

@@ -93,7 +93,7 @@ static int cachers_open_resource(struct cor_api_cachers *c, size_t index, struct
     if (r == 0)
         r = cor_api_transformer(c->api, &gr, &store_opts.transformer);
     if (r < 0)
-        return cor_status_set(st, r, "%s", cor_err_text(r));
+        return cor_status_set_err(st, r);
     store_opts.resource_prefix = cor_buf_z(&rc->prefix);
     r = cor_store_new(&store_opts, &rc->store, st);
     if (r < 0)

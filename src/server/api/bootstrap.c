@@ -99,7 +99,7 @@ int cor_api_bootstrap(struct cor_api_loop *loop,
         r = creation_init(b, i);
     if (r < 0) {
         bootstrap_free(b);
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     }
     cor_status_init(&b->status);
     b->on_done = on_done;

@@ -157,7 +157,7 @@ static int call_copy_names(struct cor_call *call)
     if (r == 0)
         r = cor_buf_adds(&call->names, info->name);
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     call->ns = cor_str(cor_buf_z(&call->names), ns_n);
     call->name = cor_str_from(cor_buf_str(&call->names), ns_n);
     return 0;
@@ -176,7 +176,7 @@ int cor_call_set_key(struct cor_call *call)
         return cor_key_of_object(prefix, cor_api_is_namespaced(call->res), call->ns, call->name,
                                  &call->key, &call->status);
     r = cor_key_of_namespace(prefix, call->ns, &call->key);
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 int cor_call_predicate(struct cor_call *call, struct cor_predicate *ret_predicate)
@@ -530,7 +530,7 @@ static int call_write_table(struct cor_call *call, const struct cor_object *obje
     cor_json_writer_init(&w, &call->out);
     cor_table_of_object(&w, &opts, object);
     r = cor_json_writer_finish(&w);
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static int call_write_object(struct cor_call *call, const struct cor_object *object)
@@ -546,7 +546,7 @@ static int call_write_object(struct cor_call *call, const struct cor_object *obj
         r = cor_buf_adds(&call->out, cor_object_metadata(object));
     if (r == 0 && call->accept.view == COR_VIEW_PARTIAL)
         r = cor_buf_addc(&call->out, '}');
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 int cor_call_convert(struct cor_call *call, struct cor_object *object,
@@ -566,7 +566,7 @@ int cor_call_convert(struct cor_call *call, struct cor_object *object,
     else
         r = cor_variants_get(&call->loop->variants, call->conversion, call->type, object,
                              ret_object);
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 void cor_call_reply_object(struct cor_call *call, int code, struct cor_object *object)

@@ -75,7 +75,7 @@ int cor_feed_share_take(struct cor_feed_shares *shares, struct cor_str user,
     if (r == -COR_EBUSY)
         return cor_status_too_many_requests(
             reterr_status, "this user has too many watches without a watch cache", RETRY_S);
-    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
 }
 
 struct cor_feed_share *cor_feed_share_give(struct cor_feed_shares *shares,

@@ -137,7 +137,7 @@ static void reply_endpoint(struct cor_call *call, enum endpoint endpoint, const 
     int r = write_checks(call, endpoint, name);
 
     if (r < 0) {
-        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_status_set_err(&call->status, r);
         cor_call_fail(call);
     } else if (r == 0) {
         cor_call_reply_bytes(call, 500, TEXT_TYPE, &nosniff, 1, cor_buf_str(&call->out));
@@ -156,7 +156,7 @@ static void reply_cause(struct cor_call *call, const char *why)
         cor_call_reply_bytes(call, 500, TEXT_TYPE, &nosniff, 1, cor_buf_str(&call->out));
         return;
     }
-    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_status_set_err(&call->status, r);
     cor_call_fail(call);
 }
 

@@ -135,7 +135,7 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
     assert(!call->heavy && !call->is_over && cor_loop_is_current(call->loop->loop));
     assert(cor_heavy_has_threads(call) && (!done != !next));
     if (!heavy)
-        return cor_status_set(&call->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(&call->status);
     *heavy = (struct cor_heavy){.call = call, .work = work, .done = done, .next = next};
     heavy->job = (struct cor_job){.run = heavy_run_job,
                                   .on_done = heavy_on_job_done,
@@ -147,7 +147,7 @@ static int heavy_submit(struct cor_call *call, size_t bytes, cor_heavy_work work
     r = heavy_copy_request(heavy, call->req);
     if (r < 0) {
         heavy_free(heavy);
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     }
     call->heavy = heavy;
     if (heavy->origin)

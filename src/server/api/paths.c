@@ -59,7 +59,7 @@ static void reply_doc(struct cor_call *call, int r)
         return;
     }
     if (r < 0)
-        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_status_set_err(&call->status, r);
     else
         r = cor_negotiate(call->req->accept, COR_ANSWER_OBJECT, NULL, &call->accept, &call->status);
     call->accept.is_pretty =
@@ -123,7 +123,7 @@ static void reply_version(struct cor_call *call)
         cor_call_reply_json(call, 200);
         return;
     }
-    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_status_set_err(&call->status, r);
     cor_call_fail(call);
 }
 

@@ -215,7 +215,7 @@ static void answer_metrics(struct exchange *ex)
     cor_buf_init(&text, METRICS_MAX);
     r = cor_metrics_write(ex->server->metrics, &text);
     if (r < 0) {
-        (void)cor_status_set(&ex->status, r, "%s", cor_err_text(r));
+        (void)cor_status_set_err(&ex->status, r);
         answer_status(ex);
         return;
     }
@@ -298,7 +298,7 @@ static int filter_authenticate(struct exchange *ex)
     charged = cor_http_response_set_sender(ex->response, rank, user->name);
     if (charged < 0)
         r = charged;
-    return r < 0 ? cor_status_set(&ex->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&ex->status, r) : 0;
 }
 
 static int filter_impersonate(struct exchange *ex)
@@ -425,7 +425,7 @@ static int keep_head(struct exchange *ex)
         at = ex->kept = cor_alloc(n);
     if (!at) {
         release_kept(ex);
-        return cor_status_set(&ex->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(&ex->status);
     }
     for (size_t i = 0; i < COR_ARRAY_LEN(strings); i++) {
         if (strings[i]->n == 0)

@@ -347,7 +347,7 @@ int cor_instance_open(const struct cor_instance_opts *opts, struct cor_instance 
     if (r < 0) {
         cor_instance_close(in, 0);
         if (reterr_status && reterr_status->err == 0)
-            (void)cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+            (void)cor_status_set_err(reterr_status, r);
         return r;
     }
     *ret_instance = in;

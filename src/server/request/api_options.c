@@ -108,7 +108,7 @@ static int option_read(struct cor_api_options *options, enum cor_api_verb verb, 
         if (r == -COR_EINVAL)
             return 0;
         if (r < 0)
-            return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+            return cor_status_set_err(reterr_status, r);
         *seen |= 1u << i;
         if (known[i].has_at > 0)
             *(bool *)(base + known[i].has_at) = true;
@@ -146,7 +146,7 @@ int cor_api_options_parse(struct cor_str query, enum cor_api_verb verb,
     /* Decoding never lengthens a value: with room for the whole query no value moves. */
     r = query.n > 0 ? cor_buf_reserve(&ret_options->text, query.n) : 0;
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     while ((r = cor_url_query_next(&query, &name, &value)) != 0) {
         if (r < 0)
             continue;
@@ -219,7 +219,7 @@ int cor_api_query_timeout(struct cor_str query, int64_t *ret_ns, struct cor_stat
     int r = cor_url_query_get(query, COR_STR("timeout"), &text);
 
     if (r == -COR_ENOMEM)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     /* A text that is too long to be a duration was not kept: the refusal quotes none of it. */
     if (r == -COR_ETOOBIG ||
         (r == 0 && text.n > 0 && cor_duration_parse_why(cor_buf_str(&text), &ns, &unit) < 0))

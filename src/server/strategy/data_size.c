@@ -102,7 +102,7 @@ static int check_values(struct cor_call *call, struct cor_str json)
             r = values_size(json, "binaryData", true, NULL, NULL, &n);
     }
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     if (n <= COR_DATA_BYTES_MAX)
         return 0;
     if (cor_json_get(json, COR_STR("metadata"), COR_JSON_ANY_ORDER, &metadata) == 0 &&

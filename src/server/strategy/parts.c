@@ -31,7 +31,7 @@ typedef int (*part_fn)(struct cor_call *call, const struct cor_object *old,
 
 static int part_failed(struct cor_call *call, int r)
 {
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static struct cor_str object_or_empty(struct cor_str object)

@@ -76,7 +76,7 @@ static void scratch_deinit(struct scratch *s)
 /* Sets the status when r < 0, with the code's own text. Returns r, or 0. */
 static int strategy_failed(struct cor_call *call, int r)
 {
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 /* Appends the prefix, cut so that the whole fits, and a random suffix. */

@@ -96,7 +96,7 @@ static int binding_make_pod(struct binding_call *binding, const struct cor_objec
         r = cor_json_merge_patch(old.p ? old : COR_STR("{}"), more.p ? more : COR_STR("{}"),
                                  &limits, &annotations, NULL, NULL);
     if (r < 0)
-        return cor_status_set(&binding->call.status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&binding->call.status, r);
     cor_edits_set(&edit.top_edits, COR_STR("spec"), cor_buf_str(&spec));
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
     if (annotations.n > 2)

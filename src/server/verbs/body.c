@@ -117,7 +117,7 @@ static int warn_of_inert(struct cor_call *call)
     if (r == 0)
         r = cor_warnings_add(&call->warnings, cor_buf_str(&text));
     call->nsuccess_warnings = call->warnings.n;
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 int cor_write_options_validate(struct cor_call *call, const char *kind)
@@ -204,7 +204,7 @@ int cor_body_report_dups(struct cor_call *call, const struct cor_json_dups *dups
         cor_buf_reset(&text);
     }
     if (r == -COR_ENOMEM)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     if (!strict)
         return 0;
     return patched ? cor_body_refuse_patched(call, *patched, cor_buf_z(&text))
@@ -305,7 +305,7 @@ static int body_convert(struct cor_call *call, struct cor_body *body)
     r = cor_convert_object(fn, call->stored->kind, call->stored->api_version, body->object,
                            &stored);
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     cor_object_unref(body->object);
     body->object = stored;
     return 0;
@@ -410,7 +410,7 @@ static int body_report_yaml_dups(struct cor_call *call, struct cor_str report)
     (void)cor_str_cut(&report, '\n');
     while (report.n > 0 && r == 0)
         r = cor_warnings_add(&call->warnings, cor_str_trim(cor_str_cut(&report, '\n')));
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static int body_read_yaml(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
@@ -460,7 +460,7 @@ static int body_read_protobuf(struct cor_call *call, struct cor_buf *scratch,
     if (r == -COR_EINVAL)
         return body_cannot_handle(call, object.api_version, object.kind, why.message);
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     *ret_json = cor_buf_str(scratch);
     return 0;
 }

@@ -58,7 +58,7 @@ static int component_make_object(struct component_call *c)
                          "\"metadata\":{\"name\":\"" STORE "\"}}",
                          ok ? "True" : "False");
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     return cor_object_from_stored(cor_buf_str(&json), 0, &c->object, NULL, &call->status);
 }
 

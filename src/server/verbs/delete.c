@@ -142,7 +142,7 @@ static int delete_op_show_mark(struct cor_delete_op *op)
         return 0;
     r = cor_object_at(op->last.marked, op->object->rev, &marked);
     if (r < 0)
-        return cor_status_set(&op->call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&op->call->status, r);
     cor_object_unref(op->object);
     op->object = marked;
     return 0;
@@ -279,7 +279,7 @@ static void delete_on_deleted(struct cor_delete_op *op, int err)
         cor_call_reply_json(call, 200);
         return;
     }
-    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_status_set_err(&call->status, r);
     cor_call_fail(call);
 }
 
@@ -295,7 +295,7 @@ static void delete_on_options(struct cor_call *call)
     int r = cor_buf_adds(&del->op.key, cor_buf_str(&call->key));
 
     if (r < 0) {
-        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_status_set_err(&call->status, r);
         cor_call_fail(call);
         return;
     }

@@ -96,7 +96,7 @@ static void collection_delete_next(struct collection_call *c)
     r = collection_keep_item(c, object);
     cor_buf_reset(&c->op.key);
     if (r < 0)
-        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_status_set_err(&call->status, r);
     else
         r = cor_key_of_object(cor_buf_str(&call->backing->prefix), cor_api_is_namespaced(call->res),
                               cor_object_namespace(object), cor_object_name(object), &c->op.key,

@@ -132,7 +132,7 @@ static int read_preconditions(const struct place *at, struct cor_str preconditio
                              "string");
     if (r == 0 && version.p)
         r = copy_text(raw, &options->resource_version);
-    return r < 0 ? cor_status_set(&at->call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&at->call->status, r) : 0;
 }
 
 /* Options are what every group calls DeleteOptions; a kind that is something else is refused. */
@@ -212,7 +212,7 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
     cor_buf_init(&json, BODY_MAX);
     r = cor_json_canonicalize(body, &limits, &json, NULL, NULL);
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     if (cor_decode_check_type(cor_buf_str(&json), &why) < 0)
         return cor_status_untyped(&call->status, -COR_EINVAL, "%s", cor_buf_z(&why));
     r = check_options_kind(call, cor_buf_str(&json));
@@ -237,7 +237,7 @@ static int delete_options_from_query(struct cor_call *call, struct cor_delete_op
         r = copy_text(o->uid, &options->uid);
     if (r == 0 && o->resource_version.n > 0)
         r = copy_text(o->resource_version, &options->resource_version);
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static int warn_of_orphans(struct cor_call *call, const struct cor_delete_options *options)
@@ -252,7 +252,7 @@ static int warn_of_orphans(struct cor_call *call, const struct cor_delete_option
         COR_STR("child pods are preserved by default when jobs are deleted; set "
                 "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
                 "suppress this warning"));
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 /* Gives the options to the caller, or releases them when there is a failure or a field error. */

@@ -269,7 +269,7 @@ static int decide_object(struct cor_call *call, const struct cor_delete_options 
     cor_buf_init(&finalizers, COR_OBJECT_BYTES_MAX_DEFAULT);
     r = write_finalizers(call, o, old.p ? old : COR_STR("[]"), &finalizers, &n);
     if (r < 0)
-        return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&call->status, r);
     if (n == 0 && mark.grace_s == 0) {
         bool shows = (call->res->flags & COR_API_GRACEFUL) && !(going && old_grace == 0);
 

@@ -193,7 +193,7 @@ int cor_disruption_take(const struct cor_object *budget, struct cor_str pod, int
         return r;
     r = disruption_make_status(budget, pod, now_s, &p);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&p.status));
     return cor_object_edit(&edit, ret_budget, reterr_status);
 }

@@ -134,7 +134,7 @@ static int eviction_make_mark(struct eviction_call *ev, const struct cor_object 
     r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &target,
                              cor_call_now_ms(&ev->call) / 1000, &status);
     if (r < 0)
-        return cor_status_set(&ev->call.status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(&ev->call.status, r);
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
     return cor_object_edit(&edit, ret_marked, &ev->call.status);
 }
@@ -289,7 +289,7 @@ static int eviction_choose_budget(struct eviction_call *ev)
         int r = cor_disruption_selects(budget, ev->pod, &selects);
 
         if (r < 0)
-            return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+            return cor_status_set_err(&call->status, r);
         if (selects && ev->budget)
             return cor_status_untyped(
                 &call->status, -COR_EINTERNAL,
@@ -344,7 +344,7 @@ static void eviction_list_budgets(struct eviction_call *ev)
     if (r == 0) {
         r = cor_key_of_namespace(cor_buf_str(&ev->budgets->prefix), call->ns, &ev->budget_key);
         if (r < 0)
-            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+            cor_status_set_err(&call->status, r);
     }
     if (r == 0)
         r = cor_reader_list(ev->budgets->reader, cor_buf_str(&ev->budget_key), &opts,
@@ -423,7 +423,7 @@ static int eviction_read_body(struct cor_call *call)
     if (r == 0) {
         r = cor_buf_adds(&ev->op.key, cor_buf_str(&call->key));
         if (r < 0)
-            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+            cor_status_set_err(&call->status, r);
     }
     return r;
 }

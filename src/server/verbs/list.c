@@ -380,7 +380,7 @@ static void list_on_whole(struct cor_call *call, int r)
         return;
     if (r < 0) {
         if (r != -COR_EBUSY)
-            cor_status_set(&call->status, r, "%s", cor_err_text(r));
+            cor_status_set_err(&call->status, r);
         cor_call_fail(call);
         return;
     }
@@ -428,7 +428,7 @@ void cor_list_call_reply(struct cor_list_call *list)
     if (r == 0 && call->accept.is_pretty)
         r = list_indent_head(call);
     if (r < 0) {
-        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_status_set_err(&call->status, r);
         cor_call_fail(call);
         return;
     }

@@ -45,7 +45,7 @@ static int patch_refuse(struct cor_call *call, int r, const struct cor_json_patc
         call->status.has_details = true;
         return r;
     }
-    return cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    return cor_status_set_err(&call->status, r);
 }
 
 /* Makes the body of the update from the present object. 0, or a failure in the status. */
@@ -129,7 +129,7 @@ static int patch_read_request(struct patch_call *patch)
         return r;
     patch->update.patch_bytes = call->req->body.n;
     r = cor_buf_adds(&patch->text, call->req->body);
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 static void patch_run(struct cor_call *call)

@@ -99,7 +99,7 @@ static const struct cor_user *asker(const struct review_call *review)
 
 static int no_memory(struct cor_call *call, int r)
 {
-    return r < 0 ? cor_status_set(&call->status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
 /* Extras are ordered by key: the values of one key follow one another. */

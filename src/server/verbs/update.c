@@ -134,7 +134,7 @@ static void update_reply_next(struct cor_update_call *update, int code)
         cor_call_reply_object(call, code, object);
         return;
     }
-    cor_status_set(&call->status, r, "%s", cor_err_text(r));
+    cor_status_set_err(&call->status, r);
     cor_call_fail(call);
 }
 

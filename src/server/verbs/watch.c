@@ -379,7 +379,7 @@ static void watch_run(struct cor_call *call)
     opts.deadline_ms = cor_loop_now_ms(call->loop->loop) + duration;
     r = cor_timer_set(&w->timer, duration);
     if (r < 0)
-        cor_status_set(&call->status, r, "%s", cor_err_text(r));
+        cor_status_set_err(&call->status, r);
     else
         r = cor_reader_watch(call->backing->reader, cor_buf_str(&call->key), &opts, &w->watch,
                              &call->status);

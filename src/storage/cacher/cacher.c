@@ -141,7 +141,7 @@ static int cacher_read_object(struct cor_cacher *cacher, const struct cor_kv *kv
     if (!kv->object)
         return cor_store_decode(cacher->store, kv, 0, ret_object, NULL, reterr_status);
     r = cor_object_at(kv->object, kv->mod_rev, ret_object);
-    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
 }
 
 /* Gives one change to the reflector. False: it could not be applied, and the round is over. A
@@ -359,7 +359,7 @@ static int cacher_init(struct cor_cacher *cacher, const struct cor_cacher_opts *
         r = cacher->readers ? 0 : -COR_ENOMEM;
     }
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     r = cor_store_key_init(&cacher->prefix, opts->store, cor_strz(opts->store->resource_prefix),
                            true, reterr_status);
     if (r == 0 && cor_cacher_source_init(cacher) < 0)

@@ -82,7 +82,7 @@ static const char *type_word(enum cor_json_type type)
 
 static int no_memory(struct cor_status *st)
 {
-    return cor_status_set(st, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    return cor_status_no_memory(st);
 }
 
 /* Beyond the words' maximum the rest is left out. */

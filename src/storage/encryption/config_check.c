@@ -233,6 +233,6 @@ int cor_encryption_config_check(const struct cor_encryption_config *config,
         check_rule(&config->rules[i], &at, &errs);
     }
     if (errs.error < 0 || (errs.n > 0 && cor_field_errors_print(&errs, &text) == -COR_ENOMEM))
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     return errs.n > 0 ? cor_status_set(reterr_status, -COR_EINVAL, "%s", cor_buf_z(&text)) : 0;
 }

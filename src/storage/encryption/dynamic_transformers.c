@@ -74,7 +74,7 @@ static int file_read(const char *path, struct cor_buf *out, bool *ret_is_open,
                               path, COR_ENCRYPTION_FILE_MAX);
     r = cor_buf_reserve(out, (size_t)info.st_size + 1);
     if (r < 0)
-        return cor_status_set(st, r, "%s", cor_err_text(r));
+        return cor_status_set_err(st, r);
     while (out->n < (size_t)info.st_size) {
         ssize_t n = read(fd, out->p + out->n, (size_t)info.st_size - out->n);
 
@@ -133,7 +133,7 @@ int cor_dynamic_transformers_reload(struct cor_dynamic_transformers *dynamic, bo
         return r;
     r = file_hash(cor_buf_str(&file), hash);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     *ret_changed = strcmp(hash, dynamic->hash) != 0;
     if (!*ret_changed)
         return 0;
@@ -154,12 +154,12 @@ int cor_dynamic_transformers_new(const char *path, struct cor_dynamic_transforme
     int r;
 
     if (!d)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     cor_lock_init(&d->lock, COR_LOCK_TRANSFORMERS);
     cor_dlist_init(&d->resources);
     d->path = cor_strdup(path);
     if (!d->path)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     r = cor_dynamic_transformers_reload(d, &changed, reterr_status);
     if (r < 0)
         return r;

@@ -30,7 +30,7 @@ static int from_storage(const struct cor_transformer *t, struct cor_str key, str
     cor_buf_reset(scratch);
     r = cor_cipher_open(kt->cipher, key, in, scratch, &why);
     if (r == -COR_ENOMEM)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     if (r < 0)
         return cor_status_set(reterr_status, -COR_EINTERNAL, "%s",
                               r == -COR_ECORRUPT ? why : cor_err_text(r));

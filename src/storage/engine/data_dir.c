@@ -57,7 +57,7 @@ static int dir_sync_parent(const char *path, struct cor_status *reterr_status)
     int fd, r = 0;
 
     if (!copy)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return dir_fail(reterr_status, "open the folder of", path);
@@ -163,7 +163,7 @@ int cor_data_dir_open(const char *path, bool read_only, struct cor_data_dir **re
         dir->store = dir_join(path, "store.db");
     }
     if (!dir || !lock || !dir->store)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     if (read_only) {
         if (access(dir->store, F_OK) < 0)
             return dir_fail(reterr_status, "open", dir->store);

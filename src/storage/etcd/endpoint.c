@@ -33,7 +33,7 @@ static int parse(struct cor_str url, struct etcd_endpoints *all, struct cor_stat
         return bad_url(url, reterr_status);
     e->host = cor_strndup(host.p, host.n);
     if (!e->host)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     all->n++;
     return 0;
 }

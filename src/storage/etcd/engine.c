@@ -148,7 +148,7 @@ static void engine_ask_first(struct etcd_engine *e);
 
 static void engine_fail_open(struct etcd_engine *e, int err)
 {
-    e->open_err = cor_status_set(e->open_status, err, "%s", cor_err_text(err));
+    e->open_err = cor_status_set_err(e->open_status, err);
     sem_post(&e->done);
 }
 
@@ -254,7 +254,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     int r;
 
     if (!e)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     e->base.ops = &ops;
     cor_lock_init(&e->lock, COR_LOCK_ETCD_ENGINE);
     sem_init(&e->done, 0, 0);

@@ -48,7 +48,7 @@ static int init_tls(struct etcd_secrets *s, const struct cor_etcd_config *config
         return cor_status_set(reterr_status, r,
                               "etcd's CA, certificate or key is not PEM, or certificate and key do "
                               "not belong together");
-    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
 }
 
 /* The file's first line. */
@@ -85,7 +85,7 @@ static int init_login(struct etcd_secrets *s, const struct cor_etcd_config *conf
         return 0;
     s->user = cor_strdup(config->user);
     if (!s->user)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     return read_password(config->password_file, &s->password, reterr_status);
 }
 

@@ -427,7 +427,7 @@ int cor_etcd_session_new(const struct cor_etcd_config *config, struct cor_loop *
     int r;
 
     if (!s)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     s->loop = loop;
     s->turn.on_mail = on_turn;
     cor_buf_init_secret(&s->token, TOKEN_MAX);

@@ -213,7 +213,7 @@ static void on_page(struct cor_engine_req *req)
         rw->counts.total = rw->range.ret_count;
     rw->more = n > 0 && rw->range.ret_more;
     if (n > 0 && rewriter_move_cursor(rw) < 0) {
-        (void)cor_status_set(&req->status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        (void)cor_status_no_memory(&req->status);
         rewriter_stop(rw, -COR_ENOMEM, &req->status);
     }
     rw->pending = 1;
@@ -250,7 +250,7 @@ int cor_rewriter_start(const struct cor_rewriter_opts *opts, struct cor_status *
 
     assert(opts->on_done && opts->on_failure && opts->on_progress && opts->transformer_of);
     if (!rw)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     rw->opts = *opts;
     cor_status_init(&rw->status);
     cor_buf_init(&rw->cursor, COR_KEY_BYTES_MAX + 1);
@@ -262,7 +262,7 @@ int cor_rewriter_start(const struct cor_rewriter_opts *opts, struct cor_status *
         cor_buf_deinit(&rw->cursor);
         cor_buf_deinit(&rw->end);
         cor_free(rw);
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     }
     rewriter_read_page(rw);
     return 0;

@@ -88,7 +88,7 @@ int cor_checkpointer_new(const char *path, struct cor_checkpointer **ret_checkpo
     int r;
 
     if (!cp)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     r = cor_sqlite_db_open(path, COR_SQLITE_HELPER, &cp->db, reterr_status);
     if (r < 0) {
         cor_free(cp);

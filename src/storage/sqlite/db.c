@@ -330,7 +330,7 @@ int cor_sqlite_db_open(const char *path, enum cor_sqlite_mode mode, struct cor_s
     if (db)
         db->path = cor_strdup(path);
     if (!db || !db->path)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     rc = sqlite3_open_v2(path, &db->db, flags, NULL);
     if (rc != SQLITE_OK)
         return cor_sqlite_db_status(db, cor_sqlite_db_failed(db, rc), reterr_status);

@@ -436,7 +436,7 @@ int cor_sqlite_engine_open(const struct cor_engine_config *config, struct cor_en
     int r;
 
     if (!e)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     r = strcmp(config->data_dir, ":memory:") == 0
             ? engine_open_memory(e, reterr_status)
             : engine_open_files(e, config->data_dir, reterr_status);

@@ -112,7 +112,7 @@ int cor_readers_new(const char *path, enum cor_sqlite_mode mode, size_t ranges_m
     int r;
 
     if (!rs)
-        return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+        return cor_status_no_memory(reterr_status);
     cor_lock_init(&rs->lock, COR_LOCK_SQLITE_READERS);
     cor_cond_init(&rs->wake);
     cor_dlist_init(&rs->ranges);

@@ -20,7 +20,7 @@ int cor_store_timed_out(const struct store_key *key, struct cor_status *reterr_s
 
 int cor_store_no_memory(struct cor_status *reterr_status)
 {
-    return cor_status_set(reterr_status, -COR_ENOMEM, "%s", cor_err_text(-COR_ENOMEM));
+    return cor_status_no_memory(reterr_status);
 }
 
 static char *store_dup(struct cor_str s)
@@ -67,7 +67,7 @@ int cor_store_new(const struct cor_store_opts *opts, struct cor_store **ret_stor
         r = -COR_ENOMEM;
     if (r < 0) {
         cor_store_free(store);
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     }
     *ret_store = store;
     return 0;
@@ -95,7 +95,7 @@ int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store,
     cor_buf_init(&made.text, 2 * COR_KEY_BYTES_MAX);
     r = cor_buf_reserve(&made.text, 2 * (store->path_prefix.n + key.n + 1) + 1);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     r = cor_key_prepare(cor_buf_str(&store->path_prefix), key, prefix, &made.text, reterr_status);
     if (r < 0)
         return r;
@@ -105,7 +105,7 @@ int cor_store_key_init(struct store_key *ret_key, const struct cor_store *store,
     if (prefix && r == 0)
         r = cor_key_range_end(cor_str(made.text.p, made.n), &made.text);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     *ret_key = made;
     made.text = (struct cor_buf){0};
     return 0;

@@ -122,7 +122,7 @@ int cor_store_event_bookmark(const struct cor_store *store, cor_rev rev, bool in
     cor_buf_init(&json, BOOKMARK_MAX);
     r = write_bookmark(store, initial_end, &json);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     r = cor_object_from_stored(cor_buf_str(&json), rev, &object, NULL, reterr_status);
     if (r < 0)
         return r;

@@ -126,7 +126,7 @@ static void list_finish(struct list_op *op, bool more)
         r = cor_continue_encode_after(cor_kv_key(op->last), store_key_str(&op->key),
                                       (int64_t)op->rev, &token, NULL);
     if (r < 0) {
-        list_fail(op, cor_status_set(&status, r, "%s", cor_err_text(r)), &status);
+        list_fail(op, cor_status_set_err(&status, r), &status);
         return;
     }
     if (more && !op->predicate)
@@ -267,7 +267,7 @@ static int list_read_options(struct list_op *op, const struct cor_store_list_opt
     r = cor_store_pages_begin(&op->pages, op->store->loop, list_on_read,
                               op->plan.start.n > 0 ? cor_buf_str(&op->plan.start)
                                                    : store_key_str(&op->key));
-    return r < 0 ? cor_status_set(reterr_status, r, "%s", cor_err_text(r)) : 0;
+    return r < 0 ? cor_status_set_err(reterr_status, r) : 0;
 }
 
 int cor_store_list(struct cor_store *store, struct cor_str key,

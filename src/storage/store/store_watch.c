@@ -279,7 +279,7 @@ static void watch_step_synced(struct cor_store_watch *w)
     r = cor_store_feed_open(&w->feed, w->store->engine, w->store->loop, store_key_str(&w->key), end,
                             from, STORE_BACKLOG_FIRST_CREDIT);
     if (r < 0) {
-        watch_fail(w, cor_status_set(&w->status, r, "%s", cor_err_text(r)), &w->status);
+        watch_fail(w, cor_status_set_err(&w->status, r), &w->status);
         return;
     }
     w->state = LIVE;

@@ -107,7 +107,7 @@ static int chain_from_storage(const struct cor_transformer *t, struct cor_str ke
         if (r != -COR_ENOMEM && link->prefix.n > 0)
             r = errors_add(&errors, cor_status_message(&status));
         if (r == -COR_ENOMEM)
-            return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+            return cor_status_set_err(reterr_status, r);
     }
     return chain_refuse(chain, &errors, reterr_status);
 }
@@ -128,7 +128,7 @@ static int chain_to_storage(const struct cor_transformer *t, struct cor_str key,
                                               reterr_status);
     r = cor_buf_adds(scratch, first->prefix);
     if (r < 0)
-        return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+        return cor_status_set_err(reterr_status, r);
     after = scratch->n;
     r = first->transformer->to_storage(first->transformer, key, in, scratch, &out, reterr_status);
     if (r < 0)
@@ -136,7 +136,7 @@ static int chain_to_storage(const struct cor_transformer *t, struct cor_str key,
     if (scratch->n == after) { /* The transformer passed the value through. */
         r = cor_buf_adds(scratch, out);
         if (r < 0)
-            return cor_status_set(reterr_status, r, "%s", cor_err_text(r));
+            return cor_status_set_err(reterr_status, r);
     }
     *ret_out = cor_str_from(cor_buf_str(scratch), mark);
     return 0;
