@@ -1,4 +1,5 @@
 #include "base/due_heap.h"
+#include "base/array.h"
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -44,15 +45,10 @@ static void sift_down(struct cor_due_heap *h, struct cor_due *due)
 
 static int append(struct cor_due_heap *h, struct cor_due *due)
 {
-    if (h->n == h->cap) {
-        size_t cap = h->cap ? h->cap * 2 : FIRST_CAP;
-        struct cor_due **slots = cor_realloc(h->slots, cap * sizeof(struct cor_due *));
+    int r = COR_ARRAY_RESERVE(&h->slots, h->n, &h->cap, COR_ARRAY_NO_MAX);
 
-        if (!slots)
-            return -COR_ENOMEM;
-        h->slots = slots;
-        h->cap = cap;
-    }
+    if (r < 0)
+        return r;
     place(h, h->n++, due);
     return 0;
 }

@@ -9,6 +9,7 @@
  * there is no memory, ends with that error, and what was gathered is released.
  * Thread: the caller's; the on_ functions run on the loop. */
 /* clang-format on */
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -46,18 +47,10 @@ static int on_item(void *arg, struct cor_object *item)
     struct wait *w = arg;
     struct cor_object_list *list = &w->list;
 
-    if (list->n == w->cap) {
-        size_t cap = w->cap > 0 ? 2 * w->cap : 64;
-        struct cor_object **items;
+    int r = COR_ARRAY_RESERVE(&list->items, list->n, &w->cap, COR_CLIENT_LIST_MAX);
 
-        if (cap > COR_CLIENT_LIST_MAX)
-            return -COR_ETOOBIG;
-        items = cor_realloc(list->items, cap * sizeof(*items));
-        if (!items)
-            return -COR_ENOMEM;
-        list->items = items;
-        w->cap = cap;
-    }
+    if (r < 0)
+        return r;
     list->items[list->n++] = cor_object_ref(item);
     return 0;
 }

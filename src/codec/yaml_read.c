@@ -4,6 +4,7 @@
 
 #include <yaml.h>
 
+#include "base/array.h"
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/map.h"
@@ -97,15 +98,8 @@ static int push(struct reader *r, bool is_map, struct cor_yaml_name *anchor, siz
 {
     if (r->nframes > COR_YAML_DEPTH_MAX)
         return fail(r, -COR_ETOOBIG, "exceeded max depth of %d", COR_YAML_DEPTH_MAX);
-    if (r->nframes == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 16;
-        struct frame *frames = cor_realloc(r->frames, cap * sizeof(*frames));
-
-        if (!frames)
-            return -COR_ENOMEM;
-        r->frames = frames;
-        r->cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&r->frames, r->nframes, &r->cap, COR_ARRAY_NO_MAX) < 0)
+        return -COR_ENOMEM;
     r->frames[r->nframes++] = (struct frame){
         .want = is_map ? WANT_KEY : WANT_ELEM, .is_map = is_map, .start = start, .anchor = anchor};
     cor_map_init(&top(r)->seen, KEYS_MAX);

@@ -4,22 +4,16 @@
  * Failures: only memory. */
 #include "json/extents.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 
-#define FIRST_CAP 64
-
 static int note(struct cor_json_extents *x, size_t start)
 {
-    if (x->n == x->cap) {
-        size_t cap = x->cap > 0 ? x->cap * 2 : FIRST_CAP;
-        struct cor_json_extent *v = cor_realloc(x->v, cap * sizeof(*v));
+    int r = COR_ARRAY_RESERVE(&x->v, x->n, &x->cap, COR_ARRAY_NO_MAX);
 
-        if (!v)
-            return -COR_ENOMEM;
-        x->v = v;
-        x->cap = cap;
-    }
+    if (r < 0)
+        return r;
     x->v[x->n++] = (struct cor_json_extent){.start = (uint32_t)start};
     return 0;
 }

@@ -11,6 +11,7 @@
  * Failures: without memory for an index, or for its growth, nothing has changed. */
 #include "json/patch_index.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -88,16 +89,10 @@ static int fill_object(struct index *x)
 static int add_chunk(struct index *x, size_t at)
 {
     struct chunk *made;
+    int r = COR_ARRAY_RESERVE(&x->chunks, x->nchunks, &x->cap, COR_ARRAY_NO_MAX);
 
-    if (x->nchunks == x->cap) {
-        size_t cap = x->cap > 0 ? x->cap * 2 : 8;
-        struct chunk **chunks = cor_realloc(x->chunks, cap * sizeof(struct chunk *));
-
-        if (!chunks)
-            return -COR_ENOMEM;
-        x->chunks = chunks;
-        x->cap = cap;
-    }
+    if (r < 0)
+        return r;
     made = cor_alloc(sizeof(*made));
     if (!made)
         return -COR_ENOMEM;

@@ -4,6 +4,7 @@
 
 #include <llhttp.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -87,15 +88,8 @@ static int begin_header(struct cor_h1 *h)
 {
     if (h->nheaders == h->limits->headers_max)
         return fail(h, -COR_ETOOBIG, 431, "too many header fields");
-    if (h->nheaders == h->headers_cap) {
-        size_t cap = h->headers_cap ? h->headers_cap * 2 : HEADERS_FIRST_CAP;
-        struct cor_http_header *headers = cor_realloc(h->headers, cap * sizeof(*headers));
-
-        if (!headers)
-            return fail_memory(h);
-        h->headers = headers;
-        h->headers_cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&h->headers, h->nheaders, &h->headers_cap, COR_ARRAY_NO_MAX) < 0)
+        return fail_memory(h);
     h->headers[h->nheaders++] = (struct cor_http_header){
         .name = {(const char *)(uintptr_t)h->bytes.n, 0},
     };

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/h2_int.h"
@@ -49,17 +50,7 @@ static void block_shown(struct cor_h2_block *b)
 
 static int reserve_field(struct cor_h2_block *b)
 {
-    size_t cap = b->cap ? b->cap * 2 : BLOCK_FIRST_FIELDS;
-    struct cor_http_header *headers;
-
-    if (b->n < b->cap)
-        return 0;
-    headers = cor_realloc(b->headers, cap * sizeof(*headers));
-    if (!headers)
-        return -COR_ENOMEM;
-    b->headers = headers;
-    b->cap = cap;
-    return 0;
+    return COR_ARRAY_RESERVE(&b->headers, b->n, &b->cap, COR_ARRAY_NO_MAX);
 }
 
 static int add_field(struct cor_h2_block *b, struct cor_str name, struct cor_str value)

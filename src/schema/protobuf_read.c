@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -75,21 +76,11 @@ static struct cor_pb_item item_at(const struct reader *r, uint32_t at)
 
 static uint32_t add_link(struct reader *r, const char *at)
 {
-    if (r->nlinks == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 64;
-        struct link *grown;
+    int err = COR_ARRAY_RESERVE(&r->links, r->nlinks, &r->cap, CHAINS_MAX);
 
-        if (cap > CHAINS_MAX) {
-            reader_fail(r, -COR_ETOOBIG);
-            return NONE;
-        }
-        grown = cor_realloc(r->links, cap * sizeof(*grown));
-        if (!grown) {
-            reader_fail(r, -COR_ENOMEM);
-            return NONE;
-        }
-        r->links = grown;
-        r->cap = cap;
+    if (err < 0) {
+        reader_fail(r, err);
+        return NONE;
     }
     r->links[r->nlinks] = (struct link){(uint32_t)(at - r->body.p), NONE};
     return (uint32_t)r->nlinks++;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -341,16 +342,9 @@ static int index_item(struct items *items, size_t i)
 
 static struct item *add_item(struct merge *m, struct items *items, struct cor_str key)
 {
-    if (items->n == items->cap) {
-        size_t cap = items->cap > 0 ? items->cap * 2 : 16;
-        struct item *v = cor_realloc(items->v, cap * sizeof(v[0]));
-
-        if (!v) {
-            fail(m, -COR_ENOMEM, "out of memory");
-            return NULL;
-        }
-        items->v = v;
-        items->cap = cap;
+    if (COR_ARRAY_RESERVE(&items->v, items->n, &items->cap, COR_ARRAY_NO_MAX) < 0) {
+        fail(m, -COR_ENOMEM, "out of memory");
+        return NULL;
     }
     items->v[items->n] = (struct item){.key = key,
                                        .server = SIZE_MAX,

@@ -7,6 +7,7 @@
  * that a pointer to one stays valid without the lock. */
 #include "cache/informers/informer_factory.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/map.h"
@@ -210,19 +211,7 @@ static int entry_new(struct cor_informer_factory *f, const struct cor_informer_s
 
 static int factory_reserve(struct cor_informer_factory *f)
 {
-    size_t cap = f->cap ? f->cap * 2 : 8;
-    struct entry **entries;
-
-    if (f->n >= COR_INFORMERS_MAX)
-        return -COR_ETOOBIG;
-    if (f->n < f->cap)
-        return 0;
-    entries = cor_realloc(f->entries, cap * sizeof(entries[0]));
-    if (!entries)
-        return -COR_ENOMEM;
-    f->entries = entries;
-    f->cap = cap;
-    return 0;
+    return COR_ARRAY_RESERVE(&f->entries, f->n, &f->cap, COR_INFORMERS_MAX);
 }
 
 /* Takes it, also when it fails. */

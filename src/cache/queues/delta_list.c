@@ -1,5 +1,6 @@
 #include "cache/queues/delta_list.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -21,17 +22,7 @@ void cor_delta_list_clear(struct cor_delta_list *l)
 
 int cor_delta_list_reserve(struct cor_delta_list *l)
 {
-    size_t cap = l->cap ? l->cap * 2 : CAP_MIN;
-    struct cor_delta_listed *v;
-
-    if (l->n < l->cap)
-        return 0;
-    v = cor_realloc(l->v, cap * sizeof(l->v[0]));
-    if (!v)
-        return -COR_ENOMEM;
-    l->v = v;
-    l->cap = cap;
-    return 0;
+    return COR_ARRAY_RESERVE(&l->v, l->n, &l->cap, COR_ARRAY_NO_MAX);
 }
 
 int cor_delta_list_add(struct cor_delta_list *l, struct cor_str key, struct cor_object *take)

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -74,19 +75,7 @@ static int function_on_replace_begin(struct cor_reflector_store *store, struct c
 
 static int function_reserve(struct function_store *s)
 {
-    size_t cap = s->cap ? s->cap * 2 : 64;
-    struct cor_object **listed;
-
-    if (s->n < s->cap)
-        return 0;
-    if (s->n >= COR_INDEXER_OBJECTS_MAX)
-        return -COR_ETOOBIG;
-    listed = cor_realloc(s->listed, cap * sizeof(listed[0]));
-    if (!listed)
-        return -COR_ENOMEM;
-    s->listed = listed;
-    s->cap = cap;
-    return 0;
+    return COR_ARRAY_RESERVE(&s->listed, s->n, &s->cap, COR_INDEXER_OBJECTS_MAX);
 }
 
 static int function_on_replace_add(struct cor_reflector_store *store, struct cor_str key,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "cache/store/index_values.h"
@@ -167,16 +168,11 @@ static void batch_deinit(struct batch *b)
 
 static int batch_add(struct batch *b, void *take, uint64_t fingerprint)
 {
-    if (b->n == b->cap) {
-        size_t cap = b->cap ? b->cap * 2 : 64;
-        struct cor_btree_entry *entries = cor_realloc(b->entries, cap * sizeof(b->entries[0]));
+    int r = COR_ARRAY_RESERVE(&b->entries, b->n, &b->cap, COR_ARRAY_NO_MAX);
 
-        if (!entries) {
-            b->type->unref(take);
-            return -COR_ENOMEM;
-        }
-        b->entries = entries;
-        b->cap = cap;
+    if (r < 0) {
+        b->type->unref(take);
+        return r;
     }
     b->entries[b->n++] = (struct cor_btree_entry){.item = take, .fingerprint = fingerprint};
     return 0;

@@ -18,6 +18,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/dlist.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -116,15 +117,8 @@ static int on_item(void *arg, struct cor_object *object)
 
     if (p->nobjects == COR_PAGER_OBJECTS_MAX)
         return -COR_ETOOBIG;
-    if (page->n == page->cap) {
-        size_t cap = page->cap ? page->cap * 2 : 64;
-        struct cor_object **objects = cor_realloc(page->objects, cap * sizeof(objects[0]));
-
-        if (!objects)
-            return -COR_ENOMEM;
-        page->objects = objects;
-        page->cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&page->objects, page->n, &page->cap, COR_ARRAY_NO_MAX) < 0)
+        return -COR_ENOMEM;
     page->objects[page->n++] = cor_object_ref(object);
     p->nobjects++;
     return 0;

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -27,14 +28,7 @@ void cor_header_list_deinit(struct cor_header_list *l)
 
 static int header_list_grow(struct cor_header_list *l)
 {
-    size_t cap = l->cap ? 2 * l->cap : 4;
-    struct cor_http_header *at = cor_realloc(l->at, cap * sizeof(*at));
-
-    if (!at)
-        return -COR_ENOMEM;
-    l->at = at;
-    l->cap = cap;
-    return 0;
+    return COR_ARRAY_RESERVE(&l->at, l->n, &l->cap, COR_ARRAY_NO_MAX);
 }
 
 int cor_header_list_add(struct cor_header_list *l, struct cor_str name, struct cor_str value)

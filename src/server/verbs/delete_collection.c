@@ -11,6 +11,7 @@
  * The cursor holds the objects: `items` borrows them until the answer is written.
  * Thread: the call's loop, except reading the options. */
 /* clang-format on */
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/key.h"
@@ -45,15 +46,10 @@ static const struct cor_list_cursor_ops replay_ops = {replay_next, replay_free};
 
 static int collection_keep_item(struct collection_call *c, struct cor_object *object)
 {
-    if (c->nitems == c->cap) {
-        size_t cap = c->cap > 0 ? c->cap * 2 : 64;
-        struct cor_object **items = cor_realloc(c->items, cap * sizeof(items[0]));
+    int r = COR_ARRAY_RESERVE(&c->items, c->nitems, &c->cap, COR_ARRAY_NO_MAX);
 
-        if (!items)
-            return -COR_ENOMEM;
-        c->items = items;
-        c->cap = cap;
-    }
+    if (r < 0)
+        return r;
     c->items[c->nitems++] = object;
     return 0;
 }

@@ -23,6 +23,7 @@
 
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "storage/cacher/reader_int.h"
 #include "json/path.h"
@@ -117,15 +118,9 @@ static int cacher_keep(struct cor_cacher *cacher, const struct cor_feed_event *e
 {
     if (cacher->npending == PENDING_MAX)
         return -COR_EBUSY;
-    if (cacher->npending == cacher->pending_cap) {
-        size_t cap = cacher->pending_cap ? cacher->pending_cap * 2 : 64;
-        struct pending_change *pending = cor_realloc(cacher->pending, cap * sizeof(*pending));
-
-        if (!pending)
-            return -COR_ENOMEM;
-        cacher->pending = pending;
-        cacher->pending_cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&cacher->pending, cacher->npending, &cacher->pending_cap, PENDING_MAX) <
+        0)
+        return -COR_ENOMEM;
     cacher->pending[cacher->npending++] =
         (struct pending_change){cor_kv_ref(event->kv), event->deleted};
     return 0;

@@ -28,6 +28,7 @@
 
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "storage/cacher/cacher_int.h"
@@ -157,15 +158,8 @@ int cor_cachers_add(struct cor_cachers *c, struct cor_cacher *cacher)
 
     assert(c->is_writing && !sorted_find(c, prefix));
     assert(at == c->nsorted || !cor_str_starts(store_key_str(&c->sorted[at]->prefix), prefix));
-    if (c->nsorted == c->cap) {
-        size_t cap = c->cap ? c->cap * 2 : 64;
-        struct cor_cacher **sorted = cor_realloc(c->sorted, cap * sizeof(*sorted));
-
-        if (!sorted)
-            return -COR_ENOMEM;
-        c->sorted = sorted;
-        c->cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&c->sorted, c->nsorted, &c->cap, COR_ARRAY_NO_MAX) < 0)
+        return -COR_ENOMEM;
     memmove(&c->sorted[at + 1], &c->sorted[at], (c->nsorted - at) * sizeof(*c->sorted));
     c->sorted[at] = cacher;
     c->nsorted++;

@@ -22,6 +22,7 @@
 /* clang-format on */
 #include "storage/cacher/reader_int.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "meta/continue_token.h"
 #include "meta/key.h"
@@ -124,16 +125,11 @@ static int cursor_set_head(struct tree_cursor *cursor, const struct cor_cache_en
 
 static int cursor_collect(struct tree_cursor *cursor, struct cor_cache_entry *entry)
 {
-    if (cursor->npage == cursor->page_cap) {
-        size_t cap = cursor->page_cap ? cursor->page_cap * 2 : 16;
-        struct cor_cache_entry **page = cor_realloc(cursor->page, cap * sizeof(*page));
+    int r = COR_ARRAY_RESERVE(&cursor->page, cursor->npage, &cursor->page_cap, COR_ARRAY_NO_MAX);
 
-        if (!page)
-            return -COR_ENOMEM;
-        cursor->page = page;
-        cursor->page_cap = cap;
-        cursor->base.bytes = cap * sizeof(*page);
-    }
+    if (r < 0)
+        return r;
+    cursor->base.bytes = cursor->page_cap * sizeof(*cursor->page);
     cursor->page[cursor->npage++] = entry;
     return 0;
 }

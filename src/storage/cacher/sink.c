@@ -11,6 +11,7 @@
  * numbers: of the list from `list.rev`, of a change from `change_rev`. */
 #include "storage/cacher/cacher_int.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 
 static struct cor_cacher *sink_cacher(struct cor_reflector_store *sink)
@@ -46,15 +47,9 @@ static int sink_replace_add(struct cor_reflector_store *sink, struct cor_str key
     struct cor_cache_entry *entry;
 
     assert(key.n > 0 && object->rev > 0);
-    if (cacher->nstaged == cacher->staged_cap) {
-        size_t cap = cacher->staged_cap ? cacher->staged_cap * 2 : 64;
-        struct cor_btree_entry *staged = cor_realloc(cacher->staged, cap * sizeof(*staged));
-
-        if (!staged)
-            return cor_store_no_memory(reterr);
-        cacher->staged = staged;
-        cacher->staged_cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&cacher->staged, cacher->nstaged, &cacher->staged_cap, COR_ARRAY_NO_MAX) <
+        0)
+        return cor_store_no_memory(reterr);
     entry = cor_cache_entry_new(key, cor_object_ref(object), cacher->trigger);
     if (!entry)
         return cor_store_no_memory(reterr);

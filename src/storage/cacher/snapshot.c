@@ -15,6 +15,7 @@
 
 #include <assert.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/fingerprint.h"
@@ -91,16 +92,10 @@ static size_t overlay_lower(const struct cor_overlay_item *items, size_t n, stru
 static int overlay_add(struct overlay *o, const struct cor_window_event *event)
 {
     struct cor_cache_entry *entry = event->now ? event->now : event->old;
+    int r = COR_ARRAY_RESERVE(&o->items, o->n, &o->cap, COR_ARRAY_NO_MAX);
 
-    if (o->n == o->cap) {
-        size_t cap = o->cap ? o->cap * 2 : 16;
-        struct cor_overlay_item *items = cor_realloc(o->items, cap * sizeof(*items));
-
-        if (!items)
-            return -COR_ENOMEM;
-        o->items = items;
-        o->cap = cap;
-    }
+    if (r < 0)
+        return r;
     o->items[o->n] = (struct cor_overlay_item){
         .entry = cor_cache_entry_ref(entry),
         .order = o->n,

@@ -16,6 +16,7 @@
 
 #include <assert.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -99,15 +100,8 @@ static void keep_root(struct cor_watch_cache *c)
     struct cor_btree_snap *snap;
 
     c->root_at = c->window.next + COR_KEPT_ROOT_EVENTS;
-    if (c->nroots == c->roots_cap) {
-        size_t cap = c->roots_cap ? c->roots_cap * 2 : 4;
-        struct cor_kept_root *roots = cor_realloc(c->roots, cap * sizeof(*roots));
-
-        if (!roots)
-            return;
-        c->roots = roots;
-        c->roots_cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&c->roots, c->nroots, &c->roots_cap, COR_ARRAY_NO_MAX) < 0)
+        return;
     pin = cor_alloc(sizeof(*pin));
     if (!pin || cor_btree_snapshot(c->tree, &snap) < 0)
         return;

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 
+#include "base/array.h"
 #include "base/lock.h"
 #include "base/mem.h"
 
@@ -90,17 +91,8 @@ void cor_feed_spend(struct cor_feed *feed, size_t events)
 
 static bool feed_make_room(struct cor_feed *feed)
 {
-    size_t cap = feed->pending_cap ? feed->pending_cap * 2 : 4;
-    struct cor_feed_event *pending;
-
-    if (feed->npending < feed->pending_cap)
-        return true;
-    pending = cor_realloc(feed->pending, cap * sizeof(*pending));
-    if (!pending)
-        return false;
-    feed->pending = pending;
-    feed->pending_cap = cap;
-    return true;
+    return COR_ARRAY_RESERVE(&feed->pending, feed->npending, &feed->pending_cap,
+                             COR_ARRAY_NO_MAX) == 0;
 }
 
 bool cor_feed_gather(struct cor_feed *feed, const struct cor_feed_event *event)

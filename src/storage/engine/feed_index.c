@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -40,15 +41,8 @@ int cor_feed_index_add(struct cor_feed_index *ix, struct cor_feed_range *range)
 {
     size_t at;
 
-    if (ix->n == ix->cap) {
-        size_t cap = ix->cap ? ix->cap * 2 : 8;
-        struct cor_feed_slot *slots = cor_realloc(ix->slots, cap * sizeof(*slots));
-
-        if (!slots)
-            return -COR_ENOMEM;
-        ix->slots = slots;
-        ix->cap = cap;
-    }
+    if (COR_ARRAY_RESERVE(&ix->slots, ix->n, &ix->cap, COR_ARRAY_NO_MAX) < 0)
+        return -COR_ENOMEM;
     at = starts_upto(ix, range->key);
     memmove(ix->slots + at + 1, ix->slots + at, (ix->n - at) * sizeof(*ix->slots));
     ix->slots[at].range = range;

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "storage/sqlite/log.h"
 
@@ -47,16 +48,9 @@ void cor_history_page_deinit(struct cor_history_page *page)
 static int page_grow(struct reading *rd)
 {
     struct cor_history_page *page = rd->page;
-    size_t cap = page->cap ? page->cap * 2 : 8;
-    struct cor_feed_event *events;
 
-    if (page->nevents < page->cap)
-        return 0;
-    events = cor_realloc(page->events, cap * sizeof(*events));
-    if (!events)
+    if (COR_ARRAY_RESERVE(&page->events, page->nevents, &page->cap, COR_ARRAY_NO_MAX) < 0)
         return cor_sqlite_db_failed(rd->db, SQLITE_NOMEM);
-    page->events = events;
-    page->cap = cap;
     return 0;
 }
 

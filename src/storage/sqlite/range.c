@@ -7,6 +7,7 @@
 
 #include <assert.h>
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "storage/sqlite/log.h"
 
@@ -19,16 +20,11 @@ struct page {
 /* -COR_ENOMEM leaves what is there for cor_range_req_deinit(). */
 static int range_add(struct cor_range_req *req, struct page *page, struct cor_kv *take_kv)
 {
-    if (req->ret_nkvs == page->cap) {
-        size_t cap = page->cap ? page->cap * 2 : 16;
-        struct cor_kv **kvs = cor_realloc(req->ret_kvs, cap * sizeof(struct cor_kv *));
+    int r = COR_ARRAY_RESERVE(&req->ret_kvs, req->ret_nkvs, &page->cap, COR_ARRAY_NO_MAX);
 
-        if (!kvs) {
-            cor_kv_unref(take_kv);
-            return -COR_ENOMEM;
-        }
-        req->ret_kvs = kvs;
-        page->cap = cap;
+    if (r < 0) {
+        cor_kv_unref(take_kv);
+        return r;
     }
     req->ret_kvs[req->ret_nkvs++] = take_kv;
     page->bytes += take_kv->key_len + take_kv->value_len;

@@ -14,6 +14,7 @@
  * Thread: the loop's. */
 #include "storage/store/store_list.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "meta/continue_token.h"
 #include "meta/key.h"
@@ -98,14 +99,7 @@ static void list_succeed(struct list_op *op, const char *token, int64_t remainin
 
 static int list_grow(struct list_op *op)
 {
-    size_t cap = op->cap ? op->cap * 2 : 16;
-    struct cor_object **items = cor_realloc(op->items, cap * sizeof(*items));
-
-    if (!items)
-        return -COR_ENOMEM;
-    op->items = items;
-    op->cap = cap;
-    return 0;
+    return COR_ARRAY_RESERVE(&op->items, op->nitems, &op->cap, COR_ARRAY_NO_MAX);
 }
 
 static bool list_is_full(const struct list_op *op)
