@@ -12,7 +12,20 @@
 extern "C" {
 #endif
 
-/*  X(name, HTTP status, Kubernetes reason, retryable, text) */
+/* A row is X(name, HTTP status, Kubernetes reason, retryable, text).
+ *
+ * What a client is told of, by where it went wrong:
+ *
+ *   EINVAL         the caller's mistake, or a server that answers 400
+ *   EUNREACHABLE   no connection: no server has seen the request
+ *   ETLS           a connection, but no TLS: a certificate that is not trusted, another name
+ *   EPROTOCOL      what came back is not HTTP, or not the JSON that was asked for
+ *   EBROKEN        the connection broke before the answer was whole; whether the server has done
+ *                  what was asked is not known
+ *   EUNAVAILABLE   a server or proxy answers 502 or 503: later, perhaps
+ *   ETIMEOUT       the time was up; the message has the last failure, if there was one
+ *   ECANCELED      the program gave the work up; likewise */
+/* clang-format off */
 #define COR_ERRORS(X)                                                                              \
     X(ENOMEM, 500, "InternalError", true, "out of memory")                                         \
     X(EINVAL, 400, "BadRequest", false, "bad request")                                             \
@@ -30,7 +43,7 @@ extern "C" {
     X(EFUTURE, 504, "Timeout", true, "resource version too large")                                 \
     X(ETIMEOUT, 504, "Timeout", true, "timed out")                                                 \
     X(EBUSY, 429, "TooManyRequests", true, "too many requests")                                    \
-    X(EUNREACHABLE, 500, "ServerTimeout", true, "storage unreachable")                             \
+    X(EUNREACHABLE, 500, "ServerTimeout", true, "no connection")                                   \
     X(EIO, 500, "InternalError", false, "input/output error")                                      \
     X(ENOSPC, 500, "InternalError", true, "no space left")                                         \
     X(EREADONLY, 500, "InternalError", false, "read-only")                                         \
@@ -39,7 +52,12 @@ extern "C" {
     X(ELOCKED, 500, "InternalError", false, "held by another process")                             \
     X(ECANCELED, 500, "InternalError", false, "canceled")                                          \
     X(ENOTSUP, 405, "MethodNotAllowed", false, "not supported")                                    \
-    X(EINTERNAL, 500, "InternalError", false, "internal error")
+    X(EINTERNAL, 500, "InternalError", false, "internal error")                                    \
+    X(ETLS, 500, "InternalError", false, "TLS failed")                                             \
+    X(EPROTOCOL, 500, "InternalError", false, "the answer cannot be read")                         \
+    X(EBROKEN, 500, "InternalError", true, "the connection broke")                                 \
+    X(EUNAVAILABLE, 503, "ServiceUnavailable", true, "service unavailable")
+/* clang-format on */
 
 enum cor_err_index {
     COR_ERR_INDEX_OK,
@@ -56,12 +74,15 @@ enum cor_err {
 #undef COR_ERR_ROW
 };
 
-/* Each takes a negative code, or 0 for success, and gives a static text. An unknown code reads as
+/* Each takes a negative code, or 0 for success; texts are static. An unknown code reads as
  * EINTERNAL. */
 COR_API const char *cor_err_name(int r);   /* "ENOMEM" */
 COR_API const char *cor_err_text(int r);   /* "out of memory" */
 COR_API const char *cor_err_reason(int r); /* Kubernetes reason, "" for 0 */
 COR_API int cor_err_http(int r);           /* HTTP status, 200 for 0 */
+
+/* Can the same call succeed when it is made again, as it is? Of a write that ended with EBROKEN or
+ * ETIMEOUT it is not known whether the server has done it already. */
 COR_API bool cor_err_retryable(int r);
 
 #ifdef __cplusplus

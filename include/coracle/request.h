@@ -116,9 +116,10 @@ struct cor_request {
 
 /* What came of it. All is borrowed for the call that shows it. */
 struct cor_response {
-    const struct cor_status *error; /* NULL: success. `err` says more than `code` where no server
-                                       answered: -COR_EUNREACHABLE, -COR_EIO, -COR_ETIMEOUT,
-                                       -COR_ECANCELED, -COR_ENOMEM, … */
+    const struct cor_status *error; /* NULL: success. Where no server answered `code` is 0, and
+                                       `err` says what happened: -COR_EUNREACHABLE, -COR_ETLS,
+                                       -COR_EPROTOCOL, -COR_EBROKEN, -COR_ETIMEOUT, -COR_ECANCELED,
+                                       … (coracle/err.h) */
     struct cor_object *object;      /* what the server answered; of a deletion the object or a
                                        Status of success. NULL after a list, watch, or deletion of a
                                        collection */

@@ -38,7 +38,8 @@ struct cor_status_cause {
 /* For reading; what it points at is its own. */
 struct cor_status {
     int err;            /* negative COR_E…; 0: nothing was filled */
-    int code;           /* HTTP status */
+    int code;           /* HTTP status: the server's, or that of `err` when the library refused a
+                           request before it was sent; 0: it was sent, and nobody answered */
     const char *reason; /* a static text; "" when Kubernetes has none */
     char *message;      /* NULL: out of memory; cor_status_message() has the table's text then */
     char *name, *group, *kind, *uid; /* details; NULL when absent */

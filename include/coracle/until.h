@@ -26,8 +26,8 @@ typedef int (*cor_watch_condition_fn)(void *arg, const struct cor_watch_event *e
 /* Sends a watch and waits until each of the `n` conditions was met, one after the other; an event
  * that met one is shown to the next before another is read. With a request that `resumes` every
  * event is seen in its order (Until); another watch may end too early (UntilWithoutRetry).
- * `ret_object` (NULL: not wanted) gets the object of the last event. 0; -COR_EIO (the watch ended
- * before), -COR_ETIMEOUT (after the request's timeout_ms; 0: it waits without end), what a
+ * `ret_object` (NULL: not wanted) gets the object of the last event. 0; -COR_EBROKEN (the watch
+ * ended before), -COR_ETIMEOUT (after the request's timeout_ms; 0: it waits without end), what a
  * condition returned, the error of an ERROR event, or as cor_client_do(). */
 COR_API int cor_client_watch_until(struct cor_client *client, const struct cor_request *req,
                                    const cor_watch_condition_fn *conditions, size_t n, void *arg,

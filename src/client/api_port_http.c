@@ -91,8 +91,7 @@ static void http_keep(struct cor_api_port *port, struct cor_api_request *req, in
 {
     if (r < 0) {
         if (req->refusal.err == 0)
-            cor_status_untyped(&req->refusal, r, "the request could not be sent: %s",
-                               cor_err_text(r));
+            cor_status_set(&req->refusal, r, "the request could not be sent: %s", cor_err_text(r));
         cor_api_refuse(port, req);
         return;
     }

@@ -130,19 +130,32 @@ static void call_fail(struct cor_client_call *call, const struct cor_status *err
     call_finish(call, &response);
 }
 
+int cor_client_give_up(struct cor_status *st, int r, const char *text, const char *failure)
+{
+    return cor_status_set(st, r, "%s%s%s", text, failure[0] ? "; the last failure: " : "", failure);
+}
+
+static const char *failure_of(const struct cor_client_call *call)
+{
+    return call->dynamic    ? cor_dynamic_failure(call->dynamic)
+           : call->pager    ? cor_pager_failure(call->pager)
+           : call->resuming ? cor_resuming_watch_failure(call->resuming)
+                            : "";
+}
+
 /* Ends a call that is under way, without an answer. */
 static void call_break_off(struct cor_client_call *call, int r, const char *text)
 {
     struct cor_status why;
 
+    cor_status_init(&why);
+    cor_client_give_up(&why, r, text, failure_of(call));
     if (call->dynamic)
         cor_dynamic_cancel(call->dynamic);
     if (call->pager)
         cor_pager_cancel(call->pager);
     if (call->resuming)
         cor_resuming_watch_cancel(call->resuming);
-    cor_status_init(&why);
-    cor_status_untyped(&why, r, "%s", text);
     call_fail(call, &why);
     cor_status_deinit(&why);
 }
@@ -275,7 +288,7 @@ static void on_whole_list(void *arg, const struct cor_paged_list *list,
     for (size_t i = 0; list && r == 0 && i < list->n; i++)
         r = on_page_item(arg, list->objects[i]);
     if (r < 0) {
-        cor_status_untyped(&why, r, "%s", cor_err_text(r));
+        cor_status_set(&why, r, "%s", cor_err_text(r));
         error = &why;
     }
     on_pages_done(arg, list ? list->resource_version : COR_STR(""), error);
@@ -391,7 +404,7 @@ static void on_start(struct cor_mail *mail)
     if (deadline_ms > 0)
         r = cor_timer_set(&call->deadline, deadline_ms);
     if (r < 0)
-        cor_status_untyped(&why, r, "%s", cor_err_text(r));
+        cor_status_set(&why, r, "%s", cor_err_text(r));
     else if (call->req.verb == COR_VERB_LIST || call->req.verb == COR_VERB_WATCH)
         r = call_begin_collection(call, &why);
     else

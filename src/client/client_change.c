@@ -91,8 +91,9 @@ void cor_client_cancel_changes(struct cor_client *client)
     while (!cor_dlist_empty(&client->changes)) {
         struct change *c = COR_CONTAINER_OF(client->changes.next, struct change, link);
 
+        c->r = cor_client_give_up(c->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED,
+                                  cor_conflict_retry_failure(c->retry));
         cor_conflict_retry_cancel(c->retry);
-        c->r = cor_status_untyped(c->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
         change_finish(c);
     }
 }

@@ -68,6 +68,10 @@ int cor_client_wait_for(struct cor_client *client, void (*begin)(void *arg), voi
 
 #define COR_CLIENT_STOPPED "the client was stopped"
 
+/* Fills the status of work that is given up: `text`, and the failure that it was to be tried again
+ * after ("": none). Returns `r`. */
+int cor_client_give_up(struct cor_status *st, int r, const char *text, const char *failure);
+
 /* On the loop: each of them ends with -COR_ECANCELED. */
 void cor_client_cancel_calls(struct cor_client *client);
 void cor_client_cancel_changes(struct cor_client *client);

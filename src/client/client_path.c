@@ -33,7 +33,7 @@ static void on_done(void *arg, const struct cor_rest_result *result)
     if (result->error && p->reterr)
         cor_status_copy(p->reterr, result->error);
     else if (p->r < 0)
-        cor_status_untyped(p->reterr, p->r, "what was read was refused: %s", cor_err_text(p->r));
+        cor_status_set(p->reterr, p->r, "what was read was refused: %s", cor_err_text(p->r));
     read_finish(p);
 }
 
@@ -52,8 +52,7 @@ static void begin_read(void *arg)
     cor_dlist_push(&p->client->reads, &p->link);
     p->r = cor_rest_request_open(p->client->rest, &opts, &p->req);
     if (p->r < 0) {
-        cor_status_untyped(p->reterr, p->r, "the request could not be sent: %s",
-                           cor_err_text(p->r));
+        cor_status_set(p->reterr, p->r, "the request could not be sent: %s", cor_err_text(p->r));
         read_finish(p);
     }
 }
@@ -63,8 +62,9 @@ void cor_client_cancel_reads(struct cor_client *client)
     while (!cor_dlist_empty(&client->reads)) {
         struct path_read *p = COR_CONTAINER_OF(client->reads.next, struct path_read, link);
 
+        p->r = cor_client_give_up(p->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED,
+                                  cor_rest_request_failure(p->req));
         cor_rest_request_cancel(p->req);
-        p->r = cor_status_untyped(p->reterr, -COR_ECANCELED, COR_CLIENT_STOPPED);
         read_finish(p);
     }
 }
@@ -91,8 +91,8 @@ int cor_client_get_path(struct cor_client *client, const char *path, uint64_t ti
     int r;
 
     if (!is_target(path))
-        return cor_status_untyped(reterr, -COR_EINVAL,
-                                  "path: an absolute one is expected, in escaped ASCII");
+        return cor_status_set(reterr, -COR_EINVAL,
+                              "path: an absolute one is expected, in escaped ASCII");
     r = cor_client_wait_for(client, begin_read, &p, &p.done, reterr);
     return r < 0 ? r : p.r;
 }

@@ -61,7 +61,7 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
                          struct cor_http_client **ret_client);
 
 /* Connections are made with this from now on, and those with the old one are closed, from a later
- * turn; their calls end with -COR_EIO. A reference is taken. Only for a client that was opened with
+ * turn; their calls end with -COR_EBROKEN. A reference is taken. Only for a client that was opened with
  * `tls` or `tls_files`. */
 void cor_http_client_set_tls(struct cor_http_client *c, struct cor_tls *tls);
 
@@ -76,7 +76,7 @@ struct cor_http_call_cbs {
     int (*on_body)(void *arg, struct cor_str piece);
     /* Always the last; the call is gone after it. 0: the answer is complete. -COR_EUNREACHABLE: no
      * connection, or the server refused the stream: it has seen nothing. -COR_ETIMEOUT: the
-     * deadline, or too slow to connect. -COR_EINVAL: TLS failed, or no HTTP came back. -COR_EIO:
+     * deadline, or too slow to connect. -COR_ETLS. -COR_EPROTOCOL: no HTTP came back. -COR_EBROKEN:
      * the connection or the stream broke. -COR_ECANCELED, -COR_ENOMEM. `text` is one line,
      * borrowed. */
     void (*on_done)(void *arg, int r, const char *text);

@@ -208,7 +208,7 @@ static const char *end_text(int why)
     switch (why) {
     case 0:
         return "the server closed the connection";
-    case -COR_EINVAL:
+    case -COR_ETLS:
         return "TLS failed";
     case -COR_ETIMEOUT:
         return "the server took no data";
@@ -260,7 +260,7 @@ static void on_dialled(int r, const char *text, struct cor_stream *take_stream, 
         cor_stream_close(take_stream, on_part_closed, c);
         end(c, -COR_ENOMEM, "out of memory");
     } else if (c->opts.tls && !cor_str_eqz(cor_stream_alpn(take_stream), "h2")) {
-        end(c, -COR_EINVAL, "the server does not speak HTTP/2 over TLS");
+        end(c, -COR_EPROTOCOL, "the server does not speak HTTP/2 over TLS");
     }
 }
 

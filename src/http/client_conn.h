@@ -27,8 +27,9 @@ struct cor_client_conn_cbs {
      */
     void (*on_drain)(struct cor_client_conn *c, void *arg);
     /* Over; every stream has had its on_closed (COR_H2_LOST). 0: drained. -COR_EUNREACHABLE: no
-     * address took a connection. -COR_ETIMEOUT: too slow to connect, or silent. -COR_EINVAL: TLS or
-     * HTTP/2 failed. -COR_EBUSY: it flooded us. -COR_EIO, -COR_ENOMEM. `text` is one line. */
+     * address took a connection. -COR_ETIMEOUT: too slow to connect, or silent. -COR_ETLS.
+     * -COR_EINVAL, -COR_EPROTOCOL: HTTP/2 failed. -COR_EBUSY: it flooded us. -COR_EIO, -COR_ENOMEM.
+     * `text` is one line. */
     void (*on_end)(struct cor_client_conn *c, int why, const char *text, void *arg);
 };
 

@@ -106,7 +106,7 @@ static void on_stream_end(struct cor_stream *s, int why, void *arg)
         return;
     }
     cor_http_link_fail(l, why == 0 ? -COR_EIO : why,
-                       why == -COR_EINVAL     ? "TLS failed"
+                       why == -COR_ETLS       ? "TLS failed"
                        : why == -COR_ETIMEOUT ? "the server took no data"
                                               : "the connection broke");
 }

@@ -81,7 +81,7 @@ static void on_closed(struct cor_h2_stream *s, uint32_t code, void *arg)
     else if (code == COR_H2_NO_MEMORY)
         cor_http_call_end(call, -COR_ENOMEM, "no memory for the answer");
     else
-        cor_http_call_end(call, -COR_EIO, "the server broke the stream off");
+        cor_http_call_end(call, -COR_EBROKEN, "the server broke the stream off");
     settle(l);
 }
 

@@ -79,12 +79,18 @@ void cor_http_link_close(struct cor_http_link *l)
         cor_timer_set(&l->timer, 0);
 }
 
+/* A session calls bytes that it cannot read EINVAL, and a stream that broke EIO; for the caller of
+ * a request neither is a mistake of its own, nor one of a file. */
 void cor_http_link_fail(struct cor_http_link *l, int r, const char *text)
 {
     struct cor_http_client *client = l->client;
     struct cor_dlist calls, *it;
     bool was_dialling = l->state < COR_HTTP_LINK_OPEN;
 
+    if (r == -COR_EINVAL)
+        r = -COR_EPROTOCOL;
+    else if (r == -COR_EIO)
+        r = -COR_EBROKEN;
     if (l->state == COR_HTTP_LINK_CLOSING)
         return;
     cor_dlist_init(&calls);

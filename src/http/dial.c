@@ -190,7 +190,7 @@ static void on_stream_data(struct cor_stream *s, struct cor_str bytes, void *arg
     int r = d->state == TUNNELLING ? cor_h1_feed(d->h1, bytes, &used) : -COR_EINVAL;
 
     if (r < 0 || (cor_h1_is_done(d->h1) && d->proxy_status == 200 && used < bytes.n))
-        fail(d, r == -COR_ENOMEM ? r : -COR_EINVAL, "what the proxy answers is no HTTP");
+        fail(d, r == -COR_ENOMEM ? r : -COR_EPROTOCOL, "what the proxy answers is no HTTP");
     else if (cor_h1_is_done(d->h1))
         take_tunnel(d);
 }
@@ -202,14 +202,14 @@ static void on_stream_writable(struct cor_stream *s, void *arg)
 static void say_failure(const struct cor_dial *d, int why, char *out, size_t n)
 {
     const char *error = cor_stream_error(d->stream);
-    const char *what = why == -COR_EINVAL ? "the TLS handshake failed" : "no connection";
+    const char *what = why == -COR_ETLS ? "the TLS handshake failed" : "no connection";
 
     if (why == -COR_EUNREACHABLE && error)
         snprintf(out, n, "%s", error);
     else if (error)
         snprintf(out, n, "%s: %s", what, error);
     else
-        snprintf(out, n, "%s", why == -COR_EINVAL ? what : "the connection broke");
+        snprintf(out, n, "%s", why == -COR_ETLS ? what : "the connection broke");
 }
 
 static void connect_next(struct cor_dial *d);

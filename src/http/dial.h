@@ -31,7 +31,7 @@ struct cor_dial_opts {
     uint64_t timeout_ms; /* for all of it; each address gets an equal share of what is left */
     /* 0: `take_stream` is open; it is to be handed over before on_done returns. Else it is NULL:
      * -COR_EUNREACHABLE (no address took a connection, or the proxy refused), -COR_ETIMEOUT,
-     * -COR_EINVAL (TLS failed, or no HTTP came from the proxy), -COR_EIO, -COR_ENOMEM. `text` is
+     * -COR_ETLS, -COR_EPROTOCOL (no HTTP came from the proxy), -COR_EIO, -COR_ENOMEM. `text` is
      * one line, borrowed while it runs. */
     void (*on_done)(int r, const char *text, struct cor_stream *take_stream, void *arg);
     void *arg;

@@ -156,6 +156,18 @@ int cor_status_untyped(struct cor_status *st, int err, const char *fmt, ...)
     return err;
 }
 
+int cor_status_received(struct cor_status *st, int r)
+{
+    if (r != -COR_EINVAL)
+        return r;
+    if (st && st->err == -COR_EINVAL) {
+        st->err = -COR_EPROTOCOL;
+        st->code = 500;
+        st->reason = "";
+    }
+    return -COR_EPROTOCOL;
+}
+
 static int add_subject(struct cor_buf *text, const struct cor_gr *gr, struct cor_str name)
 {
     int r = cor_gr_print(gr, text);

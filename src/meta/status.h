@@ -46,6 +46,11 @@ int cor_status_server_timeout(struct cor_status *st, const struct cor_gr *gr, co
                               int64_t retry_after_s);
 int cor_status_too_many_requests(struct cor_status *st, const char *message, int64_t retry_after_s);
 
+/* After a reader has filled `st` (NULL is fine) and returned `r` for what a server sent:
+ * -COR_EINVAL, which would be the caller's mistake, becomes -COR_EPROTOCOL in both. Returns the
+ * code. */
+int cor_status_received(struct cor_status *st, int r);
+
 /* Each returns 0 or -COR_ENOMEM and leaves `st` as it was on failure; NULL strings are absent.
  * Beyond COR_STATUS_CAUSES_MAX a cause is dropped and 0 returned. */
 int cor_status_add_cause(struct cor_status *st, const char *type, const char *message,

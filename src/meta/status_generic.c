@@ -23,7 +23,7 @@ static const struct generic {
      "the server rejected our request due to an error in our request"},
     {429, COR_EBUSY, "TooManyRequests",
      "the server has received too many requests and has asked us to try again later"},
-    {503, COR_EINTERNAL, "ServiceUnavailable",
+    {503, COR_EUNAVAILABLE, "ServiceUnavailable",
      "the server is currently unable to handle the request"},
     {504, COR_ETIMEOUT, "Timeout",
      "the server was unable to return a response in the time allotted, but may still be "
@@ -55,7 +55,7 @@ static void set_unknown(struct cor_status *st, int code, struct cor_str text)
         return;
     }
     cor_quote(text, &quoted);
-    cor_status_untyped(st, -COR_EINTERNAL,
+    cor_status_untyped(st, code == 502 ? -COR_EUNAVAILABLE : -COR_EINTERNAL,
                        "an error on the server (%s) has prevented the request from succeeding",
                        cor_buf_z(&quoted));
     st->reason = "InternalError";

@@ -27,7 +27,7 @@ static const struct {
     {"Invalid", COR_EINVALID, 422},
     {"TooManyRequests", COR_EBUSY, 429},
     {"InternalError", COR_EINTERNAL, 500},
-    {"ServiceUnavailable", COR_EINTERNAL, 503},
+    {"ServiceUnavailable", COR_EUNAVAILABLE, 503},
     {"Timeout", COR_ETIMEOUT, 504},
     {"AlreadyExists", COR_EEXIST, 0},
     {"Expired", COR_EEXPIRED, 0},
@@ -45,7 +45,7 @@ static void set_by_code(struct cor_status *st, int code)
 {
     st->code = code;
     st->reason = "";
-    st->err = code >= 500 ? -COR_EINTERNAL : -COR_EINVAL;
+    st->err = code == 502 ? -COR_EUNAVAILABLE : code >= 500 ? -COR_EINTERNAL : -COR_EINVAL;
     for (size_t i = 0; i < COR_ARRAY_LEN(reasons); i++)
         if (reasons[i].code == code)
             set_reason(st, i);

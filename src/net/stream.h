@@ -33,7 +33,7 @@ struct cor_stream_cbs {
     /* Half of the buffer is free again, after cor_stream_want_writable(). */
     void (*on_writable)(struct cor_stream *s, void *arg);
     /* No input comes any more. 0: the peer has ended its side; output may go on, but whether it
-     * arrives is not told. -COR_ETIMEOUT: it took no output for stall_ms. -COR_EINVAL: TLS failed.
+     * arrives is not told. -COR_ETIMEOUT: it took no output for stall_ms. -COR_ETLS: TLS failed.
      * -COR_EUNREACHABLE: could not connect. -COR_ENOMEM, -COR_EIO. */
     void (*on_end)(struct cor_stream *s, int why, void *arg);
     /* After cor_stream_end(): all output has been sent, or never will be. */

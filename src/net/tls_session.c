@@ -229,7 +229,7 @@ static bool shake_hands(struct cor_stream *s)
     if (r != 1) {
         if (e != SSL_ERROR_WANT_READ) {
             note_error(s);
-            cor_stream_over(s, -COR_EINVAL);
+            cor_stream_over(s, -COR_ETLS);
         }
         return false;
     }
@@ -256,7 +256,7 @@ static void read_failure(struct cor_stream *s, int e)
     if (e == SSL_ERROR_ZERO_RETURN)
         cor_stream_over(s, 0);
     else
-        cor_stream_over(s, -COR_EINVAL);
+        cor_stream_over(s, -COR_ETLS);
 }
 
 /* Asking OpenSSL once more than there are records would make it allocate a buffer to find nothing.

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "script.h"
 #include "world.h"
 
 static int get(struct world *w, const char *name, struct cor_object **ret_object)
@@ -594,6 +595,126 @@ TEST(requests, a_proxy_is_looked_up_without_threads_by_a_resolver_only)
     assert_true(nasked > 0);
     cor_client_free(client);
     cor_runtime_free(rt);
+}
+
+static int get_one_of(struct cor_client *client, struct cor_status *reterr)
+{
+    const struct cor_request req = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                    .ns = "default", .name = "one"};
+
+    return cor_client_do(client, &req, NULL, reterr);
+}
+
+/* What went wrong where has a code of its own. */
+TEST(requests, failures_of_the_caller_the_server_and_the_way_are_told_apart)
+{
+    static const struct script_answer rows[][1] = {
+        {{"GET", .status = 400,
+          .body = "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":400,"
+                  "\"reason\":\"BadRequest\",\"message\":\"no\"}"}},
+        {{"GET", .status = 502, .body = "<html>bad gateway</html>"}},
+        {{"GET", .status = 503, .body = "no"}},
+        {{"GET", .body = "{\"kind\":"}},
+        {{"GET", .body = "[]"}},
+    };
+    static const int codes[] = {-COR_EINVAL, -COR_EUNAVAILABLE, -COR_EUNAVAILABLE, -COR_EPROTOCOL,
+                                -COR_EPROTOCOL};
+    struct cor_status why;
+    struct script script;
+    struct world w;
+    char url[300];
+
+    cor_status_init(&why);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        script_begin(&script, rows[i], 1);
+        world_begin_at(&w, COR_RUNTIME_PUMPED, script.url);
+        assert_int_equal(get_one_of(w.client, NULL), codes[i]);
+        world_end(&w);
+        script_end(&script);
+    }
+    script_begin(&script, rows[0], 1);
+    snprintf(url, sizeof(url), "https%s", script.url + strlen("http"));
+    world_begin_at(&w, COR_RUNTIME_PUMPED, url);
+    assert_int_equal(get_one_of(w.client, &why), -COR_ETLS);
+    assert_int_equal(why.code, 0);
+    assert_string_equal(why.reason, "");
+    cor_status_deinit(&why);
+    world_end(&w);
+    script_end(&script);
+}
+
+/* Code and reason are those of the error's row, as of a server that refuses. */
+TEST(requests, a_refusal_before_the_request_has_a_code_and_a_reason)
+{
+    const struct cor_request no_name = {COR_REQUEST, .verb = COR_VERB_GET, .resource = configmaps,
+                                        .ns = "default"};
+    const struct cor_request no_version = {COR_REQUEST, .verb = COR_VERB_GET,
+                                           .resource = {"", "", "configmaps"}, .ns = "default",
+                                           .name = "one"};
+    const struct cor_request *const bad[] = {&no_name, &no_version};
+    struct cor_status why;
+    struct world w;
+
+    cor_status_init(&why);
+    world_begin_at(&w, COR_RUNTIME_PUMPED, "http://127.0.0.1:1");
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cor_client_do(w.client, bad[i], NULL, &why), -COR_EINVAL);
+        assert_int_equal(why.code, 400);
+        assert_true(cor_status_is_bad_request(&why));
+    }
+    assert_int_equal(get_one_of(w.client, &why), -COR_EUNREACHABLE);
+    assert_int_equal(why.code, 0);
+    assert_null(strstr(cor_err_text(why.err), "storage"));
+    cor_status_deinit(&why);
+    world_end(&w);
+}
+
+static int no_event(void *arg, const struct cor_watch_event *event)
+{
+    return 0;
+}
+
+static void keep_end(void *arg, const struct cor_response *response)
+{
+    cor_status_copy(arg, response->error);
+}
+
+static bool has_ended(void *arg)
+{
+    return ((struct cor_status *)arg)->err != 0;
+}
+
+/* A watch that resumes goes on while nobody listens at the server's port. */
+TEST(requests, what_is_given_up_tells_of_the_last_failure)
+{
+    static const struct cor_request_cbs quiet_cbs = {.on_event = no_event, .on_done = keep_end};
+    struct cor_request req = {COR_REQUEST,       .verb = COR_VERB_WATCH,  .resource = configmaps,
+                              .ns = "default",   .resource_version = "5", .resumes = true,
+                              .timeout_ms = 1500};
+    struct cor_client_call *call;
+    struct cor_status end;
+    struct world w;
+
+    cor_status_init(&end);
+    world_begin_at(&w, COR_RUNTIME_PUMPED, "http://127.0.0.1:1");
+    assert_int_equal(cor_client_send(w.client, &req, &quiet_cbs, &end, NULL), 0);
+    world_run(&w, has_ended, &end);
+    assert_int_equal(end.err, -COR_ETIMEOUT);
+    assert_non_null(strstr(cor_status_message(&end), "; the last failure: "));
+    assert_non_null(strstr(cor_status_message(&end), "127.0.0.1:1"));
+    cor_status_deinit(&end);
+    /* Its first attempt has failed when a request that was sent after it has. */
+    req.timeout_ms = 0;
+    assert_int_equal(cor_client_send(w.client, &req, &quiet_cbs, &end, &call), 0);
+    assert_int_equal(get_one_of(w.client, NULL), -COR_EUNREACHABLE);
+    assert_int_equal(get_one_of(w.client, NULL), -COR_EUNREACHABLE);
+    cor_client_call_cancel(call);
+    world_run(&w, has_ended, &end);
+    assert_int_equal(end.err, -COR_ECANCELED);
+    assert_non_null(strstr(cor_status_message(&end), "127.0.0.1:1"));
+    cor_client_call_unref(call);
+    cor_status_deinit(&end);
+    world_end(&w);
 }
 
 struct labeler {

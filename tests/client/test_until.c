@@ -104,7 +104,8 @@ TEST(until, a_wait_ends_with_its_watch)
         SCRIPT_BEGIN(&script, answers);
         world_begin_at(&w, kind, script.url);
         assert_int_equal(
-            cor_client_watch_until(w.client, &closed, conditions, 3, &shown, NULL, &why), -COR_EIO);
+            cor_client_watch_until(w.client, &closed, conditions, 3, &shown, NULL, &why),
+            -COR_EBROKEN);
         assert_string_equal(cor_status_message(&why),
                             "the watch ended before its conditions were met");
         assert_int_equal(

@@ -69,6 +69,8 @@ static int keep_body(struct cor_catalog *catalog, struct cor_str body, struct co
 
     if (r == 0 && cor_json_type(cor_str_trim(body)) != COR_JSON_OBJECT)
         r = -COR_EINVAL;
+    if (r == -COR_EINVAL)
+        r = -COR_EPROTOCOL;
     if (r == 0)
         r = array_make_room(&bodies, sizeof(catalog->bodies[0]), catalog->nbodies,
                             &catalog->bodies_cap, BODIES_MAX);

@@ -56,8 +56,8 @@ void cor_catalog_deinit(struct cor_catalog *catalog);
 
 /* The document of /api or /apis in the aggregated form. A version that the server calls stale has
  * an error and no resources; what has no response kind is left out, its subresources are not. Each
- * function below returns 0, -COR_EINVAL (not JSON), -COR_ETOOBIG, -COR_ENOMEM; after a failure only
- * deinit may follow. */
+ * function below returns 0, -COR_EPROTOCOL (not JSON), -COR_ETOOBIG, -COR_ENOMEM; after a failure
+ * only deinit may follow. */
 int cor_catalog_add_aggregated(struct cor_catalog *catalog, struct cor_str body);
 
 /* The same in the old form: versions and groups, without resources. */

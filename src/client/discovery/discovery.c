@@ -124,8 +124,9 @@ static void discovery_succeed(struct cor_discovery *d)
 
 static bool is_transient(const struct cor_status *error)
 {
-    return error->err == -COR_EUNREACHABLE || error->err == -COR_EIO || error->err == -COR_EBUSY ||
-           error->err == -COR_ENOMEM || (error->code >= 500 && error->reason[0] != '\0');
+    return error->err == -COR_EUNREACHABLE || error->err == -COR_EBROKEN ||
+           error->err == -COR_EBUSY || error->err == -COR_ENOMEM ||
+           (error->code >= 500 && error->reason[0] != '\0');
 }
 
 /* Does a media type have this parameter with this value? Parameters may be in any order. */
@@ -326,8 +327,8 @@ static void discovery_ask_versions(struct cor_discovery *d)
     while ((f = discovery_unused_fetch(d)) && discovery_next_version(d, f)) {
         r = discovery_ask_version(d, f);
         if (r < 0)
-            cor_status_untyped(&f->version->error, r, "the request could not be sent: %s",
-                               cor_err_text(r));
+            cor_status_set(&f->version->error, r, "the request could not be sent: %s",
+                           cor_err_text(r));
     }
 }
 
@@ -366,7 +367,7 @@ static void discovery_ask_document(struct cor_discovery *d)
                           accept, &document_cbs);
 
     if (r < 0) {
-        cor_status_untyped(&d->why, r, "the request could not be sent: %s", cor_err_text(r));
+        cor_status_set(&d->why, r, "the request could not be sent: %s", cor_err_text(r));
         discovery_fail(d);
     }
 }

@@ -168,7 +168,7 @@ static bool matches_choose(const struct cor_catalog *catalog, struct matches *m)
 
 static int no_memory(int r, struct cor_status *reterr)
 {
-    return cor_status_untyped(reterr, r, "%s", cor_err_text(r));
+    return cor_status_set(reterr, r, "%s", cor_err_text(r));
 }
 
 /* "<partial> matches multiple resources [a b]". */
@@ -191,7 +191,7 @@ static int refuse_ambiguous(const struct cor_gvr *partial, const struct matches 
     if (r == 0)
         r = cor_buf_addc(&text, ']');
     return r < 0 ? no_memory(r, reterr)
-                 : cor_status_untyped(reterr, -COR_ECONFLICT, "%s", cor_buf_z(&text));
+                 : cor_status_set(reterr, -COR_ECONFLICT, "%s", cor_buf_z(&text));
 }
 
 static int refuse_resource(const struct cor_gvr *partial, struct cor_status *reterr)
@@ -201,9 +201,8 @@ static int refuse_resource(const struct cor_gvr *partial, struct cor_status *ret
 
     cor_buf_init(&text, TEXT_MAX);
     r = cor_gvr_print(partial, &text);
-    return r < 0
-               ? no_memory(r, reterr)
-               : cor_status_untyped(reterr, -COR_ENOTFOUND, "no matches for %s", cor_buf_z(&text));
+    return r < 0 ? no_memory(r, reterr)
+                 : cor_status_set(reterr, -COR_ENOTFOUND, "no matches for %s", cor_buf_z(&text));
 }
 
 /* `no matches for kind "X" in group "g"`, or `in version "g/v"`. */
@@ -222,9 +221,9 @@ static int refuse_kind(const struct cor_gk *gk, struct cor_str version, struct c
         r = cor_buf_addz(&text, version.n > 0 ? " in version " : " in group ");
     if (r == 0)
         r = cor_quote(cor_buf_str(&gv), &text);
-    return r < 0 ? no_memory(r, reterr)
-                 : cor_status_untyped(reterr, -COR_ENOTFOUND, "no matches for kind %s",
-                                      cor_buf_z(&text));
+    return r < 0
+               ? no_memory(r, reterr)
+               : cor_status_set(reterr, -COR_ENOTFOUND, "no matches for kind %s", cor_buf_z(&text));
 }
 
 int cor_rest_mapping_of_kind(const struct cor_catalog *catalog, const struct cor_gk *gk,
@@ -251,7 +250,7 @@ int cor_rest_mapping_of_resource(const struct cor_catalog *catalog, const struct
     struct resource_search search = {partial, &found};
 
     if (partial->resource.n == 0)
-        return cor_status_untyped(reterr, -COR_EINVAL, "a resource must be present");
+        return cor_status_set(reterr, -COR_EINVAL, "a resource must be present");
     each_resource(catalog, visit_resource, &search);
     if (found.n == 0)
         return refuse_resource(partial, reterr);

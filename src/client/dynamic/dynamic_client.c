@@ -53,6 +53,11 @@ static void request_free(struct cor_dynamic_request *req)
     cor_free(req);
 }
 
+const char *cor_dynamic_failure(const struct cor_dynamic_request *req)
+{
+    return req->rest ? cor_rest_request_failure(req->rest) : "";
+}
+
 void cor_dynamic_cancel(struct cor_dynamic_request *req)
 {
     struct cor_rest_request *rest = COR_STEAL(req->rest);
@@ -122,7 +127,8 @@ static void on_object_done(void *arg, const struct cor_rest_result *result)
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
 
     if (!result->error && req->kind == OBJECT)
-        cor_object_received(result->body, COR_STR(""), COR_STR(""), &object, &req->why);
+        cor_status_received(&req->why, cor_object_received(result->body, COR_STR(""), COR_STR(""),
+                                                           &object, &req->why));
     if (object && is_failed_status(object))
         cor_status_read(&req->why, 500, result->body);
     if (error_of(req, result))
@@ -154,7 +160,7 @@ static void on_watch_done(void *arg, const struct cor_rest_result *result)
     struct cor_dynamic_watch_call call = req->watch_call;
     const struct cor_status *error = error_of(req, result);
     bool is_plain = req->is_open && error && req->why.err == 0 &&
-                    (error->err == -COR_EIO || error->err == -COR_ETIMEOUT);
+                    (error->err == -COR_EBROKEN || error->err == -COR_ETIMEOUT);
 
     call.on_done(call.arg, is_plain ? NULL : error);
     request_free(req);
@@ -166,7 +172,7 @@ static const struct cor_rest_cbs watch_cbs = {on_head, on_body, on_watch_done};
 
 static int cannot_send(int r, struct cor_status *reterr)
 {
-    return cor_status_untyped(reterr, r, "the request could not be sent: %s", cor_err_text(r));
+    return cor_status_set(reterr, r, "the request could not be sent: %s", cor_err_text(r));
 }
 
 static struct cor_dynamic_request *request_new(enum kind kind)
@@ -197,7 +203,7 @@ static int request_send(struct cor_rest_client *client, struct cor_dynamic_reque
 
 static int require_name(const struct cor_resource_path *at, struct cor_status *reterr)
 {
-    return at->name.n > 0 ? 0 : cor_status_untyped(reterr, -COR_EINVAL, "name is required");
+    return at->name.n > 0 ? 0 : cor_status_set(reterr, -COR_EINVAL, "name is required");
 }
 
 /* The Accept header of client-go's metadata client. A server without that form sends whole objects.
@@ -318,7 +324,7 @@ static int send_patch(const struct cor_dynamic_call *call, const struct cor_reso
     int r = require_name(at, reterr);
 
     if (r == 0 && (unsigned)type >= COR_ARRAY_LEN(types))
-        r = cor_status_untyped(reterr, -COR_EINVAL, "there is no patch type %d", (int)type);
+        r = cor_status_set(reterr, -COR_EINVAL, "there is no patch type %d", (int)type);
     return r < 0
                ? r
                : write_object(call, at,
@@ -336,8 +342,8 @@ static int check_managed_fields(struct cor_str metadata, enum cor_json_order ord
     if (cor_json_get(metadata, COR_STR("managedFields"), order, &fields) < 0 ||
         cor_json_type(fields) != COR_JSON_ARRAY || fields.n == sizeof("[]") - 1)
         return 0;
-    return cor_status_untyped(reterr, -COR_EINVAL,
-                              "cannot apply an object with managed fields already set");
+    return cor_status_set(reterr, -COR_EINVAL,
+                          "cannot apply an object with managed fields already set");
 }
 
 int cor_dynamic_patch(const struct cor_dynamic_call *call, enum cor_patch_type type,

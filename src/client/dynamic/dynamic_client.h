@@ -23,6 +23,9 @@
 
 struct cor_dynamic_request;
 
+/* As cor_rest_request_failure(). */
+const char *cor_dynamic_failure(const struct cor_dynamic_request *req);
+
 /* Ends the request without a callback, and frees it. Also inside its on_item, on_open and on_event;
  * not inside its on_done. */
 void cor_dynamic_cancel(struct cor_dynamic_request *req);

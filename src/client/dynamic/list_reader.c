@@ -31,6 +31,7 @@ static int on_value(void *arg, struct cor_str json)
 
     r = cor_object_received(json, cor_buf_str(&lr->kind), cor_buf_str(&lr->api_version), &object,
                             now->reterr);
+    r = cor_status_received(now->reterr, r);
     if (r == 0)
         r = lr->on_item(lr->arg, object);
     now->is_told = r < 0;
@@ -112,11 +113,10 @@ void cor_list_reader_deinit(struct cor_list_reader *lr)
 
 static int reading_fail(const struct reading *now, int r)
 {
-    return r == 0 || now->is_told
-               ? r
-               : cor_status_untyped(now->reterr, r, "unable to decode the list: %s",
-                                    r == -COR_EINVAL ? "it is not the JSON of a list"
-                                                     : cor_err_text(r));
+    if (r < 0 && !now->is_told)
+        cor_status_untyped(now->reterr, r, "unable to decode the list: %s",
+                           r == -COR_EINVAL ? "it is not the JSON of a list" : cor_err_text(r));
+    return now->is_told ? r : cor_status_received(now->reterr, r);
 }
 
 int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,

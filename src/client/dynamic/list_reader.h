@@ -32,7 +32,7 @@ struct cor_list_reader {
 void cor_list_reader_init(struct cor_list_reader *lr, cor_list_item_cb on_item, void *arg);
 void cor_list_reader_deinit(struct cor_list_reader *lr); /* safe on a zeroed struct */
 
-/* Reads a piece. 0, -COR_EINVAL (not a list, or an item that is not an object), -COR_ETOOBIG,
+/* Reads a piece. 0, -COR_EPROTOCOL (not a list, or an item that is not an object), -COR_ETOOBIG,
  * -COR_ENOMEM, or what on_item returned; `reterr` is written for all but the last. After a failure
  * only deinit may be called. */
 int cor_list_reader_feed(struct cor_list_reader *lr, struct cor_str piece,

@@ -93,6 +93,11 @@ static void pager_free(struct cor_pager *p)
     cor_free(p);
 }
 
+const char *cor_pager_failure(const struct cor_pager *p)
+{
+    return p->req ? cor_dynamic_failure(p->req) : "";
+}
+
 void cor_pager_cancel(struct cor_pager *p)
 {
     struct cor_dynamic_request *req = COR_STEAL(p->req);
@@ -137,9 +142,11 @@ static void pager_take_page(struct cor_pager *p, const struct cor_list_meta *met
     p->filling = NULL;
     p->is_complete = r < 0 || meta->continue_token.n == 0 || p->is_full;
     if (r < 0)
-        cor_status_untyped(&p->why, r, "%s", cor_err_text(r));
+        cor_status_set(&p->why, r, "%s", cor_err_text(r));
     else if (!p->is_complete)
-        p->is_complete = cor_page_walk_next(&p->walk, meta->continue_token, &p->why) < 0;
+        p->is_complete =
+            cor_status_received(
+                &p->why, cor_page_walk_next(&p->walk, meta->continue_token, &p->why)) < 0;
 }
 
 /* Has a list that is gathered expired after its first page? */
@@ -182,12 +189,12 @@ static int pager_ask(struct cor_pager *p, struct cor_status *reterr)
     int r = cor_rest_client_left_ms(call.client, p->end_ms, &call.timeout_ms);
 
     if (r < 0)
-        return cor_status_untyped(reterr, r, "the deadline of the list has passed");
+        return cor_status_set(reterr, r, "the deadline of the list has passed");
     call.deadline_ms = call.timeout_ms;
     p->filling = page_free(p->filling);
     p->filling = cor_calloc(1, sizeof(*p->filling));
     if (!p->filling)
-        return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for a page");
+        return cor_status_set(reterr, -COR_ENOMEM, "no memory for a page");
     if (p->is_full) {
         query.list.limit = 0;
         query.list.continue_token = COR_STR("");
@@ -263,7 +270,7 @@ static void pager_give(struct cor_pager *p)
     if (r < 0) {
         if (p->req)
             cor_dynamic_cancel(COR_STEAL(p->req));
-        cor_status_untyped(&p->why, r, "%s", cor_err_text(r));
+        cor_status_set(&p->why, r, "%s", cor_err_text(r));
         pager_end_each(p);
     } else if (p->is_complete && cor_dlist_empty(&p->pages)) {
         pager_end_each(p);
@@ -280,7 +287,7 @@ static void pager_end_list(struct cor_pager *p)
     if (p->why.err == 0) {
         objects = cor_alloc(list.n * sizeof(objects[0]));
         if (!objects)
-            cor_status_untyped(&p->why, -COR_ENOMEM, "no memory for a list");
+            cor_status_set(&p->why, -COR_ENOMEM, "no memory for a list");
     }
     if (objects)
         COR_DLIST_FOREACH(link, &p->pages)
@@ -344,7 +351,7 @@ static int pager_open(struct cor_pager *take_pager, const struct cor_pager_opts 
     int r;
 
     if (!p)
-        return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for a list");
+        return cor_status_set(reterr, -COR_ENOMEM, "no memory for a list");
     p->opts = *opts;
     p->end_ms = cor_rest_client_end_ms(opts->client, opts->timeout_ms);
     if (p->opts.query.list.limit == 0)
@@ -357,7 +364,7 @@ static int pager_open(struct cor_pager *take_pager, const struct cor_pager_opts 
     if (r == 0)
         r = cor_timer_set(&p->soon, NEVER);
     if (r < 0)
-        cor_status_untyped(reterr, r, "no memory for a list");
+        cor_status_set(reterr, r, "no memory for a list");
     else
         r = pager_ask(p, reterr);
     if (r < 0) {

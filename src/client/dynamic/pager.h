@@ -15,6 +15,9 @@
 
 struct cor_pager;
 
+/* As cor_rest_request_failure(), of the page that is asked for. */
+const char *cor_pager_failure(const struct cor_pager *pager);
+
 /* Ends the pager without a callback, and frees it. Also inside its on_item; not inside its on_done.
  */
 void cor_pager_cancel(struct cor_pager *pager);

@@ -25,7 +25,7 @@ static int segment_refuse(const char *what, struct cor_str value,
         r = cor_buf_addf(&text, "%s%s", i > 0 ? " " : "", complaints->text[i]);
     if (r == 0)
         r = cor_buf_addc(&text, ']');
-    return r < 0 ? r : cor_status_untyped(reterr, -COR_EINVAL, "invalid %s %s", what, text.p);
+    return r < 0 ? r : cor_status_set(reterr, -COR_EINVAL, "invalid %s %s", what, text.p);
 }
 
 static int path_add_segment(const char *what, struct cor_str segment, struct cor_buf *to,
@@ -37,7 +37,7 @@ static int path_add_segment(const char *what, struct cor_str segment, struct cor
     if (complaints.n > 0)
         return segment_refuse(what, segment, &complaints, reterr);
     if (segment.n == 0)
-        return cor_status_untyped(reterr, -COR_EINVAL, "%s is required", what);
+        return cor_status_set(reterr, -COR_EINVAL, "%s is required", what);
     r = cor_buf_addc(to, '/');
     return r < 0 ? r : cor_url_escape(segment, COR_URL_PATH, to);
 }
@@ -74,12 +74,12 @@ int cor_resource_path_write(const struct cor_resource_path *path, struct cor_buf
     if (r == 0)
         r = path_add_segment("resource", path->gvr.resource, to, reterr);
     if (r == 0 && path->subresource.n > 0 && path->name.n == 0)
-        r = cor_status_untyped(reterr, -COR_EINVAL, "name is required");
+        r = cor_status_set(reterr, -COR_EINVAL, "name is required");
     if (r == 0 && path->name.n > 0)
         r = path_add_segment("resource name", path->name, to, reterr);
     if (r == 0 && path->subresource.n > 0)
         r = path_add_subresource(path, to, reterr);
     if (r == -COR_ENOMEM || r == -COR_ETOOBIG)
-        cor_status_untyped(reterr, r, "%s", cor_err_text(r));
+        cor_status_set(reterr, r, "%s", cor_err_text(r));
     return r;
 }

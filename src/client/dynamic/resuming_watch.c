@@ -24,7 +24,7 @@ struct cor_resuming_watch {
     struct cor_timer timer;          /* always set, so that moving it cannot fail */
     struct cor_dynamic_request *req; /* NULL: paused */
     enum cor_watch_verdict verdict;  /* on the last event of this watch; TELL: it goes on */
-    struct cor_status why;           /* the reason of AGAIN and END */
+    struct cor_status why;           /* of AGAIN and END, and of the last watch that failed */
 };
 
 static uint64_t now_ms(const struct cor_resuming_watch *w)
@@ -37,6 +37,13 @@ static void watch_free(struct cor_resuming_watch *w)
     cor_timer_cancel(&w->timer);
     cor_status_deinit(&w->why);
     cor_free(w);
+}
+
+const char *cor_resuming_watch_failure(const struct cor_resuming_watch *w)
+{
+    const char *of_request = w->req ? cor_dynamic_failure(w->req) : "";
+
+    return of_request[0] || w->why.err == 0 ? of_request : cor_status_message(&w->why);
 }
 
 void cor_resuming_watch_cancel(struct cor_resuming_watch *w)
@@ -75,6 +82,8 @@ static int on_event(void *arg, const struct cor_watch_event *event)
         w->verdict = COR_WATCH_END;
         return cor_status_untyped(&w->why, r, "%s", cor_err_text(r));
     }
+    if (w->why.err != 0)
+        cor_status_deinit(&w->why);
     cor_watch_resumption_told(&w->at, event);
     return 0;
 }
@@ -95,6 +104,8 @@ static void on_done(void *arg, const struct cor_status *error)
     } else if (w->verdict == COR_WATCH_AGAIN) {
         watch_pause(w, &w->why);
     } else if (cor_watch_resumption_judge_end(error) == COR_WATCH_AGAIN) {
+        if (error)
+            cor_status_copy(&w->why, error);
         watch_pause(w, error);
     } else {
         watch_give_error(w, error);
@@ -122,8 +133,10 @@ static void on_timer(struct cor_timer *timer)
     struct cor_status why = {0};
 
     cor_timer_set(&w->timer, UINT64_MAX);
-    if (watch_start(w, &why) < 0)
+    if (watch_start(w, &why) < 0) {
         watch_pause(w, &why);
+        cor_status_move(&w->why, &why);
+    }
     cor_status_deinit(&why);
 }
 

@@ -31,6 +31,10 @@ struct cor_resuming_watch_opts {
 int cor_resuming_watch_open(const struct cor_resuming_watch_opts *opts,
                             struct cor_resuming_watch **ret_watch, struct cor_status *reterr);
 
+/* Why the last watch failed, unless an event has come since; "" when none has. Borrowed until the
+ * loop's next turn. */
+const char *cor_resuming_watch_failure(const struct cor_resuming_watch *watch);
+
 /* Ends the watch without a callback, and frees it. Not inside its callbacks. */
 void cor_resuming_watch_cancel(struct cor_resuming_watch *watch);
 

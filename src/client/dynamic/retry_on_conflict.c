@@ -40,6 +40,11 @@ static void retry_free(struct cor_conflict_retry *retry)
     cor_free(retry);
 }
 
+const char *cor_conflict_retry_failure(const struct cor_conflict_retry *retry)
+{
+    return retry->req ? cor_dynamic_failure(retry->req) : "";
+}
+
 void cor_conflict_retry_cancel(struct cor_conflict_retry *retry)
 {
     if (retry->req)
@@ -67,7 +72,7 @@ static int next_call(struct cor_conflict_retry *retry, struct cor_dynamic_call *
     int r = cor_rest_client_left_ms(retry->opts.client, retry->end_ms, &left);
 
     if (r < 0)
-        return cor_status_untyped(reterr, r, "the deadline of the change has passed");
+        return cor_status_set(reterr, r, "the deadline of the change has passed");
     *ret_call = (struct cor_dynamic_call){.client = retry->opts.client,
                                           .at = retry->opts.at,
                                           .timeout_ms = left,
@@ -123,7 +128,7 @@ static void on_got(void *arg, struct cor_object *current, const struct cor_statu
     if (r == 0)
         r = write_changed(retry, changed, &why);
     else if (why.err == 0)
-        cor_status_untyped(&why, r, "%s", cor_err_text(r));
+        cor_status_set(&why, r, "%s", cor_err_text(r));
     if (r < 0)
         retry_finish(retry, NULL, &why);
 }
@@ -169,7 +174,7 @@ int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
     int r;
 
     if (!retry)
-        return cor_status_untyped(reterr, -COR_ENOMEM, "no memory for an update");
+        return cor_status_set(reterr, -COR_ENOMEM, "no memory for an update");
     retry->opts = *opts;
     retry->end_ms = cor_rest_client_end_ms(opts->client, opts->timeout_ms);
     cor_backoff_init(&retry->backoff, &opts->backoff, cor_loop_now_ms(loop));
@@ -178,7 +183,7 @@ int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
     if (r == 0)
         r = cor_timer_set(&retry->timer, NEVER);
     if (r < 0)
-        cor_status_untyped(reterr, r, "no memory for an update");
+        cor_status_set(reterr, r, "no memory for an update");
     else
         r = retry_get(retry, reterr);
     if (r < 0) {

@@ -37,6 +37,9 @@ struct cor_conflict_retry_opts {
 int cor_conflict_retry_open(const struct cor_conflict_retry_opts *opts,
                             struct cor_conflict_retry **ret_retry, struct cor_status *reterr);
 
+/* As cor_rest_request_failure(), of the request that is under way. */
+const char *cor_conflict_retry_failure(const struct cor_conflict_retry *retry);
+
 /* Ends the retry without a callback, and frees it. Not inside its callbacks. */
 void cor_conflict_retry_cancel(struct cor_conflict_retry *retry);
 

@@ -45,7 +45,7 @@ static int read_event(struct cor_watch_reader *wr, struct cor_str json, struct c
     if (cor_json_get(json, COR_STR("type"), COR_JSON_ANY_ORDER, &type) < 0 ||
         cor_json_to_raw(type, &raw) < 0 ||
         cor_json_get(json, COR_STR("object"), COR_JSON_ANY_ORDER, &body) < 0)
-        return cor_status_untyped(reterr, -COR_EINVAL,
+        return cor_status_untyped(reterr, -COR_EPROTOCOL,
                                   "unable to decode an event from the watch stream: type and "
                                   "object are expected");
     event.type = type_of(raw);
@@ -54,6 +54,7 @@ static int read_event(struct cor_watch_reader *wr, struct cor_str json, struct c
         event.status = &status;
     } else {
         r = cor_object_received(body, COR_STR(""), COR_STR(""), &object, reterr);
+        r = cor_status_received(reterr, r);
     }
     if (r < 0)
         return r;
@@ -96,5 +97,5 @@ int cor_watch_reader_feed(struct cor_watch_reader *wr, struct cor_str piece,
     if (r < 0 && !now.is_told)
         cor_status_untyped(reterr, r, "unable to decode an event from the watch stream: %s",
                            r == -COR_EINVAL ? "it is not JSON" : cor_err_text(r));
-    return r;
+    return now.is_told ? r : cor_status_received(reterr, r);
 }

@@ -22,7 +22,7 @@ struct cor_watch_reader {
 void cor_watch_reader_init(struct cor_watch_reader *wr, cor_watch_event_cb on_event, void *arg);
 void cor_watch_reader_deinit(struct cor_watch_reader *wr); /* safe on a zeroed struct */
 
-/* Reads a piece. 0, -COR_EINVAL (not an event, or its object is not an object), -COR_ETOOBIG,
+/* Reads a piece. 0, -COR_EPROTOCOL (not an event, or its object is not an object), -COR_ETOOBIG,
  * -COR_ENOMEM, or what on_event returned; `reterr` is written for all but the last. After a failure
  * only deinit may be called. */
 int cor_watch_reader_feed(struct cor_watch_reader *wr, struct cor_str piece,

@@ -79,7 +79,7 @@ static void until_on_watch_done(void *arg, const struct cor_response *response)
         if (response->error)
             until_take_error(u, response->error);
         else
-            u->r = cor_status_set(u->reterr, -COR_EIO,
+            u->r = cor_status_set(u->reterr, -COR_EBROKEN,
                                   "the watch ended before its conditions were met");
     }
     cor_waiter_set(&u->done);

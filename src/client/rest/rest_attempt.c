@@ -1,6 +1,7 @@
 /* A request's attempts: each waits for its turn, is called, and is looked at: an answer, an error,
  * or a reason to try again. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -29,24 +30,36 @@ static uint64_t left_ms(const struct cor_rest_request *req)
 }
 
 /* As Go's url.Error: `Get "https://host/path": <what happened>`. What broke in its answer is not
- * tried again here, since a part of that may have been handed over. */
+ * tried again here, since a part of that may have been handed over. The failure of an attempt
+ * before this one is appended; an answer that asked for another attempt only where none came of
+ * that (the time is up). A request that was never sent has HTTP status and reason of the error's
+ * row, one that was sent and not answered has none. */
 static void set_error(struct cor_rest_request *req, int r, const char *text)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf verb;
-    bool has_head = r == -COR_EIO && req->code != 0;
-    bool has_previous = req->previous && strcmp(req->previous, text) != 0;
+    bool has_head = r == -COR_EBROKEN && req->code != 0;
+    bool has_previous = req->previous && strcmp(req->previous, text) != 0 &&
+                        (!req->previous_is_answer || r == -COR_ETIMEOUT || r == -COR_ECANCELED);
 
     cor_buf_init(&verb, COR_REST_TARGET_MAX);
     cor_buf_adds(&verb, req->opts.method);
     for (size_t i = 1; i < verb.n; i++)
         verb.p[i] = (char)tolower((unsigned char)verb.p[i]);
     req->has_error = true;
-    cor_status_untyped(
-        &req->error, r, "%s \"%s%s\": %s%s%s%s", cor_buf_z(&verb), req->rc->url.origin,
-        cor_buf_z(&req->target), has_head ? "the answer broke off, please retry: " : "",
-        text[0] ? text : cor_err_text(r), has_previous ? " - error from a previous attempt: " : "",
-        has_previous ? req->previous : "");
-    req->error.code = 0;
+    cor_status_set(&req->error, r, "%s \"%s%s\": %s%s%s%s", cor_buf_z(&verb), req->rc->url.origin,
+                   cor_buf_z(&req->target), has_head ? "the answer broke off, please retry: " : "",
+                   text[0] ? text : cor_err_text(r),
+                   has_previous ? " - error from a previous attempt: " : "",
+                   has_previous ? req->previous : "");
+    if (req->was_sent) {
+        req->error.code = 0;
+        req->error.reason = "";
+    }
+}
+
+const char *cor_rest_request_failure(const struct cor_rest_request *req)
+{
+    return req->previous ? req->previous : "";
 }
 
 static struct cor_rest_throttle *throttle_of(struct cor_rest_request *req)
@@ -130,7 +143,7 @@ static int on_head(void *arg, int code, const struct cor_http_header *headers, s
         return 0;
     }
     if (req->is_encoded)
-        return -COR_EINVAL;
+        return -COR_EPROTOCOL;
     set_body_max(req, req->opts.body_max ? req->opts.body_max : COR_REST_BODY_MAX);
     return req->opts.cbs->on_head ? req->opts.cbs->on_head(req->opts.arg, &head) : 0;
 }
@@ -152,7 +165,7 @@ static bool is_transient(const struct cor_rest_request *req, int r)
 {
     if (req->code != 0 || !cor_str_eqz(req->opts.method, "GET"))
         return false;
-    return r == -COR_EIO ||
+    return r == -COR_EBROKEN ||
            (r == -COR_ETIMEOUT && req->opts.kind == COR_REST_WATCH && left_ms(req) > 0);
 }
 
@@ -177,6 +190,16 @@ static void keep_previous(struct cor_rest_request *req, const char *text)
 {
     cor_free(req->previous);
     req->previous = cor_strdup(text);
+    req->previous_is_answer = false;
+}
+
+static void keep_answer(struct cor_rest_request *req)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "the server answered %d", req->code);
+    keep_previous(req, text);
+    req->previous_is_answer = true;
 }
 
 static void read_error(struct cor_rest_request *req)
@@ -221,11 +244,12 @@ static void on_call_done(void *arg, int r, const char *text)
     bool is_broken = r < 0 && is_transient(req, r);
 
     req->call = NULL;
-    if (r == -COR_EINVAL && req->is_encoded && is_success(req->code))
+    if (r == -COR_EPROTOCOL && req->is_encoded && is_success(req->code))
         text = "the answer has a Content-Encoding, and none was asked for";
     if (req->code == 401)
         cor_credentials_refused(&req->rc->credentials, req->generation);
     if (req->code != 0 && asks_for_retry(req)) {
+        keep_answer(req);
         retry_in(req, refused_wait_ms(req));
     } else if (is_broken && req->attempt <= req->rc->retries_max) {
         keep_previous(req, text);
@@ -284,6 +308,7 @@ static int call(struct cor_rest_request *req)
         .arg = req,
     };
 
+    req->was_sent = true;
     return cor_http_call_open(req->rc->http, &opts, &req->call);
 }
 

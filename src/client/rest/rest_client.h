@@ -80,11 +80,12 @@ struct cor_rest_head {
 };
 
 struct cor_rest_result {
-    /* NULL: the answer is complete. Of an answer that tells of a failure: its Status. Else code 0
-     * and no reason, and in `err` what happened: -COR_EUNREACHABLE (no connection, the server
-     * has seen nothing), -COR_EIO (it broke), -COR_ETIMEOUT, -COR_EINVAL (TLS, no HTTP, or an
-     * answer that is compressed unasked), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or
-     * what a callback returned. */
+    /* NULL: the answer is complete. Of an answer that tells of a failure: its Status. Else `err`
+     * says what happened: -COR_EUNREACHABLE (no connection, the server has seen nothing),
+     * -COR_EBROKEN, -COR_ETIMEOUT, -COR_ETLS, -COR_EPROTOCOL (no HTTP, or an answer that is
+     * compressed unasked), -COR_ETOOBIG, -COR_ECANCELED, -COR_EBUSY, -COR_ENOMEM, or what a
+     * callback returned. Code and reason are those of `err` when nothing was sent (no credentials,
+     * no turn in time), else 0 and none. */
     const struct cor_status *error;
     int code;            /* of the answer; 0: there was none */
     struct cor_str body; /* COR_REST_WHOLE, without an error */
@@ -123,6 +124,10 @@ struct cor_rest_request_opts {
  */
 int cor_rest_request_open(struct cor_rest_client *rc, const struct cor_rest_request_opts *opts,
                           struct cor_rest_request **ret_request);
+
+/* Why the last attempt failed, while the request waits for another one; "" when none has failed.
+ * Borrowed until the loop's next turn. */
+const char *cor_rest_request_failure(const struct cor_rest_request *req);
 
 /* No callback after this, and the request is gone. */
 void cor_rest_request_cancel(struct cor_rest_request *req);

@@ -81,7 +81,9 @@ struct cor_rest_request {
     struct cor_buf body;
 
     struct cor_backoff backoff;
-    char *previous; /* what broke an attempt before this one */
+    char *previous; /* what broke an attempt before this one, or its answer */
+    bool previous_is_answer;
+    bool was_sent; /* an attempt was handed to the HTTP client */
     bool has_error;
     struct cor_status error;
 };

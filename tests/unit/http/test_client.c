@@ -175,7 +175,7 @@ TEST_WAYS(http_client, a_broken_answer_is_told)
     struct fix f;
 
     fix_init(&f, way, usual);
-    assert_answer(&f, "GET", "/abort", "", -COR_EIO, "");
+    assert_answer(&f, "GET", "/abort", "", -COR_EBROKEN, "");
     fix_deinit(&f);
 }
 
@@ -347,7 +347,7 @@ TEST(http_client, an_untrusted_server_is_refused_with_the_reason)
     assert_int_equal(cor_http_client_open(f.h.net, &f.opts, &f.client), 0);
     assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
     await(&f.h, ask_is_done, &a);
-    assert_int_equal(a.r, -COR_EINVAL);
+    assert_int_equal(a.r, -COR_ETLS);
     assert_non_null(strstr(a.why, "certificate"));
     ask_deinit(&a);
     cor_tls_unref(f.opts.tls);
@@ -434,7 +434,7 @@ TEST_WAYS(http_client, another_certificate_ends_the_connections_of_the_old_one)
     cor_tls_unref(tls);
     assert_answer(&f, "GET", "/who", "", 0, "200 admin");
     await(&f.h, ask_is_done, &watch);
-    assert_int_equal(watch.r, -COR_EIO);
+    assert_int_equal(watch.r, -COR_EBROKEN);
     assert_string_equal(watch.why, "the client certificate has changed");
     ask_deinit(&watch);
     fix_deinit(&f);
@@ -570,14 +570,14 @@ TEST(http_client, only_an_idempotent_request_is_sent_again_when_its_idle_connect
     bare_await(&b, &f);
     bare_close(&b);
     await(&f.h, ask_is_done, &a);
-    assert_int_equal(a.r, -COR_EIO);
+    assert_int_equal(a.r, -COR_EBROKEN);
     ask_deinit(&a);
     /* A connection that never answered is not idle. */
     assert_int_equal(ask(&f, &a, "GET", "/", "", 0), 0);
     bare_await(&b, &f);
     bare_close(&b);
     await(&f.h, ask_is_done, &a);
-    assert_int_equal(a.r, -COR_EIO);
+    assert_int_equal(a.r, -COR_EBROKEN);
     ask_deinit(&a);
     fix_deinit(&f);
     close(b.listener);

@@ -359,7 +359,7 @@ TEST(http_client_h2, a_server_that_answers_no_ping_loses_its_calls)
     until(&p, ask_has_head, &a);
     p.is_mute = true;
     until(&p, ask_is_done, &a);
-    assert_int_equal(a.r, -COR_EIO);
+    assert_int_equal(a.r, -COR_EBROKEN);
     assert_string_equal(a.why, "the server does not answer pings");
     p.is_mute = false;
     call(&p, &b, "GET", "/ok", COR_STR(""));
@@ -495,7 +495,7 @@ TEST(http_client_h2, only_an_idempotent_request_is_sent_again_when_its_connectio
         p.drops = true;
         call(&p, &a, methods[i], "/ok", COR_STR(""));
         until(&p, ask_is_done, &a);
-        assert_int_equal(a.r, i == 0 ? 0 : -COR_EIO);
+        assert_int_equal(a.r, i == 0 ? 0 : -COR_EBROKEN);
         assert_int_equal(p.nrequests, i == 0 ? 3 : 2);
         ask_deinit(&a);
         peer_deinit(&p);

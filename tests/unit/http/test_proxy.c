@@ -312,8 +312,8 @@ TEST(proxy, what_the_proxy_refuses_is_told)
            -COR_EUNREACHABLE, "the proxy answered 407 Proxy Authentication Required");
     refuse("HTTP/1.1 502 Bad Gateway\r\n\r\n", -COR_EUNREACHABLE,
            "the proxy answered 502 Bad Gateway");
-    refuse("SSH-2.0-OpenSSH\r\n", -COR_EINVAL, "what the proxy answers is no HTTP");
-    refuse("HTTP/1.1 200 OK\r\n\r\nsurplus", -COR_EINVAL, "what the proxy answers is no HTTP");
+    refuse("SSH-2.0-OpenSSH\r\n", -COR_EPROTOCOL, "what the proxy answers is no HTTP");
+    refuse("HTTP/1.1 200 OK\r\n\r\nsurplus", -COR_EPROTOCOL, "what the proxy answers is no HTTP");
 }
 
 TEST(proxy, any_allocation_of_a_tunnel_may_fail)

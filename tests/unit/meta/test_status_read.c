@@ -86,9 +86,9 @@ TEST(status_read, without_a_status_the_code_tells)
         {422, COR_EINVALID, "Invalid"},
         {429, COR_EBUSY, "TooManyRequests"},
         {500, COR_EINTERNAL, "InternalError"},
-        {503, COR_EINTERNAL, "ServiceUnavailable"},
+        {503, COR_EUNAVAILABLE, "ServiceUnavailable"},
         {504, COR_ETIMEOUT, "Timeout"},
-        {502, COR_EINTERNAL, "InternalError"},
+        {502, COR_EUNAVAILABLE, "InternalError"},
         {418, COR_EINVAL, ""},
     };
 

@@ -175,8 +175,8 @@ static void check_refused(const struct identities *ids, const struct cor_cert_pa
     pair_init(&p);
     assert_int_equal(pair_connect(&p, server, client, name), 0);
     assert_true(cor_loop_run_until(p.loop, both_ended, &p, PATIENCE_MS));
-    assert_int_equal(p.client.why, -COR_EINVAL);
-    assert_int_equal(p.server.why, -COR_EINVAL);
+    assert_int_equal(p.client.why, -COR_ETLS);
+    assert_int_equal(p.server.why, -COR_ETLS);
     assert_false(p.client.is_open);
     pair_deinit(&p);
     cor_tls_unref(server);
@@ -224,7 +224,7 @@ TEST(tls, a_plain_client_is_refused)
     assert_int_equal(pair_connect(&p, server, NULL, NULL), 0);
     assert_int_equal(write_one(p.client.stream, COR_STR("GET / HTTP/1.1\r\n\r\n")), 0);
     assert_true(cor_loop_run_until(p.loop, server_ended, &p, PATIENCE_MS));
-    assert_int_equal(p.server.why, -COR_EINVAL);
+    assert_int_equal(p.server.why, -COR_ETLS);
     assert_false(p.server.is_open);
     pair_deinit(&p);
     cor_tls_unref(server);

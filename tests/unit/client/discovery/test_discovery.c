@@ -236,7 +236,7 @@ TEST(discovery, no_core_group_is_fine_no_groups_are_not)
     assert_false(cor_discovery_is_fresh(d));
     WORLD_SCRIPT(&w, unreadable);
     get(&w, d, &s);
-    assert_int_equal(s.err, -COR_EINVAL);
+    assert_int_equal(s.err, -COR_EPROTOCOL);
     WORLD_SCRIPT(&w, broken);
     get(&w, d, &s);
     assert_int_equal(s.err, -COR_EINTERNAL);

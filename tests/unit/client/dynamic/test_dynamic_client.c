@@ -252,8 +252,8 @@ TEST(dynamic_client, a_failure_is_the_servers_status)
     expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_ENOTFOUND);
     assert_int_equal(t.code, 404);
     expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINTERNAL);
-    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINVAL);
-    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EINVAL);
+    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EPROTOCOL);
+    expect(&t, cor_dynamic_get(&call, COR_STR(""), &t.req, NULL), "", -COR_EPROTOCOL);
     cor_buf_deinit(&t.text);
     world_end(&w);
 }
@@ -338,10 +338,10 @@ TEST(dynamic_client, a_list_comes_item_by_item)
     assert_string_equal(t.token, "");
     assert_int_equal(t.remaining, -1);
     expect(&t, list(&t, page), "", -COR_EEXPIRED);
-    expect(&t, list(&t, page), "", -COR_EINVAL);
-    expect(&t, list(&t, page), "", -COR_EINVAL);
-    expect(&t, list(&t, page), "a@1 ", -COR_EINVAL);
-    expect(&t, list(&t, page), "a@1 ", -COR_EINVAL);
+    expect(&t, list(&t, page), "", -COR_EPROTOCOL);
+    expect(&t, list(&t, page), "", -COR_EPROTOCOL);
+    expect(&t, list(&t, page), "a@1 ", -COR_EPROTOCOL);
+    expect(&t, list(&t, page), "a@1 ", -COR_EPROTOCOL);
     assert_non_null(strstr(w.asked.p, "GET /api/v1/pods?limit=2\n"));
     cor_buf_deinit(&t.text);
     world_end(&w);
@@ -418,9 +418,9 @@ TEST(dynamic_client, a_watch_gives_events)
     t.is_open = false;
     expect(&t, watch(&t), "", -COR_EFORBIDDEN);
     assert_false(t.is_open);
-    expect(&t, watch(&t), "", -COR_EINVAL);
-    expect(&t, watch(&t), "", -COR_EINVAL);
-    expect(&t, watch(&t), "+a@6 ", -COR_EINVAL);
+    expect(&t, watch(&t), "", -COR_EPROTOCOL);
+    expect(&t, watch(&t), "", -COR_EPROTOCOL);
+    expect(&t, watch(&t), "+a@6 ", -COR_EPROTOCOL);
     cor_buf_deinit(&t.text);
     world_end(&w);
 }

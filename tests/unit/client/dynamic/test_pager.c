@@ -174,13 +174,13 @@ TEST(pager, a_page_that_leads_to_itself_is_a_failure)
 
     begin(&w, script, 3);
     gather(&w, &t, 1);
-    assert_int_equal(t.err, -COR_EINVAL);
+    assert_int_equal(t.err, -COR_EPROTOCOL);
     assert_int_equal(w.nasked, 2);
     WORLD_SCRIPT(&w, script);
     t = (struct taken){0};
     begin_each(&w, &t, 0);
     world_until(&w, is_flag, &t.is_done);
-    assert_int_equal(t.err, -COR_EINVAL);
+    assert_int_equal(t.err, -COR_EPROTOCOL);
     assert_string_equal(t.names, "ab");
     assert_int_equal(w.nasked, 2);
     world_end(&w);
@@ -209,7 +209,7 @@ TEST(pager, other_failures_are_told)
     assert_int_equal(w.nasked, 3);
     WORLD_SCRIPT(&w, no_list);
     gather(&w, &t, 1);
-    assert_int_equal(t.err, -COR_EINVAL); /* Contract client 4.1.9 */
+    assert_int_equal(t.err, -COR_EPROTOCOL); /* Contract client 4.1.9 */
     world_end(&w);
 }
 

@@ -136,7 +136,7 @@ TEST(watch_resumption, only_what_cannot_be_mended_ends_it_on_opening)
         {-COR_EEXPIRED, 410, "Expired", COR_WATCH_END},
         {-COR_ETOOBIG, 500, "", COR_WATCH_END},
         {-COR_EUNREACHABLE, 0, "", COR_WATCH_AGAIN},
-        {-COR_EIO, 0, "", COR_WATCH_AGAIN},
+        {-COR_EBROKEN, 0, "", COR_WATCH_AGAIN},
         {-COR_ETIMEOUT, 504, "Timeout", COR_WATCH_AGAIN},
         {-COR_EINTERNAL, 500, "InternalError", COR_WATCH_AGAIN},
         {-COR_ENOTFOUND, 404, "NotFound", COR_WATCH_AGAIN},

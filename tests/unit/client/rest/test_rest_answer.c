@@ -115,7 +115,7 @@ TEST(rest_answer, an_encoded_answer_is_refused_and_not_read)
     ask_with(&w, (struct cor_rest_request_opts){.kind = COR_REST_STREAM, .target = COR_STR("/x")},
              &h);
     assert_null(strstr(w.headers.p, "Accept-Encoding"));
-    assert_int_equal(h.err, -COR_EINVAL);
+    assert_int_equal(h.err, -COR_EPROTOCOL);
     assert_int_equal(h.head, 0);
     assert_int_equal(h.got.n, 0);
     assert_non_null(strstr(cor_status_message(&h.error), "Content-Encoding"));
@@ -172,7 +172,7 @@ static void break_an_answer(struct world *w, const char *cause)
     world_until(w, has_head, &h);
     cor_http_response_abort(w->held);
     world_until(w, is_flag, &h.is_done);
-    assert_int_equal(h.err, -COR_EIO);
+    assert_int_equal(h.err, -COR_EBROKEN);
     assert_int_equal(h.code, 200);
     assert_int_equal(h.got.n, 0);
     assert_non_null(strstr(cor_status_message(&h.error), "the answer broke off, please retry: "));

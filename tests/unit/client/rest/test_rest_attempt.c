@@ -48,7 +48,7 @@ TEST(rest_attempt, a_write_that_broke_after_a_retry_is_not_tried_again)
     WORLD_SCRIPT(&w, script);
     ask_with(&w, (struct cor_rest_request_opts){.method = COR_STR("POST"), .target = COR_STR("/x")},
              &h);
-    assert_int_equal(h.err, -COR_EIO);
+    assert_int_equal(h.err, -COR_EBROKEN);
     assert_int_equal(w.nasked, 2);
     heard_deinit(&h);
     world_end(&w);
@@ -376,7 +376,7 @@ TEST(rest_attempt, a_write_that_broke_is_not)
     WORLD_SCRIPT(&w, script);
     ask_with(&w, (struct cor_rest_request_opts){.method = COR_STR("POST"), .target = COR_STR("/x")},
              &h);
-    assert_int_equal(h.err, -COR_EIO);
+    assert_int_equal(h.err, -COR_EBROKEN);
     assert_int_equal(w.nasked, 1);
     heard_deinit(&h);
     world_end(&w);
@@ -411,6 +411,7 @@ TEST(rest_attempt, a_deadline_ends_the_wait_for_another_attempt)
     WORLD_SCRIPT(&w, script);
     ask_with(&w, (struct cor_rest_request_opts){.target = COR_STR("/x"), .deadline_ms = 300}, &h);
     assert_int_equal(h.err, -COR_ETIMEOUT);
+    assert_non_null(strstr(cor_status_message(&h.error), "the server answered 503"));
     heard_deinit(&h);
     world_end(&w);
 }

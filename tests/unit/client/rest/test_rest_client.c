@@ -319,7 +319,7 @@ TEST(rest_client, a_server_has_to_be_who_the_configuration_says)
         const char *name;
         int err;
     } cases[] = {
-        {NULL, 0}, {"localhost", 0}, {"api.example.org", -COR_EINVAL}, {"127.0.0.2", -COR_EINVAL}};
+        {NULL, 0}, {"localhost", 0}, {"api.example.org", -COR_ETLS}, {"127.0.0.2", -COR_ETLS}};
     struct identities ids;
     struct cor_tls *tls;
 
