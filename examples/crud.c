@@ -107,7 +107,8 @@ static int select_red(struct program *p)
         return r;
     for (size_t i = 0; i < list.n; i++) {
         struct cor_view data = cor_view_member(cor_object_view(list.items[i]), COR_STR("data"));
-        struct cor_str count = cor_view_text_or(cor_view_member(data, COR_STR("count")), "?");
+        struct cor_str count =
+            cor_view_text_or(cor_view_member(data, COR_STR("count")), NULL, 0, "?");
 
         printf("red: %.*s %.*s\n", COR_STR_ARG(cor_object_name(list.items[i])), COR_STR_ARG(count));
     }

@@ -59,11 +59,11 @@ static struct cor_view controller_of(struct cor_object *object)
 static void on_replicaset(void *arg, struct cor_object *object, bool in_initial_list)
 {
     struct cor_view owner = controller_of(object);
-    struct cor_str kind = cor_view_text_or(cor_view_member(owner, COR_STR("kind")), "");
+    struct cor_str kind = cor_view_text_or(cor_view_member(owner, COR_STR("kind")), NULL, 0, "");
 
     if (cor_str_eqz(kind, "Deployment"))
         enqueue(arg, cor_object_namespace(object),
-                cor_view_text_or(cor_view_member(owner, COR_STR("name")), ""));
+                cor_view_text_or(cor_view_member(owner, COR_STR("name")), NULL, 0, ""));
 }
 
 static void on_replicaset_update(void *arg, struct cor_object *old, struct cor_object *object)
@@ -230,7 +230,7 @@ static bool is_of(struct cor_object *replicaset, struct cor_object *deployment)
 {
     struct cor_view uid = cor_view_member(controller_of(replicaset), COR_STR("uid"));
 
-    return cor_str_eq(cor_view_text_or(uid, ""), cor_object_uid(deployment));
+    return cor_str_eq(cor_view_text_or(uid, NULL, 0, ""), cor_object_uid(deployment));
 }
 
 static int reconcile_with(struct deployment_controller *c, struct cor_object *deployment,

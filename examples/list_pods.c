@@ -9,7 +9,8 @@
 static void print(struct cor_object *pod)
 {
     struct cor_view status = cor_view_member(cor_object_view(pod), COR_STR("status"));
-    struct cor_str phase = cor_view_text_or(cor_view_member(status, COR_STR("phase")), "Unknown");
+    struct cor_str phase =
+        cor_view_text_or(cor_view_member(status, COR_STR("phase")), NULL, 0, "Unknown");
 
     printf("%.*s/%.*s %.*s\n", COR_STR_ARG(cor_object_namespace(pod)),
            COR_STR_ARG(cor_object_name(pod)), COR_STR_ARG(phase));

@@ -25,7 +25,7 @@ static void print(const char *what, struct cor_object *pod)
     struct cor_view view = cor_object_view(pod);
     struct cor_str app = COR_STR("-");
     struct cor_str ip = cor_view_text_or(
-        cor_view_member(cor_view_member(view, COR_STR("status")), COR_STR("podIP")), "-");
+        cor_view_member(cor_view_member(view, COR_STR("status")), COR_STR("podIP")), NULL, 0, "-");
 
     cor_object_label(pod, COR_STR("app"), &app);
     printf("%s %.*s/%.*s %.*s %.*s\n", what, COR_STR_ARG(cor_object_namespace(pod)),

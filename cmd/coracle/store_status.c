@@ -67,7 +67,8 @@ static struct cor_str name_of(const struct cor_kv *kv)
 
 static struct cor_str field_of(const struct cor_kv *kv, const char *field)
 {
-    return cor_view_text_or(cor_view_member(cor_view(cor_kv_value(kv)), cor_strz(field)), "-");
+    return cor_view_text_or(cor_view_member(cor_view(cor_kv_value(kv)), cor_strz(field)), NULL, 0,
+                            "-");
 }
 
 static void print_servers(const struct report *p)

@@ -39,7 +39,8 @@ COR_API int cor_builder_new(const struct cor_object *object, struct cor_builder 
 COR_API struct cor_builder *cor_builder_free(struct cor_builder *b); /* NULL is fine */
 
 /* Each returns 0 or the first failure: -COR_EINVAL (a path that cannot be read, or that leads
- * through a value that is neither missing nor null nor of the right kind; JSON that is none),
+ * through a value that is neither missing nor null nor of the right kind; a path that leads into a
+ * label or an annotation, since its key has dots and is not quoted; text that is not JSON),
  * -COR_ENOTFOUND (no such element of an array), -COR_ETOOBIG, -COR_ENOMEM.
  *
  * Setting makes the objects on the way where they are missing. */
@@ -55,7 +56,15 @@ COR_API int cor_builder_append_json(struct cor_builder *b, const char *path, str
 /* Removing what is not there is no failure. */
 COR_API int cor_builder_remove(struct cor_builder *b, const char *path);
 
-/* `key` is a plain name, not a path. */
+/* A text in the map at `path`, which is made where it is missing, and the removal of one. `key` is
+ * the member's name as it is, and not a path: dots in it have no meaning.
+ *
+ *   cor_builder_set_text_in(b, "data", "config.json", text); */
+COR_API int cor_builder_set_text_in(struct cor_builder *b, const char *path, const char *key,
+                                    struct cor_str text);
+COR_API int cor_builder_remove_in(struct cor_builder *b, const char *path, const char *key);
+
+/* The same in metadata.labels and metadata.annotations. */
 COR_API int cor_builder_set_label(struct cor_builder *b, const char *key, struct cor_str value);
 COR_API int cor_builder_remove_label(struct cor_builder *b, const char *key);
 COR_API int cor_builder_set_annotation(struct cor_builder *b, const char *key,

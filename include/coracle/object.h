@@ -53,6 +53,10 @@ COR_API struct cor_str cor_object_labels(const struct cor_object *object);
 COR_API bool cor_object_label(const struct cor_object *object, struct cor_str key,
                               struct cor_str *ret);
 
+/* One annotation, by its key as it is, dots and slashes included; a view of nothing when absent.
+ * Annotations are often JSON themselves: cor_view_text() decodes the escapes. */
+COR_API struct cor_view cor_object_annotation(const struct cor_object *object, struct cor_str key);
+
 #ifdef __cplusplus
 }
 #endif

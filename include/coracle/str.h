@@ -17,7 +17,14 @@ struct cor_str {
     size_t n;
 };
 
-/* For a string literal. */
+/* For a string literal: COR_STR in expressions, COR_STR_INIT in initialisers, also of static
+ * variables, where ISO C takes no expression of a struct.
+ *
+ *   static const struct cor_str fields[] = {COR_STR_INIT("spec.nodeName")}; */
+#define COR_STR_INIT(lit)                                                                          \
+    {                                                                                              \
+        (lit), sizeof(lit) - 1                                                                     \
+    }
 #ifdef __cplusplus
 #define COR_STR(lit) cor_str((lit), sizeof(lit) - 1)
 #else

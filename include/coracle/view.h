@@ -2,7 +2,7 @@
  *
  *   struct cor_view pod = cor_object_view(object);
  *   struct cor_view phase = cor_view_at(pod, phase_path);
- *   if (cor_str_eqz(cor_view_text_or(phase, ""), "Running")) ...
+ *   if (cor_str_eqz(cor_view_text_or(phase, NULL, 0, ""), "Running")) ...
  *
  * A view of nothing (no such field) is a valid view: it has the type COR_JSON_NONE, and what is
  * looked up in it is nothing again. Of equal keys in an object the first counts. On bytes that are
@@ -67,9 +67,11 @@ COR_API int cor_view_int(struct cor_view view, int64_t *ret);
 COR_API int cor_view_double(struct cor_view view, double *ret);
 COR_API int cor_view_bool(struct cor_view view, bool *ret);
 
-/* The same with a value for all that fails. A text is as written: names, phases and addresses have
- * no escapes. */
-COR_API struct cor_str cor_view_text_or(struct cor_view view, const char *otherwise);
+/* The same with a value that is returned when there is none, or none of that type. A text is
+ * decoded as by cor_view_text(); `otherwise` also takes the place of one that does not fit into
+ * `buf`. Names, phases and addresses have no escapes: NULL and 0 are enough for them. */
+COR_API struct cor_str cor_view_text_or(struct cor_view view, char *buf, size_t cap,
+                                        const char *otherwise);
 COR_API int64_t cor_view_int_or(struct cor_view view, int64_t otherwise);
 COR_API double cor_view_double_or(struct cor_view view, double otherwise);
 COR_API bool cor_view_bool_or(struct cor_view view, bool otherwise);

@@ -93,6 +93,21 @@ static void follow(struct cor_json_editor *e, const struct cor_json_path *path, 
     *ret = at;
 }
 
+/* Does the path lead through a member of metadata.labels or metadata.annotations? Those are texts
+ * in every Kubernetes object, so such a path is a key with dots that was not quoted. */
+static bool splits_a_key(const struct cor_json_path *path)
+{
+    for (unsigned i = 0; i + 3 < path->n; i++) {
+        const struct step *at = &path->steps[i];
+
+        if (at[0].kind == STEP_KEY && at[1].kind == STEP_KEY &&
+            cor_str_eqz(at[0].text, "metadata") &&
+            (cor_str_eqz(at[1].text, "labels") || cor_str_eqz(at[1].text, "annotations")))
+            return true;
+    }
+    return false;
+}
+
 static int read_path(struct cor_json_editor *e, struct cor_str text, struct cor_json_path **ret)
 {
     COR_CLEANUP(cor_json_path_freep) struct cor_json_path *path = NULL;
@@ -108,6 +123,8 @@ static int read_path(struct cor_json_editor *e, struct cor_str text, struct cor_
         if (step->kind != STEP_KEY && (step->kind != STEP_INDEX || step->index < -1))
             return refuse(e, -COR_EINVAL, "only keys and indexes can be changed");
     }
+    if (splits_a_key(path))
+        return refuse(e, -COR_EINVAL, "a key with dots is quoted: ['example.com/name']");
     *ret = COR_STEAL(path);
     return 0;
 }

@@ -128,11 +128,11 @@ int cor_view_bool(struct cor_view view, bool *ret)
     return r < 0 ? r : cor_json_to_bool(view.json, ret);
 }
 
-struct cor_str cor_view_text_or(struct cor_view view, const char *otherwise)
+struct cor_str cor_view_text_or(struct cor_view view, char *buf, size_t cap, const char *otherwise)
 {
-    struct cor_str raw;
+    struct cor_str text;
 
-    return cor_view_raw(view, &raw) < 0 ? cor_strz(otherwise) : raw;
+    return cor_view_text(view, buf, cap, &text) < 0 ? cor_strz(otherwise) : text;
 }
 
 int64_t cor_view_int_or(struct cor_view view, int64_t otherwise)

@@ -170,7 +170,8 @@ static int print_path(struct cor_builder *b, const char *map, const char *key, s
     return r;
 }
 
-static int set_in_map(struct cor_builder *b, const char *map, const char *key, struct cor_str value)
+int cor_builder_set_text_in(struct cor_builder *b, const char *map, const char *key,
+                            struct cor_str value)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
     int r;
@@ -180,7 +181,7 @@ static int set_in_map(struct cor_builder *b, const char *map, const char *key, s
     return r < 0 ? r : cor_builder_set_text(b, cor_buf_z(&path), value);
 }
 
-static int remove_in_map(struct cor_builder *b, const char *map, const char *key)
+int cor_builder_remove_in(struct cor_builder *b, const char *map, const char *key)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf path;
     int r;
@@ -192,22 +193,22 @@ static int remove_in_map(struct cor_builder *b, const char *map, const char *key
 
 int cor_builder_set_label(struct cor_builder *b, const char *key, struct cor_str value)
 {
-    return set_in_map(b, "metadata.labels", key, value);
+    return cor_builder_set_text_in(b, "metadata.labels", key, value);
 }
 
 int cor_builder_remove_label(struct cor_builder *b, const char *key)
 {
-    return remove_in_map(b, "metadata.labels", key);
+    return cor_builder_remove_in(b, "metadata.labels", key);
 }
 
 int cor_builder_set_annotation(struct cor_builder *b, const char *key, struct cor_str value)
 {
-    return set_in_map(b, "metadata.annotations", key, value);
+    return cor_builder_set_text_in(b, "metadata.annotations", key, value);
 }
 
 int cor_builder_remove_annotation(struct cor_builder *b, const char *key)
 {
-    return remove_in_map(b, "metadata.annotations", key);
+    return cor_builder_remove_in(b, "metadata.annotations", key);
 }
 
 int cor_builder_finish(struct cor_builder *b, struct cor_object **ret_object,

@@ -538,6 +538,13 @@ struct cor_str cor_object_labels(const struct cor_object *object)
     return cor_str(object->bytes + object->labels.at, object->labels.len);
 }
 
+struct cor_view cor_object_annotation(const struct cor_object *object, struct cor_str key)
+{
+    struct cor_view metadata = cor_view_member(cor_object_view(object), COR_STR("metadata"));
+
+    return cor_view_member(cor_view_member(metadata, COR_STR("annotations")), key);
+}
+
 bool cor_object_label(const struct cor_object *object, struct cor_str key, struct cor_str *ret)
 {
     struct cor_str value;

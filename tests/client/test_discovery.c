@@ -22,7 +22,7 @@ static void add_words(struct seen *s, struct cor_view words)
     for (const char *comma = ""; cor_view_next(&it); comma = ",") {
         n = strlen(s->text);
         snprintf(s->text + n, sizeof(s->text) - n, "%s%.*s", comma,
-                 COR_STR_ARG(cor_view_text_or(it.value, "?")));
+                 COR_STR_ARG(cor_view_text_or(it.value, NULL, 0, "?")));
     }
 }
 

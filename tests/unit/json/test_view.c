@@ -58,7 +58,9 @@ TEST(view, unescapes_into_the_callers_buffer)
     assert_int_equal(cor_view_text(note, buf, 2, &text), -COR_ETOOBIG);
     assert_int_equal(cor_view_text(at("metadata.name"), NULL, 0, &text), 0);
     assert_str(text, "web-0");
-    assert_str(cor_view_text_or(at("metadata.labels['a/b']"), ""), "s");
+    assert_str(cor_view_text_or(at("metadata.labels['a/b']"), NULL, 0, ""), "s");
+    assert_str(cor_view_text_or(note, buf, sizeof(buf), ""), "a\"b\xc3\xa9");
+    assert_str(cor_view_text_or(note, NULL, 0, "none"), "none");
 }
 
 TEST(view, says_why_there_is_no_such_value)
@@ -80,7 +82,7 @@ TEST(view, says_why_there_is_no_such_value)
 
 TEST(view, takes_a_default)
 {
-    assert_str(cor_view_text_or(at("spec.missing"), "d"), "d");
+    assert_str(cor_view_text_or(at("spec.missing"), NULL, 0, "d"), "d");
     assert_int_equal(cor_view_int_or(at("spec.missing"), 7), 7);
     assert_int_equal(cor_view_int_or(at("spec.priority"), 7), -5);
     assert_true(cor_view_double_or(at("spec.none"), 0.5) == 0.5);
@@ -107,7 +109,7 @@ TEST(view, iterates_over_arrays_and_objects)
     struct cor_view_iter it = cor_view_iter(at("spec.containers"));
 
     assert_true(cor_view_next(&it));
-    assert_str(cor_view_text_or(cor_view_member(it.value, COR_STR("name")), ""), "a");
+    assert_str(cor_view_text_or(cor_view_member(it.value, COR_STR("name")), NULL, 0, ""), "a");
     assert_true(cor_view_next(&it));
     assert_str(it.value.json, "{\"name\":\"b\"}");
     assert_false(cor_view_next(&it));
@@ -141,7 +143,7 @@ TEST(view, visits_every_match_until_told_to_stop)
 
 TEST(view, the_first_of_equal_keys_counts)
 {
-    assert_str(cor_view_text_or(at("status.phase"), ""), "Running");
+    assert_str(cor_view_text_or(at("status.phase"), NULL, 0, ""), "Running");
 }
 
 TEST(view, numbers_are_read_alike_in_every_locale)

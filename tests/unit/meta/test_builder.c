@@ -97,6 +97,39 @@ TEST(builder, the_first_failure_sticks_and_names_the_path)
     expect_failure("spec..x", "1", -COR_EINVAL, "spec..x: not a path");
 }
 
+/* "example.com/owner" would become an object `example` with a member `com/owner`. */
+TEST(builder, a_key_with_dots_does_not_nest_in_silence)
+{
+    static const char expected[] =
+        "{\"data\":{\"config.json\":\"{}\"},\"metadata\":{\"annotations\":{\"example.com/owner\":\"b\"},"
+        "\"labels\":{\"a.b\":\"c\"}}}";
+    struct cor_object *object;
+    struct cor_builder *b;
+    char buf[16];
+
+    expect_failure("metadata.annotations.example.com/owner", "\"a\"", -COR_EINVAL,
+                   "metadata.annotations.example.com/owner: a key with dots is quoted: "
+                   "['example.com/name']");
+    expect_failure("spec.template.metadata.labels.a.b", "\"c\"", -COR_EINVAL,
+                   "spec.template.metadata.labels.a.b: a key with dots is quoted: "
+                   "['example.com/name']");
+    assert_int_equal(cor_builder_new(NULL, &b), 0);
+    cor_builder_set_text(b, "metadata.annotations['example.com/owner']", COR_STR("a"));
+    cor_builder_set_annotation(b, "example.com/owner", COR_STR("b"));
+    cor_builder_set_text(b, "metadata.labels.a\\.b", COR_STR("c"));
+    cor_builder_set_text_in(b, "data", "config.json", COR_STR("{}"));
+    cor_builder_set_text_in(b, "data", "gone.json", COR_STR(""));
+    cor_builder_remove_in(b, "data", "gone.json");
+    object = finish(b);
+    assert_str(cor_object_json(object), expected);
+    assert_str(cor_view_text_or(cor_object_annotation(object, COR_STR("example.com/owner")), buf,
+                                sizeof(buf), ""),
+               "b");
+    assert_false(cor_view_exists(cor_object_annotation(object, COR_STR("example"))));
+    cor_object_unref(object);
+    cor_builder_free(b);
+}
+
 TEST(builder, what_is_no_object_is_refused)
 {
     struct cor_object *object;
