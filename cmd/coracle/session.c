@@ -109,6 +109,11 @@ int session_check_files(struct session *s)
     return report_usage(s);
 }
 
+static void on_waiting(void *arg, const char *servers)
+{
+    fprintf(stderr, "coracle: etcd at %s does not answer yet; waiting\n", servers);
+}
+
 int session_open(struct session *s, bool read_only)
 {
     const struct cor_engine_config config = {
@@ -117,6 +122,7 @@ int session_open(struct session *s, bool read_only)
         .path_prefix = s->opts->path_prefix,
         .data_dir = s->opts->data,
         .read_only = read_only,
+        .on_waiting = on_waiting,
     };
     int r;
 

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 from tap import main
 
@@ -59,6 +60,20 @@ def test_a_type_is_explained(p):
     p.run("explain-type", "podz").fails(1, 'there is no resource "podz"', 'did you mean "pods"?')
     p.run("explain-type", "pods", "--api-version", "v7").fails(1, 'there is no resource "pods" in v7')
     p.run("explain-type").fails(2, "expected RESOURCE[.FIELD]...")
+
+
+def test_an_etcd_that_is_away_is_named_while_it_is_waited_for(p):
+    """The first line comes long before the start is given up; it is read as it is written."""
+    for args in (["serve", "--port", "0"], ["store", "list", "pods"]):
+        with tempfile.TemporaryDirectory() as folder:
+            program = subprocess.Popen([sys.argv[1], *args, "--data", folder, "--etcd-servers", "http://127.0.0.1:1"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            with program:
+                line = program.stderr.readline()
+                is_over = program.poll() is not None
+                program.kill()
+        assert "etcd" in line and "http://127.0.0.1:1" in line and "waiting" in line, line
+        assert not is_over
 
 
 def test_what_is_missing_or_too_much_is_named(p):

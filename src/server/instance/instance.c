@@ -57,6 +57,11 @@ static int instance_open_loops(struct cor_instance *in)
     return r;
 }
 
+static void on_etcd_waiting(void *arg, const char *servers)
+{
+    COR_LOG_WARN("etcd does not answer yet; waiting", COR_F_STR("servers", servers));
+}
+
 static int instance_open_engine(struct cor_instance *in, struct cor_status *st)
 {
     const struct cor_engine_config config = {
@@ -64,6 +69,7 @@ static int instance_open_engine(struct cor_instance *in, struct cor_status *st)
         .etcd = in->opts.etcd,
         .path_prefix = in->opts.path_prefix,
         .data_dir = in->opts.data_dir,
+        .on_waiting = on_etcd_waiting,
     };
 
     return cor_engine_open(&config, &in->engine, st);

@@ -211,7 +211,13 @@ struct cor_engine_config {
     const char *data_dir;    /* sqlite: the folder, or ":memory:" */
     bool read_only;          /* sqlite: beside a process that holds the store; writes are refused */
     const struct cor_clock *clock; /* for leases; NULL: the real one */
+    /* etcd: called once when no member has answered after COR_ENGINE_QUIET_MS, on the thread that
+     * opens, which goes on waiting for some seconds; `servers` are the addresses. May be NULL. */
+    void (*on_waiting)(void *arg, const char *servers);
+    void *waiting_arg;
 };
+
+#define COR_ENGINE_QUIET_MS 500
 
 /* Opens by name. Blocks: for start-up, not for a loop. -COR_EINVAL (unknown backend: the message
  * lists the known ones), -COR_ELOCKED (the message names the pid), -COR_ESCHEMA, -COR_ECORRUPT,

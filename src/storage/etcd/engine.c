@@ -14,7 +14,9 @@
 #include "storage/etcd/engine.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <semaphore.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -102,6 +104,30 @@ static void engine_wait_done(struct etcd_engine *e)
 {
     while (sem_wait(&e->done) < 0)
         continue;
+}
+
+/* Waits for the first answer; says so when it takes long, since the whole wait is OPEN_TRIES times
+ * 2 s. */
+static void engine_wait_open(struct etcd_engine *e, const struct cor_engine_config *config)
+{
+    struct timespec quiet;
+    int r;
+
+    if (!config->on_waiting) {
+        engine_wait_done(e);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &quiet);
+    quiet.tv_nsec += COR_ENGINE_QUIET_MS * 1000000L;
+    quiet.tv_sec += quiet.tv_nsec / 1000000000;
+    quiet.tv_nsec %= 1000000000;
+    do {
+        r = sem_clockwait(&e->done, CLOCK_MONOTONIC, &quiet);
+    } while (r < 0 && errno == EINTR);
+    if (r == 0)
+        return;
+    config->on_waiting(config->waiting_arg, config->etcd.servers);
+    engine_wait_done(e);
 }
 
 static void engine_close(struct cor_engine *engine)
@@ -268,7 +294,7 @@ int cor_etcd_engine_open(const struct cor_engine_config *config, struct cor_engi
     }
     e->mail.on_mail = on_open;
     cor_loop_post_always(e->loop, &e->mail);
-    engine_wait_done(e);
+    engine_wait_open(e, config);
     if (e->open_err < 0) {
         r = e->open_err;
         engine_close(&e->base);
