@@ -21,7 +21,7 @@ static struct cor_str node_of(const struct cor_object *pod)
 {
     struct cor_view spec = cor_view_member(cor_object_view(pod), COR_STR("spec"));
 
-    return cor_view_text_or(cor_view_member(spec, COR_STR("nodeName")), "");
+    return cor_view_text_or(cor_view_member(spec, COR_STR("nodeName")), NULL, 0, "");
 }
 
 static int index_by_node(void *arg, const struct cor_object *pod, struct cor_index_values *out)

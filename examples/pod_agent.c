@@ -67,8 +67,9 @@ static void on_watch_error(void *arg, struct cor_str plural, const struct cor_st
 
 static int watch_pods(struct agent *a, const char *node)
 {
-    static const struct cor_str fields[] = {COR_STR("metadata.labels"), COR_STR("metadata.uid"),
-                                            COR_STR("status.podIP")};
+    static const struct cor_str fields[] = {COR_STR_INIT("metadata.labels"),
+                                            COR_STR_INIT("metadata.uid"),
+                                            COR_STR_INIT("status.podIP")};
     const struct cor_informers_opts set = {COR_INFORMERS_OPTS, .on_watch_error = on_watch_error};
     const struct cor_projection_opts projection = {COR_PROJECTION_OPTS, .fields = fields,
                                                    .nfields = 3};

@@ -104,7 +104,7 @@ static void open_maps(struct subject *s)
 static void run_until_synced(struct subject *s)
 {
     cor_informers_start(s->informers);
-    must(s, cor_informers_wait_for_sync(s->informers, WAIT_MAX_MS), "sync");
+    must(s, cor_informers_wait_for_sync(s->informers, WAIT_MAX_MS, NULL), "sync");
 }
 
 static void close_client(struct subject *s)

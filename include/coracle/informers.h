@@ -142,9 +142,12 @@ COR_API int cor_informers_for_resource(struct cor_informers *set,
 /* Starts those that were not started yet. */
 COR_API void cor_informers_start(struct cor_informers *set);
 
-/* Waits until the first list of each that is started is cached. 0, -COR_ETIMEOUT, -COR_ECANCELED
- * (stopped), -COR_EINVAL (inside a callback of the runtime). */
-COR_API int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms);
+/* Waits until the first list of every informer that is started is cached. 0, -COR_ETIMEOUT,
+ * -COR_ECANCELED (stopped), -COR_EINVAL (inside a callback of the runtime). The message in `reterr`
+ * (may be NULL) names each informer that is not synced, with the last failure of its list or watch:
+ * a resource whose name is misspelt is told by the server's words. */
+COR_API int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms,
+                                        struct cor_status *reterr);
 
 /* One informer of a set, after a wait for all. */
 struct cor_informer_sync {

@@ -1,9 +1,15 @@
-/* What an informer meets on its way; client-go writes such things to its log.
+/* What an informer reports about its lists, watches and handlers, and client-go writes to its log.
  * Thread: any (values). */
 #ifndef CORACLE_REFLECTOR_REPORT_H
 #define CORACLE_REFLECTOR_REPORT_H
 
-/* Things an operator may want to know of; nothing need be done about them. */
+#include "coracle/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An operator may want to know of these; the informer goes on by itself. */
 enum cor_reflector_report {
     COR_REFLECTOR_UNEXPECTED_TYPE, /* an event of another kind was skipped */
     COR_REFLECTOR_UNREADABLE,      /* an event or its resourceVersion was not understood: skipped */
@@ -24,5 +30,13 @@ enum cor_reflector_report {
     COR_REFLECTOR_SLOW_HANDLER, /* a call of a handler took more than 100 ms, or does not return
                                    while others wait; the status names the handler */
 };
+
+/* The name of a report, for a log: "watch expired". "unknown" for a value that this version of the
+ * library does not have. A static text. */
+COR_API const char *cor_reflector_report_name(enum cor_reflector_report report);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

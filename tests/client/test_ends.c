@@ -198,7 +198,7 @@ static int try_everything(struct world *w, struct cor_informers *set, struct cor
         return 7;
     if (cor_informers_for_resource(set, &maps, &informer, NULL) != -COR_EINVAL)
         return 8;
-    if (cor_informers_wait_for_sync(set, 60000) != -COR_EINVAL)
+    if (cor_informers_wait_for_sync(set, 60000, NULL) != -COR_EINVAL)
         return 9;
     if (cor_runtime_fd(w->rt) >= 0 && cor_runtime_pump(w->rt) != -COR_EINVAL)
         return 10;
@@ -411,7 +411,7 @@ static int wait_set(struct cor_client *client, bool one)
     assert_int_equal(cor_informers_for_resource(set, &maps, &informer, NULL), 0);
     cor_informers_start(set);
     r = one ? cor_informer_wait_for_sync(informer, PATIENCE_MS)
-            : cor_informers_wait_for_sync(set, PATIENCE_MS);
+            : cor_informers_wait_for_sync(set, PATIENCE_MS, NULL);
     cor_informers_free(set);
     return r;
 }

@@ -83,7 +83,7 @@ TEST(informer_options, the_first_state_is_streamed_when_that_is_wanted)
             world_begin_at(&s.w, kind, s.script.url);
             start(&s, &opts);
             ear_await(&s.ear, &s.w, "!one ");
-            assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+            assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
             assert_int_equal(script_count(&s.script, "sendInitialEvents=true"), streamed);
             assert_int_equal(script_count(&s.script, "limit=500"), !streamed);
             end(&s);

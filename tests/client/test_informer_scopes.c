@@ -35,7 +35,7 @@ static struct ear *follow(struct set *s, struct cor_informer_opts opts)
 static void start(struct set *s)
 {
     cor_informers_start(s->informers);
-    assert_int_equal(cor_informers_wait_for_sync(s->informers, PATIENCE_MS), 0);
+    assert_int_equal(cor_informers_wait_for_sync(s->informers, PATIENCE_MS, NULL), 0);
 }
 
 static void end(struct set *s)

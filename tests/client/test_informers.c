@@ -51,7 +51,7 @@ TEST(informers, handlers_hear_what_happens_in_order)
         }
         cor_informers_start(s.informers);
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
         assert_true(cor_informer_has_synced(s.inf));
         world_create(&s.w, "two", "{}", "1");
         world_update(&s.w, "one", "2", rv);
@@ -298,7 +298,7 @@ TEST(informers, a_handler_has_its_handle_when_it_is_called)
         world_create(&s.w, "one", "{}", "1");
         world_create(&s.w, "two", "{}", "1");
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
         assert_int_equal(pthread_create(&thread, NULL, come_and_go, &c), 0);
         world_run(&s.w, has_come, &c);
         pthread_join(thread, NULL);
@@ -424,7 +424,7 @@ TEST(informers, a_transform_decides_what_is_kept)
         assert_ptr_not_equal(inf, s.inf);
         world_create(&s.w, "one", "{}", "1");
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
         world_create(&s.w, "two", "{}", "1");
         world_create(&s.w, "three", "{}", "1");
         world_update(&s.w, "three", "2", rv);
@@ -452,7 +452,7 @@ TEST(informers, a_stop_keeps_the_cache_and_ends_the_waits)
         opts = ear_opts(&ear);
         world_create(&s.w, "one", "{}", "1");
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
         cor_informers_stop(s.informers);
         world_create(&s.w, "two", "{}", "1");
         assert_int_equal(cor_informer_len(s.inf), 1);
@@ -624,7 +624,7 @@ TEST(informers, fifty_of_them_need_a_handful_of_threads_and_one_connection)
             assert_int_equal(cor_informers_for_resource(s.informers, &opts, &inf, NULL), 0);
         }
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
         world_run(&s.w, has_few_threads, &nthreads);
         assert_int_equal(tcp_connections(), 1);
         end(&s);

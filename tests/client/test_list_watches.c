@@ -301,7 +301,7 @@ TEST(list_watches, a_set_without_a_client_has_informers_over_the_programs_list_w
     for (int i = 0; i < 3; i++)
         advance(&s, 60000);
     assert_true(cor_informer_has_synced(pods));
-    assert_int_equal(cor_informers_wait_for_sync(set, 0), 0);
+    assert_int_equal(cor_informers_wait_for_sync(set, 0, NULL), 0);
     assert_int_equal(cor_list_watch_script_remove(s.pods, COR_STR("x/a")), 0);
     pump(&s);
     assert_string_equal(s.seen, "+ai -x/a ");

@@ -512,7 +512,7 @@ TEST(out_of_memory, a_cache_is_read_and_waited_for_or_not)
     assert_int_equal(cor_informers_new(w.client, NULL, &set), 0);
     assert_int_equal(cor_informers_for_resource(set, &opts, &informer, NULL), 0);
     cor_informers_start(set);
-    assert_int_equal(cor_informers_wait_for_sync(set, PATIENCE_MS), 0);
+    assert_int_equal(cor_informers_wait_for_sync(set, PATIENCE_MS, NULL), 0);
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_object *object;
         struct cor_status why = {0};

@@ -68,7 +68,7 @@ TEST(reading, an_index_tells_its_values_and_who_shares_them)
         world_create(&s.w, "two", "{\"app\":\"b\"}", "1");
         world_create(&s.w, "three", "{\"app\":\"a\"}", "1");
         cor_informers_start(s.informers);
-        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS), 0);
+        assert_int_equal(cor_informers_wait_for_sync(s.informers, PATIENCE_MS, NULL), 0);
         assert_int_equal(cor_informer_each_value(s.inf, COR_STR("app"), add_value, values), 0);
         assert_true(!strcmp(values, "a b ") || !strcmp(values, "b a "));
         assert_int_equal(cor_informer_each_value(s.inf, COR_STR("app"), stop, &n), 1);

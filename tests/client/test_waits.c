@@ -291,6 +291,10 @@ TEST(waits, who_waits_for_first_lists_is_told_why_one_is_not_there)
         assert_int_equal(cor_informer_wait_for_sync(right, PATIENCE_MS), 0);
         assert_int_equal(cor_informers_wait_for_each(set, 1, note_sync, &told), -COR_ETIMEOUT);
         assert_int_equal(told.n, 2);
+        assert_int_equal(cor_informers_wait_for_sync(set, 1, &why), -COR_ETIMEOUT);
+        assert_string_equal(cor_status_message(&why),
+                            "not all informers are synced; configmapz: failed to list configmapz: "
+                            "the server could not find the requested resource");
         assert_non_null(strstr(told.text, "configmaps: there\n"));
         assert_non_null(strstr(told.text, "configmapz: failed to list configmapz: the server could "
                                           "not find the requested resource\n"));

@@ -133,6 +133,20 @@ def all_headers_are_in_the_one():
         assert name == "coracle.h" or f'#include "{name}"' in one, name
 
 
+def the_guides_program_compiles_without_warnings():
+    """As a reader types it in, with the warnings that a careful one has switched on."""
+    blocks = re.findall(r"^```c\n(.*?)^```$", (ROOT / "docs/guide-client.md").read_text(), flags=re.M | re.S)
+    programs = [block for block in blocks if "int main(" in block]
+    assert programs, "the guide has no program"
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT / 'include'}"]
+    for standard in ("c11", "gnu17"):
+        for program in programs:
+            run(*CC, *flags, f"-std={standard}", "-xc", "-", input=program)
+    texts = "#include <coracle.h>\nextern const struct cor_str texts[];\n" \
+            'const struct cor_str texts[] = {COR_STR_INIT("a"), COR_STR_INIT("b")};\n'
+    run(*CC, *flags, "-std=c11", "-xc", "-", input=texts)
+
+
 class Installed:
     """The tree that `meson install` makes, with a pkg-config file that points at it."""
 
@@ -214,7 +228,8 @@ def installed_files_need_nothing_of_the_clone():
 CASES = [exports_what_its_headers_declare, static_library_has_no_other_visible_symbols, abi_is_the_promised_one,
          option_structs_can_grow, soname_is_of_the_minor_version_until_1_0, needs_no_signals_and_prints_nothing,
          contains_no_storage_and_no_server, is_small,
-         headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one, installed_library_serves_programs,
+         headers_stand_alone_in_c_and_cpp, all_headers_are_in_the_one,
+         the_guides_program_compiles_without_warnings, installed_library_serves_programs,
          installed_files_need_nothing_of_the_clone]
 
 

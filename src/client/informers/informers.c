@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sized.h"
@@ -409,26 +410,6 @@ static bool informers_is_synced_or_stopped(void *arg)
     return atomic_load(&((struct cor_informers *)arg)->is_stopped) || informers_all_synced(arg);
 }
 
-int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms)
-{
-    struct cor_loop *loop = set->runtime->loop;
-    bool synced;
-    int r = cor_runtime_may_wait(set->runtime, NULL);
-
-    if (r < 0)
-        return r;
-    if (cor_loop_is_current(loop)) {
-        cor_loop_run_until(loop, informers_is_synced_or_stopped, set, timeout_ms);
-        synced = informers_all_synced(set);
-        cor_pump_rearm(set->runtime->pump);
-    } else {
-        synced = cor_informer_factory_wait_for_sync(set->factory, timeout_ms, NULL, NULL);
-    }
-    if (synced)
-        return 0;
-    return atomic_load(&set->is_stopped) ? -COR_ECANCELED : -COR_ETIMEOUT;
-}
-
 /* The informers of a set, which are the loop's to look at. */
 struct gathering {
     struct cor_informers *set;
@@ -468,6 +449,57 @@ static void informers_tell_sync(struct cor_informer *inf,
     fn(arg, &sync);
 }
 
+/* 0, -COR_ETIMEOUT, -COR_ECANCELED. */
+static int informers_wait_until_synced(struct cor_informers *set, uint64_t timeout_ms)
+{
+    struct cor_loop *loop = set->runtime->loop;
+    bool synced;
+
+    if (cor_loop_is_current(loop)) {
+        cor_loop_run_until(loop, informers_is_synced_or_stopped, set, timeout_ms);
+        synced = informers_all_synced(set);
+        cor_pump_rearm(set->runtime->pump);
+    } else {
+        synced = cor_informer_factory_wait_for_sync(set->factory, timeout_ms, NULL, NULL);
+    }
+    if (synced)
+        return 0;
+    return atomic_load(&set->is_stopped) ? -COR_ECANCELED : -COR_ETIMEOUT;
+}
+
+/* One entry of the message: "; pods: why". */
+static void informers_add_missing(void *arg, const struct cor_informer_sync *sync)
+{
+    struct cor_buf *text = arg;
+
+    if (sync->r < 0 && text->n < COR_STATUS_MESSAGE_MAX)
+        (void)cor_buf_addf(text, "; %.*s: %s", COR_STR_ARG(sync->plural),
+                           cor_status_message(sync->why));
+}
+
+int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms,
+                                struct cor_status *reterr)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf missing;
+    struct gathering g = {.set = set};
+    int r = cor_runtime_may_wait(set->runtime, reterr);
+
+    cor_buf_init(&missing, 4 * COR_STATUS_MESSAGE_MAX);
+    if (r < 0)
+        return r;
+    r = informers_wait_until_synced(set, timeout_ms);
+    if (r == 0 || !reterr)
+        return r;
+    cor_runtime_run(set->runtime, informers_gather, &g);
+    for (size_t i = 0; i < g.n; i++)
+        informers_tell_sync(g.informers[i], informers_add_missing, &missing);
+    cor_free(g.informers);
+    return cor_status_set(reterr, r, "%s%s",
+                          r == -COR_ECANCELED ? "the informers were stopped"
+                                              : "not all informers are synced",
+                          missing.n > 0 ? cor_buf_z(&missing) : "");
+}
+
 int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
                                 void (*fn)(void *arg, const struct cor_informer_sync *sync),
                                 void *arg)
@@ -480,7 +512,7 @@ int cor_informers_wait_for_each(struct cor_informers *set, uint64_t timeout_ms,
     cor_runtime_run(set->runtime, informers_gather, &g);
     if (g.r < 0)
         return g.r;
-    r = cor_informers_wait_for_sync(set, timeout_ms);
+    r = informers_wait_until_synced(set, timeout_ms);
     for (size_t i = 0; i < g.n; i++)
         informers_tell_sync(g.informers[i], fn, arg);
     cor_free(g.informers);

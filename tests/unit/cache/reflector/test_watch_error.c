@@ -1,9 +1,26 @@
 #include "cache/reflector/watch_error.h"
+#include "coracle/reflector_report.h"
 #include "test.h"
 
 static struct cor_status of(int err, int code, const char *reason)
 {
     return (struct cor_status){.err = err, .code = code, .reason = reason};
+}
+
+TEST(reflector_report, each_has_a_name_of_its_own)
+{
+    for (int i = 0; i <= COR_REFLECTOR_SLOW_HANDLER; i++) {
+        const char *name = cor_reflector_report_name((enum cor_reflector_report)i);
+
+        assert_non_null(name);
+        assert_string_not_equal(name, "unknown");
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(name, cor_reflector_report_name((enum cor_reflector_report)k));
+    }
+    assert_string_equal(cor_reflector_report_name(COR_REFLECTOR_WATCH_EXPIRED), "watch expired");
+    assert_string_equal(
+        cor_reflector_report_name((enum cor_reflector_report)(COR_REFLECTOR_SLOW_HANDLER + 1)),
+        "unknown");
 }
 
 /* Contract client 1.14.11. */
