@@ -1,5 +1,5 @@
-/* Makes a new object, or a changed one from one that exists, which stays as it is: fields are set
- * and removed by path, and finish gives an immutable object in canonical form.
+/* Builds a new object, or a changed copy of an existing one, which is not modified. Fields are set
+ * and removed by path, and cor_builder_finish() returns an immutable object in canonical form.
  *
  *   cor_builder_new(NULL, &b);
  *   cor_builder_set_text(b, "apiVersion", COR_STR("v1"));
@@ -10,10 +10,10 @@
  *   r = cor_builder_finish(b, &object, &why);
  *   cor_builder_free(b);
  *
- * The first failure sticks: later calls do nothing and return it too, and finish tells of it, so
- * that one check at the end is enough. Messages begin with the path. Paths are those of
- * coracle/json_path.h with keys and indexes only ([-1] is the last element).
- * Owner: whoever made it.  Thread: one at a time. */
+ * The builder remembers the first failure: later calls do nothing and return the same code, and
+ * cor_builder_finish() returns it with its message, so that one check at the end is enough.
+ * Messages begin with the path. Paths are those of coracle/json_path.h with keys and indexes only;
+ * [-1] is the last element. Owner: the program that made it.  Thread: one at a time. */
 #ifndef CORACLE_BUILDER_H
 #define CORACLE_BUILDER_H
 
@@ -31,10 +31,11 @@ extern "C" {
 
 struct cor_builder;
 
-/* An object may not grow beyond this. */
+/* The maximum of an object's bytes. */
 #define COR_BUILDER_BYTES_MAX (8u << 20)
 
-/* Starts from `object`, or from nothing (NULL). 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Begins with the content of `object`, or with an empty object (NULL). 0, -COR_ENOMEM,
+ * -COR_ETOOBIG. */
 COR_API int cor_builder_new(const struct cor_object *object, struct cor_builder **ret_builder);
 COR_API struct cor_builder *cor_builder_free(struct cor_builder *b); /* NULL is fine */
 
@@ -43,17 +44,17 @@ COR_API struct cor_builder *cor_builder_free(struct cor_builder *b); /* NULL is 
  * label or an annotation, since its key has dots and is not quoted; text that is not JSON),
  * -COR_ENOTFOUND (no such element of an array), -COR_ETOOBIG, -COR_ENOMEM.
  *
- * Setting makes the objects on the way where they are missing. */
+ * Setting a field adds the objects that lead to it where they are missing. */
 COR_API int cor_builder_set_text(struct cor_builder *b, const char *path, struct cor_str text);
 COR_API int cor_builder_set_int(struct cor_builder *b, const char *path, int64_t value);
 COR_API int cor_builder_set_bool(struct cor_builder *b, const char *path, bool value);
 COR_API int cor_builder_set_json(struct cor_builder *b, const char *path, struct cor_str json);
 
-/* Adds a last element; the array is made where it is missing. */
+/* Appends an element to an array, which is added when it is missing. */
 COR_API int cor_builder_append_text(struct cor_builder *b, const char *path, struct cor_str text);
 COR_API int cor_builder_append_json(struct cor_builder *b, const char *path, struct cor_str json);
 
-/* Removing what is not there is no failure. */
+/* Removes a field. It is not a failure when there is no such field. */
 COR_API int cor_builder_remove(struct cor_builder *b, const char *path);
 
 /* A text in the map at `path`, which is made where it is missing, and the removal of one. `key` is
@@ -71,8 +72,8 @@ COR_API int cor_builder_set_annotation(struct cor_builder *b, const char *key,
                                        struct cor_str value);
 COR_API int cor_builder_remove_annotation(struct cor_builder *b, const char *key);
 
-/* The object as it is now, with one reference; the builder can go on. Errors as above, and
- * -COR_EINVAL when it cannot be an object (metadata is none). */
+/* Returns the object as it is now, with one reference; the builder can be used further. Errors as
+ * above, and -COR_EINVAL when it cannot be an object (metadata is none). */
 COR_API int cor_builder_finish(struct cor_builder *b, struct cor_object **ret_object,
                                struct cor_status *reterr);
 

@@ -28,15 +28,17 @@ struct cor_client_call;
 
 struct cor_client_opts {
     size_t size; /* of this struct: COR_CLIENT_OPTS sets it (coracle/api.h) */
-    const struct cor_client_config *config; /* copied */
-    const char *user_agent;                 /* NULL: the library's */
-    uint64_t timeout_ms; /* of calls that set none (but watches); 0: none, as client-go */
-    /* At most so many requests a second, so many at once; watches do not count. 0: 5 and 10, as
-     * client-go, and 5 and 300 of discovery, which is counted by itself; qps below 0: no limit. */
+    const struct cor_client_config *config; /* copied; must be set */
+    const char *user_agent;                 /* NULL: the library's own */
+    /* For requests that set no timeout, except watches; 0: no timeout, as client-go. */
+    uint64_t timeout_ms;
+    /* The limit of requests per second, and how many may be sent at once; watches are not counted.
+     * 0: 5 and 10, as client-go. Discovery is counted separately, with 5 and 300 as defaults. A
+     * negative qps: no limit. */
     double qps;
     uint32_t burst;
-    /* What the server warns of, each text once. On the I/O thread or inside the pump; it must not
-     * call the client. NULL: nobody listens. */
+    /* Called with each warning that the server sends, once for each text, on the I/O thread or
+     * inside the pump. It must not call the client. May be NULL. */
     void (*on_warning)(void *arg, struct cor_str text);
     void *arg;
     /* How long the end may take: giving a lease back, and sending the last events. After
@@ -47,9 +49,10 @@ struct cor_client_opts {
 
 #define COR_CLIENT_OPTS .size = sizeof(struct cor_client_opts)
 
-/* Nothing is connected yet. 0, -COR_EINVAL (an unusable server, certificate, key or token file, or
- * a configuration that contradicts itself), -COR_ENOTSUP (a pumped runtime without a resolver, and
- * the server, or its proxy, is a name: the message says so), -COR_ENOMEM. */
+/* Makes a client; it connects with its first request. 0; -COR_EINVAL (an unusable server,
+ * certificate, key or token file, or a configuration that contradicts itself); -COR_ENOTSUP (the
+ * runtime is pumped and has no resolver, but the server or its proxy is a host name: the message
+ * says so); -COR_ENOMEM. */
 COR_API int cor_client_new(struct cor_runtime *runtime, const struct cor_client_opts *opts,
                            struct cor_client **ret_client, struct cor_status *reterr);
 
@@ -78,61 +81,64 @@ COR_API int cor_client_send(struct cor_client *client, const struct cor_request 
                             const struct cor_request_cbs *cbs, void *arg,
                             struct cor_client_call **ret_call);
 
-/* Ends it soon; on_done tells with -COR_ECANCELED, unless it was done already. */
+/* Cancels the call. on_done is called with -COR_ECANCELED from the loop's next turn, unless the
+ * call has ended before. */
 COR_API void cor_client_call_cancel(struct cor_client_call *call);
 
-/* Only the handle goes, not the call; at any time, also after the client. NULL is fine; returns
- * NULL. */
+/* Releases the handle; the call itself continues. Allowed at any time, also when the client has
+ * been freed. Returns NULL; NULL is allowed. */
 COR_API struct cor_client_call *cor_client_call_unref(struct cor_client_call *call);
 
-/* Sends a request and waits: get, create, update, patch, delete and delete collection. `ret_object`
- * (NULL: not wanted) gets the answer, for the caller to unref; NULL after a deletion of a
- * collection. 0, or the error's `err`: -COR_ENOTFOUND, -COR_ECONFLICT, … and those of
+/* Sends a get, create, update, patch, delete or delete collection, and waits for the answer.
+ * `ret_object` (NULL: not wanted) is set to the answer, which the caller unrefs, and to NULL after
+ * a delete collection. 0, or the error's `err`: -COR_ENOTFOUND, -COR_ECONFLICT, … and those of
  * cor_response.error; -COR_EINVAL also inside a callback and in a forked child (coracle/runtime.h).
  */
 COR_API int cor_client_do(struct cor_client *client, const struct cor_request *req,
                           struct cor_object **ret_object, struct cor_status *reterr);
 
-/* A list as a whole, or one page of it. */
+/* A whole list, or one page of a list. */
 struct cor_object_list {
     struct cor_object **items;
     size_t n;
     char *resource_version; /* of the list */
-    char *continue_token;   /* "": there is no more */
+    char *continue_token;   /* "": there are no more pages */
     int64_t remaining;
 };
 
-/* Sends a list and waits for it. `ret_list` is released by cor_object_list_deinit(); a failure
- * leaves it as it was. Errors as above; -COR_ETOOBIG beyond COR_CLIENT_LIST_MAX. */
+/* Sends a list and waits for all of its items. The caller releases `ret_list` by
+ * cor_object_list_deinit(); it is not written on failure. Errors as above; -COR_ETOOBIG when there
+ * are more than COR_CLIENT_LIST_MAX objects. */
 COR_API int cor_client_list(struct cor_client *client, const struct cor_request *req,
                             struct cor_object_list *ret_list, struct cor_status *reterr);
 
 COR_API void cor_object_list_deinit(struct cor_object_list *list); /* safe on a zeroed struct */
 
-/* Makes the object to write of the present one, whose resourceVersion it keeps: a new reference, or
- * `current` itself when nothing is to be changed. A negative return ends it. Called anew for each
- * try, on the runtime's I/O thread or inside the pump: it must not block. */
+/* Makes the object that is to be written from the present one, and keeps its resourceVersion. It
+ * returns a new reference, or `current` itself when nothing has to be changed; a negative return
+ * ends the change with that code. It is called once for each attempt, on the runtime's I/O thread
+ * or inside the pump, and must not block. */
 typedef int (*cor_change_fn)(void *arg, struct cor_object *current, struct cor_object **ret_object,
                              struct cor_status *reterr);
 
-/* Reads an object (resource, ns and name of the request), has it changed, writes it (to the
- * subresource, where there is one), and waits for that; again from the start when another writer
- * was faster, five times: client-go's RetryOnConflict. `ret_object` (NULL: not wanted) gets the
- * object as it is then; timeout_ms is for all of it together. Errors as cor_client_do();
- * -COR_ECONFLICT when no try is left; -COR_EBUSY (too many calls), -COR_ECANCELED (the client was
- * stopped, or is being freed). */
+/* Reads an object (resource, ns and name of the request), calls `fn` to change it, writes the
+ * result (to the request's subresource, if set), and waits for the answer. When another writer was
+ * faster, it begins again with reading, up to five times: client-go's RetryOnConflict. `ret_object`
+ * (NULL: not wanted) is set to the written object; timeout_ms bounds all attempts together. Errors
+ * as cor_client_do(); -COR_ECONFLICT when no attempt is left; -COR_EBUSY (too many calls),
+ * -COR_ECANCELED (the client was stopped, or is being freed). */
 COR_API int cor_client_change(struct cor_client *client, const struct cor_request *req,
                               cor_change_fn fn, void *arg, struct cor_object **ret_object,
                               struct cor_status *reterr);
 
-/* What a server answered, borrowed. Its return is that of cor_client_get_path(). On the runtime's
- * I/O thread or inside the pump: it must not block. */
+/* Receives the body of the answer, borrowed for the call. cor_client_get_path() returns what it
+ * returns. It is called on the runtime's I/O thread or inside the pump, and must not block. */
 typedef int (*cor_path_fn)(void *arg, struct cor_str body);
 
-/* Gets what the server has at a path that is no resource, with a query if wanted, and waits:
- * "/version", "/readyz?verbose", "/openapi/v3". The path is sent as it is, below that of the
- * server's URL; timeout_ms as that of a request. 0 or what `fn` returned; -COR_EINVAL (no absolute
- * path, or a character that is to be escaped), -COR_ETOOBIG (more than 64 MB), or as
+/* Sends a GET for a path that is not a resource, with an optional query, and waits for the answer:
+ * "/version", "/readyz?verbose", "/openapi/v3". The path is appended to that of the server's URL
+ * and sent as it is; timeout_ms as in a request. 0 or what `fn` returned; -COR_EINVAL (the path is
+ * not absolute, or has a character that must be escaped), -COR_ETOOBIG (more than 64 MB), or as
  * cor_client_do(). */
 COR_API int cor_client_get_path(struct cor_client *client, const char *path, uint64_t timeout_ms,
                                 cor_path_fn fn, void *arg, struct cor_status *reterr);
@@ -145,9 +151,10 @@ struct cor_found_resource {
     bool is_namespaced;
 };
 
-/* Looks a resource up in what the server serves, and waits for that the first time: `plural` may be
- * a kind ("Deployment"), a plural, a singular or a short name ("deploy"); group and version may be
- * absent. 0, -COR_ENOTFOUND, -COR_ECONFLICT (several match), or as cor_client_change(). */
+/* Looks up a resource among those that the server serves; the first call waits for the server's
+ * list of them. `plural` may be a kind ("Deployment"), a plural, a singular or a short name
+ * ("deploy"); group and version may be absent. 0, -COR_ENOTFOUND, -COR_ECONFLICT (several match),
+ * or as cor_client_change(). */
 COR_API int cor_client_find(struct cor_client *client, const struct cor_resource *partial,
                             struct cor_found_resource *ret_found, struct cor_status *reterr);
 

@@ -1,7 +1,8 @@
-/* How to reach an API server and who to be there: out of kubeconfig files, of a pod's service
- * account, or set by hand. Plain strings; NULL is absent. Files are named, not read, where they may
- * change under a running client (client certificate, token). A configuration is filled by success
- * only; a failure leaves it as it was, and one that was zeroed may be released in both cases.
+/* The address of an API server and the credentials for it: from kubeconfig files, from a pod's
+ * service account, or set by the program. All members are plain strings; NULL is absent. Files that
+ * may change while a client runs (client certificate, token) are named here and read by the client.
+ * The functions fill a configuration only when they succeed; a failure leaves it as it was. A
+ * configuration that was zeroed can be released in both cases.
  *
  *   struct cor_client_config config = {0};
  *
@@ -9,7 +10,7 @@
  *       ...
  *   cor_client_config_deinit(&config);
  *
- * Thread: one at a time.  Owner: whoever embeds it. */
+ * Thread: one at a time.  Owner: the program that embeds it. */
 #ifndef CORACLE_CLIENT_CONFIG_H
 #define CORACLE_CLIENT_CONFIG_H
 
@@ -30,7 +31,8 @@ struct cor_strings {
     size_t n;
 };
 
-/* A pair of owned strings: an extra of impersonation (one entry per value), a variable. */
+/* A pair of owned strings: an extra of impersonation (one entry for each value), or an environment
+ * variable. */
 struct cor_string_pair {
     char *key, *value;
 };
@@ -39,16 +41,16 @@ struct cor_string_pairs {
     size_t n;
 };
 
-/* A program that makes credentials (client.authentication.k8s.io). */
+/* A program that provides credentials (client.authentication.k8s.io). */
 struct cor_exec_config {
-    char *command; /* NULL: there is none */
+    char *command; /* NULL: no program */
     char *api_version;
     char *interactive_mode; /* Never, IfAvailable or Always */
     char *install_hint;
     struct cor_strings args;
     struct cor_string_pairs env;
     bool provide_cluster_info;
-    char *cluster_config; /* JSON: what the cluster's stanza has for plugins; NULL: nothing */
+    char *cluster_config; /* JSON: the cluster's configuration for plugins; NULL: none */
 };
 
 struct cor_client_config {
@@ -73,19 +75,22 @@ struct cor_client_config {
     struct cor_string_pairs impersonate_extra;
 };
 
-/* Safe on a zeroed struct. Secrets are wiped before their memory goes. */
+/* Releases the content; safe on a zeroed struct. Secrets are overwritten before their memory is
+ * freed. */
 COR_API void cor_client_config_deinit(struct cor_client_config *config);
 
-/* What most programs want: the file `kubeconfig`, else the files of KUBECONFIG, else
- * HOME/.kube/config, with `context` or the current one; without any file, what a pod has. Either
- * may be NULL. 0, -COR_ENOTFOUND (no file, and no pod; or no such context), -COR_EINVAL (the
- * message names file and field), -COR_EIO, -COR_ENOMEM. */
+/* Loads the configuration as most programs want it: from the file `kubeconfig`, or the files of
+ * KUBECONFIG, or HOME/.kube/config, with the context `context` or the current one; without any
+ * file, from the service account of the pod. Both arguments may be NULL. 0, -COR_ENOTFOUND (no
+ * file, and not in a pod; or no such context), -COR_EINVAL (the message names file and field),
+ * -COR_EIO, -COR_ENOMEM. */
 COR_API int cor_client_config_load(const char *kubeconfig, const char *context,
                                    struct cor_client_config *ret_config, struct cor_status *reterr);
 
-/* What a program's flags say over what is read, as kubectl's do. NULL, "" and false say nothing;
- * each other word takes the place of its own in the context, cluster or user that is chosen, and
- * what they are after is checked as a whole. Files are named from the working directory. */
+/* The flags of a program that override the loaded configuration, as kubectl's do. NULL, "" and
+ * false override nothing. Every other value replaces the same value of the chosen context, cluster
+ * or user, and the result is checked as a whole. File names are relative to the working directory.
+ */
 struct cor_client_config_overrides {
     size_t size; /* of this struct: COR_CLIENT_CONFIG_OVERRIDES sets it (coracle/api.h) */
     const char *context, *cluster, *user; /* names, which must be there */
@@ -107,23 +112,24 @@ struct cor_client_config_overrides {
 
 #define COR_CLIENT_CONFIG_OVERRIDES .size = sizeof(struct cor_client_config_overrides)
 
-/* As cor_client_config_load(), with the flags of a program over it; without a context a `server` is
- * enough, and then no pod is looked for. What a pod has may be overridden too, but not by a user
- * name, a password or a certificate (-COR_EINVAL). `overrides` may be NULL. */
+/* As cor_client_config_load(), with the overrides of a program. Without a context a `server` is
+ * enough, and a pod's service account is not used then. The configuration of a pod can be
+ * overridden, too, but not by a user name, a password or a certificate (-COR_EINVAL). `overrides`
+ * may be NULL. */
 COR_API int cor_client_config_load_with(const char *kubeconfig,
                                         const struct cor_client_config_overrides *overrides,
                                         struct cor_client_config *ret_config,
                                         struct cor_status *reterr);
 
-/* What a pod has: KUBERNETES_SERVICE_HOST and _PORT, and the files of its service account under
- * `folder` (NULL: /var/run/secrets/kubernetes.io/serviceaccount). -COR_ENOTFOUND: this is no pod;
- * -COR_ENOMEM. */
+/* Loads the configuration of a pod: KUBERNETES_SERVICE_HOST and _PORT, and the files of the service
+ * account in `folder` (NULL: /var/run/secrets/kubernetes.io/serviceaccount). 0, -COR_ENOTFOUND (the
+ * process does not run in a pod), -COR_ENOMEM. */
 COR_API int cor_client_config_in_cluster(const char *folder, struct cor_client_config *ret_config,
                                          struct cor_status *reterr);
 
-/* Sets a string of a configuration, for one made by hand (begin with a zeroed struct):
- * cor_client_config_set(&config.server, "https://10.0.0.1:6443"). The text is copied; NULL: absent.
- * 0 or -COR_ENOMEM (the string is as it was). */
+/* Sets a string of a configuration that the program fills itself, beginning with a zeroed struct:
+ * cor_client_config_set(&config.server, "https://10.0.0.1:6443"). The text is copied; NULL makes
+ * the string absent. 0 or -COR_ENOMEM (the string is unchanged). */
 COR_API int cor_client_config_set(char **field, const char *text);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-/* What an API server serves: its groups, their versions, their resources with verbs and short
- * names: client-go's discovery client behind its memory cache. To look one resource up there is
- * cor_client_find().
- * Thread: any that may wait (coracle/runtime.h).  Owner: the client, of all that is shown. */
+/* The resources that an API server serves, by group and version, with their verbs and short names:
+ * client-go's discovery client with its memory cache. cor_client_find() looks up a single resource.
+ * Thread: any that may wait (coracle/runtime.h).  Owner: the client owns everything that is shown.
+ */
 #ifndef CORACLE_DISCOVERY_H
 #define CORACLE_DISCOVERY_H
 
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Borrowed for the call that shows it. */
+/* One resource or subresource; borrowed for the call that receives it. */
 struct cor_api_resource {
     struct cor_str group, version; /* that it is served in; the core group is empty */
     bool is_preferred;             /* the version is the one that the group prefers */
@@ -32,18 +32,18 @@ struct cor_api_resource {
     struct cor_view verbs, short_names, categories;
 };
 
-/* Is `word` in one of the arrays? */
+/* Does one of these arrays contain `word`? */
 COR_API bool cor_api_resource_has(struct cor_view words, const char *word);
 
-/* Other than 0 ends it, and is returned. On the runtime's I/O thread or inside the pump: it must
- * not block. */
+/* Receives one resource. A return other than 0 ends the iteration, and cor_client_each_resource()
+ * returns it. It is called on the runtime's I/O thread or inside the pump, and must not block. */
 typedef int (*cor_api_resource_fn)(void *arg, const struct cor_api_resource *resource);
 
-/* Tells of each resource and subresource, group by group in the server's order, and returns after
- * the last. What the server said is remembered; `anew` asks again. 0, or what `fn` returned, or
- * as cor_client_do(). Versions that the server cannot describe now (an aggregated API that is away)
- * are left out: after the others were told of, it is -COR_ENOTFOUND, and the message has their
- * names. */
+/* Calls `fn` for each resource and subresource, group by group in the server's order, and returns
+ * after the last one. The client remembers the server's answer; with `anew` it asks the server
+ * again. 0, or what `fn` returned, or as cor_client_do(). Versions that the server cannot describe
+ * now (an aggregated API that is away) are left out: after all others -COR_ENOTFOUND is returned,
+ * and the message names them. */
 COR_API int cor_client_each_resource(struct cor_client *client, bool anew, cor_api_resource_fn fn,
                                      void *arg, struct cor_status *reterr);
 

@@ -1,6 +1,5 @@
-/* How an informer's cache finds objects by something else than their key: index functions name the
- * values that an object has.
- * Thread: any (values). */
+/* Indexes let a cache find objects by other values than their key; an index function returns the
+ * values of an object. Thread: any (values). */
 #ifndef CORACLE_INDEXES_H
 #define CORACLE_INDEXES_H
 
@@ -18,8 +17,8 @@ struct cor_index_values;
 #define COR_INDEX_VALUES_MAX 256 /* of one object in one index */
 #define COR_INDEX_VALUE_MAX  4096
 
-/* Gives the values of one object to `out`, none or several, by cor_index_values_add(). Runs under
- * the writers' lock: it must not call the informer. A negative return refuses the object. */
+/* Adds the values of one object, none or several, to `out` by cor_index_values_add(). It is called
+ * under the cache's lock and must not call the informer. A negative return refuses the object. */
 typedef int (*cor_index_fn)(void *arg, const struct cor_object *object,
                             struct cor_index_values *out);
 
@@ -29,7 +28,7 @@ struct cor_index_def {
     void *arg;
 };
 
-/* Copies the value; giving one twice is harmless. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+/* Copies the value; adding the same value twice is allowed. 0, -COR_ENOMEM, -COR_ETOOBIG. */
 COR_API int cor_index_values_add(struct cor_index_values *out, struct cor_str value);
 
 #ifdef __cplusplus

@@ -1,17 +1,20 @@
 /* clang-format off */
-/* The one language for naming fields; a path is compiled once and read by coracle/view.h.
+/* Paths name fields of JSON values. A path is compiled once; the functions of coracle/view.h use it.
  *
  *   metadata.name   .metadata.name   $.metadata.name   {.metadata.name}
  *   .metadata.labels['app.kubernetes.io/name']   ["…"]   .metadata.labels.app\.kubernetes\.io/name
  *   .spec.containers[0].image   [-1] counts from the end
- *   [*] and .* take all of an array or object
+ *   [*] and .* match every element of an array or member of an object
  *   .status.conditions[?(@.type=="Ready")].status   == and != with a string, number, true or
- *                                                   false; [?(@.key)] wants it to be there
+ *                                                   false; [?(@.key)] tests that the key exists
  *   . or $ is the whole value
  *
- * This is the part of client-go's JSONPath that columns of custom resources use; recursive descent,
- * slices, unions and templates are refused by name. Inside quotes only a backslash is special.
- * Thread: any (immutable).  Owner: whoever compiled it. */
+ * A dot separates keys. A key that contains dots is quoted in brackets, or its dots are escaped.
+ *
+ * This is the part of client-go's JSONPath that columns of custom resources use. Recursive descent,
+ * slices, unions and templates are refused, and the message says which of them was found. Inside
+ * quotes only the backslash is special.
+ * Thread: any (immutable).  Owner: the program that compiled it. */
 /* clang-format on */
 #ifndef CORACLE_JSON_PATH_H
 #define CORACLE_JSON_PATH_H
@@ -28,9 +31,9 @@ extern "C" {
 #define COR_JSON_PATH_BYTES_MAX 4096
 #define COR_JSON_PATH_STEPS_MAX 64
 
-/* Where and why bytes are not what they should be; for JSON the words are those of Go's decoder. */
+/* Where and why a text could not be parsed; for JSON the message is that of Go's decoder. */
 struct cor_json_error {
-    size_t offset; /* of the byte that is wrong, from 0; the length when the input ends too soon */
+    size_t offset; /* of the wrong byte, from 0; the input's length when the input ends too soon */
     unsigned line; /* from 1 */
     unsigned column; /* in bytes, from 1 */
     char message[100];

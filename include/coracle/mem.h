@@ -1,7 +1,7 @@
-/* The one place the library's memory comes from; yyjson and nghttp2 are given it too. What libuv
- * and OpenSSL allocate is theirs: they have settings for the whole process (uv_replace_allocator,
- * CRYPTO_set_mem_functions), which belong to the program. libyaml, which reads kubeconfigs, has
- * none. */
+/* The allocator of the library; yyjson and nghttp2 use it, too. libuv and OpenSSL allocate by
+ * themselves: their allocators are settings of the whole process (uv_replace_allocator,
+ * CRYPTO_set_mem_functions), which belong to the program. libyaml, which reads kubeconfigs, has no
+ * such setting. */
 #ifndef CORACLE_MEM_H
 #define CORACLE_MEM_H
 
@@ -21,9 +21,10 @@ struct cor_mem_fns {
     void (*free)(void *p);
 };
 
-/* Replaces the allocator of the process's one copy of the library; NULL restores the C library's.
- * Call it before any other function of the library, or with an allocator whose `free` takes the
- * other's blocks, while no other thread is in the library. `fns` must stay valid. */
+/* Sets the allocator of the library for the whole process; NULL restores the C library's. Call this
+ * before any other function of the library; later only while no other thread is inside of the
+ * library, and with an allocator whose `free` accepts the blocks of the former one. `fns` must stay
+ * valid. */
 COR_API void cor_mem_set(const struct cor_mem_fns *fns);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* How long a key must wait before it is tried again: client-go's rate limiters. One limiter belongs
- * to one work queue, which calls it under its lock; `now_ms` is the queue's clock.
- * Thread: one at a time.  Owner: the maker, until a queue takes it. */
+/* How long a key must wait before the next attempt: client-go's rate limiters. A limiter belongs to
+ * one work queue, which calls it under its lock; `now_ms` is the time of the queue's clock. Thread:
+ * one at a time.  Owner: the program that made it, until a queue takes it. */
 #ifndef CORACLE_RATE_LIMITER_H
 #define CORACLE_RATE_LIMITER_H
 
@@ -15,8 +15,8 @@ extern "C" {
 
 struct cor_rate_limiter;
 
-/* Keys with failures are remembered until they are forgotten; more than this many at once are
- * treated as if they had never failed. */
+/* A limiter remembers the keys that have failed until they are forgotten. Beyond this number it
+ * treats further keys as if they had never failed. */
 #define COR_RATE_LIMITER_KEYS_MAX (1u << 20)
 
 /* Per key: base * 2^(failures so far), at most max. NULL when out of memory, as for all of these.
@@ -28,33 +28,34 @@ COR_API struct cor_rate_limiter *cor_rate_limiter_new_exponential(uint64_t base_
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_fast_slow(uint64_t fast_ms, uint64_t slow_ms,
                                                                 uint32_t n_fast);
 
-/* One bucket for all keys: `qps` a second, and `burst` at once. Tokens of the future are taken, so
- * that delays grow with the crowd. `qps` is above 0, `burst` at least 1. */
+/* One token bucket for all keys: `qps` per second, and `burst` at once. When there is no token, the
+ * next future one is taken, so that delays grow with the number of waiting keys. `qps` is above 0,
+ * `burst` at least 1. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_bucket(double qps, uint32_t burst);
 
-/* The longest delay of both; each counts. Takes `a` and `b`, also when it fails; NULL when either
- * is NULL, so that constructors nest. */
+/* The longer delay of two limiters; both count the failures. Takes `a` and `b`, also when it fails;
+ * NULL when one of them is NULL, so that constructors can be nested. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_max_of(struct cor_rate_limiter *take_a,
                                                              struct cor_rate_limiter *take_b);
 
-/* The delays of another, at most `max_ms`; it counts as before. Takes it, also when it fails; NULL
- * when it is NULL. */
+/* The delays of another limiter, at most `max_ms`. Takes the other limiter, also when it fails;
+ * NULL when that is NULL. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_capped(struct cor_rate_limiter *take,
                                                              uint64_t max_ms);
 
-/* What controllers use: the longer of exponential 5 ms to 1000 s and a bucket of 10 qps, burst
- * 100. */
+/* The default of controllers: the longer delay of an exponential limiter of 5 ms to 1000 s and a
+ * bucket of 10 qps and burst 100. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_controller(void);
 
-/* NULL is fine; returns NULL. Not one that a queue or another limiter has taken. */
+/* Frees a limiter that no queue and no other limiter has taken. Returns NULL; NULL is allowed. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_free(struct cor_rate_limiter *l);
 
-/* Counts a failure of the key and returns its delay in milliseconds. Out of memory, the key is
+/* Counts a failure of the key and returns its delay in milliseconds. Without memory the key is
  * treated as if it had never failed. */
 COR_API uint64_t cor_rate_limiter_when(struct cor_rate_limiter *l, const char *key,
                                        uint64_t now_ms);
 
-/* The key is well again. */
+/* Forgets the failures of the key. */
 COR_API void cor_rate_limiter_forget(struct cor_rate_limiter *l, const char *key);
 
 /* Failures since the key was last forgotten. */

@@ -1,5 +1,5 @@
-/* What a client asks of an API server: one struct for every verb and every resource. What a verb
- * does not use is left zero, and an empty or NULL text is absent.
+/* A request to an API server: one struct for every verb and every resource. Members that a verb
+ * does not use are left zero; an empty or NULL text is absent.
  *
  *   struct cor_request req = {.verb = COR_VERB_LIST,
  *                             .resource = {"", "v1", "pods"},
@@ -43,14 +43,15 @@ enum cor_patch_type {
                       */
 };
 
-/* How a large list is asked for: client-go's pager. */
+/* How a large list is requested: client-go's pager. */
 enum cor_paging {
     COR_PAGING_NONE, /* one answer: all, or the page of `limit` and `continue_token` */
-    /* Page after page, the next ones asked for while one is taken; items are given as they come. A
-     * page that has expired (410) ends it with that error: client-go's EachListItem. */
+    /* Page after page; the next page is requested while the items of one are delivered. A page that
+     * has expired (410) ends the list with that error: client-go's EachListItem. */
     COR_PAGING_EACH,
-    /* Page after page; items are given when all are there. When a later page has expired, all is
-     * asked for again in one answer, at the request's resourceVersion: client-go's List. */
+    /* Page after page; the items are delivered when all pages have come. When a later page has
+     * expired, the whole list is requested again as one answer, at the request's resourceVersion:
+     * client-go's List. */
     COR_PAGING_WHOLE,
 };
 
@@ -68,13 +69,13 @@ struct cor_request {
     const char *ns;          /* absent: not namespaced, or all namespaces */
     const char *name;        /* of a create or update absent: the object's */
     const char *subresource; /* "status", "scale", … */
-    uint64_t timeout_ms; /* from now until the answer, or the last of its pages, is whole; 0: the
-                            client's. The server is told of it. A request whose turn under the
-                            client's limit of requests would come later fails at once. A watch:
-                            0 is without end */
+    uint64_t timeout_ms; /* from now until the answer, or the last of its pages, is complete; 0: the
+                            client's timeout; for a watch: no timeout. It is sent to the server,
+                            too. A request whose turn under the client's limit of requests would
+                            come later fails at once */
 
-    /* All but deletions: of objects the metadata alone is asked for, as PartialObjectMetadata; a
-     * server that knows no such form answers with whole ones. */
+    /* All verbs except deletions: request only the metadata of objects, as PartialObjectMetadata. A
+     * server that does not know this form answers with whole objects. */
     bool metadata_only;
 
     struct cor_object *object; /* create, update; borrowed */
@@ -91,12 +92,12 @@ struct cor_request {
     uint32_t server_timeout; /* seconds after which the server ends a watch; 0: its own choice */
     bool allow_bookmarks;    /* watch */
     bool send_initial_events;
-    /* A watch that goes on when its stream ends or breaks, from the last event that was told: every
-     * event, in order, once; client-go's RetryWatcher. It begins at `resource_version`, which is
-     * that of a list or an object, and a second passes at least from one start to the next. It ends
-     * with an ERROR event, and the same in on_done: when the server has forgotten that revision
-     * (410: list again), does not allow it (401, 403), or sends what cannot be resumed, or an event
-     * of more than 8 MiB (500). */
+    /* A watch that continues after the last delivered event when its stream ends or breaks, so that
+     * every event is delivered once and in order: client-go's RetryWatcher. It begins at
+     * `resource_version`, which must be that of a list or an object; there is at least a second
+     * between two starts. It ends with an ERROR event, and the same error in on_done, when the
+     * server has no history from that revision any more (410: list again), refuses the watch (401,
+     * 403), sends something that cannot be resumed, or sends an event of more than 8 MiB (500). */
     bool resumes;
 
     /* create, update, patch */
@@ -114,17 +115,16 @@ struct cor_request {
 
 #define COR_REQUEST .size = sizeof(struct cor_request)
 
-/* What came of it. All is borrowed for the call that shows it. */
+/* The result of a request. Everything in it is borrowed for the call that receives it. */
 struct cor_response {
     const struct cor_status *error; /* NULL: success. Where no server answered `code` is 0, and
                                        `err` says what happened: -COR_EUNREACHABLE, -COR_ETLS,
                                        -COR_EPROTOCOL, -COR_EBROKEN, -COR_ETIMEOUT, -COR_ECANCELED,
                                        … (coracle/err.h) */
-    struct cor_object *object;      /* what the server answered; of a deletion the object or a
-                                       Status of success. NULL after a list, watch, or deletion of a
-                                       collection */
+    struct cor_object *object;      /* the server's answer; for a delete the object or a Status of
+                                       success. NULL after a list, a watch or a delete collection */
     struct cor_str resource_version, continue_token; /* of a list */
-    int64_t remaining;                               /* items after this page; -1: not told */
+    int64_t remaining;                               /* items after this page; -1: unknown */
 };
 
 struct cor_watch_event {
@@ -133,15 +133,15 @@ struct cor_watch_event {
     const struct cor_status *status; /* of COR_WATCH_ERROR; else NULL */
 };
 
-/* Called on the runtime's I/O thread, or inside the pump: they must not block. */
+/* These are called on the runtime's I/O thread or inside the pump, and must not block. */
 struct cor_request_cbs {
-    /* Each item of a list, as it comes in; some may have come before a failure. A negative return
-     * ends the call with that code. */
+    /* Called for each item of a list as it arrives; items may arrive before a failure. A negative
+     * return ends the call with that code. */
     int (*on_item)(void *arg, struct cor_object *item);
-    /* Each event of a watch; likewise. */
+    /* Called for each event of a watch; a negative return ends the call with that code. */
     int (*on_event)(void *arg, const struct cor_watch_event *event);
-    /* Always, once, and last. A watch that the server ended has no error; one that resumes always
-     * has. */
+    /* Always called, once, as the last call. A watch that the server ended has no error; a watch
+     * that resumes always ends with one. */
     void (*on_done)(void *arg, const struct cor_response *response);
 };
 

@@ -1,4 +1,4 @@
-/* A program's own way to look host names up, for programs that want no threads beside their own.
+/* A resolver of the program's own, for programs that want no threads of the library.
  * Thread: any (values). */
 #ifndef CORACLE_RESOLVE_H
 #define CORACLE_RESOLVE_H
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Addresses that are tried at most. */
+/* The maximum of addresses that are tried. */
 #define COR_RESOLVER_ADDRESSES_MAX 8
 /* Bytes of a numeric address with its NUL. */
 #define COR_RESOLVER_ADDRESS_BYTES 46
@@ -19,8 +19,9 @@ struct cor_addresses {
     size_t n;
 };
 
-/* Called on the runtime's I/O thread or inside the pump, never for numeric addresses; it must not
- * block. 0 with at least one address, or a negative code: not known. */
+/* Looks up a host name. It is called on the runtime's I/O thread or inside the pump, never for a
+ * numeric address, and must not block. Returns 0 with at least one address, or a negative code when
+ * the name is not known. */
 typedef int (*cor_resolve_fn)(void *arg, const char *host, struct cor_addresses *ret_found);
 
 #ifdef __cplusplus

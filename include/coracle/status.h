@@ -1,6 +1,7 @@
-/* What a server, or the library in its place, says about a failure: Kubernetes' Status object.
- * Functions that can fill one take `struct cor_status *reterr`, which may be NULL; it is written on
- * failure only, and what it held before is released then, so that one does for call after call.
+/* The description of a failure: Kubernetes' Status object, as a server sent it or as the library
+ * made it. Functions that describe their failures take `struct cor_status *reterr`, which may be
+ * NULL. They write it on failure only, and release its former content then, so that one struct can
+ * be used for one call after the other.
  *
  *   struct cor_status why;
  *
@@ -9,7 +10,7 @@
  *       puts(cor_status_message(&why));
  *   cor_status_deinit(&why);
  *
- * Owner: whoever embeds it.  Thread: one at a time. */
+ * Owner: the program that embeds it.  Thread: one at a time. */
 #ifndef CORACLE_STATUS_H
 #define CORACLE_STATUS_H
 
@@ -23,23 +24,24 @@
 extern "C" {
 #endif
 
-/* One entry of details.causes; on the wire the type stands under "reason". NULL: absent. */
+/* One entry of details.causes; in JSON its type is the member "reason". NULL: absent. */
 struct cor_status_cause {
     char *type;
     char *message;
     char *field;
 };
 
-/* At most this many causes are kept; upstream cuts nothing, a client reads a handful. */
+/* At most so many causes are kept; Kubernetes itself has no limit. */
 #define COR_STATUS_CAUSES_MAX 100
-/* A longer message is cut here. */
+/* The bytes of a message; a longer one is truncated. */
 #define COR_STATUS_MESSAGE_MAX (64u * 1024)
 
-/* For reading; what it points at is its own. */
+/* Programs read the members; the struct owns what they point to. */
 struct cor_status {
     int err;            /* negative COR_E…; 0: nothing was filled */
-    int code;           /* HTTP status: the server's, or that of `err` when the library refused a
-                           request before it was sent; 0: it was sent, and nobody answered */
+    int code;           /* the server's HTTP status; when the library refused a request before it
+                           was sent, the status that belongs to `err`; 0 when a request was sent and
+                           no server answered */
     const char *reason; /* a static text; "" when Kubernetes has none */
     char *message;      /* NULL: out of memory; cor_status_message() has the table's text then */
     char *name, *group, *kind, *uid; /* details; NULL when absent */
@@ -61,7 +63,8 @@ COR_API void cor_status_move(struct cor_status *to, struct cor_status *from);
 /* 0, or -COR_ENOMEM (`to` then still has err, code and reason). */
 COR_API int cor_status_copy(struct cor_status *to, const struct cor_status *from);
 
-/* Never NULL; the status's own, until it changes. */
+/* The message, or the text of `err` when there was no memory for the message. Never NULL; valid
+ * until the status changes. */
 COR_API const char *cor_status_message(const struct cor_status *st);
 
 #ifdef __cplusplus

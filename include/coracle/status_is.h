@@ -1,6 +1,6 @@
-/* What kind of failure a Status tells of: apimachinery's errors.Is…(). The reason decides; the HTTP
- * code only where there is no reason, except for too many requests and too large a request. A
- * Status that nothing was filled into is none of them. Thread: any (pure). */
+/* Tests for the kind of a failure: apimachinery's errors.Is…(). The reason decides; the HTTP code
+ * is used where there is no reason, and for too many requests and too large a request. All tests
+ * return false for a Status that was never filled. Thread: any (pure). */
 #ifndef CORACLE_STATUS_IS_H
 #define CORACLE_STATUS_IS_H
 
@@ -32,10 +32,10 @@ COR_API bool cor_status_is_request_too_large(const struct cor_status *st);
 COR_API bool cor_status_is_internal_error(const struct cor_status *st);
 COR_API bool cor_status_is_service_unavailable(const struct cor_status *st);
 
-/* The answer was no Status: a proxy's, perhaps. */
+/* The answer was not a Status object; perhaps a proxy sent it. */
 COR_API bool cor_status_is_unexpected_answer(const struct cor_status *st);
 
-/* Does it ask the client to wait, and for how long? */
+/* Did the server ask the client to wait before the next attempt, and for how many seconds? */
 COR_API bool cor_status_suggests_delay(const struct cor_status *st, int64_t *ret_seconds);
 
 #ifdef __cplusplus

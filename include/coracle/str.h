@@ -1,5 +1,5 @@
-/* A borrowed run of bytes. It owns nothing and need not end in NUL; whoever gives one says how long
- * its bytes stay.
+/* A borrowed string: a pointer and a length. It does not own its bytes and need not end in NUL. The
+ * function that returns a string says how long its bytes stay valid.
  * Thread: any (a value). */
 #ifndef CORACLE_STR_H
 #define CORACLE_STR_H
@@ -17,8 +17,8 @@ struct cor_str {
     size_t n;
 };
 
-/* For a string literal: COR_STR in expressions, COR_STR_INIT in initialisers, also of static
- * variables, where ISO C takes no expression of a struct.
+/* Both make a string of a literal: COR_STR in expressions, COR_STR_INIT in initialisers, including
+ * those of static variables, where ISO C accepts no expression of a struct type.
  *
  *   static const struct cor_str fields[] = {COR_STR_INIT("spec.nodeName")}; */
 #define COR_STR_INIT(lit)                                                                          \

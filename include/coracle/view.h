@@ -1,13 +1,14 @@
-/* A value inside JSON bytes, read where it stands: no tree, no allocation.
+/* A value inside JSON bytes, which is read in place: there is no tree and no allocation.
  *
  *   struct cor_view pod = cor_object_view(object);
  *   struct cor_view phase = cor_view_at(pod, phase_path);
  *   if (cor_str_eqz(cor_view_text_or(phase, NULL, 0, ""), "Running")) ...
  *
- * A view of nothing (no such field) is a valid view: it has the type COR_JSON_NONE, and what is
- * looked up in it is nothing again. Of equal keys in an object the first counts. On bytes that are
- * not JSON nothing outside of them is read, but what comes back is unspecified.
- * Thread: any (values).  Owner: of the bytes, whoever gave them; views borrow from them. */
+ * A view of nothing (there is no such field) is a valid view: its type is COR_JSON_NONE, and a
+ * lookup in it returns a view of nothing again. When an object has two equal keys, the first one is
+ * used. On bytes that are not JSON the functions read nothing outside of the bytes, but their
+ * results are unspecified. Thread: any (values).  Owner: views borrow the bytes; their owner keeps
+ * them valid. */
 #ifndef CORACLE_VIEW_H
 #define CORACLE_VIEW_H
 
@@ -35,58 +36,60 @@ enum cor_json_type {
 
 struct cor_view {
     struct cor_str json; /* the value's bytes; p is NULL when there is none */
-    int order;           /* the library's: what is known of the keys' order */
+    int order;           /* private to the library: whether the keys are sorted */
 };
 
-/* The value at the start of `json`. For an object there is cor_object_view(). */
+/* The value at the start of `json`. For an API object use cor_object_view(). */
 COR_API struct cor_view cor_view(struct cor_str json);
 
 COR_API enum cor_json_type cor_view_type(struct cor_view view);
 
-/* Is there a value? null is one. */
+/* Is there a value? null is a value. */
 COR_API bool cor_view_exists(struct cor_view view);
 
-/* The first match of a path, and the member of that name without one. */
+/* The first match of a path, and the member with that key of an object; `key` is the key itself,
+ * not a path. */
 COR_API struct cor_view cor_view_at(struct cor_view view, const struct cor_json_path *path);
 COR_API struct cor_view cor_view_member(struct cor_view view, struct cor_str key);
 
-/* Calls back for every match in the order of the bytes until a call returns false. */
+/* Calls `on_match` for every match, in the order of the bytes, until it returns false. */
 COR_API void cor_view_each(struct cor_view view, const struct cor_json_path *path,
                            bool (*on_match)(void *arg, struct cor_view match), void *arg);
 
-/* 0, -COR_ENOTFOUND (no value), -COR_EINVAL (of another type; null is one), -COR_ETOOBIG (does not
- * fit). */
-/* A string as it is written, between its quotes. */
+/* The next five return 0, -COR_ENOTFOUND (there is no value), -COR_EINVAL (the value has another
+ * type, for example null), or -COR_ETOOBIG (the value does not fit). */
+
+/* A string as it is written between its quotes. */
 COR_API int cor_view_raw(struct cor_view view, struct cor_str *ret);
-/* A string's text: borrowed when it has no escapes, else decoded into `buf`. As many bytes as it
- * has when raw are always enough. */
+/* A string's text: borrowed when it has no escapes, otherwise decoded into `buf`. A buffer as long
+ * as the raw string is always large enough. */
 COR_API int cor_view_text(struct cor_view view, char *buf, size_t cap, struct cor_str *ret);
-/* A number without fraction and exponent. */
+/* A number without a fraction and an exponent. */
 COR_API int cor_view_int(struct cor_view view, int64_t *ret);
-/* Any number; one that is too large for a double is -COR_ETOOBIG. The locale does not matter. */
+/* Any number; -COR_ETOOBIG when it is too large for a double. The locale has no influence. */
 COR_API int cor_view_double(struct cor_view view, double *ret);
 COR_API int cor_view_bool(struct cor_view view, bool *ret);
 
-/* The same with a value that is returned when there is none, or none of that type. A text is
- * decoded as by cor_view_text(); `otherwise` also takes the place of one that does not fit into
- * `buf`. Names, phases and addresses have no escapes: NULL and 0 are enough for them. */
+/* The same, with a value that is returned instead of a failure. A text is decoded as by
+ * cor_view_text(), and `otherwise` is returned when it does not fit into `buf`. For names, phases
+ * and addresses, which have no escapes, NULL and 0 are enough. */
 COR_API struct cor_str cor_view_text_or(struct cor_view view, char *buf, size_t cap,
                                         const char *otherwise);
 COR_API int64_t cor_view_int_or(struct cor_view view, int64_t otherwise);
 COR_API double cor_view_double_or(struct cor_view view, double otherwise);
 COR_API bool cor_view_bool_or(struct cor_view view, bool otherwise);
 
-/* Elements of an array or members of an object; 0 for anything else. */
+/* The number of elements of an array or of members of an object; 0 for any other value. */
 COR_API size_t cor_view_len(struct cor_view view);
 
-/* Over an array or an object; over anything else it is empty.
+/* Iterates over an array or an object; for any other value there is nothing to iterate over.
  *
  *   struct cor_view_iter it = cor_view_iter(containers);
  *   while (cor_view_next(&it)) use(it.value); */
 struct cor_view_iter {
     struct cor_view value;
     struct cor_str key;   /* of a member, as written; empty in an array */
-    const char *at, *end; /* the library's, as is the next */
+    const char *at, *end; /* private to the library, as is the next member */
     bool is_object;
 };
 
@@ -99,8 +102,8 @@ struct cor_view_set;
 
 #define COR_VIEW_SET_MAX 64 /* paths */
 
-/* As cor_json_path_new(); `reterr_index` (may be NULL) tells whose text is wrong. -COR_ETOOBIG:
- * too many paths. */
+/* Returns as cor_json_path_new(); `reterr_index` (may be NULL) is the index of the wrong path.
+ * -COR_ETOOBIG also for too many paths. */
 COR_API int cor_view_set_new(const struct cor_str *paths, size_t n, struct cor_view_set **ret_set,
                              size_t *reterr_index, struct cor_json_error *reterr);
 COR_API struct cor_view_set *cor_view_set_free(struct cor_view_set *set); /* NULL is fine */

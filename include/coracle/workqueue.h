@@ -1,7 +1,7 @@
-/* A queue of keys that need work, as controllers use it: a key that is added twice waits once, a
- * key is never with two workers at a time, and one that is added while its worker runs comes back
- * after cor_workqueue_done(). Keys may be added after a delay, or after the delay that a rate
- * limiter gives. Behaviour: client-go's util/workqueue.
+/* A queue of keys that controllers process. A key that is added twice is queued once. No key is
+ * given to two workers at the same time; a key that is added while a worker processes it is queued
+ * again after cor_workqueue_done(). Keys can be added after a delay, or after the delay of a rate
+ * limiter. The behaviour is that of client-go's util/workqueue.
  *
  * There is no thread inside. Workers either block in cor_workqueue_get(), or a program with a loop
  * of its own calls cor_workqueue_try_get() when on_ready says so and at the time it was told.
@@ -30,8 +30,8 @@ struct cor_workqueue_opts {
     size_t size; /* of this struct: COR_WORKQUEUE_OPTS sets it (coracle/api.h) */
     struct cor_rate_limiter *take_limiter; /* NULL: the controller's */
     size_t keys_max;                       /* 0: COR_WORKQUEUE_KEYS_MAX */
-    /* A key may be ready earlier than was known: call try_get soon. Called without a lock held, on
-     * the thread whose call caused it; may be NULL. */
+    /* A key may be ready earlier than the last try_get said: call try_get soon. Called without a
+     * lock held, on the thread whose call caused it; may be NULL. */
     void (*on_ready)(void *arg);
     void *arg;
     /* NULL: the machine's. With another clock only cor_workqueue_try_get() sees that a delay is
@@ -45,26 +45,26 @@ struct cor_workqueue_opts {
  * -COR_ENOTSUP (coracle/api.h): nothing was taken. */
 COR_API int cor_workqueue_new(const struct cor_workqueue_opts *opts, struct cor_workqueue **ret_q);
 
-/* Keys that are still here are forgotten. NULL is fine; returns NULL. */
+/* Frees the queue and the keys that are left in it. Returns NULL; NULL is allowed. */
 COR_API struct cor_workqueue *cor_workqueue_free(struct cor_workqueue *q);
 
-/* 0 also when the key is there already. -COR_ENOMEM, -COR_EBUSY (the maximum), -COR_ECANCELED (the
- * queue is shut down: the key is not taken). The key is copied. */
+/* Adds a key. 0, also when the key is queued already. -COR_ENOMEM, -COR_EBUSY (the maximum),
+ * -COR_ECANCELED (the queue is shut down: the key is not taken). The key is copied. */
 COR_API int cor_workqueue_add(struct cor_workqueue *q, const char *key);
 
-/* Adds it once the delay is over. Of two delays of one key the earlier counts; an add in between
- * does not cancel it. Errors as above. */
+/* Adds a key after a delay. Of two delays of one key the earlier one is used; adding the key
+ * meanwhile does not cancel the delay. Errors as above. */
 COR_API int cor_workqueue_add_after(struct cor_workqueue *q, const char *key, uint64_t delay_ms);
 
-/* Adds it after the limiter's delay, and counts a failure. Errors as above. */
+/* Adds a key after the limiter's delay, and counts a failure of the key. Errors as above. */
 COR_API int cor_workqueue_add_rate_limited(struct cor_workqueue *q, const char *key);
 
-/* Clears the key's failures; cor_workqueue_done() is still due. */
+/* Forgets the key's failures; cor_workqueue_done() must still be called. */
 COR_API void cor_workqueue_forget(struct cor_workqueue *q, const char *key);
 COR_API uint32_t cor_workqueue_requeues(struct cor_workqueue *q, const char *key);
 
-/* Waits for a key and hands it to the caller, who returns it by done. 0, or -COR_ECANCELED: the
- * queue is shut down and what was queued has been handed out. */
+/* Waits for a key and gives it to the caller, who calls cor_workqueue_done() for it. 0, or
+ * -COR_ECANCELED: the queue is shut down and empty. */
 COR_API int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key);
 
 /* The same without waiting. -COR_EBUSY: none is ready; try again at `*reterr_at_ms`, milliseconds
@@ -72,18 +72,19 @@ COR_API int cor_workqueue_get(struct cor_workqueue *q, const char **ret_key);
 COR_API int cor_workqueue_try_get(struct cor_workqueue *q, const char **ret_key,
                                   uint64_t *reterr_at_ms);
 
-/* The worker is done; `key` is the pointer that get gave and is not valid after this. */
+/* The worker has processed the key. `key` is the pointer that get returned; it is not valid
+ * afterwards. */
 COR_API void cor_workqueue_done(struct cor_workqueue *q, const char *key);
 
-/* Keys that are queued, without delayed ones and those with a worker. */
+/* The number of queued keys, without delayed keys and keys that a worker processes. */
 COR_API size_t cor_workqueue_len(struct cor_workqueue *q);
 
-/* No key is taken any more and delayed ones are dropped; what is queued is still handed out. Ends a
- * drain that waits. */
+/* Shuts the queue down: no key can be added, delayed keys are dropped, queued keys are still given
+ * out. A drain that waits ends. */
 COR_API void cor_workqueue_shutdown(struct cor_workqueue *q);
 
-/* The same, then waits until no key is with a worker. Keys that came back or were queued meanwhile
- * are not waited for; workers that go on calling get still receive them. */
+/* The same, and waits until no worker processes a key. It does not wait for keys that are still
+ * queued; workers that continue to call get receive them. */
 COR_API void cor_workqueue_shutdown_with_drain(struct cor_workqueue *q);
 COR_API bool cor_workqueue_is_shutting_down(struct cor_workqueue *q);
 
