@@ -160,7 +160,7 @@ static const struct script_answer busy[] = {
 /* One after the other: an event that is tried again would hold up those behind it. */
 TEST(events, that_a_busy_server_refuses_are_given_up_and_told_of)
 {
-    static const int whys[] = {-COR_EBUSY, -COR_ETIMEOUT, -COR_EINTERNAL};
+    static const int whys[] = {-COR_EBUSY, -COR_ETIMEOUT, -COR_EUNAVAILABLE};
 
     FOR_EACH_KIND(kind)
     {
