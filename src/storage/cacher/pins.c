@@ -5,6 +5,9 @@
 
 #include <assert.h>
 
+/* Pins that are looked at for the rest of a charge. */
+#define NEIGHBOURS_MAX 64
+
 static struct cor_pin *pin_of(struct cor_dlist *link)
 {
     return COR_CONTAINER_OF(link, struct cor_pin, link);
@@ -30,15 +33,33 @@ static _Atomic size_t *total_of(const struct cor_pins *pins, const struct cor_pi
     return atomic_load(&pin->is_leaving) ? &pins->totals->leaving : &pins->totals->held;
 }
 
-/* No pin is charged more than all that its snapshot shows. */
+/* No pin is charged more than all that its snapshot shows. Returns what is left of the charge. */
+static size_t charge_one(struct cor_pins *pins, struct cor_pin *pin, size_t bytes)
+{
+    size_t taken = bytes < pin->max - pin->bytes ? bytes : pin->max - pin->bytes;
+
+    pin->bytes += taken;
+    atomic_fetch_add(total_of(pins, pin), taken);
+    if (taken > 0 && pins->charged_below <= pin->next)
+        pins->charged_below = pin->next + 1;
+    return bytes - taken;
+}
+
+/* Charges the pin, and with what it has no room for its neighbours: those of the same age, then
+ * older ones. Exact reads share the age of their root and show different versions, so one of them
+ * alone may be too small for the charge. */
 static void charge(struct cor_pins *pins, struct cor_pin *pin, size_t bytes)
 {
-    if (bytes > pin->max - pin->bytes)
-        bytes = pin->max - pin->bytes;
-    pin->bytes += bytes;
-    atomic_fetch_add(total_of(pins, pin), bytes);
-    if (pins->charged_below <= pin->next)
-        pins->charged_below = pin->next + 1;
+    size_t left = charge_one(pins, pin, bytes), visits = 0;
+    struct cor_pin *other;
+
+    for (other = younger(pins, pin);
+         left > 0 && other && other->next == pin->next && visits < NEIGHBOURS_MAX;
+         other = younger(pins, other), visits++)
+        left = charge_one(pins, other, left);
+    for (other = older(pins, pin); left > 0 && other && visits < NEIGHBOURS_MAX;
+         other = older(pins, other), visits++)
+        left = charge_one(pins, other, left);
 }
 
 void cor_pins_init(struct cor_pins *pins, struct cor_pin_totals *totals)

@@ -4,8 +4,9 @@
  * A version is charged when the event that replaced it leaves the window, to the youngest snapshot
  * that shows it. So when the oldest snapshot is ended, its whole charge is freed. When a snapshot
  * is released before one of the same age or an older one, its charge moves to that one, which may
- * show less of it: the sum is never too low, and no pin is charged more than all that its snapshot
- * shows. While no snapshot is older than the window, nothing is counted, and an eviction looks at
+ * show less of it. No pin is charged more than all that its snapshot shows; the rest of a charge
+ * goes to its neighbours, so that the sum is not too low (unless more than 64 of them have no
+ * room). While no snapshot is older than the window, nothing is counted, and an eviction looks at
  * one pin.
  *
  * Thread: any, with the watch cache's lock held; `owner`, `is_leaving` and the totals are atomic.
