@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/* clang-format off */
 /* A row is X(name, HTTP status, Kubernetes reason, retryable, text).
  *
  * What a client is told of, by where it went wrong:
@@ -25,7 +26,6 @@ extern "C" {
  *   EUNAVAILABLE   a server or proxy answers 502 or 503: later, perhaps
  *   ETIMEOUT       the time was up; the message has the last failure, if there was one
  *   ECANCELED      the program gave the work up; likewise */
-/* clang-format off */
 #define COR_ERRORS(X)                                                                              \
     X(ENOMEM, 500, "InternalError", true, "out of memory")                                         \
     X(EINVAL, 400, "BadRequest", false, "bad request")                                             \

@@ -108,9 +108,14 @@ static _Noreturn void become_compactor(const struct run *r, const char *revision
     char flags[1024];
 
     snprintf(flags, sizeof(flags), "%s", r->server.flags);
-    for (char *word = strtok(flags, " "); word && argc < 31; word = strtok(NULL, " "))
+    for (char *word = flags, *end = word; *end && argc < 31; word = end + 1) {
+        end = word + strcspn(word, " ");
         if (strncmp(word, "--etcd-", 7) == 0)
             argv[argc++] = word;
+        if (!*end)
+            break;
+        *end = '\0';
+    }
     if (!freopen("/dev/null", "w", stdout))
         _exit(127);
     execv(argv[0], (char *const *)argv);

@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <ftw.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -220,12 +221,16 @@ static bool next_fd(DIR *dir, int *ret_fd)
     struct dirent *entry;
 
     while ((entry = readdir(dir))) {
-        if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(dir))
-            continue;
-        *ret_fd = atoi(entry->d_name);
-        return true;
+        *ret_fd = (int)strtol(entry->d_name, NULL, 10);
+        if (entry->d_name[0] != '.' && *ret_fd != dirfd(dir))
+            return true;
     }
     return false;
+}
+
+void test_spend_ms(int ms)
+{
+    (void)poll(NULL, 0, ms);
 }
 
 void test_keep_fds(void)

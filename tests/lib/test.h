@@ -51,6 +51,10 @@ size_t test_live_allocs(void);
 /* Their bytes, with what the C library rounded up. */
 size_t test_live_bytes(void);
 
+/* Lets so much time pass: for a callback that takes long, where that is what is tested. No test
+ * waits for anything so. */
+void test_spend_ms(int ms);
+
 /* Descriptors that are open now may stay open after the test, because something keeps them until
  * the program ends. */
 void test_keep_fds(void);

@@ -289,13 +289,12 @@ static void patrolled_begin(struct patrolled *p, unsigned nthreads, unsigned max
 /* Patrols, as a timer would, until the semaphore can be had. */
 static void patrol_until(struct patrolled *p, sem_t *done)
 {
-    const struct timespec period = {0, 2 * 1000 * 1000};
     time_t end = time(NULL) + 60;
 
     while (sem_trywait(done) != 0) {
         assert_true(time(NULL) < end);
         cor_handler_pool_patrol(p->pool);
-        nanosleep(&period, NULL);
+        test_spend_ms(2); /* the timer's period */
     }
 }
 
@@ -314,7 +313,6 @@ static int threads(void)
 
 TEST(handler_pool, threads_are_added_while_all_are_blocked_and_go_when_they_are_idle)
 {
-    const struct timespec period = {0, 2 * 1000 * 1000};
     time_t end = time(NULL) + 60;
     struct patrolled p;
     struct job slow[3], fast;
@@ -340,7 +338,7 @@ TEST(handler_pool, threads_are_added_while_all_are_blocked_and_go_when_they_are_
         sem_post(&gate);
     while (threads() > before + 1) {
         assert_true(time(NULL) < end);
-        nanosleep(&period, NULL);
+        test_spend_ms(2); /* between two looks */
     }
     for (int i = 0; i < 3; i++)
         job_retire(p.pool, &slow[i]);

@@ -726,7 +726,7 @@ TEST(numbers, of_bytes_that_copies_add_are_limited_as_upstream)
         if (strcmp(fx_at(answer, "message"), rows[i].message) != 0)
             fail_msg("%s: %.300s", rows[i].what, answer);
         assert_at(answer, "reason", rows[i].reason);
-        assert_int_equal(atoi(fx_at(answer, "code")), rows[i].status);
+        assert_int_equal(strtol(fx_at(answer, "code"), NULL, 10), rows[i].status);
     }
     fx_close(&fx);
 }
