@@ -164,8 +164,7 @@ static void on_stop_mail(struct cor_mail *mail)
 
     if (client->end_at_ms == 0) {
         client->end_at_ms = cor_loop_now_ms(client->runtime->loop) + client->end_ms;
-        COR_DLIST_FOREACH_SAFE(it, &client->hooks)
-        {
+        COR_DLIST_FOREACH_SAFE(it, &client->hooks) {
             struct cor_client_hook *hook = COR_CONTAINER_OF(it, struct cor_client_hook, link);
 
             hook->on_stop(hook);

@@ -359,8 +359,7 @@ int cor_grpc_channel_open(struct cor_net *net, const struct cor_grpc_channel_opt
 
 static void channel_cancel_calls(struct cor_grpc_channel *ch, struct cor_dlist *calls)
 {
-    COR_DLIST_FOREACH_SAFE(link, calls)
-    {
+    COR_DLIST_FOREACH_SAFE(link, calls) {
         struct cor_grpc_call *call = COR_CONTAINER_OF(link, struct cor_grpc_call, link);
 
         cor_grpc_call_fail(call, COR_GRPC_CANCELLED, "the channel is closed", false);
@@ -378,7 +377,7 @@ void cor_grpc_channel_close(struct cor_grpc_channel *ch, void (*on_closed)(void 
     channel_cancel_calls(ch, &ch->waiting);
     channel_cancel_calls(ch, &ch->calls);
     COR_DLIST_FOREACH_SAFE(link, &ch->links)
-    link_close(COR_CONTAINER_OF(link, struct cor_grpc_link, link));
+        link_close(COR_CONTAINER_OF(link, struct cor_grpc_link, link));
     channel_wake_soon(ch);
 }
 

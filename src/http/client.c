@@ -66,8 +66,7 @@ static bool suits(const struct cor_http_link *l, const struct cor_http_call *cal
 
 static struct cor_http_link *find_link(struct cor_http_client *c, const struct cor_http_call *call)
 {
-    COR_DLIST_FOREACH(it, &c->ready)
-    {
+    COR_DLIST_FOREACH(it, &c->ready) {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, ready_link);
 
         if (suits(l, call))
@@ -106,8 +105,7 @@ static size_t dials_wanted(const struct cor_http_client *c)
 
 static void give_up_dials(struct cor_http_client *c)
 {
-    COR_DLIST_FOREACH_SAFE(it, &c->links)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &c->links) {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
 
         if (c->ndialling > dials_wanted(c) && l->state < COR_HTTP_LINK_OPEN)
@@ -122,7 +120,7 @@ void cor_http_client_set_tls(struct cor_http_client *c, struct cor_tls *tls)
     cor_tls_unref(c->opts.tls);
     c->opts.tls = tls;
     COR_DLIST_FOREACH(it, &c->links)
-    cor_http_link_set_stale(COR_CONTAINER_OF(it, struct cor_http_link, link));
+        cor_http_link_set_stale(COR_CONTAINER_OF(it, struct cor_http_link, link));
 }
 
 /* Files that cannot be used leave the certificate as it was, until the next look. */
@@ -541,7 +539,8 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
 static void end_all(struct cor_dlist *calls)
 {
     COR_DLIST_FOREACH_SAFE(it, calls)
-    cor_http_call_end(COR_CONTAINER_OF(it, struct cor_http_call, link), -COR_ECANCELED, "canceled");
+        cor_http_call_end(COR_CONTAINER_OF(it, struct cor_http_call, link), -COR_ECANCELED,
+                          "canceled");
 }
 
 void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *arg), void *arg)
@@ -551,8 +550,7 @@ void cor_http_client_close(struct cor_http_client *c, void (*on_closed)(void *ar
     c->on_closed = on_closed;
     c->closed_arg = arg;
     end_all(&c->waiting);
-    COR_DLIST_FOREACH_SAFE(it, &c->links)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &c->links) {
         struct cor_http_link *l = COR_CONTAINER_OF(it, struct cor_http_link, link);
 
         end_all(&l->calls);

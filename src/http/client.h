@@ -61,8 +61,8 @@ int cor_http_client_open(struct cor_net *net, const struct cor_http_client_opts 
                          struct cor_http_client **ret_client);
 
 /* Connections are made with this from now on, and those with the old one are closed, from a later
- * turn; their calls end with -COR_EBROKEN. A reference is taken. Only for a client that was opened with
- * `tls` or `tls_files`. */
+ * turn; their calls end with -COR_EBROKEN. A reference is taken. Only for a client that was opened
+ * with `tls` or `tls_files`. */
 void cor_http_client_set_tls(struct cor_http_client *c, struct cor_tls *tls);
 
 /* Calls under way end with -COR_ECANCELED, from a later turn; then `on_closed` (may be NULL), and

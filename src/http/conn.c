@@ -216,8 +216,7 @@ static void end_unread(struct cor_conn *c)
     struct cor_http_worker *w = c->worker;
     size_t n = 0;
 
-    COR_DLIST_FOREACH_SAFE(it, &w->unknown)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &w->unknown) {
         struct cor_conn *old = COR_CONTAINER_OF(it, struct cor_conn, unknown_link);
 
         if (n++ == REPLACED_OF || !cor_budget_is_over(&c->share))
@@ -314,8 +313,7 @@ static bool end_oldest(struct cor_http_worker *w, const struct cor_str *source,
 {
     size_t n = 0;
 
-    COR_DLIST_FOREACH_SAFE(it, &w->unknown)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &w->unknown) {
         struct cor_conn *c = COR_CONTAINER_OF(it, struct cor_conn, unknown_link);
 
         if (n++ == REPLACED_OF)

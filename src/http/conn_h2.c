@@ -467,8 +467,7 @@ void cor_conn_h2_gone(struct cor_conn *c, int why)
 
 bool cor_conn_h2_waits_for_peer(const struct cor_conn *c)
 {
-    COR_DLIST_FOREACH(it, &c->exchanges)
-    {
+    COR_DLIST_FOREACH(it, &c->exchanges) {
         if (!cor_response_waits_for_peer(&COR_CONTAINER_OF(it, struct exchange, link)->resp))
             return false;
     }

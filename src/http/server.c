@@ -58,7 +58,7 @@ static void on_drain_over(struct cor_timer *timer)
     struct cor_http_worker *w = COR_CONTAINER_OF(timer, struct cor_http_worker, drain);
 
     COR_DLIST_FOREACH_SAFE(it, &w->conns)
-    cor_conn_gone(COR_CONTAINER_OF(it, struct cor_conn, link), -COR_ECANCELED);
+        cor_conn_gone(COR_CONTAINER_OF(it, struct cor_conn, link), -COR_ECANCELED);
 }
 
 static int open_worker(struct cor_http_server *server, unsigned index, struct cor_loop *loop)
@@ -291,7 +291,7 @@ static void drain_worker(struct cor_http_worker *w)
 {
     w->is_draining = true;
     COR_DLIST_FOREACH_SAFE(it, &w->conns)
-    cor_conn_drain(COR_CONTAINER_OF(it, struct cor_conn, link));
+        cor_conn_drain(COR_CONTAINER_OF(it, struct cor_conn, link));
     if (cor_timer_set(&w->drain, w->server->drain_ms) < 0)
         on_drain_over(&w->drain);
     close_worker_if_empty(w);

@@ -23,7 +23,8 @@ struct cor_json_limits {
     size_t bytes_max;   /* of the input, below 4 GB */
     unsigned depth_max; /* at most COR_JSON_DEPTH_MAX */
     /* Accept numbers whose magnitude no double holds, such as 1e400. Set it only for bytes that are
-     * there already, in a store or on another server: a reader in Go cannot decode such a number. */
+     * there already, in a store or on another server: a reader in Go cannot decode such a number.
+     */
     bool any_number;
 };
 

@@ -94,8 +94,9 @@ static inline struct cor_str cor_object_own_key(const struct cor_object *object)
     return cor_str(object->bytes + object->len + 1, object->key_len);
 }
 
-/* Another reference to `object` when it has "namespace/name" with it, else a copy that has. 0, -COR_ENOMEM,
- * -COR_EINVAL (no name), -COR_ETOOBIG (a name or namespace that no key has room for). */
+/* Another reference to `object` when it has "namespace/name" with it, else a copy that has. 0,
+ * -COR_ENOMEM, -COR_EINVAL (no name), -COR_ETOOBIG (a name or namespace that no key has room for).
+ */
 int cor_object_with_key(struct cor_object *object, struct cor_object **ret_object);
 
 /* Another reference to `object` when it has exactly this key with it, else a copy that has. 0,

@@ -13,8 +13,8 @@
 #include "meta/revision.h"
 #include "meta/status.h"
 
-/* What a request that has reached its own deadline answers, in upstream's words: a read those of the
- * timeout filter, a write those of the finisher. The error is cor_status_timeout()'s, a 504. */
+/* What a request that has reached its own deadline answers, in upstream's words: a read those of
+ * the timeout filter, a write those of the finisher. The error is cor_status_timeout()'s, a 504. */
 #define COR_ALLOTTED_TEXT "request did not complete within the allotted timeout"
 #define COR_DEADLINE_TEXT                                                                          \
     "request did not complete within requested timeout - context deadline exceeded"

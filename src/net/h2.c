@@ -164,7 +164,7 @@ struct cor_h2 *cor_h2_free(struct cor_h2 *h)
         return NULL;
     nghttp2_session_del(h->ng);
     COR_DLIST_FOREACH_SAFE(link, &h->streams)
-    cor_h2_stream_free(COR_CONTAINER_OF(link, struct cor_h2_stream, link));
+        cor_h2_stream_free(COR_CONTAINER_OF(link, struct cor_h2_stream, link));
     cor_h2_block_deinit(&h->block);
     return cor_free(h);
 }

@@ -134,8 +134,7 @@ static void on_link_open(struct cor_client_conn *c, void *arg)
     struct h2_link *link = arg;
 
     link->is_open = true;
-    COR_DLIST_FOREACH_SAFE(it, &link->conns)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &link->conns) {
         struct h2_conn *own = COR_CONTAINER_OF(it, struct h2_conn, in_link);
 
         if (own->is_due)

@@ -406,8 +406,7 @@ static const char *const start_names[] = {"list", "initial events", "now", "any"
 
 static void check_pending(struct watchers *w, bool is_last)
 {
-    COR_DLIST_FOREACH_SAFE(it, &w->pending)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &w->pending) {
         struct pending *pending = COR_CONTAINER_OF(it, struct pending, link);
         struct verdict why = {0};
 

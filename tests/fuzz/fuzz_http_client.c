@@ -181,7 +181,7 @@ static void end(struct run *r)
     cor_http_client_close(r->client, on_flag, &r->client_closed);
     until(r, is_set, &r->client_closed);
     COR_DLIST_FOREACH_SAFE(it, &r->peers)
-    close_peer(COR_CONTAINER_OF(it, struct peer, link));
+        close_peer(COR_CONTAINER_OF(it, struct peer, link));
     until(r, no_peers, r);
     cor_listener_close(r->listener, on_flag, &r->listener_closed);
     until(r, is_set, &r->listener_closed);

@@ -86,7 +86,7 @@ static void rotate(struct cor_mutation_detector *d)
 {
     forget(d, &d->old);
     COR_DLIST_FOREACH(it, &d->young)
-    COR_CONTAINER_OF(it, struct witness, link)->is_young = false;
+        COR_CONTAINER_OF(it, struct witness, link)->is_young = false;
     cor_dlist_splice(&d->old, &d->young);
     d->nyoung = 0;
 }
@@ -138,8 +138,7 @@ int cor_mutation_detector_add(struct cor_mutation_detector *d, struct cor_object
 
 static void look_at(struct cor_mutation_detector *d, struct cor_dlist *list)
 {
-    COR_DLIST_FOREACH(it, list)
-    {
+    COR_DLIST_FOREACH(it, list) {
         struct witness *w = COR_CONTAINER_OF(it, struct witness, link);
 
         if (w->is_told || hash_of(d, w) == w->hash)

@@ -116,8 +116,7 @@ static void fall_behind_locked(struct cor_processor_listener *l)
 {
     l->is_behind = true;
     cor_map_init(&l->newest, NEWEST_MAX);
-    COR_DLIST_FOREACH(it, &l->pending)
-    {
+    COR_DLIST_FOREACH(it, &l->pending) {
         struct cor_notification *n = COR_CONTAINER_OF(it, struct cor_notification, link);
 
         cor_map_put(&l->newest, key_of(n), n, NULL);

@@ -97,7 +97,7 @@ void cor_shared_informer_stop(struct cor_shared_informer *inf)
     cor_controller_stop(inf->controller);
     cor_lock_acquire(&inf->lock);
     COR_DLIST_FOREACH(it, &inf->handlers)
-    cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
+        cor_processor_listener_close(COR_CONTAINER_OF(it, struct cor_registration, link)->listener);
     cor_lock_release(&inf->lock);
 }
 
@@ -152,8 +152,7 @@ static struct cor_registration *informer_next_in_step(struct cor_shared_informer
     struct cor_registration *first = NULL, *found = NULL;
 
     cor_lock_acquire(&inf->lock);
-    COR_DLIST_FOREACH(it, &inf->handlers)
-    {
+    COR_DLIST_FOREACH(it, &inf->handlers) {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
 
         if (!reg->in_step)

@@ -32,8 +32,7 @@ void cor_informer_set_resync(struct cor_shared_informer *inf, struct cor_registr
     reg->asked_ms = asked;
     if (asked > 0 && asked < inf->resync_check_ms && !inf->started) {
         inf->resync_check_ms = asked;
-        COR_DLIST_FOREACH(it, &inf->handlers)
-        {
+        COR_DLIST_FOREACH(it, &inf->handlers) {
             struct cor_registration *other = COR_CONTAINER_OF(it, struct cor_registration, link);
 
             other->resync_ms = fitting_period(other->asked_ms, asked);
@@ -50,8 +49,7 @@ bool cor_informer_should_resync(void *arg)
     bool any = false;
 
     cor_lock_acquire(&inf->lock);
-    COR_DLIST_FOREACH(it, &inf->handlers)
-    {
+    COR_DLIST_FOREACH(it, &inf->handlers) {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
 
         reg->is_syncing = reg->resync_ms > 0 && now_ms >= reg->resync_at_ms;
@@ -97,8 +95,7 @@ static int make_notifications(struct cor_shared_informer *inf, const struct cor_
 {
     bool repeats = is_repetition(change);
 
-    COR_DLIST_FOREACH(it, &inf->handlers)
-    {
+    COR_DLIST_FOREACH(it, &inf->handlers) {
         struct cor_registration *reg = COR_CONTAINER_OF(it, struct cor_registration, link);
         struct cor_notification *n;
 

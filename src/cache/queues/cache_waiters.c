@@ -131,8 +131,7 @@ int cor_cache_waiters_add(struct cor_cache_waiters *w, const struct cor_str *rv,
 
 static bool remove_from(struct cor_cache_waiters *w, struct cor_dlist *list, uint64_t id)
 {
-    COR_DLIST_FOREACH(link, list)
-    {
+    COR_DLIST_FOREACH(link, list) {
         if (waiter_of(link)->id != id)
             continue;
         cor_dlist_remove(link);
@@ -155,8 +154,7 @@ void cor_cache_waiters_reached(struct cor_cache_waiters *w, struct cor_str rv, u
         return;
     memcpy(w->rv, rv.p, rv.n);
     w->rv_len = rv.n;
-    COR_DLIST_FOREACH_SAFE(link, &w->waiting)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &w->waiting) {
         struct waiter *it = waiter_of(link);
 
         if (!it->for_sync && is_reached(rv, cor_str(it->rv, it->rv_len)))
@@ -167,21 +165,20 @@ void cor_cache_waiters_reached(struct cor_cache_waiters *w, struct cor_str rv, u
 void cor_cache_waiters_consumed(struct cor_cache_waiters *w, uint64_t upto, bool synced)
 {
     COR_DLIST_FOREACH_SAFE(link, &w->placed)
-    if (waiter_of(link)->upto <= upto)
-        make_due(w, waiter_of(link), 0);
+        if (waiter_of(link)->upto <= upto)
+            make_due(w, waiter_of(link), 0);
     if (!synced)
         return;
     COR_DLIST_FOREACH_SAFE(link, &w->waiting)
-    if (waiter_of(link)->for_sync)
-        make_due(w, waiter_of(link), 0);
+        if (waiter_of(link)->for_sync)
+            make_due(w, waiter_of(link), 0);
 }
 
 /* Who waits for the revision; those that are held already stay where they are. */
 static void tell_refusal(struct cor_cache_waiters *w, struct cor_dlist *list, struct cor_str rv,
                          const struct cor_refusal *by, int err)
 {
-    COR_DLIST_FOREACH_SAFE(link, list)
-    {
+    COR_DLIST_FOREACH_SAFE(link, list) {
         struct waiter *it = waiter_of(link);
 
         if (it->for_sync || !cor_str_eq(cor_str(it->rv, it->rv_len), rv))
@@ -214,8 +211,8 @@ void cor_cache_waiters_taken(struct cor_cache_waiters *w, struct cor_str key)
     if (!refusal)
         return;
     COR_DLIST_FOREACH_SAFE(link, &w->held)
-    if (waiter_of(link)->held_by == refusal)
-        make_due(w, waiter_of(link), 0);
+        if (waiter_of(link)->held_by == refusal)
+            make_due(w, waiter_of(link), 0);
     cor_refusals_remove(&w->refusals, key);
 }
 
@@ -229,11 +226,11 @@ void cor_cache_waiters_sweep(struct cor_cache_waiters *w)
 void cor_cache_waiters_cancel(struct cor_cache_waiters *w)
 {
     COR_DLIST_FOREACH_SAFE(link, &w->placed)
-    make_due(w, waiter_of(link), -COR_ECANCELED);
+        make_due(w, waiter_of(link), -COR_ECANCELED);
     COR_DLIST_FOREACH_SAFE(link, &w->waiting)
-    make_due(w, waiter_of(link), -COR_ECANCELED);
+        make_due(w, waiter_of(link), -COR_ECANCELED);
     COR_DLIST_FOREACH_SAFE(link, &w->held)
-    make_due(w, waiter_of(link), -COR_ECANCELED);
+        make_due(w, waiter_of(link), -COR_ECANCELED);
 }
 
 bool cor_cache_waiters_take(struct cor_cache_waiters *w, struct cor_cache_call *ret_call)

@@ -69,7 +69,7 @@ static struct cor_delta_node *node_new(struct cor_delta_record *record)
 static void drop_record(struct cor_delta_fifo *f, struct cor_delta_record *record)
 {
     COR_DLIST_FOREACH_SAFE(it, &record->deltas)
-    drop_node(f, COR_CONTAINER_OF(it, struct cor_delta_node, in_record));
+        drop_node(f, COR_CONTAINER_OF(it, struct cor_delta_node, in_record));
     cor_map_remove(&f->by_key, cor_str(record->key, record->key_len));
     cor_dlist_remove(&record->link);
     cor_free(record);
@@ -95,7 +95,7 @@ struct cor_delta_fifo *cor_delta_fifo_free(struct cor_delta_fifo *f)
     if (!f)
         return NULL;
     COR_DLIST_FOREACH_SAFE(it, &f->records)
-    drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
+        drop_record(f, COR_CONTAINER_OF(it, struct cor_delta_record, link));
     cor_delta_list_clear(&f->staged);
     cor_delta_list_clear(&f->listed);
     cor_cache_waiters_deinit(&f->waiters);
@@ -238,8 +238,7 @@ static void requeue(struct cor_delta_fifo *f, struct cor_delta_record *record)
 {
     cor_dlist_remove(&record->link);
     cor_dlist_push(&f->records, &record->link);
-    COR_DLIST_FOREACH(it, &record->deltas)
-    {
+    COR_DLIST_FOREACH(it, &record->deltas) {
         struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_record);
 
         cor_dlist_remove(&node->in_order);
@@ -315,8 +314,7 @@ static int consume_record(struct cor_delta_fifo *f, cor_delta_fn fn, void *arg, 
         if (!deltas)
             return -COR_ENOMEM;
     }
-    COR_DLIST_FOREACH(it, &record->deltas)
-    {
+    COR_DLIST_FOREACH(it, &record->deltas) {
         deltas[i] = COR_CONTAINER_OF(it, struct cor_delta_node, in_record)->delta;
         if (++i == n)
             break;

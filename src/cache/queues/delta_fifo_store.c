@@ -224,8 +224,7 @@ static int bury_pending(struct cor_delta_fifo *f, const struct cor_map *listed)
 {
     int r = 0;
 
-    COR_DLIST_FOREACH(it, &f->order)
-    {
+    COR_DLIST_FOREACH(it, &f->order) {
         struct cor_delta_node *node = COR_CONTAINER_OF(it, struct cor_delta_node, in_order);
         struct cor_delta_record *record = node->record;
         struct cor_str key = cor_str(record->key, record->key_len);

@@ -49,7 +49,7 @@ static void drop(struct cor_refusals *r, struct cor_refusal *refusal)
 {
     cor_map_remove(&r->by_key, cor_str(refusal->key, refusal->key_len));
     COR_DLIST_FOREACH_SAFE(it, &refusal->versions)
-    drop_version(r, COR_CONTAINER_OF(it, struct version, link));
+        drop_version(r, COR_CONTAINER_OF(it, struct version, link));
     cor_free(refusal);
 }
 

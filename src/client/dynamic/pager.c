@@ -145,8 +145,8 @@ static void pager_take_page(struct cor_pager *p, const struct cor_list_meta *met
         cor_status_set(&p->why, r, "%s", cor_err_text(r));
     else if (!p->is_complete)
         p->is_complete =
-            cor_status_received(
-                &p->why, cor_page_walk_next(&p->walk, meta->continue_token, &p->why)) < 0;
+            cor_status_received(&p->why,
+                                cor_page_walk_next(&p->walk, meta->continue_token, &p->why)) < 0;
 }
 
 /* Has a list that is gathered expired after its first page? */
@@ -290,8 +290,7 @@ static void pager_end_list(struct cor_pager *p)
             cor_status_set(&p->why, -COR_ENOMEM, "no memory for a list");
     }
     if (objects)
-        COR_DLIST_FOREACH(link, &p->pages)
-        {
+        COR_DLIST_FOREACH(link, &p->pages) {
             struct page *page = page_of(link);
 
             if (page->n > 0)

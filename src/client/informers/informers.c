@@ -298,8 +298,7 @@ struct getting {
 static struct cor_informer *informers_known(struct cor_informers *set,
                                             struct cor_shared_informer *shared)
 {
-    COR_DLIST_FOREACH(it, &set->informers)
-    {
+    COR_DLIST_FOREACH(it, &set->informers) {
         struct cor_informer *inf = COR_CONTAINER_OF(it, struct cor_informer, link);
 
         if (inf->shared == shared)
@@ -424,14 +423,14 @@ static void informers_gather(void *arg)
     size_t n = 0;
 
     COR_DLIST_FOREACH(it, &g->set->informers)
-    n++;
+        n++;
     g->informers = cor_calloc(n > 0 ? n : 1, sizeof(g->informers[0]));
     if (!g->informers) {
         g->r = -COR_ENOMEM;
         return;
     }
     COR_DLIST_FOREACH(it, &g->set->informers)
-    g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
+        g->informers[g->n++] = COR_CONTAINER_OF(it, struct cor_informer, link);
 }
 
 static void informers_tell_sync(struct cor_informer *inf,

@@ -103,7 +103,7 @@ void cor_rest_client_close(struct cor_rest_client *rc, void (*on_closed)(void *a
     rc->on_closed = on_closed;
     rc->closed_arg = arg;
     COR_DLIST_FOREACH(it, &rc->requests)
-    cor_rest_request_end_soon(cor_rest_request_of(it), -COR_ECANCELED, "context canceled");
+        cor_rest_request_end_soon(cor_rest_request_of(it), -COR_ECANCELED, "context canceled");
     rc->nclosing = 1;
     cor_http_client_close(rc->http, on_part_closed, rc);
     rc->nclosing += cor_credentials_close(&rc->credentials, on_part_closed, rc);

@@ -262,7 +262,7 @@ struct cor_handler_pool *cor_handler_pool_free(struct cor_handler_pool *pool)
     cor_lock_acquire(&pool->lock);
     pool->stopping = true;
     COR_DLIST_FOREACH(it, &pool->workers)
-    cor_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
+        cor_cond_signal(&COR_CONTAINER_OF(it, struct worker, link)->wanted);
     cor_lock_release(&pool->lock);
     /* No worker leaves the list by itself after this. */
     while ((link = cor_dlist_pop(&pool->workers)))
@@ -278,8 +278,7 @@ static bool pool_report_stuck_locked(struct cor_handler_pool *pool, uint64_t now
 {
     bool any = false;
 
-    COR_DLIST_FOREACH(it, &pool->workers)
-    {
+    COR_DLIST_FOREACH(it, &pool->workers) {
         struct worker *w = COR_CONTAINER_OF(it, struct worker, link);
 
         if (!w->task || w->told || !w->task->ops->on_stuck)

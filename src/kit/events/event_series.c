@@ -160,8 +160,7 @@ static void series_make_due(struct cor_event_series *s, struct series *one)
 
 static void series_refresh_all(struct cor_event_series *s)
 {
-    COR_DLIST_FOREACH(it, &s->all.order)
-    {
+    COR_DLIST_FOREACH(it, &s->all.order) {
         struct series *one = COR_CONTAINER_OF(it, struct series, link.link);
 
         if (one->event.count > 1)
@@ -172,8 +171,7 @@ static void series_refresh_all(struct cor_event_series *s)
 /* The memory is in the order of the last events, so the silent series are the first. */
 static void series_finish_silent(struct cor_event_series *s, uint64_t now_ms)
 {
-    COR_DLIST_FOREACH_SAFE(it, &s->all.order)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &s->all.order) {
         struct series *one = COR_CONTAINER_OF(it, struct series, link.link);
 
         if (!is_silent(one, now_ms))

@@ -32,8 +32,7 @@ static void held_on_mail(struct cor_mail *mail)
 
     loop->held.is_posted = false;
     loop->ncalls--;
-    COR_DLIST_FOREACH_SAFE(link, &loop->held.waiting)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &loop->held.waiting) {
         struct cor_call *call = COR_CONTAINER_OF(link, struct cor_call, held.link);
 
         if (!is_over_budget(account, 0) || call->held.since_ms + COR_HELD_GRACE_MS > now_ms)

@@ -89,8 +89,7 @@ static void metric_free(struct cor_metric *metric)
         cor_map_deinit(&metric->shards[i].series);
         cor_lock_deinit(&metric->shards[i].lock);
     }
-    COR_DLIST_FOREACH_SAFE(it, &metric->readings)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &metric->readings) {
         cor_free(COR_CONTAINER_OF(it, struct reading, link));
     }
     cor_dlist_remove(&metric->link);
@@ -352,8 +351,7 @@ static int metric_write(struct cor_metric *metric, struct cor_buf *out)
 
     r = cor_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", desc->name, desc->help, desc->name,
                      types[desc->type]);
-    COR_DLIST_FOREACH(it, &metric->readings)
-    {
+    COR_DLIST_FOREACH(it, &metric->readings) {
         const struct reading *reading = COR_CONTAINER_OF(it, struct reading, link);
 
         if (r == 0)
@@ -382,8 +380,7 @@ int cor_metrics_write(struct cor_metrics *metrics, struct cor_buf *out)
 {
     int r = 0;
 
-    COR_DLIST_FOREACH(it, &metrics->families)
-    {
+    COR_DLIST_FOREACH(it, &metrics->families) {
         if (r == 0)
             r = metric_write(COR_CONTAINER_OF(it, struct cor_metric, link), out);
     }

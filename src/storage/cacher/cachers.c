@@ -416,13 +416,11 @@ static void on_sweep_command(struct cor_mail *mail)
 /* Begins a check of one cacher, if one is due and none is under way: one at a time is enough. */
 static void check_one(struct cor_cachers *c)
 {
-    COR_DLIST_FOREACH(link, &c->members)
-    {
+    COR_DLIST_FOREACH(link, &c->members) {
         if (COR_CONTAINER_OF(link, struct cor_cacher, member)->check.under_way)
             return;
     }
-    COR_DLIST_FOREACH(link, &c->members)
-    {
+    COR_DLIST_FOREACH(link, &c->members) {
         struct cor_cacher *cacher = COR_CONTAINER_OF(link, struct cor_cacher, member);
 
         cor_cacher_consistency_tick(cacher);

@@ -83,8 +83,7 @@ static void settle_needs(struct cacher_reader *reader)
     if (!reader->needs_stale)
         return;
     reader->needs_stale = false;
-    COR_DLIST_FOREACH(link, &reader->watches)
-    {
+    COR_DLIST_FOREACH(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         needs = w->place < needs ? w->place : needs;
@@ -233,8 +232,7 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
 {
     bool late = reader->next < s->first;
 
-    COR_DLIST_FOREACH_SAFE(link, &reader->watches)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (w->state == WATCH_STARTING)
@@ -253,8 +251,7 @@ static void end_lost(struct cacher_reader *reader, const struct sight *s)
 /* Resumes the watches that waited for the readings of history up to number `done`. */
 static void resume_extended(struct cacher_reader *reader, uint64_t done)
 {
-    COR_DLIST_FOREACH_SAFE(link, &reader->watches)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (w->state == WATCH_EXTENDING && w->reading <= done)

@@ -91,8 +91,7 @@ static void watch_step_ending(struct cacher_watch *w)
  * snapshot. */
 void cor_cacher_watches_let_go(struct cacher_reader *reader)
 {
-    COR_DLIST_FOREACH_SAFE(link, &reader->watches)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &reader->watches) {
         struct cacher_watch *w = COR_CONTAINER_OF(link, struct cacher_watch, all);
 
         if (!w->sync || !cor_cache_snapshot_is_leaving(&w->sync->snapshot))

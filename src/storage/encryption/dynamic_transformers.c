@@ -270,8 +270,7 @@ static struct resource_transformer *resource_new(struct cor_dynamic_transformers
 static struct resource_transformer *find_locked(struct cor_dynamic_transformers *d,
                                                 const struct cor_gr *gr)
 {
-    COR_DLIST_FOREACH(it, &d->resources)
-    {
+    COR_DLIST_FOREACH(it, &d->resources) {
         struct resource_transformer *rt = COR_CONTAINER_OF(it, struct resource_transformer, link);
 
         if (cor_gr_eq(&rt->gr, gr))
@@ -302,8 +301,7 @@ void cor_dynamic_transformers_counts(struct cor_dynamic_transformers *dynamic,
                                      void *arg)
 {
     cor_lock_acquire(&dynamic->lock);
-    COR_DLIST_FOREACH(it, &dynamic->resources)
-    {
+    COR_DLIST_FOREACH(it, &dynamic->resources) {
         const struct resource_transformer *rt =
             COR_CONTAINER_OF(it, struct resource_transformer, link);
 

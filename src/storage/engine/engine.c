@@ -84,8 +84,7 @@ void cor_engine_reqs_done(struct cor_dlist *requests)
         size_t n = 0;
 
         cor_dlist_init(&answers);
-        COR_DLIST_FOREACH_SAFE(link, requests)
-        {
+        COR_DLIST_FOREACH_SAFE(link, requests) {
             struct cor_engine_req *req = COR_CONTAINER_OF(link, struct cor_engine_req, mail.link);
 
             if (req->loop != loop)

@@ -202,8 +202,7 @@ static void main_narrow(struct etcd_engine *e)
     e->main.key = e->prefix.key;
     e->main.end = e->prefix.end;
     cor_etcd_watch_open(&e->main);
-    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state != ETCD_FEED_LIVE || main_covers(e, feed))
@@ -220,8 +219,7 @@ static void on_main_progress(struct etcd_watch *w)
 {
     struct etcd_engine *e = COR_CONTAINER_OF(w, struct etcd_engine, main);
 
-    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state != ETCD_FEED_LIVE || feed->base.pos >= w->pos ||
@@ -266,8 +264,7 @@ static void on_main_broken(struct etcd_watch *w, int err, const char *message)
         message = text;
     }
     e->main_state = ETCD_MAIN_OFF;
-    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state == ETCD_FEED_LIVE || feed->state == ETCD_FEED_NEW)
@@ -295,8 +292,7 @@ static void on_asked(struct etcd_call *call, const struct etcd_reply *reply)
     e->main.with_prev = e->nprev > 0;
     e->main_state = ETCD_MAIN_ON;
     cor_etcd_watch_open(&e->main);
-    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &e->all_feeds) {
         struct etcd_feed *feed = COR_CONTAINER_OF(link, struct etcd_feed, link);
 
         if (feed->state == ETCD_FEED_NEW)

@@ -157,8 +157,7 @@ static void stream_ask(struct etcd_watch_stream *s)
 
 static bool stream_wants_progress(const struct etcd_watch_stream *s)
 {
-    COR_DLIST_FOREACH(link, &s->places)
-    {
+    COR_DLIST_FOREACH(link, &s->places) {
         if (of_link(link)->wants_progress)
             return true;
     }
@@ -223,8 +222,7 @@ static void on_timer(struct cor_timer *timer)
     struct etcd_watch_stream *s = COR_CONTAINER_OF(timer, struct etcd_watch_stream, timer);
 
     s->is_busy = true;
-    COR_DLIST_FOREACH_SAFE(link, &s->places)
-    {
+    COR_DLIST_FOREACH_SAFE(link, &s->places) {
         struct etcd_place *place = of_link(link);
 
         if (!place_is_held_up(s, place))
@@ -252,8 +250,7 @@ static void stream_take_progress(struct etcd_watch_stream *s, cor_rev rev)
     struct cor_dlist told, *link;
 
     s->answered++;
-    COR_DLIST_FOREACH(it, &s->places)
-    {
+    COR_DLIST_FOREACH(it, &s->places) {
         const struct etcd_place *place = of_link(it);
 
         if (place->created_rev > 0 && rev > place->created_rev &&

@@ -157,8 +157,7 @@ static int batch_run_transaction(struct cor_sqlite_engine *e, struct cor_dlist *
 {
     int r = cor_sqlite_db_run(e->db, COR_SQL_BEGIN_WRITE);
 
-    COR_DLIST_FOREACH(link, requests)
-    {
+    COR_DLIST_FOREACH(link, requests) {
         if (r == 0)
             r = batch_run_request(e, request_of(link));
     }
@@ -190,8 +189,7 @@ static int batch_read_status(struct cor_sqlite_engine *e, struct cor_engine_stat
 
 static void batch_answer(struct cor_sqlite_engine *e, struct cor_dlist *requests)
 {
-    COR_DLIST_FOREACH(link, requests)
-    {
+    COR_DLIST_FOREACH(link, requests) {
         struct cor_engine_req *req = request_of(link);
 
         if (req->op == COR_ENGINE_STATUS)
@@ -205,8 +203,7 @@ static void batch_answer(struct cor_sqlite_engine *e, struct cor_dlist *requests
  * not refused; it is answered with the reason. */
 static void batch_refuse(struct cor_dlist *requests, int err, const char *message)
 {
-    COR_DLIST_FOREACH_SAFE(link, requests)
-    {
+    COR_DLIST_FOREACH_SAFE(link, requests) {
         struct cor_engine_req *req = request_of(link);
 
         if (req->op == COR_ENGINE_STATUS)
@@ -226,8 +223,7 @@ static void batch_refuse(struct cor_dlist *requests, int err, const char *messag
 
 static bool batch_has_writes(struct cor_dlist *requests)
 {
-    COR_DLIST_FOREACH(link, requests)
-    {
+    COR_DLIST_FOREACH(link, requests) {
         if (request_of(link)->op != COR_ENGINE_STATUS)
             return true;
     }

@@ -29,8 +29,7 @@ TEST(list, removing_the_current_link_is_safe_in_the_safe_walk)
     cor_dlist_init(&head);
     for (int i = 0; i < 5; i++)
         cor_dlist_push(&head, &items[i].link);
-    COR_DLIST_FOREACH_SAFE(it, &head)
-    {
+    COR_DLIST_FOREACH_SAFE(it, &head) {
         cor_dlist_remove(it);
         seen++;
     }
@@ -53,6 +52,6 @@ TEST(list, splice_appends_in_order_and_empties_the_source)
     cor_dlist_splice(&to, &from);
     assert_true(cor_dlist_empty(&from));
     COR_DLIST_FOREACH(it, &to)
-    assert_int_equal(COR_CONTAINER_OF(it, struct item, link)->n, want++);
+        assert_int_equal(COR_CONTAINER_OF(it, struct item, link)->n, want++);
     assert_int_equal(want, 3);
 }

@@ -37,7 +37,8 @@ static void put_known(struct delta_log *log, const char *names)
 
 void delta_log_begin(struct delta_log *log, bool by_key, const char *known)
 {
-    delta_log_begin_with(log, (struct cor_delta_fifo_opts){COR_DELTA_FIFO_OPTS, .by_key = by_key}, known);
+    delta_log_begin_with(log, (struct cor_delta_fifo_opts){COR_DELTA_FIFO_OPTS, .by_key = by_key},
+                         known);
 }
 
 void delta_log_begin_with(struct delta_log *log, struct cor_delta_fifo_opts opts, const char *known)

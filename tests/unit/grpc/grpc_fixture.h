@@ -468,7 +468,7 @@ static void world_run(struct world *w, bool (*done)(void *arg))
 static void world_drop_peers(struct world *w)
 {
     COR_DLIST_FOREACH_SAFE(link, &w->peers)
-    peer_close(COR_CONTAINER_OF(link, struct peer, link));
+        peer_close(COR_CONTAINER_OF(link, struct peer, link));
 }
 
 static void world_close_channel(struct world *w)

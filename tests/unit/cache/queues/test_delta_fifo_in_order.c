@@ -168,7 +168,8 @@ TEST(delta_fifo_in_order, takes_no_more_of_a_list_than_it_could_queue)
 {
     struct delta_log log = {0};
     int calls = 0;
-    struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .transform = refuse_r, .deltas_max = 2, .arg = &calls};
+    struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .transform = refuse_r, .deltas_max = 2,
+                                       .arg = &calls};
 
     assert_int_equal(cor_delta_fifo_new(&opts, &log.fifo), 0);
     assert_int_equal(delta_log_replace(&log, "a1 b2 c3 d4"), -COR_EBUSY);

@@ -15,7 +15,8 @@ static void on_reached(void *arg, int r)
 
 static struct cor_delta_fifo *begin(bool by_key, size_t deltas_max)
 {
-    const struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .by_key = by_key, .deltas_max = deltas_max};
+    const struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .by_key = by_key,
+                                             .deltas_max = deltas_max};
     struct cor_delta_fifo *f;
 
     nwoken = 0;

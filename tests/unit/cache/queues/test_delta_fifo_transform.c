@@ -22,7 +22,8 @@ static int move_up(void *arg, struct cor_object **object, struct cor_status *ret
 
 static void begin(struct delta_log *log, bool by_key, const char *known)
 {
-    const struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .by_key = by_key, .transform = move_up};
+    const struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .by_key = by_key,
+                                             .transform = move_up};
 
     ncalls = 0;
     delta_log_begin_with(log, opts, known);
@@ -103,7 +104,8 @@ static int rename_object(void *arg, struct cor_object **object, struct cor_statu
 TEST(delta_fifo_transform, an_object_is_named_before_it_is_transformed)
 {
     for (int by_key = 0; by_key < 2; by_key++) {
-        const struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .by_key = by_key, .transform = rename_object};
+        const struct cor_delta_fifo_opts opts = {COR_DELTA_FIFO_OPTS, .by_key = by_key,
+                                                 .transform = rename_object};
         struct delta_log log;
 
         delta_log_begin_with(&log, opts, "d");

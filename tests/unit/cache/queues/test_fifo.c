@@ -16,7 +16,8 @@ static struct cor_fifo *begin(size_t keys_max)
     struct cor_fifo *f;
 
     trace[0] = '\0';
-    assert_int_equal(cor_fifo_new(&(struct cor_fifo_opts){COR_FIFO_OPTS, .keys_max = keys_max}, &f), 0);
+    assert_int_equal(cor_fifo_new(&(struct cor_fifo_opts){COR_FIFO_OPTS, .keys_max = keys_max}, &f),
+                     0);
     return f;
 }
 

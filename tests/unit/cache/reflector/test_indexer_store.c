@@ -31,9 +31,9 @@ TEST(indexer_store, follows_lists_and_events)
     fake_server_init(&server, trace);
     assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
     assert_int_equal(cor_indexer_store_new(ix, &store), 0);
-    assert_int_equal(cor_reflector_new(&(struct cor_reflector_opts){.rand = &rand}, &server.driver,
-                                       store, &r),
-                     0);
+    assert_int_equal(
+        cor_reflector_new(&(struct cor_reflector_opts){.rand = &rand}, &server.driver, store, &r),
+        0);
     server.to = r;
     cor_reflector_start(r, fake_server_now(&server));
     fake_server_list(&server, "a1 b2 c3", "10");
@@ -95,7 +95,7 @@ TEST(indexer_store, keeps_what_it_had_when_memory_runs_out)
             cor_indexer_free(ix);
             continue;
         }
-            r = s->ops->replace_add(s, COR_STR(""), new, &status);
+        r = s->ops->replace_add(s, COR_STR(""), new, &status);
         if (r == 0)
             r = s->ops->replace_commit(s, COR_STR("2"), &status);
         else

@@ -340,8 +340,7 @@ static void tell(struct fake *f, const struct cor_feed_event *events, size_t n)
 
     if (f->keeps_history)
         keep(f, events, n);
-    COR_DLIST_FOREACH(link, &f->feeds)
-    {
+    COR_DLIST_FOREACH(link, &f->feeds) {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
 
         if (!feed->broken && !feed->closing && feed->opts.from == 0 &&
@@ -466,8 +465,7 @@ cor_rev fake_bump(struct fake *f)
 
 void fake_break(struct fake *f)
 {
-    COR_DLIST_FOREACH(link, &f->feeds)
-    {
+    COR_DLIST_FOREACH(link, &f->feeds) {
         struct fake_feed *feed = COR_CONTAINER_OF(link, struct fake_feed, link);
 
         feed->broken = true;

@@ -205,8 +205,7 @@ TEST(pins, in_any_order_the_count_is_never_too_low_nor_above_all_that_is_shown)
         if (w.end > 0 && cor_rand_below(&w.rand, 2) == 0)
             swap_last(&w, cor_rand_below(&w.rand, w.end));
         assert_true(charged(&w) >= really_held(&w));
-        COR_DLIST_FOREACH(link, &w.cache.pins.list)
-        {
+        COR_DLIST_FOREACH(link, &w.cache.pins.list) {
             const struct cor_pin *pin = COR_CONTAINER_OF(link, struct cor_pin, link);
 
             assert_true(pin->bytes <= pin->max);

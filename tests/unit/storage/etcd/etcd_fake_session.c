@@ -208,8 +208,7 @@ void fake_session_turn(struct etcd_session *s)
 
 struct etcd_stream *fake_session_stream(struct etcd_session *s, size_t n)
 {
-    COR_DLIST_FOREACH(link, &s->streams)
-    {
+    COR_DLIST_FOREACH(link, &s->streams) {
         if (n-- == 0)
             return COR_CONTAINER_OF(link, struct etcd_stream, link);
     }
