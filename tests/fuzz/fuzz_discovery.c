@@ -7,8 +7,8 @@
 
 static void check(int r)
 {
-    FUZZ_CHECK(r == 0 || r == -COR_EINVAL || r == -COR_ETOOBIG || r == -COR_ENOTFOUND ||
-               r == -COR_ECONFLICT);
+    FUZZ_CHECK(r == 0 || r == -COR_EPROTOCOL || r == -COR_EINVAL || r == -COR_ETOOBIG ||
+               r == -COR_ENOTFOUND || r == -COR_ECONFLICT);
 }
 
 static void ask(const struct cor_catalog *catalog, const struct cor_catalog_group *group,
