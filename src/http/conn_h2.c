@@ -128,6 +128,9 @@ static void on_start(struct cor_http_response *resp, int status,
     bool says_length = length != COR_HTTP_LENGTH_UNKNOWN && status != 204 && status != 304;
     int r = nheaders + 2 <= COR_ARRAY_LEN(fields) ? 0 : -COR_ETOOBIG;
 
+    /* A request that is answered while it waits for its turn, because its time is up, is not run.
+     */
+    cor_dlist_remove(&x->ready_link);
     cor_buf_reset(&w->head);
     if (r == 0 && says_length)
         r = cor_buf_addu64(&w->head, length);

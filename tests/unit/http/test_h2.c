@@ -122,6 +122,31 @@ TEST(h2, requests_that_wait_for_a_turn_end_with_their_server)
     part_h2(&h, &cl);
 }
 
+static bool burst_is_over(void *arg)
+{
+    return ((struct client *)arg)->nclosed == 12;
+}
+
+/* The answer that tells of the deadline finds no window, so that its exchange lives on. */
+TEST(h2, a_request_whose_time_is_up_while_it_waits_for_a_turn_is_not_run)
+{
+    struct http h;
+    struct client cl;
+
+    memset(&burst, 0, sizeof(burst));
+    burst.spin_us = 5000;
+    client_h2_limits.window = 1;
+    meet_h2(&h, &cl, (struct cor_http_limits){.request_timeout_ms = 1});
+    client_h2_limits.window = COR_H2_WINDOW;
+    cl.hoards = true;
+    h.server->opts.on_request = burst_handler;
+    burst.net = h.server->workers[0].net;
+    for (int i = 0; i < 12; i++)
+        client_ask(&cl, "GET", "/x", NULL);
+    await(&h, burst_is_over, &cl);
+    part_h2(&h, &cl);
+}
+
 TEST(h2, streams_are_answered_side_by_side)
 {
     struct http h;
