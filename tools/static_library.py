@@ -13,7 +13,7 @@ import tempfile
 
 
 def run(*args):
-    return subprocess.run([str(a) for a in args], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([str(a) for a in args], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def exported(parts):

@@ -163,7 +163,10 @@ static void on_stop_mail(struct cor_mail *mail)
     struct cor_client *client = COR_CONTAINER_OF(mail, struct cor_client, stop);
 
     if (client->end_at_ms == 0) {
-        client->end_at_ms = cor_loop_now_ms(client->runtime->loop) + client->end_ms;
+        uint64_t now_ms = cor_loop_now_ms(client->runtime->loop);
+
+        client->end_at_ms =
+            client->end_ms < UINT64_MAX - now_ms ? now_ms + client->end_ms : UINT64_MAX;
         COR_DLIST_FOREACH_SAFE(it, &client->hooks) {
             struct cor_client_hook *hook = COR_CONTAINER_OF(it, struct cor_client_hook, link);
 

@@ -89,6 +89,39 @@ static void note_error(void *arg, const struct cor_status *error)
     *(int *)arg = error->err;
 }
 
+/* More events than the list-watch keeps: the failure that tells of it must not be lost with them.
+ */
+TEST(list_watches, a_watch_that_is_too_far_behind_ends_and_is_resumed)
+{
+    const struct cor_reflector_run_opts opts = {COR_REFLECTOR_RUN_OPTS, .name = "pods"};
+    struct cor_object *object = pod("x", "a", "web");
+    struct cor_reflector_store *store;
+    struct cor_reflector_run *run;
+    struct cor_list_watch *lw;
+    struct cor_indexer *ix;
+    struct stage s;
+    char want[64];
+
+    stage_begin(&s);
+    assert_int_equal(cor_indexer_new(NULL, 0, &ix), 0);
+    assert_int_equal(cor_indexer_store_new(ix, &store), 0);
+    assert_int_equal(cor_list_watch_script_list_watch(s.pods, NULL, NULL, &lw, NULL), 0);
+    assert_int_equal(cor_reflector_run_new(s.rt, &opts, lw, store, &run), 0);
+    pump(&s);
+    for (int i = 0; i < COR_LIST_WATCH_ANSWERS_MAX + 10; i++)
+        assert_int_equal(cor_list_watch_script_put(s.pods, object), 0);
+    pump(&s);
+    advance(&s, 60000);
+    snprintf(want, sizeof(want), "x/a@%d ", COR_LIST_WATCH_ANSWERS_MAX + 11);
+    assert_string_equal(content(&s, ix), want);
+    cor_reflector_run_free(run);
+    cor_list_watch_free(lw);
+    cor_reflector_store_free(store);
+    cor_indexer_free(ix);
+    cor_object_unref(object);
+    stage_end(&s);
+}
+
 /* A reflector follows its list-watch into a store: lists, events, failures that it waits out, an
  * end that it resumes from, a 410 after which it lists again; and counts all of it. */
 TEST(list_watches, a_reflector_keeps_a_store_equal_to_a_script)

@@ -94,12 +94,19 @@ static struct answer *answer_new(enum answer_kind kind, uint64_t id, size_t nobj
     return a;
 }
 
+/* Wakes the loop. The lock is held meanwhile, so that nobody detaches the list-watch and frees the
+ * loop in between. */
+static void program_post_locked(struct program_list_watch *p)
+{
+    if (!p->is_posted)
+        cor_loop_post_always(p->runtime->loop, &p->delivery->mail);
+    p->is_posted = true;
+}
+
 /* Queues an answer, which it takes, also when it fails. */
 static int program_answer(struct cor_list_watch *lw, struct answer *take)
 {
     struct program_list_watch *p = program_of(lw);
-    struct delivery *post = NULL;
-    struct cor_loop *loop = NULL;
     int r = 0;
 
     cor_lock_acquire(&p->lock);
@@ -110,14 +117,9 @@ static int program_answer(struct cor_list_watch *lw, struct answer *take)
     if (r == 0) {
         cor_dlist_push(&p->answers, &take->link);
         p->nanswers++;
-        if (!p->is_posted)
-            post = p->delivery;
-        p->is_posted = true;
-        loop = p->runtime->loop;
+        program_post_locked(p);
     }
     cor_lock_release(&p->lock);
-    if (post)
-        cor_loop_post_always(loop, &post->mail);
     if (r < 0)
         answer_free(take);
     return r;
@@ -174,13 +176,11 @@ int cor_list_watch_ended(struct cor_list_watch *lw, uint64_t id)
     return a ? program_answer(lw, a) : -COR_ENOMEM;
 }
 
-/* Without memory a failure loses its message and its place in the order, but it is never lost: the
- * request would have no end. */
+/* Without memory, and behind a full queue of answers, a failure loses its message and its place in
+ * the order, but it is never lost: the request would have no end. */
 static int program_fail_bare(struct cor_list_watch *lw, uint64_t id, int err)
 {
     struct program_list_watch *p = program_of(lw);
-    struct delivery *post = NULL;
-    struct cor_loop *loop = NULL;
     int r = 0;
 
     cor_lock_acquire(&p->lock);
@@ -188,26 +188,23 @@ static int program_fail_bare(struct cor_list_watch *lw, uint64_t id, int err)
         r = -COR_ECANCELED;
     } else {
         p->lost = err;
-        if (!p->is_posted)
-            post = p->delivery;
-        p->is_posted = true;
-        loop = p->runtime->loop;
+        program_post_locked(p);
     }
     cor_lock_release(&p->lock);
-    if (post)
-        cor_loop_post_always(loop, &post->mail);
     return r;
 }
 
 int cor_list_watch_failed(struct cor_list_watch *lw, uint64_t id, int err, const char *message)
 {
     struct answer *a = answer_new(ANSWER_FAILED, id, 0);
+    int r;
 
     assert(err < 0);
     if (!a)
         return program_fail_bare(lw, id, err);
     cor_status_set(&a->status, err, "%s", message ? message : cor_err_text(err));
-    return program_answer(lw, a);
+    r = program_answer(lw, a);
+    return r == -COR_EBUSY ? program_fail_bare(lw, id, err) : r;
 }
 
 /* The next answer to the request under way; NULL: none waits. */
