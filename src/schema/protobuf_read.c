@@ -30,6 +30,7 @@
 #define MEMBERS_MAX 64 /* of a type; tools/compile_types.py refuses more */
 #define DEPTH_MAX   (COR_JSON_DEPTH_MAX / 2)
 #define CHAINS_MAX  (1u << 23)
+#define ENTRIES_MAX (1u << 18) /* of a map: more than an object has room for */
 #define NAME_MAX_   128
 #define NONE        UINT32_MAX
 
@@ -62,6 +63,14 @@ static void reader_fail(struct reader *r, int error)
 {
     if (r->error == 0)
         r->error = error;
+}
+
+/* Is there a reason to read on? A result that is full is none. */
+static bool reader_goes_on(struct reader *r)
+{
+    if (r->w.error < 0)
+        reader_fail(r, r->w.error);
+    return r->error == 0;
 }
 
 static struct cor_pb_item item_at(const struct reader *r, uint32_t at)
@@ -118,7 +127,7 @@ static void collect(struct reader *r, const struct cor_type *outer, const struct
     int more = 1;
 
     snprintf(name, sizeof(name), "%.*s", COR_STR_ARG(cor_type_name(type)));
-    while (r->error == 0 && more == 1) {
+    while (reader_goes_on(r) && more == 1) {
         const char *at = in.p;
         const struct cor_type_field *field;
         struct cor_pb_item item;
@@ -252,7 +261,7 @@ static void write_quantity(struct reader *r, struct cor_str message)
  * where it is very small or very large. */
 static void write_double(struct reader *r, uint64_t bits)
 {
-    char text[64];
+    char text[64], *exponent;
     double value, size;
 
     memcpy(&value, &bits, sizeof(value));
@@ -280,6 +289,10 @@ static void write_double(struct reader *r, uint64_t bits)
         cor_json_raw(&r->w, cor_strz(plain));
         return;
     }
+    /* Go has no zero before the last digit of an exponent: 1e-7. */
+    exponent = strchr(text, 'e');
+    if (exponent && exponent[2] == '0')
+        memmove(exponent + 2, exponent + 3, strlen(exponent + 3) + 1);
     cor_json_raw(&r->w, cor_strz(text));
 }
 
@@ -302,7 +315,7 @@ static void write_schema_or(struct reader *r, const struct cor_type *type, struc
         return;
     }
     cor_json_begin_array(&r->w);
-    while (r->error == 0 && cor_pb_take_item(&in, "", &item, r->why) == 1) {
+    while (reader_goes_on(r) && cor_pb_take_item(&in, "", &item, r->why) == 1) {
         if (item.number != 2 || item.wire != COR_PB_LEN)
             continue;
         if (shape == COR_SHAPE_SCHEMA_OR_ARRAY)
@@ -320,7 +333,7 @@ static void write_wrapped(struct reader *r, const struct cor_type *type, struct 
     int more;
 
     cor_json_begin_array(&r->w);
-    while (r->error == 0 && (more = cor_pb_take_item(&message, "", &item, r->why)) != 0) {
+    while (reader_goes_on(r) && (more = cor_pb_take_item(&message, "", &item, r->why)) != 0) {
         if (more < 0)
             reader_fail(r, more);
         else if (item.number == 1 && item.wire == COR_PB_LEN)
@@ -406,14 +419,14 @@ static void write_list(struct reader *r, const struct cor_type *type, uint32_t l
     const struct cor_type *element = cor_type_element(type);
 
     cor_json_begin_array(&r->w);
-    for (; r->error == 0 && link != NONE; link = r->links[link].next) {
+    for (; reader_goes_on(r) && link != NONE; link = r->links[link].next) {
         struct cor_pb_item item = item_at(r, r->links[link].at);
 
         if (item.wire == wire_of(element)) {
             write_value(r, element, &item);
             continue;
         }
-        for (struct cor_str packed = item.bytes; r->error == 0 && packed.n > 0;) {
+        for (struct cor_str packed = item.bytes; reader_goes_on(r) && packed.n > 0;) {
             if (cor_pb_take_varint(&packed, &item.value) < 0)
                 reader_fail(r, cor_pb_refuse(r->why, "unexpected EOF"));
             else
@@ -462,9 +475,9 @@ static void write_map(struct reader *r, const struct cor_type *type, uint32_t li
 
     for (uint32_t l = link; l != NONE; l = r->links[l].next)
         n++;
-    entries = cor_alloc(n * sizeof(*entries));
+    entries = n <= ENTRIES_MAX ? cor_alloc(n * sizeof(*entries)) : NULL;
     if (!entries) {
-        reader_fail(r, -COR_ENOMEM);
+        reader_fail(r, n <= ENTRIES_MAX ? -COR_ENOMEM : -COR_ETOOBIG);
         return;
     }
     for (; link != NONE; link = r->links[link].next, i++) {
@@ -476,7 +489,7 @@ static void write_map(struct reader *r, const struct cor_type *type, uint32_t li
     }
     qsort(entries, n, sizeof(*entries), compare_entries);
     cor_json_begin_object(&r->w);
-    for (i = 0; r->error == 0 && i < n; i++) {
+    for (i = 0; reader_goes_on(r) && i < n; i++) {
         if (i + 1 < n && cor_str_eq(entries[i].key, entries[i + 1].key))
             continue;
         cor_json_key(&r->w, entries[i].key);
@@ -598,7 +611,7 @@ static void write_members(struct reader *r, const struct cor_type *type,
         chains.first[m] = chains.last[m] = NONE;
     for (size_t i = 0; i < nparts; i++)
         collect(r, type, type, parts[i], &chains);
-    for (size_t m = 0; r->error == 0 && m < n; m++) {
+    for (size_t m = 0; reader_goes_on(r) && m < n; m++) {
         struct cor_member member;
 
         cor_type_member(type, m, &member);
@@ -616,10 +629,10 @@ static void write_members(struct reader *r, const struct cor_type *type,
 static void write_struct(struct reader *r, const struct cor_type *type, const struct cor_str *parts,
                          size_t nparts)
 {
-    if (r->depth == DEPTH_MAX) {
+    if (r->depth == DEPTH_MAX)
         reader_fail(r, cor_pb_refuse(r->why, "proto: messages are nested too deep"));
+    if (!reader_goes_on(r))
         return;
-    }
     r->depth++;
     cor_json_begin_object(&r->w);
     write_members(r, type, parts, nparts);

@@ -10,6 +10,7 @@
  * Failures: a value of another type than its field (-COR_EINVAL, with words that name the field),
  * objects nested too deep, no memory, a result beyond the buffer's maximum. Thread: any. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,17 +217,18 @@ static void write_raw(struct writer *w, uint32_t number, struct cor_str value)
     end_message(w, begin);
 }
 
-static void write_double(struct writer *w, uint32_t number, struct cor_str value)
+static void write_double(struct writer *w, const struct cor_type_field *field, uint32_t number,
+                         const struct cor_type *type, struct cor_str value)
 {
-    char text[64] = "0", bytes[8];
-    double real;
+    char bytes[8];
+    double real = 0;
     uint64_t bits;
 
-    if (value.p && value.n < sizeof(text)) {
-        memcpy(text, value.p, value.n);
-        text[value.n] = '\0';
-    }
-    real = strtod(text, NULL);
+    /* What follows a number in valid JSON ends it. */
+    if (value.p)
+        real = strtod(value.p, NULL);
+    if (value.p && (cor_json_type(value) != COR_JSON_NUMBER || !isfinite(real)))
+        refuse_value(w, field, type, value);
     memcpy(&bits, &real, sizeof(bits));
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)(bits >> (8 * i));
@@ -369,6 +371,9 @@ static void write_schema_or(struct writer *w, const struct cor_type_field *field
     struct cor_json_iter it = cor_json_iter(value);
     size_t begin = begin_message(w, number);
 
+    if (value.p && cor_json_type(value) != COR_JSON_OBJECT &&
+        cor_json_type(value) != (is_bool ? COR_JSON_BOOL : COR_JSON_ARRAY))
+        refuse_value(w, field, type, value);
     if (is_bool) {
         if (value.p && cor_json_type(value) == COR_JSON_BOOL)
             (void)cor_json_to_bool(value, &allows);
@@ -419,7 +424,7 @@ static void write_value(struct writer *w, const struct cor_type_field *field, ui
         write_number(w, number, i);
         return;
     case COR_SHAPE_FLOAT64:
-        write_double(w, number, value);
+        write_double(w, field, number, type, value);
         return;
     case COR_SHAPE_BYTES:
         if (value.p)

@@ -119,6 +119,14 @@ def numbers_in_protobuf_are_those_of_json(server):
 
 
 @test
+def options_in_protobuf_need_no_kind(server):
+    """Contract types 1.1.5: what the envelope leaves out is what the endpoint expects, which is DeleteOptions here."""
+    server.create(server.maps, config_map("kept"))
+    send_protobuf(server, "DELETE", server.maps + "/kept", "", "", field(5, b"All")).expect(200)
+    server.get(server.maps + "/kept").expect(200)
+
+
+@test
 def a_watch_takes_or_refuses_any_number(server):
     for edge in EDGES:
         for parameter in ("resourceVersion", "timeoutSeconds"):

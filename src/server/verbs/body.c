@@ -36,6 +36,8 @@
 #define STRICT_TEXT_MAX   (16u * 1024)
 #define WHY_MAX           (64u * 1024)
 #define FIELD_MANAGER_MAX 128
+#define PROTOBUF_TYPE     "application/vnd.kubernetes.protobuf"
+#define PROTOBUF_GROWTH   16         /* an empty message of two bytes may have many zeros in JSON */
 #define YAML_JSON_MAX     (3u << 20) /* of what YAML or protobuf become */
 
 void cor_body_deinit(struct cor_body *body)
@@ -441,10 +443,9 @@ static int body_refuse_type(struct cor_call *call)
 /* A kind that is not built in has no type, and its client should have sent JSON. What is wrong with
  * the envelope is refused as a body without a kind, what is wrong with the message as one of its
  * kind. */
-static int body_read_protobuf(struct cor_call *call, struct cor_buf *scratch,
-                              struct cor_str *ret_json)
+static int body_read_protobuf(struct cor_call *call, const struct cor_gvk *expected,
+                              struct cor_buf *scratch, struct cor_str *ret_json)
 {
-    const struct cor_gvk expected = {call->type->group, call->type->version, call->type->kind};
     struct cor_pb_error why = {.message = ""};
     const struct cor_type *type;
     struct cor_protobuf object;
@@ -453,7 +454,7 @@ static int body_read_protobuf(struct cor_call *call, struct cor_buf *scratch,
     cor_buf_init(scratch, YAML_JSON_MAX);
     if (cor_protobuf_open(call->req->body, &object, &why) < 0)
         return body_unrecognized(call, why.message);
-    type = cor_protobuf_type(&object, &expected);
+    type = cor_protobuf_type(&object, expected);
     if (!type)
         return body_refuse_type(call);
     r = cor_protobuf_to_json(&object, type, scratch, &why);
@@ -465,23 +466,32 @@ static int body_read_protobuf(struct cor_call *call, struct cor_buf *scratch,
     return 0;
 }
 
-int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json)
+int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct cor_buf *scratch,
+                  struct cor_str *ret_json)
 {
     struct cor_str type = cor_media_type(call->req->content_type);
 
     assert(call->req);
     if (cor_media_type_is(type, "application/yaml"))
         return body_read_yaml(call, scratch, ret_json);
-    if (cor_media_type_is(type, "application/vnd.kubernetes.protobuf"))
-        return body_read_protobuf(call, scratch, ret_json);
+    if (cor_media_type_is(type, PROTOBUF_TYPE))
+        return body_read_protobuf(call, expected, scratch, ret_json);
     if (type.n > 0 && !cor_media_type_is(type, "application/json"))
         return body_refuse_type(call);
     *ret_json = call->req->body;
     return 0;
 }
 
+size_t cor_body_weight(const struct cor_call *call)
+{
+    bool is_protobuf = cor_media_type_is(cor_media_type(call->req->content_type), PROTOBUF_TYPE);
+
+    return is_protobuf ? PROTOBUF_GROWTH * call->req->body.n : call->req->body.n;
+}
+
 int cor_body_read(struct cor_call *call, struct cor_body *ret_body)
 {
+    const struct cor_gvk expected = {call->type->group, call->type->version, call->type->kind};
     COR_CLEANUP(cor_json_dups_deinit) struct cor_json_dups dups;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf scratch = {0};
     struct cor_body body = {0};
@@ -490,7 +500,7 @@ int cor_body_read(struct cor_call *call, struct cor_body *ret_body)
 
     assert(call->req && call->type && call->stored);
     cor_json_dups_init(&dups);
-    r = cor_body_json(call, &scratch, &json);
+    r = cor_body_json(call, &expected, &scratch, &json);
     if (r == 0)
         r = body_decode(call, json, scratch.n > 0 ? NULL : &dups, &rv, &body.object);
     if (r == 0)
@@ -518,5 +528,5 @@ void cor_write_begin(struct cor_call *call, const char *kind, cor_heavy_work rea
     if (r < 0)
         cor_call_fail(call);
     else
-        cor_heavy_then(call, call->req->body.n, read, next);
+        cor_heavy_then(call, cor_body_weight(call), read, next);
 }

@@ -16,7 +16,11 @@ void cor_body_deinit(struct cor_body *body); /* safe on a zeroed struct */
 /* The request's body as JSON: the body itself, or what YAML or protobuf become in `scratch`. Keys
  * that a YAML mapping has twice are reported as the request wants. 0, or a failure in the call's
  * status. */
-int cor_body_json(struct cor_call *call, struct cor_buf *scratch, struct cor_str *ret_json);
+int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct cor_buf *scratch,
+                  struct cor_str *ret_json);
+
+/* What the reading of the body weighs for server/api/heavy.h: protobuf grows on its way to JSON. */
+size_t cor_body_weight(const struct cor_call *call);
 
 /* Checks content type, type and field validation, name and namespace against the URL's (a name only
  * where the URL has one, and not when a subresource is created). Repeated fields become warnings,

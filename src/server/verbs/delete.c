@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "meta/key.h"
 #include "server/api/heavy.h"
+#include "server/verbs/body.h"
 #include "json/writer.h"
 
 /* How often one request may change between removing and marking. */
@@ -313,7 +314,7 @@ static void delete_run(struct cor_call *call)
     if (cor_call_set_key(call) < 0)
         cor_call_fail(call);
     else
-        cor_heavy_then(call, call->req->body.n, delete_read_options, delete_on_options);
+        cor_heavy_then(call, cor_body_weight(call), delete_read_options, delete_on_options);
 }
 
 static void delete_deinit(struct cor_call *call)

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "meta/key.h"
 #include "server/api/heavy.h"
+#include "server/verbs/body.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/list.h"
 
@@ -159,7 +160,7 @@ static void collection_run(struct cor_call *call)
     if (cor_list_call_options(&c->list, &c->list_opts) < 0)
         cor_call_fail(call);
     else
-        cor_heavy_then(call, call->req->body.n, collection_read_options, collection_on_options);
+        cor_heavy_then(call, cor_body_weight(call), collection_read_options, collection_on_options);
 }
 
 static void collection_deinit(struct cor_call *call)

@@ -199,8 +199,10 @@ static int delete_options_from_body(struct cor_call *call, struct cor_delete_opt
     const struct place at = {.call = call};
     /* The fields that are read have types of their own, and the others are dropped. */
     const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
+    const struct cor_gvk expected = {COR_STR("meta.k8s.io"), COR_STR("v1"),
+                                     COR_STR("DeleteOptions")};
     struct cor_str body;
-    int r = cor_body_json(call, &scratch, &body);
+    int r = cor_body_json(call, &expected, &scratch, &body);
 
     if (r < 0)
         return r;

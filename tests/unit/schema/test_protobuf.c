@@ -364,7 +364,7 @@ TEST(protobuf, writes_what_it_reads)
          "{\"data\":{\"z\":1,\"a\":[null]},\"metadata\":{},\"revision\":-1}"},
         {"apiextensions_v1.JSONSchemaProps",
          "{\"additionalProperties\":false,\"default\":[1],\"dependencies\":{\"a\":[\"b\"],\"c\":{\"type\":\"object\"}},"
-         "\"items\":[{\"type\":\"string\"}],\"maximum\":-0.25,\"minimum\":1e+21,\"properties\":{\"p\":{\"items\":{},\"not\":{}}}}"},
+         "\"items\":[{\"type\":\"string\"}],\"maximum\":-0.25,\"minimum\":1e-7,\"properties\":{\"p\":{\"items\":{},\"not\":{}}}}"},
         {"core_v1.PodSecurityContext", "{\"supplementalGroups\":[0,-1,9223372036854775807]}"},
         {"meta_v1.ManagedFieldsEntry", "{\"fieldsV1\":{\"f:b\":{},\"f:a\":{}},\"manager\":\"m\"}"},
     };
@@ -398,6 +398,12 @@ TEST(protobuf, cannot_write_a_value_of_another_type)
          "cannot encode string as field Data of type []uint8"},
         {"core_v1.PodSpec", "{\"containers\":{}}",
          "cannot encode object as field Containers of type []v1.Container"},
+        {"apiextensions_v1.JSONSchemaProps", "{\"maximum\":\"5\"}",
+         "cannot encode string as field Maximum of type float64"},
+        {"apiextensions_v1.JSONSchemaProps", "{\"maximum\":1e400}",
+         "cannot encode number as field Maximum of type float64"},
+        {"apiextensions_v1.JSONSchemaProps", "{\"items\":5}",
+         "cannot encode number as field Items of type v1.JSONSchemaPropsOrArray"},
         {"core_v1.HTTPGetAction", "{\"port\":1.5}",
          "cannot encode number as field Port of type intstr.IntOrString"},
     };
@@ -426,6 +432,30 @@ TEST(protobuf, a_failed_allocation_is_told)
                                        &pb, NULL);
 
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
+    }
+}
+
+/* Two bytes each: an empty job with many zeros in JSON, and an entry of a map. */
+TEST(protobuf, stops_when_the_result_is_full)
+{
+    static const struct {
+        const char *type;
+        unsigned char tag;
+        size_t n, max;
+    } cases[] = {{"batch_v1.CronJobList", 0x12, 300000, 1 << 20},
+                 {"core_v1.ConfigMap", 0x12, (1u << 18) + 1, 1 << 20}};
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf raw = {.max = 1 << 20};
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = cases[i].max};
+        struct cor_protobuf object = {COR_STR(""), COR_STR(""), COR_STR("")};
+
+        for (size_t k = 0; k < cases[i].n; k++)
+            assert_int_equal(cor_buf_add(&raw, (char[]){(char)cases[i].tag, 0}, 2), 0);
+        object.raw = cor_buf_str(&raw);
+        assert_int_equal(
+            cor_protobuf_to_json(&object, cor_type_named(cor_strz(cases[i].type)), &json, NULL),
+            -COR_ETOOBIG);
     }
 }
 
