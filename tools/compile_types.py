@@ -27,7 +27,7 @@ MAPS = {"atomic": "ATOMIC", "granular": "GRANULAR"}
 PATCHES = {"merge": ["MERGE"], "retainKeys": ["RETAIN_KEYS"], "merge,retainKeys": ["MERGE", "RETAIN_KEYS"],
            "replace": ["REPLACE"]}
 INLINE_MAX = 2
-MEMBERS_MAX = 64  # readers have room for as many
+MEMBERS_MAX = 64  # COR_TYPE_MEMBERS_MAX of src/schema/types.h
 
 
 class Wrong(Exception):

@@ -27,7 +27,6 @@
 #include "json/json.h"
 #include "json/writer.h"
 
-#define MEMBERS_MAX 64 /* of a type; tools/compile_types.py refuses more */
 #define DEPTH_MAX   (COR_JSON_DEPTH_MAX / 2)
 #define CHAINS_MAX  (1u << 23)
 #define ENTRIES_MAX (1u << 18) /* of a map: more than an object has room for */
@@ -51,7 +50,7 @@ struct reader {
 
 /* The items of one message by member. */
 struct chains {
-    uint32_t first[MEMBERS_MAX], last[MEMBERS_MAX];
+    uint32_t first[COR_TYPE_MEMBERS_MAX], last[COR_TYPE_MEMBERS_MAX];
 };
 
 static void write_struct(struct reader *r, const struct cor_type *type, const struct cor_str *parts,
@@ -606,7 +605,7 @@ static void write_members(struct reader *r, const struct cor_type *type,
     struct chains chains;
     size_t mark = r->nlinks, n = cor_type_nmembers(type);
 
-    assert(n <= MEMBERS_MAX);
+    assert(n <= COR_TYPE_MEMBERS_MAX);
     for (size_t m = 0; m < n; m++)
         chains.first[m] = chains.last[m] = NONE;
     for (size_t i = 0; i < nparts; i++)

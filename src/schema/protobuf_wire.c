@@ -1,3 +1,6 @@
+/* Reads protobuf's wire format, one field at a time, and words what is wrong with the bytes as Go's
+ * generated readers do. Nothing is copied, nothing allocates, and nothing behind the given bytes is
+ * read. Thread: any. */
 #include "schema/protobuf_wire.h"
 
 #include <stdarg.h>

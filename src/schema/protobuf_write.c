@@ -22,9 +22,8 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-#define MEMBERS_MAX 64 /* of a type; tools/compile_types.py refuses more */
-#define DEPTH_MAX   (COR_JSON_DEPTH_MAX / 2)
-#define VARINT_MAX  10
+#define DEPTH_MAX  (COR_JSON_DEPTH_MAX / 2)
+#define VARINT_MAX 10
 
 struct writer {
     struct cor_buf *out;
@@ -37,7 +36,7 @@ struct writer {
 /* A JSON object of a type: its members' values, p == NULL where there is none or null. */
 struct object {
     const struct cor_type *type;
-    struct cor_str values[MEMBERS_MAX];
+    struct cor_str values[COR_TYPE_MEMBERS_MAX];
 };
 
 static void write_value(struct writer *w, const struct cor_type_field *field, uint32_t number,

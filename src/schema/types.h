@@ -77,6 +77,8 @@ struct cor_type_field;
 /* A field as JSON has it: through the inlined fields `via`, outermost first, as far as they are not
  * NULL. */
 #define COR_TYPE_INLINE_MAX 2
+/* Members of a struct; tools/compile_types.py refuses more. */
+#define COR_TYPE_MEMBERS_MAX 64
 struct cor_member {
     const struct cor_type_field *field;
     const struct cor_type_field *via[COR_TYPE_INLINE_MAX];
