@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* One resource or subresource; borrowed for the call that receives it. */
+/* A resource or subresource that the server has. The callback that receives it borrows it. */
 struct cor_api_resource {
     struct cor_str group, version; /* that it is served in; the core group is empty */
     bool is_preferred;             /* the version is the one that the group prefers */

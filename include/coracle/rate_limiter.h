@@ -28,9 +28,9 @@ COR_API struct cor_rate_limiter *cor_rate_limiter_new_exponential(uint64_t base_
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_fast_slow(uint64_t fast_ms, uint64_t slow_ms,
                                                                 uint32_t n_fast);
 
-/* One token bucket for all keys: `qps` per second, and `burst` at once. When there is no token, the
- * next future one is taken, so that delays grow with the number of waiting keys. `qps` is above 0,
- * `burst` at least 1. */
+/* Makes a limiter in which all keys share a token bucket: `qps` tokens per second, and `burst` at
+ * once. When the bucket is empty, a key takes the next future token, so that delays grow with the
+ * number of waiting keys. `qps` is above 0, `burst` at least 1. */
 COR_API struct cor_rate_limiter *cor_rate_limiter_new_bucket(double qps, uint32_t burst);
 
 /* The longer delay of two limiters; both count the failures. Takes `a` and `b`, also when it fails;

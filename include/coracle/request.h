@@ -133,7 +133,8 @@ struct cor_watch_event {
     const struct cor_status *status; /* of COR_WATCH_ERROR; else NULL */
 };
 
-/* These are called on the runtime's I/O thread or inside the pump, and must not block. */
+/* The callbacks of a request. The runtime calls them on its I/O thread or inside the pump, so they
+ * must not block. */
 struct cor_request_cbs {
     /* Called for each item of a list as it arrives; items may arrive before a failure. A negative
      * return ends the call with that code. */

@@ -76,10 +76,10 @@ struct cor_runtime_opts {
     unsigned handler_threads, handler_threads_max;
     cor_resolve_fn resolve; /* NULL: the system's, on a thread; of a pumped runtime none */
     void *resolve_arg;
-    /* Of COR_RUNTIME_PUMPED, for tests: every timer of the runtime follows this clock, and
-     * cor_runtime_pump() runs those that it has reached (coracle/clock.h). The descriptor tells of
-     * I/O only, since nobody can wait for a time that the program moves. Must stay valid until the
-     * runtime is freed. NULL: the machine's clock. */
+    /* For tests with a runtime of the kind COR_RUNTIME_PUMPED: every timer of the runtime follows
+     * this clock, and cor_runtime_pump() runs those that it has reached (coracle/clock.h). The
+     * descriptor tells of I/O only, since nobody can wait for a time that the program moves. Must
+     * stay valid until the runtime is freed. NULL: the machine's clock. */
     const struct cor_clock *clock;
 };
 

@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/* One entry of details.causes; in JSON its type is the member "reason". NULL: absent. */
+/* An entry of details.causes. `type` is the member "reason" in JSON. A member that is absent is
+ * NULL. */
 struct cor_status_cause {
     char *type;
     char *message;

@@ -39,7 +39,7 @@ struct cor_reflector_store_fns {
     /* `object` is the last state; NULL when only the key is known, else `key` may be empty. */
     int (*remove)(void *arg, struct cor_str key, struct cor_object *object,
                   struct cor_status *reterr);
-    /* These objects, of a list at this resourceVersion, are the whole content from now on. */
+    /* Replaces the whole content by the objects of a list at this resourceVersion. */
     int (*replace)(void *arg, struct cor_object *const *objects, size_t n, struct cor_str version,
                    struct cor_status *reterr);
     /* The resync period is over; may be NULL. */

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* So many milliseconds from now, at most some hundred million years. */
+/* Returns the time `ms` milliseconds from now; a later time than a few hundred million years from
+ * now is cut to that. */
 static inline struct timespec cor_deadline_in_ms(uint64_t ms)
 {
     struct timespec at;

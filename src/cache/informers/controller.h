@@ -45,7 +45,8 @@ struct cor_controller_opts {
     void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
     void *arg; /* of these */
 
-    /* Of a shared informer only, beside what a controller needs. */
+    /* The members from here on are read by the shared informer only; a plain controller ignores
+     * them. */
     const struct cor_index_def *indexes;
     size_t nindexes;
     /* Debugging: turns the mutation detector on (cache/informers/mutation_detector.h). Called with

@@ -1,3 +1,5 @@
+/* Makes the keys of objects: "namespace/name", or what the store's own function returns. A key is
+ * appended to the caller's buffer, and a failure leaves the buffer as it was. Thread: any. */
 #include "cache/store/object_key.h"
 
 #include <stdio.h>

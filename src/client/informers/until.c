@@ -1,3 +1,13 @@
+/* Waits until conditions hold for the events of a watch, or of an informer that is made for the
+ * wait.
+ *
+ * The caller blocks on a waiter. Each event is shown to the first condition that is not met yet;
+ * the wait ends when the last one is met, when a condition returns an error, at the deadline, or
+ * when the client is stopped. A watch that ends before that is resumed, where the options say so,
+ * and else ends the wait. The first failure is the result.
+ *
+ * Thread: the caller's waits; conditions run on the runtime's I/O thread, where handlers run, or
+ * inside the pump. */
 #include "coracle/until.h"
 
 #include "base/clock.h"
@@ -5,7 +15,7 @@
 #include "base/sized.h"
 #include "client/informers/informers_int.h"
 
-/* One of either kind, on the stack of its caller. */
+/* A wait, of either kind; it is on the stack of its caller. */
 struct until {
     const cor_watch_condition_fn *conditions;
     size_t n, met;

@@ -1,3 +1,7 @@
+/* Keeps the batches of a feed until their events have been delivered, and counts the credit that
+ * the feed has. Batches are queued as they arrive and freed with their last event; the credit that
+ * is given again follows from the largest event lately, so that about COR_STORE_WATCH_BYTES_MAX
+ * bytes are on their way. Nothing here allocates, so nothing fails. Thread: the loop's. */
 #include "storage/store/store_backlog.h"
 
 #include <assert.h>
