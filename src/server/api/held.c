@@ -1,18 +1,22 @@
 /* clang-format off */
 /* Each loop keeps its waiting calls in one list, in the order in which they began to wait.
  *
- *   cor_held_set: the sum of all loops is over the budget ──► mail to the loop itself ──►
- *   held_on_mail: cuts calls from the front of the list until the sum is within the budget
+ *   the list is no longer empty ──► timer, a second ──► held_on_timer: cuts calls from the front of
+ *                 ▲                  ▲                  the list until the sum of all loops is
+ *                 │                  │                  within the budget; again in a second
+ *                 └── cor_held_set ──┘ at once, when the sum is over the budget
  *
- * Calls are cut from the mail and not at once, because the call that goes over the budget is inside
- * its own write. The mail counts as a call of the loop, so that the loop is not released before the
- * mail has come. Nothing here can fail. */
+ * Calls are cut by the timer and not at once, because the call that goes over the budget is inside
+ * its own write. The timer runs for as long as a call waits: calls that were in their first second
+ * when the sum went over the budget may have readers that never read on, and the call that went
+ * over it may be another loop's. Without memory for the timer, the loop's next call that waits sets
+ * it. */
 /* clang-format on */
 #include "server/api/held.h"
 
 #include <assert.h>
 
-#include "base/clock.h"
+#include "loop/loop.h"
 #include "server/api/call.h"
 
 /* Is the sum over the budget? With `without` bytes of one call: would the others still hold more
@@ -24,14 +28,12 @@ static bool is_over_budget(const struct cor_held_account *account, size_t withou
     return bytes > account->max && (without == 0 || bytes - without > account->max / 2);
 }
 
-static void held_on_mail(struct cor_mail *mail)
+static void held_on_timer(struct cor_timer *timer)
 {
-    struct cor_api_loop *loop = COR_CONTAINER_OF(mail, struct cor_api_loop, held.mail);
+    struct cor_api_loop *loop = COR_CONTAINER_OF(timer, struct cor_api_loop, held.timer);
     struct cor_held_account *account = &loop->api->held;
-    uint64_t now_ms = cor_clock_mono_ms(loop->api->clock);
+    uint64_t now_ms = cor_loop_now_ms(loop->loop);
 
-    loop->held.is_posted = false;
-    loop->ncalls--;
     COR_DLIST_FOREACH_SAFE(link, &loop->held.waiting) {
         struct cor_call *call = COR_CONTAINER_OF(link, struct cor_call, held.link);
 
@@ -43,21 +45,23 @@ static void held_on_mail(struct cor_mail *mail)
         atomic_fetch_add(&account->ended, 1);
         cor_call_cut(call);
     }
+    if (!cor_dlist_empty(&loop->held.waiting))
+        cor_timer_set(timer, COR_HELD_GRACE_MS);
 }
 
 void cor_held_loop_init(struct cor_api_loop *loop)
 {
     cor_dlist_init(&loop->held.waiting);
-    loop->held.mail.on_mail = held_on_mail;
+    cor_timer_init(&loop->held.timer, loop->loop, held_on_timer);
 }
 
-static void held_check_budget(struct cor_api_loop *loop)
+/* The list is not empty. */
+static void held_set_timer(struct cor_api_loop *loop)
 {
-    if (loop->held.is_posted || !is_over_budget(&loop->api->held, 0))
-        return;
-    loop->held.is_posted = true;
-    loop->ncalls++;
-    cor_loop_post_always(loop->loop, &loop->held.mail);
+    if (is_over_budget(&loop->api->held, 0))
+        cor_timer_set(&loop->held.timer, 0);
+    else if (!cor_timer_is_set(&loop->held.timer))
+        cor_timer_set(&loop->held.timer, COR_HELD_GRACE_MS);
 }
 
 void cor_held_set(struct cor_call *call, size_t bytes)
@@ -70,11 +74,13 @@ void cor_held_set(struct cor_call *call, size_t bytes)
     held->bytes = bytes;
     if (bytes == 0) {
         cor_dlist_remove(&held->link);
+        if (cor_dlist_empty(&call->loop->held.waiting))
+            cor_timer_cancel(&call->loop->held.timer);
         return;
     }
     if (cor_dlist_empty(&held->link)) {
-        held->since_ms = cor_clock_mono_ms(call->loop->api->clock);
+        held->since_ms = cor_loop_now_ms(call->loop->loop);
         cor_dlist_push(&call->loop->held.waiting, &held->link);
     }
-    held_check_budget(call->loop);
+    held_set_timer(call->loop);
 }

@@ -5,10 +5,10 @@
  *
  * When the sum is over the budget, the calls that have waited longest are cut. Two kinds of calls
  * are not cut: those that have waited less than a second, and a call without which the others would
- * hold no more than half of the budget, so that a single answer of any size comes to its end. Every
- * call that begins or continues to wait compares the sum with the budget, and calls of its own loop
- * are cut.
- * Thread: the call's loop; the account: any.  Owner: the API. */
+ * hold no more than half of the budget, so that a single answer of any size comes to its end. A
+ * loop compares the sum with the budget and cuts its own calls whenever one of them begins or
+ * continues to wait, and every second for as long as one waits. Thread: the call's loop; the
+ * account: any.  Owner: the API. */
 #ifndef COR_SERVER_HELD_H
 #define COR_SERVER_HELD_H
 
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/dlist.h"
-#include "loop/mailbox.h"
+#include "loop/timer.h"
 
 #define COR_HELD_BYTES_DEFAULT (256u << 20)
 #define COR_HELD_GRACE_MS      1000
@@ -34,8 +34,7 @@ struct cor_held_account {
 
 struct cor_held_loop {
     struct cor_dlist waiting; /* calls, the one that has waited longest first */
-    struct cor_mail mail;     /* to the loop itself: some calls are to be cut */
-    bool is_posted;
+    struct cor_timer timer;   /* set while a call waits */
 };
 
 /* A call's part. */

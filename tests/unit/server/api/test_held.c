@@ -29,6 +29,7 @@ static void open_with(size_t budget)
 {
     fx = (struct fx){.opts.held_bytes_max = budget};
     fx_open(&fx);
+    cor_loop_use_clock(fx.loop, &fx.clock.clock);
     fx_bootstrap(&fx);
     put("POST", MAPS, "a", 'x');
     put("POST", MAPS, "b", 'x');
@@ -177,6 +178,29 @@ TEST(held, an_answer_is_not_cut_in_its_first_second)
     assert_int_equal(ended(), 0);
     for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++) {
         expect_whole(&calls[i]);
+        fx_call_deinit(&calls[i]);
+    }
+    fx_close(&fx);
+}
+
+TEST(held, answers_are_cut_after_their_first_second_although_no_reader_moves)
+{
+    struct fx_call calls[5];
+
+    open_with(BUDGET);
+    for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++)
+        begin(&calls[i], MAPS, NULL);
+    turn();
+    assert_int_equal(ended(), 0);
+    for (unsigned second = 1; second <= 2; second++) {
+        cor_clock_manual_advance(&fx.clock, COR_HELD_GRACE_MS);
+        turn();
+        assert_int_equal(ended(), 3);
+    }
+    assert_true(held() <= BUDGET);
+    for (size_t i = 0; i < COR_ARRAY_LEN(calls); i++) {
+        if (!calls[i].sink.is_aborted)
+            expect_whole(&calls[i]);
         fx_call_deinit(&calls[i]);
     }
     fx_close(&fx);
