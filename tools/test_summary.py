@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Adds up meson's logs of each build folder and ends with `N passed, N failed`. A program that crashed, ran out
 of time or ended with a code of its own (a sanitizer's) is a failure, whatever its tests said before. Exits
-non-zero when anything failed or nothing ran."""
+non-zero when anything failed or nothing ran.
+
+Where a build folder has a second log (meson-logs/again.json), the programs in it were run once more, alone: what they said then
+counts, and a test that passed only then is named as UNSTABLE. `test_summary.py --again FOLDER` prints the names of the
+programs that deserve it: those in which a test failed. What crashed, hung or was stopped by a sanitizer does not."""
 
 import json
 import pathlib
@@ -24,23 +28,47 @@ def judge(program):
     return passed, failed
 
 
+def programs(log):
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def deserves_another(program):
+    failed = any(m.group(1) for line in program.get("stdout", "").splitlines() if (m := TAP.match(line)))
+    said = program.get("stdout", "") + program.get("stderr", "")
+    return failed and program.get("returncode") == 1 and "Sanitizer" not in said and "runtime error:" not in said
+
+
 def count(folder):
-    passed, failed = 0, []
-    for line in (folder / "meson-logs" / "testlog.json").read_text().splitlines():
-        program = json.loads(line)
+    passed, failed, unstable = 0, [], []
+    logs = folder / "meson-logs"
+    again = {program["name"]: program for program in programs(logs / "again.json")}
+    for program in programs(logs / "testlog.json"):
         good, bad = judge(program)
+        if bad and program["name"] in again:
+            first, (good, bad) = bad, judge(again[program["name"]])
+            unstable += [f"{program['name']}: {name}" for name in first if name not in bad]
         passed += good
         failed += [f"{program['name']}: {name}" for name in bad]
-    return passed, failed
+    return passed, failed, unstable
+
+
+def print_again(folder):
+    for program in programs(folder / "meson-logs" / "testlog.json"):
+        if judge(program)[1] and deserves_another(program):
+            print(program["name"].split(" / ")[-1])
 
 
 def main():
+    if sys.argv[1] == "--again":
+        return print_again(pathlib.Path(sys.argv[2]))
     total, failures = 0, []
     for folder in map(pathlib.Path, sys.argv[1:]):
-        passed, failed = count(folder)
+        passed, failed, unstable = count(folder)
         print(f"{folder}: {passed} passed, {len(failed)} failed")
         total += passed
         failures += [f"{folder}: {name}" for name in failed]
+        for name in unstable:
+            print(f"UNSTABLE {folder}: {name}: failed, and passed when it was run again alone")
     for name in failures:
         print(f"FAILED {name}")
     print(f"{total} passed, {len(failures)} failed")

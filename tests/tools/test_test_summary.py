@@ -15,6 +15,23 @@ def program(stdout, result, returncode):
     return {"name": "unit / x", "stdout": stdout, "result": result, "returncode": returncode}
 
 
+FAILED = program("1..2\nok 1 - a\nnot ok 2 - b\n", "FAIL", 1)
+PASSED = program("1..2\nok 1 - a\nok 2 - b\n", "OK", 0)
+
+# (what, programs of the log, of the second log, names of those that deserve one)
+AGAIN = [
+    ("a test that passes when it is run again is named and counts as passed", [GOOD, FAILED], [PASSED],
+     ["UNSTABLE build: unit / x: b: failed, and passed when it was run again alone", "4 passed, 0 failed"], ["x"]),
+    ("a test that fails twice has failed", [GOOD, FAILED], [FAILED], ["FAILED build: unit / x: b", "3 passed, 1 failed"], ["x"]),
+    ("a program that crashed is not run again", [GOOD, program("1..2\nok 1 - a\n", "ERROR", -6)], [],
+     ["FAILED build: unit / x: error, exit code -6", "3 passed, 1 failed"], []),
+    ("a program that hung is not run again", [GOOD, program("1..2\nnot ok 1 - a\n", "TIMEOUT", -15)], [],
+     ["FAILED build: unit / x: a", "2 passed, 1 failed"], []),
+    ("what a sanitizer stopped is not run again",
+     [GOOD, {**FAILED, "stderr": "==1==ERROR: AddressSanitizer: heap-use-after-free\n"}], [],
+     ["FAILED build: unit / x: b", "3 passed, 1 failed"], []),
+]
+
 # (what, programs of the log, expected lines at the end)
 CASES = [
     ("tests that passed are counted one by one", [GOOD, GOOD], ["4 passed, 0 failed"]),
@@ -31,27 +48,31 @@ CASES = [
 ]
 
 
-def summary(programs):
+def summary(programs, again):
+    """Exit code and lines of the summary, and the programs that it would have run again."""
     with tempfile.TemporaryDirectory() as tree:
         logs = pathlib.Path(tree) / "build" / "meson-logs"
         logs.mkdir(parents=True)
         (logs / "testlog.json").write_text("".join(json.dumps(p) + "\n" for p in programs))
-        done = subprocess.run([sys.executable, str(ROOT / "tools" / "test_summary.py"), "build"], cwd=tree,
-                              capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout.splitlines()
+        if again:
+            (logs / "again.json").write_text("".join(json.dumps(p) + "\n" for p in again))
+        done, names = (subprocess.run([sys.executable, str(ROOT / "tools" / "test_summary.py"), *args, "build"], cwd=tree,
+                                      capture_output=True, text=True, check=False) for args in ([], ["--again"]))
+    return done.returncode, done.stdout.splitlines(), names.stdout.split()
 
 
 def main():
-    print(f"1..{len(CASES)}")
+    cases = [(what, programs, [], expected, None) for what, programs, expected in CASES] + AGAIN
+    print(f"1..{len(cases)}")
     failed = 0
-    for number, (what, programs, expected) in enumerate(CASES, 1):
-        code, lines = summary(programs)
+    for number, (what, programs, again, expected, deserving) in enumerate(cases, 1):
+        code, lines, names = summary(programs, again)
         good = expected[-1].endswith(" 0 failed") and not expected[-1].startswith("0 ")
-        ok = lines[-len(expected):] == expected and (code == 0) == good
+        ok = lines[-len(expected):] == expected and (code == 0) == good and deserving in (None, names)
         print(f"{'ok' if ok else 'not ok'} {number} - {what}")
         if not ok:
             failed += 1
-            print(f"# exit code {code}, said: {lines!r}")
+            print(f"# exit code {code}, said: {lines!r}, again: {names!r}")
     return 1 if failed else 0
 
 
