@@ -156,7 +156,7 @@ static void search_ask(void *arg)
     if (s->r == 0 && s->anew)
         cor_discovery_invalidate(s->client->discovery);
     if (s->r == 0)
-        s->r = cor_discovery_get(s->client->discovery, on_catalog, s, &waiter);
+        s->r = cor_discovery_fetch(s->client->discovery, on_catalog, s, &waiter);
     if (s->r < 0) {
         cor_status_set(s->reterr, s->r, "ask what the server serves");
         search_finish(s);

@@ -233,14 +233,14 @@ static void leave(struct cor_budget *budget, struct cor_budget_account *account,
     put_account(budget, account);
 }
 
-int cor_budget_open(struct cor_budget *budget, struct cor_str address,
-                    struct cor_budget_share *ret_share)
+int cor_budget_share_init(struct cor_budget *budget, struct cor_str address,
+                          struct cor_budget_share *ret_share)
 {
     *ret_share = (struct cor_budget_share){.budget = budget};
     return enter(budget, COR_HTTP_UNKNOWN, address, 0, &ret_share->account);
 }
 
-void cor_budget_close(struct cor_budget_share *share)
+void cor_budget_share_deinit(struct cor_budget_share *share)
 {
     if (!share->account)
         return;

@@ -62,10 +62,10 @@ struct cor_budget {
     _Atomic uint64_t refused[COR_BUDGET_NLIMITS];
 };
 
-/* A connection's. Zeroed: closed. */
+/* What one connection is charged with. A zeroed share is empty: it is charged to no account. */
 struct cor_budget_share {
     struct cor_budget *budget;
-    struct cor_budget_account *account; /* NULL: closed */
+    struct cor_budget_account *account; /* NULL: the share is empty */
     size_t held;                        /* bytes that the connection holds */
     size_t granted; /* of them, and a little more, what the account was charged */
 };
@@ -73,16 +73,16 @@ struct cor_budget_share {
 /* `body_max`: of one request; a connection of any rank may hold one. */
 void cor_budget_init(struct cor_budget *budget, size_t bytes_max, size_t connections_max,
                      size_t body_max);
-/* Every share is closed. */
+/* Every share must be empty. */
 void cor_budget_deinit(struct cor_budget *budget);
 
 /* A connection from `address` begins, which has not authenticated. 0, -COR_EBUSY (too many
  * connections of it, or of all that have not authenticated), -COR_ENOMEM. */
-int cor_budget_open(struct cor_budget *budget, struct cor_str address,
-                    struct cor_budget_share *ret_share);
+int cor_budget_share_init(struct cor_budget *budget, struct cor_str address,
+                          struct cor_budget_share *ret_share);
 
-/* Gives everything back; safe on a closed share. */
-void cor_budget_close(struct cor_budget_share *share);
+/* Gives everything back to the account and empties the share. An empty share stays as it is. */
+void cor_budget_share_deinit(struct cor_budget_share *share);
 
 /* The connection and all that it holds is charged to `name` from now on. 0, or it is charged as
  * before: -COR_EBUSY (it has too much, or too many connections), -COR_ENOMEM. */

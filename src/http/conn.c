@@ -29,7 +29,7 @@ static void on_stream_closed(void *arg)
     cor_conn_h1_deinit(c);
     cor_conn_h2_deinit(c);
     cor_buf_deinit(&c->pending);
-    cor_budget_close(&c->share);
+    cor_budget_share_deinit(&c->share);
     cor_free(c);
     cor_worker_conn_closed(w);
 }
@@ -206,7 +206,7 @@ static void replace(struct cor_conn *c)
 {
     atomic_fetch_add_explicit(&c->worker->replaced, 1, memory_order_relaxed);
     cor_conn_gone(c, -COR_ECANCELED);
-    cor_budget_close(&c->share);
+    cor_budget_share_deinit(&c->share);
 }
 
 /* Those who have not authenticated hold too much. Ends the oldest of them whose output nobody
@@ -322,7 +322,7 @@ static bool end_oldest(struct cor_http_worker *w, const struct cor_str *source,
             continue;
         atomic_fetch_add_explicit(&w->replaced, 1, memory_order_relaxed);
         cor_conn_gone(c, -COR_ECANCELED);
-        cor_budget_close(&c->share);
+        cor_budget_share_deinit(&c->share);
         return true;
     }
     return false;
@@ -345,9 +345,9 @@ static int enter(struct cor_conn *c, bool is_one_too_many)
 
     if (is_one_too_many && !replace_one(w, NULL))
         return -COR_EBUSY;
-    r = cor_budget_open(budget, source, &c->share);
+    r = cor_budget_share_init(budget, source, &c->share);
     if (r == -COR_EBUSY && (replace_one(w, &source) || replace_one(w, NULL)))
-        r = cor_budget_open(budget, source, &c->share);
+        r = cor_budget_share_init(budget, source, &c->share);
     return r;
 }
 

@@ -127,7 +127,7 @@ static const char *env_of(const char *upper, const char *lower)
 }
 
 /* HTTP_PROXY may be a request's "Proxy" header in a CGI program. */
-struct cor_proxy_env cor_proxy_env_get(void)
+struct cor_proxy_env cor_proxy_env_peek(void)
 {
     return (struct cor_proxy_env){
         .http_proxy = getenv("REQUEST_METHOD") ? NULL : env_of("HTTP_PROXY", "http_proxy"),

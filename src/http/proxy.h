@@ -1,5 +1,5 @@
 /* HTTP proxies: what a proxy's URL says, and which servers the environment sends through one. The
- * environment is read only where cor_proxy_env_get() is called: a library has no business with it
+ * environment is read only where cor_proxy_env_peek() is called: a library has no business with it
  * otherwise.
  * Owner: whoever embeds it.  Thread: any. */
 #ifndef COR_HTTP_PROXY_H
@@ -33,8 +33,9 @@ struct cor_proxy_env {
     const char *http_proxy, *https_proxy, *no_proxy;
 };
 
-/* HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the process, or the same in lower case; borrowed. */
-struct cor_proxy_env cor_proxy_env_get(void);
+/* HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the process, or the same in lower case. The texts belong to
+ * the environment. */
+struct cor_proxy_env cor_proxy_env_peek(void);
 
 /* The URL of the proxy for a server, borrowed from `env`; NULL: none. As Go's
  * ProxyFromEnvironment: never for localhost and loopback addresses; no_proxy holds names (with

@@ -104,7 +104,7 @@ static int do_replace(struct run *run, const struct op *op)
         return FAIL(run,
                     "replace operation does not apply: doc is missing path: %.*s: missing value",
                     COR_STR_ARG(op->path));
-    if (cor_json_ptree_get(&run->tree, parent, &val) < 0)
+    if (cor_json_ptree_peek(&run->tree, parent, &val) < 0)
         return FAIL(run,
                     "replace operation does not apply: doc is missing key: %.*s: missing value",
                     COR_STR_ARG(op->path));
@@ -179,7 +179,7 @@ static int do_copy(struct run *run, const struct op *op)
         return FAIL(run,
                     "copy operation does not apply: doc is missing from path: %.*s: missing value",
                     COR_STR_ARG(op->from));
-    if (cor_json_ptree_get(tree, parent, &val) < 0)
+    if (cor_json_ptree_peek(tree, parent, &val) < 0)
         return FAIL(run, "error in copy for from: '%.*s': %s", COR_STR_ARG(op->from), tree->why);
     if (!op->path.p)
         return FAIL(run, "copy operation failed to decode path: missing value");
@@ -211,7 +211,7 @@ static int do_test(struct run *run, const struct op *op)
         if (!parent)
             return FAIL(run, "test operation does not apply: is missing path: %.*s: missing value",
                         COR_STR_ARG(op->path));
-        if (cor_json_ptree_get(&run->tree, parent, &val) < 0)
+        if (cor_json_ptree_peek(&run->tree, parent, &val) < 0)
             return FAIL(run, "error in test for path: '%.*s': %s", COR_STR_ARG(op->path),
                         run->tree.why);
     }

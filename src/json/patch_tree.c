@@ -132,7 +132,7 @@ static int resolve_index(struct cor_json_ptree *t, size_t n, size_t *ret)
     return 0;
 }
 
-int cor_json_ptree_get(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret)
+int cor_json_ptree_peek(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret)
 {
     size_t index, work = 0;
     int r;
@@ -162,7 +162,7 @@ yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str p
             return NULL;
         if (!pointer.p)
             return at;
-        if (cor_json_ptree_get(t, at, &at) < 0 || !yyjson_mut_is_ctn(at))
+        if (cor_json_ptree_peek(t, at, &at) < 0 || !yyjson_mut_is_ctn(at))
             return NULL;
     }
     return NULL;

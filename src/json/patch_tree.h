@@ -36,7 +36,7 @@ yyjson_mut_val *cor_json_ptree_parent(struct cor_json_ptree *t, struct cor_str p
 
 /* Each works at `key` of `parent`: 0, or -COR_EINVALID with `why` set, or `error`. A member that is
  * not there is got as NULL. */
-int cor_json_ptree_get(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret);
+int cor_json_ptree_peek(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val **ret);
 int cor_json_ptree_add(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val);
 /* The same with a value that stood at `depth` of the tree before. */
 int cor_json_ptree_add_moved(struct cor_json_ptree *t, yyjson_mut_val *parent, yyjson_mut_val *val,

@@ -73,7 +73,7 @@ int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
     return 0;
 }
 
-void cor_etcd_stream_close(struct etcd_stream *stream)
+void cor_etcd_stream_cancel(struct etcd_stream *stream)
 {
     FUZZ_CHECK(stream->session->stream == stream);
     stream->session->stream = NULL;

@@ -231,8 +231,9 @@ static int factory_add_entry(struct cor_informer_factory *f, struct entry *take,
     return r;
 }
 
-int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
-                             struct cor_shared_informer **ret_informer)
+int cor_informer_factory_informer_for(struct cor_informer_factory *f,
+                                      const struct cor_informer_scope *scope,
+                                      struct cor_shared_informer **ret_informer)
 {
     COR_CLEANUP(cor_buf_deinit) struct cor_buf key;
     struct entry *e;

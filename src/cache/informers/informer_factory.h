@@ -49,10 +49,11 @@ int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
 struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_factory *f);
 COR_DEFINE_CLEANUP(struct cor_informer_factory, cor_informer_factory_free)
 
-/* The one informer of this scope, made when it is first asked for; borrowed. 0, -COR_ENOMEM,
+/* Returns the one informer of this scope, which is made at the first call; the factory owns it. 0, -COR_ENOMEM,
  * -COR_ETOOBIG (too many), or what make_driver returned. */
-int cor_informer_factory_get(struct cor_informer_factory *f, const struct cor_informer_scope *scope,
-                             struct cor_shared_informer **ret_informer);
+int cor_informer_factory_informer_for(struct cor_informer_factory *f,
+                                      const struct cor_informer_scope *scope,
+                                      struct cor_shared_informer **ret_informer);
 
 /* Starts the informers that were not started yet. Nothing after shutdown began. */
 void cor_informer_factory_start(struct cor_informer_factory *f);

@@ -5,7 +5,7 @@
  *         a token file ──► Bearer; read again every COR_TOKEN_FILE_MS, and after a 401
  *         a user name ──► Basic, for ever
  *         nothing of these, no certificate, and a plugin ──► the plugin makes token and certificate
- *   cor_credentials_get(): up to date ──► the request continues
+ *   cor_credentials_refresh(): up to date ──► the request continues
  *                          the plugin runs, or has to ──► the request waits ──► on_ready
  *
  * What fails: a token file that cannot be read later leaves the last token; a plugin that fails
@@ -220,8 +220,8 @@ static int credentials_run_plugin(struct cor_credentials *c, struct cor_status *
     return cor_exec_plugin_run(&c->plugin, reterr);
 }
 
-int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *w,
-                        struct cor_status *reterr)
+int cor_credentials_refresh(struct cor_credentials *c, struct cor_credentials_wait *w,
+                            struct cor_status *reterr)
 {
     int r;
 

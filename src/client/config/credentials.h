@@ -53,8 +53,8 @@ void cor_credentials_deinit(struct cor_credentials *c);
 
 /* Brings `authorization` and the certificate up to date. 1: they are. 0: a plugin runs, and
  * on_ready will be called. Else as cor_exec_plugin_run(). */
-int cor_credentials_get(struct cor_credentials *c, struct cor_credentials_wait *w,
-                        struct cor_status *reterr);
+int cor_credentials_refresh(struct cor_credentials *c, struct cor_credentials_wait *w,
+                            struct cor_status *reterr);
 
 /* Stops waiting. Nothing happens when `w`, whose link is initialised, does not wait. */
 void cor_credentials_leave(struct cor_credentials_wait *w);

@@ -111,7 +111,7 @@ int cor_server_url_parse(const struct cor_client_config *config, struct cor_serv
 const char *cor_server_url_proxy(const struct cor_server_url *url,
                                  const struct cor_client_config *config)
 {
-    struct cor_proxy_env env = cor_proxy_env_get();
+    struct cor_proxy_env env = cor_proxy_env_peek();
 
     if (!url->host)
         return NULL;

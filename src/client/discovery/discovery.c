@@ -459,8 +459,8 @@ struct cor_discovery *cor_discovery_free(struct cor_discovery *d)
     return cor_free(d);
 }
 
-int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *arg,
-                      struct cor_discovery_waiter **ret_waiter)
+int cor_discovery_fetch(struct cor_discovery *d, cor_discovery_cb on_done, void *arg,
+                        struct cor_discovery_waiter **ret_waiter)
 {
     struct cor_discovery_waiter *waiter;
 

@@ -40,14 +40,15 @@ COR_DEFINE_CLEANUP(struct cor_discovery, cor_discovery_free)
 typedef void (*cor_discovery_cb)(void *arg, const struct cor_catalog *catalog, bool was_cached,
                                  const struct cor_status *error);
 
-/* One question at a time goes to the server, for all that wait. Versions that could not be read
- * because of a passing trouble are asked for again by each call. 0, -COR_EBUSY (too
+/* Calls on_done with the catalog, from a later turn. All callers that wait share one question to
+ * the server. Versions that could not be read for a reason that may pass are asked for again by
+ * each call. 0, -COR_EBUSY (too
  * many wait), -COR_ECANCELED (it is being freed), -COR_ENOMEM. */
-int cor_discovery_get(struct cor_discovery *d, cor_discovery_cb on_done, void *arg,
-                      struct cor_discovery_waiter **ret_waiter);
+int cor_discovery_fetch(struct cor_discovery *d, cor_discovery_cb on_done, void *arg,
+                        struct cor_discovery_waiter **ret_waiter);
 void cor_discovery_cancel(struct cor_discovery_waiter *waiter);
 
-/* Forgets the catalog; the next get asks the server. */
+/* Forgets the catalog; the next fetch asks the server. */
 void cor_discovery_invalidate(struct cor_discovery *d);
 
 /* Is there a catalog? */

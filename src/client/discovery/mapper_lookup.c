@@ -49,7 +49,7 @@ static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_ca
     r = lookup_map(lookup, catalog, &mapping, &why);
     if (r == -COR_ENOTFOUND && was_cached) {
         cor_discovery_invalidate(lookup->opts.discovery);
-        r = cor_discovery_get(lookup->opts.discovery, on_catalog, lookup, &lookup->waiter);
+        r = cor_discovery_fetch(lookup->opts.discovery, on_catalog, lookup, &lookup->waiter);
         if (r == 0)
             return;
     }
@@ -75,7 +75,7 @@ int cor_mapper_lookup_open(const struct cor_mapper_lookup_opts *opts,
     };
     r = cor_str_gather(strings, COR_ARRAY_LEN(strings), &lookup->text);
     if (r == 0)
-        r = cor_discovery_get(opts->discovery, on_catalog, lookup, &lookup->waiter);
+        r = cor_discovery_fetch(opts->discovery, on_catalog, lookup, &lookup->waiter);
     if (r < 0) {
         lookup_free(lookup);
         return r;

@@ -349,7 +349,7 @@ static void informers_get_informer(void *arg)
     struct cor_shared_informer *shared;
 
     g->set->asked = o;
-    g->r = cor_informer_factory_get(g->set->factory, &scope, &shared);
+    g->r = cor_informer_factory_informer_for(g->set->factory, &scope, &shared);
     if (g->r < 0)
         return;
     g->informer = informers_known(g->set, shared);

@@ -351,7 +351,7 @@ static void identify(struct cor_rest_request *req)
     struct cor_status why = {0};
     int r = has_own(req, COR_STR("Authorization"))
                 ? 1
-                : cor_credentials_get(&req->rc->credentials, &req->identity, &why);
+                : cor_credentials_refresh(&req->rc->credentials, &req->identity, &why);
 
     req->state = COR_REST_IDENTIFYING;
     cor_timer_set(&req->timer, left_ms(req));

@@ -55,7 +55,7 @@ const struct etcd_method cor_etcd_method_status = {"/etcdserverpb.Maintenance/St
 static void call_leave_session(struct etcd_call *call)
 {
     if (call->stream)
-        cor_etcd_stream_close(COR_STEAL(call->stream));
+        cor_etcd_stream_cancel(COR_STEAL(call->stream));
     cor_etcd_waiter_leave(&call->waiter);
     cor_timer_cancel(&call->timer);
 }

@@ -158,7 +158,7 @@ static void presence_grant(struct etcd_presence *p)
 static void presence_lose_stream(struct etcd_presence *p)
 {
     if (p->stream)
-        cor_etcd_stream_close(COR_STEAL(p->stream));
+        cor_etcd_stream_cancel(COR_STEAL(p->stream));
     presence_pause(p);
 }
 
@@ -231,7 +231,7 @@ static void presence_drop_all(struct etcd_presence *p)
     if (p->call)
         cor_etcd_call_cancel(COR_STEAL(p->call));
     if (p->stream)
-        cor_etcd_stream_close(COR_STEAL(p->stream));
+        cor_etcd_stream_cancel(COR_STEAL(p->stream));
     cor_etcd_waiter_leave(&p->waiter);
 }
 

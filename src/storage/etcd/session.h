@@ -84,7 +84,7 @@ struct etcd_stream_cbs {
 typedef void (*etcd_reply_cb)(void *arg, const struct etcd_failure *why, struct cor_str message);
 
 /* From on_up. Nothing is called back before it returns. 0, or -COR_EBUSY, -COR_ECANCELED (not up),
- * -COR_ETOOBIG, -COR_ENOMEM. `ret_stream` is for cor_etcd_stream_close() only. */
+ * -COR_ETOOBIG, -COR_ENOMEM. `ret_stream` is for cor_etcd_stream_cancel() only. */
 int cor_etcd_session_unary(struct etcd_session *s, const char *method, struct cor_str message,
                            uint64_t timeout_ms, etcd_reply_cb on_reply, void *arg,
                            struct etcd_stream **ret_stream);
@@ -93,8 +93,8 @@ int cor_etcd_session_open_stream(struct etcd_session *s, const char *method,
                                  struct etcd_stream **ret_stream);
 /* One message, copied. 0, -COR_ENOMEM, -COR_EBUSY (too much waits), -COR_ECANCELED. */
 int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message);
-/* Nothing is called back after it. */
-void cor_etcd_stream_close(struct etcd_stream *stream);
+/* Ends the call and frees the stream at once; none of its callbacks is called afterwards. */
+void cor_etcd_stream_cancel(struct etcd_stream *stream);
 
 /* Does the text (of a stream's end, or the reason of a canceled watch) mean that the login has
  * expired, and is there a user to log in again? */

@@ -140,7 +140,7 @@ int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
     return cor_grpc_call_send(stream->call, &message, 1);
 }
 
-void cor_etcd_stream_close(struct etcd_stream *stream)
+void cor_etcd_stream_cancel(struct etcd_stream *stream)
 {
     cor_grpc_call_cancel(stream->call);
     stream_free(stream);

@@ -86,7 +86,7 @@ static void stream_end_call(struct etcd_watch_stream *s)
         s->all->shared = NULL;
     cor_timer_cancel(&s->timer);
     if (s->call)
-        cor_etcd_stream_close(COR_STEAL(s->call));
+        cor_etcd_stream_cancel(COR_STEAL(s->call));
 }
 
 static void stream_free(struct etcd_watch_stream *s)

@@ -101,7 +101,7 @@ static void lease_on_granted(struct cor_engine_req *req)
     lease_answer(lm, want, result);
 }
 
-bool cor_lease_manager_get(struct cor_lease_manager *lm, struct cor_lease_want *want)
+bool cor_lease_manager_acquire(struct cor_lease_manager *lm, struct cor_lease_want *want)
 {
     uint64_t now_ms = cor_clock_mono_ms(lm->clock);
 

@@ -56,7 +56,7 @@ static void create_submit(struct create_op *op)
 
 static void create_write(struct create_op *op)
 {
-    if (op->lease.ttl_s <= 0 || cor_lease_manager_get(&op->store->leases, &op->lease))
+    if (op->lease.ttl_s <= 0 || cor_lease_manager_acquire(&op->store->leases, &op->lease))
         create_submit(op);
 }
 

@@ -36,7 +36,8 @@ void cor_store_update_write(struct cor_store_change *change)
         return;
     }
     change->lease.id = 0;
-    if (change->lease.ttl_s <= 0 || cor_lease_manager_get(&change->store->leases, &change->lease))
+    if (change->lease.ttl_s <= 0 ||
+        cor_lease_manager_acquire(&change->store->leases, &change->lease))
         cor_store_change_submit(change);
 }
 

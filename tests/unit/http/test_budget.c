@@ -16,7 +16,7 @@ static struct cor_budget_share share_of(struct cor_budget *b, const char *addres
 {
     struct cor_budget_share share;
 
-    assert_int_equal(cor_budget_open(b, cor_strz(address), &share), 0);
+    assert_int_equal(cor_budget_share_init(b, cor_strz(address), &share), 0);
     return share;
 }
 
@@ -44,8 +44,8 @@ TEST(budget, the_first_bytes_of_a_connection_are_free)
     assert_int_equal(b.bytes[COR_HTTP_UNKNOWN], COR_BUDGET_STEP);
     cor_budget_give(&s, 1);
     assert_int_equal(b.bytes[COR_HTTP_MASTER], 0);
-    cor_budget_close(&s);
-    cor_budget_close(&s);
+    cor_budget_share_deinit(&s);
+    cor_budget_share_deinit(&s);
     cor_budget_give(&s, 1000);
     assert_false(cor_budget_is_of(&s, COR_HTTP_UNKNOWN, COR_STR("a")));
     cor_budget_deinit(&b);
@@ -62,8 +62,8 @@ TEST(budget, a_connection_has_a_maximum_and_the_next_one_has_its_own)
     assert_int_equal(take_all(&one), ALL / 64);
     assert_int_equal(b.refused[COR_BUDGET_CONNECTION_BYTES], 1);
     assert_int_equal(take_all(&two), ALL / 64);
-    cor_budget_close(&one);
-    cor_budget_close(&two);
+    cor_budget_share_deinit(&one);
+    cor_budget_share_deinit(&two);
     cor_budget_deinit(&b);
 }
 
@@ -87,7 +87,7 @@ static size_t fill(struct cor_budget *b, struct cor_budget_share *shares, size_t
 static void close_all(struct cor_budget_share *shares, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        cor_budget_close(&shares[i]);
+        cor_budget_share_deinit(&shares[i]);
 }
 
 TEST(budget, an_address_a_user_and_those_below_leave_the_rest_to_others)
@@ -169,8 +169,8 @@ TEST(budget, a_share_that_moves_takes_what_it_holds_along)
     cor_budget_give(&s, COR_BUDGET_FREE + 100000);
     assert_int_equal(s.granted, 0);
     assert_int_equal(cor_budget_move(&s, COR_HTTP_USER, COR_STR("v")), 0);
-    cor_budget_close(&s);
-    cor_budget_close(&other);
+    cor_budget_share_deinit(&s);
+    cor_budget_share_deinit(&other);
     close_all(full, 4);
     cor_budget_deinit(&b);
 }
@@ -192,8 +192,8 @@ TEST(budget, what_exists_already_is_charged_beyond_the_maximum)
     assert_int_equal(cor_budget_take(&next, 1), -COR_EBUSY);
     cor_budget_give(&s, ALL);
     assert_int_equal(cor_budget_take(&next, 1), 0);
-    cor_budget_close(&s);
-    cor_budget_close(&next);
+    cor_budget_share_deinit(&s);
+    cor_budget_share_deinit(&next);
     assert_int_equal(b.bytes[COR_HTTP_UNKNOWN], 0);
     cor_budget_deinit(&b);
 }
@@ -222,9 +222,9 @@ TEST(budget, an_account_is_over_only_beyond_its_maximum_and_other_accounts_may_g
     cor_budget_give(&s, COR_BUDGET_SLACK);
     assert_int_equal(cor_budget_check(&same), 0);
     assert_false(cor_budget_is_over(&same));
-    cor_budget_close(&s);
-    cor_budget_close(&same);
-    cor_budget_close(&other);
+    cor_budget_share_deinit(&s);
+    cor_budget_share_deinit(&same);
+    cor_budget_share_deinit(&other);
     cor_budget_deinit(&b);
 }
 
@@ -247,7 +247,7 @@ TEST(budget, a_pool_that_is_over_is_told_to_all_its_accounts_but_refuses_nothing
         assert_int_equal(cor_budget_check(&s[i]), 0);
     }
     assert_false(cor_budget_is_over(&user));
-    cor_budget_close(&user);
+    cor_budget_share_deinit(&user);
     close_all(s, 5);
     cor_budget_deinit(&b);
 }
@@ -260,11 +260,11 @@ TEST(budget, connections_are_counted_on_the_same_accounts)
     cor_budget_init(&b, ALL, 16, 1000);
     for (int i = 0; i < 12; i++)
         shares[i] = share_of(&b, "a");
-    assert_int_equal(cor_budget_open(&b, COR_STR("a"), &other), -COR_EBUSY);
+    assert_int_equal(cor_budget_share_init(&b, COR_STR("a"), &other), -COR_EBUSY);
     assert_int_equal(b.refused[COR_BUDGET_ACCOUNT_CONNECTIONS + COR_HTTP_UNKNOWN], 1);
     shares[12] = share_of(&b, "b");
     shares[13] = share_of(&b, "b");
-    assert_int_equal(cor_budget_open(&b, COR_STR("b"), &other), -COR_EBUSY);
+    assert_int_equal(cor_budget_share_init(&b, COR_STR("b"), &other), -COR_EBUSY);
     assert_int_equal(b.refused[COR_BUDGET_POOL_CONNECTIONS + COR_HTTP_UNKNOWN], 1);
     /* Who has authenticated makes room for others. */
     assert_int_equal(cor_budget_move(&shares[0], COR_HTTP_USER, COR_STR("u")), 0);
@@ -286,7 +286,7 @@ TEST(budget, every_allocation_may_fail)
         int r;
 
         budget_init(&b);
-        r = cor_budget_open(&b, COR_STR("a"), &s);
+        r = cor_budget_share_init(&b, COR_STR("a"), &s);
         if (r == 0) {
             assert_int_equal(cor_budget_take(&s, 50000), 0);
             r = cor_budget_move(&s, COR_HTTP_USER, COR_STR("u"));
@@ -295,7 +295,7 @@ TEST(budget, every_allocation_may_fail)
             assert_int_equal(cor_map_len(&b.accounts), 1);
         }
         assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
-        cor_budget_close(&s);
+        cor_budget_share_deinit(&s);
         assert_int_equal(b.bytes[COR_HTTP_MASTER], 0);
         cor_budget_deinit(&b);
     }
@@ -310,13 +310,13 @@ static void *take_and_give(void *arg)
         struct cor_budget_share s;
         size_t got = 0;
 
-        if (cor_budget_open(b, COR_STR("a"), &s) < 0)
+        if (cor_budget_share_init(b, COR_STR("a"), &s) < 0)
             continue;
         for (unsigned k = 1; k < 20; k++)
             got += cor_budget_take(&s, k * 1000) == 0 ? k * 1000 : 0;
         (void)cor_budget_move(&s, i % 5 ? COR_HTTP_USER : COR_HTTP_MASTER, cor_strz(names[i % 3]));
         cor_budget_give(&s, got);
-        cor_budget_close(&s);
+        cor_budget_share_deinit(&s);
     }
     return NULL;
 }

@@ -92,7 +92,7 @@ static struct cor_shared_informer *get_scope(struct fake *f, struct cor_informer
 {
     struct cor_shared_informer *inf = NULL;
 
-    assert_int_equal(cor_informer_factory_get(f->factory, &scope, &inf), 0);
+    assert_int_equal(cor_informer_factory_informer_for(f->factory, &scope, &inf), 0);
     return inf;
 }
 
@@ -458,11 +458,11 @@ TEST(informer_factory, is_as_before_when_memory_runs_out)
             assert_true(test_alloc_failed());
             continue;
         }
-        r = cor_informer_factory_get(f.factory, &scope, &inf);
+        r = cor_informer_factory_informer_for(f.factory, &scope, &inf);
         if (r == 0) {
             assert_true(f.scopes[0].tweak == small_pages);
             assert_works(&f, inf);
-            assert_int_equal(cor_informer_factory_get(f.factory, &scope, &again), 0);
+            assert_int_equal(cor_informer_factory_informer_for(f.factory, &scope, &again), 0);
             assert_ptr_equal(again, inf);
         } else {
             assert_int_equal(r, -COR_ENOMEM);

@@ -80,7 +80,7 @@ static struct cor_discovery *begin(struct world *w, const struct answer *script,
 static void get(struct world *w, struct cor_discovery *d, struct seen *s)
 {
     *s = (struct seen){0};
-    assert_int_equal(cor_discovery_get(d, on_catalog, s, &s->waiter), 0);
+    assert_int_equal(cor_discovery_fetch(d, on_catalog, s, &s->waiter), 0);
     assert_false(s->is_done);
     world_until(w, is_flag, &s->is_done);
 }
@@ -308,9 +308,9 @@ TEST(discovery, one_question_serves_all_that_wait)
     struct world w;
 
     d = begin(&w, script, 2, false);
-    assert_int_equal(cor_discovery_get(d, on_catalog, &a, &a.waiter), 0);
-    assert_int_equal(cor_discovery_get(d, on_catalog, &c, &c.waiter), 0);
-    assert_int_equal(cor_discovery_get(d, on_catalog, &b, &b.waiter), 0);
+    assert_int_equal(cor_discovery_fetch(d, on_catalog, &a, &a.waiter), 0);
+    assert_int_equal(cor_discovery_fetch(d, on_catalog, &c, &c.waiter), 0);
+    assert_int_equal(cor_discovery_fetch(d, on_catalog, &b, &b.waiter), 0);
     cor_discovery_cancel(c.waiter);
     world_until(&w, is_flag, &b.is_done);
     assert_true(a.is_done);
@@ -333,7 +333,7 @@ static void ask_again(void *arg, const struct cor_catalog *catalog, bool was_cac
     struct asker *a = arg;
 
     on_catalog(&a->seen, catalog, was_cached, error);
-    a->again = cor_discovery_get(a->d, ask_again, a, &a->seen.waiter);
+    a->again = cor_discovery_fetch(a->d, ask_again, a, &a->seen.waiter);
 }
 
 static bool is_asked(void *arg)
@@ -348,9 +348,9 @@ TEST(discovery, who_waits_when_it_is_freed_is_told)
     struct world w;
 
     a.d = b.d = begin(&w, script, 1, false);
-    assert_int_equal(cor_discovery_get(a.d, ask_again, &a, &a.seen.waiter), 0);
+    assert_int_equal(cor_discovery_fetch(a.d, ask_again, &a, &a.seen.waiter), 0);
     world_until(&w, is_asked, &w);
-    assert_int_equal(cor_discovery_get(b.d, ask_again, &b, &b.seen.waiter), 0);
+    assert_int_equal(cor_discovery_fetch(b.d, ask_again, &b, &b.seen.waiter), 0);
     cor_discovery_free(a.d);
     assert_true(a.seen.is_done && b.seen.is_done);
     assert_int_equal(a.seen.err, -COR_ECANCELED);
@@ -388,7 +388,7 @@ TEST(discovery, survives_failed_allocations)
             else
                 WORLD_SCRIPT(&w, aggregated);
             if (r == 0)
-                r = cor_discovery_get(d, on_catalog, &s, &s.waiter);
+                r = cor_discovery_fetch(d, on_catalog, &s, &s.waiter);
             if (r == 0)
                 world_until(&w, is_flag, &s.is_done);
             assert_true(r == 0 || (r == -COR_ENOMEM && test_alloc_failed()));
@@ -425,7 +425,7 @@ static bool starve_a_version(struct world *w, struct cor_discovery *d, size_t n,
     bool has_failed = false;
 
     *s = (struct seen){0};
-    assert_int_equal(cor_discovery_get(d, on_catalog, s, &s->waiter), 0);
+    assert_int_equal(cor_discovery_fetch(d, on_catalog, s, &s->waiter), 0);
     for (int attempt = 0; attempt < 2 && !s->is_done; attempt++) {
         WORLD_SCRIPT(w, documents);
         world_until(w, is_asked_or_over, &q);

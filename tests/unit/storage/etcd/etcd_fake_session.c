@@ -167,7 +167,7 @@ int cor_etcd_stream_send(struct etcd_stream *stream, struct cor_str message)
     return 0;
 }
 
-void cor_etcd_stream_close(struct etcd_stream *stream)
+void cor_etcd_stream_cancel(struct etcd_stream *stream)
 {
     cor_dlist_remove(&stream->link);
     for (size_t i = 0; i < stream->ncreates; i++)
@@ -237,7 +237,7 @@ void fake_stream_reply(struct etcd_stream *stream, struct cor_str message)
     void *arg = stream->arg;
 
     assert_non_null(on_reply);
-    cor_etcd_stream_close(stream);
+    cor_etcd_stream_cancel(stream);
     on_reply(arg, NULL, message);
 }
 
@@ -249,7 +249,7 @@ void fake_stream_fail(struct etcd_stream *stream, enum cor_grpc_code code, const
     etcd_reply_cb on_reply = stream->on_reply;
     void *arg = stream->arg;
 
-    cor_etcd_stream_close(stream);
+    cor_etcd_stream_cancel(stream);
     if (on_reply)
         on_reply(arg, &why, cor_str("", 0));
     else

@@ -63,7 +63,7 @@ static void ask(struct bed *b, struct wish *w, int64_t ttl_s)
 {
     w->bed = b;
     w->want = (struct cor_lease_want){.ttl_s = ttl_s, .on_lease = on_lease};
-    w->done = cor_lease_manager_get(&b->lm, &w->want);
+    w->done = cor_lease_manager_acquire(&b->lm, &w->want);
 }
 
 static void on_lease(struct cor_lease_want *want)
