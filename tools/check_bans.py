@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Refuses what this code base does not do, as file:line: calls (outside of comments and string literals), diagrams
-and tables in comments that clang-format may reflow, a _free that returns nothing, and locks that ARCHITECTURE's table
-does not have. With paths, checks those; without, every tracked C file."""
+and tables in comments that clang-format may reflow, a _free, _close or _get of another form than CONTRIBUTING's
+ownership words have, and locks that ARCHITECTURE's table does not have. With paths, checks those; without, every tracked C file."""
 
 import pathlib
 import re
@@ -60,13 +60,33 @@ def drawings(name, text):
                 break
 
 
-def frees(name, text):
-    """CONTRIBUTING's ownership words: what frees a thing of the heap returns NULL."""
+def prototypes(text):
+    """(offset, result, name, parameters) of every function that a header declares or defines."""
+    for match in re.finditer(r"^(?:COR_API |static inline )*([a-z][\w ]*?[ *]+)(cor_\w+)\(([^;{]*?)\)\s*[;{]", code_of(text), re.M):
+        yield match.start(), match.group(1).strip(), match.group(2), " ".join(match.group(3).split())
+
+
+def owners(name, text):
+    """CONTRIBUTING's ownership words: the forms of _free, _close and _get that a header may have."""
     if not name.endswith(".h"):
         return
-    for match in re.finditer(r"^(?:COR_API )?void (cor_\w+_free)\(", code_of(text), re.M):
-        number = text.count("\n", 0, match.start()) + 1
-        yield f"{name}:{number}: {match.group(1)}() returns nothing: a _free returns NULL; what empties a struct is a _deinit"
+    declared = list(prototypes(text))
+    names = {function for _, _, function, _ in declared}
+    for start, result, function, parameters in declared:
+        where = f"{name}:{text.count(chr(10), 0, start) + 1}: {function}()"
+        if function.endswith("_free") and result == "void":
+            yield f"{where} returns nothing: a _free returns NULL; what empties a struct is a _deinit"
+        if function.endswith("_close"):
+            first = re.sub(r"\w+$", "", parameters.split(",")[0]).strip()
+            if result.endswith("*") and result != first:
+                yield f"{where} returns something else than NULL: a _close that blocks returns its own type"
+            elif not result.endswith("*") and "," in parameters and "(*on_closed)" not in parameters:
+                yield f"{where} has arguments but no on_closed: CONTRIBUTING has the forms of a _close"
+            elif not result.endswith("*") and result not in ("void", "bool"):
+                yield f"{where} can fail: a _close cannot"
+        if function.endswith("_get") and re.search(r"\(\*on_\w+\)|\bcor_\w+_(?:cb|fn) ", parameters):
+            if not names & {function[:-len("get")] + verb for verb in ("list", "create")}:
+                yield f"{where} calls back: only the verb GET, beside a _list or _create, is an asynchronous _get"
 
 
 def locks(name, text, page="docs/ARCHITECTURE.md"):
@@ -88,7 +108,7 @@ def main():
         ["git", "ls-files", "*.c", "*.h"], check=True, capture_output=True, text=True).stdout.split()
     found = [v for name in names
              for text in [pathlib.Path(name).read_text(errors="replace")]
-             for v in [*violations(name, text), *drawings(name, text), *frees(name, text), *locks(name, text)]]
+             for v in [*violations(name, text), *drawings(name, text), *owners(name, text), *locks(name, text)]]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0
