@@ -19,7 +19,11 @@
 #define SLOW_DEPTH 10
 
 struct cor_controller {
-    struct cor_controller_opts opts;
+    struct cor_delta_consumer consumer;
+    const struct cor_clock *clock;
+    bool retry_on_error;
+    void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
+    void *report_arg;
     struct cor_delta_fifo *fifo;
     struct cor_reflector *reflector;
     struct cor_rand rand;
@@ -30,88 +34,49 @@ struct cor_controller {
     size_t tried; /* changes that were refused in the step under way */
 };
 
-static void controller_on_ready(void *arg)
+static int controller_make_fifo(struct cor_controller *c, const struct cor_controller_opts *opts)
 {
-    struct cor_controller *c = arg;
-
-    if (c->opts.on_work)
-        c->opts.on_work(c->opts.arg);
-}
-
-static int controller_transform(void *arg, struct cor_object **object, struct cor_status *reterr)
-{
-    struct cor_controller *c = arg;
-
-    return c->opts.transform(c->opts.arg, object, reterr);
-}
-
-static bool controller_should_resync(void *arg)
-{
-    struct cor_controller *c = arg;
-
-    return !c->opts.should_resync || c->opts.should_resync(c->opts.owner);
-}
-
-static void controller_on_round_end(void *arg, const struct cor_status *error)
-{
-    struct cor_controller *c = arg;
-
-    if (error && c->opts.on_watch_error)
-        c->opts.on_watch_error(c->opts.arg, error);
-}
-
-static void controller_on_report(void *arg, enum cor_reflector_report what,
-                                 const struct cor_status *status)
-{
-    struct cor_controller *c = arg;
-
-    if (c->opts.on_report)
-        c->opts.on_report(c->opts.arg, what, status);
-}
-
-static int controller_make_fifo(struct cor_controller *c)
-{
-    const struct cor_delta_fifo_opts opts = {
-        COR_DELTA_FIFO_OPTS,
-        .by_key = c->opts.by_key,
-        .known = c->opts.known,
-        .transform = c->opts.transform ? controller_transform : NULL,
-        .on_ready = controller_on_ready,
-        .arg = c,
+    const struct cor_delta_fifo_opts fifo = {
+        COR_DELTA_FIFO_OPTS,          .by_key = opts->by_key,    .known = c->consumer.known,
+        .transform = opts->transform, .on_ready = opts->on_work, .arg = opts->arg,
     };
 
-    return cor_delta_fifo_new(&opts, &c->fifo);
+    return cor_delta_fifo_new(&fifo, &c->fifo);
 }
 
-static int controller_make_reflector(struct cor_controller *c)
+static int controller_make_reflector(struct cor_controller *c,
+                                     const struct cor_controller_opts *opts)
 {
-    struct cor_reflector_opts opts = c->opts.reflector;
+    struct cor_reflector_opts reflector = opts->reflector;
 
-    assert(!opts.should_resync && !opts.on_round_end && !opts.on_report);
-    opts.should_resync = controller_should_resync;
-    opts.on_round_end = controller_on_round_end;
-    opts.on_report = controller_on_report;
-    opts.arg = c;
-    if (!opts.rand)
-        opts.rand = &c->rand;
-    return cor_reflector_new(&opts, c->opts.driver, cor_delta_fifo_store(c->fifo), &c->reflector);
+    assert(!reflector.should_resync);
+    reflector.should_resync = c->consumer.should_resync;
+    reflector.resync_arg = c->consumer.arg;
+    if (!reflector.rand)
+        reflector.rand = &c->rand;
+    return cor_reflector_new(&reflector, opts->driver, cor_delta_fifo_store(c->fifo),
+                             &c->reflector);
 }
 
 int cor_controller_new(const struct cor_controller_opts *opts,
+                       const struct cor_delta_consumer *consumer,
                        struct cor_controller **ret_controller)
 {
     COR_CLEANUP(cor_controller_freep) struct cor_controller *c = cor_calloc(1, sizeof(*c));
     int r;
 
+    assert(consumer->process);
     if (!c)
         return -COR_ENOMEM;
-    c->opts = *opts;
-    if (!c->opts.clock)
-        c->opts.clock = cor_clock_real();
+    c->consumer = *consumer;
+    c->clock = opts->clock ? opts->clock : cor_clock_real();
+    c->retry_on_error = opts->retry_on_error;
+    c->on_report = opts->reflector.on_report;
+    c->report_arg = opts->reflector.arg;
     cor_rand_init(&c->rand);
-    r = controller_make_fifo(c);
+    r = controller_make_fifo(c, opts);
     if (r == 0)
-        r = controller_make_reflector(c);
+        r = controller_make_reflector(c, opts);
     if (r == 0)
         *ret_controller = COR_STEAL(c);
     return r;
@@ -131,7 +96,7 @@ struct cor_controller *cor_controller_free(struct cor_controller *c)
 
 static uint64_t now_ms(const struct cor_controller *c)
 {
-    return cor_clock_mono_ms(c->opts.clock);
+    return cor_clock_mono_ms(c->clock);
 }
 
 void cor_controller_start(struct cor_controller *c, uint64_t resync_ms)
@@ -175,7 +140,7 @@ static int controller_process(void *arg, struct cor_str key, const struct cor_de
 {
     struct cor_controller *c = arg;
     uint64_t began_ms = now_ms(c);
-    int r = c->opts.process(c->opts.owner, key, deltas, n, in_initial_list);
+    int r = c->consumer.process(c->consumer.arg, key, deltas, n, in_initial_list);
 
     controller_note_slowness(c, key, now_ms(c) - began_ms);
     if (r >= 0 || r == -COR_ENOMEM)
@@ -183,20 +148,27 @@ static int controller_process(void *arg, struct cor_str key, const struct cor_de
     cor_status_untyped(&c->refused, r, "the cache did not take %.*s: %s", COR_STR_ARG(key),
                        cor_err_text(r));
     c->tried += n;
-    return c->opts.retry_on_error ? COR_DELTA_REQUEUE : r;
+    return c->retry_on_error ? COR_DELTA_REQUEUE : r;
 }
 
-/* True: there was one. */
-static bool controller_tell_refusal(struct cor_controller *c)
+static void controller_report(const struct cor_controller *c, enum cor_reflector_report what,
+                              const struct cor_status *status)
+{
+    if (c->on_report)
+        c->on_report(c->report_arg, what, status);
+}
+
+/* Reports the refusal that controller_process() noted. True: there was one. */
+static bool controller_report_refusal(struct cor_controller *c)
 {
     if (c->refused.err == 0)
         return false;
-    controller_on_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
+    controller_report(c, COR_REFLECTOR_CHANGE_REFUSED, &c->refused);
     cor_status_deinit(&c->refused);
     return true;
 }
 
-static void controller_tell_slowness(struct cor_controller *c)
+static void controller_report_slowness(struct cor_controller *c)
 {
     COR_CLEANUP(cor_status_deinit) struct cor_status told = {0};
     size_t depth;
@@ -207,7 +179,7 @@ static void controller_tell_slowness(struct cor_controller *c)
     if (depth > SLOW_DEPTH) {
         cor_status_set(&told, -COR_ETIMEOUT, "%s, %zu changes wait behind it",
                        cor_status_message(&c->slow), depth);
-        controller_on_report(c, COR_REFLECTOR_SLOW_CHANGE, &told);
+        controller_report(c, COR_REFLECTOR_SLOW_CHANGE, &told);
     }
     cor_status_deinit(&c->slow);
 }
@@ -216,7 +188,7 @@ static void controller_tell_slowness(struct cor_controller *c)
  */
 static bool controller_has_tried_all(struct cor_controller *c)
 {
-    return c->opts.retry_on_error && cor_delta_fifo_fresh(c->fifo) == 0 &&
+    return c->retry_on_error && cor_delta_fifo_fresh(c->fifo) == 0 &&
            c->tried >= cor_delta_fifo_len(c->fifo);
 }
 
@@ -227,9 +199,9 @@ bool cor_controller_step(struct cor_controller *c, size_t max)
     /* What is queued at stop is not processed any more. */
     for (size_t i = 0; i < max && !c->stopped; i++) {
         int r = cor_delta_fifo_try_pop(c->fifo, controller_process, c);
-        bool refused = controller_tell_refusal(c);
+        bool refused = controller_report_refusal(c);
 
-        controller_tell_slowness(c);
+        controller_report_slowness(c);
         if (r == -COR_ENOMEM)
             return true;
         if (controller_has_tried_all(c))

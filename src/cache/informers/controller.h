@@ -19,43 +19,44 @@
 
 struct cor_controller;
 
+/* What an informer is made of. The program's options become this struct, once, and the informer
+ * passes it on to its controller; each keeps only the members that it uses. */
 struct cor_controller_opts {
-    struct cor_reflector_opts reflector; /* its callbacks and arg are the controller's own and must
-                                            be NULL; no `rand`: the kernel's */
+    struct cor_reflector_opts reflector; /* without should_resync, which is the consumer's; no
+                                            `rand`: the kernel's */
     struct cor_reflector_driver *driver; /* must stay valid */
-    const struct cor_clock *clock;       /* NULL: the machine's */
-    struct cor_indexer *known;           /* as cor_delta_fifo_opts */
+    const struct cor_clock *clock;       /* must stay valid; NULL: the machine's */
     bool by_key;                         /* as cor_delta_fifo_opts */
-    /* Changes that `process` refuses are put back unless newer ones of their key wait, and each
+    /* Changes that the consumer refuses are put back unless newer ones of their key wait, and each
      * step tries them once. False: they are dropped, as client-go does. */
     bool retry_on_error;
-    cor_delta_fn process; /* under the queue's lock: it must not call the controller */
-    bool (*should_resync)(void *owner); /* NULL: always */
-    void *owner;                        /* of these two */
 
     /* Each may be NULL. */
     cor_transform_fn transform;
     /* There is something for step to do. Any thread; it may wake another and must not call the
      * controller: locks may be held. */
     void (*on_work)(void *arg);
-    /* What client-go gives to its watch error handler: a list failed, or a watch could not be
-     * opened. On the controller's thread; it may stop the controller, nothing else. */
-    void (*on_watch_error)(void *arg, const struct cor_status *error);
-    /* What client-go logs; the same rules. */
-    void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
-    void *arg; /* of these */
+    /* Debugging: turns the mutation detector on (cache/informers/mutation_detector.h). Called with
+     * locks held: it must not call the informer. NULL: off. Only a shared informer has one. */
+    cor_mutation_fn on_mutation;
+    void *arg; /* of these three */
 
-    /* The members from here on are read by the shared informer only; a plain controller ignores
-     * them. */
+    /* Of the informer's cache, as cor_indexer_new() takes them; a bare controller has no cache. */
     const struct cor_index_def *indexes;
     size_t nindexes;
-    /* Debugging: turns the mutation detector on (cache/informers/mutation_detector.h). Called with
-     * locks held: it must not call the informer. With `arg`. NULL: off. */
-    cor_mutation_fn on_mutation;
+};
+
+/* Who consumes the changes: the informer above the controller. Everything must stay valid. */
+struct cor_delta_consumer {
+    struct cor_indexer *known;        /* as cor_delta_fifo_opts */
+    cor_delta_fn process;             /* under the queue's lock: it must not call the controller */
+    bool (*should_resync)(void *arg); /* on the controller's thread; NULL: always */
+    void *arg;
 };
 
 /* 0 or -COR_ENOMEM. */
 int cor_controller_new(const struct cor_controller_opts *opts,
+                       const struct cor_delta_consumer *consumer,
                        struct cor_controller **ret_controller);
 
 /* After stop, or before start. Returns NULL. */

@@ -8,7 +8,8 @@
 
 struct cor_plain_informer {
     struct cor_delta_applier applier;
-    struct cor_plain_informer_opts opts;
+    struct cor_handler_fns handler;
+    uint64_t resync_ms;
     struct cor_indexer *indexer;
     struct cor_controller *controller;
 };
@@ -17,7 +18,7 @@ static void plain_publish(struct cor_delta_applier *a, const struct cor_change *
 {
     const struct cor_plain_informer *inf = COR_CONTAINER_OF(a, struct cor_plain_informer, applier);
 
-    cor_handler_fns_call(&inf->opts.handler, change);
+    cor_handler_fns_call(&inf->handler, change);
 }
 
 static const struct cor_delta_applier_ops applier_ops = {.publish = plain_publish};
@@ -30,32 +31,25 @@ static int plain_process(void *arg, struct cor_str key, const struct cor_delta *
     return cor_delta_applier_run(&inf->applier, key, deltas, n, in_initial_list);
 }
 
-static int plain_make_controller(struct cor_plain_informer *inf)
-{
-    struct cor_controller_opts opts = inf->opts.controller;
-
-    assert(!opts.known && !opts.process && !opts.should_resync);
-    opts.known = inf->indexer;
-    opts.process = plain_process;
-    opts.owner = inf;
-    return cor_controller_new(&opts, &inf->controller);
-}
-
-int cor_plain_informer_new(const struct cor_plain_informer_opts *opts,
+int cor_plain_informer_new(const struct cor_controller_opts *opts,
+                           const struct cor_handler_fns *handler,
                            struct cor_plain_informer **ret_informer)
 {
     COR_CLEANUP(cor_plain_informer_freep)
     struct cor_plain_informer *inf = cor_calloc(1, sizeof(*inf));
+    struct cor_delta_consumer consumer = {.process = plain_process, .arg = inf};
     int r;
 
     if (!inf)
         return -COR_ENOMEM;
-    inf->opts = *opts;
+    inf->handler = *handler;
+    inf->resync_ms = opts->reflector.resync_ms;
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
     if (r < 0)
         return r;
     cor_delta_applier_init(&inf->applier, &applier_ops, inf->indexer);
-    r = plain_make_controller(inf);
+    consumer.known = inf->indexer;
+    r = cor_controller_new(opts, &consumer, &inf->controller);
     if (r == 0)
         *ret_informer = COR_STEAL(inf);
     return r;
@@ -83,5 +77,5 @@ struct cor_indexer *cor_plain_informer_indexer(struct cor_plain_informer *inf)
 
 void cor_plain_informer_start(struct cor_plain_informer *inf)
 {
-    cor_controller_start(inf->controller, inf->opts.controller.reflector.resync_ms);
+    cor_controller_start(inf->controller, inf->resync_ms);
 }

@@ -14,16 +14,10 @@
 
 struct cor_plain_informer;
 
-struct cor_plain_informer_opts {
-    struct cor_controller_opts controller; /* `known`, `process`, `should_resync` and `owner` are
-                                              the informer's own and must be NULL */
-    const struct cor_index_def *indexes;
-    size_t nindexes;
-    struct cor_handler_fns handler; /* on_behind is never called: nothing waits */
-};
-
-/* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
-int cor_plain_informer_new(const struct cor_plain_informer_opts *opts,
+/* `handler` is copied; its on_behind is never called, because nothing waits for the handler. 0,
+ * -COR_ENOMEM, or as cor_indexer_add_indexes(). */
+int cor_plain_informer_new(const struct cor_controller_opts *opts,
+                           const struct cor_handler_fns *handler,
                            struct cor_plain_informer **ret_informer);
 
 /* After its controller was stopped, or before it was started. Returns NULL. */

@@ -19,7 +19,10 @@
 #define NEWEST_MAX (1u << 31) /* keys; memory bounds them before this does */
 
 struct cor_processor_listener {
-    struct cor_processor_listener_opts opts;
+    struct cor_handler_fns handler;
+    size_t bytes_max;
+    void (*on_ready)(void *arg); /* may be NULL */
+    void *arg;
     struct cor_lock lock;            /* a leaf, but for that of the snapshot's tree */
     struct cor_object_iter snapshot; /* comes before `pending` */
     size_t snapshot_left;
@@ -31,14 +34,18 @@ struct cor_processor_listener {
     struct cor_processor_listener_stats stats;
 };
 
-int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
+int cor_processor_listener_new(const struct cor_handler_fns *handler, size_t bytes_max,
+                               void (*on_ready)(void *arg), void *arg,
                                struct cor_processor_listener **ret_listener)
 {
     struct cor_processor_listener *l = cor_calloc(1, sizeof(*l));
 
     if (!l)
         return -COR_ENOMEM;
-    l->opts = *opts;
+    l->handler = *handler;
+    l->bytes_max = bytes_max;
+    l->on_ready = on_ready;
+    l->arg = arg;
     cor_lock_init(&l->lock, COR_LOCK_LISTENER);
     cor_dlist_init(&l->pending);
     *ret_listener = l;
@@ -154,7 +161,7 @@ static bool push_locked(struct cor_processor_listener *l, struct cor_notificatio
     l->stats.pending_bytes += cost(n);
     if (l->is_behind) {
         cor_map_put(&l->newest, key_of(n), n, NULL);
-    } else if (l->opts.bytes_max > 0 && l->stats.pending_bytes > l->opts.bytes_max) {
+    } else if (l->bytes_max > 0 && l->stats.pending_bytes > l->bytes_max) {
         fall_behind_locked(l);
         *ret_behind = true;
     }
@@ -171,10 +178,10 @@ void cor_notification_push(struct cor_notification *take)
     first = push_locked(l, take, &behind);
     bytes = l->stats.pending_bytes;
     cor_lock_release(&l->lock);
-    if (behind && l->opts.handler.on_behind)
-        l->opts.handler.on_behind(l->opts.handler.arg, bytes);
-    if (first && l->opts.on_ready)
-        l->opts.on_ready(l->opts.arg);
+    if (behind && l->handler.on_behind)
+        l->handler.on_behind(l->handler.arg, bytes);
+    if (first && l->on_ready)
+        l->on_ready(l->arg);
 }
 
 void cor_processor_listener_begin_with(struct cor_processor_listener *l,
@@ -190,8 +197,8 @@ void cor_processor_listener_begin_with(struct cor_processor_listener *l,
     if (n == 0)
         release_snapshot_locked(l);
     cor_lock_release(&l->lock);
-    if (n > 0 && l->opts.on_ready)
-        l->opts.on_ready(l->opts.arg);
+    if (n > 0 && l->on_ready)
+        l->on_ready(l->arg);
 }
 
 static void put_snapshot_back(struct cor_processor_listener *l)
@@ -240,7 +247,7 @@ static void tell_snapshot(struct cor_processor_listener *l, struct cor_turn *tur
     bool goes_on = true;
 
     while (goes_on && !turn->has_more && cor_object_iter_next(&l->snapshot, &object, &key)) {
-        cor_handler_fns_call(&l->opts.handler,
+        cor_handler_fns_call(&l->handler,
                              &(struct cor_change){COR_CHANGE_ADD, true, key, NULL, object});
         goes_on = count_snapshot_add(l);
         count_call(turn);
@@ -288,7 +295,7 @@ void cor_processor_listener_turn(struct cor_processor_listener *l, struct cor_tu
             tell_snapshot(l, turn);
             continue;
         }
-        cor_handler_fns_call(&l->opts.handler,
+        cor_handler_fns_call(&l->handler,
                              &(struct cor_change){n->kind, n->flag, key_of(n), n->old, n->object});
         if (n->kind == COR_CHANGE_ADD && n->flag) {
             cor_lock_acquire(&l->lock);

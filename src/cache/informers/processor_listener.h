@@ -23,16 +23,11 @@
 
 struct cor_processor_listener;
 
-struct cor_processor_listener_opts {
-    struct cor_handler_fns handler;
-    size_t bytes_max; /* 0: no bound, nothing is ever folded */
-    /* There is something to drain, after there was nothing. On the pusher's thread; may be NULL. */
-    void (*on_ready)(void *arg);
-    void *arg;
-};
-
-/* 0 or -COR_ENOMEM. */
-int cor_processor_listener_new(const struct cor_processor_listener_opts *opts,
+/* `handler` is copied. `bytes_max` 0: no bound, nothing is ever folded. on_ready is called on the
+ * pusher's thread when there is something to drain after there was nothing; it may be NULL. 0 or
+ * -COR_ENOMEM. */
+int cor_processor_listener_new(const struct cor_handler_fns *handler, size_t bytes_max,
+                               void (*on_ready)(void *arg), void *arg,
                                struct cor_processor_listener **ret_listener);
 
 /* No drain may be under way. What waits is dropped. Returns NULL. */

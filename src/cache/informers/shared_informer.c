@@ -12,28 +12,28 @@
 
 static uint64_t now_ms(const struct cor_shared_informer *inf)
 {
-    return cor_clock_mono_ms(inf->opts.clock);
+    return cor_clock_mono_ms(inf->clock);
 }
 
-static int informer_make_controller(struct cor_shared_informer *inf)
+static int informer_make_controller(struct cor_shared_informer *inf,
+                                    const struct cor_controller_opts *opts)
 {
-    struct cor_controller_opts opts = inf->opts;
+    const struct cor_delta_consumer consumer = {.known = inf->indexer,
+                                                .process = cor_informer_apply,
+                                                .should_resync = cor_informer_should_resync,
+                                                .arg = inf};
 
-    assert(!opts.known && !opts.process && !opts.should_resync && !opts.owner);
-    opts.known = inf->indexer;
-    opts.process = cor_informer_apply;
-    opts.should_resync = cor_informer_should_resync;
-    opts.owner = inf;
-    return cor_controller_new(&opts, &inf->controller);
+    return cor_controller_new(opts, &consumer, &inf->controller);
 }
 
-static int informer_make_detector(struct cor_shared_informer *inf)
+static int informer_make_detector(struct cor_shared_informer *inf,
+                                  const struct cor_controller_opts *opts)
 {
-    const struct cor_mutation_detector_opts opts = {.on_mutation = inf->opts.on_mutation,
-                                                    .arg = inf->opts.arg};
+    const struct cor_mutation_detector_opts detector = {.on_mutation = opts->on_mutation,
+                                                        .arg = opts->arg};
 
-    return inf->opts.on_mutation ? cor_mutation_detector_new(&opts, now_ms(inf), &inf->detector)
-                                 : 0;
+    return opts->on_mutation ? cor_mutation_detector_new(&detector, now_ms(inf), &inf->detector)
+                             : 0;
 }
 
 int cor_shared_informer_new(const struct cor_controller_opts *opts,
@@ -44,19 +44,19 @@ int cor_shared_informer_new(const struct cor_controller_opts *opts,
 
     if (!inf)
         return -COR_ENOMEM;
-    inf->opts = *opts;
-    if (!inf->opts.clock)
-        inf->opts.clock = cor_clock_real();
-    inf->resync_check_ms = opts->reflector.resync_ms;
+    inf->clock = opts->clock ? opts->clock : cor_clock_real();
+    inf->on_work = opts->on_work;
+    inf->arg = opts->arg;
+    inf->resync_ms = inf->resync_check_ms = opts->reflector.resync_ms;
     cor_lock_init(&inf->lock, COR_LOCK_SHARED_INFORMER);
     cor_dlist_init(&inf->handlers);
     cor_dlist_init(&inf->notifications);
     r = cor_indexer_new(opts->indexes, opts->nindexes, &inf->indexer);
     cor_delta_applier_init(&inf->applier, &cor_informer_applier_ops, inf->indexer);
     if (r == 0)
-        r = informer_make_controller(inf);
+        r = informer_make_controller(inf, opts);
     if (r == 0)
-        r = informer_make_detector(inf);
+        r = informer_make_detector(inf, opts);
     if (r < 0) {
         cor_shared_informer_free(inf);
         return r;
@@ -176,7 +176,7 @@ static struct cor_registration *informer_next_in_step(struct cor_shared_informer
 static bool informer_run_handler(struct cor_shared_informer *inf, struct cor_registration *reg,
                                  size_t max, uint64_t *now_ms)
 {
-    struct cor_turn turn = {.max = max, .clock = inf->opts.clock, .began_ms = *now_ms};
+    struct cor_turn turn = {.max = max, .clock = inf->clock, .began_ms = *now_ms};
 
     cor_processor_listener_turn(reg->listener, &turn);
     if (turn.longest_ms >= COR_SLOW_HANDLER_MS && reg->on_slow)
@@ -202,7 +202,7 @@ static bool informer_run_handlers(struct cor_shared_informer *inf, size_t max)
         }
         wrapped |= wraps;
         if (began_ms == 0)
-            began_ms = now_ms = cor_clock_coarse_ms(inf->opts.clock);
+            began_ms = now_ms = cor_clock_coarse_ms(inf->clock);
         inf->served_id = reg->id;
         more |= informer_run_handler(inf, reg, max, &now_ms);
         cor_registration_unref(reg);

@@ -29,10 +29,8 @@ struct cor_registration;
 /* A handler that asks for a shorter resync period gets this one. */
 #define COR_RESYNC_MIN_MS 1000
 
-/* The options are those of its controller (cache/informers/controller.h), whose `known`, `process`,
- * `should_resync` and `owner` are the informer's own and must be NULL. reflector.resync_ms is the
- * handlers' default period. */
-/* 0, -COR_ENOMEM, or as cor_indexer_add_indexes(). */
+/* reflector.resync_ms is the handlers' default period. 0, -COR_ENOMEM, or as
+ * cor_indexer_add_indexes(). */
 int cor_shared_informer_new(const struct cor_controller_opts *opts,
                             struct cor_shared_informer **ret_informer);
 

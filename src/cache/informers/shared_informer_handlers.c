@@ -39,13 +39,13 @@ void cor_informer_set_resync(struct cor_shared_informer *inf, struct cor_registr
         }
     }
     reg->resync_ms = fitting_period(asked, inf->resync_check_ms);
-    reg->resync_at_ms = cor_clock_mono_ms(inf->opts.clock) + reg->resync_ms;
+    reg->resync_at_ms = cor_clock_mono_ms(inf->clock) + reg->resync_ms;
 }
 
 bool cor_informer_should_resync(void *arg)
 {
     struct cor_shared_informer *inf = arg;
-    uint64_t now_ms = cor_clock_mono_ms(inf->opts.clock);
+    uint64_t now_ms = cor_clock_mono_ms(inf->clock);
     bool any = false;
 
     cor_lock_acquire(&inf->lock);
@@ -167,18 +167,15 @@ static void tell_step(void *arg)
 {
     struct cor_registration *reg = arg;
 
-    if (reg->informer->opts.on_work)
-        reg->informer->opts.on_work(reg->informer->opts.arg);
+    if (reg->informer->on_work)
+        reg->informer->on_work(reg->informer->arg);
 }
 
 static struct cor_registration *registration_new(struct cor_shared_informer *inf,
                                                  const struct cor_registration_opts *opts)
 {
     struct cor_registration *reg = cor_calloc(1, sizeof(*reg));
-    struct cor_processor_listener_opts listener = {.handler = opts->handler,
-                                                   .bytes_max = opts->bytes_max,
-                                                   .on_ready = opts->on_ready,
-                                                   .arg = opts->arg};
+    void (*on_ready)(void *arg) = opts->on_ready ? opts->on_ready : tell_step;
 
     if (!reg)
         return NULL;
@@ -188,13 +185,9 @@ static struct cor_registration *registration_new(struct cor_shared_informer *inf
     reg->in_step = !opts->on_ready && !opts->is_held;
     reg->on_slow = opts->on_slow;
     reg->arg = opts->arg;
-    reg->asked_ms =
-        opts->resync_ms == COR_RESYNC_DEFAULT ? inf->opts.reflector.resync_ms : opts->resync_ms;
-    if (!opts->on_ready) {
-        listener.on_ready = tell_step;
-        listener.arg = reg;
-    }
-    if (cor_processor_listener_new(&listener, &reg->listener) < 0)
+    reg->asked_ms = opts->resync_ms == COR_RESYNC_DEFAULT ? inf->resync_ms : opts->resync_ms;
+    if (cor_processor_listener_new(&opts->handler, opts->bytes_max, on_ready,
+                                   opts->on_ready ? opts->arg : reg, &reg->listener) < 0)
         return cor_free(reg);
     return reg;
 }

@@ -30,7 +30,10 @@ struct cor_registration {
 };
 
 struct cor_shared_informer {
-    struct cor_controller_opts opts;
+    const struct cor_clock *clock;
+    uint64_t resync_ms; /* the default of the handlers; 0: never */
+    void (*on_work)(void *arg);
+    void *arg; /* of on_work */
     struct cor_indexer *indexer;
     struct cor_controller *controller;
     struct cor_mutation_detector *detector; /* NULL: off; under `lock` */

@@ -251,6 +251,8 @@ void cor_reflector_end_round(struct cor_reflector *r, const struct cor_status *e
     uint64_t until;
 
     cor_reflector_unstage(r);
+    if (error && r->opts.on_watch_error && !r->stop_wanted)
+        r->opts.on_watch_error(r->opts.arg, error);
     if (r->opts.on_round_end && !r->stop_wanted)
         r->opts.on_round_end(r->opts.arg, error);
     if (r->opts.round_delay_ms > 0)

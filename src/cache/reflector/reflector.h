@@ -50,12 +50,16 @@ struct cor_reflector_opts {
 
     /* Each may be NULL. A status is borrowed for the call. */
     bool (*should_resync)(void *arg);
+    void *resync_arg; /* of should_resync */
+    /* What client-go gives to its watch error handler: a list failed, the store refused the list,
+     * or a watch could not be opened. Not called after stop. */
+    void (*on_watch_error)(void *arg, const struct cor_status *error);
     /* A list-and-watch is over, and another follows after a pause; the store may now fall behind.
-     * `error` is what upstream gives to its watch error handler: the list failed, the store refused
-     * it, or a watch could not be opened. NULL: an open watch went wrong. Not called after stop. */
+     * `error` is the one that on_watch_error was called with; NULL: an open watch went wrong. Not
+     * called after stop. */
     void (*on_round_end)(void *arg, const struct cor_status *error);
     void (*on_report)(void *arg, enum cor_reflector_report what, const struct cor_status *status);
-    void *arg;
+    void *arg; /* of these three */
 };
 
 /* `driver` and `store` must stay valid. 0 or -COR_ENOMEM. */

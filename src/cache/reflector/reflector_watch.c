@@ -268,7 +268,7 @@ static bool watch_resync(struct cor_reflector *r)
 
     if (r->now_ms < r->watch.resync_ms)
         return true;
-    if (!r->opts.should_resync || r->opts.should_resync(r->opts.arg)) {
+    if (!r->opts.should_resync || r->opts.should_resync(r->opts.resync_arg)) {
         if (r->store->ops->resync(r->store, &st) < 0) {
             cor_reflector_say(r, COR_REFLECTOR_RESYNC_FAILED, &st);
             if (r->state != COR_REFLECTOR_WATCH_PAUSE)

@@ -68,47 +68,30 @@ static int plain_on_transform(void *arg, struct cor_object **object, struct cor_
     return run->opts.transform(run->opts.arg, object, reterr);
 }
 
-static void plain_on_watch_error(void *arg, const struct cor_status *error)
-{
-    const struct cor_plain_informer_run *run = arg;
-
-    if (run->opts.on_watch_error)
-        run->opts.on_watch_error(run->opts.arg, error);
-}
-
-static void plain_on_report(void *arg, enum cor_reflector_report what,
-                            const struct cor_status *status)
-{
-    const struct cor_plain_informer_run *run = arg;
-
-    if (run->opts.on_report)
-        run->opts.on_report(run->opts.arg, what, status);
-}
-
 static int plain_make(struct cor_plain_informer_run *run)
 {
     const struct cor_plain_informer_run_opts *o = &run->opts;
-    const struct cor_plain_informer_opts opts = {
-        .controller = {.reflector = {.name = o->name ? cor_strz(o->name) : COR_STR("informer"),
-                                     .learns_expected = true,
-                                     .resync_ms = o->resync_ms,
-                                     .watch_silence_ms = o->watch_silence_ms,
-                                     .stream_initial = o->stream_initial},
-                       .driver = &run->lw->driver,
-                       .clock = run->runtime->clock,
-                       .by_key = o->by_key,
-                       .retry_on_error = o->retry_on_error,
-                       .transform = o->transform ? plain_on_transform : NULL,
-                       .on_work = plain_on_work,
-                       .on_watch_error = plain_on_watch_error,
-                       .on_report = plain_on_report,
-                       .arg = run},
+    const struct cor_controller_opts opts = {
+        .reflector = {.name = o->name ? cor_strz(o->name) : COR_STR("informer"),
+                      .learns_expected = true,
+                      .resync_ms = o->resync_ms,
+                      .watch_silence_ms = o->watch_silence_ms,
+                      .stream_initial = o->stream_initial,
+                      .on_watch_error = o->on_watch_error,
+                      .on_report = o->on_report,
+                      .arg = o->arg},
+        .driver = &run->lw->driver,
+        .clock = run->runtime->clock,
+        .by_key = o->by_key,
+        .retry_on_error = o->retry_on_error,
+        .transform = o->transform ? plain_on_transform : NULL,
+        .on_work = plain_on_work,
+        .arg = run,
         .indexes = o->indexes,
         .nindexes = o->nindexes,
-        .handler = o->handler,
     };
 
-    return cor_plain_informer_new(&opts, &run->informer);
+    return cor_plain_informer_new(&opts, &o->handler, &run->informer);
 }
 
 static void plain_start(void *arg)

@@ -25,23 +25,6 @@ struct cor_reflector_run {
     int r; /* of the making */
 };
 
-static void run_on_round_end(void *arg, const struct cor_status *error)
-{
-    const struct cor_reflector_run *run = arg;
-
-    if (error && run->opts.on_watch_error)
-        run->opts.on_watch_error(run->opts.arg, error);
-}
-
-static void run_on_report(void *arg, enum cor_reflector_report what,
-                          const struct cor_status *status)
-{
-    const struct cor_reflector_run *run = arg;
-
-    if (run->opts.on_report)
-        run->opts.on_report(run->opts.arg, what, status);
-}
-
 static int run_make_reflector(struct cor_reflector_run *run)
 {
     struct cor_str version = cor_strz(run->opts.api_version), group = COR_STR("");
@@ -53,9 +36,9 @@ static int run_make_reflector(struct cor_reflector_run *run)
         .watch_silence_ms = run->opts.watch_silence_ms,
         .stream_initial = run->opts.stream_initial,
         .rand = &run->rand,
-        .on_round_end = run_on_round_end,
-        .on_report = run_on_report,
-        .arg = run,
+        .on_watch_error = run->opts.on_watch_error,
+        .on_report = run->opts.on_report,
+        .arg = run->opts.arg,
     };
 
     if (cor_str_find(version, '/') >= 0)

@@ -346,6 +346,7 @@ void script_init(struct script *s)
         .name = COR_STR("test"),
         .rand = &s->rand,
         .should_resync = should_resync,
+        .resync_arg = s,
         .on_round_end = on_round_end,
         .on_report = on_report,
         .arg = s,

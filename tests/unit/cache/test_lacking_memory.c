@@ -155,8 +155,7 @@ static struct cor_notification *news(struct cor_processor_listener *l, enum cor_
 /* The map of what may be folded is what fails: a key that is not in it is told once more. */
 TEST(lacking_memory, a_handler_that_is_behind_hears_of_every_key)
 {
-    const struct cor_processor_listener_opts opts = {
-        .handler = {.on_add = on_add, .on_update = on_update}, .bytes_max = 1};
+    const struct cor_handler_fns handler = {.on_add = on_add, .on_update = on_update};
 
     FOR_EACH_FAILED_ALLOC(n) {
         struct cor_notification *all[2 * KEYS];
@@ -165,7 +164,7 @@ TEST(lacking_memory, a_handler_that_is_behind_hears_of_every_key)
 
         test_fail_alloc(0, false);
         memset(nheard, 0, sizeof(nheard));
-        assert_int_equal(cor_processor_listener_new(&opts, &l), 0);
+        assert_int_equal(cor_processor_listener_new(&handler, 1, NULL, NULL, &l), 0);
         for (int i = 0; i < 2 * KEYS; i++)
             all[i] = news(l, i < KEYS ? COR_CHANGE_ADD : COR_CHANGE_UPDATE, i % KEYS);
         test_fail_alloc(n, false);

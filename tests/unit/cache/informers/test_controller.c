@@ -47,20 +47,27 @@ static void on_report(void *arg, enum cor_reflector_report what, const struct co
     cor_clock_manual_advance(&f->server.clk, f->tells_ms);
 }
 
-static void begin(struct fake *f, struct cor_controller_opts opts)
+/* `known` may be NULL. */
+static void begin_with(struct fake *f, struct cor_controller_opts opts, struct cor_indexer *known)
 {
+    const struct cor_delta_consumer consumer = {
+        .known = known, .process = process, .should_resync = should_resync, .arg = f};
+
     *f = (struct fake){0};
     fake_server_init(&f->server, f->requests);
     opts.driver = &f->server.driver;
     opts.clock = &f->server.clk.clock;
-    opts.process = process;
-    opts.should_resync = should_resync;
-    opts.owner = f;
-    opts.on_watch_error = on_watch_error;
-    opts.on_report = on_report;
+    opts.reflector.on_watch_error = on_watch_error;
+    opts.reflector.on_report = on_report;
+    opts.reflector.arg = f;
     opts.arg = f;
-    assert_int_equal(cor_controller_new(&opts, &f->c), 0);
+    assert_int_equal(cor_controller_new(&opts, &consumer, &f->c), 0);
     f->server.to = cor_controller_reflector(f->c);
+}
+
+static void begin(struct fake *f)
+{
+    begin_with(f, (struct cor_controller_opts){0}, NULL);
 }
 
 static void end(struct fake *f)
@@ -80,14 +87,15 @@ static void step(struct fake *f)
 TEST(controller, its_options_reach_the_reflector_and_the_queue)
 {
     struct cor_controller_opts opts = {.by_key = true};
-    struct cor_object *known = fake_object("k", 1);
+    struct cor_object *object = fake_object("k", 1);
+    struct cor_indexer *known;
     struct fake f;
 
     opts.reflector.page_size = 7;
     opts.reflector.watch_timeout_min_ms = 900000;
-    assert_int_equal(cor_indexer_new(NULL, 0, &opts.known), 0);
-    assert_int_equal(cor_indexer_put(opts.known, known, NULL), 0);
-    begin(&f, opts);
+    assert_int_equal(cor_indexer_new(NULL, 0, &known), 0);
+    assert_int_equal(cor_indexer_put(known, object, NULL), 0);
+    begin_with(&f, opts, known);
     f.server.timeout_min_s = 900;
     cor_controller_start(f.c, 3000);
     fake_server_list_fails(&f.server, -COR_ENOTSUP);
@@ -108,8 +116,8 @@ TEST(controller, its_options_reach_the_reflector_and_the_queue)
     step(&f);
     assert_string_equal(f.heard, "k:1");
     end(&f);
-    cor_indexer_free(opts.known);
-    cor_object_unref(known);
+    cor_indexer_free(known);
+    cor_object_unref(object);
 }
 
 static void on_waited(void *arg, int r)
@@ -124,7 +132,7 @@ TEST(controller, runs_once_and_ends_for_good)
     int waited = 0;
     struct fake f;
 
-    begin(&f, (struct cor_controller_opts){0});
+    begin(&f);
     assert_int_equal(cor_delta_fifo_wait_synced(cor_controller_queue(f.c), on_waited, &waited, &id),
                      0);
     assert_str(cor_reflector_last_sync_rv(f.server.to), "");
@@ -164,7 +172,7 @@ TEST(controller, tells_of_a_change_that_holds_up_more_than_ten_others)
     for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
         struct fake f;
 
-        begin(&f, (struct cor_controller_opts){0});
+        begin(&f);
         f.takes_ms = cases[i].takes_ms;
         cor_controller_start(f.c, 0);
         fake_server_list(&f.server, cases[i].list, "10");
@@ -189,7 +197,7 @@ TEST(controller, blames_no_change_for_the_time_of_callbacks_before_it)
     uint64_t id;
     struct fake f;
 
-    begin(&f, (struct cor_controller_opts){0});
+    begin(&f);
     f.tells_ms = f.called_ms = 1000;
     f.is_refused = "a";
     cor_controller_start(f.c, 0);
@@ -210,7 +218,7 @@ TEST(controller, goes_on_when_there_is_no_memory_to_tell_of_a_slow_change)
         struct fake f;
 
         test_fail_alloc(0, false);
-        begin(&f, (struct cor_controller_opts){0});
+        begin(&f);
         f.takes_ms = 1000;
         cor_controller_start(f.c, 0);
         fake_server_list(&f.server, "a1 b2 c3 d4 e5 f6 g7 h8 i9 j1 k2 l3", "10");

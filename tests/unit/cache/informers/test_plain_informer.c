@@ -13,6 +13,7 @@ struct fake {
     struct cor_plain_informer *inf;
     char requests[TRACE_MAX], heard[TRACE_MAX];
     struct listener listener;
+    struct cor_handler_fns handler;
     struct cor_index_def index;
     int refusals; /* how often the index still refuses an object called "x" */
 };
@@ -28,21 +29,22 @@ static int index_or_refuse(void *arg, const struct cor_object *o, struct cor_ind
     return cor_index_values_add(out, cor_object_name(o));
 }
 
-static struct cor_plain_informer_opts options(struct fake *f)
+static struct cor_controller_opts options(struct fake *f)
 {
-    struct cor_plain_informer_opts opts = {.handler = listener_handler(&f->listener)};
+    struct cor_controller_opts opts = {0};
 
     *f = (struct fake){.listener = {"", f->heard}};
+    f->handler = listener_handler(&f->listener);
     fake_server_init(&f->server, f->requests);
-    opts.controller.driver = &f->server.driver;
-    opts.controller.clock = &f->server.clk.clock;
+    opts.driver = &f->server.driver;
+    opts.clock = &f->server.clk.clock;
     return opts;
 }
 
 /* With an index that refuses "x" as often as f->refusals says. */
-static struct cor_plain_informer_opts indexed_options(struct fake *f)
+static struct cor_controller_opts indexed_options(struct fake *f)
 {
-    struct cor_plain_informer_opts opts = options(f);
+    struct cor_controller_opts opts = options(f);
 
     f->index = (struct cor_index_def){COR_STR("name"), index_or_refuse, f};
     opts.indexes = &f->index;
@@ -50,9 +52,9 @@ static struct cor_plain_informer_opts indexed_options(struct fake *f)
     return opts;
 }
 
-static void begin(struct fake *f, const struct cor_plain_informer_opts *opts)
+static void begin(struct fake *f, const struct cor_controller_opts *opts)
 {
-    assert_int_equal(cor_plain_informer_new(opts, &f->inf), 0);
+    assert_int_equal(cor_plain_informer_new(opts, &f->handler, &f->inf), 0);
     f->server.to = cor_controller_reflector(cor_plain_informer_controller(f->inf));
     cor_plain_informer_start(f->inf);
 }
@@ -73,7 +75,7 @@ static void step(struct fake *f)
 TEST(plain_informer, tells_its_handler_what_it_applies)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_controller_opts opts = options(&f);
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1 b2", "10");
@@ -128,9 +130,9 @@ static void look_at_delete(void *arg, struct cor_str key, struct cor_object *o, 
 TEST(plain_informer, its_cache_and_indexes_have_what_its_handler_is_told)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = indexed_options(&f);
+    struct cor_controller_opts opts = indexed_options(&f);
 
-    opts.handler = (struct cor_handler_fns){look_at_add, look_at_update, look_at_delete, NULL, &f};
+    f.handler = (struct cor_handler_fns){look_at_add, look_at_update, look_at_delete, NULL, &f};
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
     fake_server_opened(&f.server);
@@ -173,11 +175,11 @@ static void be_asked(void *arg, struct cor_object *o, bool in_initial_list)
 TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_controller_opts opts = options(&f);
     struct asker a = {.f = &f};
     void *early;
 
-    opts.handler = (struct cor_handler_fns){.on_add = be_asked, .arg = &a};
+    f.handler = (struct cor_handler_fns){.on_add = be_asked, .arg = &a};
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
     step(&f);
@@ -190,9 +192,9 @@ TEST(plain_informer, its_queue_is_locked_while_its_handler_runs)
 TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_controller_opts opts = options(&f);
 
-    opts.controller.reflector.resync_ms = 3000;
+    opts.reflector.resync_ms = 3000;
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
     fake_server_opened(&f.server);
@@ -213,7 +215,7 @@ TEST(plain_informer, tells_of_relists_and_resyncs_though_nothing_changed)
 TEST(plain_informer, a_deletion_by_key_alone_takes_what_is_cached_by_that_key)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_controller_opts opts = options(&f);
     struct cor_reflector_store *store;
 
     begin(&f, &opts);
@@ -235,7 +237,7 @@ TEST(plain_informer, has_the_indexes_it_is_given_or_none)
     struct cor_object *o;
 
     for (size_t n = 0; n < 2; n++) {
-        struct cor_plain_informer_opts opts = indexed_options(&f);
+        struct cor_controller_opts opts = indexed_options(&f);
 
         opts.nindexes = n;
         begin(&f, &opts);
@@ -273,11 +275,11 @@ static int move_up(void *arg, struct cor_object **object, struct cor_status *ret
 TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_controller_opts opts = options(&f);
     struct cor_object *o;
 
-    opts.controller.transform = move_up;
-    opts.controller.reflector.resync_ms = 3000;
+    opts.transform = move_up;
+    opts.reflector.resync_ms = 3000;
     begin(&f, &opts);
     fake_server_list(&f.server, "a1 b2", "10");
     fake_server_opened(&f.server);
@@ -307,7 +309,7 @@ TEST(plain_informer, its_cache_and_handler_see_what_was_transformed_once)
 TEST(plain_informer, drops_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = indexed_options(&f);
+    struct cor_controller_opts opts = indexed_options(&f);
 
     f.refusals = 1;
     begin(&f, &opts);
@@ -322,9 +324,9 @@ TEST(plain_informer, drops_a_change_that_an_index_refuses)
 TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refuses)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = indexed_options(&f);
+    struct cor_controller_opts opts = indexed_options(&f);
 
-    opts.controller.by_key = true;
+    opts.by_key = true;
     f.refusals = 1;
     begin(&f, &opts);
     fake_server_list(&f.server, "x1", "10");
@@ -343,9 +345,9 @@ TEST(plain_informer, drops_what_was_gathered_behind_a_change_that_an_index_refus
 TEST(plain_informer, retries_a_refused_change_after_the_others_when_asked_to)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = indexed_options(&f);
+    struct cor_controller_opts opts = indexed_options(&f);
 
-    opts.controller.retry_on_error = true;
+    opts.retry_on_error = true;
     f.refusals = 2;
     begin(&f, &opts);
     fake_server_list(&f.server, "x1 a2", "10");
@@ -368,10 +370,10 @@ TEST(plain_informer, does_not_spin_on_changes_that_stay_refused)
 
     for (int by_key = 0; by_key < 2; by_key++) {
         struct fake f;
-        struct cor_plain_informer_opts opts = indexed_options(&f);
+        struct cor_controller_opts opts = indexed_options(&f);
 
-        opts.controller.retry_on_error = true;
-        opts.controller.by_key = by_key;
+        opts.retry_on_error = true;
+        opts.by_key = by_key;
         f.refusals = 1000;
         begin(&f, &opts);
         fake_server_list(&f.server, "x1 a2", "10");
@@ -394,9 +396,9 @@ TEST(plain_informer, does_not_spin_on_changes_that_stay_refused)
 TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = indexed_options(&f);
+    struct cor_controller_opts opts = indexed_options(&f);
 
-    opts.controller.retry_on_error = true;
+    opts.retry_on_error = true;
     f.refusals = 1;
     begin(&f, &opts);
     fake_server_list(&f.server, "x1", "10");
@@ -411,7 +413,7 @@ TEST(plain_informer, gives_up_a_refused_change_for_a_newer_one)
 TEST(plain_informer, applies_nothing_after_stop)
 {
     struct fake f;
-    struct cor_plain_informer_opts opts = options(&f);
+    struct cor_controller_opts opts = options(&f);
 
     begin(&f, &opts);
     fake_server_list(&f.server, "a1", "10");
@@ -486,14 +488,14 @@ TEST(plain_informer, tells_a_chain_of_states_whatever_comes_between)
         struct follower follower = {0};
         int rvs[NAMES] = {0};
         struct fake f;
-        struct cor_plain_informer_opts opts = options(&f);
+        struct cor_controller_opts opts = options(&f);
 
-        opts.handler = (struct cor_handler_fns){.on_add = follow_add,
-                                                .on_update = follow_update,
-                                                .on_delete = follow_delete,
-                                                .arg = &follower};
-        opts.controller.by_key = by_key;
-        opts.controller.reflector.resync_ms = 3000;
+        f.handler = (struct cor_handler_fns){.on_add = follow_add,
+                                             .on_update = follow_update,
+                                             .on_delete = follow_delete,
+                                             .arg = &follower};
+        opts.by_key = by_key;
+        opts.reflector.resync_ms = 3000;
         begin(&f, &opts);
         fake_server_list(&f.server, "", "10");
         fake_server_opened(&f.server);
@@ -516,10 +518,10 @@ TEST(plain_informer, tells_each_change_once_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_plain_informer_opts opts = options(&f);
+        struct cor_controller_opts opts = options(&f);
 
         test_fail_alloc(0, false);
-        opts.controller.by_key = true;
+        opts.by_key = true;
         begin(&f, &opts);
         fake_server_list(&f.server, "a1", "10");
         fake_server_opened(&f.server);
@@ -537,9 +539,9 @@ TEST(plain_informer, is_made_or_not_made_when_memory_runs_out)
 {
     FOR_EACH_FAILED_ALLOC(n) {
         struct fake f;
-        struct cor_plain_informer_opts opts = indexed_options(&f);
+        struct cor_controller_opts opts = indexed_options(&f);
 
-        if (cor_plain_informer_new(&opts, &f.inf) < 0) {
+        if (cor_plain_informer_new(&opts, &f.handler, &f.inf) < 0) {
             assert_true(test_alloc_failed());
             continue;
         }

@@ -47,12 +47,11 @@ static struct cor_object *at(int rv)
 static struct cor_processor_listener *begin(size_t bytes_max)
 {
     struct cor_processor_listener *l;
-    struct cor_processor_listener_opts opts = {
-        .handler = {hear_add, hear_update, hear_delete, hear_behind, NULL}, .bytes_max = bytes_max};
+    const struct cor_handler_fns handler = {hear_add, hear_update, hear_delete, hear_behind, NULL};
 
     heard[0] = '\0';
     behind = 0;
-    assert_int_equal(cor_processor_listener_new(&opts, &l), 0);
+    assert_int_equal(cor_processor_listener_new(&handler, bytes_max, NULL, NULL, &l), 0);
     return l;
 }
 
@@ -183,10 +182,10 @@ static void ask_inside(void *arg, struct cor_object *o, bool in_initial_list)
 /* Contract client 1.20.1: one counter of adds that go through in order. */
 TEST(processor_listener, has_seen_the_first_list_when_its_handler_has_returned_from_all_of_it)
 {
-    const struct cor_processor_listener_opts opts = {.handler = {.on_add = ask_inside}};
+    const struct cor_handler_fns handler = {.on_add = ask_inside};
 
     saw_inside = false;
-    assert_int_equal(cor_processor_listener_new(&opts, &asked), 0);
+    assert_int_equal(cor_processor_listener_new(&handler, 0, NULL, NULL, &asked), 0);
     tell_flagged(asked, COR_CHANGE_ADD, true, "a", 0, 1);
     tell_flagged(asked, COR_CHANGE_ADD, true, "b", 0, 2);
     tell(asked, COR_CHANGE_UPDATE, "a", 1, 3);
@@ -235,13 +234,13 @@ static struct cor_turn one_turn(void (*on_update)(void *, struct cor_object *, s
                                 size_t max)
 {
     struct cor_clock_manual clk;
-    struct cor_processor_listener_opts opts = {.handler = {.on_update = on_update, .arg = &clk}};
+    const struct cor_handler_fns handler = {.on_update = on_update, .arg = &clk};
     struct cor_turn turn = {.max = max, .clock = &clk.clock, .began_ms = 77};
     struct cor_processor_listener *l;
 
     cor_clock_manual_init(&clk, 77, 0);
     heard[0] = '\0';
-    assert_int_equal(cor_processor_listener_new(&opts, &l), 0);
+    assert_int_equal(cor_processor_listener_new(&handler, 0, NULL, NULL, &l), 0);
     for (int i = 1; i <= 4; i++)
         tell(l, COR_CHANGE_UPDATE, "a", i, i + 1);
     cor_processor_listener_turn(l, &turn);

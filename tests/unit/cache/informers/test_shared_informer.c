@@ -453,7 +453,8 @@ TEST(shared_informer, reports_what_client_go_would_log)
     struct fake f;
     int expired = 0;
 
-    fake_begin_with(&f, (struct cor_controller_opts){.on_report = note_report, .arg = &expired});
+    fake_begin_with(
+        &f, (struct cor_controller_opts){.reflector = {.on_report = note_report, .arg = &expired}});
     fake_sync_with(&f, "a1", "10");
     fake_server_error(&f.server, -COR_EEXPIRED);
     assert_int_equal(expired, 1);

@@ -177,8 +177,8 @@ TEST(shared_informer_life, the_watch_error_handler_is_called_between_two_tries)
 {
     struct fake f;
 
-    fake_begin_with(&f,
-                    (struct cor_controller_opts){.on_watch_error = note_error, .arg = f.requests});
+    fake_begin_with(&f, (struct cor_controller_opts){
+                            .reflector = {.on_watch_error = note_error, .arg = f.requests}});
     cor_shared_informer_start(f.inf);
     fake_server_list_fails(&f.server, -COR_EINTERNAL);
     assert_string_equal(f.requests, "L(0,500) error(EINTERNAL)");
@@ -214,8 +214,8 @@ TEST(shared_informer_life, a_watch_error_handler_changes_nothing_of_what_is_aske
     struct fake with, without;
     char errors[TRACE_MAX] = "";
 
-    fake_begin_with(&with,
-                    (struct cor_controller_opts){.on_watch_error = note_error, .arg = errors});
+    fake_begin_with(&with, (struct cor_controller_opts){
+                               .reflector = {.on_watch_error = note_error, .arg = errors}});
     fake_begin(&without);
     fail_much(&with);
     fail_much(&without);
