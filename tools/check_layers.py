@@ -29,7 +29,7 @@ ROOMS = {
     "cache": ["store", "reflector", "queues", "informers"],
     "kit": ["", "config", "election", "events"],
     "storage": ["engine", "sqlite", "etcd", "store", "encryption", "cacher", "maintenance", ""],
-    "server": ["docs", "request", "access", "metrics", "api", "strategy", "verbs", "http", "instance"],
+    "server": ["docs", "request", "access", "metrics", "api", "strategy", "write", "verbs", "http", "instance"],
     "client": ["config", "rest", "dynamic", "discovery", "runtime", "", "informers"],
 }
 ROOMS_DENIED = {
@@ -41,8 +41,8 @@ ROOMS_DENIED = {
     "storage/cacher": {"sqlite", "etcd", "encryption"},
     "storage/maintenance": {"sqlite", "etcd", "cacher"},
     "server/metrics": {"access"},
-    "server/http": {"strategy", "verbs"},
-    "server/instance": {"strategy", "verbs"},
+    "server/http": {"strategy", "write", "verbs"},
+    "server/instance": {"strategy", "write", "verbs"},
 }
 # Third-party header prefix -> the folders that may see it.
 THIRD_PARTY = {

@@ -1,5 +1,5 @@
-/* The rules of create and update: what the server fills in, what it keeps from the old state, and
- * what it refuses. Kinds differ by the flags of their row (schema/resource_row.h), not by code
+/* The rules of create and update: what the server fills in, and what it keeps from the old state.
+ * Kinds differ by the flags of their row (schema/resource_row.h), not by code
  * here; the exception is the namespace, whose spec and name label belong to the server.
  *
  * An object is never decoded: a rule adds an edit (set or drop a member) to a list, and all edits
@@ -11,18 +11,19 @@
  *   2. uid, creationTimestamp, generation 1 set; deletionTimestamp and its grace period dropped;
  *   3. namespace set from the URL; status reset to the kind's initial one;
  *   4. repeated owner references dropped, with a warning;
- *   5. the edits applied; the metadata of the result validated (422 with all field errors).
+ *   5. the edits applied.
  *
  * cor_strategy_update, in order:
  *   1. a subresource that reaches one part only (scale, resize, ...): parts.c makes the object, and
- *      the body's uid must be the object's; nothing of the following runs;
+ *      nothing of the following runs;
  *   2. metadata: system fields come from the old state, generation follows if the content changed;
  *   3. which parts count: /status takes the status alone, /finalize the finalizers of a namespace,
  *      everything else all but the status;
- *   4. the edits applied; immutable fields compared, finalizers checked, metadata validated.
+ *   4. the edits applied.
  *
- * Failures: what the client did wrong is a 422 or 409 in the call's status; no memory and an object
- * over its maximum are failures of the edits. Nothing is returned on failure.
+ * What the result must not be is refused by the next stage (server/write/validate.c).
+ * Failures: no memory, an object over its maximum, and what parts.c refuses (422). Nothing is
+ * returned on failure.
  * Thread: the thread that has the call (a stage, server/api/heavy.h): random numbers come from
  * cor_heavy_rand(), and nothing of the loop is used. */
 #include "server/strategy/strategy.h"
@@ -245,19 +246,6 @@ static int drop_repeated_owners(struct cor_call *call, const struct cor_object *
     return warn_of_owners(call, cor_buf_str(&uids));
 }
 
-static int check_metadata(struct cor_call *call, const struct cor_object *object,
-                          struct cor_field_errors *errs)
-{
-    struct cor_object_meta_rules rules = {call->res->name_rule, cor_api_is_namespaced(call->res),
-                                          call->res->flags & COR_API_ANY_FINALIZER};
-    struct cor_gk gk = cor_api_gk(call->res);
-
-    cor_object_meta_check(cor_object_metadata(object), &rules, errs);
-    if (errs->n == 0 && errs->error == 0)
-        return 0;
-    return cor_status_invalid(&call->status, &gk, cor_object_name(object), errs);
-}
-
 static int strategy_edit_created(struct cor_call *call, const struct cor_object *body,
                                  struct scratch *s, struct cor_object_edit *edit)
 {
@@ -285,8 +273,6 @@ static int strategy_edit_created(struct cor_call *call, const struct cor_object 
 int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
                         struct cor_object **ret_object)
 {
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(scratch_deinit) struct scratch s;
     struct cor_object_edit edit = {
         .kind = call->stored->kind,
@@ -299,14 +285,7 @@ int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
     assert(call->res && call->stored && body);
     scratch_init(&s);
     r = strategy_edit_created(call, body, &s, &edit);
-    if (r == 0)
-        r = cor_object_edit(&edit, &object, &call->status);
-    if (r == 0)
-        r = check_metadata(call, object, &errs);
-    if (r < 0)
-        return r;
-    *ret_object = COR_STEAL(object);
-    return 0;
+    return r < 0 ? r : cor_object_edit(&edit, ret_object, &call->status);
 }
 
 /* Takes a metadata member from the old state, or drops it when the old state has none. */
@@ -482,115 +461,9 @@ static int strategy_edit_metadata(struct cor_call *call, const struct cor_object
     return r < 0 ? r : set_namespace(call, meta, s);
 }
 
-static void check_immutable(struct cor_field_errors *errs, const struct cor_object *old,
-                            const struct cor_object *object, const char *key)
-{
-    struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
-    struct cor_field_path path = cor_field_child(&meta, cor_strz(key));
-    struct cor_str value = cor_object_meta_member(object, cor_strz(key));
-
-    if (!same_value(cor_object_meta_member(old, cor_strz(key)), value))
-        cor_field_errors_add(errs, COR_FIELD_INVALID, &path,
-                             cor_field_json(value.p ? value : COR_STR("null")),
-                             "field is immutable");
-}
-
-/* Adds the elements of an array to the set, as their bytes. */
-static int read_elements(struct cor_str array, struct cor_str_set *set)
-{
-    struct cor_json_iter it = cor_json_iter(array.p ? array : COR_STR("[]"));
-    bool is_new;
-    int r = 0;
-
-    while (r == 0 && cor_json_iter_elem(&it))
-        r = cor_str_set_add(set, cor_json_iter_value(&it), &is_new);
-    return r;
-}
-
-/* Once deletion has begun, finalizers may be removed but not added. */
-static int check_finalizers(struct cor_field_errors *errs, const struct cor_object *old,
-                            const struct cor_object *object)
-{
-    struct cor_field_path meta = cor_field_root(COR_STR("metadata"));
-    struct cor_field_path path = cor_field_child(&meta, COR_STR("finalizers"));
-    struct cor_str before = cor_object_meta_member(old, COR_STR("finalizers"));
-    struct cor_str after = cor_object_meta_member(object, COR_STR("finalizers"));
-    struct cor_json_iter it = cor_json_iter(after.p ? after : COR_STR("[]"));
-    COR_CLEANUP(cor_str_set_deinit) struct cor_str_set known = {.nfew = 0};
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
-    size_t n = 0;
-    int r;
-
-    if (!has_member(old, "deletionTimestamp"))
-        return 0;
-    cor_str_set_init(&known, COR_OBJECT_BYTES_MAX_DEFAULT);
-    cor_buf_init(&text, SMALL_MAX);
-    r = read_elements(before, &known);
-    if (r == 0)
-        r = cor_buf_addz(&text,
-                         "no new finalizers can be added if the object is being deleted, found "
-                         "new finalizers []string{");
-    while (r == 0 && cor_json_iter_elem(&it)) {
-        struct cor_str raw = cor_json_iter_value(&it);
-
-        if (cor_str_set_has(&known, raw))
-            continue;
-        r = cor_buf_addf(&text, "%s%.*s", n++ > 0 ? ", " : "", COR_STR_ARG(raw));
-    }
-    if (r == 0)
-        r = cor_buf_addc(&text, '}');
-    /* The message names as many as fit. */
-    if (r == -COR_ETOOBIG)
-        r = 0;
-    if (r == 0 && n > 0)
-        cor_field_errors_add(errs, COR_FIELD_FORBIDDEN, &path, cor_field_none(), cor_buf_z(&text));
-    return r;
-}
-
-/* Refuses a body whose uid is not the object's. Upstream has other words for a scale, which is not
- * a stored object. */
-static int check_part_uid(struct cor_call *call, const struct cor_object *old,
-                          const struct cor_object *body)
-{
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_str want = cor_object_uid(body), have = cor_object_uid(old);
-    struct cor_gr scale = {call->res->group, COR_STR("")};
-    struct cor_gk gk = cor_api_gk(call->res);
-    char resource[128];
-
-    if (want.n == 0 || cor_str_eq(want, have))
-        return 0;
-    if (cor_str_eqz(COR_STR("scale"), call->sub->name)) {
-        snprintf(resource, sizeof(resource), "%.*s/scale", COR_STR_ARG(call->res->plural));
-        scale.resource = cor_strz(resource);
-        return cor_status_conflict(
-            &call->status, &scale, call->name,
-            "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s",
-            COR_STR_ARG(want), COR_STR_ARG(have));
-    }
-    check_immutable(&errs, old, body, "uid");
-    return cor_status_invalid(&call->status, &gk, call->name, &errs);
-}
-
-static int strategy_update_part(struct cor_call *call, const struct cor_object *old,
-                                const struct cor_object *body, struct cor_object **ret_object)
-{
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    int r = cor_part_update(call, old, body, &object);
-
-    if (r == 0)
-        r = check_part_uid(call, old, body);
-    if (r < 0)
-        return r;
-    *ret_object = COR_STEAL(object);
-    return 0;
-}
-
 int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
                         const struct cor_object *body, struct cor_object **ret_object)
 {
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
     COR_CLEANUP(scratch_deinit) struct scratch s = {0};
     struct cor_object_edit edit = {
         .kind = call->stored->kind,
@@ -601,26 +474,13 @@ int cor_strategy_update(struct cor_call *call, const struct cor_object *old,
 
     assert(call->res && call->stored && old && body);
     if (cor_part_is_written(call))
-        return strategy_update_part(call, old, body, ret_object);
+        return cor_part_update(call, old, body, ret_object);
     scratch_init(&s);
     r = strategy_edit_metadata(call, old, body, &edit.meta_edits, &s);
     if (r == 0)
         r = strategy_edit_parts(call, old, body, &edit, &s);
     r = strategy_failed(call, r);
-    if (r == 0)
-        r = cor_object_edit(&edit, &object, &call->status);
-    if (r < 0)
-        return r;
-    check_immutable(&errs, old, object, "uid");
-    check_immutable(&errs, old, object, "deletionTimestamp");
-    check_immutable(&errs, old, object, "deletionGracePeriodSeconds");
-    r = strategy_failed(call, check_finalizers(&errs, old, object));
-    if (r == 0)
-        r = check_metadata(call, object, &errs);
-    if (r < 0)
-        return r;
-    *ret_object = COR_STEAL(object);
-    return 0;
+    return r < 0 ? r : cor_object_edit(&edit, ret_object, &call->status);
 }
 
 bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_object *object)

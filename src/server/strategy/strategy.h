@@ -1,5 +1,5 @@
-/* The rules that an object goes through before it is stored: what the server fills in, what it
- * keeps from the old state, what it refuses.
+/* The rules that an object goes through before it is validated and stored: what the server fills in
+ * and what it keeps from the old state.
  * Thread: the thread that has the call (server/api/heavy.h). */
 #ifndef COR_SERVER_STRATEGY_H
 #define COR_SERVER_STRATEGY_H
@@ -11,8 +11,8 @@
 #define COR_GENERATED_MAX    63
 
 /* Makes a new object from what a client sent: system fields filled, status reset, the namespace
- * set, a name generated from generateName when there is no name; and validates it. 0, or a failure
- * in the call's status. `ret_object` is in stored form. */
+ * set, a name generated from generateName when there is no name. 0, or a failure in the call's
+ * status. `ret_object` is in stored form. */
 int cor_strategy_create(struct cor_call *call, const struct cor_object *body,
                         struct cor_object **ret_object);
 

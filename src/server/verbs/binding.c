@@ -1,13 +1,13 @@
 /* clang-format off */
 /* Binding a pod to a node, as schedulers do: POST to pods/binding, or to its older form bindings.
  *
- *   read the body (a stage) ──► guaranteed update of the pod ──► 201 with a Status
+ *   the stages decode to convert of the Binding ──► guaranteed update of the pod ──► 201 with a Status
  *
  * The step of the update refuses a pod that is being deleted, already has a node or has scheduling
  * gates (409), and otherwise sets spec.nodeName, the condition PodScheduled and the annotations of
  * the Binding. The Binding's uid and resourceVersion are preconditions of the update. A lost
  * compare runs the step again on the newer pod. In a dry run the step stops instead of writing.
- * Thread: the call's loop, except binding_read_body(). */
+ * Thread: the call's loop. */
 /* clang-format on */
 #include <stdio.h>
 
@@ -16,24 +16,23 @@
 #include "meta/key.h"
 #include "meta/object_edit.h"
 #include "schema/conversion.h"
-#include "server/api/heavy.h"
 #include "server/strategy/conditions.h"
-#include "server/verbs/body.h"
+#include "server/write/options.h"
+#include "server/write/write.h"
 #include "json/patch.h"
 #include "json/scan.h"
 
 static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};
 
 struct binding_call {
-    struct cor_call call;
-    struct cor_body body;
-    struct cor_str name; /* of the pod; in the body */
-    int decided;         /* how the last step ended; < 0: its failure is in the status */
+    struct cor_write write; /* of the Binding, which is not stored */
+    struct cor_str name;    /* of the pod; in the body */
+    int decided;            /* how the last step ended; < 0: its failure is in the status */
 };
 
 static struct cor_str target_name(const struct binding_call *binding)
 {
-    struct cor_str target = cor_object_member(binding->body.object, COR_STR("target"));
+    struct cor_str target = cor_object_member(binding->write.body, COR_STR("target"));
 
     return cor_convert_member(target, "name");
 }
@@ -42,7 +41,7 @@ static int binding_refuse(struct binding_call *binding, const char *why)
 {
     static const struct cor_gr gr = {COR_STR(""), COR_STR("pods/binding")};
 
-    return cor_status_conflict(&binding->call.status, &gr, binding->name, "pod %.*s %s",
+    return cor_status_conflict(&binding->write.call.status, &gr, binding->name, "pod %.*s %s",
                                COR_STR_ARG(binding->name), why);
 }
 
@@ -74,7 +73,7 @@ static int binding_make_pod(struct binding_call *binding, const struct cor_objec
     COR_CLEANUP(cor_buf_deinit) struct cor_buf annotations = {0}, spec = {0}, status = {0};
     struct cor_str old_spec = cor_object_member(pod, COR_STR("spec"));
     struct cor_str old = cor_object_meta_member(pod, COR_STR("annotations"));
-    struct cor_str more = cor_object_meta_member(binding->body.object, COR_STR("annotations"));
+    struct cor_str more = cor_object_meta_member(binding->write.body, COR_STR("annotations"));
     struct cor_edits spec_edits = {.n = 0};
     struct cor_object_edit edit = {
         .kind = cor_object_kind(pod),
@@ -91,17 +90,17 @@ static int binding_make_pod(struct binding_call *binding, const struct cor_objec
     r = cor_edits_apply(&spec_edits, old_spec.p ? old_spec : COR_STR("{}"), &spec);
     if (r == 0)
         r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &scheduled,
-                                 cor_call_now_ms(&binding->call) / 1000, &status);
+                                 cor_call_now_ms(&binding->write.call) / 1000, &status);
     if (r == 0)
         r = cor_json_merge_patch(old.p ? old : COR_STR("{}"), more.p ? more : COR_STR("{}"),
                                  &limits, &annotations, NULL, NULL);
     if (r < 0)
-        return cor_status_set_err(&binding->call.status, r);
+        return cor_status_set_err(&binding->write.call.status, r);
     cor_edits_set(&edit.top_edits, COR_STR("spec"), cor_buf_str(&spec));
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
     if (annotations.n > 2)
         cor_edits_set(&edit.meta_edits, COR_STR("annotations"), cor_buf_str(&annotations));
-    return cor_object_edit(&edit, ret_bound, &binding->call.status);
+    return cor_object_edit(&edit, ret_bound, &binding->write.call.status);
 }
 
 static void binding_step(void *arg, struct cor_store_change *change, struct cor_object *current)
@@ -109,10 +108,11 @@ static void binding_step(void *arg, struct cor_store_change *change, struct cor_
     struct binding_call *binding = arg;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *bound = NULL;
 
-    binding->decided = binding->call.is_over ? -COR_ECANCELED : binding_check_pod(binding, current);
+    binding->decided =
+        binding->write.call.is_over ? -COR_ECANCELED : binding_check_pod(binding, current);
     if (binding->decided == 0)
         binding->decided = binding_make_pod(binding, current, &bound);
-    if (binding->decided == 0 && !cor_call_is_dry_run(&binding->call))
+    if (binding->decided == 0 && !cor_call_is_dry_run(&binding->write.call))
         cor_store_change_write(change, COR_STEAL(bound), 0);
     else
         cor_store_change_stop(change);
@@ -121,7 +121,7 @@ static void binding_step(void *arg, struct cor_store_change *change, struct cor_
 static void binding_on_bound(void *arg, const struct cor_store_reply *reply)
 {
     struct binding_call *binding = arg;
-    struct cor_call *call = &binding->call;
+    struct cor_call *call = &binding->write.call;
 
     if (!cor_call_end_op(call))
         return;
@@ -145,7 +145,7 @@ static int binding_check_target(struct binding_call *binding)
     struct cor_field_path target_path = cor_field_root(COR_STR("target"));
     struct cor_field_path kind_path = cor_field_child(&target_path, COR_STR("kind"));
     struct cor_field_path name_path = cor_field_child(&target_path, COR_STR("name"));
-    struct cor_str target = cor_object_member(binding->body.object, COR_STR("target"));
+    struct cor_str target = cor_object_member(binding->write.body, COR_STR("target"));
     struct cor_str kind = COR_STR("");
 
     (void)cor_json_to_raw(cor_convert_member(target, "kind"), &kind);
@@ -158,19 +158,15 @@ static int binding_check_target(struct binding_call *binding)
         return 0;
     cor_buf_init(&text, 64u * 1024);
     if (cor_field_errors_print(&errs, &text) < 0)
-        return cor_status_set(&binding->call.status, -COR_ENOMEM, "out of memory");
-    return cor_status_untyped(&binding->call.status, -COR_EINVAL, "%s", cor_buf_z(&text));
+        return cor_status_set(&binding->write.call.status, -COR_ENOMEM, "out of memory");
+    return cor_status_untyped(&binding->write.call.status, -COR_EINVAL, "%s", cor_buf_z(&text));
 }
 
-/* A stage (server/api/heavy.h): may run on another thread. */
-static int binding_read_body(struct cor_call *call)
+static int binding_check_body(struct binding_call *binding)
 {
-    struct binding_call *binding = (struct binding_call *)call;
-    int r = cor_body_read(call, &binding->body);
+    struct cor_call *call = &binding->write.call;
 
-    if (r < 0)
-        return r;
-    binding->name = cor_object_name(binding->body.object);
+    binding->name = cor_object_name(binding->write.body);
     if (!call->sub && binding->name.n == 0)
         return cor_status_bad_request(&call->status, "Name parameter required.");
     if (call->sub && !cor_str_eq(binding->name, call->name))
@@ -182,7 +178,7 @@ static int binding_read_body(struct cor_call *call)
 /* Makes the pod that is bound the object of the call: its stores and its key. */
 static int binding_find_pod(struct binding_call *binding)
 {
-    struct cor_call *call = &binding->call;
+    struct cor_call *call = &binding->write.call;
     int r = cor_api_backing(call->loop, cor_api_builtin(pods.group, COR_STR("v1"), pods.resource),
                             &call->backing, &call->status);
 
@@ -192,10 +188,10 @@ static int binding_find_pod(struct binding_call *binding)
                                      binding->name, &call->key, &call->status);
 }
 
-/* After the body: starts the update. */
-static void binding_start(struct cor_call *call)
+/* Starts the update of the pod. */
+static void binding_start(struct binding_call *binding)
 {
-    struct binding_call *binding = (struct binding_call *)call;
+    struct cor_call *call = &binding->write.call;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *suggestion = NULL;
     char rv[24];
     struct cor_store_update_opts opts = {
@@ -211,11 +207,11 @@ static void binding_start(struct cor_call *call)
     }
     opts.suggestion = suggestion =
         cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
-    if (cor_object_uid(binding->body.object).n > 0)
-        opts.preconditions.uid = cor_object_uid(binding->body.object);
-    if (binding->body.rev > 0)
+    if (cor_object_uid(binding->write.body).n > 0)
+        opts.preconditions.uid = cor_object_uid(binding->write.body);
+    if (binding->write.rev > 0)
         opts.preconditions.resource_version = cor_str(
-            rv, (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)binding->body.rev));
+            rv, (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)binding->write.rev));
     if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0) {
         cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
         cor_call_fail(call);
@@ -224,14 +220,27 @@ static void binding_start(struct cor_call *call)
     cor_call_begin_op(call);
 }
 
+static void binding_on_read(struct cor_write *write, int r)
+{
+    struct binding_call *binding = (struct binding_call *)write;
+
+    if (r == 0)
+        r = binding_check_body(binding);
+    if (cor_write_goes_on(write, r))
+        binding_start(binding);
+}
+
 static void binding_run(struct cor_call *call)
 {
-    cor_write_begin(call, "CreateOptions", binding_read_body, binding_start);
+    struct cor_write *write = (struct cor_write *)call;
+
+    cor_write_init(write);
+    cor_write_begin(write, "CreateOptions", COR_WRITE_MANAGED_FIELDS, binding_on_read);
 }
 
 static void binding_deinit(struct cor_call *call)
 {
-    cor_body_deinit(&((struct binding_call *)call)->body);
+    cor_write_deinit((struct cor_write *)call);
 }
 
 const struct cor_verb cor_verb_binding = {

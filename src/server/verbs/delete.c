@@ -23,7 +23,8 @@
 #include "base/err.h"
 #include "meta/key.h"
 #include "server/api/heavy.h"
-#include "server/verbs/body.h"
+#include "server/write/body.h"
+#include "server/write/options.h"
 #include "json/writer.h"
 
 /* How often one request may change between removing and marking. */

@@ -16,7 +16,8 @@
 #include "base/mem.h"
 #include "meta/key.h"
 #include "server/api/heavy.h"
-#include "server/verbs/body.h"
+#include "server/write/body.h"
+#include "server/write/options.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/list.h"
 

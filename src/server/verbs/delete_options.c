@@ -16,7 +16,9 @@
 #include "base/mem.h"
 #include "meta/field_error.h"
 #include "schema/decode.h"
-#include "server/verbs/body.h"
+#include "server/write/body.h"
+#include "server/write/options.h"
+#include "server/write/strict.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -195,15 +197,20 @@ static int delete_options_from_json(const struct place *at, struct cor_str json,
 static int delete_options_from_body(struct cor_call *call, struct cor_delete_options *options,
                                     struct cor_field_errors *errs)
 {
-    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, scratch = {0}, why = {0};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0}, text = {0}, dups = {0}, why = {0};
     const struct place at = {.call = call};
     /* The fields that are read have types of their own, and the others are dropped. */
     const struct cor_json_limits limits = {BODY_MAX, COR_JSON_DEPTH_MAX, true};
     const struct cor_gvk expected = {COR_STR("meta.k8s.io"), COR_STR("v1"),
                                      COR_STR("DeleteOptions")};
     struct cor_str body;
-    int r = cor_body_json(call, &expected, &scratch, &body);
+    int r;
 
+    cor_buf_init(&text, COR_BODY_TEXT_MAX);
+    cor_buf_init(&dups, COR_BODY_DUPS_MAX);
+    r = cor_body_json(call, &expected, &text, &dups, &body);
+    if (r == 0)
+        r = cor_strict_report_yaml(call, cor_buf_str(&dups));
     if (r < 0)
         return r;
     if (cor_str_eq(cor_str_trim(body), COR_STR("null")))

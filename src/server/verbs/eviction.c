@@ -1,7 +1,7 @@
 /* clang-format off */
 /* POST pods/eviction: deletes a pod if its disruption budget (PodDisruptionBudget, PDB) permits it.
  *
- *   read the body (a stage)
+ *   the stages decode to convert of the Eviction (server/write/write.h)
  *         │
  *   ┌──► read the pod ── terminal phase, or deletion has begun ───────────────┐ no budget is asked
  *   │     │          └── Pending ──► pin the pod's revision ──────────────────┤
@@ -32,7 +32,7 @@
  *     the disruption controller gives it back when the pod does not go.
  * In a dry run nothing is stored: the budget's step stops, marking is left out, and the deletion is
  * a dry run.
- * Thread: the call's loop, except eviction_read_body(). Every callback of the store begins with
+ * Thread: the call's loop. Every callback of the store begins with
  * cor_call_end_op() and returns when the reader has gone. */
 /* clang-format on */
 #include <assert.h>
@@ -43,11 +43,11 @@
 #include "meta/key.h"
 #include "meta/object_edit.h"
 #include "schema/conversion.h"
-#include "server/api/heavy.h"
 #include "server/strategy/conditions.h"
-#include "server/verbs/body.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/disruption.h"
+#include "server/write/options.h"
+#include "server/write/write.h"
 #include "json/scan.h"
 
 #define ROUNDS_MAX 16
@@ -55,8 +55,7 @@
 static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};
 
 struct eviction_call {
-    struct cor_call call;
-    struct cor_body body;
+    struct cor_write write; /* of the Eviction, which is not stored */
     struct cor_delete_options options;
     struct cor_delete_op op;
     struct cor_object *pod;         /* as it was read last */
@@ -76,7 +75,7 @@ static void eviction_read_pod(struct eviction_call *ev);
 /* After a failure that is in the status: begins again with a newer pod, or answers. */
 static void eviction_again_or_fail(struct eviction_call *ev)
 {
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
 
     if (call->status.err == -COR_ECONFLICT && ev->may_retry && ++ev->rounds < ROUNDS_MAX)
         eviction_read_pod(ev);
@@ -93,7 +92,7 @@ static int eviction_pin(struct eviction_call *ev, const struct cor_object *pod)
     ev->options.resource_version = cor_strndup(rv.p, rv.n);
     if (ev->options.resource_version)
         return 0;
-    return cor_status_set(&ev->call.status, -COR_ENOMEM, "out of memory");
+    return cor_status_set(&ev->write.call.status, -COR_ENOMEM, "out of memory");
 }
 
 static void eviction_on_deleted(struct cor_delete_op *op, int err)
@@ -132,11 +131,11 @@ static int eviction_make_mark(struct eviction_call *ev, const struct cor_object 
 
     cor_buf_init(&status, COR_OBJECT_BYTES_MAX_DEFAULT);
     r = cor_condition_set_in(cor_object_member(pod, COR_STR("status")), &target,
-                             cor_call_now_ms(&ev->call) / 1000, &status);
+                             cor_call_now_ms(&ev->write.call) / 1000, &status);
     if (r < 0)
-        return cor_status_set_err(&ev->call.status, r);
+        return cor_status_set_err(&ev->write.call.status, r);
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
-    return cor_object_edit(&edit, ret_marked, &ev->call.status);
+    return cor_object_edit(&edit, ret_marked, &ev->write.call.status);
 }
 
 static void eviction_mark_step(void *arg, struct cor_store_change *change,
@@ -145,9 +144,9 @@ static void eviction_mark_step(void *arg, struct cor_store_change *change,
     struct eviction_call *ev = arg;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *marked = NULL;
 
-    ev->decided = ev->call.is_over
+    ev->decided = ev->write.call.is_over
                       ? -COR_ECANCELED
-                      : cor_deletion_check_preconditions(&ev->call, &ev->options, current);
+                      : cor_deletion_check_preconditions(&ev->write.call, &ev->options, current);
     if (ev->decided == 0)
         ev->decided = eviction_make_mark(ev, current, &marked);
     if (ev->decided == 0)
@@ -159,7 +158,7 @@ static void eviction_mark_step(void *arg, struct cor_store_change *change,
 static void eviction_on_marked(void *arg, const struct cor_store_reply *reply)
 {
     struct eviction_call *ev = arg;
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
     int r = reply->err;
 
     if (!cor_call_end_op(call))
@@ -172,14 +171,14 @@ static void eviction_on_marked(void *arg, const struct cor_store_reply *reply)
     if (r == 0 && ev->options.resource_version)
         r = eviction_pin(ev, reply->object);
     if (r == 0)
-        cor_delete_op_run(&ev->op, ev->call.name);
+        cor_delete_op_run(&ev->op, ev->write.call.name);
     else
         eviction_again_or_fail(ev);
 }
 
 static void eviction_mark(struct eviction_call *ev)
 {
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
     struct cor_store_update_opts opts = {
         .suggestion = ev->pod,
         .deadline_ms = call->req->deadline_ms,
@@ -190,7 +189,7 @@ static void eviction_mark(struct eviction_call *ev)
 
     assert(ev->pod);
     if (ev->options.is_dry_run) {
-        cor_delete_op_run(&ev->op, ev->call.name);
+        cor_delete_op_run(&ev->op, ev->write.call.name);
         return;
     }
     if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0)
@@ -203,7 +202,7 @@ static void eviction_mark(struct eviction_call *ev)
 static void eviction_mark_pinned(struct eviction_call *ev)
 {
     if (!ev->has_revision && eviction_pin(ev, ev->pod) < 0)
-        cor_call_fail(&ev->call);
+        cor_call_fail(&ev->write.call);
     else
         eviction_mark(ev);
 }
@@ -214,10 +213,11 @@ static void eviction_budget_step(void *arg, struct cor_store_change *change,
     struct eviction_call *ev = arg;
     COR_CLEANUP(cor_object_unrefp) struct cor_object *taken = NULL;
 
-    ev->decided = ev->call.is_over ? -COR_ECANCELED
-                                   : cor_disruption_take(current, ev->call.name,
-                                                         cor_call_now_ms(&ev->call) / 1000, &taken,
-                                                         &ev->call.status);
+    ev->decided = ev->write.call.is_over
+                      ? -COR_ECANCELED
+                      : cor_disruption_take(current, ev->write.call.name,
+                                            cor_call_now_ms(&ev->write.call) / 1000, &taken,
+                                            &ev->write.call.status);
     if (ev->decided == 0 && !ev->options.is_dry_run)
         cor_store_change_write(change, COR_STEAL(taken), 0);
     else
@@ -228,7 +228,7 @@ static void eviction_on_budget(void *arg, const struct cor_store_reply *reply)
 {
     static const struct cor_gr gr = {COR_STR("policy"), COR_STR("poddisruptionbudgets")};
     struct eviction_call *ev = arg;
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
 
     if (!cor_call_end_op(call))
         return;
@@ -246,7 +246,7 @@ static void eviction_on_budget(void *arg, const struct cor_store_reply *reply)
 
 static void eviction_take_disruption(struct eviction_call *ev)
 {
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
     struct cor_store_update_opts opts = {
         .suggestion = ev->budget,
         .deadline_ms = call->req->deadline_ms,
@@ -281,7 +281,7 @@ static bool is_ready(const struct cor_object *pod)
  * the status. */
 static int eviction_choose_budget(struct eviction_call *ev)
 {
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
     struct cor_object *budget;
 
     while ((budget = cor_list_cursor_next(ev->cursor))) {
@@ -305,7 +305,7 @@ static void eviction_on_budgets(void *arg, int err, struct cor_status *status,
                                 struct cor_list_cursor *take_cursor)
 {
     struct eviction_call *ev = arg;
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
 
     cor_list_cursor_free(ev->cursor);
     ev->cursor = take_cursor;
@@ -331,7 +331,7 @@ static void eviction_on_budgets(void *arg, int err, struct cor_status *status,
 
 static void eviction_list_budgets(struct eviction_call *ev)
 {
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
     struct cor_store_list_opts opts = {.options = {.recursive = true},
                                        .deadline_ms = call->req->deadline_ms};
     int r = cor_api_backing(
@@ -366,7 +366,7 @@ static bool is_phase(const struct cor_object *pod, const char *phase)
 static void eviction_on_pod(void *arg, const struct cor_store_reply *reply)
 {
     struct eviction_call *ev = arg;
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
     bool is_ended;
 
     if (!cor_call_end_op(call))
@@ -393,7 +393,7 @@ static void eviction_on_pod(void *arg, const struct cor_store_reply *reply)
 static void eviction_read_pod(struct eviction_call *ev)
 {
     static const struct cor_store_get_opts latest = {.ignore_not_found = false};
-    struct cor_call *call = &ev->call;
+    struct cor_call *call = &ev->write.call;
 
     if (!ev->has_revision)
         ev->options.resource_version = cor_free(ev->options.resource_version);
@@ -404,19 +404,17 @@ static void eviction_read_pod(struct eviction_call *ev)
         cor_call_begin_op(call);
 }
 
-/* A stage (server/api/heavy.h). */
-static int eviction_read_body(struct cor_call *call)
+/* The options of the deletion, from the Eviction. 0, or a failure in the status. */
+static int eviction_read_options(struct eviction_call *ev)
 {
-    struct eviction_call *ev = (struct eviction_call *)call;
+    struct cor_call *call = &ev->write.call;
     struct cor_str options;
-    int r = cor_body_read(call, &ev->body);
+    int r;
 
-    if (r < 0)
-        return r;
-    if (!cor_str_eq(cor_object_name(ev->body.object), call->name))
+    if (!cor_str_eq(cor_object_name(ev->write.body), call->name))
         return cor_status_bad_request(&call->status,
                                       "name in URL does not match name in Eviction object");
-    options = cor_object_member(ev->body.object, COR_STR("deleteOptions"));
+    options = cor_object_member(ev->write.body, COR_STR("deleteOptions"));
     r = cor_delete_options_from(call, options.p ? options : COR_STR("{}"), &ev->options);
     ev->options.is_dry_run = ev->options.is_dry_run || cor_call_is_dry_run(call);
     ev->has_revision = ev->options.resource_version != NULL;
@@ -428,9 +426,14 @@ static int eviction_read_body(struct cor_call *call)
     return r;
 }
 
-static void eviction_on_body(struct cor_call *call)
+static void eviction_on_read(struct cor_write *write, int r)
 {
-    eviction_read_pod((struct eviction_call *)call);
+    struct eviction_call *ev = (struct eviction_call *)write;
+
+    if (r == 0)
+        r = eviction_read_options(ev);
+    if (cor_write_goes_on(write, r))
+        eviction_read_pod(ev);
 }
 
 static void eviction_run(struct cor_call *call)
@@ -443,14 +446,15 @@ static void eviction_run(struct cor_call *call)
     ev->op.call = call;
     ev->op.options = &ev->options;
     ev->op.on_done = eviction_on_deleted;
-    cor_write_begin(call, "CreateOptions", eviction_read_body, eviction_on_body);
+    cor_write_init(&ev->write);
+    cor_write_begin(&ev->write, "CreateOptions", COR_WRITE_MANAGED_FIELDS, eviction_on_read);
 }
 
 static void eviction_deinit(struct cor_call *call)
 {
     struct eviction_call *ev = (struct eviction_call *)call;
 
-    cor_body_deinit(&ev->body);
+    cor_write_deinit(&ev->write);
     cor_delete_op_deinit(&ev->op);
     cor_delete_options_deinit(&ev->options);
     cor_list_cursor_free(ev->cursor);

@@ -2,12 +2,12 @@
 /* The review APIs: TokenReview, the access reviews, SelfSubjectReview. A client creates a question,
  * and the answer is the same object with a status. Nothing is stored.
  *
- *   read the body (a stage) ──► write the status of this kind ──► 201 with the object
+ *   the stages decode to convert ──► write the status of this kind ──► 201 with the object
  *
  * `kinds` names the function that answers each kind. What is asked is answered from the same tables
  * that serve requests: the tokens and the authorization mode of the API. A question that is not
  * valid is refused (400, 422) in upstream's words.
- * Thread: the call's loop, except review_read_body(). */
+ * Thread: the call's loop. */
 /* clang-format on */
 #include "base/err.h"
 #include "base/mem.h"
@@ -17,16 +17,14 @@
 #include "schema/conversion.h"
 #include "server/access/authorizer.h"
 #include "server/access/token_table.h"
-#include "server/api/heavy.h"
-#include "server/verbs/body.h"
+#include "server/write/write.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
 #define ANSWER_MAX (1u << 20)
 
 struct review_call {
-    struct cor_call call;
-    struct cor_body body;
+    struct cor_write write; /* of the question, which is not stored */
     struct cor_object *answer;
 };
 
@@ -48,7 +46,7 @@ static void subject_deinit(struct subject *subject)
 
 static struct cor_str spec_of(const struct review_call *review)
 {
-    return cor_object_member(review->body.object, COR_STR("spec"));
+    return cor_object_member(review->write.body, COR_STR("spec"));
 }
 
 /* Appends the text of a JSON string to `out`, which has room for it. "" when it is no string. */
@@ -94,7 +92,7 @@ static const struct cor_user *asker(const struct review_call *review)
     static const struct cor_user server = {
         .name = {"system:apiserver", 16}, .groups = groups, .ngroups = 1};
 
-    return review->call.req->user ? review->call.req->user : &server;
+    return review->write.call.req->user ? review->write.call.req->user : &server;
 }
 
 static int no_memory(struct cor_call *call, int r)
@@ -150,7 +148,7 @@ static int answer_who(struct review_call *review, struct cor_json_writer *w)
 
 static int answer_token(struct review_call *review, struct cor_json_writer *w)
 {
-    struct cor_call *call = &review->call;
+    struct cor_call *call = &review->write.call;
     const struct cor_token_table *tokens = call->loop->api->tokens;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     struct cor_str spec = spec_of(review), token;
@@ -224,7 +222,7 @@ static void check_attributes(struct review_call *review, bool is_self,
         cor_convert_member(spec, "groups").n <= 2)
         cor_field_errors_add(errs, COR_FIELD_INVALID, &user_path, cor_field_string(COR_STR("")),
                              "at least one of user or group must be specified");
-    if (cor_api_is_namespaced(review->call.res) && path.p)
+    if (cor_api_is_namespaced(review->write.call.res) && path.p)
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path_path,
                              cor_field_json(cor_buf_str(&text)),
                              "disallowed on this kind of request");
@@ -257,10 +255,10 @@ static int check_metadata(struct review_call *review, struct cor_field_errors *e
     int r;
 
     cor_buf_init(&rest, COR_OBJECT_BYTES_MAX_DEFAULT);
-    if (cor_api_is_namespaced(review->call.res))
+    if (cor_api_is_namespaced(review->write.call.res))
         cor_edits_drop(&edits, COR_STR("namespace"));
     cor_edits_drop(&edits, COR_STR("managedFields"));
-    r = cor_edits_apply(&edits, cor_object_metadata(review->body.object), &rest);
+    r = cor_edits_apply(&edits, cor_object_metadata(review->write.body), &rest);
     if (r == 0 && has_content(cor_buf_str(&rest)))
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_json(cor_buf_str(&rest)),
                              "must be empty");
@@ -275,11 +273,11 @@ static void check_namespace(struct review_call *review, struct cor_field_errors 
     struct cor_str resource = cor_convert_member(spec_of(review), "resourceAttributes");
     struct cor_str raw = COR_STR("");
 
-    if (!cor_api_is_namespaced(review->call.res) || !resource.p)
+    if (!cor_api_is_namespaced(review->write.call.res) || !resource.p)
         return;
     if (cor_json_to_raw(cor_convert_member(resource, "namespace"), &raw) < 0)
         raw = COR_STR("");
-    if (!cor_str_eq(raw, review->call.ns))
+    if (!cor_str_eq(raw, review->write.call.ns))
         cor_field_errors_add(errs, COR_FIELD_INVALID, &path, cor_field_string(raw),
                              "must match metadata.namespace");
 }
@@ -287,17 +285,17 @@ static void check_namespace(struct review_call *review, struct cor_field_errors 
 static int check_access(struct review_call *review, bool is_self)
 {
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_gk gk = {review->call.res->group, COR_STR("")};
+    struct cor_gk gk = {review->write.call.res->group, COR_STR("")};
     int r;
 
     check_attributes(review, is_self, &errs);
-    r = no_memory(&review->call, check_metadata(review, &errs));
+    r = no_memory(&review->write.call, check_metadata(review, &errs));
     if (r < 0)
         return r;
     check_namespace(review, &errs);
     if (errs.n == 0 && errs.error == 0)
         return 0;
-    return cor_status_invalid(&review->call.status, &gk, COR_STR(""), &errs);
+    return cor_status_invalid(&review->write.call.status, &gk, COR_STR(""), &errs);
 }
 
 static struct cor_str raw_member(struct cor_str object, const char *key)
@@ -322,7 +320,8 @@ static void write_access(struct review_call *review, const struct cor_user *user
         .path = raw_member(path, "path"),
     };
     const char *reason = NULL;
-    bool allowed = cor_authz_allows(review->call.loop->api->authz_mode, user, &request, &reason);
+    bool allowed =
+        cor_authz_allows(review->write.call.loop->api->authz_mode, user, &request, &reason);
 
     cor_json_begin_object(w);
     cor_json_key(w, COR_STR("allowed"));
@@ -347,7 +346,7 @@ static int answer_access(struct review_call *review, struct cor_json_writer *w)
     int r = check_access(review, false);
 
     if (r == 0)
-        r = no_memory(&review->call, read_subject(spec_of(review), &subject));
+        r = no_memory(&review->write.call, read_subject(spec_of(review), &subject));
     if (r == 0)
         write_access(review, &subject.user, w);
     return r;
@@ -366,7 +365,7 @@ static int answer_access(struct review_call *review, struct cor_json_writer *w)
 static int answer_rules(struct review_call *review, struct cor_json_writer *w)
 {
     static const struct cor_authz_request anything = {.is_resource = true};
-    struct cor_call *call = &review->call;
+    struct cor_call *call = &review->write.call;
     const char *reason;
 
     if (raw_member(spec_of(review), "namespace").n == 0)
@@ -396,18 +395,18 @@ static int review_write_status(struct review_call *review, struct cor_buf *out)
 
     cor_json_writer_init(&w, out);
     for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
-        if (cor_str_eq(kinds[i].kind, review->call.res->kind))
+        if (cor_str_eq(kinds[i].kind, review->write.call.res->kind))
             r = kinds[i].answer(review, &w);
     }
-    return r < 0 ? r : no_memory(&review->call, cor_json_writer_finish(&w));
+    return r < 0 ? r : no_memory(&review->write.call, cor_json_writer_finish(&w));
 }
 
 /* Two kinds answer with what they found alone. */
 static void review_set_rest(struct review_call *review, struct cor_object_edit *edit, char *created)
 {
-    struct cor_str kind = review->call.res->kind;
+    struct cor_str kind = review->write.call.res->kind;
     char text[COR_TIME_TEXT_MAX];
-    struct cor_str now = cor_time_print(cor_call_now_ms(&review->call) / 1000, text);
+    struct cor_str now = cor_time_print(cor_call_now_ms(&review->write.call) / 1000, text);
 
     if (cor_str_eq(kind, COR_STR("SelfSubjectReview"))) {
         created[0] = '"';
@@ -423,14 +422,14 @@ static void review_set_rest(struct review_call *review, struct cor_object_edit *
 
 static int review_make_answer(struct review_call *review)
 {
-    struct cor_call *call = &review->call;
+    struct cor_call *call = &review->write.call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {0}, ns = {0};
     char created[COR_TIME_TEXT_MAX + 2];
     struct cor_object_edit edit = {
         .kind = call->res->kind,
         .api_version = call->res->api_version,
-        .top = cor_object_json(review->body.object),
-        .metadata = cor_object_metadata(review->body.object),
+        .top = cor_object_json(review->write.body),
+        .metadata = cor_object_metadata(review->write.body),
     };
     int r;
 
@@ -448,32 +447,29 @@ static int review_make_answer(struct review_call *review)
     return cor_object_edit(&edit, &review->answer, &call->status);
 }
 
-/* A stage (server/api/heavy.h). */
-static int review_read_body(struct cor_call *call)
+static void review_on_read(struct cor_write *write, int r)
 {
-    return cor_body_read(call, &((struct review_call *)call)->body);
-}
+    struct review_call *review = (struct review_call *)write;
 
-static void review_on_body(struct cor_call *call)
-{
-    struct review_call *review = (struct review_call *)call;
-
-    if (review_make_answer(review) < 0)
-        cor_call_fail(call);
-    else
-        cor_call_reply_object(call, 201, review->answer);
+    if (r == 0)
+        r = review_make_answer(review);
+    if (cor_write_goes_on(write, r))
+        cor_call_reply_object(&write->call, 201, review->answer);
 }
 
 static void review_run(struct cor_call *call)
 {
-    cor_write_begin(call, "CreateOptions", review_read_body, review_on_body);
+    struct cor_write *write = (struct cor_write *)call;
+
+    cor_write_init(write);
+    cor_write_begin(write, "CreateOptions", COR_WRITE_MANAGED_FIELDS, review_on_read);
 }
 
 static void review_deinit(struct cor_call *call)
 {
     struct review_call *review = (struct review_call *)call;
 
-    cor_body_deinit(&review->body);
+    cor_write_deinit(&review->write);
     cor_object_unref(review->answer);
 }
 

@@ -1,20 +1,20 @@
 /* clang-format off */
 /* PUT, and the shared part of PATCH: one guaranteed update of the store.
  *
- *   read the body (PUT, a stage) ──► update_start ──► the store reads the object (or takes the
- *   cache's as a suggestion) ──► update_step: judge (a stage) ──► write over exactly that revision
+ *   PUT: the stages decode to convert ──► update_start ──► the store reads the object (or takes the
+ *   cache's as a suggestion) ──► update_step: the other stages (server/write/write.h) ──► write
+ *   over exactly that revision
  *
- * A step makes the next state (PATCH: applies the patch to the present object), checks the client's
- * resourceVersion, and runs the strategy. The store runs the step again when another writer came
- * first. The step stops instead of writing in four cases, and update_on_updated() goes on:
- *   - the step refused (its Status is the answer), or the reader has gone (nothing is answered);
+ * A step runs the stages on the present object: a PUT from managed fields on, a PATCH from applying
+ * itself on. The store runs the step again when another writer came first. The step stops instead
+ * of writing in four cases, and update_on_updated() goes on:
+ *   - a stage refused (its Status is the answer), or the reader has gone (nothing is answered);
  *   - dry run: answers with the object that would have been written;
  *   - the next state has nothing left to wait for (deletion began, no finalizers): it is removed,
  *     with the judged revision as precondition. If that revision has passed, all begins again.
  * An object that does not exist is created where the resource allows this for PUT; if somebody else
  * creates it first, all begins again. Beginning again is bounded by ROUNDS_MAX, then 409.
- * Thread: the call's loop, except the stages (update_judge, update_make_object, update_read_body).
- */
+ * Thread: the call's loop. */
 /* clang-format on */
 #include "server/verbs/update.h"
 
@@ -22,113 +22,61 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "meta/field_error.h"
-#include "server/api/heavy.h"
-#include "server/strategy/namespaces.h"
-#include "server/strategy/strategy.h"
+#include "server/write/options.h"
+#include "server/write/store.h"
 
 /* How often one request begins again because the object came or went between two operations. */
 #define ROUNDS_MAX 16
-#define MODIFIED                                                                                   \
-    "the object has been modified; please apply your changes to the latest version and try again"
 
 static void update_start(struct cor_update_call *update);
 
-static int64_t ttl_of(const struct cor_call *call)
-{
-    return call->res->flags & COR_API_TTL ? call->loop->api->event_ttl_s : 0;
-}
-
 static void update_again(struct cor_update_call *update)
 {
-    struct cor_call *call = &update->call;
+    struct cor_call *call = &update->write.call;
     struct cor_gr gr = cor_api_gr(call->res);
 
     if (++update->rounds < ROUNDS_MAX) {
         update_start(update);
         return;
     }
-    cor_status_conflict(&call->status, &gr, call->name, MODIFIED);
+    cor_status_conflict(&call->status, &gr, call->name, COR_WRITE_MODIFIED);
     cor_call_fail(call);
 }
 
-static int update_check_revision(struct cor_update_call *update, const struct cor_object *current)
+static void update_on_judged(struct cor_write *write, int r)
 {
-    static const struct cor_field_path meta = {.name = COR_STR("metadata")};
-    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    struct cor_call *call = &update->call;
-    struct cor_field_path path = cor_field_child(&meta, COR_STR("resourceVersion"));
-    struct cor_gr gr = cor_api_gr(call->res);
-    struct cor_gk gk = {call->res->group, call->res->plural};
-
-    if (update->body.rev == current->rev)
-        return 0;
-    if (update->body.rev > 0)
-        return cor_status_conflict(&call->status, &gr, call->name, MODIFIED);
-    if (call->res->flags & COR_API_UNCONDITIONAL)
-        return 0;
-    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(COR_STR("0")),
-                         "must be specified for an update");
-    return cor_status_invalid(&call->status, &gk, call->name, &errs);
-}
-
-/* A stage (server/api/heavy.h). */
-static int update_judge(struct cor_call *call)
-{
-    struct cor_update_call *update = (struct cor_update_call *)call;
-    struct cor_object *current = update->current;
-    int r = 0;
-
-    update->next = cor_object_unref(update->next);
-    update->removes = false;
-    update->judged = current->rev;
-    if (update->apply)
-        r = update->apply(update, current);
-    if (r == 0)
-        r = update_check_revision(update, current);
-    if (r == 0)
-        r = cor_strategy_update(call, current, update->body.object, &update->next);
-    if (r == 0)
-        update->removes = cor_strategy_is_finished(call, update->next);
-    return r;
-}
-
-static void update_on_judged(struct cor_call *call, int r)
-{
-    struct cor_update_call *update = (struct cor_update_call *)call;
+    struct cor_update_call *update = (struct cor_update_call *)write;
     struct cor_store_change *change = COR_STEAL(update->change);
 
-    update->current = cor_object_unref(update->current);
-    update->decided =
-        call->is_over ? cor_status_set(&call->status, -COR_ECANCELED, "the client is gone") : r;
-    if (update->decided == 0 && !update->removes && !cor_call_is_dry_run(&update->call))
-        cor_store_change_write(change, cor_object_ref(update->next), ttl_of(&update->call));
-    else
-        cor_store_change_stop(change);
+    write->current = cor_object_unref(write->current);
+    update->decided = write->call.is_over ? cor_status_set(&write->call.status, -COR_ECANCELED,
+                                                           "the client is gone")
+                                          : r;
+    cor_write_store_change(write, update->decided, change);
 }
 
 static void update_step(void *arg, struct cor_store_change *change, struct cor_object *current)
 {
     struct cor_update_call *update = arg;
-    /* A step goes over the present object and what the client sent. */
-    size_t bytes = cor_object_json(current).n +
-                   (update->apply ? update->patch_bytes : cor_object_json(update->body.object).n);
+    struct cor_write *write = &update->write;
 
-    assert(!update->change && !update->current);
+    assert(!update->change && !write->current);
     update->change = change;
-    update->current = cor_object_ref(current);
-    if (update->call.is_over)
-        update_on_judged(&update->call, 0);
+    update->judged = current->rev;
+    write->current = cor_object_ref(current);
+    if (write->call.is_over)
+        update_on_judged(write, 0);
     else
-        cor_heavy_run(&update->call, bytes, update_judge, update_on_judged);
+        cor_write_run(write, write->apply ? COR_WRITE_APPLY : COR_WRITE_MANAGED_FIELDS,
+                      COR_WRITE_STORE, update_on_judged);
 }
 
 /* Answers with what would have been written, at the revision it would have been written over. */
 static void update_reply_next(struct cor_update_call *update, int code)
 {
     COR_CLEANUP(cor_object_unrefp) struct cor_object *object = NULL;
-    struct cor_call *call = &update->call;
-    int r = cor_object_at(update->next, update->judged, &object);
+    struct cor_call *call = &update->write.call;
+    int r = cor_object_at(update->write.object, update->judged, &object);
 
     if (r == 0) {
         cor_call_reply_object(call, code, object);
@@ -141,7 +89,7 @@ static void update_reply_next(struct cor_update_call *update, int code)
 static void update_on_removed(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
-    struct cor_call *call = &update->call;
+    struct cor_call *call = &update->write.call;
 
     if (!cor_call_end_op(call))
         return;
@@ -157,7 +105,7 @@ static void update_on_removed(void *arg, const struct cor_store_reply *reply)
 
 static void update_remove_object(struct cor_update_call *update)
 {
-    struct cor_call *call = &update->call;
+    struct cor_call *call = &update->write.call;
     char rv[24];
     struct cor_store_delete_opts opts = {
         .preconditions.resource_version = {rv, 0},
@@ -179,7 +127,7 @@ static void update_remove_object(struct cor_update_call *update)
 static void update_on_created(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
-    struct cor_call *call = &update->call;
+    struct cor_call *call = &update->write.call;
 
     if (!cor_call_end_op(call))
         return;
@@ -193,57 +141,42 @@ static void update_on_created(void *arg, const struct cor_store_reply *reply)
     }
 }
 
-/* A stage (server/api/heavy.h). */
-static int update_make_object(struct cor_call *call)
+static void update_on_made(struct cor_write *write, int r)
 {
-    struct cor_update_call *update = (struct cor_update_call *)call;
+    struct cor_update_call *update = (struct cor_update_call *)write;
+    struct cor_call *call = &write->call;
 
-    return cor_strategy_create(call, update->body.object, &update->next);
-}
-
-static void update_on_made(struct cor_call *call)
-{
-    struct cor_update_call *update = (struct cor_update_call *)call;
-
-    if (cor_call_is_dry_run(call)) {
-        update_reply_next(update, 201);
+    if (!cor_write_goes_on(write, r))
         return;
-    }
-    if (cor_store_create(call->backing->store, cor_buf_str(&call->key), update->next, ttl_of(call),
-                         update_on_created, update, &call->status) < 0)
+    if (cor_call_is_dry_run(call))
+        update_reply_next(update, 201);
+    else if (cor_write_store_new(write, update_on_created, update) < 0)
         cor_call_fail(call);
     else
         cor_call_begin_op(call);
 }
 
-static void update_create_object(struct cor_call *call, int err)
+/* The object of a PUT does not exist: makes a new one of the body. */
+static void update_create_object(struct cor_update_call *update)
 {
-    struct cor_update_call *update = (struct cor_update_call *)call;
-
-    update->next = cor_object_unref(update->next);
+    update->write.is_create = true;
     update->judged = 0;
-    if (err < 0)
-        cor_call_fail(call);
-    else
-        cor_heavy_then(call, cor_object_json(update->body.object).n, update_make_object,
-                       update_on_made);
+    cor_write_run(&update->write, COR_WRITE_MANAGED_FIELDS, COR_WRITE_STORE, update_on_made);
 }
 
 static void update_on_updated(void *arg, const struct cor_store_reply *reply)
 {
     struct cor_update_call *update = arg;
-    struct cor_call *call = &update->call;
-    bool may_create = !update->apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
+    struct cor_call *call = &update->write.call;
+    bool may_create =
+        !update->write.apply && !call->sub && (call->res->flags & COR_API_CREATE_ON_UPDATE);
 
     if (!cor_call_end_op(call))
         return;
     if (reply->err == 0) {
         cor_call_reply_object(call, 200, reply->object);
     } else if (reply->err == -COR_ENOTFOUND && may_create) {
-        if (cor_api_is_namespaced(call->res))
-            cor_namespace_check(call, call->name, update_create_object);
-        else
-            update_create_object(call, 0);
+        update_create_object(update);
     } else if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
         cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
@@ -258,7 +191,7 @@ static void update_on_updated(void *arg, const struct cor_store_reply *reply)
 
 static void update_start(struct cor_update_call *update)
 {
-    struct cor_call *call = &update->call;
+    struct cor_call *call = &update->write.call;
     COR_CLEANUP(cor_object_unrefp)
     struct cor_object *suggestion =
         cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
@@ -271,8 +204,9 @@ static void update_start(struct cor_update_call *update)
     };
     int r;
 
-    if (!update->apply && cor_object_uid(update->body.object).n > 0)
-        opts.preconditions.uid = cor_object_uid(update->body.object);
+    update->write.is_create = false;
+    if (!update->write.apply && cor_object_uid(update->write.body).n > 0)
+        opts.preconditions.uid = cor_object_uid(update->write.body);
     r = cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status);
     if (r < 0)
         cor_call_fail_storage(call, COR_STORAGE_OP_UPDATE);
@@ -282,32 +216,27 @@ static void update_start(struct cor_update_call *update)
 
 void cor_update_call_start(struct cor_update_call *update)
 {
-    assert(update->call.key.n > 0 && !update->change);
+    assert(update->write.call.key.n > 0 && !update->change);
     update_start(update);
 }
 
-/* A stage (server/api/heavy.h). */
-static int update_read_body(struct cor_call *call)
+static void update_on_read(struct cor_write *write, int r)
 {
-    return cor_body_read(call, &((struct cor_update_call *)call)->body);
-}
-
-static void update_on_body(struct cor_call *call)
-{
-    update_start((struct cor_update_call *)call);
+    if (cor_write_goes_on(write, r))
+        update_start((struct cor_update_call *)write);
 }
 
 static void update_run(struct cor_call *call)
 {
-    cor_write_begin(call, "UpdateOptions", update_read_body, update_on_body);
+    struct cor_write *write = (struct cor_write *)call;
+
+    cor_write_init(write);
+    cor_write_begin(write, "UpdateOptions", COR_WRITE_MANAGED_FIELDS, update_on_read);
 }
 
 void cor_update_call_deinit(struct cor_call *call)
 {
-    struct cor_update_call *update = (struct cor_update_call *)call;
-
-    cor_body_deinit(&update->body);
-    cor_object_unref(update->next);
+    cor_write_deinit((struct cor_write *)call);
 }
 
 const struct cor_verb cor_verb_update = {

@@ -4,22 +4,13 @@
 #ifndef COR_SERVER_UPDATE_H
 #define COR_SERVER_UPDATE_H
 
-#include "server/verbs/body.h"
+#include "server/write/write.h"
 
 struct cor_update_call {
-    struct cor_call call;
-    struct cor_body body; /* PUT: what was sent; PATCH: the result of the last step */
-    /* PATCH: makes `body` of the present object. NULL: PUT. 0, or a failure in the status. May run
-     * on another thread (server/api/heavy.h). */
-    int (*apply)(struct cor_update_call *update, struct cor_object *current);
-    size_t patch_bytes; /* PATCH: what `apply` reads besides the present object */
-    /* Of the step under way: the store's change, and the present object; else NULL. */
-    struct cor_store_change *change;
-    struct cor_object *current;
-    struct cor_object *next; /* of the last step, stored form */
-    cor_rev judged;          /* the revision it was made for */
-    int decided;             /* how the last step ended; < 0: its failure is in the status */
-    bool removes; /* `next` has nothing left to wait for: the object is removed instead */
+    struct cor_write write;          /* `apply` is set: PATCH */
+    struct cor_store_change *change; /* the store's, while a step is under way; else NULL */
+    cor_rev judged;                  /* the revision that the last step was made for */
+    int decided; /* how the last step ended; < 0: its failure is in the status */
     unsigned rounds;
 };
 

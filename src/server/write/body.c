@@ -1,0 +1,125 @@
+/* The body of a request as JSON: the content type chooses the decoder, JSON is passed through.
+ *
+ * Failures: another content type, or protobuf of a kind without a message, is 415; what a decoder
+ * refuses is 400 in upstream's words. Which words a refusal has depends on the step at which
+ * upstream's decoder stops: "unrecognized" (no type could be read), "cannot be handled" (a member
+ * is wrong), 422 for what a patch made.
+ * Thread: the thread that has the call. */
+#include "server/write/body.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "codec/yaml.h"
+#include "meta/field_error.h"
+#include "schema/decode.h"
+#include "schema/protobuf.h"
+
+#define SUMMARY_MAX     (16u * 1024)
+#define PROTOBUF_TYPE   "application/vnd.kubernetes.protobuf"
+#define PROTOBUF_GROWTH 16 /* an empty message of two bytes may have many zeros in JSON */
+
+int cor_body_cannot_handle(struct cor_call *call, struct cor_str api_version, struct cor_str kind,
+                           const char *why)
+{
+    struct cor_gv gv = {call->type->group, call->type->version};
+
+    if (api_version.n > 0)
+        (void)cor_gv_parse(api_version, &gv, NULL);
+    if (kind.n == 0)
+        kind = call->type->kind;
+    return cor_status_bad_request(
+        &call->status, "%.*s in version \"%.*s\" cannot be handled as a %.*s: %s",
+        COR_STR_ARG(kind), COR_STR_ARG(gv.version), COR_STR_ARG(call->type->kind), why);
+}
+
+int cor_body_unrecognized(struct cor_call *call, const char *why)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf summary = {0};
+
+    cor_buf_init(&summary, SUMMARY_MAX);
+    (void)cor_decode_summary(call->req->body, &summary);
+    return cor_status_bad_request(
+        &call->status, "the object provided is unrecognized (must be of type %.*s): %s (%s)",
+        COR_STR_ARG(call->type->kind), why, cor_buf_z(&summary));
+}
+
+int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const char *why)
+{
+    static const struct cor_field_path patch = {.name = COR_STR("patch")};
+    static const struct cor_gk none = {COR_STR(""), COR_STR("")};
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &patch, cor_field_string(json), why);
+    return cor_status_invalid(&call->status, &none, COR_STR(""), &errs);
+}
+
+static int body_read_yaml(struct cor_call *call, struct cor_buf *text, struct cor_buf *dups,
+                          struct cor_str *ret_json)
+{
+    struct cor_yaml_error why = {.message = ""};
+    int r = cor_yaml_to_json(call->req->body, text, dups, &why);
+
+    if (r == -COR_EINVAL)
+        return cor_body_unrecognized(call, why.message);
+    if (r < 0)
+        return cor_status_set(&call->status, r, "%s",
+                              why.message[0] ? why.message : cor_err_text(r));
+    *ret_json = cor_buf_str(text);
+    return 0;
+}
+
+static int body_refuse_type(struct cor_call *call)
+{
+    return cor_status_set(&call->status, -COR_EMEDIATYPE,
+                          "the body of the request was in an unknown format - accepted media "
+                          "types include: application/json, application/yaml");
+}
+
+/* A kind that is not built in has no message, and its client should have sent JSON. What is wrong
+ * with the envelope is refused as a body without a kind, what is wrong with the message as a body
+ * of its kind. */
+static int body_read_protobuf(struct cor_call *call, const struct cor_gvk *expected,
+                              struct cor_buf *text, struct cor_str *ret_json)
+{
+    struct cor_pb_error why = {.message = ""};
+    const struct cor_type *type;
+    struct cor_protobuf object;
+    int r;
+
+    if (cor_protobuf_open(call->req->body, &object, &why) < 0)
+        return cor_body_unrecognized(call, why.message);
+    type = cor_protobuf_type(&object, expected);
+    if (!type)
+        return body_refuse_type(call);
+    r = cor_protobuf_to_json(&object, type, text, &why);
+    if (r == -COR_EINVAL)
+        return cor_body_cannot_handle(call, object.api_version, object.kind, why.message);
+    if (r < 0)
+        return cor_status_set_err(&call->status, r);
+    *ret_json = cor_buf_str(text);
+    return 0;
+}
+
+int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct cor_buf *text,
+                  struct cor_buf *dups, struct cor_str *ret_json)
+{
+    struct cor_str type = cor_media_type(call->req->content_type);
+
+    assert(call->req && text->n == 0 && dups->n == 0);
+    if (cor_media_type_is(type, "application/yaml"))
+        return body_read_yaml(call, text, dups, ret_json);
+    if (cor_media_type_is(type, PROTOBUF_TYPE))
+        return body_read_protobuf(call, expected, text, ret_json);
+    if (type.n > 0 && !cor_media_type_is(type, "application/json"))
+        return body_refuse_type(call);
+    *ret_json = call->req->body;
+    return 0;
+}
+
+size_t cor_body_weight(const struct cor_call *call)
+{
+    bool is_protobuf = cor_media_type_is(cor_media_type(call->req->content_type), PROTOBUF_TYPE);
+
+    return is_protobuf ? PROTOBUF_GROWTH * call->req->body.n : call->req->body.n;
+}

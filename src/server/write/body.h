@@ -1,0 +1,31 @@
+/* The body of a request as JSON, and the words in which a body is refused.
+ * Thread: the thread that has the call (server/api/heavy.h). */
+#ifndef COR_SERVER_BODY_H
+#define COR_SERVER_BODY_H
+
+#include "server/api/call.h"
+
+#define COR_BODY_TEXT_MAX (3u << 20)   /* of what YAML or protobuf become */
+#define COR_BODY_DUPS_MAX (16u * 1024) /* of the report about the repeated keys of YAML */
+
+/* The body itself, or what YAML or protobuf become in `text`. Keys that a YAML mapping repeats are
+ * reported in `dups`, one line each after a head line. 0, or a failure (400, 415) in the call's
+ * status. */
+int cor_body_json(struct cor_call *call, const struct cor_gvk *expected, struct cor_buf *text,
+                  struct cor_buf *dups, struct cor_str *ret_json);
+
+/* What the reading of the body weighs for server/api/heavy.h: protobuf grows on its way to JSON. */
+size_t cor_body_weight(const struct cor_call *call);
+
+/* 400: no kind can be found in the body. Returns -COR_EINVAL. */
+int cor_body_unrecognized(struct cor_call *call, const char *why);
+
+/* 400: the body is not an object of its kind. "" is the kind or version of the request. Returns
+ * -COR_EINVAL. */
+int cor_body_cannot_handle(struct cor_call *call, struct cor_str api_version, struct cor_str kind,
+                           const char *why);
+
+/* 422: what a patch made is not an object of its kind. Returns -COR_EINVALID. */
+int cor_body_refuse_patched(struct cor_call *call, struct cor_str json, const char *why);
+
+#endif

@@ -1,0 +1,68 @@
+/* The stage "match": what the object says about itself has to be what the URL says: the version,
+ * the name, the namespace. It also reads the resourceVersion of the object.
+ *
+ * A name is compared only where the URL has one, and not when a subresource is created (a Binding,
+ * an Eviction: their verbs compare it in their own words).
+ * Failures: 400 in upstream's words.
+ * Thread: the thread that has the call. */
+#include <assert.h>
+
+#include "base/err.h"
+#include "meta/resource_version.h"
+#include "server/write/stages.h"
+
+static int match_version(struct cor_call *call, const struct cor_object *object)
+{
+    struct cor_str version = cor_object_api_version(object);
+
+    if (version.n == 0 || cor_str_eq(version, call->type->api_version))
+        return 0;
+    return cor_status_bad_request(
+        &call->status,
+        "the API version in the data (%.*s) does not match the expected API version (%.*s)",
+        COR_STR_ARG(version), COR_STR_ARG(call->type->api_version));
+}
+
+static int match_names(struct cor_call *call, const struct cor_object *object)
+{
+    struct cor_str name = cor_object_name(object), ns = cor_object_namespace(object);
+    bool is_action = call->sub && call->req->info.verb == COR_VERB_CREATE;
+
+    if (!is_action && call->name.n > 0 && name.n > 0 && !cor_str_eq(name, call->name))
+        return cor_status_bad_request(
+            &call->status,
+            "the name of the object (%.*s) does not match the name on the URL (%.*s)",
+            COR_STR_ARG(name), COR_STR_ARG(call->name));
+    if (!is_action && call->name.n > 0 && name.n == 0)
+        return cor_status_bad_request(
+            &call->status,
+            "the name of the object (%.*s based on URL) was undeterminable: name must be provided",
+            COR_STR_ARG(call->name));
+    if (cor_api_is_namespaced(call->res) && ns.n > 0 && !cor_str_eq(ns, call->ns))
+        return cor_status_bad_request(
+            &call->status, "the namespace of the provided object does not match the namespace "
+                           "sent on the request");
+    return 0;
+}
+
+/* The resourceVersion of a new object counts only when it can be read; others must be valid. */
+static int match_read_revision(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+
+    if (call->name.n > 0)
+        return cor_resource_version_parse_object(write->rv, &write->rev, &call->status);
+    if (cor_str_to_u64(write->rv, &write->rev) < 0)
+        write->rev = 0;
+    return 0;
+}
+
+int cor_write_match(struct cor_write *write)
+{
+    int r = match_version(&write->call, write->body);
+
+    assert(write->body);
+    if (r == 0)
+        r = match_names(&write->call, write->body);
+    return r < 0 ? r : match_read_revision(write);
+}

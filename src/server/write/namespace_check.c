@@ -1,0 +1,129 @@
+/* clang-format off */
+/* The check of the stage "mutate" whether an object may be created in its namespace: the namespace
+ * exists and is not being deleted. Upstream has this check among the admission that mutates, so
+ * that it comes before the object is validated.
+ *
+ *   look in the cache (resourceVersion "0") ──► found: judge
+ *                                            └► not found: read the latest state ──► judge
+ *
+ * The second look makes up for a cache that is behind: another server may have created the
+ * namespace a moment ago. The check is allocated for its time and freed before the write goes on,
+ * which it does in any case, also when the reader of the call has gone meanwhile.
+ * Failures: 404 and 403 in upstream's words, the store's failures, no memory: all reach
+ * cor_write_resume().
+ * Thread: the call's loop. */
+/* clang-format on */
+#include <assert.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "meta/key.h"
+#include "meta/object_edit.h"
+#include "server/write/stages.h"
+
+static const struct cor_str namespaces = COR_STR("namespaces");
+
+struct namespace_check {
+    struct cor_write *write;
+    struct cor_reader *reader;
+    struct cor_buf key;
+    bool is_live; /* the second look: reads the latest state */
+};
+
+static int namespace_judge(struct cor_call *call, struct cor_str name,
+                           const struct cor_store_reply *reply)
+{
+    static const struct cor_gr gr = {COR_STR(""), COR_STR("namespaces")};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
+    struct cor_gr own_gr = cor_api_gr(call->res);
+    int r;
+
+    if (reply->err < 0) {
+        cor_status_move(&call->status, reply->status);
+        return cor_storage_error_to_api(&call->status, COR_STORAGE_OP_GET, &gr, call->ns);
+    }
+    if (!cor_object_meta_member(reply->object, COR_STR("deletionTimestamp")).p)
+        return 0;
+    r = cor_status_forbidden(
+        &call->status, &own_gr, name,
+        "unable to create new content in namespace %.*s because it is being terminated",
+        COR_STR_ARG(call->ns));
+    cor_buf_init(&cause, COR_KEY_BYTES_MAX);
+    (void)cor_buf_addf(&cause, "namespace %.*s is being terminated", COR_STR_ARG(call->ns));
+    (void)cor_status_add_cause(&call->status, "NamespaceTerminating", cor_buf_z(&cause),
+                               "metadata.namespace");
+    return r;
+}
+
+static void namespace_check_free(struct namespace_check *check)
+{
+    cor_buf_deinit(&check->key);
+    cor_free(check);
+}
+
+static void namespace_on_object(void *arg, const struct cor_store_reply *reply);
+
+static int namespace_look(struct namespace_check *check)
+{
+    struct cor_call *call = &check->write->call;
+    struct cor_store_get_opts opts = {.resource_version =
+                                          check->is_live ? COR_STR("") : COR_STR("0")};
+
+    return cor_reader_get(check->reader, cor_buf_str(&check->key), &opts, namespace_on_object,
+                          check, &call->status);
+}
+
+static void namespace_on_object(void *arg, const struct cor_store_reply *reply)
+{
+    struct namespace_check *check = arg;
+    struct cor_write *write = check->write;
+    struct cor_call *call = &write->call;
+    int r;
+
+    if (call->is_over) {
+        r = -COR_ECANCELED;
+    } else if (reply->err == -COR_ENOTFOUND && !check->is_live) {
+        check->is_live = true;
+        r = namespace_look(check);
+        if (r == 0)
+            return;
+    } else {
+        r = namespace_judge(call, cor_object_name(write->body), reply);
+    }
+    namespace_check_free(check);
+    cor_write_resume(write, r);
+}
+
+bool cor_write_checks_namespace(const struct cor_write *write)
+{
+    return write->is_create && cor_api_is_namespaced(write->call.res);
+}
+
+void cor_write_check_namespace(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    const struct cor_resource_row *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
+    struct namespace_check *check = cor_calloc(1, sizeof(*check));
+    struct cor_backing *backing;
+    int r;
+
+    assert(write->body && !call->is_over && cor_loop_is_current(call->loop->loop));
+    if (!check) {
+        cor_write_resume(write, cor_status_set(&call->status, -COR_ENOMEM, "out of memory"));
+        return;
+    }
+    check->write = write;
+    cor_buf_init(&check->key, COR_KEY_BYTES_MAX);
+    r = cor_api_backing(call->loop, res, &backing, &call->status);
+    if (r == 0)
+        r = cor_key_of_object(cor_buf_str(&backing->prefix), false, COR_STR(""), call->ns,
+                              &check->key, &call->status);
+    if (r == 0) {
+        check->reader = backing->reader;
+        r = namespace_look(check);
+    }
+    if (r < 0) {
+        namespace_check_free(check);
+        cor_write_resume(write, r);
+    }
+}

@@ -1,0 +1,53 @@
+/* The stage "prepare": makes the object that will be stored from the body, and for an update from
+ * the present object: what the server fills in, and what it keeps (server/strategy/).
+ *
+ * An update looks first whether the client has seen the present state: a resourceVersion that is
+ * another one is a conflict, a missing one is refused where the kind demands it. So the answer to
+ * a client that is behind does not depend on the rest of its object.
+ * Failures: 409, 422 in upstream's words; no memory; an object over its maximum.
+ * Thread: the thread that has the call. */
+#include <assert.h>
+
+#include "base/err.h"
+#include "meta/field_error.h"
+#include "server/strategy/strategy.h"
+#include "server/write/stages.h"
+#include "server/write/store.h"
+
+static int prepare_check_revision(struct cor_write *write)
+{
+    static const struct cor_field_path meta = {.name = COR_STR("metadata")};
+    COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
+    struct cor_call *call = &write->call;
+    struct cor_field_path path = cor_field_child(&meta, COR_STR("resourceVersion"));
+    struct cor_gr gr = cor_api_gr(call->res);
+    struct cor_gk gk = {call->res->group, call->res->plural};
+
+    if (write->rev == write->current->rev)
+        return 0;
+    if (write->rev > 0)
+        return cor_status_conflict(&call->status, &gr, call->name, COR_WRITE_MODIFIED);
+    if (call->res->flags & COR_API_UNCONDITIONAL)
+        return 0;
+    cor_field_errors_add(&errs, COR_FIELD_INVALID, &path, cor_field_json(COR_STR("0")),
+                         "must be specified for an update");
+    return cor_status_invalid(&call->status, &gk, call->name, &errs);
+}
+
+int cor_write_prepare(struct cor_write *write)
+{
+    struct cor_call *call = &write->call;
+    int r;
+
+    assert(write->body && (write->is_create || write->current));
+    write->object = cor_object_unref(write->object);
+    write->removes = false;
+    if (write->is_create)
+        return cor_strategy_create(call, write->body, &write->object);
+    r = prepare_check_revision(write);
+    if (r == 0)
+        r = cor_strategy_update(call, write->current, write->body, &write->object);
+    if (r == 0)
+        write->removes = cor_strategy_is_finished(call, write->object);
+    return r;
+}

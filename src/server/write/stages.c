@@ -1,0 +1,178 @@
+/* clang-format off */
+/* The list of the stages, and what runs it.
+ *
+ *   cor_write_run ──► write_go_on: neighbouring pure stages as one piece of work (heavy.h) ──►
+ *     a stage that may finish later: `start` ──► cor_write_resume ──► write_go_on … ──► done
+ *
+ * A stage that fails ends the list: `done` gets its error, and the status says why. `done` is
+ * called once in any case, also when the reader has gone meanwhile, because a guaranteed update
+ * may wait for it; no stage starts after that.
+ * While a stage may finish later the call counts one operation under way, so that it is not freed
+ * before cor_write_resume().
+ * Thread: the call's loop, except write_run_pure(). */
+/* clang-format on */
+#include "server/write/stages.h"
+
+#include <assert.h>
+
+#include "base/err.h"
+#include "server/write/body.h"
+#include "server/write/options.h"
+
+static int write_apply(struct cor_write *write)
+{
+    return write->apply(write);
+}
+
+static bool write_is_patch(const struct cor_write *write)
+{
+    return write->apply != NULL;
+}
+
+/* A row without a function is the place of a stage that this server has no work for yet. */
+static const struct {
+    int (*run)(struct cor_write *write);            /* a pure stage */
+    void (*start)(struct cor_write *write);         /* a stage that may finish later */
+    bool (*applies)(const struct cor_write *write); /* NULL: always */
+} stages[COR_WRITE_STORE] = {
+    [COR_WRITE_APPLY] = {.run = write_apply, .applies = write_is_patch},
+    [COR_WRITE_DECODE] = {.run = cor_write_decode},
+    [COR_WRITE_STRICT] = {.run = cor_write_strict},
+    [COR_WRITE_MATCH] = {.run = cor_write_match},
+    [COR_WRITE_DEFAULT] = {.run = NULL}, /* schema/rewrite.h: cor_rewrite() on `body` */
+    [COR_WRITE_CONVERT] = {.run = cor_write_convert},
+    [COR_WRITE_MANAGED_FIELDS] = {.run = NULL}, /* compared in the request's version */
+    [COR_WRITE_MUTATE] = {.start = cor_write_check_namespace,
+                          .applies = cor_write_checks_namespace},
+    [COR_WRITE_PREPARE] = {.run = cor_write_prepare},
+    [COR_WRITE_VALIDATE] = {.run = cor_write_validate},
+    [COR_WRITE_TIMES] = {.run = NULL}, /* together with managed fields, which have the times */
+    [COR_WRITE_ADMIT] = {.run = NULL},
+};
+
+void cor_write_init(struct cor_write *write)
+{
+    cor_buf_init(&write->text, COR_BODY_TEXT_MAX);
+    cor_buf_init(&write->yaml_dups, COR_BODY_DUPS_MAX);
+    cor_json_dups_init(&write->dups);
+}
+
+void cor_write_deinit(struct cor_write *write)
+{
+    cor_buf_deinit(&write->text);
+    cor_buf_deinit(&write->yaml_dups);
+    cor_json_dups_deinit(&write->dups);
+    write->body = cor_object_unref(write->body);
+    write->current = cor_object_unref(write->current);
+    write->object = cor_object_unref(write->object);
+}
+
+static bool write_has_work(const struct cor_write *write, enum cor_write_stage stage)
+{
+    return (stages[stage].run || stages[stage].start) &&
+           (!stages[stage].applies || stages[stage].applies(write));
+}
+
+/* Runs pure stages up to the next that may finish later. */
+static int write_run_pure(struct cor_call *call)
+{
+    struct cor_write *write = (struct cor_write *)call;
+    int r = 0;
+
+    for (; r == 0 && write->at < write->until; write->at++) {
+        if (!write_has_work(write, write->at))
+            continue;
+        if (stages[write->at].start)
+            break;
+        r = stages[write->at].run(write);
+    }
+    return r;
+}
+
+/* What the pure stages from here on go over, as far as it is known before they run. */
+static size_t write_weight(const struct cor_write *write)
+{
+    size_t n = write->current ? cor_object_json(write->current).n : 0;
+
+    if (write->at == COR_WRITE_APPLY && write->apply)
+        return n + write->patch_bytes;
+    if (write->at <= COR_WRITE_DECODE)
+        return n + cor_body_weight(&write->call);
+    return n + cor_object_json(write->body).n;
+}
+
+static void write_end(struct cor_write *write, int r)
+{
+    cor_write_done done = write->done;
+
+    write->done = NULL;
+    /* Nothing after convert reads these, and a thread's copy of the body has been freed. */
+    write->json = write->rv = COR_STR("");
+    cor_buf_deinit(&write->text);
+    done(write, r);
+}
+
+static void write_on_pure_done(struct cor_call *call, int r)
+{
+    struct cor_write *write = (struct cor_write *)call;
+
+    if (r == 0 && !call->is_over && write->at < write->until) {
+        cor_call_begin_op(call);
+        stages[write->at].start(write);
+        return;
+    }
+    write_end(write, r);
+}
+
+static void write_go_on(struct cor_write *write)
+{
+    cor_heavy_run(&write->call, write_weight(write), write_run_pure, write_on_pure_done);
+}
+
+void cor_write_resume(struct cor_write *write, int r)
+{
+    struct cor_call *call = &write->call;
+
+    assert(call->pending > 0 && cor_loop_is_current(call->loop->loop));
+    write->at++;
+    if (r < 0 || call->is_over || write->at == write->until)
+        write_end(write, r);
+    else
+        write_go_on(write);
+    (void)cor_call_end_op(call);
+}
+
+void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_write_stage until,
+                   cor_write_done done)
+{
+    assert(from < until && until <= COR_WRITE_STORE && done && !write->done);
+    assert(!write->call.is_over && cor_loop_is_current(write->call.loop->loop));
+    assert(from > COR_WRITE_DECODE ? write->body != NULL : write->apply || write->call.req);
+    write->at = from;
+    write->until = until;
+    write->done = done;
+    write_go_on(write);
+}
+
+void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
+                     cor_write_done done)
+{
+    struct cor_call *call = &write->call;
+    int r = cor_write_options_validate(call, kind);
+
+    if (r == 0)
+        r = cor_call_set_key(call);
+    if (r < 0)
+        cor_call_fail(call);
+    else
+        cor_write_run(write, COR_WRITE_DECODE, until, done);
+}
+
+bool cor_write_goes_on(struct cor_write *write, int r)
+{
+    if (write->call.is_over)
+        return false;
+    if (r < 0)
+        cor_call_fail(&write->call);
+    return r == 0;
+}

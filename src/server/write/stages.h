@@ -1,0 +1,24 @@
+/* The stages of a write, for the list in stages.c alone. What each of them does is in the head of
+ * its file. A pure stage returns 0, or a failure in the call's status.
+ * Thread: the thread that has the call; of stages that may finish later, its loop. */
+#ifndef COR_SERVER_WRITE_STAGES_H
+#define COR_SERVER_WRITE_STAGES_H
+
+#include "server/write/write.h"
+
+int cor_write_decode(struct cor_write *write);  /* decode.c */
+int cor_write_strict(struct cor_write *write);  /* strict.c */
+int cor_write_match(struct cor_write *write);   /* match.c */
+int cor_write_convert(struct cor_write *write); /* convert.c */
+
+/* namespace_check.c. Calls cor_write_resume(), now or later, in any case. */
+bool cor_write_checks_namespace(const struct cor_write *write);
+void cor_write_check_namespace(struct cor_write *write);
+
+int cor_write_prepare(struct cor_write *write);  /* prepare.c */
+int cor_write_validate(struct cor_write *write); /* validate.c */
+
+/* The stage that may finish later has ended with `r`. */
+void cor_write_resume(struct cor_write *write, int r);
+
+#endif

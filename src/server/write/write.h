@@ -1,0 +1,99 @@
+/* clang-format off */
+/* The way of a write: one list of stages that every create, update and patch goes through.
+ *
+ *            PATCH begins here, once per present object
+ *               │        POST and PUT begin here
+ *               ▼        ▼
+ *             apply ─► decode ─► strict ─► match ─► default ─► convert        in the request's version
+ *                                                                 │
+ *      after a lost compare a PUT begins again here ─► managed fields         in the hub's version
+ *                                                                 │
+ *                            admission that mutates ─► prepare ─► validate ─► times ─►
+ *                                                          admission that validates ─► store
+ *
+ * The list is the table in stages.c; docs/internals/write.md describes each stage.
+ *
+ * A stage is pure (`run`: any thread that has the call, nothing of the loop is used), or it may
+ * finish later (`start`: the call's loop). Neighbouring pure stages run together as one piece of
+ * work, on an offload thread when they go over more than 64 KB (server/api/heavy.h).
+ *
+ * A verb embeds struct cor_write as its first member and zeroes it. Thread: the call's loop, and
+ * the thread that has the call while pure stages run.  Owner: the call. */
+/* clang-format on */
+#ifndef COR_SERVER_WRITE_H
+#define COR_SERVER_WRITE_H
+
+#include "server/api/heavy.h"
+#include "json/json.h"
+
+/* Of what a body or a patch becomes: an object, a patch and the copies of a JSON patch can add up
+ * to this. The result is refused for its size in the words of the store. */
+#define COR_WRITE_JSON_MAX (8u << 20)
+
+/* In the order in which a write goes through them. */
+enum cor_write_stage {
+    COR_WRITE_APPLY,   /* a patch makes the JSON of the next state from the present object */
+    COR_WRITE_DECODE,  /* bytes → object of the request's type and version */
+    COR_WRITE_STRICT,  /* fieldValidation: unknown and repeated fields are refused or warned of */
+    COR_WRITE_MATCH,   /* version, name, namespace and resourceVersion against the URL */
+    COR_WRITE_DEFAULT, /* normalise and default, in the request's version */
+    COR_WRITE_CONVERT, /* from the request's version to the hub: the version that is stored */
+    COR_WRITE_MANAGED_FIELDS, /* who owns which field */
+    COR_WRITE_MUTATE,         /* admission that mutates, and checks that come before the strategy */
+    COR_WRITE_PREPARE,        /* what the server fills in and keeps (strategy) */
+    COR_WRITE_VALIDATE,       /* what the server refuses */
+    COR_WRITE_TIMES,          /* an update that changes nothing but times keeps the old times */
+    COR_WRITE_ADMIT,          /* admission that validates */
+    COR_WRITE_STORE, /* the end of the list: the verb stores `object` (server/write/store.h) */
+};
+
+struct cor_write;
+
+/* The stages have ended with `r`. r < 0: the failure of a stage is in the call's status. When
+ * `call.is_over` the reader has gone and nothing may be answered. On the loop; the call may be
+ * ended in here. */
+typedef void (*cor_write_done)(struct cor_write *write, int r);
+
+struct cor_write {
+    struct cor_call call;
+    /* PATCH: sets `json` and `dups` from `current`. NULL: a body was sent. 0, or a failure in the
+     * status. Pure. */
+    int (*apply)(struct cor_write *write);
+    size_t patch_bytes; /* PATCH: what `apply` reads besides `current` */
+    bool is_create;     /* of a new object, also by PUT; else the next state of `current` */
+
+    struct cor_str json;       /* decode to convert: what was sent or patched, as JSON */
+    struct cor_buf text;       /* the bytes of `json` when it is not the request's body itself */
+    struct cor_json_dups dups; /* fields that `json`, or a JSON patch, repeats */
+    const char *dups_prefix;   /* stands before each of `dups` in messages; NULL: nothing */
+    struct cor_buf yaml_dups;  /* the same for keys of a YAML body, in the words of its decoder */
+
+    struct cor_object *body;    /* from decode on; from convert on in the hub's version */
+    struct cor_str rv;          /* decode to match: resourceVersion of the body, in `json` */
+    cor_rev rev;                /* from match on: the same; 0: none */
+    struct cor_object *current; /* the present object (served form, hub); NULL: a create */
+    struct cor_object *object;  /* from prepare on: what will be stored, in stored form */
+    bool removes; /* `object` has nothing left to wait for: it is removed, not stored */
+
+    enum cor_write_stage at, until; /* while the list runs */
+    cor_write_done done;
+};
+
+void cor_write_init(struct cor_write *write);
+void cor_write_deinit(struct cor_write *write); /* safe on a zeroed struct */
+
+/* Runs the stages from `from` to the one before `until`, and then calls `done`: before this
+ * returns, or later. */
+void cor_write_run(struct cor_write *write, enum cor_write_stage from, enum cor_write_stage until,
+                   cor_write_done done);
+
+/* How every write with a body begins: checks the options, sets the key, and runs the stages from
+ * decode on. `kind` is "CreateOptions" …; a failure of these two is answered, without `done`. */
+void cor_write_begin(struct cor_write *write, const char *kind, enum cor_write_stage until,
+                     cor_write_done done);
+
+/* Answers with the failure in the status, unless the reader has gone. For the `done` of verbs that
+ * have nothing to release first: true when the write goes on. */
+bool cor_write_goes_on(struct cor_write *write, int r);
+
+#endif
