@@ -244,6 +244,18 @@ def check_struct(declared):
     declared.members = members
 
 
+# Shapes whose zero value omitempty leaves out; Go never finds a struct empty.
+CAN_BE_EMPTY = {"LIST", "MAP", "STRING", "BOOL", "INT32", "INT64", "FLOAT64", "BYTES"}
+
+
+def mark_written(declared):
+    """Notes which fields Go writes although they were never set."""
+    for field in declared.fields:
+        leaves_out = "OMITEMPTY" in field.flags and ("POINTER" in field.flags or field.type.shape in CAN_BE_EMPTY)
+        if not field.is_inline and "OMITZERO" not in field.flags and not leaves_out:
+            field.flags.append("WRITTEN")
+
+
 def check_keys(declared):
     for field in declared.fields:
         wanted = field.keys + ([field.patch_key] if field.patch_key else [])
@@ -358,6 +370,7 @@ def main(arguments):
         tables.link()
         for declared in types.values():
             check_struct(declared)
+            mark_written(declared)
         for declared in types.values():
             check_keys(declared)
     except Wrong as wrong:

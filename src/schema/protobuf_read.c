@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/time_text.h"
+#include "schema/float_text.h"
 #include "schema/protobuf.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -256,43 +257,19 @@ static void write_quantity(struct reader *r, struct cor_str message)
     cor_json_string(&r->w, text.bytes.n > 0 ? text.bytes : COR_STR("0"));
 }
 
-/* As Go prints a float64 in JSON: the shortest text that is this number, with an exponent only
- * where it is very small or very large. */
 static void write_double(struct reader *r, uint64_t bits)
 {
-    char text[64], *exponent;
-    double value, size;
+    char text[COR_FLOAT_TEXT_MAX];
+    double value;
 
     memcpy(&value, &bits, sizeof(value));
-    if (!isfinite(value)) {
+    if (isfinite(value))
+        cor_json_raw(&r->w, cor_float_print(value, text));
+    else
         reader_fail(r, cor_pb_refuse(r->why, "json: unsupported value: %s",
                                      isnan(value) ? "NaN"
                                      : value > 0  ? "+Inf"
                                                   : "-Inf"));
-        return;
-    }
-    size = fabs(value);
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*e", digits - 1, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    if (value == 0 || (size >= 1e-6 && size < 1e21)) {
-        char plain[64];
-
-        for (int digits = 0; digits <= 30; digits++) {
-            snprintf(plain, sizeof(plain), "%.*f", digits, value);
-            if (strtod(plain, NULL) == value)
-                break;
-        }
-        cor_json_raw(&r->w, cor_strz(plain));
-        return;
-    }
-    /* Go has no zero before the last digit of an exponent: 1e-7. */
-    exponent = strchr(text, 'e');
-    if (exponent && exponent[2] == '0')
-        memmove(exponent + 2, exponent + 3, strlen(exponent + 3) + 1);
-    cor_json_raw(&r->w, cor_strz(text));
 }
 
 /* A schema, or what may stand in its place: in protobuf a message of both. */

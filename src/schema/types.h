@@ -56,6 +56,7 @@ enum cor_field_flag {
     COR_FIELD_OPTIONAL = 1 << 3, /* OpenAPI does not require it */
     COR_FIELD_INLINE =
         1 << 4, /* has no name in JSON: its members stand among those of its struct */
+    COR_FIELD_WRITTEN = 1 << 5, /* Go writes it although it was never set: as null, zero or {} */
 };
 
 enum cor_list_kind {

@@ -1,0 +1,23 @@
+/* Quantities ("500m", "1Gi", "1e3") as upstream's resource.Quantity reads and writes them: a number
+ * of any length with a suffix, whose family (decimal, binary, exponent) is kept. The canonical text
+ * has no fraction and the largest suffix that needs none. A text that is canonical by upstream's
+ * quick test keeps its spelling ("+5", "1.500").
+ * Thread: any (pure).  Work and memory are linear in the text. */
+#ifndef COR_SCHEMA_QUANTITY_H
+#define COR_SCHEMA_QUANTITY_H
+
+#include "base/buf.h"
+#include "base/str.h"
+
+enum cor_quantity_flag {
+    COR_QUANTITY_MILLI = 1 << 0, /* round up, away from zero, to thousandths */
+};
+
+/* Writes the canonical text of `text`, which has no spaces around it. 0: `text` is canonical and
+ * nothing was appended. 1: the canonical text was appended to `out`. -COR_EINVAL: `text` is no
+ * quantity, and `reterr_why` (may be NULL) is set to upstream's words. -COR_ENOMEM, -COR_ETOOBIG.
+ * `out` is as before unless 1 is returned. */
+int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *out,
+                         const char **reterr_why);
+
+#endif
