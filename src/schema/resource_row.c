@@ -3,6 +3,7 @@
 #include "schema/resource_row.h"
 
 #include "base/cleanup.h"
+#include "schema/job.h"
 
 #define GET_PATCH_UPDATE (COR_VERB_BIT(GET) | COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE))
 
@@ -305,7 +306,7 @@ static const struct cor_resource_row builtins[] = {
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
               COR_API_GENERATION_UPDATE | COR_API_ORPHAN,
      .verbs = COR_VERBS_ALL, .category = "all", .hash = "mudhfqk/qZY=", .initial_status = "{}",
-     .field_labels = &job_fields, SUBS(status_only)},
+     .new_spec = cor_job_new_spec, .field_labels = &job_fields, SUBS(status_only)},
     /* certificates.k8s.io/v1 */
     {NAMES("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests",
            "certificatesigningrequest"),

@@ -77,6 +77,11 @@ enum cor_api_flag {
     COR_API_STRING_DATA = 1 << 15,   /* secrets: stringData goes into data */
 };
 
+/* Appends the spec of an object that is created. `spec` is the one that the client sent, an object
+ * in canonical form; name and uid are JSON strings. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+typedef int (*cor_new_spec_fn)(struct cor_str spec, struct cor_str name, struct cor_str uid,
+                               struct cor_buf *out);
+
 struct cor_resource_row {
     struct cor_str group, version, kind, plural, singular;
     struct cor_str api_version; /* "v1", "apps/v1" */
@@ -89,6 +94,7 @@ struct cor_resource_row {
     enum cor_name_rule name_rule;
     enum cor_status_meta status_meta;
     const char *initial_status; /* what a new object's status is, as it is stored; NULL: has none */
+    cor_new_spec_fn new_spec;   /* NULL: as the client sent it */
     const struct cor_field_labels *field_labels; /* NULL: metadata.name and metadata.namespace */
     const char *trigger_field; /* the field that watchers are indexed by; NULL: none */
     const struct cor_api_subresource *subresources;

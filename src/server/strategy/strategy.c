@@ -9,7 +9,8 @@
  * cor_strategy_create, in order:
  *   1. name from generateName; empty lists and maps of the metadata dropped;
  *   2. uid, creationTimestamp, generation 1 set; deletionTimestamp and its grace period dropped;
- *   3. namespace set from the URL; status reset to the kind's initial one;
+ *   3. namespace set from the URL; status reset to the kind's initial one; the spec that the row
+ *      makes of the client's (a Job's selector and labels);
  *   4. repeated owner references dropped, with a warning;
  *   5. the edits applied.
  *
@@ -151,6 +152,27 @@ static int set_namespace(struct cor_call *call, struct cor_edits *meta, struct s
     return set_quoted(meta, COR_STR("namespace"), call->ns, &s->ns);
 }
 
+/* The spec that the kind's row makes of the body's, if it does. A body without a spec has an empty
+ * one. */
+static int set_new_spec(struct cor_call *call, const struct cor_object *body, struct cor_edits *top,
+                        struct scratch *s)
+{
+    struct cor_str spec = cor_object_member(body, COR_STR("spec"));
+    struct cor_str name = cor_object_meta_member(body, COR_STR("name"));
+    int r;
+
+    if (!call->res->new_spec)
+        return 0;
+    r = call->res->new_spec(spec.p ? spec : COR_STR("{}"),
+                            s->name.n > 0 ? cor_buf_str(&s->name)
+                            : name.p      ? name
+                                          : COR_STR("\"\""),
+                            cor_buf_str(&s->uid), &s->spec);
+    if (r == 0)
+        cor_edits_set(top, COR_STR("spec"), cor_buf_str(&s->spec));
+    return r;
+}
+
 /* Drops empty lists and maps of the metadata, which upstream's typed decoding drops too. Absent
  * ones are named as well: a drop of an absent member does nothing. */
 static void drop_empty(const struct cor_object *body, struct cor_edits *meta)
@@ -259,6 +281,8 @@ static int strategy_edit_created(struct cor_call *call, const struct cor_object 
         r = set_namespace(call, &edit->meta_edits, s);
     if (call->res->initial_status && !(call->res->flags & COR_API_KEEP_STATUS_ON_CREATE))
         cor_edits_set(&edit->top_edits, COR_STR("status"), cor_strz(call->res->initial_status));
+    if (r == 0)
+        r = set_new_spec(call, body, &edit->top_edits, s);
     if (r == 0)
         r = drop_repeated_owners(call, body, &edit->meta_edits, s);
     if (r == 0 && cor_is_namespaces(call->res)) {

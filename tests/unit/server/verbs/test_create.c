@@ -2,8 +2,6 @@
 
 #include "api_fixture.h"
 
-#include <stdio.h>
-
 #include "base/err.h"
 #include "storage/engine/engine_int.h"
 
@@ -39,6 +37,41 @@ TEST(create, fills_in_what_the_server_decides)
     assert_string_not_equal(fx_at(cm, "metadata.resourceVersion"), "");
     assert_at(cm, "extra", "1");
     assert_string_equal(fx_do(&fx, 200, "GET", CONFIGMAPS "/a", ""), cm);
+    fx_close(&fx);
+}
+
+#define JOBS            "/apis/batch/v1/namespaces/default/jobs"
+#define CONTROLLER_UID  "[\"batch.kubernetes.io/controller-uid\"]"
+#define TEMPLATE_LABELS "spec.template.metadata.labels"
+
+/* Contract types 4.6.4. */
+TEST(create, a_job_gets_a_selector_and_labels_of_its_own)
+{
+    struct fx fx;
+    const char *job;
+    char uid[64];
+
+    open_ready(&fx);
+    job = fx_do(&fx, 201, "POST", JOBS,
+                "{\"metadata\":{\"generateName\":\"sum-\"},\"spec\":{\"template\":{\"metadata\":"
+                "{\"labels\":{\"a\":\"b\",\"job-name\":\"mine\"}},\"spec\":"
+                "{\"restartPolicy\":\"Never\"}}}}");
+    snprintf(uid, sizeof(uid), "%s", fx_at(job, "metadata.uid"));
+    assert_at(job, "spec.selector.matchLabels" CONTROLLER_UID, uid);
+    assert_at(job, TEMPLATE_LABELS CONTROLLER_UID, uid);
+    assert_at(job, TEMPLATE_LABELS ".controller-uid", uid);
+    assert_at(job, TEMPLATE_LABELS ".a", "b");
+    assert_at(job, TEMPLATE_LABELS ".job-name", "mine");
+    assert_string_equal(fx_at(job, TEMPLATE_LABELS "[\"batch.kubernetes.io/job-name\"]"),
+                        fx_at(job, "metadata.name"));
+    assert_at(job, "spec.template.spec.restartPolicy", "Never");
+    job =
+        fx_do(&fx, 201, "POST", JOBS,
+              "{\"metadata\":{\"name\":\"by-hand\"},\"spec\":{\"manualSelector\":true,\"selector\":"
+              "{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":"
+              "{\"a\":\"b\"}}}}}");
+    assert_at(job, "spec.selector.matchLabels", "{\"a\":\"b\"}");
+    assert_at(job, TEMPLATE_LABELS, "{\"a\":\"b\"}");
     fx_close(&fx);
 }
 
