@@ -27,7 +27,6 @@
     ROW(DELTA_FIFO,       "cache/queues/delta_fifo")                                               \
     ROW(FIFO,             "cache/queues/fifo")                                                     \
     ROW(INFORMER_FACTORY, "cache/informers/informer_factory")                                      \
-    ROW(INFORMER_GROUP,   "cache/informers/informer_factory, a group that waits")                  \
     ROW(SHARED_INFORMER,  "cache/informers/shared_informer")                                       \
     ROW(SYNC_WAIT,        "cache/informers/shared_informer_wait")                                  \
     ROW(LIST_WATCH_SCRIPT, "client/informers/list_watch_script")                                   \

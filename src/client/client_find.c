@@ -1,30 +1,23 @@
-/* clang-format off */
-/* What the server serves, for a caller who waits: a resource that is looked up, or all of them.
+/* What the server serves, for a caller who waits: one resource that is looked up, or all of them.
  *
- *   caller: cor_client_wait_for() ──► loop: search_ask() ──► discovery ──► on_catalog()
- *                                             ▲                               │ not found, and the
- *                                             └── once, without the cache ────┤ catalog is not new
- *           waits ◄───────────────────────────────── search_finish() ◄────────┘
- *
- * Every failure (no catalog, nothing of that name, several, the client was stopped) ends in
- * search_finish() with its status. The struct is on the caller's stack, which waits.
+ * The caller's thread waits in cor_client_wait_for() with the struct on its stack. The loop asks
+ * discovery (search_begin()), reads the catalog in the callback, and wakes the caller
+ * (search_finish()). Every failure (no catalog, nothing of that name, several of that name, the
+ * client was stopped) ends there too, with its status.
  * Thread: the loop, but for the public functions. */
-/* clang-format on */
 #include <stdio.h>
 
 #include "base/err.h"
 #include "client/client_int.h"
 #include "client/discovery/discovery.h"
-#include "client/discovery/rest_mapper.h"
+#include "client/discovery/mapper_lookup.h"
 #include "coracle/discovery.h"
 
 struct search {
     struct cor_client *client;
-    /* Reads the catalog. False: a catalog that is asked for again may have what was wanted. */
-    bool (*look)(struct search *s, const struct cor_catalog *catalog);
-    bool anew;
-    struct cor_gvr partial;
-    struct cor_found_resource *ret;
+    struct cor_gvr partial;         /* what is looked up */
+    struct cor_found_resource *ret; /* of the look-up; NULL: all resources are wanted */
+    bool anew;                      /* of a walk over all: not from the cache */
     cor_api_resource_fn fn;
     void *arg;
     struct cor_status *reterr;
@@ -32,35 +25,42 @@ struct search {
     int r;
 };
 
+static void search_finish(struct search *s)
+{
+    cor_client_leave(s->client);
+    cor_waiter_set(&s->done);
+}
+
+/* Ends a search that discovery failed. */
+static void search_fail(struct search *s, const struct cor_status *error)
+{
+    s->r = error->err;
+    if (s->reterr)
+        cor_status_copy(s->reterr, error);
+    search_finish(s);
+}
+
 static void copy_cut(char *to, size_t cap, struct cor_str from)
 {
     snprintf(to, cap, "%.*s", COR_STR_ARG(from));
 }
 
-static void take_mapping(struct search *s, const struct cor_rest_mapping *m)
+static void search_on_mapping(void *arg, const struct cor_rest_mapping *m,
+                              const struct cor_status *error)
 {
+    struct search *s = arg;
     struct cor_found_resource *f = s->ret;
 
+    if (error) {
+        search_fail(s, error);
+        return;
+    }
     copy_cut(f->group, sizeof(f->group), m->resource.group);
     copy_cut(f->version, sizeof(f->version), m->resource.version);
     copy_cut(f->plural, sizeof(f->plural), m->resource.resource);
     copy_cut(f->kind, sizeof(f->kind), m->kind.kind);
     f->is_namespaced = m->is_namespaced;
-}
-
-/* Looks the kind or resource up. False when there is none of that name: it may be new. */
-static bool look_up(struct search *s, const struct cor_catalog *catalog)
-{
-    const struct cor_gk kind = {s->partial.group, s->partial.resource};
-    const struct cor_gvr full = cor_rest_mapper_expand(catalog, &s->partial, NULL, NULL);
-    struct cor_rest_mapping mapping;
-
-    s->r = cor_rest_mapping_of_kind(catalog, &kind, s->partial.version, &mapping, NULL);
-    if (s->r < 0)
-        s->r = cor_rest_mapping_of_resource(catalog, &full, &mapping, s->reterr);
-    if (s->r == 0)
-        take_mapping(s, &mapping);
-    return s->r != -COR_ENOTFOUND;
+    search_finish(s);
 }
 
 static struct cor_api_resource resource_of(const struct cor_catalog_group *group,
@@ -101,11 +101,16 @@ static int each_of_version(const struct search *s, const struct cor_catalog_grou
     return r;
 }
 
-static bool look_at_all(struct search *s, const struct cor_catalog *catalog)
+static void search_on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
+                              const struct cor_status *error)
 {
-    struct cor_status missing = {0};
+    COR_CLEANUP(cor_status_deinit) struct cor_status missing = {0};
+    struct search *s = arg;
 
-    s->r = 0;
+    if (!catalog) {
+        search_fail(s, error);
+        return;
+    }
     for (size_t i = 0; s->r == 0 && i < catalog->ngroups; i++) {
         const struct cor_catalog_group *group = &catalog->groups[i];
 
@@ -117,36 +122,10 @@ static bool look_at_all(struct search *s, const struct cor_catalog *catalog)
         if (s->reterr)
             cor_status_move(s->reterr, &missing);
     }
-    cor_status_deinit(&missing);
-    return true;
-}
-
-static void search_finish(struct search *s)
-{
-    cor_client_leave(s->client);
-    cor_waiter_set(&s->done);
-}
-
-static void search_ask(void *arg);
-
-static void on_catalog(void *arg, const struct cor_catalog *catalog, bool was_cached,
-                       const struct cor_status *error)
-{
-    struct search *s = arg;
-
-    if (!catalog) {
-        s->r = error->err;
-        if (s->reterr)
-            cor_status_copy(s->reterr, error);
-    } else if (!s->look(s, catalog) && was_cached) {
-        s->anew = true;
-        search_ask(s);
-        return;
-    }
     search_finish(s);
 }
 
-static void search_ask(void *arg)
+static void search_begin(void *arg)
 {
     struct search *s = arg;
     const struct cor_discovery_opts opts = {.client = s->client->rest};
@@ -155,8 +134,19 @@ static void search_ask(void *arg)
     s->r = s->client->discovery ? 0 : cor_discovery_new(&opts, &s->client->discovery);
     if (s->r == 0 && s->anew)
         cor_discovery_invalidate(s->client->discovery);
-    if (s->r == 0)
-        s->r = cor_discovery_fetch(s->client->discovery, on_catalog, s, &waiter);
+    if (s->r == 0 && s->ret) {
+        const struct cor_mapper_lookup_opts lookup = {
+            .discovery = s->client->discovery,
+            .kind = {s->partial.group, s->partial.version, s->partial.resource},
+            .resource = s->partial,
+            .on_done = search_on_mapping,
+            .arg = s,
+        };
+
+        s->r = cor_mapper_lookup_start(&lookup);
+    } else if (s->r == 0) {
+        s->r = cor_discovery_fetch(s->client->discovery, search_on_catalog, s, &waiter);
+    }
     if (s->r < 0) {
         cor_status_set(s->reterr, s->r, "ask what the server serves");
         search_finish(s);
@@ -165,7 +155,7 @@ static void search_ask(void *arg)
 
 static int search_wait(struct search *s)
 {
-    int r = cor_client_wait_for(s->client, search_ask, s, &s->done, s->reterr);
+    int r = cor_client_wait_for(s->client, search_begin, s, &s->done, s->reterr);
 
     return r < 0 ? r : s->r;
 }
@@ -174,7 +164,6 @@ int cor_client_find(struct cor_client *client, const struct cor_resource *partia
                     struct cor_found_resource *ret_found, struct cor_status *reterr)
 {
     struct search s = {.client = client,
-                       .look = look_up,
                        .partial = {cor_strz(partial->group), cor_strz(partial->version),
                                    cor_strz(partial->plural)},
                        .ret = ret_found,
@@ -186,12 +175,7 @@ int cor_client_find(struct cor_client *client, const struct cor_resource *partia
 int cor_client_each_resource(struct cor_client *client, bool anew, cor_api_resource_fn fn,
                              void *arg, struct cor_status *reterr)
 {
-    struct search s = {.client = client,
-                       .look = look_at_all,
-                       .anew = anew,
-                       .fn = fn,
-                       .arg = arg,
-                       .reterr = reterr};
+    struct search s = {.client = client, .anew = anew, .fn = fn, .arg = arg, .reterr = reterr};
 
     return search_wait(&s);
 }

@@ -38,11 +38,6 @@ void *cor_http_response_arg(const struct cor_http_response *resp)
     return resp->arg;
 }
 
-const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp)
-{
-    return &resp->request;
-}
-
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp)
 {
     return resp->conn->worker->loop;

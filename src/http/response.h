@@ -53,7 +53,6 @@ void cor_http_response_set_cbs(struct cor_http_response *resp,
 /* What was set with the callbacks. */
 void *cor_http_response_arg(const struct cor_http_response *resp);
 
-const struct cor_http_request *cor_http_response_request(const struct cor_http_response *resp);
 struct cor_loop *cor_http_response_loop(const struct cor_http_response *resp);
 
 /* From on_head, before any answer: who sends the request. What its connection holds is charged to

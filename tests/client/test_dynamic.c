@@ -228,23 +228,23 @@ static void on_found(void *arg, const struct cor_rest_mapping *mapping,
 static void mappings(struct told *t)
 {
     struct cor_discovery *d;
-    struct cor_mapper_lookup *lookup;
     struct cor_mapper_lookup_opts opts = {.on_done = on_found, .arg = t};
 
     assert_int_equal(cor_discovery_new(&(struct cor_discovery_opts){.client = t->c.clients[0]}, &d),
                      0);
     opts.discovery = d;
     opts.resource.resource = COR_STR("po");
-    assert_int_equal(answer(t, cor_mapper_lookup_open(&opts, &lookup)), 0);
+    assert_int_equal(answer(t, cor_mapper_lookup_start(&opts)), 0);
     assert_string_equal(t->text, "/v1/pods=Pod");
     opts.resource.resource = COR_STR("deploy");
-    assert_int_equal(answer(t, cor_mapper_lookup_open(&opts, &lookup)), 0);
+    assert_int_equal(answer(t, cor_mapper_lookup_start(&opts)), 0);
     assert_string_equal(t->text, "apps/v1/deployments=Deployment");
+    opts.resource.resource = COR_STR("");
     opts.kind = (struct cor_gvk){COR_STR(""), COR_STR(""), COR_STR("Node")};
-    assert_int_equal(answer(t, cor_mapper_lookup_open(&opts, &lookup)), 0);
+    assert_int_equal(answer(t, cor_mapper_lookup_start(&opts)), 0);
     assert_string_equal(t->text, "/v1/nodes=Node!");
     opts.kind.kind = COR_STR("Nothing");
-    assert_int_equal(answer(t, cor_mapper_lookup_open(&opts, &lookup)), -COR_ENOTFOUND);
+    assert_int_equal(answer(t, cor_mapper_lookup_start(&opts)), -COR_ENOTFOUND);
     cor_discovery_free(d);
 }
 

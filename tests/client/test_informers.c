@@ -224,7 +224,9 @@ static void post(void *arg)
     sem_post(arg);
 }
 
-/* Contract client 1.17.3. Without threads no call can be under way. */
+/* Contract client 1.17.3, 3.1.8 and sequence 40: the end stops the informers and waits until they
+ * have ended; the set is gone afterwards, so that nothing can be started again. Without threads no
+ * call can be under way. */
 TEST(informers, their_end_waits_for_a_call_that_is_under_way)
 {
     struct set s;

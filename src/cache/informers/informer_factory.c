@@ -30,12 +30,9 @@ struct cor_informer_factory {
     struct cor_informer_factory_opts opts;
     struct cor_map by_key;
     struct cor_lock lock; /* of what other threads look at: */
-    struct cor_cond ended;
     struct entry **entries;
     size_t n, cap;
-    size_t next;    /* to be stepped; the factory's thread only */
-    size_t running; /* started and not stopped */
-    bool shutting_down;
+    size_t next; /* to be stepped; the factory's thread only */
 };
 
 int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
@@ -50,7 +47,6 @@ int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
         f->opts.clock = cor_clock_real();
     cor_map_init(&f->by_key, COR_INFORMERS_MAX);
     cor_lock_init(&f->lock, COR_LOCK_INFORMER_FACTORY);
-    cor_cond_init(&f->ended);
     *ret_factory = f;
     return 0;
 }
@@ -82,7 +78,6 @@ struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_facto
         entry_free(f->entries[i]);
     cor_free(f->entries);
     cor_map_deinit(&f->by_key);
-    cor_cond_deinit(&f->ended);
     cor_lock_deinit(&f->lock);
     return cor_free(f);
 }
@@ -281,9 +276,8 @@ void cor_informer_factory_start(struct cor_informer_factory *f)
         bool now;
 
         cor_lock_acquire(&f->lock);
-        now = !e->started && !f->shutting_down && !is_stopped;
+        now = !e->started && !is_stopped;
         e->started |= now;
-        f->running += now;
         cor_lock_release(&f->lock);
         if (now)
             cor_shared_informer_start(e->informer);
@@ -330,10 +324,6 @@ void cor_informer_factory_stop(struct cor_informer_factory *f)
 {
     for (size_t i = 0; i < f->n; i++)
         cor_shared_informer_stop(f->entries[i]->informer);
-    cor_lock_acquire(&f->lock);
-    f->running = 0;
-    cor_cond_broadcast(&f->ended);
-    cor_lock_release(&f->lock);
 }
 
 bool cor_informer_factory_wait_for_sync(
@@ -382,90 +372,4 @@ int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_s
             r = factory_sync_error_locked(f->entries[i], reterr);
     cor_lock_release(&f->lock);
     return r;
-}
-
-/* One call for several informers. Each that is not synced holds a share, and so does the maker. */
-struct group {
-    struct cor_lock lock;
-    size_t shares;
-    int r;
-    cor_cache_wait_fn fn;
-    void *arg;
-};
-
-/* True: that was the last share, and the group is the caller's to free. */
-static bool give_up_share(struct group *g, int r)
-{
-    bool last;
-
-    cor_lock_acquire(&g->lock);
-    if (r < 0)
-        g->r = r;
-    last = --g->shares == 0;
-    cor_lock_release(&g->lock);
-    return last;
-}
-
-static void group_free(struct group *g)
-{
-    cor_lock_deinit(&g->lock);
-    cor_free(g);
-}
-
-static void on_one_synced(void *arg, int r)
-{
-    struct group *g = arg;
-
-    if (!give_up_share(g, r))
-        return;
-    if (g->fn)
-        g->fn(g->arg, g->r);
-    group_free(g);
-}
-
-/* A share for one more informer. 0, 1 (it is synced: none is needed), or negative. */
-static int add_share(struct group *g, struct entry *e)
-{
-    uint64_t id;
-    int r;
-
-    cor_lock_acquire(&g->lock);
-    g->shares++;
-    cor_lock_release(&g->lock);
-    r = cor_shared_informer_on_synced(e->informer, on_one_synced, g, &id);
-    if (r != 0)
-        give_up_share(g, 0);
-    return r;
-}
-
-int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wait_fn fn, void *arg)
-{
-    struct group *g = cor_calloc(1, sizeof(*g));
-    struct entry *e;
-    int r = 0;
-
-    if (!g)
-        return -COR_ENOMEM;
-    cor_lock_init(&g->lock, COR_LOCK_INFORMER_GROUP);
-    g->shares = 1;
-    g->fn = fn;
-    g->arg = arg;
-    for (size_t i = 0; r >= 0 && (e = factory_started(f, &i));)
-        r = add_share(g, e);
-    /* The others that were asked for stay and find nobody to call. */
-    if (r < 0)
-        g->fn = NULL;
-    if (!give_up_share(g, 0))
-        return r < 0 ? r : 0;
-    group_free(g);
-    return r < 0 ? r : 1;
-}
-
-void cor_informer_factory_shutdown(struct cor_informer_factory *f)
-{
-    cor_lock_acquire(&f->lock);
-    f->shutting_down = true;
-    while (f->running > 0)
-        cor_cond_wait(&f->ended, &f->lock);
-    cor_lock_release(&f->lock);
 }

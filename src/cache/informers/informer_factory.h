@@ -3,7 +3,7 @@
  * See docs/internals/informer_factory.md.
  *
  * Thread: its informers live on one thread at a time, the factory's: it asks for informers, starts,
- * steps and stops. Waiting and shutdown are for any other.  Owner: the program. */
+ * steps and stops. Waiting is for any other.  Owner: the program. */
 #ifndef COR_CACHE_INFORMER_FACTORY_H
 #define COR_CACHE_INFORMER_FACTORY_H
 
@@ -49,13 +49,13 @@ int cor_informer_factory_new(const struct cor_informer_factory_opts *opts,
 struct cor_informer_factory *cor_informer_factory_free(struct cor_informer_factory *f);
 COR_DEFINE_CLEANUP(struct cor_informer_factory, cor_informer_factory_free)
 
-/* Returns the one informer of this scope, which is made at the first call; the factory owns it. 0, -COR_ENOMEM,
- * -COR_ETOOBIG (too many), or what make_driver returned. */
+/* Returns the one informer of this scope, which is made at the first call; the factory owns it. 0,
+ * -COR_ENOMEM, -COR_ETOOBIG (too many), or what make_driver returned. */
 int cor_informer_factory_informer_for(struct cor_informer_factory *f,
                                       const struct cor_informer_scope *scope,
                                       struct cor_shared_informer **ret_informer);
 
-/* Starts the informers that were not started yet. Nothing after shutdown began. */
+/* Starts the informers that were not started yet; those that were stopped stay stopped. */
 void cor_informer_factory_start(struct cor_informer_factory *f);
 
 /* Steps the informers that were started, one after the other, for about COR_TURN_MS or until a
@@ -83,14 +83,5 @@ bool cor_informer_factory_wait_for_sync(
  * has failed so far), or what the last list, streamed list or watch failed with. */
 int cor_informer_factory_sync_error(struct cor_informer_factory *f, struct cor_shared_informer *inf,
                                     struct cor_status *reterr);
-
-/* The same by a call, for the factory's own thread: 0 to `fn` when all that are started now are
- * synced, -COR_ECANCELED when one is stopped before. 0; 1 when it is so already, and then `fn` is
- * not called; -COR_ECANCELED (one was stopped), -COR_ENOMEM, -COR_EBUSY. */
-int cor_informer_factory_on_synced(struct cor_informer_factory *f, cor_cache_wait_fn fn, void *arg);
-
-/* Nothing is started any more; waits, on another thread, until what was started is stopped. Again
- * and from several threads is fine. */
-void cor_informer_factory_shutdown(struct cor_informer_factory *f);
 
 #endif

@@ -492,13 +492,3 @@ size_t cor_delta_fifo_fresh(struct cor_delta_fifo *f)
     cor_lock_release(&f->lock);
     return n;
 }
-
-size_t cor_delta_fifo_refused(struct cor_delta_fifo *f)
-{
-    size_t n;
-
-    cor_lock_acquire(&f->lock);
-    n = cor_refusals_len(&f->waiters.refusals);
-    cor_lock_release(&f->lock);
-    return n;
-}

@@ -40,7 +40,4 @@ void cor_delta_fifo_last_rv(struct cor_delta_fifo *f, char to[COR_CACHE_WAITER_R
 size_t cor_delta_fifo_retries(struct cor_delta_fifo *f);
 size_t cor_delta_fifo_fresh(struct cor_delta_fifo *f);
 
-/* Objects whose newest change was refused. */
-size_t cor_delta_fifo_refused(struct cor_delta_fifo *f);
-
 #endif

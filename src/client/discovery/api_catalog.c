@@ -372,21 +372,6 @@ int cor_catalog_choose(struct cor_catalog *catalog)
     return r;
 }
 
-struct cor_catalog_version *cor_catalog_version_of(const struct cor_catalog *catalog,
-                                                   const struct cor_gv *gv)
-{
-    for (size_t i = 0; i < catalog->ngroups; i++) {
-        const struct cor_catalog_group *group = &catalog->groups[i];
-
-        if (!cor_str_eq(group->name, gv->group))
-            continue;
-        for (size_t k = 0; k < group->nversions; k++)
-            if (cor_str_eq(group->versions[k].version, gv->version))
-                return &group->versions[k];
-    }
-    return NULL;
-}
-
 struct failure {
     struct cor_gv gv;
     const struct cor_status *error;

@@ -72,10 +72,6 @@ int cor_catalog_set_resources(struct cor_catalog *catalog, struct cor_catalog_ve
  * first. 0 or -COR_ENOMEM. */
 int cor_catalog_choose(struct cor_catalog *catalog);
 
-/* NULL: it has none. */
-struct cor_catalog_version *cor_catalog_version_of(const struct cor_catalog *catalog,
-                                                   const struct cor_gv *gv);
-
 /* Writes what is missing, in upstream's words: "unable to retrieve the complete list of server
  * APIs: …", sorted. False: nothing is. */
 bool cor_catalog_failures(const struct cor_catalog *catalog, struct cor_status *ret_status);

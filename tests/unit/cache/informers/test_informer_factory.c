@@ -288,85 +288,6 @@ TEST(informer_factory, tells_by_type_what_is_synced)
     end(&f);
 }
 
-static void note_call(void *arg, int r)
-{
-    trace_note(arg, "%s", r == 0 ? "synced" : cor_err_name(r));
-}
-
-TEST(informer_factory, calls_once_when_all_are_synced)
-{
-    struct fake f;
-
-    begin(&f);
-    get(&f, pods);
-    get(&f, nodes);
-    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), 1);
-    cor_informer_factory_start(f.factory);
-    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), 0);
-    fake_server_list(&f.servers[0], "", "10");
-    assert_string_equal(f.told, "");
-    fake_server_list(&f.servers[1], "n1", "10");
-    step(&f);
-    assert_string_equal(f.told, "synced");
-    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), 1);
-    end(&f);
-}
-
-/* Contract client 3.1.11 */
-TEST(informer_factory, tells_those_who_wait_that_it_was_stopped)
-{
-    struct fake f;
-
-    begin(&f);
-    get(&f, pods);
-    get(&f, nodes);
-    cor_informer_factory_start(f.factory);
-    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), 0);
-    cor_informer_factory_stop(f.factory);
-    assert_string_equal(f.told, "ECANCELED");
-    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), -COR_ECANCELED);
-    cor_informer_factory_start(f.factory);
-    assert_ptr_equal(get(&f, pods), get(&f, pods));
-    assert_string_equal(f.requests[0], "L(0,500) cancel");
-    assert_int_equal(f.made, 2);
-    end(&f);
-}
-
-struct waiter {
-    struct cor_informer_factory *factory;
-    sem_t begun;
-};
-
-static void *shut_down(void *arg)
-{
-    struct waiter *w = arg;
-
-    sem_post(&w->begun);
-    cor_informer_factory_shutdown(w->factory);
-    return NULL;
-}
-
-/* A thread that is slow to get there passes too; one that does not wait is found. */
-static void assert_waits(pthread_t thread)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 100 * 1000 * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), ETIMEDOUT);
-}
-
-static void assert_ends(pthread_t thread)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60;
-    assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), 0);
-}
-
 static void *wait_synced(void *arg)
 {
     return cor_informer_factory_wait_for_sync(arg, 60000, NULL, NULL) ? arg : NULL;
@@ -389,56 +310,39 @@ TEST(informer_factory, wakes_a_thread_that_waits_for_the_lists)
     end(&f);
 }
 
-/* Contract client 3.1.8 and sequence 40. */
-TEST(informer_factory, shutdown_waits_for_stop_and_nothing_is_started_after_it)
+/* Contract client 3.1.11 */
+TEST(informer_factory, ends_the_wait_of_a_thread_when_it_is_stopped)
 {
-    struct waiter waiters[2];
-    pthread_t threads[2];
+    pthread_t thread;
     struct fake f;
+    void *synced;
 
     begin(&f);
-    cor_informer_factory_shutdown(f.factory);
-    end(&f);
-    begin(&f);
     get(&f, pods);
-    cor_informer_factory_start(f.factory);
-    for (int i = 0; i < 2; i++) {
-        waiters[i].factory = f.factory;
-        assert_int_equal(sem_init(&waiters[i].begun, 0, 0), 0);
-        assert_int_equal(pthread_create(&threads[i], NULL, shut_down, &waiters[i]), 0);
-        assert_int_equal(sem_wait(&waiters[i].begun), 0);
-    }
-    for (int i = 0; i < 2; i++)
-        assert_waits(threads[i]);
-    cor_informer_factory_stop(f.factory);
-    for (int i = 0; i < 2; i++) {
-        assert_ends(threads[i]);
-        sem_destroy(&waiters[i].begun);
-    }
     get(&f, nodes);
     cor_informer_factory_start(f.factory);
-    assert_string_equal(f.requests[1], "");
+    assert_int_equal(pthread_create(&thread, NULL, wait_synced, f.factory), 0);
+    cor_informer_factory_stop(f.factory);
+    pthread_join(thread, &synced);
+    assert_null(synced);
+    assert_false(cor_informer_factory_wait_for_sync(f.factory, 0, NULL, NULL));
+    cor_informer_factory_start(f.factory);
+    assert_ptr_equal(get(&f, pods), get(&f, pods));
+    assert_string_equal(f.requests[0], "L(0,500) cancel");
+    assert_int_equal(f.made, 2);
     end(&f);
 }
 
-/* What was made under a failure works as any other: its first list is waited for, and told once. */
+/* What was made under a failure works as any other: its first list is waited for. */
 static void assert_works(struct fake *f, struct cor_shared_informer *inf)
 {
-    int r;
-
     cor_informer_factory_start(f->factory);
     assert_string_equal(f->requests[0], "L(0,500)");
-    r = cor_informer_factory_on_synced(f->factory, note_call, f->told);
-    if (r < 0) {
-        assert_int_equal(r, -COR_ENOMEM);
-        assert_true(test_alloc_failed());
-    } else {
-        assert_int_equal(r, 0);
-    }
+    assert_false(cor_informer_factory_wait_for_sync(f->factory, 0, NULL, NULL));
     test_fail_alloc(0, false);
     fake_server_list(&f->servers[0], "a1 b2", "10");
     step(f);
-    assert_string_equal(f->told, r == 0 ? "synced" : "");
+    assert_true(cor_informer_factory_wait_for_sync(f->factory, 0, NULL, NULL));
     assert_int_equal(cor_indexer_len(cor_shared_informer_indexer(inf)), 2);
 }
 
@@ -474,31 +378,6 @@ TEST(informer_factory, is_as_before_when_memory_runs_out)
     }
 }
 
-/* Contract client 3.1.11: the second of two cannot be waited for. Who asked is told so once, and by
- * the return alone: neither success nor a call later. */
-TEST(informer_factory, a_wait_that_fails_midway_says_so_and_calls_nobody)
-{
-    FOR_EACH_FAILED_ALLOC(n) {
-        struct fake f;
-        int r;
-
-        test_fail_alloc(0, false);
-        begin(&f);
-        get(&f, pods);
-        get(&f, nodes);
-        cor_informer_factory_start(f.factory);
-        test_fail_alloc(n, false);
-        r = cor_informer_factory_on_synced(f.factory, note_call, f.told);
-        assert_int_equal(r, test_alloc_failed() ? -COR_ENOMEM : 0);
-        test_fail_alloc(0, false);
-        fake_server_list(&f.servers[0], "a1", "10");
-        fake_server_list(&f.servers[1], "n1", "10");
-        step(&f);
-        assert_string_equal(f.told, r == 0 ? "synced" : "");
-        end(&f);
-    }
-}
-
 /* One is synced already, another was stopped before it was. */
 TEST(informer_factory, a_wait_for_what_was_stopped_says_so)
 {
@@ -512,8 +391,8 @@ TEST(informer_factory, a_wait_for_what_was_stopped_says_so)
     fake_server_list(&f.servers[1], "n1", "10");
     step(&f);
     cor_shared_informer_stop(first);
-    assert_int_equal(cor_informer_factory_on_synced(f.factory, note_call, f.told), -COR_ECANCELED);
-    assert_string_equal(f.told, "");
+    assert_false(cor_informer_factory_wait_for_sync(f.factory, 60000, note_synced, &f));
+    assert_string_equal(f.told, "pods:0 nodes:1");
     end(&f);
 }
 
