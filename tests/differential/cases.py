@@ -1,0 +1,254 @@
+"""The requests of the differential test. Each is made from the tables of api/ and from one small valid object of its kind.
+
+A case is a dict that says how its request is built: `verb`, `of` (the object that it sends: minimal, full, empty) or `body`,
+`at` and `value` (one place that is set in it), `type` and `accept` (forms of the body and of the answer), `query`. A case that
+changes something says so by `keep`; all others are dry runs, so that no case depends on another."""
+
+import copy
+import json
+
+import wire
+from tables import members
+
+MODES = ("Strict", "Warn", "Ignore")
+PATCH_TYPES = {"merge": "application/merge-patch+json", "strategic": "application/strategic-merge-patch+json",
+               "edits": "application/json-patch+json"}
+BODY_TYPES = {"json": "application/json", "yaml": "application/yaml", "protobuf": wire.MEDIA_TYPE, **PATCH_TYPES}
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+ACCEPTED = {"json": "application/json", "yaml": "application/yaml", "protobuf": wire.MEDIA_TYPE, "partial": PARTIAL,
+            "partial-protobuf": PARTIAL.replace("application/json", wire.MEDIA_TYPE)}
+# What a field of each shape does not take; the values take turns from field to field.
+WRONG = {
+    "STRING": [7, True, {}], "BOOL": ["x", 1], "INT32": ["x", 1.5, 3000000000, True], "INT64": ["x", 1.5, {}],
+    "FLOAT64": ["x"], "BYTES": ["%", 7], "TIME": ["x", 7, {}], "MICRO_TIME": ["x", 7], "DURATION": ["x", 7], "QUANTITY": ["x", True, {}],
+    "INT_OR_STRING": [True, {}, 1.5], "STRUCT": ["x", [], 7], "LIST": ["x", {}, 7], "MAP": ["x", [], 7],
+    "SCHEMA_OR_BOOL": ["x"], "SCHEMA_OR_ARRAY": [7], "SCHEMA_OR_STRINGS": [7],
+}
+SERVER_FIELDS = ("managedFields", "uid", "creationTimestamp", "resourceVersion", "deletionTimestamp", "selfLink", "generation")
+
+
+def place(body, path, value):
+    """Sets a value, making what lies on the way: a number in the path is an index of a list."""
+    for step, after in zip(path, path[1:]):
+        fresh = [] if isinstance(after, int) else {}
+        if isinstance(step, int):
+            while len(body) <= step:
+                body.append(fresh)
+            body = body[step]
+        else:
+            body = body.setdefault(step, fresh)
+    if isinstance(path[-1], int):
+        body.append(value)
+    else:
+        body[path[-1]] = value
+
+
+def yaml_text(value, indent=0):
+    pad = "  " * indent
+    if isinstance(value, dict) and value:
+        return "".join(f"{pad}{json.dumps(k)}:{yaml_inner(v, indent)}" for k, v in value.items())
+    if isinstance(value, list) and value:
+        return "".join(f"{pad}-{yaml_inner(v, indent)}" for v in value)
+    return pad + json.dumps(value) + "\n"
+
+
+def yaml_inner(value, indent):
+    return "\n" + yaml_text(value, indent + 1) if isinstance(value, (dict, list)) and value else f" {json.dumps(value)}\n"
+
+
+class WrongTypes:
+    """One case for each field of each struct, in the first kind that reaches the field; and for each kind its own first fields."""
+
+    def __init__(self):
+        self.seen, self.turns = set(), {}
+
+    def turn(self):
+        self.turns[""] = self.turns.get("", 0) + 1
+        return self.turns[""] % 2
+
+    def wrong(self, shape):
+        turn = self.turns[shape] = self.turns.get(shape, -1) + 1
+        return WRONG[shape][turn % len(WRONG[shape])]
+
+    def of(self, struct, path=()):
+        inner = []
+        for field in members(struct):
+            where, kind = (*path, field.name), field.type
+            is_new = (struct.go, field.name) not in self.seen
+            self.seen.add((struct.go, field.name))
+            wrong = (where, kind)
+            while kind.element is not None and kind.shape in ("LIST", "MAP"):
+                where, kind = (*where, 0 if kind.shape == "LIST" else "k"), kind.element
+            # Of a list or a map, in turns the whole and its element.
+            if where != wrong[0] and len(wrong[0]) > 1 and kind.shape in WRONG and self.turn():
+                wrong = (where, kind)
+            if wrong[1].shape in WRONG and (is_new or len(wrong[0]) == 1):
+                yield list(wrong[0]), self.wrong(wrong[1].shape)
+            if kind.shape == "STRUCT" and is_new:
+                inner.append((kind, where))
+        for kind, where in inner:
+            yield from self.of(kind, where)
+
+
+def creations(kind):
+    yield {"case": "minimal", "of": "minimal"}
+    for form in ("yaml", "protobuf"):
+        yield {"case": f"minimal in {form}", "of": "minimal", "type": form, "accept": form}
+    if "full" in kind:
+        for form in ("json", "yaml", "protobuf"):
+            yield {"case": f"full in {form}", "of": "full", "type": form, "accept": form}
+    if "empty" in kind:
+        yield {"case": "empty values", "of": "empty"}
+        yield {"case": "empty values in protobuf", "of": "empty", "type": "protobuf"}
+    if "nulls" in kind:
+        yield {"case": "null values", "of": "nulls"}
+    yield {"case": "no body", "body": ""}
+    yield {"case": "another kind", "of": "minimal", "at": ["kind"], "value": "Other"}
+    yield {"case": "another version", "of": "minimal", "at": ["apiVersion"], "value": "v7"}
+
+
+def struct_places(kind, types):
+    """The root, and the first structs below it that the minimal object has, through lists too."""
+    found, value, struct, path = [()], kind["minimal"], types.of(kind["kind"]), ()
+    while True:
+        for field in members(struct):
+            inner, here, below = value.get(field.name), [field.name], field.type
+            if field.name == "metadata" or not inner:
+                continue
+            if below.shape == "LIST" and isinstance(inner, list):
+                inner, here, below = inner[0], [field.name, 0], below.element
+            if below.shape == "STRUCT" and isinstance(inner, dict):
+                value, struct, path = inner, below, (*path, *here)
+                found.append(path)
+                break
+        else:
+            return found
+
+
+def unknown_fields(kind, types):
+    places = struct_places(kind, types)
+    body = copy.deepcopy(kind["minimal"])
+    body["metadata"]["unheard"] = {"a": 1}
+    for path in places:
+        inner = body
+        for step in path:
+            inner = inner[step]
+        inner["unknown"] = "x"
+    doubled = json.dumps(kind["minimal"])[:-1] + ', "kind": %s, "metadata": {"name": %s, "labels": {"a": "b", "a": "c"}}}' % (
+        json.dumps(kind["minimal"]["kind"]), json.dumps(kind["name"]))
+    for mode in MODES:
+        yield {"case": f"unknown fields, {mode}", "body": body, "query": f"fieldValidation={mode}"}
+        yield {"case": f"unknown fields in yaml, {mode}", "body": body, "type": "yaml", "query": f"fieldValidation={mode}"}
+        yield {"case": f"repeated fields, {mode}", "body": doubled, "query": f"fieldValidation={mode}"}
+    yield {"case": "unknown fields", "body": body}
+    yield {"case": "unknown fieldValidation", "of": "minimal", "query": "fieldValidation=Perhaps"}
+
+
+def stored(kind):
+    """What patches, updates and reads are tried on."""
+    return kind.get("full", kind["minimal"])
+
+
+def lists_with_keys(struct, value, path=()):
+    """Lists of an object that strategic merge patch merges by a key."""
+    for field in members(struct):
+        inner, kind = value.get(field.name), field.type
+        if not inner:
+            continue
+        if kind.shape == "LIST" and kind.element.shape == "STRUCT":
+            if field.patch_key and "MERGE" in field.patch and field.patch_key in inner[0]:
+                yield (*path, field.name), field.patch_key, inner[0]
+            elif isinstance(inner[0], dict):
+                continue
+        elif kind.shape == "STRUCT" and isinstance(inner, dict):
+            yield from lists_with_keys(kind, inner, (*path, field.name))
+
+
+def nest(path, value):
+    for step in reversed(path):
+        value = {step: value}
+    return value
+
+
+def patches(kind, types):
+    whole = stored(kind)
+    for form, nothing in (("merge", {}), ("strategic", {}), ("edits", [])):
+        yield {"case": f"{form} patch of nothing", "verb": "patch", "type": form, "body": nothing}
+    for form in ("merge", "strategic"):
+        yield {"case": f"{form} patch with the object itself", "verb": "patch", "type": form, "of": "stored"}
+        yield {"case": f"{form} patch of a label", "verb": "patch", "type": form, "body": {"metadata": {"labels": {"l": "1"}}}}
+        yield {"case": f"{form} patch of a wrong type", "verb": "patch", "type": form, "body": {"metadata": {"labels": {"l": 1}}}}
+        yield {"case": f"{form} patch that is no object", "verb": "patch", "type": form, "body": [1]}
+        yield {"case": f"{form} patch of the name", "verb": "patch", "type": form, "body": {"metadata": {"name": "other"}}}
+        for mode in MODES:
+            yield {"case": f"{form} patch of unknown fields, {mode}", "verb": "patch", "type": form, "query": f"fieldValidation={mode}",
+                   "body": {"unknown": 1, "metadata": {"unheard": 2}}}
+    edits = {"a label": [{"op": "add", "path": "/metadata/labels", "value": {"l": "1"}}],
+             "a missing place": [{"op": "remove", "path": "/metadata/labels/none"}],
+             "a failing test": [{"op": "test", "path": "/kind", "value": "x"}],
+             "an unknown field": [{"op": "add", "path": "/unknown", "value": 1}],
+             "a wrong type": [{"op": "add", "path": "/metadata/labels", "value": 7}],
+             "no list": {"op": "add"}}
+    for name, body in edits.items():
+        yield {"case": f"edits patch of {name}", "verb": "patch", "type": "edits", "body": body}
+    for path, key, element in list(lists_with_keys(types.of(kind["kind"]), whole))[:8]:
+        if path[0] == "metadata" and kind["kind"] != "v1 ConfigMap":
+            continue  # one kind shows it for all
+        name = ".".join(path)
+        yield {"case": f"strategic patch that deletes from {name}", "verb": "patch", "type": "strategic",
+               "body": nest(path, [{key: element[key], "$patch": "delete"}])}
+        yield {"case": f"strategic patch that merges into {name}", "verb": "patch", "type": "strategic", "body": nest(path, [{key: element[key]}])}
+        yield {"case": f"strategic patch that replaces {name}", "verb": "patch", "type": "strategic",
+               "body": nest(path, [element, {"$patch": "replace"}])}
+        yield {"case": f"strategic patch without the key of {name}", "verb": "patch", "type": "strategic", "body": nest(path, [{"x": 1}])}
+
+
+def reads_and_updates():
+    for accept in ("json", "yaml", "protobuf", "partial", "partial-protobuf"):
+        yield {"case": f"read as {accept}", "verb": "get", "accept": accept}
+    yield {"case": "read of none as protobuf", "verb": "get", "accept": "protobuf", "name": "none"}
+    yield {"case": "update with itself", "verb": "update", "of": "stored"}
+    yield {"case": "update of a label", "verb": "update", "of": "stored", "at": ["metadata", "labels"], "value": {"l": "1"}}
+    yield {"case": "update in protobuf", "verb": "update", "of": "stored", "type": "protobuf", "accept": "protobuf"}
+
+
+def all_cases(kind, types, wrong_types):
+    yield from creations(kind)
+    yield from unknown_fields(kind, types)
+    for path, value in wrong_types.of(types.of(kind["kind"])):
+        if path[0] not in ("kind", "apiVersion"):
+            yield {"case": f"wrong {'.'.join(map(str, path))}", "of": "head", "at": path, "value": value}
+    yield {"case": "created", "of": "stored", "keep": True}
+    yield from reads_and_updates()
+    yield from patches(kind, types)
+
+
+def body_of(case, kind, types):
+    """The bytes of a request, or None."""
+    if case.get("verb") == "get":
+        return None
+    body = case.get("body")
+    if isinstance(body, str):
+        return body.encode()
+    if "of" in case:
+        head = {"apiVersion": kind["minimal"]["apiVersion"], "kind": kind["minimal"]["kind"], "metadata": {"name": kind["name"]}}
+        body = {"stored": stored(kind), "head": head}.get(case["of"]) or kind[case["of"]]
+    body = copy.deepcopy(body)
+    if "at" in case:
+        place(body, case["at"], case["value"])
+    form = case.get("type", "json")
+    if form == "protobuf":
+        return wire.encode(types.of(kind["kind"]), body)
+    return (yaml_text(body) if form == "yaml" else json.dumps(body)).encode()
+
+
+def request_of(case, kind, types):
+    """Method, path, body, headers."""
+    verb, path = case.get("verb", "create"), kind["path"]
+    method = {"create": "POST", "patch": "PATCH", "update": "PUT", "get": "GET"}[verb]
+    if verb != "create":
+        path += "/" + case.get("name", kind["name"])
+    query = [] if case.get("keep") or verb == "get" else ["dryRun=All"]
+    query += [case["query"]] if "query" in case else []
+    headers = {"Content-Type": BODY_TYPES[case.get("type", "json")], "Accept": ACCEPTED[case.get("accept", "json")]}
+    return method, path + ("?" + "&".join(query) if query else ""), body_of(case, kind, types), headers

@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+"""The same requests to Coracle and to a kube-apiserver: code, reason, message, details, warnings and object are compared.
+
+  differential.py PROGRAM [WORD..]             replays the recorded answers and prints TAP; words choose kinds and cases
+  differential.py PROGRAM --report [WORD..]    replays, and prints what differs and how much is equal
+  differential.py PROGRAM --live [WORD..]      asks the kube-apiserver of COR_KUBE_APISERVER (and the etcd of COR_ETCD) now
+  differential.py PROGRAM --record [WORD..]    the same, and keeps its answers in records/
+  differential.py PROGRAM --record --grow ..   first makes new full objects with its help, which takes minutes
+  differential.py PROGRAM --update             replays, and writes known.txt anew: what has become equal goes, the rest stays
+
+The replay fails when an answer differs that known.txt does not list, and when one is equal that it lists. cases.py makes the
+requests, grow.py the full objects, answers.py says what is compared."""
+
+import argparse
+import collections
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import ssl
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+
+import answers  # noqa: E402
+import cases  # noqa: E402
+import grow  # noqa: E402
+import wire  # noqa: E402
+from fixture import REQUEST_S, Server, UnixConnection  # noqa: E402
+from tables import ROOT, Types  # noqa: E402
+
+NAMESPACE = "differential"
+GROWN = ("full", "empty")
+RECORDS = HERE / "records"
+KNOWN = HERE / "known.txt"
+COMPAT = ROOT / "docs/COMPAT.md"
+# Plugins of admission, which are not what is compared here.
+NO_ADMISSION = ("CertificateApproval,CertificateSigning,CertificateSubjectRestriction,DefaultIngressClass,DefaultStorageClass,"
+                "DefaultTolerationSeconds,LimitRanger,PersistentVolumeClaimResize,PodSecurity,Priority,ResourceQuota,RuntimeClass,"
+                "ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition")
+
+
+class Target:
+    """A server and one connection to it; `connect` opens another when that has ended."""
+
+    def __init__(self, connect, token, types):
+        self.connect, self.token, self.types = connect, token, types
+        self.connection = connect()
+
+    def request(self, method, path, body=None, headers=None):
+        sent = {"Authorization": f"Bearer {self.token}", "User-Agent": "differential", **(headers or {})}
+        for attempt in (1, 2):
+            try:
+                self.connection.request(method, path, body, sent)
+                response = self.connection.getresponse()
+                return response.status, response.headers, response.read()
+            except (http.client.HTTPException, ConnectionError):
+                self.connection.close()
+                self.connection = self.connect()
+                if attempt == 2:
+                    raise
+
+    def json(self, method, path, body=None):
+        status, _, answer = self.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
+        return status, json.loads(answer)
+
+    def prepare(self):
+        """The namespace of the requests, whose service account the peer makes by a controller of its own."""
+        self.json("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+
+    def clean(self, kind):
+        """Deletes the object of the cases, whatever would hold it back."""
+        path = f"{kind['path']}/{kind['name']}"
+        merge = {"Content-Type": cases.PATCH_TYPES["merge"]}
+        self.request("PATCH", path, json.dumps({"metadata": {"finalizers": None}}), merge)
+        self.request("DELETE", path + "?gracePeriodSeconds=0")
+        if kind["kind"] == "v1 Namespace":
+            self.json("PUT", path + "/finalize", {**kind["minimal"], "spec": {"finalizers": []}})
+
+    def decode(self, body, content_type, volatile):
+        if content_type.startswith(wire.MEDIA_TYPE):
+            return wire.decode(body, self.kind_of)
+        if content_type.startswith("application/yaml"):
+            return {"yaml": answers.yaml_digest(body.decode(), volatile)}
+        try:
+            return json.loads(body)
+        except ValueError:
+            return body.decode(errors="replace")
+
+    def kind_of(self, api_version, name):
+        return self.types.kinds.get(f"{api_version} {name}") or self.types.kinds[f"meta.k8s.io/v1 {name}"]
+
+    def answer(self, case, kind):
+        status, headers, body = self.request(*cases.request_of(case, kind, self.types))
+        decoded = self.decode(body, headers.get("Content-Type", ""), kind["volatile"])
+        if isinstance(decoded, dict) and kind["volatile"]:
+            decoded.pop(kind["volatile"], None)
+        return answers.reduce(status, headers, decoded)
+
+
+@contextlib.contextmanager
+def coracle(program, types):
+    with tempfile.TemporaryDirectory(prefix="cor-") as folder:
+        socket = f"{folder}/s"
+        with Server(program, "--unix-socket", socket) as server:
+            yield Target(lambda: UnixConnection(socket), server.token, types)
+
+
+@contextlib.contextmanager
+def kube_apiserver(types):
+    """The one at COR_KUBE_APISERVER_PORT, if somebody keeps one running, else one of our own."""
+    def connect(port):
+        return http.client.HTTPSConnection("127.0.0.1", port, context=ssl._create_unverified_context(), timeout=REQUEST_S)
+
+    if os.environ.get("COR_KUBE_APISERVER_PORT"):
+        yield Target(lambda: connect(int(os.environ["COR_KUBE_APISERVER_PORT"])), "kube-token", types)
+        return
+    from etcd_cluster import Cluster
+    from etcd_servers import KubeApiserver
+    with tempfile.TemporaryDirectory() as folder, Cluster() as etcd, \
+            KubeApiserver(etcd, pathlib.Path(folder), f"--disable-admission-plugins={NO_ADMISSION}") as kube:
+        yield Target(lambda: connect(kube.port), "kube-token", types)
+
+
+def chosen(words, *texts):
+    return all(any(word in text for text in texts) for word in words)
+
+
+def kind_description(name, given):
+    group_version, kind = name.split()
+    base = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+    path = f"{base}/namespaces/{NAMESPACE}/{given['in']}" if "in" in given else f"{base}/{given['of']}"
+    object_name = given.get("name", "one")
+    minimal = {"apiVersion": group_version, "kind": kind, "metadata": {"name": object_name}, **given["object"]}
+    return {"kind": name, "path": path, "name": object_name, "minimal": minimal, "volatile": given.get("volatile")}
+
+
+def file_of(kind):
+    return RECORDS / (kind["kind"].split()[0].replace("/", "_") + ".jsonl")
+
+
+class Record:
+    """A kind with its objects, its cases and the peer's answers. A file of records/ has a line for the kind (its objects, and a
+    digest of the requests, which the cases are made from again), and one for each answer."""
+
+    def __init__(self, kind):
+        self.kind, self.cases, self.is_stale = kind, [], False
+
+    def digest(self, types):
+        """Of all requests: what the peer answered to other requests says nothing."""
+        whole = hashlib.sha256()
+        for case in self.cases:
+            whole.update(repr((case["case"], cases.request_of(case, self.kind, types))).encode())
+        return whole.hexdigest()[:16]
+
+    @staticmethod
+    def read_all(types):
+        kinds, lines = {}, {}
+        for path in RECORDS.glob("*.jsonl"):
+            for line in path.read_text().splitlines():
+                entry = json.loads(line)
+                if isinstance(entry, dict):
+                    current = entry["kind"]
+                    kinds[current], lines[current] = entry, []
+                else:
+                    lines[current].append(entry)
+        found, wrong_types = [], cases.WrongTypes()
+        for name, kind in all_kinds(types):
+            if name not in kinds:
+                continue
+            kind.update({word: kinds[name][word] for word in GROWN if word in kinds[name]})
+            record, packer = Record(kind), answers.Packer(kind)
+            given = packer.unpack_all(lines[name])
+            for case in cases.all_cases(kind, types, wrong_types):
+                record.cases.append({**case, "answer": given.get(case["case"])})
+            record.is_stale = record.digest(types) != kinds[name]["requests"]
+            found.append(record)
+        return found
+
+    @staticmethod
+    def write_all(records, types):
+        RECORDS.mkdir(exist_ok=True)
+        files = collections.defaultdict(list)
+        for record in records:
+            packer = answers.Packer(record.kind)
+            head = {word: record.kind[word] for word in ("kind", *GROWN) if word in record.kind}
+            entries = [{**head, "requests": record.digest(types)}]
+            entries += packer.pack_all((case["case"], case["answer"]) for case in record.cases)
+            files[file_of(record.kind)] += [json.dumps(entry, separators=(",", ":"), ensure_ascii=False) for entry in entries]
+        for path, lines in files.items():
+            path.write_text("\n".join(lines) + "\n")
+
+
+def all_kinds(types):
+    """(name, kind) of minimal.json."""
+    for name, given in json.loads((HERE / "minimal.json").read_text()).items():
+        kind = kind_description(name, given)
+        kind["nulls"] = grow.with_nulls(kind["minimal"], types.of(name))
+        yield name, kind
+
+
+def ask_peer(peer, types, words, is_growing):
+    """All cases with the answers of kube-apiserver, made from the tables as they are now."""
+    before = {} if is_growing else {record.kind["kind"]: record.kind for record in Record.read_all(types)}
+    wrong_types, records, current = cases.WrongTypes(), [], {}
+
+    def accepts(candidate):
+        status, answer = peer.json("POST", current["path"] + "?dryRun=All", candidate)
+        return answer if status == 201 else None
+
+    grower = grow.Grower(accepts)
+    peer.prepare()
+    for name, kind in all_kinds(types):
+        struct, current = types.of(name), kind
+        peer.clean(kind)
+        if is_growing:
+            kind["full"], kind["empty"] = grower.full(kind["minimal"], struct), grower.empty(kind["minimal"], struct)
+        else:
+            kind.update({word: before[name][word] for word in GROWN if word in before.get(name, {})})
+        record = Record(kind)
+        for case in cases.all_cases(kind, types, wrong_types):
+            if case.get("keep") or chosen(words, name, case["case"]):
+                record.cases.append({**case, "answer": peer.answer(case, kind)})
+        peer.clean(kind)
+        records.append(record)
+    return records
+
+
+def compare(target, records, words):
+    """(record, case, our answer) of each case."""
+    target.prepare()
+    for record in records:
+        for case in record.cases:
+            if case.get("keep") or chosen(words, record.kind["kind"], case["case"]):
+                yield record, case, target.answer(case, record.kind)
+        target.clean(record.kind)
+
+
+class Known:
+    """known.txt: lines "REASON | KIND | CASE". docs/COMPAT.md has a row for each reason."""
+
+    def __init__(self):
+        self.reasons = {}
+        for line in KNOWN.read_text().splitlines() if KNOWN.exists() else []:
+            if line and not line.startswith("#"):
+                reason, kind, case = line.split(" | ")
+                self.reasons[kind, case] = reason
+
+    def lacking_rows(self):
+        """Reasons that docs/COMPAT.md does not have."""
+        text = COMPAT.read_text()
+        return sorted(reason for reason in {*self.reasons.values()} if f"\n| `{reason}` |" not in text)
+
+    @staticmethod
+    def write(found):
+        """`found` has the reasons of the differing cases in their order."""
+        lines = ["# Answers that differ from kube-apiserver's: reason, kind, case. docs/COMPAT.md describes the reasons.",
+                 "# ./dev differential --update removes what has become equal, and adds what differs with a guessed reason."]
+        lines += [f"{reason} | {kind} | {case}" for (kind, case), reason in found.items()]
+        KNOWN.write_text("\n".join(lines) + "\n")
+
+
+def guess_reason(case, ours, theirs):
+    """Why an answer that nobody has judged probably differs; a reason of known.txt."""
+    name = case["case"]
+    if answers.is_validation(theirs):
+        return "validation"
+    if theirs["code"] == 400 and ours["code"] != 400 and name.startswith("wrong"):
+        return "types"
+    if "unknown" in name or "repeated" in name:
+        return "unknown-fields"
+    if name.startswith("wrong") or "wrong type" in name:
+        return "types"
+    if answers.differing(ours, theirs) == ["warnings"]:
+        return "warnings"
+    if "object" in ours and "object" in theirs:
+        return "objects"
+    return "other"
+
+
+class Counts:
+    """How many answers of a kind are equal; answers that validation decides stand apart."""
+
+    def __init__(self):
+        self.equal = self.all_but_words = self.different = self.validation = 0
+
+    def add(self, aspects, theirs):
+        if not aspects:
+            self.equal += 1
+        elif not {"code", "reason", "object"} & set(aspects):
+            self.all_but_words += 1
+        elif answers.is_validation(theirs):
+            self.validation += 1
+        else:
+            self.different += 1
+
+    def __str__(self):
+        judged = self.equal + self.all_but_words + self.different
+        share = 100 * (self.equal + self.all_but_words) / judged if judged else 100
+        return (f"{share:5.1f} % of {judged:4}: {self.equal} equal, {self.all_but_words} in all but words, "
+                f"{self.different} different; {self.validation} by validation")
+
+
+def show(record, case, aspects, ours, theirs):
+    print(f"\n{record.kind['kind']}: {case['case']}: {', '.join(aspects)}")
+    for aspect in aspects:
+        if aspect == "object" and "object" in ours and "object" in theirs:
+            for path, *value in answers.difference(theirs["object"], ours["object"])[:6]:
+                print(f"  object at {path}: we have {json.dumps(value[0])[:160] if value else 'nothing'}")
+            for path, *value in answers.difference(ours["object"], theirs["object"])[:6]:
+                print(f"  object at {path}: kube-apiserver has {json.dumps(value[0])[:160] if value else 'nothing'}")
+        else:
+            print(f"  ours   {aspect}: {json.dumps(ours.get(aspect))[:300]}\n  theirs {aspect}: {json.dumps(theirs.get(aspect))[:300]}")
+
+
+def report(results):
+    """Everything that differs, then the counts per kind."""
+    counts, total = collections.defaultdict(Counts), Counts()
+    for record, case, ours in results:
+        aspects = answers.differing(ours, case["answer"])
+        for counter in (counts[record.kind["kind"]], total):
+            counter.add(aspects, case["answer"])
+        if aspects:
+            show(record, case, aspects, ours, case["answer"])
+    print()
+    for name, counter in sorted(counts.items(), key=lambda item: (item[1].different, item[0])):
+        print(f"{name:70} {counter}")
+    print(f"{'all':70} {total}")
+
+
+def update(results):
+    known, found = Known(), {}
+    for record, case, ours in results:
+        key = record.kind["kind"], case["case"]
+        if answers.differing(ours, case["answer"]):
+            found[key] = known.reasons.get(key) or guess_reason(case, ours, case["answer"])
+    gone = len(set(known.reasons) - set(found))
+    Known.write(found)
+    print(f"known.txt: {len(found)} differences, {gone} fewer and {len(set(found) - set(known.reasons))} more than before")
+
+
+def judge(results):
+    """TAP, one test per kind. 1 if one failed."""
+    known, wrong, equal, counts = Known(), collections.defaultdict(list), 0, collections.defaultdict(Counts)
+    for record, case, ours in results:
+        name, theirs = record.kind["kind"], case["answer"]
+        aspects = answers.differing(ours, theirs)
+        counts[name].add(aspects, theirs)
+        if aspects and (name, case["case"]) not in known.reasons:
+            wrong[name].append(f"{case['case']} differs, in " + "; ".join(
+                f"{a}: {json.dumps(ours.get(a))[:400]} instead of {json.dumps(theirs.get(a))[:400]}" for a in aspects))
+        elif not aspects and (name, case["case"]) in known.reasons:
+            equal += 1
+    for number, name in enumerate(counts, 1):
+        print(f"{'not ok' if wrong[name] else 'ok'} {number} - {name.replace(' ', '-')}")
+        print("#", counts[name])
+        for line in wrong[name]:
+            print("#", line)
+    lacking = known.lacking_rows()
+    print(f"{'not ok' if lacking else 'ok'} {len(counts) + 1} - every-difference-has-a-line-in-COMPAT")
+    for reason in lacking:
+        print(f"# docs/COMPAT.md lacks the reason {reason}")
+    if equal:
+        print(f"# {equal} answers of known.txt are equal now: ./dev differential --update")
+    print(f"1..{len(counts) + 1}")
+    return 1 if lacking or any(wrong.values()) else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    for flag in ("report", "live", "record", "grow", "update"):
+        parser.add_argument(f"--{flag}", action="store_true")
+    parser.add_argument("words", nargs="*")
+    options = parser.parse_intermixed_args()
+    types = Types()
+    if options.live or options.record:
+        with kube_apiserver(types) as peer:
+            records = ask_peer(peer, types, options.words, options.grow)
+        if options.record:
+            assert not options.words, "a record has all kinds"
+            Record.write_all(records, types)
+    else:
+        records = Record.read_all(types)
+    with coracle(options.program, types) as target:
+        stale = [record.kind["kind"] for record in records if record.is_stale]
+        if stale:
+            print(f"1..0\nBail out! The requests of {', '.join(stale)} are not the recorded ones: "
+                  "./dev differential --record asks a kube-apiserver again")
+            return 1
+        results = compare(target, records, options.words)
+        if options.update:
+            return update(results)
+        if options.report or options.live or options.record:
+            return report(results)
+        return judge(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
