@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Turns the files api/*.types into the const tables of src/schema/types.h: compile_types.py OUT.c FILE...
+"""Turns the files api/*.types and their overlays into the const tables of src/schema/types.h and rules.h:
+compile_types.py OUT.c FILE... where a FILE is a .types, a .rules, or the header that lists the hooks of overlays.
 
 Everything is checked before a line is written: a type that is declared nowhere or twice, a field number or a JSON name that
 a type has twice, a key that a list's elements lack, an unknown word. The message names file and line, and the build stops.
@@ -9,6 +10,9 @@ import json
 import pathlib
 import re
 import sys
+
+import compile_rules
+from compile_rules import Wrong
 
 CUSTOM = {
     # word of the format: (shape, what Go calls it)
@@ -30,10 +34,6 @@ INLINE_MAX = 2
 MEMBERS_MAX = 64  # COR_TYPE_MEMBERS_MAX of src/schema/types.h
 
 
-class Wrong(Exception):
-    pass
-
-
 class Field:
     def __init__(self, where, number, name, text):
         self.where, self.number, self.name, self.text = where, number, name, text
@@ -50,7 +50,8 @@ class Type:
 
     def __init__(self, where, shape, go, package=None, name=""):
         self.where, self.shape, self.go, self.package, self.name = where, shape, go, package, name
-        self.flags, self.fields, self.values, self.members = [], [], [], []
+        self.flags, self.fields, self.values, self.members, self.rules = [], [], [], [], []
+        self.reaches = None  # does a default lie in it, or below?
         self.element = self.key = None
         self.text = ""  # of an alias
 
@@ -299,7 +300,7 @@ def flag_text(prefix, words):
 
 def write(out, tables):
     pool, fields, members, values, keys = Pool(), [], [], [], []
-    rows = []
+    rows, rules = [], compile_rules.Out(pool)
     packages = {package.stem: i for i, package in enumerate(tables.packages)}
     for made in tables.order:
         first, nfirst = len(fields), len(made.fields)
@@ -318,9 +319,11 @@ def write(out, tables):
             chain = [f.index + 1 for f in via] + [0] * (INLINE_MAX - len(via))
             members.append(f"{{{field.index}, {{{', '.join(map(str, chain))}}}}}")
         package = packages[made.package.stem] if made.package else len(packages)
+        flags = made.flags + (["DEFAULTS"] if made.reaches else [])
         rows.append(f"{{{pool.add(made.name)}, {pool.add(made.go)}, {made.element.index if made.element else 0}, "
-                    f"{made.key.index if made.key else 0}, {made.first}, {first_member}, {made.count}, "
-                    f"{len(made.members)}, {package}, COR_SHAPE_{made.shape}, {flag_text('COR_TYPE', made.flags)}}}")
+                    f"{made.key.index if made.key else 0}, {made.first}, {first_member}, {rules.add(made)}, "
+                    f"{made.count}, {len(made.members)}, {len(made.rules)}, {package}, COR_SHAPE_{made.shape}, "
+                    f"{flag_text('COR_TYPE', flags)}}}")
     field_rows = []
     for field in fields:
         first_key = len(keys)
@@ -344,7 +347,7 @@ def write(out, tables):
 
     parts = [
         "/* Made by tools/compile_types.py from the files of api/. */\n",
-        '#include "schema/types_int.h"\n',
+        '#include "schema/default_hooks.h"\n#include "schema/types_int.h"\n',
         "const char cor_type_pool[] =\n" + "\n".join(pool.c_text()) + ";\n",
         array("struct cor_type", "cor_types", rows),
         array("struct cor_type_field", "cor_type_fields", field_rows),
@@ -353,6 +356,10 @@ def write(out, tables):
         array("uint32_t", "cor_type_numbers", numbers),
         array("uint32_t", "cor_type_values", values),
         array("uint32_t", "cor_type_keys", keys),
+        array("struct cor_rule", "cor_rules", rules.rules),
+        array("struct cor_rule_condition", "cor_rule_conditions", rules.conditions),
+        array("uint8_t", "cor_rule_steps", rules.steps),
+        array("uint32_t", "cor_rule_values", rules.values),
         f"const size_t cor_types_n = {len(rows)}, cor_type_packages_n = {len(tables.packages)};\n",
     ]
     out.write_text("\n".join(parts))
@@ -364,8 +371,10 @@ def main(arguments):
         return 2
     types, packages = {}, []
     try:
-        for name in sorted(arguments[1:]):
-            read_file(pathlib.Path(name), types, packages)
+        paths = [pathlib.Path(name) for name in sorted(arguments[1:])]
+        for path in paths:
+            if path.suffix == ".types":
+                read_file(path, types, packages)
         tables = Tables(types, packages)
         tables.link()
         for declared in types.values():
@@ -373,6 +382,11 @@ def main(arguments):
             mark_written(declared)
         for declared in types.values():
             check_keys(declared)
+        hooks = [hook for path in paths if path.suffix == ".h" for hook in compile_rules.read_hooks(path)]
+        for path in paths:
+            if path.suffix == ".rules":
+                compile_rules.read_rules(path, types, hooks)
+        compile_rules.finish(tables, hooks)
     except Wrong as wrong:
         print(wrong, file=sys.stderr)
         return 1

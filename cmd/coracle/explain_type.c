@@ -14,13 +14,24 @@
 #include "command.h"
 #include "explain_type.h"
 #include "schema/resource_row.h"
+#include "schema/rules.h"
 #include "schema/types.h"
 
 #define WORDS_MAX 256
 #define WORD_MAX  128
+#define STEPS_MAX 64 /* fields of a path */
 
 struct explain_opts {
     const char *api_version;
+};
+
+/* The way to a field: each struct that it passes, and the member that it takes there. */
+struct explain_path {
+    struct {
+        const struct cor_type *type;
+        size_t member;
+    } steps[STEPS_MAX];
+    size_t n;
 };
 
 static const char *const shape_words[] = {
@@ -159,7 +170,56 @@ static void print_patch(const struct cor_type_field *field)
     putchar('\n');
 }
 
-static void print_field(const struct cor_member *member)
+/* Does a rule of the struct at step `from` lead to the path's end? */
+static bool leads_to_end(const struct cor_rule *rule, const struct explain_path *path, size_t from)
+{
+    if (cor_rule_depth(rule) != path->n - from)
+        return false;
+    for (size_t i = from; i < path->n; i++) {
+        if (cor_rule_step(rule, i - from) != path->steps[i].member)
+            return false;
+    }
+    return true;
+}
+
+static void print_rule(const struct cor_rule *rule)
+{
+    static const char *const words[] = {
+        [COR_RULE_SET] = "default",
+        [COR_RULE_COPY] = "default",
+        [COR_RULE_CLEAR] = "clear",
+        [COR_RULE_HOOK] = "hook",
+    };
+    struct cor_str text = cor_rule_text(rule);
+
+    if (cor_str_starts(text, COR_STR("= ")))
+        text = cor_str_from(text, 2);
+    printf("%-11s %.*s\n", words[cor_rule_op(rule)], COR_STR_ARG(text));
+}
+
+/* What any struct on the way says about the field, in the order in which the rules apply. */
+static void print_rules(const struct explain_path *path)
+{
+    for (size_t from = 0; from < path->n; from++) {
+        for (size_t i = 0; i < cor_type_nrules(path->steps[from].type); i++) {
+            const struct cor_rule *rule = cor_type_rule(path->steps[from].type, i);
+
+            if (leads_to_end(rule, path, from))
+                print_rule(rule);
+        }
+    }
+}
+
+/* The hooks that get the struct as a whole. */
+static void print_hooks(const struct cor_type *type)
+{
+    for (size_t i = 0; i < cor_type_nrules(type); i++) {
+        if (cor_rule_depth(cor_type_rule(type, i)) == 0)
+            print_rule(cor_type_rule(type, i));
+    }
+}
+
+static void print_field(const struct cor_member *member, const struct explain_path *path)
 {
     const struct cor_type_field *field = member->field;
     const struct cor_type *type = cor_type_field_type(field);
@@ -178,8 +238,7 @@ static void print_field(const struct cor_member *member)
                COR_STR_ARG(cor_type_field_go_name(field)));
     if (member->via[0])
         printf("inlined     from %.*s\n", COR_STR_ARG(cor_type_field_go_name(member->via[0])));
-    if (cor_type_field_default(field).n > 0)
-        printf("default     %.*s\n", COR_STR_ARG(cor_type_field_default(field)));
+    print_rules(path);
     if (cor_type_field_gate(field).n > 0)
         printf("gate        %.*s\n", COR_STR_ARG(cor_type_field_gate(field)));
     print_apply(field);
@@ -207,7 +266,7 @@ static int run_explain_type(const void *arg, const char *const *args, size_t nar
     const struct cor_resource_row *row = find_resource(word, opts->api_version);
     const struct cor_type *type;
     struct cor_member member;
-    bool is_field = false;
+    struct explain_path path = {.n = 0};
 
     (void)nargs;
     if (!row)
@@ -222,13 +281,19 @@ static int run_explain_type(const void *arg, const char *const *args, size_t nar
         word = cor_str_cut(&rest, '.');
         if (!find_field(type, word, &member))
             return EXIT_FAILED;
+        if (path.n == STEPS_MAX) {
+            fprintf(stderr, "coracle: a path has at most %d fields\n", STEPS_MAX);
+            return EXIT_FAILED;
+        }
+        path.steps[path.n].type = type;
+        path.steps[path.n++].member = cor_type_member_index(type, word);
         type = innermost(cor_type_field_type(member.field));
-        is_field = true;
     }
     printf("%s\nkind        %.*s of %.*s\n", args[0], COR_STR_ARG(row->kind),
            COR_STR_ARG(row->api_version));
-    if (is_field)
-        print_field(&member);
+    if (path.n > 0)
+        print_field(&member, &path);
+    print_hooks(type);
     print_fields(type);
     return EXIT_OK;
 }

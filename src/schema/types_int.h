@@ -4,15 +4,16 @@
 #ifndef COR_SCHEMA_TYPES_INT_H
 #define COR_SCHEMA_TYPES_INT_H
 
+#include "schema/rules.h"
 #include "schema/types.h"
 
 struct cor_type {
     uint32_t name, go_name; /* in the pool */
     uint32_t element, key;  /* of lists and maps */
     uint32_t first;         /* of a struct's fields, or of an enum's values */
-    uint32_t first_member;
+    uint32_t first_member, first_rule;
     uint16_t count, nmembers;
-    uint8_t package, shape, flags;
+    uint8_t nrules, package, shape, flags;
 };
 
 struct cor_type_field {
@@ -33,6 +34,20 @@ struct cor_type_package {
     uint32_t first, count; /* of its structs and strings, sorted by name */
 };
 
+/* Of an overlay; paths are runs of steps, and values are canonical JSON in the pool. */
+struct cor_rule {
+    uint32_t path, source;    /* first step; the source is that of a copy */
+    uint32_t value, text;     /* in the pool */
+    uint32_t first_condition; /* all of them must hold */
+    uint8_t depth, source_depth, nconditions;
+    uint8_t op, hook;
+};
+
+struct cor_rule_condition {
+    uint32_t path, first_value;
+    uint8_t depth, nvalues, test;
+};
+
 extern const char cor_type_pool[];
 extern const struct cor_type cor_types[];
 extern const struct cor_type_field cor_type_fields[];
@@ -42,6 +57,10 @@ extern const struct cor_type_package
 extern const uint32_t
     cor_type_numbers[]; /* of fields: each struct's own, in the order of the wire */
 extern const uint32_t cor_type_values[], cor_type_keys[];
+extern const struct cor_rule cor_rules[];
+extern const struct cor_rule_condition cor_rule_conditions[];
+extern const uint8_t cor_rule_steps[]; /* members of the type before */
+extern const uint32_t cor_rule_values[];
 extern const size_t cor_types_n, cor_type_packages_n;
 
 #endif

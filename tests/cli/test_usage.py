@@ -54,6 +54,12 @@ def test_a_type_is_explained(p):
     text = p.run("explain-type", "po.spec.containers.ports").ok()
     assert "apply       list by containerPort, protocol\n" in text and "patch       merge by containerPort\n" in text
     assert "values      Recreate, RollingUpdate\n" in p.run("explain-type", "deploy.spec.strategy.type").ok()
+    text = p.run("explain-type", "deploy.spec.strategy.rollingUpdate.maxSurge").ok()
+    assert "default     25% when spec.strategy.type is RollingUpdate\n" in text
+    assert "default     from port\n" in p.run("explain-type", "services.spec.ports.targetPort").ok()
+    assert 'default     "TCP"\n' in p.run("explain-type", "pods.spec.containers.ports.protocol").ok()
+    assert "clear       when spec.sessionAffinity is None\n" in p.run("explain-type", "svc.spec.sessionAffinityConfig").ok()
+    assert "hook        volume_source\n" in p.run("explain-type", "pods.spec.volumes").ok()
     assert "inlined     from LocalObjectReference\n" in p.run("explain-type", "pods.spec.volumes.configMap.name").ok()
     assert "of autoscaling/v1\n" in p.run("explain-type", "hpa.spec", "--api-version", "autoscaling/v1").ok()
     p.run("explain-type", "pods.spec.containrs").fails(1, 'v1.PodSpec has no field "containrs"', 'did you mean "containers"?')

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""TAP: import_types.py and compile_types.py on small made-up declarations. Argument: the source root."""
+"""TAP: import_types.py, compile_types.py and compile_rules.py on small made-up declarations. Argument: the source root."""
 
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
@@ -8,6 +10,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "tools"))
+import compile_types as compiler  # noqa: E402
 HEAD = "package k8s.io/api/apps/v1\ngroup apps\nversion v1\n"
 META = "package k8s.io/apimachinery/pkg/apis/meta/v1\ngroup meta.k8s.io\nversion v1\n\ntype TypeMeta\n  1 kind string omitempty\n"
 # (what, the file apps_v1.types below its head, part of the message or None when it is right)
@@ -34,6 +38,68 @@ COMPILED = [
     ("a default may have spaces", 'type A\n  1 b string optional default="a b"\n', None),
     ("what is inlined is a struct", "type A\n  1 inline meta_v1.TypeMeta\n  2 inline B\n\nstring B\n", "cannot be inlined"),
     ("an alias has the shape of what it names", "alias L []string wrapped\n\ntype A\n  1 b L list=atomic\n", None),
+]
+OVERLAID = """enum Mode A B
+
+kind Thing
+  - inline meta_v1.TypeMeta
+  1 spec   Spec
+
+type Spec
+  1 mode   Mode omitempty
+  2 count  int32? omitempty
+  3 more   More? omitempty
+  4 labels map[string]string omitempty
+  5 list   []More omitempty
+  6 port   intOrString
+  7 number int32
+  8 when   time
+  9 inline Inner
+
+type More
+  1 on bool? omitempty
+  2 labels map[string]string omitempty
+
+type Inner
+  1 named string omitempty default="x"
+
+type Loop
+  1 loop Loop?
+  2 name string
+"""
+# (what, the file apps_v1.rules, part of the message or None when it is right)
+RULES = [
+    ("defaults have conditions and sources",
+     "# A comment.\nThing\n  default spec.mode = A when spec.count is set and spec.mode is A or B\n  hook spec known when spec.more is unset\n"
+     "Spec\n  default labels = {\"b\":\"1\", \"a\":\"2\"}\n  default port from number\n  clear more when mode is B\n  default port = 25%\n"
+     "More\n  default on = true\n", None),
+    ("a field that is missing is named", "Thing\n  default spec.mood = A\n", "apps_v1.rules:2: v1.Spec has no field mood"),
+    ("a field below a scalar is missing", "Thing\n  default spec.mode.x = A\n", "v1.Mode has no fields, so no x"),
+    ("a path does not enter lists", "Thing\n  default spec.list.on = true\n", "[]v1.More has no fields, so no on"),
+    ("a type that is missing is named", "Thong\n  default a = 1\n", "apps_v1.rules:1: there is no struct apps_v1.Thong"),
+    ("an enum has no rules", "Mode\n  default a = 1\n", "there is no struct apps_v1.Mode"),
+    ("a value has the field's type", "Spec\n  default count = one\n", 'apps_v1.rules:2: "one" is not a int32'),
+    ("a number has the field's size", "Spec\n  default count = 2147483648\n", "2147483648 is not a int32"),
+    ("a boolean is no number", "More\n  default on = 1\n", "1 is not a bool"),
+    ("a number is no boolean", "Spec\n  default count = true\n", "true is not a int32"),
+    ("a value of an enum is one of its values", "Spec\n  default mode = C\n", "apps_v1.rules:2: v1.Mode has no value C"),
+    ("values below are checked, too", "Spec\n  default list = [{\"off\":true}]\n", "v1.More has no field off"),
+    ("a time has no default", "Spec\n  default when = x\n", "a v1.Time cannot have a default here"),
+    ("a condition's field is there", "Spec\n  default count = 1 when mood is A\n", "v1.Spec has no field mood"),
+    ("a condition's value is checked", "Spec\n  default count = 1 when mode is C\n", "v1.Mode has no value C"),
+    ("a condition has a form", "Spec\n  default count = 1 when mode\n", "expected 'FIELD is VALUE'"),
+    ("a source has the field's type", "Spec\n  default labels from mode\n", "v1.Mode is not a map[string]string"),
+    ("a source has no defaults of its own", "Spec\n  default labels from more.labels\n  default list from list\nMore\n  default on = true\n",
+     "apps_v1.rules:3: list is copied from a value with defaults of its own"),
+    ("a hook is known to C", "Spec\n  hook . unknown\n", "apps_v1.rules:2: there is no hook unknown"),
+    ("only a pointer is cleared", "Spec\n  clear labels\n", "apps_v1.rules:2: labels is not a pointer"),
+    ("a default has a value", "Spec\n  default count\n", "expected '= VALUE' or 'from FIELD'"),
+    ("a default is for a field", "Spec\n  default . = 1\n", "1 is not a v1.Spec"),
+    ("a rule belongs to a type", "  default a = 1\n", "apps_v1.rules:1: a rule outside of a type"),
+    ("an unknown rule is refused", "Spec\n  defualt count = 1\n", "expected default, clear or hook"),
+    ("the rules of a type are in one place", "Spec\n  default count = 1\nMore\n  default on = true\nSpec\n  default number = 1\n",
+     "apps_v1.rules:5: the rules of Spec begin at apps_v1.rules:2"),
+    ("a type that holds itself has no defaults", "Loop\n  default name = x\n", "a type that holds itself cannot have defaults"),
 ]
 GO = """/*
 A licence. /* */
@@ -119,21 +185,44 @@ def run(script, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
+def compile_types(*arguments):
+    """In this process: a start of Python for each case would take longer than the case."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        code = compiler.main([str(a) for a in arguments])
+    return code, said.getvalue()
+
+
 def compile_case(text, expected):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "apps_v1.types").write_text(HEAD + "\n" + text)
         (folder / "meta_v1.types").write_text(META)
-        code, said = run("compile_types.py", folder / "out.c", folder / "meta_v1.types", folder / "apps_v1.types")
+        code, said = compile_types(folder / "out.c", folder / "meta_v1.types", folder / "apps_v1.types")
         made = (folder / "out.c").exists()
     if expected is None:
         return code == 0 and made and not said, said
     return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
 
 
+def rules_case(text, expected):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "apps_v1.types").write_text(HEAD + "\n" + OVERLAID)
+        (folder / "meta_v1.types").write_text(META)
+        (folder / "apps_v1.rules").write_text(text)
+        (folder / "hooks.h").write_text("#define HOOKS(X) X(known)\n")
+        code, said = compile_types(folder / "out.c", *sorted(folder.iterdir()))
+        made = (folder / "out.c").read_text() if (folder / "out.c").exists() else ""
+    if expected is None:
+        # The default of an inlined declaration counts, and values are canonical.
+        wanted = ['{\\"a\\":\\"2\\",\\"b\\":\\"1\\"}', '\\"25%\\"', "COR_DEFAULT_HOOK_known", '\\"x\\"']
+        return code == 0 and not said and all(w in made for w in wanted), said + made
+    return code == 1 and not made and expected in said and len(said.splitlines()) == 1, said
+
+
 def checkout(folder):
     """A checkout in which every package is there, and one has a kind."""
-    sys.path.insert(0, str(ROOT / "tools"))
     import import_types
     for package in import_types.PACKAGES:
         source = folder / "staging" / "src" / package
@@ -194,6 +283,7 @@ def facts_case():
 
 def main():
     todo = [(what, compile_case, (text, expected)) for what, text, expected in COMPILED]
+    todo += [(what, rules_case, (text, expected)) for what, text, expected in RULES]
     todo.append(("declarations in Go become a file", import_case, ()))
     todo.append(("declarations in another layout are refused", strange_case, ()))
     todo.append(("facts that lack a type are refused", facts_case, ()))

@@ -452,7 +452,8 @@ TEST(normalize, fails_whole_when_memory_is_short)
         "{\"data\":{\"a\":\"QU\\nJD\",\"b\":[1,2]},\"immutable\":null,\"metadata\":"
         "{\"creationTimestamp\":null,\"labels\":{\"a\":null}},\"x\":1}";
     static const char want[] =
-        "{\"data\":{\"a\":\"QUJD\",\"b\":\"AQI=\"},\"metadata\":{\"labels\":{\"a\":\"\"}}}";
+        "{\"data\":{\"a\":\"QUJD\",\"b\":\"AQI=\"},\"metadata\":{\"labels\":{\"a\":\"\"}},"
+        "\"type\":\"Opaque\"}";
     static const char long_quantity[] =
         "{\"limits\":{\"cpu\":\"99999999999999999999999999999999999999999999999999.9\"}}";
 

@@ -1,0 +1,270 @@
+/* The hooks of defaults (the list is in default_hooks.h). Each does what one function of upstream's
+ * does to a type, where a line of an overlay cannot say it. A hook reads and sets members by their
+ * names in JSON, and never looks above its value. A failed allocation sticks to the draft, so a
+ * hook need not check for it, but for values that it goes on with.
+ * Thread: any. */
+#include "schema/default_hooks.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "json/scan.h"
+#include "meta/time_text.h"
+#include "schema/image_reference.h"
+
+#define NAME_LABEL      "kubernetes.io/metadata.name"
+#define IMAGE_BYTES_MAX 4096 /* a longer image's name is not valid anyway */
+
+/* The raw text of a string member; empty when there is none. */
+static struct cor_str text_of(const struct cor_draft_value *object, const char *name)
+{
+    const struct cor_draft_value *value = cor_draft_get(object, cor_strz(name));
+    struct cor_str raw;
+
+    if (!value || cor_json_to_raw(value->json, &raw) < 0)
+        return cor_str("", 0);
+    return raw;
+}
+
+/* A member, opened. NULL: there is none, or it has no members and elements. */
+static struct cor_draft_value *opened(struct cor_draft *draft, struct cor_draft_value *object,
+                                      const char *name)
+{
+    struct cor_draft_value *value = cor_draft_get(object, cor_strz(name));
+
+    if (value)
+        cor_draft_open(draft, value);
+    return value && value->is_open ? value : NULL;
+}
+
+/* The first element of a list member; the others follow by `next`. */
+static struct cor_draft_value *first_of(struct cor_draft *draft, struct cor_draft_value *object,
+                                        const char *name)
+{
+    struct cor_draft_value *list = opened(draft, object, name);
+
+    return list ? list->first : NULL;
+}
+
+/* Adds the entries of `from` to the map `name` of an object where its own have no such key. Both
+ * are sorted, so this is one walk; the map is made when something is added. */
+static void add_missing(struct cor_draft *draft, struct cor_draft_value *object, const char *name,
+                        const struct cor_draft_value *from)
+{
+    struct cor_draft_value *map = opened(draft, object, name), *at = map ? map->first : NULL;
+
+    for (const struct cor_draft_value *entry = from->first; entry; entry = entry->next) {
+        while (at && cor_json_raw_cmp(at->key, entry->key) < 0)
+            at = at->next;
+        if (at && cor_json_raw_cmp(at->key, entry->key) == 0)
+            continue;
+        if (!map) {
+            cor_draft_set(draft, object, cor_strz(name), COR_STR("{}"));
+            map = opened(draft, object, name);
+        }
+        if (!map || !cor_draft_set(draft, map, entry->key, entry->json))
+            return;
+    }
+}
+
+static void hook_image_pull_policy(struct cor_draft *draft, struct cor_draft_value *container)
+{
+    char buf[IMAGE_BYTES_MAX];
+    struct cor_str image;
+
+    if (text_of(container, "imagePullPolicy").n > 0)
+        return;
+    if (cor_json_unescape(text_of(container, "image"), buf, sizeof(buf), &image) < 0)
+        image = cor_str("", 0);
+    cor_draft_set(draft, container, COR_STR("imagePullPolicy"),
+                  cor_image_is_latest(image) ? COR_STR("\"Always\"") : COR_STR("\"IfNotPresent\""));
+}
+
+/* Every member of a Volume but its name is a source. */
+static void hook_volume_source(struct cor_draft *draft, struct cor_draft_value *volume)
+{
+    for (const struct cor_draft_value *member = volume->first; member; member = member->next) {
+        if (!cor_str_eq(member->key, COR_STR("name")) && cor_draft_get(volume, member->key))
+            return;
+    }
+    cor_draft_set(draft, volume, COR_STR("emptyDir"), COR_STR("{}"));
+}
+
+static void request_limits(struct cor_draft *draft, struct cor_draft_value *spec, const char *list)
+{
+    struct cor_draft_value *container, *resources, *limits;
+
+    for (container = first_of(draft, spec, list); container; container = container->next) {
+        resources = container->is_open ? opened(draft, container, "resources") : NULL;
+        limits = resources ? opened(draft, resources, "limits") : NULL;
+        if (limits)
+            add_missing(draft, resources, "requests", limits);
+    }
+}
+
+static void hook_pod_requests(struct cor_draft *draft, struct cor_draft_value *pod)
+{
+    struct cor_draft_value *spec = opened(draft, pod, "spec");
+
+    if (!spec)
+        return;
+    request_limits(draft, spec, "containers");
+    request_limits(draft, spec, "initContainers");
+}
+
+static void open_host_ports(struct cor_draft *draft, struct cor_draft_value *spec, const char *list)
+{
+    struct cor_draft_value *container, *port, *number, *host;
+
+    for (container = first_of(draft, spec, list); container; container = container->next) {
+        for (port = container->is_open ? first_of(draft, container, "ports") : NULL; port;
+             port = port->next) {
+            if (!port->is_open)
+                continue;
+            number = cor_draft_get(port, COR_STR("containerPort"));
+            host = cor_draft_get(port, COR_STR("hostPort"));
+            if (number && !cor_str_eq(number->json, COR_STR("0")) &&
+                (!host || cor_str_eq(host->json, COR_STR("0"))))
+                cor_draft_set(draft, port, COR_STR("hostPort"), number->json);
+        }
+    }
+}
+
+static void hook_pod_host_ports(struct cor_draft *draft, struct cor_draft_value *spec)
+{
+    open_host_ports(draft, spec, "containers");
+    open_host_ports(draft, spec, "initContainers");
+}
+
+static void hook_load_balancer_ip_mode(struct cor_draft *draft, struct cor_draft_value *status)
+{
+    struct cor_draft_value *ingress = first_of(draft, status, "ingress");
+
+    for (; ingress; ingress = ingress->next) {
+        cor_draft_open(draft, ingress);
+        if (ingress->is_open && text_of(ingress, "ip").n > 0 &&
+            !cor_draft_get(ingress, COR_STR("ipMode")))
+            cor_draft_set(draft, ingress, COR_STR("ipMode"), COR_STR("\"VIP\""));
+    }
+}
+
+/* A Namespace without a name yet gets its label when it has one: defaults apply again. */
+static void hook_namespace_label(struct cor_draft *draft, struct cor_draft_value *object)
+{
+    struct cor_draft_value *metadata = opened(draft, object, "metadata"), *labels;
+    const struct cor_draft_value *name, *label;
+
+    if (!metadata || text_of(metadata, "name").n == 0)
+        return;
+    name = cor_draft_get(metadata, COR_STR("name"));
+    if (!cor_draft_get(metadata, COR_STR("labels")))
+        cor_draft_set(draft, metadata, COR_STR("labels"), COR_STR("{}"));
+    labels = opened(draft, metadata, "labels");
+    label = labels ? cor_draft_get(labels, COR_STR(NAME_LABEL)) : NULL;
+    if (labels && (!label || !cor_str_eq(label->json, name->json)))
+        cor_draft_set(draft, labels, COR_STR(NAME_LABEL), name->json);
+}
+
+static void hook_limit_range(struct cor_draft *draft, struct cor_draft_value *item)
+{
+    static const struct {
+        const char *to, *from;
+    } steps[] = {{"default", "max"}, {"defaultRequest", "default"}, {"defaultRequest", "min"}};
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        const struct cor_draft_value *from = opened(draft, item, steps[i].from);
+
+        if (from)
+            add_missing(draft, item, steps[i].to, from);
+    }
+}
+
+/* Sets a string member to a text of the draft's memory; `raw` has the escapes that it needs. */
+static void set_text(struct cor_draft *draft, struct cor_draft_value *object, const char *name,
+                     struct cor_str raw)
+{
+    char *quoted = cor_draft_alloc(draft, raw.n + 2);
+
+    if (!quoted)
+        return;
+    quoted[0] = '"';
+    memcpy(quoted + 1, raw.p, raw.n);
+    quoted[raw.n + 1] = '"';
+    cor_draft_set(draft, object, cor_strz(name), cor_str(quoted, raw.n + 2));
+}
+
+static void hook_resource_names(struct cor_draft *draft, struct cor_draft_value *names)
+{
+    struct cor_str kind = text_of(names, "kind");
+    char *text = cor_draft_alloc(draft, kind.n + sizeof("List"));
+
+    if (kind.n == 0 || !text)
+        return;
+    for (size_t i = 0; i < kind.n; i++)
+        text[i] = (char)(kind.p[i] >= 'A' && kind.p[i] <= 'Z' ? kind.p[i] | 0x20 : kind.p[i]);
+    if (text_of(names, "singular").n == 0)
+        set_text(draft, names, "singular", cor_str(text, kind.n));
+    memcpy(text, kind.p, kind.n);
+    memcpy(text + kind.n, "List", sizeof("List") - 1);
+    if (text_of(names, "listKind").n == 0)
+        set_text(draft, names, "listKind", cor_str(text, kind.n + sizeof("List") - 1));
+}
+
+/* The first version that is stored; later the server keeps the list. */
+static void hook_stored_versions(struct cor_draft *draft, struct cor_draft_value *object)
+{
+    struct cor_draft_value *spec = opened(draft, object, "spec"), *version;
+    struct cor_draft_value *status = opened(draft, object, "status");
+    const struct cor_draft_value *storage, *name;
+    char *list;
+
+    if (!spec || (status && first_of(draft, status, "storedVersions")))
+        return;
+    for (version = first_of(draft, spec, "versions"); version; version = version->next) {
+        cor_draft_open(draft, version);
+        storage = version->is_open ? cor_draft_get(version, COR_STR("storage")) : NULL;
+        name = storage ? cor_draft_get(version, COR_STR("name")) : NULL;
+        if (name && cor_str_eq(storage->json, COR_STR("true")))
+            break;
+    }
+    if (!version)
+        return;
+    list = cor_draft_alloc(draft, name->json.n + 2);
+    if (!list)
+        return;
+    list[0] = '[';
+    memcpy(list + 1, name->json.p, name->json.n);
+    list[name->json.n + 1] = ']';
+    if (!status) {
+        cor_draft_set(draft, object, COR_STR("status"), COR_STR("{}"));
+        status = opened(draft, object, "status");
+    }
+    if (status)
+        cor_draft_set(draft, status, COR_STR("storedVersions"), cor_str(list, name->json.n + 2));
+}
+
+static void hook_time_added(struct cor_draft *draft, struct cor_draft_value *taint)
+{
+    char text[COR_TIME_TEXT_MAX];
+
+    if (!cor_draft_get(taint, COR_STR("timeAdded")))
+        set_text(draft, taint, "timeAdded",
+                 cor_time_print(cor_clock_wall_ms(cor_clock_real()) / 1000, text));
+}
+
+void cor_default_hook_run(enum cor_default_hook hook, struct cor_draft *draft,
+                          struct cor_draft_value *value)
+{
+    static void (*const hooks[])(struct cor_draft *,
+                                 struct cor_draft_value *) = {NULL,
+#define X(name) hook_##name,
+                                                              COR_DEFAULT_HOOKS(X)
+#undef X
+    };
+
+    assert(hook > COR_DEFAULT_HOOK_none && hook < COR_DEFAULT_HOOK_COUNT);
+    cor_draft_open(draft, value);
+    if (value->is_open && draft->error == 0)
+        hooks[hook](draft, value);
+}
