@@ -43,4 +43,22 @@ int cor_protobuf_from_json(struct cor_str api_version, struct cor_str kind,
                            const struct cor_type *type, struct cor_str json, struct cor_buf *out,
                            struct cor_pb_error *reterr);
 
+/* The same in pieces, for answers that are longer than memory should hold at once. The envelope is
+ * cor_protobuf_add_head(), `raw_bytes` bytes of the message, and COR_PROTOBUF_TAIL. */
+#define COR_PROTOBUF_TAIL cor_str("\x1a\0\x22\0", 4)
+/* 0, -COR_ENOMEM, -COR_ETOOBIG. `out` may have grown on failure. */
+int cor_protobuf_add_head(struct cor_str api_version, struct cor_str kind, uint64_t raw_bytes,
+                          struct cor_buf *out);
+
+/* Appends a JSON object of this type as the field `number` of a message: an item of a list, its
+ * metadata. Fails as cor_protobuf_from_json() does. */
+int cor_protobuf_add_field(uint32_t number, const struct cor_type *type, struct cor_str json,
+                           struct cor_buf *out, struct cor_pb_error *reterr);
+
+/* Appends a frame of a watch: its length in four bytes, and a WatchEvent that holds the object with
+ * its envelope. Fails as cor_protobuf_from_json() does; -COR_ETOOBIG also over 4 GiB. */
+int cor_protobuf_add_frame(struct cor_str event, struct cor_str api_version, struct cor_str kind,
+                           const struct cor_type *type, struct cor_str json, struct cor_buf *out,
+                           struct cor_pb_error *reterr);
+
 #endif

@@ -463,28 +463,95 @@ static void write_value(struct writer *w, const struct cor_type_field *field, ui
     assert(!"no field has such a value");
 }
 
+/* The object with its envelope, behind what `out` has already. */
+static void write_envelope(struct writer *w, struct cor_str api_version, struct cor_str kind,
+                           const struct cor_type *type, struct cor_str json)
+{
+    struct object o;
+    size_t begin;
+
+    writer_check(w, cor_buf_adds(w->out, COR_PROTOBUF_PREFIX));
+    begin = begin_message(w, 1);
+    write_text(w, 1, api_version);
+    write_text(w, 2, kind);
+    end_message(w, begin);
+    object_read(&o, type, json);
+    begin = begin_message(w, 2);
+    write_fields(w, &o, type);
+    end_message(w, begin);
+    /* Neither encoding nor content type, as Go's encoder leaves them. */
+    writer_check(w, cor_buf_adds(w->out, COR_PROTOBUF_TAIL));
+}
+
 int cor_protobuf_from_json(struct cor_str api_version, struct cor_str kind,
                            const struct cor_type *type, struct cor_str json, struct cor_buf *out,
                            struct cor_pb_error *reterr)
 {
     struct writer w = {.out = out, .why = reterr};
-    struct object o;
-    size_t begin;
 
     assert(cor_type_shape(type) == COR_SHAPE_STRUCT);
     cor_buf_init(&w.scratch, json.n + 1);
+    write_envelope(&w, api_version, kind, type, json);
+    cor_buf_deinit(&w.scratch);
+    return w.error;
+}
+
+int cor_protobuf_add_head(struct cor_str api_version, struct cor_str kind, uint64_t raw_bytes,
+                          struct cor_buf *out)
+{
+    struct writer w = {.out = out};
+    size_t begin;
+
     writer_check(&w, cor_buf_adds(out, COR_PROTOBUF_PREFIX));
     begin = begin_message(&w, 1);
     write_text(&w, 1, api_version);
     write_text(&w, 2, kind);
     end_message(&w, begin);
+    write_tag(&w, 2, COR_PB_LEN);
+    write_varint(&w, raw_bytes);
+    return w.error;
+}
+
+int cor_protobuf_add_field(uint32_t number, const struct cor_type *type, struct cor_str json,
+                           struct cor_buf *out, struct cor_pb_error *reterr)
+{
+    struct writer w = {.out = out, .why = reterr};
+    struct object o;
+    size_t begin;
+
+    assert(cor_type_shape(type) == COR_SHAPE_STRUCT && number > 0);
+    cor_buf_init(&w.scratch, json.n + 1);
     object_read(&o, type, json);
-    begin = begin_message(&w, 2);
+    begin = begin_message(&w, number);
     write_fields(&w, &o, type);
     end_message(&w, begin);
-    /* Neither encoding nor content type, as Go's encoder leaves them. */
-    write_text(&w, 3, COR_STR(""));
-    write_text(&w, 4, COR_STR(""));
     cor_buf_deinit(&w.scratch);
     return w.error;
+}
+
+int cor_protobuf_add_frame(struct cor_str event, struct cor_str api_version, struct cor_str kind,
+                           const struct cor_type *type, struct cor_str json, struct cor_buf *out,
+                           struct cor_pb_error *reterr)
+{
+    struct writer w = {.out = out, .why = reterr};
+    size_t begin = out->n, object, raw, bytes;
+
+    assert(cor_type_shape(type) == COR_SHAPE_STRUCT);
+    cor_buf_init(&w.scratch, json.n + 1);
+    writer_check(&w, cor_buf_add(out, "\0\0\0\0", 4));
+    write_text(&w, 1, event);
+    object = begin_message(&w, 2);
+    raw = begin_message(&w, 1);
+    write_envelope(&w, api_version, kind, type, json);
+    end_message(&w, raw);
+    end_message(&w, object);
+    cor_buf_deinit(&w.scratch);
+    if (w.error < 0)
+        return w.error;
+    bytes = out->n - begin - 4;
+    if (bytes > UINT32_MAX)
+        return -COR_ETOOBIG;
+    for (size_t i = 0; i < 4; i++)
+        out->p[begin + i] = (char)(bytes >> (24 - 8 * i));
+    return 0;
 }

@@ -1,8 +1,7 @@
 /* Content negotiation: the Accept header is read into clauses, ordered by quality, and the first
- * clause that the answer can meet decides: JSON or YAML; object, Table or PartialObjectMetadata;
- * indented or not. When no clause can be met, the answer is 406 in upstream's words, written as
- * JSON.
- * Thread: any (values). */
+ * clause that the answer can meet decides: JSON, YAML or protobuf; object, Table or
+ * PartialObjectMetadata; indented or not. When no clause can be met, the answer is 406 in
+ * upstream's words, written as JSON. Thread: any (values). */
 #include "server/request/negotiate.h"
 
 #include <assert.h>
@@ -17,12 +16,14 @@
 
 #define CLAUSES_MAX   32
 #define ACCEPTED_LIST "only the following media types are accepted: "
-#define OBJECT_TYPES  "application/json, application/yaml"
-#define WATCH_TYPES   "application/json;stream=watch"
+#define PROTOBUF      "application/vnd.kubernetes.protobuf"
+#define OBJECT_TYPES  "application/json, application/yaml, " PROTOBUF
+#define WATCH_TYPES   "application/json;stream=watch, " PROTOBUF ";stream=watch"
 
 struct clause {
     struct cor_str type;
     struct cor_str as, group, version;
+    struct cor_str stream;
     unsigned q; /* in thousandths */
     bool is_pretty;
 };
@@ -69,6 +70,8 @@ static struct clause read_clause(struct cor_str text)
             clause.group = value;
         else if (cor_media_type_is(name, "v"))
             clause.version = value;
+        else if (cor_media_type_is(name, "stream"))
+            clause.stream = value;
         else if (cor_media_type_is(name, "pretty"))
             clause.is_pretty = cor_str_eq(value, COR_STR("1"));
     }
@@ -111,17 +114,18 @@ static bool is_yaml(const struct clause *clause)
 
 static bool is_protobuf(const struct clause *clause)
 {
-    return cor_media_type_is(clause->type, "application/vnd.kubernetes.protobuf");
+    return cor_media_type_is(clause->type, PROTOBUF);
 }
 
-/* Lists and watches are not written in protobuf, a Table has no message, and of meta.k8s.io/v1beta1
- * there is no type. */
-static bool takes_protobuf(const struct clause *clause, enum cor_answer answer,
-                           const struct cor_resource_row *resource)
+/* Is it a form of objects at all? A Table has no message in protobuf, and paths outside of
+ * resources are not written in protobuf. */
+static bool is_known_form(const struct clause *clause, const struct cor_resource_row *resource)
 {
-    return is_protobuf(clause) && answer == COR_ANSWER_OBJECT && resource &&
-           !cor_str_eq(clause->as, COR_STR("Table")) &&
-           !cor_str_eq(clause->version, COR_STR("v1beta1"));
+    if (clause->stream.n > 0 && !cor_str_eq(clause->stream, COR_STR("watch")))
+        return false;
+    if (is_protobuf(clause))
+        return resource && !cor_str_eq(clause->as, COR_STR("Table"));
+    return is_json(clause) || is_yaml(clause);
 }
 
 /* Can the clause be met? Then `accept` has its view. */
@@ -186,33 +190,32 @@ int cor_negotiate(struct cor_str accept, enum cor_answer answer,
                   struct cor_status *reterr_status)
 {
     struct clause clauses[CLAUSES_MAX];
-    size_t n = read_clauses(accept, clauses), known = 0;
+    size_t n = read_clauses(accept, clauses), known = 0, met = 0;
 
     *ret_accept = (struct cor_accept){0};
     if (n == 0)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        bool takes_yaml = is_yaml(&clauses[i]) && answer != COR_ANSWER_WATCH;
-
-        known += is_json(&clauses[i]) || is_yaml(&clauses[i]);
-        if ((!is_json(&clauses[i]) && !takes_yaml &&
-             !takes_protobuf(&clauses[i], answer, resource)) ||
-            !read_view(&clauses[i], ret_accept))
+        known += is_json(&clauses[i]) || is_yaml(&clauses[i]) || is_protobuf(&clauses[i]);
+        if (!is_known_form(&clauses[i], resource) || !read_view(&clauses[i], ret_accept) ||
+            (ret_accept->view != COR_VIEW_OBJECT && !resource))
             continue;
-        if (ret_accept->view != COR_VIEW_OBJECT && !resource)
+        met++;
+        /* YAML has no frames. */
+        if (answer == COR_ANSWER_WATCH && ret_accept->is_yaml)
             continue;
         return ret_accept->view == COR_VIEW_PARTIAL
                    ? check_partial(&clauses[i], answer, resource, reterr_status)
                    : 0;
     }
-    *ret_accept = (struct cor_accept){.is_yaml = is_yaml(&clauses[0])};
+    *ret_accept = (struct cor_accept){.is_yaml = is_yaml(&clauses[0]) && clauses[0].as.n == 0};
     if (known == 0) {
         ret_accept->is_pretty = true;
         return refuse_accept(answer == COR_ANSWER_LIST || answer == COR_ANSWER_WATCH,
                              reterr_status);
     }
     return cor_status_set(reterr_status, -COR_ENOTACCEPTABLE, ACCEPTED_LIST "%s",
-                          answer == COR_ANSWER_WATCH ? WATCH_TYPES : OBJECT_TYPES);
+                          met > 0 ? WATCH_TYPES : OBJECT_TYPES);
 }
 
 bool cor_accept_wants_aggregated(struct cor_str accept)

@@ -20,7 +20,7 @@ struct cor_accept {
     bool is_v1beta1; /* of meta.k8s.io, for what is not an object */
     bool is_pretty;
     bool is_yaml;
-    bool is_protobuf; /* of a single object or a Status only */
+    bool is_protobuf;
 };
 
 /* What the answer will be: this decides which views are possible. */

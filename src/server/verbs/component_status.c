@@ -24,11 +24,16 @@ static struct cor_object *cursor_next(struct cor_list_cursor *cursor)
     return is_due ? c->object : NULL;
 }
 
+static void cursor_rewind(struct cor_list_cursor *cursor)
+{
+    COR_CONTAINER_OF(cursor, struct component_call, cursor)->is_given = false;
+}
+
 static void cursor_free(struct cor_list_cursor *cursor)
 {
 }
 
-static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
+static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_rewind, cursor_free};
 
 static bool is_store_ok(const struct cor_api *api, char reterr_why[COR_READY_MESSAGE_MAX])
 {

@@ -40,11 +40,16 @@ static struct cor_object *replay_next(struct cor_list_cursor *cursor)
     return c->at < c->nitems ? c->items[c->at++] : NULL;
 }
 
+static void replay_rewind(struct cor_list_cursor *cursor)
+{
+    COR_CONTAINER_OF(cursor, struct collection_call, replay)->at = 0;
+}
+
 static void replay_free(struct cor_list_cursor *cursor)
 {
 }
 
-static const struct cor_list_cursor_ops replay_ops = {replay_next, replay_free};
+static const struct cor_list_cursor_ops replay_ops = {replay_next, replay_rewind, replay_free};
 
 static int collection_keep_item(struct collection_call *c, struct cor_object *object)
 {

@@ -6,12 +6,16 @@
  *   list_run ──► cor_reader_list ──► on a cursor: head `{...,"items":[` ──► list_refill, again and
  *   again: the next items, and at the end the tail `]}`
  *
- * Three ways to write items, chosen by list_refill() and cor_list_call_reply():
+ * Four ways to write items, chosen by list_refill() and cor_list_call_reply():
  *   - plain JSON of the stored version: spans of the objects' own bytes, nothing is copied
  *     (list_refill_spans);
  *   - indented JSON, tables, other versions: text in `call->out`, about BYTES_AT_ONCE at a time
  *     (list_refill_text); an item over COR_HEAVY_BYTES is written by an offload thread between two
  *     pieces;
+ *   - protobuf: pieces of the same kind, but the length of the list stands before its items. So the
+ *     pieces are made twice: list_count() makes and drops them, one in each turn of the loop, and
+ *     the cursor goes back to its first object; then they are sent. A list that fits into the first
+ *     FIRST_BYTES is kept while it is counted, and sent at once;
  *   - YAML, which cannot be written item by item: the whole list is gathered first, by an offload
  *     thread when it is more than COR_HEAVY_BYTES (list_reply_whole).
  *
@@ -42,6 +46,8 @@
 /* The bytes that the stage which gathers a whole list is charged with: its size is not known yet.
  */
 #define WHOLE_BYTES (8u << 20)
+/* A list in protobuf that has no more bytes of items than this is made once. */
+#define FIRST_BYTES (256u * 1024)
 
 static int list_write_head(struct cor_list_call *list)
 {
@@ -170,13 +176,42 @@ static int list_write_pretty_item(struct cor_list_call *list, const struct cor_o
     return r < 0 ? r : cor_json_pretty(cor_buf_str(&item), 2, &list->call.out);
 }
 
+/* The item in protobuf. An object that is not converted is read where it stands. */
+static int list_write_protobuf_item(struct cor_list_call *list, const struct cor_object *object)
+{
+    struct cor_call *call = &list->call;
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    int r;
+
+    if (call->accept.view == COR_VIEW_OBJECT && !call->conversion)
+        return cor_list_protobuf_add_item(&list->protobuf, call, cor_object_json(object),
+                                          &call->out);
+    cor_buf_init(&json, COR_CALL_OUT_MAX);
+    r = list_write_converted_item(list, object, &json);
+    return r < 0
+               ? r
+               : cor_list_protobuf_add_item(&list->protobuf, call, cor_buf_str(&json), &call->out);
+}
+
+static void list_count(struct cor_list_call *list);
+static int list_refill(struct cor_call *call);
+
+/* What the list waited for has happened. */
+static void list_go_on(struct cor_list_call *list)
+{
+    if (list->protobuf.is_counting)
+        list_count(list);
+    else
+        cor_call_pump(&list->call);
+}
+
 static void list_on_turn(struct cor_mail *mail)
 {
     struct cor_list_call *list = COR_CONTAINER_OF(mail, struct cor_list_call, turn);
 
     list->is_waiting = false;
     if (cor_call_end_op(&list->call))
-        cor_call_pump(&list->call);
+        list_go_on(list);
 }
 
 /* The selector has looked at enough objects for one turn: goes on in the next one. */
@@ -214,6 +249,8 @@ static int list_write_text_item(struct cor_list_call *list, const struct cor_obj
     struct cor_call *call = &list->call;
     int r = 0;
 
+    if (call->accept.is_protobuf)
+        return list_write_protobuf_item(list, object);
     if (call->accept.is_pretty)
         return list_write_pretty_item(list, object);
     if (list->is_begun)
@@ -221,6 +258,8 @@ static int list_write_text_item(struct cor_list_call *list, const struct cor_obj
     list->is_begun = true;
     return r < 0 ? r : list_write_converted_item(list, object, &call->out);
 }
+
+static void list_counted(struct cor_list_call *list, int r);
 
 /* A stage (server/api/heavy.h). */
 static int list_write_large(struct cor_call *call)
@@ -237,10 +276,15 @@ static void list_on_large(struct cor_call *call, int r)
     list->large = NULL;
     if (call->is_over)
         return;
+    if (list->protobuf.is_counting) {
+        list_counted(list, r);
+        return;
+    }
     if (r < 0) {
         cor_call_abort(call);
         return;
     }
+    list->protobuf.sent += call->out.n;
     cor_call_add_span(call, cor_buf_str(&call->out));
     cor_call_pump(call);
 }
@@ -251,7 +295,7 @@ static void list_on_retry(struct cor_timer *timer)
 
     list->is_waiting = false;
     if (cor_call_end_op(&list->call))
-        cor_call_pump(&list->call);
+        list_go_on(list);
 }
 
 /* Lets a thread write an item whose text takes too long for the loop. The head of the list has been
@@ -280,37 +324,136 @@ static int list_start_large(struct cor_list_call *list, struct cor_object *objec
 
 static bool is_large(const struct cor_call *call, const struct cor_object *object)
 {
-    return (call->accept.is_pretty || call->conversion) && cor_heavy_has_threads(call) &&
-           cor_object_json(object).n > COR_HEAVY_BYTES;
+    return (call->accept.is_pretty || call->accept.is_protobuf || call->conversion) &&
+           cor_heavy_has_threads(call) && cor_object_json(object).n > COR_HEAVY_BYTES;
 }
 
-static int list_refill_text(struct cor_list_call *list)
+/* Appends items to `out` until it has `bytes_max` bytes. 1: it has more than before, or the list is
+ * done, or the cursor paused behind some items; COR_REFILL_WAIT: a thread writes an item, or the
+ * next turn goes on; else a failure. */
+static int list_fill(struct cor_list_call *list, size_t bytes_max)
 {
     struct cor_call *call = &list->call;
     struct cor_object *object = NULL;
     int r = 0;
 
-    cor_buf_reset(&call->out);
     if (list->large)
         return list_start_large(list, list->large);
-    while (r == 0 && call->out.n < BYTES_AT_ONCE && (object = cor_list_cursor_next(list->cursor))) {
+    while (r == 0 && call->out.n < bytes_max && (object = cor_list_cursor_next(list->cursor))) {
         if (is_large(call, object))
             return list_start_large(list, object);
         r = list_write_text_item(list, object);
     }
-    if (r == 0 && list->cursor->is_paused && call->out.n == 0)
-        return list_wait_for_turn(list);
-    if (r == 0 && !object && !list->cursor->is_paused) {
-        list->is_done = true;
-        if (!call->accept.is_pretty)
-            r = cor_buf_addz(&call->out, "]}\n");
-        else
-            r = cor_buf_addz(&call->out, list->is_begun ? "\n  ]\n}" : "]\n}");
-    }
     if (r < 0)
         return r;
-    cor_call_add_span(call, cor_buf_str(&call->out));
+    if (list->cursor->is_paused && call->out.n == 0)
+        return list_wait_for_turn(list);
+    list->is_done = !object && !list->cursor->is_paused;
     return 1;
+}
+
+static int list_write_tail(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+
+    if (call->accept.is_pretty)
+        return cor_buf_addz(&call->out, list->is_begun ? "\n  ]\n}" : "]\n}");
+    return cor_buf_addz(&call->out, "]}\n");
+}
+
+static int list_refill_text(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    int r;
+
+    /* What stands before an item that no thread had room for is not sent yet. */
+    if (!list->large)
+        cor_buf_reset(&call->out);
+    r = list_fill(list, BYTES_AT_ONCE);
+    if (r == 1 && list->is_done && !call->accept.is_protobuf && list_write_tail(list) < 0)
+        return -COR_ENOMEM;
+    if (r != 1)
+        return r;
+    cor_call_add_span(call, cor_buf_str(&call->out));
+    if (!call->accept.is_protobuf)
+        return 1;
+    list->protobuf.sent += call->out.n;
+    /* The length that was sent in front must be true. */
+    if (list->is_done && list->protobuf.sent != list->protobuf.counted)
+        return -COR_EINVAL;
+    if (list->is_done)
+        cor_call_add_span(call, cor_list_protobuf_tail(&list->protobuf));
+    return 1;
+}
+
+/* Every item is counted. The items are sent now, those that are still in `out` or all of them once
+ * more. */
+static void list_send_counted(struct cor_list_call *list)
+{
+    struct cor_call *call = &list->call;
+    struct cor_list_protobuf *protobuf = &list->protobuf;
+    bool is_kept = protobuf->counted == 0;
+    uint64_t length = COR_HTTP_LENGTH_UNKNOWN;
+    int r;
+
+    protobuf->is_counting = false;
+    protobuf->counted += call->out.n;
+    r = cor_list_protobuf_close(protobuf, call);
+    if (r < 0) {
+        cor_status_set_err(&call->status, r);
+        cor_call_fail(call);
+        return;
+    }
+    call->refill = list_refill;
+    call->nspans = 0;
+    cor_call_add_span(call, cor_list_protobuf_head(protobuf));
+    if (is_kept) {
+        cor_call_add_span(call, cor_buf_str(&call->out));
+        cor_call_add_span(call, cor_list_protobuf_tail(protobuf));
+        length = protobuf->frame.n + call->out.n;
+    } else {
+        cor_list_cursor_rewind(list->cursor);
+        list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+        list->is_done = false;
+    }
+    list->cursor->on_lost = cor_list_call_lost;
+    list->cursor->lost_arg = list;
+    cor_call_start(call, 200, "application/vnd.kubernetes.protobuf", NULL, 0, length);
+    cor_call_pump(call);
+}
+
+/* A piece of the list is made, with the result `r` of list_fill() or of a stage. */
+static void list_counted(struct cor_list_call *list, int r)
+{
+    struct cor_call *call = &list->call;
+
+    if (r == COR_REFILL_WAIT)
+        return;
+    if (r < 0) {
+        if (r != -COR_EINVAL)
+            cor_status_set_err(&call->status, r);
+        cor_call_fail(call);
+        return;
+    }
+    if (list->is_done)
+        list_send_counted(list);
+    else
+        (void)list_wait_for_turn(list);
+}
+
+/* Makes the next piece of a list in protobuf, and drops the pieces before it when the list is
+ * longer than FIRST_BYTES. */
+static void list_count(struct cor_list_call *list)
+{
+    struct cor_list_protobuf *protobuf = &list->protobuf;
+    struct cor_buf *out = &list->call.out;
+
+    assert(protobuf->is_counting && !list->is_done);
+    if (!list->large && (protobuf->counted > 0 || out->n >= FIRST_BYTES)) {
+        protobuf->counted += out->n;
+        cor_buf_truncate(out, 0);
+    }
+    list_counted(list, list_fill(list, out->n + BYTES_AT_ONCE));
 }
 
 static int list_refill(struct cor_call *call)
@@ -323,7 +466,8 @@ static int list_refill(struct cor_call *call)
         return COR_REFILL_WAIT;
     if (list->cursor->is_paused)
         return list_wait_for_turn(list);
-    if (call->accept.is_pretty || call->accept.view == COR_VIEW_TABLE || call->conversion)
+    if (call->accept.is_pretty || call->accept.is_protobuf || call->accept.view == COR_VIEW_TABLE ||
+        call->conversion)
         return list_refill_text(list);
     return list_refill_spans(list);
 }
@@ -420,6 +564,14 @@ void cor_list_call_reply(struct cor_list_call *list)
     cor_buf_reset(&call->out);
     list->cursor->is_bounded = true;
     list->cursor->looks_left = COR_LIST_LOOKS_AT_ONCE;
+    if (call->accept.is_protobuf) {
+        list->protobuf.is_counting = true;
+        if (cor_list_protobuf_init(&list->protobuf, call, list->cursor) < 0)
+            cor_call_fail(call);
+        else
+            list_count(list);
+        return;
+    }
     r = list_write_head(list);
     if (r == 0 && call->accept.is_yaml) {
         list_reply_whole(list);
@@ -489,6 +641,7 @@ void cor_list_call_deinit(struct cor_call *call)
     struct cor_list_call *list = (struct cor_list_call *)call;
 
     cor_list_cursor_free(list->cursor);
+    cor_list_protobuf_deinit(&list->protobuf);
     cor_predicate_deinit(&list->predicate);
 }
 

@@ -7,6 +7,7 @@
 #include "loop/timer.h"
 #include "server/api/call.h"
 #include "server/docs/table.h"
+#include "server/verbs/list_protobuf.h"
 
 /* Spans of output at once. */
 #define COR_LIST_SPANS_MAX 128
@@ -23,6 +24,7 @@ struct cor_list_call {
                         among the stages of large requests */
     struct cor_mail turn;
     struct cor_timer retry; /* no thread has taken `large` yet */
+    struct cor_list_protobuf protobuf;
 };
 
 /* What the request asks for, with the predicate and the key set. 0, or a failure in `status`. */

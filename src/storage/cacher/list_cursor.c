@@ -34,9 +34,11 @@ struct tree_cursor {
     struct cacher_reader *reader;
     struct cor_dlist link; /* in the reader's cursors */
     struct cor_cache_snapshot snapshot;
-    struct cor_cache_iter iter; /* of the answer, or of the walk that collects the page */
+    struct cor_cache_iter iter;  /* of the answer, or of the walk that collects the page */
+    struct cor_cache_iter begin; /* the iterator as it was before the first object */
     const struct cor_predicate *predicate;
     size_t left; /* objects that the answer may still give; when it is not collected */
+    size_t most; /* `left` at the beginning */
     bool is_collected;
     struct cor_cache_entry **page; /* borrowed from the snapshot */
     size_t npage, page_cap, page_at;
@@ -88,6 +90,15 @@ static struct cor_object *cursor_next(struct cor_list_cursor *base)
     return cursor->left > 0 ? cursor_next_matching(cursor) : NULL;
 }
 
+static void cursor_rewind(struct cor_list_cursor *base)
+{
+    struct tree_cursor *cursor = (struct tree_cursor *)base;
+
+    cursor->page_at = 0;
+    cursor->left = cursor->most;
+    cursor->iter = cursor->begin;
+}
+
 static void cursor_free(struct cor_list_cursor *base)
 {
     struct tree_cursor *cursor = (struct tree_cursor *)base;
@@ -101,7 +112,7 @@ static void cursor_free(struct cor_list_cursor *base)
     cor_free(cursor);
 }
 
-static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_free};
+static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_rewind, cursor_free};
 
 /* Completes the head of a full page that ends with `last`. Any object after the page counts as
  * more, selected or not, as upstream does it. */
@@ -215,10 +226,12 @@ int cor_cacher_cursor_begin(struct cor_list_cursor *base, struct cor_str from, s
     cor_cache_snapshot_set_owner(&cursor->snapshot, cursor->reader);
     cor_cache_iter_init(&cursor->iter, &cursor->snapshot, prefix, from.n ? from : prefix,
                         predicate ? cor_predicate_mask(predicate) : 0);
-    if (prefix.p[prefix.n - 1] != '/') {
+    cursor->begin = cursor->iter;
+    if (prefix.p[prefix.n - 1] != '/')
         cursor->left = cursor_count_one(cursor, prefix);
+    cursor->most = cursor->left;
+    if (prefix.p[prefix.n - 1] != '/')
         return 0;
-    }
     if (limit == 0)
         return 0;
     if (!predicate && cursor->snapshot.noverlay == 0 && cursor->iter.has_root)

@@ -46,6 +46,7 @@ struct cor_list_cursor {
 
 struct cor_list_cursor_ops {
     struct cor_object *(*next)(struct cor_list_cursor *cursor);
+    void (*rewind)(struct cor_list_cursor *cursor);
     void (*free)(struct cor_list_cursor *cursor);
 };
 
@@ -54,6 +55,13 @@ struct cor_list_cursor_ops {
 static inline struct cor_object *cor_list_cursor_next(struct cor_list_cursor *cursor)
 {
     return cursor->ops->next(cursor);
+}
+
+/* Goes back to the first object: the same objects follow once more. */
+static inline void cor_list_cursor_rewind(struct cor_list_cursor *cursor)
+{
+    cursor->is_paused = false;
+    cursor->ops->rewind(cursor);
 }
 
 /* Returns NULL; NULL is fine. Must be called before the reader is freed. */

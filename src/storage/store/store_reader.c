@@ -56,6 +56,11 @@ static struct cor_object *cursor_next(struct cor_list_cursor *cursor)
     return own->at < own->nitems ? own->items[own->at++] : NULL;
 }
 
+static void cursor_rewind(struct cor_list_cursor *cursor)
+{
+    ((struct array_cursor *)cursor)->at = 0;
+}
+
 static void cursor_free(struct cor_list_cursor *cursor)
 {
     struct array_cursor *own = (struct array_cursor *)cursor;
@@ -66,7 +71,7 @@ static void cursor_free(struct cor_list_cursor *cursor)
     cor_free(own);
 }
 
-static const struct cor_list_cursor_ops cursor_ops = {.next = cursor_next, .free = cursor_free};
+static const struct cor_list_cursor_ops cursor_ops = {cursor_next, cursor_rewind, cursor_free};
 
 static void on_list(void *arg, struct cor_store_list_reply *reply)
 {

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "schema/protobuf.h"
 #include "json/path.h"
 
 #define TEXTS 64
@@ -155,6 +156,28 @@ const char *fx_do(struct fx *fx, int status, const char *method, const char *tar
                   const char *body)
 {
     return fx_do_with(fx, status, method, target, body, NULL);
+}
+
+const char *fx_do_protobuf(struct fx *fx, int status, const char *method, const char *target,
+                           const char *body, const char *accept)
+{
+    const struct fx_headers headers = {.accept = accept};
+    const struct cor_gvk none = {COR_STR(""), COR_STR(""), COR_STR("")};
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {.max = 64u << 20};
+    struct cor_protobuf object;
+    struct cor_pb_error why = {.message = ""};
+    FX_CALL call;
+
+    fx_start(fx, &call, method, target, body, &headers);
+    fx_wait(&call);
+    assert_int_equal(call.sink.status, status);
+    assert_false(call.sink.is_aborted);
+    assert_str(cor_buffer_sink_header(&call.sink, "Content-Type"),
+               "application/vnd.kubernetes.protobuf");
+    if (cor_protobuf_open(cor_buf_str(&call.sink.body), &object, &why) < 0 ||
+        cor_protobuf_to_json(&object, cor_protobuf_type(&object, &none), &json, &why) < 0)
+        fail_msg("%s %s: %s", method, target, why.message);
+    return keep(cor_buf_str(&json));
 }
 
 /* Identities are drawn anew by each request. */

@@ -60,6 +60,10 @@ const char *fx_do(struct fx *fx, int status, const char *method, const char *tar
 const char *fx_do_with(struct fx *fx, int status, const char *method, const char *target,
                        const char *body, const struct fx_headers *headers);
 
+/* The same for an answer in protobuf: as the JSON that it stands for. */
+const char *fx_do_protobuf(struct fx *fx, int status, const char *method, const char *target,
+                           const char *body, const char *accept);
+
 /* Repeats a request that changes nothing with each of its allocations failed in turn. An answer
  * that says success must be, identities aside, the one that the request gets with memory; every
  * other one must be a Status of 500 (or, when there is no memory for one, its text), or must be

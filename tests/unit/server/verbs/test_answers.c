@@ -4,6 +4,7 @@
 
 /* What kube-apiserver v1.34.1 said to the same requests, recorded beside it. */
 
+#define PROTOBUF   "application/vnd.kubernetes.protobuf"
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 #define A          CONFIGMAPS "/a"
 #define JSON_PATCH "application/json-patch+json"
@@ -295,14 +296,21 @@ TEST(answers, to_accept_headers)
 {
     static const struct answer answers[] = {
         {"GET", A, "", NULL, "text/plain", 406, "NotAcceptable",
-         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml",
+         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " PROTOBUF,
          true},
         {"GET", CONFIGMAPS, "", NULL, "text/plain", 406, "NotAcceptable",
-         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
-         "application/json;stream=watch",
+         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " PROTOBUF
+         ", application/json;stream=watch, " PROTOBUF ";stream=watch",
          true},
         {"GET", A, "", NULL, TABLE("v2"), 406, "NotAcceptable",
-         "only the following media types are accepted: application/json, application/yaml", false},
+         "only the following media types are accepted: application/json, application/yaml, " PROTOBUF,
+         false},
+        {"GET", CONFIGMAPS "?watch=1", "", NULL, TABLE("v2"), 406, "NotAcceptable",
+         "only the following media types are accepted: application/json, application/yaml, " PROTOBUF,
+         false},
+        {"GET", A, "", NULL, PROTOBUF ";stream=other", 406, "NotAcceptable",
+         "only the following media types are accepted: application/json, application/yaml, " PROTOBUF,
+         false},
         {"GET", CONFIGMAPS, "", NULL, PARTIAL("v1"), 406, "NotAcceptable",
          "you requested PartialObjectMetadata, but the requested object is a list "
          "(*core.ConfigMapList)",
@@ -313,12 +321,13 @@ TEST(answers, to_accept_headers)
          "(*core.ConfigMap)",
          false},
         {"GET", "/api/v1", "", NULL, "text/html", 406, "NotAcceptable",
-         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml",
+         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, " PROTOBUF,
          true},
         {"GET", "/apis/apps", "", NULL,
          "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", 406,
          "NotAcceptable",
-         "only the following media types are accepted: application/json, application/yaml", false},
+         "only the following media types are accepted: application/json, application/yaml, " PROTOBUF,
+         false},
     };
     struct fx_headers v1beta1 = {.accept = TABLE("v1beta1")},
                       partial = {.accept = PARTIAL("v1beta1")};
@@ -335,7 +344,8 @@ TEST(answers, to_accept_headers)
     assert_string_equal(
         fx_do_with(&fx, 406, "GET", CONFIGMAPS "?watch=1", "", &yaml),
         "apiVersion: v1\ncode: 406\nkind: Status\nmessage: 'only the following media "
-        "types are accepted: application/json;stream=watch'\nmetadata: {}\nreason: "
+        "types are accepted: application/json;stream=watch,\n  " PROTOBUF
+        ";stream=watch'\nmetadata: {}\nreason: "
         "NotAcceptable\nstatus: Failure");
     assert_memory_equal(fx_do_with(&fx, 200, "GET", "/api/v1", "", &yaml), "groupVersion: v1", 16);
     yaml.accept = "application/json;q=0.1,application/yaml;q=0.5";

@@ -1,0 +1,39 @@
+/* A list in protobuf: the envelope that stands around its items, and one item at a time. The length
+ * of the message stands in front of it, so that the items are written twice: first they are only
+ * counted, then they are sent (list.c has the flow).
+ * Owner: the list's call.  Thread: the call's loop, or the thread that has the call. */
+#ifndef COR_SERVER_LIST_PROTOBUF_H
+#define COR_SERVER_LIST_PROTOBUF_H
+
+#include "base/buf.h"
+#include "meta/object.h"
+#include "schema/types.h"
+#include "server/api/call.h"
+#include "storage/store/reader.h"
+
+struct cor_list_protobuf {
+    const struct cor_type *item; /* what the items are; NULL: the list is not in protobuf */
+    struct cor_buf meta;         /* the list's metadata, as a field of the message */
+    struct cor_buf frame;        /* what stands before the items and after them */
+    size_t head_bytes;           /* of `frame`, the part before the items */
+    bool is_counting;            /* the items are counted and not sent yet */
+    uint64_t counted, sent;      /* bytes of items */
+};
+
+/* Sets the types and the metadata from the head of the cursor. 0, or a failure in the status. */
+int cor_list_protobuf_init(struct cor_list_protobuf *list, struct cor_call *call,
+                           const struct cor_list_cursor *cursor);
+void cor_list_protobuf_deinit(struct cor_list_protobuf *list); /* safe on a zeroed struct */
+
+/* Appends an item, of which `json` is the whole object. 0, -COR_ENOMEM, -COR_ETOOBIG, -COR_EINVAL
+ * with the call's status (the object has a value that its type does not have). */
+int cor_list_protobuf_add_item(const struct cor_list_protobuf *list, struct cor_call *call,
+                               struct cor_str json, struct cor_buf *out);
+
+/* All items are counted: makes the frame around them. 0, -COR_ENOMEM, -COR_ETOOBIG. */
+int cor_list_protobuf_close(struct cor_list_protobuf *list, const struct cor_call *call);
+/* The two parts of the frame. */
+struct cor_str cor_list_protobuf_head(const struct cor_list_protobuf *list);
+struct cor_str cor_list_protobuf_tail(const struct cor_list_protobuf *list);
+
+#endif
