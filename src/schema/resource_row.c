@@ -2,6 +2,8 @@
  * each; what a row leaves out is the common case. */
 #include "schema/resource_row.h"
 
+#include <assert.h>
+
 #include "base/cleanup.h"
 #include "schema/job.h"
 
@@ -72,25 +74,28 @@ FIELDS(slice_fields, "resource.k8s.io/v1, Kind=ResourceSlice", {.label = "metada
 
 /* Kinds that only subresources speak of. */
 static const struct cor_resource_row binding_type = {
-    NAMES("", "v1", "Binding", "bindings", "binding")};
+    NAMES("", "v1", "Binding", "bindings", "binding"), .action = COR_ACTION_BINDING};
 static const struct cor_resource_row eviction_type = {
-    NAMES("policy", "v1", "Eviction", "evictions", "eviction")};
+    NAMES("policy", "v1", "Eviction", "evictions", "eviction"), .action = COR_ACTION_EVICTION};
 static const struct cor_resource_row scale_type = {
     NAMES("autoscaling", "v1", "Scale", "scales", "scale")};
 
 static const struct cor_api_subresource namespace_subs[] = {
-    {.name = "finalize", .verbs = COR_VERB_BIT(UPDATE), .is_served = true},
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "finalize",
+     .part = COR_PART_FINALIZERS,
+     .verbs = COR_VERB_BIT(UPDATE),
+     .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
 static const struct cor_api_subresource node_subs[] = {
     {.name = "proxy",
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "NodeProxyOptions"},
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
 static const struct cor_api_subresource status_only[] = {
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
 static const struct cor_api_subresource pod_subs[] = {
     {.name = "attach",
@@ -101,7 +106,10 @@ static const struct cor_api_subresource pod_subs[] = {
      .kind = "Binding",
      .type = &binding_type,
      .is_served = true},
-    {.name = "ephemeralcontainers", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "ephemeralcontainers",
+     .part = COR_PART_EPHEMERAL_CONTAINERS,
+     .verbs = GET_PATCH_UPDATE,
+     .is_served = true},
     {.name = "eviction",
      .verbs = COR_VERB_BIT(CREATE),
      .group = "policy",
@@ -118,11 +126,12 @@ static const struct cor_api_subresource pod_subs[] = {
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "PodProxyOptions"},
-    {.name = "resize", .verbs = GET_PATCH_UPDATE, .is_served = true},
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "resize", .part = COR_PART_RESOURCES, .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
 static const struct cor_api_subresource scalable_subs[] = {
     {.name = "scale",
+     .part = COR_PART_SCALE,
      .verbs = GET_PATCH_UPDATE,
      .group = "autoscaling",
      .version = "v1",
@@ -130,7 +139,7 @@ static const struct cor_api_subresource scalable_subs[] = {
      .type = &scale_type,
      .conversion = &cor_scale_conversion,
      .is_served = true},
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
 static const struct cor_api_subresource serviceaccount_subs[] = {
     {.name = "token",
@@ -144,24 +153,35 @@ static const struct cor_api_subresource service_subs[] = {
      .verbs = COR_VERB_BIT(CREATE) | COR_VERB_BIT(DELETE) | COR_VERB_BIT(GET) |
               COR_VERB_BIT(PATCH) | COR_VERB_BIT(UPDATE),
      .kind = "ServiceProxyOptions"},
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
 static const struct cor_api_subresource certificatesigningrequest_subs[] = {
-    {.name = "approval", .verbs = GET_PATCH_UPDATE, .is_served = true},
-    {.name = "status", .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "approval", .part = COR_PART_APPROVAL, .verbs = GET_PATCH_UPDATE, .is_served = true},
+    {.name = "status", .verbs = GET_PATCH_UPDATE, .part = COR_PART_STATUS, .is_served = true},
 };
+
+static const struct cor_data_limit configmap_data = {
+    .text = "data", .base64 = "binaryData", .path = "[]"};
+/* A Secret's stringData replaces values of its data. */
+static const struct cor_data_limit secret_data = {
+    .text = "stringData", .base64 = "data", .text_replaces = true, .path = "data"};
+
+#define JOBS_ORPHAN                                                                                \
+    "child pods are preserved by default when jobs are deleted; set "                              \
+    "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "     \
+    "this warning"
 
 /* In the stored version. */
 #define HPA_STATUS "{\"currentMetrics\":null,\"desiredReplicas\":0}"
 
 static const struct cor_resource_row builtins[] = {
     /* v1 */
-    {NAMES("", "v1", "Binding", "bindings", "binding"),
+    {NAMES("", "v1", "Binding", "bindings", "binding"), .action = COR_ACTION_BINDING,
      .flags = COR_API_NAMESPACED | COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
     {NAMES("", "v1", "ComponentStatus", "componentstatuses", "componentstatus"),
-     .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(GET) | COR_VERB_BIT(LIST),
-     .short_names = {"cs"}},
-    {NAMES("", "v1", "ConfigMap", "configmaps", "configmap"),
+     .action = COR_ACTION_COMPONENT_STATUS, .flags = COR_API_VIRTUAL,
+     .verbs = COR_VERB_BIT(GET) | COR_VERB_BIT(LIST), .short_names = {"cs"}},
+    {NAMES("", "v1", "ConfigMap", "configmaps", "configmap"), .data_limit = &configmap_data,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL, .verbs = COR_VERBS_ALL,
      .short_names = {"cm"}, .hash = "qFsyl6wFWjQ=", .trigger_field = "metadata.name"},
     {NAMES("", "v1", "Endpoints", "endpoints", "endpoints"),
@@ -175,7 +195,7 @@ static const struct cor_resource_row builtins[] = {
     {NAMES("", "v1", "LimitRange", "limitranges", "limitrange"),
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_CREATE_ON_UPDATE,
      .inert = NO_LIMITS, .verbs = COR_VERBS_ALL, .short_names = {"limits"}, .hash = "EBKMFVe6cwo="},
-    {NAMES("", "v1", "Namespace", "namespaces", "namespace"),
+    {NAMES("", "v1", "Namespace", "namespaces", "namespace"), .role = COR_ROLE_NAMESPACES,
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .verbs = COR_VERBS_ALL & ~COR_VERB_BIT(DELETECOLLECTION), .short_names = {"ns"},
      .hash = "Q3oi5N2YM8M=", .name_rule = COR_NAME_DNS1123_LABEL,
@@ -193,7 +213,7 @@ static const struct cor_resource_row builtins[] = {
      .flags = COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED, .verbs = COR_VERBS_ALL,
      .short_names = {"pv"}, .hash = "HN/zwEC+JgM=", .initial_status = "{\"phase\":\"Pending\"}",
      SUBS(status_only)},
-    {NAMES("", "v1", "Pod", "pods", "pod"),
+    {NAMES("", "v1", "Pod", "pods", "pod"), .role = COR_ROLE_PODS,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
               COR_API_GENERATION_UPDATE | COR_API_RETURN_DELETED | COR_API_GRACEFUL,
      .verbs = COR_VERBS_ALL, .short_names = {"po"}, .category = "all", .hash = "xPOwRZ+Yhw8=",
@@ -212,7 +232,7 @@ static const struct cor_resource_row builtins[] = {
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_RETURN_DELETED,
      .inert = NO_QUOTA, .verbs = COR_VERBS_ALL, .short_names = {"quota"},
      .hash = "8uhSgffRX6w=", .initial_status = "{}", SUBS(status_only)},
-    {NAMES("", "v1", "Secret", "secrets", "secret"),
+    {NAMES("", "v1", "Secret", "secrets", "secret"), .data_limit = &secret_data,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_STRING_DATA,
      .verbs = COR_VERBS_ALL, .hash = "S6u1pOWzb84=", .field_labels = &secret_fields,
      .trigger_field = "metadata.name"},
@@ -267,22 +287,24 @@ static const struct cor_resource_row builtins[] = {
     /* authentication.k8s.io/v1 */
     {NAMES("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews",
            "selfsubjectreview"),
-     .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
+     .action = COR_ACTION_SELF_REVIEW, .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
     {NAMES("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", "tokenreview"),
-     .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
+     .action = COR_ACTION_TOKEN_REVIEW, .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
     /* authorization.k8s.io/v1 */
     {NAMES("authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews",
            "localsubjectaccessreview"),
-     .flags = COR_API_NAMESPACED | COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
+     .action = COR_ACTION_ACCESS_REVIEW, .flags = COR_API_NAMESPACED | COR_API_VIRTUAL,
+     .verbs = COR_VERB_BIT(CREATE)},
     {NAMES("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews",
            "selfsubjectaccessreview"),
-     .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
+     .action = COR_ACTION_SELF_ACCESS_REVIEW, .flags = COR_API_VIRTUAL,
+     .verbs = COR_VERB_BIT(CREATE)},
     {NAMES("authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews",
            "selfsubjectrulesreview"),
-     .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
+     .action = COR_ACTION_RULES_REVIEW, .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
     {NAMES("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews",
            "subjectaccessreview"),
-     .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
+     .action = COR_ACTION_ACCESS_REVIEW, .flags = COR_API_VIRTUAL, .verbs = COR_VERB_BIT(CREATE)},
     /* autoscaling/v2 */
     {NAMES("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers",
            "horizontalpodautoscaler"),
@@ -302,7 +324,7 @@ static const struct cor_resource_row builtins[] = {
               COR_API_GENERATION_UPDATE,
      .verbs = COR_VERBS_ALL, .short_names = {"cj"}, .category = "all",
      .hash = "sd5LIXh4Fjs=", .initial_status = "{}", SUBS(status_only)},
-    {NAMES("batch", "v1", "Job", "jobs", "job"),
+    {NAMES("batch", "v1", "Job", "jobs", "job"), .orphan_warning = JOBS_ORPHAN,
      .flags = COR_API_NAMESPACED | COR_API_UNCONDITIONAL | COR_API_GENERATION_CREATE |
               COR_API_GENERATION_UPDATE | COR_API_ORPHAN,
      .verbs = COR_VERBS_ALL, .category = "all", .hash = "mudhfqk/qZY=", .initial_status = "{}",
@@ -335,6 +357,7 @@ static const struct cor_resource_row builtins[] = {
      SUBS(status_only)},
     /* policy/v1 */
     {NAMES("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget"),
+     .role = COR_ROLE_BUDGETS,
      .flags = COR_API_NAMESPACED | COR_API_GENERATION_CREATE | COR_API_GENERATION_UPDATE,
      .verbs = COR_VERBS_ALL, .short_names = {"pdb"}, .hash = "EVWiDmWqyJw=",
      .initial_status =
@@ -488,6 +511,25 @@ const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_
             return &resource->subresources[i];
     }
     return NULL;
+}
+
+const struct cor_resource_row *cor_api_of_role(enum cor_api_role role)
+{
+    size_t i = 0;
+
+    assert(role != COR_ROLE_NONE);
+    while (builtins[i].role != role)
+        i++;
+    return &builtins[i];
+}
+
+bool cor_api_has_part(const struct cor_resource_row *resource, enum cor_api_part part)
+{
+    for (size_t i = 0; i < resource->nsubresources; i++) {
+        if (resource->subresources[i].part == part)
+            return true;
+    }
+    return false;
 }
 
 const char *cor_api_verb_name(enum cor_api_verb verb)

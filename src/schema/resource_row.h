@@ -39,9 +39,52 @@ const char *cor_api_verb_name(enum cor_api_verb verb);
 
 struct cor_resource_row;
 
+/* Which resource the server itself works with, whatever the client asked for. */
+enum cor_api_role {
+    COR_ROLE_NONE,
+    COR_ROLE_NAMESPACES, /* its objects hold the objects of namespaced resources */
+    COR_ROLE_PODS,       /* what a Binding binds and an Eviction deletes */
+    COR_ROLE_BUDGETS,    /* what limits evictions */
+};
+
+/* What the server does with an object that is created and not stored, or asked for and not stored.
+ * The functions are in a table of server/api/route.c. */
+enum cor_api_action {
+    COR_ACTION_NONE, /* its objects are stored */
+    COR_ACTION_BINDING,
+    COR_ACTION_COMPONENT_STATUS,
+    COR_ACTION_EVICTION,
+    COR_ACTION_TOKEN_REVIEW,
+    COR_ACTION_ACCESS_REVIEW,      /* of the user whom the question names */
+    COR_ACTION_SELF_ACCESS_REVIEW, /* of the user who asks */
+    COR_ACTION_SELF_REVIEW,
+    COR_ACTION_RULES_REVIEW,
+    COR_ACTION_COUNT,
+};
+
+/* Which part of an object a subresource writes. The rules are in server/strategy/. */
+enum cor_api_part {
+    COR_PART_ALL, /* no part: the subresource is not written, or it does something else */
+    COR_PART_STATUS,
+    COR_PART_FINALIZERS, /* those in the spec */
+    COR_PART_APPROVAL,
+    COR_PART_EPHEMERAL_CONTAINERS,
+    COR_PART_RESOURCES, /* of containers */
+    COR_PART_SCALE,
+    COR_PART_COUNT,
+};
+
+/* Members whose values together may not be larger than upstream allows. */
+struct cor_data_limit {
+    const char *text, *base64; /* the members: of texts, of base64 */
+    bool text_replaces;        /* a key that both members have is counted once, as text */
+    const char *path;          /* which field the refusal names */
+};
+
 struct cor_api_subresource {
     const char *name;
     unsigned verbs;
+    enum cor_api_part part;
     const char *group, *version, *kind; /* of what it speaks; NULL: as its resource */
     const struct cor_resource_row
         *type; /* the same for bodies and answers; NULL: as its resource */
@@ -93,6 +136,8 @@ struct cor_resource_row {
     unsigned verbs;
     enum cor_name_rule name_rule;
     enum cor_status_meta status_meta;
+    enum cor_api_role role;
+    enum cor_api_action action;
     const char *initial_status; /* what a new object's status is, as it is stored; NULL: has none */
     cor_new_spec_fn new_spec;   /* NULL: as the client sent it */
     const struct cor_field_labels *field_labels; /* NULL: metadata.name and metadata.namespace */
@@ -101,6 +146,8 @@ struct cor_resource_row {
     size_t nsubresources;
     const struct cor_conversion *conversion; /* NULL: stored as it is served */
     struct cor_str stored_as;                /* the api_version that is stored, of a conversion */
+    const struct cor_data_limit *data_limit; /* NULL: none beside that of all objects */
+    const char *orphan_warning; /* sent when a deletion orphans by default; NULL: none */
     const char
         *inert; /* objects are stored and do nothing: what the server lacks; NULL: they work */
 };
@@ -116,6 +163,12 @@ const struct cor_resource_row *cor_api_builtin(struct cor_str group, struct cor_
 const struct cor_resource_row *cor_api_stored(const struct cor_resource_row *resource);
 const struct cor_api_subresource *cor_api_subresource(const struct cor_resource_row *resource,
                                                       struct cor_str name);
+
+/* The stored resource of this role, which is not COR_ROLE_NONE. */
+const struct cor_resource_row *cor_api_of_role(enum cor_api_role role);
+
+/* Has the resource a subresource that writes this part? */
+bool cor_api_has_part(const struct cor_resource_row *resource, enum cor_api_part part);
 
 static inline bool cor_api_is_namespaced(const struct cor_resource_row *resource)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TAP: check_layers.py, check_bans.py and check_citations.py on small made-up trees. Argument: the source root."""
+"""TAP: check_layers.py, check_bans.py, check_kinds.py and check_citations.py on small made-up trees. Argument: the source root."""
 
 import pathlib
 import subprocess
@@ -132,6 +132,27 @@ LOCKS = [
     ("the table of locks is in the order of the ranks", ["B", "A"], "are in another order"),
 ]
 
+ROWS = """static const struct cor_api_subresource subs[] = {{.name = "eviction", .verbs = 1}, {.name = "status", .verbs = 1}};
+    {NAMES("", "v1", "Pod", "pods", "pod"), .flags = 1},
+    {NAMES("apps", "v1", "ReplicaSet", "replicasets",
+           "replicaset"), .flags = 2},
+"""
+KINDS = [
+    ("a kind is not compared by its name", "src/server/x/x.c", 'a();\nif (eq(kind, "Pod"))\n', 'src/server/x/x.c:2: "Pod" is'),
+    ("nor is a resource", "src/server/x/x.h", 'STR("replicasets")\n', 'x.h:1: "replicasets" is'),
+    ("nor is a list of a kind", "src/server/x/x.c", 'STR("ReplicaSetList")\n', '"ReplicaSetList" is'),
+    ("nor is a subresource", "src/server/x/x.c", 'STR("eviction")\n', '"eviction" is'),
+    ("a path of a resource counts", "src/server/x/x.c", 'STR("pods/binding")\n', '"pods" is'),
+    ("a kind in JSON counts", "src/server/x/x.c", 'f("{\\"kind\\":\\"Pod\\"}")\n', '"Pod" is'),
+    ("words of a message and ordinary words do not count", "src/server/x/x.c", 'f("pod %s", "status", "pod", "Podded");\n', None),
+    ("comments and includes do not count", "src/server/x/x.c", '#include "pods"\n/* "Pod"\n * "pods" */ f(); /* "Pod" */\n', None),
+    ("the table itself is elsewhere", "src/schema/x.c", 'f("Pod");\n', None),
+    ("a line says why it may name a kind", "src/server/x/x.c", 'f("Pod"); /* names a kind: so */\n', None),
+    ("a run of lines says it once", "src/server/x/x.c", '/* names a kind: so */\nf("Pod");\nf("pods");\n\nf("pods");\n',
+     'x.c:5: "pods" is'),
+    ("without a reason it is refused", "src/server/x/x.c", 'f("Pod"); /* names a kind: */\n', '"Pod" is'),
+]
+
 
 def run(script, tree, names):
     command = [sys.executable, "-S", str(ROOT / "tools" / script), *names]
@@ -158,6 +179,8 @@ def cases():
         yield what, "check_layers.py", ["--root", "."], {path: content}, expected
     for what, path, content, expected in BANS:
         yield what, "check_bans.py", [path], {path: content}, expected
+    for what, path, content, expected in KINDS:
+        yield what, "check_kinds.py", ["--root", "."], {"src/schema/resource_row.c": ROWS, path: content}, expected
     ranks = "#define COR_LOCK_RANKS(ROW) \\\n    ROW(A, \"a\") \\\n    ROW(B, \"b\")\n"
     for what, rows, expected in LOCKS:
         page = "## Locks\n" + "".join(f"| `{row}` | – | x |\n" for row in rows) + "## Next\n| `C` |\n"

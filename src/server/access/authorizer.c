@@ -98,6 +98,7 @@ static int refuse_request(const struct cor_user *user, const struct cor_request_
 /* Every authenticated user may ask who they are and what they may do. */
 static bool is_self_review(const struct cor_user *user, const struct cor_authz_request *request)
 {
+    /* names a kind: the resources that a built-in rule grants */
     static const struct cor_gr reviews[] = {
         {COR_STR("authentication.k8s.io"), COR_STR("selfsubjectreviews")},
         {COR_STR("authorization.k8s.io"), COR_STR("selfsubjectaccessreviews")},

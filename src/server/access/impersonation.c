@@ -202,7 +202,7 @@ static int check_user(const struct check *check, struct cor_str user)
     struct cor_request_info what = {.resource = COR_STR("users"), .name = user};
 
     if (split_account(user, &what.ns, &what.name))
-        what.resource = COR_STR("serviceaccounts");
+        what.resource = COR_STR("serviceaccounts"); /* names a kind: what rules grant */
     return check_one(check, what);
 }
 

@@ -55,19 +55,15 @@ int cor_call_not_allowed(struct cor_call *call)
 }
 
 /* The verbs of kinds that are not stored, and of subresources that are created to do something. */
-static const struct {
-    struct cor_str kind;
-    const struct cor_verb *verb;
-} actions[] = {
-    {COR_STR("Binding"), &cor_verb_binding},
-    {COR_STR("ComponentStatus"), &cor_verb_component_status},
-    {COR_STR("Eviction"), &cor_verb_eviction},
-    {COR_STR("LocalSubjectAccessReview"), &cor_verb_review},
-    {COR_STR("SelfSubjectAccessReview"), &cor_verb_review},
-    {COR_STR("SelfSubjectReview"), &cor_verb_review},
-    {COR_STR("SelfSubjectRulesReview"), &cor_verb_review},
-    {COR_STR("SubjectAccessReview"), &cor_verb_review},
-    {COR_STR("TokenReview"), &cor_verb_review},
+static const struct cor_verb *const actions[COR_ACTION_COUNT] = {
+    [COR_ACTION_BINDING] = &cor_verb_binding,
+    [COR_ACTION_COMPONENT_STATUS] = &cor_verb_component_status,
+    [COR_ACTION_EVICTION] = &cor_verb_eviction,
+    [COR_ACTION_TOKEN_REVIEW] = &cor_verb_review,
+    [COR_ACTION_ACCESS_REVIEW] = &cor_verb_review,
+    [COR_ACTION_SELF_ACCESS_REVIEW] = &cor_verb_review,
+    [COR_ACTION_SELF_REVIEW] = &cor_verb_review,
+    [COR_ACTION_RULES_REVIEW] = &cor_verb_review,
 };
 
 static const struct cor_verb *route_choose_verb(const struct cor_api_request *req)
@@ -79,13 +75,9 @@ static const struct cor_verb *route_choose_verb(const struct cor_api_request *re
         res && info->subresource.n > 0 ? cor_api_subresource(res, info->subresource) : NULL;
     const struct cor_resource_row *type = sub ? sub->type : res;
 
-    if (!type || (sub ? info->verb != COR_VERB_CREATE : !(res->flags & COR_API_VIRTUAL)))
+    if (!type || (sub && info->verb != COR_VERB_CREATE) || !actions[type->action])
         return verbs[info->verb];
-    for (size_t i = 0; i < COR_ARRAY_LEN(actions); i++) {
-        if (cor_str_eq(actions[i].kind, type->kind))
-            return actions[i].verb;
-    }
-    return verbs[info->verb];
+    return actions[type->action];
 }
 
 static int route_check_subresource(struct cor_call *call)

@@ -262,7 +262,7 @@ static void write_schema(struct cor_json_writer *w, const struct cor_resource_ro
     cor_json_begin_object(w);
     cor_json_member(w, COR_STR("$ref"), COR_STR(REF OBJECT_META));
     cor_json_end_object(w);
-    if (cor_api_subresource(r, COR_STR("status"))) {
+    if (cor_api_has_part(r, COR_PART_STATUS)) {
         write_free_form(w, "spec", "The desired state.");
         write_free_form(w, "status", "The observed state; written to the status subresource.");
     }

@@ -79,6 +79,7 @@ static bool take_version(struct cor_request_info *info, struct parts *parts)
 
 static void take_namespace(struct cor_request_info *info, struct parts *parts)
 {
+    /* names a kind: the grammar of URLs */
     if (!cor_str_eq(parts->v[0], COR_STR("namespaces")) || parts->n < 2)
         return;
     info->ns = parts->v[1];

@@ -1,5 +1,6 @@
-/* Upstream validates the size of what ConfigMaps and Secrets hold, and so answers 422 for one that
- * is too large to be stored, where every other kind fails in the store. Flow: a body that is
+/* Upstream validates the size of what ConfigMaps and Secrets hold, and so answers 422 for an object
+ * that is too large to be stored, where an object of every other kind fails in the store. Which
+ * members count is in the row of the kind (`data_limit`). Flow: a body that is
  * shorter than the limit is not looked at. A longer one is checked once more to be JSON, and the
  * lengths of its values are added up: of texts without their escapes, of base64 as the bytes that
  * it stands for. */
@@ -64,16 +65,17 @@ static int values_size(struct cor_str json, const char *member, bool is_base64,
     return r;
 }
 
-/* A Secret's stringData replaces values of its data; a key that both have is counted once. */
-static int secret_size(struct cor_str json, size_t *size)
+/* The values of both members of the limit. */
+static int limited_size(const struct cor_data_limit *limit, struct cor_str json, size_t *size)
 {
     struct cor_str_set replaced;
+    struct cor_str_set *texts = limit->text_replaces ? &replaced : NULL;
     int r;
 
     cor_str_set_init(&replaced, BODY_BYTES_MAX);
-    r = values_size(json, "stringData", false, NULL, &replaced, size);
+    r = values_size(json, limit->text, false, NULL, texts, size);
     if (r == 0)
-        r = values_size(json, "data", true, &replaced, NULL, size);
+        r = values_size(json, limit->base64, true, texts, NULL, size);
     cor_str_set_deinit(&replaced);
     return r;
 }
@@ -82,25 +84,16 @@ static int check_values(struct cor_call *call, struct cor_str json)
 {
     static const struct cor_json_limits limits = {BODY_BYTES_MAX, COR_JSON_DEPTH_MAX, true};
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
-    bool is_map = cor_str_eq(call->type->kind, COR_STR("ConfigMap"));
-    bool is_secret = cor_str_eq(call->type->kind, COR_STR("Secret"));
-    struct cor_field_path path = cor_field_root(is_map ? COR_STR("[]") : COR_STR("data"));
+    struct cor_field_path path = cor_field_root(cor_strz(call->type->data_limit->path));
     struct cor_gk gk = cor_api_gk(call->type);
     struct cor_str metadata, value, name = COR_STR("");
     bool canonical;
     size_t n = 0;
     int r;
 
-    if ((!is_map && !is_secret) || call->type->group.n > 0 ||
-        cor_json_check(json, &limits, &canonical, NULL) < 0)
+    if (cor_json_check(json, &limits, &canonical, NULL) < 0)
         return 0;
-    if (is_secret) {
-        r = secret_size(json, &n);
-    } else {
-        r = values_size(json, "data", false, NULL, NULL, &n);
-        if (r == 0)
-            r = values_size(json, "binaryData", true, NULL, NULL, &n);
-    }
+    r = limited_size(call->type->data_limit, json, &n);
     if (r < 0)
         return cor_status_set_err(&call->status, r);
     if (n <= COR_DATA_BYTES_MAX)
@@ -115,5 +108,7 @@ static int check_values(struct cor_call *call, struct cor_str json)
 int cor_data_size_check(struct cor_call *call, struct cor_str json)
 {
     assert(call->type);
-    return json.n <= COR_DATA_BYTES_MAX ? 0 : check_values(call, json);
+    if (json.n <= COR_DATA_BYTES_MAX || !call->type->data_limit)
+        return 0;
+    return check_values(call, json);
 }

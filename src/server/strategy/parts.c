@@ -1,6 +1,6 @@
 /* clang-format off */
-/* Writes to a subresource that change one member of the object: `parts` names, for each
- * subresource, the member and the function that makes its new value from the old object and the
+/* Writes to a subresource that change one member of the object: `parts` names, for each part that
+ * the row of a subresource can have, the member and the function that makes its new value from the old object and the
  * body. All else, metadata included, stays as it is; generation grows when the member has changed.
  *
  *   scale                 spec.replicas
@@ -274,22 +274,18 @@ static int set_approval(struct cor_call *call, const struct cor_object *old,
 }
 
 static const struct part {
-    const char *name, *member;
-    part_fn make;
-} parts[] = {
-    {"approval", "status", set_approval},
-    {"ephemeralcontainers", "spec", set_ephemeral},
-    {"resize", "spec", set_resources},
-    {"scale", "spec", set_replicas},
+    const char *member;
+    part_fn make; /* NULL: not a part that this file writes */
+} parts[COR_PART_COUNT] = {
+    [COR_PART_APPROVAL] = {"status", set_approval},
+    [COR_PART_EPHEMERAL_CONTAINERS] = {"spec", set_ephemeral},
+    [COR_PART_RESOURCES] = {"spec", set_resources},
+    [COR_PART_SCALE] = {"spec", set_replicas},
 };
 
 static const struct part *part_of_call(const struct cor_call *call)
 {
-    for (size_t i = 0; call->sub && i < COR_ARRAY_LEN(parts); i++) {
-        if (cor_str_eqz(cor_strz(parts[i].name), call->sub->name))
-            return &parts[i];
-    }
-    return NULL;
+    return call->sub && parts[call->sub->part].make ? &parts[call->sub->part] : NULL;
 }
 
 bool cor_part_is_written(const struct cor_call *call)

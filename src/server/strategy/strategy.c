@@ -39,7 +39,6 @@
 #include "meta/object_meta.h"
 #include "meta/time_text.h"
 #include "server/api/heavy.h"
-#include "server/strategy/namespaces.h"
 #include "server/strategy/parts.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -285,7 +284,7 @@ static int strategy_edit_created(struct cor_call *call, const struct cor_object 
         r = set_new_spec(call, body, &edit->top_edits, s);
     if (r == 0)
         r = drop_repeated_owners(call, body, &edit->meta_edits, s);
-    if (r == 0 && cor_is_namespaces(call->res)) {
+    if (r == 0 && call->res->role == COR_ROLE_NAMESPACES) {
         r = set_name_label(body, s->name.n > 0 ? cor_buf_str(&s->name) : name, &edit->meta_edits,
                            s);
         cor_edits_set(&edit->top_edits, COR_STR("spec"),
@@ -440,14 +439,14 @@ static int strategy_edit_parts(struct cor_call *call, const struct cor_object *o
     int r;
 
     edit->top = cor_object_json(body);
-    if (call->sub && cor_str_eqz(COR_STR("status"), call->sub->name)) {
+    if (call->sub && call->sub->part == COR_PART_STATUS) {
         edit->top = cor_object_json(old);
         cor_edits_set(&edit->top_edits, COR_STR("status"),
                       cor_object_member(body, COR_STR("status")));
         keep_for_status(call, &edit->meta_edits, old);
         return 0;
     }
-    if (call->sub && cor_str_eqz(COR_STR("finalize"), call->sub->name)) {
+    if (call->sub && call->sub->part == COR_PART_FINALIZERS) {
         edit->top = cor_object_json(old);
         edit->metadata = cor_object_metadata(old);
         cor_edits_set(&spec_edits, COR_STR("finalizers"),
@@ -459,7 +458,7 @@ static int strategy_edit_parts(struct cor_call *call, const struct cor_object *o
     if (call->res->initial_status)
         cor_edits_set(&edit->top_edits, COR_STR("status"),
                       cor_object_member(old, COR_STR("status")));
-    if (cor_is_namespaces(call->res))
+    if (call->res->role == COR_ROLE_NAMESPACES)
         cor_edits_set(&edit->top_edits, COR_STR("spec"), spec);
     return 0;
 }
@@ -480,7 +479,7 @@ static int strategy_edit_metadata(struct cor_call *call, const struct cor_object
         keep_member(meta, old, "deletionGracePeriodSeconds");
     set_generation(call, old, body, meta, s);
     r = drop_repeated_owners(call, body, meta, s);
-    if (r == 0 && cor_is_namespaces(call->res))
+    if (r == 0 && call->res->role == COR_ROLE_NAMESPACES)
         r = set_name_label(body, cor_object_meta_member(old, COR_STR("name")), meta, s);
     return r < 0 ? r : set_namespace(call, meta, s);
 }
@@ -514,5 +513,5 @@ bool cor_strategy_is_finished(const struct cor_call *call, const struct cor_obje
         cor_object_meta_int(object, COR_STR("deletionGracePeriodSeconds"), 0) != 0 ||
         !is_empty_array(cor_object_meta_member(object, COR_STR("finalizers"))))
         return false;
-    return !cor_is_namespaces(call->res) || is_empty_array(namespace_finalizers(object));
+    return call->res->role != COR_ROLE_NAMESPACES || is_empty_array(namespace_finalizers(object));
 }

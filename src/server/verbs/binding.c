@@ -22,8 +22,6 @@
 #include "json/patch.h"
 #include "json/scan.h"
 
-static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};
-
 struct binding_call {
     struct cor_write write; /* of the Binding, which is not stored */
     struct cor_str name;    /* of the pod; in the body */
@@ -39,8 +37,13 @@ static struct cor_str target_name(const struct binding_call *binding)
 
 static int binding_refuse(struct binding_call *binding, const char *why)
 {
-    static const struct cor_gr gr = {COR_STR(""), COR_STR("pods/binding")};
+    const struct cor_resource_row *pods = cor_api_of_role(COR_ROLE_PODS);
+    char resource[64];
+    struct cor_gr gr = {pods->group, {resource, 0}};
 
+    gr.resource.n =
+        (size_t)snprintf(resource, sizeof(resource), "%.*s/%.*s", COR_STR_ARG(pods->plural),
+                         COR_STR_ARG(binding->write.call.type->singular));
     return cor_status_conflict(&binding->write.call.status, &gr, binding->name, "pod %.*s %s",
                                COR_STR_ARG(binding->name), why);
 }
@@ -118,6 +121,15 @@ static void binding_step(void *arg, struct cor_store_change *change, struct cor_
         cor_store_change_stop(change);
 }
 
+/* Turns the store's failure in the status into one about the pod. */
+static void binding_storage_error(struct binding_call *binding)
+{
+    const struct cor_gr pods = cor_api_gr(cor_api_of_role(COR_ROLE_PODS));
+
+    cor_storage_error_to_api(&binding->write.call.status, COR_STORAGE_OP_UPDATE, &pods,
+                             binding->name);
+}
+
 static void binding_on_bound(void *arg, const struct cor_store_reply *reply)
 {
     struct binding_call *binding = arg;
@@ -131,7 +143,7 @@ static void binding_on_bound(void *arg, const struct cor_store_reply *reply)
     }
     if (!reply->was_stopped) {
         cor_status_move(&call->status, reply->status);
-        cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
+        binding_storage_error(binding);
     }
     cor_call_fail(call);
 }
@@ -139,7 +151,7 @@ static void binding_on_bound(void *arg, const struct cor_store_reply *reply)
 /* Upstream does not type these. */
 static int binding_check_target(struct binding_call *binding)
 {
-    static const char *const supported[] = {"Node", "<empty>"};
+    static const char *const supported[] = {"Node", "<empty>"}; /* names a kind: an enum */
     COR_CLEANUP(cor_field_errors_deinit) struct cor_field_errors errs = {0};
     COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
     struct cor_field_path target_path = cor_field_root(COR_STR("target"));
@@ -149,7 +161,7 @@ static int binding_check_target(struct binding_call *binding)
     struct cor_str kind = COR_STR("");
 
     (void)cor_json_to_raw(cor_convert_member(target, "kind"), &kind);
-    if (kind.n > 0 && !cor_str_eq(kind, COR_STR("Node")))
+    if (kind.n > 0 && !cor_str_eqz(kind, supported[0]))
         cor_field_errors_add_not_supported(&errs, &kind_path, cor_field_string(kind), supported,
                                            COR_ARRAY_LEN(supported));
     if (target_name(binding).n <= 2)
@@ -179,8 +191,8 @@ static int binding_check_body(struct binding_call *binding)
 static int binding_find_pod(struct binding_call *binding)
 {
     struct cor_call *call = &binding->write.call;
-    int r = cor_api_backing(call->loop, cor_api_builtin(pods.group, COR_STR("v1"), pods.resource),
-                            &call->backing, &call->status);
+    int r =
+        cor_api_backing(call->loop, cor_api_of_role(COR_ROLE_PODS), &call->backing, &call->status);
 
     cor_buf_reset(&call->key);
     return r < 0 ? r
@@ -213,7 +225,7 @@ static void binding_start(struct binding_call *binding)
         opts.preconditions.resource_version = cor_str(
             rv, (size_t)snprintf(rv, sizeof(rv), "%llu", (unsigned long long)binding->write.rev));
     if (cor_store_update(call->backing->store, cor_buf_str(&call->key), &opts, &call->status) < 0) {
-        cor_storage_error_to_api(&call->status, COR_STORAGE_OP_UPDATE, &pods, binding->name);
+        binding_storage_error(binding);
         cor_call_fail(call);
         return;
     }

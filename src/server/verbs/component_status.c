@@ -53,8 +53,9 @@ static int component_make_object(struct component_call *c)
     int r;
 
     cor_buf_init(&json, OBJECT_BYTES_MAX);
-    r = cor_buf_addz(&json, "{\"kind\":\"ComponentStatus\",\"apiVersion\":\"v1\","
-                            "\"conditions\":[{\"message\":");
+    r = cor_buf_addf(&json,
+                     "{\"kind\":\"%.*s\",\"apiVersion\":\"%.*s\",\"conditions\":[{\"message\":",
+                     COR_STR_ARG(call->res->kind), COR_STR_ARG(call->res->api_version));
     if (r == 0)
         r = cor_json_quote(&json, cor_strz(message));
     if (r == 0)
@@ -69,8 +70,8 @@ static int component_make_object(struct component_call *c)
 
 static void component_reply_one(struct component_call *c)
 {
-    static const struct cor_gr gr = {COR_STR(""), COR_STR("componentstatus")};
     struct cor_call *call = &c->list.call;
+    const struct cor_gr gr = {call->res->group, call->res->singular};
 
     if (cor_str_eq(call->name, COR_STR(STORE))) {
         cor_call_reply_object(call, 200, c->object);

@@ -104,13 +104,15 @@ static int refuse_member(const struct place *at, const char *type, const char *p
     /* Go names a number that an integer cannot hold. */
     bool is_shown = cor_json_type(value) == COR_JSON_NUMBER && strcmp(go_type, "int64") == 0;
     int shown = is_shown ? (int)value.n : 0;
+    const struct cor_resource_row *own = at->call->type;
 
     if (at->in_eviction)
         return cor_status_bad_request(
             &at->call->status,
-            "Eviction in version \"v1\" cannot be handled as a Eviction: json: cannot unmarshal "
+            "%.*s in version \"%.*s\" cannot be handled as a %.*s: json: cannot unmarshal "
             "%s%s%.*s into Go struct field %s.deleteOptions%s%s of type %s",
-            got, is_shown ? " " : "", shown, value.p, type, path[0] ? "." : "", path, go_type);
+            COR_STR_ARG(own->kind), COR_STR_ARG(own->version), COR_STR_ARG(own->kind), got,
+            is_shown ? " " : "", shown, value.p, type, path[0] ? "." : "", path, go_type);
     return cor_status_untyped(
         &at->call->status, -COR_EINVAL,
         "json: cannot unmarshal %s%s%.*s into Go struct field %s.%s of type %s", got,
@@ -253,14 +255,10 @@ static int warn_of_orphans(struct cor_call *call, const struct cor_delete_option
 {
     int r;
 
-    if (!(call->res->flags & COR_API_ORPHAN) || !cor_str_eq(call->res->plural, COR_STR("jobs")) ||
-        options->propagation != COR_PROPAGATE_DEFAULT || options->orphan_dependents != COR_UNSET)
+    if (!call->res->orphan_warning || options->propagation != COR_PROPAGATE_DEFAULT ||
+        options->orphan_dependents != COR_UNSET)
         return 0;
-    r = cor_warnings_add(
-        &call->warnings,
-        COR_STR("child pods are preserved by default when jobs are deleted; set "
-                "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
-                "suppress this warning"));
+    r = cor_warnings_add(&call->warnings, cor_strz(call->res->orphan_warning));
     return r < 0 ? cor_status_set_err(&call->status, r) : 0;
 }
 
@@ -292,7 +290,7 @@ int cor_delete_options_from(struct cor_call *call, struct cor_str json,
     if (cor_json_type(json) == COR_JSON_OBJECT || cor_json_type(json) == COR_JSON_NULL)
         r = delete_options_from_json(&at, json, &options, &errs);
     else
-        r = refuse_member(&at, "Eviction", "", json, "v1.DeleteOptions");
+        r = refuse_member(&at, call->type->kind.p, "", json, "v1.DeleteOptions");
 
     return delete_options_finish(call, r, &errs, &options, ret_options);
 }

@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
-#include "server/strategy/namespaces.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -181,7 +180,7 @@ static int write_mark(struct cor_call *call, const struct cor_object *object,
     if (fresh && old_generation > 0)
         cor_edits_set(&edit.meta_edits, COR_STR("generation"),
                       cor_object_next_generation(object, generation));
-    if (cor_is_namespaces(call->res))
+    if (call->res->role == COR_ROLE_NAMESPACES)
         cor_edits_set(&edit.top_edits, COR_STR("status"), COR_STR("{\"phase\":\"Terminating\"}"));
     return cor_object_edit(&edit, ret_marked, &call->status);
 }
@@ -296,6 +295,13 @@ int cor_deletion_check_preconditions(struct cor_call *call,
                                       cor_object_resource_version(object), "modified");
 }
 
+/* The cluster's own namespaces, which may not be deleted. */
+static bool is_immortal(struct cor_str name)
+{
+    return cor_str_eqz(name, "default") || cor_str_eqz(name, "kube-system") ||
+           cor_str_eqz(name, "kube-public");
+}
+
 int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *options,
                         const struct cor_object *object, struct cor_deletion *ret_deletion)
 {
@@ -306,8 +312,8 @@ int cor_deletion_decide(struct cor_call *call, const struct cor_delete_options *
     *ret_deletion = (struct cor_deletion){.step = COR_DELETION_NOW};
     if (r < 0)
         return r;
-    if (cor_is_namespaces(call->res)) {
-        if (cor_namespace_is_immortal(cor_object_name(object)))
+    if (call->res->role == COR_ROLE_NAMESPACES) {
+        if (is_immortal(cor_object_name(object)))
             return cor_status_forbidden(&call->status, &gr, cor_object_name(object),
                                         "this namespace may not be deleted");
         r = decide_namespace(call, object, ret_deletion);

@@ -17,6 +17,7 @@
 #include "meta/object_edit.h"
 #include "meta/time_text.h"
 #include "schema/conversion.h"
+#include "schema/resource_row.h"
 #include "server/strategy/conditions.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -104,7 +105,8 @@ static size_t count_members(struct cor_str object)
 
 static int disruption_check(const struct cor_object *budget, struct cor_status *st)
 {
-    static const struct cor_gr gr = {COR_STR("policy"), COR_STR("poddisruptionbudget")};
+    const struct cor_resource_row *budgets = cor_api_of_role(COR_ROLE_BUDGETS);
+    const struct cor_gr gr = {budgets->group, budgets->singular};
     struct cor_str status = status_of(budget), name = cor_object_name(budget);
     int64_t allowed = member_number(status, "disruptionsAllowed");
 

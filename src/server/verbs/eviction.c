@@ -52,8 +52,6 @@
 
 #define ROUNDS_MAX 16
 
-static const struct cor_gr pods = {COR_STR(""), COR_STR("pods")};
-
 struct eviction_call {
     struct cor_write write; /* of the Eviction, which is not stored */
     struct cor_delete_options options;
@@ -159,6 +157,7 @@ static void eviction_on_marked(void *arg, const struct cor_store_reply *reply)
 {
     struct eviction_call *ev = arg;
     struct cor_call *call = &ev->write.call;
+    const struct cor_gr pods = cor_api_gr(call->res);
     int r = reply->err;
 
     if (!cor_call_end_op(call))
@@ -226,7 +225,7 @@ static void eviction_budget_step(void *arg, struct cor_store_change *change,
 
 static void eviction_on_budget(void *arg, const struct cor_store_reply *reply)
 {
-    static const struct cor_gr gr = {COR_STR("policy"), COR_STR("poddisruptionbudgets")};
+    const struct cor_gr gr = cor_api_gr(cor_api_of_role(COR_ROLE_BUDGETS));
     struct eviction_call *ev = arg;
     struct cor_call *call = &ev->write.call;
 
@@ -334,10 +333,8 @@ static void eviction_list_budgets(struct eviction_call *ev)
     struct cor_call *call = &ev->write.call;
     struct cor_store_list_opts opts = {.options = {.recursive = true},
                                        .deadline_ms = call->req->deadline_ms};
-    int r = cor_api_backing(
-        call->loop,
-        cor_api_builtin(COR_STR("policy"), COR_STR("v1"), COR_STR("poddisruptionbudgets")),
-        &ev->budgets, &call->status);
+    int r =
+        cor_api_backing(call->loop, cor_api_of_role(COR_ROLE_BUDGETS), &ev->budgets, &call->status);
 
     ev->budget = cor_object_unref(ev->budget);
     cor_buf_reset(&ev->budget_key);

@@ -4,11 +4,14 @@
  *
  *   the stages decode to convert ──► write the status of this kind ──► 201 with the object
  *
- * `kinds` names the function that answers each kind. What is asked is answered from the same tables
+ * `reviews` names the function that answers each kind, by the action of its row. What is asked is answered from the same tables
  * that serve requests: the tokens and the authorization mode of the API. A question that is not
  * valid is refused (400, 422) in upstream's words.
  * Thread: the call's loop. */
 /* clang-format on */
+#include <assert.h>
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "meta/field_error.h"
@@ -352,6 +355,7 @@ static int answer_access(struct review_call *review, struct cor_json_writer *w)
     return r;
 }
 
+/* names a kind: the resources that rules grant */
 #define RULES_ALL                                                                                   \
     "{\"incomplete\":false,\"nonResourceRules\":[{\"nonResourceURLs\":[\"*\"],\"verbs\":[\"*\"]}]," \
     "\"resourceRules\":[{\"apiGroups\":[\"*\"],\"resources\":[\"*\"],\"verbs\":[\"*\"]}]}"
@@ -376,55 +380,39 @@ static int answer_rules(struct review_call *review, struct cor_json_writer *w)
     return 0;
 }
 
+/* SelfSubjectReview: the answer has nothing of the question. */
+static void show_status_alone(struct cor_object_edit *edit, struct cor_str now)
+{
+    edit->top = edit->metadata = COR_STR("{}");
+    cor_edits_set(&edit->meta_edits, COR_STR("creationTimestamp"), now);
+}
+
+static void show_empty_spec(struct cor_object_edit *edit, struct cor_str now)
+{
+    (void)now;
+    edit->top = edit->metadata = COR_STR("{}");
+    cor_edits_set(&edit->top_edits, COR_STR("spec"), COR_STR("{}"));
+}
+
 static const struct {
-    struct cor_str kind;
     answer_fn answer;
-} kinds[] = {
-    {COR_STR("LocalSubjectAccessReview"), answer_access},
-    {COR_STR("SelfSubjectAccessReview"), answer_self_access},
-    {COR_STR("SelfSubjectReview"), answer_who},
-    {COR_STR("SelfSubjectRulesReview"), answer_rules},
-    {COR_STR("SubjectAccessReview"), answer_access},
-    {COR_STR("TokenReview"), answer_token},
+    /* Sets what the answer shows beside the status; NULL: the question. `now` is a JSON string. */
+    void (*show)(struct cor_object_edit *edit, struct cor_str now);
+} reviews[COR_ACTION_COUNT] = {
+    [COR_ACTION_TOKEN_REVIEW] = {answer_token, NULL},
+    [COR_ACTION_ACCESS_REVIEW] = {answer_access, NULL},
+    [COR_ACTION_SELF_ACCESS_REVIEW] = {answer_self_access, NULL},
+    [COR_ACTION_SELF_REVIEW] = {answer_who, show_status_alone},
+    [COR_ACTION_RULES_REVIEW] = {answer_rules, show_empty_spec},
 };
-
-static int review_write_status(struct review_call *review, struct cor_buf *out)
-{
-    struct cor_json_writer w;
-    int r = -COR_ENOTSUP;
-
-    cor_json_writer_init(&w, out);
-    for (size_t i = 0; i < COR_ARRAY_LEN(kinds); i++) {
-        if (cor_str_eq(kinds[i].kind, review->write.call.res->kind))
-            r = kinds[i].answer(review, &w);
-    }
-    return r < 0 ? r : no_memory(&review->write.call, cor_json_writer_finish(&w));
-}
-
-/* Two kinds answer with what they found alone. */
-static void review_set_rest(struct review_call *review, struct cor_object_edit *edit, char *created)
-{
-    struct cor_str kind = review->write.call.res->kind;
-    char text[COR_TIME_TEXT_MAX];
-    struct cor_str now = cor_time_print(cor_call_now_ms(&review->write.call) / 1000, text);
-
-    if (cor_str_eq(kind, COR_STR("SelfSubjectReview"))) {
-        created[0] = '"';
-        memcpy(created + 1, now.p, now.n);
-        created[now.n + 1] = '"';
-        edit->top = edit->metadata = COR_STR("{}");
-        cor_edits_set(&edit->meta_edits, COR_STR("creationTimestamp"), cor_str(created, now.n + 2));
-    } else if (cor_str_eq(kind, COR_STR("SelfSubjectRulesReview"))) {
-        edit->top = edit->metadata = COR_STR("{}");
-        cor_edits_set(&edit->top_edits, COR_STR("spec"), COR_STR("{}"));
-    }
-}
 
 static int review_make_answer(struct review_call *review)
 {
     struct cor_call *call = &review->write.call;
     COR_CLEANUP(cor_buf_deinit) struct cor_buf status = {0}, ns = {0};
-    char created[COR_TIME_TEXT_MAX + 2];
+    char text[COR_TIME_TEXT_MAX], quoted[COR_TIME_TEXT_MAX + 2];
+    struct cor_str now = cor_time_print(cor_call_now_ms(call) / 1000, text);
+    struct cor_json_writer w;
     struct cor_object_edit edit = {
         .kind = call->res->kind,
         .api_version = call->res->api_version,
@@ -433,14 +421,20 @@ static int review_make_answer(struct review_call *review)
     };
     int r;
 
+    assert(reviews[call->res->action].answer);
     cor_buf_init(&status, ANSWER_MAX);
     cor_buf_init(&ns, ANSWER_MAX);
-    r = review_write_status(review, &status);
+    cor_json_writer_init(&w, &status);
+    r = reviews[call->res->action].answer(review, &w);
+    if (r == 0)
+        r = no_memory(call, cor_json_writer_finish(&w));
     if (r == 0)
         r = no_memory(call, cor_json_quote(&ns, call->ns));
     if (r < 0)
         return r;
-    review_set_rest(review, &edit, created);
+    snprintf(quoted, sizeof(quoted), "\"%.*s\"", COR_STR_ARG(now));
+    if (reviews[call->res->action].show)
+        reviews[call->res->action].show(&edit, cor_strz(quoted));
     cor_edits_set(&edit.top_edits, COR_STR("status"), cor_buf_str(&status));
     if (cor_api_is_namespaced(call->res))
         cor_edits_set(&edit.meta_edits, COR_STR("namespace"), cor_buf_str(&ns));

@@ -21,8 +21,6 @@
 #include "meta/object_edit.h"
 #include "server/write/stages.h"
 
-static const struct cor_str namespaces = COR_STR("namespaces");
-
 struct namespace_check {
     struct cor_write *write;
     struct cor_reader *reader;
@@ -33,7 +31,7 @@ struct namespace_check {
 static int namespace_judge(struct cor_call *call, struct cor_str name,
                            const struct cor_store_reply *reply)
 {
-    static const struct cor_gr gr = {COR_STR(""), COR_STR("namespaces")};
+    const struct cor_gr gr = cor_api_gr(cor_api_of_role(COR_ROLE_NAMESPACES));
     COR_CLEANUP(cor_buf_deinit) struct cor_buf cause = {0};
     struct cor_gr own_gr = cor_api_gr(call->res);
     int r;
@@ -102,7 +100,7 @@ bool cor_write_checks_namespace(const struct cor_write *write)
 void cor_write_check_namespace(struct cor_write *write)
 {
     struct cor_call *call = &write->call;
-    const struct cor_resource_row *res = cor_api_builtin(COR_STR(""), COR_STR("v1"), namespaces);
+    const struct cor_resource_row *res = cor_api_of_role(COR_ROLE_NAMESPACES);
     struct namespace_check *check = cor_calloc(1, sizeof(*check));
     struct cor_backing *backing;
     int r;

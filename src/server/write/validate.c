@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The stage "validate": what the object that is about to be stored must not be. All that is wrong
  * is collected and answered together, as upstream does.
  *
@@ -9,6 +10,7 @@
  *
  * Failures: 422 with all field errors, 409 for the uid of a scale; no memory.
  * Thread: the thread that has the call. */
+/* clang-format on */
 #include <assert.h>
 #include <stdio.h>
 
@@ -106,8 +108,9 @@ static int check_part_uid(struct cor_call *call, const struct cor_object *old,
 
     if (want.n == 0 || cor_str_eq(want, have))
         return 0;
-    if (cor_str_eqz(COR_STR("scale"), call->sub->name)) {
-        snprintf(resource, sizeof(resource), "%.*s/scale", COR_STR_ARG(call->res->plural));
+    if (call->sub->part == COR_PART_SCALE) {
+        snprintf(resource, sizeof(resource), "%.*s/%s", COR_STR_ARG(call->res->plural),
+                 call->sub->name);
         scale.resource = cor_strz(resource);
         return cor_status_conflict(
             &call->status, &scale, call->name,
