@@ -1,10 +1,11 @@
-/* A cache of one collection that follows the server, and tells handlers of every change:
- * client-go's SharedIndexInformer. Informers come from coracle/informers.h, which also starts and
- * stops them.
+/* A cache of one collection that follows the server and calls handlers for every change:
+ * client-go's SharedIndexInformer. Informers are made, started and stopped by the functions of
+ * coracle/informers.h.
  *
- * Reading is for any thread, does not wait for the writer, and costs no request. What is read is
- * shared: objects are never changed. Handlers may be added and removed at any time.
- * Owner: its cor_informers.  Thread: any; functions that wait, as coracle/runtime.h says. */
+ * Any thread may read. A read does not wait for the writer, and sends no request. The objects that
+ * are read are shared and never changed. Handlers may be added and removed at any time.
+ * Owner: its cor_informers.  Thread: any; for functions that wait, the table in coracle/runtime.h
+ * says where they may be called. */
 #ifndef CORACLE_INFORMER_H
 #define CORACLE_INFORMER_H
 
@@ -42,22 +43,23 @@ struct cor_informer;
 
 struct cor_handler_opts {
     size_t size; /* of this struct: COR_HANDLER_OPTS sets it (coracle/api.h) */
-    /* Of what waits for the handler. Beyond it pending updates of one key are folded into one, and
-     * on.on_behind is told; adds and deletions are never lost. The objects that a late handler
-     * begins with do not count: they are the cache's, and one that leaves it stays in memory until
-     * the handler has heard of all of them. 0: no bound, as client-go. */
+    /* The most bytes of changes that may wait for the handler. Beyond this bound the updates of one
+     * key that wait are folded into one, and on.on_behind is called; adds and deletions are never
+     * lost. The objects that a late handler begins with do not count: the cache has them anyway. An
+     * object that leaves the cache meanwhile stays in memory until the handler has been called for
+     * all of them. 0: no bound, as client-go. */
     size_t bytes_max;
     struct cor_handler_fns on;
-    /* What reports call it (COR_REFLECTOR_SLOW_HANDLER); copied. NULL: by its number among the
-     * informer's handlers, in the order of adding. */
+    /* The handler's name in reports (COR_REFLECTOR_SLOW_HANDLER); copied. NULL: its number among
+     * the informer's handlers, in the order in which they were added. */
     const char *name;
-    /* Updates without a change, for every object; at least a second. 0: the informer's. Without
-     * effect on an informer whose own is 0; one that has been started is not made to resync more
-     * often than it does. */
+    /* The period after which on_update is called for every object without a change; at least a
+     * second. 0: the informer's period. It has no effect on an informer whose own period is 0, and
+     * an informer that has been started does not resync more often because of a new handler. */
     uint64_t resync_ms;
     bool never_resync;
-    /* The handler is not called any more, and `arg` may go. The last call, where the others run,
-     * and never inside cor_handler_remove(); may be NULL. */
+    /* The handler is not called any more, and its `arg` may be freed. This is the last call; it is
+     * made where the other calls are made, and never inside cor_handler_remove(). May be NULL. */
     void (*on_removed)(void *arg);
 };
 
@@ -73,51 +75,56 @@ static inline struct cor_handler_opts cor_handler_defaults(void)
     return opts;
 }
 
-/* A handler that comes late hears an add for each object that is cached, then what follows: no gap
- * and no repetition. `opts` is copied. `ret_handler` (NULL: not wanted) is the informer's, until
- * cor_handler_remove() or the end of the set. 0, -COR_ENOMEM, -COR_ECANCELED (stopped already). */
+/* Adds a handler. A handler that is added late gets an add for each object that is cached, and then
+ * every change that follows, without a gap or a repetition. `opts` is copied. The informer owns
+ * `ret_handler` (NULL: not wanted) until cor_handler_remove() or the end of the set. 0,
+ * -COR_ENOMEM, -COR_ECANCELED (stopped already). */
 COR_API int cor_informer_add_handler(struct cor_informer *inf, const struct cor_handler_opts *opts,
                                      struct cor_handler **ret_handler);
 
-/* Also from inside the handler. What waits is dropped; a call that is under way goes on, and
- * on_removed comes after it. The handle is not valid after this. */
+/* Removes the handler; the handler itself may call this. Changes that wait for the handler are
+ * dropped. A call that is under way continues, and on_removed is called after it. The handle is not
+ * valid after this. */
 COR_API void cor_handler_remove(struct cor_handler *handler);
 
 /* Has the handler returned from every add of the first list? */
 COR_API bool cor_handler_has_synced(struct cor_handler *handler);
 
-/* At any time; what is cached is indexed at once. All or nothing: -COR_EEXIST (a name is taken),
- * -COR_ETOOBIG (too many), -COR_ENOMEM, -COR_ECANCELED (stopped), or what a function returned. */
+/* Adds indexes, at any time; the cached objects are indexed at once. Either all indexes are added
+ * or none. 0, -COR_EEXIST (a name is taken), -COR_ETOOBIG (too many), -COR_ENOMEM, -COR_ECANCELED
+ * (stopped), or what a function returned. */
 COR_API int cor_informer_add_indexes(struct cor_informer *inf, const struct cor_index_def *defs,
                                      size_t n);
 
 /* Has the first list been cached? A controller's workers begin after that. */
 COR_API bool cor_informer_has_synced(struct cor_informer *inf);
 
-/* Wait for it: a list that fails is tried again until the time is up. Objects of the list that an
- * index refused are not in the cache, and on_report told of them. 0, -COR_ETIMEOUT, -COR_ECANCELED
+/* Waits until the first list is cached; a list that fails is tried again until the time is up.
+ * Objects of the list that an index function refused are not in the cache; on_report was called for
+ * them. 0, -COR_ETIMEOUT, -COR_ECANCELED
  * (stopped), -COR_EINVAL (inside a callback of the runtime), -COR_ENOMEM, -COR_EBUSY (too many
  * wait). */
 COR_API int cor_informer_wait_for_sync(struct cor_informer *inf, uint64_t timeout_ms);
 
-/* Why the first list is not cached, at this moment: what a wait that timed out was for. 0: it is
- * cached. Else, with `reterr` (may be NULL): what the last list or watch failed with, as the server
- * or the connection told it (-COR_ENOTFOUND for a resource that the server does not have);
+/* Returns why the first list is not cached yet, for example after a wait that timed out. 0: it is
+ * cached. Else, with `reterr` (may be NULL): the error of the last list or watch, from the server
+ * or the connection (-COR_ENOTFOUND for a resource that the server does not have);
  * -COR_EBUSY (nothing has failed so far), -COR_EINVAL (not started), -COR_ECANCELED (stopped). */
 COR_API int cor_informer_sync_error(struct cor_informer *inf, struct cor_status *reterr);
 
-/* Waits until the cache has all up to a resourceVersion that a write returned: read your writes.
- * Errors as above; -COR_EINVAL also for no resourceVersion. When this very write was refused and is
- * not in the cache: what the index function or the transform returned, or -COR_EINVALID for an
- * object of another kind. With retry_on_error a write that an index refused is waited for. The last
- * 16 refused writes of an object are remembered, until the cache takes a change of it. Other
- * objects' refused writes do not matter. */
+/* Waits until the cache has every change up to a resourceVersion that a write returned, so that a
+ * program reads its own writes. Errors as above; -COR_EINVAL also when `version` is no
+ * resourceVersion. When exactly this write was refused and is not in the cache, the code is what
+ * the index function or the transform returned, or -COR_EINVALID for an object of another kind.
+ * With retry_on_error the wait continues while a write that an index function refused is tried
+ * again. The last 16 refused writes of an object are remembered until the cache takes a change of
+ * that object. Refused writes of other objects do not matter. */
 COR_API int cor_informer_wait_for_version(struct cor_informer *inf, struct cor_str version,
                                           uint64_t timeout_ms);
 
-/* The same by a callback, once, on the runtime's I/O thread or inside the pump: `r` is 0,
- * -COR_ECANCELED, or what the write was refused with. Returns 0; 1 when it is so already, and then
- * nothing is called; or as above. */
+/* The same two waits with a callback, which is called once, on the runtime's I/O thread or inside
+ * the pump: `r` is 0, -COR_ECANCELED, or the code that the write was refused with. They return 0; 1
+ * when there is nothing to wait for, and then `fn` is not called; or an error as above. */
 COR_API int cor_informer_on_sync(struct cor_informer *inf, void (*fn)(void *arg, int r), void *arg);
 COR_API int cor_informer_on_version(struct cor_informer *inf, struct cor_str version,
                                     void (*fn)(void *arg, int r), void *arg);
@@ -127,38 +134,40 @@ COR_API void cor_informer_stats(struct cor_informer *inf, struct cor_reflector_s
 
 #define COR_INFORMER_VERSION_MAX 128 /* with its NUL */
 
-/* The resourceVersion that was listed or watched last; "" before the first list. The cache may be a
- * moment behind it: cor_informer_wait_for_version() waits for that. */
+/* Copies the resourceVersion that was listed or watched last; "" before the first list. The cache
+ * may be a moment behind this version; cor_informer_wait_for_version() waits until it is not. */
 COR_API void cor_informer_last_version(struct cor_informer *inf, char to[COR_INFORMER_VERSION_MAX]);
 
-/* Reading. What is given is one instant of the cache, by key. */
+/* Reading. Each call sees the cache at one instant; objects come in the order of their keys. */
 COR_API size_t cor_informer_len(struct cor_informer *inf);
 
-/* The object with one reference; `ns` is empty for resources without namespaces. 0, -COR_ENOTFOUND
+/* Returns the object with a reference for the caller; `ns` is empty for resources without
+ * namespaces. 0, -COR_ENOTFOUND
  * (with the Status that a server gives), -COR_ENOMEM. */
 COR_API int cor_informer_get(struct cor_informer *inf, struct cor_str ns, struct cor_str name,
                              struct cor_object **ret_object, struct cor_status *reterr);
 
-/* The same by a handler's or a work queue's key: "namespace/name", or the name. */
+/* The same by the key that handlers and work queues have: "namespace/name", or the name alone. */
 COR_API int cor_informer_get_by_key(struct cor_informer *inf, struct cor_str key,
                                     struct cor_object **ret_object);
 
-/* Of a namespace (empty: all) and a selector (NULL: everything). 0, -COR_ENOMEM, or what `fn`
- * returned. */
+/* Calls `fn` for each object of a namespace (empty: all namespaces) that the selector matches
+ * (NULL: all objects). 0, -COR_ENOMEM, or what `fn` returned. */
 COR_API int cor_informer_each(struct cor_informer *inf, struct cor_str ns,
                               const struct cor_label_selector *selector, cor_each_fn fn, void *arg);
 
-/* Those with this value in an index. Also -COR_ENOTFOUND: no such index. */
+/* The same for each object that has this value in an index. Also -COR_ENOTFOUND: there is no such
+ * index. */
 COR_API int cor_informer_each_by_index(struct cor_informer *inf, struct cor_str index,
                                        struct cor_str value, cor_each_fn fn, void *arg);
 
-/* Those that have a value of the index in common with `object`, which need not be cached; each
- * once. The index function runs on this thread; also what it returned. */
+/* The same for each object that has a value of the index in common with `object`, which need not be
+ * cached; once for each. The index function runs on this thread; its error is returned too. */
 COR_API int cor_informer_each_sharing(struct cor_informer *inf, struct cor_str index,
                                       const struct cor_object *object, cor_each_fn fn, void *arg);
 
-/* Each value that some object has in an index, once, in no stated order; none when there is no such
- * index. 0, -COR_ENOMEM, or what `fn` returned. */
+/* Calls `fn` once for each value that an object has in the index, in no particular order; never
+ * when there is no such index. 0, -COR_ENOMEM, or what `fn` returned. */
 COR_API int cor_informer_each_value(struct cor_informer *inf, struct cor_str index,
                                     int (*fn)(void *arg, struct cor_str value), void *arg);
 

@@ -51,34 +51,37 @@ enum cor_informer_fifo {
 struct cor_informers_opts {
     size_t size;        /* of this struct: COR_INFORMERS_OPTS sets it (coracle/api.h) */
     uint64_t resync_ms; /* the handlers' default; 0: never */
-    /* A watch from which nothing has come for so long, no answer and not even a bookmark, is given
-     * up, and goes on in a new one without a list: the server, or the way to it, may have died
-     * without a word. Servers send bookmarks about once a minute. 0: only a dead HTTP/2 connection
-     * is found (by pings), and a watch that is silent 30 s after its end (of 5 to 10 minutes). */
+    /* A watch that has received nothing for this long, no answer and not even a bookmark, is ended,
+     * and a new watch continues from the same resourceVersion: the server or the network may have
+     * failed without closing the connection. Servers send bookmarks about once a minute. 0: only a
+     * dead HTTP/2 connection is found (by pings), and a watch that is still silent 30 s after the
+     * time (5 to 10 minutes) at which the server should have ended it. */
     uint64_t watch_silence_ms;
-    /* The first state comes as a watch (sendInitialEvents) where the server can do that, else as a
-     * list; without it always as a list. */
+    /* True: the first state is asked for as a watch (sendInitialEvents), and as a list where the
+     * server cannot do that. False: always as a list. */
     bool stream_initial;
     enum cor_informer_fifo fifo;
-    /* A change that an index function refuses is put back, unless a newer one of the object waits,
-     * and tried again with the next changes and every second: for functions that fail for a time.
-     * Each try is told to on_report. Without it the change is dropped, as client-go does, and the
-     * cache keeps what it had of the object until the next change of it. */
+    /* True: a change that an index function refuses is put back, unless a newer change of the
+     * object waits, and is tried again with the next changes and every second. This is for
+     * functions that fail for a time. on_report is called for each try. False: the change is
+     * dropped, as client-go does, and the cache keeps the older state of the object until its next
+     * change. */
     bool retry_on_error;
-    /* A list or a watch failed; it is tried again. On the I/O thread or inside the pump; may be
-     * NULL. */
+    /* A list or a watch failed, and is tried again. Called on the I/O thread or inside the pump;
+     * may be NULL. */
     void (*on_watch_error)(void *arg, struct cor_str plural, const struct cor_status *error);
-    /* What the library does not write to a log: objects that were left out, watches that ended or
-     * fell silent, slow lists, changes and handlers. `status` says more. Like on_watch_error; may
-     * be NULL. */
+    /* Reports, since the library writes no log: objects that were left out, watches that ended or
+     * were silent, slow lists, changes and handlers. `status` has the details. Called like
+     * on_watch_error; may be NULL. */
     void (*on_report)(void *arg, struct cor_str plural, enum cor_reflector_report what,
                       const struct cor_status *status);
-    /* For debugging, because it holds every object for some minutes: what is cached is looked at
-     * every second, and an object that the program has written into is told of, once. As
-     * on_watch_error, with locks held: it must not call the informers. NULL: off. */
+    /* Called once for each cached object that the program has written into, which it must not do.
+     * The objects are checked every second, and each is held for some minutes: this is for
+     * debugging. Called like on_watch_error, with locks held: it must not call the informers.
+     * NULL: nothing is checked. */
     void (*on_mutation)(void *arg, const struct cor_object *object);
-    /* Of every informer of the set; each may be NULL. An informer's own tweak is called after
-     * this one, and its own transform before this. */
+    /* For every informer of the set; each may be NULL. An informer's own tweak is called after the
+     * set's, and its own transform before the set's. */
     cor_tweak_fn tweak;
     cor_transform_fn transform;
     void *arg;
@@ -88,64 +91,67 @@ struct cor_informers_opts {
 
 #define COR_INFORMERS_OPTS .size = sizeof(struct cor_informers_opts)
 
-/* `opts` may be NULL, and is copied; its `arg` stays valid until the set is freed. 0,
+/* `opts` may be NULL, and is copied; its `arg` must stay valid until the set is freed. 0,
  * -COR_ENOMEM, -COR_ECANCELED (the client was stopped), -COR_EINVAL (in a forked child). */
 COR_API int cor_informers_new(struct cor_client *client, const struct cor_informers_opts *opts,
                               struct cor_informers **ret_informers);
 
-/* A set without a client, for informers over list-watches of the program's own: `make_list_watch`
- * of the set's options or of each informer's makes them. A test gives a controller such a set in
- * the place of the one with a client (coracle/list_watch_script.h). 0, -COR_ENOMEM, -COR_EINVAL,
- * -COR_ENOTSUP (coracle/api.h). */
+/* Makes a set without a client, for informers over list-watches of the program's own, which
+ * `make_list_watch` of the set's or of each informer's options makes. A test passes such a set to a
+ * controller instead of one with a client (coracle/list_watch_script.h). 0, -COR_ENOMEM,
+ * -COR_EINVAL, -COR_ENOTSUP (coracle/api.h). */
 COR_API int cor_informers_new_on(struct cor_runtime *runtime, const struct cor_informers_opts *opts,
                                  struct cor_informers **ret_informers);
 
-/* Waits: stops them, removes their handlers, frees the caches. Not inside a callback or a handler,
- * which would wait for itself (an assertion). Returns NULL; NULL is allowed. */
+/* Stops the informers, removes their handlers, waits until none runs, and frees the caches. It must
+ * not be called inside a callback or a handler, which would wait for itself (an assertion). Returns
+ * NULL; NULL is allowed. */
 COR_API struct cor_informers *cor_informers_free(struct cor_informers *set);
 
 struct cor_informer_opts {
     size_t size; /* of this struct: COR_INFORMER_OPTS sets it (coracle/api.h) */
     struct cor_resource resource;
     const char *ns; /* NULL: all namespaces, or a resource without any */
-    /* Of the resource's objects, such as "Pod": a watch event with an object of another kind or
-     * apiVersion is skipped and reported (COR_REFLECTOR_UNEXPECTED_TYPE), as client-go does with an
-     * expected GVK. NULL: the kind that all objects of the last list had; none after a list without
-     * objects or with several kinds. Lists are not checked, nor is anything of metadata_only.
-     * Informers with different ones are different. */
+    /* The kind of the resource's objects, such as "Pod": a watch event with an object of another
+     * kind or apiVersion is skipped and reported (COR_REFLECTOR_UNEXPECTED_TYPE), as client-go does
+     * with an expected GVK. NULL: the kind that all objects of the last list had; nothing is
+     * checked after a list without objects or with several kinds. Lists are not checked, nor is
+     * anything of metadata_only. Two scopes with different kinds have two informers. */
     const char *kind;
     const char *label_selector, *field_selector;
-    uint64_t resync_ms; /* its handlers' default, of who asks for it first; 0: the set's */
+    uint64_t resync_ms; /* its handlers' default; the first caller's is used. 0: the set's */
     bool metadata_only; /* asks the server for PartialObjectMetadata only */
-    /* What is kept of each object; may be NULL. Informers with different ones are different. */
+    /* Cuts each object before it is cached; may be NULL. Scopes with different functions have
+     * different informers. */
     cor_transform_fn transform;
     void *transform_arg;
-    /* Changes what is asked of the server; likewise. */
+    /* Changes the options of each list and watch; the same rules. */
     cor_tweak_fn tweak;
     void *tweak_arg;
-    /* A constructor of the program's own for what this informer lists and watches: client-go's
-     * InformerFor. NULL: the set's. Informers with different ones are different. */
+    /* Makes the list-watch of this informer: client-go's InformerFor. NULL: the set's function. The
+     * same rules. */
     cor_make_list_watch_fn make_list_watch;
     void *make_arg;
 };
 
 #define COR_INFORMER_OPTS .size = sizeof(struct cor_informer_opts)
 
-/* The one informer of this scope, made when it is first asked for; it lives as long as the set. The
- * texts are copied; what the arguments of transform and tweak point to lives as long, too. 0,
+/* Returns the one informer of this scope, which is made at the first call and lives as long as the
+ * set. The texts are copied; what the arguments of transform and tweak point to must live as long
+ * as the set. 0,
  * -COR_EINVAL (no version or no resource), -COR_ETOOBIG (too many), -COR_ENOMEM. */
 COR_API int cor_informers_for_resource(struct cor_informers *set,
                                        const struct cor_informer_opts *opts,
                                        struct cor_informer **ret_informer,
                                        struct cor_status *reterr);
 
-/* Starts those that were not started yet. */
+/* Starts the informers that were not started yet. */
 COR_API void cor_informers_start(struct cor_informers *set);
 
 /* Waits until the first list of every informer that is started is cached. 0, -COR_ETIMEOUT,
  * -COR_ECANCELED (stopped), -COR_EINVAL (inside a callback of the runtime). The message in `reterr`
- * (may be NULL) names each informer that is not synced, with the last failure of its list or watch:
- * a resource whose name is misspelt is told by the server's words. */
+ * (may be NULL) names each informer that is not synced, with the last error of its list or watch; a
+ * misspelt resource is recognised by the server's 404. */
 COR_API int cor_informers_wait_for_sync(struct cor_informers *set, uint64_t timeout_ms,
                                         struct cor_status *reterr);
 
@@ -163,8 +169,8 @@ COR_API int cor_informers_wait_for_each(struct cor_informers *set, uint64_t time
                                         void (*fn)(void *arg, const struct cor_informer_sync *sync),
                                         void *arg);
 
-/* Ends them for good: handlers hear nothing any more, but for a call that is under way, which is
- * not waited for; the caches stay readable. A handler may call it. */
+/* Stops the informers for good: no handler is called any more. A call that is under way continues,
+ * and is not waited for. The caches stay readable. A handler may call this. */
 COR_API void cor_informers_stop(struct cor_informers *set);
 
 #ifdef __cplusplus

@@ -33,8 +33,8 @@ struct cor_proxy_env {
     const char *http_proxy, *https_proxy, *no_proxy;
 };
 
-/* HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the process, or the same in lower case. The texts belong to
- * the environment. */
+/* HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the process, or the same in lower case. The texts belong
+ * to the environment. */
 struct cor_proxy_env cor_proxy_env_peek(void);
 
 /* The URL of the proxy for a server, borrowed from `env`; NULL: none. As Go's

@@ -1,9 +1,10 @@
 /* Waits until conditions hold for the events of a watch, or of an informer that is made for the
  * wait.
  *
- * The caller blocks on a waiter. Each event is shown to the first condition that is not met yet;
- * the wait ends when the last one is met, when a condition returns an error, at the deadline, or
- * when the client is stopped. A watch that ends before that is resumed, where the options say so,
+ * The caller blocks on a waiter. Each event is passed to the first condition that is not met yet;
+ * if the event meets that condition, it is passed to the next one too, and so on. The wait ends
+ * when the last condition is met, when a condition returns an error, at the deadline, or when the
+ * client is stopped. A watch that ends before that is resumed, where the options say so,
  * and else ends the wait. The first failure is the result.
  *
  * Thread: the caller's waits; conditions run on the runtime's I/O thread, where handlers run, or
@@ -23,14 +24,14 @@ struct until {
     struct cor_object *object; /* of the last event */
     struct cor_status *reterr;
     int r;
-    bool is_deaf; /* to what a cache tells: the precondition has decided */
+    bool is_deaf; /* events of a cache are ignored: the precondition has decided */
     struct cor_waiter done;
-    struct cor_status failure; /* of a cache: its last */
-    /* Of a cache: */
+    /* Of a wait with a cache: */
+    struct cor_status failure; /* the last one of a list or watch */
     struct cor_client *client;
     struct cor_client_hook hook; /* the loop's */
     int join_r;                  /* what came of adding the hook */
-    atomic_bool is_stopped;      /* the client was */
+    atomic_bool is_stopped;      /* the client was stopped */
 };
 
 static void until_take_error(struct until *u, const struct cor_status *error)
@@ -163,7 +164,8 @@ static uint64_t left_ms(uint64_t end_ms)
     return end_ms > now ? end_ms - now : 0;
 }
 
-/* 0, 1 (it is enough), or a failure. */
+/* Waits for the first list and asks the precondition. 0: conditions are needed; 1: the precondition
+ * was enough; or a failure. */
 static int until_look_first(const struct until *u, const struct cor_sync_until_opts *opts,
                             struct cor_informer *informer, uint64_t end_ms)
 {
@@ -236,7 +238,8 @@ static int until_follow(struct until *u, const struct cor_sync_until_opts *opts,
     return r;
 }
 
-/* Its cache has a handler, for which a thread of the pool must be left, also to end it. */
+/* The wait's cache has a handler that needs a thread of the pool, also to be removed; a wait inside
+ * another handler could take the last one. */
 static int until_may_sync(const struct cor_client *client, struct cor_status *reterr)
 {
     if (cor_runtime_is_in_handler(client->runtime))

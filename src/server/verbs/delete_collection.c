@@ -16,10 +16,10 @@
 #include "base/mem.h"
 #include "meta/key.h"
 #include "server/api/heavy.h"
-#include "server/write/body.h"
-#include "server/write/options.h"
 #include "server/verbs/delete.h"
 #include "server/verbs/list.h"
+#include "server/write/body.h"
+#include "server/write/options.h"
 
 struct collection_call {
     struct cor_list_call list;

@@ -1,3 +1,15 @@
+/* Reads an EncryptionConfiguration file.
+ *
+ *   1. YAML becomes JSON; JSON is taken as it is, and its duplicate fields are noted.
+ *   2. The JSON is made canonical, in a buffer that is wiped at the end.
+ *   3. kind and apiVersion are checked, then every field against the shapes below. A field of the
+ *      wrong type ends the decoding; unknown and duplicate fields are collected, and are refused
+ *      together as upstream's strict decoder does.
+ *   4. The rules are read into structs whose strings are in a second wiped buffer, and checked
+ *      (config_check.c).
+ *
+ * Each step that fails returns upstream's message, and all that was read is wiped and freed.
+ * Thread: one at a time. */
 #include "storage/encryption/config.h"
 
 #include "base/err.h"
@@ -8,8 +20,8 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-/* YAML grows when it becomes JSON; a file that grows more than aliases reasonably make it is none.
- */
+/* YAML grows when it becomes JSON, above all by aliases; a file that grows by more than a factor of
+ * four is refused. */
 #define JSON_MAX  (4 * COR_ENCRYPTION_FILE_MAX)
 #define DEPTH_MAX 32
 #define WORDS_MAX 16384
@@ -80,11 +92,6 @@ static const char *type_word(enum cor_json_type type)
     return words[type];
 }
 
-static int no_memory(struct cor_status *st)
-{
-    return cor_status_no_memory(st);
-}
-
 /* Beyond the words' maximum the rest is left out. */
 static int add_words(struct decoder *d, const char *what, const struct cor_field_path *path)
 {
@@ -105,7 +112,7 @@ static int refuse_type(struct decoder *d, const struct cor_field_path *path, str
 
     cor_buf_init(&text, WORDS_MAX);
     if (path && cor_field_path_print(path, &text) == -COR_ENOMEM)
-        return no_memory(d->status);
+        return cor_status_no_memory(d->status);
     return cor_status_set(
         d->status, -COR_EINVAL, "json: cannot unmarshal %s into field \"%s\" of type %s",
         type_word(cor_json_type(value)), cor_buf_z(&text), type_word(shape->type));
@@ -168,7 +175,7 @@ static int to_json(struct cor_str file, struct cor_buf *json, struct decoder *d)
         r = cor_yaml_to_json(file, json, &d->words, &err);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG)
         return cor_status_set(d->status, r, "error converting YAML to JSON: %s", err.message);
-    return r < 0 ? no_memory(d->status) : 0;
+    return r < 0 ? cor_status_no_memory(d->status) : 0;
 }
 
 static int canonicalize(struct cor_str in, bool is_json, struct cor_buf *text, struct decoder *d)
@@ -179,16 +186,16 @@ static int canonicalize(struct cor_str in, bool is_json, struct cor_buf *text, s
     int r;
 
     if (is_json && !dups)
-        return no_memory(d->status);
+        return cor_status_no_memory(d->status);
     r = cor_buf_reserve(text, in.n);
     if (r == 0)
         r = cor_json_canonicalize(in, &limits, text, dups, &err);
     if (r == -COR_EINVAL || r == -COR_ETOOBIG)
         (void)cor_status_set(d->status, r, "%s", err.message);
     else if (r < 0)
-        (void)no_memory(d->status);
+        (void)cor_status_no_memory(d->status);
     else if (dups && (r = add_dups(d, dups)) < 0)
-        (void)no_memory(d->status);
+        (void)cor_status_no_memory(d->status);
     if (dups)
         cor_json_dups_deinit(dups);
     cor_free(dups);
@@ -213,7 +220,7 @@ static struct cor_str raw_text(struct cor_str object, const char *member)
     return COR_STR("");
 }
 
-/* The name of old, EncryptionConfig of v1, is still read by upstream. */
+/* Upstream still reads the old name too: EncryptionConfig of v1. */
 static int check_kind(struct cor_str json, struct cor_status *st)
 {
     struct cor_str kind = raw_text(json, "kind"), version = raw_text(json, "apiVersion");
@@ -253,7 +260,7 @@ static int decode_strictly(struct cor_str file, struct cor_buf *text, struct cor
     if (r == 0)
         r = check_shape(&d, &root, cor_buf_str(text), NULL);
     if (r == -COR_ENOMEM)
-        (void)no_memory(st);
+        (void)cor_status_no_memory(st);
     if (r == 0 && d.words.n > 0)
         r = cor_status_set(st, -COR_EINVAL, "strict decoding error: %s", cor_buf_z(&d.words));
     cor_buf_deinit(&d.words);
@@ -278,7 +285,8 @@ static struct cor_str member(struct cor_str object, const char *name)
                                                                                  : COR_STR("null");
 }
 
-/* The room for all strings was reserved: none is longer than its source. null is "". */
+/* Unescapes a string into c->strings, where room for all strings was reserved: no string is longer
+ * than its JSON. null becomes "". */
 static struct cor_str text_of(struct cor_encryption_config *c, struct cor_str value)
 {
     struct cor_str raw, text = COR_STR("");
@@ -314,7 +322,7 @@ static int read_keys(struct cor_encryption_config *c, struct cor_str array,
 static int read_provider(struct cor_encryption_config *c, struct cor_str value,
                          struct cor_encryption_provider *p)
 {
-    /* The order in which upstream looks for the one that counts. */
+    /* Upstream uses the first of these that a provider has. */
     static const enum cor_encryption_provider_kind order[] = {
         COR_PROVIDER_KMS, COR_PROVIDER_AESGCM, COR_PROVIDER_AESCBC, COR_PROVIDER_SECRETBOX,
         COR_PROVIDER_IDENTITY};
@@ -386,7 +394,7 @@ int cor_encryption_config_read(struct cor_str file, struct cor_encryption_config
         return cor_status_set(reterr_status, r, "resources: Too many: more than %d names",
                               COR_ENCRYPTION_NAMES_MAX);
     if (r < 0)
-        return no_memory(reterr_status);
+        return cor_status_no_memory(reterr_status);
     r = cor_encryption_config_check(&config, reterr_status);
     if (r < 0)
         return r;

@@ -1,3 +1,8 @@
+/* The rules of upstream's validation of an EncryptionConfiguration: at least one resource and one
+ * provider in a rule, names of resources that can be matched and do not overlap within a rule, one
+ * kind in a provider, keys with a name and a secret of a length that the cipher takes. All mistakes
+ * are collected as field errors and returned in one message; a secret is never printed. Out of
+ * memory is reported as such, whatever was found before. Thread: any; nothing is changed. */
 #include <stdio.h>
 
 #include "base/base64.h"

@@ -1,3 +1,16 @@
+/* clang-format off */
+/* The transformers that a configuration makes for each resource: an immutable set.
+ *
+ *   value's prefix "k8s:enc:aesgcm:v1:"   entry's chain: one link for each provider of its rules
+ *   then "key1:"                          provider's chain: one link for each key
+ *   the rest                              key_transformer: the cipher
+ *
+ * cor_encryption_new() reads the file, makes a cipher for each key, and then an entry for each name
+ * among the resources. Entries point into the providers of the rules, which are never moved. A name
+ * that an earlier wildcard already covers is refused, as upstream does. Any failure frees the whole
+ * set and returns a status that says whether parsing or building failed; freeing wipes the keys.
+ * Thread: any, once made; reference counted. */
+/* clang-format on */
 #include "storage/encryption/encryption.h"
 
 #include "base/err.h"
@@ -163,7 +176,7 @@ static struct entry *find(const struct cor_encryption *e, struct cor_str group,
     return NULL;
 }
 
-/* As the file writes it: the core group's wildcard is `*.`. */
+/* The name as a file has it: the wildcard of the core group is `*.`. */
 static const char *yaml_name(const struct cor_gr *gr, struct cor_buf *out)
 {
     bool core = gr->group.n == 0 && cor_str_eq(gr->resource, COR_STR("*"));

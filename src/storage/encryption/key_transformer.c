@@ -1,11 +1,16 @@
+/* One key of a provider as a transformer: to_storage encrypts with a fresh nonce and appends to the
+ * scratch buffer, from_storage decrypts into it. The value's key in the store is authenticated
+ * where the cipher can do that. A value that does not decrypt is -COR_EINTERNAL with the cipher's
+ * reason; out of memory is -COR_ENOMEM. Thread: any; the key is never changed. */
 #include "storage/encryption/key_transformer.h"
 
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/rand.h"
 
-/* The pool of a long-lived generator would repeat itself in a virtual machine that is started twice
- * from one snapshot; the kernel knows of that, so each write asks it. */
+/* Two virtual machines that are started from one snapshot have the same generator in memory and
+ * would repeat its numbers. The kernel reseeds its own when that happens, so each write asks the
+ * kernel. */
 static void make_nonce(const struct cor_key_transformer *kt, uint8_t *nonce, size_t n)
 {
     struct cor_rand fresh;

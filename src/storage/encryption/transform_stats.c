@@ -1,10 +1,13 @@
+/* The counters of transformations, by direction, prefix and outcome, and their times in the buckets
+ * that upstream's metric has. Thread: any; the counters are atomic, and a reader may see a count
+ * before its time. */
 #include "storage/encryption/transform_stats.h"
 
 static const struct cor_str prefixes[] = {
     [COR_TRANSFORM_AESGCM] = {"k8s:enc:aesgcm:v1:", 18},
     [COR_TRANSFORM_AESCBC] = {"k8s:enc:aescbc:v1:", 18},
     [COR_TRANSFORM_SECRETBOX] = {"k8s:enc:secretbox:v1:", 21},
-    /* What is like none of them, and encrypted. */
+    /* Any other encrypted value begins like this. */
     [COR_TRANSFORM_IDENTITY] = {"k8s:enc:", 8},
 };
 

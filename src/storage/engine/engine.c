@@ -1,3 +1,8 @@
+/* The engine seam's common half: calls into the engine's table of functions, the life of the
+ * request structs, and the way of an answer. An engine answers a request from its own thread; the
+ * answer is a mail to the loop that the request names, which calls on_done there. Posting cannot
+ * fail, since the mail is inside the request. Thread: any for requests; on_done on the request's
+ * loop. */
 #include "storage/engine/engine_int.h"
 
 #include <string.h>

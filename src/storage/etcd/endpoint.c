@@ -1,3 +1,7 @@
+/* Parses --etcd-servers: URLs with commas between them, each "http://" or "https://", a host, and
+ * optionally a port and a final slash. The first URL that is wrong, a mixture of http and https,
+ * and too many members are refused with a status that names the flag; what was parsed before is
+ * freed. Thread: any. */
 #include "storage/etcd/endpoint.h"
 
 #include "base/err.h"

@@ -1,3 +1,11 @@
+/* etcd's v3 messages, written from and read into the engine's requests with protobuf-c.
+ *
+ * An encoder fills the generated struct on the stack, with pointers into the request, and packs it
+ * into the end of the caller's buffer: nothing is copied twice. A decoder unpacks the bytes into an
+ * arena that is freed as a whole, builds the engine's own objects from it, and hands them over only
+ * when all were made. A message that does not parse, or lacks the part that an answer must have, is
+ * -COR_EINTERNAL; an object that finds no memory is -COR_ENOMEM; in both cases the request is as it
+ * was. Thread: any; there is no state. */
 #include "storage/etcd/messages.h"
 
 #include <assert.h>
@@ -287,7 +295,7 @@ static bool is_version_from(const char *version, uint64_t patch_4, uint64_t patc
     if (cor_str_to_u64(cor_str_cut(&rest, '.'), &major) < 0 ||
         cor_str_to_u64(cor_str_cut(&rest, '.'), &minor) < 0)
         return false;
-    /* What stands behind the digits of the last ("0-rc.1") does not count. */
+    /* Text after the digits of the last part ("0-rc.1") is ignored. */
     rest.n = strspn(rest.p ? rest.p : "", "0123456789");
     if (cor_str_to_u64(rest, &patch) < 0)
         return false;
@@ -298,13 +306,15 @@ static bool is_version_from(const char *version, uint64_t patch_4, uint64_t patc
     return minor == 5 ? patch >= patch_5 : minor > 5;
 }
 
-/* Others answer at once, whatever watches have still to get. */
+/* Older members answer a request for progress at once, also when watches have not had all events.
+ */
 static bool has_progress(const char *version)
 {
     return is_version_from(version, 31, 13);
 }
 
-/* Others lose them, from 3.4.34 and 3.5.16 on only when they are restarted during a compaction. */
+/* Older members lose such deletions; from 3.4.34 and 3.5.16 on only when they are restarted during
+ * a compaction. */
 static bool keeps_deletions(const char *version)
 {
     return is_version_from(version, 36, 18);

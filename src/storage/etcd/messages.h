@@ -1,7 +1,7 @@
 /* The engine's requests as messages of etcd's v3 API, and its answers.
  *
  * Encoders append one message to `out` (0, -COR_ENOMEM, -COR_ETOOBIG). Decoders read one message;
- * -COR_ENOMEM, or -COR_EINTERNAL: this is no such message. Thread: any. */
+ * -COR_ENOMEM, or -COR_EINTERNAL: the bytes are not such a message. Thread: any. */
 #ifndef COR_STORAGE_ETCD_MESSAGES_H
 #define COR_STORAGE_ETCD_MESSAGES_H
 

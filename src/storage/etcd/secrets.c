@@ -1,3 +1,8 @@
+/* The credentials for etcd, read from the files that the flags name: first the TLS client (CA,
+ * certificate and key, each optional, but the last two only together), then the user with the first
+ * line of the password file. The first file that cannot be used ends it: the status names the flag,
+ * the path and the reason, and what was read before is wiped and freed. Keys and password are in
+ * buffers that are wiped. Thread: any; it blocks on files, and is called at start-up. */
 #include "storage/etcd/secrets.h"
 
 #include <errno.h>

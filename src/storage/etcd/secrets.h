@@ -1,4 +1,4 @@
-/* What opens etcd's door: certificates and key for TLS, and a password; read once from files.
+/* The credentials for etcd: certificates and key for TLS, and a password; read once from files.
  * Thread: any.  Owner: the session. */
 #ifndef COR_STORAGE_ETCD_SECRETS_H
 #define COR_STORAGE_ETCD_SECRETS_H

@@ -1,3 +1,7 @@
+/* The log's rows through prepared statements: append, the version of a key at a revision, the row
+ * of a revision, and the numbers in the meta table. Each function binds, steps and resets one
+ * statement. An error is SQLite's, as cor_sqlite_db_err() has it; the caller, which owns the
+ * transaction, rolls back. Thread: the one that uses the connection. */
 #include "storage/sqlite/log.h"
 
 int cor_log_append(struct cor_sqlite_db *db, const struct cor_log_row *row)

@@ -52,8 +52,8 @@ void cor_lease_manager_init(struct cor_lease_manager *lm, struct cor_engine *eng
 /* No want may be waiting. */
 void cor_lease_manager_deinit(struct cor_lease_manager *lm);
 
-/* Finds or makes a lease for a write. `ttl_s` and `on_lease` must be set. True: `id` is set, and on_lease is not called. False:
- * on_lease is called later. */
+/* Finds or makes a lease for a write. `ttl_s` and `on_lease` must be set. True: `id` is set, and
+ * on_lease is not called. False: on_lease is called later. */
 bool cor_lease_manager_acquire(struct cor_lease_manager *lm, struct cor_lease_want *want);
 
 /* Called after the write with the lease was answered. True: the engine has let the lease expire,
