@@ -217,8 +217,8 @@ static void binding_start(struct binding_call *binding)
         cor_call_fail(call);
         return;
     }
-    opts.suggestion = suggestion =
-        cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
+    suggestion = cor_reader_suggest(call->backing->reader, cor_buf_str(&call->key));
+    opts.suggestion = suggestion;
     if (cor_object_uid(binding->write.body).n > 0)
         opts.preconditions.uid = cor_object_uid(binding->write.body);
     if (binding->write.rev > 0)
