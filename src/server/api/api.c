@@ -91,6 +91,7 @@ struct cor_api *cor_api_free(struct cor_api *api)
             backing_deinit(&api->loops[i].backings[j]);
         cor_free(api->loops[i].backings);
         cor_variants_deinit(&api->loops[i].variants);
+        cor_frames_deinit(&api->loops[i].frames);
     }
     cor_discovery_deinit(&api->discovery);
     cor_feed_shares_deinit(&api->feeds);
@@ -131,6 +132,7 @@ void cor_api_loop_release(struct cor_api_loop *loop)
     for (size_t i = 0; i < loop->api->nresources; i++)
         backing_deinit(&loop->backings[i]);
     cor_variants_deinit(&loop->variants);
+    cor_frames_deinit(&loop->frames);
 }
 
 bool cor_api_close_cachers(struct cor_api *api, void (*on_closed)(void *arg), void *arg)

@@ -7,6 +7,7 @@
 #include "schema/resource_row.h"
 #include "server/api/api.h"
 #include "server/api/feed_shares.h"
+#include "server/api/frames.h"
 #include "server/api/held.h"
 #include "server/api/variants.h"
 #include "server/docs/discovery.h"
@@ -27,6 +28,7 @@ struct cor_api_loop {
     struct cor_rand rand;
     struct cor_backing *backings; /* by the resource's place in the table */
     struct cor_variants variants;
+    struct cor_frames frames;
     struct cor_held_loop held;
     size_t ncalls;
 };

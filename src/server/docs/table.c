@@ -39,6 +39,11 @@ int cor_table_include_parse(struct cor_str text, enum cor_table_include *ret,
     return 0;
 }
 
+struct cor_str cor_partial_api_version(bool is_v1beta1)
+{
+    return is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1") : COR_STR("meta.k8s.io/v1");
+}
+
 struct cor_str cor_partial_head(bool is_v1beta1)
 {
 #define HEAD(version)                                                                              \

@@ -42,5 +42,7 @@ void cor_table_of_object(struct cor_json_writer *w, const struct cor_table_opts 
 
 /* The beginning of a PartialObjectMetadata up to the value of metadata; `}` ends it. */
 struct cor_str cor_partial_head(bool is_v1beta1);
+/* "meta.k8s.io/v1" or v1beta1. */
+struct cor_str cor_partial_api_version(bool is_v1beta1);
 
 #endif

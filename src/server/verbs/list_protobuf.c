@@ -27,9 +27,8 @@ static bool is_v1beta1_list(const struct cor_call *call)
 
 static struct cor_str list_api_version(const struct cor_call *call)
 {
-    if (call->accept.view != COR_VIEW_PARTIAL)
-        return call->type->api_version;
-    return call->accept.is_v1beta1 ? COR_STR("meta.k8s.io/v1beta1") : COR_STR("meta.k8s.io/v1");
+    return call->accept.view == COR_VIEW_PARTIAL ? cor_partial_api_version(call->accept.is_v1beta1)
+                                                 : call->type->api_version;
 }
 
 static int write_meta_json(const struct cor_list_cursor *cursor, struct cor_buf *out)

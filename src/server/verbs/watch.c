@@ -8,7 +8,8 @@
  *
  * An event is three spans: `{"type":...,"object":`, the object's own bytes, `}`. A DELETED event is
  * the last state with the revision of the deletion in place: two more spans. Tables, and objects in
- * another version, are made per event.
+ * another version, are made per event. In protobuf an event is one span, a frame that all watches
+ * of the loop share (frames.h).
  *
  * How a watch ends:
  *   - the reader sends an ERROR event or the end: written as the last event (watch_end_with);
@@ -30,7 +31,9 @@
 #include "base/err.h"
 #include "loop/timer.h"
 #include "meta/object_edit.h"
+#include "schema/protobuf.h"
 #include "server/api/call.h"
+#include "server/api/frames.h"
 #include "server/docs/table.h"
 #include "json/writer.h"
 
@@ -43,6 +46,7 @@ struct watch_call {
     struct cor_watch *watch;      /* NULL: closed, or never opened */
     struct cor_feed_share *share; /* NULL: the watch has no feed of its own */
     struct cor_timer timer;       /* the end of the stream */
+    struct cor_frame *frame;      /* what the spans hold in protobuf; NULL: other bytes */
     enum cor_table_include include;
     bool has_columns; /* of the table: they are sent once */
     bool is_ending;   /* the spans hold the last event */
@@ -58,6 +62,12 @@ static const char *const heads[] = {
     [COR_WATCH_DELETED] = "{\"type\":\"DELETED\",\"object\":",
     [COR_WATCH_BOOKMARK] = "{\"type\":\"BOOKMARK\",\"object\":",
     [COR_WATCH_ERROR] = "{\"type\":\"ERROR\",\"object\":",
+};
+
+static const char *const names[] = {
+    [COR_WATCH_ADDED] = "ADDED",     [COR_WATCH_MODIFIED] = "MODIFIED",
+    [COR_WATCH_DELETED] = "DELETED", [COR_WATCH_BOOKMARK] = "BOOKMARK",
+    [COR_WATCH_ERROR] = "ERROR",
 };
 
 static void watch_on_closed(void *arg)
@@ -77,6 +87,7 @@ static int watch_refill(struct cor_call *call)
     struct watch_call *w = (struct watch_call *)call;
 
     call->out_object = cor_object_unref(call->out_object);
+    w->frame = cor_frame_unref(w->frame);
     if (w->is_ending) {
         watch_close(w);
         return 0;
@@ -160,15 +171,15 @@ static void take_object(struct watch_call *w, struct cor_reader_event *event,
     event->object = take_object;
 }
 
-/* Tables and partial metadata of a deletion are made from the object, which must have the
+/* Tables, partial metadata and frames of a deletion are made from the object, which must have the
  * deletion's revision: the call holds a copy with it. */
 static int watch_set_revision(struct watch_call *w, struct cor_reader_event *event)
 {
     struct cor_object *at;
     int r;
 
-    if (w->call.accept.view == COR_VIEW_OBJECT || event->type != COR_WATCH_DELETED ||
-        event->rev == event->object->rev)
+    if ((w->call.accept.view == COR_VIEW_OBJECT && !w->call.accept.is_protobuf) ||
+        event->type != COR_WATCH_DELETED || event->rev == event->object->rev)
         return 0;
     r = cor_object_at(event->object, event->rev, &at);
     if (r == 0)
@@ -190,15 +201,89 @@ static int watch_convert(struct watch_call *w, struct cor_reader_event *event)
     return r;
 }
 
+/* Appends the event as a frame. `event` has the object in the version and at the revision that it
+ * is to be shown. */
+static int watch_write_frame(struct watch_call *w, const struct cor_reader_event *event,
+                             struct cor_buf *out)
+{
+    const struct cor_call *call = &w->call;
+    const struct cor_resource_row *row = call->type;
+    struct cor_str name = cor_strz(names[event->type]);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    int r;
+
+    if (call->accept.view == COR_VIEW_OBJECT) {
+        const struct cor_type *type = cor_type_of_kind(row->group, row->version, row->kind);
+
+        return type ? cor_protobuf_add_frame(name, row->api_version, row->kind, type,
+                                             cor_object_json(event->object), out, NULL)
+                    : -COR_EINVAL;
+    }
+    cor_buf_init(&json, COR_CALL_OUT_MAX);
+    r = cor_buf_adds(&json, cor_partial_head(call->accept.is_v1beta1));
+    if (r == 0)
+        r = cor_buf_adds(&json, cor_object_metadata(event->object));
+    if (r == 0)
+        r = cor_buf_addc(&json, '}');
+    return r < 0 ? r
+                 : cor_protobuf_add_frame(name, cor_partial_api_version(call->accept.is_v1beta1),
+                                          COR_STR("PartialObjectMetadata"),
+                                          cor_type_named(COR_STR("meta_v1.PartialObjectMetadata")),
+                                          cor_buf_str(&json), out, NULL);
+}
+
+/* Sets the frame of the event: one that another watch of the loop has made, or a new one. */
+static int watch_set_frame(struct watch_call *w, struct cor_reader_event *event)
+{
+    struct cor_call *call = &w->call;
+    struct cor_frames *frames = &call->loop->frames;
+    const struct cor_frame_key key = {event->object, event->rev,        event->type,
+                                      call->type,    call->accept.view, call->accept.is_v1beta1};
+    struct cor_frame *frame = cor_frames_find(frames, &key);
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf bytes = {0};
+    int r;
+
+    assert(!w->frame);
+    if (frame) {
+        w->frame = cor_frame_ref(frame);
+        return 0;
+    }
+    cor_buf_init(&bytes, COR_CALL_OUT_MAX);
+    r = watch_convert(w, event);
+    if (r == 0)
+        r = watch_set_revision(w, event);
+    if (r == 0)
+        r = watch_write_frame(w, event, &bytes);
+    if (r == 0)
+        w->frame = cor_frames_add(frames, &key, &bytes);
+    call->out_object = cor_object_unref(call->out_object);
+    return r == 0 && !w->frame ? -COR_ENOMEM : r;
+}
+
 /* Keeps the object of an event that the sink has not taken whole. Most events are taken at once and
  * need no reference: all loops would contend for its count. */
 static void watch_hold_rest(struct watch_call *w, const struct cor_reader_event *event)
 {
     if (w->call.nspans == 0)
         return;
-    if (!w->call.out_object)
+    if (!w->call.out_object && !w->frame)
         w->call.out_object = cor_object_ref(event->object);
     cor_call_weigh(&w->call);
+}
+
+/* The Status as an ERROR event in protobuf, in `out`. */
+static int watch_write_status(struct watch_call *w, struct cor_status *status)
+{
+    COR_CLEANUP(cor_buf_deinit) struct cor_buf json = {0};
+    int r;
+
+    cor_buf_init(&json, COR_CALL_OUT_MAX);
+    r = cor_status_write(status, &json);
+    return r < 0 ? r
+                 : cor_protobuf_add_frame(cor_strz(names[COR_WATCH_ERROR]), COR_STR("v1"),
+                                          COR_STR("Status"),
+                                          cor_type_named(COR_STR("meta_v1.Status")),
+                                          cor_buf_str(&json), &w->call.out, NULL);
 }
 
 static void watch_end_with(struct watch_call *w, struct cor_status *status)
@@ -207,7 +292,10 @@ static void watch_end_with(struct watch_call *w, struct cor_status *status)
 
     w->is_ending = true;
     cor_buf_reset(&call->out);
-    if (status && cor_status_write(status, &call->out) == 0) {
+    if (status && call->accept.is_protobuf) {
+        if (watch_write_status(w, status) == 0)
+            cor_call_add_span(call, cor_buf_str(&call->out));
+    } else if (status && cor_status_write(status, &call->out) == 0) {
         cor_call_add_span(call, cor_strz(heads[COR_WATCH_ERROR]));
         cor_call_add_span(call, cor_buf_str(&call->out));
         cor_call_add_span(call, COR_STR("}\n"));
@@ -247,23 +335,31 @@ static void watch_on_event(void *arg, const struct cor_reader_event *event)
     }
     assert(w->call.refill && w->call.nspans == 0 && event->object);
     own = *event;
-    r = watch_convert(w, &own);
-    if (r == 0)
-        r = watch_set_revision(w, &own);
-    if (r == 0 && call->accept.view == COR_VIEW_TABLE)
-        r = watch_write_table(w, event->type, own.object);
+    if (call->accept.is_protobuf) {
+        r = watch_set_frame(w, &own);
+    } else {
+        r = watch_convert(w, &own);
+        if (r == 0)
+            r = watch_set_revision(w, &own);
+        if (r == 0 && call->accept.view == COR_VIEW_TABLE)
+            r = watch_write_table(w, event->type, own.object);
+    }
     if (r < 0) {
         watch_end_without(w, r, event->rev);
         return;
     }
     w->is_inside = event->rev == w->last_rev;
     w->last_rev = event->rev;
-    cor_call_add_span(call, cor_strz(heads[event->type]));
-    if (call->accept.view == COR_VIEW_TABLE)
-        cor_call_add_span(call, cor_buf_str(&call->out));
-    else
-        watch_add_object_spans(w, &own);
-    cor_call_add_span(call, COR_STR("}\n"));
+    if (w->frame) {
+        cor_call_add_span(call, cor_buf_str(&w->frame->bytes));
+    } else {
+        cor_call_add_span(call, cor_strz(heads[event->type]));
+        if (call->accept.view == COR_VIEW_TABLE)
+            cor_call_add_span(call, cor_buf_str(&call->out));
+        else
+            watch_add_object_spans(w, &own);
+        cor_call_add_span(call, COR_STR("}\n"));
+    }
     watch_send(w);
     watch_hold_rest(w, &own);
 }
@@ -272,7 +368,7 @@ static size_t watch_held(struct cor_call *call)
 {
     const struct watch_call *w = (struct watch_call *)call;
 
-    return w->watch ? cor_watch_held(w->watch) : 0;
+    return (w->watch ? cor_watch_held(w->watch) : 0) + (w->frame ? w->frame->bytes.n : 0);
 }
 
 /* A client resumes after the last revision that it saw: it must have seen all events of it. */
@@ -294,7 +390,10 @@ static void watch_begin(struct watch_call *w)
     assert(!w->call.refill);
     cor_sink_no_deadline(w->call.sink);
     w->call.refill = watch_refill;
-    cor_call_start(&w->call, 200, "application/json", NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
+    cor_call_start(&w->call, 200,
+                   w->call.accept.is_protobuf ? "application/vnd.kubernetes.protobuf;stream=watch"
+                                              : "application/json",
+                   NULL, 0, COR_HTTP_LENGTH_UNKNOWN);
 }
 
 /* The time is over, or the server shuts down. When the client has seen a part of a revision, the
@@ -405,6 +504,7 @@ static void watch_deinit(struct cor_call *call)
 {
     struct watch_call *w = (struct watch_call *)call;
 
+    w->frame = cor_frame_unref(w->frame);
     w->share = cor_feed_share_give(&call->loop->api->feeds, w->share);
     cor_predicate_deinit(&((struct watch_call *)call)->predicate);
 }

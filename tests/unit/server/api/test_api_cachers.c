@@ -214,3 +214,73 @@ TEST(api_cachers, are_opened_whole_or_fail_without_memory)
         close_all(&fx);
     }
 }
+
+static size_t frames_kept(const struct fx *fx)
+{
+    const struct cor_frames *frames = &fx->api->loops[0].frames;
+    size_t n = 0;
+
+    for (size_t i = 0; i < COR_FRAMES_MAX; i++)
+        n += frames->v[i].frame != NULL;
+    return n;
+}
+
+static bool has_answer(void *arg)
+{
+    return ((struct fx_call *)arg)->sink.body.n > 0;
+}
+
+/* Two watches of a loop send the same bytes, and a third in another form has its own. */
+TEST(api_cachers, an_event_in_protobuf_is_made_once_for_all_watches)
+{
+    static const char *const accepts[] = {
+        "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf",
+        "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"};
+    struct fx_call calls[3];
+    struct fx fx;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    for (size_t i = 0; i < 3; i++)
+        fx_start(&fx, &calls[i], "GET", CONFIGMAPS "?watch=1", "",
+                 &(struct fx_headers){.accept = accepts[i]});
+    fx_do(&fx, 201, "POST", CONFIGMAPS, "{\"metadata\":{\"name\":\"a\"}}");
+    for (size_t i = 0; i < 3; i++)
+        assert_true(cor_loop_run_until(fx.loop, has_answer, &calls[i], FX_TIMEOUT_MS));
+    assert_int_equal(frames_kept(&fx), 2);
+    assert_int_equal(calls[0].sink.body.n, calls[1].sink.body.n);
+    assert_memory_equal(calls[0].sink.body.p, calls[1].sink.body.p, calls[0].sink.body.n);
+    for (size_t i = 0; i < 3; i++)
+        fx_call_deinit(&calls[i]);
+    close_all(&fx);
+}
+
+/* The cursor of a cache goes back to its first object, with and without a page. */
+TEST(api_cachers, a_list_in_protobuf_is_read_twice)
+{
+    static const char *const targets[] = {
+        CONFIGMAPS, CONFIGMAPS "?limit=5", CONFIGMAPS "?limit=5&labelSelector=app%3Dx",
+        CONFIGMAPS "?labelSelector=app%3Dx", CONFIGMAPS "?fieldSelector=metadata.name%3Dn3"};
+    static char body[100 * 1024];
+    struct fx fx;
+
+    open_with(&fx, "configmaps");
+    fx_bootstrap(&fx);
+    for (int i = 0; i < 8; i++) {
+        snprintf(body, sizeof(body),
+                 "{\"metadata\":{\"name\":\"n%d\",\"labels\":{\"app\":\"%s\"}},\"data\":{\"k\":"
+                 "\"%090000d\"}}",
+                 i, i % 4 == 1 ? "y" : "x", i);
+        fx_do(&fx, 201, "POST", CONFIGMAPS, body);
+    }
+    for (size_t i = 0; i < COR_ARRAY_LEN(targets); i++) {
+        const char *json = fx_do(&fx, 200, "GET", targets[i], "");
+        const char *list =
+            fx_do_protobuf(&fx, 200, "GET", targets[i], "", "application/vnd.kubernetes.protobuf");
+
+        assert_true(strcmp(fx_at(list, "items"), fx_at(json, "items")) == 0);
+        assert_at(list, "metadata.continue", fx_at(json, "metadata.continue"));
+        assert_at(list, "metadata.remainingItemCount", fx_at(json, "metadata.remainingItemCount"));
+    }
+    close_all(&fx);
+}

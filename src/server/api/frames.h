@@ -1,0 +1,62 @@
+/* Events of watches as bytes that are sent: made when the first watch of a loop needs them, and
+ * kept while the others are likely to ask for them. A loop delivers an event to all its watches in
+ * turn, so that a few kept frames are enough.
+ * Thread: its loop.  Owner: the API's loop has the frames, a watch has a reference to the one that
+ * its reader has not taken whole. */
+#ifndef COR_SERVER_FRAMES_H
+#define COR_SERVER_FRAMES_H
+
+#include "base/buf.h"
+#include "coracle/watch_type.h"
+#include "meta/object.h"
+#include "schema/resource_row.h"
+#include "server/request/negotiate.h"
+
+#define COR_FRAMES_MAX 32
+/* Of the kept frames and their sources together; a frame that alone needs more is not kept. */
+#define COR_FRAMES_BYTES_MAX (4u << 20)
+
+/* What a frame shows, and how. */
+struct cor_frame_key {
+    struct cor_object *source; /* as the reader delivered it */
+    cor_rev rev;               /* of the event */
+    enum cor_watch_type event;
+    const struct cor_resource_row *type;
+    enum cor_accept_view view;
+    bool is_v1beta1;
+};
+
+struct cor_frame {
+    unsigned nrefs;
+    struct cor_buf bytes;
+};
+
+struct cor_kept_frame {
+    struct cor_frame_key key; /* its source is a reference */
+    struct cor_frame *frame;  /* a reference; NULL: unused */
+};
+
+struct cor_frames {
+    struct cor_kept_frame v[COR_FRAMES_MAX];
+    size_t next; /* the oldest, which the next one replaces */
+    size_t bytes;
+};
+
+/* The frame, borrowed until the next frame is added; NULL: it is not kept. */
+struct cor_frame *cor_frames_find(const struct cor_frames *frames, const struct cor_frame_key *key);
+
+/* Makes a frame of these bytes, which it takes, and keeps it. A new reference; NULL: no memory, and
+ * the bytes are the caller's. */
+struct cor_frame *cor_frames_add(struct cor_frames *frames, const struct cor_frame_key *key,
+                                 struct cor_buf *take_bytes);
+
+void cor_frames_deinit(struct cor_frames *frames); /* safe on a zeroed struct */
+
+static inline struct cor_frame *cor_frame_ref(struct cor_frame *frame)
+{
+    frame->nrefs++;
+    return frame;
+}
+struct cor_frame *cor_frame_unref(struct cor_frame *frame); /* returns NULL; NULL is fine */
+
+#endif
