@@ -8,13 +8,18 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
-#include "json/scan.h"
+#include "base/err.h"
 #include "meta/time_text.h"
 #include "schema/image_reference.h"
+#include "schema/quantity.h"
+#include "json/scan.h"
 
-#define NAME_LABEL      "kubernetes.io/metadata.name"
-#define IMAGE_BYTES_MAX 4096 /* a longer image's name is not valid anyway */
+#define NAME_LABEL         "kubernetes.io/metadata.name"
+#define IMAGE_BYTES_MAX    4096 /* a longer image's name is not valid anyway */
+#define QUANTITY_BYTES_MAX (1u << 20)
 
 /* The raw text of a string member; empty when there is none. */
 static struct cor_str text_of(const struct cor_draft_value *object, const char *name)
@@ -65,6 +70,59 @@ static void add_missing(struct cor_draft *draft, struct cor_draft_value *object,
         }
         if (!map || !cor_draft_set(draft, map, entry->key, entry->json))
             return;
+    }
+}
+
+/* JSON of a string, in the draft's memory; `raw` has the escapes that it needs. p == NULL: no
+ * memory is left. */
+static struct cor_str quote(struct cor_draft *draft, struct cor_str raw)
+{
+    char *quoted = cor_draft_alloc(draft, raw.n + 2);
+
+    if (!quoted)
+        return (struct cor_str){NULL, 0};
+    quoted[0] = '"';
+    memcpy(quoted + 1, raw.p, raw.n);
+    quoted[raw.n + 1] = '"';
+    return cor_str(quoted, raw.n + 2);
+}
+
+static void set_text(struct cor_draft *draft, struct cor_draft_value *object, const char *name,
+                     struct cor_str raw)
+{
+    struct cor_str json = quote(draft, raw);
+
+    if (json.p)
+        cor_draft_set(draft, object, cor_strz(name), json);
+}
+
+/* Most quantities are whole numbers with a suffix above one, which cannot be too fine. */
+static bool may_be_fine(struct cor_str raw)
+{
+    for (size_t i = 0; i < raw.n; i++) {
+        if (strchr(".eEnu", raw.p[i]))
+            return true;
+    }
+    return false;
+}
+
+static void hook_round_up(struct cor_draft *draft, struct cor_draft_value *map)
+{
+    for (struct cor_draft_value *entry = map->first; entry && draft->error == 0;
+         entry = entry->next) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf text = {0};
+        struct cor_str raw, json;
+        int r;
+
+        if (cor_json_to_raw(entry->json, &raw) < 0 || !may_be_fine(raw))
+            continue;
+        cor_buf_init(&text, QUANTITY_BYTES_MAX);
+        r = cor_quantity_rewrite(raw, COR_QUANTITY_MILLI, &text, NULL);
+        if (r == -COR_ENOMEM)
+            draft->error = r;
+        json = r == 1 ? quote(draft, cor_buf_str(&text)) : (struct cor_str){NULL, 0};
+        if (json.p)
+            cor_draft_replace(draft, entry, json);
     }
 }
 
@@ -178,20 +236,6 @@ static void hook_limit_range(struct cor_draft *draft, struct cor_draft_value *it
         if (from)
             add_missing(draft, item, steps[i].to, from);
     }
-}
-
-/* Sets a string member to a text of the draft's memory; `raw` has the escapes that it needs. */
-static void set_text(struct cor_draft *draft, struct cor_draft_value *object, const char *name,
-                     struct cor_str raw)
-{
-    char *quoted = cor_draft_alloc(draft, raw.n + 2);
-
-    if (!quoted)
-        return;
-    quoted[0] = '"';
-    memcpy(quoted + 1, raw.p, raw.n);
-    quoted[raw.n + 1] = '"';
-    cor_draft_set(draft, object, cor_strz(name), cor_str(quoted, raw.n + 2));
 }
 
 static void hook_resource_names(struct cor_draft *draft, struct cor_draft_value *names)

@@ -8,6 +8,7 @@
 
 /* clang-format off */
 #define COR_DEFAULT_HOOKS(X)                                                                       \
+    X(round_up)              /* ResourceList: no quantity is finer than a thousandth */            \
     X(image_pull_policy)     /* Container: Always for the tag "latest", else IfNotPresent */       \
     X(volume_source)         /* Volume: emptyDir when no source is set */                          \
     X(pod_requests)          /* Pod: what has a limit and no request requests the limit */         \

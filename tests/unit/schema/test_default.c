@@ -166,6 +166,38 @@ TEST(default, gives_a_pod_what_a_template_does_not_get)
     CHECK_ROWS(rows);
 }
 
+/* Contract types 3.1.2, 3.1.3: requests are copied from limits before both are rounded. */
+TEST(default, rounds_resources_up_to_thousandths)
+{
+    static const struct row rows[] = {
+        {"core_v1.ResourceRequirements", "{'limits':{'a':'100u','b':'1','c':'1500m','d':'1000500u','e':'1n','f':'1Gi','g':'1e-6'}}",
+         "{'limits':{'a':'1m','b':'1','c':'1500m','d':'1001m','e':'1m','f':'1Gi','g':'1e-3'}}"},
+        {"core_v1.Pod",
+         "{'spec':{'containers':[{'imagePullPolicy':'Never','name':'c','resources':{'limits':{'cpu':'1u'}},"
+         "'terminationMessagePath':'/l','terminationMessagePolicy':'File'}],'dnsPolicy':'Default','enableServiceLinks':false,"
+         "'overhead':{'cpu':'3u'},'restartPolicy':'Never','schedulerName':'s','securityContext':{},'terminationGracePeriodSeconds':1}}",
+         "{'spec':{'containers':[{'imagePullPolicy':'Never','name':'c','resources':{'limits':{'cpu':'1m'},'requests':{'cpu':'1m'}},"
+         "'terminationMessagePath':'/l','terminationMessagePolicy':'File'}],'dnsPolicy':'Default','enableServiceLinks':false,"
+         "'overhead':{'cpu':'1m'},'restartPolicy':'Never','schedulerName':'s','securityContext':{},'terminationGracePeriodSeconds':1}}"},
+        {"core_v1.ContainerStatus", "{'allocatedResources':{'a':'1u'},'resources':{'limits':{'a':'1u'}}}",
+         "{'allocatedResources':{'a':'1m'},'resources':{'limits':{'a':'1m'}}}"},
+        {"core_v1.PersistentVolumeClaim", "{'spec':{'resources':{'requests':{'a':'1u'}},'volumeMode':'Block'},"
+         "'status':{'allocatedResources':{'a':'1u'},'capacity':{'a':'1u'},'phase':'Bound'}}",
+         "{'spec':{'resources':{'requests':{'a':'1m'}},'volumeMode':'Block'},"
+         "'status':{'allocatedResources':{'a':'1m'},'capacity':{'a':'1m'},'phase':'Bound'}}"},
+        {"core_v1.PersistentVolumeSpec", "{'capacity':{'a':'1u'}}", "{'capacity':{'a':'1m'}}"},
+        {"core_v1.Node", "{'status':{'capacity':{'a':'1u'}}}", "{'status':{'allocatable':{'a':'1m'},'capacity':{'a':'1m'}}}"},
+        {"core_v1.LimitRangeItem", "{'max':{'a':'1u'},'maxLimitRequestRatio':{'a':'1u'},'min':{'b':'1u'},'type':'Container'}",
+         "{'default':{'a':'1m'},'defaultRequest':{'a':'1m','b':'1m'},'max':{'a':'1m'},'maxLimitRequestRatio':{'a':'1m'},'min':{'b':'1m'},"
+         "'type':'Container'}"},
+        {"core_v1.ResourceQuota", "{'spec':{'hard':{'a':'1u'}},'status':{'hard':{'b':'1u'},'used':{'c':'1u'}}}",
+         "{'spec':{'hard':{'a':'1m'}},'status':{'hard':{'b':'1m'},'used':{'c':'1m'}}}"},
+        {"node_v1.Overhead", "{'podFixed':{'a':'1u'}}", NULL},
+    };
+
+    CHECK_ROWS(rows);
+}
+
 /* Contract types 3.3.3 (b, c, e). */
 TEST(default, fills_in_workloads)
 {
