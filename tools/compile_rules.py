@@ -9,7 +9,7 @@ import re
 
 PATH_MAX = 8  # COR_RULE_PATH_MAX of src/schema/rules.h
 INTS = {"INT32": 31, "INT64": 63}
-OPS = {"default": "SET", "clear": "CLEAR", "hook": "HOOK"}
+OPS = {"default": "SET", "late": "SET", "clear": "CLEAR", "hook": "HOOK"}
 
 
 class Wrong(Exception):
@@ -20,6 +20,7 @@ class Rule:
     def __init__(self, where, op, target):
         self.where, self.op, self.target = where, op, target
         self.path, self.source, self.value, self.hook, self.conditions = [], None, "", "", []
+        self.is_late = False
         self.line = self.text = ""  # as it was written: the whole, and what is behind the field
 
 
@@ -125,17 +126,20 @@ def read_condition(where, declared, text):
 def read_rule(where, declared, line, hooks):
     words = line.split(None, 2)
     if len(words) < 2 or words[0] not in OPS:
-        raise Wrong(f"{where}: expected default, clear or hook, and a field")
+        raise Wrong(f"{where}: expected default, late, clear or hook, and a field")
     rule = Rule(where, OPS[words[0]], words[1])
+    rule.is_late = words[0] == "late"
+    if rule.is_late and "KIND" not in declared.flags:
+        raise Wrong(f"{where}: only a kind has late defaults, and {declared.go} is none")
     rule.line = line
     rule.path = resolve(where, declared, words[1])
     body, _, when = (words[2] if len(words) > 2 else "").partition("when ")
     body = body.strip()
     rule.conditions = [read_condition(where, declared, part.strip()) for part in when.split(" and ")] if when else []
     made = end_of(declared, rule.path)
-    if words[0] == "default" and body.startswith("= "):
+    if rule.op == "SET" and body.startswith("= "):
         rule.value = read_value(where, made, body[2:].strip())
-    elif words[0] == "default" and body.startswith("from "):
+    elif rule.op == "SET" and body.startswith("from "):
         rule.op, rule.source = "COPY", resolve(where, declared, body[5:].strip())
         source = end_of(declared, rule.source)
         if source is not made and not (made.shape == "INT_OR_STRING" and source.shape in ("INT32", "STRING")):
@@ -144,7 +148,7 @@ def read_rule(where, declared, line, hooks):
         rule.hook = body
     elif words[0] == "hook":
         raise Wrong(f"{where}: there is no hook {body}")
-    elif words[0] == "default" or body:
+    elif rule.op == "SET" or body:
         raise Wrong(f"{where}: expected '= VALUE' or 'from FIELD', then 'when ...'")
     if not rule.path and rule.op != "HOOK":
         raise Wrong(f"{where}: only a hook is for the struct itself")
@@ -266,5 +270,5 @@ class Out:
             self.rules.append(f"{{{self.path(rule.path)}, {self.path(source)}, {self.pool.add(rule.value)}, "
                               f"{self.pool.add(rule.text)}, {first_condition}, {len(rule.path)}, {len(source)}, "
                               f"{len(rule.conditions)}, COR_RULE_{rule.op}, "
-                              f"COR_DEFAULT_HOOK_{rule.hook or 'none'}}}")
+                              f"COR_DEFAULT_HOOK_{rule.hook or 'none'}, {int(rule.is_late)}}}")
         return first

@@ -320,6 +320,7 @@ def write(out, tables):
             members.append(f"{{{field.index}, {{{', '.join(map(str, chain))}}}}}")
         package = packages[made.package.stem] if made.package else len(packages)
         flags = made.flags + (["DEFAULTS"] if made.reaches else [])
+        flags += ["LATE"] if any(rule.is_late for rule in made.rules) else []
         rows.append(f"{{{pool.add(made.name)}, {pool.add(made.go)}, {made.element.index if made.element else 0}, "
                     f"{made.key.index if made.key else 0}, {made.first}, {first_member}, {rules.add(made)}, "
                     f"{made.count}, {len(made.members)}, {len(made.rules)}, {package}, COR_SHAPE_{made.shape}, "

@@ -194,7 +194,8 @@ static void print_rule(const struct cor_rule *rule)
 
     if (cor_str_starts(text, COR_STR("= ")))
         text = cor_str_from(text, 2);
-    printf("%-11s %.*s\n", words[cor_rule_op(rule)], COR_STR_ARG(text));
+    printf("%-11s %.*s%s\n", words[cor_rule_op(rule)], COR_STR_ARG(text),
+           cor_rule_is_late(rule) ? ", when the object has been prepared" : "");
 }
 
 /* What any struct on the way says about the field, in the order in which the rules apply. */

@@ -126,33 +126,60 @@ static void run_rule(struct cor_draft *draft, struct cor_draft_value *object,
     }
 }
 
+static void run_rules(struct cor_draft *draft, struct cor_draft_value *value, bool is_late)
+{
+    for (size_t i = 0; i < cor_type_nrules(value->type) && draft->error == 0; i++) {
+        const struct cor_rule *rule = cor_type_rule(value->type, i);
+
+        if (rule->is_late == is_late)
+            run_rule(draft, value, rule);
+    }
+}
+
 /* A value that nothing can add to is not open; the types with defaults do not recurse. */
 static void default_value(struct cor_draft *draft, struct cor_draft_value *value)
 {
     if (!value->is_open || draft->error < 0)
         return;
-    for (size_t i = 0; i < cor_type_nrules(value->type) && draft->error == 0; i++)
-        run_rule(draft, value, cor_type_rule(value->type, i));
+    run_rules(draft, value, false);
     for (struct cor_draft_value *child = value->first; child; child = child->next)
         default_value(draft, child);
+}
+
+/* Writes a draft that has changed. 0, 1, or a failure, as the calls here return them. */
+static int finish_draft(struct cor_draft *draft, struct cor_buf *out)
+{
+    int r = draft->error;
+
+    if (r == 0 && draft->root.is_changed) {
+        r = cor_draft_write(draft, out);
+        r = r < 0 ? r : 1;
+    }
+    cor_draft_deinit(draft);
+    return r;
 }
 
 int cor_default(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
 {
     struct cor_draft draft;
-    int r;
 
     if (!cor_type_is(type, COR_TYPE_DEFAULTS))
         return 0;
     cor_draft_init(&draft, type, json);
     default_value(&draft, &draft.root);
-    r = draft.error;
-    if (r == 0 && draft.root.is_changed) {
-        r = cor_draft_write(&draft, out);
-        r = r < 0 ? r : 1;
-    }
-    cor_draft_deinit(&draft);
-    return r;
+    return finish_draft(&draft, out);
+}
+
+int cor_default_late(const struct cor_type *type, struct cor_str json, struct cor_buf *out)
+{
+    struct cor_draft draft;
+
+    if (!cor_type_is(type, COR_TYPE_LATE))
+        return 0;
+    cor_draft_init(&draft, type, json);
+    if (draft.root.is_open)
+        run_rules(&draft, &draft.root, true);
+    return finish_draft(&draft, out);
 }
 
 size_t cor_type_nrules(const struct cor_type *type)
@@ -169,6 +196,11 @@ const struct cor_rule *cor_type_rule(const struct cor_type *type, size_t i)
 enum cor_rule_op cor_rule_op(const struct cor_rule *rule)
 {
     return (enum cor_rule_op)rule->op;
+}
+
+bool cor_rule_is_late(const struct cor_rule *rule)
+{
+    return rule->is_late;
 }
 
 size_t cor_rule_depth(const struct cor_rule *rule)

@@ -17,4 +17,8 @@
  * they are. The time is linear in the bytes. */
 int cor_default(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
 
+/* The same for the defaults of a kind that wait until the server has added its part to the object:
+ * for objects that are about to be stored, and for stored objects. */
+int cor_default_late(const struct cor_type *type, struct cor_str json, struct cor_buf *out);
+
 #endif

@@ -31,6 +31,8 @@ size_t cor_type_nrules(const struct cor_type *type);
 const struct cor_rule *cor_type_rule(const struct cor_type *type, size_t i);
 
 enum cor_rule_op cor_rule_op(const struct cor_rule *rule);
+/* Does it wait until the server has prepared the object? */
+bool cor_rule_is_late(const struct cor_rule *rule);
 /* How many names its path has, and the member that each is of the type before it. */
 size_t cor_rule_depth(const struct cor_rule *rule);
 size_t cor_rule_step(const struct cor_rule *rule, size_t i);

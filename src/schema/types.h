@@ -48,6 +48,7 @@ enum cor_type_flag {
     COR_TYPE_GRANULAR = 1 << 3, /* owned field by field, whatever its other users say */
     COR_TYPE_WRAPPED = 1 << 4,  /* a named list that is a message of its own in protobuf */
     COR_TYPE_DEFAULTS = 1 << 5, /* it has a default (schema/rules.h), or what it holds has */
+    COR_TYPE_LATE = 1 << 6,     /* a kind that has defaults for when it has been prepared */
 };
 
 enum cor_field_flag {

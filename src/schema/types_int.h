@@ -41,6 +41,7 @@ struct cor_rule {
     uint32_t first_condition; /* all of them must hold */
     uint8_t depth, source_depth, nconditions;
     uint8_t op, hook;
+    bool is_late;
 };
 
 struct cor_rule_condition {

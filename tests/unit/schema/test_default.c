@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "meta/time_text.h"
 #include "schema/image_reference.h"
+#include "schema/rewrite.h"
 #include "schema/rules.h"
 #include "test.h"
 #include "json/scan.h"
@@ -260,6 +261,30 @@ TEST(default, fills_in_jobs)
     CHECK_ROWS(rows);
 }
 
+/* Contract types 3.3.3 (a): with the labels that the server has added to the template. */
+TEST(default, gives_a_job_the_labels_of_its_template_when_it_is_stored)
+{
+    static const struct {
+        const char *in, *out; /* NULL: unchanged */
+    } rows[] = {
+        {"{'metadata':{},'spec':{'template':{'metadata':{'labels':{'job-name':'j'}}}}}",
+         "{'metadata':{'labels':{'job-name':'j'}},'spec':{'template':{'metadata':{'labels':{'job-name':'j'}}}}}"},
+        {"{'metadata':{'labels':{'a':'b'}},'spec':{'template':{'metadata':{'labels':{'job-name':'j'}}}}}", NULL},
+        {"{'metadata':{},'spec':{'template':{'metadata':{}}}}", NULL},
+        {"[]", NULL},
+    };
+    char in[JSON_MAX], want[JSON_MAX];
+    struct cor_buf out;
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows); i++) {
+        cor_buf_init(&out, JSON_MAX);
+        assert_int_equal(cor_default_late(named("batch_v1.Job"), quoted(rows[i].in, in), &out), rows[i].out ? 1 : 0);
+        if (rows[i].out)
+            assert_string_equal(cor_buf_z(&out), quoted(rows[i].out, want).p);
+        cor_buf_deinit(&out);
+    }
+}
+
 /* Contract types 3.3.3 (d). */
 TEST(default, fills_in_services)
 {
@@ -503,7 +528,7 @@ TEST(default, leaves_the_buffer_as_it_was_when_it_fails)
     char buf[JSON_MAX];
     struct cor_str json =
         quoted("{'kind':'Pod','apiVersion':'v1','spec':{'containers':[{'name':'c',"
-               "'resources':{'limits':{'cpu':'1'}}}],'volumes':[{'name':'v'}]}}",
+               "'resources':{'limits':{'cpu':'1','x':'1u'}}}],'volumes':[{'name':'v'}]}}",
                buf);
     struct cor_buf out;
     size_t whole = 0;
@@ -527,6 +552,61 @@ TEST(default, leaves_the_buffer_as_it_was_when_it_fails)
     assert_int_equal(cor_default(named("core_v1.Pod"), json, &out), -COR_ETOOBIG);
     assert_int_equal(out.n, 0);
     cor_buf_deinit(&out);
+}
+
+/* A body is rewritten without late defaults, a stored object with them. */
+TEST(default, rewrites_in_steps)
+{
+    static const struct {
+        const char *type, *in, *early, *stored; /* NULL: unchanged */
+    } rows[] = {
+        {"core_v1.ConfigMap", "{'data':null,'metadata':{}}", "{'metadata':{}}", "{'metadata':{}}"},
+        {"core_v1.ConfigMap", "{'metadata':{}}", NULL, NULL},
+        {"core_v1.Secret", "{'metadata':{},'type':''}", "{'metadata':{},'type':'Opaque'}",
+         "{'metadata':{},'type':'Opaque'}"},
+        {"core_v1.Secret", "{'data':null,'metadata':{},'type':'x'}", "{'metadata':{},'type':'x'}",
+         "{'metadata':{},'type':'x'}"},
+        {"core_v1.Secret", "{'metadata':{},'type':'x'}", NULL, NULL},
+        {"batch_v1.Job",
+         "{'metadata':{'labels':{}},'spec':{'backoffLimit':1,'completionMode':'Indexed','completions':1,"
+         "'manualSelector':true,'parallelism':1,'podReplacementPolicy':'Failed','suspend':false,"
+         "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':null,'dnsPolicy':'Default',"
+         "'restartPolicy':'Never','schedulerName':'s','securityContext':{},"
+         "'terminationGracePeriodSeconds':1}}},'status':{}}",
+         "{'metadata':{},'spec':{'backoffLimit':1,'completionMode':'Indexed','completions':1,"
+         "'manualSelector':true,'parallelism':1,'podReplacementPolicy':'Failed','suspend':false,"
+         "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':null,'dnsPolicy':'Default',"
+         "'restartPolicy':'Never','schedulerName':'s','securityContext':{},"
+         "'terminationGracePeriodSeconds':1}}},'status':{}}",
+         "{'metadata':{'labels':{'a':'b'}},'spec':{'backoffLimit':1,'completionMode':'Indexed','completions':1,"
+         "'manualSelector':true,'parallelism':1,'podReplacementPolicy':'Failed','suspend':false,"
+         "'template':{'metadata':{'labels':{'a':'b'}},'spec':{'containers':null,'dnsPolicy':'Default',"
+         "'restartPolicy':'Never','schedulerName':'s','securityContext':{},"
+         "'terminationGracePeriodSeconds':1}}},'status':{}}"},
+    };
+    char in[JSON_MAX], want[JSON_MAX];
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(rows) * 2; i++) {
+        const struct cor_type *type = named(rows[i / 2].type);
+        const char *to = i % 2 ? rows[i / 2].stored : rows[i / 2].early;
+        struct cor_str json = quoted(rows[i / 2].in, in);
+
+        FOR_EACH_FAILED_ALLOC(n) {
+            struct cor_buf out;
+            int r;
+
+            cor_buf_init(&out, JSON_MAX);
+            r = i % 2 ? cor_rewrite_stored(type, json, &out) : cor_rewrite(type, json, &out);
+            if (r < 0) {
+                assert_int_equal(r, -COR_ENOMEM);
+                assert_int_equal(out.n, 0);
+            } else {
+                assert_int_equal(r, to ? 1 : 0);
+                assert_string_equal(cor_buf_z(&out), to ? quoted(to, want).p : "");
+            }
+            cor_buf_deinit(&out);
+        }
+    }
 }
 
 /* Every rule of every type leads to a member, and says something to people. */
