@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "meta/time_text.h"
 #include "schema/image_reference.h"
+#include "schema/pod_resources.h"
 #include "schema/quantity.h"
 #include "json/scan.h"
 
@@ -32,45 +33,13 @@ static struct cor_str text_of(const struct cor_draft_value *object, const char *
     return raw;
 }
 
-/* A member, opened. NULL: there is none, or it has no members and elements. */
-static struct cor_draft_value *opened(struct cor_draft *draft, struct cor_draft_value *object,
-                                      const char *name)
-{
-    struct cor_draft_value *value = cor_draft_get(object, cor_strz(name));
-
-    if (value)
-        cor_draft_open(draft, value);
-    return value && value->is_open ? value : NULL;
-}
-
 /* The first element of a list member; the others follow by `next`. */
 static struct cor_draft_value *first_of(struct cor_draft *draft, struct cor_draft_value *object,
                                         const char *name)
 {
-    struct cor_draft_value *list = opened(draft, object, name);
+    struct cor_draft_value *list = cor_draft_open_member(draft, object, name);
 
     return list ? list->first : NULL;
-}
-
-/* Adds the entries of `from` to the map `name` of an object where its own have no such key. Both
- * are sorted, so this is one walk; the map is made when something is added. */
-static void add_missing(struct cor_draft *draft, struct cor_draft_value *object, const char *name,
-                        const struct cor_draft_value *from)
-{
-    struct cor_draft_value *map = opened(draft, object, name), *at = map ? map->first : NULL;
-
-    for (const struct cor_draft_value *entry = from->first; entry; entry = entry->next) {
-        while (at && cor_json_raw_cmp(at->key, entry->key) < 0)
-            at = at->next;
-        if (at && cor_json_raw_cmp(at->key, entry->key) == 0)
-            continue;
-        if (!map) {
-            cor_draft_set(draft, object, cor_strz(name), COR_STR("{}"));
-            map = opened(draft, object, name);
-        }
-        if (!map || !cor_draft_set(draft, map, entry->key, entry->json))
-            return;
-    }
 }
 
 /* JSON of a string, in the draft's memory; `raw` has the escapes that it needs. p == NULL: no
@@ -149,26 +118,9 @@ static void hook_volume_source(struct cor_draft *draft, struct cor_draft_value *
     cor_draft_set(draft, volume, COR_STR("emptyDir"), COR_STR("{}"));
 }
 
-static void request_limits(struct cor_draft *draft, struct cor_draft_value *spec, const char *list)
+static void hook_pod_requests(struct cor_draft *draft, struct cor_draft_value *spec)
 {
-    struct cor_draft_value *container, *resources, *limits;
-
-    for (container = first_of(draft, spec, list); container; container = container->next) {
-        resources = container->is_open ? opened(draft, container, "resources") : NULL;
-        limits = resources ? opened(draft, resources, "limits") : NULL;
-        if (limits)
-            add_missing(draft, resources, "requests", limits);
-    }
-}
-
-static void hook_pod_requests(struct cor_draft *draft, struct cor_draft_value *pod)
-{
-    struct cor_draft_value *spec = opened(draft, pod, "spec");
-
-    if (!spec)
-        return;
-    request_limits(draft, spec, "containers");
-    request_limits(draft, spec, "initContainers");
+    cor_pod_resources_default(draft, spec);
 }
 
 static void open_host_ports(struct cor_draft *draft, struct cor_draft_value *spec, const char *list)
@@ -210,7 +162,7 @@ static void hook_load_balancer_ip_mode(struct cor_draft *draft, struct cor_draft
 /* A Namespace without a name yet gets its label when it has one: defaults apply again. */
 static void hook_namespace_label(struct cor_draft *draft, struct cor_draft_value *object)
 {
-    struct cor_draft_value *metadata = opened(draft, object, "metadata"), *labels;
+    struct cor_draft_value *metadata = cor_draft_open_member(draft, object, "metadata"), *labels;
     const struct cor_draft_value *name, *label;
 
     if (!metadata || text_of(metadata, "name").n == 0)
@@ -218,7 +170,7 @@ static void hook_namespace_label(struct cor_draft *draft, struct cor_draft_value
     name = cor_draft_get(metadata, COR_STR("name"));
     if (!cor_draft_get(metadata, COR_STR("labels")))
         cor_draft_set(draft, metadata, COR_STR("labels"), COR_STR("{}"));
-    labels = opened(draft, metadata, "labels");
+    labels = cor_draft_open_member(draft, metadata, "labels");
     label = labels ? cor_draft_get(labels, COR_STR(NAME_LABEL)) : NULL;
     if (labels && (!label || !cor_str_eq(label->json, name->json)))
         cor_draft_set(draft, labels, COR_STR(NAME_LABEL), name->json);
@@ -231,10 +183,10 @@ static void hook_limit_range(struct cor_draft *draft, struct cor_draft_value *it
     } steps[] = {{"default", "max"}, {"defaultRequest", "default"}, {"defaultRequest", "min"}};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        const struct cor_draft_value *from = opened(draft, item, steps[i].from);
+        const struct cor_draft_value *from = cor_draft_open_member(draft, item, steps[i].from);
 
         if (from)
-            add_missing(draft, item, steps[i].to, from);
+            cor_draft_add_missing(draft, item, steps[i].to, from);
     }
 }
 
@@ -258,8 +210,8 @@ static void hook_resource_names(struct cor_draft *draft, struct cor_draft_value 
 /* The first version that is stored; later the server keeps the list. */
 static void hook_stored_versions(struct cor_draft *draft, struct cor_draft_value *object)
 {
-    struct cor_draft_value *spec = opened(draft, object, "spec"), *version;
-    struct cor_draft_value *status = opened(draft, object, "status");
+    struct cor_draft_value *spec = cor_draft_open_member(draft, object, "spec"), *version;
+    struct cor_draft_value *status = cor_draft_open_member(draft, object, "status");
     const struct cor_draft_value *storage, *name;
     char *list;
 
@@ -282,7 +234,7 @@ static void hook_stored_versions(struct cor_draft *draft, struct cor_draft_value
     list[name->json.n + 1] = ']';
     if (!status) {
         cor_draft_set(draft, object, COR_STR("status"), COR_STR("{}"));
-        status = opened(draft, object, "status");
+        status = cor_draft_open_member(draft, object, "status");
     }
     if (status)
         cor_draft_set(draft, status, COR_STR("storedVersions"), cor_str(list, name->json.n + 2));

@@ -11,7 +11,7 @@
     X(round_up)              /* ResourceList: no quantity is finer than a thousandth */            \
     X(image_pull_policy)     /* Container: Always for the tag "latest", else IfNotPresent */       \
     X(volume_source)         /* Volume: emptyDir when no source is set */                          \
-    X(pod_requests)          /* Pod: what has a limit and no request requests the limit */         \
+    X(pod_requests)          /* PodSpec: requests from limits (pod_resources.h) */                 \
     X(pod_host_ports)        /* PodSpec: the ports of the host are those of the containers */      \
     X(load_balancer_ip_mode) /* LoadBalancerStatus: VIP for an ingress with an address */          \
     X(namespace_label)       /* Namespace: the label with its name */                              \

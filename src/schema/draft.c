@@ -221,6 +221,17 @@ struct cor_draft_value *cor_draft_get(const struct cor_draft_value *object, stru
     return NULL;
 }
 
+struct cor_draft_value *cor_draft_open_member(struct cor_draft *draft,
+                                              const struct cor_draft_value *object,
+                                              const char *name)
+{
+    struct cor_draft_value *value = cor_draft_get(object, cor_strz(name));
+
+    if (value)
+        cor_draft_open(draft, value);
+    return value && value->is_open ? value : NULL;
+}
+
 static void mark(struct cor_draft_value *value)
 {
     for (; value && !value->is_changed; value = value->parent)
@@ -288,6 +299,27 @@ struct cor_draft_value *cor_draft_set(struct cor_draft *draft, struct cor_draft_
     member = cor_type_member_index(object->type, raw_key);
     assert(member != SIZE_MAX);
     return cor_draft_set_member(draft, object, member, json);
+}
+
+/* Both maps are sorted, so this is one walk. */
+void cor_draft_add_missing(struct cor_draft *draft, struct cor_draft_value *object,
+                           const char *name, const struct cor_draft_value *from)
+{
+    struct cor_draft_value *map = cor_draft_open_member(draft, object, name);
+    struct cor_draft_value *at = map ? map->first : NULL;
+
+    for (const struct cor_draft_value *entry = from->first; entry; entry = entry->next) {
+        while (at && cor_json_raw_cmp(at->key, entry->key) < 0)
+            at = at->next;
+        if (at && cor_json_raw_cmp(at->key, entry->key) == 0)
+            continue;
+        if (!map) {
+            cor_draft_set(draft, object, cor_strz(name), COR_STR("{}"));
+            map = cor_draft_open_member(draft, object, name);
+        }
+        if (!map || !cor_draft_set(draft, map, entry->key, entry->json))
+            return;
+    }
 }
 
 void cor_draft_remove(struct cor_draft_value *value)

@@ -60,6 +60,11 @@ void cor_draft_open(struct cor_draft *draft, struct cor_draft_value *value);
 struct cor_draft_value *cor_draft_member(const struct cor_draft_value *object, size_t member);
 struct cor_draft_value *cor_draft_get(const struct cor_draft_value *object, struct cor_str key);
 
+/* A member, opened. NULL: there is none, or it is neither an object nor an array of its type. */
+struct cor_draft_value *cor_draft_open_member(struct cor_draft *draft,
+                                              const struct cor_draft_value *object,
+                                              const char *name);
+
 /* Sets a member of an opened struct or map; `json` is canonical and outlives the draft's use. What
  * it returns is opened where its type can have defaults; NULL: no memory is left. */
 struct cor_draft_value *cor_draft_set_member(struct cor_draft *draft,
@@ -68,6 +73,11 @@ struct cor_draft_value *cor_draft_set_member(struct cor_draft *draft,
 /* The same by its raw key, for maps and for members that a hook names. */
 struct cor_draft_value *cor_draft_set(struct cor_draft *draft, struct cor_draft_value *object,
                                       struct cor_str raw_key, struct cor_str json);
+
+/* Adds the entries of the opened map `from` to the map `name` of an opened object where its own
+ * have no such key; the map is made when something is added. */
+void cor_draft_add_missing(struct cor_draft *draft, struct cor_draft_value *object,
+                           const char *name, const struct cor_draft_value *from);
 
 /* Puts canonical JSON in place of a value. */
 void cor_draft_replace(struct cor_draft *draft, struct cor_draft_value *value, struct cor_str json);

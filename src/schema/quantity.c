@@ -306,13 +306,12 @@ static int print_binary(const struct decimal *d, struct cor_buf *out)
     return r;
 }
 
-/* `room` has space for ROOM digits in front of the number's own. */
-static int print_canonical(const struct parts *parts, unsigned flags, char *room,
-                           struct cor_buf *out)
+/* The number that the parts mean, rounded to what upstream keeps. `room` has space for ROOM digits
+ * in front of the number's own. */
+static struct decimal read_decimal(const struct parts *parts, unsigned flags, char *room)
 {
     struct decimal d = {room + ROOM, parts->whole.n + parts->fraction.n, 0};
     bool is_binary = parts->format == BINARY;
-    int r = 0;
 
     memcpy(d.digits, parts->whole.p, parts->whole.n);
     memcpy(d.digits + parts->whole.n, parts->fraction.p, parts->fraction.n);
@@ -327,19 +326,27 @@ static int print_canonical(const struct parts *parts, unsigned flags, char *room
         cap_at_int64(&d);
     if (flags & COR_QUANTITY_MILLI)
         round_up_to(&d, MILLI);
-    if (is_zero(&d))
+    return d;
+}
+
+static int print_canonical(bool is_negative, struct decimal *d, enum format format,
+                           struct cor_buf *out)
+{
+    int r = 0;
+
+    if (is_zero(d))
         return cor_buf_addc(out, '0');
-    if (parts->is_negative)
+    if (is_negative)
         r = cor_buf_addc(out, '-');
     if (r < 0)
         return r;
-    drop_leading_zeros(&d);
+    drop_leading_zeros(d);
     /* Below 1024, and where a fraction would be lost, a binary quantity is shown as a decimal. */
-    if (is_binary && is_whole(&d) &&
-        (whole_of(&d).n > 4 ||
-         (whole_of(&d).n == 4 && cor_str_cmp(whole_of(&d), COR_STR("1024")) >= 0)))
-        return print_binary(&d, out);
-    return print_decimal(&d, is_binary ? DECIMAL : parts->format, out);
+    if (format == BINARY && is_whole(d) &&
+        (whole_of(d).n > 4 ||
+         (whole_of(d).n == 4 && cor_str_cmp(whole_of(d), COR_STR("1024")) >= 0)))
+        return print_binary(d, out);
+    return print_decimal(d, format == BINARY ? DECIMAL : format, out);
 }
 
 int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *out,
@@ -348,6 +355,7 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
     char small[ROOM + SMALL], *room = small;
     size_t before = out->n, digits;
     struct parts parts;
+    struct decimal d;
     const char *why;
     int r;
 
@@ -366,7 +374,8 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
         room = cor_alloc(ROOM + digits);
     if (!room)
         return -COR_ENOMEM;
-    r = print_canonical(&parts, flags, room, out);
+    d = read_decimal(&parts, flags, room);
+    r = print_canonical(parts.is_negative, &d, parts.format, out);
     if (room != small)
         cor_free(room);
     if (r < 0 || cor_str_eq(cor_str(out->p + before, out->n - before), text)) {
@@ -374,4 +383,121 @@ int cor_quantity_rewrite(struct cor_str text, unsigned flags, struct cor_buf *ou
         return r;
     }
     return 1;
+}
+
+/* A number for sums: with a sign, and small enough to be kept here. */
+struct number {
+    char room[ROOM + COR_QUANTITY_SUM_DIGITS];
+    struct decimal d;
+    bool is_negative;
+    enum format format;
+};
+
+static int read_number(struct cor_str text, struct number *ret)
+{
+    struct parts parts;
+
+    if (take_apart(text, &parts))
+        return -COR_EINVAL;
+    if (parts.whole.n + parts.fraction.n > COR_QUANTITY_SUM_DIGITS)
+        return -COR_ETOOBIG;
+    ret->is_negative = parts.is_negative;
+    ret->format = parts.format;
+    ret->d = read_decimal(&parts, 0, ret->room);
+    drop_leading_zeros(&ret->d);
+    if (is_zero(&ret->d))
+        ret->d.scale = 0;
+    return 0;
+}
+
+/* Adds zeros behind the digits until the number has the scale. */
+static int widen(struct number *number, int64_t scale)
+{
+    struct decimal *d = &number->d;
+    size_t zeros = is_zero(d) ? 0 : (size_t)(d->scale - scale);
+
+    if (zeros > COR_QUANTITY_SUM_DIGITS ||
+        (size_t)(number->room + sizeof(number->room) - d->digits) < d->n + zeros)
+        return -COR_ETOOBIG;
+    memset(d->digits + d->n, '0', zeros);
+    d->n += zeros;
+    d->scale = scale;
+    return 0;
+}
+
+static int read_both(struct cor_str a, struct cor_str b, struct number *ret_a, struct number *ret_b)
+{
+    int r = read_number(a, ret_a);
+
+    if (r == 0)
+        r = read_number(b, ret_b);
+    if (r == 0)
+        r = ret_a->d.scale > ret_b->d.scale ? widen(ret_a, ret_b->d.scale)
+                                            : widen(ret_b, ret_a->d.scale);
+    return r;
+}
+
+/* Of the digits alone; both have the same scale. */
+static int cmp_digits(const struct decimal *a, const struct decimal *b)
+{
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    return memcmp(a->digits, b->digits, a->n);
+}
+
+/* Adds the digits of `b` to those of `a`, or takes them away, where `a` has at least as many digits
+ * and is not less. There is room for a carry. */
+static void add_digits(struct decimal *a, const struct decimal *b, bool subtract)
+{
+    int carry = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        int digit = i < b->n ? b->digits[b->n - 1 - i] - '0' : 0;
+        int sum = a->digits[a->n - 1 - i] - '0' + carry + (subtract ? -digit : digit);
+
+        carry = sum < 0 ? -1 : sum / 10;
+        a->digits[a->n - 1 - i] = (char)('0' + (sum + 10) % 10);
+    }
+    if (carry > 0) {
+        *--a->digits = '1';
+        a->n++;
+    }
+    drop_leading_zeros(a);
+}
+
+int cor_quantity_add(struct cor_str a, struct cor_str b, struct cor_buf *out)
+{
+    struct number x, y, *large = &x, *small = &y;
+    enum format format;
+    size_t before = out->n;
+    int r = read_both(a, b, &x, &y);
+
+    if (r < 0)
+        return r;
+    format = is_zero(&x.d) ? y.format : x.format;
+    if (cmp_digits(&x.d, &y.d) < 0) {
+        large = &y;
+        small = &x;
+    }
+    add_digits(&large->d, &small->d, large->is_negative != small->is_negative);
+    r = print_canonical(large->is_negative, &large->d, format, out);
+    if (r < 0)
+        cor_buf_truncate(out, before);
+    return r;
+}
+
+int cor_quantity_cmp(struct cor_str a, struct cor_str b, int *ret_order)
+{
+    struct number x, y;
+    int r = read_both(a, b, &x, &y);
+
+    if (r < 0)
+        return r;
+    x.is_negative = x.is_negative && !is_zero(&x.d);
+    y.is_negative = y.is_negative && !is_zero(&y.d);
+    if (x.is_negative != y.is_negative)
+        *ret_order = x.is_negative ? -1 : 1;
+    else
+        *ret_order = x.is_negative ? cmp_digits(&y.d, &x.d) : cmp_digits(&x.d, &y.d);
+    return 0;
 }

@@ -199,6 +199,51 @@ TEST(default, rounds_resources_up_to_thousandths)
     CHECK_ROWS(rows);
 }
 
+#define CONTAINER(name, more, resources)                                                           \
+    "{'imagePullPolicy':'Never','name':'" name "'," "'resources':" resources "," more                                      \
+    "'terminationMessagePath':'/l','terminationMessagePolicy':'File'}"
+#define SIDECAR "'restartPolicy':'Always',"
+#define POD_TAIL "'restartPolicy':'Never','schedulerName':'s','securityContext':{},'terminationGracePeriodSeconds':1}}"
+#define POD_HEAD "'dnsPolicy':'Default','enableServiceLinks':false,"
+
+TEST(default, adds_up_what_a_pod_requests_as_a_whole)
+{
+    static const struct row rows[] = {
+        /* The sum of what runs at once. */
+        {"core_v1.Pod",
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'cpu':'500m'}}") "," CONTAINER("b", "", "{'requests':{'cpu':'1'}}") "],"
+         POD_HEAD "'resources':{'limits':{'cpu':'4','memory':'1Gi'}}," POD_TAIL,
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'cpu':'500m'}}") "," CONTAINER("b", "", "{'requests':{'cpu':'1'}}") "],"
+         POD_HEAD "'resources':{'limits':{'cpu':'4','memory':'1Gi'},'requests':{'cpu':'1500m','memory':'1Gi'}}," POD_TAIL},
+        /* An init container may need more, beside those that keep running. */
+        {"core_v1.Pod",
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'cpu':'1'}}") "]," POD_HEAD
+         "'initContainers':[" CONTAINER("s", SIDECAR, "{'requests':{'cpu':'2'}}") "," CONTAINER("i", "", "{'requests':{'cpu':'3'}}") "],"
+         "'resources':{'limits':{'cpu':'9'}}," POD_TAIL,
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'cpu':'1'}}") "]," POD_HEAD
+         "'initContainers':[" CONTAINER("s", SIDECAR, "{'requests':{'cpu':'2'}}") "," CONTAINER("i", "", "{'requests':{'cpu':'3'}}") "],"
+         "'resources':{'limits':{'cpu':'9'},'requests':{'cpu':'5'}}," POD_TAIL},
+        /* Huge pages: the pod's limit is what the containers may have, and its request the limit. */
+        {"core_v1.Pod",
+         "{'spec':{'containers':["
+         CONTAINER("a", "", "{'limits':{'hugepages-2Mi':'2Mi'},'requests':{'hugepages-2Mi':'2Mi'}}") ","
+         CONTAINER("b", "", "{'limits':{'hugepages-2Mi':'4Mi'},'requests':{'hugepages-2Mi':'4Mi'}}") "],"
+         POD_HEAD "'resources':{'requests':{'cpu':'1'}}," POD_TAIL,
+         "{'spec':{'containers':["
+         CONTAINER("a", "", "{'limits':{'hugepages-2Mi':'2Mi'},'requests':{'hugepages-2Mi':'2Mi'}}") ","
+         CONTAINER("b", "", "{'limits':{'hugepages-2Mi':'4Mi'},'requests':{'hugepages-2Mi':'4Mi'}}") "],"
+         POD_HEAD "'resources':{'limits':{'hugepages-2Mi':'6Mi'},'requests':{'cpu':'1','hugepages-2Mi':'6Mi'}}," POD_TAIL},
+        /* Without limits and requests of its own a pod gets none; other resources are not the pod's. */
+        {"core_v1.Pod",
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'cpu':'1'}}") "]," POD_HEAD "'resources':{}," POD_TAIL, NULL},
+        {"core_v1.Pod",
+         "{'spec':{'containers':[" CONTAINER("a", "", "{'requests':{'x/y':'1'}}") "]," POD_HEAD
+         "'resources':{'limits':{'x/y':'1'}}," POD_TAIL, NULL},
+    };
+
+    CHECK_ROWS(rows);
+}
+
 /* Contract types 3.3.3 (b, c, e). */
 TEST(default, fills_in_workloads)
 {

@@ -403,6 +403,48 @@ TEST(quantity, is_rounded_up_to_thousandths_where_asked)
     }
 }
 
+TEST(quantity, is_added_and_compared)
+{
+    static const struct {
+        const char *a, *b, *sum; /* NULL: they cannot be added */
+        int order;
+    } cases[] = {
+        {"1", "1", "2", 0},
+        {"500m", "500m", "1", 0},
+        {"1Gi", "1Mi", "1025Mi", 1},
+        {"1", "1Ki", "1025", -1},
+        {"1Ki", "1", "1025", 1},
+        {"0", "1Ki", "1Ki", -1},
+        {"1e3", "1", "1001", 1},
+        {"1u", "1n", "1001n", 1},
+        {"999", "1", "1k", 1},
+        {"-1", "1", "0", -1},
+        {"-5", "3", "-2", -1},
+        {"3", "-5", "-2", 1},
+        {"-1", "-2", "-3", 1},
+        {"0", "-0", "0", 0},
+        {"0", "500m", "500m", -1},
+        {"500m", "0", "500m", 1},
+        {"100m", "1", "1100m", -1},
+        {"1E", "1n", "1000000000000000000000000001n", 1},
+        {"x", "1", NULL, 0},
+        {"1e200", "1", NULL, 0},
+        {"1", "111111111111111111111111111111111111111111111111111111111111111111111111111111111",
+         NULL, 0},
+    };
+
+    for (size_t i = 0; i < COR_ARRAY_LEN(cases); i++) {
+        COR_CLEANUP(cor_buf_deinit) struct cor_buf out = {.max = 128};
+        int order = 7, r = cor_quantity_add(cor_strz(cases[i].a), cor_strz(cases[i].b), &out);
+
+        assert_true(cases[i].sum ? r == 0 : r == -COR_EINVAL || r == -COR_ETOOBIG);
+        assert_string_equal(cor_buf_z(&out), cases[i].sum ? cases[i].sum : "");
+        assert_int_equal(cor_quantity_cmp(cor_strz(cases[i].a), cor_strz(cases[i].b), &order), r);
+        if (r == 0)
+            assert_int_equal((order > 0) - (order < 0), cases[i].order);
+    }
+}
+
 /* Contract types 2.4.6. */
 TEST(quantity, is_refused_in_upstreams_words)
 {
